@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ns-3's own build_lib() and build_lib_example(), reduced to what an out-of-tree build against an
+# installed ns-3 needs, so that contrib/*/CMakeLists.txt are the same files in both builds.
+#
+# Each module becomes a static library that is linked whole (TypeIds register themselves in static
+# initialisers, which a plain archive would drop). Headers are reachable as "ns3/<name>.h" through
+# one-line stubs, as in an ns-3 build directory.
+
+find_package(ns3 REQUIRED)
+foreach(module core network internet stats applications point-to-point bridge traffic-control)
+  if(TARGET ns3::lib${module})
+    set(lib${module} ns3::lib${module})
+  endif()
+endforeach()
+
+set(NS3_MODULE_HEADERS ${CMAKE_BINARY_DIR}/include)
+
+function(stub_headers headers)
+  foreach(header ${headers})
+    get_filename_component(name ${header} NAME)
+    get_filename_component(path ${header} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
+    file(CONFIGURE OUTPUT ${NS3_MODULE_HEADERS}/ns3/${name} CONTENT "#include \"${path}\"\n" @ONLY)
+  endforeach()
+endfunction()
+
+function(build_lib)
+  cmake_parse_arguments(
+    LIB "IGNORE_PCH" "LIBNAME"
+    "SOURCE_FILES;HEADER_FILES;PRIVATE_HEADER_FILES;LIBRARIES_TO_LINK;TEST_SOURCES;MODULE_ENABLED_FEATURES"
+    ${ARGN})
+  stub_headers("${LIB_HEADER_FILES}")
+  add_library(${LIB_LIBNAME} STATIC ${LIB_SOURCE_FILES})
+  target_include_directories(${LIB_LIBNAME} PUBLIC ${NS3_MODULE_HEADERS})
+  target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
+  set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>" PARENT_SCOPE)
+  if(LIB_TEST_SOURCES)
+    add_library(${LIB_LIBNAME}-test OBJECT ${LIB_TEST_SOURCES})
+    target_link_libraries(${LIB_LIBNAME}-test PUBLIC ${LIB_LIBNAME} project-options)
+    set_property(GLOBAL APPEND PROPERTY NS3_MODULE_TESTS ${LIB_LIBNAME}-test)
+  endif()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/examples/CMakeLists.txt)
+    set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>")
+    add_subdirectory(examples)
+  endif()
+endfunction()
+
+function(build_lib_example)
+  cmake_parse_arguments(EXAMPLE "" "NAME" "SOURCE_FILES;LIBRARIES_TO_LINK" ${ARGN})
+  add_executable(${EXAMPLE_NAME} ${EXAMPLE_SOURCE_FILES})
+  target_link_libraries(${EXAMPLE_NAME} PRIVATE ${EXAMPLE_LIBRARIES_TO_LINK} project-options)
+endfunction()

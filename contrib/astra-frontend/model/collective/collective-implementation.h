@@ -1,0 +1,92 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_IMPLEMENTATION_H
+#define COLLECTIVE_IMPLEMENTATION_H
+
+#include "ns3/astra-network-api.h"
+#include "ns3/collective-types.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace AstraSim
+{
+
+/// What was chosen for a collective; becomes columns of collectives.csv.
+struct CollectiveChoice
+{
+    std::string algorithm; ///< "Ring", "Tree", "NVLS", ... or a native's name
+    std::string protocol;  ///< "LL", "LL128", "Simple", or "-"
+    uint32_t channels{1};
+    uint64_t flows{0};   ///< flows of the whole group
+    TimePs predicted{0}; ///< the cost model's own estimate; 0 where there is none
+};
+
+/**
+ * @brief One rank's part of one collective while it runs.
+ *
+ * It talks to the network only, through the AstraNetworkAPI it was made with.
+ */
+class RankCollective
+{
+  public:
+    virtual ~RankCollective() = default;
+
+    /// Begin; called once. The done handler may run only from the network's event loop.
+    virtual void Start() = 0;
+
+    /// @return one line that says what this rank waits for (used when a run is stuck)
+    virtual std::string DescribeWait() const = 0;
+};
+
+/**
+ * @brief One instance of a collective on a group, shared by all its ranks.
+ *
+ * Holds the plan (choice, flow graph) once; each rank's executor refers to it.
+ */
+class CollectivePlan
+{
+  public:
+    virtual ~CollectivePlan() = default;
+
+    /// @return what was chosen
+    virtual const CollectiveChoice& GetChoice() const = 0;
+
+    /**
+     * @param rankIndex index in the group
+     * @param network the rank's network
+     * @param tagBase first of 256 message tags that belong to this instance alone
+     * @param info copied into every message's request (layer, collective id)
+     * @param done called once, from the event loop, when this rank has sent and received all
+     * @return this rank's executor
+     */
+    virtual std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
+                                                       AstraNetworkAPI& network,
+                                                       int tagBase,
+                                                       const sim_request& info,
+                                                       std::function<void()> done) const = 0;
+};
+
+/**
+ * @brief A way to carry out collectives: MockNcclGroup, or a native algorithm of ASTRA-sim.
+ *
+ * Plans are cached by the implementation where the same (group, op, bytes) comes again.
+ */
+class CollectiveImplementation
+{
+  public:
+    virtual ~CollectiveImplementation() = default;
+
+    /**
+     * @return the plan for @p request on @p group; never null
+     * @throw ns3::InputError if this combination cannot be carried out
+     */
+    virtual std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
+                                                       const CollectiveRequest& request) = 0;
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_IMPLEMENTATION_H */

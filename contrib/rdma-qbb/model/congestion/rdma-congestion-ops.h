@@ -1,0 +1,106 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_CONGESTION_OPS_H
+#define RDMA_CONGESTION_OPS_H
+
+#include "ns3/object.h"
+
+#include <cstdint>
+#include <string>
+
+namespace ns3
+{
+
+class RdmaQueuePair;
+struct QbbTelemetry;
+
+/// What an acknowledgement tells a congestion control.
+struct RdmaAckView
+{
+    int64_t nowPs;                 ///< current time
+    uint64_t ackSeq;               ///< next byte the receiver expects
+    uint64_t newlyAcked;           ///< bytes acknowledged for the first time
+    bool ecnEcho;                  ///< the acknowledged frame had CE
+    const QbbTelemetry* telemetry; ///< null unless GetTelemetry() asked for it
+};
+
+/**
+ * @brief A congestion control: decides rate and window of queue pairs from what comes back.
+ *
+ * One object serves all queue pairs of a host; what it keeps per queue pair it stores in
+ * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow().
+ * A new algorithm is a new pair of files with a TypeId and its own attributes; nothing else changes.
+ * The design follows ns-3's TcpCongestionOps.
+ */
+class RdmaCongestionOps : public Object
+{
+  public:
+    /// What frames must carry for the algorithm; other algorithms' frames carry nothing.
+    enum class Telemetry
+    {
+        None,
+        Timestamp, ///< sentPs and receivedPs
+        Int,       ///< a QbbIntHop per hop, and the timestamps
+        Pint,      ///< one encoded utilisation, and the timestamps
+    };
+
+    static TypeId GetTypeId();
+
+    /// @return the algorithm's name as users know it ("DCQCN")
+    virtual std::string GetName() const = 0;
+
+    /// @return what frames must carry
+    virtual Telemetry GetTelemetry() const
+    {
+        return Telemetry::None;
+    }
+
+    /// @return bytes that the telemetry adds to a frame on the wire
+    virtual uint32_t GetTelemetryWireBytes() const
+    {
+        return 0;
+    }
+
+    /// @return whether data frames are ECN-capable (ECT(0)) and receivers echo marks
+    virtual bool UsesEcn() const
+    {
+        return false;
+    }
+
+    /// A queue pair is new: rate is the line rate, window is as configured. Make its state.
+    virtual void OnQpInit(RdmaQueuePair& qp) = 0;
+
+    /// New data or a repeated acknowledgement has been acknowledged.
+    virtual void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) = 0;
+
+    /// A congestion notification arrived (CNP frame, or an ACK's echo when CNPs ride on ACKs).
+    virtual void OnCnp(RdmaQueuePair& qp)
+    {
+    }
+
+    /// The receiver saw a gap.
+    virtual void OnNack(RdmaQueuePair& qp)
+    {
+    }
+
+    /// The retransmission timer ran out.
+    virtual void OnTimeout(RdmaQueuePair& qp)
+    {
+    }
+
+    /// The queue pair ends: cancel its timers.
+    virtual void OnQpClose(RdmaQueuePair& qp)
+    {
+    }
+
+    /// Give random streams to the algorithm. @return how many were used
+    virtual int64_t AssignStreams(int64_t stream)
+    {
+        return 0;
+    }
+};
+
+} // namespace ns3
+
+#endif /* RDMA_CONGESTION_OPS_H */

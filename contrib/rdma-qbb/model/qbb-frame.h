@@ -1,0 +1,117 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_FRAME_H
+#define QBB_FRAME_H
+
+#include <array>
+#include <cstdint>
+
+namespace ns3
+{
+
+// Hot path: every hop of every packet touches one QbbFrame. It is one cache line.
+
+/// What travels in a QbbFrame.
+enum class QbbFrameKind : uint8_t
+{
+    Data,  ///< RoCEv2 data (RDMA WRITE)
+    Ack,   ///< acknowledgement (AETH)
+    Nack,  ///< negative acknowledgement: go back to seq
+    Cnp,   ///< congestion notification packet (opcode 0x81)
+    Pfc,   ///< 802.1Qbb MAC control: pause or resume of one priority; never forwarded
+    Other, ///< an ordinary ns-3 Packet
+};
+
+/// ECN field of the IP header (RFC 3168).
+enum class EcnCodepoint : uint8_t
+{
+    NotEct = 0,
+    Ect1 = 1,
+    Ect0 = 2,
+    Ce = 3,
+};
+
+/// Bits of QbbFrame::flags.
+enum QbbFrameFlags : uint8_t
+{
+    QBB_FLAG_CNP = 1,         ///< Ack: the receiver saw CE and echoes it here (no CNP frame)
+    QBB_FLAG_ACK_REQUEST = 2, ///< Data: the receiver shall acknowledge now
+    QBB_FLAG_RETRANSMIT = 4,  ///< Data: sent before
+    QBB_FLAG_SELECTIVE = 8,   ///< Nack: names the frame that came out of order (IRN)
+    QBB_FLAG_REDUCE = 16,     ///< Data: a switch adds it to its group's sum
+    QBB_FLAG_MULTICAST = 32,  ///< Data: a switch copies it to its group
+};
+
+/// One hop's record of in-band telemetry (HPCC, section 3.1), written when a frame leaves a port.
+struct QbbIntHop
+{
+    uint64_t rateBps;    ///< the port's line rate
+    uint64_t txBytes;    ///< bytes the port has sent, this frame included
+    int64_t timePs;      ///< when it began to send this frame
+    uint64_t queueBytes; ///< egress queue length after the frame left it
+};
+
+/**
+ * @brief Per-packet state that a congestion control asks for: allocated only then.
+ *
+ * Travels with a Data frame to the receiver and back on its Ack.
+ */
+struct QbbTelemetry
+{
+    static constexpr uint32_t MAX_HOPS = 10;
+
+    QbbTelemetry* next{nullptr}; ///< free list
+    int64_t sentPs{0};           ///< when the sender's NIC began to send the frame
+    int64_t receivedPs{0};       ///< when the receiver's NIC had it
+    uint16_t pintPower{0};       ///< HPCC-PINT's encoded utilisation
+    uint8_t hopCount{0};         ///< valid entries of hops
+    std::array<QbbIntHop, MAX_HOPS> hops;
+};
+
+/**
+ * @brief The record that stands for a packet between QBB devices.
+ *
+ * Pooled (QbbFramePool), linked intrusively, and turned into a real ns-3 Packet with real headers
+ * only when somebody looks (QbbPacketBuilder). Hosts are numbered by their index in the topology.
+ */
+struct alignas(64) QbbFrame
+{
+    QbbFrame* next; ///< queue, wire or free list it is in
+    int64_t timePs; ///< on a wire: arrival at the far end
+
+    /// Data: first byte's offset in the queue pair's stream. Ack, Nack: next expected byte.
+    uint64_t seq;
+
+    union {
+        QbbTelemetry* telemetry; ///< Data, Ack: null unless the congestion control asked for it
+        void* packet;            ///< Other: a Packet, holding one reference
+    };
+
+    uint32_t src;       ///< host index of the origin
+    uint32_t dst;       ///< host index of the destination
+    uint32_t qpn;       ///< queue pair number at the destination
+    uint32_t hash;      ///< hash of the 5-tuple, computed once per queue pair
+    uint32_t wireBytes; ///< bytes it occupies on a link, preamble and gap included
+
+    /// Data: bytes of message data. Selective Nack: offset from seq of the frame out of order.
+    uint16_t payloadBytes;
+
+    union {
+        uint16_t sport;  ///< UDP source port
+        uint16_t quanta; ///< Pfc: pause time in quanta of 512 bit times; 0 resumes
+    };
+
+    uint16_t dport;    ///< UDP destination port of the queue pair (in headers it is 4791)
+    uint16_t inPort;   ///< port it came in by, at the node it is at
+    QbbFrameKind kind;
+    uint8_t priority;  ///< queue, 0..7
+    EcnCodepoint ecn;
+    uint8_t flags;     ///< QbbFrameFlags
+};
+
+static_assert(sizeof(QbbFrame) == 64, "a frame is one cache line");
+
+} // namespace ns3
+
+#endif /* QBB_FRAME_H */

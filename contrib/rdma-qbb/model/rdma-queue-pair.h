@@ -1,0 +1,168 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_QUEUE_PAIR_H
+#define RDMA_QUEUE_PAIR_H
+
+#include "ns3/event-impl.h"
+#include "ns3/ptr.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace ns3
+{
+
+class RdmaHw;
+class RdmaNic;
+
+/// Base of what a congestion control keeps per queue pair; each algorithm derives its own.
+struct RdmaCongestionState
+{
+    virtual ~RdmaCongestionState() = default;
+};
+
+/// Base of what a loss recovery keeps per queue pair (sender side).
+struct RdmaRecoveryState
+{
+    virtual ~RdmaRecoveryState() = default;
+};
+
+/// A message posted to a queue pair: a range of its byte stream.
+struct RdmaMessage
+{
+    uint64_t endSeq;             ///< offset after its last byte
+    uint64_t bytes;              ///< its size
+    int64_t startPs;             ///< when it was posted
+    std::function<void()> sent;  ///< run at the last acknowledgement; may be empty
+    std::function<void()> delivered; ///< run when the receiver has all of it; may be empty
+};
+
+/**
+ * @brief Sender side of an RDMA connection: a stream of bytes cut into messages.
+ *
+ * Sequence numbers are 64-bit byte offsets. Rate (bit/s on the wire) and window (payload bytes in
+ * flight, 0 for none) bound the sender together; a congestion control sets both through SetRate()
+ * and SetWindow(), so that the packet path reads plain fields.
+ */
+class RdmaQueuePair
+{
+  public:
+    // --- identity
+    RdmaHw* hw{nullptr};   ///< the host's RDMA engine
+    RdmaNic* nic{nullptr}; ///< the NIC it sends from
+    uint32_t qpn{0};       ///< number at this host
+    uint32_t peerQpn{0};   ///< number of the receiving side at the peer
+    uint32_t src{0};       ///< host index
+    uint32_t dst{0};       ///< host index
+    uint32_t hash{0};      ///< 5-tuple hash for ECMP
+    uint16_t sport{0};
+    uint16_t dport{0};
+    uint8_t priority{3};   ///< priority group (PFC class and queue)
+    bool lossless{false};  ///< on NVLink: no congestion control, ACK at message ends only
+
+    // --- path, worked out once
+    uint64_t lineRateBps{0};   ///< rate of the NIC port
+    uint64_t bottleneckBps{0}; ///< lowest rate on the path
+    int64_t baseRttPs{0};      ///< round trip of one full frame and its ACK on an idle path
+    uint32_t mtu{1000};        ///< payload bytes of a full frame
+
+    // --- sender state
+    uint64_t sndNxt{0};       ///< next byte to send
+    uint64_t sndUna{0};       ///< first byte not acknowledged
+    uint64_t endSeq{0};       ///< bytes posted so far
+    uint64_t highestSent{0};  ///< sndNxt's maximum: below it a frame is a retransmission
+    int64_t nextAvailPs{0};   ///< pacing: no frame before this time
+    int64_t lastTxPs{0};      ///< start of the last frame
+    uint32_t lastTxBytes{0};  ///< wire bytes of the last frame
+    std::deque<RdmaMessage> messages; ///< not yet acknowledged, oldest first
+
+    /// @return the sending rate in bit/s
+    uint64_t GetRate() const
+    {
+        return m_rateBps;
+    }
+
+    /**
+     * Set the sending rate, clamped to [minimum, line rate]. Takes effect at once: the gap after
+     * the frame sent last is worked out again.
+     * @param rateBps bit/s
+     */
+    void SetRate(uint64_t rateBps);
+
+    /// Set the least rate that SetRate() accepts, in bit/s.
+    void SetMinRate(uint64_t rateBps)
+    {
+        m_minRateBps = rateBps;
+    }
+
+    /// Set the window in payload bytes; 0 means unlimited.
+    void SetWindow(uint64_t bytes);
+
+    /// @return the window set, before scaling by rate
+    uint64_t GetWindow() const
+    {
+        return m_windowBytes;
+    }
+
+    /// If true the window in force is window * rate / line rate (VAR_WIN).
+    void SetVariableWindow(bool variable);
+
+    /// @return the window in force, UINT64_MAX for none
+    uint64_t GetEffectiveWindow() const
+    {
+        return m_effectiveWindow;
+    }
+
+    /// @return bytes sent and not acknowledged
+    uint64_t GetInFlight() const
+    {
+        return sndNxt > sndUna ? sndNxt - sndUna : 0;
+    }
+
+    /// @return whether something is left to send and the window lets it
+    bool CanSend() const
+    {
+        return sndNxt < endSeq && GetInFlight() < m_effectiveWindow;
+    }
+
+    /// @return "src->dst sport:dport" for messages to people
+    std::string Describe() const;
+
+    std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
+    std::unique_ptr<RdmaRecoveryState> recovery;     ///< owned by the loss recovery
+
+  private:
+    friend class RdmaHw;
+    friend class RdmaNic;
+
+    void UpdateEffectiveWindow();
+
+    uint64_t m_rateBps{0};
+    uint64_t m_minRateBps{0};
+    uint64_t m_windowBytes{0};
+    uint64_t m_effectiveWindow{UINT64_MAX};
+    bool m_variableWindow{false};
+
+    // NIC scheduling (RdmaNic)
+    enum class Place : uint8_t
+    {
+        Idle,  ///< nothing to send, or the window is full
+        Ready, ///< in the round-robin ring of its priority
+        Paced, ///< in the pacing heap
+    };
+    Place m_place{Place::Idle};
+    RdmaQueuePair* m_nextReady{nullptr};
+
+    // retransmission timer (RdmaHw)
+    int64_t m_rtoDeadlinePs{0};
+    Ptr<EventImpl> m_rtoEvent;
+    bool m_rtoArmed{false};
+};
+
+} // namespace ns3
+
+#endif /* RDMA_QUEUE_PAIR_H */
