@@ -64,6 +64,7 @@ struct QbbTelemetry
     QbbTelemetry* next{nullptr}; ///< free list
     int64_t sentPs{0};           ///< when the sender's NIC began to send the frame
     int64_t receivedPs{0};       ///< when the receiver's NIC had it
+    int64_t acknowledgedPs{0};   ///< when the receiver's NIC began to send the acknowledgement
     uint16_t pintPower{0};       ///< HPCC-PINT's encoded utilisation
     uint8_t hopCount{0};         ///< valid entries of hops
     std::array<QbbIntHop, MAX_HOPS> hops;

@@ -68,6 +68,16 @@ class RdmaCongestionOps : public Object
         return false;
     }
 
+    /**
+     * @return the least time in picoseconds between two CNP frames that a receiver sends for one
+     * queue pair; 0: receivers send no CNP frames, marks ride on ACKs (QBB_FLAG_CNP) and each such
+     * ACK counts as a notification
+     */
+    virtual int64_t GetCnpIntervalPs() const
+    {
+        return 0;
+    }
+
     /// A queue pair is new: rate is the line rate, window is as configured. Make its state.
     virtual void OnQpInit(RdmaQueuePair& qp) = 0;
 
@@ -76,6 +86,11 @@ class RdmaCongestionOps : public Object
 
     /// A congestion notification arrived (CNP frame, or an ACK's echo when CNPs ride on ACKs).
     virtual void OnCnp(RdmaQueuePair& qp)
+    {
+    }
+
+    /// A message was posted to a queue pair that had nothing left to send or to be acknowledged.
+    virtual void OnRestart(RdmaQueuePair& qp)
     {
     }
 
