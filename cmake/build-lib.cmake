@@ -16,37 +16,48 @@ endforeach()
 
 set(NS3_MODULE_HEADERS ${CMAKE_BINARY_DIR}/include)
 
+# Relative paths keep the stubs the same in every checkout, which lets ccache share results.
 function(stub_headers headers)
   foreach(header ${headers})
     get_filename_component(name ${header} NAME)
     get_filename_component(path ${header} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
-    file(CONFIGURE OUTPUT ${NS3_MODULE_HEADERS}/ns3/${name} CONTENT "#include \"${path}\"\n" @ONLY)
+    file(RELATIVE_PATH relative ${NS3_MODULE_HEADERS}/ns3 ${path})
+    file(CONFIGURE OUTPUT ${NS3_MODULE_HEADERS}/ns3/${name} CONTENT "#include \"${relative}\"\n" @ONLY)
   endforeach()
 endfunction()
 
 function(build_lib)
   cmake_parse_arguments(
     LIB "IGNORE_PCH" "LIBNAME"
-    "SOURCE_FILES;HEADER_FILES;PRIVATE_HEADER_FILES;LIBRARIES_TO_LINK;TEST_SOURCES;MODULE_ENABLED_FEATURES"
+    "SOURCE_FILES;HEADER_FILES;PRIVATE_HEADER_FILES;LIBRARIES_TO_LINK;TEST_SOURCES;TEST_LIBRARIES_TO_LINK;MODULE_ENABLED_FEATURES"
     ${ARGN})
   stub_headers("${LIB_HEADER_FILES}")
+  if(NOT LIB_SOURCE_FILES)
+    set(LIB_SOURCE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_LIBNAME}-without-sources.cc)
+    file(CONFIGURE OUTPUT ${LIB_SOURCE_FILES} CONTENT "" @ONLY)
+  endif()
   add_library(${LIB_LIBNAME} STATIC ${LIB_SOURCE_FILES})
   target_include_directories(${LIB_LIBNAME} PUBLIC ${NS3_MODULE_HEADERS})
   target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
-  set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>" PARENT_SCOPE)
+  target_compile_options(${LIB_LIBNAME}
+                         PRIVATE $<TARGET_PROPERTY:program-options,INTERFACE_COMPILE_OPTIONS>)
+  set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>")
+  set(lib${LIB_LIBNAME} ${lib${LIB_LIBNAME}} CACHE INTERNAL "how to link ${LIB_LIBNAME}")
   if(LIB_TEST_SOURCES)
     add_library(${LIB_LIBNAME}-test OBJECT ${LIB_TEST_SOURCES})
-    target_link_libraries(${LIB_LIBNAME}-test PUBLIC ${LIB_LIBNAME} project-options)
+    target_link_libraries(${LIB_LIBNAME}-test PUBLIC ${lib${LIB_LIBNAME}} ${LIB_TEST_LIBRARIES_TO_LINK})
     set_property(GLOBAL APPEND PROPERTY NS3_MODULE_TESTS ${LIB_LIBNAME}-test)
   endif()
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/examples/CMakeLists.txt)
-    set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>")
-    add_subdirectory(examples)
-  endif()
+  foreach(folder example examples)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      add_subdirectory(${folder})
+    endif()
+  endforeach()
 endfunction()
 
 function(build_lib_example)
-  cmake_parse_arguments(EXAMPLE "" "NAME" "SOURCE_FILES;LIBRARIES_TO_LINK" ${ARGN})
+  cmake_parse_arguments(EXAMPLE "IGNORE_PCH" "NAME" "SOURCE_FILES;HEADER_FILES;LIBRARIES_TO_LINK"
+                        ${ARGN})
   add_executable(${EXAMPLE_NAME} ${EXAMPLE_SOURCE_FILES})
   target_link_libraries(${EXAMPLE_NAME} PRIVATE ${EXAMPLE_LIBRARIES_TO_LINK} project-options)
 endfunction()
