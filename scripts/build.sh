@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Builds the programs and puts them into bin/ (debug: bin/debug/).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat << TEXT
+Usage: scripts/build.sh -c ns3|analytical|phy|all [--profile release|debug] [--werror] [-j N]
+
+  -c, --component  ns3         SimAI_simulator, qbb-flows, SimCCL and the other packet-level programs
+                   analytical  SimAI_analytical
+                   phy         SimAI_phynet
+                   all         every program there is
+  --profile        release (default): optimised; debug: assertions, NS_LOG and sanitizers
+  --werror         treat compiler warnings as errors
+  -j N             parallel jobs (default: what cores and memory allow)
+TEXT
+}
+
+fail() {
+  echo "build.sh: $1" >&2
+  exit 2
+}
+
+component=
+profile=release
+werror=OFF
+jobs=
+while [ $# -gt 0 ]; do
+  case $1 in
+    -c | --component) component=${2:-}; shift ;;
+    --profile) profile=${2:-}; shift ;;
+    --werror) werror=ON ;;
+    -j) jobs=${2:-}; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; fail "unknown argument '$1'" ;;
+  esac
+  shift || fail "the last argument lacks its value"
+done
+case $profile in release | debug) ;; *) fail "unknown profile '$profile'; expected release or debug" ;; esac
+case $werror$jobs in *[!0-9ONF]*) fail "-j '$jobs' is not a number" ;; esac
+
+# A program's name is the name of its source in scratch/.
+shopt -s nullglob
+programs=()
+for source in scratch/*.cc; do
+  name=$(basename "$source" .cc)
+  case $name in
+    SimAI_analytical) kind=analytical ;;
+    SimAI_phynet) kind=phy ;;
+    *) kind=ns3 ;;
+  esac
+  if [ "$component" = all ] || [ "$component" = "$kind" ]; then
+    programs+=("$name")
+  fi
+done
+case $component in
+  ns3 | analytical | phy | all) ;;
+  "") usage >&2; fail "-c is missing" ;;
+  *) fail "unknown component '$component'; expected ns3, analytical, phy or all" ;;
+esac
+[ ${#programs[@]} -gt 0 ] || fail "the '$component' backend is not part of this version"
+
+if [ -z "$jobs" ]; then
+  # A C++ compiler process needs up to 1.5 GB.
+  by_memory=$(awk '/MemAvailable/ { print int($2 / 1500000) }' /proc/meminfo)
+  jobs=$(nproc)
+  [ "$by_memory" -ge "$jobs" ] || jobs=$((by_memory > 0 ? by_memory : 1))
+fi
+
+scripts/setup.sh
+lto=OFF
+[ "$profile" = debug ] || lto=ON
+cmake --preset "$profile" -DWARNINGS_AS_ERRORS=$werror -DLINK_TIME_OPTIMIZATION=$lto > /dev/null
+cmake --build --preset "$profile" -j "$jobs" --target "${programs[@]}"
+
+target=bin
+[ "$profile" = release ] || target=bin/debug
+mkdir -p "$target"
+for name in "${programs[@]}"; do
+  cmake -E copy_if_different "build/$profile/bin/$name" "$target/$name"
+  echo "$target/$name"
+done

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Checks the formatting and the layering of the sources. Usage: scripts/check-style.sh [--fix]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mode=(--dry-run --Werror)
+[ "${1:-}" != --fix ] || mode=(-i)
+status=0
+git ls-files -z '*.cc' '*.h' | xargs -0 -r -n 40 -P "$(nproc)" clang-format-14 "${mode[@]}" || status=1
+scripts/check-layers.py || status=1
+exit $status

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Installs what is missing, builds everything with warnings as errors and runs every test: the
+# optimised build first, then the checking build (assertions and sanitizers).
+#
+# Usage: scripts/test.sh [--no-debug]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+with_debug=true
+case ${1:-} in
+  "") ;;
+  --no-debug) with_debug=false ;;
+  *) echo "Usage: scripts/test.sh [--no-debug]" >&2; exit 2 ;;
+esac
+
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  "$@"
+  echo "== $name: $((SECONDS - start)) s"
+}
+
+build_and_run() {
+  local profile=$1
+  cmake --preset "$profile" -DWARNINGS_AS_ERRORS=ON "${@:2}" > /dev/null
+  step "$profile: build" cmake --build --preset "$profile" -j "$(nproc)"
+  step "$profile: tests" ctest --preset "$profile" -j "$(nproc)" --output-on-failure
+}
+
+step "packages" scripts/setup.sh
+cmake --preset release > /dev/null
+step "style" scripts/check-style.sh
+step "programs" scripts/build.sh -c all --werror
+build_and_run release
+if $with_debug; then
+  build_and_run debug
+fi
+echo "== all tests passed in $SECONDS s"
