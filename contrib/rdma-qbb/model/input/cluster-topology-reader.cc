@@ -1,0 +1,346 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "cluster-topology.h"
+#include "input-error.h"
+#include "input-lines.h"
+#include "units.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace ns3
+{
+
+namespace
+{
+
+using NodeKind = ClusterTopology::NodeKind;
+
+// More nodes or links than any cluster has: such a number is a typing error, not a topology.
+constexpr uint64_t MAX_NODES = 10'000'000;
+constexpr uint64_t MAX_LINKS = 100'000'000;
+constexpr std::size_t MAX_PORTS = UINT16_MAX;
+
+/// Reads one topology file; its member functions follow the file from top to bottom.
+class TopologyFile
+{
+  public:
+    explicit TopologyFile(InputLines lines)
+        : m_lines(std::move(lines))
+    {
+        m_topology.source = m_lines.Name();
+    }
+
+    ClusterTopology Read(uint32_t gpusPerServer)
+    {
+        ReadHeader();
+        ReadSwitchIds();
+        ReadLinks();
+        m_topology.Index();
+        if (gpusPerServer != 0)
+        {
+            m_topology.gpusPerServer = gpusPerServer;
+        }
+        CheckNvSwitches();
+        CheckReachable();
+        return std::move(m_topology);
+    }
+
+  private:
+    uint64_t Number(std::string_view text, const char* what, uint64_t max) const
+    {
+        const auto value = ParseUnsigned(text);
+        if (!value || *value > max)
+        {
+            m_lines.Fail("'" + std::string(text) + "' is no " + what,
+                         "a whole number up to " + std::to_string(max));
+        }
+        return *value;
+    }
+
+    uint32_t Node(std::string_view text) const
+    {
+        const auto value = ParseUnsigned(text);
+        if (!value || *value >= m_topology.nodeCount)
+        {
+            m_lines.Fail("'" + std::string(text) + "' is no node",
+                         "an id from 0 to " + std::to_string(m_topology.nodeCount - 1));
+        }
+        return *value;
+    }
+
+    void ReadHeader()
+    {
+        const char* expected = "6 fields (nodes, GPUs per server, NVSwitches, switches, links, "
+                               "GPU type) or 3 (nodes, switches, links)";
+        if (!m_lines.Next())
+        {
+            m_lines.Fail("the topology is empty", expected);
+        }
+        const auto& fields = m_lines.Fields();
+        if (fields.size() != 6 && fields.size() != 3)
+        {
+            m_lines.Fail("the first line has " + std::to_string(fields.size()) + " fields",
+                         expected);
+        }
+        m_sixFields = fields.size() == 6;
+        m_topology.nodeCount = Number(fields[0], "number of nodes", MAX_NODES);
+        if (m_sixFields)
+        {
+            m_topology.gpusPerServer = Number(fields[1], "number of GPUs per server", MAX_NODES);
+            m_topology.nvswitchCount = Number(fields[2], "number of NVSwitches", MAX_NODES);
+            m_topology.gpuType = fields[5];
+        }
+        m_topology.switchCount =
+            Number(fields[m_sixFields ? 3 : 1], "number of switches", MAX_NODES);
+        m_linkCount = Number(fields[m_sixFields ? 4 : 2], "number of links", MAX_LINKS);
+
+        const uint64_t forwarding = m_topology.nvswitchCount + m_topology.switchCount;
+        if (forwarding >= m_topology.nodeCount)
+        {
+            m_lines.Fail(std::to_string(m_topology.nodeCount) + " nodes with " +
+                             std::to_string(m_topology.nvswitchCount) + " NVSwitches and " +
+                             std::to_string(m_topology.switchCount) +
+                             " switches leave no node to be a host",
+                         "more nodes, or fewer switches");
+        }
+        if (m_topology.gpusPerServer == 0)
+        {
+            m_lines.Fail("a server has 0 GPUs", "at least 1");
+        }
+        const uint64_t hosts = m_topology.nodeCount - forwarding;
+        if (m_sixFields && hosts % m_topology.gpusPerServer != 0)
+        {
+            m_lines.Fail(std::to_string(hosts) + " GPUs do not fill servers of " +
+                             std::to_string(m_topology.gpusPerServer),
+                         "nodes - NVSwitches - switches to be a multiple of the GPUs per server");
+        }
+        if (m_sixFields && m_topology.nvswitchCount % (hosts / m_topology.gpusPerServer) != 0)
+        {
+            m_lines.Fail(std::to_string(m_topology.nvswitchCount) + " NVSwitches for " +
+                             std::to_string(hosts / m_topology.gpusPerServer) + " servers",
+                         "the same number in each server");
+        }
+    }
+
+    void ReadSwitchIds()
+    {
+        m_topology.kind.assign(m_topology.nodeCount, NodeKind::Host);
+        const std::size_t wanted = m_topology.nvswitchCount + m_topology.switchCount;
+        std::size_t count = 0;
+        while (count < wanted)
+        {
+            if (!m_lines.Next())
+            {
+                m_lines.Fail("the file ends after " + std::to_string(count) + " of " +
+                             std::to_string(wanted) + " switch ids");
+            }
+            for (std::string_view field : m_lines.Fields())
+            {
+                const uint32_t node = Node(field);
+                if (m_topology.kind[node] != NodeKind::Host)
+                {
+                    m_lines.Fail("node " + std::to_string(node) + " is listed as a switch twice");
+                }
+                if (count == wanted)
+                {
+                    m_lines.Fail("there are more switch ids than the first line says",
+                                 std::to_string(wanted));
+                }
+                m_topology.kind[node] =
+                    count < m_topology.nvswitchCount ? NodeKind::NvSwitch : NodeKind::Switch;
+                ++count;
+            }
+        }
+        if (m_sixFields)
+        {
+            CheckGpusComeFirst();
+        }
+    }
+
+    void CheckGpusComeFirst() const
+    {
+        const uint32_t hosts =
+            m_topology.nodeCount - m_topology.nvswitchCount - m_topology.switchCount;
+        for (uint32_t node = 0; node < hosts; ++node)
+        {
+            if (m_topology.kind[node] != NodeKind::Host)
+            {
+                m_lines.Fail("node " + std::to_string(node) + " is listed as a switch",
+                             "GPUs to be 0.." + std::to_string(hosts - 1) +
+                                 ", and switches after them");
+            }
+        }
+    }
+
+    void ReadLinks()
+    {
+        m_topology.links.reserve(m_linkCount);
+        std::vector<std::size_t> degree(m_topology.nodeCount, 0);
+        while (m_lines.Next())
+        {
+            if (m_topology.links.size() == m_linkCount)
+            {
+                // The HPCC simulator's files end with notes for people, which it never reads.
+                if (!ParseUnsigned(m_lines.Fields()[0]))
+                {
+                    return;
+                }
+                m_lines.Fail("there are more links than the first line says",
+                             std::to_string(m_linkCount) + " links");
+            }
+            const ClusterTopology::Link link = ReadLink();
+            for (uint32_t node : {link.a, link.b})
+            {
+                if (++degree[node] > MAX_PORTS)
+                {
+                    m_lines.Fail("node " + std::to_string(node) + " has too many links",
+                                 "at most " + std::to_string(MAX_PORTS));
+                }
+            }
+            m_topology.links.push_back(link);
+        }
+        if (m_topology.links.size() < m_linkCount)
+        {
+            m_lines.Fail("the file ends after " + std::to_string(m_topology.links.size()) + " of " +
+                         std::to_string(m_linkCount) + " links");
+        }
+    }
+
+    ClusterTopology::Link ReadLink()
+    {
+        const auto& fields = m_lines.Fields();
+        if (fields.size() != 5)
+        {
+            m_lines.Fail("a link has " + std::to_string(fields.size()) + " fields",
+                         "5: source, destination, rate, delay, error rate");
+        }
+        ClusterTopology::Link link{};
+        link.a = Node(fields[0]);
+        link.b = Node(fields[1]);
+        link.line = m_lines.Line();
+        if (link.a == link.b)
+        {
+            m_lines.Fail("node " + std::to_string(link.a) + " is linked to itself");
+        }
+        const auto rate = ParseDataRateBps(fields[2]);
+        if (!rate || *rate == 0)
+        {
+            m_lines.Fail("'" + std::string(fields[2]) + "' is no link rate",
+                         "a rate above 0 such as 400Gbps");
+        }
+        link.rateBps = *rate;
+        const auto delay = ParseTimePs(fields[3]);
+        if (!delay)
+        {
+            m_lines.Fail("'" + std::string(fields[3]) + "' is no link delay",
+                         "a time such as 0.0005ms or 500ns");
+        }
+        link.delayPs = *delay;
+        const auto errorRate = ParseReal(fields[4]);
+        if (!errorRate || *errorRate < 0 || *errorRate > 1)
+        {
+            m_lines.Fail("'" + std::string(fields[4]) + "' is no error rate",
+                         "a packet loss probability from 0 to 1");
+        }
+        link.errorRate = *errorRate;
+        CheckDuplicate(link);
+        return link;
+    }
+
+    /// Parallel links between two switches are a bundle; a host's cable listed twice is a mistake.
+    void CheckDuplicate(const ClusterTopology::Link& link)
+    {
+        const auto [low, high] = std::minmax(link.a, link.b);
+        const auto [first, inserted] =
+            m_firstLine.try_emplace((uint64_t{low} << 32) | high, link.line);
+        const bool bundle = m_topology.kind[link.a] == NodeKind::Switch &&
+                            m_topology.kind[link.b] == NodeKind::Switch;
+        if (!inserted && !bundle)
+        {
+            m_lines.Fail("the link between " + std::to_string(link.a) + " and " +
+                             std::to_string(link.b) + " repeats line " +
+                             std::to_string(first->second),
+                         "one link (only two switches may have several in parallel)");
+        }
+    }
+
+    void CheckNvSwitches() const
+    {
+        for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
+        {
+            if (!m_topology.Is(node, NodeKind::NvSwitch))
+            {
+                continue;
+            }
+            uint32_t server = UINT32_MAX;
+            for (const ClusterTopology::Port& port : m_topology.Ports(node))
+            {
+                const std::size_t line = m_topology.links[port.link].line;
+                if (!m_topology.Is(port.peer, NodeKind::Host))
+                {
+                    FailAt(line,
+                           "NVSwitch " + std::to_string(node) + " is linked to switch " +
+                               std::to_string(port.peer),
+                           "links to the GPUs of one server only");
+                }
+                const uint32_t peerServer = m_topology.Server(m_topology.HostIndexOf(port.peer));
+                if (server != UINT32_MAX && server != peerServer)
+                {
+                    FailAt(line,
+                           "NVSwitch " + std::to_string(node) + " joins servers " +
+                               std::to_string(server) + " and " + std::to_string(peerServer),
+                           "links to the GPUs of one server only");
+                }
+                server = peerServer;
+            }
+        }
+    }
+
+    void CheckReachable() const
+    {
+        const auto pair = m_topology.FindUnconnected();
+        if (pair)
+        {
+            FailAt(0,
+                   "host " + std::to_string(m_topology.NodeOfHost(pair->hostB)) +
+                       " cannot be reached from host " +
+                       std::to_string(m_topology.NodeOfHost(pair->hostA)),
+                   "a path through switches, or through the NVSwitch of one server");
+        }
+    }
+
+    [[noreturn]] void FailAt(std::size_t line,
+                             const std::string& what,
+                             const std::string& expected) const
+    {
+        throw InputError(m_topology.source, line, what, expected);
+    }
+
+    InputLines m_lines;
+    ClusterTopology m_topology;
+    bool m_sixFields{false};
+    uint64_t m_linkCount{0};
+    std::unordered_map<uint64_t, std::size_t> m_firstLine; ///< of each linked pair of nodes
+};
+
+} // namespace
+
+ClusterTopology
+ClusterTopology::Read(const std::string& path, uint32_t gpusPerServer)
+{
+    return TopologyFile(InputLines(path)).Read(gpusPerServer);
+}
+
+ClusterTopology
+ClusterTopology::Read(std::istream& text, const std::string& name, uint32_t gpusPerServer)
+{
+    return TopologyFile(InputLines(text, name)).Read(gpusPerServer);
+}
+
+} // namespace ns3

@@ -1,0 +1,215 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/cluster-topology.h"
+#include "ns3/input-error.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+
+using namespace ns3;
+
+namespace
+{
+
+using Kind = ClusterTopology::NodeKind;
+
+ClusterTopology
+Parse(const std::string& text)
+{
+    std::istringstream stream(text);
+    return ClusterTopology::Read(stream, "t");
+}
+
+std::string
+ErrorOf(const std::string& text)
+{
+    try
+    {
+        Parse(text);
+    }
+    catch (const InputError& error)
+    {
+        return error.what();
+    }
+    return "no error";
+}
+
+/// Two servers of two GPUs, an NVSwitch each, one switch.
+const char* const SMALL = "7 2 2 1 8 H100\n"
+                          "4 5 6 \n"
+                          "0 4 2880Gbps 0.000025ms 0\n"
+                          "0 6 400Gbps 0.0005ms 0\n"
+                          "1 4 2880Gbps 0.000025ms 0\n"
+                          "1 6 400Gbps 0.0005ms 0\n"
+                          "# the second server\n"
+                          "\n"
+                          "2 5 2880Gbps 0.000025ms 0\n"
+                          "2 6 400Gbps 0.0005ms 0\n"
+                          "3 5 2880Gbps 0.000025ms 0\n"
+                          "3 6 400Gbps 0.0005ms 0.01 # a bad cable\n";
+
+std::string
+Replaced(std::string text, const std::string& from, const std::string& to)
+{
+    return text.replace(text.find(from), from.size(), to);
+}
+
+std::string
+SharedFile(const std::string& name)
+{
+    return std::string(SHARED_DATA_DIR) + "/" + name;
+}
+
+} // namespace
+
+TEST(ClusterTopology, SixFieldFormGivesServersNvSwitchesAndExactUnits)
+{
+    const ClusterTopology t = Parse(SMALL);
+    EXPECT_EQ(t.nodeCount, 7u);
+    EXPECT_EQ(t.hostCount, 4u);
+    EXPECT_EQ(t.nvswitchCount, 2u);
+    EXPECT_EQ(t.switchCount, 1u);
+    EXPECT_EQ(t.gpuType, "H100");
+    EXPECT_TRUE(t.Is(4, Kind::NvSwitch));
+    EXPECT_TRUE(t.Is(6, Kind::Switch));
+    EXPECT_EQ(t.Server(1), 0u);
+    EXPECT_EQ(t.Server(2), 1u);
+    EXPECT_EQ(t.ServerCount(), 2u);
+    EXPECT_EQ(t.links[0].rateBps, 2'880'000'000'000u);
+    EXPECT_EQ(t.links[0].delayPs, 25'000);
+    EXPECT_EQ(t.links[7].line, 12u);
+    EXPECT_DOUBLE_EQ(t.links[7].errorRate, 0.01);
+    EXPECT_TRUE(t.IsNvLink(0));
+    EXPECT_FALSE(t.IsNvLink(1));
+    EXPECT_TRUE(t.ShareNvSwitch(0, 1));
+    EXPECT_FALSE(t.ShareNvSwitch(1, 2));
+    EXPECT_EQ(t.MaxNicRateBps(), 400'000'000'000u);
+}
+
+TEST(ClusterTopology, PortsAreInFileOrderAndKnowTheFarEnd)
+{
+    const ClusterTopology t = Parse(SMALL);
+    ASSERT_EQ(t.Ports(0).size(), 2u);
+    EXPECT_EQ(t.Ports(0)[0].peer, 4u);
+    EXPECT_EQ(t.Ports(0)[1].peer, 6u);
+    ASSERT_EQ(t.Ports(6).size(), 4u);
+    EXPECT_EQ(t.Ports(6)[2].peer, 2u);
+    EXPECT_EQ(t.Ports(6)[2].peerPort, 1u);
+    for (uint32_t node = 0; node < t.nodeCount; ++node)
+    {
+        for (uint32_t k = 0; k < t.Ports(node).size(); ++k)
+        {
+            const auto& port = t.Ports(node)[k];
+            EXPECT_EQ(t.Ports(port.peer)[port.peerPort].peer, node);
+            EXPECT_EQ(t.Ports(port.peer)[port.peerPort].peerPort, k);
+        }
+    }
+}
+
+TEST(ClusterTopology, ThreeFieldFormNumbersHostsAroundSwitchIds)
+{
+    const ClusterTopology t = Parse("4 1 3\n"
+                                    "1\n"
+                                    "1 0 100Gbps 1us 0\n1 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n");
+    EXPECT_EQ(t.hostCount, 3u);
+    EXPECT_EQ(t.gpusPerServer, 1u);
+    EXPECT_EQ(t.HostIndexOf(0), 0u);
+    EXPECT_EQ(t.HostIndexOf(1), UINT32_MAX);
+    EXPECT_EQ(t.HostIndexOf(2), 1u);
+    EXPECT_EQ(t.NodeOfHost(2), 3u);
+}
+
+TEST(ClusterTopology, NoNvSwitchesAndNoSwitchesLeaveAnEmptySecondLine)
+{
+    const ClusterTopology t = Parse("2 1 0 0 1 A100\n\n0 1 100Gbps 1us 0\n");
+    EXPECT_EQ(t.hostCount, 2u);
+    EXPECT_EQ(t.Ports(0)[0].peer, 1u);
+}
+
+TEST(ClusterTopology, MistakesNameLineAndWhatWasExpected)
+{
+    EXPECT_EQ(ErrorOf("").substr(0, 25), "t: the topology is empty;");
+    EXPECT_EQ(ErrorOf("1 2 3 4\n").substr(0, 34), "t:1: the first line has 4 fields; ");
+    EXPECT_THAT(ErrorOf("3 3 0\n0 1 2\n"), testing::HasSubstr("leave no node to be a host"));
+    EXPECT_THAT(ErrorOf("6 4 0 1 0 A100\n5\n"), testing::HasSubstr("do not fill servers of 4"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 5")),
+                testing::HasSubstr("t:2: node 5 is listed as a switch twice"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 7")),
+                testing::HasSubstr("t:2: '7' is no node; expected an id from 0 to 6"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "3 5 6")),
+                testing::HasSubstr("t:2: node 3 is listed as a switch"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 6 6")), testing::HasSubstr("t:2: "));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps", "0 6 400Gigs")),
+                testing::HasSubstr("t:4: '400Gigs' is no link rate"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps", "0 6 0Gbps")),
+                testing::HasSubstr("t:4: '0Gbps' is no link rate"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps 0.0005ms", "0 6 400Gbps 5m")),
+                testing::HasSubstr("t:4: '5m' is no link delay"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "0.01", "1.01")),
+                testing::HasSubstr("t:12: '1.01' is no error rate"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps", "6 6 400Gbps")),
+                testing::HasSubstr("t:4: node 6 is linked to itself"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "1 6 400Gbps", "6 0 400Gbps")),
+                testing::HasSubstr("t:6: the link between 6 and 0 repeats line 4"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps 0.0005ms 0", "0 6 400Gbps 0.0005ms")),
+                testing::HasSubstr("t:4: a link has 4 fields"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "2 2 1 8", "2 2 1 9")),
+                testing::HasSubstr("the file ends after 8 of 9 links"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "2 2 1 8", "2 2 1 7")),
+                testing::HasSubstr("t:12: there are more links than the first line says"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "2 5 2880Gbps", "2 4 2880Gbps")),
+                testing::HasSubstr("t:9: NVSwitch 4 joins servers 0 and 1"));
+    EXPECT_THAT(ErrorOf(Replaced(SMALL, "3 6 400Gbps", "4 6 400Gbps")),
+                testing::HasSubstr("t:12: NVSwitch 4 is linked to switch 6"));
+    EXPECT_THROW(ClusterTopology::Read("/does/not/exist"), InputError);
+    EXPECT_THROW(ClusterTopology::Read("/"), InputError);
+}
+
+TEST(ClusterTopology, AHostBehindAnotherServersNvSwitchIsUnreachable)
+{
+    // GPU 3 keeps its NVLink only: other servers could reach it through GPU 2 alone.
+    std::string text = Replaced(SMALL, "2 2 1 8", "2 2 1 7");
+    text = text.substr(0, text.find("3 6 400Gbps"));
+    EXPECT_THAT(ErrorOf(text), testing::HasSubstr("host 3 cannot be reached from host 0"));
+}
+
+TEST(ClusterTopology, TwoPlanesNeedNoLinkBetweenThemWhenHostsAreOnBoth)
+{
+    const std::string twoPlanes = "4 2 4\n2 3\n0 2 1Gbps 1us 0\n0 3 1Gbps 1us 0\n"
+                                  "1 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n";
+    EXPECT_EQ(Parse(twoPlanes).hostCount, 2u);
+    const std::string apart = "4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n";
+    EXPECT_THAT(ErrorOf(apart), testing::HasSubstr("cannot be reached"));
+}
+
+TEST(ClusterTopology, SeveralLinksBetweenTwoSwitchesAreABundle)
+{
+    const ClusterTopology t = Parse("4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"
+                                    "2 3 1Gbps 1us 0\n3 2 1Gbps 1us 0\n");
+    EXPECT_EQ(t.Ports(2).size(), 3u);
+}
+
+TEST(ClusterTopology, FilesOfTheOtherSimulatorsAreReadUnchanged)
+{
+    if (!std::filesystem::exists(SHARED_DATA_DIR))
+    {
+        GTEST_SKIP() << "no shared data";
+    }
+    const auto spectrum =
+        ClusterTopology::Read(SharedFile("simai/topo/Spectrum-X_128g_8gps_100Gbps_A100"));
+    EXPECT_EQ(spectrum.hostCount, 128u);
+    EXPECT_EQ(spectrum.ServerCount(), 16u);
+    EXPECT_EQ(spectrum.links.size(), 768u);
+    const auto dualPlane = ClusterTopology::Read(
+        SharedFile("simai/topo/AlibabaHPN_64g_8gps_DualToR_DualPlane_200Gbps_H100"));
+    EXPECT_EQ(dualPlane.Ports(0).size(), 3u);
+    const auto hpcc = ClusterTopology::Read(SharedFile("hpcc/topology.txt"));
+    EXPECT_EQ(hpcc.NodeOfHost(0), 1u) << "node 0 is the switch";
+    EXPECT_EQ(ClusterTopology::Read(SharedFile("hpcc/fat.txt")).hostCount, 320u);
+    EXPECT_EQ(ClusterTopology::Read(SharedFile("astra-sim/network/8_nodes_1_switch_topology.txt"))
+                  .hostCount,
+              8u);
+}

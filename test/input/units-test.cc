@@ -1,0 +1,83 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/units.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+using namespace ns3;
+
+TEST(Units, RatesOfEverySpellingBecomeBitsPerSecond)
+{
+    EXPECT_EQ(ParseDataRateBps("400Gbps"), 400'000'000'000u);
+    EXPECT_EQ(ParseDataRateBps("2880Gbps"), 2'880'000'000'000u);
+    EXPECT_EQ(ParseDataRateBps("50Mb/s"), 50'000'000u);
+    EXPECT_EQ(ParseDataRateBps("12.5GB/s"), 100'000'000'000u);
+    EXPECT_EQ(ParseDataRateBps("1MBps"), 8'000'000u);
+    EXPECT_EQ(ParseDataRateBps("3Kibps"), 3072u);
+    EXPECT_EQ(ParseDataRateBps("1.6Tbps"), 1'600'000'000'000u);
+    EXPECT_EQ(ParseDataRateBps("25000000000"), 25'000'000'000u);
+    EXPECT_EQ(ParseDataRateBps("1e9bps"), 1'000'000'000u);
+}
+
+TEST(Units, TextThatIsNoRateIsRefused)
+{
+    for (const char* text : {"",
+                             "Gbps",
+                             "400 Gbps",
+                             "400Gb",
+                             "-1Gbps",
+                             "400Xbps",
+                             "4.0.0Gbps",
+                             "400Gbpss",
+                             "99999999999Gbps",
+                             "nan",
+                             "400Gibit"})
+    {
+        EXPECT_EQ(ParseDataRateBps(text), std::nullopt) << text;
+    }
+}
+
+TEST(Units, TimesAreExactWhereDoublesAreNot)
+{
+    EXPECT_EQ(ParseTimePs("0.000025ms"), 25'000);
+    EXPECT_EQ(ParseTimePs("0.0005ms"), 500'000);
+    EXPECT_EQ(ParseTimePs("1000ns"), 1'000'000);
+    EXPECT_EQ(ParseTimePs("0.001ms"), 1'000'000);
+    EXPECT_EQ(ParseTimePs("2"), 2'000'000'000'000);
+    EXPECT_EQ(ParseTimePs("2.000000000001s"), 2'000'000'000'001);
+    EXPECT_EQ(ParseTimePs("1500fs"), 2) << "half a picosecond rounds up";
+    EXPECT_EQ(ParseTimePs("1499fs"), 1);
+    EXPECT_EQ(ParseTimePs("5e-7s"), 500'000);
+    EXPECT_EQ(ParseTimePs("106d"), 106LL * 86'400 * 1'000'000'000'000);
+}
+
+TEST(Units, TimesThatAreNoTimesOrDoNotFitAreRefused)
+{
+    for (const char* text : {"", "ms", "soon", "-1ns", "1 ns", "107d", "1e30s", "1nss", "."})
+    {
+        EXPECT_EQ(ParseTimePs(text), std::nullopt) << text;
+    }
+}
+
+TEST(Units, ANumberThatIsTooLargeIsToldFromNoNumber)
+{
+    bool tooLarge = false;
+    EXPECT_EQ(ParseScaled("40000000000000.00", 1'000'000'000'000, &tooLarge), std::nullopt);
+    EXPECT_TRUE(tooLarge);
+    tooLarge = false;
+    EXPECT_EQ(ParseScaled("forever", 1, &tooLarge), std::nullopt);
+    EXPECT_FALSE(tooLarge);
+    EXPECT_EQ(ParseScaled("4.00", 1'000'000'000'000), 4'000'000'000'000);
+}
+
+TEST(Units, FormattedRatesReadBack)
+{
+    for (const uint64_t rate :
+         std::vector<uint64_t>{400'000'000'000, 1'600'000'000'000, 50'000'000, 1'500, 7})
+    {
+        EXPECT_EQ(ParseDataRateBps(FormatDataRate(rate)), rate) << FormatDataRate(rate);
+    }
+    EXPECT_EQ(FormatDataRate(400'000'000'000), "400Gbps");
+}
