@@ -192,6 +192,14 @@ TEST(ClusterTopology, SeveralLinksBetweenTwoSwitchesAreABundle)
     EXPECT_EQ(t.Ports(2).size(), 3u);
 }
 
+TEST(ClusterTopology, ThreeFieldFormStopsAfterItsLinksAsTheHpccSimulatorDoes)
+{
+    const std::string text = "2 0 1\n\n0 1 1Gbps 1us 0\n";
+    EXPECT_TRUE(Parse(text + "\nFirst line: nodes\n").warnings.empty());
+    EXPECT_THAT(Parse(text + "0 9 1Gbps 1us 0\n").warnings,
+                testing::ElementsAre(testing::HasSubstr("t:4: links from here on are not read")));
+}
+
 TEST(ClusterTopology, FilesOfTheOtherSimulatorsAreReadUnchanged)
 {
     if (!std::filesystem::exists(SHARED_DATA_DIR))

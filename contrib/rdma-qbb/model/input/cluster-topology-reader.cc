@@ -186,9 +186,11 @@ class TopologyFile
         {
             if (m_topology.links.size() == m_linkCount)
             {
-                // The HPCC simulator's files end with notes for people, which it never reads.
-                if (!ParseUnsigned(m_lines.Fields()[0]))
+                // The HPCC simulator's files go on with spare links and with notes for people; it
+                // reads as many links as the first line says, and nothing after them.
+                if (!m_sixFields)
                 {
+                    WarnAboutTheRest();
                     return;
                 }
                 m_lines.Fail("there are more links than the first line says",
@@ -209,6 +211,17 @@ class TopologyFile
         {
             m_lines.Fail("the file ends after " + std::to_string(m_topology.links.size()) + " of " +
                          std::to_string(m_linkCount) + " links");
+        }
+    }
+
+    void WarnAboutTheRest()
+    {
+        if (ParseUnsigned(m_lines.Fields()[0]))
+        {
+            m_topology.warnings.push_back(
+                m_lines.Name() + ":" + std::to_string(m_lines.Line()) +
+                ": links from here on are not read, the first line says " +
+                std::to_string(m_linkCount));
         }
     }
 

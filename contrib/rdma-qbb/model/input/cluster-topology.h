@@ -67,15 +67,16 @@ class ClusterTopology
         uint16_t peerPort; ///< port at the other end
     };
 
-    uint32_t nodeCount{0};      ///< hosts, NVSwitches and switches
-    uint32_t gpusPerServer{1};  ///< hosts of a server; 1 in the three-field form
-    uint32_t nvswitchCount{0};  ///< NVSwitches of all servers together
-    uint32_t switchCount{0};    ///< network switches (ASW, PSW, ...)
-    uint32_t hostCount{0};      ///< hosts (GPUs)
-    std::string gpuType;        ///< "A100", "H100", ...; empty in the three-field form
-    std::vector<NodeKind> kind; ///< per node id
-    std::vector<Link> links;    ///< in file order
-    std::string source;         ///< the file's name, for messages
+    uint32_t nodeCount{0};             ///< hosts, NVSwitches and switches
+    uint32_t gpusPerServer{1};         ///< hosts of a server; 1 in the three-field form
+    uint32_t nvswitchCount{0};         ///< NVSwitches of all servers together
+    uint32_t switchCount{0};           ///< network switches (ASW, PSW, ...)
+    uint32_t hostCount{0};             ///< hosts (GPUs)
+    std::string gpuType;               ///< "A100", "H100", ...; empty in the three-field form
+    std::vector<NodeKind> kind;        ///< per node id
+    std::vector<Link> links;           ///< in file order
+    std::string source;                ///< the file's name, for messages
+    std::vector<std::string> warnings; ///< what a user should know, a line each
 
     /**
      * @param path topology file
