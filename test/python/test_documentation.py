@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""README and docs: every command runs, every link leads somewhere, the site builds.
+
+A page's commands run in order in a directory that looks like the top of the repository, with bin/
+holding the programs of this build, so nothing is written into the checkout.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/source/**/*.rst"),
+                *ROOT.glob("contrib/*/doc/*.rst")])
+
+# What scripts/test.sh itself runs, or a person does once: not run again inside a test.
+DONE_ELSEWHERE = re.compile(
+    r"^(git clone|scripts/(setup|build|test|quickstart|check-in-tree)\.sh|make -C docs|cmake |ctest )")
+
+
+def command_blocks(page):
+    text = page.read_text()
+    if page.suffix == ".md":
+        return re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^\.\. code-block:: sh\n\n((?:(?:   .*)?\n)+)", text, re.MULTILINE)
+    return ["\n".join(line[3:] for line in block.splitlines()) + "\n" for block in blocks]
+
+
+def runnable(block):
+    lines = [line for line in block.splitlines() if line.strip()]
+    return not all(DONE_ELSEWHERE.match(line) for line in lines)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for entry in ROOT.iterdir():
+        if entry.name not in ("bin", "build", "results", ".git"):
+            (tmp_path / entry.name).symlink_to(entry)
+    (tmp_path / "bin").symlink_to(PROGRAMS)
+    (tmp_path / "results").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(map(runnable, command_blocks(p)))],
+                         ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_of_a_page_run(page, checkout):
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("AS_", "NCCL_"))}
+    for block in filter(runnable, command_blocks(page)):
+        for program in re.findall(r"\bbin/(\w[\w-]*)|topologies/(gen\w+\.py)", block):
+            source = ROOT / (f"scratch/{program[0]}.cc" if program[0] else f"topologies/{program[1]}")
+            if not source.exists():
+                pytest.skip(f"{source.name} is not part of this version")
+        result = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=checkout,
+                                env=environment, capture_output=True, text=True, timeout=300)
+        assert result.returncode == 0, f"{block}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_links_of_a_page_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_files_that_pages_name_exist():
+    for page in PAGES:
+        for name in re.findall(r"(?<![\w./-])(?:scripts|conf|workloads|topologies|contrib|scratch|bench)/"
+                               r"[\w./-]*\w\.(?:sh|py|conf|txt|cc|h|rst|md)\b", page.read_text()):
+            if "NAME" not in name and not name.startswith(("scratch/", "topologies/", "contrib/")):
+                assert (ROOT / name).exists(), f"{page.relative_to(ROOT)} names {name}"
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    result = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html",
+                             ROOT / "docs/source", tmp_path], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "tutorial.html").is_file()
