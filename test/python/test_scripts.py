@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The scripts of the door: what they refuse, and what the layering check finds."""
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPDX = "// SPDX-License-Identifier: GPL-2.0-only\n"
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], "-c is missing"),
+    (["-c", "gpu"], "unknown component 'gpu'; expected ns3, analytical, phy or all"),
+    (["-c", "ns3", "--profile", "fast"], "unknown profile 'fast'"),
+    (["--fast"], "unknown argument '--fast'"),
+    (["-c", "ns3", "-j", "many"], "-j 'many' is not a number"),
+])
+def test_build_refuses_wrong_arguments(arguments, message):
+    result = subprocess.run([ROOT / "scripts/build.sh", *arguments], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
+    result = subprocess.run([ROOT / "scripts/check-in-tree.sh", tmp_path], capture_output=True,
+                            text=True)
+    assert result.returncode == 2
+    assert "is not an ns-3 source tree" in result.stderr
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A small repository with a copy of the check; add(path, text) puts a source into it."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts/check-layers.py", tmp_path / "scripts")
+    stubs = tmp_path / "build/release/include/ns3"
+    stubs.mkdir(parents=True)
+    (tmp_path / "build/.gitignore").write_text("*\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    def add(path, text, spdx=SPDX):
+        file = tmp_path / "contrib" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(spdx + text)
+        if file.suffix == ".h":
+            (stubs / file.name).write_text(f'#include "{file}"\n')
+        subprocess.run(["git", "add", file], cwd=tmp_path, check=True)
+
+    def check():
+        return subprocess.run([tmp_path / "scripts/check-layers.py"], capture_output=True, text=True)
+
+    return add, check
+
+
+def test_layers_in_order_pass(tree):
+    add, check = tree
+    add("rdma-qbb/model/frame.h", "struct Frame {};\n")
+    add("astra-frontend/model/collective/ring.h", '#include "ns3/frame.h"\nstruct Ring { Frame f; };\n')
+    add("astra-frontend/model/system/sys.h", '#include "ns3/ring.h"\nstruct Sys { Ring r; };\n')
+    result = check()
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("sources, message", [
+    ({"rdma-qbb/model/a.h": '#include "ns3/b.h"\n', "astra-frontend/model/system/b.h": ""},
+     "rdma-qbb must not know ns3/b.h"),
+    ({"astra-frontend/model/collective/a.h": '#include "ns3/b.h"\n',
+      "astra-frontend/model/system/b.h": ""},
+     "layer collective must not include ns3/b.h of layer system"),
+    ({"astra-frontend/model/system/a.cc": '#include "ns3/b.h"\n',
+      "rdma-qbb/model/b.h": '#include "ns3/simulator.h"\n'},
+     "reaches ns-3: ns3/b.h -> ns3/simulator.h"),
+    ({"rdma-qbb/model/a.cc": '#include "ns3/core-module.h"\n'}, "includes the module header"),
+    ({"rdma-qbb/model/a.h": "", "astra-frontend/helper/a.h": ""}, "the name is also that of"),
+    ({"rdma-qbb/model/a.h": "std::string f();\n"}, "ns3/a.h does not compile by itself"),
+], ids=["module", "layer", "ns-3", "module-header", "name", "alone"])
+def test_a_broken_rule_is_found(tree, sources, message):
+    add, check = tree
+    for path, text in sources.items():
+        add(path, text)
+    result = check()
+    assert result.returncode == 1
+    assert message in result.stderr
+
+
+def test_a_source_without_licence_is_found(tree):
+    add, check = tree
+    add("rdma-qbb/model/a.cc", "int a;\n", spdx="")
+    result = check()
+    assert result.returncode == 1
+    assert "a.cc: has no SPDX-License-Identifier" in result.stderr
