@@ -1,0 +1,29 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FABRIC_CONF_KEYS_H
+#define FABRIC_CONF_KEYS_H
+
+#include "fabric-conf.h"
+#include "input-lines.h"
+
+#include <functional>
+#include <vector>
+
+namespace ns3
+{
+
+/// A key of the configuration, how to describe it, and how to read it.
+struct FabricConfKeyRule
+{
+    FabricConfKey key;
+    /// Reads the current line's values into the configuration, or fails naming key and range.
+    std::function<void(FabricConf& conf, const InputLines& line)> set;
+};
+
+/// @return the rules of all keys, in the order of the documentation
+const std::vector<FabricConfKeyRule>& FabricConfRules();
+
+} // namespace ns3
+
+#endif /* FABRIC_CONF_KEYS_H */

@@ -1,0 +1,125 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/flow-file.h"
+#include "ns3/input-error.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+
+using namespace ns3;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+/// Switch 0 between hosts 1, 2 and 3.
+ClusterTopology
+Star()
+{
+    std::istringstream text("4 1 3\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n0 3 1Gbps 1us 0\n");
+    return ClusterTopology::Read(text, "star");
+}
+
+std::vector<FlowRecord>
+Parse(const std::string& text)
+{
+    const ClusterTopology topology = Star();
+    std::istringstream stream(text);
+    FlowFile file(stream, "f", topology);
+    std::vector<FlowRecord> flows;
+    while (const auto flow = file.Next())
+    {
+        flows.push_back(*flow);
+    }
+    return flows;
+}
+
+std::string
+ErrorOf(const std::string& text)
+{
+    try
+    {
+        Parse(text);
+    }
+    catch (const InputError& error)
+    {
+        return error.what();
+    }
+    return "no error";
+}
+
+} // namespace
+
+TEST(FlowFile, NodeIdsBecomeHostNumbersAndSecondsPicoseconds)
+{
+    const auto flows = Parse("2\n2 1 3 100 5000000000 2.000000001\n3 2 4 2000 2.5\n");
+    ASSERT_EQ(flows.size(), 2u);
+    EXPECT_EQ(flows[0].src, 1u);
+    EXPECT_EQ(flows[0].dst, 0u);
+    EXPECT_EQ(flows[0].priority, 3u);
+    EXPECT_EQ(flows[0].dport, 100u);
+    EXPECT_EQ(flows[0].bytes, 5'000'000'000u);
+    EXPECT_EQ(flows[0].startPs, 2'000'000'001'000);
+    EXPECT_EQ(flows[1].dport, FlowFile::DEFAULT_DPORT) << "a line of five fields has no port";
+    EXPECT_EQ(flows[1].bytes, 2000u);
+    EXPECT_EQ(flows[1].startPs, 2'500'000'000'000);
+}
+
+TEST(FlowFile, OnlyAsManyLinesAsAnnouncedAreRead)
+{
+    EXPECT_EQ(Parse("1\n2 1 3 100 5 2\n999 999 nonsense\nFirst line: flows\n").size(), 1u);
+    EXPECT_TRUE(Parse("0\n").empty());
+}
+
+TEST(FlowFile, MistakesNameTheirLine)
+{
+    EXPECT_THAT(ErrorOf(""), HasSubstr("the flow file is empty"));
+    EXPECT_THAT(ErrorOf("1 2 3\n"), HasSubstr("f:1: '1 2 3' is no number of flows"));
+    EXPECT_THAT(ErrorOf("2\n1 2 3 100 5 0\n"), HasSubstr("f:2: the file ends after 1 of 2 flows"));
+    EXPECT_THAT(ErrorOf("1\n1 2 3\n"), HasSubstr("f:2: a flow has 3 fields"));
+    EXPECT_THAT(ErrorOf("1\n9 2 3 100 5 0\n"), HasSubstr("source '9' is no node"));
+    EXPECT_THAT(ErrorOf("1\n1 0 3 100 5 0\n"), HasSubstr("destination 0 is a switch"));
+    EXPECT_THAT(ErrorOf("1\n1 1 3 100 5 0\n"), HasSubstr("are both node 1"));
+    EXPECT_THAT(ErrorOf("1\n1 2 8 100 5 0\n"), HasSubstr("'8' is no priority group"));
+    EXPECT_THAT(ErrorOf("1\n1 2 3 70000 5 0\n"), HasSubstr("'70000' is no port"));
+    EXPECT_THAT(ErrorOf("1\n1 2 3 100 0 0\n"), HasSubstr("'0' is no flow size"));
+    EXPECT_THAT(ErrorOf("1\n1 2 3 100 5 -1\n"), HasSubstr("'-1' is no start time"));
+    EXPECT_THAT(ErrorOf("2\n1 2 3 100 5 2\n1 2 3 100 5 1\n"),
+                HasSubstr("f:3: the flow starts before the one above it"));
+}
+
+TEST(TraceNodes, IdsOfLargerTopologiesAreLeftOut)
+{
+    std::istringstream text("4\n3 1\n1 900\n\nFirst line: tracing node #\n");
+    EXPECT_THAT(ReadTraceNodes(text, "t", 10), ElementsAre(1u, 3u));
+}
+
+TEST(TraceNodes, TooFewIdsOrTextAreRefused)
+{
+    std::istringstream few("3\n1 2\n");
+    EXPECT_THROW(ReadTraceNodes(few, "t", 10), InputError);
+    std::istringstream text("2\n1 b\n");
+    EXPECT_THROW(ReadTraceNodes(text, "t", 10), InputError);
+    std::istringstream empty("");
+    EXPECT_THROW(ReadTraceNodes(empty, "t", 10), InputError);
+}
+
+TEST(FlowFile, FilesOfTheHpccSimulatorAreReadUnchanged)
+{
+    if (!std::filesystem::exists(SHARED_DATA_DIR))
+    {
+        GTEST_SKIP() << "no shared data";
+    }
+    const std::string folder = std::string(SHARED_DATA_DIR) + "/hpcc/";
+    const auto topology = ClusterTopology::Read(folder + "topology.txt");
+    FlowFile flows(folder + "flow.txt", topology);
+    EXPECT_EQ(flows.Count(), 2u);
+    EXPECT_EQ(flows.Next()->bytes, 200'000'000u);
+    EXPECT_EQ(topology.NodeOfHost(flows.Next()->src), 3u);
+    EXPECT_FALSE(flows.Next());
+    EXPECT_EQ(ReadTraceNodes(folder + "trace.txt", topology.nodeCount).size(), 66u);
+}
