@@ -11,6 +11,8 @@ find_package(ns3 REQUIRED)
 foreach(module core network internet stats applications point-to-point bridge traffic-control)
   if(TARGET ns3::lib${module})
     set(lib${module} ns3::lib${module})
+    # Debian's targets name the headers of Python and libxml2 too, which nothing here uses.
+    set_property(TARGET ns3::lib${module} PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
   endif()
 endforeach()
 

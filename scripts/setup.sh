@@ -7,8 +7,8 @@ set -euo pipefail
 
 packages=(
   # the simulator
-  build-essential cmake ninja-build ccache git pkg-config
-  libns3-dev ns3 libgsl-dev libxml2-dev
+  build-essential cmake ninja-build ccache git
+  libns3-dev ns3 libgsl-dev libsqlite3-dev
   libboost1.81-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
   libprotobuf-dev protobuf-compiler
   # its tests
