@@ -103,12 +103,12 @@ struct alignas(64) QbbFrame
         uint16_t quanta; ///< Pfc: pause time in quanta of 512 bit times; 0 resumes
     };
 
-    uint16_t dport;    ///< UDP destination port of the queue pair (in headers it is 4791)
-    uint16_t inPort;   ///< port it came in by, at the node it is at
+    uint16_t dport;  ///< UDP destination port of the queue pair (in headers it is 4791)
+    uint16_t inPort; ///< port it came in by, at the node it is at
     QbbFrameKind kind;
-    uint8_t priority;  ///< queue, 0..7
+    uint8_t priority; ///< queue, 0..7
     EcnCodepoint ecn;
-    uint8_t flags;     ///< QbbFrameFlags
+    uint8_t flags; ///< QbbFrameFlags
 };
 
 static_assert(sizeof(QbbFrame) == 64, "a frame is one cache line");
