@@ -30,8 +30,8 @@ struct RdmaAckView
  *
  * One object serves all queue pairs of a host; what it keeps per queue pair it stores in
  * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow().
- * A new algorithm is a new pair of files with a TypeId and its own attributes; nothing else changes.
- * The design follows ns-3's TcpCongestionOps.
+ * A new algorithm is a new pair of files with a TypeId and its own attributes; nothing else
+ * changes. The design follows ns-3's TcpCongestionOps.
  */
 class RdmaCongestionOps : public Object
 {
@@ -85,32 +85,32 @@ class RdmaCongestionOps : public Object
     virtual void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) = 0;
 
     /// A congestion notification arrived (CNP frame, or an ACK's echo when CNPs ride on ACKs).
-    virtual void OnCnp(RdmaQueuePair& qp)
+    virtual void OnCnp([[maybe_unused]] RdmaQueuePair& qp)
     {
     }
 
     /// A message was posted to a queue pair that had nothing left to send or to be acknowledged.
-    virtual void OnRestart(RdmaQueuePair& qp)
+    virtual void OnRestart([[maybe_unused]] RdmaQueuePair& qp)
     {
     }
 
     /// The receiver saw a gap.
-    virtual void OnNack(RdmaQueuePair& qp)
+    virtual void OnNack([[maybe_unused]] RdmaQueuePair& qp)
     {
     }
 
     /// The retransmission timer ran out.
-    virtual void OnTimeout(RdmaQueuePair& qp)
+    virtual void OnTimeout([[maybe_unused]] RdmaQueuePair& qp)
     {
     }
 
     /// The queue pair ends: cancel its timers.
-    virtual void OnQpClose(RdmaQueuePair& qp)
+    virtual void OnQpClose([[maybe_unused]] RdmaQueuePair& qp)
     {
     }
 
     /// Give random streams to the algorithm. @return how many were used
-    virtual int64_t AssignStreams(int64_t stream)
+    virtual int64_t AssignStreams([[maybe_unused]] int64_t stream)
     {
         return 0;
     }

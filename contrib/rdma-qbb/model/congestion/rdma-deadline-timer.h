@@ -1,0 +1,66 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_DEADLINE_TIMER_H
+#define RDMA_DEADLINE_TIMER_H
+
+#include "ns3/event-impl.h"
+#include "ns3/ptr.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace ns3
+{
+
+/**
+ * @brief A timer whose deadline moves often and that seldom expires.
+ *
+ * It owns one event for life, so arming allocates nothing. Moving the deadline later costs no
+ * simulator event: when the event comes too early it goes back in the list. Stopping it leaves the
+ * event in the list, where it does nothing; no event is ever cancelled.
+ */
+class RdmaDeadlineTimer
+{
+  public:
+    /// @param expire called when a deadline has come; the timer is then stopped and may be set
+    /// again
+    explicit RdmaDeadlineTimer(std::function<void()> expire);
+    ~RdmaDeadlineTimer();
+    RdmaDeadlineTimer(const RdmaDeadlineTimer&) = delete;
+    RdmaDeadlineTimer& operator=(const RdmaDeadlineTimer&) = delete;
+
+    /// Expire at this time in picoseconds, not before now; replaces an earlier deadline.
+    void SetDeadline(int64_t deadlinePs);
+
+    /// Do not expire.
+    void Stop();
+
+    /// @return whether a deadline is set
+    bool IsRunning() const
+    {
+        return m_deadlinePs != NEVER;
+    }
+
+    /// @return the deadline in picoseconds; meaningful only while IsRunning()
+    int64_t GetDeadline() const
+    {
+        return m_deadlinePs;
+    }
+
+  private:
+    class Event;
+    static constexpr int64_t NEVER = INT64_MAX;
+
+    void Arm();
+    void OnEvent();
+
+    std::function<void()> m_expire;
+    Ptr<Event> m_event;
+    int64_t m_deadlinePs{NEVER};
+    int64_t m_armedPs{NEVER}; ///< earliest time at which the event is in the list
+};
+
+} // namespace ns3
+
+#endif /* RDMA_DEADLINE_TIMER_H */
