@@ -7,5 +7,5 @@ release = "0.1.0"
 extensions = []
 html_theme = "sphinx_rtd_theme"
 html_show_sphinx = False
-exclude_patterns = []
+exclude_patterns = ["reference/configuration-keys.rst"]
 highlight_language = "none"

@@ -1,0 +1,81 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+// The documentation's table of configuration keys is what the parser's own table says, and every
+// configuration that we ship is one that the parser takes without a word.
+//
+// After a change to the keys: UPDATE_DOCUMENTATION=1 test-documentation rewrites the page.
+
+#include "ns3/fabric-conf.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <sstream>
+#include <string>
+
+namespace
+{
+
+const std::filesystem::path PAGE =
+    std::filesystem::path(SOURCE_DIR) / "docs/source/reference/configuration-keys.rst";
+
+std::string
+Literal(const std::string& text)
+{
+    return text.empty() ? "" : "``" + text + "``";
+}
+
+/// @return the table of all keys in reStructuredText
+std::string
+RenderPage()
+{
+    std::ostringstream page;
+    page << ".. Made from the parser's own table: see test/documentation.\n\n"
+         << ".. list-table::\n   :header-rows: 1\n   :widths: 22 14 26 12 26\n\n"
+         << "   * - key\n     - type\n     - legal values\n     - default\n     - meaning\n";
+    for (const ns3::FabricConfKey& key : ns3::FabricConfKeys())
+    {
+        page << "   * - " << Literal(key.name) << "\n     - " << key.type << "\n     - "
+             << key.range << "\n     - " << Literal(key.defaultValue) << "\n     - "
+             << key.description << (key.hasEffect ? "" : " *Accepted, no effect.*") << "\n";
+    }
+    std::string text = page.str();
+    for (std::size_t blank = 0; (blank = text.find(" \n", blank)) != std::string::npos;)
+    {
+        text.erase(blank, 1);
+    }
+    return text;
+}
+
+TEST(ConfigurationPage, ListsExactlyTheKeysOfTheParser)
+{
+    const std::string expected = RenderPage();
+    if (std::getenv("UPDATE_DOCUMENTATION"))
+    {
+        std::ofstream(PAGE) << expected;
+    }
+    std::ifstream file(PAGE);
+    const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    EXPECT_EQ(page, expected) << "run test-documentation with UPDATE_DOCUMENTATION=1";
+}
+
+TEST(ShippedConfigurations, AreReadWithoutAWarning)
+{
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(SOURCE_DIR "/conf"))
+    {
+        if (entry.path().extension() == ".conf")
+        {
+            ns3::FabricConf conf = ns3::FabricConf::Read(entry.path().string());
+            conf.Check();
+            EXPECT_TRUE(conf.warnings.empty()) << entry.path() << ": " << conf.warnings.front();
+            ++files;
+        }
+    }
+    EXPECT_GE(files, 8);
+}
+
+} // namespace
