@@ -190,6 +190,8 @@ TEST(ClusterTopology, SeveralLinksBetweenTwoSwitchesAreABundle)
     const ClusterTopology t = Parse("4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"
                                     "2 3 1Gbps 1us 0\n3 2 1Gbps 1us 0\n");
     EXPECT_EQ(t.Ports(2).size(), 3u);
+    EXPECT_THAT(t.LinksBetween(3, 2), testing::ElementsAre(2u, 3u));
+    EXPECT_TRUE(t.LinksBetween(0, 1).empty());
 }
 
 TEST(ClusterTopology, ThreeFieldFormStopsAfterItsLinksAsTheHpccSimulatorDoes)

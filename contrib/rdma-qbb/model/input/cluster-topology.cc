@@ -66,6 +66,20 @@ ClusterTopology::ShareNvSwitch(uint32_t hostA, uint32_t hostB) const
     return false;
 }
 
+std::vector<uint32_t>
+ClusterTopology::LinksBetween(uint32_t a, uint32_t b) const
+{
+    std::vector<uint32_t> between;
+    for (const Port& port : Ports(a))
+    {
+        if (port.peer == b)
+        {
+            between.push_back(port.link);
+        }
+    }
+    return between;
+}
+
 uint64_t
 ClusterTopology::MaxNicRateBps() const
 {

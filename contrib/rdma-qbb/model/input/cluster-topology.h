@@ -141,6 +141,9 @@ class ClusterTopology
     /// @return whether the two hosts share a server whose NVSwitches connect them
     bool ShareNvSwitch(uint32_t hostA, uint32_t hostB) const;
 
+    /// @return indices of the links between two nodes: none, one, or those of a bundle
+    std::vector<uint32_t> LinksBetween(uint32_t a, uint32_t b) const;
+
     /// @return the rate of the fastest link from a host to the network, 0 if there is none
     uint64_t MaxNicRateBps() const;
 

@@ -1,0 +1,353 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "fabric-routes.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ns3
+{
+
+namespace
+{
+
+using NodeKind = ClusterTopology::NodeKind;
+using Port = ClusterTopology::Port;
+
+} // namespace
+
+FabricRoutes::FabricRoutes(const ClusterTopology& topology)
+    : m_topology(topology),
+      m_links(topology.links.size()),
+      m_tables(topology.nodeCount)
+{
+    uint32_t switches = 0;
+    m_switchIndex.assign(topology.nodeCount, UINT32_MAX);
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        if (topology.Is(node, NodeKind::Switch))
+        {
+            m_switchIndex[node] = switches++;
+        }
+    }
+    for (uint32_t host = 0; host < topology.hostCount; ++host)
+    {
+        m_ownPlaces.push_back({host, 0});
+    }
+    Recompute(m_links);
+}
+
+void
+FabricRoutes::Recompute(const LinkState& links)
+{
+    m_links = links;
+    MakeGroups();
+    MakeNetworkTables();
+    MakeNvSwitchTables();
+}
+
+void
+FabricRoutes::MakeGroups()
+{
+    // A host with two links to a switch is not like one with a single link there: a table has one
+    // width per group. So the key lists a switch as often as there are links.
+    std::map<std::vector<uint32_t>, uint32_t> groupOf;
+    m_groupHosts.clear();
+    m_places.resize(m_topology.hostCount);
+    for (uint32_t host = 0; host < m_topology.hostCount; ++host)
+    {
+        std::vector<uint32_t> attached;
+        for (const Port& port : m_topology.Ports(m_topology.NodeOfHost(host)))
+        {
+            if (m_topology.Is(port.peer, NodeKind::Switch) && m_links.IsUp(port.link))
+            {
+                attached.push_back(port.peer);
+            }
+        }
+        std::sort(attached.begin(), attached.end());
+        const auto [group, isNew] =
+            groupOf.try_emplace(std::move(attached), static_cast<uint32_t>(m_groupHosts.size()));
+        if (isNew)
+        {
+            m_groupHosts.emplace_back();
+        }
+        auto& hosts = m_groupHosts[group->second];
+        m_places[host] = {group->second, static_cast<uint32_t>(hosts.size())};
+        hosts.push_back(host);
+    }
+}
+
+void
+FabricRoutes::SearchFrom(uint32_t group, std::vector<uint16_t>& distance) const
+{
+    distance.assign(m_topology.nodeCount, UNREACHABLE);
+    std::vector<uint32_t> queue;
+    const auto reach = [&](const Port& port, uint16_t hops) {
+        if (m_topology.Is(port.peer, NodeKind::Switch) && m_links.IsUp(port.link) &&
+            distance[port.peer] == UNREACHABLE)
+        {
+            distance[port.peer] = hops;
+            queue.push_back(port.peer);
+        }
+    };
+    for (const Port& port : m_topology.Ports(m_topology.NodeOfHost(m_groupHosts[group].front())))
+    {
+        reach(port, 1);
+    }
+    for (std::size_t i = 0; i < queue.size(); ++i)
+    {
+        for (const Port& port : m_topology.Ports(queue[i]))
+        {
+            reach(port, distance[queue[i]] + 1);
+        }
+    }
+}
+
+std::vector<uint16_t>
+FabricRoutes::AttachedPorts(uint32_t node, uint32_t group) const
+{
+    std::vector<uint16_t> ports;
+    for (uint32_t host : m_groupHosts[group])
+    {
+        const std::size_t first = ports.size();
+        for (const Port& port : m_topology.Ports(m_topology.NodeOfHost(host)))
+        {
+            if (port.peer == node && m_links.IsUp(port.link))
+            {
+                ports.push_back(port.peerPort);
+            }
+        }
+        std::sort(ports.begin() + first, ports.end());
+    }
+    return ports;
+}
+
+void
+FabricRoutes::MakeNetworkTables()
+{
+    const uint32_t groups = m_groupHosts.size();
+    m_distance.assign(std::size_t{m_topology.switchCount} * groups, UNREACHABLE);
+    std::vector<std::map<std::vector<uint16_t>, uint32_t>> offsets(m_topology.switchCount);
+    for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
+    {
+        if (m_topology.Is(node, NodeKind::Switch))
+        {
+            ForwardingTable& table = m_tables[node];
+            table.m_places = m_places.data();
+            table.m_entries.assign(groups, {});
+            table.m_ports.clear();
+        }
+    }
+
+    std::vector<uint16_t> distance;
+    std::vector<uint16_t> ports;
+    for (uint32_t group = 0; group < groups; ++group)
+    {
+        SearchFrom(group, distance);
+        for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
+        {
+            if (distance[node] == UNREACHABLE)
+            {
+                continue;
+            }
+            const uint32_t index = m_switchIndex[node];
+            m_distance[std::size_t{index} * groups + group] = distance[node];
+            ForwardingTable& table = m_tables[node];
+            ForwardingTable::Entry& entry = table.m_entries[group];
+            if (distance[node] == 1)
+            {
+                ports = AttachedPorts(node, group);
+                entry.width = ports.size() / m_groupHosts[group].size();
+                entry.stride = entry.width;
+                entry.offset = table.m_ports.size();
+                table.m_ports.insert(table.m_ports.end(), ports.begin(), ports.end());
+                continue;
+            }
+            ports.clear();
+            const auto all = m_topology.Ports(node);
+            for (uint16_t p = 0; p < all.size(); ++p)
+            {
+                if (m_topology.Is(all[p].peer, NodeKind::Switch) && m_links.IsUp(all[p].link) &&
+                    distance[all[p].peer] == distance[node] - 1)
+                {
+                    ports.push_back(p);
+                }
+            }
+            const auto [offset, isNew] =
+                offsets[index].try_emplace(ports, static_cast<uint32_t>(table.m_ports.size()));
+            if (isNew)
+            {
+                table.m_ports.insert(table.m_ports.end(), ports.begin(), ports.end());
+            }
+            entry.width = ports.size();
+            entry.offset = offset->second;
+        }
+    }
+}
+
+void
+FabricRoutes::MakeNvSwitchTables()
+{
+    for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
+    {
+        const auto all = m_topology.Ports(node);
+        if (!m_topology.Is(node, NodeKind::NvSwitch) || all.empty())
+        {
+            continue;
+        }
+        ForwardingTable& table = m_tables[node];
+        const uint32_t server = m_topology.Server(m_topology.HostIndexOf(all.front().peer));
+        table.m_places = m_ownPlaces.data();
+        table.m_firstGroup = server * m_topology.gpusPerServer;
+        table.m_entries.assign(m_topology.gpusPerServer, {});
+        table.m_ports.clear();
+        for (uint32_t i = 0; i < m_topology.gpusPerServer; ++i)
+        {
+            ForwardingTable::Entry& entry = table.m_entries[i];
+            entry.offset = table.m_ports.size();
+            for (uint16_t p = 0; p < all.size(); ++p)
+            {
+                if (m_links.IsUp(all[p].link) &&
+                    m_topology.HostIndexOf(all[p].peer) == table.m_firstGroup + i)
+                {
+                    table.m_ports.push_back(p);
+                    ++entry.width;
+                }
+            }
+        }
+    }
+}
+
+uint16_t
+FabricRoutes::Distance(uint32_t node, uint32_t host) const
+{
+    if (m_switchIndex[node] == UINT32_MAX)
+    {
+        const ForwardingTable& table = m_tables[node];
+        return table.m_places && !table.NextHops(host).empty() ? 1 : UNREACHABLE;
+    }
+    return m_distance[std::size_t{m_switchIndex[node]} * m_groupHosts.size() +
+                      m_places[host].group];
+}
+
+void
+FabricRoutes::NvLinkPorts(uint32_t src, uint32_t dst, std::vector<uint16_t>& ports) const
+{
+    if (m_topology.Server(src) != m_topology.Server(dst))
+    {
+        return;
+    }
+    const auto all = m_topology.Ports(m_topology.NodeOfHost(src));
+    for (uint16_t p = 0; p < all.size(); ++p)
+    {
+        if (m_topology.Is(all[p].peer, NodeKind::NvSwitch) && m_links.IsUp(all[p].link) &&
+            Distance(all[p].peer, dst) == 1)
+        {
+            ports.push_back(p);
+        }
+    }
+}
+
+uint16_t
+FabricRoutes::DistanceBehind(const Port& port, uint32_t dst) const
+{
+    if (!m_links.IsUp(port.link))
+    {
+        return UNREACHABLE;
+    }
+    if (m_topology.Is(port.peer, NodeKind::Switch))
+    {
+        return Distance(port.peer, dst);
+    }
+    return port.peer == m_topology.NodeOfHost(dst) ? 0 : UNREACHABLE;
+}
+
+std::vector<uint16_t>
+FabricRoutes::HostPorts(uint32_t src, uint32_t dst) const
+{
+    std::vector<uint16_t> ports;
+    if (src == dst)
+    {
+        return ports;
+    }
+    NvLinkPorts(src, dst, ports);
+    if (!ports.empty())
+    {
+        return ports;
+    }
+    const auto all = m_topology.Ports(m_topology.NodeOfHost(src));
+    uint16_t nearest = UNREACHABLE;
+    for (const Port& port : all)
+    {
+        nearest = std::min(nearest, DistanceBehind(port, dst));
+    }
+    for (uint16_t p = 0; nearest != UNREACHABLE && p < all.size(); ++p)
+    {
+        if (DistanceBehind(all[p], dst) == nearest)
+        {
+            ports.push_back(p);
+        }
+    }
+    return ports;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>>
+FabricRoutes::CutOffPairs(std::size_t limit) const
+{
+    std::vector<std::pair<uint32_t, uint32_t>> pairs;
+    for (std::size_t a = 0; a < m_groupHosts.size(); ++a)
+    {
+        for (std::size_t b = a; b < m_groupHosts.size(); ++b)
+        {
+            const uint32_t src = m_groupHosts[a].front();
+            // Within a server NVLink may hide that the network does not connect two groups.
+            const auto dst =
+                std::find_if(m_groupHosts[b].begin(), m_groupHosts[b].end(), [&](uint32_t host) {
+                    return host != src && !Reachable(src, host);
+                });
+            if (dst == m_groupHosts[b].end())
+            {
+                continue;
+            }
+            if (pairs.size() == limit)
+            {
+                return pairs;
+            }
+            pairs.emplace_back(src, *dst);
+        }
+    }
+    return pairs;
+}
+
+std::optional<PathInfo>
+FabricRoutes::Path(uint32_t src, uint32_t dst, const Chooser& choose) const
+{
+    PathInfo path;
+    path.bottleneckBps = UINT64_MAX;
+    const std::vector<uint16_t> first = HostPorts(src, dst);
+    std::span<const uint16_t> ports = first;
+    uint32_t node = m_topology.NodeOfHost(src);
+    const uint32_t last = m_topology.NodeOfHost(dst);
+    while (node != last)
+    {
+        if (ports.empty())
+        {
+            return std::nullopt;
+        }
+        const uint16_t port = choose && ports.size() > 1 ? choose(node, ports) : ports.front();
+        const Port& next = m_topology.Ports(node)[port];
+        const ClusterTopology::Link& link = m_topology.links[next.link];
+        path.hops.push_back({node, port, next.link, link.rateBps, link.delayPs});
+        path.delayPs += link.delayPs;
+        path.bottleneckBps = std::min(path.bottleneckBps, link.rateBps);
+        node = next.peer;
+        if (node != last)
+        {
+            ports = m_tables[node].NextHops(dst);
+        }
+    }
+    return path;
+}
+
+} // namespace ns3

@@ -1,0 +1,82 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PATH_TIMING_H
+#define PATH_TIMING_H
+
+#include "fabric-routes.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+/**
+ * @file
+ * How long frames and messages take on an idle path of store-and-forward links: the closed forms
+ * that window and rate are set from, and that simulations are checked against. Times are integers
+ * in picoseconds, with the same rounding as QbbNetDevice (a frame's time on a link is rounded up).
+ */
+
+/// Sizes on the wire.
+struct FrameSizes
+{
+    uint32_t mtuPayload{1000}; ///< payload bytes of a full frame
+    uint32_t dataOverhead{82}; ///< bytes a data frame has besides its payload, preamble and gap in
+    uint32_t ackWireBytes{84}; ///< bytes an acknowledgement occupies
+    uint32_t minWireBytes{84}; ///< least bytes that any frame occupies
+
+    /// @return bytes that a data frame with that payload occupies
+    uint32_t DataWireBytes(uint32_t payload) const
+    {
+        return payload + dataOverhead < minWireBytes ? minWireBytes : payload + dataOverhead;
+    }
+};
+
+/// @return time that bytes occupy a link, rounded up
+int64_t SerializationPs(uint64_t wireBytes, uint64_t rateBps);
+
+/// @return time from the first bit of a frame at the source to its last bit at the destination
+int64_t OneWayPs(const PathInfo& path, uint32_t wireBytes);
+
+/// @return round trip of one full data frame and its acknowledgement over the same links
+int64_t BaseRttPs(const PathInfo& path, const FrameSizes& sizes);
+
+/// @return bottleneck rate times base RTT, in bytes, rounded down
+uint64_t BdpBytes(uint64_t bottleneckBps, int64_t rttPs);
+
+/// @return bytes that a message occupies on a link, all frames' headers included
+uint64_t MessageWireBytes(uint64_t bytes, const FrameSizes& sizes);
+
+/**
+ * The "ideal" column of fct.txt, defined as in the HPCC simulator: base RTT plus the message's
+ * bytes with headers at the bottleneck rate. It counts one frame's serialization twice, so the FCT
+ * of a flow alone can be a little below it.
+ */
+int64_t StandaloneFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes);
+
+/**
+ * Exact time from the first bit sent to the last bit received of a message that nothing delays: its
+ * frames follow each other without gaps, and each link forwards a frame when it has all of it.
+ */
+int64_t IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes);
+
+/// Exact time until the sender has the acknowledgement of a message's last frame on an idle path.
+int64_t IdleFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes);
+
+/// The largest values over all pairs of hosts (GLOBAL_T).
+struct FabricExtremes
+{
+    int64_t maxBaseRttPs{0}; ///< largest base RTT over the shortest paths between two hosts
+    uint64_t maxBdpBytes{0}; ///< largest product of a pair's bottleneck rate and base RTT
+};
+
+/**
+ * @return the extremes over the network's pairs; pairs within a server that NVLink connects do not
+ * count, as they run no congestion control. Works on groups of like hosts, not on pairs of hosts.
+ */
+FabricExtremes FindExtremes(const FabricRoutes& routes, const FrameSizes& sizes);
+
+} // namespace ns3
+
+#endif /* PATH_TIMING_H */
