@@ -1,0 +1,143 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef TIMING_WHEEL_SCHEDULER_H
+#define TIMING_WHEEL_SCHEDULER_H
+
+#include "occupancy-bitmap.h"
+
+#include "ns3/scheduler.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+// Hot path: Insert and RemoveNext run once per simulator event.
+
+/**
+ * @brief An event scheduler for simulations with many events a short time ahead.
+ *
+ * Two wheels (Varghese and Lauck, SOSP 1987): a near one of narrow buckets, and a far one each of
+ * whose buckets is as wide as the whole near wheel; what lies beyond both is kept in a binary heap.
+ * A bucket is an unsorted list of pooled nodes; it is sorted when time reaches it. Insertion and
+ * removal take constant time as long as a bucket of the near wheel holds a few events, and nothing
+ * is allocated once the pool has grown to the largest number of pending events.
+ *
+ * Events come out in exactly the order of every ns-3 scheduler: by time, then by uid. Select it
+ * with the global value `SchedulerType` or with Simulator::SetScheduler().
+ *
+ * Limitation: Remove() searches linearly in the bucket of the event, or in the heap for an event
+ * beyond both wheels. Simulator::Cancel() does not use it.
+ */
+class TimingWheelScheduler : public Scheduler
+{
+  public:
+    static TypeId GetTypeId();
+
+    TimingWheelScheduler();
+    ~TimingWheelScheduler() override;
+
+    void Insert(const Event& ev) override;
+    bool IsEmpty() const override;
+    Event PeekNext() const override;
+    Event RemoveNext() override;
+    void Remove(const Event& ev) override;
+
+  protected:
+    void NotifyConstructionCompleted() override;
+
+  private:
+    static constexpr uint32_t NIL = UINT32_MAX; ///< end of a list of nodes
+
+    /// An event in a bucket: two in a cache line.
+    struct alignas(32) Node
+    {
+        Event event;
+        uint32_t next; ///< next node of the bucket or of the free list
+    };
+
+    /// Nodes of both wheels. Grows by doubling, never shrinks.
+    class NodePool
+    {
+      public:
+        /// Put @p ev in front of the list at @p head.
+        void Push(uint32_t& head, const Event& ev);
+        /// Put a node back that is in no list.
+        void Free(uint32_t node);
+
+        Node& operator[](uint32_t node)
+        {
+            return m_nodes[node];
+        }
+
+      private:
+        std::vector<Node> m_nodes;
+        uint32_t m_free{NIL};
+    };
+
+    /// Buckets of equal width.
+    struct Wheel
+    {
+        std::vector<uint32_t> heads; ///< a list per bucket
+        OccupancyBitmap occupied;    ///< buckets whose list is not empty
+        uint64_t mask{0};            ///< number of buckets - 1
+
+        void Resize(std::size_t buckets);
+        void Push(NodePool& pool, uint64_t tick, const Event& ev);
+        /// Empty a bucket. @return its list
+        uint32_t Take(uint64_t slot);
+        /// @return the first tick after @p tick, and less than one turn away, that holds events;
+        /// UINT64_MAX if none does
+        uint64_t FindAfter(uint64_t tick) const;
+    };
+
+    /// Orders by time and uid, latest first.
+    struct Later
+    {
+        bool operator()(const Event& a, const Event& b) const
+        {
+            return b.key < a.key;
+        }
+    };
+
+    /// Insert into the bucket being emptied, or before it.
+    void InsertCurrent(const Event& ev);
+    /// Insert into m_current at its place.
+    void InsertSorted(const Event& ev);
+    /// Move time to the next bucket that holds events. @return its list; the wheels are not empty
+    uint32_t AdvanceBucket();
+    /// Fill the near wheel with the next stretch of time that holds events.
+    void AdvanceNearWheel();
+    /// Move events from the heap to the far wheel that it reaches now.
+    void PullFromHeap();
+    /// Sort a bucket's events into m_current, which is empty, and free their nodes.
+    void SortIntoCurrent(uint32_t list);
+    /// Take an event out of a bucket's list. @return false if it is not there
+    bool RemoveFromWheel(Wheel& wheel, uint64_t tick, const Event& ev);
+
+    // What has the earliest time comes first; each holds only what is not in those before it.
+    std::vector<Event> m_current; ///< up to m_currentEnd, latest first
+    std::vector<Event> m_late;    ///< the same, inserted while m_current was long: a heap
+    Wheel m_near;                 ///< up to the end of far tick m_farTick
+    Wheel m_far;                  ///< the following turn of the far wheel
+    std::vector<Event> m_heap;    ///< the rest
+
+    NodePool m_pool;
+    std::size_t m_size{0};
+    uint64_t m_nearTick{0}; ///< bucket of the near wheel that m_current came from
+    uint64_t m_farTick{0};  ///< bucket of the far wheel that the near wheel holds
+    uint64_t m_currentEnd{0};
+    uint32_t m_nearShift{0}; ///< log2 of a near bucket's width
+    uint32_t m_farShift{0};  ///< log2 of a far bucket's width
+
+    uint64_t m_bucketWidth{0};
+    uint32_t m_buckets{0};
+    uint32_t m_farBuckets{0};
+};
+
+} // namespace ns3
+
+#endif /* TIMING_WHEEL_SCHEDULER_H */
