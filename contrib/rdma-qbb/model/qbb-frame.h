@@ -41,6 +41,8 @@ enum QbbFrameFlags : uint8_t
     QBB_FLAG_SELECTIVE = 8,   ///< Nack: names the frame that came out of order (IRN)
     QBB_FLAG_REDUCE = 16,     ///< Data: a switch adds it to its group's sum
     QBB_FLAG_MULTICAST = 32,  ///< Data: a switch copies it to its group
+    QBB_FLAG_FIRST = 64,      ///< Data: the first frame of its message
+    QBB_FLAG_LAST = 128,      ///< Data: the last frame of its message
 };
 
 /// One hop's record of in-band telemetry (HPCC, section 3.1), written when a frame leaves a port.

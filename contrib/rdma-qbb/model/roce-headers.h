@@ -1,0 +1,106 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef ROCE_HEADERS_H
+#define ROCE_HEADERS_H
+
+#include "ns3/header.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+/// UDP destination port of RoCEv2.
+constexpr uint16_t ROCE_UDP_PORT = 4791;
+
+/// InfiniBand opcodes that this model sends (InfiniBand Architecture Specification, section 9.2).
+enum class RoceOpcode : uint8_t
+{
+    RcWriteFirst = 0x06,
+    RcWriteMiddle = 0x07,
+    RcWriteLast = 0x08,
+    RcWriteOnly = 0x0a,
+    RcAcknowledge = 0x11,
+    Cnp = 0x81,
+};
+
+/// @return whether packets with this opcode carry a RoceReth after the RoceBth
+constexpr bool
+CarriesReth(RoceOpcode opcode)
+{
+    return opcode == RoceOpcode::RcWriteFirst || opcode == RoceOpcode::RcWriteOnly;
+}
+
+/// InfiniBand base transport header, 12 bytes, with RoCEv2's FECN and BECN bits.
+class RoceBth : public Header
+{
+  public:
+    RoceOpcode opcode{RoceOpcode::RcWriteMiddle};
+    uint8_t padCount{0};           ///< bytes that fill the payload up to a multiple of 4, 0..3
+    uint16_t partitionKey{0xffff}; ///< the default partition
+    bool fecn{false};              ///< forward congestion notification
+    bool becn{false};              ///< backward congestion notification
+    uint32_t destinationQp{0};     ///< 24 bits
+    bool ackRequest{false};
+    uint32_t psn{0}; ///< packet sequence number, 24 bits
+
+    static TypeId GetTypeId();
+    TypeId GetInstanceTypeId() const override;
+    void Print(std::ostream& os) const override;
+    uint32_t GetSerializedSize() const override;
+    void Serialize(Buffer::Iterator start) const override;
+    uint32_t Deserialize(Buffer::Iterator start) override;
+};
+
+/// RDMA extended transport header, 16 bytes: where a write goes.
+class RoceReth : public Header
+{
+  public:
+    uint64_t virtualAddress{0};
+    uint32_t remoteKey{0};
+    uint32_t dmaLength{0}; ///< bytes of the message
+
+    static TypeId GetTypeId();
+    TypeId GetInstanceTypeId() const override;
+    void Print(std::ostream& os) const override;
+    uint32_t GetSerializedSize() const override;
+    void Serialize(Buffer::Iterator start) const override;
+    uint32_t Deserialize(Buffer::Iterator start) override;
+};
+
+/// Acknowledgement extended transport header, 4 bytes.
+class RoceAeth : public Header
+{
+  public:
+    /// An acknowledgement whose credit count is invalid: no end-to-end flow control.
+    static constexpr uint8_t ACK = 0x1f;
+    /// A negative acknowledgement for a gap in the sequence numbers.
+    static constexpr uint8_t NAK_SEQUENCE_ERROR = 0x60;
+
+    uint8_t syndrome{ACK};
+    uint32_t messageSequence{0}; ///< 24 bits
+
+    static TypeId GetTypeId();
+    TypeId GetInstanceTypeId() const override;
+    void Print(std::ostream& os) const override;
+    uint32_t GetSerializedSize() const override;
+    void Serialize(Buffer::Iterator start) const override;
+    uint32_t Deserialize(Buffer::Iterator start) override;
+};
+
+/// What follows the RoceBth of a congestion notification packet: 16 bytes, reserved, zero.
+class RoceCnpPayload : public Header
+{
+  public:
+    static TypeId GetTypeId();
+    TypeId GetInstanceTypeId() const override;
+    void Print(std::ostream& os) const override;
+    uint32_t GetSerializedSize() const override;
+    void Serialize(Buffer::Iterator start) const override;
+    uint32_t Deserialize(Buffer::Iterator start) override;
+};
+
+} // namespace ns3
+
+#endif /* ROCE_HEADERS_H */
