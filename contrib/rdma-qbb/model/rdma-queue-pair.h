@@ -4,11 +4,7 @@
 #ifndef RDMA_QUEUE_PAIR_H
 #define RDMA_QUEUE_PAIR_H
 
-#include "ns3/event-impl.h"
-#include "ns3/ptr.h"
-
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +12,7 @@
 namespace ns3
 {
 
+class RdmaDeadlineTimer;
 class RdmaHw;
 class RdmaNic;
 
@@ -34,10 +31,11 @@ struct RdmaRecoveryState
 /// A message posted to a queue pair: a range of its byte stream.
 struct RdmaMessage
 {
-    uint64_t endSeq;             ///< offset after its last byte
-    uint64_t bytes;              ///< its size
-    int64_t startPs;             ///< when it was posted
-    std::function<void()> sent;  ///< run at the last acknowledgement; may be empty
+    RdmaMessage* next{nullptr};      ///< the message posted after it
+    uint64_t endSeq{0};              ///< offset after its last byte
+    uint64_t bytes{0};               ///< its size
+    int64_t startPs{0};              ///< when it was posted
+    std::function<void()> sent;      ///< run at the last acknowledgement; may be empty
     std::function<void()> delivered; ///< run when the receiver has all of it; may be empty
 };
 
@@ -51,6 +49,11 @@ struct RdmaMessage
 class RdmaQueuePair
 {
   public:
+    RdmaQueuePair();
+    ~RdmaQueuePair();
+    RdmaQueuePair(RdmaQueuePair&&) noexcept;
+    RdmaQueuePair& operator=(RdmaQueuePair&&) noexcept;
+
     // --- identity
     RdmaHw* hw{nullptr};   ///< the host's RDMA engine
     RdmaNic* nic{nullptr}; ///< the NIC it sends from
@@ -61,24 +64,30 @@ class RdmaQueuePair
     uint32_t hash{0};      ///< 5-tuple hash for ECMP
     uint16_t sport{0};
     uint16_t dport{0};
-    uint8_t priority{3};   ///< priority group (PFC class and queue)
-    bool lossless{false};  ///< on NVLink: no congestion control, ACK at message ends only
+    uint8_t priority{3};       ///< priority group (PFC class and queue)
+    uint8_t retries{0};        ///< timeouts since something was acknowledged
+    bool contribution{false};  ///< ends at a switch: peerQpn is the operation, dport the member
+    bool closeWhenDone{false}; ///< ends by itself when all its messages are acknowledged
+    bool lossless{false};      ///< on NVLink: no congestion control, ACK at message ends only
 
     // --- path, worked out once
-    uint64_t lineRateBps{0};   ///< rate of the NIC port
+    uint64_t lineRateBps{0};   ///< rate of the NIC port, or the cap set for the connection
     uint64_t bottleneckBps{0}; ///< lowest rate on the path
     int64_t baseRttPs{0};      ///< round trip of one full frame and its ACK on an idle path
     uint32_t mtu{1000};        ///< payload bytes of a full frame
 
     // --- sender state
-    uint64_t sndNxt{0};       ///< next byte to send
-    uint64_t sndUna{0};       ///< first byte not acknowledged
-    uint64_t endSeq{0};       ///< bytes posted so far
-    uint64_t highestSent{0};  ///< sndNxt's maximum: below it a frame is a retransmission
-    int64_t nextAvailPs{0};   ///< pacing: no frame before this time
-    int64_t lastTxPs{0};      ///< start of the last frame
-    uint32_t lastTxBytes{0};  ///< wire bytes of the last frame
-    std::deque<RdmaMessage> messages; ///< not yet acknowledged, oldest first
+    uint64_t sndNxt{0};                 ///< next byte to send
+    uint64_t sndUna{0};                 ///< first byte not acknowledged
+    uint64_t endSeq{0};                 ///< bytes posted so far
+    uint64_t highestSent{0};            ///< sndNxt's maximum: below it a frame is a retransmission
+    int64_t nextAvailPs{0};             ///< pacing: no frame before this time
+    int64_t lastTxPs{0};                ///< start of the last frame
+    uint32_t lastTxBytes{0};            ///< wire bytes of the last frame
+    RdmaMessage* firstMessage{nullptr}; ///< oldest message not wholly acknowledged
+    RdmaMessage* lastMessage{nullptr};  ///< newest message
+    RdmaMessage* sendMessage{nullptr};  ///< the one that sndNxt is in; null at the end
+    RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
 
     /// @return the sending rate in bit/s
     uint64_t GetRate() const
@@ -129,6 +138,12 @@ class RdmaQueuePair
         return sndNxt < endSeq && GetInFlight() < m_effectiveWindow;
     }
 
+    /// @return whether the pair is between Connect() and its end
+    bool IsOpen() const
+    {
+        return m_open;
+    }
+
     /// @return "src->dst sport:dport" for messages to people
     std::string Describe() const;
 
@@ -155,12 +170,11 @@ class RdmaQueuePair
         Paced, ///< in the pacing heap
     };
     Place m_place{Place::Idle};
+    bool m_open{false}; ///< between Connect() and its end
     RdmaQueuePair* m_nextReady{nullptr};
-
-    // retransmission timer (RdmaHw)
-    int64_t m_rtoDeadlinePs{0};
-    Ptr<EventImpl> m_rtoEvent;
-    bool m_rtoArmed{false};
+    int64_t m_pacedForPs{0};                    ///< time of its valid entry in the pacing heap
+    RdmaHw* m_peerHw{nullptr};                  ///< where the receiving side is
+    std::unique_ptr<RdmaDeadlineTimer> m_timer; ///< retransmission
 };
 
 } // namespace ns3

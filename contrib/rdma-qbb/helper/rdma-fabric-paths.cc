@@ -1,0 +1,312 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * RdmaFabric: paths of connections, link events, and totals.
+ */
+#include "rdma-fabric.h"
+
+#include "ns3/flow-hash.h"
+#include "ns3/input-error.h"
+#include "ns3/log.h"
+#include "ns3/node.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("RdmaFabricPaths");
+
+FrameSizes
+RdmaFabric::GetFrameSizes() const
+{
+    const RdmaHw& hw = GetHw(0);
+    FrameSizes sizes;
+    sizes.mtuPayload = hw.GetMtu();
+    sizes.dataOverhead = hw.GetDataWireBytes(hw.GetMtu(), false) - hw.GetMtu();
+    sizes.ackWireBytes = hw.GetAckWireBytes();
+    sizes.minWireBytes = QbbNetDevice::MIN_WIRE_BYTES;
+    return sizes;
+}
+
+FrameSizes
+RdmaFabric::GetNvlinkFrameSizes() const
+{
+    FrameSizes sizes = GetFrameSizes();
+    sizes.dataOverhead = GetHw(0).GetDataWireBytes(sizes.mtuPayload, true) - sizes.mtuPayload;
+    sizes.minWireBytes = 0;
+    return sizes;
+}
+
+void
+RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst) const
+{
+    const auto ports = m_routes->HostPorts(src, dst);
+    pair.ports.assign(ports.begin(), ports.end());
+    if (ports.empty())
+    {
+        return;
+    }
+    const PathInfo path = *m_routes->Path(src, dst);
+    pair.nvlink = m_topology->IsNvLink(path.hops.front().link);
+    pair.bottleneckBps = path.bottleneckBps;
+    pair.baseRttPs = BaseRttPs(path, pair.nvlink ? GetNvlinkFrameSizes() : GetFrameSizes());
+}
+
+RdmaFabric::Pair&
+RdmaFabric::FindPair(uint32_t src, uint32_t dst)
+{
+    const auto [it, isNew] = m_pairs.try_emplace(static_cast<uint64_t>(src) << 32 | dst);
+    if (isNew)
+    {
+        FillPair(it->second, src, dst);
+    }
+    return it->second;
+}
+
+RdmaPath
+RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options)
+{
+    Pair& pair = FindPair(src, dst);
+    RdmaPath path;
+    if (pair.ports.empty())
+    {
+        return path;
+    }
+    path.peer = &GetHw(dst);
+    path.sport = options.sport;
+    if (!path.sport)
+    {
+        path.sport = pair.nextSport;
+        pair.nextSport = pair.nextSport == UINT16_MAX ? 10000 : pair.nextSport + 1;
+    }
+    const auto count = static_cast<uint32_t>(pair.ports.size());
+    const uint32_t choice =
+        options.channel >= 0
+            ? static_cast<uint32_t>(options.channel) % count
+            : EcmpChoice(FlowHash(src, dst, path.sport, options.dport), src, count);
+    path.nic = pair.ports[choice];
+    path.nvlink = pair.nvlink;
+    path.baseRttPs = pair.baseRttPs;
+    path.bottleneckBps = pair.bottleneckBps;
+    if (m_conf->hasWindow && !pair.nvlink)
+    {
+        path.windowBytes =
+            m_conf->globalT ? m_extremes.maxBdpBytes : BdpBytes(pair.bottleneckBps, pair.baseRttPs);
+        path.variableWindow = m_conf->variableWindow;
+    }
+    if (m_conf->globalT && !pair.nvlink)
+    {
+        path.baseRttPs = m_extremes.maxBaseRttPs;
+    }
+    return path;
+}
+
+int64_t
+RdmaFabric::GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+{
+    const Pair& pair = FindPair(src, dst);
+    if (pair.ports.empty())
+    {
+        return 0;
+    }
+    const FrameSizes sizes = pair.nvlink ? GetNvlinkFrameSizes() : GetFrameSizes();
+    return pair.baseRttPs + SerializationPs(MessageWireBytes(bytes, sizes), pair.bottleneckBps);
+}
+
+bool
+RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
+                          uint32_t stripe,
+                          InNetworkSpec& spec) const
+{
+    using Kind = ClusterTopology::NodeKind;
+    // The NVSwitches of the first host, in port order; one is taken that all others reach too.
+    std::vector<uint32_t> nodes;
+    for (const auto& port : m_topology->Ports(m_topology->NodeOfHost(hosts.front())))
+    {
+        if (m_topology->Is(port.peer, Kind::NvSwitch))
+        {
+            nodes.push_back(port.peer);
+        }
+    }
+    for (uint32_t i = 0; i < nodes.size(); ++i)
+    {
+        const uint32_t node = nodes[(stripe + i) % nodes.size()];
+        spec.members.clear();
+        for (const uint32_t host : hosts)
+        {
+            const auto ports = m_topology->Ports(m_topology->NodeOfHost(host));
+            const auto it = std::find_if(ports.begin(), ports.end(), [&](const auto& port) {
+                return port.peer == node && m_links->IsUp(port.link);
+            });
+            if (it == ports.end())
+            {
+                break;
+            }
+            spec.members.push_back(
+                {&GetHw(host), static_cast<uint16_t>(it - ports.begin()), it->peerPort});
+        }
+        if (spec.members.size() == hosts.size())
+        {
+            spec.node = m_switches[node];
+            return true;
+        }
+    }
+    return false;
+}
+
+// --- link events
+
+uint32_t
+RdmaFabric::FindLink(const LinkEvent& event) const
+{
+    if (event.a < m_topology->nodeCount && event.b < m_topology->nodeCount)
+    {
+        for (const auto& port : m_topology->Ports(event.a))
+        {
+            if (port.peer == event.b)
+            {
+                return port.link;
+            }
+        }
+    }
+    throw InputError(m_conf->source,
+                     event.line,
+                     std::string(event.up ? "LINK_UP" : "LINK_DOWN") + " names " +
+                         std::to_string(event.a) + " and " + std::to_string(event.b) +
+                         ", which no link joins",
+                     "the ends of a link of " + m_topology->source);
+}
+
+void
+RdmaFabric::ScheduleLinkEvents()
+{
+    for (const LinkEvent& event : m_conf->linkEvents)
+    {
+        const uint32_t first = FindLink(event);
+        // Parallel links between the same nodes fail together, as the event cannot tell them apart.
+        for (uint32_t link = first; link < m_topology->links.size(); ++link)
+        {
+            const auto& ends = m_topology->links[link];
+            if ((ends.a == event.a && ends.b == event.b) ||
+                (ends.a == event.b && ends.b == event.a))
+            {
+                Simulator::Schedule(PicoSeconds(event.timePs) - Simulator::Now(),
+                                    &RdmaFabric::SetLinkUp,
+                                    this,
+                                    link,
+                                    event.up);
+            }
+        }
+    }
+}
+
+void
+RdmaFabric::SetLinkUp(uint32_t link, bool up)
+{
+    NS_LOG_FUNCTION(this << link << up);
+    m_links->Set(link, up);
+    m_channels[link]->SetUp(up);
+    Simulator::Schedule(m_routeUpdateDelay, &RdmaFabric::UpdateRoutes, this);
+}
+
+void
+RdmaFabric::UpdateRoutes()
+{
+    m_routes->Recompute(*m_links);
+    for (auto& [key, pair] : m_pairs)
+    {
+        pair.ports.clear();
+        FillPair(pair, static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));
+    }
+    MoveQueuePairs();
+}
+
+void
+RdmaFabric::MoveQueuePairs()
+{
+    for (RdmaDriver* driver : m_drivers)
+    {
+        RdmaHw& hw = driver->GetHw();
+        for (const RdmaQueuePair* qp : hw.GetOpenQueuePairs())
+        {
+            if (qp->contribution)
+            {
+                continue;
+            }
+            const auto& ports = FindPair(qp->src, qp->dst).ports;
+            const uint16_t current = qp->nic->GetDevice().GetPort();
+            if (!ports.empty() && std::find(ports.begin(), ports.end(), current) == ports.end())
+            {
+                hw.MoveQueuePair(qp->qpn, ports[qp->hash % ports.size()]);
+            }
+        }
+    }
+}
+
+std::vector<std::string>
+RdmaFabric::DescribeCutOff() const
+{
+    std::vector<std::string> lines;
+    for (const RdmaDriver* driver : m_drivers)
+    {
+        for (const RdmaQueuePair* qp : driver->GetHw().GetOpenQueuePairs())
+        {
+            if (!qp->contribution && qp->sndUna < qp->endSeq &&
+                !m_routes->Reachable(qp->src, qp->dst))
+            {
+                lines.push_back("queue pair " + qp->Describe() + " has " +
+                                std::to_string(qp->endSeq - qp->sndUna) +
+                                " bytes left and no path");
+            }
+        }
+    }
+    return lines;
+}
+
+// --- totals
+
+FabricTotals
+RdmaFabric::GetTotals() const
+{
+    FabricTotals totals;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (const auto& devices : m_devices)
+    {
+        for (const QbbNetDevice* device : devices)
+        {
+            const QbbPortCounters counters = device->GetCounters(nowPs);
+            totals.packetHops += counters.rxFrames;
+            totals.txFrames += counters.txFrames;
+            totals.wireLosses += counters.lostFrames;
+            totals.payloadLost += counters.lostPayload;
+            totals.pauses += counters.pausesReceived;
+            totals.pausedPs += counters.pausedPs;
+        }
+    }
+    for (const SwitchNode* node : m_switches)
+    {
+        if (node)
+        {
+            totals.bufferDrops += node->GetBufferDrops();
+            totals.routeDrops += node->GetRouteDrops();
+            totals.payloadLost += node->GetDroppedPayload();
+        }
+    }
+    for (const RdmaDriver* driver : m_drivers)
+    {
+        const RdmaHwCounters& counters = driver->GetHw().GetCounters();
+        totals.dataPayloadSent += counters.sentPayload;
+        totals.dataPayloadReceived += counters.receivedPayload;
+        totals.timeouts += counters.timeouts;
+        totals.retransmitted += counters.retransmitted;
+    }
+    if (!m_devices.empty() && !m_devices[0].empty())
+    {
+        totals.framesInUse = m_devices[0][0]->GetPool().GetInUse();
+    }
+    return totals;
+}
+
+} // namespace ns3

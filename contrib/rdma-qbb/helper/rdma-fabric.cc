@@ -1,0 +1,296 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * RdmaFabric: building. Paths, link events and totals are in rdma-fabric-paths.cc.
+ */
+#include "rdma-fabric.h"
+
+#include "ns3/boolean.h"
+#include "ns3/data-rate.h"
+#include "ns3/double.h"
+#include "ns3/input-error.h"
+#include "ns3/log.h"
+#include "ns3/mac48-address.h"
+#include "ns3/node.h"
+#include "ns3/pint-encoder.h"
+#include "ns3/pointer.h"
+#include "ns3/rdma-congestion-conf.h"
+#include "ns3/rdma-congestion-factory.h"
+#include "ns3/rdma-go-back-n.h"
+#include "ns3/simulator.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("RdmaFabric");
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaFabric);
+
+TypeId
+RdmaFabric::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::RdmaFabric")
+            .SetParent<Object>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<RdmaFabric>()
+            .AddAttribute("RouteUpdateDelay",
+                          "Time from a link's change of state until all routes have changed",
+                          TimeValue(MicroSeconds(100)),
+                          MakeTimeAccessor(&RdmaFabric::m_routeUpdateDelay),
+                          MakeTimeChecker(Time(0)));
+    return tid;
+}
+
+RdmaFabric::RdmaFabric()
+    : m_inNetwork(CreateObject<InNetworkEngine>())
+{
+}
+
+RdmaFabric::~RdmaFabric() = default;
+
+void
+RdmaFabric::DoDispose()
+{
+    m_pairs.clear();
+    m_nodes.clear();
+    m_devices.clear();
+    m_switches.clear();
+    m_drivers.clear();
+    m_channels.clear();
+    m_inNetwork = nullptr;
+    Object::DoDispose();
+}
+
+void
+RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
+{
+    m_topology = &topology;
+    m_conf = &conf;
+    m_routes = std::make_unique<FabricRoutes>(topology);
+    m_links = std::make_unique<LinkState>(topology.links.size());
+    CreateNodes();
+    CreateLinks();
+    ConfigureHosts();
+    ConfigureSwitches();
+    for (const auto& node : m_nodes)
+    {
+        node->Initialize();
+    }
+    if (conf.globalT)
+    {
+        m_extremes = FindExtremes(*m_routes, GetFrameSizes());
+    }
+    AssignStreams(0);
+    ScheduleLinkEvents();
+}
+
+void
+RdmaFabric::CreateNodes()
+{
+    using Kind = ClusterTopology::NodeKind;
+    m_nodes.resize(m_topology->nodeCount);
+    m_switches.assign(m_topology->nodeCount, nullptr);
+    m_drivers.resize(m_topology->hostCount);
+    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
+    {
+        if (m_topology->Is(id, Kind::Host))
+        {
+            m_nodes[id] = CreateObject<Node>();
+            Ptr<RdmaHw> hw = CreateObject<RdmaHw>();
+            hw->SetHostIndex(m_topology->HostIndexOf(id));
+            Ptr<RdmaDriver> driver = CreateObject<RdmaDriver>();
+            driver->Install(hw, this);
+            m_nodes[id]->AggregateObject(driver);
+            m_drivers[m_topology->HostIndexOf(id)] = PeekPointer(driver);
+            continue;
+        }
+        Ptr<SwitchNode> node;
+        if (m_topology->Is(id, Kind::NvSwitch))
+        {
+            node = CreateObject<NVSwitchNode>();
+        }
+        else
+        {
+            node = CreateObject<SwitchNode>();
+            node->SetEcnEnabled(m_conf->enableQcn);
+        }
+        node->SetForwardingTable(&m_routes->Table(id));
+        node->SetInNetworkEngine(m_inNetwork);
+        m_nodes[id] = node;
+        m_switches[id] = PeekPointer(node);
+    }
+}
+
+void
+RdmaFabric::CreateLinks()
+{
+    m_devices.resize(m_topology->nodeCount);
+    const auto addDevice = [this](uint32_t id, uint64_t rateBps) {
+        Ptr<QbbNetDevice> device = CreateObject<QbbNetDevice>();
+        device->SetAttribute("DataRate", DataRateValue(DataRate(rateBps)));
+        device->SetAttribute("PauseTime", TimeValue(PicoSeconds(m_conf->pauseTimePs)));
+        device->SetAddress(Mac48Address::Allocate());
+        if (SwitchNode* node = m_switches[id])
+        {
+            node->AddPort(device);
+        }
+        else
+        {
+            m_nodes[id]->AddDevice(device);
+            GetHw(m_topology->HostIndexOf(id)).AddNic(device);
+        }
+        m_devices[id].push_back(PeekPointer(device));
+        return device;
+    };
+    for (uint32_t i = 0; i < m_topology->links.size(); ++i)
+    {
+        const auto& link = m_topology->links[i];
+        const bool nvlink = m_topology->IsNvLink(i);
+        Ptr<QbbChannel> channel = CreateObject<QbbChannel>();
+        channel->SetAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
+        const double error = link.errorRate + (nvlink ? 0 : m_conf->errorRatePerLink);
+        channel->SetAttribute("ErrorRate", DoubleValue(std::min(error, 1.0)));
+        channel->Attach(addDevice(link.a, link.rateBps));
+        channel->Attach(addDevice(link.b, link.rateBps));
+        m_channels.push_back(channel);
+    }
+}
+
+void
+RdmaFabric::ConfigureHosts()
+{
+    Ptr<RdmaCongestionOps> congestion = CreateCongestionOps(*m_conf);
+    // Algorithms keep per-pair state in the pair, so one object serves all hosts.
+    Ptr<RdmaGoBackN> recovery = CreateObject<RdmaGoBackN>();
+    recovery->SetAttribute("ChunkBytes", UintegerValue(m_conf->l2ChunkBytes));
+    recovery->SetAttribute("BackToZero", BooleanValue(m_conf->l2BackToZero));
+    if (m_conf->rtoPs)
+    {
+        recovery->SetAttribute("Timeout", TimeValue(PicoSeconds(m_conf->rtoPs)));
+    }
+    for (RdmaDriver* driver : m_drivers)
+    {
+        RdmaHw& hw = driver->GetHw();
+        hw.SetAttribute("Mtu", UintegerValue(m_conf->payloadBytes));
+        hw.SetAttribute("AckInterval", UintegerValue(std::max<uint64_t>(m_conf->l2AckInterval, 1)));
+        hw.SetAttribute("AckHighPriority", BooleanValue(m_conf->ackHighPriority));
+        hw.SetCongestionOps(congestion);
+        hw.SetLossRecovery(recovery);
+        hw.SetInNetworkEngine(m_inNetwork);
+    }
+}
+
+double
+RdmaFabric::AlphaFor(uint64_t rateBps) const
+{
+    // As the HPCC simulator: 1/8 for ports as fast as the hosts', twice that per doubling of rate.
+    const uint64_t nicRate = std::max<uint64_t>(m_topology->MaxNicRateBps(), 1);
+    const uint64_t ratio = std::max<uint64_t>(rateBps / nicRate, 1);
+    const int doublings = std::min(static_cast<int>(std::bit_width(ratio)) - 1, 3);
+    return 1.0 / (8 >> doublings);
+}
+
+void
+RdmaFabric::ConfigurePorts(uint32_t id)
+{
+    SwitchMmu& mmu = *m_switches[id]->GetMmu();
+    const auto ports = m_topology->Ports(id);
+    const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+    const RdmaHw& host = GetHw(0);
+    const uint32_t mtuWire = host.GetDataWireBytes(m_conf->payloadBytes, nvswitch);
+    mmu.SetPorts(static_cast<uint32_t>(ports.size()));
+    for (uint32_t port = 0; port < ports.size(); ++port)
+    {
+        const auto& link = m_topology->links[ports[port].link];
+        mmu.ConfigurePort(port, link.rateBps, link.delayPs, mtuWire, AlphaFor(link.rateBps));
+        if (!nvswitch)
+        {
+            const EcnRamp ramp = m_conf->EcnFor(link.rateBps);
+            mmu.SetEcn(port, {ramp.kminBytes, ramp.kmaxBytes, ramp.pmax});
+        }
+    }
+}
+
+void
+RdmaFabric::ConfigureSwitches()
+{
+    Ptr<PintEncoder> pint;
+    if (GetHw(0).GetCongestionOps()->GetTelemetry() == RdmaCongestionOps::Telemetry::Pint)
+    {
+        pint = CreateObject<PintEncoder>();
+        pint->SetAttribute("LogBase", DoubleValue(m_conf->pintLogBase));
+    }
+    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
+    {
+        if (!m_switches[id])
+        {
+            continue;
+        }
+        Ptr<SwitchMmu> mmu = m_switches[id]->GetMmu();
+        const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+        mmu->SetAttribute("LosslessMask", UintegerValue(m_losslessMask));
+        mmu->SetAttribute("DynamicThreshold",
+                          BooleanValue(m_conf->dynamicPfcThreshold || nvswitch));
+        ConfigurePorts(id);
+        if (nvswitch)
+        {
+            // NVLink's credits are per link: as much as all headroom, and as much again to share.
+            uint64_t headroom = 0;
+            for (uint32_t port = 0; port < m_topology->Ports(id).size(); ++port)
+            {
+                headroom += mmu->GetHeadroom(port) * std::popcount(m_losslessMask);
+            }
+            mmu->SetAttribute("BufferBytes", UintegerValue(2 * headroom + (4U << 20)));
+        }
+        else
+        {
+            mmu->SetAttribute("BufferBytes", UintegerValue(m_conf->bufferBytes));
+        }
+        if (mmu->Partition() == 0)
+        {
+            throw InputError(m_conf->source,
+                             0,
+                             "BUFFER_SIZE of " + std::to_string(m_conf->bufferBytes) +
+                                 " bytes cannot hold the reserves and PFC headroom of the " +
+                                 std::to_string(m_topology->Ports(id).size()) +
+                                 " ports of switch " + std::to_string(id),
+                             "a larger buffer");
+        }
+        if (pint && !nvswitch)
+        {
+            m_switches[id]->SetPintEncoder(pint);
+        }
+    }
+}
+
+int64_t
+RdmaFabric::AssignStreams(int64_t stream)
+{
+    const int64_t first = stream;
+    for (const auto& devices : m_devices)
+    {
+        for (QbbNetDevice* device : devices)
+        {
+            stream += device->AssignStreams(stream);
+        }
+    }
+    for (SwitchNode* node : m_switches)
+    {
+        if (node)
+        {
+            stream += node->AssignStreams(stream);
+        }
+    }
+    if (!m_drivers.empty())
+    {
+        stream += GetHw(0).AssignStreams(stream);
+    }
+    return stream - first;
+}
+
+} // namespace ns3

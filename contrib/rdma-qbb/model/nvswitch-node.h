@@ -1,0 +1,29 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NVSWITCH_NODE_H
+#define NVSWITCH_NODE_H
+
+#include "switch-node.h"
+
+namespace ns3
+{
+
+/**
+ * @brief An NVSwitch: joins the GPUs of one server, reduces and multicasts (NVLS).
+ *
+ * Lossless and without ECN: PFC stands for NVLink's credits, in every priority but 0. It never
+ * joins servers; routes say so. Contributions of in-network operations end here (InNetworkEngine).
+ */
+class NVSwitchNode : public SwitchNode
+{
+  public:
+    static TypeId GetTypeId();
+
+    NVSwitchNode();
+    ~NVSwitchNode() override;
+};
+
+} // namespace ns3
+
+#endif /* NVSWITCH_NODE_H */

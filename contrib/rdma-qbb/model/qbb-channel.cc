@@ -1,0 +1,102 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "qbb-channel.h"
+
+#include "qbb-net-device.h"
+
+#include "ns3/abort.h"
+#include "ns3/double.h"
+#include "ns3/log.h"
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("QbbChannel");
+
+NS_OBJECT_ENSURE_REGISTERED(QbbChannel);
+
+TypeId
+QbbChannel::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::QbbChannel")
+            .SetParent<Channel>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<QbbChannel>()
+            .AddAttribute("Delay",
+                          "Propagation delay",
+                          TimeValue(NanoSeconds(500)),
+                          MakeTimeAccessor(&QbbChannel::m_delay),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("ErrorRate",
+                          "Probability that a frame is lost on the wire, in each direction",
+                          DoubleValue(0.0),
+                          MakeDoubleAccessor(&QbbChannel::m_errorRate),
+                          MakeDoubleChecker<double>(0.0, 1.0));
+    return tid;
+}
+
+QbbChannel::QbbChannel() = default;
+
+QbbChannel::~QbbChannel() = default;
+
+void
+QbbChannel::Attach(Ptr<QbbNetDevice> device)
+{
+    NS_LOG_FUNCTION(this << device);
+    NS_ABORT_MSG_IF(m_devices[1], "a QbbChannel has two ends");
+    if (!m_devices[0])
+    {
+        m_devices[0] = device;
+        return;
+    }
+    m_devices[1] = device;
+    m_devices[0]->JoinChannel(this, m_devices[1]);
+    m_devices[1]->JoinChannel(this, m_devices[0]);
+}
+
+std::size_t
+QbbChannel::GetNDevices() const
+{
+    return m_devices[1] ? 2 : m_devices[0] ? 1 : 0;
+}
+
+Ptr<NetDevice>
+QbbChannel::GetDevice(std::size_t i) const
+{
+    return m_devices.at(i);
+}
+
+int64_t
+QbbChannel::GetDelayPs() const
+{
+    return m_delay.GetTimeStep();
+}
+
+void
+QbbChannel::SetUp(bool up)
+{
+    NS_LOG_FUNCTION(this << up);
+    if (m_up == up)
+    {
+        return;
+    }
+    m_up = up;
+    for (auto& device : m_devices)
+    {
+        if (device)
+        {
+            device->OnLinkChange(up);
+        }
+    }
+}
+
+void
+QbbChannel::DoDispose()
+{
+    m_devices.fill(nullptr);
+    Channel::DoDispose();
+}
+
+} // namespace ns3

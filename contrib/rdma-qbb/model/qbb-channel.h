@@ -1,0 +1,68 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_CHANNEL_H
+#define QBB_CHANNEL_H
+
+#include "ns3/channel.h"
+#include "ns3/data-rate.h"
+#include "ns3/nstime.h"
+
+#include <array>
+#include <cstdint>
+
+namespace ns3
+{
+
+class QbbNetDevice;
+
+/**
+ * @brief A full-duplex cable between two QbbNetDevices: a delay, an error rate, and up or down.
+ *
+ * Frames on the wire are kept by the sending device; the channel only joins the two ends.
+ */
+class QbbChannel : public Channel
+{
+  public:
+    static TypeId GetTypeId();
+
+    QbbChannel();
+    ~QbbChannel() override;
+
+    /// Attach an end; the second call joins the two devices.
+    void Attach(Ptr<QbbNetDevice> device);
+
+    std::size_t GetNDevices() const override;
+    Ptr<NetDevice> GetDevice(std::size_t i) const override;
+
+    /// @return propagation delay in picoseconds
+    int64_t GetDelayPs() const;
+
+    /// @return probability that a frame is lost on the wire
+    double GetErrorRate() const
+    {
+        return m_errorRate;
+    }
+
+    /// Cut the cable or mend it; what is on the wire when it is cut is lost.
+    void SetUp(bool up);
+
+    /// @return whether the cable carries frames
+    bool IsUp() const
+    {
+        return m_up;
+    }
+
+  protected:
+    void DoDispose() override;
+
+  private:
+    Time m_delay;
+    double m_errorRate{0};
+    bool m_up{true};
+    std::array<Ptr<QbbNetDevice>, 2> m_devices;
+};
+
+} // namespace ns3
+
+#endif /* QBB_CHANNEL_H */

@@ -1,0 +1,135 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "qbb-frame-pool.h"
+
+#include "ns3/assert.h"
+#include "ns3/packet.h"
+
+#include <iterator>
+
+namespace ns3
+{
+
+QbbFramePool::~QbbFramePool() = default;
+
+void
+QbbFramePool::GrowFrames()
+{
+    auto slab = std::make_unique<QbbFrame[]>(SLAB);
+    for (uint32_t i = 0; i < SLAB; ++i)
+    {
+        slab[i].next = m_freeFrames;
+        m_freeFrames = &slab[i];
+    }
+    m_frameSlabs.push_back(std::move(slab));
+}
+
+QbbTelemetry*
+QbbFramePool::AllocateTelemetry()
+{
+    if (!m_freeTelemetry)
+    {
+        auto slab = std::make_unique<QbbTelemetry[]>(SLAB);
+        for (uint32_t i = 0; i < SLAB; ++i)
+        {
+            slab[i].next = m_freeTelemetry;
+            m_freeTelemetry = &slab[i];
+        }
+        m_telemetrySlabs.push_back(std::move(slab));
+    }
+    QbbTelemetry* telemetry = m_freeTelemetry;
+    m_freeTelemetry = telemetry->next;
+    telemetry->sentPs = 0;
+    telemetry->receivedPs = 0;
+    telemetry->acknowledgedPs = 0;
+    telemetry->pintPower = 0;
+    telemetry->hopCount = 0;
+    return telemetry;
+}
+
+void
+QbbFramePool::FreeCargo(QbbFrame* frame)
+{
+    if (frame->kind == QbbFrameKind::Other)
+    {
+        static_cast<Packet*>(frame->packet)->Unref();
+        frame->packet = nullptr;
+        return;
+    }
+    frame->telemetry->next = m_freeTelemetry;
+    m_freeTelemetry = frame->telemetry;
+    frame->telemetry = nullptr;
+}
+
+QbbFrame*
+QbbFramePool::Clone(const QbbFrame& frame)
+{
+    QbbFrame* copy = Allocate();
+    *copy = frame;
+    copy->next = nullptr;
+    if (frame.kind == QbbFrameKind::Other)
+    {
+        static_cast<Packet*>(frame.packet)->Ref();
+    }
+    else
+    {
+        copy->telemetry = nullptr;
+    }
+    return copy;
+}
+
+uint64_t
+QbbFramePool::GetMemoryBytes() const
+{
+    return SLAB * (m_frameSlabs.size() * sizeof(QbbFrame) +
+                   m_telemetrySlabs.size() * sizeof(QbbTelemetry));
+}
+
+Ptr<QbbFramePool>
+QbbFramePool::Resolve()
+{
+    Ptr<QbbFramePool> pool(this);
+    while (pool->m_mergedInto)
+    {
+        pool = pool->m_mergedInto;
+    }
+    return pool;
+}
+
+Ptr<QbbFramePool>
+QbbFramePool::Merge(Ptr<QbbFramePool> a, Ptr<QbbFramePool> b)
+{
+    a = a->Resolve();
+    b = b->Resolve();
+    if (a == b)
+    {
+        return a;
+    }
+    while (b->m_freeFrames)
+    {
+        QbbFrame* frame = b->m_freeFrames;
+        b->m_freeFrames = frame->next;
+        frame->next = a->m_freeFrames;
+        a->m_freeFrames = frame;
+    }
+    while (b->m_freeTelemetry)
+    {
+        QbbTelemetry* telemetry = b->m_freeTelemetry;
+        b->m_freeTelemetry = telemetry->next;
+        telemetry->next = a->m_freeTelemetry;
+        a->m_freeTelemetry = telemetry;
+    }
+    std::move(b->m_frameSlabs.begin(), b->m_frameSlabs.end(), std::back_inserter(a->m_frameSlabs));
+    std::move(b->m_telemetrySlabs.begin(),
+              b->m_telemetrySlabs.end(),
+              std::back_inserter(a->m_telemetrySlabs));
+    b->m_frameSlabs.clear();
+    b->m_telemetrySlabs.clear();
+    a->m_inUse += b->m_inUse;
+    b->m_inUse = 0;
+    b->m_mergedInto = a;
+    return a;
+}
+
+} // namespace ns3

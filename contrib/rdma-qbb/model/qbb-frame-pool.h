@@ -1,0 +1,95 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_FRAME_POOL_H
+#define QBB_FRAME_POOL_H
+
+#include "qbb-frame.h"
+
+#include "ns3/ptr.h"
+#include "ns3/simple-ref-count.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ns3
+{
+
+// Hot path: Allocate() and Free() run once per packet and allocate only when the pool grows.
+
+/**
+ * @brief Where the frames and telemetry records of one connected fabric come from.
+ *
+ * Devices that a QbbChannel joins share one pool: a frame is taken at one end of the fabric and
+ * given back at another. Each device starts with a pool of its own; Merge() makes two into one.
+ */
+class QbbFramePool : public SimpleRefCount<QbbFramePool>
+{
+  public:
+    ~QbbFramePool();
+
+    /// @return a frame with all fields zero
+    QbbFrame* Allocate()
+    {
+        if (!m_freeFrames)
+        {
+            GrowFrames();
+        }
+        QbbFrame* frame = m_freeFrames;
+        m_freeFrames = frame->next;
+        *frame = QbbFrame{};
+        ++m_inUse;
+        return frame;
+    }
+
+    /// Give back @p frame and what it carries.
+    void Free(QbbFrame* frame)
+    {
+        if (frame->telemetry)
+        {
+            FreeCargo(frame);
+        }
+        frame->next = m_freeFrames;
+        m_freeFrames = frame;
+        --m_inUse;
+    }
+
+    /// @return a telemetry record without hops
+    QbbTelemetry* AllocateTelemetry();
+
+    /// @return a copy of @p frame, telemetry not included
+    QbbFrame* Clone(const QbbFrame& frame);
+
+    /// @return frames taken and not given back
+    uint64_t GetInUse() const
+    {
+        return m_inUse;
+    }
+
+    /// @return bytes of memory the pool holds
+    uint64_t GetMemoryBytes() const;
+
+    /// Make @p a and @p b one pool. @return the pool that serves both from now on
+    static Ptr<QbbFramePool> Merge(Ptr<QbbFramePool> a, Ptr<QbbFramePool> b);
+
+    /// @return the pool that serves this one's users (itself unless it was merged)
+    Ptr<QbbFramePool> Resolve();
+
+  private:
+    static constexpr uint32_t SLAB = 256; ///< frames or records per allocation
+
+    void GrowFrames();
+    void FreeCargo(QbbFrame* frame);
+
+    QbbFrame* m_freeFrames{nullptr};
+    QbbTelemetry* m_freeTelemetry{nullptr};
+    std::vector<std::unique_ptr<QbbFrame[]>> m_frameSlabs;
+    std::vector<std::unique_ptr<QbbTelemetry[]>> m_telemetrySlabs;
+    uint64_t m_inUse{0};
+    Ptr<QbbFramePool> m_mergedInto;
+};
+
+} // namespace ns3
+
+#endif /* QBB_FRAME_POOL_H */

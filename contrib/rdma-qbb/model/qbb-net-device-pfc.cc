@@ -1,0 +1,183 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * QbbNetDevice: priority flow control (IEEE 802.1Qbb), both ends.
+ */
+#include "qbb-net-device.h"
+
+#include "ns3/log.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("QbbPfc");
+
+uint16_t
+QbbNetDevice::PauseQuanta() const
+{
+    if (m_pauseTime.IsZero())
+    {
+        return UINT16_MAX;
+    }
+    // One quantum is 512 bit times; rounded up so that a pause never ends before its refresh.
+    const double quantumPs = 512.0 * 1e12 / static_cast<double>(m_rateBps);
+    const double quanta = static_cast<double>(m_pauseTime.GetTimeStep()) / quantumPs;
+    return static_cast<uint16_t>(std::clamp(quanta + 1, 1.0, 65535.0));
+}
+
+void
+QbbNetDevice::QueuePfc(uint8_t priority, uint16_t quanta)
+{
+    // A newer word on a priority replaces one that still waits to be sent.
+    for (QbbFrame* frame = m_control; frame; frame = frame->next)
+    {
+        if (frame->priority == priority)
+        {
+            frame->quanta = quanta;
+            return;
+        }
+    }
+    QbbFrame* frame = m_pool->Allocate();
+    frame->kind = QbbFrameKind::Pfc;
+    frame->priority = priority;
+    frame->quanta = quanta;
+    frame->wireBytes = MIN_WIRE_BYTES;
+    frame->next = m_control;
+    m_control = frame;
+}
+
+void
+QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
+{
+    NS_LOG_FUNCTION(this << +priority << pause);
+    const uint8_t bit = 1U << priority;
+    m_pausingMask = pause ? m_pausingMask | bit : m_pausingMask & ~bit;
+    QueuePfc(priority, pause ? PauseQuanta() : 0);
+    if (pause && !m_refreshArmed && !m_pauseTime.IsZero())
+    {
+        if (!m_refreshEvent)
+        {
+            m_refreshEvent = Create<RefreshEvent>(this);
+        }
+        m_refreshArmed = true;
+        m_refreshEvent->Schedule(m_nodeId, m_pauseTime.GetTimeStep() / 2);
+    }
+    if (nowPs >= m_busyUntilPs)
+    {
+        Transmit(nowPs);
+    }
+    else
+    {
+        ArmTransmit(nowPs);
+    }
+}
+
+void
+QbbNetDevice::OnPauseRefresh()
+{
+    m_refreshArmed = false;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
+    {
+        if (m_pausingMask >> priority & 1)
+        {
+            SendPfc(priority, true, nowPs);
+        }
+    }
+}
+
+void
+QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
+{
+    const uint8_t bit = 1U << frame.priority;
+    const bool pause = frame.quanta > 0;
+    if (pause && !m_pauseTime.IsZero())
+    {
+        const double quantumPs = 512.0 * 1e12 / static_cast<double>(m_rateBps);
+        m_pausedUntilPs[frame.priority] = nowPs + static_cast<int64_t>(frame.quanta * quantumPs);
+        if (!m_expiryEvent)
+        {
+            m_expiryEvent = Create<ExpiryEvent>(this);
+        }
+        if (!m_expiryArmed)
+        {
+            m_expiryArmed = true;
+            m_expiryEvent->Schedule(m_nodeId, m_pausedUntilPs[frame.priority] - nowPs);
+        }
+    }
+    if (pause == static_cast<bool>(m_pausedMask & bit))
+    {
+        return;
+    }
+    ChangePause(pause ? m_pausedMask | bit : m_pausedMask & ~bit, nowPs);
+    m_pfc(this, frame.priority, pause);
+}
+
+void
+QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
+{
+    const uint8_t before = m_pausedMask;
+    m_pausedMask = mask;
+    if (!before && mask)
+    {
+        m_pausedSincePs = nowPs;
+    }
+    else if (before && !mask)
+    {
+        m_counters.pausedPs += nowPs - m_pausedSincePs;
+    }
+    if (mask & ~before)
+    {
+        ++m_counters.pausesReceived;
+    }
+    if ((before & ~mask) && m_linkUp)
+    {
+        if (nowPs >= m_busyUntilPs)
+        {
+            Transmit(nowPs);
+        }
+        else
+        {
+            ArmTransmit(nowPs);
+        }
+    }
+}
+
+void
+QbbNetDevice::OnPauseExpiry()
+{
+    m_expiryArmed = false;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    uint8_t mask = m_pausedMask;
+    int64_t next = INT64_MAX;
+    for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
+    {
+        if (!(mask >> priority & 1))
+        {
+            continue;
+        }
+        if (m_pausedUntilPs[priority] <= nowPs)
+        {
+            mask &= ~(1U << priority);
+            m_pfc(this, priority, false);
+        }
+        else
+        {
+            next = std::min(next, m_pausedUntilPs[priority]);
+        }
+    }
+    if (mask != m_pausedMask)
+    {
+        ChangePause(mask, nowPs);
+    }
+    if (next != INT64_MAX)
+    {
+        m_expiryArmed = true;
+        m_expiryEvent->Schedule(m_nodeId, next - nowPs);
+    }
+}
+
+} // namespace ns3

@@ -1,0 +1,533 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "qbb-net-device.h"
+
+#include "ns3/abort.h"
+#include "ns3/log.h"
+#include "ns3/node.h"
+#include "ns3/packet.h"
+#include "ns3/simulator.h"
+#include "ns3/trace-source-accessor.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("QbbNetDevice");
+
+NS_OBJECT_ENSURE_REGISTERED(QbbNetDevice);
+
+namespace
+{
+
+/// Bytes that a turn adds to a priority's credit, times its weight: a jumbo frame's worth.
+constexpr int64_t ROUND_BYTES = 9216;
+
+int64_t
+NowPs()
+{
+    return Simulator::Now().GetTimeStep();
+}
+
+} // namespace
+
+TypeId
+QbbNetDevice::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::QbbNetDevice")
+            .SetParent<NetDevice>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<QbbNetDevice>()
+            .AddAttribute("DataRate",
+                          "Line rate of the port",
+                          DataRateValue(DataRate("100Gb/s")),
+                          MakeDataRateAccessor(&QbbNetDevice::m_rate),
+                          MakeDataRateChecker())
+            .AddAttribute("PauseTime",
+                          "How long a PFC pause lasts unless refreshed or resumed; it is refreshed "
+                          "at half of it. 0: until resumed",
+                          TimeValue(MicroSeconds(5)),
+                          MakeTimeAccessor(&QbbNetDevice::m_pauseTime),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("OtherPriority",
+                          "Priority queue of packets given to Send()",
+                          UintegerValue(1),
+                          MakeUintegerAccessor(&QbbNetDevice::m_otherPriority),
+                          MakeUintegerChecker<uint8_t>(1, 7))
+            .AddAttribute("OtherQueueLimit",
+                          "Bytes of packets given to Send() that may wait here; more are dropped",
+                          UintegerValue(1000000),
+                          MakeUintegerAccessor(&QbbNetDevice::m_otherQueueLimit),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("Mtu",
+                          "Largest payload of a packet given to Send(), in bytes",
+                          UintegerValue(9216),
+                          MakeUintegerAccessor(&QbbNetDevice::m_mtu),
+                          MakeUintegerChecker<uint16_t>(64))
+            .AddTraceSource("FrameTx",
+                            "A frame begins to be sent, PFC frames included",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_frameTx),
+                            "ns3::QbbNetDevice::FrameCallback")
+            .AddTraceSource("FrameRx",
+                            "A frame has been received whole, PFC frames included",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_frameRx),
+                            "ns3::QbbNetDevice::FrameCallback")
+            .AddTraceSource("FrameEnqueue",
+                            "A frame enters one of the port's queues",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_frameEnqueue),
+                            "ns3::QbbNetDevice::FrameCallback")
+            .AddTraceSource("FrameLost",
+                            "A frame this port sent was lost on the wire",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_frameLost),
+                            "ns3::QbbNetDevice::FrameCallback")
+            .AddTraceSource("Pfc",
+                            "A priority of this port was paused or resumed by the far end",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_pfc),
+                            "ns3::QbbNetDevice::PfcCallback")
+            .AddTraceSource("MacTx",
+                            "A packet was given to Send()",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_macTx),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("MacTxDrop",
+                            "A packet given to Send() was dropped",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_macTxDrop),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("MacRx",
+                            "A packet of kind Other goes up the stack",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_macRx),
+                            "ns3::Packet::TracedCallback");
+    return tid;
+}
+
+QbbNetDevice::QbbNetDevice()
+    : m_transmitEvent(Create<TransmitEvent>(this)),
+      m_arrivalEvent(Create<ArrivalEvent>(this)),
+      m_poolRef(Create<QbbFramePool>())
+{
+    m_weight.fill(1);
+    m_pool = PeekPointer(m_poolRef);
+}
+
+QbbNetDevice::~QbbNetDevice() = default;
+
+void
+QbbNetDevice::DoInitialize()
+{
+    NS_ABORT_MSG_UNLESS(Time::GetResolution() == Time::PS,
+                        "QbbNetDevice counts in picoseconds: call Time::SetResolution(Time::PS) "
+                        "before anything else");
+    m_poolRef = m_poolRef->Resolve();
+    m_pool = PeekPointer(m_poolRef);
+    m_rateBps = m_rate.GetBitRate();
+    constexpr uint64_t PS_PER_8S = UINT64_C(8000000000000);
+    m_psPerByte = PS_PER_8S % m_rateBps == 0 ? PS_PER_8S / m_rateBps : 0;
+    if (m_channel)
+    {
+        m_delayPs = m_channel->GetDelayPs();
+        m_errorRate = m_channel->GetErrorRate();
+        m_linkUp = m_channel->IsUp();
+        m_peerNodeId = m_peer->GetNode()->GetId();
+    }
+    m_nodeId = m_node->GetId();
+    NetDevice::DoInitialize();
+}
+
+void
+QbbNetDevice::DoDispose()
+{
+    for (auto& queue : m_queues)
+    {
+        while (queue.head)
+        {
+            QbbFrame* frame = queue.head;
+            queue.head = frame->next;
+            m_pool->Free(frame);
+        }
+        queue = Queue();
+    }
+    for (QbbFrame** list : {&m_wireHead, &m_control})
+    {
+        while (*list)
+        {
+            QbbFrame* frame = *list;
+            *list = frame->next;
+            m_pool->Free(frame);
+        }
+    }
+    m_transmitEvent->Detach();
+    m_arrivalEvent->Detach();
+    if (m_expiryEvent)
+    {
+        m_expiryEvent->Detach();
+    }
+    if (m_refreshEvent)
+    {
+        m_refreshEvent->Detach();
+    }
+    m_peerRaw = nullptr;
+    m_peer = nullptr;
+    m_channel = nullptr;
+    m_node = nullptr;
+    m_handler = nullptr;
+    m_source = nullptr;
+    m_receive =
+        MakeNullCallback<bool, Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&>();
+    NetDevice::DoDispose();
+}
+
+void
+QbbNetDevice::SetHandler(QbbPortHandler* handler, uint16_t port)
+{
+    m_handler = handler;
+    m_port = port;
+}
+
+void
+QbbNetDevice::SetSource(QbbFrameSource* source)
+{
+    m_source = source;
+}
+
+void
+QbbNetDevice::SetWeight(uint8_t priority, uint32_t weight)
+{
+    NS_ABORT_MSG_UNLESS(priority > 0 && priority < PRIORITIES && weight > 0,
+                        "weights of 1 or more belong to priorities 1..7");
+    m_weight[priority] = weight;
+}
+
+// --- sending
+
+void
+QbbNetDevice::Enqueue(QbbFrame* frame, int64_t nowPs)
+{
+    if (!m_frameEnqueue.IsEmpty())
+    {
+        m_frameEnqueue(this, *frame);
+    }
+    Queue& queue = m_queues[frame->priority];
+    frame->next = nullptr;
+    if (queue.tail)
+    {
+        queue.tail->next = frame;
+    }
+    else
+    {
+        queue.head = frame;
+    }
+    queue.tail = frame;
+    queue.bytes += frame->wireBytes;
+    m_queuedMask |= 1U << frame->priority;
+    if (nowPs >= m_busyUntilPs)
+    {
+        Transmit(nowPs);
+    }
+    else
+    {
+        ArmTransmit(nowPs);
+    }
+}
+
+QbbFrame*
+QbbNetDevice::Dequeue(uint8_t priority)
+{
+    Queue& queue = m_queues[priority];
+    QbbFrame* frame = queue.head;
+    queue.head = frame->next;
+    queue.bytes -= frame->wireBytes;
+    if (!queue.head)
+    {
+        queue.tail = nullptr;
+        m_queuedMask &= ~(1U << priority);
+    }
+    return frame;
+}
+
+uint8_t
+QbbNetDevice::ChooseByWeight(uint8_t eligible)
+{
+    // Surplus round robin: a priority sends while its credit is positive and pays for what it sent
+    // afterwards, so frame sizes need not be known in advance.
+    for (;;)
+    {
+        if ((eligible >> m_turn & 1) && m_credit[m_turn] > 0)
+        {
+            return m_turn;
+        }
+        m_turn = m_turn == PRIORITIES - 1 ? 1 : m_turn + 1;
+        if (eligible >> m_turn & 1)
+        {
+            m_credit[m_turn] += ROUND_BYTES * m_weight[m_turn];
+        }
+        else
+        {
+            m_credit[m_turn] = std::min<int64_t>(m_credit[m_turn], 0);
+        }
+    }
+}
+
+QbbFrame*
+QbbNetDevice::TakeNext(int64_t nowPs)
+{
+    if (m_control)
+    {
+        QbbFrame* frame = m_control;
+        m_control = frame->next;
+        ++m_counters.pfcSent;
+        return frame;
+    }
+    const uint8_t eligible = (m_queuedMask | m_sourceReady) & ~m_pausedMask;
+    if (!eligible)
+    {
+        return nullptr;
+    }
+    uint8_t priority = 0;
+    if (!(eligible & 1))
+    {
+        if (std::has_single_bit(eligible))
+        {
+            priority = static_cast<uint8_t>(std::countr_zero(eligible));
+        }
+        else
+        {
+            priority = ChooseByWeight(eligible);
+        }
+    }
+    QbbFrame* frame;
+    if (m_queuedMask >> priority & 1)
+    {
+        frame = Dequeue(priority);
+        m_handler->OnFrameDeparture(m_port, *frame, nowPs);
+    }
+    else
+    {
+        frame = m_source->PullFrame(priority, nowPs);
+    }
+    if (!std::has_single_bit(eligible))
+    {
+        m_credit[priority] -= frame->wireBytes;
+    }
+    ++m_counters.txFrames;
+    m_counters.txBytes += frame->wireBytes;
+    return frame;
+}
+
+void
+QbbNetDevice::Transmit(int64_t nowPs)
+{
+    if (!m_linkUp)
+    {
+        return;
+    }
+    QbbFrame* frame = TakeNext(nowPs);
+    if (!frame)
+    {
+        return;
+    }
+    PutOnWire(frame, nowPs);
+    if (m_control || ((m_queuedMask | m_sourceReady) & ~m_pausedMask))
+    {
+        ArmTransmit(nowPs);
+    }
+}
+
+void
+QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
+{
+    if (!m_frameTx.IsEmpty())
+    {
+        m_frameTx(this, *frame);
+    }
+    const int64_t txTime = GetTxTimePs(frame->wireBytes);
+    m_busyUntilPs = nowPs + txTime;
+    m_counters.busyPs += txTime;
+    frame->timePs = m_busyUntilPs + m_delayPs;
+    frame->next = nullptr;
+    if (m_wireTail)
+    {
+        m_wireTail->next = frame;
+        m_wireTail = frame;
+    }
+    else
+    {
+        m_wireHead = frame;
+        m_wireTail = frame;
+        m_arrivalEvent->Schedule(m_peerNodeId, txTime + m_delayPs);
+    }
+}
+
+void
+QbbNetDevice::ArmTransmit(int64_t nowPs)
+{
+    if (!m_transmitArmed)
+    {
+        m_transmitArmed = true;
+        m_transmitEvent->Schedule(m_nodeId, m_busyUntilPs - nowPs);
+    }
+}
+
+void
+QbbNetDevice::OnTransmitEvent()
+{
+    m_transmitArmed = false;
+    const int64_t nowPs = NowPs();
+    if (nowPs >= m_busyUntilPs)
+    {
+        Transmit(nowPs);
+    }
+    else
+    {
+        ArmTransmit(nowPs);
+    }
+}
+
+// --- the wire
+
+void
+QbbNetDevice::OnArrivalEvent()
+{
+    QbbFrame* frame = m_wireHead;
+    // After a cut, expiries for frames that were lost find another head, or none.
+    const int64_t nowPs = NowPs();
+    if (!frame || frame->timePs != nowPs)
+    {
+        return;
+    }
+    m_wireHead = frame->next;
+    if (m_wireHead)
+    {
+        m_arrivalEvent->Schedule(m_peerNodeId, m_wireHead->timePs - nowPs);
+    }
+    else
+    {
+        m_wireTail = nullptr;
+    }
+    if (m_errorRate > 0 && m_lossVariable->GetValue() < m_errorRate)
+    {
+        Lose(frame);
+        return;
+    }
+    QbbNetDevice* peer = m_peerRaw;
+    if (!peer->m_frameRx.IsEmpty())
+    {
+        peer->m_frameRx(peer, *frame);
+    }
+    if (frame->kind == QbbFrameKind::Pfc)
+    {
+        peer->ReceivePfc(*frame, nowPs);
+        m_pool->Free(frame);
+        return;
+    }
+    ++peer->m_counters.rxFrames;
+    frame->inPort = peer->m_port;
+    peer->m_handler->OnFrameArrival(peer->m_port, frame, nowPs);
+}
+
+void
+QbbNetDevice::Lose(QbbFrame* frame)
+{
+    m_frameLost(this, *frame);
+    ++m_counters.lostFrames;
+    if (frame->kind == QbbFrameKind::Data)
+    {
+        m_counters.lostPayload += frame->payloadBytes;
+    }
+    m_pool->Free(frame);
+}
+
+void
+QbbNetDevice::OnLinkChange(bool up)
+{
+    const int64_t nowPs = NowPs();
+    m_linkUp = up;
+    if (!up)
+    {
+        while (m_wireHead)
+        {
+            QbbFrame* frame = m_wireHead;
+            m_wireHead = frame->next;
+            Lose(frame);
+        }
+        m_wireTail = nullptr;
+        // A dead link neither pauses nor is paused: the partner's state died with it.
+        ChangePause(0, nowPs);
+        m_pausingMask = 0;
+        while (m_control)
+        {
+            QbbFrame* frame = m_control;
+            m_control = frame->next;
+            m_pool->Free(frame);
+        }
+    }
+    else if (nowPs >= m_busyUntilPs)
+    {
+        Transmit(nowPs);
+    }
+    else
+    {
+        ArmTransmit(nowPs);
+    }
+    m_linkChange();
+}
+
+void
+QbbNetDevice::JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer)
+{
+    NS_LOG_FUNCTION(this << channel << peer);
+    m_channel = channel;
+    m_peer = peer;
+    m_peerRaw = PeekPointer(peer);
+    m_linkUp = channel->IsUp();
+    m_poolRef = QbbFramePool::Merge(m_poolRef, peer->m_poolRef);
+    m_pool = PeekPointer(m_poolRef);
+    if (channel->GetErrorRate() > 0 && !m_lossVariable)
+    {
+        m_lossVariable = CreateObject<UniformRandomVariable>();
+    }
+}
+
+void
+QbbNetDevice::SharePool(QbbNetDevice& other)
+{
+    m_poolRef = QbbFramePool::Merge(m_poolRef, other.m_poolRef);
+    m_pool = PeekPointer(m_poolRef);
+}
+
+int64_t
+QbbNetDevice::AssignStreams(int64_t stream)
+{
+    if (m_lossVariable)
+    {
+        m_lossVariable->SetStream(stream);
+    }
+    return 1;
+}
+
+uint64_t
+QbbNetDevice::GetQueueBytes() const
+{
+    uint64_t bytes = 0;
+    for (const auto& queue : m_queues)
+    {
+        bytes += queue.bytes;
+    }
+    return bytes;
+}
+
+QbbPortCounters
+QbbNetDevice::GetCounters(int64_t nowPs) const
+{
+    QbbPortCounters counters = m_counters;
+    if (m_pausedMask)
+    {
+        counters.pausedPs += nowPs - m_pausedSincePs;
+    }
+    return counters;
+}
+
+} // namespace ns3

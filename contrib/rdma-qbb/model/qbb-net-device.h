@@ -1,0 +1,333 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_NET_DEVICE_H
+#define QBB_NET_DEVICE_H
+
+#include "qbb-channel.h"
+#include "qbb-frame-pool.h"
+#include "qbb-frame.h"
+#include "qbb-port-event.h"
+#include "qbb-port-handler.h"
+
+#include "ns3/address.h"
+#include "ns3/data-rate.h"
+#include "ns3/mac48-address.h"
+#include "ns3/net-device.h"
+#include "ns3/nstime.h"
+#include "ns3/random-variable-stream.h"
+#include "ns3/traced-callback.h"
+
+#include <array>
+#include <cstdint>
+
+namespace ns3
+{
+
+// Hot path: Enqueue, Transmit and the two events run once per packet and hop.
+
+/// What a port has done so far.
+struct QbbPortCounters
+{
+    uint64_t txFrames{0};       ///< frames begun, PFC not included
+    uint64_t txBytes{0};        ///< their bytes on the wire
+    uint64_t rxFrames{0};       ///< frames received whole, PFC not included
+    uint64_t lostFrames{0};     ///< lost on this port's outgoing wire: errors, cuts
+    uint64_t lostPayload{0};    ///< RDMA payload bytes in them
+    uint64_t pfcSent{0};        ///< PFC frames sent, pause and resume
+    uint64_t pausesReceived{0}; ///< transitions of a priority into pause
+    int64_t pausedPs{0}; ///< time spent with at least one priority paused, up to the last change
+    int64_t busyPs{0};   ///< time spent sending
+};
+
+/**
+ * @brief A full-duplex Ethernet port with eight priority queues and priority flow control.
+ *
+ * Models IEEE 802.1Qbb: a paused priority sends no new frame until it is resumed or its pause time
+ * runs out; a frame that has begun is finished. Priority 0 goes first (strict), the others share
+ * the link by weighted round robin in bytes. PFC frames overtake everything.
+ *
+ * A frame on an idle path costs one simulator event per hop, its arrival. Frames in flight on a
+ * wire are a list of which only the head is scheduled; the end of a transmission is an event only
+ * while something waits for it.
+ *
+ * The device is an ordinary ns3::NetDevice as well: Send() carries any packet as a frame of kind
+ * Other, in priority queue "OtherPriority", and the receive callbacks get it at the far end.
+ *
+ * Left out: auto-negotiation, collisions, per-frame FCS errors other than the channel's loss rate.
+ */
+class QbbNetDevice : public NetDevice
+{
+  public:
+    static constexpr uint8_t PRIORITIES = 8;
+    static constexpr uint32_t MIN_WIRE_BYTES = 84; ///< 64-byte frame, preamble and gap
+
+    static TypeId GetTypeId();
+
+    QbbNetDevice();
+    ~QbbNetDevice() override;
+
+    // --- for the node behind the port
+
+    /// Say who handles what this port receives. @param port this port's index at the node
+    void SetHandler(QbbPortHandler* handler, uint16_t port);
+
+    /// Say where frames come from that wait in no queue (hosts only).
+    void SetSource(QbbFrameSource* source);
+
+    /// Put @p frame, which the device now owns, into the queue of its priority.
+    void Enqueue(QbbFrame* frame, int64_t nowPs);
+
+    /// The source's ready priorities have changed. Sends if the port is idle.
+    void SetSourceReady(uint8_t mask, int64_t nowPs)
+    {
+        m_sourceReady = mask;
+        if (mask && nowPs >= m_busyUntilPs)
+        {
+            Transmit(nowPs);
+        }
+        else if (mask)
+        {
+            ArmTransmit(nowPs);
+        }
+    }
+
+    /// The source's ready priorities have changed while the port pulls a frame from it.
+    void SetSourceReadyMask(uint8_t mask)
+    {
+        m_sourceReady = mask;
+    }
+
+    /// Tell the far end to pause or to resume a priority.
+    void SendPfc(uint8_t priority, bool pause, int64_t nowPs);
+
+    /// @return bytes in the queue of @p priority
+    uint64_t GetQueueBytes(uint8_t priority) const
+    {
+        return m_queues[priority].bytes;
+    }
+
+    /// @return bytes in all queues
+    uint64_t GetQueueBytes() const;
+
+    /// @return line rate in bit/s
+    uint64_t GetRateBps() const
+    {
+        return m_rateBps;
+    }
+
+    /// @return time that @p bytes occupy the wire, in picoseconds, rounded up
+    int64_t GetTxTimePs(uint32_t bytes) const
+    {
+        return m_psPerByte ? static_cast<int64_t>(bytes * m_psPerByte)
+                           : static_cast<int64_t>(
+                                 (bytes * UINT64_C(8000000000000) + m_rateBps - 1) / m_rateBps);
+    }
+
+    /// @return bytes on the wire sent so far
+    uint64_t GetTxBytes() const
+    {
+        return m_counters.txBytes;
+    }
+
+    /// @return when the frame being sent ends, or a time in the past
+    int64_t GetBusyUntilPs() const
+    {
+        return m_busyUntilPs;
+    }
+
+    /// @return propagation delay to the far end, in picoseconds
+    int64_t GetDelayPs() const
+    {
+        return m_delayPs;
+    }
+
+    /// @return bit p set: priority p is paused by the far end
+    uint8_t GetPausedMask() const
+    {
+        return m_pausedMask;
+    }
+
+    /// @return bit p set: this port has paused priority p of the far end
+    uint8_t GetPausingMask() const
+    {
+        return m_pausingMask;
+    }
+
+    /// @return counters; pausedPs includes a pause that lasts
+    QbbPortCounters GetCounters(int64_t nowPs) const;
+
+    /// @return index of this port at its node
+    uint16_t GetPort() const
+    {
+        return m_port;
+    }
+
+    /// @return the device at the far end, or null
+    Ptr<QbbNetDevice> GetPeer() const
+    {
+        return m_peer;
+    }
+
+    /// @return the pool frames come from
+    QbbFramePool& GetPool()
+    {
+        return *m_pool;
+    }
+
+    /// Use one pool with @p other, another port of the same node.
+    void SharePool(QbbNetDevice& other);
+
+    /// Set the share of a priority among 1..7. @param weight relative, 1 or more
+    void SetWeight(uint8_t priority, uint32_t weight);
+
+    // --- for QbbChannel
+    void JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer);
+    void OnLinkChange(bool up);
+
+    // --- ns3::NetDevice
+    void SetIfIndex(uint32_t index) override;
+    uint32_t GetIfIndex() const override;
+    Ptr<Channel> GetChannel() const override;
+    void SetAddress(Address address) override;
+    Address GetAddress() const override;
+    bool SetMtu(uint16_t mtu) override;
+    uint16_t GetMtu() const override;
+    bool IsLinkUp() const override;
+    void AddLinkChangeCallback(Callback<void> callback) override;
+    bool IsBroadcast() const override;
+    Address GetBroadcast() const override;
+    bool IsMulticast() const override;
+    Address GetMulticast(Ipv4Address group) const override;
+    Address GetMulticast(Ipv6Address group) const override;
+    bool IsPointToPoint() const override;
+    bool IsBridge() const override;
+    bool Send(Ptr<Packet> packet, const Address& dest, uint16_t protocol) override;
+    bool SendFrom(Ptr<Packet> packet,
+                  const Address& source,
+                  const Address& dest,
+                  uint16_t protocol) override;
+    Ptr<Node> GetNode() const override;
+    void SetNode(Ptr<Node> node) override;
+    bool NeedsArp() const override;
+    void SetReceiveCallback(NetDevice::ReceiveCallback cb) override;
+    void SetPromiscReceiveCallback(NetDevice::PromiscReceiveCallback cb) override;
+    bool SupportsSendFrom() const override;
+
+    /// Hand a frame of kind Other up this host's ordinary protocol stack; frees the frame.
+    void ReceiveOther(QbbFrame* frame);
+
+    /// Fix the random stream of wire losses. @return 1
+    int64_t AssignStreams(int64_t stream);
+
+    /// Signature of frame trace sources.
+    typedef void (*FrameCallback)(Ptr<const QbbNetDevice> device, const QbbFrame& frame);
+    /// Signature of "Pfc": this port of @p device was paused (or resumed) for @p priority.
+    typedef void (*PfcCallback)(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
+
+  protected:
+    void DoInitialize() override;
+    void DoDispose() override;
+
+  private:
+    /// Frames of one priority, first in first out.
+    struct Queue
+    {
+        QbbFrame* head{nullptr};
+        QbbFrame* tail{nullptr};
+        uint64_t bytes{0};
+    };
+
+    /// Send the next frame, if there is one that may go. The port is idle.
+    void Transmit(int64_t nowPs);
+    /// @return the frame to send next, taken out of its queue or the source; null if none may go
+    QbbFrame* TakeNext(int64_t nowPs);
+    /// @return the priority in @p eligible whose turn it is
+    uint8_t ChooseByWeight(uint8_t eligible);
+    QbbFrame* Dequeue(uint8_t priority);
+    void PutOnWire(QbbFrame* frame, int64_t nowPs);
+    /// Wake up when the frame being sent ends, if something waits.
+    void ArmTransmit(int64_t nowPs);
+    void OnTransmitEvent();
+    void OnArrivalEvent();
+    void ReceivePfc(const QbbFrame& frame, int64_t nowPs);
+    void ChangePause(uint8_t mask, int64_t nowPs);
+    void OnPauseExpiry();
+    void OnPauseRefresh();
+    void QueuePfc(uint8_t priority, uint16_t quanta);
+    void Lose(QbbFrame* frame);
+    uint16_t PauseQuanta() const;
+
+    // hot
+    QbbFrame* m_control{nullptr}; ///< PFC frames to send, newest first (one per priority)
+    uint8_t m_queuedMask{0};      ///< bit p: queue p holds frames
+    uint8_t m_sourceReady{0};     ///< bit p: the source has a frame of priority p
+    uint8_t m_pausedMask{0};      ///< bit p: paused by the far end
+    uint8_t m_pausingMask{0};     ///< bit p: the far end is paused by us
+    uint8_t m_turn{1};            ///< priority whose turn it is in the round robin
+    bool m_transmitArmed{false};
+    bool m_linkUp{false};
+    uint16_t m_port{0};
+    int64_t m_busyUntilPs{0};
+    uint64_t m_psPerByte{0}; ///< 0: the rate does not divide evenly
+    uint64_t m_rateBps{0};
+    int64_t m_delayPs{0};
+    double m_errorRate{0};
+    QbbFrame* m_wireHead{nullptr};
+    QbbFrame* m_wireTail{nullptr};
+    QbbPortHandler* m_handler{nullptr};
+    QbbFrameSource* m_source{nullptr};
+    QbbNetDevice* m_peerRaw{nullptr};
+    QbbFramePool* m_pool{nullptr};
+    uint32_t m_peerNodeId{0};
+    uint32_t m_nodeId{0};
+    QbbPortCounters m_counters;
+    std::array<Queue, PRIORITIES> m_queues;
+    std::array<int64_t, PRIORITIES> m_credit{}; ///< weighted round robin, bytes
+    std::array<uint32_t, PRIORITIES> m_weight;
+
+    using TransmitEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnTransmitEvent>;
+    using ArrivalEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnArrivalEvent>;
+    using ExpiryEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseExpiry>;
+    using RefreshEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseRefresh>;
+    Ptr<TransmitEvent> m_transmitEvent;
+    Ptr<ArrivalEvent> m_arrivalEvent;
+
+    // flow control, cold
+    Ptr<ExpiryEvent> m_expiryEvent;
+    Ptr<RefreshEvent> m_refreshEvent;
+    std::array<int64_t, PRIORITIES> m_pausedUntilPs{};
+    int64_t m_pausedSincePs{0};
+    bool m_refreshArmed{false};
+    bool m_expiryArmed{false};
+    Time m_pauseTime;
+
+    // cold
+    DataRate m_rate;
+    uint8_t m_otherPriority{1};
+    uint32_t m_otherQueueLimit{0};
+    uint16_t m_mtu{9216};
+    uint32_t m_ifIndex{0};
+    Mac48Address m_address;
+    Ptr<Node> m_node;
+    Ptr<QbbChannel> m_channel;
+    Ptr<QbbNetDevice> m_peer;
+    Ptr<QbbFramePool> m_poolRef;
+    Ptr<UniformRandomVariable> m_lossVariable;
+    NetDevice::ReceiveCallback m_receive;
+    NetDevice::PromiscReceiveCallback m_promiscReceive;
+    TracedCallback<> m_linkChange;
+
+    TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameTx;
+    TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameRx;
+    TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue;
+    TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameLost;
+    TracedCallback<Ptr<const QbbNetDevice>, uint8_t, bool> m_pfc;
+    TracedCallback<Ptr<const Packet>> m_macTx;
+    TracedCallback<Ptr<const Packet>> m_macRx;
+    TracedCallback<Ptr<const Packet>> m_macTxDrop;
+};
+
+} // namespace ns3
+
+#endif /* QBB_NET_DEVICE_H */

@@ -1,0 +1,72 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_PORT_HANDLER_H
+#define QBB_PORT_HANDLER_H
+
+#include "qbb-frame.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+class Packet;
+
+/**
+ * @brief What stands behind the ports of a node: a switch's forwarding, or a host's RDMA engine.
+ *
+ * One virtual call per arrival and one per departure is all the indirection of the packet path.
+ */
+class QbbPortHandler
+{
+  public:
+    virtual ~QbbPortHandler() = default;
+
+    /**
+     * A frame has arrived whole. The handler owns it from here.
+     * @param port index of the port at this node
+     * @param frame any kind but Pfc
+     * @param nowPs current time
+     */
+    virtual void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) = 0;
+
+    /// A frame from one of the port's queues begins to be sent (switches release its buffer).
+    virtual void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
+    {
+    }
+
+    /**
+     * An ordinary packet is about to be queued: fill in where it goes (src, dst, hash, ecn).
+     * @param packet the packet, Ethernet header first
+     * @param protocol its EtherType
+     */
+    virtual void OnOtherSend(uint16_t port,
+                             QbbFrame& frame,
+                             const Packet& packet,
+                             uint16_t protocol)
+    {
+    }
+};
+
+/**
+ * @brief Where a host's port takes data frames from that wait in no queue: its queue pairs.
+ *
+ * The source tells the port which priorities have a frame ready (QbbNetDevice::SetSourceReady).
+ */
+class QbbFrameSource
+{
+  public:
+    virtual ~QbbFrameSource() = default;
+
+    /**
+     * @param priority one that the source said is ready
+     * @param nowPs current time
+     * @return the next frame of that priority, never null
+     */
+    virtual QbbFrame* PullFrame(uint8_t priority, int64_t nowPs) = 0;
+};
+
+} // namespace ns3
+
+#endif /* QBB_PORT_HANDLER_H */

@@ -1,0 +1,513 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * RdmaHw: the transport. Hot path: BuildFrame, OnData and OnAck run once per data frame.
+ */
+#include "flow-hash.h"
+#include "rdma-hw.h"
+
+#include "ns3/ethernet-header.h"
+#include "ns3/ipv4-header.h"
+#include "ns3/log.h"
+#include "ns3/node.h"
+#include "ns3/packet.h"
+#include "ns3/rdma-deadline-timer.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("RdmaHwTransport");
+
+namespace
+{
+
+constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
+
+/// Timeouts double up to this many times.
+constexpr uint8_t MAX_BACKOFF = 6;
+
+} // namespace
+
+// --- sending
+
+bool
+RdmaHw::CanSend(const RdmaQueuePair& qp) const
+{
+    if (qp.recovery && m_recovery->HasRetransmission(qp))
+    {
+        return true;
+    }
+    if (!qp.CanSend())
+    {
+        return false;
+    }
+    return !qp.recovery || qp.GetInFlight() < m_recovery->GetFlightLimit(qp);
+}
+
+void
+RdmaHw::SeekSendMessage(RdmaQueuePair& qp)
+{
+    qp.sendMessage = qp.firstMessage;
+    while (qp.sendMessage && qp.sendMessage->endSeq <= qp.sndNxt)
+    {
+        qp.sendMessage = qp.sendMessage->next;
+    }
+}
+
+void
+RdmaHw::PostMessage(RdmaQueuePair& qp,
+                    uint64_t bytes,
+                    std::function<void()> sent,
+                    std::function<void()> delivered)
+{
+    NS_ASSERT_MSG(bytes > 0, "a message has at least one byte");
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    RdmaMessage* message = TakeMessage();
+    qp.endSeq += bytes;
+    message->endSeq = qp.endSeq;
+    message->bytes = bytes;
+    message->startPs = nowPs;
+    message->sent = std::move(sent);
+    message->delivered = std::move(delivered);
+    const bool restart = !qp.firstMessage;
+    (restart ? qp.firstMessage : qp.lastMessage->next) = message;
+    qp.lastMessage = message;
+    if (!qp.sendMessage)
+    {
+        qp.sendMessage = message;
+    }
+    if (!qp.deliveryMessage)
+    {
+        qp.deliveryMessage = message;
+    }
+    m_counters.postedBytes += bytes;
+    if (restart)
+    {
+        if (!qp.lossless)
+        {
+            m_congestion->OnRestart(qp);
+        }
+        RestartTimer(qp, nowPs);
+    }
+    qp.nic->Activate(qp, nowPs);
+}
+
+QbbFrame*
+RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
+{
+    QbbNetDevice& device = qp.nic->GetDevice();
+    QbbFrame* frame = device.GetPool().Allocate();
+    const RdmaMessage* message;
+    if (qp.recovery && m_recovery->HasRetransmission(qp))
+    {
+        frame->seq = m_recovery->NextRetransmission(qp);
+        message = qp.firstMessage;
+        while (message->endSeq <= frame->seq)
+        {
+            message = message->next;
+        }
+        frame->payloadBytes =
+            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, message->endSeq - frame->seq));
+    }
+    else
+    {
+        message = qp.sendMessage;
+        frame->seq = qp.sndNxt;
+        frame->payloadBytes =
+            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, message->endSeq - qp.sndNxt));
+        qp.sndNxt += frame->payloadBytes;
+        if (qp.sndNxt == message->endSeq)
+        {
+            qp.sendMessage = message->next;
+        }
+    }
+    frame->kind = QbbFrameKind::Data;
+    frame->src = qp.src;
+    frame->dst = qp.dst;
+    frame->qpn = qp.peerQpn;
+    frame->hash = qp.hash;
+    frame->sport = qp.sport;
+    frame->dport = qp.dport;
+    frame->priority = qp.priority;
+    frame->wireBytes = GetDataWireBytes(frame->payloadBytes, qp.lossless);
+    if (qp.contribution)
+    {
+        frame->flags = QBB_FLAG_REDUCE;
+        frame->hash = qp.qpn; // the switch answers to it
+    }
+    if (!qp.lossless)
+    {
+        frame->ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
+        if (m_congestion->GetTelemetry() != RdmaCongestionOps::Telemetry::None)
+        {
+            frame->telemetry = device.GetPool().AllocateTelemetry();
+            frame->telemetry->sentPs = nowPs;
+        }
+    }
+    const uint64_t end = frame->seq + frame->payloadBytes;
+    if (frame->seq < qp.highestSent)
+    {
+        frame->flags |= QBB_FLAG_RETRANSMIT;
+        m_counters.retransmitted += frame->payloadBytes;
+    }
+    qp.highestSent = std::max(qp.highestSent, end);
+    m_counters.sentPayload += frame->payloadBytes;
+
+    qp.lastTxPs = nowPs;
+    qp.lastTxBytes = frame->wireBytes;
+    qp.nextAvailPs = qp.m_rateBps >= device.GetRateBps()
+                         ? nowPs
+                         : nowPs + static_cast<int64_t>(frame->wireBytes * 8e12 / qp.m_rateBps);
+    return frame;
+}
+
+void
+RdmaHw::RestartTimer(RdmaQueuePair& qp, int64_t nowPs)
+{
+    if (qp.contribution)
+    {
+        return; // NVLink loses nothing, and a sum must not count a frame twice
+    }
+    const int64_t timeout = m_recovery->GetTimeoutPs(qp) << std::min(qp.retries, MAX_BACKOFF);
+    qp.m_timer->SetDeadline(nowPs + timeout);
+}
+
+void
+RdmaHw::OnTimeout(RdmaQueuePair& qp)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const QbbNetDevice& device = qp.nic->GetDevice();
+    const bool nothingOut = qp.GetInFlight() == 0;
+    if (nothingOut || (device.GetPausedMask() >> qp.priority & 1))
+    {
+        // What has not been sent cannot have been lost.
+        RestartTimer(qp, nowPs);
+        return;
+    }
+    NS_LOG_INFO("timeout of " << qp.Describe());
+    ++m_counters.timeouts;
+    qp.retries = std::min<uint8_t>(qp.retries + 1, UINT8_MAX - 1);
+    m_timeout(qp);
+    m_recovery->OnTimeout(qp, nowPs);
+    SeekSendMessage(qp);
+    if (!qp.lossless)
+    {
+        m_congestion->OnTimeout(qp);
+    }
+    RestartTimer(qp, nowPs);
+    qp.nic->Activate(qp, nowPs);
+}
+
+// --- receiving
+
+void
+RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
+{
+    switch (frame->kind)
+    {
+    case QbbFrameKind::Data:
+        OnData(port, frame, nowPs);
+        return;
+    case QbbFrameKind::Other:
+        m_nics[port]->GetDevice().ReceiveOther(frame);
+        return;
+    default:
+        OnAck(frame, nowPs);
+        return;
+    }
+}
+
+void
+RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
+{
+    m_counters.receivedPayload += frame->payloadBytes;
+    if (frame->flags & QBB_FLAG_MULTICAST)
+    {
+        m_inNetwork->OnHostFrame(*this, *frame);
+        m_nics[port]->GetDevice().GetPool().Free(frame);
+        return;
+    }
+    RdmaRxQueuePair* rx = FindReceiver(frame->qpn);
+    QbbFramePool& pool = m_nics[port]->GetDevice().GetPool();
+    if (!rx)
+    {
+        ++m_counters.staleFrames;
+        pool.Free(frame);
+        return;
+    }
+    if (frame->telemetry)
+    {
+        frame->telemetry->receivedPs = nowPs;
+    }
+    bool mark = false;
+    if (frame->ecn == EcnCodepoint::Ce)
+    {
+        const int64_t interval = m_congestion->GetCnpIntervalPs();
+        mark = interval == 0;
+        if (!mark && nowPs - rx->cnpPs >= interval)
+        {
+            SendCnp(port, *rx, nowPs);
+        }
+    }
+
+    const uint64_t end = frame->seq + frame->payloadBytes;
+    if (frame->seq <= rx->expectedSeq && rx->expectedSeq < end)
+    {
+        rx->unacknowledged += end - rx->expectedSeq;
+        rx->expectedSeq = end;
+        if (rx->recovery)
+        {
+            m_recovery->OnInOrder(*rx);
+        }
+        const RdmaMessage* current = rx->sender->deliveryMessage;
+        const bool messageEnd = current && current->endSeq <= rx->expectedSeq;
+        const uint64_t interval = rx->sender->lossless ? m_losslessAckInterval : m_ackInterval;
+        if (messageEnd || mark || rx->unacknowledged >= interval)
+        {
+            rx->unacknowledged = 0;
+            Answer(port, *rx, frame, QbbFrameKind::Ack, mark, nowPs);
+        }
+        else
+        {
+            pool.Free(frame);
+        }
+        if (messageEnd)
+        {
+            Deliver(*rx);
+        }
+        return;
+    }
+
+    ++rx->outOfOrder;
+    const uint64_t before = rx->expectedSeq;
+    switch (m_recovery->OnUnexpected(*rx, *frame, nowPs))
+    {
+    case RdmaLossRecovery::Verdict::Silent:
+        pool.Free(frame);
+        break;
+    case RdmaLossRecovery::Verdict::Ack:
+        Answer(port, *rx, frame, QbbFrameKind::Ack, mark, nowPs);
+        break;
+    case RdmaLossRecovery::Verdict::Nack:
+        Answer(port, *rx, frame, QbbFrameKind::Nack, mark, nowPs);
+        break;
+    case RdmaLossRecovery::Verdict::SelectiveNack:
+        Answer(port, *rx, frame, QbbFrameKind::Nack, mark, nowPs);
+        break;
+    }
+    if (rx->expectedSeq != before)
+    {
+        Deliver(*rx);
+    }
+}
+
+void
+RdmaHw::Answer(uint16_t port,
+               RdmaRxQueuePair& rx,
+               QbbFrame* frame,
+               QbbFrameKind kind,
+               bool mark,
+               int64_t nowPs)
+{
+    const RdmaQueuePair& sender = *rx.sender;
+    const bool selective = kind == QbbFrameKind::Nack && rx.recovery;
+    // A selective answer names the frame by its distance from the byte expected, in MTUs.
+    const auto distance =
+        selective ? static_cast<uint16_t>((frame->seq - rx.expectedSeq) / sender.mtu) : 0;
+    frame->kind = kind;
+    frame->seq = rx.expectedSeq;
+    frame->payloadBytes = distance;
+    frame->dst = frame->src;
+    frame->src = m_hostIndex;
+    frame->qpn = sender.qpn;
+    std::swap(frame->sport, frame->dport);
+    // The way back is another 5-tuple; its hash differs from the way there.
+    frame->hash = ~frame->hash;
+    frame->ecn = EcnCodepoint::NotEct;
+    frame->flags = (mark ? QBB_FLAG_CNP : 0) | (selective ? QBB_FLAG_SELECTIVE : 0);
+    frame->priority = m_ackHighPriority ? 0 : sender.priority;
+    frame->wireBytes = m_ackBytes + (frame->telemetry ? m_congestion->GetTelemetryWireBytes() : 0);
+    ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
+    m_nics[port]->GetDevice().Enqueue(frame, nowPs);
+}
+
+void
+RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
+{
+    const RdmaQueuePair& sender = *rx.sender;
+    QbbNetDevice& device = m_nics[port]->GetDevice();
+    QbbFrame* frame = device.GetPool().Allocate();
+    frame->kind = QbbFrameKind::Cnp;
+    frame->src = m_hostIndex;
+    frame->dst = sender.src;
+    frame->qpn = sender.qpn;
+    frame->hash = ~sender.hash;
+    frame->sport = sender.dport;
+    frame->dport = sender.sport;
+    frame->priority = m_ackHighPriority ? 0 : sender.priority;
+    frame->wireBytes = m_ackBytes;
+    rx.cnpPs = nowPs;
+    ++m_counters.cnpsSent;
+    device.Enqueue(frame, nowPs);
+}
+
+void
+RdmaHw::Deliver(RdmaRxQueuePair& rx)
+{
+    RdmaQueuePair& sender = *rx.sender;
+    while (sender.deliveryMessage && sender.deliveryMessage->endSeq <= rx.expectedSeq)
+    {
+        RdmaMessage& message = *sender.deliveryMessage;
+        sender.deliveryMessage = message.next;
+        m_counters.deliveredBytes += message.bytes;
+        sender.hw->m_messageDelivered(sender, message);
+        if (message.delivered)
+        {
+            // Taken out first: the handler may post, and posting may grow what holds the message.
+            const auto delivered = std::move(message.delivered);
+            message.delivered = nullptr;
+            delivered();
+        }
+    }
+}
+
+void
+RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
+{
+    RdmaQueuePair* qp = FindSender(frame->qpn);
+    if (!qp)
+    {
+        ++m_counters.staleFrames;
+        m_nics[frame->inPort]->GetDevice().GetPool().Free(frame);
+        return;
+    }
+    if (frame->kind == QbbFrameKind::Cnp || (frame->flags & QBB_FLAG_CNP))
+    {
+        m_cnpReceived(*qp);
+        m_congestion->OnCnp(*qp);
+    }
+    if (frame->kind != QbbFrameKind::Cnp)
+    {
+        const uint64_t newly = frame->seq > qp->sndUna ? frame->seq - qp->sndUna : 0;
+        if (newly)
+        {
+            Acknowledge(*qp, frame->seq, nowPs);
+        }
+        if (frame->kind == QbbFrameKind::Nack)
+        {
+            m_recovery->OnNack(*qp, *frame, nowPs);
+            SeekSendMessage(*qp);
+            if (!qp->lossless)
+            {
+                m_congestion->OnNack(*qp);
+            }
+        }
+        if (!qp->lossless)
+        {
+            const RdmaAckView view{nowPs,
+                                   frame->seq,
+                                   newly,
+                                   (frame->flags & QBB_FLAG_CNP) != 0,
+                                   frame->telemetry};
+            m_congestion->OnAck(*qp, view);
+        }
+        if (qp->m_place == RdmaQueuePair::Place::Ready && !CanSend(*qp))
+        {
+            qp->nic->Deactivate(*qp);
+        }
+        qp->nic->Activate(*qp, nowPs);
+    }
+    m_nics[frame->inPort]->GetDevice().GetPool().Free(frame);
+    CompleteMessages(*qp);
+}
+
+void
+RdmaHw::Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs)
+{
+    qp.sndUna = seq;
+    if (qp.sndNxt < seq)
+    {
+        qp.sndNxt = seq;
+        SeekSendMessage(qp);
+    }
+    qp.retries = 0;
+    if (qp.sndUna == qp.endSeq)
+    {
+        qp.m_timer->Stop();
+    }
+    else
+    {
+        RestartTimer(qp, nowPs);
+    }
+    if (qp.recovery)
+    {
+        m_recovery->OnAck(qp);
+    }
+}
+
+void
+RdmaHw::CompleteMessages(RdmaQueuePair& qp)
+{
+    while (qp.firstMessage && qp.firstMessage->endSeq <= qp.sndUna)
+    {
+        RdmaMessage* message = qp.firstMessage;
+        qp.firstMessage = message->next;
+        m_counters.acknowledgedBytes += message->bytes;
+        m_messageSent(qp, *message);
+        const auto sent = std::move(message->sent);
+        GiveBack(message);
+        const uint32_t qpn = qp.qpn;
+        if (sent)
+        {
+            sent();
+            if (qp.qpn != qpn)
+            {
+                return; // the handler closed the connection
+            }
+        }
+    }
+    if (!qp.firstMessage)
+    {
+        qp.lastMessage = nullptr;
+        if (qp.closeWhenDone && qp.m_open && qp.endSeq > 0)
+        {
+            Close(qp);
+        }
+    }
+}
+
+// --- hooks of the ports
+
+void
+RdmaHw::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
+{
+    if (frame.kind != QbbFrameKind::Other && frame.telemetry)
+    {
+        frame.telemetry->acknowledgedPs = nowPs;
+    }
+}
+
+void
+RdmaHw::OnOtherSend(uint16_t port, QbbFrame& frame, const Packet& packet, uint16_t protocol)
+{
+    frame.src = m_hostIndex;
+    if (protocol != ETHERTYPE_IPV4 || !m_resolver)
+    {
+        return;
+    }
+    Ptr<Packet> copy = packet.Copy();
+    EthernetHeader ethernet(false);
+    copy->RemoveHeader(ethernet);
+    Ipv4Header ip;
+    if (copy->PeekHeader(ip))
+    {
+        frame.dst = m_resolver(ip.GetDestination().Get());
+        frame.hash = FlowHash(frame.src, frame.dst, ip.GetProtocol(), 0);
+        frame.ecn = static_cast<EcnCodepoint>(ip.GetTos() & 3);
+    }
+}
+
+} // namespace ns3

@@ -1,0 +1,348 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * RdmaHw: attributes and the life of connections. The transport is in rdma-hw-transport.cc.
+ */
+#include "rdma-hw.h"
+
+#include "flow-hash.h"
+
+#include "ns3/abort.h"
+#include "ns3/boolean.h"
+#include "ns3/log.h"
+#include "ns3/node.h"
+#include "ns3/rdma-deadline-timer.h"
+#include "ns3/rdma-go-back-n.h"
+#include "ns3/rdma-no-congestion-control.h"
+#include "ns3/simulator.h"
+#include "ns3/trace-source-accessor.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("RdmaHw");
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaHw);
+
+TypeId
+RdmaHw::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::RdmaHw")
+            .SetParent<Object>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<RdmaHw>()
+            .AddAttribute("Mtu",
+                          "Payload bytes of a full data frame",
+                          UintegerValue(1000),
+                          MakeUintegerAccessor(&RdmaHw::m_mtu),
+                          MakeUintegerChecker<uint32_t>(1, 65000))
+            .AddAttribute("DataOverhead",
+                          "Bytes on the wire besides the payload of a data frame: Ethernet 14, "
+                          "IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, preamble and gap 20",
+                          UintegerValue(82),
+                          MakeUintegerAccessor(&RdmaHw::m_dataOverhead),
+                          MakeUintegerChecker<uint32_t>(0, 1000))
+            .AddAttribute("NvlinkOverhead",
+                          "Bytes besides the payload of a frame on NVLink",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&RdmaHw::m_nvlinkOverhead),
+                          MakeUintegerChecker<uint32_t>(0, 10000))
+            .AddAttribute("AckBytes",
+                          "Bytes on the wire of an ACK, NACK or CNP frame, telemetry not included",
+                          UintegerValue(QbbNetDevice::MIN_WIRE_BYTES),
+                          MakeUintegerAccessor(&RdmaHw::m_ackBytes),
+                          MakeUintegerChecker<uint32_t>(1, 10000))
+            .AddAttribute("AckInterval",
+                          "Bytes received in order before an acknowledgement is due (message ends "
+                          "are always acknowledged); 1: every frame",
+                          UintegerValue(1),
+                          MakeUintegerAccessor(&RdmaHw::m_ackInterval),
+                          MakeUintegerChecker<uint64_t>(1))
+            .AddAttribute("NvlinkAckInterval",
+                          "The same for NVLink, which has its own link-level flow control",
+                          UintegerValue(1 << 20),
+                          MakeUintegerAccessor(&RdmaHw::m_losslessAckInterval),
+                          MakeUintegerChecker<uint64_t>(1))
+            .AddAttribute("AckHighPriority",
+                          "Acknowledgements use priority 0 instead of their data's",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaHw::m_ackHighPriority),
+                          MakeBooleanChecker())
+            .AddTraceSource("MessageSent",
+                            "The last byte of a message has been acknowledged",
+                            MakeTraceSourceAccessor(&RdmaHw::m_messageSent),
+                            "ns3::RdmaHw::MessageCallback")
+            .AddTraceSource("MessageDelivered",
+                            "The receiver has a whole message (fired at the sending host)",
+                            MakeTraceSourceAccessor(&RdmaHw::m_messageDelivered),
+                            "ns3::RdmaHw::MessageCallback")
+            .AddTraceSource("QpOpen",
+                            "A queue pair has been set up",
+                            MakeTraceSourceAccessor(&RdmaHw::m_qpOpen),
+                            "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("QpClose",
+                            "A queue pair ends",
+                            MakeTraceSourceAccessor(&RdmaHw::m_qpClose),
+                            "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("CnpReceived",
+                            "A congestion notification reached a sender",
+                            MakeTraceSourceAccessor(&RdmaHw::m_cnpReceived),
+                            "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("Timeout",
+                            "A retransmission timer ran out",
+                            MakeTraceSourceAccessor(&RdmaHw::m_timeout),
+                            "ns3::RdmaHw::QpCallback");
+    return tid;
+}
+
+RdmaHw::RdmaHw()
+    : m_congestion(CreateObject<RdmaNoCongestionControl>()),
+      m_recovery(CreateObject<RdmaGoBackN>())
+{
+}
+
+RdmaHw::~RdmaHw() = default;
+
+void
+RdmaHw::DoDispose()
+{
+    m_nics.clear();
+    m_senders.clear();
+    m_receivers.clear();
+    m_congestion = nullptr;
+    m_recovery = nullptr;
+    m_inNetwork = nullptr;
+    Object::DoDispose();
+}
+
+uint16_t
+RdmaHw::AddNic(Ptr<QbbNetDevice> device)
+{
+    const auto port = static_cast<uint16_t>(m_nics.size());
+    device->SetHandler(this, port);
+    if (port > 0)
+    {
+        device->SharePool(m_nics[0]->GetDevice());
+    }
+    m_nics.push_back(std::make_unique<RdmaNic>(this, PeekPointer(device)));
+    return port;
+}
+
+RdmaQueuePair*
+RdmaHw::Connect(const RdmaQueuePairConfig& config)
+{
+    uint32_t index;
+    if (m_freeSenders.empty())
+    {
+        index = static_cast<uint32_t>(m_senders.size());
+        NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
+        m_senders.push_back(std::make_unique<RdmaQueuePair>());
+        m_senders.back()->qpn = index;
+    }
+    else
+    {
+        index = m_freeSenders.back();
+        m_freeSenders.pop_back();
+    }
+    RdmaQueuePair& qp = *m_senders[index];
+    QbbNetDevice& device = m_nics[config.nic]->GetDevice();
+    device.Initialize();
+
+    qp.hw = this;
+    qp.nic = m_nics[config.nic].get();
+    qp.src = m_hostIndex;
+    qp.dst = config.peer ? config.peer->m_hostIndex : UINT32_MAX;
+    qp.sport = config.sport;
+    qp.dport = config.dport;
+    qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
+    qp.priority = config.priority;
+    qp.lossless = config.lossless;
+    qp.closeWhenDone = config.closeWhenDone;
+    qp.lineRateBps =
+        config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();
+    qp.bottleneckBps = config.bottleneckBps;
+    qp.baseRttPs = config.baseRttPs;
+    qp.mtu = m_mtu;
+    qp.m_peerHw = config.peer;
+    qp.m_open = true;
+    qp.SetVariableWindow(config.variableWindow);
+    qp.SetWindow(config.windowBytes);
+    qp.SetRate(qp.lineRateBps);
+    if (!qp.m_timer)
+    {
+        qp.m_timer = std::make_unique<RdmaDeadlineTimer>([this, &qp] { OnTimeout(qp); });
+    }
+
+    if (config.peer)
+    {
+        RdmaRxQueuePair& rx = config.peer->OpenReceiver(qp);
+        qp.peerQpn = rx.qpn;
+        m_recovery->OnQpInit(qp, rx);
+    }
+    else
+    {
+        qp.contribution = true;
+        qp.peerQpn = config.inNetworkOperation;
+        qp.dport = config.inNetworkMember;
+    }
+    if (!qp.lossless)
+    {
+        m_congestion->OnQpInit(qp);
+    }
+    m_qpOpen(qp);
+    return &qp;
+}
+
+RdmaRxQueuePair&
+RdmaHw::OpenReceiver(RdmaQueuePair& sender)
+{
+    uint32_t index;
+    if (m_freeReceivers.empty())
+    {
+        index = static_cast<uint32_t>(m_receivers.size());
+        NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
+        m_receivers.push_back(std::make_unique<RdmaRxQueuePair>());
+        m_receivers.back()->qpn = index;
+    }
+    else
+    {
+        index = m_freeReceivers.back();
+        m_freeReceivers.pop_back();
+    }
+    m_receivers[index]->sender = &sender;
+    return *m_receivers[index];
+}
+
+void
+RdmaHw::Close(RdmaQueuePair& qp)
+{
+    NS_LOG_FUNCTION(this << qp.Describe());
+    m_qpClose(qp);
+    if (!qp.lossless)
+    {
+        m_congestion->OnQpClose(qp);
+    }
+    qp.nic->Deactivate(qp);
+    qp.m_timer->Stop();
+    while (qp.firstMessage)
+    {
+        RdmaMessage* message = qp.firstMessage;
+        qp.firstMessage = message->next;
+        GiveBack(message);
+    }
+    if (qp.m_peerHw)
+    {
+        qp.m_peerHw->ReleaseReceiver(qp.peerQpn);
+    }
+
+    // The object stays for the next connection; its timer and memory with it.
+    auto timer = std::move(qp.m_timer);
+    const uint32_t nextQpn = qp.qpn + (1U << INDEX_BITS);
+    const uint32_t index = qp.qpn & INDEX_MASK;
+    qp = RdmaQueuePair();
+    qp.qpn = nextQpn;
+    qp.m_timer = std::move(timer);
+    m_freeSenders.push_back(index);
+}
+
+void
+RdmaHw::ReleaseReceiver(uint32_t qpn)
+{
+    const uint32_t index = qpn & INDEX_MASK;
+    *m_receivers[index] = RdmaRxQueuePair();
+    m_receivers[index]->qpn = qpn + (1U << INDEX_BITS);
+    m_freeReceivers.push_back(index);
+}
+
+void
+RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
+{
+    RdmaQueuePair& qp = *FindSender(qpn);
+    qp.nic->Deactivate(qp);
+    qp.nic = m_nics[nic].get();
+    qp.nic->Activate(qp, Simulator::Now().GetTimeStep());
+}
+
+RdmaQueuePair*
+RdmaHw::FindSender(uint32_t qpn)
+{
+    RdmaQueuePair* qp = m_senders[qpn & INDEX_MASK].get();
+    return qp->qpn == qpn && qp->m_open ? qp : nullptr;
+}
+
+RdmaRxQueuePair*
+RdmaHw::FindReceiver(uint32_t qpn)
+{
+    RdmaRxQueuePair* rx = m_receivers[qpn & INDEX_MASK].get();
+    return rx->qpn == qpn && rx->sender ? rx : nullptr;
+}
+
+std::vector<const RdmaQueuePair*>
+RdmaHw::GetOpenQueuePairs() const
+{
+    std::vector<const RdmaQueuePair*> open;
+    for (const auto& qp : m_senders)
+    {
+        if (qp->m_open)
+        {
+            open.push_back(qp.get());
+        }
+    }
+    return open;
+}
+
+RdmaMessage*
+RdmaHw::TakeMessage()
+{
+    constexpr uint32_t SLAB = 16;
+    if (!m_freeMessages)
+    {
+        m_messageSlabs.push_back(std::make_unique<RdmaMessage[]>(SLAB));
+        for (uint32_t i = 0; i < SLAB; ++i)
+        {
+            GiveBack(&m_messageSlabs.back()[i]);
+        }
+    }
+    RdmaMessage* message = m_freeMessages;
+    m_freeMessages = message->next;
+    message->next = nullptr;
+    return message;
+}
+
+void
+RdmaHw::GiveBack(RdmaMessage* message)
+{
+    message->sent = nullptr;
+    message->delivered = nullptr;
+    message->next = m_freeMessages;
+    m_freeMessages = message;
+}
+
+uint32_t
+RdmaHw::GetDataWireBytes(uint32_t payload, bool lossless) const
+{
+    if (lossless)
+    {
+        return payload + m_nvlinkOverhead;
+    }
+    return std::max(payload + m_dataOverhead + m_congestion->GetTelemetryWireBytes(),
+                    QbbNetDevice::MIN_WIRE_BYTES);
+}
+
+uint32_t
+RdmaHw::GetAckWireBytes() const
+{
+    return m_ackBytes + m_congestion->GetTelemetryWireBytes();
+}
+
+int64_t
+RdmaHw::AssignStreams(int64_t stream)
+{
+    return m_congestion->AssignStreams(stream);
+}
+
+} // namespace ns3

@@ -1,0 +1,276 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_HW_H
+#define RDMA_HW_H
+
+#include "in-network-engine.h"
+#include "qbb-net-device.h"
+#include "qbb-port-handler.h"
+#include "rdma-nic.h"
+#include "rdma-queue-pair.h"
+#include "rdma-rx-queue-pair.h"
+
+#include "ns3/object.h"
+#include "ns3/rdma-congestion-ops.h"
+#include "ns3/rdma-loss-recovery.h"
+#include "ns3/traced-callback.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+class Node;
+class Packet;
+
+/// What a connection needs to know when it is set up.
+struct RdmaQueuePairConfig
+{
+    RdmaHw* peer{nullptr};      ///< receiving host
+    uint16_t nic{0};            ///< index of the NIC port to send from
+    uint16_t sport{0};          ///< UDP source port: decides the path with ECMP
+    uint16_t dport{0};          ///< destination port, for records
+    uint8_t priority{3};        ///< priority group, 1..7
+    bool lossless{false};       ///< NVLink: no congestion control, few acknowledgements
+    bool closeWhenDone{false};  ///< end when all that was posted is acknowledged
+    int64_t baseRttPs{0};       ///< of a full frame and its ACK on an idle path
+    uint64_t bottleneckBps{0};  ///< lowest rate on the path
+    uint64_t windowBytes{0};    ///< payload bytes in flight; 0 for no window
+    bool variableWindow{false}; ///< scale the window by rate / line rate
+    uint64_t rateCapBps{0};     ///< upper bound of the rate; 0 for the line rate
+
+    static constexpr uint32_t NO_OPERATION = UINT32_MAX;
+    uint32_t inNetworkOperation{NO_OPERATION}; ///< sends a contribution to it; peer is null
+    uint16_t inNetworkMember{0};               ///< who contributes
+};
+
+/// What a host's RDMA engine has done so far; the conservation law is checked on it.
+struct RdmaHwCounters
+{
+    uint64_t postedBytes{0};       ///< message bytes posted
+    uint64_t sentPayload{0};       ///< payload bytes put into frames, retransmissions included
+    uint64_t retransmitted{0};     ///< payload bytes sent more than once
+    uint64_t receivedPayload{0};   ///< payload bytes that arrived, all
+    uint64_t deliveredBytes{0};    ///< message bytes delivered in order
+    uint64_t acknowledgedBytes{0}; ///< message bytes acknowledged to this sender
+    uint64_t acksSent{0};
+    uint64_t nacksSent{0};
+    uint64_t cnpsSent{0};
+    uint64_t timeouts{0};
+    uint64_t staleFrames{0}; ///< frames for connections that had ended
+};
+
+/**
+ * @brief A host's RDMA engine: queue pairs, transport, and the NIC ports they use.
+ *
+ * Models reliable-connected RoCEv2: messages cut into frames of the MTU, 64-bit sequence numbers,
+ * cumulative acknowledgements, NACKs, CNPs, a retransmission timer. Congestion control and loss
+ * recovery are plug-ins (RdmaCongestionOps, RdmaLossRecovery).
+ *
+ * Left out: verbs other than WRITE, completion queues, memory registration, connection set-up time.
+ */
+class RdmaHw : public Object, public QbbPortHandler
+{
+  public:
+    static TypeId GetTypeId();
+
+    RdmaHw();
+    ~RdmaHw() override;
+
+    /// Set the host's index in the topology; frames carry it as their address.
+    void SetHostIndex(uint32_t index)
+    {
+        m_hostIndex = index;
+    }
+
+    /// @return the host's index in the topology
+    uint32_t GetHostIndex() const
+    {
+        return m_hostIndex;
+    }
+
+    /// Add @p device, which is on this host's node, as the next NIC port. @return its index
+    uint16_t AddNic(Ptr<QbbNetDevice> device);
+
+    /// @return NIC port @p index
+    RdmaNic& GetNic(uint16_t index) const
+    {
+        return *m_nics[index];
+    }
+
+    /// @return number of NIC ports
+    uint16_t GetNicCount() const
+    {
+        return static_cast<uint16_t>(m_nics.size());
+    }
+
+    /// Set the congestion control of queue pairs made from now on.
+    void SetCongestionOps(Ptr<RdmaCongestionOps> ops)
+    {
+        m_congestion = ops;
+    }
+
+    /// @return the congestion control
+    Ptr<RdmaCongestionOps> GetCongestionOps() const
+    {
+        return m_congestion;
+    }
+
+    /// Set the loss recovery of queue pairs made from now on.
+    void SetLossRecovery(Ptr<RdmaLossRecovery> recovery)
+    {
+        m_recovery = recovery;
+    }
+
+    /// @return the loss recovery
+    Ptr<RdmaLossRecovery> GetLossRecovery() const
+    {
+        return m_recovery;
+    }
+
+    /// Set where results of in-network operations go.
+    void SetInNetworkEngine(Ptr<InNetworkEngine> engine)
+    {
+        m_inNetwork = engine;
+    }
+
+    /// Set who answers which host an IPv4 address belongs to (UINT32_MAX: none), for other traffic.
+    void SetAddressResolver(std::function<uint32_t(uint32_t)> resolver)
+    {
+        m_resolver = std::move(resolver);
+    }
+
+    /// Set up a connection, both sides. @return the sender; owned by this object
+    RdmaQueuePair* Connect(const RdmaQueuePairConfig& config);
+
+    /**
+     * Post a message.
+     * @param bytes its size, 1 or more
+     * @param sent called at its last acknowledgement
+     * @param delivered called when the receiver has all of it in order
+     */
+    void PostMessage(RdmaQueuePair& qp,
+                     uint64_t bytes,
+                     std::function<void()> sent,
+                     std::function<void()> delivered);
+
+    /// End a connection, both sides; messages that are not complete are forgotten.
+    void Close(RdmaQueuePair& qp);
+
+    /// Send a queue pair's frames from another NIC port from now on.
+    void MoveQueuePair(uint32_t qpn, uint16_t nic);
+
+    /// @return the connections that are open, in the order of their numbers
+    std::vector<const RdmaQueuePair*> GetOpenQueuePairs() const;
+
+    /// @return counters
+    const RdmaHwCounters& GetCounters() const
+    {
+        return m_counters;
+    }
+
+    /// @return payload bytes of a full frame
+    uint32_t GetMtu() const
+    {
+        return m_mtu;
+    }
+
+    /// @return bytes on the wire of a data frame with @p payload bytes
+    uint32_t GetDataWireBytes(uint32_t payload, bool lossless) const;
+
+    /// @return bytes on the wire of an acknowledgement
+    uint32_t GetAckWireBytes() const;
+
+    /// Fix the random streams. @return how many were used
+    int64_t AssignStreams(int64_t stream);
+
+    // --- for RdmaNic
+    /// @return whether the pair has a frame that window and recovery let it send
+    bool CanSend(const RdmaQueuePair& qp) const;
+    /// Build the pair's next frame and advance it.
+    QbbFrame* BuildFrame(RdmaQueuePair& qp, int64_t nowPs);
+
+    // --- QbbPortHandler
+    void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) override;
+    void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
+    void OnOtherSend(uint16_t port,
+                     QbbFrame& frame,
+                     const Packet& packet,
+                     uint16_t protocol) override;
+
+    /// Signature of "MessageSent" and "MessageDelivered".
+    typedef void (*MessageCallback)(const RdmaQueuePair& qp, const RdmaMessage& message);
+    /// Signature of "QpOpen", "QpClose", "CnpReceived" and "Timeout".
+    typedef void (*QpCallback)(const RdmaQueuePair& qp);
+
+  protected:
+    void DoDispose() override;
+
+  private:
+    void OnData(uint16_t port, QbbFrame* frame, int64_t nowPs);
+    void OnAck(QbbFrame* frame, int64_t nowPs);
+    void OnTimeout(RdmaQueuePair& qp);
+    /// Answer @p frame, which becomes the answer or is freed.
+    void Answer(uint16_t port,
+                RdmaRxQueuePair& rx,
+                QbbFrame* frame,
+                QbbFrameKind kind,
+                bool mark,
+                int64_t nowPs);
+    void SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs);
+    void Deliver(RdmaRxQueuePair& rx);
+    void Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs);
+    void CompleteMessages(RdmaQueuePair& qp);
+    void RestartTimer(RdmaQueuePair& qp, int64_t nowPs);
+    void SeekSendMessage(RdmaQueuePair& qp);
+    RdmaMessage* TakeMessage();
+    void GiveBack(RdmaMessage* message);
+    RdmaRxQueuePair& OpenReceiver(RdmaQueuePair& sender);
+    void ReleaseReceiver(uint32_t qpn);
+
+    RdmaQueuePair* FindSender(uint32_t qpn);
+    RdmaRxQueuePair* FindReceiver(uint32_t qpn);
+
+    /// Queue pair numbers are an index and a generation, so that a late frame of a connection that
+    /// has ended cannot reach the one that has its place.
+    static constexpr uint32_t INDEX_BITS = 20;
+    static constexpr uint32_t INDEX_MASK = (1U << INDEX_BITS) - 1;
+
+    uint32_t m_hostIndex{0};
+    std::vector<std::unique_ptr<RdmaNic>> m_nics;
+    Ptr<RdmaCongestionOps> m_congestion;
+    Ptr<RdmaLossRecovery> m_recovery;
+    Ptr<InNetworkEngine> m_inNetwork;
+    std::vector<std::unique_ptr<RdmaQueuePair>> m_senders;
+    std::vector<uint32_t> m_freeSenders;
+    std::vector<std::unique_ptr<RdmaRxQueuePair>> m_receivers;
+    std::vector<uint32_t> m_freeReceivers;
+    std::vector<std::unique_ptr<RdmaMessage[]>> m_messageSlabs;
+    RdmaMessage* m_freeMessages{nullptr};
+    std::function<uint32_t(uint32_t)> m_resolver;
+    RdmaHwCounters m_counters;
+
+    uint32_t m_mtu{1000};
+    uint32_t m_dataOverhead{82};
+    uint32_t m_nvlinkOverhead{0};
+    uint32_t m_ackBytes{84};
+    uint64_t m_ackInterval{1};
+    uint64_t m_losslessAckInterval{0};
+    bool m_ackHighPriority{false};
+
+    TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;
+    TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageDelivered;
+    TracedCallback<const RdmaQueuePair&> m_qpOpen;
+    TracedCallback<const RdmaQueuePair&> m_qpClose;
+    TracedCallback<const RdmaQueuePair&> m_cnpReceived;
+    TracedCallback<const RdmaQueuePair&> m_timeout;
+};
+
+} // namespace ns3
+
+#endif /* RDMA_HW_H */

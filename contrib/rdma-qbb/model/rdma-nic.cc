@@ -1,0 +1,197 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "rdma-nic.h"
+
+#include "rdma-hw.h"
+
+#include "ns3/node.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+namespace
+{
+
+/// Orders a heap so that the earliest entry is on top.
+constexpr auto LATER = [](const auto& a, const auto& b) {
+    return a.timePs != b.timePs ? a.timePs > b.timePs : a.order > b.order;
+};
+
+} // namespace
+
+RdmaNic::RdmaNic(RdmaHw* hw, QbbNetDevice* device)
+    : m_hw(hw),
+      m_device(device),
+      m_pacingEvent(Create<PacingEvent>(this))
+{
+    device->SetSource(this);
+}
+
+RdmaNic::~RdmaNic()
+{
+    m_pacingEvent->Detach();
+}
+
+void
+RdmaNic::PushReady(RdmaQueuePair& qp)
+{
+    Ring& ring = m_rings[qp.priority];
+    qp.m_place = RdmaQueuePair::Place::Ready;
+    qp.m_nextReady = nullptr;
+    if (ring.tail)
+    {
+        ring.tail->m_nextReady = &qp;
+    }
+    else
+    {
+        ring.head = &qp;
+    }
+    ring.tail = &qp;
+    m_readyMask |= 1U << qp.priority;
+}
+
+void
+RdmaNic::PushPaced(RdmaQueuePair& qp)
+{
+    qp.m_place = RdmaQueuePair::Place::Paced;
+    qp.m_pacedForPs = qp.nextAvailPs;
+    m_paced.push_back({qp.nextAvailPs, m_order++, &qp});
+    std::push_heap(m_paced.begin(), m_paced.end(), LATER);
+}
+
+void
+RdmaNic::Place(RdmaQueuePair& qp, int64_t freePs)
+{
+    if (!m_hw->CanSend(qp))
+    {
+        qp.m_place = RdmaQueuePair::Place::Idle;
+    }
+    else if (qp.nextAvailPs > freePs)
+    {
+        PushPaced(qp);
+    }
+    else
+    {
+        PushReady(qp);
+    }
+}
+
+void
+RdmaNic::Activate(RdmaQueuePair& qp, int64_t nowPs)
+{
+    if (qp.m_place != RdmaQueuePair::Place::Idle)
+    {
+        return;
+    }
+    Place(qp, std::max(nowPs, m_device->GetBusyUntilPs()));
+    if (qp.m_place == RdmaQueuePair::Place::Paced)
+    {
+        ArmPacing(nowPs);
+    }
+    else if (qp.m_place == RdmaQueuePair::Place::Ready)
+    {
+        m_device->SetSourceReady(m_readyMask, nowPs);
+    }
+}
+
+void
+RdmaNic::Deactivate(RdmaQueuePair& qp)
+{
+    if (qp.m_place == RdmaQueuePair::Place::Ready)
+    {
+        Ring& ring = m_rings[qp.priority];
+        RdmaQueuePair* before = nullptr;
+        for (RdmaQueuePair* at = ring.head; at != &qp; at = at->m_nextReady)
+        {
+            before = at;
+        }
+        (before ? before->m_nextReady : ring.head) = qp.m_nextReady;
+        if (ring.tail == &qp)
+        {
+            ring.tail = before;
+        }
+        if (!ring.head)
+        {
+            m_readyMask &= ~(1U << qp.priority);
+        }
+        m_device->SetSourceReadyMask(m_readyMask);
+    }
+    qp.m_place = RdmaQueuePair::Place::Idle;
+}
+
+void
+RdmaNic::OnPacingChange(RdmaQueuePair& qp)
+{
+    // A later time needs nothing: the entry is looked at when it comes up.
+    if (qp.m_place == RdmaQueuePair::Place::Paced && qp.nextAvailPs < qp.m_pacedForPs)
+    {
+        PushPaced(qp);
+        ArmPacing(Simulator::Now().GetTimeStep());
+    }
+}
+
+void
+RdmaNic::ArmPacing(int64_t nowPs)
+{
+    if (m_paced.empty())
+    {
+        return;
+    }
+    const int64_t timePs = std::max(m_paced.front().timePs, nowPs);
+    if (timePs < m_armedPs)
+    {
+        m_armedPs = timePs;
+        m_pacingEvent->Schedule(m_device->GetNode()->GetId(), timePs - nowPs);
+    }
+}
+
+void
+RdmaNic::OnPacingEvent()
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (nowPs < m_armedPs)
+    {
+        return; // an earlier expiry has done this one's work
+    }
+    m_armedPs = INT64_MAX;
+    while (!m_paced.empty() && m_paced.front().timePs <= nowPs)
+    {
+        std::pop_heap(m_paced.begin(), m_paced.end(), LATER);
+        const PacedEntry entry = m_paced.back();
+        m_paced.pop_back();
+        RdmaQueuePair& qp = *entry.qp;
+        if (qp.m_place == RdmaQueuePair::Place::Paced && qp.m_pacedForPs == entry.timePs)
+        {
+            Place(qp, nowPs);
+        }
+    }
+    ArmPacing(nowPs);
+    m_device->SetSourceReady(m_readyMask, nowPs);
+}
+
+QbbFrame*
+RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
+{
+    Ring& ring = m_rings[priority];
+    RdmaQueuePair& qp = *ring.head;
+    ring.head = qp.m_nextReady;
+    if (!ring.head)
+    {
+        ring.tail = nullptr;
+        m_readyMask &= ~(1U << priority);
+    }
+    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
+    Place(qp, nowPs + m_device->GetTxTimePs(frame->wireBytes));
+    if (qp.m_place == RdmaQueuePair::Place::Paced)
+    {
+        ArmPacing(nowPs);
+    }
+    m_device->SetSourceReadyMask(m_readyMask);
+    return frame;
+}
+
+} // namespace ns3

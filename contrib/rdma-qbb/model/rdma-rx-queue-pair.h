@@ -1,0 +1,36 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_RX_QUEUE_PAIR_H
+#define RDMA_RX_QUEUE_PAIR_H
+
+#include "rdma-queue-pair.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace ns3
+{
+
+/**
+ * @brief Receiver side of an RDMA connection.
+ *
+ * Knows its sender as connection set-up would have told it: which messages to expect and whether
+ * marks are answered by CNP frames.
+ */
+struct RdmaRxQueuePair
+{
+    RdmaQueuePair* sender{nullptr}; ///< other side of the connection
+    uint32_t qpn{0};                ///< number at this host
+    uint64_t expectedSeq{0};        ///< next byte in order
+    uint64_t unacknowledged{0};     ///< bytes received in order since the last acknowledgement
+    uint64_t nackedSeq{UINT64_MAX}; ///< expectedSeq of the last NACK
+    int64_t nackPs{0};              ///< when it was sent
+    int64_t cnpPs{INT64_MIN / 2};   ///< when the last CNP frame was sent
+    uint64_t outOfOrder{0};         ///< frames that came out of order
+    std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
+};
+
+} // namespace ns3
+
+#endif /* RDMA_RX_QUEUE_PAIR_H */

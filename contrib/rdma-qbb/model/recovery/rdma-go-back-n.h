@@ -1,0 +1,42 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_GO_BACK_N_H
+#define RDMA_GO_BACK_N_H
+
+#include "rdma-loss-recovery.h"
+
+#include "ns3/nstime.h"
+
+namespace ns3
+{
+
+/**
+ * @brief Go-back-N, as RoCEv2 NICs recover: the receiver discards what is out of order.
+ *
+ * A gap is answered by a NACK for the byte expected, repeated for the same gap only after
+ * NackInterval; a duplicate is acknowledged again (InfiniBand Architecture Specification, C9-110),
+ * so that a lost acknowledgement cannot stall the sender. A timeout sends again from the first byte
+ * not acknowledged. With BackToZero the connection goes back to the start of the chunk of
+ * ChunkBytes that the lost frame belongs to.
+ */
+class RdmaGoBackN : public RdmaLossRecovery
+{
+  public:
+    static TypeId GetTypeId();
+
+    Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
+    void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
+    void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
+    int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
+
+  private:
+    Time m_nackInterval;
+    Time m_timeout;
+    uint64_t m_chunkBytes{4000};
+    bool m_backToZero{false};
+};
+
+} // namespace ns3
+
+#endif /* RDMA_GO_BACK_N_H */

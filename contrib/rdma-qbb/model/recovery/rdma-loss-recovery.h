@@ -1,0 +1,90 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_LOSS_RECOVERY_H
+#define RDMA_LOSS_RECOVERY_H
+
+#include "ns3/object.h"
+#include "ns3/qbb-frame.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+class RdmaQueuePair;
+struct RdmaRxQueuePair;
+
+/**
+ * @brief How a connection repairs losses: a plug-in, both sides of it.
+ *
+ * RdmaHw handles what is in order by itself and asks the plug-in only where it is not. What a
+ * plug-in keeps per queue pair it stores in RdmaQueuePair::recovery and RdmaRxQueuePair::recovery.
+ */
+class RdmaLossRecovery : public Object
+{
+  public:
+    /// What a receiver answers to a data frame that is not the one expected next.
+    enum class Verdict
+    {
+        Silent,        ///< nothing
+        Ack,           ///< acknowledge expectedSeq again
+        Nack,          ///< ask for everything from expectedSeq
+        SelectiveNack, ///< acknowledge expectedSeq and name this frame as received
+    };
+
+    static TypeId GetTypeId();
+
+    /// A connection is new.
+    virtual void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx)
+    {
+    }
+
+    // --- receiver
+
+    /// A data frame with seq != rx.expectedSeq. May keep it, and may move expectedSeq.
+    virtual Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) = 0;
+
+    /// expectedSeq has advanced by a frame in order and may pass what was kept.
+    virtual void OnInOrder(RdmaRxQueuePair& rx)
+    {
+    }
+
+    // --- sender
+
+    /// A NACK: set the queue pair's sequence numbers to what is to be sent next.
+    virtual void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) = 0;
+
+    /// The acknowledged byte has moved to qp.sndUna.
+    virtual void OnAck(RdmaQueuePair& qp)
+    {
+    }
+
+    /// Nothing was acknowledged for the retransmission timeout.
+    virtual void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) = 0;
+
+    /// @return whether NextRetransmission() has a frame to send before new data
+    virtual bool HasRetransmission(const RdmaQueuePair& qp) const
+    {
+        return false;
+    }
+
+    /// @return offset of the frame to send again; called only after HasRetransmission()
+    virtual uint64_t NextRetransmission(RdmaQueuePair& qp)
+    {
+        return 0;
+    }
+
+    /// @return retransmission timeout in picoseconds as things are, before backing off
+    virtual int64_t GetTimeoutPs(const RdmaQueuePair& qp) const = 0;
+
+    /// @return most payload bytes in flight, whatever the window; UINT64_MAX for no bound
+    virtual uint64_t GetFlightLimit(const RdmaQueuePair& qp) const
+    {
+        return UINT64_MAX;
+    }
+};
+
+} // namespace ns3
+
+#endif /* RDMA_LOSS_RECOVERY_H */

@@ -1,0 +1,56 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef ROUTING_POLICY_H
+#define ROUTING_POLICY_H
+
+#include "ns3/object.h"
+#include "ns3/qbb-frame.h"
+
+#include <cstdint>
+#include <span>
+
+namespace ns3
+{
+
+class SwitchNode;
+
+/**
+ * @brief How a switch chooses among the ports that begin a shortest path: a plug-in.
+ *
+ * One object serves one switch. Plain ECMP is built into SwitchNode (no policy set); other policies
+ * are one file pair each.
+ */
+class RoutingPolicy : public Object
+{
+  public:
+    static TypeId GetTypeId();
+
+    /**
+     * @param ports two or more ports on shortest paths, all up
+     * @param frame the frame to forward
+     * @param node the switch
+     * @param nowPs current time
+     * @return one of @p ports
+     */
+    virtual uint16_t Choose(std::span<const uint16_t> ports,
+                            const QbbFrame& frame,
+                            const SwitchNode& node,
+                            int64_t nowPs) = 0;
+
+    /// @return whether frames of one queue pair may overtake each other
+    virtual bool Reorders() const
+    {
+        return true;
+    }
+
+    /// Fix the random streams. @return how many were used
+    virtual int64_t AssignStreams(int64_t stream)
+    {
+        return 0;
+    }
+};
+
+} // namespace ns3
+
+#endif /* ROUTING_POLICY_H */

@@ -1,0 +1,210 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "switch-mmu.h"
+
+#include "ns3/assert.h"
+#include "ns3/boolean.h"
+#include "ns3/double.h"
+#include "ns3/log.h"
+#include "ns3/nstime.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("SwitchMmu");
+
+NS_OBJECT_ENSURE_REGISTERED(SwitchMmu);
+
+TypeId
+SwitchMmu::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::SwitchMmu")
+            .SetParent<Object>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<SwitchMmu>()
+            .AddAttribute("BufferBytes",
+                          "Packet buffer of the switch",
+                          UintegerValue(32 << 20),
+                          MakeUintegerAccessor(&SwitchMmu::m_bufferBytes),
+                          MakeUintegerChecker<uint64_t>(1))
+            .AddAttribute("ReserveBytes",
+                          "Bytes guaranteed to each (ingress port, lossless or data priority)",
+                          UintegerValue(4096),
+                          MakeUintegerAccessor(&SwitchMmu::m_reserve),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("ResumeOffset",
+                          "Bytes below the pause threshold at which a partner is resumed",
+                          UintegerValue(3072),
+                          MakeUintegerAccessor(&SwitchMmu::m_resumeOffset),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("DynamicThreshold",
+                          "Pause at alpha times the free shared buffer, else at StaticThreshold",
+                          BooleanValue(true),
+                          MakeBooleanAccessor(&SwitchMmu::m_dynamic),
+                          MakeBooleanChecker())
+            .AddAttribute("StaticThreshold",
+                          "Shared bytes of an ingress at which its partner is paused; 0: the "
+                          "shared pool divided by the number of ports",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&SwitchMmu::m_configuredThreshold),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("LosslessMask",
+                          "Bit p set: PFC protects priority p",
+                          UintegerValue(1 << 3),
+                          MakeUintegerAccessor(&SwitchMmu::m_losslessMask),
+                          MakeUintegerChecker<uint8_t>(0, 0xfe))
+            .AddAttribute("LossyAlpha",
+                          "Share of the free shared buffer that an ingress of a lossy priority may "
+                          "take before its frames are dropped",
+                          DoubleValue(1.0),
+                          MakeDoubleAccessor(&SwitchMmu::m_lossyAlpha),
+                          MakeDoubleChecker<double>(0.0))
+            .AddAttribute("PfcResponseTime",
+                          "Time a partner takes from the last bit of a pause frame to its effect, "
+                          "for which headroom is kept (3840 bytes at 40 Gb/s)",
+                          TimeValue(NanoSeconds(768)),
+                          MakeTimeAccessor(&SwitchMmu::m_responseTime),
+                          MakeTimeChecker(Time(0)));
+    return tid;
+}
+
+SwitchMmu::SwitchMmu()
+    : m_markVariable(CreateObject<UniformRandomVariable>())
+{
+}
+
+SwitchMmu::~SwitchMmu() = default;
+
+void
+SwitchMmu::SetPorts(uint32_t ports)
+{
+    m_ports.assign(ports, Port());
+    m_ingress.assign(static_cast<std::size_t>(ports) * PRIORITIES, Ingress());
+    m_egress.assign(static_cast<std::size_t>(ports) * PRIORITIES, 0);
+}
+
+void
+SwitchMmu::ConfigurePort(uint32_t port,
+                         uint64_t rateBps,
+                         int64_t delayPs,
+                         uint32_t mtuWireBytes,
+                         double alpha)
+{
+    NS_LOG_FUNCTION(this << port << rateBps << delayPs << mtuWireBytes << alpha);
+    const double bytesPerPs = static_cast<double>(rateBps) / 8e12;
+    const double onWire = (2.0 * delayPs + m_responseTime.GetTimeStep()) * bytesPerPs;
+    m_ports[port].headroom = static_cast<uint64_t>(onWire) + 1 + 2 * mtuWireBytes;
+    m_ports[port].alpha = alpha;
+}
+
+void
+SwitchMmu::SetEcn(uint32_t port, const EcnThresholds& thresholds)
+{
+    m_ports[port].ecn = thresholds;
+}
+
+uint64_t
+SwitchMmu::Partition()
+{
+    const auto lossless = static_cast<uint64_t>(std::popcount(m_losslessMask));
+    uint64_t taken = m_ports.size() * std::max<uint64_t>(lossless, 1) * m_reserve;
+    for (const auto& port : m_ports)
+    {
+        taken += lossless * port.headroom;
+    }
+    m_sharedBytes = taken < m_bufferBytes ? m_bufferBytes - taken : 0;
+    m_staticThreshold = m_configuredThreshold
+                            ? m_configuredThreshold
+                            : m_sharedBytes / std::max<uint64_t>(m_ports.size(), 1);
+    return m_sharedBytes;
+}
+
+bool
+SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
+{
+    if (priority > 0)
+    {
+        Ingress& in = m_ingress[inPort * PRIORITIES + priority];
+        const uint64_t before = SharedOf(in);
+        const uint64_t after = in.bytes + bytes > m_reserve ? in.bytes + bytes - m_reserve : 0;
+        if (!IsLossless(priority))
+        {
+            const uint64_t free = m_sharedUsed < m_sharedBytes ? m_sharedBytes - m_sharedUsed : 0;
+            if (after > before && after > static_cast<uint64_t>(m_lossyAlpha * free))
+            {
+                return false;
+            }
+            in.bytes += bytes;
+            m_sharedUsed += after - before;
+        }
+        else if (after == 0 || after <= PauseThreshold(inPort))
+        {
+            in.bytes += bytes;
+            m_sharedUsed += after - before;
+        }
+        else if (in.headroomBytes + bytes <= m_ports[inPort].headroom)
+        {
+            in.headroomBytes += bytes;
+        }
+        else
+        {
+            return false;
+        }
+        m_totalBytes += bytes;
+        m_peakBytes = std::max(m_peakBytes, m_totalBytes);
+    }
+    m_egress[outPort * PRIORITIES + priority] += bytes;
+    return true;
+}
+
+void
+SwitchMmu::Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
+{
+    NS_ASSERT(m_egress[outPort * PRIORITIES + priority] >= bytes);
+    m_egress[outPort * PRIORITIES + priority] -= bytes;
+    if (priority == 0)
+    {
+        return;
+    }
+    Ingress& in = m_ingress[inPort * PRIORITIES + priority];
+    NS_ASSERT(in.bytes + in.headroomBytes >= bytes);
+    const uint64_t fromHeadroom = std::min<uint64_t>(in.headroomBytes, bytes);
+    const uint64_t before = SharedOf(in);
+    in.headroomBytes -= fromHeadroom;
+    in.bytes -= bytes - fromHeadroom;
+    m_sharedUsed -= before - SharedOf(in);
+    m_totalBytes -= bytes;
+}
+
+bool
+SwitchMmu::ShouldMark(uint32_t port, uint8_t priority)
+{
+    const EcnThresholds& ecn = m_ports[port].ecn;
+    const uint64_t queue = m_egress[port * PRIORITIES + priority];
+    if (queue <= ecn.kminBytes)
+    {
+        return false;
+    }
+    if (queue > ecn.kmaxBytes)
+    {
+        return true;
+    }
+    const double probability = ecn.pmax * static_cast<double>(queue - ecn.kminBytes) /
+                               static_cast<double>(ecn.kmaxBytes - ecn.kminBytes);
+    return m_markVariable->GetValue() < probability;
+}
+
+int64_t
+SwitchMmu::AssignStreams(int64_t stream)
+{
+    m_markVariable->SetStream(stream);
+    return 1;
+}
+
+} // namespace ns3

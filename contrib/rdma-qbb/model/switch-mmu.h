@@ -1,0 +1,228 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SWITCH_MMU_H
+#define SWITCH_MMU_H
+
+#include "ns3/nstime.h"
+#include "ns3/object.h"
+#include "ns3/random-variable-stream.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+// Hot path: Admit, Release and ShouldMark run once per packet and switch.
+
+/// RED-style marking of one port: probability 0 at kmin, pmax at kmax, 1 above.
+struct EcnThresholds
+{
+    uint64_t kminBytes{UINT64_MAX};
+    uint64_t kmaxBytes{UINT64_MAX};
+    double pmax{0};
+};
+
+/**
+ * @brief The shared buffer of a switch: who may occupy how much, when to pause and when to mark.
+ *
+ * Every byte in the switch is accounted twice: to its ingress (port, priority), which decides on
+ * admission and PFC, and to its egress (port, priority), which decides on ECN. An ingress counter
+ * fills its guaranteed reserve first, then the shared pool up to the pause threshold, then its
+ * headroom, which holds what arrives between the pause and its effect. Priority 0 (control) is
+ * never paused and not accounted to the ingress.
+ *
+ * The pause threshold is dynamic, alpha * (free shared bytes), or static. Headroom of a lossless
+ * priority is 2 * delay * rate + 2 MTU + response time * rate, so that a pause never comes too
+ * late: the frame in flight in each direction, what the wire holds, and what is sent until the
+ * partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4).
+ *
+ * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
+ */
+class SwitchMmu : public Object
+{
+  public:
+    static constexpr uint8_t PRIORITIES = 8;
+
+    static TypeId GetTypeId();
+
+    SwitchMmu();
+    ~SwitchMmu() override;
+
+    /// Set the number of ports; before any other configuration.
+    void SetPorts(uint32_t ports);
+
+    /**
+     * Work out a port's headroom and its dynamic threshold's alpha.
+     * @param rateBps line rate
+     * @param delayPs propagation delay to the partner
+     * @param mtuWireBytes largest frame on the wire
+     * @param alpha share of the free buffer that one (port, priority) may take
+     */
+    void ConfigurePort(uint32_t port,
+                       uint64_t rateBps,
+                       int64_t delayPs,
+                       uint32_t mtuWireBytes,
+                       double alpha);
+
+    /// Set the marking thresholds of a port.
+    void SetEcn(uint32_t port, const EcnThresholds& thresholds);
+
+    /**
+     * Divide the buffer among reserves, headroom and the shared pool; after the last
+     * ConfigurePort().
+     * @return the shared pool in bytes; 0 means that the buffer cannot hold reserves and headroom
+     */
+    uint64_t Partition();
+
+    /**
+     * Take in a frame.
+     * @return false if there is no room (the frame is to be dropped, nothing is accounted)
+     */
+    bool Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes);
+
+    /// A frame leaves.
+    void Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes);
+
+    /// @return whether the partner of an ingress must be paused now (and is not yet)
+    bool ShouldPause(uint32_t port, uint8_t priority) const
+    {
+        const Ingress& in = m_ingress[port * PRIORITIES + priority];
+        return !in.paused && IsLossless(priority) &&
+               (in.headroomBytes > 0 || SharedOf(in) >= PauseThreshold(port));
+    }
+
+    /// @return whether the partner of an ingress is paused and may be resumed
+    bool ShouldResume(uint32_t port, uint8_t priority) const
+    {
+        const Ingress& in = m_ingress[port * PRIORITIES + priority];
+        if (!in.paused || in.headroomBytes > 0)
+        {
+            return false;
+        }
+        const uint64_t shared = SharedOf(in);
+        return shared == 0 || shared + m_resumeOffset <= PauseThreshold(port);
+    }
+
+    /// Remember that the partner of an ingress has been paused or resumed.
+    void SetPaused(uint32_t port, uint8_t priority, bool paused)
+    {
+        m_ingress[port * PRIORITIES + priority].paused = paused;
+    }
+
+    /// @return whether a frame that leaves behind this egress queue is marked CE (draws at random)
+    bool ShouldMark(uint32_t port, uint8_t priority);
+
+    /// @return shared bytes at which an ingress of @p port pauses its partner
+    uint64_t PauseThreshold(uint32_t port) const
+    {
+        if (!m_dynamic)
+        {
+            return m_staticThreshold;
+        }
+        const uint64_t free = m_sharedUsed < m_sharedBytes ? m_sharedBytes - m_sharedUsed : 0;
+        return static_cast<uint64_t>(m_ports[port].alpha * static_cast<double>(free));
+    }
+
+    /// @return whether PFC protects @p priority
+    bool IsLossless(uint8_t priority) const
+    {
+        return m_losslessMask >> priority & 1;
+    }
+
+    /// @return bytes of an ingress in its reserve and in the shared pool
+    uint64_t GetIngressBytes(uint32_t port, uint8_t priority) const
+    {
+        return m_ingress[port * PRIORITIES + priority].bytes;
+    }
+
+    /// @return bytes of an ingress in its headroom
+    uint64_t GetHeadroomBytes(uint32_t port, uint8_t priority) const
+    {
+        return m_ingress[port * PRIORITIES + priority].headroomBytes;
+    }
+
+    /// @return bytes that wait for an egress
+    uint64_t GetEgressBytes(uint32_t port, uint8_t priority) const
+    {
+        return m_egress[port * PRIORITIES + priority];
+    }
+
+    /// @return headroom in bytes of each lossless priority of @p port
+    uint64_t GetHeadroom(uint32_t port) const
+    {
+        return m_ports[port].headroom;
+    }
+
+    /// @return bytes of the shared pool
+    uint64_t GetSharedBytes() const
+    {
+        return m_sharedBytes;
+    }
+
+    /// @return bytes of the shared pool in use
+    uint64_t GetSharedUsed() const
+    {
+        return m_sharedUsed;
+    }
+
+    /// @return bytes in the switch that are accounted to an ingress
+    uint64_t GetTotalBytes() const
+    {
+        return m_totalBytes;
+    }
+
+    /// @return the largest GetTotalBytes() so far
+    uint64_t GetPeakBytes() const
+    {
+        return m_peakBytes;
+    }
+
+    /// Fix the random stream of marking. @return 1
+    int64_t AssignStreams(int64_t stream);
+
+  private:
+    struct Ingress
+    {
+        uint64_t bytes{0};         ///< in the reserve and the shared pool
+        uint64_t headroomBytes{0}; ///< in the headroom
+        bool paused{false};
+    };
+
+    struct Port
+    {
+        double alpha{0.125};
+        uint64_t headroom{0};
+        EcnThresholds ecn;
+    };
+
+    uint64_t SharedOf(const Ingress& in) const
+    {
+        return in.bytes > m_reserve ? in.bytes - m_reserve : 0;
+    }
+
+    std::vector<Ingress> m_ingress;
+    std::vector<uint64_t> m_egress;
+    std::vector<Port> m_ports;
+    uint64_t m_sharedBytes{0};
+    uint64_t m_sharedUsed{0};
+    uint64_t m_totalBytes{0};
+    uint64_t m_peakBytes{0};
+
+    uint64_t m_bufferBytes{0};
+    uint64_t m_reserve{0};
+    uint64_t m_resumeOffset{0};
+    uint64_t m_staticThreshold{0};
+    uint64_t m_configuredThreshold{0};
+    Time m_responseTime;
+    uint8_t m_losslessMask{0};
+    bool m_dynamic{true};
+    double m_lossyAlpha{1};
+    Ptr<UniformRandomVariable> m_markVariable;
+};
+
+} // namespace ns3
+
+#endif /* SWITCH_MMU_H */

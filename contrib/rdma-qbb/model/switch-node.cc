@@ -1,0 +1,244 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "switch-node.h"
+
+#include "ns3/boolean.h"
+#include "ns3/log.h"
+#include "ns3/trace-source-accessor.h"
+#include "ns3/uinteger.h"
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("SwitchNode");
+
+NS_OBJECT_ENSURE_REGISTERED(SwitchNode);
+
+TypeId
+SwitchNode::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::SwitchNode")
+            .SetParent<Node>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<SwitchNode>()
+            .AddAttribute("EcmpSeed",
+                          "Seed of the ECMP hash; the node id is added, so that switches choose "
+                          "independently",
+                          UintegerValue(1),
+                          MakeUintegerAccessor(&SwitchNode::m_seed),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("EcnEnabled",
+                          "Mark CE at the thresholds of the MMU",
+                          BooleanValue(true),
+                          MakeBooleanAccessor(&SwitchNode::m_ecnEnabled),
+                          MakeBooleanChecker())
+            .AddTraceSource("Drop",
+                            "A frame found no room in the buffer, or no path",
+                            MakeTraceSourceAccessor(&SwitchNode::m_drop),
+                            "ns3::SwitchNode::DropCallback");
+    return tid;
+}
+
+SwitchNode::SwitchNode()
+    : m_mmu(CreateObject<SwitchMmu>())
+{
+}
+
+SwitchNode::~SwitchNode() = default;
+
+uint16_t
+SwitchNode::AddPort(Ptr<QbbNetDevice> device)
+{
+    const auto port = static_cast<uint16_t>(m_ports.size());
+    AddDevice(device);
+    device->SetHandler(this, port);
+    if (port > 0)
+    {
+        device->SharePool(*m_ports[0]);
+    }
+    m_ports.push_back(PeekPointer(device));
+    return port;
+}
+
+void
+SwitchNode::DoInitialize()
+{
+    m_seed = MixBits(m_seed + GetId());
+    Node::DoInitialize();
+}
+
+void
+SwitchNode::DoDispose()
+{
+    m_ports.clear();
+    m_policy = nullptr;
+    m_pintEncoder = nullptr;
+    m_inNetwork = nullptr;
+    m_table = nullptr;
+    Node::DoDispose();
+}
+
+void
+SwitchNode::SetPintEncoder(Ptr<PintEncoder> encoder)
+{
+    m_pintEncoder = encoder;
+    m_pintPorts.assign(m_ports.size(), PintPortState());
+}
+
+int64_t
+SwitchNode::AssignStreams(int64_t stream)
+{
+    int64_t used = m_mmu->AssignStreams(stream);
+    if (m_policy)
+    {
+        used += m_policy->AssignStreams(stream + used);
+    }
+    return used;
+}
+
+uint16_t
+SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
+{
+    if (!m_table)
+    {
+        return NO_PORT;
+    }
+    const std::span<const uint16_t> ports = m_table->NextHops(frame.dst);
+    if (ports.size() <= 1)
+    {
+        return ports.empty() ? NO_PORT : ports.front();
+    }
+    if (m_policy)
+    {
+        return m_policy->Choose(ports, frame, *this, nowPs);
+    }
+    return ports[EcmpChoice(frame.hash, m_seed, static_cast<uint32_t>(ports.size()))];
+}
+
+void
+SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
+{
+    if ((frame->flags & QBB_FLAG_REDUCE) && frame->kind == QbbFrameKind::Data)
+    {
+        m_inNetwork->OnSwitchFrame(*this, frame, nowPs);
+        return;
+    }
+    const uint16_t outPort = Route(*frame, nowPs);
+    if (outPort == NO_PORT)
+    {
+        ++m_routeDrops;
+        Drop(frame);
+        return;
+    }
+    Forward(frame, outPort, nowPs);
+}
+
+void
+SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
+{
+    const uint16_t inPort = frame->inPort;
+    const uint8_t priority = frame->priority;
+    if (!m_mmu->Admit(inPort, outPort, priority, frame->wireBytes))
+    {
+        ++m_bufferDrops;
+        Drop(frame);
+        return;
+    }
+    if (m_mmu->ShouldPause(inPort, priority))
+    {
+        m_mmu->SetPaused(inPort, priority, true);
+        m_ports[inPort]->SendPfc(priority, true, nowPs);
+    }
+    m_ports[outPort]->Enqueue(frame, nowPs);
+}
+
+void
+SwitchNode::AcknowledgeContribution(QbbFrame* frame, uint64_t seq, int64_t nowPs)
+{
+    frame->kind = QbbFrameKind::Ack;
+    frame->flags = 0;
+    frame->seq = seq;
+    frame->payloadBytes = 0;
+    frame->dst = frame->src;
+    frame->qpn = frame->hash; // contributions carry their sender's queue pair number there
+    frame->wireBytes = QbbNetDevice::MIN_WIRE_BYTES;
+    Forward(frame, frame->inPort, nowPs);
+}
+
+void
+SwitchNode::Drop(QbbFrame* frame)
+{
+    if (frame->kind == QbbFrameKind::Data)
+    {
+        m_droppedPayload += frame->payloadBytes;
+    }
+    m_drop(this, *frame);
+    m_ports[frame->inPort]->GetPool().Free(frame);
+}
+
+void
+SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
+{
+    const uint8_t priority = frame.priority;
+    const uint16_t inPort = frame.inPort;
+    m_mmu->Release(inPort, port, priority, frame.wireBytes);
+    if (m_mmu->ShouldResume(inPort, priority))
+    {
+        ResumePartner(inPort, priority, nowPs);
+    }
+    if (frame.ecn != EcnCodepoint::NotEct && m_ecnEnabled && priority != 0 &&
+        m_mmu->ShouldMark(port, priority))
+    {
+        frame.ecn = EcnCodepoint::Ce;
+    }
+    if (frame.kind == QbbFrameKind::Data && frame.telemetry)
+    {
+        AddTelemetry(port, frame, nowPs);
+    }
+    else if (m_pintEncoder)
+    {
+        UpdatePint(port, nullptr, frame.wireBytes, nowPs);
+    }
+}
+
+void
+SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
+{
+    m_mmu->SetPaused(port, priority, false);
+    m_ports[port]->SendPfc(priority, false, nowPs);
+}
+
+void
+SwitchNode::UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireBytes, int64_t nowPs)
+{
+    const QbbNetDevice& device = *m_ports[port];
+    m_pintEncoder->OnDequeue(m_pintPorts[port],
+                             telemetry,
+                             wireBytes,
+                             device.GetQueueBytes(),
+                             device.GetRateBps(),
+                             nowPs);
+}
+
+void
+SwitchNode::AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs)
+{
+    QbbTelemetry& telemetry = *frame.telemetry;
+    if (m_pintEncoder)
+    {
+        UpdatePint(port, &telemetry, frame.wireBytes, nowPs);
+        return;
+    }
+    if (telemetry.hopCount < QbbTelemetry::MAX_HOPS)
+    {
+        const QbbNetDevice& device = *m_ports[port];
+        telemetry.hops[telemetry.hopCount++] = {device.GetRateBps(),
+                                                device.GetTxBytes() + frame.wireBytes,
+                                                nowPs,
+                                                device.GetQueueBytes(frame.priority)};
+    }
+}
+
+} // namespace ns3

@@ -1,0 +1,166 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SWITCH_NODE_H
+#define SWITCH_NODE_H
+
+#include "flow-hash.h"
+#include "in-network-engine.h"
+#include "qbb-net-device.h"
+#include "qbb-port-handler.h"
+#include "switch-mmu.h"
+
+#include "ns3/forwarding-table.h"
+#include "ns3/node.h"
+#include "ns3/pint-encoder.h"
+#include "ns3/routing-policy.h"
+#include "ns3/traced-callback.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+// Hot path: OnFrameArrival and OnFrameDeparture run once per packet and switch.
+
+/**
+ * @brief A shared-buffer Ethernet switch: shortest-path forwarding, PFC, ECN, in-band telemetry.
+ *
+ * A frame is stored whole, admitted by the MMU, and queued at the egress that the forwarding table
+ * and ECMP (a hash of the 5-tuple with the switch's seed) or a RoutingPolicy choose. When it begins
+ * to leave, the buffer is released, the partner that was paused may be resumed, the frame may be
+ * marked CE, and a telemetry record is added if the frame carries telemetry (HPCC, section 3.1).
+ *
+ * Left out: cut-through, address learning, spanning trees, forwarding latency of its own (attribute
+ * of the link).
+ */
+class SwitchNode : public Node, public QbbPortHandler
+{
+  public:
+    static TypeId GetTypeId();
+
+    SwitchNode();
+    ~SwitchNode() override;
+
+    /// Add @p device as the next port. @return its port index
+    uint16_t AddPort(Ptr<QbbNetDevice> device);
+
+    /// Set where frames go; null removes it. The table outlives the simulation or is replaced.
+    void SetForwardingTable(const ForwardingTable* table)
+    {
+        m_table = table;
+    }
+
+    /// Choose paths by @p policy; null means ECMP.
+    void SetRoutingPolicy(Ptr<RoutingPolicy> policy)
+    {
+        m_policy = policy;
+    }
+
+    /// @return the shared buffer
+    Ptr<SwitchMmu> GetMmu() const
+    {
+        return m_mmu;
+    }
+
+    /// @return port @p index
+    QbbNetDevice& GetPort(uint16_t index) const
+    {
+        return *m_ports[index];
+    }
+
+    /// @return number of ports
+    uint16_t GetPortCount() const
+    {
+        return static_cast<uint16_t>(m_ports.size());
+    }
+
+    /// @return frames for which the buffer had no room
+    uint64_t GetBufferDrops() const
+    {
+        return m_bufferDrops;
+    }
+
+    /// @return frames whose destination had no path
+    uint64_t GetRouteDrops() const
+    {
+        return m_routeDrops;
+    }
+
+    /// @return RDMA payload bytes in all frames dropped here
+    uint64_t GetDroppedPayload() const
+    {
+        return m_droppedPayload;
+    }
+
+    /// Turn ECN marking on or off.
+    void SetEcnEnabled(bool enabled)
+    {
+        m_ecnEnabled = enabled;
+    }
+
+    /// Let HPCC-PINT frames be encoded here. @param encoder shared by all switches
+    void SetPintEncoder(Ptr<PintEncoder> encoder);
+
+    /// Let this switch carry out in-network operations.
+    void SetInNetworkEngine(Ptr<InNetworkEngine> engine)
+    {
+        m_inNetwork = engine;
+    }
+
+    // --- for InNetworkEngine
+    /// Send a contribution's last frame back to its member as the acknowledgement. Takes the frame.
+    void AcknowledgeContribution(QbbFrame* frame, uint64_t seq, int64_t nowPs);
+
+    /// Queue a result at a port, or drop it. Takes the frame.
+    void ForwardResult(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
+    {
+        Forward(frame, outPort, nowPs);
+    }
+
+    /// Fix the random streams. @return how many were used
+    virtual int64_t AssignStreams(int64_t stream);
+
+    // --- QbbPortHandler
+    void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) override;
+    void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
+
+    /// Signature of "Drop".
+    typedef void (*DropCallback)(Ptr<const SwitchNode> node, const QbbFrame& frame);
+
+  protected:
+    void DoInitialize() override;
+    void DoDispose() override;
+
+    /// Admit @p frame and queue it at @p outPort, or drop it.
+    void Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs);
+    /// Count and free a frame.
+    void Drop(QbbFrame* frame);
+
+  private:
+    uint16_t Route(const QbbFrame& frame, int64_t nowPs) const;
+    void AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs);
+    void UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireBytes, int64_t nowPs);
+    void ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs);
+
+    static constexpr uint16_t NO_PORT = UINT16_MAX;
+
+    std::vector<QbbNetDevice*> m_ports; ///< borrowed from the node's device list
+    const ForwardingTable* m_table{nullptr};
+    Ptr<RoutingPolicy> m_policy;
+    Ptr<SwitchMmu> m_mmu;
+    uint32_t m_seed{0};
+    bool m_ecnEnabled{true};
+    uint64_t m_bufferDrops{0};
+    uint64_t m_routeDrops{0};
+    uint64_t m_droppedPayload{0};
+    Ptr<InNetworkEngine> m_inNetwork;
+    Ptr<PintEncoder> m_pintEncoder;
+    std::vector<PintPortState> m_pintPorts;
+    TracedCallback<Ptr<const SwitchNode>, const QbbFrame&> m_drop;
+};
+
+} // namespace ns3
+
+#endif /* SWITCH_NODE_H */

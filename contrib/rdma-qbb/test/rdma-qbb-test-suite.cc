@@ -1,0 +1,285 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "fabric-test-support.h"
+
+#include "ns3/test.h"
+
+#include <algorithm>
+
+using namespace ns3;
+
+namespace
+{
+
+constexpr int64_t US = 1'000'000;
+
+/// @return picoseconds that bytes take at 100 Gb/s: 80 ps a byte
+constexpr int64_t
+At100G(uint64_t bytes)
+{
+    return static_cast<int64_t>(bytes) * 80;
+}
+
+} // namespace
+
+/// One message alone: every frame, hop and acknowledgement falls on its exact picosecond.
+class IdlePathIsExactTestCase : public TestCase
+{
+  public:
+    IdlePathIsExactTestCase(uint64_t bytes)
+        : TestCase("An idle path's FCT is exact to the picosecond: " + std::to_string(bytes) +
+                   " bytes"),
+          m_bytes(bytes)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        // 0 -- switch 2 -- switch 3 -- 1, all 100 Gb/s and 1 us
+        FabricUnderTest test(
+            "4 2 3\n2 3\n0 2 100Gbps 1us 0\n2 3 100Gbps 1us 0\n3 1 100Gbps 1us 0\n",
+            "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n");
+        test.Build();
+        const auto& flow = test.Send(0, 1, m_bytes, 5 * US);
+        Simulator::Run();
+
+        const uint64_t frames = (m_bytes + 999) / 1000;
+        const uint64_t lastPayload = m_bytes - (frames - 1) * 1000;
+        const int64_t full = At100G(1082);
+        const int64_t last = At100G(std::max<uint64_t>(lastPayload + 82, 84));
+        // Store and forward over 3 links. A short last frame waits at each switch for the full
+        // frame before it only as long as that one is still being sent: it follows without a gap.
+        int64_t lastOut = static_cast<int64_t>(frames - 1) * full + last;
+        int64_t fullOut = static_cast<int64_t>(frames - 1) * full;
+        for (int hop = 1; hop < 3; ++hop)
+        {
+            fullOut += frames > 1 ? full : 0;
+            lastOut = std::max(lastOut, fullOut) + last;
+        }
+        const int64_t delivered = lastOut + 3 * US;
+        const int64_t acknowledged = delivered + 3 * (At100G(84) + US);
+        NS_TEST_ASSERT_MSG_EQ(flow.deliveredPs - flow.startPs, delivered, "delivery");
+        NS_TEST_ASSERT_MSG_EQ(flow.sentPs - flow.startPs, acknowledged, "last acknowledgement");
+    }
+
+    uint64_t m_bytes;
+};
+
+/// Sixteen senders at once: PFC holds, nothing is dropped, the bottleneck never idles.
+class IncastIsLosslessTestCase : public TestCase
+{
+  public:
+    IncastIsLosslessTestCase(uint32_t senders)
+        : TestCase("An incast of " + std::to_string(senders) +
+                   " loses nothing and keeps the link busy"),
+          m_senders(senders)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(FabricUnderTest::Star(m_senders + 1, "100Gbps", "1us"),
+                             "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n");
+        test.Build();
+        constexpr uint64_t BYTES = 2'000'000;
+        int64_t end = 0;
+        for (uint32_t i = 1; i <= m_senders; ++i)
+        {
+            test.Send(i, 0, BYTES);
+        }
+        Simulator::Run();
+        for (const auto& flow : test.flows)
+        {
+            NS_TEST_ASSERT_MSG_GT(flow->sentPs, 0, "every flow ends");
+            end = std::max(end, flow->deliveredPs);
+        }
+        const FabricTotals totals = test.fabric->GetTotals();
+        NS_TEST_ASSERT_MSG_EQ(totals.bufferDrops, 0, "PFC protects the buffer");
+        NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0, "nothing is sent twice");
+        NS_TEST_ASSERT_MSG_GT(totals.pauses, 0, "PFC was needed");
+        NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadSent, m_senders * BYTES, "bytes sent");
+        NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadReceived, m_senders * BYTES, "bytes delivered");
+        NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
+        // The last link carries all frames back to back, behind one hop and two delays.
+        const int64_t work = At100G(1082) * static_cast<int64_t>(m_senders * BYTES / 1000);
+        const int64_t shortest = work + At100G(1082) + 2 * US;
+        NS_TEST_ASSERT_MSG_GT_OR_EQ(end, shortest, "no faster than the bottleneck");
+        NS_TEST_ASSERT_MSG_LT(end, shortest + work / 100, "bottleneck busy for over 99%");
+        const SwitchMmu& mmu = *test.fabric->GetSwitch(m_senders + 1)->GetMmu();
+        NS_TEST_ASSERT_MSG_EQ(mmu.GetTotalBytes(), 0, "the buffer is empty");
+        NS_TEST_ASSERT_MSG_EQ(mmu.GetSharedUsed(), 0, "the shared pool is empty");
+        for (uint32_t port = 0; port <= m_senders; ++port)
+        {
+            const auto& device = test.fabric->GetDevice(m_senders + 1, port);
+            NS_TEST_ASSERT_MSG_EQ(+device.GetPausingMask(), 0, "every pause was resumed");
+        }
+    }
+
+    uint32_t m_senders;
+};
+
+/// Long flows into one link under DCQCN come out within 5% of each other.
+class DcqcnIsFairTestCase : public TestCase
+{
+  public:
+    DcqcnIsFairTestCase()
+        : TestCase("Two flows on one link get equal shares within 5% under DCQCN")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(FabricUnderTest::Star(3, "100Gbps", "1us"),
+                             "CC_MODE 1\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n"
+                             "RATE_AI 50Mb/s\nRATE_HAI 100Mb/s\n");
+        test.Build();
+        constexpr uint64_t BYTES = 40'000'000;
+        const auto& a = test.Send(1, 0, BYTES);
+        const auto& b = test.Send(2, 0, BYTES);
+        Simulator::Run();
+        const double ratio =
+            static_cast<double>(a.deliveredPs) / static_cast<double>(b.deliveredPs);
+        NS_TEST_ASSERT_MSG_EQ_TOL(ratio, 1.0, 0.05, "shares");
+    }
+};
+
+/// Frames lost at random are sent again until every flow is complete.
+class LossesAreRepairedTestCase : public TestCase
+{
+  public:
+    LossesAreRepairedTestCase(const std::string& error, uint32_t seed)
+        : TestCase("Go-back-N finishes every flow at error rate " + error),
+          m_error(error),
+          m_seed(seed)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(FabricUnderTest::Star(5, "100Gbps", "1us"),
+                             "CC_MODE 1\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n"
+                             "ERROR_RATE_PER_LINK " +
+                                 m_error + "\n");
+        test.Build();
+        test.fabric->AssignStreams(1000 * m_seed);
+        for (uint32_t i = 0; i < 4; ++i)
+        {
+            test.Send(i, i + 1, 300'000 + i);
+        }
+        Simulator::Run();
+        for (const auto& flow : test.flows)
+        {
+            NS_TEST_ASSERT_MSG_GT(flow->sentPs, 0, "every flow ends");
+        }
+        const FabricTotals totals = test.fabric->GetTotals();
+        NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadSent,
+                              totals.dataPayloadReceived + totals.payloadLost,
+                              "bytes sent = bytes arrived + bytes lost");
+        NS_TEST_ASSERT_MSG_GT(totals.wireLosses, 0, "the test loses frames");
+        NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
+    }
+
+    std::string m_error;
+    uint32_t m_seed;
+};
+
+/// Sequence numbers do not wrap at 4 GiB.
+class LargeFlowTestCase : public TestCase
+{
+  public:
+    LargeFlowTestCase()
+        : TestCase("A flow of more than 4 GiB arrives whole")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test("2 0 1\n\n0 1 400Gbps 100ns 0\n",
+                             "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 65000\nL2_ACK_INTERVAL "
+                             "10000000\n");
+        test.Build();
+        constexpr uint64_t BYTES = (UINT64_C(4) << 30) + 65000;
+        const auto& flow = test.Send(0, 1, BYTES);
+        Simulator::Run();
+        NS_TEST_ASSERT_MSG_GT(flow.sentPs, 0, "the flow ends");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().dataPayloadReceived, BYTES, "all bytes");
+    }
+};
+
+/// NVLS: every member gets the sum; each port carries every byte once in each direction.
+class InNetworkReductionTestCase : public TestCase
+{
+  public:
+    InNetworkReductionTestCase()
+        : TestCase("An NVSwitch reduces and multicasts in one pass up and one pass down")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        // one server: GPUs 0..3, NVSwitch 4; 800 Gb/s is 10 ps a byte
+        FabricUnderTest test("5 4 1 0 4 H100\n4\n0 4 800Gbps 25ns 0\n1 4 800Gbps 25ns 0\n"
+                             "2 4 800Gbps 25ns 0\n3 4 800Gbps 25ns 0\n",
+                             "CC_MODE 1\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n");
+        test.Build();
+        InNetworkSpec spec;
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->PlanInNetwork({0, 1, 2, 3}, 0, spec),
+                              true,
+                              "one server");
+        spec.kind = InNetworkKind::ReduceMulticast;
+        spec.bytes = 100'000;
+        InNetworkEngine& engine = test.fabric->GetInNetworkEngine();
+        const uint32_t operation = engine.Open(spec);
+        std::vector<int64_t> done(4, -1);
+        for (uint32_t i = 0; i < 4; ++i)
+        {
+            // Members arrive one after the other; the last decides.
+            Simulator::Schedule(MicroSeconds(i), [&engine, &done, operation, i] {
+                engine.Join(operation, i, [&done, i] { done[i] = Simulator::Now().GetTimeStep(); });
+            });
+        }
+        Simulator::Run();
+        // The last member's 100 frames of 1000 bytes take 1 us up, a frame later all have the last.
+        const int64_t frame = 1000 * 10;
+        const int64_t expected = 3 * US + 100 * frame + 25'000 + frame + 25'000;
+        for (uint32_t i = 0; i < 4; ++i)
+        {
+            NS_TEST_ASSERT_MSG_EQ(done[i], expected, "member " << i);
+        }
+        NS_TEST_ASSERT_MSG_EQ(engine.GetOpenCount(), 0, "the operation is over");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().framesInUse, 0, "frames given back");
+    }
+};
+
+/// The model's own suite; algorithms have suites of their own.
+class RdmaQbbTestSuite : public TestSuite
+{
+  public:
+    RdmaQbbTestSuite()
+        : TestSuite("rdma-qbb", Type::UNIT)
+    {
+        for (const uint64_t bytes : {1ULL, 999ULL, 1000ULL, 1001ULL, 1'000'000ULL, 1'000'137ULL})
+        {
+            AddTestCase(new IdlePathIsExactTestCase(bytes));
+        }
+        AddTestCase(new IncastIsLosslessTestCase(16));
+        AddTestCase(new IncastIsLosslessTestCase(64));
+        AddTestCase(new DcqcnIsFairTestCase);
+        for (uint32_t seed = 1; seed <= 5; ++seed)
+        {
+            AddTestCase(new LossesAreRepairedTestCase("0.001", seed));
+            AddTestCase(new LossesAreRepairedTestCase("0.01", seed));
+        }
+        AddTestCase(new LargeFlowTestCase);
+        AddTestCase(new InNetworkReductionTestCase);
+    }
+};
+
+static RdmaQbbTestSuite g_rdmaQbbTestSuite; //!< registers the suite
