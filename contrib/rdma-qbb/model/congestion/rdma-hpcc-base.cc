@@ -1,0 +1,113 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "rdma-hpcc-base.h"
+
+#include "ns3/boolean.h"
+#include "ns3/double.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaHpccBase);
+
+TypeId
+RdmaHpccBase::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::RdmaHpccBase")
+            .SetParent<RdmaCongestionOps>()
+            .SetGroupName("RdmaQbb")
+            .AddAttribute("TargetUtilization",
+                          "Utilisation eta of the busiest link that the law steers to (U_TARGET).",
+                          DoubleValue(0.95),
+                          MakeDoubleAccessor(&RdmaHpccBase::m_targetUtilization),
+                          MakeDoubleChecker<double>(0.01, 1.0))
+            .AddAttribute("MaxStage",
+                          "Additive rounds before a multiplicative one (MI_THRESH); 0: always "
+                          "multiplicative.",
+                          UintegerValue(5),
+                          MakeUintegerAccessor(&RdmaHpccBase::m_maxStage),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("WindowAi",
+                          "Additive increase W_AI in bytes, used if RateAi is 0.",
+                          UintegerValue(80),
+                          MakeUintegerAccessor(&RdmaHpccBase::m_windowAi),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("RateAi",
+                          "Additive increase as a rate; 0: WindowAi over the base RTT.",
+                          DataRateValue(DataRate(0)),
+                          MakeDataRateAccessor(&RdmaHpccBase::m_rateAi),
+                          MakeDataRateChecker())
+            .AddAttribute("MinRate",
+                          "Least rate of a queue pair.",
+                          DataRateValue(DataRate("100Mbps")),
+                          MakeDataRateAccessor(&RdmaHpccBase::m_minRate),
+                          MakeDataRateChecker())
+            .AddAttribute(
+                "RateBased",
+                "Set the rate only and leave the window to the host's configuration, as the "
+                "HPCC simulator does.",
+                BooleanValue(false),
+                MakeBooleanAccessor(&RdmaHpccBase::m_rateBased),
+                MakeBooleanChecker())
+            .AddAttribute("FastReact",
+                          "React to each acknowledgement; else once per round trip.",
+                          BooleanValue(true),
+                          MakeBooleanAccessor(&RdmaHpccBase::m_fastReact),
+                          MakeBooleanChecker())
+            .AddAttribute("BaseRtt",
+                          "Base RTT T of all queue pairs; 0: each pair's own.",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&RdmaHpccBase::m_baseRtt),
+                          MakeTimeChecker(Time(0)));
+    return tid;
+}
+
+void
+RdmaHpccBase::InitRound(RdmaQueuePair& qp, RoundState& state) const
+{
+    const double lineBps = static_cast<double>(qp.lineRateBps);
+    const int64_t baseRttPs = m_baseRtt.IsZero() ? qp.baseRttPs : m_baseRtt.GetPicoSeconds();
+    state.baseRttPs = static_cast<double>(std::max<int64_t>(1, baseRttPs));
+    const double windowAiBps = m_windowAi * 8e12 / state.baseRttPs;
+    const uint64_t minBps = std::max<uint64_t>(1, m_minRate.GetBitRate());
+    state.law = {.targetUtilization = m_targetUtilization,
+                 .maxStage = m_maxStage,
+                 .additiveBps = m_rateAi.GetBitRate() ? static_cast<double>(m_rateAi.GetBitRate())
+                                                      : windowAiBps,
+                 .minBps = std::min(lineBps, static_cast<double>(minBps)),
+                 .maxBps = lineBps};
+    state.whole = {.referenceBps = lineBps};
+    state.roundEndSeq = qp.sndNxt;
+    qp.SetMinRate(minBps);
+    Apply(qp, state, lineBps);
+}
+
+bool
+RdmaHpccBase::EndRound(RdmaQueuePair& qp, RoundState& state, const RdmaAckView& ack)
+{
+    if (ack.ackSeq <= state.roundEndSeq)
+    {
+        return false;
+    }
+    state.roundEndSeq = qp.sndNxt;
+    return true;
+}
+
+void
+RdmaHpccBase::Apply(RdmaQueuePair& qp, const RoundState& state, double rateBps) const
+{
+    qp.SetRate(static_cast<uint64_t>(std::llround(rateBps)));
+    if (!m_rateBased)
+    {
+        const double windowBytes = rateBps * state.baseRttPs / 8e12;
+        qp.SetWindow(static_cast<uint64_t>(std::max(1.0, std::round(windowBytes))));
+    }
+}
+
+} // namespace ns3

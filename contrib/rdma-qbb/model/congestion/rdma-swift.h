@@ -1,0 +1,77 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_SWIFT_H
+#define RDMA_SWIFT_H
+
+#include "rdma-congestion-ops.h"
+
+#include "ns3/nstime.h"
+
+namespace ns3
+{
+
+/**
+ * @brief Swift: windows from delay targets of the fabric and of the endpoint (Kumar et al., "Swift:
+ * Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020).
+ *
+ * Two windows, each with the paper's additive increase and delay-proportional decrease at most once
+ * per round trip; the smaller is in force. Below one frame the pair sends a frame every rtt /
+ * window. The remote host's delay is the time from a frame's arrival to its acknowledgement's
+ * departure; the rest of the round trip is the fabric's.
+ *
+ * The paper adds a target per hop to a base target; here the idle round trip of each pair is known
+ * and stands for both (BaseTarget 0), with QueueTarget on top, then the paper's flow scaling.
+ * Windows grow only while they limit the sender. Left out: the paper's engine and NIC scheduling
+ * delays, which the simulated hosts do not have.
+ */
+class RdmaSwift : public RdmaCongestionOps
+{
+  public:
+    static TypeId GetTypeId();
+
+    std::string GetName() const override;
+    Telemetry GetTelemetry() const override;
+    void OnQpInit(RdmaQueuePair& qp) override;
+    void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) override;
+    void OnNack(RdmaQueuePair& qp) override;
+    void OnTimeout(RdmaQueuePair& qp) override;
+
+    /// @return the pair's congestion window in frames
+    double GetCongestionWindow(const RdmaQueuePair& qp) const;
+
+    /// @return the delay target of the fabric for a pair at its present window, in picoseconds
+    double GetFabricTargetPs(const RdmaQueuePair& qp) const;
+
+  private:
+    struct State;
+    struct Window;
+
+    void React(Window& window,
+               double delayPs,
+               double targetPs,
+               double ackedFrames,
+               bool limited,
+               const State& state,
+               int64_t nowPs) const;
+    void OnLoss(RdmaQueuePair& qp);
+    void Apply(RdmaQueuePair& qp, const State& state) const;
+    double FlowScalingPs(double window) const;
+
+    Time m_baseTarget;
+    Time m_queueTarget;
+    Time m_endpointTarget;
+    Time m_scalingRange;
+    double m_scalingMinWindow;
+    double m_scalingMaxWindow;
+    double m_additiveIncrease;
+    double m_beta;
+    double m_maxDecrease;
+    double m_minWindow;
+    double m_maxWindow;
+    uint32_t m_resetThreshold;
+};
+
+} // namespace ns3
+
+#endif /* RDMA_SWIFT_H */

@@ -1,0 +1,195 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "rdma-timely.h"
+
+#include "ns3/boolean.h"
+#include "ns3/double.h"
+#include "ns3/input-error.h"
+#include "ns3/qbb-frame.h"
+#include "ns3/rdma-queue-pair.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaTimely);
+
+struct RdmaTimely::State : public RdmaCongestionState
+{
+    double rateBps;
+    double previousRttPs{0}; ///< 0 before the first update
+    double rttDiffPs{0};     ///< smoothed difference of successive round trip times
+    double minRttPs;
+    uint32_t risesInRow{0};    ///< successive updates that raised the rate
+    uint64_t nextUpdateSeq{0}; ///< an acknowledgement up to here completes the segment
+};
+
+TypeId
+RdmaTimely::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::RdmaTimely")
+            .SetParent<RdmaCongestionOps>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<RdmaTimely>()
+            .AddAttribute("TLow",
+                          "Round trip time below which the rate rises whatever the gradient.",
+                          TimeValue(MicroSeconds(50)),
+                          MakeTimeAccessor(&RdmaTimely::m_tLow),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("THigh",
+                          "Round trip time above which the rate falls whatever the gradient.",
+                          TimeValue(MicroSeconds(500)),
+                          MakeTimeAccessor(&RdmaTimely::m_tHigh),
+                          MakeTimeChecker(NanoSeconds(1)))
+            .AddAttribute("MinRtt",
+                          "Round trip time that normalises the gradient; 0: the pair's base RTT.",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&RdmaTimely::m_minRtt),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("Beta",
+                          "Multiplicative decrease factor.",
+                          DoubleValue(0.8),
+                          MakeDoubleAccessor(&RdmaTimely::m_beta),
+                          MakeDoubleChecker<double>(0.0, 1.0))
+            .AddAttribute("EwmaWeight",
+                          "Weight of the newest difference of round trip times.",
+                          DoubleValue(0.875),
+                          MakeDoubleAccessor(&RdmaTimely::m_ewmaWeight),
+                          MakeDoubleChecker<double>(1e-9, 1.0))
+            .AddAttribute("RateAi",
+                          "Additive increase step delta.",
+                          DataRateValue(DataRate("10Mbps")),
+                          MakeDataRateAccessor(&RdmaTimely::m_rateAi),
+                          MakeDataRateChecker())
+            .AddAttribute("RateHai",
+                          "Step in hyper increase; 0: HaiFactor times RateAi.",
+                          DataRateValue(DataRate(0)),
+                          MakeDataRateAccessor(&RdmaTimely::m_rateHai),
+                          MakeDataRateChecker())
+            .AddAttribute("MinRate",
+                          "Least rate of a queue pair.",
+                          DataRateValue(DataRate("10Mbps")),
+                          MakeDataRateAccessor(&RdmaTimely::m_minRate),
+                          MakeDataRateChecker())
+            .AddAttribute(
+                "HaiThreshold",
+                "Successive updates with a gradient of at most 0 that begin hyper increase.",
+                UintegerValue(5),
+                MakeUintegerAccessor(&RdmaTimely::m_haiThreshold),
+                MakeUintegerChecker<uint32_t>(1))
+            .AddAttribute("HaiFactor",
+                          "Factor N on RateAi in hyper increase.",
+                          UintegerValue(5),
+                          MakeUintegerAccessor(&RdmaTimely::m_haiFactor),
+                          MakeUintegerChecker<uint32_t>(1))
+            .AddAttribute("SegmentBytes",
+                          "Acknowledged bytes per update; 0: one update per round trip.",
+                          UintegerValue(64000),
+                          MakeUintegerAccessor(&RdmaTimely::m_segmentBytes),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("HaiBelowTLow",
+                          "Hyper increase also below TLow.",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaTimely::m_haiBelowTLow),
+                          MakeBooleanChecker());
+    return tid;
+}
+
+std::string
+RdmaTimely::GetName() const
+{
+    return "TIMELY";
+}
+
+RdmaCongestionOps::Telemetry
+RdmaTimely::GetTelemetry() const
+{
+    return Telemetry::Timestamp;
+}
+
+void
+RdmaTimely::OnQpInit(RdmaQueuePair& qp)
+{
+    if (m_tLow >= m_tHigh)
+    {
+        throw InputError("attributes of ns3::RdmaTimely",
+                         0,
+                         "TLow is not below THigh",
+                         "0 <= TLow < THigh");
+    }
+    auto state = std::make_unique<State>();
+    state->rateBps = static_cast<double>(qp.GetRate());
+    const int64_t minRttPs = m_minRtt.IsZero() ? qp.baseRttPs : m_minRtt.GetPicoSeconds();
+    state->minRttPs = static_cast<double>(std::max<int64_t>(1, minRttPs));
+    state->nextUpdateSeq = qp.sndUna + m_segmentBytes;
+    qp.congestion = std::move(state);
+    qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));
+}
+
+void
+RdmaTimely::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
+{
+    State& state = static_cast<State&>(*qp.congestion);
+    if (!ack.telemetry || ack.ackSeq < state.nextUpdateSeq || ack.newlyAcked == 0)
+    {
+        return;
+    }
+    state.nextUpdateSeq = m_segmentBytes ? ack.ackSeq + m_segmentBytes : qp.sndNxt + 1;
+    Update(qp, state, static_cast<double>(ack.nowPs - ack.telemetry->sentPs));
+}
+
+double
+RdmaTimely::IncreaseStep(const State& state) const
+{
+    const double step = static_cast<double>(m_rateAi.GetBitRate());
+    if (state.risesInRow < m_haiThreshold)
+    {
+        return step;
+    }
+    return m_rateHai.GetBitRate() ? static_cast<double>(m_rateHai.GetBitRate())
+                                  : m_haiFactor * step;
+}
+
+void
+RdmaTimely::Update(RdmaQueuePair& qp, State& state, double rttPs) const
+{
+    const double previousPs = std::exchange(state.previousRttPs, rttPs);
+    if (previousPs == 0)
+    {
+        return;
+    }
+    state.rttDiffPs = (1 - m_ewmaWeight) * state.rttDiffPs + m_ewmaWeight * (rttPs - previousPs);
+    const double gradient = state.rttDiffPs / state.minRttPs;
+    if (rttPs < static_cast<double>(m_tLow.GetPicoSeconds()))
+    {
+        state.risesInRow = m_haiBelowTLow ? state.risesInRow + 1 : 0;
+        state.rateBps += IncreaseStep(state);
+    }
+    else if (const double tHighPs = static_cast<double>(m_tHigh.GetPicoSeconds()); rttPs > tHighPs)
+    {
+        state.risesInRow = 0;
+        state.rateBps *= 1 - m_beta * (1 - tHighPs / rttPs);
+    }
+    else if (gradient <= 0)
+    {
+        ++state.risesInRow;
+        state.rateBps += IncreaseStep(state);
+    }
+    else
+    {
+        state.risesInRow = 0;
+        state.rateBps *= std::max(0.0, 1 - m_beta * gradient);
+    }
+    state.rateBps = std::clamp(state.rateBps,
+                               std::max(1.0, static_cast<double>(m_minRate.GetBitRate())),
+                               static_cast<double>(qp.lineRateBps));
+    qp.SetRate(static_cast<uint64_t>(std::llround(state.rateBps)));
+}
+
+} // namespace ns3

@@ -1,0 +1,58 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_TIMELY_H
+#define RDMA_TIMELY_H
+
+#include "rdma-congestion-ops.h"
+
+#include "ns3/data-rate.h"
+#include "ns3/nstime.h"
+
+namespace ns3
+{
+
+/**
+ * @brief TIMELY: rate from the gradient of the round trip time (Mittal et al., "TIMELY: RTT-based
+ * Congestion Control for the Datacenter", SIGCOMM 2015).
+ *
+ * One update per completed segment (SegmentBytes) with the round trip time of its last frame,
+ * measured from when the sender's NIC began to send it. Left out: the paper subtracts the segment's
+ * serialization from the time, which frames sent one by one do not need.
+ *
+ * The HPCC simulator's deviations are attributes: one update per round trip (SegmentBytes 0), hyper
+ * increase by RateHai, also below TLow (HaiBelowTLow), a fixed MinRtt of 20 us.
+ */
+class RdmaTimely : public RdmaCongestionOps
+{
+  public:
+    static TypeId GetTypeId();
+
+    std::string GetName() const override;
+    Telemetry GetTelemetry() const override;
+    void OnQpInit(RdmaQueuePair& qp) override;
+    void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) override;
+
+  private:
+    struct State;
+
+    void Update(RdmaQueuePair& qp, State& state, double rttPs) const;
+    double IncreaseStep(const State& state) const;
+
+    Time m_tLow;
+    Time m_tHigh;
+    Time m_minRtt;
+    double m_beta;
+    double m_ewmaWeight;
+    DataRate m_rateAi;
+    DataRate m_rateHai;
+    DataRate m_minRate;
+    uint32_t m_haiThreshold;
+    uint32_t m_haiFactor;
+    uint64_t m_segmentBytes;
+    bool m_haiBelowTLow;
+};
+
+} // namespace ns3
+
+#endif /* RDMA_TIMELY_H */
