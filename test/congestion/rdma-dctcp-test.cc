@@ -86,10 +86,16 @@ TEST_F(RdmaDctcpTest, FirstMarkOfAWindowCutsOnceByHalfAlpha)
 TEST_F(RdmaDctcpTest, UnmarkedWindowAddsOneFrameWhileItLimits)
 {
     Start();
-    m_qp.sndNxt = m_qp.sndUna + 125000; // the window is full
     const uint64_t before = m_qp.GetWindow();
-    Ack(*m_dctcp, 0, false, nullptr, 10000);
-    EXPECT_EQ(m_qp.GetWindow(), before + 1000);
+    double window = before;
+    for (int frame = 0; frame < 125; ++frame)
+    {
+        m_qp.sndNxt = m_qp.sndUna + m_qp.GetWindow(); // the window is full
+        Ack(*m_dctcp, 0);
+        window += 1000 * 1000 / window;
+    }
+    EXPECT_NEAR(m_qp.GetWindow(), window, 1);
+    EXPECT_NEAR(m_qp.GetWindow(), before + 1000, 5);
 }
 
 TEST_F(RdmaDctcpTest, WindowThatDoesNotLimitDoesNotGrow)

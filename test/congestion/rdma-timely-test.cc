@@ -4,6 +4,7 @@
 #include "congestion-fixture.h"
 
 #include "ns3/boolean.h"
+#include "ns3/double.h"
 #include "ns3/input-error.h"
 #include "ns3/rdma-timely.h"
 #include "ns3/uinteger.h"
@@ -23,6 +24,8 @@ class RdmaTimelyTest : public CongestionTest
     {
         m_qp.SetRate(50000000000);
         m_timely->SetAttribute("SegmentBytes", UintegerValue(1000));
+        m_timely->SetAttribute("MinRtt", TimeValue(Time(0)));
+        m_timely->SetAttribute("ScaleIncrease", BooleanValue(false));
     }
 
     void Start()
@@ -88,12 +91,30 @@ TEST_F(RdmaTimelyTest, FiveSuccessiveFallsBeginHyperIncrease)
     EXPECT_NEAR(m_qp.GetRate(), cut + DELTA_BPS, 1);
 }
 
-TEST_F(RdmaTimelyTest, SteepGradientStopsAtTheMinimumRate)
+TEST_F(RdmaTimelyTest, OneCutTakesAtMostMaxDecrease)
 {
     Start();
     Rtt(60);
+    Rtt(400); // the gradient alone would stop the flow
+    EXPECT_EQ(m_qp.GetRate(), 25000000000u);
+}
+
+TEST_F(RdmaTimelyTest, UnboundedCutStopsAtTheMinimumRate)
+{
+    m_timely->SetAttribute("MaxDecrease", DoubleValue(1));
+    Start();
+    Rtt(60);
     Rtt(400);
-    EXPECT_EQ(m_qp.GetRate(), 10000000u);
+    EXPECT_EQ(m_qp.GetRate(), 100000000u);
+}
+
+TEST_F(RdmaTimelyTest, StepsGrowWithThePort)
+{
+    m_timely->SetAttribute("ScaleIncrease", BooleanValue(true));
+    Start();
+    Rtt(20);
+    Rtt(20);
+    EXPECT_NEAR(m_qp.GetRate(), 50e9 + 10 * DELTA_BPS, 1) << "ten times the paper's 10 Gb/s";
 }
 
 TEST_F(RdmaTimelyTest, SegmentsAreCountedInAcknowledgedBytes)

@@ -131,9 +131,9 @@ RdmaDctcp::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
         state.cutEndSeq = qp.sndNxt;
         Cut(qp, state);
     }
-    else if (windowEnds && !state.cut)
+    else if (!state.cut)
     {
-        Grow(qp, state, ack);
+        Grow(qp, state, ack, windowEnds);
     }
 }
 
@@ -153,10 +153,14 @@ RdmaDctcp::Cut(RdmaQueuePair& qp, State& state) const
 }
 
 void
-RdmaDctcp::Grow(RdmaQueuePair& qp, State& state, const RdmaAckView& ack) const
+RdmaDctcp::Grow(RdmaQueuePair& qp, State& state, const RdmaAckView& ack, bool windowEnds) const
 {
     if (m_rateBased)
     {
+        if (!windowEnds)
+        {
+            return;
+        }
         state.rateBps = std::min(state.rateBps + static_cast<double>(m_rateAi.GetBitRate()),
                                  static_cast<double>(qp.lineRateBps));
         qp.SetRate(static_cast<uint64_t>(std::llround(state.rateBps)));
@@ -166,7 +170,8 @@ RdmaDctcp::Grow(RdmaQueuePair& qp, State& state, const RdmaAckView& ack) const
         static_cast<double>(qp.GetInFlight() + ack.newlyAcked + qp.mtu) >= state.windowBytes;
     if (limited)
     {
-        state.windowBytes += qp.mtu;
+        // One frame per window of data, spread over its acknowledgements.
+        state.windowBytes += qp.mtu * static_cast<double>(ack.newlyAcked) / state.windowBytes;
         qp.SetWindow(static_cast<uint64_t>(state.windowBytes));
     }
 }

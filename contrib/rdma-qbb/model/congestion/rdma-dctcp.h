@@ -41,7 +41,7 @@ class RdmaDctcp : public RdmaCongestionOps
     struct State;
 
     void Cut(RdmaQueuePair& qp, State& state) const;
-    void Grow(RdmaQueuePair& qp, State& state, const RdmaAckView& ack) const;
+    void Grow(RdmaQueuePair& qp, State& state, const RdmaAckView& ack, bool windowEnds) const;
 
     double m_gain;
     bool m_rateBased;

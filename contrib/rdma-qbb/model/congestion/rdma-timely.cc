@@ -19,12 +19,21 @@ namespace ns3
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaTimely);
 
+namespace
+{
+
+/// Line rate for which the paper gives its additive increase.
+constexpr double SCALE_BASE_BPS = 10e9;
+
+} // namespace
+
 struct RdmaTimely::State : public RdmaCongestionState
 {
     double rateBps;
     double previousRttPs{0}; ///< 0 before the first update
     double rttDiffPs{0};     ///< smoothed difference of successive round trip times
     double minRttPs;
+    double increaseScale;      ///< factor on RateAi and RateHai
     uint32_t risesInRow{0};    ///< successive updates that raised the rate
     uint64_t nextUpdateSeq{0}; ///< an acknowledgement up to here completes the segment
 };
@@ -49,13 +58,18 @@ RdmaTimely::GetTypeId()
                           MakeTimeChecker(NanoSeconds(1)))
             .AddAttribute("MinRtt",
                           "Round trip time that normalises the gradient; 0: the pair's base RTT.",
-                          TimeValue(Time(0)),
+                          TimeValue(MicroSeconds(20)),
                           MakeTimeAccessor(&RdmaTimely::m_minRtt),
                           MakeTimeChecker(Time(0)))
             .AddAttribute("Beta",
                           "Multiplicative decrease factor.",
                           DoubleValue(0.8),
                           MakeDoubleAccessor(&RdmaTimely::m_beta),
+                          MakeDoubleChecker<double>(0.0, 1.0))
+            .AddAttribute("MaxDecrease",
+                          "Largest part of the rate that one update takes; 1: no bound.",
+                          DoubleValue(0.5),
+                          MakeDoubleAccessor(&RdmaTimely::m_maxDecrease),
                           MakeDoubleChecker<double>(0.0, 1.0))
             .AddAttribute("EwmaWeight",
                           "Weight of the newest difference of round trip times.",
@@ -74,7 +88,7 @@ RdmaTimely::GetTypeId()
                           MakeDataRateChecker())
             .AddAttribute("MinRate",
                           "Least rate of a queue pair.",
-                          DataRateValue(DataRate("10Mbps")),
+                          DataRateValue(DataRate("100Mbps")),
                           MakeDataRateAccessor(&RdmaTimely::m_minRate),
                           MakeDataRateChecker())
             .AddAttribute(
@@ -93,6 +107,12 @@ RdmaTimely::GetTypeId()
                           UintegerValue(64000),
                           MakeUintegerAccessor(&RdmaTimely::m_segmentBytes),
                           MakeUintegerChecker<uint64_t>())
+            .AddAttribute(
+                "ScaleIncrease",
+                "RateAi and RateHai are for a 10 Gb/s port and grow with the port's rate.",
+                BooleanValue(true),
+                MakeBooleanAccessor(&RdmaTimely::m_scaleIncrease),
+                MakeBooleanChecker())
             .AddAttribute("HaiBelowTLow",
                           "Hyper increase also below TLow.",
                           BooleanValue(false),
@@ -127,6 +147,8 @@ RdmaTimely::OnQpInit(RdmaQueuePair& qp)
     state->rateBps = static_cast<double>(qp.GetRate());
     const int64_t minRttPs = m_minRtt.IsZero() ? qp.baseRttPs : m_minRtt.GetPicoSeconds();
     state->minRttPs = static_cast<double>(std::max<int64_t>(1, minRttPs));
+    state->increaseScale =
+        m_scaleIncrease ? static_cast<double>(qp.lineRateBps) / SCALE_BASE_BPS : 1;
     state->nextUpdateSeq = qp.sndUna + m_segmentBytes;
     qp.congestion = std::move(state);
     qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));
@@ -147,13 +169,14 @@ RdmaTimely::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
 double
 RdmaTimely::IncreaseStep(const State& state) const
 {
-    const double step = static_cast<double>(m_rateAi.GetBitRate());
+    const double step = state.increaseScale * static_cast<double>(m_rateAi.GetBitRate());
     if (state.risesInRow < m_haiThreshold)
     {
         return step;
     }
-    return m_rateHai.GetBitRate() ? static_cast<double>(m_rateHai.GetBitRate())
-                                  : m_haiFactor * step;
+    return m_rateHai.GetBitRate()
+               ? state.increaseScale * static_cast<double>(m_rateHai.GetBitRate())
+               : m_haiFactor * step;
 }
 
 void
@@ -174,7 +197,7 @@ RdmaTimely::Update(RdmaQueuePair& qp, State& state, double rttPs) const
     else if (const double tHighPs = static_cast<double>(m_tHigh.GetPicoSeconds()); rttPs > tHighPs)
     {
         state.risesInRow = 0;
-        state.rateBps *= 1 - m_beta * (1 - tHighPs / rttPs);
+        state.rateBps *= std::max(1 - m_maxDecrease, 1 - m_beta * (1 - tHighPs / rttPs));
     }
     else if (gradient <= 0)
     {
@@ -184,7 +207,7 @@ RdmaTimely::Update(RdmaQueuePair& qp, State& state, double rttPs) const
     else
     {
         state.risesInRow = 0;
-        state.rateBps *= std::max(0.0, 1 - m_beta * gradient);
+        state.rateBps *= std::max(1 - m_maxDecrease, 1 - m_beta * gradient);
     }
     state.rateBps = std::clamp(state.rateBps,
                                std::max(1.0, static_cast<double>(m_minRate.GetBitRate())),

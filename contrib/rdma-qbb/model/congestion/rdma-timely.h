@@ -18,7 +18,9 @@ namespace ns3
  *
  * One update per completed segment (SegmentBytes) with the round trip time of its last frame,
  * measured from when the sender's NIC began to send it. Left out: the paper subtracts the segment's
- * serialization from the time, which frames sent one by one do not need.
+ * serialization from the time, which frames sent one by one do not need; its senders' start at a
+ * share of the line rate (here: line rate). Ours: MaxDecrease bounds a cut, as the step from an
+ * empty to a full queue is a gradient that would stop a flow for good.
  *
  * The HPCC simulator's deviations are attributes: one update per round trip (SegmentBytes 0), hyper
  * increase by RateHai, also below TLow (HaiBelowTLow), a fixed MinRtt of 20 us.
@@ -43,6 +45,7 @@ class RdmaTimely : public RdmaCongestionOps
     Time m_tHigh;
     Time m_minRtt;
     double m_beta;
+    double m_maxDecrease;
     double m_ewmaWeight;
     DataRate m_rateAi;
     DataRate m_rateHai;
@@ -50,6 +53,7 @@ class RdmaTimely : public RdmaCongestionOps
     uint32_t m_haiThreshold;
     uint32_t m_haiFactor;
     uint64_t m_segmentBytes;
+    bool m_scaleIncrease;
     bool m_haiBelowTLow;
 };
 
