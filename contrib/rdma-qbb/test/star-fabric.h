@@ -17,6 +17,7 @@
 #include "ns3/switch-node.h"
 #include "ns3/uinteger.h"
 
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -32,10 +33,10 @@ struct StarFabricConfig
     uint64_t rateBps{100'000'000'000};
     Time delay{MicroSeconds(1)}; ///< of each link
     std::string congestion{"0"}; ///< as CC_MODE
-    EcnThresholds ecn;
+    EcnThresholds ecn{};
     uint32_t mtu{1000};
     /// Changes the attributes of the congestion control, if set.
-    std::function<void(RdmaCongestionOps&)> tune;
+    std::function<void(RdmaCongestionOps&)> tune{};
 };
 
 /**
@@ -121,7 +122,7 @@ class StarFabric
         config.baseRttPs = GetBaseRttPs();
         config.bottleneckBps = m_config.rateBps;
         RdmaQueuePair* qp = m_hosts[sender]->Connect(config);
-        m_hosts[sender]->PostMessage(*qp, bytes, {}, {});
+        m_hosts[sender]->PostMessage(*qp, bytes, {}, [this] { m_lastDelivery = Simulator::Now(); });
         return *qp;
     }
 
@@ -135,6 +136,12 @@ class StarFabric
     uint64_t GetBottleneckBytes() const
     {
         return m_switch->GetPort(static_cast<uint16_t>(m_config.senders)).GetTxBytes();
+    }
+
+    /// @return when the last message was delivered
+    Time GetLastDeliveryTime() const
+    {
+        return m_lastDelivery;
     }
 
     /// @return the congestion control of all hosts
@@ -260,6 +267,7 @@ class StarFabric
     std::vector<uint64_t> m_samples;
     uint64_t m_sampledBytes{0};
     Time m_sampledSince;
+    Time m_lastDelivery;
     bool m_sampling{false};
 };
 
