@@ -102,7 +102,7 @@ def main():
         source = path.with_suffix(".cc")
         first = includes.get(source, [""])[:1]
         if first != [name]:
-            alone.append(name)
+            alone.append(path)
     errors += compile_alone(alone)
 
     for error in errors:
@@ -110,22 +110,22 @@ def main():
     return 1 if errors else 0
 
 
-def compile_alone(names):
+def compile_alone(paths):
     include = next((ROOT / "build" / profile / "include" for profile in ("release", "debug")
                     if (ROOT / "build" / profile / "include").is_dir()), None)
     if include is None:
         return ["no build directory is configured: run scripts/build.sh first"]
     generated = include.parent / "contrib/astra-frontend/generated"
 
-    def compile_one(name):
+    def compile_one(path):
         command = ["g++", "-std=c++20", "-fsyntax-only", "-x", "c++", f"-I{include}",
                    f"-I{generated}", "-"]
-        result = subprocess.run(command, input=f'#include "ns3/{name}"\n', capture_output=True,
+        result = subprocess.run(command, input=f'#include "{path}"\n', capture_output=True,
                                 text=True)
-        return f"ns3/{name} does not compile by itself:\n{result.stderr}" if result.returncode else ""
+        return f"{path.relative_to(ROOT)} does not compile by itself:\n{result.stderr}" if result.returncode else ""
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [error for error in pool.map(compile_one, names) if error]
+        return [error for error in pool.map(compile_one, paths) if error]
 
 
 if __name__ == "__main__":
