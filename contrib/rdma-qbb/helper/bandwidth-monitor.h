@@ -1,0 +1,47 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef BANDWIDTH_MONITOR_H
+#define BANDWIDTH_MONITOR_H
+
+#include "fabric-identity.h"
+#include "output-file.h"
+#include "sampling-monitor.h"
+
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @brief Writes bandwidth.txt: what each port has sent per sampling interval.
+ *
+ * `time, node_id, port_id, bandwidth`: nanoseconds at the interval's end, port from 1, Gb/s (10^9)
+ * on the wire, preambles and gaps included. A frame being sent counts with the bits that have left.
+ * Ports that sent nothing are not listed.
+ */
+class BandwidthMonitor : public SamplingMonitor
+{
+  public:
+    /// @param fabric must outlive the object @param path file to write
+    BandwidthMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
+
+    /// Write out what is buffered.
+    void Flush()
+    {
+        m_file.Flush();
+    }
+
+  protected:
+    void Sample(int64_t nowPs, bool first) override;
+
+  private:
+    RdmaFabric& m_fabric;
+    OutputFile m_file;
+    std::vector<std::vector<double>> m_lastBits; ///< by node and port: bits sent at the last sample
+};
+
+} // namespace ns3
+
+#endif /* BANDWIDTH_MONITOR_H */

@@ -1,0 +1,118 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "cnp-monitor.h"
+
+#include "ns3/callback.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+CnpMonitor::CnpMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times)
+    : SamplingMonitor(times),
+      m_fabric(fabric),
+      m_file(path),
+      m_endPs(times.endPs),
+      m_counts(fabric.GetTopology().hostCount)
+{
+    m_file.Print("time, src, dst, sport, dport, size, cnp_number\n");
+    ForEachHost(m_fabric, [this](RdmaHw& host) {
+        host.TraceConnectWithoutContext("CnpReceived", MakeCallback(&CnpMonitor::OnCnp, this));
+        host.TraceConnectWithoutContext("QpClose", MakeCallback(&CnpMonitor::OnClose, this));
+    });
+}
+
+CnpMonitor::~CnpMonitor()
+{
+    ForEachHost(m_fabric, [this](RdmaHw& host) {
+        host.TraceDisconnectWithoutContext("CnpReceived", MakeCallback(&CnpMonitor::OnCnp, this));
+        host.TraceDisconnectWithoutContext("QpClose", MakeCallback(&CnpMonitor::OnClose, this));
+    });
+}
+
+CnpMonitor::Count*
+CnpMonitor::Find(const RdmaQueuePair& qp)
+{
+    auto& counts = m_counts[qp.src];
+    const auto found =
+        std::lower_bound(counts.begin(), counts.end(), qp.qpn, [](const Count& c, uint32_t qpn) {
+            return c.qpn < qpn;
+        });
+    return found != counts.end() && found->qpn == qp.qpn ? &*found : nullptr;
+}
+
+void
+CnpMonitor::OnCnp(const RdmaQueuePair& qp)
+{
+    Count* count = Find(qp);
+    if (!count)
+    {
+        auto& counts = m_counts[qp.src];
+        const auto place =
+            std::lower_bound(counts.begin(),
+                             counts.end(),
+                             qp.qpn,
+                             [](const Count& c, uint32_t qpn) { return c.qpn < qpn; });
+        count = &*counts.insert(place, Count{qp.qpn, 0, 0});
+    }
+    ++count->total;
+}
+
+void
+CnpMonitor::OnClose(const RdmaQueuePair& qp)
+{
+    Count* count = Find(qp);
+    if (!count)
+    {
+        return;
+    }
+    const int64_t nowPs = Simulator::Now().GetPicoSeconds();
+    if (nowPs <= m_endPs)
+    {
+        List(qp, *count, nowPs);
+    }
+    auto& counts = m_counts[qp.src];
+    counts.erase(counts.begin() + (count - counts.data()));
+}
+
+void
+CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
+{
+    if (count.total == count.listed)
+    {
+        return;
+    }
+    count.listed = count.total;
+    m_file.Print("%lu, %u, %u, %u, %u, %lu, %lu\n",
+                 NearestNs(nowPs),
+                 m_fabric.GetTopology().NodeOfHost(qp.src),
+                 m_fabric.GetTopology().NodeOfHost(qp.dst),
+                 qp.sport,
+                 qp.dport,
+                 qp.endSeq,
+                 count.total);
+}
+
+void
+CnpMonitor::Sample(int64_t nowPs, bool first)
+{
+    for (uint32_t host = 0; host < m_counts.size(); ++host)
+    {
+        if (m_counts[host].empty())
+        {
+            continue;
+        }
+        for (const RdmaQueuePair* qp : m_fabric.GetHw(host).GetOpenQueuePairs())
+        {
+            if (Count* count = Find(*qp))
+            {
+                List(*qp, *count, nowPs);
+            }
+        }
+    }
+}
+
+} // namespace ns3

@@ -1,0 +1,78 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FABRIC_MONITORS_H
+#define FABRIC_MONITORS_H
+
+#include "fabric-identity.h"
+
+#include "ns3/fabric-conf.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+class BandwidthMonitor;
+class CnpMonitor;
+class FctMonitor;
+class PacketEventMonitor;
+class PfcMonitor;
+class QlenMonitor;
+class RateMonitor;
+
+/**
+ * @brief The monitors that a configuration asks for, writing to an output directory.
+ *
+ * @code
+ * FabricMonitors monitors(fabric, conf, "results", warnings);
+ * Simulator::Run();
+ * monitors.Finish();
+ * @endcode
+ */
+class FabricMonitors
+{
+  public:
+    /**
+     * @param fabric what to look at, built; must outlive the object
+     * @param conf file names, times and intervals
+     * @param outputDirectory made if it does not exist
+     * @param warnings gets a line for each path that is replaced
+     * @param traceNodes nodes of the packet-event trace, if ENABLE_TRACE is on
+     * @throw InputError if something cannot be written
+     */
+    FabricMonitors(RdmaFabric& fabric,
+                   const FabricConf& conf,
+                   const std::string& outputDirectory,
+                   std::vector<std::string>& warnings,
+                   const std::vector<uint32_t>& traceNodes = {});
+    ~FabricMonitors();
+
+    /// Take no more samples, so that the event list can drain.
+    void StopSampling();
+
+    /// Stop sampling and write out all files.
+    void Finish();
+
+    /// @return path of fct.txt
+    const std::string& FctPath() const
+    {
+        return m_fctPath;
+    }
+
+  private:
+    std::string m_fctPath;
+    std::unique_ptr<FctMonitor> m_fct;
+    std::unique_ptr<PfcMonitor> m_pfc;
+    std::unique_ptr<QlenMonitor> m_qlen;
+    std::unique_ptr<BandwidthMonitor> m_bandwidth;
+    std::unique_ptr<RateMonitor> m_rate;
+    std::unique_ptr<CnpMonitor> m_cnp;
+    std::unique_ptr<PacketEventMonitor> m_packets;
+};
+
+} // namespace ns3
+
+#endif /* FABRIC_MONITORS_H */

@@ -1,0 +1,50 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "fct-monitor.h"
+
+#include "ns3/callback.h"
+#include "ns3/simulator.h"
+
+namespace ns3
+{
+
+FctMonitor::FctMonitor(RdmaFabric& fabric, const std::string& path)
+    : m_fabric(fabric),
+      m_file(path)
+{
+    ForEachHost(m_fabric, [this](RdmaHw& host) {
+        host.TraceConnectWithoutContext("MessageSent",
+                                        MakeCallback(&FctMonitor::OnMessageSent, this));
+    });
+}
+
+FctMonitor::~FctMonitor()
+{
+    ForEachHost(m_fabric, [this](RdmaHw& host) {
+        host.TraceDisconnectWithoutContext("MessageSent",
+                                           MakeCallback(&FctMonitor::OnMessageSent, this));
+    });
+}
+
+void
+FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
+{
+    if (qp.contribution)
+    {
+        return;
+    }
+    const int64_t nowPs = Simulator::Now().GetPicoSeconds();
+    const int64_t idealPs = m_fabric.GetIdealFctPs(qp.src, qp.dst, message.bytes);
+    m_file.Print("%08x %08x %u %u %lu %lu %lu %lu\n",
+                 HostAddress(m_fabric.GetTopology(), qp.src),
+                 HostAddress(m_fabric.GetTopology(), qp.dst),
+                 qp.sport,
+                 qp.dport,
+                 message.bytes,
+                 NearestNs(message.startPs),
+                 NearestNs(nowPs - message.startPs),
+                 NearestNs(idealPs));
+}
+
+} // namespace ns3

@@ -1,0 +1,44 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FCT_MONITOR_H
+#define FCT_MONITOR_H
+
+#include "fabric-identity.h"
+#include "output-file.h"
+
+#include <string>
+
+namespace ns3
+{
+
+/**
+ * @brief Writes fct.txt: one line per message when its sender has the last acknowledgement.
+ *
+ * `sip dip sport dport bytes start_ns fct_ns ideal_ns`, addresses in hexadecimal. The ideal is the
+ * base RTT plus the message's bytes with headers at the path's bottleneck rate. Contributions to
+ * in-network reductions end at a switch and are not listed.
+ */
+class FctMonitor
+{
+  public:
+    /// @param fabric must outlive the object @param path file to write
+    FctMonitor(RdmaFabric& fabric, const std::string& path);
+    ~FctMonitor();
+
+    /// Write out what is buffered.
+    void Flush()
+    {
+        m_file.Flush();
+    }
+
+  private:
+    void OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message);
+
+    RdmaFabric& m_fabric;
+    OutputFile m_file;
+};
+
+} // namespace ns3
+
+#endif /* FCT_MONITOR_H */

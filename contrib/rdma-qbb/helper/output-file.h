@@ -1,0 +1,84 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef OUTPUT_FILE_H
+#define OUTPUT_FILE_H
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @brief A text file that results are written to as they come, in large pieces.
+ *
+ * Closing (or destroying) writes what is left. A full disk is an InputError, not a short file.
+ */
+class OutputFile
+{
+  public:
+    /// @param path file to create or to overwrite @throw InputError if that is impossible
+    explicit OutputFile(const std::string& path);
+    ~OutputFile();
+
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    /// Append text, formatted as printf does.
+    void Print(const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+    /// Hand what is buffered to the operating system. @throw InputError if it cannot be written
+    void Flush();
+
+    const std::string& Path() const
+    {
+        return m_path;
+    }
+
+    /// @return lines written so far
+    uint64_t Lines() const
+    {
+        return m_lines;
+    }
+
+  private:
+    struct Closer
+    {
+        void operator()(std::FILE* file) const
+        {
+            std::fclose(file);
+        }
+    };
+
+    std::string m_path;
+    std::vector<char> m_buffer; ///< before m_file, which uses it until it is closed
+    std::unique_ptr<std::FILE, Closer> m_file;
+    uint64_t m_lines{0};
+};
+
+/**
+ * Where an output named in a configuration file goes. A relative path is relative to the output
+ * directory. Files of other machines name places that do not exist here, and nothing is written
+ * outside the output directory unless an absolute path asks for it: an absolute path whose
+ * directory cannot be written, and a relative one that leads out of the output directory, become
+ * their base name in the output directory, with a warning.
+ *
+ * @param key name of the configuration key, for the warning
+ * @param path as the user wrote it
+ * @param outputDirectory exists
+ * @param warnings gets a line if the path is replaced
+ * @return path of the file; directories on the way to it have been made
+ * @throw InputError if the output directory cannot be written
+ */
+std::string ResolveOutputPath(const std::string& key,
+                              const std::string& path,
+                              const std::string& outputDirectory,
+                              std::vector<std::string>& warnings);
+
+} // namespace ns3
+
+#endif /* OUTPUT_FILE_H */

@@ -1,0 +1,43 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PFC_MONITOR_H
+#define PFC_MONITOR_H
+
+#include "fabric-identity.h"
+#include "output-file.h"
+
+#include <string>
+
+namespace ns3
+{
+
+/**
+ * @brief Writes pfc.txt: a line whenever a port is told to pause or to resume a priority.
+ *
+ * `time_ns node node_type port type`; node_type 0 host, 1 switch, 2 NVSwitch; type 1 pause,
+ * 0 resume; the port is that which stops sending, from 1.
+ */
+class PfcMonitor
+{
+  public:
+    /// @param fabric must outlive the object @param path file to write
+    PfcMonitor(RdmaFabric& fabric, const std::string& path);
+    ~PfcMonitor();
+
+    /// Write out what is buffered.
+    void Flush()
+    {
+        m_file.Flush();
+    }
+
+  private:
+    void OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
+
+    RdmaFabric& m_fabric;
+    OutputFile m_file;
+};
+
+} // namespace ns3
+
+#endif /* PFC_MONITOR_H */

@@ -1,0 +1,43 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "qlen-monitor.h"
+
+namespace ns3
+{
+
+QlenMonitor::QlenMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times)
+    : SamplingMonitor(times),
+      m_fabric(fabric),
+      m_file(path)
+{
+    m_file.Print("time, sw_id, port_id, q_id, q_len, port_len\n");
+}
+
+void
+QlenMonitor::Sample(int64_t nowPs, bool first)
+{
+    ForEachPort(m_fabric, [&](uint32_t node, uint16_t port, const QbbNetDevice& device) {
+        if (!m_fabric.GetSwitch(node))
+        {
+            return;
+        }
+        const uint64_t portBytes = device.GetQueueBytes();
+        for (uint8_t queue = 0; portBytes > 0 && queue < QbbNetDevice::PRIORITIES; ++queue)
+        {
+            const uint64_t bytes = device.GetQueueBytes(queue);
+            if (bytes > 0)
+            {
+                m_file.Print("%lu, %u, %u, %u, %lu, %lu\n",
+                             NearestNs(nowPs),
+                             node,
+                             port + 1U,
+                             queue,
+                             bytes,
+                             portBytes);
+            }
+        }
+    });
+}
+
+} // namespace ns3

@@ -1,0 +1,45 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RATE_MONITOR_H
+#define RATE_MONITOR_H
+
+#include "fabric-identity.h"
+#include "output-file.h"
+#include "sampling-monitor.h"
+
+#include <string>
+
+namespace ns3
+{
+
+/**
+ * @brief Writes rate.txt: what congestion control lets each queue pair send, at sampling times.
+ *
+ * `time, src, dst, sport, dport, size, curr_rate`: nanoseconds, node ids, bytes posted so far, Gb/s
+ * (10^9). Queue pairs with nothing left to send or to be acknowledged, and those on NVLink, which
+ * run no congestion control, are not listed.
+ */
+class RateMonitor : public SamplingMonitor
+{
+  public:
+    /// @param fabric must outlive the object @param path file to write
+    RateMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
+
+    /// Write out what is buffered.
+    void Flush()
+    {
+        m_file.Flush();
+    }
+
+  protected:
+    void Sample(int64_t nowPs, bool first) override;
+
+  private:
+    RdmaFabric& m_fabric;
+    OutputFile m_file;
+};
+
+} // namespace ns3
+
+#endif /* RATE_MONITOR_H */

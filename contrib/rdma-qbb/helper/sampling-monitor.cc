@@ -1,0 +1,50 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "sampling-monitor.h"
+
+#include "ns3/nstime.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+SamplingMonitor::SamplingMonitor(const SamplingTimes& times)
+    : m_times(times)
+{
+    const int64_t nowPs = Simulator::Now().GetPicoSeconds();
+    if (times.startPs <= times.endPs && nowPs <= times.endPs)
+    {
+        m_event = Simulator::Schedule(PicoSeconds(std::max<int64_t>(times.startPs - nowPs, 0)),
+                                      &SamplingMonitor::OnSample,
+                                      this);
+    }
+}
+
+SamplingMonitor::~SamplingMonitor()
+{
+    Stop();
+}
+
+void
+SamplingMonitor::Stop()
+{
+    m_event.Cancel();
+}
+
+void
+SamplingMonitor::OnSample()
+{
+    const int64_t nowPs = Simulator::Now().GetPicoSeconds();
+    Sample(nowPs, m_first);
+    m_first = false;
+    if (m_times.endPs - nowPs >= m_times.intervalPs)
+    {
+        m_event =
+            Simulator::Schedule(PicoSeconds(m_times.intervalPs), &SamplingMonitor::OnSample, this);
+    }
+}
+
+} // namespace ns3
