@@ -85,6 +85,7 @@ TEST(FlowFile, MistakesNameTheirLine)
     EXPECT_THAT(ErrorOf("1\n1 0 3 100 5 0\n"), HasSubstr("destination 0 is a switch"));
     EXPECT_THAT(ErrorOf("1\n1 1 3 100 5 0\n"), HasSubstr("are both node 1"));
     EXPECT_THAT(ErrorOf("1\n1 2 8 100 5 0\n"), HasSubstr("'8' is no priority group"));
+    EXPECT_THAT(ErrorOf("1\n1 2 0 100 5 0\n"), HasSubstr("'0' is no priority group of data"));
     EXPECT_THAT(ErrorOf("1\n1 2 3 70000 5 0\n"), HasSubstr("'70000' is no port"));
     EXPECT_THAT(ErrorOf("1\n1 2 3 100 0 0\n"), HasSubstr("'0' is no flow size"));
     EXPECT_THAT(ErrorOf("1\n1 2 3 100 5 -1\n"), HasSubstr("'-1' is no start time"));
@@ -121,5 +122,10 @@ TEST(FlowFile, FilesOfTheHpccSimulatorAreReadUnchanged)
     EXPECT_EQ(flows.Next()->bytes, 200'000'000u);
     EXPECT_EQ(topology.NodeOfHost(flows.Next()->src), 3u);
     EXPECT_FALSE(flows.Next());
+    const FlowFileSummary summary = CheckFlowFile(folder + "flow.txt", topology);
+    EXPECT_EQ(summary.flows, 2u);
+    EXPECT_EQ(summary.bytes, 400'000'000u);
+    EXPECT_EQ(summary.priorityMask, 1u << 3);
+    EXPECT_EQ(summary.lastStartPs, 2'000'000'000'000);
     EXPECT_EQ(ReadTraceNodes(folder + "trace.txt", topology.nodeCount).size(), 66u);
 }

@@ -131,9 +131,9 @@ FlowFile::Next()
         m_lines.Fail("the flow's source and destination are both node " + std::string(fields[0]));
     }
     const auto priority = ParseUnsigned(fields[2]);
-    if (!priority || *priority > MAX_PRIORITY)
+    if (!priority || *priority == 0 || *priority > MAX_PRIORITY)
     {
-        m_lines.Fail("'" + std::string(fields[2]) + "' is no priority group", "0 to 7");
+        m_lines.Fail("'" + std::string(fields[2]) + "' is no priority group of data", "1 to 7");
     }
     flow.priority = *priority;
     flow.dport = DEFAULT_DPORT;
@@ -166,6 +166,21 @@ FlowFile::Next()
     }
     m_lastStartPs = flow.startPs;
     return flow;
+}
+
+FlowFileSummary
+CheckFlowFile(const std::string& path, const ClusterTopology& topology)
+{
+    FlowFileSummary summary;
+    FlowFile file(path, topology);
+    while (const auto flow = file.Next())
+    {
+        ++summary.flows;
+        summary.bytes += flow->bytes;
+        summary.priorityMask |= 1U << flow->priority;
+        summary.lastStartPs = flow->startPs;
+    }
+    return summary;
 }
 
 std::vector<uint32_t>

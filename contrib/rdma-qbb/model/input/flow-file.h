@@ -21,7 +21,7 @@ struct FlowRecord
 {
     uint32_t src;     ///< host number (not node id)
     uint32_t dst;     ///< host number (not node id)
-    uint8_t priority; ///< priority group, 0..7
+    uint8_t priority; ///< priority group, 1..7
     uint16_t dport;   ///< UDP destination port
     uint64_t bytes;   ///< message size
     int64_t startPs;  ///< from the start of the simulation
@@ -78,6 +78,18 @@ class FlowFile
     uint64_t m_read{0};
     int64_t m_lastStartPs{0};
 };
+
+/// What a flow file holds in sum.
+struct FlowFileSummary
+{
+    uint64_t flows{0};
+    uint64_t bytes{0};
+    uint8_t priorityMask{0}; ///< bit p: some flow has priority group p
+    int64_t lastStartPs{0};
+};
+
+/// Read a whole flow file. @return what it holds @throw InputError for its first mistake
+FlowFileSummary CheckFlowFile(const std::string& path, const ClusterTopology& topology);
 
 /**
  * @param path file with a number n and n node ids

@@ -1,0 +1,172 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "flow-runner.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ns3
+{
+
+FlowRunner::FlowRunner(RdmaFabric& fabric, const std::string& path)
+    : m_fabric(fabric),
+      m_file(path, fabric.GetTopology())
+{
+}
+
+FlowRunner::~FlowRunner()
+{
+    m_startEvent.Cancel();
+}
+
+void
+FlowRunner::Start(std::function<void()> allDone)
+{
+    m_allDone = std::move(allDone);
+    m_next = m_file.Next();
+    if (m_next)
+    {
+        m_startEvent = Simulator::Schedule(PicoSeconds(m_next->startPs) - Simulator::Now(),
+                                           &FlowRunner::StartDueFlows,
+                                           this);
+    }
+    else
+    {
+        m_startEvent = Simulator::ScheduleNow([this] { m_allDone(); });
+    }
+}
+
+void
+FlowRunner::StartDueFlows()
+{
+    const int64_t nowPs = Simulator::Now().GetPicoSeconds();
+    while (m_next && m_next->startPs <= nowPs)
+    {
+        StartFlow(*m_next);
+        m_next = m_file.Next();
+    }
+    if (m_next)
+    {
+        m_startEvent = Simulator::Schedule(PicoSeconds(m_next->startPs - nowPs),
+                                           &FlowRunner::StartDueFlows,
+                                           this);
+    }
+}
+
+uint32_t
+FlowRunner::TakePlace()
+{
+    if (m_freePlaces.empty())
+    {
+        m_active.emplace_back();
+        return static_cast<uint32_t>(m_active.size() - 1);
+    }
+    const uint32_t place = m_freePlaces.back();
+    m_freePlaces.pop_back();
+    return place;
+}
+
+std::vector<RdmaQueuePair*>
+FlowRunner::Connect(const FlowRecord& flow, uint32_t count)
+{
+    const bool persistent = m_fabric.GetConf().qpMode == FabricConf::QpMode::Persistent;
+    std::vector<RdmaQueuePair*> pairs;
+    std::vector<RdmaQueuePair*>& open =
+        persistent ? m_connections[{flow.src, flow.dst, flow.priority, flow.dport}] : pairs;
+    RdmaConnectionOptions options;
+    options.priority = flow.priority;
+    options.dport = flow.dport;
+    options.closeWhenDone = !persistent;
+    while (open.size() < count)
+    {
+        RdmaQueuePair* qp = m_fabric.GetDriver(flow.src)->Connect(flow.dst, options);
+        if (!qp)
+        {
+            return {};
+        }
+        open.push_back(qp);
+    }
+    return {open.begin(), open.begin() + count};
+}
+
+void
+FlowRunner::StartFlow(const FlowRecord& flow)
+{
+    const uint32_t parts =
+        static_cast<uint32_t>(std::min<uint64_t>(m_fabric.GetConf().qpsPerConnection, flow.bytes));
+    const uint32_t place = TakePlace();
+    const std::vector<RdmaQueuePair*> pairs = Connect(flow, parts);
+    m_active[place] = {flow, parts, pairs.empty()};
+    RdmaHw& hw = m_fabric.GetHw(flow.src);
+    for (uint32_t i = 0; i < pairs.size(); ++i)
+    {
+        const uint64_t bytes = flow.bytes / parts + (i < flow.bytes % parts);
+        hw.PostMessage(
+            *pairs[i],
+            bytes,
+            [this, place] { OnPartSent(place); },
+            nullptr);
+    }
+}
+
+void
+FlowRunner::OnPartSent(uint32_t place)
+{
+    Active& active = m_active[place];
+    if (--active.partsLeft > 0)
+    {
+        return;
+    }
+    ++m_finished;
+    m_finishedBytes += active.flow.bytes;
+    m_lastFinishPs = Simulator::Now().GetPicoSeconds();
+    m_freePlaces.push_back(place);
+    if (m_finished == m_file.Count())
+    {
+        m_allDone();
+    }
+}
+
+std::vector<std::string>
+FlowRunner::DescribeUnfinished(std::size_t limit) const
+{
+    const ClusterTopology& topology = m_fabric.GetTopology();
+    std::vector<std::string> lines;
+    for (const Active& active : m_active)
+    {
+        if (active.partsLeft == 0)
+        {
+            continue;
+        }
+        if (lines.size() == limit)
+        {
+            lines.push_back("...");
+            break;
+        }
+        const FlowRecord& flow = active.flow;
+        lines.push_back("flow of line " + std::to_string(flow.line) + ", " +
+                        std::to_string(flow.bytes) + " bytes from node " +
+                        std::to_string(topology.NodeOfHost(flow.src)) + " to node " +
+                        std::to_string(topology.NodeOfHost(flow.dst)) +
+                        (active.noPath ? ", found no path" : ", waits for acknowledgements"));
+    }
+    return lines;
+}
+
+void
+FlowRunner::CloseConnections()
+{
+    for (const auto& [connection, pairs] : m_connections)
+    {
+        for (RdmaQueuePair* qp : pairs)
+        {
+            m_fabric.GetHw(std::get<0>(connection)).Close(*qp);
+        }
+    }
+    m_connections.clear();
+}
+
+} // namespace ns3

@@ -1,0 +1,103 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOW_RUNNER_H
+#define FLOW_RUNNER_H
+
+#include "rdma-fabric.h"
+
+#include "ns3/event-id.h"
+#include "ns3/flow-file.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @brief Runs the flows of a file over a fabric, each from its start time.
+ *
+ * A flow is split evenly over QPS_PER_CONNECTION queue pairs; with QP_MODE persistent the flows
+ * between two hosts with the same port and priority share their queue pairs. Only the next flow and
+ * those under way are in memory.
+ */
+class FlowRunner
+{
+  public:
+    /// @param fabric must outlive the object @param path flow file
+    FlowRunner(RdmaFabric& fabric, const std::string& path);
+    ~FlowRunner();
+
+    /// Schedule the flows. @param allDone called when the last one has finished
+    void Start(std::function<void()> allDone);
+
+    /// @return flows that are complete at their senders
+    uint64_t Finished() const
+    {
+        return m_finished;
+    }
+
+    /// @return flows that the file announces
+    uint64_t Announced() const
+    {
+        return m_file.Count();
+    }
+
+    /// @return message bytes of the flows that are complete
+    uint64_t FinishedBytes() const
+    {
+        return m_finishedBytes;
+    }
+
+    /// @return when the last flow finished, in picoseconds
+    int64_t LastFinishPs() const
+    {
+        return m_lastFinishPs;
+    }
+
+    /// @param limit at most so many lines @return a line for each flow that began and has not ended
+    std::vector<std::string> DescribeUnfinished(std::size_t limit) const;
+
+    /// Close queue pairs that stay open between flows.
+    void CloseConnections();
+
+  private:
+    /// A flow under way.
+    struct Active
+    {
+        FlowRecord flow{};
+        uint32_t partsLeft{0}; ///< 0: the place is free
+        bool noPath{false};
+    };
+
+    using Connection = std::tuple<uint32_t, uint32_t, uint8_t, uint16_t>;
+
+    void StartDueFlows();
+    void StartFlow(const FlowRecord& flow);
+    void OnPartSent(uint32_t place);
+    uint32_t TakePlace();
+    /// @return the queue pairs to use; empty if no path leads there
+    std::vector<RdmaQueuePair*> Connect(const FlowRecord& flow, uint32_t count);
+
+    RdmaFabric& m_fabric;
+    FlowFile m_file;
+    std::optional<FlowRecord> m_next;
+    std::function<void()> m_allDone;
+    std::vector<Active> m_active;
+    std::vector<uint32_t> m_freePlaces;
+    std::map<Connection, std::vector<RdmaQueuePair*>> m_connections; ///< QP_MODE persistent
+    EventId m_startEvent;
+    uint64_t m_finished{0};
+    uint64_t m_finishedBytes{0};
+    int64_t m_lastFinishPs{0};
+};
+
+} // namespace ns3
+
+#endif /* FLOW_RUNNER_H */

@@ -1,0 +1,23 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NS3_FLAGS_H
+#define NS3_FLAGS_H
+
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * Set defaults of ns-3 attributes and global values from flags such as `--ns3::RdmaHw::Mtu=4096`,
+ * `--SchedulerType=ns3::MapScheduler` and `--RngRun=3`, as ns-3's own programs take them.
+ * @param flags what a program's own parser did not recognize
+ * @throw InputError naming the first flag that ns-3 does not know or whose value it refuses
+ */
+void ApplyNs3Flags(const std::vector<std::string>& flags);
+
+} // namespace ns3
+
+#endif /* NS3_FLAGS_H */

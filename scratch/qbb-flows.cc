@@ -1,0 +1,297 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Runs a list of flows over a topology, without collectives: the main job of the HPCC simulator.
+ *
+ *   qbb-flows -c SimAI.conf -n topology.txt -f flow.txt -o results/flows
+ *   qbb-flows config.txt                          # topology and flows as the configuration says
+ *
+ * Exit status: 0 all flows finished, 1 some did not, 2 an input is wrong.
+ */
+#include "ns3/fabric-conf.h"
+#include "ns3/fabric-monitors.h"
+#include "ns3/flow-runner.h"
+#include "ns3/input-error.h"
+#include "ns3/input-path.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/rng-seed-manager.h"
+#include "ns3/simulator.h"
+
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+
+namespace po = boost::program_options;
+
+/// What the command line asks for.
+struct Options
+{
+    std::string conf;
+    std::string topology;
+    std::string flows;
+    std::string output;
+    std::vector<std::string> keys;
+    bool quiet{false};
+    bool help{false};
+    bool helpConf{false};
+    std::vector<std::string> ns3Flags;
+};
+
+po::options_description
+DescribeOptions(Options& options)
+{
+    po::options_description description("qbb-flows [CONF] [flags]");
+    auto add = description.add_options();
+    add("help,h", po::bool_switch(&options.help), "this text");
+    add("help-conf", po::bool_switch(&options.helpConf), "the keys of a configuration file");
+    add("conf,c", po::value(&options.conf), "configuration file (SimAI.conf syntax)");
+    add("topology,n", po::value(&options.topology), "topology file; else TOPOLOGY_FILE");
+    add("flows,f", po::value(&options.flows), "flow file; else FLOW_FILE");
+    add("output,o",
+        po::value(&options.output),
+        "output directory; else results/<flows>_<topology>");
+    add("set", po::value(&options.keys)->composing(), "KEY=VALUE, wins over the file; may repeat");
+    add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
+    return description;
+}
+
+Options
+ParseCommandLine(int argc, char* argv[])
+{
+    Options options;
+    const po::options_description description = DescribeOptions(options);
+    po::positional_options_description positional;
+    positional.add("conf", 1);
+    const auto style =
+        po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+    try
+    {
+        const auto parsed = po::command_line_parser(argc, argv)
+                                .options(description)
+                                .positional(positional)
+                                .style(style)
+                                .allow_unregistered()
+                                .run();
+        po::variables_map values;
+        po::store(parsed, values);
+        po::notify(values);
+        options.ns3Flags = po::collect_unrecognized(parsed.options, po::exclude_positional);
+    }
+    catch (const po::error& error)
+    {
+        throw InputError("command line", 0, error.what(), "flags as --help says");
+    }
+    if (options.conf.empty() && !options.help && !options.helpConf)
+    {
+        throw InputError("command line", 0, "no configuration file", "qbb-flows CONF or -c CONF");
+    }
+    return options;
+}
+
+/// Replaces a path of the configuration by that of the file it means, and says so if it is another.
+std::string
+Located(const std::string& key, const std::string& path, const FabricConf& conf, bool quiet)
+{
+    const std::string found = path.empty() ? "" : FindInput(path, conf.source);
+    if (!quiet && !found.empty() && found != path)
+    {
+        std::cout << key << " " << path << ": using " << found << "\n";
+    }
+    return found;
+}
+
+FabricConf
+ReadConf(const Options& options)
+{
+    FabricConf conf = FabricConf::Read(options.conf);
+    for (const std::string& key : options.keys)
+    {
+        conf.Set(key, "command line");
+    }
+    conf.Check();
+    conf.topologyFile = options.topology.empty()
+                            ? Located("TOPOLOGY_FILE", conf.topologyFile, conf, options.quiet)
+                            : options.topology;
+    conf.flowFile = options.flows.empty() ? Located("FLOW_FILE", conf.flowFile, conf, options.quiet)
+                                          : options.flows;
+    conf.traceFile = Located("TRACE_FILE", conf.traceFile, conf, options.quiet);
+    if (conf.topologyFile.empty())
+    {
+        throw InputError(options.conf,
+                         0,
+                         "no topology: TOPOLOGY_FILE is missing or names no file",
+                         "-n TOPOLOGY, or TOPOLOGY_FILE in the configuration");
+    }
+    return conf;
+}
+
+std::string
+OutputDirectory(const Options& options, const FabricConf& conf)
+{
+    if (!options.output.empty())
+    {
+        return options.output;
+    }
+    const auto stem = [](const std::string& path) {
+        return std::filesystem::path(path).stem().string();
+    };
+    return "results/" + (conf.flowFile.empty() ? "no-flows" : stem(conf.flowFile)) + "_" +
+           std::filesystem::path(conf.topologyFile).filename().string();
+}
+
+void
+PrintWarnings(std::vector<std::string>& warnings)
+{
+    for (const std::string& warning : warnings)
+    {
+        std::cerr << "warning: " << warning << "\n";
+    }
+    warnings.clear();
+}
+
+void
+PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSeconds)
+{
+    std::cout << runner.Finished() << " of " << runner.Announced() << " flows finished, "
+              << runner.FinishedBytes() << " bytes, the last at " << runner.LastFinishPs() / 1000
+              << " ns\n"
+              << totals.packetHops << " packet-hops in " << wallSeconds << " s ("
+              << static_cast<double>(totals.packetHops) / wallSeconds / 1e6 << " million/s)\n"
+              << "pauses " << totals.pauses << ", buffer drops " << totals.bufferDrops
+              << ", wire losses " << totals.wireLosses << ", route drops " << totals.routeDrops
+              << ", timeouts " << totals.timeouts << ", retransmitted bytes "
+              << totals.retransmitted << "\n";
+}
+
+/// Bytes sent = bytes received + bytes lost, once nothing is under way.
+bool
+BytesAreConserved(const FabricTotals& totals)
+{
+    return totals.dataPayloadSent == totals.dataPayloadReceived + totals.payloadLost &&
+           totals.framesInUse == 0;
+}
+
+int
+Run(const Options& options)
+{
+    FabricConf conf = ReadConf(options);
+    PrintWarnings(conf.warnings);
+    ClusterTopology topology = ClusterTopology::Read(conf.topologyFile, conf.gpusPerServer);
+    PrintWarnings(topology.warnings);
+    if (conf.flowFile.empty())
+    {
+        std::cerr << "warning: no flow file; there is nothing to simulate\n";
+        return 0;
+    }
+    const FlowFileSummary summary = CheckFlowFile(conf.flowFile, topology);
+    std::vector<uint32_t> traceNodes;
+    if (conf.enableTrace && !conf.traceFile.empty())
+    {
+        traceNodes = ReadTraceNodes(conf.traceFile, topology.nodeCount);
+    }
+
+    RngSeedManager::SetSeed(conf.seed);
+    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
+    fabric->SetLosslessMask(summary.priorityMask);
+    fabric->Build(topology, conf);
+    FabricMonitors monitors(*fabric,
+                            conf,
+                            OutputDirectory(options, conf),
+                            conf.warnings,
+                            traceNodes);
+    PrintWarnings(conf.warnings);
+    FlowRunner runner(*fabric, conf.flowFile);
+
+    bool outOfTime = false;
+    EventId stop;
+    if (conf.stopTimePs != TIME_PS_MAX)
+    {
+        stop = Simulator::Schedule(PicoSeconds(conf.stopTimePs), [&outOfTime] {
+            outOfTime = true;
+            Simulator::Stop();
+        });
+    }
+    runner.Start([&] {
+        monitors.StopSampling();
+        runner.CloseConnections();
+        stop.Cancel();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    Simulator::Run();
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+    monitors.Finish();
+
+    const FabricTotals totals = fabric->GetTotals();
+    if (!options.quiet)
+    {
+        PrintSummary(runner, totals, wall.count());
+    }
+    if (runner.Finished() < runner.Announced())
+    {
+        std::cerr << runner.Announced() - runner.Finished() << " flows are not finished"
+                  << (outOfTime ? " at SIMULATOR_STOP_TIME" : ", and nothing is left to simulate")
+                  << ":\n";
+        for (const std::string& line : runner.DescribeUnfinished(20))
+        {
+            std::cerr << "  " << line << "\n";
+        }
+        for (const std::string& line : fabric->DescribeCutOff())
+        {
+            std::cerr << "  " << line << "\n";
+        }
+        return 1;
+    }
+    if (!BytesAreConserved(totals))
+    {
+        std::cerr << "bytes are not conserved: sent " << totals.dataPayloadSent << ", received "
+                  << totals.dataPayloadReceived << ", lost " << totals.payloadLost
+                  << ", frames left " << totals.framesInUse << "\n";
+        return 1;
+    }
+    return 0;
+}
+
+} // namespace
+
+int
+main(int argc, char* argv[])
+{
+    try
+    {
+        // Before anything makes a Time or schedules an event.
+        Time::SetResolution(Time::PS);
+        ApplyNs3Flags({"--SchedulerType=ns3::TimingWheelScheduler"});
+        const Options options = ParseCommandLine(argc, argv);
+        if (options.help)
+        {
+            Options unused;
+            std::cout << DescribeOptions(unused)
+                      << "\nAny ns-3 attribute default or global value is a flag too:\n"
+                         "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
+            return 0;
+        }
+        if (options.helpConf)
+        {
+            std::cout << FabricConfHelp();
+            return 0;
+        }
+        ApplyNs3Flags(options.ns3Flags);
+        const int status = Run(options);
+        Simulator::Destroy();
+        return status;
+    }
+    catch (const InputError& error)
+    {
+        std::cerr << error.what() << "\n";
+        return 2;
+    }
+}
