@@ -122,7 +122,8 @@ def compile_alone(paths):
                    f"-I{generated}", "-"]
         result = subprocess.run(command, input=f'#include "{path}"\n', capture_output=True,
                                 text=True)
-        return f"{path.relative_to(ROOT)} does not compile by itself:\n{result.stderr}" if result.returncode else ""
+        name = path.relative_to(ROOT)
+        return f"{name} does not compile by itself:\n{result.stderr}" if result.returncode else ""
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return [error for error in pool.map(compile_one, paths) if error]
