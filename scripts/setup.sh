@@ -9,7 +9,7 @@ packages=(
   # the simulator
   build-essential cmake ninja-build ccache git
   libns3-dev ns3 libgsl-dev libsqlite3-dev
-  libboost1.81-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
+  libboost1.81-dev libboost-program-options1.81-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
   libprotobuf-dev protobuf-compiler
   # its tests
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 python3-pytest tshark valgrind
