@@ -8,7 +8,6 @@
 #include "ns3/input-error.h"
 #include "ns3/nstime.h"
 #include "ns3/rdma-congestion-conf.h"
-#include "ns3/rdma-congestion-factory.h"
 #include "ns3/uinteger.h"
 
 #include <gmock/gmock.h>
@@ -135,27 +134,16 @@ TEST(RdmaCongestionConf, IllegalValuesNameTheirKey)
     }
 }
 
-TEST(RdmaCongestionConf, GlobalTGivesHpccTheLongestRoundTrip)
-{
-    const auto make = [](const std::string& text) {
-        std::istringstream stream(text);
-        return CreateCongestionOps(FabricConf::Read(stream, "net.conf"), 13000000);
-    };
-    EXPECT_EQ(Get<TimeValue>(make("CC_MODE 3\nGLOBAL_T 1\n"), "BaseRtt"), MicroSeconds(13));
-    EXPECT_EQ(Get<TimeValue>(make("CC_MODE 3\nGLOBAL_T 0\n"), "BaseRtt"), Time(0));
-    EXPECT_EQ(make("CC_MODE 1\nGLOBAL_T 1\n")->GetName(), "DCQCN");
-}
-
-TEST(RdmaCongestionConf, PintEncoderHasTheSendersLogBase)
+TEST(RdmaCongestionConf, PintEncoderHasTheSendersLogBaseAndTheLongestRoundTrip)
 {
     std::istringstream stream("CC_MODE 10\nPINT_LOG_BASE 1.01\n");
-    const FabricConf conf = FabricConf::Read(stream, "net.conf");
-    Ptr<PintEncoder> encoder = CreatePintEncoder(conf, *CreateCongestionOps(conf), 13000000);
-    ASSERT_TRUE(encoder);
+    Ptr<PintEncoder> encoder = CreatePintEncoder(FabricConf::Read(stream, "net.conf"), 9000000);
     DoubleValue logBase;
     encoder->GetAttribute("LogBase", logBase);
     EXPECT_EQ(logBase.Get(), 1.01);
-    EXPECT_FALSE(CreatePintEncoder(conf, *CreateCongestionOps("3"), 13000000));
+    TimeValue baseRtt;
+    encoder->GetAttribute("BaseRtt", baseRtt);
+    EXPECT_EQ(baseRtt.Get(), MicroSeconds(9));
 }
 
 TEST(RdmaCongestionConf, UnknownModeNamesTheFile)

@@ -56,6 +56,16 @@ TEST_F(RdmaHpccTest, StartsAtLineRateWithOneBandwidthDelayProduct)
     EXPECT_EQ(m_qp.GetWindow(), 125000u); // 100 Gb/s x 10 us
 }
 
+TEST_F(RdmaHpccTest, ItsWindowIsNotScaledByTheRateAgain)
+{
+    m_qp.SetVariableWindow(true);
+    auto hpcc = Make({}, 0);
+    AckWithHops(*hpcc, {Hop(0, 0, 125000)});
+    AckWithHops(*hpcc, {Hop(10000000, 125000, 125000)}); // U = 2
+    EXPECT_LT(m_qp.GetRate(), 50000000000u);
+    EXPECT_EQ(m_qp.GetEffectiveWindow(), m_qp.GetWindow());
+}
+
 TEST_F(RdmaHpccTest, FirstAcknowledgementOnlyStoresTheCounters)
 {
     auto hpcc = Make();

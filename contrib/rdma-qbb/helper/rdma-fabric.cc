@@ -76,14 +76,14 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
     CreateNodes();
     CreateLinks();
     ConfigureHosts();
+    if (conf.globalT || UsesPint())
+    {
+        m_extremes = FindExtremes(*m_routes, GetFrameSizes());
+    }
     ConfigureSwitches();
     for (const auto& node : m_nodes)
     {
         node->Initialize();
-    }
-    if (conf.globalT)
-    {
-        m_extremes = FindExtremes(*m_routes, GetFrameSizes());
     }
     AssignStreams(0);
     ScheduleLinkEvents();
@@ -185,6 +185,12 @@ RdmaFabric::ConfigureHosts()
     }
 }
 
+bool
+RdmaFabric::UsesPint() const
+{
+    return GetHw(0).GetCongestionOps()->GetTelemetry() == RdmaCongestionOps::Telemetry::Pint;
+}
+
 double
 RdmaFabric::AlphaFor(uint64_t rateBps) const
 {
@@ -220,10 +226,9 @@ void
 RdmaFabric::ConfigureSwitches()
 {
     Ptr<PintEncoder> pint;
-    if (GetHw(0).GetCongestionOps()->GetTelemetry() == RdmaCongestionOps::Telemetry::Pint)
+    if (UsesPint())
     {
-        pint = CreateObject<PintEncoder>();
-        pint->SetAttribute("LogBase", DoubleValue(m_conf->pintLogBase));
+        pint = CreatePintEncoder(*m_conf, m_extremes.maxBaseRttPs);
     }
     for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
     {

@@ -200,6 +200,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void UpdateRoutes();
     /// Move queue pairs from NIC ports that no longer begin a path to ports that do.
     void MoveQueuePairs();
+    /// @return whether the congestion control reads HPCC-PINT's digests
+    bool UsesPint() const;
     double AlphaFor(uint64_t rateBps) const;
     Pair& FindPair(uint32_t src, uint32_t dst);
     void FillPair(Pair& pair, uint32_t src, uint32_t dst) const;

@@ -148,33 +148,26 @@ ApplyFabricConf(RdmaCongestionOps& ops, const FabricConf& conf)
 }
 
 Ptr<RdmaCongestionOps>
-CreateCongestionOps(const FabricConf& conf, int64_t longestRttPs)
+CreateCongestionOps(const FabricConf& conf)
 {
     const std::string mode = conf.ccTypeId.empty() ? std::to_string(conf.ccMode) : conf.ccTypeId;
     Ptr<RdmaCongestionOps> ops = CreateCongestionOps(mode, conf.source + ": CC_MODE");
     ApplyFabricConf(*ops, conf);
-    TypeId::AttributeInformation attribute;
-    if (conf.globalT && longestRttPs > 0 &&
-        ops->GetInstanceTypeId().LookupAttributeByName("BaseRtt", &attribute))
-    {
-        ops->SetAttribute("BaseRtt", TimeValue(PicoSeconds(longestRttPs)));
-    }
     return ops;
 }
 
 Ptr<PintEncoder>
-CreatePintEncoder(const FabricConf& conf, const RdmaCongestionOps& ops, int64_t longestRttPs)
+CreatePintEncoder(const FabricConf& conf, int64_t longestRttPs)
 {
-    if (ops.GetTelemetry() != RdmaCongestionOps::Telemetry::Pint)
-    {
-        return nullptr;
-    }
     auto encoder = CreateObject<PintEncoder>();
     if (conf.IsGiven("PINT_LOG_BASE"))
     {
         encoder->SetAttribute("LogBase", DoubleValue(conf.pintLogBase));
     }
-    encoder->SetAttribute("BaseRtt", TimeValue(PicoSeconds(longestRttPs)));
+    if (longestRttPs > 0)
+    {
+        encoder->SetAttribute("BaseRtt", TimeValue(PicoSeconds(longestRttPs)));
+    }
     return encoder;
 }
 

@@ -22,26 +22,21 @@ struct FabricConf;
  * configurations of the HPCC simulator, whose HPCC and DCTCP work on rates: they also select
  * RateBased.
  *
- * @param conf the configuration
- * @param longestRttPs base RTT of the longest path, used if the configuration says GLOBAL_T 1
  * @throw InputError if CC_MODE names no algorithm or a value is outside its attribute's range
  */
-Ptr<RdmaCongestionOps> CreateCongestionOps(const FabricConf& conf, int64_t longestRttPs = 0);
+Ptr<RdmaCongestionOps> CreateCongestionOps(const FabricConf& conf);
 
 /// Set the attributes of an algorithm that a configuration gives; throws as CreateCongestionOps()
 /// does.
 void ApplyFabricConf(RdmaCongestionOps& ops, const FabricConf& conf);
 
 /**
- * Make what switches need if the congestion control is HPCC-PINT.
+ * Make what switches need for HPCC-PINT.
  * @param conf the configuration: its PINT_LOG_BASE is the senders' too
- * @param ops the congestion control
- * @param longestRttPs base RTT of the longest path, over which utilisations are smoothed
- * @return the encoder, or null if the congestion control asks for no digest
+ * @param longestRttPs base RTT of the longest path, over which utilisations are smoothed; 0 for the
+ * encoder's own default
  */
-Ptr<PintEncoder> CreatePintEncoder(const FabricConf& conf,
-                                   const RdmaCongestionOps& ops,
-                                   int64_t longestRttPs);
+Ptr<PintEncoder> CreatePintEncoder(const FabricConf& conf, int64_t longestRttPs);
 
 } // namespace ns3
 

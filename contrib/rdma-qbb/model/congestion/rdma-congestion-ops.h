@@ -29,7 +29,8 @@ struct RdmaAckView
  * @brief A congestion control: decides rate and window of queue pairs from what comes back.
  *
  * One object serves all queue pairs of a host; what it keeps per queue pair it stores in
- * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow().
+ * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow(); one
+ * that sets windows calls SetVariableWindow(false) first, or they are scaled by the rate as well.
  * A new algorithm is a new pair of files with a TypeId and its own attributes; nothing else
  * changes. The design follows ns-3's TcpCongestionOps.
  */

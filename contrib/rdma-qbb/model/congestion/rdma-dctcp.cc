@@ -99,6 +99,7 @@ RdmaDctcp::OnQpInit(RdmaQueuePair& qp)
         state->windowBytes =
             std::max(static_cast<double>(qp.mtu),
                      m_initialWindow ? static_cast<double>(m_initialWindow) : std::ceil(bdpBytes));
+        qp.SetVariableWindow(false);
         qp.SetWindow(static_cast<uint64_t>(state->windowBytes));
     }
     qp.congestion = std::move(state);

@@ -85,6 +85,10 @@ RdmaHpccBase::InitRound(RdmaQueuePair& qp, RoundState& state) const
     state.whole = {.referenceBps = lineBps};
     state.roundEndSeq = qp.sndNxt;
     qp.SetMinRate(minBps);
+    if (!m_rateBased)
+    {
+        qp.SetVariableWindow(false);
+    }
     Apply(qp, state, lineBps);
 }
 

@@ -149,6 +149,7 @@ RdmaSwift::OnQpInit(RdmaQueuePair& qp)
     state->rttPs = qp.baseRttPs;
     state->frameBits = 8.0 * qp.mtu;
     qp.SetMinRate(1);
+    qp.SetVariableWindow(false);
     Apply(qp, *state);
     qp.congestion = std::move(state);
 }
