@@ -56,6 +56,15 @@ TEST_F(RdmaHpccTest, StartsAtLineRateWithOneBandwidthDelayProduct)
     EXPECT_EQ(m_qp.GetWindow(), 125000u); // 100 Gb/s x 10 us
 }
 
+TEST_F(RdmaHpccTest, AdditiveStepGrowsWithTheFrame)
+{
+    m_qp.mtu = 9000;
+    auto hpcc = Make({}, 0);
+    AckWithHops(*hpcc, {Hop(0, 0, 125000)});
+    AckWithHops(*hpcc, {Hop(10000000, 125000, 125000)}); // U = 2
+    EXPECT_NEAR(m_qp.GetRate(), LINE_BPS * 0.95 / 2 + 9 * AI_BPS, 2);
+}
+
 TEST_F(RdmaHpccTest, ItsWindowIsNotScaledByTheRateAgain)
 {
     m_qp.SetVariableWindow(true);

@@ -15,6 +15,14 @@ namespace ns3
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHpccBase);
 
+namespace
+{
+
+/// A flow sees the queue in steps of a frame: a smaller additive step does not make shares equal.
+constexpr double WINDOW_AI_PER_MTU = 0.08;
+
+} // namespace
+
 TypeId
 RdmaHpccBase::GetTypeId()
 {
@@ -33,11 +41,13 @@ RdmaHpccBase::GetTypeId()
                           UintegerValue(5),
                           MakeUintegerAccessor(&RdmaHpccBase::m_maxStage),
                           MakeUintegerChecker<uint32_t>())
-            .AddAttribute("WindowAi",
-                          "Additive increase W_AI in bytes, used if RateAi is 0.",
-                          UintegerValue(80),
-                          MakeUintegerAccessor(&RdmaHpccBase::m_windowAi),
-                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute(
+                "WindowAi",
+                "Additive increase W_AI in bytes, used if RateAi is 0; 0: 8% of a full frame's "
+                "payload, the paper's 80 bytes for its 1000.",
+                UintegerValue(0),
+                MakeUintegerAccessor(&RdmaHpccBase::m_windowAi),
+                MakeUintegerChecker<uint32_t>())
             .AddAttribute("RateAi",
                           "Additive increase as a rate; 0: WindowAi over the base RTT.",
                           DataRateValue(DataRate(0)),
@@ -74,7 +84,8 @@ RdmaHpccBase::InitRound(RdmaQueuePair& qp, RoundState& state) const
     const double lineBps = static_cast<double>(qp.lineRateBps);
     const int64_t baseRttPs = m_baseRtt.IsZero() ? qp.baseRttPs : m_baseRtt.GetPicoSeconds();
     state.baseRttPs = static_cast<double>(std::max<int64_t>(1, baseRttPs));
-    const double windowAiBps = m_windowAi * 8e12 / state.baseRttPs;
+    const double windowAi = m_windowAi ? m_windowAi : WINDOW_AI_PER_MTU * qp.mtu;
+    const double windowAiBps = windowAi * 8e12 / state.baseRttPs;
     const uint64_t minBps = std::max<uint64_t>(1, m_minRate.GetBitRate());
     state.law = {.targetUtilization = m_targetUtilization,
                  .maxStage = m_maxStage,
