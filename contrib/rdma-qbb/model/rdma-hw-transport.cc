@@ -148,6 +148,8 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
         }
     }
     const uint64_t end = frame->seq + frame->payloadBytes;
+    frame->flags |= (frame->seq + message->bytes == message->endSeq ? QBB_FLAG_FIRST : 0) |
+                    (end == message->endSeq ? QBB_FLAG_LAST : 0);
     if (frame->seq < qp.highestSent)
     {
         frame->flags |= QBB_FLAG_RETRANSMIT;

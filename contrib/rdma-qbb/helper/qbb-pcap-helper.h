@@ -1,0 +1,54 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_PCAP_HELPER_H
+#define QBB_PCAP_HELPER_H
+
+#include "ns3/trace-helper.h"
+
+#include <cstdint>
+#include <string>
+
+namespace ns3
+{
+
+/**
+ * @brief Writes what ports of QbbNetDevices send and receive to pcap files.
+ *
+ * One file per port, with nanosecond time stamps and real packets (see QbbPacketBuilder): RoCEv2,
+ * PFC as MAC control, and whatever ordinary protocol stacks send. A frame sent is stamped when its
+ * transmission begins, a frame received when it has arrived whole. Frames lost on the wire appear
+ * at the sender only.
+ *
+ * @code
+ * QbbPcapHelper pcap(1000); // payload bytes of a full frame
+ * pcap.EnablePcap("run", device);            // run-<node>-<interface>.pcap
+ * pcap.EnablePcap("run", NodeContainer(a, b));
+ * pcap.EnablePcapAll("run");
+ * @endcode
+ *
+ * Costs nothing at ports that are not enabled. Packet sequence numbers need the payload size of
+ * the connections, which is why the helper asks for it.
+ */
+class QbbPcapHelper : public PcapHelperForDevice
+{
+  public:
+    /// @param mtu payload bytes of a full data frame (PACKET_PAYLOAD_SIZE)
+    explicit QbbPcapHelper(uint32_t mtu);
+
+    /// Keep only this many bytes of each packet. Default: all
+    void SetSnapLength(uint32_t bytes);
+
+  private:
+    void EnablePcapInternal(std::string prefix,
+                            Ptr<NetDevice> device,
+                            bool promiscuous,
+                            bool explicitFilename) override;
+
+    uint32_t m_mtu;
+    uint32_t m_snapLength{UINT32_MAX};
+};
+
+} // namespace ns3
+
+#endif /* QBB_PCAP_HELPER_H */
