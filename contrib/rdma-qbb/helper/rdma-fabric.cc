@@ -16,7 +16,7 @@
 #include "ns3/pointer.h"
 #include "ns3/rdma-congestion-conf.h"
 #include "ns3/rdma-congestion-factory.h"
-#include "ns3/rdma-go-back-n.h"
+#include "ns3/rdma-loss-recovery-factory.h"
 #include "ns3/simulator.h"
 #include "ns3/uinteger.h"
 
@@ -166,13 +166,7 @@ RdmaFabric::ConfigureHosts()
 {
     Ptr<RdmaCongestionOps> congestion = CreateCongestionOps(*m_conf);
     // Algorithms keep per-pair state in the pair, so one object serves all hosts.
-    Ptr<RdmaGoBackN> recovery = CreateObject<RdmaGoBackN>();
-    recovery->SetAttribute("ChunkBytes", UintegerValue(m_conf->l2ChunkBytes));
-    recovery->SetAttribute("BackToZero", BooleanValue(m_conf->l2BackToZero));
-    if (m_conf->rtoPs)
-    {
-        recovery->SetAttribute("Timeout", TimeValue(PicoSeconds(m_conf->rtoPs)));
-    }
+    Ptr<RdmaLossRecovery> recovery = CreateLossRecovery(*m_conf);
     for (RdmaDriver* driver : m_drivers)
     {
         RdmaHw& hw = driver->GetHw();

@@ -97,7 +97,8 @@ struct alignas(64) QbbFrame
     uint32_t hash;      ///< hash of the 5-tuple, computed once per queue pair
     uint32_t wireBytes; ///< bytes it occupies on a link, preamble and gap included
 
-    /// Data: bytes of message data. Selective Nack: offset from seq of the frame out of order.
+    /// Data: bytes of message data. Selective Nack: distance from seq to the frame out of order, in
+    /// MTUs.
     uint16_t payloadBytes;
 
     union {

@@ -1,0 +1,292 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "rdma-irn.h"
+
+#include "seq-ranges.h"
+
+#include "ns3/rdma-queue-pair.h"
+#include "ns3/rdma-rx-queue-pair.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaIrn);
+
+namespace
+{
+
+/// What the sender knows beyond the cumulative acknowledgement.
+struct IrnSender : public RdmaRecoveryState
+{
+    SeqRanges arrived; ///< frames above sndUna that NACKs named
+    bool recovering{false};
+    uint64_t recoveryEnd{0}; ///< recovery ends when this is acknowledged
+    uint64_t resendNext{0};  ///< next frame to send again, if below resendEnd
+    uint64_t resendEnd{0};   ///< frames from here on are not taken for lost
+
+    void SkipArrived()
+    {
+        resendNext = arrived.FirstMissing(resendNext);
+    }
+};
+
+/// What the receiver keeps.
+struct IrnReceiver : public RdmaRecoveryState
+{
+    SeqRanges kept; ///< out of order, above expectedSeq
+};
+
+IrnSender&
+SenderState(const RdmaQueuePair& qp)
+{
+    return static_cast<IrnSender&>(*qp.recovery);
+}
+
+IrnReceiver&
+ReceiverState(const RdmaRxQueuePair& rx)
+{
+    return static_cast<IrnReceiver&>(*rx.recovery);
+}
+
+/// Walks the frames that a queue pair's messages were cut into.
+class FrameCursor
+{
+  public:
+    /// @param seq where a frame begins that is not acknowledged
+    FrameCursor(const RdmaQueuePair& qp, uint64_t seq)
+        : m_qp(qp),
+          m_message(qp.firstMessage),
+          m_seq(seq)
+    {
+        SeekMessage();
+    }
+
+    /// @return where the frame begins
+    uint64_t GetBegin() const
+    {
+        return m_seq;
+    }
+
+    /// @return where the frame ends
+    uint64_t GetEnd() const
+    {
+        return std::min(m_seq + m_qp.mtu, m_message->endSeq);
+    }
+
+    /// Go to the first frame that begins at @p seq or later. @return false if it has not been sent
+    bool Seek(uint64_t seq)
+    {
+        while (m_message && m_seq < seq)
+        {
+            const uint64_t fullFrames = (std::min(seq, m_message->endSeq) - m_seq) / m_qp.mtu;
+            m_seq = fullFrames ? m_seq + fullFrames * m_qp.mtu : GetEnd();
+            SeekMessage();
+        }
+        return m_message && m_seq < m_qp.sndNxt;
+    }
+
+  private:
+    void SeekMessage()
+    {
+        while (m_message && m_message->endSeq <= m_seq)
+        {
+            m_message = m_message->next;
+        }
+    }
+
+    const RdmaQueuePair& m_qp;
+    const RdmaMessage* m_message;
+    uint64_t m_seq;
+};
+
+/// Note the frame that a NACK names, unless several fit.
+void
+NoteArrived(const RdmaQueuePair& qp, const QbbFrame& nack, SeqRanges& arrived)
+{
+    const uint64_t low = nack.seq + uint64_t{nack.payloadBytes} * qp.mtu;
+    FrameCursor cursor(qp, qp.sndUna);
+    if (!cursor.Seek(low) || cursor.GetBegin() >= low + qp.mtu)
+    {
+        return;
+    }
+    const uint64_t begin = cursor.GetBegin();
+    const uint64_t end = cursor.GetEnd();
+    const bool another = cursor.Seek(end) && cursor.GetBegin() < low + qp.mtu;
+    if (!another && begin > qp.sndUna)
+    {
+        arrived.Add(begin, end);
+    }
+}
+
+} // namespace
+
+TypeId
+RdmaIrn::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::RdmaIrn")
+            .SetParent<RdmaLossRecovery>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<RdmaIrn>()
+            .AddAttribute("RtoLow",
+                          "Retransmission timeout while at most RtoLowFrames frames are in flight",
+                          TimeValue(MicroSeconds(100)),
+                          MakeTimeAccessor(&RdmaIrn::m_rtoLow),
+                          MakeTimeChecker(TimeStep(1)))
+            .AddAttribute("RtoHigh",
+                          "Retransmission timeout otherwise",
+                          TimeValue(MicroSeconds(320)),
+                          MakeTimeAccessor(&RdmaIrn::m_rtoHigh),
+                          MakeTimeChecker(TimeStep(1)))
+            .AddAttribute("RtoLowFrames",
+                          "Most frames in flight for which RtoLow holds",
+                          UintegerValue(3),
+                          MakeUintegerAccessor(&RdmaIrn::m_rtoLowFrames),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("BdpCap",
+                          "Most payload bytes in flight; 0: the path's bandwidth-delay product",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&RdmaIrn::m_bdpCapBytes),
+                          MakeUintegerChecker<uint64_t>());
+    return tid;
+}
+
+void
+RdmaIrn::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx)
+{
+    qp.recovery = std::make_unique<IrnSender>();
+    rx.recovery = std::make_unique<IrnReceiver>();
+}
+
+RdmaLossRecovery::Verdict
+RdmaIrn::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
+{
+    if (frame.seq < rx.expectedSeq)
+    {
+        return Verdict::Ack;
+    }
+    ReceiverState(rx).kept.Add(frame.seq, frame.seq + frame.payloadBytes);
+    return Verdict::SelectiveNack;
+}
+
+void
+RdmaIrn::OnInOrder(RdmaRxQueuePair& rx)
+{
+    SeqRanges& kept = ReceiverState(rx).kept;
+    if (kept.IsEmpty())
+    {
+        return;
+    }
+    rx.expectedSeq = kept.FirstMissing(rx.expectedSeq);
+    kept.TrimBelow(rx.expectedSeq);
+    // A sender in recovery must learn at once what a repaired hole has uncovered, whatever the
+    // acknowledgement interval.
+    rx.unacknowledged = UINT64_MAX;
+}
+
+void
+RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
+{
+    if (qp.sndUna >= qp.sndNxt)
+    {
+        return; // late: everything has been acknowledged since
+    }
+    IrnSender& sender = SenderState(qp);
+    NoteArrived(qp, nack, sender.arrived);
+    // Whatever came out of order, the frame expected did not come before it.
+    uint64_t lostBelow = nack.seq == qp.sndUna ? qp.sndUna + 1 : 0;
+    if (!sender.arrived.IsEmpty())
+    {
+        lostBelow = std::max(lostBelow, sender.arrived.HighestBegin());
+    }
+    if (lostBelow <= qp.sndUna)
+    {
+        return;
+    }
+    if (!sender.recovering)
+    {
+        sender.recovering = true;
+        sender.recoveryEnd = qp.sndNxt;
+        sender.resendNext = qp.sndUna;
+        sender.resendEnd = 0;
+    }
+    sender.resendEnd = std::max(sender.resendEnd, lostBelow);
+    sender.SkipArrived();
+}
+
+void
+RdmaIrn::OnAck(RdmaQueuePair& qp)
+{
+    IrnSender& sender = SenderState(qp);
+    sender.arrived.TrimBelow(qp.sndUna);
+    if (!sender.recovering)
+    {
+        return;
+    }
+    if (qp.sndUna >= sender.recoveryEnd)
+    {
+        sender.recovering = false;
+        return;
+    }
+    sender.resendNext = std::max(sender.resendNext, qp.sndUna);
+    sender.SkipArrived();
+}
+
+void
+RdmaIrn::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
+{
+    IrnSender& sender = SenderState(qp);
+    sender.recovering = true;
+    sender.recoveryEnd = qp.sndNxt;
+    sender.resendNext = qp.sndUna;
+    sender.resendEnd = qp.sndNxt;
+    sender.SkipArrived();
+}
+
+bool
+RdmaIrn::HasRetransmission(const RdmaQueuePair& qp) const
+{
+    const IrnSender& sender = SenderState(qp);
+    return sender.recovering && sender.resendNext < sender.resendEnd;
+}
+
+uint64_t
+RdmaIrn::NextRetransmission(RdmaQueuePair& qp)
+{
+    IrnSender& sender = SenderState(qp);
+    const FrameCursor frame(qp, sender.resendNext);
+    sender.resendNext = frame.GetEnd();
+    sender.SkipArrived();
+    return frame.GetBegin();
+}
+
+int64_t
+RdmaIrn::GetTimeoutPs(const RdmaQueuePair& qp) const
+{
+    const bool few = qp.GetInFlight() <= uint64_t{m_rtoLowFrames} * qp.mtu;
+    const int64_t timeout = (few ? m_rtoLow : m_rtoHigh).GetTimeStep();
+    // On a path longer than the paper's an answer takes longer than its timeouts.
+    return std::max(timeout, 2 * qp.baseRttPs);
+}
+
+uint64_t
+RdmaIrn::GetFlightLimit(const RdmaQueuePair& qp) const
+{
+    if (qp.lossless)
+    {
+        return UINT64_MAX; // NVLink acknowledges message ends only
+    }
+    if (m_bdpCapBytes)
+    {
+        return m_bdpCapBytes;
+    }
+    const double bdp = static_cast<double>(qp.bottleneckBps) / 8e12 * qp.baseRttPs;
+    return bdp > 0 ? std::max(static_cast<uint64_t>(bdp), uint64_t{qp.mtu}) : UINT64_MAX;
+}
+
+} // namespace ns3

@@ -1,0 +1,56 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RDMA_IRN_H
+#define RDMA_IRN_H
+
+#include "rdma-loss-recovery.h"
+
+#include "ns3/nstime.h"
+
+namespace ns3
+{
+
+/**
+ * @brief Selective repeat after IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM
+ * 2018): fabrics without PFC stay fast.
+ *
+ * The receiver keeps frames that come out of order and answers each with a NACK that names the byte
+ * expected and that frame. The first NACK puts the sender into recovery: it sends again, once,
+ * each frame below the highest one known to have arrived, then new data; recovery ends when
+ * everything sent before it is acknowledged. A timeout sends again all that is not known to have
+ * arrived; it is short while few frames are in flight, when no later frame may come to tell of a
+ * loss. Bytes in flight are bounded by the path's bandwidth-delay product (BDP-FC).
+ *
+ * Left out: the paper's limits on NIC memory, and its handling of reads and atomics.
+ *
+ * A NACK names the frame out of order by its distance from the byte expected in units of the MTU,
+ * in 16 bits. Where several frames fit that (a message of less than an MTU among them), none counts
+ * as arrived, so that at worst one is sent in vain.
+ */
+class RdmaIrn : public RdmaLossRecovery
+{
+  public:
+    static TypeId GetTypeId();
+
+    void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx) override;
+    Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
+    void OnInOrder(RdmaRxQueuePair& rx) override;
+    void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
+    void OnAck(RdmaQueuePair& qp) override;
+    void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
+    bool HasRetransmission(const RdmaQueuePair& qp) const override;
+    uint64_t NextRetransmission(RdmaQueuePair& qp) override;
+    int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
+    uint64_t GetFlightLimit(const RdmaQueuePair& qp) const override;
+
+  private:
+    Time m_rtoLow;
+    Time m_rtoHigh;
+    uint32_t m_rtoLowFrames{3};
+    uint64_t m_bdpCapBytes{0};
+};
+
+} // namespace ns3
+
+#endif /* RDMA_IRN_H */
