@@ -1,0 +1,46 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NATIVE_ALGORITHM_H
+#define NATIVE_ALGORITHM_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace AstraSim
+{
+
+/// A collective algorithm of one dimension, as a system file names it.
+struct NativeAlgorithm
+{
+    enum class Kind : uint8_t
+    {
+        Nccl, ///< MockNcclGroup chooses
+        Ring,
+        DoubleBinaryTree,
+        HalvingDoubling,
+        Direct,
+        Custom, ///< a Chakra file per rank holds the algorithm
+    };
+
+    Kind kind{Kind::Nccl};
+    bool acrossDimensions{false}; ///< the "one" forms: one flat group over all dimensions
+    int window{-1};               ///< Direct: messages in flight at a time; -1 for all
+    std::string customPath{};     ///< Custom: the files' prefix
+
+    bool operator==(const NativeAlgorithm&) const = default;
+};
+
+/// What a user may write for ParseNativeAlgorithm().
+inline constexpr const char* NATIVE_ALGORITHM_NAMES =
+    "ring, oneRing, doubleBinaryTree, halvingDoubling, oneHalvingDoubling, direct[N], oneDirect[N] "
+    "or nccl";
+
+/// @param name "ring", "oneDirect4", ... @return the algorithm, or nullopt if there is none
+std::optional<NativeAlgorithm> ParseNativeAlgorithm(std::string_view name);
+
+} // namespace AstraSim
+
+#endif /* NATIVE_ALGORITHM_H */

@@ -1,0 +1,117 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "native-collectives.h"
+
+#include "native-rank.h"
+#include "native-schedule.h"
+
+#include <map>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// A schedule on one group.
+class NativePlan : public CollectivePlan
+{
+  public:
+    NativePlan(const CommGroup& group,
+               std::shared_ptr<const NativeSchedule> schedule,
+               const CollectiveChoice& choice,
+               const MemoryBusLookup& busOf)
+        : m_ranks(group.ranks),
+          m_schedule(std::move(schedule)),
+          m_choice(choice),
+          m_busOf(busOf)
+    {
+    }
+
+    const CollectiveChoice& GetChoice() const override
+    {
+        return m_choice;
+    }
+
+    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
+                                               AstraNetworkAPI& network,
+                                               int tagBase,
+                                               const sim_request& info,
+                                               std::function<void()> done) const override
+    {
+        return std::make_unique<NativeRank>(*m_schedule,
+                                            m_ranks,
+                                            rankIndex,
+                                            network,
+                                            m_busOf(m_ranks[rankIndex]),
+                                            tagBase,
+                                            info,
+                                            std::move(done));
+    }
+
+  private:
+    const std::vector<int>& m_ranks;
+    std::shared_ptr<const NativeSchedule> m_schedule;
+    CollectiveChoice m_choice;
+    const MemoryBusLookup& m_busOf;
+};
+
+/// One native algorithm; schedules do not depend on which ranks form the group, so they are shared.
+class NativeImplementation : public CollectiveImplementation
+{
+  public:
+    NativeImplementation(const NativeAlgorithm& algorithm, const MemoryBusLookup& busOf)
+        : m_algorithm(algorithm),
+          m_busOf(busOf)
+    {
+    }
+
+    std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
+                                               const CollectiveRequest& request) override
+    {
+        const auto ranks = static_cast<uint32_t>(group.ranks.size());
+        auto& [schedule, choice] = m_schedules[{ranks, request.op, request.bytes}];
+        if (!schedule)
+        {
+            schedule = MakeNativeSchedule(m_algorithm, ranks, request);
+            choice = {ToString(m_algorithm.kind),
+                      "-",
+                      schedule->LaneCount(),
+                      schedule->MessageCount(),
+                      0};
+        }
+        return std::make_shared<NativePlan>(group, schedule, choice, m_busOf);
+    }
+
+  private:
+    struct Key
+    {
+        uint32_t ranks;
+        CollectiveOp op;
+        uint64_t bytes;
+        auto operator<=>(const Key&) const = default;
+    };
+
+    NativeAlgorithm m_algorithm;
+    const MemoryBusLookup& m_busOf;
+    std::map<Key, std::pair<std::shared_ptr<const NativeSchedule>, CollectiveChoice>> m_schedules;
+};
+
+} // namespace
+
+CollectiveImplementation&
+NativeCollectives::Get(const NativeAlgorithm& algorithm)
+{
+    for (auto& [made, implementation] : m_made)
+    {
+        if (made == algorithm)
+        {
+            return *implementation;
+        }
+    }
+    m_made.emplace_back(algorithm, std::make_unique<NativeImplementation>(algorithm, m_busOf));
+    return *m_made.back().second;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,37 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "native-memory-bus.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+void
+NativeMemoryBus::Transfer(TimePs& busyUntil,
+                          uint64_t bytes,
+                          bool reduce,
+                          MessageHandler handler,
+                          void* arg)
+{
+    TimePs delay = m_config->endpointDelay;
+    if (m_config->shared)
+    {
+        const auto picoseconds = [](double ns) { return std::llround(ns * 1000.0); };
+        const TimePs now = ToPicoseconds(m_network->sim_get_time());
+        const TimePs start = std::max(now, busyUntil);
+        const double body = bytes > 0 ? static_cast<double>(bytes - 1) * m_config->G : 0.0;
+        const TimePs left = start + picoseconds(m_config->o + body);
+        busyUntil = left + picoseconds(m_config->g);
+        delay = left + picoseconds(m_config->L + m_config->o) - now;
+        delay += reduce ? m_config->localReductionDelay : 0;
+    }
+    if (reduce)
+    {
+        delay += 3 * MemoryAccess(bytes);
+    }
+    m_network->sim_schedule(MakeTimespec(delay), handler, arg);
+}
+
+} // namespace AstraSim
