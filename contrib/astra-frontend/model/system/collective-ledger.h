@@ -1,0 +1,165 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_LEDGER_H
+#define COLLECTIVE_LEDGER_H
+
+#include "collective-planner.h"
+#include "run-observer.h"
+#include "workload.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// One collective of one group while it runs: what its ranks share.
+struct CollectiveInstance
+{
+    uint64_t id{0};
+    const CommGroup* group{nullptr};
+    CollectiveRequest request;
+    WorkloadPosition position;
+    CollectiveSchedule schedule;
+    CollectiveChoice choice; ///< of all phases together
+    TimePs start{0};
+    uint32_t joined{0};
+    uint32_t finished{0};
+    uint64_t key{0};
+
+    /// A phase of a chunk on one of the groups it runs in.
+    struct Part
+    {
+        const CommGroup* group;
+        std::shared_ptr<const CollectivePlan> plan;
+        int tagBase;
+    };
+
+    std::unordered_map<uint64_t, Part> parts;
+};
+
+/// A point-to-point message while it is under way.
+struct MessageRecord
+{
+    uint64_t id;
+    TimePs start;
+    uint64_t bytes;
+    WorkloadPosition position;
+};
+
+/**
+ * @brief The collectives and messages of a job that are under way.
+ *
+ * Ranks take part in the collectives of a group in the same order, as in NCCL: the n-th of one rank
+ * is the n-th of all. The ledger gives each its id and message tags, makes the plan once for all
+ * ranks, tells the observer of its first start and last end, and refuses ranks that disagree.
+ */
+class CollectiveLedger
+{
+  public:
+    /// All borrowed.
+    CollectiveLedger(CollectivePlanner& planner,
+                     const LogicalTopology& topology,
+                     const Workload& workload,
+                     RunObserver& observer);
+
+    /**
+     * @param group the communicator
+     * @param sequence how many collectives of the group this rank has begun before
+     * @param rank the network's rank, for errors
+     * @return what the ranks share
+     * @throw ns3::InputError if an earlier rank asked for something else
+     */
+    CollectiveInstance& Join(const CommGroup& group,
+                             uint32_t sequence,
+                             const CollectiveRequest& request,
+                             const WorkloadPosition& position,
+                             int rank,
+                             TimePs now);
+
+    /// @return the plan and tags of a phase; made when the first rank reaches it
+    const CollectiveInstance::Part& GetPart(CollectiveInstance& instance,
+                                            uint32_t chunk,
+                                            uint32_t phase,
+                                            uint32_t jobRank);
+
+    /// A rank has ended its part of @p instance; the last ends the collective.
+    void Leave(CollectiveInstance& instance, TimePs now);
+
+    /// @param tag the workload's own tag @return the tag of the message on the network
+    static int MessageTag(uint32_t tag)
+    {
+        return static_cast<int>(FIRST_MESSAGE_TAG | (tag & (FIRST_MESSAGE_TAG - 1)));
+    }
+
+    /// A message leaves; messages of one pair and tag arrive in this order.
+    void MessageSent(int src, int dst, int tag, const MessageRecord& message);
+
+    /// The oldest message of the pair and tag has arrived. @return when it was sent
+    TimePs MessageArrived(int src, int dst, int tag, TimePs now);
+
+    /**
+     * An algorithm has ended; it lives on until the next one ends, since it may be on the call
+     * stack.
+     */
+    void Retire(std::unique_ptr<RankCollective> algorithm)
+    {
+        m_retiredAlgorithm = std::move(algorithm);
+    }
+
+    /// @return collectives and messages that have ended
+    uint64_t GetCollectivesEnded() const
+    {
+        return m_ended;
+    }
+
+    /// @return a line per collective that some ranks have begun and others not
+    std::vector<std::string> DescribeMissingRanks() const;
+
+  private:
+    /// Collectives use the tags below, 256 each; point-to-point messages those from here on.
+    static constexpr uint32_t FIRST_MESSAGE_TAG = 1U << 30;
+
+    CollectiveRecord RecordOf(const CollectiveInstance& instance) const;
+
+    CollectivePlanner& m_planner;
+    const LogicalTopology& m_topology;
+    const Workload& m_workload;
+    RunObserver& m_observer;
+    uint64_t m_nextId{1};
+    uint32_t m_nextTag{0};
+    uint64_t m_ended{0};
+    std::unordered_map<uint64_t, std::unique_ptr<CollectiveInstance>> m_running;
+    /// The instance that ended last: its executors may still be on the call stack.
+    std::unique_ptr<CollectiveInstance> m_retired;
+    std::unique_ptr<RankCollective> m_retiredAlgorithm; ///< destroyed before the instances
+
+    struct MessageKey
+    {
+        int src;
+        int dst;
+        int tag;
+        bool operator==(const MessageKey&) const = default;
+    };
+
+    struct MessageHash
+    {
+        std::size_t operator()(const MessageKey& key) const
+        {
+            uint64_t hash =
+                (uint64_t{static_cast<uint32_t>(key.src)} << 32) | static_cast<uint32_t>(key.dst);
+            hash = (hash ^ (hash >> 29)) * 0x9E3779B97F4A7C15ULL + static_cast<uint32_t>(key.tag);
+            return static_cast<std::size_t>((hash ^ (hash >> 31)) * 0xBF58476D1CE4E5B9ULL);
+        }
+    };
+
+    std::unordered_multimap<MessageKey, MessageRecord, MessageHash> m_messages;
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_LEDGER_H */

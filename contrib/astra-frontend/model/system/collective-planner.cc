@@ -1,0 +1,190 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "collective-planner.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// @return the algorithm of @p dimension; a list goes on with its last entry
+const NativeAlgorithm&
+AlgorithmAt(const std::vector<NativeAlgorithm>& algorithms, uint32_t dimension)
+{
+    return algorithms[std::min<std::size_t>(dimension, algorithms.size() - 1)];
+}
+
+} // namespace
+
+CollectivePlanner::CollectivePlanner(const SystemConfig& config,
+                                     const LogicalTopology& topology,
+                                     CollectiveImplementation* nccl,
+                                     MemoryBusLookup busOf)
+    : m_config(config),
+      m_topology(topology),
+      m_nccl(nccl),
+      m_natives(std::move(busOf)),
+      m_nextQueue(topology.GetDimensionCount(), 0)
+{
+}
+
+CollectiveSchedule
+CollectivePlanner::Plan(const CommGroup& group, const CollectiveRequest& request)
+{
+    const auto& algorithms = m_config.AlgorithmsOf(request.op);
+    CollectiveSchedule schedule;
+    if (algorithms.empty() || algorithms.front().kind == NativeAlgorithm::Kind::Nccl)
+    {
+        schedule.lastPhases = {WholeGroup(group, request, NativeAlgorithm{})};
+        return schedule;
+    }
+    const uint64_t splits = m_config.preferredDatasetSplits;
+    const uint64_t chunkBytes = std::max<uint64_t>(request.bytes / splits, 1);
+    schedule.chunks =
+        static_cast<uint32_t>(std::max<uint64_t>((request.bytes + chunkBytes - 1) / chunkBytes, 1));
+    schedule.chunks = std::min(schedule.chunks, m_config.preferredDatasetSplits);
+    CollectiveRequest chunk = request;
+    chunk.bytes = chunkBytes;
+    schedule.phases = PhasesOf(group, chunk);
+    chunk.bytes = request.bytes - chunkBytes * (schedule.chunks - 1);
+    schedule.lastPhases = PhasesOf(group, chunk);
+    return schedule;
+}
+
+uint32_t
+CollectivePlanner::GetQueueThreshold() const
+{
+    const uint32_t queues = std::max(1U, m_config.queuesPerDimension);
+    return (m_config.activeChunksPerDimension + queues - 1) / queues;
+}
+
+std::vector<CollectivePhase>
+CollectivePlanner::PhasesOf(const CommGroup& group, const CollectiveRequest& request)
+{
+    const auto& algorithms = m_config.AlgorithmsOf(request.op);
+    const bool isWorld = group.ranks == m_topology.GetWorld().ranks;
+    if (!isWorld || algorithms.front().acrossDimensions || m_topology.GetDimensionCount() == 1)
+    {
+        return {WholeGroup(group, request, algorithms.front())};
+    }
+    return AcrossDimensions(request);
+}
+
+std::vector<CollectivePhase>
+CollectivePlanner::AcrossDimensions(const CollectiveRequest& request)
+{
+    std::vector<uint32_t> used;
+    for (uint32_t dimension = 0; dimension < m_topology.GetDimensionCount(); ++dimension)
+    {
+        if (m_topology.GetSize(dimension) > 1)
+        {
+            used.push_back(dimension);
+        }
+    }
+    std::vector<CollectivePhase> phases;
+    const auto add = [&](uint32_t dimension, CollectiveOp op, uint64_t bytes) {
+        const auto& algorithms = m_config.AlgorithmsOf(op).empty()
+                                     ? m_config.AlgorithmsOf(request.op)
+                                     : m_config.AlgorithmsOf(op);
+        CollectiveRequest part = request;
+        part.op = op;
+        part.bytes = bytes;
+        phases.push_back({QueueOfDimension(dimension),
+                          static_cast<int>(dimension),
+                          part,
+                          ImplementationOf(AlgorithmAt(algorithms, dimension))});
+    };
+
+    const uint64_t bytes = request.bytes;
+    if (request.op == CollectiveOp::AllReduce &&
+        m_config.optimization == CollectiveOptimization::LocalBwAware)
+    {
+        // What a phase reduces and scatters is its full buffer; each dimension leaves one part.
+        uint64_t part = bytes;
+        for (std::size_t i = 0; i + 1 < used.size(); ++i)
+        {
+            add(used[i], CollectiveOp::ReduceScatter, part);
+            part = std::max<uint64_t>(part / m_topology.GetSize(used[i]), 1);
+        }
+        add(used.back(), CollectiveOp::AllReduce, part);
+        for (std::size_t i = used.size() - 1; i-- > 0;)
+        {
+            part *= m_topology.GetSize(used[i]);
+            add(used[i], CollectiveOp::AllGather, std::min(part, bytes));
+        }
+        return phases;
+    }
+
+    uint64_t part = bytes;
+    if (request.op == CollectiveOp::AllGather)
+    {
+        part = std::max<uint64_t>(bytes / m_topology.GetWorld().ranks.size(), 1);
+    }
+    for (const uint32_t dimension : used)
+    {
+        const uint32_t size = m_topology.GetSize(dimension);
+        if (request.op == CollectiveOp::AllGather)
+        {
+            part *= size;
+        }
+        add(dimension, request.op, part);
+        if (request.op == CollectiveOp::ReduceScatter)
+        {
+            part = std::max<uint64_t>(part / size, 1);
+        }
+    }
+    return phases;
+}
+
+CollectivePhase
+CollectivePlanner::WholeGroup(const CommGroup& group,
+                              const CollectiveRequest& request,
+                              const NativeAlgorithm& algorithm)
+{
+    const bool isWorld = group.ranks.size() == m_topology.GetWorld().ranks.size();
+    const bool isNative = algorithm.kind != NativeAlgorithm::Kind::Nccl;
+    return {isWorld && isNative ? QueueOfDimension(0) : QueueOfGroup(group),
+            -1,
+            request,
+            ImplementationOf(algorithm)};
+}
+
+CollectiveImplementation*
+CollectivePlanner::ImplementationOf(const NativeAlgorithm& algorithm)
+{
+    if (algorithm.kind != NativeAlgorithm::Kind::Nccl)
+    {
+        return &m_natives.Get(algorithm);
+    }
+    if (!m_nccl)
+    {
+        throw ns3::InputError("system configuration",
+                              0,
+                              "a collective is left to NCCL, which this run does not have",
+                              "a native algorithm");
+    }
+    return m_nccl;
+}
+
+int
+CollectivePlanner::QueueOfDimension(uint32_t dimension)
+{
+    const uint32_t queues = std::max(1U, m_config.queuesPerDimension);
+    const uint32_t queue = m_nextQueue[dimension]++ % queues;
+    return static_cast<int>(dimension * queues + queue);
+}
+
+int
+CollectivePlanner::QueueOfGroup(const CommGroup& group) const
+{
+    const uint32_t queues = std::max(1U, m_config.queuesPerDimension);
+    return static_cast<int>(m_topology.GetDimensionCount() * queues + group.id);
+}
+
+} // namespace AstraSim

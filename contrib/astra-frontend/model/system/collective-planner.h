@@ -1,0 +1,92 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_PLANNER_H
+#define COLLECTIVE_PLANNER_H
+
+#include "logical-topology.h"
+#include "system-config.h"
+
+#include "ns3/collective-implementation.h"
+#include "ns3/native-collectives.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// One phase of a chunk: a collective of its own in one dimension.
+struct CollectivePhase
+{
+    int queue_id;                             ///< of active_Streams, where it waits for its turn
+    int dimension;                            ///< of the logical topology; -1: the whole group
+    CollectiveRequest request;                ///< what this phase carries out
+    CollectiveImplementation* implementation; ///< how; borrowed
+};
+
+/// A collective cut in chunks and phases; the same for all ranks.
+struct CollectiveSchedule
+{
+    /// Phases of every chunk but the last, and of the last (its size may differ).
+    std::vector<CollectivePhase> phases;
+    std::vector<CollectivePhase> lastPhases;
+    uint32_t chunks{1};
+
+    const std::vector<CollectivePhase>& PhasesOf(uint32_t chunk) const
+    {
+        return chunk + 1 == chunks ? lastPhases : phases;
+    }
+};
+
+/**
+ * @brief Cuts collectives as the system file says.
+ *
+ * A collective for which the file names native algorithms is split into preferred-dataset-splits
+ * chunks, each of which goes through the dimensions one after the other; a group smaller than the
+ * job is one flat dimension with the first algorithm. Everything else goes to NCCL whole, which has
+ * chunks of its own.
+ */
+class CollectivePlanner
+{
+  public:
+    /**
+     * @param config borrowed
+     * @param topology borrowed
+     * @param nccl borrowed; null if the workload uses natives only
+     * @param busOf the memory bus of a rank of the network
+     */
+    CollectivePlanner(const SystemConfig& config,
+                      const LogicalTopology& topology,
+                      CollectiveImplementation* nccl,
+                      MemoryBusLookup busOf);
+
+    /// @return how @p request on @p group is carried out @throw ns3::InputError if it cannot be
+    CollectiveSchedule Plan(const CommGroup& group, const CollectiveRequest& request);
+
+    /// @return how many streams of a queue may run at a time
+    uint32_t GetQueueThreshold() const;
+
+  private:
+    using Algorithms = std::vector<NativeAlgorithm>;
+
+    std::vector<CollectivePhase> PhasesOf(const CommGroup& group, const CollectiveRequest& request);
+    std::vector<CollectivePhase> AcrossDimensions(const CollectiveRequest& request);
+    CollectivePhase WholeGroup(const CommGroup& group,
+                               const CollectiveRequest& request,
+                               const NativeAlgorithm& algorithm);
+    CollectiveImplementation* ImplementationOf(const NativeAlgorithm& algorithm);
+    int QueueOfDimension(uint32_t dimension);
+    int QueueOfGroup(const CommGroup& group) const;
+
+    const SystemConfig& m_config;
+    const LogicalTopology& m_topology;
+    CollectiveImplementation* m_nccl;
+    NativeCollectives m_natives;
+    std::vector<uint32_t> m_nextQueue; ///< per dimension, round robin
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_PLANNER_H */

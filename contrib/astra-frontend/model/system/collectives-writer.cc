@@ -1,0 +1,63 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "collectives-writer.h"
+
+#include "ns3/input-error.h"
+
+#include <fmt/format.h>
+
+namespace AstraSim
+{
+
+CollectivesWriter::CollectivesWriter(const std::string& path)
+    : m_path(path),
+      m_file(path)
+{
+    m_file
+        << "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
+           "algbw,busbw,flows\n";
+    if (!m_file.flush())
+    {
+        throw ns3::InputError(path, 0, "cannot be written", "a writable output directory");
+    }
+}
+
+void
+CollectivesWriter::CollectiveEnded(const CollectiveRecord& record)
+{
+    const double nanoseconds = static_cast<double>(record.end - record.start) / 1000;
+    const double algbw = nanoseconds > 0 ? static_cast<double>(record.bytes) / nanoseconds : 0;
+    const auto ranks = static_cast<uint32_t>(record.group->ranks.size());
+    fmt::memory_buffer row;
+    fmt::format_to(std::back_inserter(row),
+                   "{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.6f},{:.6f},{}\n",
+                   record.id,
+                   record.layer,
+                   record.position.pass,
+                   ToString(record.position.phase),
+                   record.group->name,
+                   ranks,
+                   ToString(record.op),
+                   record.bytes,
+                   record.choice->algorithm,
+                   record.choice->protocol,
+                   record.choice->channels,
+                   static_cast<double>(record.start) / 1000,
+                   static_cast<double>(record.end) / 1000,
+                   algbw,
+                   algbw * BusBandwidthFactor(record.op, ranks),
+                   record.choice->flows);
+    m_file.write(row.data(), static_cast<std::streamsize>(row.size()));
+}
+
+void
+CollectivesWriter::Finish()
+{
+    if (!m_file.flush())
+    {
+        throw ns3::InputError(m_path, 0, "could not be written to its end", "space on the disk");
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,231 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "end-to-end-writer.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fmt/core.h>
+#include <fstream>
+#include <numeric>
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr std::size_t FORWARD = static_cast<std::size_t>(TrainingPhase::Forward);
+constexpr std::size_t INPUT = static_cast<std::size_t>(TrainingPhase::InputGradient);
+constexpr std::size_t WEIGHT = static_cast<std::size_t>(TrainingPhase::WeightGradient);
+
+double
+Microseconds(TimePs time)
+{
+    return static_cast<double>(time) / 1e6;
+}
+
+/// @return "time,algbw,busbw", empty cells where there is no communication
+std::string
+Bandwidths(TimePs total, double bytes, double busBytes)
+{
+    if (total == 0)
+    {
+        return ",,";
+    }
+    const double nanoseconds = static_cast<double>(total) / 1000;
+    return fmt::format("{:.6f},{:.6f},{:.6f}",
+                       Microseconds(total),
+                       bytes / nanoseconds,
+                       busBytes / nanoseconds);
+}
+
+} // namespace
+
+EndToEndWriter::EndToEndWriter(std::string path,
+                               std::string runName,
+                               std::vector<std::string> layerNames,
+                               uint32_t ranks)
+    : m_path(std::move(path)),
+      m_runName(std::move(runName)),
+      m_names(std::move(layerNames)),
+      m_ranks(ranks),
+      m_layers(m_names.size())
+{
+}
+
+void
+EndToEndWriter::CollectiveEnded(const CollectiveRecord& record)
+{
+    auto& layer = m_layers[record.position.layer];
+    const auto phase = static_cast<std::size_t>(record.position.phase);
+    layer.finished = std::max(layer.finished, record.end);
+    if (record.op == CollectiveOp::SendRecv && record.choice->algorithm == "P2P")
+    {
+        return; // between layers: in the summary's PP column only
+    }
+    if (layer.pass[phase] != record.position.pass)
+    {
+        Close(layer, phase);
+        layer.pass[phase] = record.position.pass;
+    }
+    const TimePs duration = record.end - record.start;
+    if (duration > layer.slowest[phase])
+    {
+        const auto bytes = static_cast<double>(record.bytes);
+        layer.slowest[phase] = duration;
+        layer.slowBytes[phase] = bytes;
+        layer.slowBusBytes[phase] =
+            bytes *
+            BusBandwidthFactor(record.op, static_cast<uint32_t>(record.group->ranks.size()));
+    }
+}
+
+void
+EndToEndWriter::Close(LayerTimes& layer, std::size_t phase)
+{
+    layer.total[phase] += std::exchange(layer.slowest[phase], 0);
+    layer.bytes[phase] += std::exchange(layer.slowBytes[phase], 0.0);
+    layer.busBytes[phase] += std::exchange(layer.slowBusBytes[phase], 0.0);
+}
+
+void
+EndToEndWriter::ComputeEnded(const ComputeRecord& record)
+{
+    auto& layer = m_layers[record.position.layer];
+    layer.compute[static_cast<std::size_t>(record.position.phase)] += record.end - record.start;
+}
+
+void
+EndToEndWriter::WaitEnded(const WaitRecord& record)
+{
+    const TimePs duration = record.end - record.start;
+    if (record.reason == WaitReason::PipelineIdle)
+    {
+        m_bubble += duration;
+        return;
+    }
+    m_exposedByGroup[static_cast<std::size_t>(record.group)] += duration;
+    if (record.group != GroupKind::Pp)
+    {
+        m_layers[record.position.layer].exposed[static_cast<std::size_t>(record.position.phase)] +=
+            duration;
+    }
+}
+
+void
+EndToEndWriter::LayerFinished(int, const WorkloadPosition& position, TimePs now)
+{
+    auto& layer = m_layers[position.layer];
+    layer.finished = std::max(layer.finished, now);
+}
+
+void
+EndToEndWriter::RankFinished(int, TimePs now)
+{
+    m_finished = std::max(m_finished, now);
+}
+
+double
+EndToEndWriter::Mean(TimePs ofAllRanks) const
+{
+    return Microseconds(ofAllRanks) / m_ranks;
+}
+
+std::string
+EndToEndWriter::Summary() const
+{
+    TimePs compute = 0;
+    for (const auto& layer : m_layers)
+    {
+        compute = std::accumulate(layer.compute.begin(), layer.compute.end(), compute);
+    }
+    const TimePs exposed =
+        std::accumulate(m_exposedByGroup.begin(), m_exposedByGroup.end(), TimePs{0});
+    const double total = Microseconds(m_finished);
+    const auto part = [total](double value) {
+        return fmt::format(",{:.6f} ({:.2f}%)", value, total > 0 ? 100 * value / total : 0.0);
+    };
+    std::string text = "File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, "
+                       "Expose_EP_comm, Expose_PP_comm, bubble time, total comp, "
+                       "total exposed comm, Total time\n" +
+                       m_runName;
+    for (const auto kind :
+         {GroupKind::Dp, GroupKind::DpEp, GroupKind::Tp, GroupKind::Ep, GroupKind::Pp})
+    {
+        text += part(Mean(m_exposedByGroup[static_cast<std::size_t>(kind)]));
+    }
+    text += part(Mean(m_bubble)) + part(Mean(compute)) + part(Mean(exposed));
+    return text + fmt::format(",{:.6f}\n", total);
+}
+
+std::string
+EndToEndWriter::Row(const std::string& name, const LayerTimes& layer) const
+{
+    const auto total = [&layer](std::size_t phase) {
+        return Bandwidths(layer.total[phase], layer.bytes[phase], layer.busBytes[phase]);
+    };
+    const auto exposed = [this, &layer](std::size_t phase) {
+        return layer.total[phase] ? fmt::format("{:.6f}", Mean(layer.exposed[phase])) : "";
+    };
+    return fmt::format("{},{},{:.6f},{:.6f},{:.6f},{},{},{},{},{},{},{:.6f}\n",
+                       name,
+                       m_runName,
+                       Mean(layer.compute[FORWARD]),
+                       Mean(layer.compute[WEIGHT]),
+                       Mean(layer.compute[INPUT]),
+                       exposed(FORWARD),
+                       exposed(WEIGHT),
+                       exposed(INPUT),
+                       total(FORWARD),
+                       total(WEIGHT),
+                       total(INPUT),
+                       Microseconds(layer.finished));
+}
+
+void
+EndToEndWriter::Finish()
+{
+    const std::string temporary = m_path + ".partial";
+    std::ofstream file(temporary);
+    LayerTimes sum;
+    std::string rows;
+    TimePs compute = 0;
+    for (std::size_t i = 0; i < m_layers.size(); ++i)
+    {
+        auto& layer = m_layers[i];
+        for (std::size_t phase = 0; phase < 3; ++phase)
+        {
+            Close(layer, phase);
+            sum.compute[phase] += layer.compute[phase];
+            sum.exposed[phase] += layer.exposed[phase];
+            sum.total[phase] += layer.total[phase];
+            sum.bytes[phase] += layer.bytes[phase];
+            sum.busBytes[phase] += layer.busBytes[phase];
+            compute += layer.compute[phase];
+        }
+        rows += Row(m_names[i], layer);
+    }
+    sum.finished = m_finished;
+    const TimePs exposed =
+        std::accumulate(m_exposedByGroup.begin(), m_exposedByGroup.end(), TimePs{0});
+    file << Summary() << "layer_name," << m_runName
+         << ",fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,ig exposed comm,"
+            "fwd total comm,algbw,busbw,wg total comm,algbw,busbw,ig total comm,algbw,busbw,"
+            "workload finished at\n"
+         << rows << Row("SUM", sum)
+         << fmt::format("total exposed comm,{:.6f},total comp,{:.6f},total time,{:.6f}\n",
+                        Mean(exposed),
+                        Mean(compute),
+                        Microseconds(m_finished));
+    file.close();
+    if (!file || std::rename(temporary.c_str(), m_path.c_str()) != 0)
+    {
+        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,84 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef END_TO_END_WRITER_H
+#define END_TO_END_WRITER_H
+
+#include "run-observer.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Writes EndToEnd.csv: a summary and, for each layer, what it computes and communicates.
+ *
+ * Compute, exposed communication and bubbles are means over the job's ranks, summed over passes, so
+ * that they add up to a rank's time; the total communication of a layer is the duration of its
+ * collectives, from the first rank's start to the last rank's end, of the slowest group when
+ * several groups do the same. Microseconds; bandwidths in GB/s (10^9).
+ *
+ * The file appears when Finish() is called: a run that was cut off leaves none.
+ */
+class EndToEndWriter : public RunObserver
+{
+  public:
+    /**
+     * @param path the file to write
+     * @param runName second column of every row
+     * @param layerNames of the workload, by index
+     * @param ranks of the job
+     */
+    EndToEndWriter(std::string path,
+                   std::string runName,
+                   std::vector<std::string> layerNames,
+                   uint32_t ranks);
+
+    void CollectiveEnded(const CollectiveRecord& record) override;
+    void ComputeEnded(const ComputeRecord& record) override;
+    void WaitEnded(const WaitRecord& record) override;
+    void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override;
+    void RankFinished(int rank, TimePs now) override;
+
+    /// Write the file. @throw ns3::InputError if it cannot be written
+    void Finish();
+
+  private:
+    /// Times in ps; arrays are indexed by TrainingPhase.
+    struct LayerTimes
+    {
+        std::array<TimePs, 3> compute{};
+        std::array<TimePs, 3> exposed{};
+        std::array<TimePs, 3> total{};    ///< of ended passes
+        std::array<double, 3> bytes{};    ///< of the same collectives
+        std::array<double, 3> busBytes{}; ///< times the bus bandwidth factor
+        std::array<TimePs, 3> slowest{};  ///< of the current pass
+        std::array<double, 3> slowBytes{};
+        std::array<double, 3> slowBusBytes{};
+        std::array<uint32_t, 3> pass{};
+        TimePs finished{0};
+    };
+
+    static void Close(LayerTimes& layer, std::size_t phase);
+    std::string Summary() const;
+    std::string Row(const std::string& name, const LayerTimes& layer) const;
+    double Mean(TimePs ofAllRanks) const;
+
+    std::string m_path;
+    std::string m_runName;
+    std::vector<std::string> m_names;
+    uint32_t m_ranks;
+    std::vector<LayerTimes> m_layers;
+    std::array<TimePs, 6> m_exposedByGroup{}; ///< by GroupKind
+    TimePs m_bubble{0};
+    TimePs m_finished{0};
+};
+
+} // namespace AstraSim
+
+#endif /* END_TO_END_WRITER_H */

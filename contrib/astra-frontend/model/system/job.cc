@@ -1,0 +1,201 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "job.h"
+
+#include "run-observers.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+std::vector<uint32_t>
+DimensionsOf(const JobDescription& description)
+{
+    const auto count = static_cast<uint32_t>(description.ranks.size());
+    if (description.logicalDimensions.empty())
+    {
+        return {count};
+    }
+    uint64_t product = 1;
+    for (const uint32_t size : description.logicalDimensions)
+    {
+        product *= size;
+    }
+    if (product != count)
+    {
+        throw ns3::InputError(description.workload->GetFileName(),
+                              0,
+                              "the logical dimensions hold " + std::to_string(product) + " ranks",
+                              std::to_string(count) + ", the number of ranks of the job");
+    }
+    return description.logicalDimensions;
+}
+
+JobDescription
+Check(JobDescription description)
+{
+    const uint32_t needed = description.workload->GetRankCount();
+    if (description.ranks.empty() || (needed != 0 && needed != description.ranks.size()))
+    {
+        throw ns3::InputError(description.workload->GetFileName(),
+                              0,
+                              "the workload is made for " + std::to_string(needed) +
+                                  " ranks and has " + std::to_string(description.ranks.size()),
+                              "a topology or a set of ranks of that size");
+    }
+    auto& config = description.config;
+    config.memoryBus.endpointDelay =
+        std::llround(static_cast<double>(config.memoryBus.endpointDelay) * config.injectionScale);
+    description.workload->Bind(description.ranks);
+    return description;
+}
+
+} // namespace
+
+class Job::Counter : public RunObservers
+{
+  public:
+    explicit Counter(const JobDescription& description)
+    {
+        Add(*description.observer);
+        m_passes.resize(description.workload->GetPassCount() + 1, 0);
+    }
+
+    void PassFinished(int rank, uint32_t pass, TimePs now) override
+    {
+        ++m_passes[std::min<std::size_t>(pass, m_passes.size() - 1)];
+        RunObservers::PassFinished(rank, pass, now);
+    }
+
+    void RankFinished(int rank, TimePs now) override
+    {
+        ++m_ranks;
+        RunObservers::RankFinished(rank, now);
+    }
+
+    uint32_t PassesDone(std::size_t ranks) const
+    {
+        const auto pass = std::find_if(m_passes.begin(), m_passes.end(), [ranks](uint32_t done) {
+            return done < ranks;
+        });
+        return static_cast<uint32_t>(pass - m_passes.begin());
+    }
+
+    uint32_t RanksFinished() const
+    {
+        return m_ranks;
+    }
+
+  private:
+    std::vector<uint32_t> m_passes; ///< ranks that have finished each pass
+    uint32_t m_ranks{0};
+};
+
+Job::Job(JobDescription description)
+    : m_description(Check(std::move(description))),
+      m_topology(DimensionsOf(m_description), m_description.ranks),
+      m_planner(m_description.config,
+                m_topology,
+                m_description.nccl,
+                [this](int rank) -> NativeMemoryBus& { return BusOf(rank); }),
+      m_counter(std::make_unique<Counter>(m_description)),
+      m_ledger(m_planner, m_topology, *m_description.workload, *m_counter),
+      m_context{&m_description.config,
+                &m_topology,
+                m_description.workload,
+                &m_planner,
+                &m_ledger,
+                m_counter.get(),
+                &m_description.ranks}
+{
+    const auto& ranks = m_description.ranks;
+    m_jobRankOf.assign(static_cast<std::size_t>(*std::max_element(ranks.begin(), ranks.end())) + 1,
+                       -1);
+    m_systems.reserve(ranks.size());
+    m_workloads.reserve(ranks.size());
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+    {
+        m_jobRankOf[static_cast<std::size_t>(ranks[rank])] = static_cast<int>(rank);
+        m_systems.push_back(
+            std::make_unique<Sys>(m_context, rank, m_description.network(ranks[rank])));
+        m_workloads.push_back(m_description.workload->CreateRank(rank, *m_systems.back()));
+    }
+}
+
+Job::~Job() = default;
+
+void
+Job::Start()
+{
+    for (auto& workload : m_workloads)
+    {
+        workload->Start();
+    }
+}
+
+bool
+Job::Finished() const
+{
+    return m_counter->RanksFinished() == m_systems.size();
+}
+
+JobProgress
+Job::Progress() const
+{
+    const auto& workload = *m_description.workload;
+    return {m_ledger.GetCollectivesEnded(),
+            workload.GetCollectiveCount(),
+            m_counter->PassesDone(m_systems.size()),
+            workload.GetPassCount(),
+            m_counter->RanksFinished(),
+            static_cast<uint32_t>(m_systems.size())};
+}
+
+std::vector<std::string>
+Job::DescribeWaits() const
+{
+    std::vector<std::string> lines;
+    for (std::size_t rank = 0; rank < m_systems.size(); ++rank)
+    {
+        if (m_workloads[rank]->Finished())
+        {
+            continue;
+        }
+        const std::string prefix = "rank " + std::to_string(m_description.ranks[rank]) + ": ";
+        for (const auto& line : m_workloads[rank]->DescribeWaits())
+        {
+            lines.push_back(prefix + line);
+        }
+        for (const auto& line : m_systems[rank]->DescribeWaits())
+        {
+            lines.push_back(prefix + line);
+        }
+    }
+    for (auto& line : m_ledger.DescribeMissingRanks())
+    {
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+Sys&
+Job::GetSys(uint32_t jobRank)
+{
+    return *m_systems[jobRank];
+}
+
+NativeMemoryBus&
+Job::BusOf(int rank)
+{
+    return m_systems[static_cast<std::size_t>(m_jobRankOf[static_cast<std::size_t>(rank)])]
+        ->get_memory_bus();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,149 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_OBSERVER_H
+#define RUN_OBSERVER_H
+
+#include "ns3/astra-network-api.h"
+#include "ns3/collective-implementation.h"
+#include "ns3/collective-types.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace AstraSim
+{
+
+/// What a layer does at a time; the three groups of columns of a SimAI workload.
+enum class TrainingPhase : uint8_t
+{
+    Forward,
+    InputGradient,
+    WeightGradient,
+};
+
+/// @return "fwd", "ig" or "wg"
+const char* ToString(TrainingPhase phase);
+
+/// Where in the workload something happens.
+struct WorkloadPosition
+{
+    uint32_t layer{0}; ///< index of Workload::GetLayerName()
+    uint32_t pass{0};  ///< from 0
+    TrainingPhase phase{TrainingPhase::Forward};
+};
+
+/// A collective of one group, all its ranks together.
+struct CollectiveRecord
+{
+    uint64_t id; ///< from 1, in the order of first starts
+    std::string_view layer;
+    WorkloadPosition position;
+    const CommGroup* group;
+    CollectiveOp op;
+    uint64_t bytes;
+    const CollectiveChoice* choice; ///< algorithm, protocol, channels, flows
+    TimePs start;                   ///< the first rank's start
+    TimePs end;                     ///< the last rank's end; 0 while it runs
+};
+
+/// A rank that computes.
+struct ComputeRecord
+{
+    int rank; ///< of the network
+    std::string_view layer;
+    WorkloadPosition position;
+    TimePs start;
+    TimePs end;
+};
+
+/// Why a rank could not go on.
+enum class WaitReason : uint8_t
+{
+    Collective,   ///< for a collective, or a message that is under way
+    PipelineIdle, ///< for another pipeline stage to reach the point where it sends (a bubble)
+};
+
+/// A time in which a rank did nothing but wait.
+struct WaitRecord
+{
+    int rank; ///< of the network
+    std::string_view layer;
+    WorkloadPosition position;
+    GroupKind group;
+    WaitReason reason;
+    TimePs start;
+    TimePs end;
+};
+
+/// One phase of one stream (chunk) on one rank.
+struct StreamPhaseRecord
+{
+    int rank; ///< of the network
+    uint64_t collective;
+    std::string_view layer;
+    CollectiveOp op; ///< of this phase
+    uint32_t chunk;
+    uint32_t phase;
+    int queue;
+    uint64_t bytes;
+    TimePs start;
+    TimePs end;
+};
+
+/**
+ * @brief Is told what happens in a job, as it happens; writers of result files derive from it.
+ *
+ * Records and what they point to are valid during the call only. Everything does nothing by
+ * default.
+ */
+class RunObserver
+{
+  public:
+    virtual ~RunObserver() = default;
+
+    virtual void CollectiveStarted(const CollectiveRecord& record)
+    {
+    }
+
+    virtual void CollectiveEnded(const CollectiveRecord& record)
+    {
+    }
+
+    virtual void StreamPhaseEnded(const StreamPhaseRecord& record)
+    {
+    }
+
+    virtual void ComputeEnded(const ComputeRecord& record)
+    {
+    }
+
+    virtual void WaitEnded(const WaitRecord& record)
+    {
+    }
+
+    /// @p rank has done everything of @p position's phase of its layer (a non-blocking collective
+    /// may still run)
+    virtual void LayerFinished(int rank, const WorkloadPosition& position, TimePs now)
+    {
+    }
+
+    virtual void PassFinished(int rank, uint32_t pass, TimePs now)
+    {
+    }
+
+    /// @p rank has nothing more to do
+    virtual void RankFinished(int rank, TimePs now)
+    {
+    }
+
+    /// A result of the workload's own, such as a request's transfer: one line of its result file.
+    virtual void WorkloadResult(std::string_view line)
+    {
+    }
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_OBSERVER_H */

@@ -1,0 +1,103 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-observers.h"
+
+namespace AstraSim
+{
+
+const char*
+ToString(TrainingPhase phase)
+{
+    static constexpr const char* NAMES[] = {"fwd", "ig", "wg"};
+    return NAMES[static_cast<uint8_t>(phase)];
+}
+
+void
+RunObservers::Add(RunObserver& observer)
+{
+    m_observers.push_back(&observer);
+}
+
+void
+RunObservers::CollectiveStarted(const CollectiveRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->CollectiveStarted(record);
+    }
+}
+
+void
+RunObservers::CollectiveEnded(const CollectiveRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->CollectiveEnded(record);
+    }
+}
+
+void
+RunObservers::StreamPhaseEnded(const StreamPhaseRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->StreamPhaseEnded(record);
+    }
+}
+
+void
+RunObservers::ComputeEnded(const ComputeRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->ComputeEnded(record);
+    }
+}
+
+void
+RunObservers::WaitEnded(const WaitRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->WaitEnded(record);
+    }
+}
+
+void
+RunObservers::LayerFinished(int rank, const WorkloadPosition& position, TimePs now)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->LayerFinished(rank, position, now);
+    }
+}
+
+void
+RunObservers::PassFinished(int rank, uint32_t pass, TimePs now)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->PassFinished(rank, pass, now);
+    }
+}
+
+void
+RunObservers::RankFinished(int rank, TimePs now)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->RankFinished(rank, now);
+    }
+}
+
+void
+RunObservers::WorkloadResult(std::string_view line)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->WorkloadResult(line);
+    }
+}
+
+} // namespace AstraSim

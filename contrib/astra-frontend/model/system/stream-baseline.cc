@@ -1,0 +1,104 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "stream-baseline.h"
+
+#include "sys.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+StreamBaseline::StreamBaseline(Sys& owner, DataSet& dataset, uint32_t chunk, int64_t priority)
+    : owner(owner),
+      dataset(dataset),
+      chunk(chunk),
+      priority(priority)
+{
+}
+
+uint32_t
+StreamBaseline::phases_to_go() const
+{
+    const auto& phases = dataset.instance->schedule.PhasesOf(chunk);
+    return static_cast<uint32_t>(phases.size()) - steps_finished;
+}
+
+const CollectivePhase&
+StreamBaseline::my_current_phase() const
+{
+    return dataset.instance->schedule.PhasesOf(chunk)[steps_finished - 1];
+}
+
+const CollectivePhase&
+StreamBaseline::next_phase() const
+{
+    return dataset.instance->schedule.PhasesOf(chunk)[steps_finished];
+}
+
+void
+StreamBaseline::enter_next_phase(TimePs now)
+{
+    ++steps_finished;
+    current_queue_id = my_current_phase().queue_id;
+    initialized = false;
+    phaseStart = now;
+    m_part = nullptr;
+}
+
+bool
+StreamBaseline::is_enabled() const
+{
+    const auto& phase = my_current_phase();
+    if (phase.dimension < 0)
+    {
+        return dataset.instance->group->ranks.size() > 1;
+    }
+    return owner.get_topology().GetSize(static_cast<uint32_t>(phase.dimension)) > 1;
+}
+
+void
+StreamBaseline::init()
+{
+    initialized = true;
+    phaseStart = owner.Now();
+    const uint32_t phase = steps_finished - 1;
+    const auto& description = my_current_phase();
+    auto& instance = *dataset.instance;
+    m_part = &owner.get_ledger().GetPart(instance, chunk, phase, owner.get_job_rank());
+    const uint32_t index =
+        description.dimension < 0
+            ? owner.get_index_in_group(*instance.group)
+            : owner.get_topology().GetCoordinate(static_cast<uint32_t>(description.dimension),
+                                                 owner.get_job_rank());
+    sim_request info;
+    info.srcRank = static_cast<uint32_t>(owner.get_rank());
+    info.vnet = static_cast<uint32_t>(current_queue_id);
+    info.layerNum = instance.position.layer;
+    info.collective = static_cast<uint32_t>(instance.id);
+    algorithm =
+        m_part->plan->CreateRank(index, owner.get_network(), m_part->tagBase, info, [this]() {
+            owner.notify_phase_finished(*this);
+        });
+    algorithm->Start();
+}
+
+std::string
+StreamBaseline::describe_wait() const
+{
+    const auto& instance = *dataset.instance;
+    std::string text = std::string(ToString(instance.request.op)) + " " +
+                       std::to_string(instance.id) + " of group " + instance.group->name +
+                       ", chunk " + std::to_string(chunk);
+    if (current_queue_id < 0)
+    {
+        return text + ", in the ready list";
+    }
+    text += ", phase " + std::to_string(steps_finished) + " of " +
+            std::to_string(instance.schedule.PhasesOf(chunk).size()) + ", queue " +
+            std::to_string(current_queue_id);
+    return text + (algorithm ? ": " + algorithm->DescribeWait() : ": waits for its turn");
+}
+
+} // namespace AstraSim

@@ -1,0 +1,77 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef STREAM_BASELINE_H
+#define STREAM_BASELINE_H
+
+#include "collective-ledger.h"
+
+#include "ns3/collective-implementation.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace AstraSim
+{
+
+class Sys;
+
+/// The streams (chunks) of one collective on one rank; ends with the last of them.
+struct DataSet
+{
+    CollectiveInstance* instance;
+    uint32_t streamsLeft;
+    std::function<void()> done;
+};
+
+/**
+ * @brief One chunk of a collective on one rank, on its way through its phases.
+ *
+ * A stream waits in the ready list, then in the queue of its phase (active_Streams), until its turn
+ * comes; init() then starts the phase's algorithm.
+ */
+class StreamBaseline
+{
+  public:
+    StreamBaseline(Sys& owner, DataSet& dataset, uint32_t chunk, int64_t priority);
+
+    /// @return how many phases have not begun
+    uint32_t phases_to_go() const;
+
+    /// @return the phase it is in; valid while current_queue_id is not negative
+    const CollectivePhase& my_current_phase() const;
+
+    /// @return the phase after the current one
+    const CollectivePhase& next_phase() const;
+
+    /// Start the algorithm of the current phase. Called by the scheduler, once per phase.
+    void init();
+
+    /// Enter the next phase; it has to wait for its turn again.
+    void enter_next_phase(TimePs now);
+
+    /// @return whether this rank has anything to do in the current phase
+    bool is_enabled() const;
+
+    /// @return what it is and what it waits for
+    std::string describe_wait() const;
+
+    Sys& owner;
+    DataSet& dataset;
+    uint32_t chunk;
+    int64_t priority;           ///< the larger goes first
+    uint32_t steps_finished{0}; ///< phases entered
+    int current_queue_id{-1};
+    bool initialized{false}; ///< the current phase runs
+    TimePs phaseStart{0};    ///< when the current phase began to run
+    std::unique_ptr<RankCollective> algorithm;
+
+  private:
+    const CollectiveInstance::Part* m_part{nullptr}; ///< of the current phase
+};
+
+} // namespace AstraSim
+
+#endif /* STREAM_BASELINE_H */

@@ -1,0 +1,312 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "sys.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace AstraSim
+{
+
+Sys::Sys(const JobContext& context, uint32_t jobRank, AstraNetworkAPI& network)
+    : m_context(context),
+      m_network(network),
+      m_jobRank(jobRank),
+      m_memoryBus(network, context.config->memoryBus),
+      m_scheduler(*this, context.planner->GetQueueThreshold())
+{
+}
+
+Sys::~Sys()
+{
+    // A run that was cut off leaves streams behind; a data set dies with the last of its streams.
+    const auto drop = [](const std::list<StreamBaseline*>& streams) {
+        for (StreamBaseline* stream : streams)
+        {
+            DataSet* dataset = &stream->dataset;
+            delete stream;
+            if (--dataset->streamsLeft == 0)
+            {
+                delete dataset;
+            }
+        }
+    };
+    for (const auto& queue : m_activeStreams)
+    {
+        drop(queue.streams);
+    }
+    drop(m_readyList);
+}
+
+uint64_t
+Sys::generate_collective(const CommGroup& group,
+                         const CollectiveRequest& request,
+                         const WorkloadPosition& position,
+                         int explicitPriority,
+                         std::function<void()> done)
+{
+    if (group.ranks.size() < 2)
+    {
+        Schedule(0, &Sys::EndAlone, new std::function<void()>(std::move(done)));
+        return 0;
+    }
+    CollectiveRequest scaled = request;
+    if (const double scale = get_config().commScale; scale != 1)
+    {
+        scaled.bytes =
+            static_cast<uint64_t>(std::llround(static_cast<double>(request.bytes) * scale));
+    }
+    const uint32_t sequence = MembershipIn(group).sequence++;
+    auto& instance = get_ledger().Join(group, sequence, scaled, position, get_rank(), Now());
+    const uint64_t id = instance.id;
+    auto* dataset = new DataSet{&instance, instance.schedule.chunks, std::move(done)};
+    const int64_t priority = get_priority(explicitPriority);
+    for (uint32_t chunk = 0; chunk < instance.schedule.chunks; ++chunk)
+    {
+        ++m_streamCount;
+        insert_into_ready_list(new StreamBaseline(*this, *dataset, chunk, priority));
+    }
+    return id;
+}
+
+int64_t
+Sys::get_priority(int explicitPriority)
+{
+    switch (get_config().schedulingPolicy)
+    {
+    case SchedulingPolicy::Lifo:
+        return m_priorityCounter++;
+    case SchedulingPolicy::Fifo:
+        return m_priorityCounter--;
+    case SchedulingPolicy::Explicit:
+        return explicitPriority;
+    }
+    return 0;
+}
+
+void
+Sys::insert_stream(std::list<StreamBaseline*>& queue, StreamBaseline* stream)
+{
+    const auto before = std::find_if(queue.begin(), queue.end(), [stream](StreamBaseline* other) {
+        return !other->initialized && other->priority < stream->priority;
+    });
+    queue.insert(before, stream);
+}
+
+void
+Sys::insert_into_ready_list(StreamBaseline* stream)
+{
+    insert_stream(m_readyList, stream);
+    m_scheduler.notify_stream_added_into_ready_list();
+}
+
+void
+Sys::schedule(uint32_t count)
+{
+    for (; count > 0 && !m_readyList.empty(); --count)
+    {
+        StreamBaseline* stream = m_readyList.front();
+        m_readyList.pop_front();
+        proceed_to_next_vnet_baseline(stream);
+    }
+}
+
+void
+Sys::proceed_to_next_vnet_baseline(StreamBaseline* stream)
+{
+    const int previousQueue = stream->current_queue_id;
+    if (previousQueue >= 0)
+    {
+        get_queue(previousQueue).streams.remove(stream);
+    }
+    while (stream->phases_to_go() > 0)
+    {
+        stream->enter_next_phase(Now());
+        if (stream->is_enabled())
+        {
+            insert_stream(get_queue(stream->current_queue_id).streams, stream);
+            m_scheduler.notify_stream_added(stream->current_queue_id);
+            if (previousQueue >= 0)
+            {
+                m_scheduler.notify_stream_removed(previousQueue);
+            }
+            return;
+        }
+    }
+    if (previousQueue >= 0)
+    {
+        m_scheduler.notify_stream_removed(previousQueue);
+    }
+    EndStream(stream);
+}
+
+void
+Sys::EndStream(StreamBaseline* stream)
+{
+    DataSet* dataset = &stream->dataset;
+    delete stream;
+    --m_streamCount;
+    if (--dataset->streamsLeft == 0)
+    {
+        const std::unique_ptr<DataSet> ended(dataset);
+        get_ledger().Leave(*ended->instance, Now());
+        ended->done();
+    }
+}
+
+void
+Sys::EndAlone(void* done)
+{
+    const std::unique_ptr<std::function<void()>> function(
+        static_cast<std::function<void()>*>(done));
+    (*function)();
+}
+
+void
+Sys::notify_phase_finished(StreamBaseline& stream)
+{
+    const auto& instance = *stream.dataset.instance;
+    const auto& phase = stream.my_current_phase();
+    get_observer().StreamPhaseEnded({get_rank(),
+                                     instance.id,
+                                     get_workload().GetLayerName(instance.position.layer),
+                                     phase.request.op,
+                                     stream.chunk,
+                                     stream.steps_finished - 1,
+                                     stream.current_queue_id,
+                                     phase.request.bytes,
+                                     stream.phaseStart,
+                                     Now()});
+    get_ledger().Retire(std::move(stream.algorithm));
+    proceed_to_next_vnet_baseline(&stream);
+}
+
+StreamQueue&
+Sys::get_queue(int id)
+{
+    for (auto& queue : m_activeStreams)
+    {
+        if (queue.id == id)
+        {
+            return queue;
+        }
+    }
+    return m_activeStreams.emplace_back(StreamQueue{id, {}, 0});
+}
+
+Sys::Membership&
+Sys::MembershipIn(const CommGroup& group)
+{
+    for (auto& membership : m_memberships)
+    {
+        if (membership.group == group.id)
+        {
+            return membership;
+        }
+    }
+    const auto place = std::find(group.ranks.begin(), group.ranks.end(), get_rank());
+    return m_memberships.emplace_back(
+        Membership{group.id, static_cast<uint32_t>(place - group.ranks.begin()), 0});
+}
+
+uint32_t
+Sys::get_index_in_group(const CommGroup& group)
+{
+    return MembershipIn(group).index;
+}
+
+void
+Sys::SendMessage(int dst,
+                 uint64_t bytes,
+                 uint32_t tag,
+                 const WorkloadPosition& position,
+                 std::function<void()> done)
+{
+    const int networkTag = CollectiveLedger::MessageTag(tag);
+    get_ledger().MessageSent(get_rank(), dst, networkTag, {0, Now(), bytes, position});
+    m_messages.push_front({this, dst, networkTag, bytes, false, std::move(done), {}, {}});
+    Message& message = m_messages.front();
+    message.self = m_messages.begin();
+    sim_request request;
+    request.srcRank = static_cast<uint32_t>(get_rank());
+    request.dstRank = static_cast<uint32_t>(dst);
+    request.tag = static_cast<uint32_t>(networkTag);
+    request.reqCount = bytes;
+    request.layerNum = position.layer;
+    m_network
+        .sim_send(nullptr, bytes, UINT8, dst, networkTag, &request, &Sys::MessageSent, &message);
+}
+
+void
+Sys::ReceiveMessage(int src, uint64_t bytes, uint32_t tag, std::function<void(TimePs)> done)
+{
+    const int networkTag = CollectiveLedger::MessageTag(tag);
+    m_messages.push_front({this, src, networkTag, bytes, true, {}, std::move(done), {}});
+    Message& message = m_messages.front();
+    message.self = m_messages.begin();
+    sim_request request;
+    request.srcRank = static_cast<uint32_t>(src);
+    request.dstRank = static_cast<uint32_t>(get_rank());
+    request.tag = static_cast<uint32_t>(networkTag);
+    request.reqCount = bytes;
+    m_network.sim_recv(nullptr,
+                       bytes,
+                       UINT8,
+                       src,
+                       networkTag,
+                       &request,
+                       &Sys::MessageReceived,
+                       &message);
+}
+
+void
+Sys::MessageSent(void* argument)
+{
+    auto& message = *static_cast<Message*>(argument);
+    const auto done = std::move(message.sent);
+    message.sys->m_messages.erase(message.self);
+    if (done)
+    {
+        done();
+    }
+}
+
+void
+Sys::MessageReceived(void* argument)
+{
+    auto& message = *static_cast<Message*>(argument);
+    Sys& sys = *message.sys;
+    const auto done = std::move(message.received);
+    const TimePs sentAt =
+        sys.get_ledger().MessageArrived(message.peer, sys.get_rank(), message.tag, sys.Now());
+    sys.m_messages.erase(message.self);
+    done(sentAt);
+}
+
+std::vector<std::string>
+Sys::DescribeWaits() const
+{
+    std::vector<std::string> lines;
+    for (const StreamBaseline* stream : m_readyList)
+    {
+        lines.push_back(stream->describe_wait());
+    }
+    for (const auto& queue : m_activeStreams)
+    {
+        for (const StreamBaseline* stream : queue.streams)
+        {
+            lines.push_back(stream->describe_wait());
+        }
+    }
+    for (const auto& message : m_messages)
+    {
+        lines.push_back((message.receives ? "receive of " : "send of ") +
+                        std::to_string(message.bytes) + " bytes " +
+                        (message.receives ? "from rank " : "to rank ") +
+                        std::to_string(message.peer));
+    }
+    return lines;
+}
+
+} // namespace AstraSim

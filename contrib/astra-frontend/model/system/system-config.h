@@ -1,0 +1,73 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SYSTEM_CONFIG_H
+#define SYSTEM_CONFIG_H
+
+#include "ns3/astra-network-api.h"
+#include "ns3/collective-types.h"
+#include "ns3/native-algorithm.h"
+#include "ns3/native-memory-bus.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// Order in which chunks of waiting collectives start.
+enum class SchedulingPolicy : uint8_t
+{
+    Fifo,     ///< the oldest collective first
+    Lifo,     ///< the newest collective first
+    Explicit, ///< by the priority the workload gives; the oldest first among equals
+};
+
+/// How an AllReduce uses several dimensions.
+enum class CollectiveOptimization : uint8_t
+{
+    Baseline,     ///< an AllReduce in each dimension, one after the other
+    LocalBwAware, ///< ReduceScatter inwards, AllReduce in the last dimension, AllGather outwards
+};
+
+/// Everything a system file says.
+struct SystemConfig
+{
+    SchedulingPolicy schedulingPolicy{SchedulingPolicy::Fifo};
+    CollectiveOptimization optimization{CollectiveOptimization::Baseline};
+    uint32_t activeChunksPerDimension{1};
+    uint32_t preferredDatasetSplits{1};
+    /// One entry per dimension; empty: MockNcclGroup. A list shorter than the number of dimensions
+    /// goes on with its last entry.
+    std::vector<NativeAlgorithm> allReduce;
+    std::vector<NativeAlgorithm> allGather;
+    std::vector<NativeAlgorithm> reduceScatter;
+    std::vector<NativeAlgorithm> allToAll;
+    MemoryBusConfig memoryBus;
+    bool rooflineEnabled{false};
+    double peakPerf{0}; ///< TFLOP/s
+    bool traceEnabled{false};
+    bool boostMode{false}; ///< accepted; simulating one rank for all would not be exact
+    bool replayOnly{false};
+    bool trackLocalMemory{false};
+    std::string localMemoryTraceFile{"local_mem_trace"};
+    uint32_t queuesPerDimension{1}; ///< --num-queues-per-dim
+    double commScale{1};            ///< --comm-scale: multiplies every collective's bytes
+    double injectionScale{1};       ///< --injection-scale: multiplies the endpoint delay
+    bool rendezvous{false};         ///< --rendezvous-protocol
+
+    /// @return the algorithms of @p op, one per dimension; empty where nccl decides
+    const std::vector<NativeAlgorithm>& AlgorithmsOf(CollectiveOp op) const;
+};
+
+/**
+ * @param path an ASTRA-sim system file (JSON)
+ * @return what it says
+ * @throw ns3::InputError if it cannot be read, has an unknown key or a wrong value
+ */
+SystemConfig ReadSystemConfig(const std::string& path);
+
+} // namespace AstraSim
+
+#endif /* SYSTEM_CONFIG_H */

@@ -1,0 +1,74 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef WORKLOAD_H
+#define WORKLOAD_H
+
+#include "ns3/collective-types.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace AstraSim
+{
+
+class Sys;
+
+/// What one rank does, step by step; drives its Sys.
+class RankWorkload
+{
+  public:
+    virtual ~RankWorkload() = default;
+
+    /// Begin; called once, inside the event loop or before it.
+    virtual void Start() = 0;
+
+    /// @return whether nothing remains to be done
+    virtual bool Finished() const = 0;
+
+    /// @return a line per thing this rank waits for (used when a run is stuck)
+    virtual std::vector<std::string> DescribeWaits() const = 0;
+};
+
+/**
+ * @brief A job's workload: what is the same for all its ranks.
+ *
+ * The system layer knows workloads through this interface only.
+ */
+class Workload
+{
+  public:
+    virtual ~Workload() = default;
+
+    /// @return the number of ranks the workload is made for, or 0 if any number will do
+    virtual uint32_t GetRankCount() const = 0;
+
+    /**
+     * Place the workload on the network; called once, before CreateRank().
+     * @param ranks the network's rank of each rank of the job
+     * @throw ns3::InputError if the workload does not fit that number of ranks
+     */
+    virtual void Bind(const std::vector<int>& ranks) = 0;
+
+    /// @param rank rank of the job @param sys its system layer @return what it does
+    virtual std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) = 0;
+
+    /// @return how many collectives and messages all ranks will do in all; 0 if unknown
+    virtual uint64_t GetCollectiveCount() const = 0;
+
+    /// @return how often the whole is done
+    virtual uint32_t GetPassCount() const = 0;
+
+    virtual uint32_t GetLayerCount() const = 0;
+    virtual std::string_view GetLayerName(uint32_t layer) const = 0;
+
+    /// @return the file it was read from
+    virtual const std::string& GetFileName() const = 0;
+};
+
+} // namespace AstraSim
+
+#endif /* WORKLOAD_H */

@@ -1,0 +1,134 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/collectives-writer.h"
+#include "ns3/end-to-end-writer.h"
+#include "ns3/input-error.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+using namespace AstraSim;
+
+namespace
+{
+
+class Writers : public ::testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        m_folder = std::filesystem::path(::testing::TempDir()) /
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name();
+        std::filesystem::create_directories(m_folder);
+    }
+
+    void TearDown() override
+    {
+        std::filesystem::remove_all(m_folder);
+    }
+
+    std::string Path(const std::string& name) const
+    {
+        return (m_folder / name).string();
+    }
+
+    std::string Text(const std::string& name) const
+    {
+        std::ifstream file(Path(name));
+        std::ostringstream text;
+        text << file.rdbuf();
+        return text.str();
+    }
+
+    /// An AllReduce of 1 MB over 4 ranks in 20 us: algbw 50 GB/s, busbw 75 GB/s.
+    CollectiveRecord Record(uint32_t layer, uint32_t pass, TimePs start, TimePs end) const
+    {
+        return {7,
+                "layer",
+                {layer, pass, TrainingPhase::Forward},
+                &m_group,
+                CollectiveOp::AllReduce,
+                1'000'000,
+                &m_choice,
+                start,
+                end};
+    }
+
+    std::filesystem::path m_folder;
+    CommGroup m_group{1, GroupKind::Tp, "TP0", {0, 1, 2, 3}};
+    CollectiveChoice m_choice{"Ring", "Simple", 2, 24, 0};
+};
+
+} // namespace
+
+TEST_F(Writers, CollectivesHaveARowEachAsTheyEnd)
+{
+    CollectivesWriter writer(Path("collectives.csv"));
+    writer.CollectiveEnded(Record(0, 1, 1'000'000, 21'000'000));
+    writer.Finish();
+    EXPECT_EQ(
+        Text("collectives.csv"),
+        "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
+        "algbw,busbw,flows\n"
+        "7,layer,1,fwd,TP0,4,AllReduce,1000000,Ring,Simple,2,1000.000,21000.000,50.000000,"
+        "75.000000,24\n");
+}
+
+TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
+{
+    EndToEndWriter writer(Path("EndToEnd.csv"), "run", {"first", "second"}, 2);
+    const WorkloadPosition forward{0, 0, TrainingPhase::Forward};
+    const WorkloadPosition weights{1, 0, TrainingPhase::WeightGradient};
+    for (const int rank : {0, 1})
+    {
+        writer.ComputeEnded({rank, "first", forward, 0, 10'000'000});
+        writer.ComputeEnded({rank, "second", weights, 0, 4'000'000});
+        writer.WaitEnded({rank,
+                          "first",
+                          forward,
+                          GroupKind::Tp,
+                          WaitReason::Collective,
+                          10'000'000,
+                          10'000'000 + (rank + 1) * 10'000'000});
+        writer.WaitEnded({rank,
+                          "first",
+                          forward,
+                          GroupKind::Pp,
+                          WaitReason::PipelineIdle,
+                          40'000'000,
+                          46'000'000});
+    }
+    writer.CollectiveEnded(Record(0, 0, 10'000'000, 20'000'000)); // one group
+    writer.CollectiveEnded(Record(0, 0, 10'000'000, 30'000'000)); // a slower one
+    writer.CollectiveEnded(Record(0, 1, 50'000'000, 70'000'000)); // the next pass
+    writer.RankFinished(0, 70'000'000);
+    writer.RankFinished(1, 100'000'000);
+    EXPECT_FALSE(std::filesystem::exists(Path("EndToEnd.csv"))) << "a cut-off run leaves none";
+    writer.Finish();
+    EXPECT_EQ(
+        Text("EndToEnd.csv"),
+        "File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, Expose_EP_comm, "
+        "Expose_PP_comm, bubble time, total comp, total exposed comm, Total time\n"
+        "run,0.000000 (0.00%),0.000000 (0.00%),15.000000 (15.00%),0.000000 (0.00%),0.000000 "
+        "(0.00%),"
+        "6.000000 (6.00%),14.000000 (14.00%),15.000000 (15.00%),100.000000\n"
+        "layer_name,run,fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,"
+        "ig exposed comm,fwd total comm,algbw,busbw,wg total comm,algbw,busbw,ig total "
+        "comm,algbw,busbw,workload finished at\n"
+        "first,run,10.000000,0.000000,0.000000,15.000000,,,40.000000,50.000000,75.000000,,,,,,,"
+        "70.000000\n"
+        "second,run,0.000000,4.000000,0.000000,,,,,,,,,,,,,0.000000\n"
+        "SUM,run,10.000000,4.000000,0.000000,15.000000,,,40.000000,50.000000,75.000000,,,,,,,"
+        "100.000000\n"
+        "total exposed comm,15.000000,total comp,14.000000,total time,100.000000\n");
+}
+
+TEST_F(Writers, RefuseAFolderThatCannotBeWritten)
+{
+    EXPECT_THROW(CollectivesWriter("/nonexistent/collectives.csv"), ns3::InputError);
+    EndToEndWriter writer("/nonexistent/EndToEnd.csv", "run", {}, 1);
+    EXPECT_THROW(writer.Finish(), ns3::InputError);
+}
