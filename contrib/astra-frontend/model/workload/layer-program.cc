@@ -1,0 +1,408 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "layer-program.h"
+
+#include <algorithm>
+#include <map>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+using Kind = ProgramStep::Kind;
+
+/// A half-open range of rows.
+struct Rows
+{
+    uint32_t begin;
+    uint32_t end;
+};
+
+/// Writes the steps of one stage; its methods go from the whole pass down to a layer's phase.
+class ProgramCompiler
+{
+  public:
+    ProgramCompiler(const LayerTable& table, uint32_t stages, uint32_t stage)
+        : m_table(table),
+          m_stages(stages),
+          m_stage(stage)
+    {
+    }
+
+    std::vector<ProgramStep> Compile()
+    {
+        const Rows all{0, static_cast<uint32_t>(m_table.layers.size())};
+        switch (m_table.policy)
+        {
+        case ParallelismPolicy::Micro:
+            CompileMicro();
+            break;
+        case ParallelismPolicy::Data:
+            CompileData(all);
+            break;
+        case ParallelismPolicy::Model:
+        case ParallelismPolicy::HybridTransformer:
+        case ParallelismPolicy::HybridDataModel:
+        case ParallelismPolicy::HybridModelData:
+            Forward(all);
+            CompileOverlappedBackward(all);
+            break;
+        case ParallelismPolicy::Dlrm:
+        case ParallelismPolicy::HybridDlrmEnhanced:
+            CompileDlrm(all);
+            break;
+        case ParallelismPolicy::HybridTransformerFwdInBckwd: {
+            const auto batches = FindMicroBatches(m_table);
+            if (m_stages > 1 || (batches.count > 1 && !batches.listed))
+            {
+                CompilePipeline(batches);
+            }
+            else
+            {
+                Forward(all);
+                Backward(all, true);
+            }
+            break;
+        }
+        }
+        return std::move(m_steps);
+    }
+
+  private:
+    void CompileMicro()
+    {
+        for (uint32_t row = 0; row < m_table.layers.size(); ++row)
+        {
+            for (uint32_t i = 0; i < m_table.layers[row].repeat; ++i)
+            {
+                for (const auto phase : {TrainingPhase::Forward,
+                                         TrainingPhase::InputGradient,
+                                         TrainingPhase::WeightGradient})
+                {
+                    Collective(row, phase, Kind::Collective);
+                }
+            }
+        }
+    }
+
+    void CompileData(Rows rows)
+    {
+        for (uint32_t row = rows.begin; row < rows.end; ++row)
+        {
+            Wait(row, TrainingPhase::WeightGradient);
+            Compute(row, TrainingPhase::Forward);
+        }
+        for (uint32_t row = rows.end; row-- > rows.begin;)
+        {
+            Compute(row, TrainingPhase::WeightGradient);
+            Collective(row, TrainingPhase::WeightGradient, Kind::IssueCollective);
+            if (row > rows.begin)
+            {
+                Compute(row, TrainingPhase::InputGradient);
+            }
+        }
+    }
+
+    /// The input gradient's collective runs while the weight gradient is computed.
+    void CompileOverlappedBackward(Rows rows)
+    {
+        for (uint32_t row = rows.end; row-- > rows.begin;)
+        {
+            Compute(row, TrainingPhase::InputGradient);
+            Collective(row, TrainingPhase::InputGradient, Kind::IssueCollective);
+            Compute(row, TrainingPhase::WeightGradient);
+            Collective(row, TrainingPhase::WeightGradient, Kind::IssueCollective);
+            Wait(row, TrainingPhase::InputGradient);
+        }
+    }
+
+    /// Layer 0 is the embedding: its exchange runs beside the bottom network.
+    void CompileDlrm(Rows rows)
+    {
+        const auto last = static_cast<uint32_t>(m_table.lastBottomLayer);
+        for (uint32_t row = rows.begin; row < rows.end; ++row)
+        {
+            Wait(row, TrainingPhase::WeightGradient);
+            if (row == 0)
+            {
+                Wait(row, TrainingPhase::InputGradient);
+            }
+            Compute(row, TrainingPhase::Forward);
+            Collective(row,
+                       TrainingPhase::Forward,
+                       row == 0 ? Kind::IssueCollective : Kind::Collective);
+            if (row == last)
+            {
+                Wait(0, TrainingPhase::Forward);
+            }
+        }
+        for (uint32_t row = rows.end; row-- > rows.begin;)
+        {
+            if (row == 0)
+            {
+                Wait(0, TrainingPhase::InputGradient);
+                Compute(row, TrainingPhase::InputGradient);
+            }
+            Compute(row, TrainingPhase::WeightGradient);
+            Collective(row, TrainingPhase::WeightGradient, Kind::IssueCollective);
+            if (row > 0)
+            {
+                Compute(row, TrainingPhase::InputGradient);
+                Collective(row, TrainingPhase::InputGradient, Kind::Collective);
+            }
+            if (row == last + 1 || (row == last && last + 1 == rows.end))
+            {
+                Collective(0, TrainingPhase::InputGradient, Kind::IssueCollective);
+            }
+        }
+    }
+
+    void Forward(Rows rows)
+    {
+        for (uint32_t row = rows.begin; row < rows.end; ++row)
+        {
+            Wait(row, TrainingPhase::WeightGradient);
+            Compute(row, TrainingPhase::Forward);
+            Collective(row, TrainingPhase::Forward, Kind::Collective);
+        }
+    }
+
+    void Backward(Rows rows, bool lastMicroBatch)
+    {
+        for (uint32_t row = rows.end; row-- > rows.begin;)
+        {
+            if (m_table.layers[row].initiates)
+            {
+                Recompute(row, rows.begin);
+            }
+            Compute(row, TrainingPhase::InputGradient);
+            Collective(row, TrainingPhase::InputGradient, Kind::Collective);
+            Compute(row, TrainingPhase::WeightGradient);
+            if (lastMicroBatch)
+            {
+                Collective(row, TrainingPhase::WeightGradient, Kind::IssueCollective);
+            }
+        }
+    }
+
+    void Recompute(uint32_t initiator, uint32_t begin)
+    {
+        uint32_t row = initiator;
+        while (row > begin && !m_table.layers[row].checkpoint)
+        {
+            --row;
+        }
+        do
+        {
+            Compute(row, TrainingPhase::Forward);
+            Collective(row, TrainingPhase::Forward, Kind::Collective);
+            ++row;
+        } while (row <= initiator && !m_table.layers[row].initiates);
+    }
+
+    /// One forward, one backward; Megatron-LM's interleaved order when a stage has several chunks.
+    void CompilePipeline(const MicroBatchRows& batches)
+    {
+        m_batches = batches;
+        m_chunks = std::min(m_stages > 1 ? m_table.virtualStages : 1, batches.rows);
+        const auto total = static_cast<uint32_t>(m_table.layers.size());
+        const uint32_t bodyRows = batches.listed ? batches.rows * batches.count : batches.rows;
+        const Rows before{0, batches.first};
+        m_after = {batches.first + bodyRows, total};
+
+        const uint32_t units = batches.count * m_chunks;
+        uint32_t warmUp = m_stages - m_stage - 1;
+        if (m_chunks > 1)
+        {
+            warmUp = 2 * warmUp + (m_chunks - 1) * m_stages;
+        }
+        // The interleaved order needs whole groups of micro-batches; else all forwards go first.
+        const bool wholeGroups = m_chunks == 1 || batches.count % m_stages == 0;
+        warmUp = wholeGroups ? std::min(warmUp, units) : units;
+
+        Forward(before);
+        for (uint32_t i = 0; i < warmUp; ++i)
+        {
+            ForwardUnit(i);
+        }
+        for (uint32_t i = warmUp; i < units; ++i)
+        {
+            ForwardUnit(i);
+            BackwardUnit(i - warmUp);
+        }
+        for (uint32_t i = units - warmUp; i < units; ++i)
+        {
+            BackwardUnit(i);
+        }
+        Backward(before, true);
+    }
+
+    struct Unit
+    {
+        uint32_t microBatch;
+        uint32_t chunk;
+    };
+
+    /// @return the i-th unit in forward order: groups of up to `stages` micro-batches per chunk
+    Unit UnitAt(uint32_t i) const
+    {
+        const uint32_t perGroup = m_stages * m_chunks;
+        const uint32_t group = i / perGroup;
+        const uint32_t size = std::min(m_stages, m_batches.count - group * m_stages);
+        const uint32_t inGroup = i - group * perGroup;
+        return {group * m_stages + inGroup % size, inGroup / size};
+    }
+
+    Rows RowsOf(Unit unit) const
+    {
+        const uint32_t base =
+            m_batches.first + (m_batches.listed ? unit.microBatch * m_batches.rows : 0);
+        const auto cut = [this](uint32_t chunk) {
+            return static_cast<uint32_t>(uint64_t{chunk} * m_batches.rows / m_chunks);
+        };
+        return {base + cut(unit.chunk), base + cut(unit.chunk + 1)};
+    }
+
+    bool IsLastUnit(Unit unit) const
+    {
+        return unit.microBatch == m_batches.count - 1 && unit.chunk == m_chunks - 1;
+    }
+
+    void ForwardUnit(uint32_t i)
+    {
+        const Unit unit = UnitAt(i);
+        const uint32_t virtualStage = unit.chunk * m_stages + m_stage;
+        const Rows rows = RowsOf(unit);
+        if (virtualStage > 0)
+        {
+            Message(Kind::ReceiveActivation, rows.begin, unit.microBatch, virtualStage - 1);
+        }
+        Forward(rows);
+        if (IsLastUnit(unit))
+        {
+            Forward(m_after);
+        }
+        if (virtualStage + 1 < m_stages * m_chunks)
+        {
+            Message(Kind::SendActivation, rows.end - 1, unit.microBatch, virtualStage);
+        }
+    }
+
+    void BackwardUnit(uint32_t i)
+    {
+        Unit unit = UnitAt(i);
+        unit.chunk = m_chunks - 1 - unit.chunk;
+        const uint32_t virtualStage = unit.chunk * m_stages + m_stage;
+        const Rows rows = RowsOf(unit);
+        if (virtualStage + 1 < m_stages * m_chunks)
+        {
+            Message(Kind::ReceiveGradient, rows.end - 1, unit.microBatch, virtualStage + 1);
+        }
+        if (IsLastUnit(unit))
+        {
+            Backward(m_after, true);
+        }
+        Backward(rows, m_batches.listed || unit.microBatch == m_batches.count - 1);
+        if (virtualStage > 0)
+        {
+            Message(Kind::SendGradient, rows.begin, unit.microBatch, virtualStage);
+        }
+    }
+
+    void Compute(uint32_t row, TrainingPhase phase)
+    {
+        ProgramStep step{.kind = Kind::Compute, .phase = phase, .layer = row};
+        step.duration = m_table.layers[row].compute[static_cast<std::size_t>(phase)];
+        step.endsPhase = CollectiveOf(row, phase).op == CollectiveOp::None;
+        m_steps.push_back(step);
+    }
+
+    void Collective(uint32_t row, TrainingPhase phase, Kind kind)
+    {
+        if (CollectiveOf(row, phase).op != CollectiveOp::None)
+        {
+            m_steps.push_back({.kind = kind, .phase = phase, .endsPhase = true, .layer = row});
+        }
+    }
+
+    void Wait(uint32_t row, TrainingPhase phase)
+    {
+        if (CollectiveOf(row, phase).op != CollectiveOp::None)
+        {
+            m_steps.push_back({.kind = Kind::WaitCollective, .phase = phase, .layer = row});
+        }
+    }
+
+    void Message(Kind kind, uint32_t row, uint32_t microBatch, uint32_t virtualStage)
+    {
+        const bool forward = kind == Kind::SendActivation || kind == Kind::ReceiveActivation;
+        m_steps.push_back({.kind = kind,
+                           .phase = forward ? TrainingPhase::Forward : TrainingPhase::InputGradient,
+                           .layer = std::min(row, static_cast<uint32_t>(m_table.layers.size()) - 1),
+                           .microBatch = microBatch,
+                           .virtualStage = virtualStage});
+    }
+
+    const LayerCollective& CollectiveOf(uint32_t row, TrainingPhase phase) const
+    {
+        return m_table.layers[row].comm[static_cast<std::size_t>(phase)];
+    }
+
+    const LayerTable& m_table;
+    uint32_t m_stages;
+    uint32_t m_stage;
+    uint32_t m_chunks{1}; ///< virtual stages per stage
+    MicroBatchRows m_batches;
+    Rows m_after{0, 0}; ///< rows after the last micro-batch
+    std::vector<ProgramStep> m_steps;
+};
+
+} // namespace
+
+MicroBatchRows
+FindMicroBatches(const LayerTable& table)
+{
+    const auto& layers = table.layers;
+    const uint32_t count = table.gradientAccumulation;
+    const MicroBatchRows unlisted{false, 0, static_cast<uint32_t>(layers.size()), count};
+    std::map<std::string_view, uint32_t> occurrences;
+    for (const auto& layer : layers)
+    {
+        ++occurrences[layer.name];
+    }
+    const auto start = std::find_if(layers.begin(), layers.end(), [&](const Layer& layer) {
+        return occurrences[layer.name] == count;
+    });
+    if (count < 2 || start == layers.end())
+    {
+        return unlisted;
+    }
+    const auto next = std::find_if(start + 1, layers.end(), [&](const Layer& l) {
+        return l.name == start->name;
+    });
+    const auto first = static_cast<std::size_t>(start - layers.begin());
+    const auto rows = static_cast<std::size_t>(next - start);
+    if (first + rows * count > layers.size())
+    {
+        return unlisted;
+    }
+    for (std::size_t row = first; row < first + rows * count; ++row)
+    {
+        if (layers[row].name != layers[first + (row - first) % rows].name)
+        {
+            return unlisted;
+        }
+    }
+    return {true, static_cast<uint32_t>(first), static_cast<uint32_t>(rows), count};
+}
+
+std::vector<ProgramStep>
+CompileProgram(const LayerTable& table, uint32_t stages, uint32_t stage)
+{
+    return ProgramCompiler(table, stages, stage).Compile();
+}
+
+} // namespace AstraSim

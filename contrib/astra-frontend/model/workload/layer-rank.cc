@@ -1,0 +1,356 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "layer-rank.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+LayerRank::LayerRank(const LayerWorkload& workload, uint32_t rank, Sys& sys)
+    : m_workload(workload),
+      m_program(workload.GetProgram(workload.GetLayout().GetStage(rank))),
+      m_sys(sys),
+      m_rank(rank)
+{
+}
+
+void
+LayerRank::Start()
+{
+    Run();
+}
+
+bool
+LayerRank::Finished() const
+{
+    return m_state == State::Finished;
+}
+
+void
+LayerRank::Run()
+{
+    m_state = State::Runs;
+    while (m_state == State::Runs)
+    {
+        if (m_next == m_program.size())
+        {
+            if (!EndPass())
+            {
+                return;
+            }
+            continue;
+        }
+        const ProgramStep& step = m_program[m_next];
+        if (!Do(step))
+        {
+            return;
+        }
+        ++m_next;
+        if (step.endsPhase)
+        {
+            m_sys.get_observer().LayerFinished(m_sys.get_rank(), PositionOf(step), m_sys.Now());
+        }
+    }
+}
+
+bool
+LayerRank::Do(const ProgramStep& step)
+{
+    using Kind = ProgramStep::Kind;
+    switch (step.kind)
+    {
+    case Kind::Compute:
+        if (step.duration == 0)
+        {
+            return true;
+        }
+        m_state = State::Computes;
+        m_since = m_sys.Now();
+        m_sys.Schedule(step.duration, &LayerRank::ComputeEnded, this);
+        return false;
+    case Kind::Collective:
+        return DoCollective(step, true);
+    case Kind::IssueCollective:
+        return DoCollective(step, false);
+    case Kind::WaitCollective:
+        return WaitForIssued(step.layer, step.phase);
+    case Kind::SendActivation:
+    case Kind::SendGradient:
+        DoSend(step);
+        return true;
+    case Kind::ReceiveActivation:
+    case Kind::ReceiveGradient:
+        return DoReceive(step);
+    }
+    return true;
+}
+
+bool
+LayerRank::DoCollective(const ProgramStep& step, bool blocks)
+{
+    const auto& collective = CollectiveOf(step.layer, step.phase);
+    if (collective.bytes == 0 || m_workload.GetLayout().GetSize(collective.group) < 2)
+    {
+        return true;
+    }
+    if (blocks)
+    {
+        Wait(State::WaitsForCollective, PositionOf(step), collective.group);
+        const auto finish = [this]() {
+            EndWait(WaitReason::Collective, m_since, m_sys.Now());
+            Resume();
+        };
+        if (!collective.thenAllToAll)
+        {
+            Generate(step, collective.op, finish);
+        }
+        else
+        {
+            Generate(step, collective.op, [this, &step, finish]() {
+                Generate(step, CollectiveOp::AllToAll, finish);
+            });
+        }
+        return false;
+    }
+    const Issued issued{step.layer, step.phase, m_pass};
+    m_issued.push_back(issued);
+    const auto finish = [this, issued]() { EndIssued(issued); };
+    if (!collective.thenAllToAll)
+    {
+        Generate(step, collective.op, finish);
+    }
+    else
+    {
+        Generate(step, collective.op, [this, &step, finish]() {
+            Generate(step, CollectiveOp::AllToAll, finish);
+        });
+    }
+    return true;
+}
+
+void
+LayerRank::Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done)
+{
+    const auto& collective = CollectiveOf(step.layer, step.phase);
+    CollectiveRequest request;
+    request.op = op;
+    request.bytes = collective.bytes;
+    // With EXPLICIT scheduling the layer that the next forward needs first goes first.
+    const int priority = -static_cast<int>(step.layer);
+    m_sys.generate_collective(m_workload.GetLayout().GetGroup(collective.group, m_rank),
+                              request,
+                              PositionOf(step),
+                              priority,
+                              std::move(done));
+}
+
+void
+LayerRank::EndIssued(const Issued& issued)
+{
+    const TimePs update = issued.phase == TrainingPhase::WeightGradient
+                              ? m_workload.GetTable().layers[issued.layer].update
+                              : 0;
+    if (update == 0)
+    {
+        RemoveIssued(issued);
+        return;
+    }
+
+    struct Update
+    {
+        LayerRank* rank;
+        Issued issued;
+    };
+
+    m_sys.Schedule(
+        update,
+        [](void* argument) {
+            const std::unique_ptr<Update> ended(static_cast<Update*>(argument));
+            ended->rank->RemoveIssued(ended->issued);
+        },
+        new Update{this, issued});
+}
+
+void
+LayerRank::RemoveIssued(const Issued& issued)
+{
+    const auto found =
+        std::find_if(m_issued.begin(), m_issued.end(), [&issued](const Issued& other) {
+            return other.layer == issued.layer && other.phase == issued.phase &&
+                   other.pass == issued.pass;
+        });
+    m_issued.erase(found);
+    if (m_state == State::WaitsForIssued && m_waitPosition.layer == issued.layer &&
+        m_waitPosition.phase == issued.phase)
+    {
+        EndWait(WaitReason::Collective, m_since, m_sys.Now());
+        Run();
+    }
+}
+
+bool
+LayerRank::WaitForIssued(uint32_t layer, TrainingPhase phase)
+{
+    const auto found = std::find_if(m_issued.begin(), m_issued.end(), [&](const Issued& issued) {
+        return issued.layer == layer && issued.phase == phase;
+    });
+    if (found == m_issued.end())
+    {
+        return true;
+    }
+    Wait(State::WaitsForIssued, {layer, found->pass, phase}, CollectiveOf(layer, phase).group);
+    return false;
+}
+
+void
+LayerRank::DoSend(const ProgramStep& step)
+{
+    const bool toNext = step.kind == ProgramStep::Kind::SendActivation;
+    m_sys.SendMessage(PeerAt(step, toNext),
+                      std::max<uint64_t>(m_workload.GetTable().pipelineBytes, 1),
+                      MessageTag(step),
+                      PositionOf(step),
+                      {});
+}
+
+bool
+LayerRank::DoReceive(const ProgramStep& step)
+{
+    const bool fromNext = step.kind == ProgramStep::Kind::ReceiveGradient;
+    Wait(State::WaitsForMessage, PositionOf(step), GroupKind::Pp);
+    m_sys.ReceiveMessage(PeerAt(step, fromNext),
+                         std::max<uint64_t>(m_workload.GetTable().pipelineBytes, 1),
+                         MessageTag(step),
+                         [this](TimePs sentAt) {
+                             const TimePs now = m_sys.Now();
+                             const TimePs underWay = std::clamp(sentAt, m_since, now);
+                             EndWait(WaitReason::PipelineIdle, m_since, underWay);
+                             EndWait(WaitReason::Collective, underWay, now);
+                             Resume();
+                         });
+    return false;
+}
+
+bool
+LayerRank::EndPass()
+{
+    if (m_pass + 1 == m_workload.GetPassCount() && !m_issued.empty())
+    {
+        return WaitForIssued(m_issued.front().layer, m_issued.front().phase);
+    }
+    m_sys.get_observer().PassFinished(m_sys.get_rank(), m_pass, m_sys.Now());
+    ++m_pass;
+    m_next = 0;
+    if (m_pass == m_workload.GetPassCount())
+    {
+        m_state = State::Finished;
+        m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
+        m_sys.get_network().sim_notify_finished();
+        return false;
+    }
+    return true;
+}
+
+void
+LayerRank::Wait(State state, const WorkloadPosition& position, GroupKind group)
+{
+    m_state = state;
+    m_waitPosition = position;
+    m_waitGroup = group;
+    m_since = m_sys.Now();
+}
+
+void
+LayerRank::EndWait(WaitReason reason, TimePs from, TimePs to)
+{
+    if (to > from)
+    {
+        m_sys.get_observer().WaitEnded({m_sys.get_rank(),
+                                        m_workload.GetLayerName(m_waitPosition.layer),
+                                        m_waitPosition,
+                                        m_waitGroup,
+                                        reason,
+                                        from,
+                                        to});
+    }
+}
+
+void
+LayerRank::Resume()
+{
+    const ProgramStep& step = m_program[m_next];
+    ++m_next;
+    if (step.endsPhase)
+    {
+        m_sys.get_observer().LayerFinished(m_sys.get_rank(), PositionOf(step), m_sys.Now());
+    }
+    Run();
+}
+
+void
+LayerRank::ComputeEnded(void* argument)
+{
+    auto& rank = *static_cast<LayerRank*>(argument);
+    const ProgramStep& step = rank.m_program[rank.m_next];
+    rank.m_sys.get_observer().ComputeEnded({rank.m_sys.get_rank(),
+                                            rank.m_workload.GetLayerName(step.layer),
+                                            rank.PositionOf(step),
+                                            rank.m_since,
+                                            rank.m_sys.Now()});
+    rank.Resume();
+}
+
+const LayerCollective&
+LayerRank::CollectiveOf(uint32_t layer, TrainingPhase phase) const
+{
+    return m_workload.GetTable().layers[layer].comm[static_cast<std::size_t>(phase)];
+}
+
+int
+LayerRank::PeerAt(const ProgramStep& step, bool next) const
+{
+    const auto& layout = m_workload.GetLayout();
+    const auto& pipeline = layout.GetGroup(GroupKind::Pp, m_rank);
+    const uint32_t stages = layout.GetStageCount();
+    const uint32_t stage = layout.GetStage(m_rank);
+    return pipeline.ranks[(stage + (next ? 1 : stages - 1)) % stages];
+}
+
+uint32_t
+LayerRank::MessageTag(const ProgramStep& step) const
+{
+    const bool isGradient = step.kind == ProgramStep::Kind::SendGradient ||
+                            step.kind == ProgramStep::Kind::ReceiveGradient;
+    const uint32_t perBatch =
+        m_workload.GetLayout().GetStageCount() * std::max(1U, m_workload.GetTable().virtualStages);
+    return (step.microBatch * perBatch + step.virtualStage) * 2 + (isGradient ? 1 : 0);
+}
+
+std::vector<std::string>
+LayerRank::DescribeWaits() const
+{
+    const std::string where = "pass " + std::to_string(m_waitPosition.pass + 1) + ", layer " +
+                              std::to_string(m_waitPosition.layer) + " (" +
+                              std::string(m_workload.GetLayerName(m_waitPosition.layer)) + "), " +
+                              ToString(m_waitPosition.phase);
+    switch (m_state)
+    {
+    case State::WaitsForCollective:
+        return {where + ": waits for its collective of group " + ToString(m_waitGroup)};
+    case State::WaitsForIssued:
+        return {where + ": waits for the collective of group " +
+                std::string(ToString(m_waitGroup)) + " that it issued before"};
+    case State::WaitsForMessage:
+        return {where + ": waits for a message of its neighbour in the pipeline"};
+    case State::Computes:
+        return {"computes since " + std::to_string(m_since / 1000) + " ns"};
+    case State::Runs:
+    case State::Finished:
+        break;
+    }
+    return {};
+}
+
+} // namespace AstraSim

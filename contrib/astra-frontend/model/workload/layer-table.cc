@@ -1,0 +1,445 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "layer-table.h"
+
+#include "ns3/input-error.h"
+#include "ns3/input-lines.h"
+#include "ns3/units.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr std::string_view POLICY_NAMES =
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD, HYBRID_TRANSFORMER, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, "
+    "HYBRID_DLRM_ENHANCED, DLRM, DATA, MODEL or MICRO";
+constexpr std::string_view OP_NAMES =
+    "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, ALLREDUCEALLTOALL or SENDRECV, with or "
+    "without _TP, _DP, _EP, _DP_EP or _PP";
+
+std::optional<ParallelismPolicy>
+ParsePolicy(std::string_view word)
+{
+    static const std::map<std::string_view, ParallelismPolicy> POLICIES = {
+        {"MICRO", ParallelismPolicy::Micro},
+        {"DATA", ParallelismPolicy::Data},
+        {"MODEL", ParallelismPolicy::Model},
+        {"HYBRID_TRANSFORMER", ParallelismPolicy::HybridTransformer},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD", ParallelismPolicy::HybridTransformerFwdInBckwd},
+        {"HYBRID_DATA_MODEL", ParallelismPolicy::HybridDataModel},
+        {"HYBRID_MODEL_DATA", ParallelismPolicy::HybridModelData},
+        {"DLRM", ParallelismPolicy::Dlrm},
+        {"HYBRID_DLRM", ParallelismPolicy::Dlrm},
+        {"HYBRID_DLRM_ENHANCED", ParallelismPolicy::HybridDlrmEnhanced},
+    };
+    const auto found = POLICIES.find(word);
+    return found == POLICIES.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<GroupKind>
+ParseGroup(std::string_view word)
+{
+    static const std::map<std::string_view, GroupKind> GROUPS = {
+        {"TP", GroupKind::Tp},
+        {"DP", GroupKind::Dp},
+        {"EP", GroupKind::Ep},
+        {"DP_EP", GroupKind::DpEp},
+        {"PP", GroupKind::Pp},
+    };
+    const auto found = GROUPS.find(word);
+    return found == GROUPS.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Reads one file; its methods go down the grammar.
+class LayerTableReader
+{
+  public:
+    explicit LayerTableReader(ns3::InputLines& lines)
+        : m_lines(lines)
+    {
+        m_table.file = lines.Name();
+    }
+
+    LayerTable Read()
+    {
+        if (!m_lines.Next())
+        {
+            throw ns3::InputError(m_lines.Name(),
+                                  0,
+                                  "the workload is empty",
+                                  "a parallelism policy");
+        }
+        if (ns3::ParseUnsigned(Field(0)))
+        {
+            ReadMicroLines();
+            return std::move(m_table);
+        }
+        ReadHeader();
+        ReadLayers();
+        CheckCheckpoints();
+        return std::move(m_table);
+    }
+
+  private:
+    std::string_view Field(std::size_t index) const
+    {
+        return m_lines.Fields()[index];
+    }
+
+    [[noreturn]] void Fail(const std::string& what, std::string_view expected = "") const
+    {
+        m_lines.Fail(what, std::string(expected));
+    }
+
+    uint64_t Number(std::size_t field, const std::string& what) const
+    {
+        if (field >= m_lines.Fields().size())
+        {
+            Fail("the line ends where " + what + " should be", "a whole number");
+        }
+        const auto value = ns3::ParseUnsigned(Field(field));
+        if (!value)
+        {
+            Fail("'" + std::string(Field(field)) + "' is no value of " + what, "a whole number");
+        }
+        return *value;
+    }
+
+    uint32_t Small(std::size_t field, const std::string& what, uint32_t least) const
+    {
+        const uint64_t value = Number(field, what);
+        if (value < least || value > std::numeric_limits<int32_t>::max())
+        {
+            Fail(what + " is " + std::string(Field(field)),
+                 "a whole number of at least " + std::to_string(least));
+        }
+        return static_cast<uint32_t>(value);
+    }
+
+    TimePs Nanoseconds(std::size_t field, const char* what) const
+    {
+        const auto time = ns3::ParseScaled(Field(field), 1000);
+        if (!time)
+        {
+            Fail("'" + std::string(Field(field)) + "' is no value of " + what,
+                 "nanoseconds, not negative");
+        }
+        return *time;
+    }
+
+    void ReadHeader()
+    {
+        const auto policy = ParsePolicy(Field(0));
+        if (!policy)
+        {
+            Fail("'" + std::string(Field(0)) + "' is no parallelism policy", POLICY_NAMES);
+        }
+        m_table.policy = *policy;
+        m_headerLine = m_lines.Line();
+        for (std::size_t field = 1; field < m_lines.Fields().size();)
+        {
+            field = ReadHeaderKey(field);
+        }
+        const bool needsTp = m_table.policy == ParallelismPolicy::HybridTransformer ||
+                             m_table.policy == ParallelismPolicy::HybridTransformerFwdInBckwd ||
+                             m_table.policy == ParallelismPolicy::HybridDataModel ||
+                             m_table.policy == ParallelismPolicy::HybridModelData;
+        if (needsTp && m_table.sizes.tp == 0)
+        {
+            Fail("the header does not say how many ranks share a layer",
+                 "model_parallel_NPU_group: N");
+        }
+        const bool isDlrm = m_table.policy == ParallelismPolicy::Dlrm ||
+                            m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
+        if (isDlrm && m_table.lastBottomLayer < 0)
+        {
+            Fail("the header does not say where the bottom network ends",
+                 "the number of its last layer after the policy");
+        }
+    }
+
+    /// @return the field after the key and its values
+    std::size_t ReadHeaderKey(std::size_t field)
+    {
+        std::string key(Field(field));
+        const bool isDlrm = m_table.policy == ParallelismPolicy::Dlrm ||
+                            m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
+        if (isDlrm && ns3::ParseUnsigned(key))
+        {
+            m_table.lastBottomLayer = static_cast<int>(Small(field, "the last bottom layer", 0));
+            return field + 1;
+        }
+        if (key.ends_with(':'))
+        {
+            key.pop_back();
+        }
+        ++field;
+        if (key == "model_parallel_NPU_group")
+        {
+            m_table.sizes.tp = Small(field, key, 1);
+        }
+        else if (key == "ep")
+        {
+            m_table.sizes.ep = Small(field, key, 1);
+        }
+        else if (key == "pp")
+        {
+            m_table.sizes.pp = Small(field, key, 1);
+        }
+        else if (key == "vpp")
+        {
+            m_table.virtualStages = Small(field, key, 1);
+        }
+        else if (key == "ga")
+        {
+            m_table.gradientAccumulation = Small(field, key, 1);
+        }
+        else if (key == "all_gpus")
+        {
+            m_table.sizes.world = Small(field, key, 1);
+        }
+        else if (key == "pp_comm")
+        {
+            m_table.pipelineBytes = Number(field, key);
+        }
+        else if (key == "DLRM_LAST_BOTTOM_LAYER")
+        {
+            m_table.lastBottomLayer = static_cast<int>(Small(field, key, 0));
+        }
+        else if (key == "checkpoints" || key == "checkpoint_initiates")
+        {
+            auto& list = key == "checkpoints" ? m_checkpoints : m_initiates;
+            const uint32_t count = Small(field, key, 0);
+            for (uint32_t i = 0; i < count; ++i)
+            {
+                list.push_back(Small(++field, "a layer of " + key, 0));
+            }
+        }
+        else
+        {
+            Fail("unknown key '" + key + "' in the header",
+                 "model_parallel_NPU_group, ep, pp, vpp, ga, all_gpus, checkpoints, "
+                 "checkpoint_initiates or pp_comm");
+        }
+        return field + 1;
+    }
+
+    void ReadLayers()
+    {
+        if (!m_lines.Next())
+        {
+            throw ns3::InputError(m_lines.Name(),
+                                  m_headerLine,
+                                  "the workload ends after its header",
+                                  "the number of layers on the next line");
+        }
+        if (m_lines.Fields().size() != 1)
+        {
+            Fail("the second line has " + std::to_string(m_lines.Fields().size()) + " fields",
+                 "the number of layers alone");
+        }
+        const uint32_t count = Small(0, "the number of layers", 1);
+        while (m_lines.Next())
+        {
+            if (m_table.layers.size() == count)
+            {
+                Fail("there are more than the " + std::to_string(count) + " layers announced",
+                     "the end of the file");
+            }
+            m_table.layers.push_back(ReadLayer());
+        }
+        if (m_table.layers.size() < count)
+        {
+            throw ns3::InputError(m_lines.Name(),
+                                  m_lines.Line(),
+                                  "the file ends after " + std::to_string(m_table.layers.size()) +
+                                      " layers",
+                                  std::to_string(count) + " layers");
+        }
+        if (m_table.lastBottomLayer >= static_cast<int>(count))
+        {
+            throw ns3::InputError(m_lines.Name(),
+                                  m_headerLine,
+                                  "the last bottom layer is " +
+                                      std::to_string(m_table.lastBottomLayer),
+                                  "a layer below " + std::to_string(count));
+        }
+    }
+
+    Layer ReadLayer()
+    {
+        if (m_lines.Fields().size() != 12)
+        {
+            Fail("a layer with " + std::to_string(m_lines.Fields().size()) + " fields",
+                 "12: name dep fwd_ns fwd_comm fwd_bytes ig_ns ig_comm ig_bytes wg_ns wg_comm "
+                 "wg_bytes wg_update_ns");
+        }
+        Layer layer;
+        layer.name = Field(0);
+        layer.dependency =
+            Field(1) == "-1" ? -1 : static_cast<int>(Small(1, "the layer this one depends on", 0));
+        static constexpr const char* COMPUTE[] = {"fwd_ns", "ig_ns", "wg_ns"};
+        for (std::size_t phase = 0; phase < 3; ++phase)
+        {
+            layer.compute[phase] = Nanoseconds(2 + 3 * phase, COMPUTE[phase]);
+            layer.comm[phase] = ReadCollective(3 + 3 * phase, static_cast<TrainingPhase>(phase));
+        }
+        layer.update = Nanoseconds(11, "wg_update_ns");
+        return layer;
+    }
+
+    LayerCollective ReadCollective(std::size_t field, TrainingPhase phase)
+    {
+        LayerCollective collective = ParseCollectiveName(Field(field));
+        if (!m_suffixed)
+        {
+            collective.group = DefaultGroup(phase);
+        }
+        collective.bytes = Number(field + 1, "the collective's size");
+        return collective;
+    }
+
+    GroupKind DefaultGroup(TrainingPhase phase) const
+    {
+        // DLRM's embedding tables lie on all ranks, which is what DP is when TP is 1.
+        const bool isDlrm = m_table.policy == ParallelismPolicy::Dlrm ||
+                            m_table.policy == ParallelismPolicy::HybridDlrmEnhanced;
+        if (isDlrm || m_table.policy == ParallelismPolicy::Micro ||
+            m_table.policy == ParallelismPolicy::Data)
+        {
+            return GroupKind::Dp;
+        }
+        return phase == TrainingPhase::WeightGradient ? GroupKind::Dp : GroupKind::Tp;
+    }
+
+    LayerCollective ParseCollectiveName(std::string_view name)
+    {
+        static const std::map<std::string_view, CollectiveOp> OPS = {
+            {"NONE", CollectiveOp::None},
+            {"ALLREDUCE", CollectiveOp::AllReduce},
+            {"ALLGATHER", CollectiveOp::AllGather},
+            {"REDUCESCATTER", CollectiveOp::ReduceScatter},
+            {"ALLTOALL", CollectiveOp::AllToAll},
+            {"ALLREDUCEALLTOALL", CollectiveOp::AllReduce},
+            {"SENDRECV", CollectiveOp::SendRecv},
+            {"BROADCAST", CollectiveOp::Broadcast},
+            {"REDUCE", CollectiveOp::Reduce},
+            {"GATHER", CollectiveOp::Gather},
+            {"SCATTER", CollectiveOp::Scatter},
+        };
+        LayerCollective collective;
+        const auto underscore = name.find('_');
+        const auto op = OPS.find(name.substr(0, underscore));
+        m_suffixed = underscore != std::string_view::npos;
+        const auto group = m_suffixed ? ParseGroup(name.substr(underscore + 1)) : std::nullopt;
+        if (op == OPS.end() || (m_suffixed && !group))
+        {
+            Fail("unknown collective '" + std::string(name) + "'", OP_NAMES);
+        }
+        collective.op = op->second;
+        collective.thenAllToAll = op->first == "ALLREDUCEALLTOALL";
+        collective.group = group.value_or(GroupKind::Tp);
+        return collective;
+    }
+
+    void ReadMicroLines()
+    {
+        do
+        {
+            if (m_lines.Fields().size() != 4)
+            {
+                Fail("a micro line with " + std::to_string(m_lines.Fields().size()) + " fields",
+                     "<passes> <OP> <bytes> <GROUP>");
+            }
+            Layer layer;
+            layer.repeat = Small(0, "the number of passes", 1);
+            LayerCollective collective = ParseCollectiveName(Field(1));
+            if (collective.op == CollectiveOp::None || m_suffixed)
+            {
+                Fail("'" + std::string(Field(1)) + "' is no collective of a micro line",
+                     "ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, ...");
+            }
+            collective.bytes = Number(2, "the collective's size");
+            const auto group = ParseGroup(Field(3));
+            if (!group)
+            {
+                Fail("unknown group '" + std::string(Field(3)) + "'", "TP, DP, EP, DP_EP or PP");
+            }
+            collective.group = *group;
+            layer.name =
+                std::string(Field(1)) + "_" + std::string(Field(3)) + "_" + std::string(Field(2));
+            layer.comm[static_cast<std::size_t>(TrainingPhase::Forward)] = collective;
+            m_table.layers.push_back(std::move(layer));
+        } while (m_lines.Next());
+    }
+
+    void CheckCheckpoints()
+    {
+        const auto mark = [this](const std::vector<uint32_t>& list, bool Layer::*flag) {
+            for (const uint32_t layer : list)
+            {
+                if (layer >= m_table.layers.size())
+                {
+                    throw ns3::InputError(m_lines.Name(),
+                                          m_headerLine,
+                                          "checkpoint layer " + std::to_string(layer) +
+                                              " does not exist",
+                                          "a layer below " + std::to_string(m_table.layers.size()));
+                }
+                m_table.layers[layer].*flag = true;
+            }
+        };
+        mark(m_checkpoints, &Layer::checkpoint);
+        mark(m_initiates, &Layer::initiates);
+        for (const uint32_t layer : m_initiates)
+        {
+            const auto end = m_table.layers.begin() + layer + 1;
+            if (std::none_of(m_table.layers.begin(), end, [](const Layer& l) {
+                    return l.checkpoint;
+                }))
+            {
+                throw ns3::InputError(m_lines.Name(),
+                                      m_headerLine,
+                                      "layer " + std::to_string(layer) +
+                                          " starts a re-computation but no layer up to it is a "
+                                          "checkpoint",
+                                      "a checkpoint at or before it");
+            }
+        }
+    }
+
+    ns3::InputLines& m_lines;
+    LayerTable m_table;
+    std::size_t m_headerLine{1};
+    std::vector<uint32_t> m_checkpoints;
+    std::vector<uint32_t> m_initiates;
+    bool m_suffixed{false}; ///< of the collective name parsed last
+};
+
+} // namespace
+
+LayerTable
+ReadLayerTable(const std::string& path)
+{
+    ns3::InputLines lines(path);
+    return LayerTableReader(lines).Read();
+}
+
+LayerTable
+ReadLayerTable(std::istream& text, const std::string& name)
+{
+    ns3::InputLines lines(text, name);
+    return LayerTableReader(lines).Read();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,97 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef LAYER_TABLE_H
+#define LAYER_TABLE_H
+
+#include "ns3/astra-network-api.h"
+#include "ns3/collective-types.h"
+#include "ns3/run-observer.h"
+
+#include <array>
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// How a text workload's layers follow each other (the first word of the file).
+enum class ParallelismPolicy : uint8_t
+{
+    Micro,
+    Data,
+    Model,
+    HybridTransformer,
+    HybridTransformerFwdInBckwd,
+    HybridDataModel,
+    HybridModelData,
+    Dlrm,
+    HybridDlrmEnhanced,
+};
+
+/// A collective of a layer.
+struct LayerCollective
+{
+    CollectiveOp op{CollectiveOp::None};
+    GroupKind group{GroupKind::Tp};
+    bool thenAllToAll{false}; ///< ALLREDUCEALLTOALL: an AllToAll of the same bytes follows
+    uint64_t bytes{0};
+};
+
+/// One row of a text workload. Arrays are indexed by TrainingPhase.
+struct Layer
+{
+    std::string name;
+    int dependency{-1};
+    std::array<TimePs, 3> compute{};
+    std::array<LayerCollective, 3> comm{};
+    TimePs update{0};       ///< after the weight gradient's collective, before the next forward
+    uint32_t repeat{1};     ///< micro lines: how often it is done
+    bool checkpoint{false}; ///< its input is kept
+    bool initiates{false};  ///< its backward first computes forward again from the last checkpoint
+};
+
+/// Sizes of the parallel groups; 0 where the file says nothing.
+struct ParallelSizes
+{
+    uint32_t tp{0};
+    uint32_t ep{0};
+    uint32_t pp{0};
+    uint32_t world{0};
+    bool everyGroupIsWorld{false}; ///< micro lines without sizes: each name means all ranks
+};
+
+/// A text workload as it is written.
+struct LayerTable
+{
+    std::string file;
+    ParallelismPolicy policy{ParallelismPolicy::Micro};
+    ParallelSizes sizes;
+    uint32_t virtualStages{1};        ///< vpp
+    uint32_t gradientAccumulation{1}; ///< ga: micro-batches
+    uint64_t pipelineBytes{0};        ///< pp_comm: bytes between stages per micro-batch
+    int lastBottomLayer{-1};          ///< DLRM: the last layer of the bottom network
+    std::vector<Layer> layers;
+};
+
+/**
+ * Reads SimAI's text format, that of ASTRA-sim 1.0, and micro lines (FORMATS: `<passes> <OP>
+ * <bytes> <GROUP>`), told apart by the first field.
+ *
+ * @code
+ * LayerTable table = ReadLayerTable("microAllReduce.txt");
+ * table.layers[0].comm[0].bytes; // of the forward collective
+ * @endcode
+ *
+ * @throw ns3::InputError with the line of the mistake
+ */
+LayerTable ReadLayerTable(const std::string& path);
+
+/// @copydoc ReadLayerTable(const std::string&) @param name what to call the text in errors
+LayerTable ReadLayerTable(std::istream& text, const std::string& name);
+
+} // namespace AstraSim
+
+#endif /* LAYER_TABLE_H */

@@ -1,0 +1,104 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "layer-workload.h"
+
+#include "layer-rank.h"
+
+namespace AstraSim
+{
+
+LayerWorkload::LayerWorkload(LayerTable table, const ParallelSizes& options, uint32_t passes)
+    : m_table(std::move(table)),
+      m_passes(passes)
+{
+    const auto choose = [](uint32_t& size, uint32_t option) { size = size ? size : option; };
+    choose(m_table.sizes.tp, options.tp);
+    choose(m_table.sizes.ep, options.ep);
+    choose(m_table.sizes.pp, options.pp);
+}
+
+uint32_t
+LayerWorkload::GetRankCount() const
+{
+    return m_table.sizes.world;
+}
+
+void
+LayerWorkload::Bind(const std::vector<int>& ranks)
+{
+    ParallelSizes sizes = m_table.sizes;
+    sizes.world = static_cast<uint32_t>(ranks.size());
+    if (m_table.policy == ParallelismPolicy::Model && sizes.tp == 0)
+    {
+        sizes.tp = sizes.world;
+    }
+    sizes.everyGroupIsWorld = m_table.policy == ParallelismPolicy::Micro && sizes.tp == 0 &&
+                              sizes.ep == 0 && sizes.pp == 0;
+    m_layout = std::make_unique<RankLayout>(sizes, ranks, m_table.file);
+    const uint32_t stages = m_layout->GetStageCount();
+    for (uint32_t stage = 0; stage < stages; ++stage)
+    {
+        m_programs.push_back(CompileProgram(m_table, stages, stage));
+    }
+}
+
+std::unique_ptr<RankWorkload>
+LayerWorkload::CreateRank(uint32_t rank, Sys& sys)
+{
+    return std::make_unique<LayerRank>(*this, rank, sys);
+}
+
+uint64_t
+LayerWorkload::GetCollectiveCount() const
+{
+    using Kind = ProgramStep::Kind;
+    uint64_t count = 0;
+    for (const auto& program : m_programs)
+    {
+        uint64_t ofStage = 0; // times ranks per stage
+        for (const auto& step : program)
+        {
+            const auto& collective =
+                m_table.layers[step.layer].comm[static_cast<std::size_t>(step.phase)];
+            if (step.kind == Kind::SendActivation || step.kind == Kind::SendGradient)
+            {
+                ofStage += m_layout->GetRanksPerStage();
+            }
+            else if ((step.kind == Kind::Collective || step.kind == Kind::IssueCollective) &&
+                     collective.bytes > 0 && m_layout->GetSize(collective.group) > 1)
+            {
+                ofStage += (collective.thenAllToAll ? 2 : 1) * m_layout->GetRanksPerStage() /
+                           m_layout->GetSize(collective.group);
+            }
+        }
+        count += ofStage;
+    }
+    return count * m_passes;
+}
+
+uint32_t
+LayerWorkload::GetPassCount() const
+{
+    return m_passes;
+}
+
+uint32_t
+LayerWorkload::GetLayerCount() const
+{
+    return static_cast<uint32_t>(m_table.layers.size());
+}
+
+std::string_view
+LayerWorkload::GetLayerName(uint32_t layer) const
+{
+    return m_table.layers[layer].name;
+}
+
+const std::string&
+LayerWorkload::GetFileName() const
+{
+    return m_table.file;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,69 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef LAYER_WORKLOAD_H
+#define LAYER_WORKLOAD_H
+
+#include "layer-program.h"
+#include "layer-table.h"
+#include "rank-layout.h"
+
+#include "ns3/workload.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief A SimAI text workload or micro lines on a set of ranks.
+ *
+ * The ranks of a pipeline stage share one program; each keeps a position in it.
+ */
+class LayerWorkload : public Workload
+{
+  public:
+    /**
+     * @param table what the file says
+     * @param options group sizes for files that have none (micro lines); a file's own go first
+     * @param passes how often the whole is done
+     */
+    LayerWorkload(LayerTable table, const ParallelSizes& options, uint32_t passes);
+
+    uint32_t GetRankCount() const override;
+    void Bind(const std::vector<int>& ranks) override;
+    std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
+    uint64_t GetCollectiveCount() const override;
+    uint32_t GetPassCount() const override;
+    uint32_t GetLayerCount() const override;
+    std::string_view GetLayerName(uint32_t layer) const override;
+    const std::string& GetFileName() const override;
+
+    const LayerTable& GetTable() const
+    {
+        return m_table;
+    }
+
+    const RankLayout& GetLayout() const
+    {
+        return *m_layout;
+    }
+
+    /// @return the program of pipeline stage @p stage
+    const std::vector<ProgramStep>& GetProgram(uint32_t stage) const
+    {
+        return m_programs[stage];
+    }
+
+  private:
+    LayerTable m_table;
+    uint32_t m_passes;
+    std::unique_ptr<RankLayout> m_layout;
+    std::vector<std::vector<ProgramStep>> m_programs; ///< per pipeline stage
+};
+
+} // namespace AstraSim
+
+#endif /* LAYER_WORKLOAD_H */

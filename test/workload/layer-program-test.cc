@@ -1,0 +1,267 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/layer-program.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <map>
+#include <set>
+#include <sstream>
+
+using namespace AstraSim;
+
+namespace
+{
+
+using Kind = ProgramStep::Kind;
+
+LayerTable
+Read(const std::string& text)
+{
+    std::istringstream stream(text);
+    return ReadLayerTable(stream, "w.txt");
+}
+
+/// @return @p count layers a0, a1, ... with a collective in the phases named
+std::string
+Layers(uint32_t count, bool fwd, bool ig, bool wg)
+{
+    const auto comm = [](bool present) {
+        return std::string(present ? " ALLREDUCE 8 " : " NONE 0 ");
+    };
+    std::string text = std::to_string(count) + "\n";
+    for (uint32_t i = 0; i < count; ++i)
+    {
+        text +=
+            "a" + std::to_string(i) + " -1 1" + comm(fwd) + "1" + comm(ig) + "1" + comm(wg) + "1\n";
+    }
+    return text;
+}
+
+std::string
+Header(uint32_t pp, uint32_t vpp, uint32_t ga, const std::string& checkpoints)
+{
+    return "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: " +
+           std::to_string(pp) + " vpp: " + std::to_string(vpp) + " ga: " + std::to_string(ga) +
+           " " + checkpoints + "\n";
+}
+
+/// @return one letter per step: F I W compute, f i w blocking, (fiw) issued, [fiw] waited for
+std::string
+Spell(const std::vector<ProgramStep>& program)
+{
+    std::string text;
+    for (const auto& step : program)
+    {
+        const auto phase = static_cast<std::size_t>(step.phase);
+        const std::string layer = std::to_string(step.layer);
+        const std::string small(1, "fiw"[phase]);
+        switch (step.kind)
+        {
+        case Kind::Compute:
+            text += "FIW"[phase] + layer;
+            break;
+        case Kind::Collective:
+            text += small + layer;
+            break;
+        case Kind::IssueCollective:
+            text += "(" + small + layer + ")";
+            break;
+        case Kind::WaitCollective:
+            text += "[" + small + layer + "]";
+            break;
+        case Kind::SendActivation:
+            text += ">" + std::to_string(step.microBatch);
+            break;
+        case Kind::ReceiveActivation:
+            text += "?" + std::to_string(step.microBatch);
+            break;
+        case Kind::SendGradient:
+            text += "<" + std::to_string(step.microBatch);
+            break;
+        case Kind::ReceiveGradient:
+            text += "!" + std::to_string(step.microBatch);
+            break;
+        }
+        text += " ";
+    }
+    return text;
+}
+
+/// @return whether stages that follow their programs, each waiting for its messages, all end
+bool
+AllStagesEnd(const LayerTable& table, uint32_t stages)
+{
+    std::vector<std::vector<ProgramStep>> programs;
+    for (uint32_t stage = 0; stage < stages; ++stage)
+    {
+        programs.push_back(CompileProgram(table, stages, stage));
+    }
+    std::vector<std::size_t> next(stages, 0);
+    std::multiset<std::tuple<uint32_t, bool, uint32_t, uint32_t>> messages;
+    for (bool progress = true; progress;)
+    {
+        progress = false;
+        for (uint32_t stage = 0; stage < stages; ++stage)
+        {
+            while (next[stage] < programs[stage].size())
+            {
+                const auto& step = programs[stage][next[stage]];
+                const bool forward = step.phase == TrainingPhase::Forward;
+                const uint32_t neighbour =
+                    (stage + (step.kind == Kind::SendActivation ? 1 : stages - 1)) % stages;
+                if (step.kind == Kind::SendActivation || step.kind == Kind::SendGradient)
+                {
+                    messages.insert({neighbour, forward, step.microBatch, step.virtualStage});
+                }
+                if (step.kind == Kind::ReceiveActivation || step.kind == Kind::ReceiveGradient)
+                {
+                    const auto found =
+                        messages.find({stage, forward, step.microBatch, step.virtualStage});
+                    if (found == messages.end())
+                    {
+                        break;
+                    }
+                    messages.erase(found);
+                }
+                ++next[stage];
+                progress = true;
+            }
+        }
+    }
+    for (uint32_t stage = 0; stage < stages; ++stage)
+    {
+        if (next[stage] < programs[stage].size())
+        {
+            return false;
+        }
+    }
+    return messages.empty();
+}
+
+} // namespace
+
+TEST(LayerProgram, TransformerForwardBlocksAndWeightsOverlap)
+{
+    const auto table = Read(Header(1, 1, 1, "") + Layers(2, true, true, true));
+    EXPECT_EQ(Spell(CompileProgram(table, 1, 0)),
+              "[w0] F0 f0 [w1] F1 f1 I1 i1 W1 (w1) I0 i0 W0 (w0) ");
+}
+
+TEST(LayerProgram, RecomputesFromTheCheckpoint)
+{
+    const auto table = Read(Header(1, 1, 1, "checkpoints: 1 0 checkpoint_initiates: 1 2") +
+                            Layers(3, true, false, false));
+    EXPECT_EQ(Spell(CompileProgram(table, 1, 0)),
+              "F0 f0 F1 f1 F2 f2 F0 f0 F1 f1 I2 W2 I1 W1 I0 W0 ");
+}
+
+TEST(LayerProgram, PoliciesDifferInWhatTheyWaitFor)
+{
+    const std::string layers = Layers(2, true, true, true);
+    EXPECT_EQ(Spell(CompileProgram(Read("DATA\n" + Layers(2, false, false, true)), 1, 0)),
+              "[w0] F0 [w1] F1 W1 (w1) I1 W0 (w0) ");
+    EXPECT_EQ(
+        Spell(CompileProgram(Read("HYBRID_TRANSFORMER model_parallel_NPU_group: 1\n" + layers),
+                             1,
+                             0)),
+        "[w0] F0 f0 [w1] F1 f1 I1 (i1) W1 (w1) [i1] I0 (i0) W0 (w0) [i0] ");
+    EXPECT_EQ(Spell(CompileProgram(Read("DLRM 0\n" + layers), 1, 0)),
+              "[w0] [i0] F0 (f0) [f0] [w1] F1 f1 W1 (w1) I1 i1 (i0) [i0] I0 W0 (w0) ");
+    EXPECT_EQ(Spell(CompileProgram(Read("MICRO\n" + layers), 1, 0)), "f0 i0 w0 f1 i1 w1 ");
+}
+
+TEST(LayerProgram, PipelineRunsOneForwardOneBackward)
+{
+    const auto table = Read(Header(2, 1, 2, "") + Layers(1, false, false, true));
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 0)), "[w0] F0 >0 [w0] F0 >1 !0 I0 W0 !1 I0 W0 (w0) ");
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 1)), "?0 [w0] F0 I0 W0 <0 ?1 [w0] F0 I0 W0 (w0) <1 ");
+}
+
+TEST(LayerProgram, EveryPipelineEnds)
+{
+    for (uint32_t stages = 2; stages <= 5; ++stages)
+    {
+        for (uint32_t chunks = 1; chunks <= 3; ++chunks)
+        {
+            for (uint32_t batches = 1; batches <= 9; ++batches)
+            {
+                const auto table =
+                    Read(Header(stages, chunks, batches, "") + Layers(4, false, false, true));
+                EXPECT_TRUE(AllStagesEnd(table, stages))
+                    << stages << " stages, " << chunks << " chunks, " << batches << " batches";
+            }
+        }
+    }
+}
+
+TEST(LayerProgram, FindsListedMicroBatches)
+{
+    const std::string layer = " -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n";
+    const auto table = Read(Header(1, 1, 2, "") + "6\nfirst" + layer + "in" + layer + "out" +
+                            layer + "in" + layer + "out" + layer + "last" + layer);
+    const auto batches = FindMicroBatches(table);
+    EXPECT_TRUE(batches.listed);
+    EXPECT_EQ(batches.first, 1);
+    EXPECT_EQ(batches.rows, 2);
+    EXPECT_EQ(batches.count, 2);
+    // Without a pipeline they follow each other as listed, each row once.
+    EXPECT_EQ(Spell(CompileProgram(table, 1, 0)),
+              "F0 F1 F2 F3 F4 F5 I5 W5 I4 W4 I3 W3 I2 W2 I1 W1 I0 W0 ");
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 1)),
+              "F0 ?0 F1 F2 I2 W2 I1 W1 <0 ?1 F3 F4 F5 I5 W5 I4 W4 I3 W3 <1 I0 W0 ");
+}
+
+TEST(LayerProgram, LargeWorkloadDoesEachThingOncePerPass)
+{
+    const std::string path = std::string(SHARED_DATA_DIR) + "/simai/workload_analytical.txt";
+    if (!std::filesystem::exists(path))
+    {
+        GTEST_SKIP() << "no shared data";
+    }
+    const auto table = ReadLayerTable(path);
+    const auto batches = FindMicroBatches(table);
+    EXPECT_TRUE(batches.listed);
+    EXPECT_EQ(batches.count, 24);
+    EXPECT_EQ(batches.rows, 74);
+    EXPECT_TRUE(AllStagesEnd(table, 12));
+    for (const uint32_t stage : {0U, 5U, 11U})
+    {
+        std::map<std::pair<uint32_t, TrainingPhase>, int> computed;
+        std::map<std::pair<uint32_t, TrainingPhase>, int> communicated;
+        std::set<uint32_t> forwardDone;
+        for (const auto& step : CompileProgram(table, 12, stage))
+        {
+            const std::pair key{step.layer, step.phase};
+            if (step.kind == Kind::Compute)
+            {
+                ++computed[key];
+                EXPECT_EQ(step.phase != TrainingPhase::Forward, forwardDone.contains(step.layer));
+                if (step.phase == TrainingPhase::Forward)
+                {
+                    forwardDone.insert(step.layer);
+                }
+            }
+            if (step.kind == Kind::Collective || step.kind == Kind::IssueCollective)
+            {
+                ++communicated[key];
+                EXPECT_EQ(computed[key], 1) << "a collective follows its compute";
+            }
+        }
+        EXPECT_EQ(computed.size(), 3 * table.layers.size());
+        std::size_t expected = 0;
+        for (uint32_t layer = 0; layer < table.layers.size(); ++layer)
+        {
+            for (std::size_t phase = 0; phase < 3; ++phase)
+            {
+                const auto key = std::pair{layer, static_cast<TrainingPhase>(phase)};
+                EXPECT_EQ(computed[key], 1);
+                const bool present = table.layers[layer].comm[phase].op != CollectiveOp::None;
+                EXPECT_EQ(communicated[key], present ? 1 : 0);
+                expected += present;
+            }
+        }
+        EXPECT_GT(expected, 1789);
+    }
+}

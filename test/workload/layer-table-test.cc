@@ -1,0 +1,173 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/input-error.h"
+#include "ns3/layer-table.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+
+using namespace AstraSim;
+using ::testing::HasSubstr;
+
+namespace
+{
+
+LayerTable
+Read(const std::string& text)
+{
+    std::istringstream stream(text);
+    return ReadLayerTable(stream, "w.txt");
+}
+
+/// @return the error's text, or an empty one if there is none
+std::string
+ErrorOf(const std::string& text)
+{
+    try
+    {
+        Read(text);
+    }
+    catch (const ns3::InputError& error)
+    {
+        return error.what();
+    }
+    return "";
+}
+
+const std::string HEADER =
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 "
+    "vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0\n";
+const std::string LAYER = "a -1 10 NONE 0 20 NONE 0 30 NONE 0 40\n";
+
+} // namespace
+
+TEST(LayerTable, ReadsEveryFieldOfTheHeader)
+{
+    const auto table =
+        Read("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 4 pp: 3 vpp: 5 ga: 7 "
+             "all_gpus: 24 checkpoints: 2 0 2 checkpoint_initiates: 1 2 pp_comm: 4096\n3\n" +
+             LAYER + LAYER + LAYER);
+    EXPECT_EQ(table.policy, ParallelismPolicy::HybridTransformerFwdInBckwd);
+    EXPECT_EQ(table.sizes.tp, 2);
+    EXPECT_EQ(table.sizes.ep, 4);
+    EXPECT_EQ(table.sizes.pp, 3);
+    EXPECT_EQ(table.sizes.world, 24);
+    EXPECT_EQ(table.virtualStages, 5);
+    EXPECT_EQ(table.gradientAccumulation, 7);
+    EXPECT_EQ(table.pipelineBytes, 4096);
+    EXPECT_TRUE(table.layers[0].checkpoint);
+    EXPECT_FALSE(table.layers[1].checkpoint);
+    EXPECT_TRUE(table.layers[2].checkpoint);
+    EXPECT_TRUE(table.layers[2].initiates);
+    EXPECT_FALSE(table.layers[0].initiates);
+}
+
+TEST(LayerTable, ReadsEveryColumnOfALayer)
+{
+    const auto layer =
+        Read(HEADER +
+             "1\nname -1 11 ALLGATHER_EP 100 22 ALLREDUCEALLTOALL 200 33 REDUCESCATTER_DP_EP "
+             "300 44\n")
+            .layers.at(0);
+    EXPECT_EQ(layer.name, "name");
+    EXPECT_EQ(layer.compute, (std::array<TimePs, 3>{11'000, 22'000, 33'000}));
+    EXPECT_EQ(layer.update, 44'000);
+    EXPECT_EQ(layer.comm[0].op, CollectiveOp::AllGather);
+    EXPECT_EQ(layer.comm[0].group, GroupKind::Ep);
+    EXPECT_EQ(layer.comm[0].bytes, 100);
+    EXPECT_EQ(layer.comm[1].op, CollectiveOp::AllReduce);
+    EXPECT_TRUE(layer.comm[1].thenAllToAll);
+    EXPECT_EQ(layer.comm[1].group, GroupKind::Tp);
+    EXPECT_EQ(layer.comm[2].op, CollectiveOp::ReduceScatter);
+    EXPECT_EQ(layer.comm[2].group, GroupKind::DpEp);
+    EXPECT_EQ(layer.comm[2].bytes, 300);
+}
+
+TEST(LayerTable, CollectiveWithoutSuffixIsTpForwardAndDpForWeights)
+{
+    const auto layer =
+        Read(HEADER + "1\na -1 1 ALLREDUCE 8 1 ALLTOALL 8 1 ALLREDUCE 8 1\n").layers.at(0);
+    EXPECT_EQ(layer.comm[0].group, GroupKind::Tp);
+    EXPECT_EQ(layer.comm[1].group, GroupKind::Tp);
+    EXPECT_EQ(layer.comm[2].group, GroupKind::Dp);
+}
+
+TEST(LayerTable, AcceptsCommentsAndBlankLines)
+{
+    EXPECT_EQ(Read("# a comment\n\n" + HEADER + "1 # layers\n\n" + LAYER).layers.size(), 1);
+}
+
+TEST(LayerTable, ReadsMicroLines)
+{
+    const auto table = Read("3 ALLREDUCE 1048576 DP\n1 ALLTOALL 64 EP # one\n");
+    EXPECT_EQ(table.policy, ParallelismPolicy::Micro);
+    ASSERT_EQ(table.layers.size(), 2);
+    EXPECT_EQ(table.layers[0].repeat, 3);
+    EXPECT_EQ(table.layers[0].comm[0].group, GroupKind::Dp);
+    EXPECT_EQ(table.layers[1].comm[0].op, CollectiveOp::AllToAll);
+    EXPECT_EQ(table.layers[1].comm[0].bytes, 64);
+}
+
+TEST(LayerTable, NamesFileLineAndExpectation)
+{
+    const struct
+    {
+        std::string text;
+        std::string error;
+    } cases[] = {
+        {"", "w.txt: the workload is empty"},
+        {"TRANSFORMER\n1\n" + LAYER, "w.txt:1: 'TRANSFORMER' is no parallelism policy"},
+        {"HYBRID_TRANSFORMER\n1\n" + LAYER, "w.txt:1: the header does not say how many ranks"},
+        {"DATA tpp: 3\n1\n" + LAYER, "w.txt:1: unknown key 'tpp'"},
+        {"DATA all_gpus: x\n1\n" + LAYER, "w.txt:1: 'x' is no value of all_gpus"},
+        {"DATA all_gpus:\n1\n" + LAYER, "w.txt:1: the line ends where all_gpus should be"},
+        {"DATA all_gpus: 0\n1\n" + LAYER, "w.txt:1: all_gpus is 0"},
+        {"DLRM\n1\n" + LAYER, "w.txt:1: the header does not say where the bottom network ends"},
+        {"DLRM 1\n1\n" + LAYER, "w.txt:1: the last bottom layer is 1"},
+        {HEADER, "w.txt:1: the workload ends after its header"},
+        {HEADER + LAYER, "w.txt:2: the second line has 12 fields"},
+        {HEADER + "0\n", "w.txt:2: the number of layers is 0"},
+        {HEADER + "2\n" + LAYER, "w.txt:3: the file ends after 1 layers; expected 2 layers"},
+        {HEADER + "1\n" + LAYER + LAYER, "w.txt:4: there are more than the 1 layers announced"},
+        {HEADER + "1\na -1 10 NONE 0\n", "w.txt:3: a layer with 5 fields; expected 12"},
+        {HEADER + "1\na -1 10 NONE 0 20 NONE 0 -3 NONE 0 40\n",
+         "w.txt:3: '-3' is no value of wg_ns"},
+        {HEADER + "1\na -1 10 ALLREDUCES 0 20 NONE 0 3 NONE 0 40\n",
+         "w.txt:3: unknown collective 'ALLREDUCES'"},
+        {HEADER + "1\na -1 10 ALLREDUCE_XP 0 20 NONE 0 3 NONE 0 40\n",
+         "w.txt:3: unknown collective 'ALLREDUCE_XP'"},
+        {HEADER + "1\na -1 10 ALLREDUCE 1e3x 20 NONE 0 3 NONE 0 40\n",
+         "w.txt:3: '1e3x' is no value of the collective's size"},
+        {"DATA checkpoints: 1 4 checkpoint_initiates: 0\n1\n" + LAYER,
+         "w.txt:1: checkpoint layer 4 does not exist"},
+        {"DATA checkpoints: 0 checkpoint_initiates: 1 0\n1\n" + LAYER,
+         "w.txt:1: layer 0 starts a re-computation but no layer up to it is a checkpoint"},
+        {"1 ALLREDUCE 8\n", "w.txt:1: a micro line with 3 fields"},
+        {"0 ALLREDUCE 8 DP\n", "w.txt:1: the number of passes is 0"},
+        {"1 NONE 8 DP\n", "w.txt:1: 'NONE' is no collective of a micro line"},
+        {"1 ALLREDUCE 8 XP\n", "w.txt:1: unknown group 'XP'"},
+    };
+
+    for (const auto& [text, error] : cases)
+    {
+        EXPECT_THAT(ErrorOf(text), HasSubstr(error)) << text;
+    }
+}
+
+TEST(LayerTable, ReadsTheFilesOfSimAI)
+{
+    const std::filesystem::path folder = std::string(SHARED_DATA_DIR) + "/simai";
+    if (!std::filesystem::exists(folder))
+    {
+        GTEST_SKIP() << "no shared data";
+    }
+    const auto large = ReadLayerTable((folder / "workload_analytical.txt").string());
+    EXPECT_EQ(large.layers.size(), 1789);
+    EXPECT_EQ(large.sizes.world, 9216);
+    EXPECT_EQ(large.pipelineBytes, 50331648);
+    EXPECT_EQ(large.layers[0].comm[2].bytes, 2807758848);
+    EXPECT_EQ(ReadLayerTable((folder / "microAllReduce.txt").string()).layers.size(), 2);
+}
