@@ -1,0 +1,209 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "flow-executor.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+FlowExecutor::FlowExecutor(FlowExecution execution,
+                           uint32_t rank,
+                           AstraNetworkAPI& network,
+                           int tagBase,
+                           const sim_request& info,
+                           std::function<void()> done)
+    : m_execution(std::move(execution)),
+      m_rank(rank),
+      m_network(network),
+      m_tagBase(tagBase),
+      m_info(info),
+      m_done(std::move(done))
+{
+    m_info.wireInflation = m_execution.wireInflation;
+    const FlowGraph& graph = *m_execution.graph;
+    m_outbound.reserve(graph.GetOutboundCount(rank));
+    for (uint32_t i = 0; i < graph.GetOutboundCount(rank); ++i)
+    {
+        m_outbound.push_back({this, i, 0, 0, graph.GetOutbound(rank, i)});
+        m_left += m_outbound.back().lane.messages;
+    }
+    m_inbound.reserve(graph.GetInboundCount(rank));
+    for (uint32_t i = 0; i < graph.GetInboundCount(rank); ++i)
+    {
+        m_inbound.push_back({this, i, 0, graph.GetInbound(rank, i)});
+        m_left += m_inbound.back().lane.messages;
+    }
+}
+
+void
+FlowExecutor::Defer(MessageHandler handler, void* arg)
+{
+    m_network.sim_schedule(MakeTimespec(0), handler, arg);
+}
+
+void
+FlowExecutor::Start()
+{
+    m_network.sim_schedule(
+        MakeTimespec(m_execution.startLatency),
+        [](void* self) { static_cast<FlowExecutor*>(self)->Begin(); },
+        this);
+}
+
+void
+FlowExecutor::Begin()
+{
+    if (m_left == 0)
+    {
+        m_done();
+        return;
+    }
+    for (auto& inbound : m_inbound)
+    {
+        Expect(inbound);
+    }
+    for (auto& outbound : m_outbound)
+    {
+        Advance(outbound);
+    }
+}
+
+void
+FlowExecutor::Advance(Outbound& outbound)
+{
+    const FlowGraph& graph = *m_execution.graph;
+    const Lane& lane = outbound.lane;
+    while (outbound.sent < lane.messages && outbound.sent - outbound.completed < graph.GetSlots())
+    {
+        for (const uint32_t source : graph.GetSources(m_rank, outbound.index))
+        {
+            if (m_inbound[source].received <
+                graph.GetNeeds(m_rank, outbound.index, outbound.sent, source))
+            {
+                return;
+            }
+        }
+        const uint64_t bytes = graph.GetBytes(m_rank, outbound.index, outbound.sent);
+        ++outbound.sent;
+        const MessageHandler sent = [](void* arg) {
+            auto* lane = static_cast<Outbound*>(arg);
+            lane->owner->OnSent(*lane);
+        };
+        if (bytes == 0)
+        {
+            Defer(sent, &outbound);
+            continue;
+        }
+        sim_request request = m_info;
+        request.srcRank = m_execution.group->ranks[m_rank];
+        request.dstRank = m_execution.group->ranks[lane.peer];
+        request.tag = m_tagBase + lane.tag;
+        request.reqCount = bytes;
+        request.channel = lane.channel;
+        request.sendLatency = lane.latency;
+        request.rateCapBps = lane.rateCapBps;
+        m_network.sim_send(nullptr,
+                           bytes,
+                           UINT8,
+                           static_cast<int>(request.dstRank),
+                           static_cast<int>(request.tag),
+                           &request,
+                           sent,
+                           &outbound);
+    }
+}
+
+void
+FlowExecutor::Expect(Inbound& inbound)
+{
+    if (inbound.received == inbound.lane.messages)
+    {
+        return;
+    }
+    const MessageHandler received = [](void* arg) {
+        auto* lane = static_cast<Inbound*>(arg);
+        lane->owner->OnReceived(*lane);
+    };
+    const uint64_t bytes =
+        m_execution.graph->GetInboundBytes(m_rank, inbound.index, inbound.received);
+    if (bytes == 0)
+    {
+        Defer(received, &inbound);
+        return;
+    }
+    sim_request request = m_info;
+    request.srcRank = m_execution.group->ranks[inbound.lane.peer];
+    request.dstRank = m_execution.group->ranks[m_rank];
+    request.tag = m_tagBase + inbound.lane.tag;
+    request.reqCount = bytes;
+    request.channel = inbound.lane.channel;
+    m_network.sim_recv(nullptr,
+                       bytes,
+                       UINT8,
+                       static_cast<int>(request.srcRank),
+                       static_cast<int>(request.tag),
+                       &request,
+                       received,
+                       &inbound);
+}
+
+void
+FlowExecutor::OnSent(Outbound& outbound)
+{
+    ++outbound.completed;
+    --m_left;
+    Advance(outbound);
+    CheckDone();
+}
+
+void
+FlowExecutor::OnReceived(Inbound& inbound)
+{
+    ++inbound.received;
+    --m_left;
+    Expect(inbound);
+    for (const uint32_t target : m_execution.graph->GetTargets(m_rank, inbound.index))
+    {
+        Advance(m_outbound[target]);
+    }
+    CheckDone();
+}
+
+void
+FlowExecutor::CheckDone()
+{
+    if (m_left == 0)
+    {
+        const auto done = std::move(m_done);
+        done(); // may delete this
+    }
+}
+
+std::string
+FlowExecutor::DescribeWait() const
+{
+    const auto describe = [this](const char* verb, const Lane& lane, uint64_t done) {
+        return std::string(verb) + " rank " + std::to_string(m_execution.group->ranks[lane.peer]) +
+               " (channel " + std::to_string(lane.channel) + ", " + std::to_string(done) + " of " +
+               std::to_string(lane.messages) + " messages done)";
+    };
+    for (const auto& inbound : m_inbound)
+    {
+        if (inbound.received < inbound.lane.messages)
+        {
+            return describe("waits for data from", inbound.lane, inbound.received);
+        }
+    }
+    for (const auto& outbound : m_outbound)
+    {
+        if (outbound.completed < outbound.lane.messages)
+        {
+            return describe("waits for the acknowledgement of", outbound.lane, outbound.completed);
+        }
+    }
+    return "is done";
+}
+
+} // namespace AstraSim

@@ -1,0 +1,135 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "direct-graph.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+DirectGraph::DirectGraph(const CollectiveRequest& request,
+                         const GroupShape& shape,
+                         const NcclPlan& plan,
+                         TimePs stepLatency)
+    : m_request(request),
+      m_shape(shape),
+      m_plan(plan),
+      m_stepLatency(stepLatency)
+{
+}
+
+uint32_t
+DirectGraph::GetRanks() const
+{
+    return m_shape.GetRanks();
+}
+
+uint64_t
+DirectGraph::PairBytes(uint32_t src, uint32_t dst) const
+{
+    const uint64_t ranks = GetRanks();
+    const auto root = static_cast<uint32_t>(m_request.root);
+    const uint64_t each = m_request.bytes / ranks;
+    const auto last = m_request.bytes - each * (ranks - 1);
+    switch (m_request.op)
+    {
+    case CollectiveOp::AllToAllV:
+        return m_request.bytesPerPair[src * ranks + dst];
+    case CollectiveOp::Gather:
+        return dst == root ? (src == ranks - 1 ? last : each) : 0;
+    case CollectiveOp::Scatter:
+        return src == root ? (dst == ranks - 1 ? last : each) : 0;
+    case CollectiveOp::SendRecv:
+        return src == 0 && dst == 1 ? m_request.bytes : 0;
+    default:
+        return dst == ranks - 1 ? last : each;
+    }
+}
+
+uint32_t
+DirectGraph::GetOutboundCount(uint32_t rank) const
+{
+    return GetRanks() - 1;
+}
+
+uint32_t
+DirectGraph::GetInboundCount(uint32_t rank) const
+{
+    return GetRanks() - 1;
+}
+
+uint32_t
+DirectGraph::PeerOf(uint32_t rank, uint32_t index, bool outbound) const
+{
+    const uint32_t ranks = GetRanks();
+    return (rank + (outbound ? index + 1 : ranks - 1 - index)) % ranks;
+}
+
+Lane
+DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
+{
+    Lane lane;
+    lane.peer = other;
+    lane.channel = to;
+    lane.tag = 0;
+    lane.type = ConnType::P2p;
+    lane.messages = (PairBytes(from, to) + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
+    const bool inter = m_shape.NodeOf(from) != m_shape.NodeOf(to);
+    lane.latency = m_stepLatency >= 0 ? m_stepLatency
+                   : inter            ? m_plan.interLatency
+                                      : m_plan.intraLatency;
+    return lane;
+}
+
+Lane
+DirectGraph::GetOutbound(uint32_t rank, uint32_t index) const
+{
+    const uint32_t peer = PeerOf(rank, index, true);
+    return MakeLane(rank, peer, peer);
+}
+
+Lane
+DirectGraph::GetInbound(uint32_t rank, uint32_t index) const
+{
+    const uint32_t peer = PeerOf(rank, index, false);
+    return MakeLane(peer, rank, peer);
+}
+
+uint64_t
+DirectGraph::MessageBytes(uint32_t src, uint32_t dst, uint64_t message) const
+{
+    return std::min(MESSAGE_BYTES, PairBytes(src, dst) - message * MESSAGE_BYTES);
+}
+
+uint64_t
+DirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    return MessageBytes(rank, PeerOf(rank, outbound, true), message);
+}
+
+uint64_t
+DirectGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return MessageBytes(PeerOf(rank, inbound, false), rank, message);
+}
+
+std::span<const uint32_t>
+DirectGraph::GetSources(uint32_t rank, uint32_t outbound) const
+{
+    return {};
+}
+
+std::span<const uint32_t>
+DirectGraph::GetTargets(uint32_t rank, uint32_t inbound) const
+{
+    return {};
+}
+
+uint64_t
+DirectGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
+{
+    return 0;
+}
+
+} // namespace AstraSim

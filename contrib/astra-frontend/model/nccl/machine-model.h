@@ -1,0 +1,104 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef MACHINE_MODEL_H
+#define MACHINE_MODEL_H
+
+#include "ns3/cluster-topology.h"
+#include "ns3/collective-types.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// GPU generation, as NCCL's tables have it.
+enum class GpuGeneration : uint8_t
+{
+    Ampere,
+    Hopper,
+    Blackwell,
+};
+
+/// What NCCL knows of a GPU model.
+struct GpuProfile
+{
+    std::string name;
+    GpuGeneration generation{GpuGeneration::Hopper};
+    /// What one channel copies within a node, GB/s, and how many such channels a node's NVLinks
+    /// hold (NCCL src/graph/search.cc: speeds it tries; topo.h: NVLink rates).
+    double channelGBps{30};
+    double nvlinkGBps{360}; ///< NCCL's usable NVLink rate of a GPU in one direction
+};
+
+/// @return the profile of a GPU type; unknown types take H100's
+/// @param isKnown set to whether the type is in the table; may be null
+GpuProfile FindGpuProfile(const std::string& gpuType, bool* isKnown = nullptr);
+
+/// The machine as collectives see it.
+struct MachineModel
+{
+    GpuProfile gpu;
+    uint32_t gpusPerServer{8};
+    uint32_t nvswitchesPerServer{1}; ///< 0: GPUs of a server talk through their NICs
+    double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it
+    double nicGBps{50};              ///< of all NICs of one GPU together
+
+    /// Derive it from a topology.
+    static MachineModel FromTopology(const ns3::ClusterTopology& topology);
+
+    /// @return the server of a rank
+    uint32_t ServerOf(int rank) const
+    {
+        return static_cast<uint32_t>(rank) / gpusPerServer;
+    }
+};
+
+/// A group's ranks by server: what NCCL calls nodes.
+struct GroupShape
+{
+    /// Per server, in the order of the group's ranks: indices in the group.
+    std::vector<std::vector<uint32_t>> nodes;
+
+    GroupShape(const CommGroup& group, const MachineModel& machine);
+
+    uint32_t GetRanks() const
+    {
+        return m_ranks;
+    }
+
+    uint32_t GetNodes() const
+    {
+        return static_cast<uint32_t>(nodes.size());
+    }
+
+    /// @return ranks of the node that has most
+    uint32_t GetRanksPerNode() const
+    {
+        return m_ranksPerNode;
+    }
+
+    /// @return whether every node has the same number of ranks
+    bool IsBalanced() const
+    {
+        return m_balanced;
+    }
+
+    /// @return the node of a rank of the group
+    uint32_t NodeOf(uint32_t index) const
+    {
+        return m_nodeOf[index];
+    }
+
+  private:
+    uint32_t m_ranks;
+    uint32_t m_ranksPerNode{0};
+    bool m_balanced{true};
+    std::vector<uint32_t> m_nodeOf;
+};
+
+} // namespace AstraSim
+
+#endif /* MACHINE_MODEL_H */

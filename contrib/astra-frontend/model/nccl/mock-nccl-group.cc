@@ -1,0 +1,255 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "mock-nccl-group.h"
+
+#include "chain-graph.h"
+#include "direct-graph.h"
+#include "nvls-collective.h"
+#include "ring-graph.h"
+
+#include "ns3/flow-executor.h"
+#include "ns3/input-error.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+bool
+IsPairwise(CollectiveOp op)
+{
+    return op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV ||
+           op == CollectiveOp::Gather || op == CollectiveOp::Scatter ||
+           op == CollectiveOp::SendRecv;
+}
+
+/// A plan whose flows are a FlowGraph.
+class GraphPlan : public CollectivePlan
+{
+  public:
+    GraphPlan(const CommGroup& group, FlowExecution execution, CollectiveChoice choice)
+        : m_group(group),
+          m_execution(std::move(execution)),
+          m_choice(std::move(choice))
+    {
+        m_execution.group = &m_group;
+        m_choice.flows = m_execution.graph->CountFlows();
+    }
+
+    const CollectiveChoice& GetChoice() const override
+    {
+        return m_choice;
+    }
+
+    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
+                                               AstraNetworkAPI& network,
+                                               int tagBase,
+                                               const sim_request& info,
+                                               std::function<void()> done) const override
+    {
+        return std::make_unique<FlowExecutor>(m_execution,
+                                              rankIndex,
+                                              network,
+                                              tagBase,
+                                              info,
+                                              std::move(done));
+    }
+
+  private:
+    CommGroup m_group;
+    FlowExecution m_execution;
+    CollectiveChoice m_choice;
+};
+
+/// A plan that NVSwitches carry out.
+class NvlsPlan : public CollectivePlan
+{
+  public:
+    NvlsPlan(const CommGroup& group, NvlsExecution execution, CollectiveChoice choice)
+        : m_group(group),
+          m_execution(execution),
+          m_choice(std::move(choice))
+    {
+        m_execution.group = &m_group;
+        const auto ranks = static_cast<uint32_t>(group.ranks.size());
+        // Per chunk of each head: every rank up to the switch and the sum down to the head, then
+        // the head up and the copy down to every rank.
+        m_choice.flows =
+            NvlsCollective::ChunkCount(execution.bytes, ranks) * ranks * (2ULL * ranks + 2);
+    }
+
+    const CollectiveChoice& GetChoice() const override
+    {
+        return m_choice;
+    }
+
+    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
+                                               AstraNetworkAPI& network,
+                                               int tagBase,
+                                               const sim_request& info,
+                                               std::function<void()> done) const override
+    {
+        if (!network.sim_in_network_supported(InNetworkOp::Reduce, m_group.ranks))
+        {
+            throw ns3::InputError("AS_NVLS_ENABLE",
+                                  0,
+                                  "no NVSwitch joins the ranks of group " + m_group.name,
+                                  "ranks of one server with an NVSwitch");
+        }
+        return std::make_unique<NvlsCollective>(m_execution,
+                                                rankIndex,
+                                                network,
+                                                tagBase,
+                                                info,
+                                                std::move(done));
+    }
+
+  private:
+    CommGroup m_group;
+    NvlsExecution m_execution;
+    CollectiveChoice m_choice;
+};
+
+void
+CheckRequest(const CommGroup& group, const CollectiveRequest& request)
+{
+    const auto ranks = group.ranks.size();
+    const auto refuse = [&](const std::string& what, const std::string& expected) {
+        throw ns3::InputError("collective",
+                              0,
+                              std::string(ToString(request.op)) + " on group " + group.name + " " +
+                                  what,
+                              expected);
+    };
+    if (ranks == 0)
+    {
+        refuse("has no ranks", "one rank or more");
+    }
+    if (request.root < 0 || static_cast<std::size_t>(request.root) >= ranks)
+    {
+        refuse("has root " + std::to_string(request.root),
+               "an index from 0 to " + std::to_string(ranks - 1));
+    }
+    if (request.op == CollectiveOp::AllToAllV && request.bytesPerPair.size() != ranks * ranks)
+    {
+        refuse("gives bytes of " + std::to_string(request.bytesPerPair.size()) + " pairs",
+               std::to_string(ranks * ranks));
+    }
+    if (request.op == CollectiveOp::SendRecv && ranks != 2)
+    {
+        refuse("has " + std::to_string(ranks) + " ranks", "two, the sender first");
+    }
+}
+
+} // namespace
+
+MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& options)
+    : m_machine(machine),
+      m_options(options),
+      m_model(m_machine, m_options)
+{
+    if (!m_options.gpuType.empty())
+    {
+        bool known = false;
+        m_machine.gpu = FindGpuProfile(m_options.gpuType, &known);
+        if (!known)
+        {
+            throw ns3::InputError("environment",
+                                  0,
+                                  "AS_GPU_TYPE is '" + m_options.gpuType + "'",
+                                  "A100, A800, H100, H200, H20, H800, B200 or GB200");
+        }
+    }
+}
+
+MockNcclGroup::~MockNcclGroup() = default;
+
+NcclPlan
+MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& request) const
+{
+    const GroupShape shape(group, m_machine);
+    if (!IsPairwise(request.op) && request.op != CollectiveOp::Broadcast &&
+        request.op != CollectiveOp::Reduce)
+    {
+        return m_model.Choose(request.op, shape, group.kind, request.bytes);
+    }
+    return m_model.Evaluate(NcclAlgorithm::Ring,
+                            NcclProtocol::Simple,
+                            request.op,
+                            shape,
+                            request.bytes);
+}
+
+std::shared_ptr<const CollectivePlan>
+MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
+{
+    CheckRequest(group, original);
+    Key key(group.ranks, original.op, original.bytes, original.root, original.bytesPerPair);
+    const auto known = m_plans.find(key);
+    if (known != m_plans.end())
+    {
+        return known->second;
+    }
+    CollectiveRequest request = original;
+    if (request.op == CollectiveOp::Barrier)
+    {
+        request.op = CollectiveOp::AllReduce;
+        request.bytes = 4 * group.ranks.size();
+    }
+    const GroupShape shape(group, m_machine);
+    const NcclPlan plan = Choose(group, request);
+    // A latency the user gives stands for all of NCCL's.
+    const TimePs stepLatency = m_options.sendLatency.value_or(-1);
+    const TimePs startLatency = m_options.sendLatency ? 0 : plan.baseLatency;
+
+    CollectiveChoice choice;
+    choice.algorithm = ToString(plan.algorithm);
+    choice.protocol = ToString(plan.protocol);
+    choice.channels = plan.channels;
+    choice.predicted = plan.predicted;
+    std::shared_ptr<const CollectivePlan> made;
+    if (plan.algorithm == NcclAlgorithm::Nvls)
+    {
+        NvlsExecution execution;
+        execution.plan = plan;
+        execution.bytes = request.bytes;
+        execution.startLatency = m_options.sendLatency.value_or(plan.intraLatency);
+        made = std::make_shared<NvlsPlan>(group, execution, choice);
+    }
+    else
+    {
+        FlowExecution execution;
+        execution.startLatency = startLatency;
+        execution.wireInflation = plan.wireInflation;
+        if (IsPairwise(request.op))
+        {
+            choice.algorithm = "Direct";
+            choice.channels = 1;
+            choice.predicted = 0;
+            execution.graph = std::make_shared<DirectGraph>(request, shape, plan, stepLatency);
+        }
+        else if (request.op == CollectiveOp::Broadcast || request.op == CollectiveOp::Reduce)
+        {
+            execution.graph =
+                std::make_shared<ChainGraph>(request, shape, plan, m_options.crossNic, stepLatency);
+        }
+        else
+        {
+            execution.graph = std::make_shared<RingGraph>(request.op,
+                                                          shape,
+                                                          plan,
+                                                          request.bytes,
+                                                          m_options.crossNic,
+                                                          stepLatency);
+        }
+        made = std::make_shared<GraphPlan>(group, std::move(execution), choice);
+    }
+    m_plans.emplace(std::move(key), made);
+    return made;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,59 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef MOCK_NCCL_GROUP_H
+#define MOCK_NCCL_GROUP_H
+
+#include "machine-model.h"
+#include "nccl-cost-model.h"
+#include "nccl-options.h"
+
+#include "ns3/collective-implementation.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Carries out collectives as NCCL would on the machine: chooses algorithm, protocol and
+ * channels by NCCL's cost model, and makes NCCL's flows.
+ *
+ * AllReduce, AllGather and ReduceScatter use rings, AllReduce within a node NVLS where it is
+ * enabled and faster; Broadcast and Reduce use pipelined chains; AllToAll(v), Gather, Scatter and
+ * SendRecv are sends between pairs; a Barrier is the smallest AllReduce.
+ */
+class MockNcclGroup : public CollectiveImplementation
+{
+  public:
+    MockNcclGroup(const MachineModel& machine, const NcclOptions& options);
+    ~MockNcclGroup() override;
+
+    std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
+                                               const CollectiveRequest& request) override;
+
+    /// @return the choice and its parameters, without making flows
+    NcclPlan Choose(const CommGroup& group, const CollectiveRequest& request) const;
+
+    /// @return the machine
+    const MachineModel& GetMachine() const
+    {
+        return m_machine;
+    }
+
+  private:
+    using Key = std::tuple<std::vector<int>, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
+
+    MachineModel m_machine;
+    NcclOptions m_options;
+    NcclCostModel m_model;
+    std::map<Key, std::shared_ptr<const CollectivePlan>> m_plans;
+};
+
+} // namespace AstraSim
+
+#endif /* MOCK_NCCL_GROUP_H */

@@ -1,0 +1,274 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "nccl-cost-model.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+// Tables are indexed by protocol: LL, LL128, Simple; microseconds.
+constexpr std::array<double, 3> RING_BASE = {6.6, 14, 8.4};
+constexpr std::array<double, 3> RING_NVLINK = {0.6, 1.9, 3.4};
+constexpr std::array<double, 3> RING_NET = {2.7, 4.0, 14};
+constexpr std::array<double, 3> RING_NET_220 = {2.7, 5.5, 14};
+constexpr std::array<double, 3> TREE_NET = {5.0, 8.5, 14};
+constexpr double NVLS_NVLINK = 25;
+constexpr double NVLS_NVLINK_220 = 23;
+constexpr double NET_OVERHEAD = 1.0; // Intel hosts; three times that for Simple
+
+// GB/s by generation: Ampere, Hopper, Blackwell.
+constexpr std::array<std::array<double, 3>, 3> LL_MAX = {
+    {{87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
+constexpr std::array<double, 3> LL_MAX_CPU = {39, 39, 20.4};
+constexpr std::array<double, 3> RING_LL128_PER_CHANNEL = {20, 36.7, 40};
+constexpr std::array<double, 3> NVLS_EFFICIENCY = {0, 0.85, 0.74};
+
+constexpr std::array<double, 3> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
+
+constexpr uint32_t MAX_RING_CHANNELS = 32;
+
+std::size_t
+RowByNodes(uint32_t nodes)
+{
+    return nodes <= 1 ? 0 : nodes == 2 ? 1 : 2;
+}
+
+TimePs
+FromMicroseconds(double us)
+{
+    return std::llround(us * 1e6);
+}
+
+} // namespace
+
+uint32_t
+NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const
+{
+    uint32_t channels;
+    if (algorithm == NcclAlgorithm::Nvls)
+    {
+        channels = m_machine.gpu.generation == GpuGeneration::Blackwell ? 24 : 16;
+    }
+    else if (m_options.ringChannels)
+    {
+        channels = m_options.ringChannels;
+    }
+    else if (shape.GetNodes() == 1)
+    {
+        channels = 24; // 12 found by the search, doubled
+    }
+    else
+    {
+        channels = std::max(2U, 2 * shape.GetRanksPerNode()); // one per NIC, doubled
+    }
+    channels = std::clamp(channels, 1U, MAX_RING_CHANNELS);
+    if (m_options.maxChannels)
+    {
+        channels = std::min(channels, m_options.maxChannels);
+    }
+    return std::max(channels, m_options.minChannels);
+}
+
+uint32_t
+NcclCostModel::ChannelsForSize(uint32_t channels,
+                               NcclProtocol protocol,
+                               uint32_t ranks,
+                               uint64_t bytes) const
+{
+    const uint64_t threads = protocol == NcclProtocol::Ll128 ? 640 : 512;
+    const uint64_t threshold = protocol == NcclProtocol::Ll      ? 8ULL * ranks
+                               : protocol == NcclProtocol::Ll128 ? 8
+                                                                 : 64;
+    const uint32_t least = std::max(1U, m_options.minChannels);
+    while (channels > least && bytes < channels * threads * threshold)
+    {
+        --channels;
+    }
+    return channels;
+}
+
+double
+NcclCostModel::RingGBps(const GroupShape& shape) const
+{
+    const double intra = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const double inter = m_machine.nicGBps * shape.GetRanksPerNode();
+    if (shape.GetNodes() == 1)
+    {
+        return intra;
+    }
+    return shape.GetRanksPerNode() == 1 ? inter : std::min(intra, inter);
+}
+
+bool
+NcclCostModel::IsPossible(NcclAlgorithm algorithm,
+                          NcclProtocol protocol,
+                          CollectiveOp op,
+                          const GroupShape& shape) const
+{
+    if (algorithm == NcclAlgorithm::Ring)
+    {
+        return true;
+    }
+    return m_options.nvlsEnable && protocol == NcclProtocol::Simple &&
+           op == CollectiveOp::AllReduce && shape.GetNodes() == 1 && shape.GetRanks() > 1 &&
+           m_machine.nvswitchesPerServer > 0 && m_machine.gpu.generation != GpuGeneration::Ampere;
+}
+
+NcclPlan
+NcclCostModel::EvaluateRing(NcclProtocol protocol,
+                            CollectiveOp op,
+                            const GroupShape& shape,
+                            uint64_t bytes) const
+{
+    const auto p = static_cast<std::size_t>(protocol);
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    const uint32_t ranks = shape.GetRanks();
+    const uint32_t nodes = shape.GetNodes();
+    const uint32_t rounds = op == CollectiveOp::AllReduce ? 2 : 1;
+    const double steps = rounds * (ranks - 1.0);
+    const double interSteps = nodes > 1 ? rounds * (nodes - 1.0) : 0;
+
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Ring;
+    plan.protocol = protocol;
+    const uint32_t all = GetChannels(NcclAlgorithm::Ring, shape);
+    plan.channels = ChannelsForSize(all, protocol, ranks, bytes);
+
+    double busGBps = RingGBps(shape);
+    if (protocol == NcclProtocol::Ll)
+    {
+        const double cap =
+            nodes > 1 ? LL_MAX_CPU[RowByNodes(nodes)] : LL_MAX[generation][RowByNodes(nodes)];
+        busGBps = std::min(cap, busGBps / 2);
+    }
+    else if (protocol == NcclProtocol::Ll128)
+    {
+        busGBps = std::min(0.92 * busGBps, all * RING_LL128_PER_CHANNEL[generation]);
+    }
+    plan.wireInflation = WIRE_INFLATION[p];
+    plan.channelGBps = busGBps / all * plan.wireInflation;
+
+    const double net = protocol == NcclProtocol::Simple ? 3 * NET_OVERHEAD : NET_OVERHEAD;
+    const double intra = nodes > 1 ? std::max(RING_NVLINK[p], net) : RING_NVLINK[p];
+    const double inter = shape.GetRanksPerNode() == 1 ? TREE_NET[p]
+                         : m_options.tuning220        ? RING_NET_220[p]
+                                                      : RING_NET[p];
+    double latency = RING_BASE[p] + (steps - interSteps) * intra + interSteps * inter;
+    if (protocol == NcclProtocol::Simple && op == CollectiveOp::AllReduce && nodes > 1 &&
+        bytes / (static_cast<uint64_t>(plan.channels) * ranks) >= 64)
+    {
+        latency *= 1.4;
+    }
+    plan.baseLatency = FromMicroseconds(RING_BASE[p]);
+    plan.intraLatency = FromMicroseconds(intra);
+    plan.interLatency = FromMicroseconds(inter);
+    // A collective that uses fewer channels than there are has their bandwidth only.
+    const double algGBps = busGBps * plan.channels / all * (steps > 0 ? ranks / steps : 1.0);
+    plan.predicted = FromMicroseconds(latency + static_cast<double>(bytes) / (algGBps * 1e3));
+    return plan;
+}
+
+NcclPlan
+NcclCostModel::EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
+{
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Nvls;
+    plan.protocol = NcclProtocol::Simple;
+    plan.channels = GetChannels(NcclAlgorithm::Nvls, shape);
+    const double channels = plan.channels;
+    const double intra = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const double moved = intra * NVLS_EFFICIENCY[generation];
+    plan.channelGBps = moved / channels;
+    plan.intraLatency = FromMicroseconds(m_options.tuning220 ? NVLS_NVLINK_220 : NVLS_NVLINK);
+    const double busGBps = moved * (channels - 1) / channels * 2;
+    const double ranks = shape.GetRanks();
+    const double algGBps = busGBps * ranks / (2 * (ranks - 1));
+    plan.predicted =
+        plan.intraLatency + FromMicroseconds(static_cast<double>(bytes) / (algGBps * 1e3));
+    return plan;
+}
+
+NcclPlan
+NcclCostModel::Evaluate(NcclAlgorithm algorithm,
+                        NcclProtocol protocol,
+                        CollectiveOp op,
+                        const GroupShape& shape,
+                        uint64_t bytes) const
+{
+    return algorithm == NcclAlgorithm::Ring ? EvaluateRing(protocol, op, shape, bytes)
+                                            : EvaluateNvls(op, shape, bytes);
+}
+
+NcclPlan
+NcclCostModel::ChooseByRules(CollectiveOp op,
+                             const GroupShape& shape,
+                             GroupKind kind,
+                             uint64_t bytes) const
+{
+    // SimAI: Hopper's TP groups of 8 and more use NVLS if it is on, everything else is a ring.
+    const bool nvls = kind == GroupKind::Tp && shape.GetRanks() >= 8 &&
+                      IsPossible(NcclAlgorithm::Nvls, NcclProtocol::Simple, op, shape);
+    return Evaluate(nvls ? NcclAlgorithm::Nvls : NcclAlgorithm::Ring,
+                    NcclProtocol::Simple,
+                    op,
+                    shape,
+                    bytes);
+}
+
+NcclPlan
+NcclCostModel::Choose(CollectiveOp op,
+                      const GroupShape& shape,
+                      GroupKind kind,
+                      uint64_t bytes) const
+{
+    if (m_options.selectByRules)
+    {
+        return ChooseByRules(op, shape, kind, bytes);
+    }
+    const auto allows = [](const auto& list, auto value) {
+        return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+    };
+    NcclPlan best;
+    bool found = false;
+    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Ring, NcclAlgorithm::Nvls})
+    {
+        for (const NcclProtocol protocol :
+             {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
+        {
+            if (!allows(m_options.algorithms, algorithm) ||
+                !allows(m_options.protocols, protocol) ||
+                !IsPossible(algorithm, protocol, op, shape))
+            {
+                continue;
+            }
+            const NcclPlan plan = Evaluate(algorithm, protocol, op, shape, bytes);
+            if (!found || plan.predicted < best.predicted)
+            {
+                best = plan;
+                found = true;
+            }
+        }
+    }
+    if (!found)
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              std::string("NCCL_ALGO and NCCL_PROTO leave no way to carry out ") +
+                                  ToString(op) + " on " + std::to_string(shape.GetRanks()) +
+                                  " ranks",
+                              "an algorithm that supports it, such as Ring");
+    }
+    return best;
+}
+
+} // namespace AstraSim

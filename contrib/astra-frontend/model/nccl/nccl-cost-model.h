@@ -1,0 +1,92 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NCCL_COST_MODEL_H
+#define NCCL_COST_MODEL_H
+
+#include "machine-model.h"
+#include "nccl-options.h"
+
+#include "ns3/collective-types.h"
+
+#include <cstdint>
+
+namespace AstraSim
+{
+
+/// One way to carry out a collective, and what NCCL expects of it.
+struct NcclPlan
+{
+    NcclAlgorithm algorithm{NcclAlgorithm::Ring};
+    NcclProtocol protocol{NcclProtocol::Simple};
+    uint32_t channels{1};
+    double channelGBps{0};   ///< what a channel moves per direction, protocol overhead included
+    double wireInflation{1}; ///< bytes moved per byte of data
+    TimePs baseLatency{0};   ///< once per collective
+    TimePs intraLatency{0};  ///< per step within a node
+    TimePs interLatency{0};  ///< per step between nodes
+    TimePs predicted{0};     ///< latency + bytes / bandwidth
+};
+
+/**
+ * @brief NCCL's cost model: expected time of each algorithm and protocol, and the choice.
+ *
+ * Time = latency + bytes / algorithm bandwidth, the smallest of the enabled wins. Constants and
+ * formulas: NCCL 2.30 src/graph/tuning.cc (ncclTopoTuneModel), enqueue.cc (channels by size);
+ * channel counts: src/graph/search.cc and connect.cc.
+ */
+class NcclCostModel
+{
+  public:
+    NcclCostModel(const MachineModel& machine, const NcclOptions& options)
+        : m_machine(machine),
+          m_options(options)
+    {
+    }
+
+    /**
+     * @return the plan NCCL would take for @p op over @p bytes
+     * @throw ns3::InputError if the user's algorithms and protocols leave none
+     */
+    NcclPlan Choose(CollectiveOp op, const GroupShape& shape, GroupKind kind, uint64_t bytes) const;
+
+    /// @return the plan of one algorithm and protocol
+    NcclPlan Evaluate(NcclAlgorithm algorithm,
+                      NcclProtocol protocol,
+                      CollectiveOp op,
+                      const GroupShape& shape,
+                      uint64_t bytes) const;
+
+    /// @return whether an algorithm can carry out @p op for such a group with such a protocol
+    bool IsPossible(NcclAlgorithm algorithm,
+                    NcclProtocol protocol,
+                    CollectiveOp op,
+                    const GroupShape& shape) const;
+
+    /// @return channels a communicator of this shape has
+    uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
+
+  private:
+    NcclPlan EvaluateRing(NcclProtocol protocol,
+                          CollectiveOp op,
+                          const GroupShape& shape,
+                          uint64_t bytes) const;
+    NcclPlan EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
+    uint32_t ChannelsForSize(uint32_t channels,
+                             NcclProtocol protocol,
+                             uint32_t ranks,
+                             uint64_t bytes) const;
+    /// @return GB/s that a node's ring moves, all channels together
+    double RingGBps(const GroupShape& shape) const;
+    NcclPlan ChooseByRules(CollectiveOp op,
+                           const GroupShape& shape,
+                           GroupKind kind,
+                           uint64_t bytes) const;
+
+    const MachineModel& m_machine;
+    const NcclOptions& m_options;
+};
+
+} // namespace AstraSim
+
+#endif /* NCCL_COST_MODEL_H */

@@ -1,0 +1,177 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "nccl-options.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr double MAX_SEND_LATENCY_US = 1e6;
+
+class Reader
+{
+  public:
+    explicit Reader(const NcclOptions::Lookup& lookup)
+        : m_lookup(lookup)
+    {
+    }
+
+    std::optional<std::string> Text(const std::string& name) const
+    {
+        auto value = m_lookup(name);
+        return value && !value->empty() ? value : std::nullopt;
+    }
+
+    [[noreturn]] static void Refuse(const std::string& name,
+                                    const std::string& value,
+                                    const std::string& expected)
+    {
+        throw ns3::InputError("environment", 0, name + " is '" + value + "'", expected);
+    }
+
+    template <typename T>
+    std::optional<T> Number(const std::string& name,
+                            T low,
+                            T high,
+                            const std::string& expected) const
+    {
+        const auto text = Text(name);
+        if (!text)
+        {
+            return std::nullopt;
+        }
+        T number{};
+        const auto [end, error] =
+            std::from_chars(text->data(), text->data() + text->size(), number);
+        if (error != std::errc() || end != text->data() + text->size() || !(number >= low) ||
+            !(number <= high))
+        {
+            Refuse(name, *text, expected);
+        }
+        return number;
+    }
+
+    bool Flag(const std::string& name) const
+    {
+        return Number<uint32_t>(name, 0, 1, "0 or 1").value_or(0) == 1;
+    }
+
+    /// @return the choices that a comma list names, "^" in front for all others
+    template <typename E>
+    std::vector<E> Choices(const std::string& name, const std::vector<E>& all) const
+    {
+        const auto text = Text(name);
+        if (!text)
+        {
+            return {};
+        }
+        const bool inverted = text->front() == '^';
+        std::vector<E> named;
+        std::string expected;
+        for (const E choice : all)
+        {
+            expected += (expected.empty() ? "" : ", ") + std::string(ToString(choice));
+        }
+        std::istringstream items(inverted ? text->substr(1) : *text);
+        for (std::string item; std::getline(items, item, ',');)
+        {
+            const auto it = std::find_if(all.begin(), all.end(), [&](E choice) {
+                const std::string word = ToString(choice);
+                return std::equal(
+                    word.begin(),
+                    word.end(),
+                    item.begin(),
+                    item.end(),
+                    [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+            });
+            if (it == all.end())
+            {
+                Refuse(name, *text, "a comma list of " + expected);
+            }
+            named.push_back(*it);
+        }
+        if (!inverted)
+        {
+            return named;
+        }
+        std::vector<E> others;
+        std::copy_if(all.begin(), all.end(), std::back_inserter(others), [&](E choice) {
+            return std::find(named.begin(), named.end(), choice) == named.end();
+        });
+        return others;
+    }
+
+  private:
+    const NcclOptions::Lookup& m_lookup;
+};
+
+} // namespace
+
+const char*
+ToString(NcclAlgorithm algorithm)
+{
+    static constexpr const char* NAMES[] = {"Ring", "NVLS"};
+    return NAMES[static_cast<uint8_t>(algorithm)];
+}
+
+const char*
+ToString(NcclProtocol protocol)
+{
+    static constexpr const char* NAMES[] = {"LL", "LL128", "Simple"};
+    return NAMES[static_cast<uint8_t>(protocol)];
+}
+
+NcclOptions
+NcclOptions::FromEnvironment(const Lookup& lookup)
+{
+    const Reader reader(lookup);
+    NcclOptions options;
+    options.nvlsEnable = reader.Flag("AS_NVLS_ENABLE");
+    options.algorithms =
+        reader.Choices<NcclAlgorithm>("NCCL_ALGO", {NcclAlgorithm::Ring, NcclAlgorithm::Nvls});
+    options.protocols =
+        reader.Choices<NcclProtocol>("NCCL_PROTO",
+                                     {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});
+    const std::string channelRange = "a number of channels from 1 to 64";
+    options.minChannels =
+        reader.Number<uint32_t>("NCCL_MIN_NCHANNELS", 1, 64, channelRange).value_or(0);
+    options.maxChannels =
+        reader.Number<uint32_t>("NCCL_MAX_NCHANNELS", 1, 64, channelRange).value_or(0);
+    options.ringChannels =
+        reader.Number<uint32_t>("AS_RING_CHANNELS", 1, 64, channelRange)
+            .value_or(reader.Number<uint32_t>("AS_NV_CHANNELS", 1, 64, channelRange).value_or(0));
+    options.crossNic = reader.Number<uint32_t>("NCCL_CROSS_NIC", 0, 2, "0, 1 or 2").value_or(2) > 0;
+    options.tuning220 = reader.Text("NCCL_TUNING").value_or("2.30") == "2.20";
+    if (const auto tuning = reader.Text("NCCL_TUNING");
+        tuning && *tuning != "2.20" && *tuning != "2.30")
+    {
+        Reader::Refuse("NCCL_TUNING", *tuning, "2.20 or 2.30");
+    }
+    const auto select = reader.Text("NCCL_SELECT");
+    if (select && *select != "rules" && *select != "model")
+    {
+        Reader::Refuse("NCCL_SELECT", *select, "rules or model");
+    }
+    options.selectByRules = select == "rules";
+    if (const auto latency = reader.Number<double>("AS_SEND_LAT",
+                                                   0.0,
+                                                   MAX_SEND_LATENCY_US,
+                                                   "microseconds from 0 to 1000000"))
+    {
+        options.sendLatency = std::llround(*latency * 1e6);
+    }
+    options.gpuType = reader.Text("AS_GPU_TYPE").value_or("");
+    return options;
+}
+
+} // namespace AstraSim

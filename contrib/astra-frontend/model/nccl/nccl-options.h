@@ -1,0 +1,63 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NCCL_OPTIONS_H
+#define NCCL_OPTIONS_H
+
+#include "ns3/astra-network-api.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// Algorithms of MockNcclGroup.
+enum class NcclAlgorithm : uint8_t
+{
+    Ring,
+    Nvls,
+};
+
+/// NCCL's protocols.
+enum class NcclProtocol : uint8_t
+{
+    Ll,
+    Ll128,
+    Simple,
+};
+
+/// @return "Ring" or "NVLS"
+const char* ToString(NcclAlgorithm algorithm);
+
+/// @return "LL", "LL128" or "Simple"
+const char* ToString(NcclProtocol protocol);
+
+/// What a user may set; the names are those of the environment variables.
+struct NcclOptions
+{
+    bool nvlsEnable{false};                ///< AS_NVLS_ENABLE
+    std::vector<NcclAlgorithm> algorithms; ///< NCCL_ALGO; empty: all
+    std::vector<NcclProtocol> protocols;   ///< NCCL_PROTO; empty: all
+    uint32_t minChannels{0};               ///< NCCL_MIN_NCHANNELS; 0: none
+    uint32_t maxChannels{0};               ///< NCCL_MAX_NCHANNELS; 0: none
+    uint32_t ringChannels{0};              ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's
+    bool crossNic{true};                   ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
+    bool tuning220{false};                 ///< NCCL_TUNING 2.20 instead of 2.30
+    bool selectByRules{false};             ///< NCCL_SELECT rules instead of model
+    std::optional<TimePs> sendLatency;     ///< AS_SEND_LAT: before each flow, and nothing else
+    std::string gpuType;                   ///< AS_GPU_TYPE; empty: the topology's
+
+    /// Answers the value of an environment variable, or nothing.
+    using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+    /// @throw ns3::InputError naming the variable whose value cannot be used
+    static NcclOptions FromEnvironment(const Lookup& lookup);
+};
+
+} // namespace AstraSim
+
+#endif /* NCCL_OPTIONS_H */

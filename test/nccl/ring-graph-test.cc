@@ -1,0 +1,339 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/collective-types.h"
+#include "ns3/machine-model.h"
+#include "ns3/nccl-cost-model.h"
+#include "ns3/nccl-options.h"
+#include "ns3/ring-graph.h"
+#include "ns3/ring-order.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+CommGroup
+MakeGroup(uint32_t ranks)
+{
+    CommGroup group;
+    group.ranks.resize(ranks);
+    std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    return group;
+}
+
+/// Bytes as symbols: for each 16-byte unit of the buffer, which ranks' contributions it holds.
+using Buffer = std::vector<std::multiset<uint32_t>>;
+
+constexpr uint64_t UNIT = 16;
+
+/// Executes a ring on symbols, sending whatever may be sent, in rank order or its reverse.
+class SymbolicRing
+{
+  public:
+    SymbolicRing(CollectiveOp op,
+                 uint32_t ranks,
+                 uint32_t gpus,
+                 const NcclPlan& plan,
+                 uint64_t bytes)
+        : m_op(op)
+    {
+        MachineModel machine;
+        machine.gpusPerServer = gpus;
+        const GroupShape shape(MakeGroup(ranks), machine);
+        m_graph = std::make_unique<RingGraph>(op, shape, plan, bytes, true, -1);
+        m_part = ((bytes + plan.channels - 1) / plan.channels + UNIT - 1) / UNIT * UNIT;
+        m_buffers.assign(ranks, Buffer((bytes + UNIT - 1) / UNIT));
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint64_t unit = 0; unit < m_buffers[rank].size(); ++unit)
+            {
+                // AllGather: a rank has its own chunks only, which are marked on the way out.
+                if (op != CollectiveOp::AllGather)
+                {
+                    m_buffers[rank][unit] = {rank};
+                }
+            }
+        }
+    }
+
+    /// @return whether all messages could be sent
+    bool Run()
+    {
+        const uint32_t ranks = m_graph->GetRanks();
+        std::vector<std::vector<uint64_t>> sent(ranks);
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            sent[rank].assign(m_graph->GetOutboundCount(rank), 0);
+        }
+        for (bool moved = true; moved;)
+        {
+            moved = false;
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                for (uint32_t lane = 0; lane < sent[rank].size(); ++lane)
+                {
+                    const Lane out = m_graph->GetOutbound(rank, lane);
+                    const Lane in = m_graph->GetInbound(rank, lane);
+                    const uint64_t message = sent[rank][lane];
+                    if (message == out.messages ||
+                        m_graph->GetNeeds(rank, lane, message, lane) > sent[in.peer][lane])
+                    {
+                        continue;
+                    }
+                    EXPECT_EQ(m_graph->GetBytes(rank, lane, message),
+                              m_graph->GetInboundBytes(out.peer, lane, message));
+                    Move(rank, out.peer, lane, message);
+                    ++sent[rank][lane];
+                    moved = true;
+                }
+            }
+        }
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint32_t lane = 0; lane < sent[rank].size(); ++lane)
+            {
+                if (sent[rank][lane] != m_graph->GetOutbound(rank, lane).messages)
+                {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    /// @return whether a rank's unit holds every rank's contribution exactly once
+    bool IsComplete(uint32_t rank, uint64_t unit) const
+    {
+        std::multiset<uint32_t> all;
+        for (uint32_t i = 0; i < m_graph->GetRanks(); ++i)
+        {
+            all.insert(i);
+        }
+        return m_buffers[rank][unit] == all;
+    }
+
+    const Buffer& GetBuffer(uint32_t rank) const
+    {
+        return m_buffers[rank];
+    }
+
+  private:
+    void Move(uint32_t from, uint32_t to, uint32_t channel, uint64_t message)
+    {
+        const auto position = m_graph->Locate(channel, message);
+        const uint32_t place = m_graph->PlaceOf(from, channel);
+        const uint32_t chunk = m_graph->ChunkOf(place, position.step);
+        const auto [offset, bytes] = m_graph->SliceRange(channel, position, chunk);
+        const uint32_t ranks = m_graph->GetRanks();
+        const bool reduces = m_op == CollectiveOp::ReduceScatter ||
+                             (m_op == CollectiveOp::AllReduce && position.step < ranks - 1);
+        for (uint64_t byte = 0; byte < bytes; byte += UNIT)
+        {
+            const uint64_t unit = (m_part * channel + offset + byte) / UNIT;
+            auto& source = m_buffers[from][unit];
+            auto& target = m_buffers[to][unit];
+            if (m_op == CollectiveOp::AllGather && position.step == 0)
+            {
+                source = {from};
+            }
+            if (reduces)
+            {
+                target.insert(source.begin(), source.end());
+            }
+            else
+            {
+                target = source;
+            }
+        }
+    }
+
+    CollectiveOp m_op;
+    uint64_t m_part;
+    std::unique_ptr<RingGraph> m_graph;
+    std::vector<Buffer> m_buffers;
+};
+
+NcclPlan
+MakePlan(uint32_t channels, NcclProtocol protocol = NcclProtocol::Simple)
+{
+    NcclPlan plan;
+    plan.channels = channels;
+    plan.protocol = protocol;
+    return plan;
+}
+
+} // namespace
+
+TEST(RingGraph, EveryRankEndsWithTheSumOfAllContributionsOnce)
+{
+    for (uint32_t ranks = 1; ranks <= 33; ++ranks)
+    {
+        for (const uint32_t channels : {1U, 3U})
+        {
+            const uint64_t bytes = 16 * (ranks * channels * 5 + 3);
+            SymbolicRing ring(CollectiveOp::AllReduce, ranks, 8, MakePlan(channels), bytes);
+            ASSERT_TRUE(ring.Run()) << ranks << " ranks";
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                for (uint64_t unit = 0; unit < ring.GetBuffer(rank).size(); ++unit)
+                {
+                    ASSERT_TRUE(ring.IsComplete(rank, unit))
+                        << ranks << " ranks, rank " << rank << ", unit " << unit;
+                }
+            }
+        }
+    }
+}
+
+TEST(RingGraph, ReduceScatterLeavesEachPartComplete)
+{
+    for (uint32_t ranks = 2; ranks <= 33; ++ranks)
+    {
+        SymbolicRing ring(CollectiveOp::ReduceScatter, ranks, 8, MakePlan(2), 16 * ranks * 2 * 4);
+        ASSERT_TRUE(ring.Run());
+        for (uint64_t unit = 0; unit < ring.GetBuffer(0).size(); ++unit)
+        {
+            uint32_t owners = 0;
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                owners += ring.IsComplete(rank, unit);
+            }
+            ASSERT_EQ(owners, 1U) << ranks << " ranks, unit " << unit;
+        }
+    }
+}
+
+TEST(RingGraph, AllGatherBringsEveryPartToEveryRankFromItsOwner)
+{
+    for (uint32_t ranks = 2; ranks <= 33; ++ranks)
+    {
+        SymbolicRing ring(CollectiveOp::AllGather, ranks, 8, MakePlan(2), 16 * ranks * 2 * 4);
+        ASSERT_TRUE(ring.Run());
+        std::map<uint32_t, uint64_t> unitsOf;
+        for (uint64_t unit = 0; unit < ring.GetBuffer(0).size(); ++unit)
+        {
+            const auto& holder = ring.GetBuffer(0)[unit];
+            ASSERT_EQ(holder.size(), 1U);
+            ++unitsOf[*holder.begin()];
+            for (uint32_t rank = 1; rank < ranks; ++rank)
+            {
+                ASSERT_EQ(ring.GetBuffer(rank)[unit], holder);
+            }
+        }
+        ASSERT_EQ(unitsOf.size(), ranks);
+        for (const auto& [rank, units] : unitsOf)
+        {
+            EXPECT_EQ(units, 8U) << "equal parts";
+        }
+    }
+}
+
+TEST(RingGraph, BytesOnTheWireMatchTheClosedForm)
+{
+    for (const NcclProtocol protocol :
+         {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
+    {
+        // Large enough for several loops of each protocol.
+        const uint64_t bytes = 96ULL << 20;
+        const MachineModel machine;
+        const GroupShape shape(MakeGroup(4), machine);
+        const RingGraph graph(CollectiveOp::AllReduce,
+                              shape,
+                              MakePlan(2, protocol),
+                              bytes,
+                              true,
+                              -1);
+        uint64_t moved = 0;
+        for (uint32_t rank = 0; rank < 4; ++rank)
+        {
+            for (uint32_t lane = 0; lane < 2; ++lane)
+            {
+                for (uint64_t m = 0; m < graph.GetOutbound(rank, lane).messages; ++m)
+                {
+                    moved += graph.GetBytes(rank, lane, m);
+                }
+            }
+        }
+        EXPECT_EQ(moved, 2 * 3 * bytes) << ToString(protocol); // n ranks x 2 (n-1)/n x bytes
+    }
+}
+
+TEST(RingOrder, CrossingsStayOnOneRailWithAnEvenNumberOfNodes)
+{
+    MachineModel machine;
+    machine.gpusPerServer = 8;
+    const GroupShape shape(MakeGroup(32), machine);
+    for (uint32_t channel = 0; channel < 8; ++channel)
+    {
+        const auto order = RingOrder(shape, channel, true);
+        ASSERT_EQ(std::set<uint32_t>(order.begin(), order.end()).size(), 32U);
+        for (std::size_t i = 0; i < order.size(); ++i)
+        {
+            const uint32_t from = order[i];
+            const uint32_t to = order[(i + 1) % order.size()];
+            if (from / 8 != to / 8)
+            {
+                EXPECT_EQ(from % 8, to % 8) << "channel " << channel;
+            }
+        }
+    }
+}
+
+TEST(NcclCostModel, RingLatencyIsTheSumOfItsSteps)
+{
+    // 8 H100, one node, LL: 6.6 + 14 x 0.6 us, and the bandwidth of what is a tiny message.
+    MachineModel machine;
+    const NcclOptions options;
+    const NcclCostModel model(machine, options);
+    const GroupShape shape(MakeGroup(8), machine);
+    const NcclPlan plan =
+        model.Evaluate(NcclAlgorithm::Ring, NcclProtocol::Ll, CollectiveOp::AllReduce, shape, 8);
+    // One channel of 24 at most 141 / 24 GB/s of bus bandwidth.
+    const double algGBps = 141.0 / 24 * 8 / 14;
+    EXPECT_NEAR(plan.predicted / 1e6, 6.6 + 14 * 0.6 + 8 / (algGBps * 1e3), 1e-3);
+    EXPECT_EQ(plan.channels, 1U);
+}
+
+TEST(NcclCostModel, SmallMessagesTakeLowLatencyAndLargeOnesBandwidth)
+{
+    MachineModel machine;
+    NcclOptions options;
+    const NcclCostModel model(machine, options);
+    const GroupShape shape(MakeGroup(8), machine);
+    const auto choose = [&](uint64_t bytes) {
+        return model.Choose(CollectiveOp::AllReduce, shape, GroupKind::Tp, bytes).protocol;
+    };
+    EXPECT_EQ(choose(1024), NcclProtocol::Ll);
+    EXPECT_EQ(choose(1ULL << 30), NcclProtocol::Simple);
+}
+
+TEST(NcclCostModel, NvlsNeedsHopperOneNodeAndTheUsersConsent)
+{
+    MachineModel machine;
+    NcclOptions options;
+    const NcclCostModel model(machine, options);
+    const GroupShape node(MakeGroup(8), machine);
+    const GroupShape two(MakeGroup(16), machine);
+    const auto possible = [&](const GroupShape& shape) {
+        return model.IsPossible(NcclAlgorithm::Nvls,
+                                NcclProtocol::Simple,
+                                CollectiveOp::AllReduce,
+                                shape);
+    };
+    EXPECT_FALSE(possible(node));
+    options.nvlsEnable = true;
+    EXPECT_TRUE(possible(node));
+    EXPECT_FALSE(possible(two));
+    machine.gpu = FindGpuProfile("A100");
+    EXPECT_FALSE(possible(node));
+}
+
+} // namespace AstraSim
