@@ -141,10 +141,13 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     if (!qp.lossless)
     {
         frame->ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
-        if (m_congestion->GetTelemetry() != RdmaCongestionOps::Telemetry::None)
+        const auto wanted = m_congestion->GetTelemetry();
+        if (wanted != RdmaCongestionOps::Telemetry::None)
         {
             frame->telemetry = device.GetPool().AllocateTelemetry();
             frame->telemetry->sentPs = nowPs;
+            frame->telemetry->hopLimit =
+                wanted == RdmaCongestionOps::Telemetry::Int ? QbbTelemetry::MAX_HOPS : 0;
         }
     }
     const uint64_t end = frame->seq + frame->payloadBytes;

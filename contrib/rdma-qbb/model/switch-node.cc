@@ -231,7 +231,7 @@ SwitchNode::AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs)
         UpdatePint(port, &telemetry, frame.wireBytes, nowPs);
         return;
     }
-    if (telemetry.hopCount < QbbTelemetry::MAX_HOPS)
+    if (telemetry.hopCount < telemetry.hopLimit)
     {
         const QbbNetDevice& device = *m_ports[port];
         telemetry.hops[telemetry.hopCount++] = {device.GetRateBps(),

@@ -16,30 +16,50 @@ namespace ns3
 
 NS_OBJECT_ENSURE_REGISTERED(PintEncoder);
 
+namespace
+{
+
+/// No utilisation is near this: a queue of 2048 bandwidth-delay products.
+constexpr double MOST_UTILIZATION = 2048;
+
+} // namespace
+
 PintCode::PintCode(double base)
     : m_base(base),
       m_inverseLogBase(1 / std::log(base))
 {
+    const double powers = std::log(MOST_UTILIZATION * SCALE) * m_inverseLogBase;
+    const auto count = static_cast<uint32_t>(std::min(powers, 65534.0)) + 2;
+    m_utilizations.reserve(count);
+    for (uint32_t power = 0; power < count; ++power)
+    {
+        m_utilizations.push_back(std::pow(base, power) / SCALE);
+    }
 }
 
 uint16_t
-PintCode::Encode(double utilization, double uniform) const
+PintCode::Floor(double utilization) const
 {
     const double value = utilization * SCALE;
     if (value <= 1)
     {
         return 0;
     }
-    const double floorPower = std::floor(std::log(value) * m_inverseLogBase);
-    const double excess = value * std::pow(m_base, -floorPower) - 1;
-    const double power = uniform * (m_base - 1) < excess ? floorPower + 1 : floorPower;
-    return static_cast<uint16_t>(std::min(power, 65535.0));
+    const double power = std::log(value) * m_inverseLogBase;
+    return static_cast<uint16_t>(std::min(power, static_cast<double>(m_utilizations.size() - 2)));
+}
+
+uint16_t
+PintCode::Round(double utilization, uint16_t floor, double uniform) const
+{
+    const double excess = utilization / m_utilizations[floor] - 1;
+    return uniform * (m_base - 1) < excess ? floor + 1 : floor;
 }
 
 double
 PintCode::Decode(uint16_t power) const
 {
-    return std::pow(m_base, power) / SCALE;
+    return m_utilizations[std::min<std::size_t>(power, m_utilizations.size() - 1)];
 }
 
 TypeId
@@ -104,10 +124,14 @@ PintEncoder::OnDequeue(PintPortState& port,
     port.utilization =
         (1 - spanPs / windowPs) * port.utilization + (queueShare + 8.0 * wireBytes) / bdpBits;
     port.lastPs = nowPs;
-    if (telemetry)
+    if (!telemetry)
     {
-        const uint16_t power = m_code.Encode(port.utilization, m_random->GetValue());
-        telemetry->pintPower = std::max(telemetry->pintPower, power);
+        return;
+    }
+    const uint16_t floor = m_code.Floor(port.utilization);
+    if (floor >= telemetry->pintPower)
+    {
+        telemetry->pintPower = m_code.Round(port.utilization, floor, m_random->GetValue());
     }
 }
 

@@ -9,6 +9,7 @@
 #include "ns3/random-variable-stream.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace ns3
 {
@@ -42,7 +43,16 @@ class PintCode
      * @param uniform a random number in [0, 1)
      * @return the power that stands for u
      */
-    uint16_t Encode(double utilization, double uniform) const;
+    uint16_t Encode(double utilization, double uniform) const
+    {
+        return Round(utilization, Floor(utilization), uniform);
+    }
+
+    /// @return the power that is at most the utilisation's; it or the next one stands for it
+    uint16_t Floor(double utilization) const;
+
+    /// @param floor of the utilisation @return floor or the next power, right on average
+    uint16_t Round(double utilization, uint16_t floor, double uniform) const;
 
     /// @return the utilisation that a power stands for
     double Decode(uint16_t power) const;
@@ -50,6 +60,7 @@ class PintCode
   private:
     double m_base;
     double m_inverseLogBase;
+    std::vector<double> m_utilizations; ///< what each power stands for, up to a utilisation of 2048
 };
 
 /**
