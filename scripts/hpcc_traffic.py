@@ -18,6 +18,9 @@ import re
 import sys
 
 RATE = re.compile(r"^([0-9.]+)([kKMGT]?)(bps|b/s|Bps|B/s)$")
+# Destination ports tell the two kinds of traffic apart in fct.txt, as the HPCC simulator's tools do.
+BACKGROUND_PORT = 100
+INCAST_PORT = 200
 PREFIX = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -102,7 +105,7 @@ def hosts_of(path):
 
 
 def background(random_source, rates, sizes, load, duration):
-    """Yields (start in seconds, source, destination, bytes), in order."""
+    """Yields (start in seconds, source, destination, bytes, port), in order."""
     mean_bits = sizes.mean() * 8
     hosts = sorted(rates)
     next_start = []
@@ -118,19 +121,19 @@ def background(random_source, rates, sizes, load, duration):
         destination = random_source.choice(hosts)
         while destination == host:
             destination = random_source.choice(hosts)
-        yield start, host, destination, sizes.draw(random_source.random())
+        yield start, host, destination, sizes.draw(random_source.random()), BACKGROUND_PORT
         heapq.heapreplace(next_start, (start + random_source.expovariate(rate), host, rate))
 
 
 def incast(random_source, rates, senders, size, load, duration):
-    """Yields (start in seconds, source, destination, bytes), in order."""
+    """Yields (start in seconds, source, destination, bytes, port), in order."""
     hosts = sorted(rates)
     events_per_second = sum(rates.values()) * load / (senders * size * 8)
     start = random_source.expovariate(events_per_second)
     while start < duration:
         receiver, *chosen = random_source.sample(hosts, senders + 1)
         for sender in chosen:
-            yield start, sender, receiver, size
+            yield start, sender, receiver, size, INCAST_PORT
         start += random_source.expovariate(events_per_second)
 
 
@@ -186,8 +189,8 @@ def main(arguments=None):
         return 2
     with file:
         file.write(f"{len(flows)}\n")
-        for start, source, destination, size in flows:
-            file.write(f"{source} {destination} {options.priority} 100 {size} {start:.12f}\n")
+        for start, source, destination, size, port in flows:
+            file.write(f"{source} {destination} {options.priority} {port} {size} {start:.12f}\n")
     return 0
 
 
