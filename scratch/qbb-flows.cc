@@ -223,7 +223,10 @@ Run(const Options& options)
     runner.Start([&] {
         monitors.StopSampling();
         runner.CloseConnections();
-        stop.Cancel();
+        if (!stop.IsExpired())
+        {
+            Simulator::Remove(stop); // cancelled, it would still move the clock
+        }
     });
     const auto begin = std::chrono::steady_clock::now();
     Simulator::Run();

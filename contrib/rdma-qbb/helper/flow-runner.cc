@@ -19,7 +19,10 @@ FlowRunner::FlowRunner(RdmaFabric& fabric, const std::string& path)
 
 FlowRunner::~FlowRunner()
 {
-    m_startEvent.Cancel();
+    if (!m_startEvent.IsExpired())
+    {
+        Simulator::Remove(m_startEvent);
+    }
 }
 
 void

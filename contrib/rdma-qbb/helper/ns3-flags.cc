@@ -4,15 +4,53 @@
 #include "ns3-flags.h"
 
 #include "ns3/config.h"
+#include "ns3/global-value.h"
 #include "ns3/input-error.h"
 #include "ns3/string.h"
 #include "ns3/type-id.h"
+#include "ns3/units.h"
 
 namespace ns3
 {
 
 namespace
 {
+
+/// ns-3 aborts on text that it cannot read, so look before.
+bool
+IsReadable(const std::string& type, const std::string& value)
+{
+    if (type == "ns3::UintegerValue")
+    {
+        return ParseUnsigned(value).has_value();
+    }
+    if (type == "ns3::IntegerValue")
+    {
+        return ParseUnsigned(value.starts_with("-") ? value.substr(1) : value).has_value();
+    }
+    if (type == "ns3::DoubleValue")
+    {
+        return ParseReal(value).has_value();
+    }
+    if (type == "ns3::BooleanValue")
+    {
+        return value == "true" || value == "false" || value == "1" || value == "0";
+    }
+    if (type == "ns3::TimeValue")
+    {
+        return ParseTimePs(value).has_value();
+    }
+    if (type == "ns3::DataRateValue")
+    {
+        return ParseDataRateBps(value).has_value();
+    }
+    if (type == "ns3::TypeIdValue")
+    {
+        TypeId found;
+        return TypeId::LookupByNameFailSafe(value, &found);
+    }
+    return true;
+}
 
 /// ns-3 aborts on an attribute of an unknown class, so ask before.
 bool
@@ -24,7 +62,22 @@ SetAttributeDefault(const std::string& name, const std::string& value)
     return colons != std::string::npos && colons > 0 &&
            TypeId::LookupByNameFailSafe(name.substr(0, colons), &type) &&
            type.LookupAttributeByName(name.substr(colons + 2), &information) &&
+           IsReadable(information.checker->GetValueTypeName(), value) &&
            Config::SetDefaultFailSafe(name, StringValue(value));
+}
+
+bool
+SetGlobal(const std::string& name, const std::string& value)
+{
+    for (auto global = GlobalValue::Begin(); global != GlobalValue::End(); ++global)
+    {
+        if ((*global)->GetName() == name)
+        {
+            return IsReadable((*global)->GetChecker()->GetValueTypeName(), value) &&
+                   Config::SetGlobalFailSafe(name, StringValue(value));
+        }
+    }
+    return false;
 }
 
 } // namespace
@@ -38,8 +91,7 @@ ApplyNs3Flags(const std::vector<std::string>& flags)
         const bool isFlag = flag.starts_with("--") && equals != std::string::npos;
         const std::string name = isFlag ? flag.substr(2, equals - 2) : "";
         const std::string value = isFlag ? flag.substr(equals + 1) : "";
-        if (!isFlag || (!SetAttributeDefault(name, value) &&
-                        !Config::SetGlobalFailSafe(name, StringValue(value))))
+        if (!isFlag || (!SetAttributeDefault(name, value) && !SetGlobal(name, value)))
         {
             throw InputError("command line",
                              0,

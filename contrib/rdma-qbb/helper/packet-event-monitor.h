@@ -21,9 +21,9 @@ namespace ns3
  * @code
  * 2000055540 n:338 4:3 100608 Enqu ecn:0 0b00d101 0b012301 10000 100 U 161000 0 3 1082(1000)
  * @endcode
- * At 2000055540 ns at node 338, port 4 (from 1), queue 3, which holds 100608 bytes, a frame without
- * a CE mark was queued, from 11.0.209.1:10000 to 11.1.35.1:100. Kinds: U data, A ACK, N NACK, C
- * CNP, P PFC, O other. Then sequence number (PFC: quanta), the telemetry's sending time in
+ * At 2000055540 ns at node 338, port 4 (from 1), queue 3, which holds 100608 bytes besides, a frame
+ * without a CE mark was queued, from 11.0.209.1:10000 to 11.1.35.1:100. Kinds: U data, A ACK, N
+ * NACK, C CNP, P PFC, O other. Then sequence number (PFC: quanta), the telemetry's sending time in
  * nanoseconds or 0, priority, bytes on the wire (payload). Events: Recv, Enqu, Dequ (begins to be
  * sent), Drop.
  */

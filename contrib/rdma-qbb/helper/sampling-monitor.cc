@@ -31,7 +31,11 @@ SamplingMonitor::~SamplingMonitor()
 void
 SamplingMonitor::Stop()
 {
-    m_event.Cancel();
+    if (!m_event.IsExpired())
+    {
+        // A cancelled event would still move the clock to its time.
+        Simulator::Remove(m_event);
+    }
 }
 
 void

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""bin/qbb-flows as a user runs it: files in, files and exit status out."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "qbb-flows"
+DATA = pathlib.Path(os.environ.get("SHARED_DATA_DIR", "../shared/data"))
+STAR = "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
+CONF = "CC_MODE 1\nPACKET_PAYLOAD_SIZE 1000\nMON_END 1000\nQP_MON_INTERVAL 10\nQLEN_MON_INTERVAL 10\n"
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="qbb-flows is not built")
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="no shared data")
+
+
+def run(tmp_path, topology=STAR, flows="1\n0 1 3 100 100000 0\n", conf=CONF, flags=(), output="out"):
+    for name, text in (("topology.txt", topology), ("flow.txt", flows), ("run.conf", conf)):
+        (tmp_path / name).write_text(text)
+    return subprocess.run([PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", output,
+                           *flags], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+
+def fct(tmp_path, output="out"):
+    return [line.split() for line in (tmp_path / output / "fct.txt").read_text().splitlines()]
+
+
+def test_a_flow_alone_takes_the_time_of_its_frames_and_path(tmp_path):
+    result = run(tmp_path, conf="CC_MODE 0\nHAS_WIN 0\n")
+    assert result.returncode == 0, result.stderr
+    # 100 frames of 86.56 ns, a store-and-forward hop, two delays; then an ACK's way back.
+    expected_ps = 100 * 86560 + 86560 + 2 * 1000000 + 2 * (6720 + 1000000)
+    assert fct(tmp_path)[0][:7] == ["0b000001", "0b000101", "10000", "100", "100000", "0",
+                                    str(round(expected_ps / 1000))]
+    assert "1 of 1 flows finished" in result.stdout
+
+
+def test_two_runs_are_identical_to_the_byte(tmp_path):
+    flows = "4\n" + "".join(f"{src} {dst} 3 100 300000 {src}e-6\n" for src, dst in
+                            ((0, 2), (1, 2), (1, 0), (2, 0)))
+    for output in ("a", "b"):
+        assert run(tmp_path, flows=flows.replace("2e-6", "1e-5"), output=output).returncode == 0
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert {"fct.txt", "pfc.txt", "qlen.txt", "rate.txt", "cnp.txt", "bandwidth.txt"} <= set(names)
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+    assert len((tmp_path / "a/qlen.txt").read_text().splitlines()) > 1
+
+
+@pytest.mark.parametrize("change, expected", [
+    ({"topology": ""}, "topology.txt: the topology is empty"),
+    ({"topology": STAR.replace("100Gbps", "fast", 1)}, "topology.txt:3: 'fast' is no link rate"),
+    ({"flows": "1\n0 3 3 100 1 0\n"}, "flow.txt:2: destination 3 is a switch"),
+    ({"flows": "2\n0 1 3 100 1 0\n"}, "flow.txt:2: the file ends after 1 of 2 flows"),
+    ({"conf": "CC_MOD 1\n"}, "run.conf:1: unknown key CC_MOD; expected a known key; the nearest is CC_MODE"),
+    ({"conf": "EWMA_GAIN 2\n"}, "run.conf:1: EWMA_GAIN cannot be '2'; expected number, above 0 to 1"),
+    ({"conf": "LINK_DOWN 1 0 1\n"}, "run.conf:1: LINK_DOWN names 0 and 1, which no link joins"),
+    ({"conf": "CC_MODE ns3::NoSuch\n"}, "run.conf: CC_MODE"),
+    ({"flags": ["--set", "SEED=x"]}, "command line:1: SEED cannot be 'x'"),
+    ({"flags": ["--ns3::RdmaHw::Mtuu=1"]}, "command line: unknown flag or refused value"),
+    ({"output": "topology.txt"}, "topology.txt: is no directory"),
+])
+def test_a_mistake_ends_with_status_2_and_one_line(tmp_path, change, expected):
+    result = run(tmp_path, **change)
+    assert result.returncode == 2
+    assert expected in result.stderr
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def test_missing_files_are_named(tmp_path):
+    result = subprocess.run([PROGRAM, "none.conf"], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 2 and "none.conf: cannot be read" in result.stderr
+    result = subprocess.run([PROGRAM], capture_output=True, text=True)
+    assert result.returncode == 2 and "no configuration file" in result.stderr
+
+
+def test_flows_that_cannot_finish_are_named_and_the_status_is_1(tmp_path):
+    result = run(tmp_path, conf="LINK_DOWN 1 1 3\nSIMULATOR_STOP_TIME 0.02\n",
+                 flows="2\n0 2 3 100 1000 0\n0 1 3 100 10000000 0\n")
+    assert result.returncode == 1
+    assert "1 flows are not finished" in result.stderr
+    assert "10000000 bytes from node 0 to node 1" in result.stderr
+
+
+def test_every_flow_ends_on_links_that_lose_one_frame_in_a_hundred(tmp_path):
+    flows = "20\n" + "".join(f"{i % 3} {(i + 1) % 3} 3 100 200000 {i}e-6\n" for i in range(10))
+    flows += "".join(f"{i % 3} {(i + 2) % 3} 3 100 {i} 1e-4\n" for i in range(1, 11))
+    result = run(tmp_path, conf=CONF + "ERROR_RATE_PER_LINK 0.01\n", flows=flows)
+    assert result.returncode == 0, result.stderr
+    assert len(fct(tmp_path)) == 20
+    assert "wire losses 0," not in result.stdout
+
+
+def test_outputs_that_point_elsewhere_come_to_the_output_directory(tmp_path):
+    conf = CONF + "FCT_OUTPUT_FILE /no/such/place/llama_fct.txt\nPFC_OUTPUT_FILE ../../x/pfc.txt\n"
+    result = run(tmp_path, conf=conf)
+    assert result.returncode == 0
+    assert (tmp_path / "out/llama_fct.txt").exists() and (tmp_path / "out/pfc.txt").exists()
+    assert len([line for line in result.stderr.splitlines() if line.startswith("warning: ")]) == 2
+
+
+def test_help_shows_flags_and_keys():
+    assert "--set" in subprocess.run([PROGRAM, "--help"], capture_output=True, text=True).stdout
+    keys = subprocess.run([PROGRAM, "--help-conf"], capture_output=True, text=True)
+    assert keys.returncode == 0 and "EWMA_GAIN" in keys.stdout and "above 0 to 1" in keys.stdout
+
+
+@needs_data
+def test_the_hpcc_simulators_configuration_runs_unchanged(tmp_path):
+    conf = DATA.resolve() / "hpcc/config.txt"
+    # The trace of all its packets is 400 MB; everything else is as the file says.
+    result = subprocess.run([PROGRAM, conf, "-o", "out", "--set", "ENABLE_TRACE=0"], cwd=tmp_path,
+                            capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "TOPOLOGY_FILE mix/topology.txt: using" in result.stdout
+    rows = [line.split() for line in (tmp_path / "out/mix/fct.txt").read_text().splitlines()]
+    assert sorted(row[0] for row in rows) == ["0b000201", "0b000301"]
+    assert {row[4] for row in rows} == {"200000000"}
+    # Two flows share one link, and HPCC keeps it 95% busy: between twice the ideal and 1 / 0.95 of that.
+    slowest = max(int(row[6]) / int(row[7]) for row in rows)
+    assert 2.0 < slowest < 2.0 / 0.95 * 1.01
+
+
+@needs_data
+def test_astra_sims_network_configuration_runs_unchanged(tmp_path):
+    conf = DATA.resolve() / "astra-sim/network/config.txt"
+    result = subprocess.run([PROGRAM, conf, "-o", "out"], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0 and "there is nothing to simulate" in result.stderr
+    (tmp_path / "flow.txt").write_text("2\n0 7 3 100 1000000 0\n1 7 3 100 1000000 0\n")
+    result = subprocess.run([PROGRAM, conf, "-f", "flow.txt", "-o", "out"], cwd=tmp_path,
+                            capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert len((tmp_path / "out/fct.txt").read_text().splitlines()) == 2
