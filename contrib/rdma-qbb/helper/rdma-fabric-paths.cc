@@ -96,6 +96,7 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
             m_conf->globalT ? m_extremes.maxBdpBytes : BdpBytes(pair.bottleneckBps, pair.baseRttPs);
         path.variableWindow = m_conf->variableWindow;
     }
+    path.paced = m_conf->rateBound || pair.nvlink;
     if (m_conf->globalT && !pair.nvlink)
     {
         path.baseRttPs = m_extremes.maxBaseRttPs;

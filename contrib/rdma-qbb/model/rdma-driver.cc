@@ -60,6 +60,7 @@ RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
     config.bottleneckBps = path.bottleneckBps;
     config.windowBytes = path.windowBytes;
     config.variableWindow = path.variableWindow;
+    config.paced = path.paced;
     config.rateCapBps = options.rateCapBps;
     return m_hw->Connect(config);
 }

@@ -35,6 +35,7 @@ struct RdmaPath
     uint64_t bottleneckBps{0};  ///< lowest rate
     uint64_t windowBytes{0};    ///< 0: none
     bool variableWindow{false}; ///< scale the window by rate / line rate
+    bool paced{true};           ///< space frames by the rate
 };
 
 /// Who knows paths: implemented by what builds the fabric.

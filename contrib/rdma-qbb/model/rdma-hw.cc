@@ -169,6 +169,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.mtu = m_mtu;
     qp.m_peerHw = config.peer;
     qp.m_open = true;
+    qp.SetPaced(config.paced);
     qp.SetVariableWindow(config.variableWindow);
     qp.SetWindow(config.windowBytes);
     qp.SetRate(qp.lineRateBps);

@@ -42,6 +42,7 @@ struct RdmaQueuePairConfig
     uint64_t bottleneckBps{0};  ///< lowest rate on the path
     uint64_t windowBytes{0};    ///< payload bytes in flight; 0 for no window
     bool variableWindow{false}; ///< scale the window by rate / line rate
+    bool paced{true};           ///< space frames by the rate
     uint64_t rateCapBps{0};     ///< upper bound of the rate; 0 for the line rate
 
     static constexpr uint32_t NO_OPERATION = UINT32_MAX;

@@ -29,7 +29,7 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
         return;
     }
     m_rateBps = rate;
-    if (lastTxBytes && rate)
+    if (m_paced && lastTxBytes && rate)
     {
         nextAvailPs = lastTxPs + static_cast<int64_t>(lastTxBytes * 8e12 / rate);
     }

@@ -120,6 +120,12 @@ class RdmaQueuePair
     /// If true the window in force is window * rate / line rate (VAR_WIN).
     void SetVariableWindow(bool variable);
 
+    /// If false the rate does not space frames (RATE_BOUND 0): only a variable window follows it.
+    void SetPaced(bool paced)
+    {
+        m_paced = paced;
+    }
+
     /// @return the window in force, UINT64_MAX for none
     uint64_t GetEffectiveWindow() const
     {
@@ -161,6 +167,7 @@ class RdmaQueuePair
     uint64_t m_windowBytes{0};
     uint64_t m_effectiveWindow{UINT64_MAX};
     bool m_variableWindow{false};
+    bool m_paced{true};
 
     // NIC scheduling (RdmaNic)
     enum class Place : uint8_t

@@ -370,7 +370,10 @@ class SteadyStateTestSuite : public TestSuite
     SteadyStateTestSuite()
         : TestSuite("rdma-qbb-congestion-steady-state")
     {
-        Time::SetResolution(Time::PS);
+        if (Time::GetResolution() != Time::PS)
+        {
+            Time::SetResolution(Time::PS);
+        }
         AddTestCase(new NoneIsLossless);
         AddTestCase(new DcqcnSettles(2));
         AddTestCase(new DcqcnSettles(8));
