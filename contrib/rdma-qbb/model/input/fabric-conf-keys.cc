@@ -534,8 +534,17 @@ CongestionRules()
         Flag("HAS_WIN", &C::hasWindow, "Bytes in flight are bounded by a window of one BDP."),
         Flag("GLOBAL_T", &C::globalT, "All pairs use the largest base RTT and BDP of any pair."),
         Flag("VAR_WIN", &C::variableWindow, "The window shrinks with the sending rate."),
-        Flag("FAST_REACT", &C::fastReact, "HPCC reacts to each ACK, otherwise once per RTT."),
         Flag("RATE_BOUND", &C::rateBound, "The rate limiter is on."),
+    };
+}
+
+/// Keys that are parameters of algorithms: ApplyFabricConf() passes on those that are given.
+std::vector<Rule>
+AlgorithmRules()
+{
+    using C = FabricConf;
+    std::vector<Rule> rules{
+        Flag("FAST_REACT", &C::fastReact, "HPCC reacts to each ACK, otherwise once per RTT."),
         Micros("ALPHA_RESUME_INTERVAL",
                &C::alphaResumeIntervalPs,
                false,
@@ -573,16 +582,23 @@ CongestionRules()
               {0, 1'000'000},
               "rounds",
               "HPCC: additive rounds before a multiplicative one."),
-        Whole("INT_MULTI",
-              &C::intMulti,
-              {1, 1024},
-              "number",
-              "HPCC: unit of telemetry counters as a multiple of the usual."),
+        Whole(
+            "INT_MULTI",
+            &C::intMulti,
+            {1, 1024},
+            "number",
+            "HPCC: unit of telemetry counters; they are exact here, so any value gives the same."),
         Flag("MULTI_RATE", &C::multiRate, "HPCC: a rate for each hop."),
         Flag("SAMPLE_FEEDBACK", &C::sampleFeedback, "HPCC: only ACKs with a queue count."),
         Real("PINT_LOG_BASE", &C::pintLogBase, {1, 2}, "HPCC-PINT: base of the encoding.", false),
         Real("PINT_PROB", &C::pintProb, {0, 1}, "HPCC-PINT: share of ACKs that count.", false),
     };
+    for (Rule& rule : rules)
+    {
+        rule.key.defaultValue.clear();
+        rule.key.description += " Not given: the algorithm's own.";
+    }
+    return rules;
 }
 
 std::vector<Rule>
@@ -617,6 +633,7 @@ FabricConfRules()
                            SwitchRules,
                            TransportRules,
                            CongestionRules,
+                           AlgorithmRules,
                            MonitorAndRunRules})
         {
             for (Rule& rule : group())

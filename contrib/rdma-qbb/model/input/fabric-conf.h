@@ -116,7 +116,7 @@ struct FabricConf
     QpMode qpMode{QpMode::PerFlow};
     int64_t nicTotalPauseTimePs{0};
 
-    // --- congestion control
+    // --- congestion control; keys that are parameters of an algorithm count only if given
     uint32_t ccMode{1};
     std::string ccTypeId; ///< not empty: the algorithm's TypeId, and ccMode does not count
     bool hasWindow{true};
