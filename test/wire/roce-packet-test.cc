@@ -32,7 +32,7 @@ DataFrame(uint64_t seq, uint16_t payload, uint8_t flags = 0)
     frame.kind = QbbFrameKind::Data;
     frame.src = 1;
     frame.dst = 258;
-    frame.qpn = 0x123456;
+    frame.qpn = 0x123446; // plus 16: 0x123456
     frame.sport = 10007;
     frame.dport = 100;
     frame.seq = seq;
@@ -356,6 +356,10 @@ TEST(QbbPacketBuilder, HostAddressesAreThoseOfFctFiles)
     EXPECT_EQ(QbbPacketBuilder::HostAddress(0).Get(), 0x0b000001U);
     EXPECT_EQ(QbbPacketBuilder::HostAddress(255).Get(), 0x0b00ff01U);
     EXPECT_EQ(QbbPacketBuilder::HostAddress(256).Get(), 0x0b010001U);
+    EXPECT_EQ(QbbPacketBuilder::HostOf(Ipv4Address("11.1.2.1")), 258U);
+    EXPECT_EQ(QbbPacketBuilder::HostOf(Ipv4Address("11.1.2.2")), UINT32_MAX);
+    EXPECT_EQ(QbbPacketBuilder::HostOf(Ipv4Address("10.0.0.1")), UINT32_MAX);
+    EXPECT_EQ(QbbPacketBuilder::HostOf(Ipv4Address("12.0.0.1")), UINT32_MAX);
 }
 
 } // namespace

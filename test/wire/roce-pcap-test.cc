@@ -52,7 +52,7 @@ class RocePcap : public testing::Test
         frame.kind = kind;
         frame.src = 3;
         frame.dst = 700;
-        frame.qpn = 17;
+        frame.qpn = 1;                                            // plus 16
         frame.sport = kind == QbbFrameKind::Pfc ? 0x1234 : 10001; // a pause's quanta
         frame.dport = 100;
         frame.seq = seq;

@@ -5,7 +5,6 @@
 
 #include "ns3/boolean.h"
 #include "ns3/log.h"
-#include "ns3/node.h"
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/qbb-net-device.h"
 #include "ns3/qbb-packet-builder.h"
@@ -27,7 +26,7 @@ constexpr uint32_t LINKTYPE_ETHERNET = 1;
 Mac48Address
 AddressOf(const QbbNetDevice& device)
 {
-    return QbbPacketBuilder::PortAddress(device.GetNode()->GetId(), device.GetPort());
+    return Mac48Address::ConvertFrom(device.GetAddress());
 }
 
 void

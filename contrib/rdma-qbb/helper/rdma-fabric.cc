@@ -10,10 +10,10 @@
 #include "ns3/double.h"
 #include "ns3/input-error.h"
 #include "ns3/log.h"
-#include "ns3/mac48-address.h"
 #include "ns3/node.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/pointer.h"
+#include "ns3/qbb-packet-builder.h"
 #include "ns3/rdma-congestion-conf.h"
 #include "ns3/rdma-congestion-factory.h"
 #include "ns3/rdma-loss-recovery-factory.h"
@@ -134,7 +134,8 @@ RdmaFabric::CreateLinks()
         Ptr<QbbNetDevice> device = CreateObject<QbbNetDevice>();
         device->SetAttribute("DataRate", DataRateValue(DataRate(rateBps)));
         device->SetAttribute("PauseTime", TimeValue(PicoSeconds(m_conf->pauseTimePs)));
-        device->SetAddress(Mac48Address::Allocate());
+        device->SetAddress(
+            QbbPacketBuilder::PortAddress(id, static_cast<uint16_t>(m_devices[id].size())));
         if (SwitchNode* node = m_switches[id])
         {
             node->AddPort(device);

@@ -24,12 +24,21 @@ namespace
 constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
 constexpr uint8_t PROTOCOL_UDP = 17;
 constexpr uint8_t TIME_TO_LIVE = 64;
+constexpr uint32_t FIRST_HOST = 0x0b000001; // 11.0.0.1
+constexpr uint32_t FIRST_QUEUE_PAIR = 16;
 constexpr uint32_t MASK_24 = 0xffffff;
 
 /// Bytes of a data frame on the wire that are not payload or telemetry.
 constexpr uint32_t DATA_OVERHEAD = 82;
 /// Bytes of an acknowledgement on the wire without telemetry; preamble, gap and FCS included.
 constexpr uint32_t ACK_OVERHEAD = DATA_OVERHEAD + 4;
+
+/// @return what the headers call a queue pair: numbers 0 and 1 are InfiniBand's own, for management
+uint32_t
+QueuePairNumber(uint32_t qpn)
+{
+    return (qpn + FIRST_QUEUE_PAIR) & MASK_24;
+}
 
 /// @return bytes by which a frame with telemetry is longer than without; its wireBytes may be
 /// counted in another way ("Overhead" attributes), in which case nothing shows
@@ -72,7 +81,14 @@ QbbPacketBuilder::QbbPacketBuilder(uint32_t mtu)
 Ipv4Address
 QbbPacketBuilder::HostAddress(uint32_t host)
 {
-    return Ipv4Address(0x0b000001 + (host / 256 << 16) + (host % 256 << 8));
+    return Ipv4Address(FIRST_HOST + (host / 256 << 16) + (host % 256 << 8));
+}
+
+uint32_t
+QbbPacketBuilder::HostOf(Ipv4Address address)
+{
+    const uint32_t distance = address.Get() - FIRST_HOST;
+    return distance % 256 == 0 && distance >> 24 == 0 ? distance / 256 : UINT32_MAX;
 }
 
 Mac48Address
@@ -165,7 +181,7 @@ QbbPacketBuilder::BuildTransport(const QbbFrame& frame) const
     RoceBth bth;
     bth.opcode = RoceOpcode::Cnp;
     bth.becn = true;
-    bth.destinationQp = frame.qpn & MASK_24;
+    bth.destinationQp = QueuePairNumber(frame.qpn);
     Ptr<Packet> packet = Create<Packet>();
     packet->AddHeader(RoceCnpPayload());
     packet->AddHeader(bth);
@@ -180,7 +196,7 @@ QbbPacketBuilder::BuildData(const QbbFrame& frame) const
     RoceBth bth;
     bth.opcode = WriteOpcode(frame.flags);
     bth.padCount = -bytes & 3;
-    bth.destinationQp = frame.qpn & MASK_24;
+    bth.destinationQp = QueuePairNumber(frame.qpn);
     bth.ackRequest = frame.flags & (QBB_FLAG_ACK_REQUEST | QBB_FLAG_LAST);
     bth.psn = PsnAt(frame.seq);
     Ptr<Packet> packet = Create<Packet>(bytes + bth.padCount);
@@ -209,7 +225,7 @@ QbbPacketBuilder::BuildAck(const QbbFrame& frame) const
     RoceBth bth;
     bth.opcode = RoceOpcode::RcAcknowledge;
     bth.becn = frame.flags & QBB_FLAG_CNP;
-    bth.destinationQp = frame.qpn & MASK_24;
+    bth.destinationQp = QueuePairNumber(frame.qpn);
     bth.psn = nack || frame.seq == 0 ? PsnAt(frame.seq) : PsnAt(frame.seq - 1);
 
     const uint32_t telemetry = TelemetryBytes(frame, ACK_OVERHEAD);

@@ -41,6 +41,7 @@ struct QbbLinkAddresses
  *  - A selective NAK (IRN) names the packet that came out of order in the AETH's message sequence
  *    number, as IRN needs both numbers and RoCEv2 has room for one.
  *  - An ACK with QBB_FLAG_CNP has the BECN bit.
+ *  - Queue pair numbers begin at 16.
  *  - Type of service: class selector of the priority, and the frame's ECN bits. Time to live: 64 at
  *    every hop.
  *  - In-band telemetry is shown as that many zero bytes at the end of the payload.
@@ -56,6 +57,9 @@ class QbbPacketBuilder
 
     /// @return the address of a host, by its index: 11.0.0.1 + 256 for each next one, as FCT files
     static Ipv4Address HostAddress(uint32_t host);
+
+    /// @return the host that has an address; UINT32_MAX if none can have it
+    static uint32_t HostOf(Ipv4Address address);
 
     /// @return a locally administered address for a port of a node
     static Mac48Address PortAddress(uint32_t node, uint16_t port);

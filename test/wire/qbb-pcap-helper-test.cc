@@ -1,0 +1,148 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+// A port's pcap file of a run with congestion, as Wireshark sees it.
+
+#include "tshark.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-conf.h"
+#include "ns3/qbb-pcap-helper.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+using namespace ns3;
+using testing::Each;
+
+namespace
+{
+
+/// Three hosts send 300,000 bytes each to a fourth, with little buffer: marks, CNPs and pauses.
+class QbbPcapOfIncast : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        if (Time::GetResolution() != Time::PS)
+        {
+            Time::SetResolution(Time::PS);
+        }
+        std::istringstream links("5 1 4\n4\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n"
+                                 "2 4 100Gbps 1us 0\n3 4 100Gbps 1us 0\n");
+        std::istringstream keys("CC_MODE RdmaDcqcnPaper\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n"
+                                "BUFFER_SIZE 600000\nKMIN 5000\nKMAX 5000\nPMAX 1\n");
+        m_topology = ClusterTopology::Read(links, "star");
+        m_conf = FabricConf::Read(keys, "conf");
+        m_fabric = CreateObject<RdmaFabric>();
+        m_fabric->Build(m_topology, m_conf);
+    }
+
+    void TearDown() override
+    {
+        Close();
+    }
+
+    /// End the simulation, and with it the files.
+    void Close()
+    {
+        Simulator::Destroy();
+        if (m_fabric)
+        {
+            m_fabric->Dispose();
+            m_fabric = nullptr;
+        }
+    }
+
+    void Run()
+    {
+        for (uint32_t src = 0; src < 3; ++src)
+        {
+            RdmaConnectionOptions options;
+            options.closeWhenDone = true;
+            RdmaQueuePair* qp = m_fabric->GetDriver(src)->Connect(3, options);
+            m_fabric->GetHw(src).PostMessage(*qp, 300'000, nullptr, nullptr);
+        }
+        Simulator::Run();
+    }
+
+    ClusterTopology m_topology;
+    FabricConf m_conf;
+    Ptr<RdmaFabric> m_fabric;
+};
+
+TEST_F(QbbPcapOfIncast, HoldsEveryFrameOfThePortInOrder)
+{
+    if (!Tshark::IsInstalled())
+    {
+        GTEST_SKIP() << "tshark is not installed";
+    }
+    const std::string path = testing::TempDir() + "qbb-pcap-helper-test.pcap";
+    QbbPcapHelper(1000).EnablePcap(path, &m_fabric->GetDevice(0, 0), false, true);
+    Run();
+    ASSERT_GT(m_fabric->GetTotals().pauses, 0U);
+    Close();
+
+    auto columns = Tshark::Columns(path,
+                                   {"frame.time_epoch",
+                                    "ip.src",
+                                    "ip.checksum.status",
+                                    "udp.checksum.status",
+                                    "ip.dsfield.ecn",
+                                    "infiniband.bth.opcode",
+                                    "infiniband.bth.psn",
+                                    "macc.cbfc.enbv.c3",
+                                    "_ws.expert.message"});
+    const auto& opcodes = columns["infiniband.bth.opcode"];
+    const std::size_t packets = opcodes.size();
+    std::size_t expectedPsn = 0;
+    std::size_t acks = 0;
+    std::size_t cnps = 0;
+    std::size_t pauses = 0;
+    for (std::size_t i = 0; i < packets; ++i)
+    {
+        SCOPED_TRACE("packet " + std::to_string(i + 1));
+        if (opcodes[i].empty())
+        {
+            EXPECT_FALSE(columns["macc.cbfc.enbv.c3"][i].empty());
+            ++pauses;
+            continue;
+        }
+        EXPECT_EQ(columns["ip.checksum.status"][i], "1");
+        EXPECT_EQ(columns["udp.checksum.status"][i], "1");
+        acks += opcodes[i] == "17";
+        cnps += opcodes[i] == "129";
+        if (columns["ip.src"][i] == "11.0.0.1") // host 0: its data, 300 frames
+        {
+            EXPECT_EQ(opcodes[i], expectedPsn == 0 ? "6" : expectedPsn == 299 ? "8" : "7");
+            EXPECT_EQ(columns["infiniband.bth.psn"][i], std::to_string(expectedPsn));
+            EXPECT_EQ(columns["ip.dsfield.ecn"][i], "2"); // ECT(0), before the switch
+            ++expectedPsn;
+        }
+    }
+    EXPECT_EQ(expectedPsn, 300U);
+    EXPECT_GT(acks, 0U);
+    EXPECT_GT(cnps, 0U);
+    EXPECT_GT(pauses, 0U);
+    EXPECT_THAT(columns["_ws.expert.message"], Each(""));
+    EXPECT_TRUE(
+        std::is_sorted(columns["frame.time_epoch"].begin(), columns["frame.time_epoch"].end()));
+    // The second data frame follows the first after its 1,082 bytes at 80 ps: 86,560 ps.
+    EXPECT_EQ(columns["frame.time_epoch"][0], "0.000000000");
+    EXPECT_EQ(columns["frame.time_epoch"][1], "0.000000086");
+}
+
+TEST_F(QbbPcapOfIncast, RefusesAFileThatCannotBeWritten)
+{
+    EXPECT_THROW(
+        QbbPcapHelper(1000).EnablePcap("/nonexistent/x", &m_fabric->GetDevice(0, 0), false, true),
+        std::runtime_error);
+}
+
+} // namespace
