@@ -6,6 +6,7 @@
 #include "qbb-net-device.h"
 
 #include "ns3/ethernet-header.h"
+#include "ns3/ipv4-header.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
@@ -23,6 +24,20 @@ namespace
 
 /// FCS, preamble and inter-frame gap, which the Ethernet header does not show.
 constexpr uint32_t FCS_PREAMBLE_GAP = 24;
+
+/// Set Congestion Experienced in the IPv4 header; only IPv4 packets are ECN-capable here.
+void
+MarkCongestion(Packet& packet)
+{
+    Ipv4Header ip;
+    if (Node::ChecksumEnabled())
+    {
+        ip.EnableChecksum();
+    }
+    packet.RemoveHeader(ip);
+    ip.SetEcn(Ipv4Header::ECN_CE);
+    packet.AddHeader(ip);
+}
 
 } // namespace
 
@@ -205,9 +220,14 @@ QbbNetDevice::ReceiveOther(QbbFrame* frame)
 {
     Ptr<Packet> packet(static_cast<Packet*>(frame->packet), false); // takes the frame's reference
     frame->packet = nullptr;
+    const bool marked = frame->ecn == EcnCodepoint::Ce;
     m_pool->Free(frame);
     EthernetHeader header(false);
     packet->RemoveHeader(header);
+    if (marked)
+    {
+        MarkCongestion(*packet);
+    }
     m_macRx(packet);
     const uint16_t protocol = header.GetLengthType();
     if (!m_promiscReceive.IsNull())

@@ -101,9 +101,9 @@ SwitchNode::AssignStreams(int64_t stream)
 uint16_t
 SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
 {
-    if (!m_table)
+    if (!m_table || frame.dst == UINT32_MAX)
     {
-        return NO_PORT;
+        return NO_PORT; // the second: an ordinary packet to an address that is no host's
     }
     const std::span<const uint16_t> ports = m_table->NextHops(frame.dst);
     if (ports.size() <= 1)
