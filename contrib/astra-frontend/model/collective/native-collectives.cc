@@ -3,6 +3,7 @@
  */
 #include "native-collectives.h"
 
+#include "native-custom.h"
 #include "native-rank.h"
 #include "native-schedule.h"
 
@@ -110,7 +111,15 @@ NativeCollectives::Get(const NativeAlgorithm& algorithm)
             return *implementation;
         }
     }
-    m_made.emplace_back(algorithm, std::make_unique<NativeImplementation>(algorithm, m_busOf));
+    auto& made = m_made.emplace_back(algorithm, nullptr).second;
+    if (algorithm.kind == NativeAlgorithm::Kind::Custom)
+    {
+        made = std::make_unique<NativeCustom>(algorithm.customPath);
+    }
+    else
+    {
+        made = std::make_unique<NativeImplementation>(algorithm, m_busOf);
+    }
     return *m_made.back().second;
 }
 

@@ -1,0 +1,290 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "chakra-trace.h"
+
+#include "ns3/chakra.pb.h"
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <optional>
+#include <zlib.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// Larger messages are taken for a damaged length.
+constexpr uint64_t LARGEST_MESSAGE = 1ULL << 30;
+
+using Attribute = ChakraProtoMsg::AttributeProto;
+
+/// @return an attribute's number, in whichever type it comes
+std::optional<int64_t>
+NumberOf(const Attribute& attribute)
+{
+    switch (attribute.value_case())
+    {
+    case Attribute::kInt32Val:
+        return attribute.int32_val();
+    case Attribute::kInt64Val:
+        return attribute.int64_val();
+    case Attribute::kUint32Val:
+        return attribute.uint32_val();
+    case Attribute::kUint64Val:
+        return static_cast<int64_t>(attribute.uint64_val());
+    case Attribute::kSint32Val:
+        return attribute.sint32_val();
+    case Attribute::kSint64Val:
+        return attribute.sint64_val();
+    case Attribute::kFixed32Val:
+        return attribute.fixed32_val();
+    case Attribute::kFixed64Val:
+        return static_cast<int64_t>(attribute.fixed64_val());
+    case Attribute::kSfixed32Val:
+        return attribute.sfixed32_val();
+    case Attribute::kSfixed64Val:
+        return attribute.sfixed64_val();
+    case Attribute::kBoolVal:
+        return attribute.bool_val();
+    case Attribute::kFloatVal:
+        return static_cast<int64_t>(attribute.float_val());
+    case Attribute::kDoubleVal:
+        return static_cast<int64_t>(attribute.double_val());
+    default:
+        return std::nullopt;
+    }
+}
+
+CollectiveOp
+OpOf(int64_t type)
+{
+    switch (type)
+    {
+    case ChakraProtoMsg::ALL_REDUCE:
+        return CollectiveOp::AllReduce;
+    case ChakraProtoMsg::REDUCE:
+        return CollectiveOp::Reduce;
+    case ChakraProtoMsg::ALL_GATHER:
+        return CollectiveOp::AllGather;
+    case ChakraProtoMsg::GATHER:
+        return CollectiveOp::Gather;
+    case ChakraProtoMsg::SCATTER:
+        return CollectiveOp::Scatter;
+    case ChakraProtoMsg::BROADCAST:
+        return CollectiveOp::Broadcast;
+    case ChakraProtoMsg::ALL_TO_ALL:
+        return CollectiveOp::AllToAll;
+    case ChakraProtoMsg::REDUCE_SCATTER:
+    case ChakraProtoMsg::REDUCE_SCATTER_BLOCK:
+        return CollectiveOp::ReduceScatter;
+    case ChakraProtoMsg::BARRIER:
+        return CollectiveOp::Barrier;
+    default:
+        return CollectiveOp::None;
+    }
+}
+
+} // namespace
+
+ChakraTrace::ChakraTrace(const std::string& path)
+    : m_path(path),
+      m_file(gzopen(path.c_str(), "rb"))
+{
+    if (!m_file)
+    {
+        throw ns3::InputError(path, 0, "cannot be read", "the Chakra trace of a rank");
+    }
+    gzbuffer(static_cast<gzFile>(m_file), 1U << 16);
+    ChakraProtoMsg::GlobalMetadata metadata;
+    try
+    {
+        if (!ReadMessage() || !metadata.ParseFromString(m_message))
+        {
+            throw ns3::InputError(path, 0, "does not begin with GlobalMetadata", "a Chakra trace");
+        }
+    }
+    catch (...)
+    {
+        gzclose(static_cast<gzFile>(m_file));
+        throw;
+    }
+}
+
+ChakraTrace::~ChakraTrace()
+{
+    gzclose(static_cast<gzFile>(m_file));
+}
+
+void
+ChakraTrace::Fail(uint64_t id, const std::string& what, const std::string& expected) const
+{
+    throw ns3::InputError(m_path, 0, "node " + std::to_string(id) + " " + what, expected);
+}
+
+bool
+ChakraTrace::ReadByte(uint8_t& byte)
+{
+    const int got = gzread(static_cast<gzFile>(m_file), &byte, 1);
+    if (got < 0)
+    {
+        throw ns3::InputError(m_path,
+                              0,
+                              "cannot be decompressed after byte " + std::to_string(m_offset),
+                              "an undamaged gzip file");
+    }
+    m_offset += static_cast<uint64_t>(got);
+    return got == 1;
+}
+
+void
+ChakraTrace::ReadExactly(char* data, std::size_t bytes)
+{
+    const int got = gzread(static_cast<gzFile>(m_file), data, static_cast<unsigned>(bytes));
+    if (got < 0 || static_cast<std::size_t>(got) < bytes)
+    {
+        throw ns3::InputError(m_path,
+                              0,
+                              "ends inside a message that begins at byte " +
+                                  std::to_string(m_offset),
+                              std::to_string(bytes) + " bytes more");
+    }
+    m_offset += bytes;
+}
+
+bool
+ChakraTrace::ReadMessage()
+{
+    uint64_t length = 0;
+    uint8_t byte = 0;
+    for (unsigned shift = 0;; shift += 7)
+    {
+        if (!ReadByte(byte))
+        {
+            if (shift == 0)
+            {
+                return false;
+            }
+            throw ns3::InputError(m_path, 0, "ends inside a message length", "a whole trace");
+        }
+        length |= uint64_t{byte & 0x7FU} << shift;
+        if ((byte & 0x80U) == 0)
+        {
+            break;
+        }
+        if (shift >= 28)
+        {
+            length = LARGEST_MESSAGE;
+            break;
+        }
+    }
+    if (length >= LARGEST_MESSAGE)
+    {
+        throw ns3::InputError(m_path,
+                              0,
+                              "has no message length at byte " + std::to_string(m_offset),
+                              "a Chakra trace");
+    }
+    m_message.resize(length);
+    if (length > 0)
+    {
+        ReadExactly(m_message.data(), length);
+    }
+    return true;
+}
+
+bool
+ChakraTrace::Next(ChakraNode& node)
+{
+    if (!ReadMessage())
+    {
+        return false;
+    }
+    ChakraProtoMsg::Node message;
+    if (!message.ParseFromString(m_message))
+    {
+        throw ns3::InputError(m_path,
+                              0,
+                              "holds no node before byte " + std::to_string(m_offset),
+                              "a Chakra trace");
+    }
+    node = {};
+    node.id = message.id();
+    node.name = message.name();
+    if (message.type() < ChakraProtoMsg::METADATA_NODE ||
+        message.type() > ChakraProtoMsg::COMM_COLL_NODE)
+    {
+        Fail(node.id, "is of type " + std::to_string(message.type()), "a type from 1 to 7");
+    }
+    node.type = static_cast<ChakraNode::Type>(message.type() - ChakraProtoMsg::METADATA_NODE);
+    node.dependencies.assign(message.data_deps().begin(), message.data_deps().end());
+    node.dependencies.insert(node.dependencies.end(),
+                             message.ctrl_deps().begin(),
+                             message.ctrl_deps().end());
+    std::sort(node.dependencies.begin(), node.dependencies.end());
+    node.dependencies.erase(std::unique(node.dependencies.begin(), node.dependencies.end()),
+                            node.dependencies.end());
+    node.duration = static_cast<TimePs>(message.duration_micros()) * 1'000'000;
+    node.inputs = message.inputs().values();
+    std::optional<int64_t> commType;
+    for (const auto& attribute : message.attr())
+    {
+        const std::string& name = attribute.name();
+        if (name == "pg_name")
+        {
+            node.group = attribute.string_val();
+            continue;
+        }
+        const auto number = NumberOf(attribute);
+        if (!number)
+        {
+            continue;
+        }
+        const auto set = [&](const char* wanted, auto& member) {
+            if (name == wanted)
+            {
+                if (*number < 0)
+                {
+                    Fail(node.id,
+                         "has " + name + " " + std::to_string(*number),
+                         "no negative value");
+                }
+                member = static_cast<std::decay_t<decltype(member)>>(*number);
+            }
+        };
+        set("num_ops", node.operations);
+        set("tensor_size", node.tensorBytes);
+        set("comm_size", node.commBytes);
+        set("comm_src", node.source);
+        set("comm_dst", node.destination);
+        set("comm_tag", node.tag);
+        set("root_rank", node.root);
+        if (name == "is_cpu_op")
+        {
+            node.isCpuOp = *number != 0;
+        }
+        else if (name == "comm_priority")
+        {
+            node.priority = static_cast<int>(*number);
+        }
+        else if (name == "comm_type")
+        {
+            commType = number;
+        }
+    }
+    if (node.type == ChakraNode::Type::Collective)
+    {
+        node.op = OpOf(commType.value_or(-1));
+        if (node.op == CollectiveOp::None)
+        {
+            Fail(node.id,
+                 commType ? "has comm_type " + std::to_string(*commType) : "has no comm_type",
+                 "a collective from 0 (ALL_REDUCE) to 9 (BARRIER)");
+        }
+    }
+    return true;
+}
+
+} // namespace AstraSim
