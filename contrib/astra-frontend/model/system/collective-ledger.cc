@@ -131,7 +131,7 @@ CollectiveLedger::MessageSent(int src, int dst, int tag, const MessageRecord& me
 }
 
 TimePs
-CollectiveLedger::MessageArrived(int src, int dst, int tag, TimePs now)
+CollectiveLedger::MessageArrived(int src, int dst, int tag, uint64_t bytes, TimePs now)
 {
     const auto [begin, end] = m_messages.equal_range({src, dst, tag});
     if (begin == end)
@@ -142,6 +142,15 @@ CollectiveLedger::MessageArrived(int src, int dst, int tag, TimePs now)
         return a.second.id < b.second.id;
     });
     const MessageRecord message = oldest->second;
+    if (message.bytes != bytes)
+    {
+        throw ns3::InputError(m_workload.GetFileName(),
+                              0,
+                              "rank " + std::to_string(dst) + " receives " + std::to_string(bytes) +
+                                  " bytes from rank " + std::to_string(src) + ", which sent " +
+                                  std::to_string(message.bytes),
+                              "the same size on both sides");
+    }
     m_messages.erase(oldest);
     ++m_ended;
     const CommGroup pair{0, GroupKind::Pp, "PP", {src, dst}};
@@ -179,6 +188,26 @@ CollectiveLedger::DescribeMissingRanks() const
             ", layer " + std::string(m_workload.GetLayerName(instance->position.layer)) +
             ", group " + instance->group->name + "): " + std::to_string(instance->joined) + " of " +
             std::to_string(instance->group->ranks.size()) + " ranks have begun it");
+    }
+    return lines;
+}
+
+std::vector<std::string>
+CollectiveLedger::DescribeMessages() const
+{
+    std::vector<std::pair<uint64_t, std::string>> messages;
+    for (const auto& [key, message] : m_messages)
+    {
+        messages.emplace_back(message.id,
+                              "a message of " + std::to_string(message.bytes) +
+                                  " bytes from rank " + std::to_string(key.src) + " to rank " +
+                                  std::to_string(key.dst) + " has been sent and not received");
+    }
+    std::sort(messages.begin(), messages.end());
+    std::vector<std::string> lines;
+    for (auto& [id, line] : messages)
+    {
+        lines.push_back(std::move(line));
     }
     return lines;
 }

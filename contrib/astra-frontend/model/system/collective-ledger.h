@@ -99,8 +99,12 @@ class CollectiveLedger
     /// A message leaves; messages of one pair and tag arrive in this order.
     void MessageSent(int src, int dst, int tag, const MessageRecord& message);
 
-    /// The oldest message of the pair and tag has arrived. @return when it was sent
-    TimePs MessageArrived(int src, int dst, int tag, TimePs now);
+    /**
+     * The oldest message of the pair and tag has arrived.
+     * @return when it was sent
+     * @throw ns3::InputError if @p bytes is not its size
+     */
+    TimePs MessageArrived(int src, int dst, int tag, uint64_t bytes, TimePs now);
 
     /**
      * An algorithm has ended; it lives on until the next one ends, since it may be on the call
@@ -119,6 +123,9 @@ class CollectiveLedger
 
     /// @return a line per collective that some ranks have begun and others not
     std::vector<std::string> DescribeMissingRanks() const;
+
+    /// @return a line per message that was sent and that nobody has received
+    std::vector<std::string> DescribeMessages() const;
 
   private:
     /// Collectives use the tags below, 256 each; point-to-point messages those from here on.

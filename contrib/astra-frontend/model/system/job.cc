@@ -182,6 +182,10 @@ Job::DescribeWaits() const
     {
         lines.push_back(std::move(line));
     }
+    for (auto& line : m_ledger.DescribeMessages())
+    {
+        lines.push_back(std::move(line));
+    }
     return lines;
 }
 

@@ -82,7 +82,7 @@ class Job
 
     /**
      * @return who waits for what, a line each: ranks (with their step, streams and messages), then
-     * collectives that some ranks have begun and others not; empty when finished
+     * collectives that some ranks have begun and others not, then messages that nobody has received
      */
     std::vector<std::string> DescribeWaits() const;
 

@@ -278,8 +278,11 @@ Sys::MessageReceived(void* argument)
     auto& message = *static_cast<Message*>(argument);
     Sys& sys = *message.sys;
     const auto done = std::move(message.received);
-    const TimePs sentAt =
-        sys.get_ledger().MessageArrived(message.peer, sys.get_rank(), message.tag, sys.Now());
+    const TimePs sentAt = sys.get_ledger().MessageArrived(message.peer,
+                                                          sys.get_rank(),
+                                                          message.tag,
+                                                          message.bytes,
+                                                          sys.Now());
     sys.m_messages.erase(message.self);
     done(sentAt);
 }

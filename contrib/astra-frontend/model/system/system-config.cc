@@ -6,6 +6,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -214,9 +215,41 @@ class SystemFile
             algorithms.clear();
             for (const auto& path : List(key, value))
             {
-                algorithms.push_back({NativeAlgorithm::Kind::Custom, true, -1, path});
+                algorithms.push_back(
+                    {NativeAlgorithm::Kind::Custom, true, -1, FindCustom(key, path)});
             }
         };
+    }
+
+    /**
+     * Paths in system files are relative to where the simulator's author ran it; look there, then
+     * beside the system file with fewer and fewer of the leading folders.
+     */
+    std::string FindCustom(const std::string& key, const std::string& prefix) const
+    {
+        namespace fs = std::filesystem;
+        const auto exists = [](const fs::path& path) {
+            return fs::exists(path.string() + ".0.et");
+        };
+        if (exists(prefix))
+        {
+            return prefix;
+        }
+        const fs::path folder = fs::path(m_path).parent_path();
+        std::string rest = prefix;
+        while (true)
+        {
+            if (exists(folder / rest))
+            {
+                return (folder / rest).string();
+            }
+            const auto slash = rest.find('/');
+            if (slash == std::string::npos)
+            {
+                Fail(key, "names '" + prefix + "'", "files " + prefix + ".0.et, .1.et, ...");
+            }
+            rest = rest.substr(slash + 1);
+        }
     }
 
     Setter Nanoseconds(double MemoryBusConfig::*member)

@@ -1,0 +1,87 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CHAKRA_RANK_H
+#define CHAKRA_RANK_H
+
+#include "chakra-workload.h"
+
+#include "ns3/chakra-window.h"
+#include "ns3/sys.h"
+#include "ns3/workload.h"
+
+#include <cstdint>
+#include <map>
+#include <queue>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief One rank's way through its trace.
+ *
+ * A node begins when those it depends on are over: one CPU operation at a time, one GPU computation
+ * at a time (the lowest id first), any number of messages and collectives.
+ */
+class ChakraRank : public RankWorkload
+{
+  public:
+    /// @param workload borrowed @param rank of the job @param sys borrowed
+    ChakraRank(ChakraWorkload& workload, uint32_t rank, Sys& sys);
+
+    void Start() override;
+    bool Finished() const override;
+    std::vector<std::string> DescribeWaits() const override;
+
+  private:
+    /// What only one node at a time can use.
+    struct Processor
+    {
+        bool busy{false};
+        std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> waiting;
+    };
+
+    /// A node that takes a known time; the argument of its event.
+    struct Timer
+    {
+        ChakraRank* rank;
+        const ChakraNode* node;
+        TimePs start;
+        Processor* processor; ///< to be freed; null for none
+    };
+
+    void Run();
+    void Begin(const ChakraNode& node);
+    void BeginCompute(const ChakraNode& node);
+    void BeginMemory(const ChakraNode& node);
+    void BeginSend(const ChakraNode& node);
+    void BeginReceive(const ChakraNode& node);
+    void BeginCollective(const ChakraNode& node);
+    void Occupy(Processor& processor, const ChakraNode& node);
+    void After(TimePs delay, const ChakraNode& node, Processor* processor);
+    static void TimerEnded(void* timer);
+    void CommunicationBegins(const ChakraNode& node);
+    void End(uint64_t id);
+    TimePs ComputeTime(const ChakraNode& node) const;
+    int PeerOf(const ChakraNode& node, uint32_t peer, const char* what) const;
+    void UpdateExposed();
+
+    ChakraWorkload& m_workload;
+    Sys& m_sys;
+    uint32_t m_rank;
+    ChakraWindow m_window;
+    Processor m_cpu;
+    Processor m_gpu;
+    std::map<uint64_t, const ChakraNode*> m_queued; ///< nodes that wait for a processor
+    uint32_t m_communicating{0};
+    bool m_exposed{false}; ///< communicates and does not compute
+    TimePs m_exposedSince{0};
+    uint32_t m_exposedLayer{0}; ///< of the communication that began last
+    bool m_finished{false};
+};
+
+} // namespace AstraSim
+
+#endif /* CHAKRA_RANK_H */

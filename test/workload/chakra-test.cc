@@ -1,0 +1,406 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "../system/job-fixture.h"
+#include "chakra-file.h"
+
+#include "ns3/chakra-trace.h"
+#include "ns3/chakra-window.h"
+#include "ns3/chakra-workload.h"
+#include "ns3/input-error.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace AstraSim;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+namespace
+{
+
+class Chakra : public ::testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        m_folder = std::filesystem::path(::testing::TempDir()) /
+                   (std::string("chakra-") +
+                    ::testing::UnitTest::GetInstance()->current_test_info()->name());
+        std::filesystem::remove_all(m_folder);
+        std::filesystem::create_directories(m_folder);
+    }
+
+    void TearDown() override
+    {
+        std::filesystem::remove_all(m_folder);
+    }
+
+    std::string Path(int rank) const
+    {
+        return Prefix() + "." + std::to_string(rank) + ".et";
+    }
+
+    std::string Prefix() const
+    {
+        return (m_folder / "t").string();
+    }
+
+    /// Runs the files written so far on @p ranks ranks. @return the error's text, if any
+    std::string Run(int ranks, const SystemConfig& config, double bandwidth = 50e9)
+    {
+        try
+        {
+            workload = std::make_unique<ChakraWorkload>(Prefix(), communicators, memory);
+            run = std::make_unique<JobRun>(*workload,
+                                           ranks,
+                                           config,
+                                           std::vector<uint32_t>{},
+                                           0,
+                                           bandwidth);
+            run->Run();
+        }
+        catch (const ns3::InputError& error)
+        {
+            return error.what();
+        }
+        return "";
+    }
+
+    std::filesystem::path m_folder;
+    std::string communicators;
+    RemoteMemoryConfig memory;
+    std::unique_ptr<ChakraWorkload> workload;
+    std::unique_ptr<JobRun> run;
+};
+
+} // namespace
+
+TEST_F(Chakra, ReadsEveryIntegerTypeOfAnAttribute)
+{
+    ChakraFile file;
+    auto node = file.Node(300, ChakraProtoMsg::COMM_COLL_NODE);
+    const auto add = [&node](const char* name) {
+        node.add_attr()->set_name(name);
+        return node.mutable_attr(node.attr_size() - 1);
+    };
+    add("comm_type")->set_sint32_val(ChakraProtoMsg::ALL_TO_ALL);
+    add("comm_size")->set_fixed64_val(1ULL << 40);
+    add("comm_priority")->set_sfixed32_val(-3);
+    add("comm_tag")->set_uint32_val(7);
+    add("is_cpu_op")->set_bool_val(true);
+    add("num_ops")->set_sint64_val(5);
+    add("tensor_size")->set_uint64_val(6);
+    add("unknown")->set_string_val("x");
+    node.add_ctrl_deps(2);
+    node.add_data_deps(2);
+    node.add_data_deps(1);
+    file.Add(node).WriteCompressed(Path(0));
+
+    ChakraTrace trace(Path(0));
+    ChakraNode read;
+    ASSERT_TRUE(trace.Next(read));
+    EXPECT_EQ(read.id, 300);
+    EXPECT_EQ(read.op, CollectiveOp::AllToAll);
+    EXPECT_EQ(read.commBytes, 1ULL << 40);
+    EXPECT_EQ(read.priority, -3);
+    EXPECT_EQ(read.tag, 7);
+    EXPECT_TRUE(read.isCpuOp);
+    EXPECT_EQ(read.operations, 5);
+    EXPECT_EQ(read.tensorBytes, 6);
+    EXPECT_THAT(read.dependencies, ::testing::ElementsAre(1, 2));
+    EXPECT_FALSE(trace.Next(read));
+}
+
+TEST_F(Chakra, RefusesDamagedFiles)
+{
+    ChakraFile file;
+    file.Compute(0, 1, {});
+    for (std::size_t length = 1; length < file.Data().size(); ++length)
+    {
+        std::ofstream(Path(0), std::ios::binary) << file.Data().substr(0, length);
+        const auto readAll = [this]() {
+            ChakraTrace trace(Path(0));
+            ChakraNode node;
+            uint32_t count = 0;
+            while (trace.Next(node))
+            {
+                ++count;
+            }
+            return count;
+        };
+        try
+        {
+            EXPECT_EQ(readAll(), 0) << length; // cut between two messages
+        }
+        catch (const ns3::InputError& error)
+        {
+            EXPECT_THAT(error.what(), HasSubstr(Path(0)));
+        }
+    }
+    EXPECT_THROW(ChakraTrace(Path(1)), ns3::InputError);
+}
+
+TEST_F(Chakra, WindowHoldsNoMoreThanItsLimit)
+{
+    ChakraFile file;
+    constexpr uint64_t NODES = 20000;
+    file.Compute(0, 1, {});
+    for (uint64_t id = 1; id < NODES; ++id)
+    {
+        file.Compute(id, 1, {id - 1});
+    }
+    file.Write(Path(0));
+    ChakraWindow window(Path(0), 100);
+    uint64_t expected = 0;
+    while (const ChakraNode* node = window.Next())
+    {
+        EXPECT_EQ(node->id, expected++);
+        EXPECT_LE(window.GetSize(), 100);
+        window.Finish(node->id);
+    }
+    EXPECT_EQ(expected, NODES);
+    EXPECT_TRUE(window.Done());
+}
+
+TEST_F(Chakra, WindowReadsOnWhenAllItHoldsWaitsForALaterNode)
+{
+    ChakraFile file;
+    for (uint64_t id = 0; id < 50; ++id)
+    {
+        file.Compute(id, 1, {50});
+    }
+    file.Compute(50, 1, {}).Write(Path(0));
+    ChakraWindow window(Path(0), 10);
+    const ChakraNode* first = window.Next();
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(first->id, 50);
+    EXPECT_EQ(window.Next(), nullptr);
+    window.Finish(50);
+    EXPECT_EQ(window.Next()->id, 0);
+}
+
+TEST_F(Chakra, NamesCyclesAndMissingDependencies)
+{
+    const auto error = [this](ChakraFile& file) {
+        file.Write(Path(0));
+        ChakraFile().Compute(0, 1, {}).Write(Path(1));
+        return Run(2, NativeConfig("ring"));
+    };
+    ChakraFile cycle;
+    EXPECT_THAT(error(cycle.Compute(1, 1, {3}).Compute(2, 1, {1}).Compute(3, 1, {2})),
+                HasSubstr("depends on itself: 1 -> 3 -> 2 -> 1"));
+    ChakraFile self;
+    EXPECT_THAT(error(self.Compute(4, 1, {4})), HasSubstr("node 4 depends on itself"));
+    ChakraFile missing;
+    EXPECT_THAT(error(missing.Compute(4, 1, {9})),
+                HasSubstr("node 4 depends on node 9, which is not in the trace"));
+    ChakraFile twice;
+    EXPECT_THAT(error(twice.Compute(4, 1, {}).Compute(4, 1, {})), HasSubstr("node 4 occurs twice"));
+}
+
+TEST_F(Chakra, NamesAMissingRankFile)
+{
+    ChakraFile().Compute(0, 1, {}).Write(Path(0));
+    ChakraFile().Compute(0, 1, {}).Write(Path(2));
+    EXPECT_THAT(Run(3, NativeConfig("ring")), HasSubstr("t.1.et: does not exist"));
+}
+
+TEST_F(Chakra, ComputesOneAtATimeAndBesideCommunication)
+{
+    for (int rank = 0; rank < 2; ++rank)
+    {
+        // Two kernels of 10 us, a collective of 20 us beside them.
+        ChakraFile()
+            .Compute(0, 10, {})
+            .Compute(1, 10, {})
+            .Collective(2, ChakraProtoMsg::ALL_REDUCE, 1'000'000, "", {})
+            .Compute(3, 5, {0, 1, 2})
+            .Write(Path(rank));
+    }
+    ASSERT_EQ(Run(2, NativeConfig("ring")), "");
+    ASSERT_TRUE(run->job.Finished());
+    EXPECT_EQ(run->recorder.finished, 25'000'000);
+    EXPECT_EQ(run->recorder.compute, 2 * 25'000'000);
+    EXPECT_EQ(run->recorder.exposed, 0);
+}
+
+TEST_F(Chakra, RooflineTakesTheSlowerOfMathAndMemory)
+{
+    ChakraFile file;
+    const auto kernel = [&file](uint64_t id, int64_t operations, int64_t bytes) {
+        auto node = file.Node(id, ChakraProtoMsg::COMP_NODE);
+        ChakraFile::SetNumber(node, "num_ops", operations);
+        ChakraFile::SetNumber(node, "tensor_size", bytes);
+        file.Add(node);
+    };
+    kernel(0, 2'000'000'000, 1000); // 2 GFLOP at 1 TFLOP/s: 2 ms
+    kernel(1, 1000, 3'000'000'000); // 3 GB at 1000 GB/s: 3 ms
+    file.Write(Path(0));
+    ChakraFile().Compute(0, 1, {}).Write(Path(1));
+    auto config = NativeConfig("ring");
+    config.rooflineEnabled = true;
+    config.peakPerf = 1;
+    config.memoryBus.localMemBandwidth = 1000;
+    ASSERT_EQ(Run(2, config), "");
+    EXPECT_EQ(run->recorder.finished, 5'000'000'000);
+}
+
+TEST_F(Chakra, MessagesMatchByTagAndOrder)
+{
+    ChakraFile().Send(0, 1, 500'000, {}).Send(1, 1, 500'000, {0}).Write(Path(0));
+    ChakraFile()
+        .Receive(0, 0, 500'000, {})
+        .Receive(1, 0, 500'000, {0})
+        .Compute(2, 1, {1})
+        .Write(Path(1));
+    ASSERT_EQ(Run(2, NativeConfig("ring")), "");
+    ASSERT_TRUE(run->job.Finished());
+    EXPECT_EQ(run->recorder.finished, 21'000'000);
+    EXPECT_EQ(run->recorder.collectives.size(), 2);
+}
+
+TEST_F(Chakra, ReceiveWithoutSendIsNamedWhenStuck)
+{
+    ChakraFile().Compute(0, 1, {}).Write(Path(0));
+    ChakraFile().Receive(7, 0, 500, {}).Write(Path(1));
+    ASSERT_EQ(Run(2, NativeConfig("ring")), "");
+    EXPECT_FALSE(run->job.Finished());
+    EXPECT_THAT(run->job.DescribeWaits(), Contains(HasSubstr("rank 1: node 7 (n7)")));
+    EXPECT_THAT(run->job.DescribeWaits(),
+                Contains(HasSubstr("rank 1: receive of 500 bytes from rank 0")));
+}
+
+TEST_F(Chakra, MessagesOfDifferentSizesAreNamed)
+{
+    ChakraFile().Send(0, 1, 600, {}).Write(Path(0));
+    ChakraFile().Receive(7, 0, 500, {}).Write(Path(1));
+    EXPECT_THAT(Run(2, NativeConfig("ring")),
+                HasSubstr("rank 1 receives 500 bytes from rank 0, which sent 600"));
+    ChakraFile().Send(0, 1, 400, {}).Write(Path(0));
+    ASSERT_EQ(Run(2, NativeConfig("ring")), "");
+    EXPECT_THAT(run->job.DescribeWaits(),
+                Contains(HasSubstr("a message of 400 bytes from rank 0 to rank 1")));
+}
+
+TEST_F(Chakra, RanksThatDisagreeAreNamed)
+{
+    ChakraFile().Collective(0, ChakraProtoMsg::ALL_REDUCE, 1000, "", {}).Write(Path(0));
+    ChakraFile().Collective(0, ChakraProtoMsg::ALL_REDUCE, 2000, "", {}).Write(Path(1));
+    EXPECT_THAT(Run(2, NativeConfig("ring")),
+                HasSubstr("AllReduce of 2000 bytes; expected AllReduce of 1000 bytes"));
+}
+
+TEST_F(Chakra, CollectiveThatARankNeverBeginsIsNamedWhenStuck)
+{
+    ChakraFile().Collective(0, ChakraProtoMsg::ALL_REDUCE, 1000, "", {}).Write(Path(0));
+    ChakraFile().Compute(0, 1, {}).Write(Path(1));
+    ASSERT_EQ(Run(2, NativeConfig("ring")), "");
+    EXPECT_FALSE(run->job.Finished());
+    EXPECT_THAT(run->job.DescribeWaits(),
+                Contains(HasSubstr("group world): 1 of 2 ranks have begun it")));
+}
+
+TEST_F(Chakra, ProcessGroupsComeFromMetadataOrTheCommunicatorFile)
+{
+    for (int rank = 0; rank < 4; ++rank)
+    {
+        ChakraFile file;
+        auto table = file.Node(0, ChakraProtoMsg::METADATA_NODE);
+        table.mutable_inputs()->set_values(
+            R"([{"pg_name": "even", "ranks": [0, 2]}, {"pg_name": "odd", "ranks": [1, 3]}])");
+        file.Add(table);
+        const std::string group = rank % 2 ? "odd" : "even";
+        file.Collective(1, ChakraProtoMsg::ALL_GATHER, 500'000, group, {0}).Write(Path(rank));
+    }
+    ASSERT_EQ(Run(4, NativeConfig("ring")), "");
+    ASSERT_TRUE(run->job.Finished());
+    ASSERT_EQ(run->recorder.collectives.size(), 2);
+    // A trace says what each rank brings, collectives.csv the whole buffer.
+    EXPECT_EQ(run->recorder.collectives[0].bytes, 1'000'000);
+    EXPECT_EQ(run->recorder.finished, 10'000'000);
+
+    communicators = (m_folder / "groups.json").string();
+    std::ofstream(communicators) << R"({"0": [0, 1], "7": [2, 3]})";
+    for (int rank = 0; rank < 4; ++rank)
+    {
+        ChakraFile()
+            .Collective(1, ChakraProtoMsg::ALL_REDUCE, 1000, rank < 2 ? "0" : "7", {})
+            .Write(Path(rank));
+    }
+    ASSERT_EQ(Run(4, NativeConfig("ring")), "");
+    EXPECT_TRUE(run->job.Finished());
+    ChakraFile().Collective(1, ChakraProtoMsg::ALL_REDUCE, 1000, "9", {}).Write(Path(3));
+    EXPECT_THAT(Run(4, NativeConfig("ring")), HasSubstr("node 1 names the process group '9'"));
+    ChakraFile().Collective(1, ChakraProtoMsg::ALL_REDUCE, 1000, "0", {}).Write(Path(3));
+    EXPECT_THAT(Run(4, NativeConfig("ring")), HasSubstr("of other ranks"));
+}
+
+TEST_F(Chakra, RemoteMemoryHasFourModels)
+{
+    for (int rank = 0; rank < 4; ++rank)
+    {
+        ChakraFile file;
+        auto load = file.Node(3, ChakraProtoMsg::MEM_LOAD_NODE);
+        ChakraFile::SetNumber(load, "tensor_size", 1'000'000);
+        file.Add(load).Write(Path(rank));
+    }
+    EXPECT_THAT(Run(4, NativeConfig("ring")), HasSubstr("node 3 loads from or stores to remote"));
+    // 1 MB at 100 GB/s takes 10 us, plus 1 us; ranks that share a memory take turns.
+    memory = {RemoteMemoryType::PerNpu, 1'000'000, 100, 2};
+    ASSERT_EQ(Run(4, NativeConfig("ring")), "");
+    EXPECT_EQ(run->recorder.finished, 11'000'000);
+    memory.type = RemoteMemoryType::PerNode;
+    ASSERT_EQ(Run(4, NativeConfig("ring")), "");
+    EXPECT_EQ(run->recorder.finished, 21'000'000);
+    memory.type = RemoteMemoryType::Pool;
+    ASSERT_EQ(Run(4, NativeConfig("ring")), "");
+    EXPECT_EQ(run->recorder.finished, 41'000'000);
+}
+
+TEST_F(Chakra, ReplayTakesTheRecordedTimes)
+{
+    for (int rank = 0; rank < 2; ++rank)
+    {
+        ChakraFile file;
+        auto node = file.Node(0, ChakraProtoMsg::COMM_COLL_NODE);
+        ChakraFile::SetNumber(node, "comm_type", 0);
+        ChakraFile::SetNumber(node, "comm_size", 1'000'000);
+        node.set_duration_micros(33);
+        file.Add(node).Compute(1, 4, {0}).Write(Path(rank));
+    }
+    auto config = NativeConfig("ring");
+    config.replayOnly = true;
+    ASSERT_EQ(Run(2, config), "");
+    EXPECT_EQ(run->recorder.finished, 37'000'000);
+}
+
+TEST_F(Chakra, RunsTheTracesOfAstraSim)
+{
+    const std::string data = std::string(SHARED_DATA_DIR) + "/astra-sim";
+    if (!std::filesystem::exists(data))
+    {
+        GTEST_SKIP() << "no shared data";
+    }
+    const auto config = ReadSystemConfig(data + "/system/Ring_4chunks.json");
+    const auto dimensions = ReadLogicalDimensions(data + "/network/sample_8nodes_1D.json");
+    ChakraWorkload traces(data + "/workload/all_reduce_8npus_1MB/all_reduce", "", {});
+    JobRun ring(traces, 8, config, dimensions, 500'000, 50e9);
+    ring.Run();
+    ASSERT_TRUE(ring.job.Finished());
+    // Four chunks, one at a time; 14 messages of 32 KiB each, of which 7 are reduced.
+    const double message = 1048576.0 / 4 / 8;
+    const double wire = 500'000 + message / 50e9 * 1e12;
+    const double expected = 4 * (14 * wire + 15 * 10'000 + 7 * 3 * message / 1600e9 * 1e12);
+    EXPECT_NEAR(static_cast<double>(ring.recorder.finished), expected, expected * 0.001);
+
+    // The custom algorithm is a ring too: 14 messages and 7 computations of 7 us.
+    const auto custom = ReadSystemConfig(data + "/custom/custom_collective.json");
+    ChakraWorkload again(data + "/workload/all_reduce_8npus_1MB/all_reduce", "", {});
+    JobRun user(again, 8, custom, dimensions, 500'000, 50e9);
+    user.Run();
+    ASSERT_TRUE(user.job.Finished());
+    const double steps = 14 * (500'000 + 131072 / 50e9 * 1e12) + 7 * 7e6;
+    EXPECT_NEAR(static_cast<double>(user.recorder.finished), steps, steps * 0.001);
+    EXPECT_EQ(user.recorder.collectives.at(0).flows, 8 * 14);
+}
