@@ -10,7 +10,7 @@ packages=(
   build-essential cmake ninja-build ccache git
   libns3-dev ns3 libgsl-dev libsqlite3-dev
   libboost1.81-dev libboost-program-options1.81-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
-  libprotobuf-dev protobuf-compiler
+  libprotobuf-dev protobuf-compiler libssl-dev
   # its tests
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 python3-pytest tshark valgrind
   # topologies, analysis, plots, documentation

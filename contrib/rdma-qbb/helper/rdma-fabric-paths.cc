@@ -254,12 +254,16 @@ RdmaFabric::DescribeCutOff() const
     {
         for (const RdmaQueuePair* qp : driver->GetHw().GetOpenQueuePairs())
         {
-            if (!qp->contribution && qp->sndUna < qp->endSeq &&
-                !m_routes->Reachable(qp->src, qp->dst))
+            if (qp->contribution || qp->sndUna == qp->endSeq)
+            {
+                continue;
+            }
+            const bool reachable = m_routes->Reachable(qp->src, qp->dst);
+            if (!reachable || qp->failed)
             {
                 lines.push_back("queue pair " + qp->Describe() + " has " +
-                                std::to_string(qp->endSeq - qp->sndUna) +
-                                " bytes left and no path");
+                                std::to_string(qp->endSeq - qp->sndUna) + " bytes left and " +
+                                (reachable ? "gave up after its retries" : "no path"));
             }
         }
     }

@@ -192,6 +192,12 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
         RestartTimer(qp, nowPs);
         return;
     }
+    if (m_maxRetries && qp.retries >= m_maxRetries)
+    {
+        NS_LOG_INFO("gives up on " << qp.Describe());
+        qp.failed = true;
+        return; // as a NIC whose retry count is exhausted; a stuck run names the pair
+    }
     NS_LOG_INFO("timeout of " << qp.Describe());
     ++m_counters.timeouts;
     qp.retries = std::min<uint8_t>(qp.retries + 1, UINT8_MAX - 1);

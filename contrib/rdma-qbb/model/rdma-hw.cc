@@ -72,6 +72,11 @@ RdmaHw::GetTypeId()
                           BooleanValue(false),
                           MakeBooleanAccessor(&RdmaHw::m_ackHighPriority),
                           MakeBooleanChecker())
+            .AddAttribute("MaxRetries",
+                          "Timeouts in a row after which a queue pair gives up; 0: never",
+                          UintegerValue(10),
+                          MakeUintegerAccessor(&RdmaHw::m_maxRetries),
+                          MakeUintegerChecker<uint8_t>())
             .AddTraceSource("MessageSent",
                             "The last byte of a message has been acknowledged",
                             MakeTraceSourceAccessor(&RdmaHw::m_messageSent),

@@ -263,6 +263,7 @@ class RdmaHw : public Object, public QbbPortHandler
     uint64_t m_ackInterval{1};
     uint64_t m_losslessAckInterval{0};
     bool m_ackHighPriority{false};
+    uint8_t m_maxRetries{0};
 
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageDelivered;

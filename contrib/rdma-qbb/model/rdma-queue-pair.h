@@ -67,6 +67,7 @@ class RdmaQueuePair
     uint8_t priority{3};       ///< priority group (PFC class and queue)
     uint8_t retries{0};        ///< timeouts since something was acknowledged
     bool contribution{false};  ///< ends at a switch: peerQpn is the operation, dport the member
+    bool failed{false};        ///< its retries are used up
     bool closeWhenDone{false}; ///< ends by itself when all its messages are acknowledged
     bool lossless{false};      ///< on NVLink: no congestion control, ACK at message ends only
 

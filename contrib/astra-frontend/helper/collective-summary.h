@@ -1,0 +1,48 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_SUMMARY_H
+#define COLLECTIVE_SUMMARY_H
+
+#include "ns3/run-observer.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace AstraSim
+{
+
+/// Collects what a user looks at first: time and bandwidth of each kind of collective.
+class CollectiveSummary : public RunObserver
+{
+  public:
+    void CollectiveEnded(const CollectiveRecord& record) override;
+
+    /// @return a table, a row per operation, kind of group, ranks and bytes; empty without any
+    std::string Table() const;
+
+    /// @return collectives that have ended
+    uint64_t GetCount() const
+    {
+        return m_count;
+    }
+
+  private:
+    using Key = std::tuple<CollectiveOp, GroupKind, uint32_t, uint64_t, std::string>;
+
+    struct Row
+    {
+        uint64_t count{0};
+        TimePs slowest{0};
+        double totalPs{0};
+    };
+
+    std::map<Key, Row> m_rows;
+    uint64_t m_count{0};
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_SUMMARY_H */

@@ -1,0 +1,227 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-options.h"
+
+#include "ns3/input-error.h"
+#include "ns3/nearest-name.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <sstream>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+namespace po = boost::program_options;
+
+/// Raw values of flags that are read further below.
+struct RawFlags
+{
+    std::vector<std::string> workloads;
+    std::string progress{"auto"};
+};
+
+po::options_description
+Describe(RunOptions& options, RawFlags& raw)
+{
+    po::options_description description("SimAI_simulator -w WORKLOAD -n TOPOLOGY -c CONF [flags]");
+    auto add = description.add_options();
+    add("help,h", po::bool_switch(&options.help), "this text");
+    add("version", po::bool_switch(&options.version), "the version of the program");
+    add("workload,w",
+        po::value(&raw.workloads)->composing(),
+        "workload file; FILE@FIRST-LAST places it on those ranks; may repeat");
+    add("network-topo,n", po::value(&options.topology), "topology file; else TOPOLOGY_FILE");
+    add("network-conf,c", po::value(&options.conf), "SimAI.conf; else the defaults");
+    add("output,o", po::value(&options.output), "output directory; else ./results/<w>_<n>/");
+    add("thread,t", po::value(&options.threads), "accepted; a run uses one core");
+    add("system-configuration", po::value(&options.system), "ASTRA-sim system file (JSON)");
+    add("network-configuration",
+        po::value(&options.conf),
+        "ASTRA-sim's name of -c; the file names the topology");
+    add("logical-topology-configuration",
+        po::value(&options.logicalTopology),
+        "logical dimensions (JSON)");
+    add("num-queues-per-dim", po::value(&options.queuesPerDimension), "stream queues");
+    add("comm-scale", po::value(&options.commScale), "multiplies every collective's bytes");
+    add("injection-scale", po::value(&options.injectionScale), "multiplies the endpoint delay");
+    add("rendezvous-protocol", po::value(&options.rendezvous), "messages wait for their receive");
+    add("passes", po::value(&options.passes), "how often the workload is done");
+    add("tp", po::value(&options.sizes.tp), "tensor parallel size, for micro lines");
+    add("ep", po::value(&options.sizes.ep), "expert parallel size, for micro lines");
+    add("pp", po::value(&options.sizes.pp), "pipeline stages, for micro lines");
+    add("seed", po::value<uint32_t>(), "random seed; wins over SEED of the configuration");
+    add("set",
+        po::value(&options.confKeys)->composing(),
+        "KEY=VALUE of the configuration, wins over the file; may repeat");
+    add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
+    add("progress", po::value(&raw.progress), "auto, always or never");
+    add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
+    return description;
+}
+
+[[noreturn]] void
+Refuse(const std::string& what, const std::string& expected)
+{
+    throw ns3::InputError("command line", 0, what, expected);
+}
+
+JobOption
+ParseJob(const std::string& text)
+{
+    JobOption job;
+    const auto at = text.rfind('@');
+    job.workload = text.substr(0, at);
+    if (at == std::string::npos)
+    {
+        return job;
+    }
+    const std::string range = text.substr(at + 1);
+    const auto dash = range.find('-');
+    const auto parse = [&](std::size_t begin, std::size_t end, int& number) {
+        const auto [stop, error] =
+            std::from_chars(range.data() + begin, range.data() + end, number);
+        return error == std::errc() && stop == range.data() + end && end > begin;
+    };
+    if (dash == std::string::npos || !parse(0, dash, job.firstRank) ||
+        !parse(dash + 1, range.size(), job.lastRank) || job.lastRank < job.firstRank)
+    {
+        Refuse("-w " + text + " has ranks '" + range + "'", "FIRST-LAST, such as 0-63");
+    }
+    return job;
+}
+
+/// ns-3's own flags name a TypeId or one of its global values; all else is a mistake.
+void
+SortOutUnknown(const std::vector<std::string>& unknown,
+               const po::options_description& description,
+               RunOptions& options)
+{
+    static const std::vector<std::string> GLOBALS = {"SchedulerType",
+                                                     "RngRun",
+                                                     "RngSeed",
+                                                     "SimulatorImplementationType",
+                                                     "ChecksumEnabled"};
+    for (const std::string& flag : unknown)
+    {
+        std::string name = flag.substr(0, flag.find('='));
+        name.erase(0, name.find_first_not_of('-'));
+        const bool global = std::find(GLOBALS.begin(), GLOBALS.end(), name) != GLOBALS.end();
+        if (flag.starts_with("--") && (name.find("::") != std::string::npos || global))
+        {
+            options.ns3Flags.push_back(flag);
+            continue;
+        }
+        std::vector<std::string> known;
+        for (const auto& option : description.options())
+        {
+            known.push_back(option->long_name());
+        }
+        Refuse("unknown flag '" + flag + "'",
+               "a flag of --help; the nearest is --" + ns3::NearestName(name, known));
+    }
+}
+
+void
+ReadEnvironment(RunOptions& options, const RunOptions::Environment& environment)
+{
+    options.nccl = NcclOptions::FromEnvironment(environment);
+    const auto bandwidth = environment("AS_NET_BW");
+    if (bandwidth && !bandwidth->empty())
+    {
+        double gbps = 0;
+        const auto [end, error] =
+            std::from_chars(bandwidth->data(), bandwidth->data() + bandwidth->size(), gbps);
+        if (error != std::errc() || end != bandwidth->data() + bandwidth->size() || gbps <= 0)
+        {
+            throw ns3::InputError("environment",
+                                  0,
+                                  "AS_NET_BW is '" + *bandwidth + "'",
+                                  "Gb/s of a NIC link, above 0");
+        }
+        options.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
+    }
+}
+
+} // namespace
+
+RunOptions
+RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
+{
+    RunOptions options;
+    RawFlags raw;
+    const po::options_description description = Describe(options, raw);
+    std::vector<std::string> unknown;
+    try
+    {
+        const auto style =
+            po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+        const auto parsed = po::command_line_parser(arguments)
+                                .options(description)
+                                .style(style)
+                                .allow_unregistered()
+                                .run();
+        po::variables_map values;
+        po::store(parsed, values);
+        po::notify(values);
+        unknown = po::collect_unrecognized(parsed.options, po::include_positional);
+        if (values.count("seed"))
+        {
+            options.seed = values["seed"].as<uint32_t>();
+        }
+    }
+    catch (const po::error& error)
+    {
+        Refuse(error.what(), "flags as --help says");
+    }
+    SortOutUnknown(unknown, description, options);
+    ReadEnvironment(options, environment);
+    if (options.help || options.version)
+    {
+        return options;
+    }
+    if (raw.progress != "auto" && raw.progress != "always" && raw.progress != "never")
+    {
+        Refuse("--progress " + raw.progress, "auto, always or never");
+    }
+    options.progress = raw.progress == "auto"     ? ProgressMode::Auto
+                       : raw.progress == "always" ? ProgressMode::Always
+                                                  : ProgressMode::Never;
+    for (const std::string& workload : raw.workloads)
+    {
+        options.jobs.push_back(ParseJob(workload));
+    }
+    if (options.jobs.empty())
+    {
+        Refuse("no workload", "-w FILE");
+    }
+    if (options.passes == 0 || options.threads == 0)
+    {
+        Refuse("--passes and -t are counts", "1 or more");
+    }
+    return options;
+}
+
+std::string
+RunOptions::Help()
+{
+    RunOptions options;
+    RawFlags raw;
+    std::ostringstream text;
+    text
+        << Describe(options, raw)
+        << "\nAny ns-3 attribute default or global value is a flag too:\n"
+           "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
+           "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
+           "  AS_NET_BW NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_CROSS_NIC\n"
+           "  NCCL_TUNING NCCL_SELECT\n"
+           "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong.\n";
+    return text.str();
+}
+
+} // namespace AstraSim

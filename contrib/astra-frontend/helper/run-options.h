@@ -1,0 +1,78 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include "ns3/layer-table.h"
+#include "ns3/nccl-options.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// When progress is shown.
+enum class ProgressMode : uint8_t
+{
+    Auto, ///< if standard error is a terminal
+    Always,
+    Never,
+};
+
+/// A workload and the ranks it runs on (`-w file@0-63`).
+struct JobOption
+{
+    std::string workload; ///< path
+    int firstRank{-1};    ///< -1: as many ranks as the workload is made for, from 0
+    int lastRank{-1};     ///< inclusive
+};
+
+/// Everything a packet-level run is asked for: flags, then environment, then files.
+struct RunOptions
+{
+    std::vector<JobOption> jobs;
+    std::string topology;
+    std::string conf;
+    std::string system;          ///< --system-configuration
+    std::string logicalTopology; ///< --logical-topology-configuration
+    std::string output;          ///< empty: ./results/<workload>_<topology>
+    uint32_t threads{1};
+    uint32_t passes{1};
+    std::optional<uint32_t> seed;
+    ParallelSizes sizes;
+    uint32_t queuesPerDimension{1};
+    double commScale{1};
+    double injectionScale{1};
+    bool rendezvous{false};
+    ProgressMode progress{ProgressMode::Auto};
+    bool quiet{false};
+    bool help{false};
+    bool version{false};
+    std::vector<std::string> confKeys; ///< --set KEY=VALUE
+    std::vector<std::string> pcap;     ///< --pcap NODE:PORT
+    std::vector<std::string> ns3Flags;
+    NcclOptions nccl;
+    std::optional<uint64_t> netBandwidthBps; ///< AS_NET_BW: rate of NIC links
+
+    /// @return the value of an environment variable, or nothing
+    using Environment = NcclOptions::Lookup;
+
+    /**
+     * @param arguments of the program, its name not included
+     * @throw ns3::InputError naming the flag or variable that is wrong
+     */
+    static RunOptions Parse(const std::vector<std::string>& arguments,
+                            const Environment& environment);
+
+    /// @return the text of --help
+    static std::string Help();
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_OPTIONS_H */

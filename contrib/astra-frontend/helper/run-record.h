@@ -1,0 +1,64 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_RECORD_H
+#define RUN_RECORD_H
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace AstraSim
+{
+
+/// @return the version of this program
+std::string ProgramVersion();
+
+/// @return SHA-256 of a file in hexadecimal @throw ns3::InputError if it cannot be read
+std::string FileSha256(const std::string& path);
+
+/// @return the largest resident memory of this process so far, in bytes
+uint64_t PeakMemoryBytes();
+
+/**
+ * @brief run.json: what a run was made from, and how it went.
+ *
+ * The file exists from the start with status "running", so that a run that is killed cannot be
+ * taken for one that finished.
+ */
+class RunRecord
+{
+  public:
+    /// @param path of run.json @throw ns3::InputError if it cannot be written
+    explicit RunRecord(std::string path);
+
+    /// Note an input file. @param role "workload", "topology", "configuration", ...
+    void AddInput(const std::string& role, const std::string& path);
+
+    /// Set a value: an option, or a result.
+    template <typename T>
+    void Set(const std::string& key, const T& value)
+    {
+        m_json[key] = value;
+    }
+
+    /// Set an effective option.
+    template <typename T>
+    void SetOption(const std::string& key, const T& value)
+    {
+        m_json["options"][key] = value;
+    }
+
+    /// Write the file. @param status "running", "finished", "stuck", "stopped", ...
+    void Write(const std::string& status);
+
+  private:
+    std::string m_path;
+    nlohmann::ordered_json m_json;
+    std::chrono::steady_clock::time_point m_begin;
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_RECORD_H */

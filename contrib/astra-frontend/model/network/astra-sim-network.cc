@@ -1,0 +1,391 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "astra-sim-network.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace AstraSim
+{
+
+using ns3::PicoSeconds;
+using ns3::Simulator;
+
+AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
+    : m_fabric(fabric)
+{
+    const auto hosts = static_cast<int>(fabric.GetTopology().hostCount);
+    m_networks.reserve(static_cast<std::size_t>(hosts));
+    for (int rank = 0; rank < hosts; ++rank)
+    {
+        m_networks.push_back(std::make_unique<ASTRASimNetwork>(rank, *this));
+    }
+}
+
+AstraSimFabric::~AstraSimFabric() = default;
+
+AstraNetworkAPI&
+AstraSimFabric::GetNetwork(int rank)
+{
+    return *m_networks[static_cast<std::size_t>(rank)];
+}
+
+int
+AstraSimFabric::GetSize() const
+{
+    return static_cast<int>(m_networks.size());
+}
+
+AstraSimFabric::Message*
+AstraSimFabric::TakeMessage()
+{
+    constexpr std::size_t SLAB = 256;
+    if (!m_freeMessages)
+    {
+        m_slabs.push_back(std::make_unique<Message[]>(SLAB));
+        for (std::size_t i = 0; i < SLAB; ++i)
+        {
+            m_slabs.back()[i].next = m_freeMessages;
+            m_freeMessages = &m_slabs.back()[i];
+        }
+    }
+    Message* message = m_freeMessages;
+    m_freeMessages = message->next;
+    *message = Message();
+    message->fabric = this;
+    return message;
+}
+
+void
+AstraSimFabric::Send(uint32_t src,
+                     uint32_t dst,
+                     int tag,
+                     uint64_t bytes,
+                     const sim_request* request,
+                     MessageHandler handler,
+                     void* arg)
+{
+    Message* message = TakeMessage();
+    message->src = src;
+    message->dst = dst;
+    message->sent = handler;
+    message->sentArg = arg;
+    message->send = m_matcher.AddSend(src, dst, tag, bytes);
+    message->wireBytes = bytes;
+    ++m_sentCount;
+    TimePs latency = 0;
+    if (request)
+    {
+        message->channel = request->channel;
+        message->rateCapBps = request->rateCapBps;
+        message->wireBytes =
+            static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * request->wireInflation));
+        latency = request->sendLatency;
+    }
+    // Never from inside the call: handlers of a message to oneself would run too early.
+    if (latency > 0 || src == dst)
+    {
+        Simulator::Schedule(PicoSeconds(latency), &AstraSimFabric::Launch, this, message);
+    }
+    else
+    {
+        Launch(message);
+    }
+}
+
+void
+AstraSimFabric::Launch(Message* message)
+{
+    if (message->src == message->dst || message->wireBytes == 0)
+    {
+        message->partsToDeliver = 1;
+        message->partsToAcknowledge = 1;
+        Simulator::ScheduleNow(&AstraSimFabric::OnPartDelivered, this, message);
+        Simulator::ScheduleNow(&AstraSimFabric::OnPartAcknowledged, this, message);
+        return;
+    }
+    const uint64_t frames = (message->wireBytes - 1) / m_fabric.GetConf().payloadBytes + 1;
+    const auto parts =
+        static_cast<uint32_t>(std::min<uint64_t>(m_fabric.GetConf().qpsPerConnection, frames));
+    message->partsToDeliver = parts;
+    message->partsToAcknowledge = parts;
+    const uint64_t each = message->wireBytes / parts;
+    for (uint32_t part = 0; part < parts; ++part)
+    {
+        LaunchPart(message, part, part + 1 == parts ? message->wireBytes - each * part : each);
+    }
+}
+
+ns3::RdmaQueuePair*
+AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
+{
+    using ns3::FabricConf;
+    ns3::RdmaDriver* driver = m_fabric.GetDriver(message.src);
+    ns3::RdmaConnectionOptions options;
+    options.channel = static_cast<int32_t>(message.channel + part);
+    options.rateCapBps = message.rateCapBps;
+    const bool nvlink = m_fabric.GetTopology().ShareNvSwitch(message.src, message.dst);
+    if (!nvlink && !message.rateCapBps && m_fabric.GetConf().qpMode == FabricConf::QpMode::PerFlow)
+    {
+        options.closeWhenDone = true;
+        return driver->Connect(message.dst, options);
+    }
+    auto& qp = m_connections[{message.src, message.dst, message.channel, part}];
+    if (qp && qp->lineRateBps != message.rateCapBps && message.rateCapBps && !qp->firstMessage)
+    {
+        // Another collective's limit: the idle connection is made anew.
+        m_fabric.GetHw(message.src).Close(*qp);
+        qp = nullptr;
+    }
+    if (!qp)
+    {
+        qp = driver->Connect(message.dst, options);
+    }
+    return qp;
+}
+
+void
+AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
+{
+    ns3::RdmaQueuePair* qp = FindQueuePair(*message, part);
+    if (!qp)
+    {
+        m_withoutPath.push_back("rank " + std::to_string(message->src) + " has " +
+                                std::to_string(bytes) + " bytes for rank " +
+                                std::to_string(message->dst) + " and no path");
+        return;
+    }
+    m_fabric.GetHw(message->src)
+        .PostMessage(
+            *qp,
+            bytes,
+            [message] { message->fabric->OnPartAcknowledged(message); },
+            [message] { message->fabric->OnPartDelivered(message); });
+}
+
+void
+AstraSimFabric::OnPartDelivered(Message* message)
+{
+    if (--message->partsToDeliver > 0)
+    {
+        return;
+    }
+    ++m_deliveredCount;
+    // Handlers may deliver more; what is complete now is taken out first.
+    std::vector<MessageMatcher::Completion> completions;
+    completions.swap(m_completions);
+    m_matcher.Deliver(message->send, completions);
+    for (const auto& completion : completions)
+    {
+        if (completion.handler)
+        {
+            completion.handler(completion.arg);
+        }
+    }
+    completions.clear();
+    m_completions.swap(completions);
+}
+
+void
+AstraSimFabric::OnPartAcknowledged(Message* message)
+{
+    if (--message->partsToAcknowledge > 0)
+    {
+        return;
+    }
+    const MessageHandler sent = message->sent;
+    void* arg = message->sentArg;
+    message->next = m_freeMessages;
+    m_freeMessages = message;
+    if (sent)
+    {
+        sent(arg);
+    }
+}
+
+void
+AstraSimFabric::Receive(uint32_t src,
+                        uint32_t dst,
+                        int tag,
+                        uint64_t bytes,
+                        MessageHandler handler,
+                        void* arg)
+{
+    if (m_matcher.AddReceive(src, dst, tag, bytes, handler, arg) && handler)
+    {
+        Simulator::ScheduleNow(handler, arg);
+    }
+}
+
+uint32_t
+AstraSimFabric::OpenOperation(InNetworkOp op,
+                              std::span<const int> members,
+                              int root,
+                              uint64_t bytes,
+                              const sim_request* request)
+{
+    ns3::InNetworkSpec spec;
+    spec.kind = op == InNetworkOp::Reduce      ? ns3::InNetworkKind::Reduce
+                : op == InNetworkOp::Multicast ? ns3::InNetworkKind::Multicast
+                                               : ns3::InNetworkKind::ReduceMulticast;
+    const std::vector<uint32_t> hosts(members.begin(), members.end());
+    m_fabric.PlanInNetwork(hosts, request ? request->channel : 0, spec);
+    spec.root =
+        static_cast<uint32_t>(std::find(members.begin(), members.end(), root) - members.begin());
+    spec.bytes = bytes;
+    spec.rateCapBps = request ? request->rateCapBps : 0;
+    return m_fabric.GetInNetworkEngine().Open(std::move(spec));
+}
+
+int
+AstraSimFabric::JoinInNetwork(int rank,
+                              InNetworkOp op,
+                              std::span<const int> members,
+                              int root,
+                              uint64_t bytes,
+                              int tag,
+                              const sim_request* request,
+                              MessageHandler handler,
+                              void* arg)
+{
+    const auto member =
+        static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+    const auto [it, isNew] =
+        m_operations.try_emplace({std::vector<int>(members.begin(), members.end()), tag});
+    OperationQueue& queue = it->second;
+    if (isNew)
+    {
+        queue.nextOf.assign(members.size(), 0);
+    }
+    const uint64_t position = queue.nextOf[member]++ - queue.first;
+    if (position == queue.operations.size())
+    {
+        queue.operations.push_back(OpenOperation(op, members, root, bytes, request));
+        queue.joined.push_back(0);
+    }
+    const uint32_t operation = queue.operations[position];
+    ++queue.joined[position];
+    while (!queue.joined.empty() && queue.joined.front() == members.size())
+    {
+        queue.operations.pop_front();
+        queue.joined.pop_front();
+        ++queue.first;
+    }
+    std::function<void()> done;
+    if (handler)
+    {
+        done = [handler, arg] { handler(arg); };
+    }
+    m_fabric.GetInNetworkEngine().Join(operation, static_cast<uint32_t>(member), std::move(done));
+    return 0;
+}
+
+std::vector<std::string>
+AstraSimFabric::DescribeWaits(std::size_t limit) const
+{
+    std::vector<std::string> lines = m_withoutPath;
+    const auto cutOff = m_fabric.DescribeCutOff();
+    lines.insert(lines.end(), cutOff.begin(), cutOff.end());
+    const auto waits = m_matcher.DescribeWaits(limit);
+    lines.insert(lines.end(), waits.begin(), waits.end());
+    if (lines.size() > limit)
+    {
+        lines.resize(limit);
+    }
+    return lines;
+}
+
+// --- one rank
+
+ASTRASimNetwork::ASTRASimNetwork(int rank, AstraSimFabric& fabric)
+    : AstraNetworkAPI(rank),
+      m_fabric(fabric)
+{
+}
+
+int
+ASTRASimNetwork::sim_comm_get_size() const
+{
+    return m_fabric.GetSize();
+}
+
+timespec_t
+ASTRASimNetwork::sim_get_time()
+{
+    return MakeTimespec(Simulator::Now().GetPicoSeconds());
+}
+
+void
+ASTRASimNetwork::sim_schedule(timespec_t delta, MessageHandler handler, void* arg)
+{
+    Simulator::Schedule(PicoSeconds(ToPicoseconds(delta)), handler, arg);
+}
+
+int
+ASTRASimNetwork::sim_send(void*,
+                          uint64_t count,
+                          int,
+                          int dst,
+                          int tag,
+                          sim_request* request,
+                          MessageHandler handler,
+                          void* arg)
+{
+    m_fabric.Send(static_cast<uint32_t>(sim_comm_get_rank()),
+                  static_cast<uint32_t>(dst),
+                  tag,
+                  count,
+                  request,
+                  handler,
+                  arg);
+    return 0;
+}
+
+int
+ASTRASimNetwork::sim_recv(void*,
+                          uint64_t count,
+                          int,
+                          int src,
+                          int tag,
+                          sim_request*,
+                          MessageHandler handler,
+                          void* arg)
+{
+    m_fabric.Receive(static_cast<uint32_t>(src),
+                     static_cast<uint32_t>(sim_comm_get_rank()),
+                     tag,
+                     count,
+                     handler,
+                     arg);
+    return 0;
+}
+
+bool
+ASTRASimNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
+{
+    ns3::InNetworkSpec spec;
+    return m_fabric.m_fabric.PlanInNetwork({members.begin(), members.end()}, 0, spec);
+}
+
+int
+ASTRASimNetwork::sim_in_network(InNetworkOp op,
+                                std::span<const int> members,
+                                int root,
+                                uint64_t count,
+                                int tag,
+                                sim_request* request,
+                                MessageHandler handler,
+                                void* arg)
+{
+    if (!sim_in_network_supported(op, members))
+    {
+        return -1;
+    }
+    return m_fabric
+        .JoinInNetwork(sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg);
+}
+
+} // namespace AstraSim

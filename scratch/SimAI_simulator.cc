@@ -1,0 +1,52 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Runs a workload's collectives at packet level:
+ *
+ *   SimAI_simulator -w microAllReduce.txt -n Spectrum-X_128g_8gps_100Gbps_A100 -c SimAI.conf
+ *
+ * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong.
+ */
+#include "ns3/input-error.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/nstime.h"
+#include "ns3/packet-run.h"
+#include "ns3/run-options.h"
+#include "ns3/run-record.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+
+int
+main(int argc, char* argv[])
+{
+    try
+    {
+        // Before anything makes a Time or schedules an event.
+        ns3::Time::SetResolution(ns3::Time::PS);
+        ns3::ApplyNs3Flags({"--SchedulerType=ns3::TimingWheelScheduler"});
+        const auto environment = [](const std::string& name) -> std::optional<std::string> {
+            const char* value = std::getenv(name.c_str());
+            return value ? std::optional<std::string>(value) : std::nullopt;
+        };
+        const auto options = AstraSim::RunOptions::Parse({argv + 1, argv + argc}, environment);
+        if (options.help)
+        {
+            std::cout << AstraSim::RunOptions::Help();
+            return 0;
+        }
+        if (options.version)
+        {
+            std::cout << "SimAI_simulator " << AstraSim::ProgramVersion() << "\n";
+            return 0;
+        }
+        return AstraSim::RunPackets(options);
+    }
+    catch (const ns3::InputError& error)
+    {
+        std::cerr << error.what() << "\n";
+        return 2;
+    }
+}
