@@ -98,7 +98,7 @@ def bucket_rows(flows, buckets):
 
 
 def run(options, workload, scenario, scheme):
-    """Runs one simulation. @return its rows, and (pauses, host-us paused) from its summary"""
+    """Runs one simulation. @return its rows, and its case with the number of pauses"""
     name = file_name(workload, scenario, scheme)
     conf = options.output / f"{name}.conf"
     conf.write_text(COMMON + SCHEMES[scheme], encoding="utf-8")
@@ -132,7 +132,8 @@ def write_csv(path, header, rows):
 
 
 def overall_rows(rows, pauses):
-    """@return a row per run: slowdown of the smallest fifth and of the largest fifth of flows"""
+    """@return a row per run: the worst bucket's median, the worst 95th percentile of the smallest and
+    of the largest fifth of flows, and the pauses"""
     counts = {tuple(row[:3]): row[3] for row in pauses}
     table = []
     for key, count in counts.items():

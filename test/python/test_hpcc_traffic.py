@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/hpcc_traffic.py and the arithmetic of scripts/reproduce_hpcc.py."""
+import collections
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import hpcc_traffic  # noqa: E402
+import reproduce_hpcc  # noqa: E402
+
+HOSTS = 80
+TOPOLOGY = (f"{HOSTS + 1} 1 {HOSTS}\n{HOSTS}\n"
+            + "".join(f"{host} {HOSTS} 100Gbps 1us 0\n" for host in range(HOSTS)))
+SIZES = "0 0\n1000 50\n9000 100\n"  # mean: half of them 500 on average, half of them 5000
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "topology.txt").write_text(TOPOLOGY)
+    (tmp_path / "sizes.txt").write_text(SIZES)
+    return tmp_path
+
+
+def generate(files, *flags):
+    result = subprocess.run([SCRIPTS / "hpcc_traffic.py", "--topology", files / "topology.txt", "--sizes",
+                             files / "sizes.txt", *flags], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    flows = [line.split() for line in lines[1:]]
+    assert int(lines[0]) == len(flows)
+    return flows
+
+
+def test_background_offers_the_load_asked_for(files):
+    flows = generate(files, "--load", "0.5", "--duration", "0.0005")
+    bits = sum(int(flow[4]) for flow in flows) * 8
+    # 0.5 x 80 x 100 Gb/s x 0.5 ms = 2 Gb in about 90,000 flows: a few tenths of a per cent of noise
+    assert bits == pytest.approx(0.5 * HOSTS * 100e9 * 0.0005, rel=0.02)
+    assert all(flow[0] != flow[1] for flow in flows)
+    starts = [float(flow[5]) for flow in flows]
+    assert starts == sorted(starts) and starts[-1] < 0.0005
+
+
+def test_sources_and_destinations_are_chosen_evenly(files):
+    flows = generate(files, "--load", "0.5", "--duration", "0.0005")
+    for column in (0, 1):
+        counts = collections.Counter(flow[column] for flow in flows)
+        assert len(counts) == HOSTS
+        mean = len(flows) / HOSTS
+        assert max(abs(count - mean) for count in counts.values()) < 5 * mean ** 0.5
+
+
+def test_sizes_follow_the_distribution():
+    sizes = hpcc_traffic.SizeDistribution.__new__(hpcc_traffic.SizeDistribution)
+    sizes.points = [(0, 0), (1000, 50), (9000, 100)]
+    assert sizes.mean() == 0.5 * 500 + 0.5 * 5000
+    assert [sizes.draw(u) for u in (0.0, 0.25, 0.5, 0.75, 1.0)] == [1, 500, 1000, 5000, 9000]
+    source = random.Random(1)
+    draws = [sizes.draw(source.random()) for _ in range(20000)]
+    assert sum(draws) / len(draws) == pytest.approx(sizes.mean(), rel=0.03)
+
+
+def test_incast_senders_start_together_and_take_their_share(files):
+    flows = generate(files, "--load", "0", "--incast-load", "0.02", "--duration", "0.05",
+                     "--incast-senders", "60", "--incast-bytes", "500000")
+    events = collections.defaultdict(list)
+    for flow in flows:
+        events[flow[5]].append(flow)
+    for event in events.values():
+        assert len(event) == 60 and len({flow[1] for flow in event}) == 1
+        assert len({flow[0] for flow in event}) == 60 and event[0][1] not in {f[0] for f in event}
+        assert {(flow[3], flow[4]) for flow in event} == {("200", "500000")}
+    # 0.02 x 80 x 100 Gb/s / (60 x 4 Mb) = 667 events per second; 33 in 50 ms
+    assert len(events) == pytest.approx(33, abs=5 * 33 ** 0.5)
+
+
+def test_the_seed_decides(files):
+    flags = ("--load", "0.3", "--duration", "0.00002")
+    assert generate(files, *flags) == generate(files, *flags)
+    assert generate(files, *flags) != generate(files, *flags, "--seed", "2")
+
+
+def test_a_host_sends_in_proportion_to_its_links(files):
+    (files / "topology.txt").write_text("3 1 3\n2\n0 2 100Gbps 1us 0\n1 2 300Gbps 1us 0\n0 1 1Gbps 1us 0\n")
+    assert hpcc_traffic.hosts_of(files / "topology.txt") == {0: 101e9, 1: 301e9}
+
+
+@pytest.mark.parametrize("change, expected", [
+    (("--sizes", "none.txt"), "none.txt: No such file"),
+    (("--incast-load", "0.1", "--incast-senders", "80"), "there are 80 hosts"),
+    (("--load", "2"), "--load 2.0: expected 0 to 1"),
+])
+def test_mistakes_end_with_status_2(files, change, expected):
+    result = subprocess.run([SCRIPTS / "hpcc_traffic.py", "--topology", files / "topology.txt", "--sizes",
+                             files / "sizes.txt", "--duration", "0.001", *change],
+                            capture_output=True, text=True)
+    assert result.returncode == 2
+    assert expected in result.stderr
+
+
+def test_buckets_hold_equal_numbers_of_flows_by_size(tmp_path):
+    path = tmp_path / "fct.txt"
+    path.write_text("".join(f"0b000001 0b000101 1 100 {size} 0 {fct} 100\n"
+                            for size, fct in ((10, 150), (20, 90), (30, 300), (40, 400)))
+                    + "0b000001 0b000101 1 200 500000 0 99999 100\n")
+    flows = reproduce_hpcc.slowdowns(path)
+    assert flows == [(10, 1.5), (20, 1.0), (30, 3.0), (40, 4.0)], "incast left out, at least 1"
+    assert list(reproduce_hpcc.bucket_rows(flows, 2)) == [(1, 2, 20, 1.0, 1.5, 1.5),
+                                                          (2, 2, 40, 3.0, 4.0, 4.0)]
+
+
+def test_percentiles_are_values_that_occurred():
+    values = list(range(1, 101))
+    assert [reproduce_hpcc.percentile(values, share) for share in (50, 95, 99, 100)] == [50, 95, 99, 100]
+    assert reproduce_hpcc.percentile([7], 50) == 7
