@@ -29,8 +29,7 @@ CollectivePlanner::CollectivePlanner(const SystemConfig& config,
     : m_config(config),
       m_topology(topology),
       m_nccl(nccl),
-      m_natives(std::move(busOf)),
-      m_nextQueue(topology.GetDimensionCount(), 0)
+      m_natives(std::move(busOf))
 {
 }
 
@@ -60,7 +59,7 @@ CollectivePlanner::Plan(const CommGroup& group, const CollectiveRequest& request
 uint32_t
 CollectivePlanner::GetQueueThreshold() const
 {
-    const uint32_t queues = std::max(1U, m_config.queuesPerDimension);
+    const uint32_t queues = QueueCount();
     return (m_config.activeChunksPerDimension + queues - 1) / queues;
 }
 
@@ -96,6 +95,7 @@ CollectivePlanner::AcrossDimensions(const CollectiveRequest& request)
         part.op = op;
         part.bytes = bytes;
         phases.push_back({QueueOfDimension(dimension),
+                          QueueCount(),
                           static_cast<int>(dimension),
                           part,
                           ImplementationOf(AlgorithmAt(algorithms, dimension))});
@@ -149,7 +149,9 @@ CollectivePlanner::WholeGroup(const CommGroup& group,
 {
     const bool isWorld = group.ranks.size() == m_topology.GetWorld().ranks.size();
     const bool isNative = algorithm.kind != NativeAlgorithm::Kind::Nccl;
-    return {isWorld && isNative ? QueueOfDimension(0) : QueueOfGroup(group),
+    const bool sharesDimension = isWorld && isNative;
+    return {sharesDimension ? QueueOfDimension(0) : QueueOfGroup(group),
+            sharesDimension ? QueueCount() : 1,
             -1,
             request,
             ImplementationOf(algorithm)};
@@ -172,19 +174,22 @@ CollectivePlanner::ImplementationOf(const NativeAlgorithm& algorithm)
     return m_nccl;
 }
 
-int
-CollectivePlanner::QueueOfDimension(uint32_t dimension)
+uint32_t
+CollectivePlanner::QueueCount() const
 {
-    const uint32_t queues = std::max(1U, m_config.queuesPerDimension);
-    const uint32_t queue = m_nextQueue[dimension]++ % queues;
-    return static_cast<int>(dimension * queues + queue);
+    return std::max(1U, m_config.queuesPerDimension);
+}
+
+int
+CollectivePlanner::QueueOfDimension(uint32_t dimension) const
+{
+    return static_cast<int>(dimension * QueueCount());
 }
 
 int
 CollectivePlanner::QueueOfGroup(const CommGroup& group) const
 {
-    const uint32_t queues = std::max(1U, m_config.queuesPerDimension);
-    return static_cast<int>(m_topology.GetDimensionCount() * queues + group.id);
+    return static_cast<int>(m_topology.GetDimensionCount() * QueueCount() + group.id);
 }
 
 } // namespace AstraSim

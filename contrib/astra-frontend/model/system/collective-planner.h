@@ -20,7 +20,8 @@ namespace AstraSim
 /// One phase of a chunk: a collective of its own in one dimension.
 struct CollectivePhase
 {
-    int queue_id;                             ///< of active_Streams, where it waits for its turn
+    int queue_id;                             ///< first of its queues of active_Streams
+    uint32_t queues;                          ///< chunks take them in turn
     int dimension;                            ///< of the logical topology; -1: the whole group
     CollectiveRequest request;                ///< what this phase carries out
     CollectiveImplementation* implementation; ///< how; borrowed
@@ -77,14 +78,14 @@ class CollectivePlanner
                                const CollectiveRequest& request,
                                const NativeAlgorithm& algorithm);
     CollectiveImplementation* ImplementationOf(const NativeAlgorithm& algorithm);
-    int QueueOfDimension(uint32_t dimension);
+    int QueueOfDimension(uint32_t dimension) const;
+    uint32_t QueueCount() const;
     int QueueOfGroup(const CommGroup& group) const;
 
     const SystemConfig& m_config;
     const LogicalTopology& m_topology;
     CollectiveImplementation* m_nccl;
     NativeCollectives m_natives;
-    std::vector<uint32_t> m_nextQueue; ///< per dimension, round robin
 };
 
 } // namespace AstraSim

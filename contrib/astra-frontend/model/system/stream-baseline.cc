@@ -41,7 +41,10 @@ void
 StreamBaseline::enter_next_phase(TimePs now)
 {
     ++steps_finished;
-    current_queue_id = my_current_phase().queue_id;
+    // The same queue on every rank, so that the streams of a queue meet in the same order.
+    const auto& phase = my_current_phase();
+    const uint64_t turn = (dataset.instance->id + chunk) % phase.queues;
+    current_queue_id = phase.queue_id + static_cast<int>(turn);
     initialized = false;
     phaseStart = now;
     m_part = nullptr;

@@ -1,0 +1,171 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/input-error.h"
+#include "ns3/logical-topology.h"
+#include "ns3/remote-memory.h"
+#include "ns3/system-config.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace AstraSim;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace
+{
+
+class JsonFiles : public ::testing::Test
+{
+  protected:
+    ~JsonFiles() override
+    {
+        std::filesystem::remove(m_path);
+    }
+
+    std::string Write(const std::string& text)
+    {
+        std::ofstream(m_path) << text;
+        return m_path;
+    }
+
+    template <typename Read>
+    std::string ErrorOf(Read read, const std::string& text)
+    {
+        try
+        {
+            read(Write(text));
+        }
+        catch (const ns3::InputError& error)
+        {
+            return error.what();
+        }
+        return "";
+    }
+
+  private:
+    std::string m_path{::testing::TempDir() +
+                       ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".json"};
+};
+
+} // namespace
+
+TEST_F(JsonFiles, SystemFileHasEveryKey)
+{
+    const auto config = ReadSystemConfig(Write(R"({
+        "scheduling-policy": "LIFO", "endpoint-delay": 12.5, "active-chunks-per-dimension": 2,
+        "preferred-dataset-splits": 4, "all-reduce-implementation": ["ring", "direct3"],
+        "all-gather-implementation": ["oneRing"], "reduce-scatter-implementation": ["nccl"],
+        "all-to-all-implementation": ["halvingDoubling"], "collective-optimization": "localBWAware",
+        "local-mem-bw": 1600, "boost-mode": 0, "roofline-enabled": 1, "peak-perf": 900,
+        "local-reduction-delay": 3, "model-shared-bus": 1, "L": 1, "o": 2, "g": 3, "G": 0.25,
+        "trace-enabled": false, "replay-only": 1, "track-local-mem": 1,
+        "local-mem-trace-filename": "mem"})"));
+    EXPECT_EQ(config.schedulingPolicy, SchedulingPolicy::Lifo);
+    EXPECT_EQ(config.optimization, CollectiveOptimization::LocalBwAware);
+    EXPECT_EQ(config.memoryBus.endpointDelay, 12'500);
+    EXPECT_EQ(config.memoryBus.localReductionDelay, 3'000);
+    EXPECT_EQ(config.memoryBus.localMemBandwidth, 1600);
+    EXPECT_TRUE(config.memoryBus.shared);
+    EXPECT_EQ(config.memoryBus.G, 0.25);
+    EXPECT_EQ(config.activeChunksPerDimension, 2);
+    EXPECT_EQ(config.preferredDatasetSplits, 4);
+    ASSERT_EQ(config.allReduce.size(), 2);
+    EXPECT_EQ(config.allReduce[1].window, 3);
+    EXPECT_EQ(config.AlgorithmsOf(CollectiveOp::AllGather)[0].acrossDimensions, true);
+    EXPECT_EQ(config.AlgorithmsOf(CollectiveOp::ReduceScatter)[0].kind,
+              NativeAlgorithm::Kind::Nccl);
+    EXPECT_TRUE(config.AlgorithmsOf(CollectiveOp::Broadcast).empty());
+    EXPECT_TRUE(config.rooflineEnabled);
+    EXPECT_TRUE(config.replayOnly);
+    EXPECT_TRUE(config.trackLocalMemory);
+    EXPECT_EQ(config.localMemoryTraceFile, "mem");
+}
+
+TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
+{
+    const struct
+    {
+        std::string text;
+        std::string error;
+    } cases[] = {
+        {"{\n\"endpoint-dealy\": 1}",
+         ":2: 'endpoint-dealy' is no key of a system file; expected "
+         "perhaps 'endpoint-delay'"},
+        {"{\n\"endpoint-delay\": }", ":2: is no valid JSON"},
+        {"[]", ":1: is no JSON object"},
+        {R"({"endpoint-delay": -1})", "'endpoint-delay' is -1; expected a number"},
+        {R"({"scheduling-policy": "RANDOM"})", "expected LIFO, FIFO or EXPLICIT"},
+        {R"({"preferred-dataset-splits": 0})", "expected a whole number of at least 1"},
+        {R"({"all-reduce-implementation": []})", "expected a list with one entry per dimension"},
+        {R"({"all-reduce-implementation": ["rings"]})", "names the unknown algorithm 'rings'"},
+        {R"({"all-reduce-implementation-custom": ["x/y"]})",
+         "names 'x/y'; expected files x/y.0.et"},
+        {R"({"collective-optimization": "best"})", "expected baseline or localBWAware"},
+        {R"({"boost-mode": 2})", "expected 0, 1, true or false"},
+        {R"({"model-shared-bus": 1})", "expected keys L, o, g and G"},
+        {R"({"roofline-enabled": 1})", "expected keys peak-perf and local-mem-bw"},
+    };
+
+    for (const auto& [text, error] : cases)
+    {
+        EXPECT_THAT(ErrorOf(ReadSystemConfig, text), HasSubstr(error)) << text;
+    }
+    EXPECT_THROW(ReadSystemConfig("/nonexistent"), ns3::InputError);
+}
+
+TEST_F(JsonFiles, LogicalTopologyGroupsRanksByDimension)
+{
+    EXPECT_THAT(ReadLogicalDimensions(Write(R"({"logical-dims": ["2", 3]})")), ElementsAre(2, 3));
+    const LogicalTopology topology({2, 3}, {10, 11, 12, 13, 14, 15});
+    EXPECT_THAT(topology.GetGroup(0, 3).ranks, ElementsAre(12, 13));
+    EXPECT_THAT(topology.GetGroup(1, 3).ranks, ElementsAre(11, 13, 15));
+    EXPECT_EQ(topology.GetCoordinate(0, 3), 1);
+    EXPECT_EQ(topology.GetCoordinate(1, 3), 1);
+    for (const auto* wrong : {"{}",
+                              "[]",
+                              R"({"logical-dims": []})",
+                              R"({"logical-dims": ["x"]})",
+                              R"({"logical-dims": ["0"]})",
+                              R"({"logical": ["2"]})",
+                              "{"})
+    {
+        EXPECT_NE(ErrorOf(ReadLogicalDimensions, wrong), "") << wrong;
+    }
+}
+
+TEST_F(JsonFiles, CommunicatorsNameEachRankOnce)
+{
+    const auto read = [](const std::string& path) {
+        return ReadCommunicators(path, {10, 11, 12, 13});
+    };
+    const auto groups = read(Write(R"({"0": [0, 2], "b": [3, 1]})"));
+    ASSERT_EQ(groups.size(), 2);
+    EXPECT_THAT(groups[0].ranks, ElementsAre(10, 12));
+    EXPECT_EQ(groups[1].name, "b");
+    EXPECT_THAT(groups[1].ranks, ElementsAre(13, 11));
+    EXPECT_THAT(ErrorOf(read, R"({"0": [0, 4]})"), HasSubstr("communicator '0' holds 4"));
+    EXPECT_THAT(ErrorOf(read, R"({"0": [1, 1]})"), HasSubstr("communicator '0' holds 1"));
+    EXPECT_THAT(ErrorOf(read, R"({"0": []})"), HasSubstr("is no list of ranks"));
+}
+
+TEST_F(JsonFiles, RemoteMemoryHasATypeAndABandwidth)
+{
+    const auto config = ReadRemoteMemoryConfig(
+        Write(R"({"memory-type": "MEMORY_POOL", "remote-mem-latency": 5, "remote-mem-bw": 100})"));
+    EXPECT_EQ(config.type, RemoteMemoryType::Pool);
+    EXPECT_EQ(config.latency, 5000);
+    EXPECT_EQ(config.gigabytesPerSecond, 100);
+    EXPECT_EQ(ReadRemoteMemoryConfig(Write(R"({"memory-type": "NO_MEMORY_EXPANSION"})")).type,
+              RemoteMemoryType::NoExpansion);
+    EXPECT_THAT(ErrorOf(ReadRemoteMemoryConfig, "{}"), HasSubstr("has no memory-type"));
+    EXPECT_THAT(ErrorOf(ReadRemoteMemoryConfig, R"({"memory-type": "X"})"),
+                HasSubstr("MEMORY_POOL"));
+    EXPECT_THAT(ErrorOf(ReadRemoteMemoryConfig, R"({"memory-type": "MEMORY_POOL"})"),
+                HasSubstr("has no remote-mem-bw"));
+    EXPECT_THAT(ErrorOf(ReadRemoteMemoryConfig, R"({"memory-typ": "MEMORY_POOL"})"),
+                HasSubstr("unknown key 'memory-typ'"));
+}
