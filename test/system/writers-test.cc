@@ -4,10 +4,12 @@
 #include "ns3/collectives-writer.h"
 #include "ns3/end-to-end-writer.h"
 #include "ns3/input-error.h"
+#include "ns3/timeline-writer.h"
 
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 using namespace AstraSim;
@@ -131,4 +133,29 @@ TEST_F(Writers, RefuseAFolderThatCannotBeWritten)
     EXPECT_THROW(CollectivesWriter("/nonexistent/collectives.csv"), ns3::InputError);
     EndToEndWriter writer("/nonexistent/EndToEnd.csv", "run", {}, 1);
     EXPECT_THROW(writer.Finish(), ns3::InputError);
+}
+
+TEST_F(Writers, TimelineIsChromeTraceFormatWithinItsBounds)
+{
+    TimelineWriter writer(Path("timeline.json"), 2, 3);
+    const WorkloadPosition position{4, 1, TrainingPhase::InputGradient};
+    writer.ComputeEnded({0, "a\"b", position, 1'000'000, 3'500'000});
+    writer.ComputeEnded({2, "not shown", position, 0, 1});
+    writer.StreamPhaseEnded(
+        {1, 9, "layer", CollectiveOp::AllReduce, 2, 0, 5, 1000, 4'000'000, 6'000'000});
+    writer.WaitEnded(
+        {1, "layer", position, GroupKind::Pp, WaitReason::PipelineIdle, 4'000'000, 6'000'000});
+    writer.ComputeEnded({0, "over the limit", position, 0, 1});
+    writer.Finish();
+    EXPECT_EQ(writer.GetDropped(), 1);
+    const auto events = nlohmann::json::parse(Text("timeline.json"));
+    ASSERT_EQ(events.size(), 3);
+    EXPECT_EQ(events[0]["name"], "a\"b");
+    EXPECT_EQ(events[0]["ph"], "X");
+    EXPECT_EQ(events[0]["ts"], 1.0);
+    EXPECT_EQ(events[0]["dur"], 2.5);
+    EXPECT_EQ(events[0]["args"]["phase"], "ig");
+    EXPECT_EQ(events[1]["pid"], 1);
+    EXPECT_EQ(events[1]["args"]["chunk"], 2);
+    EXPECT_EQ(events[2]["name"], "bubble");
 }

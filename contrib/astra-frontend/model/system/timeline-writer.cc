@@ -1,0 +1,125 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "timeline-writer.h"
+
+#include "ns3/input-error.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr int COMPUTE_THREAD = 0;
+constexpr int WAIT_THREAD = 1;
+constexpr int FIRST_QUEUE_THREAD = 2;
+
+} // namespace
+
+TimelineWriter::TimelineWriter(std::string path, int ranks, uint64_t limit)
+    : m_path(std::move(path)),
+      m_file(m_path),
+      m_ranks(ranks),
+      m_limit(limit)
+{
+    m_file << "[\n";
+    if (!m_file.flush())
+    {
+        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
+    }
+}
+
+void
+TimelineWriter::ComputeEnded(const ComputeRecord& record)
+{
+    Write(record.rank,
+          COMPUTE_THREAD,
+          record.layer,
+          "compute",
+          record.start,
+          record.end,
+          fmt::format(R"("phase":"{}","pass":{})",
+                      ToString(record.position.phase),
+                      record.position.pass));
+}
+
+void
+TimelineWriter::WaitEnded(const WaitRecord& record)
+{
+    Write(record.rank,
+          WAIT_THREAD,
+          record.reason == WaitReason::PipelineIdle ? "bubble" : "exposed communication",
+          "wait",
+          record.start,
+          record.end,
+          fmt::format(R"("layer":{},"group":"{}")",
+                      nlohmann::json(std::string(record.layer)).dump(),
+                      ToString(record.group)));
+}
+
+void
+TimelineWriter::StreamPhaseEnded(const StreamPhaseRecord& record)
+{
+    Write(record.rank,
+          FIRST_QUEUE_THREAD + record.queue,
+          ToString(record.op),
+          "stream",
+          record.start,
+          record.end,
+          fmt::format(R"("layer":{},"collective":{},"chunk":{},"phase":{},"bytes":{})",
+                      nlohmann::json(std::string(record.layer)).dump(),
+                      record.collective,
+                      record.chunk,
+                      record.phase,
+                      record.bytes));
+}
+
+void
+TimelineWriter::Write(int rank,
+                      int thread,
+                      std::string_view name,
+                      std::string_view category,
+                      TimePs start,
+                      TimePs end,
+                      const std::string& arguments)
+{
+    if (rank >= m_ranks)
+    {
+        return;
+    }
+    if (m_written == m_limit)
+    {
+        ++m_dropped;
+        return;
+    }
+    fmt::memory_buffer text;
+    fmt::format_to(
+        std::back_inserter(text),
+        R"({}{{"ph":"X","pid":{},"tid":{},"name":{},"cat":"{}","ts":{:.6f},"dur":{:.6f},"args":{{{}}}}})",
+        m_written == 0 ? "" : ",\n",
+        rank,
+        thread,
+        nlohmann::json(std::string(name)).dump(),
+        category,
+        static_cast<double>(start) / 1e6,
+        static_cast<double>(end - start) / 1e6,
+        arguments);
+    m_file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    ++m_written;
+}
+
+void
+TimelineWriter::Finish()
+{
+    m_file << "\n]\n";
+    if (!m_file.flush())
+    {
+        throw ns3::InputError(m_path, 0, "could not be written to its end", "space on the disk");
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,67 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef TIMELINE_WRITER_H
+#define TIMELINE_WRITER_H
+
+#include "run-observer.h"
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Writes timeline.json: what each rank does when, in Chrome's trace format (Perfetto opens
+ * it).
+ *
+ * A process per rank, with a thread for computation, one for waiting, and one per stream queue.
+ * Events are written as they end. The file is valid JSON whenever it is closed by Finish();
+ * Perfetto also opens what a run that was cut off leaves.
+ */
+class TimelineWriter : public RunObserver
+{
+  public:
+    /**
+     * @param path the file to write
+     * @param ranks ranks of the network below this number are shown (--timeline-ranks)
+     * @param limit events to write at most (--timeline-limit)
+     * @throw ns3::InputError if it cannot be opened
+     */
+    TimelineWriter(std::string path, int ranks, uint64_t limit);
+
+    void ComputeEnded(const ComputeRecord& record) override;
+    void WaitEnded(const WaitRecord& record) override;
+    void StreamPhaseEnded(const StreamPhaseRecord& record) override;
+
+    /// End the file. @throw ns3::InputError if something could not be written
+    void Finish();
+
+    /// @return events left out because of the limit
+    uint64_t GetDropped() const
+    {
+        return m_dropped;
+    }
+
+  private:
+    void Write(int rank,
+               int thread,
+               std::string_view name,
+               std::string_view category,
+               TimePs start,
+               TimePs end,
+               const std::string& arguments);
+
+    std::string m_path;
+    std::ofstream m_file;
+    int m_ranks;
+    uint64_t m_limit;
+    uint64_t m_written{0};
+    uint64_t m_dropped{0};
+};
+
+} // namespace AstraSim
+
+#endif /* TIMELINE_WRITER_H */

@@ -1,0 +1,335 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "kv-cache-workload.h"
+
+#include "ns3/input-error.h"
+#include "ns3/sys.h"
+
+#include <algorithm>
+#include <fmt/core.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+double
+Microseconds(TimePs time)
+{
+    return static_cast<double>(time) / 1e6;
+}
+
+/// One rank of a prefill or decode instance, or one that takes no part.
+class KvCacheRank : public RankWorkload
+{
+  public:
+    KvCacheRank(KvCacheWorkload& workload, uint32_t rank, Sys& sys)
+        : m_workload(workload),
+          m_sys(sys)
+    {
+        const auto& config = workload.GetConfig();
+        const auto place = [rank](const std::vector<uint32_t>& ranks) {
+            return static_cast<uint32_t>(std::find(ranks.begin(), ranks.end(), rank) -
+                                         ranks.begin());
+        };
+        const uint32_t prefill = place(config.prefill);
+        const uint32_t decode = place(config.decode);
+        m_prefills = prefill < config.prefill.size();
+        m_decodes = decode < config.decode.size();
+        const uint32_t index = m_prefills ? prefill : decode;
+        m_instance = index / config.ranksPerInstance;
+        m_share = index % config.ranksPerInstance;
+        for (uint32_t request = 0; request < config.requests.size(); ++request)
+        {
+            if ((m_prefills && workload.PrefillOf(request) == m_instance) ||
+                (m_decodes && workload.DecodeOf(request) == m_instance))
+            {
+                m_requests.push_back(request);
+            }
+        }
+        m_left = static_cast<uint32_t>(m_requests.size());
+    }
+
+    void Start() override
+    {
+        if (m_left == 0)
+        {
+            m_sys.Schedule(0, &KvCacheRank::NothingToDo, this);
+        }
+        else if (m_prefills)
+        {
+            BeginPrefill();
+        }
+        else
+        {
+            for (const uint32_t request : m_requests)
+            {
+                m_sys.ReceiveMessage(
+                    m_workload.PrefillRank(m_workload.PrefillOf(request), m_share),
+                    m_workload.ShareOf(request),
+                    request,
+                    [this, request](TimePs) {
+                        m_workload.Arrived(request, m_sys.Now(), m_sys.get_observer());
+                        End();
+                    });
+            }
+        }
+    }
+
+    bool Finished() const override
+    {
+        return m_finished;
+    }
+
+    std::vector<std::string> DescribeWaits() const override
+    {
+        return {std::string(m_prefills ? "prefill" : "decode") + " instance " +
+                std::to_string(m_instance) + ": " + std::to_string(m_left) + " requests to " +
+                (m_prefills ? "send" : "receive")};
+    }
+
+  private:
+    void BeginPrefill()
+    {
+        const auto& request = m_workload.GetConfig().requests[m_requests[m_next]];
+        const TimePs now = m_sys.Now();
+        const TimePs wait = std::max<TimePs>(request.arrival - now, 0);
+        m_computeStart = now + wait;
+        const auto compute =
+            static_cast<TimePs>(request.tokens) * m_workload.GetConfig().prefillPerToken;
+        m_sys.Schedule(wait + compute, &KvCacheRank::PrefillEnded, this);
+    }
+
+    static void PrefillEnded(void* argument)
+    {
+        auto& rank = *static_cast<KvCacheRank*>(argument);
+        const uint32_t request = rank.m_requests[rank.m_next++];
+        const TimePs now = rank.m_sys.Now();
+        if (now > rank.m_computeStart)
+        {
+            rank.m_sys.get_observer().ComputeEnded(
+                {rank.m_sys.get_rank(), "prefill", {}, rank.m_computeStart, now});
+        }
+        rank.m_workload.Sent(request, now);
+        rank.m_sys.SendMessage(
+            rank.m_workload.DecodeRank(rank.m_workload.DecodeOf(request), rank.m_share),
+            rank.m_workload.ShareOf(request),
+            request,
+            {1, 0, TrainingPhase::Forward},
+            [&rank]() { rank.End(); });
+        if (rank.m_next < rank.m_requests.size())
+        {
+            rank.BeginPrefill();
+        }
+    }
+
+    static void NothingToDo(void* rank)
+    {
+        static_cast<KvCacheRank*>(rank)->Finish();
+    }
+
+    void End()
+    {
+        if (--m_left == 0)
+        {
+            Finish();
+        }
+    }
+
+    void Finish()
+    {
+        m_finished = true;
+        m_sys.get_observer().PassFinished(m_sys.get_rank(), 0, m_sys.Now());
+        m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
+        m_sys.get_network().sim_notify_finished();
+    }
+
+    KvCacheWorkload& m_workload;
+    Sys& m_sys;
+    bool m_prefills;
+    bool m_decodes;
+    uint32_t m_instance;
+    uint32_t m_share;
+    std::vector<uint32_t> m_requests;
+    std::size_t m_next{0};
+    TimePs m_computeStart{0};
+    uint32_t m_left;
+    bool m_finished{false};
+};
+
+} // namespace
+
+KvCacheWorkload::KvCacheWorkload(KvCacheConfig config)
+    : m_config(std::move(config)),
+      m_transfers(m_config.requests.size())
+{
+    for (const uint32_t rank : m_config.decode)
+    {
+        if (std::find(m_config.prefill.begin(), m_config.prefill.end(), rank) !=
+            m_config.prefill.end())
+        {
+            throw ns3::InputError(m_config.file,
+                                  0,
+                                  "rank " + std::to_string(rank) + " is to prefill and to decode",
+                                  "each rank in one of the sets");
+        }
+    }
+}
+
+KvCacheWorkload::~KvCacheWorkload() = default;
+
+uint32_t
+KvCacheWorkload::GetRankCount() const
+{
+    return 0;
+}
+
+void
+KvCacheWorkload::Bind(const std::vector<int>& ranks)
+{
+    for (const auto* set : {&m_config.prefill, &m_config.decode})
+    {
+        const uint32_t largest = *std::max_element(set->begin(), set->end());
+        if (largest >= ranks.size())
+        {
+            throw ns3::InputError(m_config.file,
+                                  0,
+                                  "rank " + std::to_string(largest) + " does not exist",
+                                  "ranks below " + std::to_string(ranks.size()));
+        }
+    }
+    m_ranks = ranks;
+}
+
+std::unique_ptr<RankWorkload>
+KvCacheWorkload::CreateRank(uint32_t rank, Sys& sys)
+{
+    return std::make_unique<KvCacheRank>(*this, rank, sys);
+}
+
+uint64_t
+KvCacheWorkload::GetCollectiveCount() const
+{
+    return m_config.requests.size() * m_config.ranksPerInstance;
+}
+
+uint32_t
+KvCacheWorkload::GetPassCount() const
+{
+    return 1;
+}
+
+uint32_t
+KvCacheWorkload::GetLayerCount() const
+{
+    return 2;
+}
+
+std::string_view
+KvCacheWorkload::GetLayerName(uint32_t layer) const
+{
+    return layer == 0 ? "prefill" : "kv_transfer";
+}
+
+const std::string&
+KvCacheWorkload::GetFileName() const
+{
+    return m_config.file;
+}
+
+uint64_t
+KvCacheWorkload::ShareOf(uint32_t request) const
+{
+    const uint64_t bytes = m_config.BytesOf(m_config.requests[request].tokens);
+    return std::max<uint64_t>(bytes / m_config.ranksPerInstance, 1);
+}
+
+uint32_t
+KvCacheWorkload::PrefillOf(uint32_t request) const
+{
+    return request % static_cast<uint32_t>(m_config.prefill.size() / m_config.ranksPerInstance);
+}
+
+uint32_t
+KvCacheWorkload::DecodeOf(uint32_t request) const
+{
+    return request % static_cast<uint32_t>(m_config.decode.size() / m_config.ranksPerInstance);
+}
+
+int
+KvCacheWorkload::PrefillRank(uint32_t instance, uint32_t share) const
+{
+    return m_ranks[m_config.prefill[instance * m_config.ranksPerInstance + share]];
+}
+
+int
+KvCacheWorkload::DecodeRank(uint32_t instance, uint32_t share) const
+{
+    return m_ranks[m_config.decode[instance * m_config.ranksPerInstance + share]];
+}
+
+void
+KvCacheWorkload::Sent(uint32_t request, TimePs now)
+{
+    auto& transfer = m_transfers[request];
+    transfer.start = transfer.start < 0 ? now : transfer.start;
+}
+
+void
+KvCacheWorkload::Arrived(uint32_t request, TimePs now, RunObserver& observer)
+{
+    auto& transfer = m_transfers[request];
+    transfer.end = now;
+    if (++transfer.arrived == m_config.ranksPerInstance)
+    {
+        Report(request, observer);
+    }
+}
+
+void
+KvCacheWorkload::Report(uint32_t request, RunObserver& observer)
+{
+    if (m_done++ == 0)
+    {
+        observer.WorkloadResult("request,arrival_us,prefill_instance,decode_instance,prompt_tokens,"
+                                "bytes,transfer_start_us,transfer_end_us,transfer_us");
+    }
+    const auto& arrival = m_config.requests[request];
+    const auto& transfer = m_transfers[request];
+    observer.WorkloadResult(fmt::format("{},{:.6f},{},{},{},{},{:.6f},{:.6f},{:.6f}",
+                                        request,
+                                        Microseconds(arrival.arrival),
+                                        PrefillOf(request),
+                                        DecodeOf(request),
+                                        arrival.tokens,
+                                        m_config.BytesOf(arrival.tokens),
+                                        Microseconds(transfer.start),
+                                        Microseconds(transfer.end),
+                                        Microseconds(transfer.end - transfer.start)));
+    if (m_done == m_config.requests.size())
+    {
+        ReportPercentiles(observer);
+    }
+}
+
+void
+KvCacheWorkload::ReportPercentiles(RunObserver& observer) const
+{
+    std::vector<TimePs> times;
+    for (const auto& transfer : m_transfers)
+    {
+        times.push_back(transfer.end - transfer.start);
+    }
+    std::sort(times.begin(), times.end());
+    for (const uint32_t percent : {50U, 90U, 95U, 99U, 100U})
+    {
+        // Nearest rank: the smallest value that so many per cent do not exceed.
+        const std::size_t rank = (times.size() * percent + 99) / 100;
+        observer.WorkloadResult(
+            fmt::format("p{},,,,,,,,{:.6f}", percent, Microseconds(times[rank - 1])));
+    }
+}
+
+} // namespace AstraSim

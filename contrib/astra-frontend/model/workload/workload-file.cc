@@ -1,0 +1,32 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "workload-file.h"
+
+#include "chakra-workload.h"
+#include "kv-cache-workload.h"
+#include "layer-workload.h"
+
+#include "ns3/input-lines.h"
+
+#include <filesystem>
+
+namespace AstraSim
+{
+
+std::unique_ptr<Workload>
+OpenWorkload(const std::string& path, const WorkloadOptions& options)
+{
+    if (std::filesystem::exists(path + ".0.et"))
+    {
+        return std::make_unique<ChakraWorkload>(path, options.communicators, options.memory);
+    }
+    ns3::InputLines lines(path);
+    if (lines.Next() && lines.Fields()[0] == "KV_CACHE")
+    {
+        return std::make_unique<KvCacheWorkload>(ReadKvCacheConfig(path));
+    }
+    return std::make_unique<LayerWorkload>(ReadLayerTable(path), options.sizes, options.passes);
+}
+
+} // namespace AstraSim

@@ -1,0 +1,36 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef WORKLOAD_FILE_H
+#define WORKLOAD_FILE_H
+
+#include "layer-table.h"
+
+#include "ns3/remote-memory.h"
+#include "ns3/workload.h"
+
+#include <memory>
+#include <string>
+
+namespace AstraSim
+{
+
+/// What the command line adds to a workload file.
+struct WorkloadOptions
+{
+    ParallelSizes sizes;         ///< --tp --ep --pp, for files that do not say
+    uint32_t passes{1};          ///< of text workloads
+    std::string communicators{}; ///< --comm-group-configuration; empty for none
+    RemoteMemoryConfig memory{}; ///< --remote-memory-configuration
+};
+
+/**
+ * Opens a workload of any kind: SimAI text, ASTRA-sim 1.0 text, micro lines, a KV-cache file, or
+ * the prefix of Chakra traces (if PATH.0.et exists).
+ * @throw ns3::InputError
+ */
+std::unique_ptr<Workload> OpenWorkload(const std::string& path, const WorkloadOptions& options);
+
+} // namespace AstraSim
+
+#endif /* WORKLOAD_FILE_H */
