@@ -20,7 +20,8 @@ class RdmaSwiftTest : public CongestionTest
   protected:
     RdmaSwiftTest()
     {
-        // Target: 10 us idle round trip + 5 us, no flow scaling unless a test asks for it.
+        // Target: 10 us idle round trip + 3 us + 2 us for one switch, no flow scaling unless a test
+        // asks for it.
         m_swift->SetAttribute("ScalingRange", TimeValue(Time(0)));
     }
 
@@ -41,6 +42,7 @@ class RdmaSwiftTest : public CongestionTest
         QbbTelemetry telemetry;
         telemetry.sentPs = (nowUs - fabricUs - endpointUs) * 1000000;
         telemetry.receivedPs = telemetry.sentPs + fabricUs * 500000;
+        telemetry.switchCount = m_switches;
         telemetry.acknowledgedPs = telemetry.receivedPs + endpointUs * 1000000;
         m_qp.lastTxBytes = 1082;
         m_qp.sndNxt = m_qp.sndUna + m_qp.GetWindow();
@@ -48,6 +50,7 @@ class RdmaSwiftTest : public CongestionTest
     }
 
     Ptr<RdmaSwift> m_swift = CreateObject<RdmaSwift>();
+    uint8_t m_switches{1};
 };
 
 TEST_F(RdmaSwiftTest, StartsWithOneBandwidthDelayProductOfFrames)
@@ -80,6 +83,15 @@ TEST_F(RdmaSwiftTest, AboveTheTargetCutsByTheExcessOncePerRoundTrip)
     EXPECT_NEAR(Frames(), 125 * 0.8, 1e-9) << "within a round trip of 20 us";
     Delay(120, 20);
     EXPECT_NEAR(Frames(), 125 * 0.8 * 0.8, 1e-9);
+}
+
+TEST_F(RdmaSwiftTest, EachSwitchOnThePathRaisesTheTarget)
+{
+    Start();
+    m_switches = 5; // 10 + 3 + 5 x 2 us
+    Delay(100, 22);
+    EXPECT_GT(Frames(), 125);
+    EXPECT_NEAR(m_swift->GetFabricTargetPs(m_qp), 23e6, 1);
 }
 
 TEST_F(RdmaSwiftTest, OneCutTakesAtMostHalf)

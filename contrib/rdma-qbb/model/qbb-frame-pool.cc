@@ -45,6 +45,7 @@ QbbFramePool::AllocateTelemetry()
     telemetry->acknowledgedPs = 0;
     telemetry->pintPower = 0;
     telemetry->hopCount = 0;
+    telemetry->switchCount = 0;
     telemetry->hopLimit = 0;
     return telemetry;
 }

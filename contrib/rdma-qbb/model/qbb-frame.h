@@ -69,6 +69,7 @@ struct QbbTelemetry
     int64_t acknowledgedPs{0};   ///< when the receiver's NIC began to send the acknowledgement
     uint16_t pintPower{0};       ///< HPCC-PINT's encoded utilisation
     uint8_t hopCount{0};         ///< valid entries of hops
+    uint8_t switchCount{0};      ///< switches passed on the way to the receiver
     uint8_t hopLimit{0};         ///< most records that switches add; 0 if nobody reads them
     std::array<QbbIntHop, MAX_HOPS> hops;
 };

@@ -226,6 +226,7 @@ void
 SwitchNode::AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs)
 {
     QbbTelemetry& telemetry = *frame.telemetry;
+    ++telemetry.switchCount;
     if (m_pintEncoder)
     {
         UpdatePint(port, &telemetry, frame.wireBytes, nowPs);

@@ -31,6 +31,7 @@ struct RdmaSwift::State : public RdmaCongestionState
     int64_t rttPs{0};     ///< latest round trip
     double frameBits{0};  ///< of a full frame on the wire
     uint32_t timeouts{0}; ///< in a row
+    uint8_t switches{1};  ///< on the path of the latest frame
 
     double GetFrames() const
     {
@@ -46,17 +47,22 @@ RdmaSwift::GetTypeId()
             .SetParent<RdmaCongestionOps>()
             .SetGroupName("RdmaQbb")
             .AddConstructor<RdmaSwift>()
-            .AddAttribute(
-                "BaseTarget",
-                "Fabric delay target before QueueTarget and flow scaling; 0: the pair's idle "
-                "round trip.",
-                TimeValue(Time(0)),
-                MakeTimeAccessor(&RdmaSwift::m_baseTarget),
-                MakeTimeChecker(Time(0)))
+            .AddAttribute("BaseTarget",
+                          "Fabric delay target before QueueTarget, HopTarget and flow scaling; 0: "
+                          "the pair's idle "
+                          "round trip.",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&RdmaSwift::m_baseTarget),
+                          MakeTimeChecker(Time(0)))
             .AddAttribute("QueueTarget",
-                          "Queueing delay in the fabric that is aimed at.",
-                          TimeValue(MicroSeconds(5)),
+                          "Queueing delay in the fabric that is aimed at, besides HopTarget.",
+                          TimeValue(MicroSeconds(3)),
                           MakeTimeAccessor(&RdmaSwift::m_queueTarget),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("HopTarget",
+                          "Queueing delay that is aimed at per switch on the path.",
+                          TimeValue(MicroSeconds(2)),
+                          MakeTimeAccessor(&RdmaSwift::m_hopTarget),
                           MakeTimeChecker(Time(0)))
             .AddAttribute("EndpointTarget",
                           "Delay target of the remote endpoint.",
@@ -169,7 +175,8 @@ RdmaSwift::GetFabricTargetPs(const RdmaQueuePair& qp) const
 {
     const State& state = static_cast<const State&>(*qp.congestion);
     const int64_t basePs = m_baseTarget.IsZero() ? qp.baseRttPs : m_baseTarget.GetPicoSeconds();
-    return static_cast<double>(basePs + m_queueTarget.GetPicoSeconds()) +
+    const int64_t hopsPs = state.switches * m_hopTarget.GetPicoSeconds();
+    return static_cast<double>(basePs + m_queueTarget.GetPicoSeconds() + hopsPs) +
            FlowScalingPs(state.fabric.frames);
 }
 
@@ -183,6 +190,7 @@ RdmaSwift::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
     State& state = static_cast<State&>(*qp.congestion);
     const QbbTelemetry& telemetry = *ack.telemetry;
     state.timeouts = 0;
+    state.switches = telemetry.switchCount;
     state.rttPs = std::max<int64_t>(1, ack.nowPs - telemetry.sentPs);
     state.frameBits = std::max(state.frameBits, 8.0 * qp.lastTxBytes);
     const int64_t endpointPs =

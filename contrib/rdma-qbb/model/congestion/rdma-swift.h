@@ -20,10 +20,10 @@ namespace ns3
  * window. The remote host's delay is the time from a frame's arrival to its acknowledgement's
  * departure; the rest of the round trip is the fabric's.
  *
- * The paper adds a target per hop to a base target; here the idle round trip of each pair is known
- * and stands for both (BaseTarget 0), with QueueTarget on top, then the paper's flow scaling.
- * Windows grow only while they limit the sender. Left out: the paper's engine and NIC scheduling
- * delays, which the simulated hosts do not have.
+ * The fabric's target is the paper's: a base, a part per switch on the path, and flow scaling. The
+ * base is the pair's idle round trip, which is known here (or BaseTarget), and QueueTarget. Windows
+ * grow only while they limit the sender. Left out: the paper's engine and NIC scheduling delays,
+ * which the simulated hosts do not have.
  */
 class RdmaSwift : public RdmaCongestionOps
 {
@@ -60,6 +60,7 @@ class RdmaSwift : public RdmaCongestionOps
 
     Time m_baseTarget;
     Time m_queueTarget;
+    Time m_hopTarget;
     Time m_endpointTarget;
     Time m_scalingRange;
     double m_scalingMinWindow;
