@@ -6,7 +6,9 @@
 #include "chain-graph.h"
 #include "direct-graph.h"
 #include "nvls-collective.h"
+#include "pat-graph.h"
 #include "ring-graph.h"
+#include "tree-graph.h"
 
 #include "ns3/flow-executor.h"
 #include "ns3/input-error.h"
@@ -236,6 +238,15 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
         {
             execution.graph =
                 std::make_shared<ChainGraph>(request, shape, plan, m_options.crossNic, stepLatency);
+        }
+        else if (plan.algorithm == NcclAlgorithm::Tree)
+        {
+            execution.graph = std::make_shared<TreeGraph>(shape, plan, request.bytes, stepLatency);
+        }
+        else if (plan.algorithm == NcclAlgorithm::Pat)
+        {
+            execution.graph =
+                std::make_shared<PatGraph>(request.op, shape, plan, request.bytes, stepLatency);
         }
         else
         {

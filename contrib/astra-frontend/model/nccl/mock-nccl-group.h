@@ -23,9 +23,10 @@ namespace AstraSim
  * @brief Carries out collectives as NCCL would on the machine: chooses algorithm, protocol and
  * channels by NCCL's cost model, and makes NCCL's flows.
  *
- * AllReduce, AllGather and ReduceScatter use rings, AllReduce within a node NVLS where it is
- * enabled and faster; Broadcast and Reduce use pipelined chains; AllToAll(v), Gather, Scatter and
- * SendRecv are sends between pairs; a Barrier is the smallest AllReduce.
+ * AllReduce uses rings or double binary trees, within a node NVLS where it is enabled and faster;
+ * AllGather and ReduceScatter use rings, or PAT where every node has one GPU; Broadcast and Reduce
+ * use pipelined chains; AllToAll(v), Gather, Scatter and SendRecv are sends between pairs; a
+ * Barrier is the smallest AllReduce.
  */
 class MockNcclGroup : public CollectiveImplementation
 {

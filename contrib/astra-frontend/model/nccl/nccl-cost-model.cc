@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 namespace AstraSim
@@ -20,6 +21,12 @@ constexpr std::array<double, 3> RING_BASE = {6.6, 14, 8.4};
 constexpr std::array<double, 3> RING_NVLINK = {0.6, 1.9, 3.4};
 constexpr std::array<double, 3> RING_NET = {2.7, 4.0, 14};
 constexpr std::array<double, 3> RING_NET_220 = {2.7, 5.5, 14};
+constexpr std::array<double, 3> TREE_BASE = {6.8, 14, 8.4};
+constexpr std::array<double, 3> TREE_NVLINK = {0.6, 1.25, 4};
+constexpr double TREE_NVLINK_SIMPLE_220 = 28;
+constexpr double PAT_BASE = 8;
+constexpr double PAT_NET = 14;
+constexpr double PAT_PER_RANK = 2.8;
 constexpr std::array<double, 3> TREE_NET = {5.0, 8.5, 14};
 constexpr double NVLS_NVLINK = 25;
 constexpr double NVLS_NVLINK_220 = 23;
@@ -30,6 +37,16 @@ constexpr std::array<std::array<double, 3>, 3> LL_MAX = {
     {{87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
 constexpr std::array<double, 3> LL_MAX_CPU = {39, 39, 20.4};
 constexpr std::array<double, 3> RING_LL128_PER_CHANNEL = {20, 36.7, 40};
+constexpr std::array<std::array<double, 3>, 3> TREE_LL128_PER_CHANNEL = {
+    {{20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
+constexpr std::array<std::array<double, 3>, 3> TREE_PER_CHANNEL = {
+    {{24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
+// How much of its bandwidth a tree reaches, by log2(bytes / 64); 1 beyond.
+constexpr std::size_t TREE_SIZES = 23;
+constexpr std::array<std::array<double, TREE_SIZES>, 3> TREE_REACHED = {
+    {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 constexpr std::array<double, 3> NVLS_EFFICIENCY = {0, 0.85, 0.74};
 
 constexpr std::array<double, 3> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
@@ -118,6 +135,16 @@ NcclCostModel::IsPossible(NcclAlgorithm algorithm,
     {
         return true;
     }
+    if (algorithm == NcclAlgorithm::Tree)
+    {
+        return op == CollectiveOp::AllReduce && shape.GetRanks() > 1;
+    }
+    if (algorithm == NcclAlgorithm::Pat)
+    {
+        return protocol == NcclProtocol::Simple && shape.GetNodes() > 1 &&
+               shape.GetRanksPerNode() == 1 &&
+               (op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter);
+    }
     return m_options.nvlsEnable && protocol == NcclProtocol::Simple &&
            op == CollectiveOp::AllReduce && shape.GetNodes() == 1 && shape.GetRanks() > 1 &&
            m_machine.nvswitchesPerServer > 0 && m_machine.gpu.generation != GpuGeneration::Ampere;
@@ -178,6 +205,73 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
 }
 
 NcclPlan
+NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const
+{
+    const auto p = static_cast<std::size_t>(protocol);
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    const uint32_t nodes = shape.GetNodes();
+    const std::size_t row = RowByNodes(nodes);
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Tree;
+    plan.protocol = protocol;
+    const uint32_t all = GetChannels(NcclAlgorithm::Tree, shape);
+    plan.channels = ChannelsForSize(all, protocol, 1, bytes);
+
+    double busGBps = std::min(0.92 * RingGBps(shape), all * TREE_PER_CHANNEL[generation][row]);
+    if (protocol == NcclProtocol::Ll)
+    {
+        const double cap = nodes > 1 ? LL_MAX_CPU[row] : LL_MAX[generation][row];
+        busGBps = std::min(busGBps / 3.8, cap);
+    }
+    else if (protocol == NcclProtocol::Ll128)
+    {
+        busGBps = std::min(busGBps * (nodes == 1 ? 7.0 / 9 : 120.0 / 128),
+                           all * TREE_LL128_PER_CHANNEL[generation][row]);
+    }
+    // Everything goes up and down, over the same links.
+    double algGBps = busGBps / 2;
+    plan.wireInflation = WIRE_INFLATION[p];
+    plan.channelGBps = algGBps / all * plan.wireInflation;
+
+    const double intra = m_options.tuning220 && protocol == NcclProtocol::Simple
+                             ? TREE_NVLINK_SIMPLE_220
+                             : TREE_NVLINK[p];
+    const double inter = TREE_NET[p];
+    const double latency = TREE_BASE[p] + 2 * ((shape.GetRanksPerNode() - 1.0) * intra +
+                                               std::log2(static_cast<double>(nodes)) * inter);
+    plan.baseLatency = FromMicroseconds(TREE_BASE[p]);
+    plan.intraLatency = FromMicroseconds(intra);
+    plan.interLatency = FromMicroseconds(inter);
+    const auto size = static_cast<std::size_t>(std::bit_width(bytes >> 6));
+    if (size > 0 && size <= TREE_SIZES)
+    {
+        algGBps *= TREE_REACHED[p][size - 1];
+    }
+    algGBps *= static_cast<double>(plan.channels) / all;
+    plan.predicted = FromMicroseconds(latency + static_cast<double>(bytes) / (algGBps * 1e3));
+    return plan;
+}
+
+NcclPlan
+NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
+{
+    const double ranks = shape.GetRanks();
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Pat;
+    constexpr uint32_t MAX_PAT_CHANNELS = 8; // lanes of all distances share an instance's tags
+    plan.channels = std::min(GetChannels(NcclAlgorithm::Pat, shape), MAX_PAT_CHANNELS);
+    const double busGBps = 0.75 * RingGBps(shape);
+    plan.channelGBps = busGBps / plan.channels;
+    const double levels = std::log2(ranks);
+    plan.baseLatency = FromMicroseconds(PAT_BASE);
+    plan.interLatency = FromMicroseconds(PAT_NET / 3.5);
+    const double latency = PAT_BASE + levels * PAT_NET / 3.5 + PAT_PER_RANK * ranks;
+    const double algGBps = busGBps * ranks / (ranks - 1);
+    plan.predicted = FromMicroseconds(latency + static_cast<double>(bytes) / (algGBps * 1e3));
+    return plan;
+}
+
+NcclPlan
 NcclCostModel::EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
 {
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
@@ -205,8 +299,17 @@ NcclCostModel::Evaluate(NcclAlgorithm algorithm,
                         const GroupShape& shape,
                         uint64_t bytes) const
 {
-    return algorithm == NcclAlgorithm::Ring ? EvaluateRing(protocol, op, shape, bytes)
-                                            : EvaluateNvls(op, shape, bytes);
+    switch (algorithm)
+    {
+    case NcclAlgorithm::Tree:
+        return EvaluateTree(protocol, shape, bytes);
+    case NcclAlgorithm::Pat:
+        return EvaluatePat(shape, bytes);
+    case NcclAlgorithm::Nvls:
+        return EvaluateNvls(op, shape, bytes);
+    default:
+        return EvaluateRing(protocol, op, shape, bytes);
+    }
 }
 
 NcclPlan
@@ -240,7 +343,8 @@ NcclCostModel::Choose(CollectiveOp op,
     };
     NcclPlan best;
     bool found = false;
-    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Ring, NcclAlgorithm::Nvls})
+    for (const NcclAlgorithm algorithm :
+         {NcclAlgorithm::Ring, NcclAlgorithm::Tree, NcclAlgorithm::Nvls, NcclAlgorithm::Pat})
     {
         for (const NcclProtocol protocol :
              {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})

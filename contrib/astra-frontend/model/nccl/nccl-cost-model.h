@@ -71,6 +71,8 @@ class NcclCostModel
                           CollectiveOp op,
                           const GroupShape& shape,
                           uint64_t bytes) const;
+    NcclPlan EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const;
+    NcclPlan EvaluatePat(const GroupShape& shape, uint64_t bytes) const;
     NcclPlan EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
     uint32_t ChannelsForSize(uint32_t channels,
                              NcclProtocol protocol,

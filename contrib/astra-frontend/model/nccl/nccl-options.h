@@ -19,7 +19,9 @@ namespace AstraSim
 enum class NcclAlgorithm : uint8_t
 {
     Ring,
+    Tree,
     Nvls,
+    Pat,
 };
 
 /// NCCL's protocols.
@@ -30,7 +32,7 @@ enum class NcclProtocol : uint8_t
     Simple,
 };
 
-/// @return "Ring" or "NVLS"
+/// @return "Ring", "Tree", "NVLS" or "PAT"
 const char* ToString(NcclAlgorithm algorithm);
 
 /// @return "LL", "LL128" or "Simple"

@@ -1,0 +1,198 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "symbolic-graph.h"
+
+#include "ns3/double-tree.h"
+#include "ns3/pat-graph.h"
+#include "ns3/tree-graph.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace AstraSim
+{
+
+TEST(DoubleTree, ParentsAndChildrenFollowTheBits)
+{
+    // NCCL's own picture of 14 ranks: 8 below 0; 4 and 12 below 8; 2 and 6 below 4; 10 and 13 below
+    // 12; odd ones are leaves.
+    const uint32_t parents[] = {0, 2, 4, 2, 8, 6, 4, 6, 0, 10, 12, 10, 8, 12};
+    for (uint32_t r = 1; r < 14; ++r)
+    {
+        EXPECT_EQ(BinaryTreeParent(14, r), parents[r]) << r;
+    }
+    EXPECT_FALSE(BinaryTreeParent(14, 0));
+}
+
+TEST(DoubleTree, BothTreesReachAllNodesAndNoNodeIsInnerInBothForEvenNumbers)
+{
+    for (uint32_t n = 2; n <= 64; ++n)
+    {
+        std::vector<uint32_t> children[2] = {std::vector<uint32_t>(n), std::vector<uint32_t>(n)};
+        for (const bool second : {false, true})
+        {
+            uint32_t roots = 0;
+            for (uint32_t r = 0; r < n; ++r)
+            {
+                const auto parent = DoubleTreeParent(n, r, second);
+                roots += !parent;
+                if (parent)
+                {
+                    ++children[second][*parent];
+                }
+                uint32_t steps = 0;
+                for (auto up = parent; up; up = DoubleTreeParent(n, *up, second))
+                {
+                    ASSERT_LE(++steps, 7U) << "a path of " << n << " nodes does not end";
+                }
+            }
+            ASSERT_EQ(roots, 1U);
+            ASSERT_LE(*std::max_element(children[second].begin(), children[second].end()), 2U);
+            // Half of the nodes, the root among them, are inner.
+            const auto inner = std::count_if(children[second].begin(),
+                                             children[second].end(),
+                                             [](uint32_t c) { return c > 0; });
+            ASSERT_EQ(inner, (n + 1) / 2) << n;
+        }
+        for (uint32_t r = 0; n % 2 == 0 && r < n; ++r)
+        {
+            EXPECT_FALSE(children[0][r] > 0 && children[1][r] > 0) << n << " nodes, node " << r;
+        }
+    }
+}
+
+TEST(TreeGraph, EveryRankEndsWithEveryContributionOnce)
+{
+    for (uint32_t ranks = 1; ranks <= 33; ++ranks)
+    {
+        for (const uint32_t gpus : {1U, 4U, 8U})
+        {
+            NcclPlan plan;
+            plan.algorithm = NcclAlgorithm::Tree;
+            plan.channels = 4;
+            const uint64_t bytes = 4 * 3 * 524288 + 16;
+            const TreeGraph graph(MakeShape(ranks, gpus), plan, bytes, -1);
+            SymbolicGraph symbols(graph);
+            // A chunk of a channel starts as each rank's own contribution. Up: added; down: copied.
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                for (uint32_t channel = 0; channel < 4; ++channel)
+                {
+                    for (uint64_t chunk = 0; chunk < 4; ++chunk)
+                    {
+                        symbols.At(rank, {channel, chunk}) = {rank};
+                    }
+                }
+            }
+            ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
+                const Lane out = graph.GetOutbound(from, lane);
+                const bool up = graph.GetParent(from, out.channel) == out.peer;
+                return SymbolicGraph::Move{{out.channel, message}, up};
+            })) << ranks
+                << " ranks wait for ever";
+            std::multiset<uint32_t> all;
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                all.insert(rank);
+            }
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                ASSERT_EQ(symbols.At(rank, {0, 0}), all) << ranks << " ranks, rank " << rank;
+                ASSERT_EQ(symbols.At(rank, {3, 2}), all) << ranks << " ranks, rank " << rank;
+            }
+            // Each of the n - 1 edges carries everything twice.
+            EXPECT_EQ(symbols.GetBytesMoved(), 2ULL * (ranks - 1) * bytes);
+        }
+    }
+}
+
+TEST(TreeGraph, TrafficBetweenNodesStaysOnItsRail)
+{
+    NcclPlan plan;
+    plan.channels = 16;
+    const TreeGraph graph(MakeShape(64, 8), plan, 1 << 20, -1);
+    for (uint32_t rank = 0; rank < 64; ++rank)
+    {
+        for (uint32_t channel = 0; channel < 16; ++channel)
+        {
+            const auto parent = graph.GetParent(rank, channel);
+            if (parent && *parent / 8 != rank / 8)
+            {
+                EXPECT_EQ(*parent % 8, rank % 8);
+                EXPECT_EQ(rank % 8, channel % 8);
+            }
+        }
+    }
+}
+
+TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
+{
+    for (uint32_t ranks = 2; ranks <= 33; ++ranks)
+    {
+        NcclPlan plan;
+        plan.channels = 2;
+        const uint64_t bytes = uint64_t{ranks} * 2 * (2 * PatGraph::MESSAGE_BYTES + 16);
+        const PatGraph graph(CollectiveOp::AllGather, MakeShape(ranks, 1), plan, bytes, -1);
+        SymbolicGraph symbols(graph);
+        const uint64_t pieces = 3;
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint64_t piece = 0; piece < 2 * pieces; ++piece)
+            {
+                symbols.At(rank, {rank, piece}) = {rank};
+            }
+        }
+        ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
+            const uint32_t block = graph.BlockOf(from, lane, message);
+            const uint64_t piece =
+                graph.GetOutbound(from, lane).channel * pieces + message % pieces;
+            EXPECT_EQ(symbols.At(from, {block, piece}), std::multiset<uint32_t>{block})
+                << "sends what it does not have";
+            return SymbolicGraph::Move{{block, piece}, true};
+        }));
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint32_t block = 0; block < ranks; ++block)
+            {
+                for (uint64_t piece = 0; piece < 2 * pieces; ++piece)
+                {
+                    ASSERT_EQ(symbols.At(rank, {block, piece}), std::multiset<uint32_t>{block});
+                }
+            }
+        }
+        EXPECT_EQ(symbols.GetBytesMoved(), (ranks - 1) * bytes);
+    }
+}
+
+TEST(PatGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)
+{
+    for (uint32_t ranks = 2; ranks <= 33; ++ranks)
+    {
+        NcclPlan plan;
+        const uint64_t bytes = uint64_t{ranks} * (PatGraph::MESSAGE_BYTES + 16);
+        const PatGraph graph(CollectiveOp::ReduceScatter, MakeShape(ranks, 1), plan, bytes, -1);
+        SymbolicGraph symbols(graph);
+        std::multiset<uint32_t> all;
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            all.insert(rank);
+            for (uint32_t block = 0; block < ranks; ++block)
+            {
+                symbols.At(rank, {block, 0}) = {rank};
+                symbols.At(rank, {block, 1}) = {rank};
+            }
+        }
+        ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
+            return SymbolicGraph::Move{{graph.BlockOf(from, lane, message), message % 2}, true};
+        }));
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            ASSERT_EQ(symbols.At(rank, {rank, 0}), all) << ranks << " ranks, rank " << rank;
+            ASSERT_EQ(symbols.At(rank, {rank, 1}), all) << ranks << " ranks, rank " << rank;
+        }
+        EXPECT_EQ(symbols.GetBytesMoved(), (ranks - 1) * bytes);
+    }
+}
+
+} // namespace AstraSim
