@@ -14,10 +14,10 @@
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-file.h"
+#include "ns3/flow-runner.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 #include "ns3/job.h"
-#include "ns3/layer-workload.h"
 #include "ns3/links-writer.h"
 #include "ns3/logical-topology.h"
 #include "ns3/machine-model.h"
@@ -28,6 +28,9 @@
 #include "ns3/run-observers.h"
 #include "ns3/simulator.h"
 #include "ns3/system-config.h"
+#include "ns3/timeline-writer.h"
+#include "ns3/workload-file.h"
+#include "ns3/workload-result-writer.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -54,7 +57,8 @@ constexpr std::size_t MAX_WAIT_LINES = 40;
 /// One workload with what watches it.
 struct RunningJob
 {
-    std::unique_ptr<LayerWorkload> workload;
+    std::unique_ptr<Workload> workload;
+    std::unique_ptr<WorkloadResultWriter> results;
     RunObservers observers;
     std::unique_ptr<EndToEndWriter> endToEnd;
     std::unique_ptr<Job> job;
@@ -74,9 +78,11 @@ class PacketRun
   private:
     void ReadInputs();
     void MakeOutputDirectory();
+    void RecordWorkload(const std::string& path);
     void Build();
-    std::vector<int> RanksOf(const JobOption& option, const Workload& workload) const;
-    void AddJob(const JobOption& option, std::size_t number);
+    void FindBackground();
+    std::vector<int> RanksOf(const JobPlacement& option, const Workload& workload) const;
+    void AddJob(const JobPlacement& option, std::size_t number);
     void Simulate();
     int Report();
     void RecordResults();
@@ -88,12 +94,15 @@ class PacketRun
     FabricConf m_conf;
     ClusterTopology m_topology;
     std::string m_output;
+    std::string m_backgroundFile; ///< flows beside the workloads; empty for none
     std::unique_ptr<RunRecord> m_record;
     ns3::Ptr<ns3::RdmaFabric> m_fabric;
     std::unique_ptr<AstraSimFabric> m_network;
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<ns3::FabricMonitors> m_monitors;
     std::unique_ptr<CollectivesWriter> m_collectives;
+    std::unique_ptr<TimelineWriter> m_timeline;
+    std::unique_ptr<ns3::FlowRunner> m_background;
     CollectiveSummary m_summary;
     std::vector<std::unique_ptr<RunningJob>> m_jobs;
     int64_t m_finishedPs{0};
@@ -221,9 +230,9 @@ PacketRun::MakeOutputDirectory()
         }
     }
     m_record = std::make_unique<RunRecord>(m_output + "/run.json");
-    for (const JobOption& job : m_options.jobs)
+    for (const JobPlacement& job : m_options.jobs)
     {
-        m_record->AddInput("workload", job.workload);
+        RecordWorkload(job.workload);
     }
     m_record->AddInput("topology", m_conf.topologyFile);
     m_record->Set("topology", m_conf.topologyFile);
@@ -246,19 +255,52 @@ PacketRun::MakeOutputDirectory()
     m_record->SetOption("ns3", m_options.ns3Flags);
 }
 
-std::vector<int>
-PacketRun::RanksOf(const JobOption& option, const Workload& workload) const
+void
+PacketRun::RecordWorkload(const std::string& path)
 {
-    const auto hosts = static_cast<int>(m_topology.hostCount);
-    const auto wanted = static_cast<int>(workload.GetRankCount());
-    int first = option.firstRank;
-    int last = option.lastRank;
-    if (first < 0)
+    if (std::filesystem::exists(path))
     {
-        first = 0;
-        last = (wanted > 0 ? wanted : hosts) - 1;
+        m_record->AddInput("workload", path);
     }
-    if (last >= hosts)
+    for (uint32_t rank = 0;; ++rank)
+    {
+        const std::string trace = path + "." + std::to_string(rank) + ".et";
+        if (!std::filesystem::exists(trace))
+        {
+            return;
+        }
+        m_record->AddInput("workload", trace);
+    }
+}
+
+void
+PacketRun::FindBackground()
+{
+    m_backgroundFile = m_options.backgroundFlows;
+    if (m_backgroundFile.empty() && !m_conf.flowFile.empty())
+    {
+        m_backgroundFile = ns3::FindInput(m_conf.flowFile, m_conf.source);
+    }
+    if (!m_backgroundFile.empty())
+    {
+        const auto summary = ns3::CheckFlowFile(m_backgroundFile, m_topology);
+        m_fabric->SetLosslessMask(m_fabric->GetLosslessMask() | summary.priorityMask);
+        m_record->AddInput("background flows", m_backgroundFile);
+    }
+}
+
+std::vector<int>
+PacketRun::RanksOf(const JobPlacement& option, const Workload& workload) const
+{
+    const uint32_t hosts = m_topology.hostCount;
+    std::vector<int> ranks(option.ranks.begin(), option.ranks.end());
+    if (ranks.empty())
+    {
+        ranks.resize(workload.GetRankCount() > 0 ? workload.GetRankCount() : hosts);
+        std::iota(ranks.begin(), ranks.end(), 0);
+    }
+    const int last = *std::max_element(ranks.begin(), ranks.end());
+    if (last >= static_cast<int>(hosts))
     {
         throw InputError(option.workload,
                          0,
@@ -266,21 +308,36 @@ PacketRun::RanksOf(const JobOption& option, const Workload& workload) const
                              " has GPUs 0 to " + std::to_string(hosts - 1),
                          "a topology with enough GPUs");
     }
-    std::vector<int> ranks(static_cast<std::size_t>(last - first + 1));
-    std::iota(ranks.begin(), ranks.end(), first);
+    for (const auto& other : m_jobs)
+    {
+        for (const int rank : other->job->GetRanks())
+        {
+            if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
+            {
+                throw InputError("command line",
+                                 0,
+                                 "rank " + std::to_string(rank) + " runs " +
+                                     other->workload->GetFileName() + " and " + option.workload,
+                                 "workloads on ranks of their own: -w a.txt@0-63 -w b.txt@64-127");
+            }
+        }
+    }
     return ranks;
 }
 
 void
-PacketRun::AddJob(const JobOption& option, std::size_t number)
+PacketRun::AddJob(const JobPlacement& option, std::size_t number)
 {
     auto running = std::make_unique<RunningJob>();
-    running->workload = std::make_unique<LayerWorkload>(ReadLayerTable(option.workload),
-                                                        m_options.sizes,
-                                                        m_options.passes);
-    LayerWorkload& workload = *running->workload;
+    WorkloadOptions options{m_options.sizes, m_options.passes, m_options.communicators, {}};
+    if (!m_options.remoteMemory.empty())
+    {
+        options.memory = ReadRemoteMemoryConfig(m_options.remoteMemory);
+    }
+    running->workload = OpenWorkload(option.workload, options);
+    Workload& workload = *running->workload;
     const std::vector<int> ranks = RanksOf(option, workload);
-    if (ranks.size() < m_topology.hostCount && option.firstRank < 0)
+    if (ranks.size() < m_topology.hostCount && option.ranks.empty())
     {
         Say(fmt::format("{} is made for {} GPUs: ranks 0 to {} of {} run it\n",
                         option.workload,
@@ -315,10 +372,16 @@ PacketRun::AddJob(const JobOption& option, std::size_t number)
     {
         layers.emplace_back(workload.GetLayerName(i));
     }
-    const std::string name =
-        m_options.jobs.size() == 1 ? "EndToEnd.csv" : fmt::format("EndToEnd.{}.csv", number);
+    const std::string suffix = m_options.jobs.size() == 1 ? "" : fmt::format(".{}", number);
+    running->results =
+        std::make_unique<WorkloadResultWriter>(m_output + "/requests" + suffix + ".csv");
+    running->observers.Add(*running->results);
+    if (m_timeline)
+    {
+        running->observers.Add(*m_timeline);
+    }
     running->endToEnd =
-        std::make_unique<EndToEndWriter>(m_output + "/" + name,
+        std::make_unique<EndToEndWriter>(m_output + "/EndToEnd" + suffix + ".csv",
                                          std::filesystem::path(option.workload).stem().string(),
                                          layers,
                                          static_cast<uint32_t>(ranks.size()));
@@ -333,11 +396,22 @@ PacketRun::Build()
 {
     ns3::RngSeedManager::SetSeed(m_conf.seed);
     m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
+    FindBackground();
     m_fabric->Build(m_topology, m_conf);
+    if (!m_backgroundFile.empty())
+    {
+        m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, m_backgroundFile);
+    }
     m_network = std::make_unique<AstraSimFabric>(*m_fabric);
     m_nccl =
         std::make_unique<MockNcclGroup>(MachineModel::FromTopology(m_topology), m_options.nccl);
     m_collectives = std::make_unique<CollectivesWriter>(m_output + "/collectives.csv");
+    if (m_options.timelineRanks > 0)
+    {
+        m_timeline = std::make_unique<TimelineWriter>(m_output + "/timeline.json",
+                                                      m_options.timelineRanks,
+                                                      m_options.timelineLimit);
+    }
     for (std::size_t i = 0; i < m_options.jobs.size(); ++i)
     {
         AddJob(m_options.jobs[i], i);
@@ -399,8 +473,12 @@ PacketRun::Simulate()
         m_finishedPs = std::max<int64_t>(m_finishedPs, now);
         if (--ranksLeft == 0)
         {
-            // Nothing of interest follows: let the event list drain.
+            // Nothing of interest follows: let the event list drain, unless flows go on beside.
             progress.Stop();
+            if (m_background && m_background->Finished() < m_background->Announced())
+            {
+                Simulator::Stop();
+            }
             m_monitors->StopSampling();
             if (!stop.IsExpired())
             {
@@ -412,6 +490,10 @@ PacketRun::Simulate()
     {
         running->observers.Add(watcher);
         running->job->Start();
+    }
+    if (m_background)
+    {
+        m_background->Start([this] { m_background->CloseConnections(); });
     }
     if (show)
     {
@@ -442,6 +524,10 @@ PacketRun::RecordResults()
     m_record->Set("retransmitted_bytes", totals.retransmitted);
     m_record->Set("collectives", m_summary.GetCount());
     m_record->Set("flows", m_network->GetDelivered());
+    if (m_background)
+    {
+        m_record->Set("background_flows", m_background->Finished());
+    }
 }
 
 int
@@ -449,6 +535,10 @@ PacketRun::Report()
 {
     m_monitors->Finish();
     m_collectives->Finish();
+    if (m_timeline)
+    {
+        m_timeline->Finish();
+    }
     ns3::WriteLinks(*m_fabric, m_output + "/links.csv");
     RecordResults();
     if (!AllFinished())
@@ -515,6 +605,7 @@ PacketRun::Run()
     const int status = Report();
     // Users of the fabric go before it does.
     m_jobs.clear();
+    m_background.reset();
     m_monitors.reset();
     m_network.reset();
     Simulator::Destroy();

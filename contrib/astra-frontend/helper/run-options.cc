@@ -24,6 +24,7 @@ struct RawFlags
 {
     std::vector<std::string> workloads;
     std::string progress{"auto"};
+    std::string logging;
 };
 
 po::options_description
@@ -35,7 +36,7 @@ Describe(RunOptions& options, RawFlags& raw)
     add("version", po::bool_switch(&options.version), "the version of the program");
     add("workload,w",
         po::value(&raw.workloads)->composing(),
-        "workload file; FILE@FIRST-LAST places it on those ranks; may repeat");
+        "workload file; FILE@0-63 or FILE@0,2,4-7 places it on those ranks; may repeat");
     add("network-topo,n", po::value(&options.topology), "topology file; else TOPOLOGY_FILE");
     add("network-conf,c", po::value(&options.conf), "SimAI.conf; else the defaults");
     add("output,o", po::value(&options.output), "output directory; else ./results/<w>_<n>/");
@@ -47,6 +48,21 @@ Describe(RunOptions& options, RawFlags& raw)
     add("logical-topology-configuration",
         po::value(&options.logicalTopology),
         "logical dimensions (JSON)");
+    add("workload-configuration",
+        po::value(&raw.workloads)->composing(),
+        "ASTRA-sim's name of -w; PREFIX of Chakra traces PREFIX.<rank>.et");
+    add("remote-memory-configuration", po::value(&options.remoteMemory), "remote memory (JSON)");
+    add("comm-group-configuration",
+        po::value(&options.communicators),
+        "communicators (JSON), or empty");
+    add("logging-configuration", po::value(&raw.logging), "accepted, no effect");
+    add("background-flows",
+        po::value(&options.backgroundFlows),
+        "flow file that runs beside the workloads; else FLOW_FILE");
+    add("timeline-ranks",
+        po::value(&options.timelineRanks),
+        "write timeline.json of the ranks below this number");
+    add("timeline-limit", po::value(&options.timelineLimit), "events of timeline.json at most");
     add("num-queues-per-dim", po::value(&options.queuesPerDimension), "stream queues");
     add("comm-scale", po::value(&options.commScale), "multiplies every collective's bytes");
     add("injection-scale", po::value(&options.injectionScale), "multiplies the endpoint delay");
@@ -69,31 +85,6 @@ Describe(RunOptions& options, RawFlags& raw)
 Refuse(const std::string& what, const std::string& expected)
 {
     throw ns3::InputError("command line", 0, what, expected);
-}
-
-JobOption
-ParseJob(const std::string& text)
-{
-    JobOption job;
-    const auto at = text.rfind('@');
-    job.workload = text.substr(0, at);
-    if (at == std::string::npos)
-    {
-        return job;
-    }
-    const std::string range = text.substr(at + 1);
-    const auto dash = range.find('-');
-    const auto parse = [&](std::size_t begin, std::size_t end, int& number) {
-        const auto [stop, error] =
-            std::from_chars(range.data() + begin, range.data() + end, number);
-        return error == std::errc() && stop == range.data() + end && end > begin;
-    };
-    if (dash == std::string::npos || !parse(0, dash, job.firstRank) ||
-        !parse(dash + 1, range.size(), job.lastRank) || job.lastRank < job.firstRank)
-    {
-        Refuse("-w " + text + " has ranks '" + range + "'", "FIRST-LAST, such as 0-63");
-    }
-    return job;
 }
 
 /// ns-3's own flags name a TypeId or one of its global values; all else is a mistake.
@@ -194,7 +185,11 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
                                                   : ProgressMode::Never;
     for (const std::string& workload : raw.workloads)
     {
-        options.jobs.push_back(ParseJob(workload));
+        options.jobs.push_back(ParseJobPlacement(workload));
+    }
+    if (options.communicators == "empty")
+    {
+        options.communicators.clear();
     }
     if (options.jobs.empty())
     {

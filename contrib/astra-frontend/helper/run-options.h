@@ -6,6 +6,7 @@
 
 #include "ns3/layer-table.h"
 #include "ns3/nccl-options.h"
+#include "ns3/rank-list.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,23 +25,20 @@ enum class ProgressMode : uint8_t
     Never,
 };
 
-/// A workload and the ranks it runs on (`-w file@0-63`).
-struct JobOption
-{
-    std::string workload; ///< path
-    int firstRank{-1};    ///< -1: as many ranks as the workload is made for, from 0
-    int lastRank{-1};     ///< inclusive
-};
-
 /// Everything a packet-level run is asked for: flags, then environment, then files.
 struct RunOptions
 {
-    std::vector<JobOption> jobs;
+    std::vector<JobPlacement> jobs; ///< -w FILE or FILE@RANKS
     std::string topology;
     std::string conf;
-    std::string system;          ///< --system-configuration
-    std::string logicalTopology; ///< --logical-topology-configuration
-    std::string output;          ///< empty: ./results/<workload>_<topology>
+    std::string system;                ///< --system-configuration
+    std::string logicalTopology;       ///< --logical-topology-configuration
+    std::string communicators;         ///< --comm-group-configuration; empty for none
+    std::string remoteMemory;          ///< --remote-memory-configuration
+    std::string backgroundFlows;       ///< --background-flows; else FLOW_FILE
+    int timelineRanks{0};              ///< --timeline-ranks: ranks shown in timeline.json
+    uint64_t timelineLimit{1'000'000}; ///< --timeline-limit: events of timeline.json
+    std::string output;                ///< empty: ./results/<workload>_<topology>
     uint32_t threads{1};
     uint32_t passes{1};
     std::optional<uint32_t> seed;

@@ -76,6 +76,12 @@ class RdmaFabric : public Object, public RdmaPathPlanner
         m_losslessMask = mask;
     }
 
+    /// @return the priorities that PFC protects
+    uint8_t GetLosslessMask() const
+    {
+        return m_losslessMask;
+    }
+
     /**
      * Build everything.
      * @param topology outlives the fabric
