@@ -186,6 +186,80 @@ MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& request) 
                             request.bytes);
 }
 
+CollectiveRequest
+MockNcclGroup::Translate(const CommGroup& group, const CollectiveRequest& request)
+{
+    CollectiveRequest result = request;
+    if (result.op == CollectiveOp::Barrier)
+    {
+        result.op = CollectiveOp::AllReduce;
+        result.bytes = 4 * group.ranks.size();
+    }
+    return result;
+}
+
+std::shared_ptr<const FlowGraph>
+MockNcclGroup::MakeGraph(const CollectiveRequest& request,
+                         const GroupShape& shape,
+                         const NcclPlan& plan) const
+{
+    // A latency the user gives stands for all of NCCL's.
+    const TimePs latency = m_options.sendLatency.value_or(-1);
+    if (IsPairwise(request.op))
+    {
+        return std::make_shared<DirectGraph>(request, shape, plan, latency);
+    }
+    if (request.op == CollectiveOp::Broadcast || request.op == CollectiveOp::Reduce)
+    {
+        return std::make_shared<ChainGraph>(request, shape, plan, m_options.crossNic, latency);
+    }
+    if (plan.algorithm == NcclAlgorithm::Tree)
+    {
+        return std::make_shared<TreeGraph>(shape, plan, request.bytes, latency);
+    }
+    if (plan.algorithm == NcclAlgorithm::Pat)
+    {
+        return std::make_shared<PatGraph>(request.op, shape, plan, request.bytes, latency);
+    }
+    return std::make_shared<RingGraph>(request.op,
+                                       shape,
+                                       plan,
+                                       request.bytes,
+                                       m_options.crossNic,
+                                       latency);
+}
+
+std::vector<SingleFlow>
+MockNcclGroup::GetSingleFlows(const CommGroup& group,
+                              const CollectiveRequest& original,
+                              uint64_t limit) const
+{
+    CheckRequest(group, original);
+    const CollectiveRequest request = Translate(group, original);
+    const GroupShape shape(group, m_machine);
+    const NcclPlan plan = Choose(group, request);
+    const auto check = [&](uint64_t flows) {
+        if (flows > limit)
+        {
+            throw ns3::InputError("collective",
+                                  0,
+                                  "has " + std::to_string(flows) + " flows",
+                                  "at most " + std::to_string(limit) + " to write out");
+        }
+    };
+    if (plan.algorithm == NcclAlgorithm::Nvls)
+    {
+        const uint64_t ranks = group.ranks.size();
+        check(NvlsCollective::ChunkCount(request.bytes, shape.GetRanks()) * ranks *
+              (2 * ranks + 2));
+        const int nvswitch = 1 + *std::max_element(group.ranks.begin(), group.ranks.end());
+        return BuildNvlsSingleFlows(request.bytes, group.ranks, nvswitch);
+    }
+    const auto graph = MakeGraph(request, shape, plan);
+    check(graph->CountFlows());
+    return BuildSingleFlows(*graph, group.ranks);
+}
+
 std::shared_ptr<const CollectivePlan>
 MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
 {
@@ -196,16 +270,9 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     {
         return known->second;
     }
-    CollectiveRequest request = original;
-    if (request.op == CollectiveOp::Barrier)
-    {
-        request.op = CollectiveOp::AllReduce;
-        request.bytes = 4 * group.ranks.size();
-    }
+    const CollectiveRequest request = Translate(group, original);
     const GroupShape shape(group, m_machine);
     const NcclPlan plan = Choose(group, request);
-    // A latency the user gives stands for all of NCCL's.
-    const TimePs stepLatency = m_options.sendLatency.value_or(-1);
     const TimePs startLatency = m_options.sendLatency ? 0 : plan.baseLatency;
 
     CollectiveChoice choice;
@@ -227,35 +294,12 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
         FlowExecution execution;
         execution.startLatency = startLatency;
         execution.wireInflation = plan.wireInflation;
+        execution.graph = MakeGraph(request, shape, plan);
         if (IsPairwise(request.op))
         {
             choice.algorithm = "Direct";
             choice.channels = 1;
             choice.predicted = 0;
-            execution.graph = std::make_shared<DirectGraph>(request, shape, plan, stepLatency);
-        }
-        else if (request.op == CollectiveOp::Broadcast || request.op == CollectiveOp::Reduce)
-        {
-            execution.graph =
-                std::make_shared<ChainGraph>(request, shape, plan, m_options.crossNic, stepLatency);
-        }
-        else if (plan.algorithm == NcclAlgorithm::Tree)
-        {
-            execution.graph = std::make_shared<TreeGraph>(shape, plan, request.bytes, stepLatency);
-        }
-        else if (plan.algorithm == NcclAlgorithm::Pat)
-        {
-            execution.graph =
-                std::make_shared<PatGraph>(request.op, shape, plan, request.bytes, stepLatency);
-        }
-        else
-        {
-            execution.graph = std::make_shared<RingGraph>(request.op,
-                                                          shape,
-                                                          plan,
-                                                          request.bytes,
-                                                          m_options.crossNic,
-                                                          stepLatency);
         }
         made = std::make_shared<GraphPlan>(group, std::move(execution), choice);
     }

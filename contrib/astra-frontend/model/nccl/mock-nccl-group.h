@@ -7,6 +7,7 @@
 #include "machine-model.h"
 #include "nccl-cost-model.h"
 #include "nccl-options.h"
+#include "single-flow.h"
 
 #include "ns3/collective-implementation.h"
 
@@ -40,6 +41,15 @@ class MockNcclGroup : public CollectiveImplementation
     /// @return the choice and its parameters, without making flows
     NcclPlan Choose(const CommGroup& group, const CollectiveRequest& request) const;
 
+    /**
+     * Write the flows of a collective out. An NVSwitch has the first number above all of the
+     * group's ranks.
+     * @throw ns3::InputError if there are more than @p limit
+     */
+    std::vector<SingleFlow> GetSingleFlows(const CommGroup& group,
+                                           const CollectiveRequest& request,
+                                           uint64_t limit) const;
+
     /// @return the machine
     const MachineModel& GetMachine() const
     {
@@ -48,6 +58,12 @@ class MockNcclGroup : public CollectiveImplementation
 
   private:
     using Key = std::tuple<std::vector<int>, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
+
+    /// @return the request that is carried out in place of @p request
+    static CollectiveRequest Translate(const CommGroup& group, const CollectiveRequest& request);
+    std::shared_ptr<const FlowGraph> MakeGraph(const CollectiveRequest& request,
+                                               const GroupShape& shape,
+                                               const NcclPlan& plan) const;
 
     MachineModel m_machine;
     NcclOptions m_options;

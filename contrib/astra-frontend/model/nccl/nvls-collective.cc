@@ -47,6 +47,12 @@ NvlsCollective::NvlsCollective(const NvlsExecution& execution,
 }
 
 uint64_t
+NvlsCollective::ShareBytes(uint64_t bytes, uint32_t ranks, uint32_t head)
+{
+    return ShareOf(bytes, ranks, head).second;
+}
+
+uint64_t
 NvlsCollective::ChunkCount(uint64_t bytes, uint32_t ranks)
 {
     const uint64_t share = (bytes + ranks - 1) / ranks;

@@ -54,6 +54,9 @@ class NvlsCollective : public RankCollective
     void Start() override;
     std::string DescribeWait() const override;
 
+    /// @return bytes of which @p head of @p ranks is the head
+    static uint64_t ShareBytes(uint64_t bytes, uint32_t ranks, uint32_t head);
+
     /// @return chunks of each head
     static uint64_t ChunkCount(uint64_t bytes, uint32_t ranks);
 
