@@ -14,6 +14,7 @@
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
@@ -40,6 +41,7 @@ struct Options
     std::string flows;
     std::string output;
     std::vector<std::string> keys;
+    std::vector<std::string> pcap;
     bool quiet{false};
     bool help{false};
     bool helpConf{false};
@@ -60,6 +62,7 @@ DescribeOptions(Options& options)
         po::value(&options.output),
         "output directory; else results/<flows>_<topology>");
     add("set", po::value(&options.keys)->composing(), "KEY=VALUE, wins over the file; may repeat");
+    add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
     add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
     return description;
 }
@@ -208,6 +211,10 @@ Run(const Options& options)
                             OutputDirectory(options, conf),
                             conf.warnings,
                             traceNodes);
+    for (const std::string& port : options.pcap)
+    {
+        QbbPcapHelper::Capture(*fabric, port, OutputDirectory(options, conf));
+    }
     PrintWarnings(conf.warnings);
     FlowRunner runner(*fabric, conf.flowFile);
 

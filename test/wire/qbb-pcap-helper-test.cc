@@ -7,15 +7,16 @@
 
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
+#include "ns3/input-error.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 
 using namespace ns3;
@@ -142,7 +143,31 @@ TEST_F(QbbPcapOfIncast, RefusesAFileThatCannotBeWritten)
 {
     EXPECT_THROW(
         QbbPcapHelper(1000).EnablePcap("/nonexistent/x", &m_fabric->GetDevice(0, 0), false, true),
-        std::runtime_error);
+        InputError);
+}
+
+TEST_F(QbbPcapOfIncast, CapturesThePortThatACommandLineNames)
+{
+    const std::string directory = testing::TempDir();
+    QbbPcapHelper::Capture(*m_fabric, "4:3", directory);
+    EXPECT_TRUE(std::ifstream(directory + "/node-4-port-3.pcap").good());
+    const auto refusal = [&](const std::string& port) -> std::string {
+        try
+        {
+            QbbPcapHelper::Capture(*m_fabric, port, directory);
+        }
+        catch (const InputError& error)
+        {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(refusal("4"), "command line: --pcap 4; expected NODE:PORT, such as 0:0");
+    EXPECT_EQ(refusal("a:0"), "command line: --pcap a:0; expected NODE:PORT, such as 0:0");
+    EXPECT_EQ(refusal("0:0x"), "command line: --pcap 0:0x; expected NODE:PORT, such as 0:0");
+    EXPECT_EQ(refusal("-1:0"), "command line: --pcap -1:0; expected NODE:PORT, such as 0:0");
+    EXPECT_EQ(refusal("5:0"), "command line: --pcap 5:0: there is no node 5; expected 0 to 4");
+    EXPECT_EQ(refusal("0:1"), "command line: --pcap 0:1: node 0 has 1 ports; expected 0 to 0");
 }
 
 } // namespace

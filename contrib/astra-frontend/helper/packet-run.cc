@@ -23,6 +23,7 @@
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/run-observers.h"
@@ -428,6 +429,10 @@ PacketRun::Build()
                                                        m_output,
                                                        m_conf.warnings,
                                                        traceNodes);
+    for (const std::string& port : m_options.pcap)
+    {
+        ns3::QbbPcapHelper::Capture(*m_fabric, port, m_output);
+    }
     Warn(m_conf.warnings);
 }
 

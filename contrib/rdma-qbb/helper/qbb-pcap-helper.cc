@@ -4,13 +4,18 @@
 #include "qbb-pcap-helper.h"
 
 #include "ns3/boolean.h"
+#include "ns3/input-error.h"
 #include "ns3/log.h"
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/qbb-net-device.h"
 #include "ns3/qbb-packet-builder.h"
+#include "ns3/rdma-fabric.h"
 #include "ns3/simulator.h"
 
-#include <stdexcept>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace ns3
 {
@@ -27,6 +32,25 @@ Mac48Address
 AddressOf(const QbbNetDevice& device)
 {
     return Mac48Address::ConvertFrom(device.GetAddress());
+}
+
+/// @return the numbers of "NODE:PORT", if it has that form
+std::optional<std::pair<uint32_t, uint16_t>>
+ParsePort(std::string_view text)
+{
+    const auto parse = [](std::string_view digits, auto& value) {
+        const char* const end = digits.data() + digits.size();
+        const auto [stop, error] = std::from_chars(digits.data(), end, value);
+        return error == std::errc() && stop == end;
+    };
+    const std::size_t colon = text.find(':');
+    std::pair<uint32_t, uint16_t> port;
+    if (colon == std::string_view::npos || !parse(text.substr(0, colon), port.first) ||
+        !parse(text.substr(colon + 1), port.second))
+    {
+        return std::nullopt;
+    }
+    return port;
 }
 
 void
@@ -57,6 +81,39 @@ QbbPcapHelper::QbbPcapHelper(uint32_t mtu)
 }
 
 void
+QbbPcapHelper::Capture(const RdmaFabric& fabric,
+                       const std::string& port,
+                       const std::string& directory)
+{
+    const auto numbers = ParsePort(port);
+    if (!numbers)
+    {
+        throw InputError("command line", 0, "--pcap " + port, "NODE:PORT, such as 0:0");
+    }
+    const auto [node, index] = *numbers;
+    const ClusterTopology& topology = fabric.GetTopology();
+    if (node >= topology.nodeCount)
+    {
+        throw InputError("command line",
+                         0,
+                         "--pcap " + port + ": there is no node " + std::to_string(node),
+                         "0 to " + std::to_string(topology.nodeCount - 1));
+    }
+    const std::size_t ports = topology.Ports(node).size();
+    if (index >= ports)
+    {
+        throw InputError("command line",
+                         0,
+                         "--pcap " + port + ": node " + std::to_string(node) + " has " +
+                             std::to_string(ports) + " ports",
+                         "0 to " + std::to_string(ports - 1));
+    }
+    const std::string name = "node-" + std::to_string(node) + "-port-" + std::to_string(index);
+    QbbPcapHelper(fabric.GetConf().payloadBytes)
+        .EnablePcap(directory + "/" + name + ".pcap", &fabric.GetDevice(node, index), false, true);
+}
+
+void
 QbbPcapHelper::SetSnapLength(uint32_t bytes)
 {
     m_snapLength = bytes;
@@ -81,7 +138,7 @@ QbbPcapHelper::EnablePcapInternal(std::string prefix,
     file->Open(name, std::ios::out | std::ios::binary);
     if (file->Fail())
     {
-        throw std::runtime_error(name + ": cannot be written");
+        throw InputError(name, 0, "cannot be written", "a path in a writable directory");
     }
     file->Init(LINKTYPE_ETHERNET, m_snapLength);
     port->TraceConnectWithoutContext("FrameTx", MakeBoundCallback(&WriteSent, file, m_mtu));

@@ -12,6 +12,8 @@
 namespace ns3
 {
 
+class RdmaFabric;
+
 /**
  * @brief Writes what ports of QbbNetDevices send and receive to pcap files.
  *
@@ -35,6 +37,16 @@ class QbbPcapHelper : public PcapHelperForDevice
   public:
     /// @param mtu payload bytes of a full data frame (PACKET_PAYLOAD_SIZE)
     explicit QbbPcapHelper(uint32_t mtu);
+
+    /**
+     * Capture one port of a fabric that a command line names (--pcap).
+     * @param port "NODE:PORT": a node of the topology, and the number of its link in file order
+     * @param directory gets the file node-<NODE>-port-<PORT>.pcap
+     * @throw InputError if there is no such port or the file cannot be written
+     */
+    static void Capture(const RdmaFabric& fabric,
+                        const std::string& port,
+                        const std::string& directory);
 
     /// Keep only this many bytes of each packet. Default: all
     void SetSnapLength(uint32_t bytes);
