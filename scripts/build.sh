@@ -26,13 +26,13 @@ fail() {
 
 component=
 profile=release
-werror=OFF
+options=()
 jobs=
 while [ $# -gt 0 ]; do
   case $1 in
     -c | --component) component=${2:-}; shift ;;
     --profile) profile=${2:-}; shift ;;
-    --werror) werror=ON ;;
+    --werror) options+=(-DWARNINGS_AS_ERRORS=ON) ;;
     -j) jobs=${2:-}; shift ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; fail "unknown argument '$1'" ;;
@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
   shift || fail "the last argument lacks its value"
 done
 case $profile in release | debug) ;; *) fail "unknown profile '$profile'; expected release or debug" ;; esac
-case $werror$jobs in *[!0-9ONF]*) fail "-j '$jobs' is not a number" ;; esac
+case $jobs in *[!0-9]*) fail "-j '$jobs' is not a number" ;; esac
 
 # A program's name is the name of its source in scratch/.
 shopt -s nullglob
@@ -71,9 +71,8 @@ if [ -z "$jobs" ]; then
 fi
 
 scripts/setup.sh
-lto=OFF
-[ "$profile" = debug ] || lto=ON
-cmake --preset "$profile" -DWARNINGS_AS_ERRORS=$werror -DLINK_TIME_OPTIMIZATION=$lto > /dev/null
+[ "$profile" = debug ] || options+=(-DLINK_TIME_OPTIMIZATION=ON)
+cmake --preset "$profile" "${options[@]}" > /dev/null
 cmake --build --preset "$profile" -j "$jobs" --target "${programs[@]}"
 
 target=bin

@@ -24,9 +24,9 @@ step() {
 }
 
 build_and_run() {
-  local profile=$1
-  cmake --preset "$profile" -DWARNINGS_AS_ERRORS=ON "${@:2}" > /dev/null
-  step "$profile: build" cmake --build --preset "$profile" -j "$(nproc)"
+  local profile=$1 target=$2
+  cmake --preset "$profile" -DWARNINGS_AS_ERRORS=ON > /dev/null
+  step "$profile: build" cmake --build --preset "$profile" -j "$(nproc)" --target "$target"
   step "$profile: tests" ctest --preset "$profile" -j "$(nproc)" --output-on-failure
 }
 
@@ -34,8 +34,9 @@ step "packages" scripts/setup.sh
 cmake --preset release > /dev/null
 step "style" scripts/check-style.sh
 step "programs" scripts/build.sh -c all --werror
-build_and_run release
+step "quick start" scripts/quickstart.sh
+build_and_run release all
 if $with_debug; then
-  build_and_run debug
+  build_and_run debug tests
 fi
 echo "== all tests passed in $SECONDS s"
