@@ -75,7 +75,8 @@ FlowExecutor::Advance(Outbound& outbound)
 {
     const FlowGraph& graph = *m_execution.graph;
     const Lane& lane = outbound.lane;
-    while (outbound.sent < lane.messages && outbound.sent - outbound.completed < graph.GetSlots())
+    const uint32_t slots = lane.slots ? lane.slots : graph.GetSlots();
+    while (outbound.sent < lane.messages && outbound.sent - outbound.completed < slots)
     {
         for (const uint32_t source : graph.GetSources(m_rank, outbound.index))
         {

@@ -38,6 +38,9 @@ struct Lane
     uint64_t messages{0};   ///< how many messages it carries
     TimePs latency{0};      ///< software latency of each message
     uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
+    /// Messages that may be under way at once; 0 for GetSlots(). 1 where the GPU itself copies and
+    /// synchronizes message by message (NCCL's Simple protocol over NVLink).
+    uint32_t slots{0};
 };
 
 /**

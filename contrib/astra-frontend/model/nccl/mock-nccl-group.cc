@@ -81,7 +81,8 @@ class NvlsPlan : public CollectivePlan
         // Per chunk of each head: every rank up to the switch and the sum down to the head, then
         // the head up and the copy down to every rank.
         m_choice.flows =
-            NvlsCollective::ChunkCount(execution.bytes, ranks) * ranks * (2ULL * ranks + 2);
+            NvlsCollective::ChunkCount(execution.bytes, ranks, execution.plan.channels) * ranks *
+            (2ULL * ranks + 2);
     }
 
     const CollectiveChoice& GetChoice() const override
@@ -250,10 +251,10 @@ MockNcclGroup::GetSingleFlows(const CommGroup& group,
     if (plan.algorithm == NcclAlgorithm::Nvls)
     {
         const uint64_t ranks = group.ranks.size();
-        check(NvlsCollective::ChunkCount(request.bytes, shape.GetRanks()) * ranks *
+        check(NvlsCollective::ChunkCount(request.bytes, shape.GetRanks(), plan.channels) * ranks *
               (2 * ranks + 2));
         const int nvswitch = 1 + *std::max_element(group.ranks.begin(), group.ranks.end());
-        return BuildNvlsSingleFlows(request.bytes, group.ranks, nvswitch);
+        return BuildNvlsSingleFlows(request.bytes, plan.channels, group.ranks, nvswitch);
     }
     const auto graph = MakeGraph(request, shape, plan);
     check(graph->CountFlows());

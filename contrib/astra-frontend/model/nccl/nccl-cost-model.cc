@@ -47,6 +47,7 @@ constexpr std::array<std::array<double, TREE_SIZES>, 3> TREE_REACHED = {
     {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
+constexpr std::array<double, 12> NVLS_SPEEDS = {90, 80, 70, 60, 50, 40, 30, 24, 20, 15, 12, 6};
 constexpr std::array<double, 3> NVLS_EFFICIENCY = {0, 0.85, 0.74};
 
 constexpr std::array<double, 3> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
@@ -281,12 +282,17 @@ NcclCostModel::EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t b
     plan.channels = GetChannels(NcclAlgorithm::Nvls, shape);
     const double channels = plan.channels;
     const double intra = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    const double moved = intra * NVLS_EFFICIENCY[generation];
-    plan.channelGBps = moved / channels;
+    // The search gives every channel the highest speed of its list that they all can have.
+    const auto speed = std::find_if(NVLS_SPEEDS.begin(), NVLS_SPEEDS.end(), [&](double candidate) {
+        return candidate <= intra / channels;
+    });
+    const double perChannel = speed != NVLS_SPEEDS.end() ? *speed : intra / channels;
+    const double moved = perChannel * channels * NVLS_EFFICIENCY[generation];
     plan.intraLatency = FromMicroseconds(m_options.tuning220 ? NVLS_NVLINK_220 : NVLS_NVLINK);
     const double busGBps = moved * (channels - 1) / channels * 2;
     const double ranks = shape.GetRanks();
     const double algGBps = busGBps * ranks / (2 * (ranks - 1));
+    plan.channelGBps = algGBps / channels;
     plan.predicted =
         plan.intraLatency + FromMicroseconds(static_cast<double>(bytes) / (algGBps * 1e3));
     return plan;

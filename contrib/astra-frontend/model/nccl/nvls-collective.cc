@@ -35,14 +35,18 @@ NvlsCollective::NvlsCollective(const NvlsExecution& execution,
       m_network(network),
       m_tagBase(tagBase),
       m_info(info),
-      m_done(std::move(done))
+      m_done(std::move(done)),
+      m_chunkBytes(ChunkSize(execution.bytes,
+                             static_cast<uint32_t>(execution.group->ranks.size()),
+                             execution.plan.channels))
 {
     const auto ranks = static_cast<uint32_t>(execution.group->ranks.size());
     m_heads.reserve(ranks);
     for (uint32_t i = 0; i < ranks; ++i)
     {
         m_heads.push_back({this, i});
-        m_left += 2 * ChunkCount(ShareOf(execution.bytes, ranks, i).second, 1);
+        const uint64_t share = ShareBytes(execution.bytes, ranks, i);
+        m_left += 2 * ((share + m_chunkBytes - 1) / m_chunkBytes);
     }
 }
 
@@ -53,10 +57,30 @@ NvlsCollective::ShareBytes(uint64_t bytes, uint32_t ranks, uint32_t head)
 }
 
 uint64_t
-NvlsCollective::ChunkCount(uint64_t bytes, uint32_t ranks)
+NvlsCollective::ChunkSize(uint64_t bytes, uint32_t ranks, uint32_t channels)
 {
-    const uint64_t share = (bytes + ranks - 1) / ranks;
-    return (share + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    uint64_t chunk = 131072;
+    const uint64_t concurrent = uint64_t{channels} * ranks;
+    if (bytes < 64 * concurrent * chunk)
+    {
+        chunk = 65536;
+    }
+    if (bytes < 8 * concurrent * chunk)
+    {
+        chunk = 32768;
+    }
+    if (bytes < 2 * concurrent * chunk)
+    {
+        chunk = 16384;
+    }
+    return chunk * channels;
+}
+
+uint64_t
+NvlsCollective::ChunkCount(uint64_t bytes, uint32_t ranks, uint32_t channels)
+{
+    const uint64_t chunk = ChunkSize(bytes, ranks, channels);
+    return (ShareBytes(bytes, ranks, 0) + chunk - 1) / chunk;
 }
 
 uint64_t
@@ -64,8 +88,8 @@ NvlsCollective::ChunkBytes(uint32_t head, uint64_t chunk) const
 {
     const auto ranks = static_cast<uint32_t>(m_heads.size());
     const uint64_t share = ShareOf(m_execution.bytes, ranks, head).second;
-    const uint64_t begin = chunk * CHUNK_BYTES;
-    return begin < share ? std::min(CHUNK_BYTES, share - begin) : 0;
+    const uint64_t begin = chunk * m_chunkBytes;
+    return begin < share ? std::min(m_chunkBytes, share - begin) : 0;
 }
 
 void

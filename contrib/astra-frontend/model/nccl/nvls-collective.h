@@ -32,15 +32,14 @@ struct NvlsExecution
  * all ranks' copies from the NVSwitch (multimem load-reduce) and writes it back to all as a
  * multicast (multimem store), as NCCL's directRecvDirectSend does (src/device/all_reduce.h). So
  * each GPU sends its whole data up once plus its share of the sums, and receives the same: S (1 +
- * 1/n) per direction, which is what measured NVLS bandwidths show against link rates. Reduce and
- * multicast of different chunks overlap, SLOTS chunks per head are under way.
+ * 1/n) per direction, which is what measured NVLS bandwidths show against link rates. A head
+ * reduces a chunk while it multicasts the one before, as NCCL's loop does.
  */
 class NvlsCollective : public RankCollective
 {
   public:
-    /// Data of a head's chunk: NCCL's 128 KiB per channel; kept together to spare events.
-    static constexpr uint64_t CHUNK_BYTES = 131072;
-    static constexpr uint32_t SLOTS = 8;
+    /// Reductions of a head that are under way; the multicast of the one before overlaps.
+    static constexpr uint32_t SLOTS = 1;
     /// Tags from here on are the multicasts'.
     static constexpr int MULTICAST_TAGS = 128;
 
@@ -57,8 +56,15 @@ class NvlsCollective : public RankCollective
     /// @return bytes of which @p head of @p ranks is the head
     static uint64_t ShareBytes(uint64_t bytes, uint32_t ranks, uint32_t head);
 
+    /**
+     * NCCL's chunk by size (src/enqueue.cc: 128 KiB at most, 16 KiB at least) in all channels
+     * together, which run in step.
+     * @return bytes that a head reduces at a time
+     */
+    static uint64_t ChunkSize(uint64_t bytes, uint32_t ranks, uint32_t channels);
+
     /// @return chunks of each head
-    static uint64_t ChunkCount(uint64_t bytes, uint32_t ranks);
+    static uint64_t ChunkCount(uint64_t bytes, uint32_t ranks, uint32_t channels);
 
   private:
     /// This rank's view of one head's share.
@@ -87,6 +93,7 @@ class NvlsCollective : public RankCollective
     int m_tagBase;
     sim_request m_info;
     std::function<void()> m_done;
+    uint64_t m_chunkBytes;
     std::vector<Head> m_heads;
     uint64_t m_left{0};
 };

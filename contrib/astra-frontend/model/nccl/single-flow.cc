@@ -111,23 +111,24 @@ BuildSingleFlows(const FlowGraph& graph, const std::vector<int>& ranks)
 }
 
 std::vector<SingleFlow>
-BuildNvlsSingleFlows(uint64_t bytes, const std::vector<int>& ranks, int nvswitch)
+BuildNvlsSingleFlows(uint64_t bytes, uint32_t channels, const std::vector<int>& ranks, int nvswitch)
 {
     std::vector<SingleFlow> flows;
     const auto count = static_cast<uint32_t>(ranks.size());
+    const uint64_t chunkBytes = NvlsCollective::ChunkSize(bytes, count, channels);
     for (uint32_t head = 0; head < count; ++head)
     {
         const uint64_t share = NvlsCollective::ShareBytes(bytes, count, head);
-        const uint64_t chunks = NvlsCollective::ChunkCount(share, 1);
+        const uint64_t chunks = (share + chunkBytes - 1) / chunkBytes;
         for (uint64_t chunk = 0; chunk < chunks; ++chunk)
         {
-            const uint64_t begin = chunk * NvlsCollective::CHUNK_BYTES;
+            const uint64_t begin = chunk * chunkBytes;
             const auto add = [&](int src, int dst) {
                 SingleFlow& flow = flows.emplace_back();
                 flow.id = flows.size() - 1;
                 flow.src = src;
                 flow.dst = dst;
-                flow.bytes = std::min(NvlsCollective::CHUNK_BYTES, share - begin);
+                flow.bytes = std::min(chunkBytes, share - begin);
                 flow.channel = head;
                 flow.chunk = chunk;
                 flow.chunkCount = chunks;

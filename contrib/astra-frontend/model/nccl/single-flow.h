@@ -42,9 +42,11 @@ std::vector<SingleFlow> BuildSingleFlows(const FlowGraph& graph, const std::vect
 /**
  * Flows of an NVLS AllReduce: every chunk of a head goes from all GPUs to the NVSwitch, the sum to
  * the head, from the head back to the NVSwitch, and from there to all.
+ * @param channels of the plan
  * @param nvswitch the switch's number in src and dst
  */
 std::vector<SingleFlow> BuildNvlsSingleFlows(uint64_t bytes,
+                                             uint32_t channels,
                                              const std::vector<int>& ranks,
                                              int nvswitch);
 

@@ -151,6 +151,7 @@ TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;
+    lane.slots = !inter && m_plan.protocol == NcclProtocol::Simple ? 1 : 0;
     lane.rateCapBps = inter ? 0 : static_cast<uint64_t>(m_plan.channelGBps * 8e9);
     return lane;
 }
