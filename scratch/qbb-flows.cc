@@ -17,6 +17,7 @@
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
+#include "ns3/run-record.h"
 #include "ns3/simulator.h"
 
 #include <boost/program_options.hpp>
@@ -45,6 +46,7 @@ struct Options
     bool quiet{false};
     bool help{false};
     bool helpConf{false};
+    bool version{false};
     std::vector<std::string> ns3Flags;
 };
 
@@ -63,6 +65,7 @@ DescribeOptions(Options& options)
         "output directory; else results/<flows>_<topology>");
     add("set", po::value(&options.keys)->composing(), "KEY=VALUE, wins over the file; may repeat");
     add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
+    add("version", po::bool_switch(&options.version), "the version of this program");
     add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
     return description;
 }
@@ -93,7 +96,7 @@ ParseCommandLine(int argc, char* argv[])
     {
         throw InputError("command line", 0, error.what(), "flags as --help says");
     }
-    if (options.conf.empty() && !options.help && !options.helpConf)
+    if (options.conf.empty() && !options.help && !options.helpConf && !options.version)
     {
         throw InputError("command line", 0, "no configuration file", "qbb-flows CONF or -c CONF");
     }
@@ -151,6 +154,43 @@ OutputDirectory(const Options& options, const FabricConf& conf)
            std::filesystem::path(conf.topologyFile).filename().string();
 }
 
+/// run.json as it stands before the run.
+AstraSim::RunRecord
+BeginRecord(const Options& options, const FabricConf& conf, const std::string& directory)
+{
+    AstraSim::RunRecord record(directory + "/run.json");
+    record.AddInput("configuration", conf.source);
+    record.AddInput("topology", conf.topologyFile);
+    record.AddInput("flows", conf.flowFile);
+    record.Set("seed", conf.seed);
+    for (const auto& [key, value] : FabricConfValues(conf))
+    {
+        record.SetOption(key, value);
+    }
+    record.SetOption("ns3", options.ns3Flags);
+    return record;
+}
+
+/// What run.json says of the run, with the names that SimAI_simulator uses.
+void
+RecordResults(AstraSim::RunRecord& record,
+              const FlowRunner& runner,
+              const FabricTotals& totals,
+              double wallSeconds)
+{
+    record.Set("simulated_ns", static_cast<double>(runner.LastFinishPs()) / 1000);
+    record.Set("simulation_wall_s", wallSeconds);
+    record.Set("events", Simulator::GetEventCount());
+    record.Set("packets", totals.txFrames);
+    record.Set("packet_hops", totals.packetHops);
+    record.Set("drops", totals.bufferDrops + totals.routeDrops + totals.wireLosses);
+    record.Set("pauses", totals.pauses);
+    record.Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000);
+    record.Set("timeouts", totals.timeouts);
+    record.Set("retransmitted_bytes", totals.retransmitted);
+    record.Set("flows", runner.Finished());
+}
+
 void
 PrintWarnings(std::vector<std::string>& warnings)
 {
@@ -206,14 +246,12 @@ Run(const Options& options)
     Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
     fabric->SetLosslessMask(summary.priorityMask);
     fabric->Build(topology, conf);
-    FabricMonitors monitors(*fabric,
-                            conf,
-                            OutputDirectory(options, conf),
-                            conf.warnings,
-                            traceNodes);
+    const std::string output = OutputDirectory(options, conf);
+    FabricMonitors monitors(*fabric, conf, output, conf.warnings, traceNodes);
+    AstraSim::RunRecord record = BeginRecord(options, conf, output);
     for (const std::string& port : options.pcap)
     {
-        QbbPcapHelper::Capture(*fabric, port, OutputDirectory(options, conf));
+        QbbPcapHelper::Capture(*fabric, port, output);
     }
     PrintWarnings(conf.warnings);
     FlowRunner runner(*fabric, conf.flowFile);
@@ -241,6 +279,7 @@ Run(const Options& options)
     monitors.Finish();
 
     const FabricTotals totals = fabric->GetTotals();
+    RecordResults(record, runner, totals, wall.count());
     if (!options.quiet)
     {
         PrintSummary(runner, totals, wall.count());
@@ -258,6 +297,7 @@ Run(const Options& options)
         {
             std::cerr << "  " << line << "\n";
         }
+        record.Write(outOfTime ? "stopped" : "stuck");
         return 1;
     }
     if (!BytesAreConserved(totals))
@@ -265,8 +305,10 @@ Run(const Options& options)
         std::cerr << "bytes are not conserved: sent " << totals.dataPayloadSent << ", received "
                   << totals.dataPayloadReceived << ", lost " << totals.payloadLost
                   << ", frames left " << totals.framesInUse << "\n";
+        record.Write("inconsistent");
         return 1;
     }
+    record.Write("finished");
     return 0;
 }
 
@@ -287,6 +329,11 @@ main(int argc, char* argv[])
             std::cout << DescribeOptions(unused)
                       << "\nAny ns-3 attribute default or global value is a flag too:\n"
                          "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
+            return 0;
+        }
+        if (options.version)
+        {
+            std::cout << AstraSim::ProgramVersion() << "\n";
             return 0;
         }
         if (options.helpConf)

@@ -225,6 +225,26 @@ TEST(FabricConf, HelpAndDocumentationDescribeEveryKeyOnce)
     EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
+TEST(FabricConf, ValuesInForceReadBackToThemselves)
+{
+    FabricConf conf = Parse("CC_MODE ns3::RdmaSwift\nRP_TIMER 300.5\nEWMA_GAIN 0.00390625\n"
+                            "KMAX_MAP 2 25Gbps 400 100Gbps 1600.5\nPMAX_MAP 1 25Gbps 0.2\n"
+                            "BUFFER_SIZE 32\nRATE_AI 12.5MB/s\nROUTING spray\nKMIN 5000\n"
+                            "SIMULATOR_STOP_TIME 4.5\nLINK_DOWN 10.5 3 7\nFLOW_FILE a b.txt\n");
+    const auto values = FabricConfValues(conf);
+    std::string text;
+    for (const auto& [key, value] : values)
+    {
+        text += key + " " + value + "\n";
+    }
+    EXPECT_THAT(text, HasSubstr("KMAX_MAP 2 25000000000 400 100000000000 1600.5\n"));
+    EXPECT_THAT(text, HasSubstr("RP_TIMER 300.5\n"));
+    EXPECT_THAT(text, HasSubstr("BUFFER_SIZE 32\n"));
+    EXPECT_THAT(text, HasSubstr("SEED 1\n")) << "defaults too";
+    EXPECT_THAT(text, testing::Not(HasSubstr("LINK_UP"))) << "what has no value is left out";
+    EXPECT_EQ(FabricConfValues(Parse(text)), values);
+}
+
 TEST(FabricConf, FilesOfTheOtherSimulatorsAreReadUnchanged)
 {
     if (!std::filesystem::exists(SHARED_DATA_DIR))

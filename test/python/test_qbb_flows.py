@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """bin/qbb-flows as a user runs it: files in, files and exit status out."""
+import hashlib
+import json
 import os
 import pathlib
 import subprocess
@@ -41,11 +43,22 @@ def test_two_runs_are_identical_to_the_byte(tmp_path):
                             ((0, 2), (1, 2), (1, 0), (2, 0)))
     for output in ("a", "b"):
         assert run(tmp_path, flows=flows.replace("2e-6", "1e-5"), output=output).returncode == 0
-    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    # run.json tells the wall time, so it differs
+    names = sorted(path.name for path in (tmp_path / "a").iterdir() if path.name != "run.json")
     assert {"fct.txt", "pfc.txt", "qlen.txt", "rate.txt", "cnp.txt", "bandwidth.txt"} <= set(names)
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     assert len((tmp_path / "a/qlen.txt").read_text().splitlines()) > 1
+
+
+def test_run_json_tells_inputs_options_and_results(tmp_path):
+    assert run(tmp_path, flags=["--set", "SEED=7"]).returncode == 0
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert record["status"] == "finished" and record["seed"] == 7 and record["flows"] == 1
+    assert record["options"]["SEED"] == "7" and record["options"]["QP_MON_INTERVAL"] == "10"
+    assert record["options"]["RP_TIMER"] == "900", "defaults are options in force too"
+    assert hashlib.sha256(STAR.encode()).hexdigest() in json.dumps(record["inputs"])
+    assert record["packet_hops"] == 400 and record["drops"] == 0
 
 
 @pytest.mark.parametrize("change, expected", [
@@ -81,6 +94,7 @@ def test_flows_that_cannot_finish_are_named_and_the_status_is_1(tmp_path):
     assert result.returncode == 1
     assert "1 flows are not finished" in result.stderr
     assert "10000000 bytes from node 0 to node 1" in result.stderr
+    assert json.loads((tmp_path / "out/run.json").read_text())["status"] in ("stopped", "stuck")
 
 
 def test_every_flow_ends_on_links_that_lose_one_frame_in_a_hundred(tmp_path):

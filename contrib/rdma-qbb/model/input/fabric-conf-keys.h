@@ -8,6 +8,7 @@
 #include "input-lines.h"
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace ns3
@@ -19,6 +20,8 @@ struct FabricConfKeyRule
     FabricConfKey key;
     /// Reads the current line's values into the configuration, or fails naming key and range.
     std::function<void(FabricConf& conf, const InputLines& line)> set;
+    /// Writes the values in force as the file would have them; empty if there are none.
+    std::function<std::string(const FabricConf& conf)> get;
 };
 
 /// @return the rules of all keys, in the order of the documentation

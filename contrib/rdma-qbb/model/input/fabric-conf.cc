@@ -12,6 +12,7 @@
 #include <cmath>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 namespace ns3
 {
@@ -209,6 +210,21 @@ FabricConfKeys()
         keys.push_back(rule.key);
     }
     return keys;
+}
+
+std::vector<std::pair<std::string, std::string>>
+FabricConfValues(const FabricConf& conf)
+{
+    std::vector<std::pair<std::string, std::string>> values;
+    for (const FabricConfKeyRule& rule : FabricConfRules())
+    {
+        std::string value = rule.get ? rule.get(conf) : "";
+        if (!value.empty())
+        {
+            values.emplace_back(rule.key.name, std::move(value));
+        }
+    }
+    return values;
 }
 
 std::string

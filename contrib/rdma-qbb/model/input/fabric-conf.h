@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ns3
@@ -200,6 +201,12 @@ struct FabricConfKey
 
 /// @return every key, grouped as FabricConf is
 std::vector<FabricConfKey> FabricConfKeys();
+
+/**
+ * @return for each key that has a value in force, its name and that value as a file would have it;
+ * for records of what a run was made from
+ */
+std::vector<std::pair<std::string, std::string>> FabricConfValues(const FabricConf& conf);
 
 /// @return the keys as a table for a terminal, a line each
 std::string FabricConfHelp();
