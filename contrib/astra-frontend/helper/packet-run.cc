@@ -252,6 +252,10 @@ PacketRun::MakeOutputDirectory()
     m_record->SetOption("payload_bytes", m_conf.payloadBytes);
     m_record->SetOption("qps_per_connection", m_conf.qpsPerConnection);
     m_record->SetOption("nvls", m_options.nccl.nvlsEnable);
+    for (const auto& [key, value] : ns3::FabricConfValues(m_conf))
+    {
+        m_record->SetOption(key, value);
+    }
     m_record->SetOption("set", m_options.confKeys);
     m_record->SetOption("ns3", m_options.ns3Flags);
 }
