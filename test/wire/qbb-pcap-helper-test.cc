@@ -6,18 +6,25 @@
 #include "tshark.h"
 
 #include "ns3/cluster-topology.h"
+#include "ns3/ethernet-header.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/input-error.h"
+#include "ns3/ipv4-header.h"
+#include "ns3/qbb-packet-builder.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
+#include "ns3/roce-headers.h"
 #include "ns3/simulator.h"
+#include "ns3/udp-header.h"
 
 #include <algorithm>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <sstream>
 #include <string>
+#include <vector>
 
 using namespace ns3;
 using testing::Each;
@@ -137,6 +144,42 @@ TEST_F(QbbPcapOfIncast, HoldsEveryFrameOfThePortInOrder)
     // The second data frame follows the first after its 1,082 bytes at 80 ps: 86,560 ps.
     EXPECT_EQ(columns["frame.time_epoch"][0], "0.000000000");
     EXPECT_EQ(columns["frame.time_epoch"][1], "0.000000086");
+}
+
+TEST_F(QbbPcapOfIncast, PacketTracesSeeRealPackets)
+{
+    std::vector<uint32_t> sent;
+    std::vector<uint32_t> received;
+    const auto psnOf = [](std::vector<uint32_t>* psns, Ptr<const Packet> packet) {
+        const Ptr<Packet> copy = packet->Copy();
+        EthernetHeader ethernet(false);
+        Ipv4Header ip;
+        UdpHeader udp;
+        RoceBth bth;
+        copy->RemoveHeader(ethernet);
+        if (ethernet.GetLengthType() != 0x0800)
+        {
+            return; // PFC
+        }
+        copy->RemoveHeader(ip);
+        copy->RemoveHeader(udp);
+        copy->RemoveHeader(bth);
+        if (ip.GetSource() == QbbPacketBuilder::HostAddress(0))
+        {
+            psns->push_back(bth.psn);
+        }
+    };
+    m_fabric->GetDevice(0, 0).TraceConnectWithoutContext(
+        "PhyTxBegin",
+        Callback<void, Ptr<const Packet>>([&](Ptr<const Packet> p) { psnOf(&sent, p); }));
+    m_fabric->GetDevice(4, 0).TraceConnectWithoutContext(
+        "PhyRxEnd",
+        Callback<void, Ptr<const Packet>>([&](Ptr<const Packet> p) { psnOf(&received, p); }));
+    Run();
+    std::vector<uint32_t> expected(300);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(sent, expected);
+    EXPECT_EQ(received, expected);
 }
 
 TEST_F(QbbPcapOfIncast, RefusesAFileThatCannotBeWritten)

@@ -133,6 +133,7 @@ RdmaFabric::CreateLinks()
     const auto addDevice = [this](uint32_t id, uint64_t rateBps) {
         Ptr<QbbNetDevice> device = CreateObject<QbbNetDevice>();
         device->SetAttribute("DataRate", DataRateValue(DataRate(rateBps)));
+        device->SetAttribute("RdmaMtu", UintegerValue(m_conf->payloadBytes));
         device->SetAttribute("PauseTime", TimeValue(PicoSeconds(m_conf->pauseTimePs)));
         device->SetAddress(
             QbbPacketBuilder::PortAddress(id, static_cast<uint16_t>(m_devices[id].size())));

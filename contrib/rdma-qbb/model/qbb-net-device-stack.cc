@@ -4,6 +4,7 @@
  * QbbNetDevice: the ns3::NetDevice interface, for ordinary protocol stacks.
  */
 #include "qbb-net-device.h"
+#include "qbb-packet-builder.h"
 
 #include "ns3/ethernet-header.h"
 #include "ns3/ipv4-header.h"
@@ -213,6 +214,12 @@ QbbNetDevice::SendFrom(Ptr<Packet> packet,
     m_handler->OnOtherSend(m_port, *frame, *copy, protocol);
     Enqueue(frame, Simulator::Now().GetTimeStep());
     return true;
+}
+
+Ptr<const Packet>
+QbbNetDevice::MakePacket(const QbbFrame& frame) const
+{
+    return QbbPacketBuilder(m_rdmaMtu).Build(frame, {m_address, m_peer->m_address});
 }
 
 void

@@ -69,6 +69,21 @@ QbbNetDevice::GetTypeId()
                           UintegerValue(9216),
                           MakeUintegerAccessor(&QbbNetDevice::m_mtu),
                           MakeUintegerChecker<uint16_t>(64))
+            .AddAttribute("RdmaMtu",
+                          "Payload bytes of a full RDMA frame: the unit of packet sequence numbers "
+                          "in the packets of PhyTxBegin and PhyRxEnd",
+                          UintegerValue(1000),
+                          MakeUintegerAccessor(&QbbNetDevice::m_rdmaMtu),
+                          MakeUintegerChecker<uint32_t>(1))
+            .AddTraceSource("PhyTxBegin",
+                            "A packet begins to be sent: a real one, made only for those who look "
+                            "(see QbbPacketBuilder)",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_phyTxBegin),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("PhyRxEnd",
+                            "A packet has been received whole, made as for PhyTxBegin",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_phyRxEnd),
+                            "ns3::Packet::TracedCallback")
             .AddTraceSource("FrameTx",
                             "A frame begins to be sent, PFC frames included",
                             MakeTraceSourceAccessor(&QbbNetDevice::m_frameTx),
@@ -343,6 +358,10 @@ QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
     {
         m_frameTx(this, *frame);
     }
+    if (!m_phyTxBegin.IsEmpty())
+    {
+        m_phyTxBegin(MakePacket(*frame));
+    }
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_busyUntilPs = nowPs + txTime;
     m_counters.busyPs += txTime;
@@ -416,6 +435,10 @@ QbbNetDevice::OnArrivalEvent()
     if (!peer->m_frameRx.IsEmpty())
     {
         peer->m_frameRx(peer, *frame);
+    }
+    if (!peer->m_phyRxEnd.IsEmpty())
+    {
+        peer->m_phyRxEnd(MakePacket(*frame));
     }
     if (frame->kind == QbbFrameKind::Pfc)
     {

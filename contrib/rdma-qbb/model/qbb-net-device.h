@@ -238,6 +238,8 @@ class QbbNetDevice : public NetDevice
         uint64_t bytes{0};
     };
 
+    /// @return the packet that a frame sent by this port stands for
+    Ptr<const Packet> MakePacket(const QbbFrame& frame) const;
     /// Send the next frame, if there is one that may go. The port is idle.
     void Transmit(int64_t nowPs);
     /// @return the frame to send next, taken out of its queue or the source; null if none may go
@@ -307,6 +309,7 @@ class QbbNetDevice : public NetDevice
     uint8_t m_otherPriority{1};
     uint32_t m_otherQueueLimit{0};
     uint16_t m_mtu{9216};
+    uint32_t m_rdmaMtu{1000};
     uint32_t m_ifIndex{0};
     Mac48Address m_address;
     Ptr<Node> m_node;
@@ -323,6 +326,8 @@ class QbbNetDevice : public NetDevice
     TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue;
     TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameLost;
     TracedCallback<Ptr<const QbbNetDevice>, uint8_t, bool> m_pfc;
+    TracedCallback<Ptr<const Packet>> m_phyTxBegin;
+    TracedCallback<Ptr<const Packet>> m_phyRxEnd;
     TracedCallback<Ptr<const Packet>> m_macTx;
     TracedCallback<Ptr<const Packet>> m_macRx;
     TracedCallback<Ptr<const Packet>> m_macTxDrop;
