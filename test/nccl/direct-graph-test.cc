@@ -1,0 +1,123 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "symbolic-graph.h"
+
+#include "ns3/chain-graph.h"
+#include "ns3/direct-graph.h"
+
+#include <gtest/gtest.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// Runs a pairwise collective. @return bytes by source and destination
+std::map<std::pair<uint32_t, uint32_t>, uint64_t>
+Exchange(const CollectiveRequest& request, uint32_t ranks)
+{
+    const DirectGraph graph(request, MakeShape(ranks, 8), NcclPlan{}, -1);
+    SymbolicGraph symbols(graph);
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> bytes;
+    EXPECT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
+        const uint32_t to = graph.GetOutbound(from, lane).peer;
+        bytes[{from, to}] += graph.GetBytes(from, lane, message);
+        return SymbolicGraph::Move{{from, to}, false};
+    }));
+    return bytes;
+}
+
+} // namespace
+
+TEST(DirectGraph, AllToAllGivesEveryPairItsShare)
+{
+    for (uint32_t ranks = 2; ranks <= 33; ++ranks)
+    {
+        CollectiveRequest request;
+        request.op = CollectiveOp::AllToAll;
+        request.bytes = uint64_t{ranks} * 600000; // two messages per pair
+        const auto bytes = Exchange(request, ranks);
+        ASSERT_EQ(bytes.size(), std::size_t{ranks} * (ranks - 1));
+        for (const auto& [pair, sum] : bytes)
+        {
+            ASSERT_EQ(sum, 600000U) << pair.first << " to " << pair.second;
+        }
+    }
+}
+
+TEST(DirectGraph, AllToAllVSendsWhatEachPairAsksForAndNothingForZero)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllToAllV;
+    request.bytesPerPair = {5, 0, 700000, 1, 9, 2, 3, 4, 8};
+    const auto bytes = Exchange(request, 3);
+    const std::map<std::pair<uint32_t, uint32_t>, uint64_t> expected = {{{0, 2}, 700000},
+                                                                        {{1, 0}, 1},
+                                                                        {{1, 2}, 2},
+                                                                        {{2, 0}, 3},
+                                                                        {{2, 1}, 4}};
+    EXPECT_EQ(bytes, expected);
+}
+
+TEST(DirectGraph, GatherAndScatterMoveDataToAndFromTheRootOnly)
+{
+    CollectiveRequest request;
+    request.bytes = 4000;
+    request.root = 2;
+    for (const CollectiveOp op : {CollectiveOp::Gather, CollectiveOp::Scatter})
+    {
+        request.op = op;
+        const auto bytes = Exchange(request, 4);
+        ASSERT_EQ(bytes.size(), 3U);
+        for (const auto& [pair, sum] : bytes)
+        {
+            EXPECT_EQ(op == CollectiveOp::Gather ? pair.second : pair.first, 2U);
+            EXPECT_EQ(sum, 1000U);
+        }
+    }
+}
+
+TEST(ChainGraph, BroadcastCopiesFromAnyRootAndReduceSumsAtIt)
+{
+    for (uint32_t ranks = 2; ranks <= 33; ++ranks)
+    {
+        CollectiveRequest request;
+        request.bytes = 2 * 600000;
+        request.root = static_cast<int>(ranks / 2);
+        for (const bool reduces : {false, true})
+        {
+            request.op = reduces ? CollectiveOp::Reduce : CollectiveOp::Broadcast;
+            NcclPlan plan;
+            plan.channels = 2;
+            const ChainGraph graph(request, MakeShape(ranks, 8), plan, true, -1);
+            SymbolicGraph symbols(graph);
+            std::multiset<uint32_t> all;
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                all.insert(rank);
+                for (uint64_t channel = 0; channel < 2; ++channel)
+                {
+                    symbols.At(rank, {channel, 0}) = symbols.At(rank, {channel, 1}) = {rank};
+                }
+            }
+            ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
+                return SymbolicGraph::Move{{graph.GetOutbound(from, lane).channel, message},
+                                           reduces};
+            }));
+            const uint32_t root = ranks / 2;
+            for (uint32_t rank = 0; rank < ranks; ++rank)
+            {
+                if (reduces && rank != root)
+                {
+                    continue;
+                }
+                ASSERT_EQ(symbols.At(rank, {1, 1}), reduces ? all : std::multiset<uint32_t>{root});
+            }
+            EXPECT_EQ(symbols.GetBytesMoved(), (ranks - 1) * request.bytes);
+        }
+    }
+}
+
+} // namespace AstraSim
