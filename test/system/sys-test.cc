@@ -319,6 +319,30 @@ TEST_F(SysStreams, CommScaleMultipliesBytes)
     EXPECT_EQ(run->recorder.collectives.at(0).bytes, 1000);
 }
 
+TEST_F(SysStreams, RendezvousWaitsForTheReceiver)
+{
+    auto config = NativeConfig("ring");
+    config.rendezvous = true;
+    Make(2, config);
+    run->job.GetSys(0).SendMessage(1, 1000, 3, {}, {});
+    TimePs received = -1;
+    auto receive = [&]() {
+        run->job.GetSys(1).ReceiveMessage(0, 1000, 3, [&](TimePs) {
+            received = run->network.Now();
+        });
+    };
+    using Receive = decltype(receive);
+    run->job.GetSys(1).Schedule(
+        50'000,
+        [](void* late) { (*static_cast<Receive*>(late))(); },
+        &receive);
+    run->network.Run();
+    EXPECT_EQ(received, 50'000 + 1000 + 1000) << "there and back after the receive";
+    Begin(CollectiveOp::AllReduce, 100, 1);
+    run->network.Run();
+    EXPECT_EQ(ended.size(), 1);
+}
+
 TEST_F(SysStreams, StuckStreamsSayWhatTheyWaitFor)
 {
     Make(3, NativeConfig("ring"));

@@ -358,6 +358,48 @@ TEST_F(Chakra, RemoteMemoryHasFourModels)
     EXPECT_EQ(run->recorder.finished, 41'000'000);
 }
 
+TEST_F(Chakra, LocalMemoryHoldsTheTensorsOfRunningNodes)
+{
+    struct Watcher : RunObserver
+    {
+        void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override
+        {
+            changes.emplace_back(rank, bytes, now);
+        }
+
+        std::vector<std::tuple<int, uint64_t, TimePs>> changes;
+    };
+
+    ChakraFile file;
+    for (const uint64_t id : {0U, 1U})
+    {
+        auto node = file.Node(id, ChakraProtoMsg::COMP_NODE);
+        node.set_duration_micros(5);
+        ChakraFile::SetNumber(node, "tensor_size", 100);
+        file.Add(id == 0 ? node : ChakraFile::After(node, {0}));
+    }
+    file.Write(Path(0));
+    auto config = NativeConfig("ring");
+    config.trackLocalMemory = true;
+    ChakraWorkload traces(Prefix(), "", {});
+    LoopbackNetwork network(1, 0, 0);
+    Watcher watcher;
+    Job job({&traces,
+             {0},
+             config,
+             {},
+             nullptr,
+             [&network](int rank) -> AstraNetworkAPI& { return network.At(rank); },
+             &watcher});
+    job.Start();
+    network.Run();
+    EXPECT_THAT(watcher.changes,
+                ::testing::ElementsAre(std::tuple(0, 100, 0),
+                                       std::tuple(0, 0, 5'000'000),
+                                       std::tuple(0, 100, 5'000'000),
+                                       std::tuple(0, 0, 10'000'000)));
+}
+
 TEST_F(Chakra, ReplayTakesTheRecordedTimes)
 {
     for (int rank = 0; rank < 2; ++rank)

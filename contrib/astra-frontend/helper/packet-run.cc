@@ -19,6 +19,7 @@
 #include "ns3/input-path.h"
 #include "ns3/job.h"
 #include "ns3/links-writer.h"
+#include "ns3/local-memory-writer.h"
 #include "ns3/logical-topology.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
@@ -60,6 +61,7 @@ struct RunningJob
 {
     std::unique_ptr<Workload> workload;
     std::unique_ptr<WorkloadResultWriter> results;
+    std::unique_ptr<LocalMemoryWriter> memory;
     RunObservers observers;
     std::unique_ptr<EndToEndWriter> endToEnd;
     std::unique_ptr<Job> job;
@@ -381,6 +383,14 @@ PacketRun::AddJob(const JobPlacement& option, std::size_t number)
     running->results =
         std::make_unique<WorkloadResultWriter>(m_output + "/requests" + suffix + ".csv");
     running->observers.Add(*running->results);
+    if (description.config.trackLocalMemory)
+    {
+        const auto trace =
+            std::filesystem::path(description.config.localMemoryTraceFile).filename();
+        running->memory =
+            std::make_unique<LocalMemoryWriter>(m_output + "/" + trace.string() + suffix + ".csv");
+        running->observers.Add(*running->memory);
+    }
     if (m_timeline)
     {
         running->observers.Add(*m_timeline);

@@ -123,8 +123,13 @@ Job::Job(JobDescription description)
     for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     {
         m_jobRankOf[static_cast<std::size_t>(ranks[rank])] = static_cast<int>(rank);
-        m_systems.push_back(
-            std::make_unique<Sys>(m_context, rank, m_description.network(ranks[rank])));
+        AstraNetworkAPI* network = &m_description.network(ranks[rank]);
+        if (m_description.config.rendezvous)
+        {
+            network =
+                m_rendezvous.emplace_back(std::make_unique<RendezvousNetwork>(*network)).get();
+        }
+        m_systems.push_back(std::make_unique<Sys>(m_context, rank, *network));
         m_workloads.push_back(m_description.workload->CreateRank(rank, *m_systems.back()));
     }
 }

@@ -7,6 +7,7 @@
 #include "collective-ledger.h"
 #include "collective-planner.h"
 #include "logical-topology.h"
+#include "rendezvous-network.h"
 #include "run-observer.h"
 #include "sys.h"
 #include "system-config.h"
@@ -107,6 +108,7 @@ class Job
     std::unique_ptr<Counter> m_counter;
     CollectiveLedger m_ledger;
     JobContext m_context;
+    std::vector<std::unique_ptr<RendezvousNetwork>> m_rendezvous; ///< empty without rendezvous
     std::vector<std::unique_ptr<Sys>> m_systems;
     std::vector<std::unique_ptr<RankWorkload>> m_workloads;
     std::vector<int> m_jobRankOf; ///< of each rank of the network, up to the largest; -1 for none

@@ -138,6 +138,11 @@ class RunObserver
     {
     }
 
+    /// The tensors of the nodes that run on @p rank now hold @p bytes (with track-local-mem).
+    virtual void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now)
+    {
+    }
+
     /// A result of the workload's own, such as a request's transfer: one line of its result file.
     virtual void WorkloadResult(std::string_view line)
     {

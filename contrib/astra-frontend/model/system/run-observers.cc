@@ -92,6 +92,15 @@ RunObservers::RankFinished(int rank, TimePs now)
 }
 
 void
+RunObservers::LocalMemoryChanged(int rank, uint64_t bytes, TimePs now)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->LocalMemoryChanged(rank, bytes, now);
+    }
+}
+
+void
 RunObservers::WorkloadResult(std::string_view line)
 {
     for (auto* observer : m_observers)

@@ -26,6 +26,7 @@ class RunObservers : public RunObserver
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override;
     void PassFinished(int rank, uint32_t pass, TimePs now) override;
     void RankFinished(int rank, TimePs now) override;
+    void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override;
     void WorkloadResult(std::string_view line) override;
 
   private:

@@ -60,6 +60,7 @@ ChakraRank::Run()
 void
 ChakraRank::Begin(const ChakraNode& node)
 {
+    TrackMemory(node);
     if (m_sys.get_config().replayOnly && node.type != ChakraNode::Type::Metadata)
     {
         After(node.duration, node, nullptr);
@@ -274,8 +275,26 @@ ChakraRank::CommunicationBegins(const ChakraNode& node)
 }
 
 void
+ChakraRank::TrackMemory(const ChakraNode& node)
+{
+    const uint64_t bytes = std::max(node.tensorBytes, node.commBytes);
+    if (m_sys.get_config().trackLocalMemory && bytes > 0)
+    {
+        m_tensors[node.id] = bytes;
+        m_localMemory += bytes;
+        m_sys.get_observer().LocalMemoryChanged(m_sys.get_rank(), m_localMemory, m_sys.Now());
+    }
+}
+
+void
 ChakraRank::End(uint64_t id)
 {
+    if (const auto tensors = m_tensors.find(id); tensors != m_tensors.end())
+    {
+        m_localMemory -= tensors->second;
+        m_tensors.erase(tensors);
+        m_sys.get_observer().LocalMemoryChanged(m_sys.get_rank(), m_localMemory, m_sys.Now());
+    }
     m_window.Finish(id);
     Run();
 }

@@ -64,6 +64,7 @@ class ChakraRank : public RankWorkload
     static void TimerEnded(void* timer);
     void CommunicationBegins(const ChakraNode& node);
     void End(uint64_t id);
+    void TrackMemory(const ChakraNode& node);
     TimePs ComputeTime(const ChakraNode& node) const;
     int PeerOf(const ChakraNode& node, uint32_t peer, const char* what) const;
     void UpdateExposed();
@@ -78,7 +79,9 @@ class ChakraRank : public RankWorkload
     uint32_t m_communicating{0};
     bool m_exposed{false}; ///< communicates and does not compute
     TimePs m_exposedSince{0};
-    uint32_t m_exposedLayer{0}; ///< of the communication that began last
+    uint32_t m_exposedLayer{0};             ///< of the communication that began last
+    uint64_t m_localMemory{0};              ///< bytes of running nodes' tensors
+    std::map<uint64_t, uint64_t> m_tensors; ///< of each of them
     bool m_finished{false};
 };
 

@@ -1,0 +1,30 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef LOCAL_MEMORY_WRITER_H
+#define LOCAL_MEMORY_WRITER_H
+
+#include "run-observer.h"
+
+#include <fstream>
+#include <string>
+
+namespace AstraSim
+{
+
+/// Writes how many bytes of tensors the running nodes of each rank hold: `time_ns,rank,bytes`.
+class LocalMemoryWriter : public RunObserver
+{
+  public:
+    /// @param path the file to write @throw ns3::InputError if it cannot be opened
+    explicit LocalMemoryWriter(const std::string& path);
+
+    void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override;
+
+  private:
+    std::ofstream m_file;
+};
+
+} // namespace AstraSim
+
+#endif /* LOCAL_MEMORY_WRITER_H */
