@@ -143,7 +143,7 @@ InNetworkEngine::OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 
     if (wasBehind && ++operation.atLeast == operation.Senders())
     {
-        Emit(operation, index, inPort, nowPs);
+        Emit(operation, index, nowPs);
     }
     // Once the whole contribution is in, the frame goes back as its acknowledgement, after the
     // result.
@@ -158,7 +158,7 @@ InNetworkEngine::OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 }
 
 void
-InNetworkEngine::Emit(Operation& operation, uint32_t index, uint16_t inPort, int64_t nowPs)
+InNetworkEngine::Emit(Operation& operation, uint32_t index, int64_t nowPs)
 {
     uint64_t ready = UINT64_MAX;
     for (uint32_t member = 0; member < operation.progress.size(); ++member)
@@ -178,7 +178,7 @@ InNetworkEngine::Emit(Operation& operation, uint32_t index, uint16_t inPort, int
         {
             if (operation.Receives(member))
             {
-                EmitTo(operation, index, member, payload, inPort, nowPs);
+                EmitTo(operation, index, member, payload, nowPs);
             }
         }
     }
@@ -197,7 +197,6 @@ InNetworkEngine::EmitTo(Operation& operation,
                         uint32_t index,
                         uint32_t member,
                         uint16_t payload,
-                        uint16_t inPort,
                         int64_t nowPs)
 {
     const InNetworkMember& who = operation.spec.members[member];
@@ -211,7 +210,6 @@ InNetworkEngine::EmitTo(Operation& operation,
     frame->dport = static_cast<uint16_t>(member);
     frame->priority = operation.spec.priority;
     frame->wireBytes = who.host->GetDataWireBytes(payload, true);
-    frame->inPort = inPort;
     operation.spec.node->ForwardResult(frame, who.switchPort, nowPs);
 }
 

@@ -95,12 +95,11 @@ class InNetworkEngine : public Object
 
     void Send(Operation& operation, uint32_t index, uint32_t member);
     /// Send everything that all members have contributed.
-    void Emit(Operation& operation, uint32_t index, uint16_t inPort, int64_t nowPs);
+    void Emit(Operation& operation, uint32_t index, int64_t nowPs);
     void EmitTo(Operation& operation,
                 uint32_t index,
                 uint32_t member,
                 uint16_t payload,
-                uint16_t inPort,
                 int64_t nowPs);
     void MemberDone(Operation& operation, uint32_t index, uint32_t member);
 

@@ -183,6 +183,10 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
 {
     const uint8_t priority = frame.priority;
     const uint16_t inPort = frame.inPort;
+    if (inPort == NO_PORT)
+    {
+        return;
+    }
     m_mmu->Release(inPort, port, priority, frame.wireBytes);
     if (m_mmu->ShouldResume(inPort, priority))
     {

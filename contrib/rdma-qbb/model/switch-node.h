@@ -113,10 +113,14 @@ class SwitchNode : public Node, public QbbPortHandler
     /// Send a contribution's last frame back to its member as the acknowledgement. Takes the frame.
     void AcknowledgeContribution(QbbFrame* frame, uint64_t seq, int64_t nowPs);
 
-    /// Queue a result at a port, or drop it. Takes the frame.
+    /**
+     * Queue a result at a port. Results wait in the switch's reduction unit, not in the shared
+     * buffer: what its members have under way bounds them. Takes the frame.
+     */
     void ForwardResult(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     {
-        Forward(frame, outPort, nowPs);
+        frame->inPort = NO_PORT;
+        m_ports[outPort]->Enqueue(frame, nowPs);
     }
 
     /// Fix the random streams. @return how many were used
@@ -144,6 +148,7 @@ class SwitchNode : public Node, public QbbPortHandler
     void UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireBytes, int64_t nowPs);
     void ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs);
 
+    /// No route; or, as a frame's inPort: made here.
     static constexpr uint16_t NO_PORT = UINT16_MAX;
 
     std::vector<QbbNetDevice*> m_ports; ///< borrowed from the node's device list
