@@ -74,8 +74,13 @@ const CollectiveInstance::Part&
 CollectiveLedger::GetPart(CollectiveInstance& instance,
                           uint32_t chunk,
                           uint32_t phase,
-                          uint32_t jobRank)
+                          uint32_t jobRank,
+                          TimePs now)
 {
+    if (instance.parts.empty())
+    {
+        instance.start = now; // it waited for its turn until now
+    }
     const auto& description = instance.schedule.PhasesOf(chunk)[phase];
     const bool isWhole = description.dimension < 0;
     const auto dimension = static_cast<uint32_t>(description.dimension);

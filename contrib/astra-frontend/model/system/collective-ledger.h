@@ -85,7 +85,8 @@ class CollectiveLedger
     const CollectiveInstance::Part& GetPart(CollectiveInstance& instance,
                                             uint32_t chunk,
                                             uint32_t phase,
-                                            uint32_t jobRank);
+                                            uint32_t jobRank,
+                                            TimePs now);
 
     /// A rank has ended its part of @p instance; the last ends the collective.
     void Leave(CollectiveInstance& instance, TimePs now);

@@ -69,7 +69,7 @@ StreamBaseline::init()
     const uint32_t phase = steps_finished - 1;
     const auto& description = my_current_phase();
     auto& instance = *dataset.instance;
-    m_part = &owner.get_ledger().GetPart(instance, chunk, phase, owner.get_job_rank());
+    m_part = &owner.get_ledger().GetPart(instance, chunk, phase, owner.get_job_rank(), phaseStart);
     const uint32_t index =
         description.dimension < 0
             ? owner.get_index_in_group(*instance.group)
