@@ -222,6 +222,7 @@ RdmaFabric::UpdateRoutes()
         FillPair(pair, static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));
     }
     MoveQueuePairs();
+    m_routesChanged();
 }
 
 void

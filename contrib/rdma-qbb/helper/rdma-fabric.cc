@@ -18,6 +18,7 @@
 #include "ns3/rdma-congestion-factory.h"
 #include "ns3/rdma-loss-recovery-factory.h"
 #include "ns3/simulator.h"
+#include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -42,7 +43,11 @@ RdmaFabric::GetTypeId()
                           "Time from a link's change of state until all routes have changed",
                           TimeValue(MicroSeconds(100)),
                           MakeTimeAccessor(&RdmaFabric::m_routeUpdateDelay),
-                          MakeTimeChecker(Time(0)));
+                          MakeTimeChecker(Time(0)))
+            .AddTraceSource("RoutesChanged",
+                            "All routes have been worked out again after a link changed",
+                            MakeTraceSourceAccessor(&RdmaFabric::m_routesChanged),
+                            "ns3::TracedCallback");
     return tid;
 }
 

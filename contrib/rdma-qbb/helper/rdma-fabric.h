@@ -15,6 +15,7 @@
 #include "ns3/qbb-net-device.h"
 #include "ns3/rdma-driver.h"
 #include "ns3/switch-node.h"
+#include "ns3/traced-callback.h"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -227,6 +228,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     FabricExtremes m_extremes;
     uint8_t m_losslessMask{1 << 3};
     Time m_routeUpdateDelay;
+    TracedCallback<> m_routesChanged;
 };
 
 } // namespace ns3

@@ -29,6 +29,9 @@ constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
 /// Timeouts double up to this many times.
 constexpr uint8_t MAX_BACKOFF = 6;
 
+/// Timeouts in a row that find the port paused before they count as losses (a second by default).
+constexpr uint8_t MAX_PAUSED_TIMEOUTS = 250;
+
 } // namespace
 
 // --- sending
@@ -185,10 +188,12 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const QbbNetDevice& device = qp.nic->GetDevice();
-    const bool nothingOut = qp.GetInFlight() == 0;
-    if (nothingOut || (device.GetPausedMask() >> qp.priority & 1))
+    const bool paused = device.GetPausedMask() >> qp.priority & 1;
+    if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
+        qp.pausedTimeouts < MAX_PAUSED_TIMEOUTS)
     {
-        // What has not been sent cannot have been lost.
+        // What has not been sent cannot have been lost. A pause that never ends is a deadlock.
+        qp.pausedTimeouts += paused;
         RestartTimer(qp, nowPs);
         return;
     }
@@ -445,6 +450,7 @@ RdmaHw::Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs)
         SeekSendMessage(qp);
     }
     qp.retries = 0;
+    qp.pausedTimeouts = 0;
     if (qp.sndUna == qp.endSeq)
     {
         qp.m_timer->Stop();

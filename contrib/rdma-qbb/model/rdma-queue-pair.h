@@ -66,6 +66,7 @@ class RdmaQueuePair
     uint16_t dport{0};
     uint8_t priority{3};       ///< priority group (PFC class and queue)
     uint8_t retries{0};        ///< timeouts since something was acknowledged
+    uint8_t pausedTimeouts{0}; ///< timeouts since then that found the port paused
     bool contribution{false};  ///< ends at a switch: peerQpn is the operation, dport the member
     bool failed{false};        ///< its retries are used up
     bool closeWhenDone{false}; ///< ends by itself when all its messages are acknowledged

@@ -23,9 +23,16 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
     {
         m_networks.push_back(std::make_unique<ASTRASimNetwork>(rank, *this));
     }
+    m_fabric.TraceConnectWithoutContext("RoutesChanged",
+                                        ns3::MakeCallback(&AstraSimFabric::RetryWithoutPath, this));
 }
 
-AstraSimFabric::~AstraSimFabric() = default;
+AstraSimFabric::~AstraSimFabric()
+{
+    m_fabric.TraceDisconnectWithoutContext(
+        "RoutesChanged",
+        ns3::MakeCallback(&AstraSimFabric::RetryWithoutPath, this));
+}
 
 AstraNetworkAPI&
 AstraSimFabric::GetNetwork(int rank)
@@ -153,9 +160,7 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
     ns3::RdmaQueuePair* qp = FindQueuePair(*message, part);
     if (!qp)
     {
-        m_withoutPath.push_back("rank " + std::to_string(message->src) + " has " +
-                                std::to_string(bytes) + " bytes for rank " +
-                                std::to_string(message->dst) + " and no path");
+        m_withoutPath.push_back({message, part, bytes});
         return;
     }
     m_fabric.GetHw(message->src)
@@ -164,6 +169,17 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
             bytes,
             [message] { message->fabric->OnPartAcknowledged(message); },
             [message] { message->fabric->OnPartDelivered(message); });
+}
+
+void
+AstraSimFabric::RetryWithoutPath()
+{
+    std::vector<PendingPart> pending;
+    pending.swap(m_withoutPath);
+    for (const PendingPart& each : pending)
+    {
+        LaunchPart(each.message, each.part, each.bytes);
+    }
 }
 
 void
@@ -274,6 +290,10 @@ AstraSimFabric::JoinInNetwork(int rank,
         queue.joined.pop_front();
         ++queue.first;
     }
+    if (queue.operations.empty())
+    {
+        m_operations.erase(it); // every member has joined as often as every other
+    }
     std::function<void()> done;
     if (handler)
     {
@@ -286,7 +306,13 @@ AstraSimFabric::JoinInNetwork(int rank,
 std::vector<std::string>
 AstraSimFabric::DescribeWaits(std::size_t limit) const
 {
-    std::vector<std::string> lines = m_withoutPath;
+    std::vector<std::string> lines;
+    for (const PendingPart& each : m_withoutPath)
+    {
+        lines.push_back("rank " + std::to_string(each.message->src) + " has " +
+                        std::to_string(each.bytes) + " bytes for rank " +
+                        std::to_string(each.message->dst) + " and no path");
+    }
     const auto cutOff = m_fabric.DescribeCutOff();
     lines.insert(lines.end(), cutOff.begin(), cutOff.end());
     const auto waits = m_matcher.DescribeWaits(limit);

@@ -82,6 +82,14 @@ class AstraSimFabric
         void* sentArg{nullptr};
     };
 
+    /// A part of a message that found no path; tried again when routes change.
+    struct PendingPart
+    {
+        Message* message;
+        uint32_t part;
+        uint64_t bytes;
+    };
+
     struct ConnectionKey
     {
         uint32_t src;
@@ -122,6 +130,7 @@ class AstraSimFabric
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
+    void RetryWithoutPath();
     void OnPartDelivered(Message* message);
     void OnPartAcknowledged(Message* message);
     void Receive(uint32_t src,
@@ -154,7 +163,7 @@ class AstraSimFabric
     std::vector<std::unique_ptr<Message[]>> m_slabs;
     Message* m_freeMessages{nullptr};
     std::vector<MessageMatcher::Completion> m_completions;
-    std::vector<std::string> m_withoutPath;
+    std::vector<PendingPart> m_withoutPath;
     uint64_t m_sentCount{0};
     uint64_t m_deliveredCount{0};
 };
