@@ -3,6 +3,9 @@
  */
 #include "fabric-test-support.h"
 
+#include "ns3/application-container.h"
+#include "ns3/rdma-client-helper.h"
+#include "ns3/rdma-client.h"
 #include "ns3/test.h"
 
 #include <algorithm>
@@ -258,6 +261,38 @@ class InNetworkReductionTestCase : public TestCase
     }
 };
 
+/// The application starts when it is told and measures what the closed form says.
+class RdmaClientTestCase : public TestCase
+{
+  public:
+    RdmaClientTestCase()
+        : TestCase("RdmaClient sends its message from its start time on")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(FabricUnderTest::Star(2, "100Gbps", "1us"),
+                             "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n");
+        test.Build();
+        RdmaClientHelper helper(1, 5000);
+        ApplicationContainer clients = helper.Install(test.fabric->GetNode(0));
+        clients.Start(MicroSeconds(7));
+        Time duration;
+        clients.Get(0)->TraceConnectWithoutContext(
+            "Complete",
+            Callback<void, uint64_t, Time>([&duration](uint64_t, Time took) { duration = took; }));
+        Simulator::Run();
+        NS_TEST_ASSERT_MSG_EQ(DynamicCast<RdmaClient>(clients.Get(0))->IsComplete(), true, "done");
+        // Five frames and one hop behind the last, then an acknowledgement, over two links each
+        // way.
+        const int64_t expected = 5 * At100G(1082) + At100G(1082) + 2 * US + 2 * (At100G(84) + US);
+        NS_TEST_ASSERT_MSG_EQ(duration.GetTimeStep(), expected, "time");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetHw(0).GetCounters().acknowledgedBytes, 5000, "bytes");
+    }
+};
+
 /// The model's own suite; algorithms have suites of their own.
 class RdmaQbbTestSuite : public TestSuite
 {
@@ -279,6 +314,7 @@ class RdmaQbbTestSuite : public TestSuite
         }
         AddTestCase(new LargeFlowTestCase);
         AddTestCase(new InNetworkReductionTestCase);
+        AddTestCase(new RdmaClientTestCase);
     }
 };
 

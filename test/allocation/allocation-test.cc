@@ -1,0 +1,113 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Counts heap allocations: a packet must not cost any, whatever it meets on its way.
+ */
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-conf.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/nstime.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/simulator.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <new>
+#include <sstream>
+#include <string>
+
+namespace
+{
+
+uint64_t g_allocations = 0; // operator new has no other place to count in
+
+} // namespace
+
+void*
+operator new(std::size_t size)
+{
+    ++g_allocations;
+    if (void* memory = std::malloc(size))
+    {
+        return memory;
+    }
+    throw std::bad_alloc();
+}
+
+void
+operator delete(void* memory) noexcept
+{
+    std::free(memory);
+}
+
+void
+operator delete(void* memory, std::size_t) noexcept
+{
+    std::free(memory);
+}
+
+namespace ns3
+{
+
+namespace
+{
+
+/// Allocations and frames of an incast of four senders with @p bytes each.
+struct Cost
+{
+    uint64_t allocations;
+    uint64_t packetHops;
+};
+
+Cost
+RunIncast(uint64_t bytes, const std::string& conf)
+{
+    if (Time::GetResolution() != Time::PS)
+    {
+        Time::SetResolution(Time::PS);
+    }
+    ApplyNs3Flags({"--SchedulerType=ns3::TimingWheelScheduler"});
+    std::ostringstream text;
+    text << "6 1 5\n5\n";
+    for (int host = 0; host < 5; ++host)
+    {
+        text << host << " 5 100Gbps 1us 0\n";
+    }
+    std::istringstream topologyStream(text.str());
+    std::istringstream confStream(conf);
+    const ClusterTopology topology = ClusterTopology::Read(topologyStream, "topology");
+    FabricConf fabricConf = FabricConf::Read(confStream, "conf");
+    fabricConf.Check();
+    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
+    fabric->Build(topology, fabricConf);
+    for (uint32_t host = 1; host < 5; ++host)
+    {
+        RdmaQueuePair* qp = fabric->GetDriver(host)->Connect(0, {});
+        fabric->GetHw(host).PostMessage(*qp, bytes, nullptr, nullptr);
+    }
+    const uint64_t before = g_allocations;
+    Simulator::Run();
+    const Cost cost{g_allocations - before, fabric->GetTotals().packetHops};
+    Simulator::Destroy();
+    fabric->Dispose();
+    return cost;
+}
+
+} // namespace
+
+TEST(Allocation, PacketsCostNone)
+{
+    for (const std::string mode : {"0", "1", "3", "7", "8", "10"})
+    {
+        const std::string conf = "CC_MODE " + mode + "\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n";
+        RunIncast(1'000'000, conf); // lets what is made once be made
+        const Cost few = RunIncast(4'000'000, conf);
+        const Cost many = RunIncast(12'000'000, conf);
+        const uint64_t morePackets = many.packetHops - few.packetHops;
+        ASSERT_GT(morePackets, 100'000U);
+        // Pools may grow to a new high-water mark; nothing may grow with the packets.
+        EXPECT_LT(many.allocations, few.allocations + morePackets / 1000) << "CC_MODE " << mode;
+    }
+}
+
+} // namespace ns3
