@@ -188,6 +188,15 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
     assert not (tmp_path / "out" / "EndToEnd.csv").exists()
 
 
+def test_what_has_no_effect_says_so(tmp_path):
+    w = workload(tmp_path / "w.txt", 4, [("l", "NONE", 0, "ALLREDUCE", 1024)])
+    result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", 4), "-c", CONF, "-t", "8",
+                 env={"AS_PXN_ENABLE": "1"})
+    assert result.returncode == 0, result.stderr
+    assert "AS_PXN_ENABLE is accepted and has no effect" in result.stderr
+    assert "-t 8: runs use one core" in result.stderr
+
+
 def test_an_output_that_cannot_be_made_is_refused(tmp_path):
     w = workload(tmp_path / "w.txt", 4, [("l", "NONE", 0, "ALLREDUCE", 1024)])
     (tmp_path / "file").write_text("")

@@ -200,6 +200,8 @@ PacketRun::ReadInputs()
             }
         }
     }
+    std::vector<std::string> warnings = m_options.warnings;
+    Warn(warnings);
     Warn(m_conf.warnings);
     Warn(m_topology.warnings);
     if (m_options.threads > 1)

@@ -137,6 +137,15 @@ ReadEnvironment(RunOptions& options, const RunOptions::Environment& environment)
         }
         options.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
     }
+    for (const char* name :
+         {"AS_PXN_ENABLE", "AS_NVLSTREE_ENABLE", "AS_LOG_LEVEL", "AS_SIM_THREADS"})
+    {
+        const auto value = environment(name);
+        if (value && !value->empty() && *value != "0")
+        {
+            options.warnings.push_back(std::string(name) + " is accepted and has no effect");
+        }
+    }
 }
 
 } // namespace
@@ -190,6 +199,10 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     if (options.communicators == "empty")
     {
         options.communicators.clear();
+    }
+    if (!raw.logging.empty())
+    {
+        options.warnings.push_back("--logging-configuration is accepted and has no effect");
     }
     if (options.jobs.empty())
     {

@@ -57,6 +57,8 @@ struct RunOptions
     NcclOptions nccl;
     std::optional<uint64_t> netBandwidthBps; ///< AS_NET_BW: rate of NIC links
 
+    std::vector<std::string> warnings; ///< what is accepted and has no effect, a line each
+
     /// @return the value of an environment variable, or nothing
     using Environment = NcclOptions::Lookup;
 
