@@ -71,7 +71,7 @@ TEST(FabricConf, ValuesBecomeBytesBitsPerSecondAndPicoseconds)
                                   "KMAX_MAP 2 25000000000 400 100Gbps 1600\n"
                                   "PMAX_MAP 1 25000000000 0.2\n"
                                   "FCT_OUTPUT_FILE my results/fct.txt\n"
-                                  "ROUTING spray\n"
+                                  "ROUTING flowlet\n"
                                   "LOSS_RECOVERY irn\n"
                                   "QP_MODE persistent\n");
     EXPECT_EQ(conf.payloadBytes, 9000u);
@@ -82,7 +82,7 @@ TEST(FabricConf, ValuesBecomeBytesBitsPerSecondAndPicoseconds)
     EXPECT_EQ(conf.kmaxBytes.at(25'000'000'000), 400'000u);
     EXPECT_EQ(conf.kmaxBytes.at(100'000'000'000), 1'600'000u);
     EXPECT_EQ(conf.fctOutputFile, "my results/fct.txt");
-    EXPECT_EQ(conf.routing, FabricConf::Routing::Spray);
+    EXPECT_EQ(conf.routing, FabricConf::Routing::Flowlet);
     EXPECT_EQ(conf.lossRecovery, FabricConf::LossRecovery::Irn);
     EXPECT_EQ(conf.qpMode, FabricConf::QpMode::Persistent);
     EXPECT_EQ(Parse("BUFFER_SIZE 1024").bufferBytes, 1024u);
@@ -229,7 +229,7 @@ TEST(FabricConf, ValuesInForceReadBackToThemselves)
 {
     FabricConf conf = Parse("CC_MODE ns3::RdmaSwift\nRP_TIMER 300.5\nEWMA_GAIN 0.00390625\n"
                             "KMAX_MAP 2 25Gbps 400 100Gbps 1600.5\nPMAX_MAP 1 25Gbps 0.2\n"
-                            "BUFFER_SIZE 32\nRATE_AI 12.5MB/s\nROUTING spray\nKMIN 5000\n"
+                            "BUFFER_SIZE 32\nRATE_AI 12.5MB/s\nROUTING flowlet\nKMIN 5000\n"
                             "SIMULATOR_STOP_TIME 4.5\nLINK_DOWN 10.5 3 7\nFLOW_FILE a b.txt\n");
     const auto values = FabricConfValues(conf);
     std::string text;

@@ -8,6 +8,7 @@
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
+#include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
@@ -123,6 +124,10 @@ RdmaFabric::CreateNodes()
         {
             node = CreateObject<SwitchNode>();
             node->SetEcnEnabled(m_conf->enableQcn);
+            if (m_conf->routing == FabricConf::Routing::Flowlet)
+            {
+                node->SetRoutingPolicy(CreateObject<FlowletRouting>());
+            }
         }
         node->SetForwardingTable(&m_routes->Table(id));
         node->SetInNetworkEngine(m_inNetwork);

@@ -89,13 +89,11 @@ SwitchRules()
              &C::errorRatePerLink,
              {0, 1},
              "Packet loss probability added to that of each link."),
-        OneOf<R, 4>("ROUTING",
+        OneOf<R, 2>("ROUTING",
                     &C::routing,
-                    {{{"ecmp", R::Ecmp},
-                      {"adaptive", R::Adaptive},
-                      {"spray", R::Spray},
-                      {"flowlet", R::Flowlet}}},
-                    "Which of several shortest paths a frame takes."),
+                    {{{"ecmp", R::Ecmp}, {"flowlet", R::Flowlet}}},
+                    "Which of several shortest paths a frame takes: one per flow, or the shortest "
+                    "queue after each gap in the flow."),
         LinkChange("LINK_DOWN", false, "At that time from the start, the link goes down."),
         LinkChange("LINK_UP", true, "At that time from the start, the link comes up again."),
         Micros("PAUSE_TIME", &C::pauseTimePs, false, "How long a PFC pause lasts if not renewed."),
@@ -143,10 +141,7 @@ TransportRules()
                     &C::qpMode,
                     {{{"per_flow", Q::PerFlow}, {"persistent", Q::Persistent}}},
                     "New queue pairs for each message, or congestion state kept between them."),
-        Micros("NIC_TOTAL_PAUSE_TIME",
-               &C::nicTotalPauseTimePs,
-               true,
-               "PFC pause time injected at each NIC."),
+        NoEffect("NIC_TOTAL_PAUSE_TIME", "Pauses are not injected at NICs."),
     };
 }
 

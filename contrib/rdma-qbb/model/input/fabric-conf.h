@@ -56,10 +56,8 @@ struct FabricConf
     /// Which network port a frame takes where there are several shortest paths.
     enum class Routing
     {
-        Ecmp,     ///< by a hash of the 5-tuple
-        Adaptive, ///< the least loaded, frame by frame
-        Spray,    ///< frames of a flow in turn
-        Flowlet,  ///< the least loaded, after a gap in the flow
+        Ecmp,    ///< by a hash of the 5-tuple
+        Flowlet, ///< the least loaded, after a gap in the flow
     };
 
     /// How lost frames are sent again.
@@ -115,7 +113,6 @@ struct FabricConf
     int64_t rtoPs{0}; ///< 0: chosen from the path
     uint32_t qpsPerConnection{1};
     QpMode qpMode{QpMode::PerFlow};
-    int64_t nicTotalPauseTimePs{0};
 
     // --- congestion control; keys that are parameters of an algorithm count only if given
     uint32_t ccMode{1};

@@ -1,0 +1,56 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOWLET_ROUTING_H
+#define FLOWLET_ROUTING_H
+
+#include "routing-policy.h"
+
+#include "ns3/nstime.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+
+namespace ns3
+{
+
+/**
+ * @brief Flowlet switching: a flow may change its path after a gap, and then takes the port with
+ * the shortest queue.
+ *
+ * Bursts of a flow with pauses longer than the difference of path delays between them can go
+ * different ways without overtaking each other (Kandula et al., "Dynamic load balancing without
+ * packet reordering", CCR 2007; the choice of the least loaded port as in LetFlow and CONGA).
+ *
+ * Flows are told apart by their 5-tuple hash. Left out: ageing of idle entries (a run is short) and
+ * congestion feedback from beyond the next hop.
+ */
+class FlowletRouting : public RoutingPolicy
+{
+  public:
+    static TypeId GetTypeId();
+
+    uint16_t Choose(std::span<const uint16_t> ports,
+                    const QbbFrame& frame,
+                    const SwitchNode& node,
+                    int64_t nowPs) override;
+
+    bool Reorders() const override
+    {
+        return false;
+    }
+
+  private:
+    struct Flowlet
+    {
+        int64_t lastPs{0};
+        uint16_t port{UINT16_MAX};
+    };
+
+    Time m_gap;
+    boost::unordered_flat_map<uint64_t, Flowlet> m_flowlets; ///< by 5-tuple hash and destination
+};
+
+} // namespace ns3
+
+#endif /* FLOWLET_ROUTING_H */
