@@ -1,0 +1,155 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/boolean.h"
+#include "ns3/nstime.h"
+#include "ns3/switch-mmu.h"
+#include "ns3/uinteger.h"
+
+#include <gtest/gtest.h>
+
+namespace ns3
+{
+
+namespace
+{
+
+constexpr uint8_t PG = 3;
+constexpr uint32_t FRAME = 1000;
+
+/// Two ports of 100 Gb/s and 1 us, 100,000 bytes of buffer, one lossless priority.
+Ptr<SwitchMmu>
+MakeMmu(bool dynamic)
+{
+    if (Time::GetResolution() != Time::PS)
+    {
+        Time::SetResolution(Time::PS);
+    }
+    Ptr<SwitchMmu> mmu = CreateObject<SwitchMmu>();
+    mmu->SetAttribute("BufferBytes", UintegerValue(100'000));
+    mmu->SetAttribute("ReserveBytes", UintegerValue(4000));
+    mmu->SetAttribute("ResumeOffset", UintegerValue(3072));
+    mmu->SetAttribute("PfcResponseTime", TimeValue(Time(0)));
+    mmu->SetAttribute("DynamicThreshold", BooleanValue(dynamic));
+    mmu->SetAttribute("StaticThreshold", UintegerValue(7500));
+    mmu->SetPorts(2);
+    for (uint32_t port = 0; port < 2; ++port)
+    {
+        mmu->ConfigurePort(port, 100'000'000'000, 1'000'000, 1082, 0.5);
+    }
+    mmu->Partition();
+    return mmu;
+}
+
+/// Admits frames from port 0 to port 1 until the partner must be paused. @return how many
+uint32_t
+FramesUntilPause(SwitchMmu& mmu)
+{
+    uint32_t frames = 0;
+    while (!mmu.ShouldPause(0, PG) && frames < 1000)
+    {
+        EXPECT_TRUE(mmu.Admit(0, 1, PG, FRAME));
+        ++frames;
+    }
+    return frames;
+}
+
+} // namespace
+
+TEST(SwitchMmu, DividesTheBufferIntoReserveHeadroomAndSharedPool)
+{
+    const auto mmu = MakeMmu(true);
+    // 2 x 1 us x 12.5 bytes/ns + 1 + 2 x 1082
+    EXPECT_EQ(mmu->GetHeadroom(0), 25'000U + 1 + 2164);
+    EXPECT_EQ(mmu->GetSharedBytes(), 100'000U - 2 * 4000 - 2 * 27'165);
+}
+
+TEST(SwitchMmu, PausesWhenSharedBytesReachTheDynamicThreshold)
+{
+    const auto mmu = MakeMmu(true);
+    // Four frames fill the reserve. With s shared bytes the threshold is (37670 - s) / 2, so twelve
+    // frames fit (12000 <= 12835) and the thirteenth, 13000 > 12835, goes to the headroom.
+    EXPECT_EQ(FramesUntilPause(*mmu), 4U + 12 + 1);
+    EXPECT_EQ(mmu->GetIngressBytes(0, PG), 16'000U);
+    EXPECT_EQ(mmu->GetHeadroomBytes(0, PG), 1000U);
+}
+
+TEST(SwitchMmu, PausesAtTheStaticThreshold)
+{
+    const auto mmu = MakeMmu(false);
+    // Seven frames of shared bytes stay below 7500, the eighth does not.
+    EXPECT_EQ(FramesUntilPause(*mmu), 4U + 7 + 1);
+}
+
+TEST(SwitchMmu, HeadroomTakesWhatComesAfterThePauseAndNoMore)
+{
+    const auto mmu = MakeMmu(true);
+    FramesUntilPause(*mmu);
+    mmu->SetPaused(0, PG, true);
+    uint32_t frames = 0;
+    while (mmu->Admit(0, 1, PG, FRAME))
+    {
+        ++frames;
+    }
+    EXPECT_EQ(frames, 26U) << "27165 bytes hold 27 frames, one of which was there";
+    EXPECT_EQ(mmu->GetTotalBytes(), (16U + 27) * FRAME) << "a refused frame leaves no trace";
+}
+
+TEST(SwitchMmu, ResumesBelowTheThresholdByTheOffsetAndEndsEmpty)
+{
+    const auto mmu = MakeMmu(true);
+    const uint32_t admitted = FramesUntilPause(*mmu);
+    mmu->SetPaused(0, PG, true);
+    uint32_t released = 0;
+    while (!mmu->ShouldResume(0, PG))
+    {
+        mmu->Release(0, 1, PG, FRAME);
+        ++released;
+    }
+    // The headroom's frame first; then s + 3072 <= (37670 - s) / 2 holds from s = 10508 down.
+    EXPECT_EQ(released, 1U + 2);
+    for (; released < admitted; ++released)
+    {
+        mmu->Release(0, 1, PG, FRAME);
+    }
+    EXPECT_EQ(mmu->GetTotalBytes(), 0U);
+    EXPECT_EQ(mmu->GetSharedUsed(), 0U);
+    EXPECT_EQ(mmu->GetIngressBytes(0, PG), 0U);
+    EXPECT_EQ(mmu->GetEgressBytes(1, PG), 0U);
+}
+
+TEST(SwitchMmu, MarksNothingBelowKminEverythingAboveKmaxAndTheRampBetween)
+{
+    const auto mmu = MakeMmu(true);
+    mmu->AssignStreams(1);
+    mmu->SetEcn(1, {5000, 9000, 0.4});
+    const auto marks = [&](uint32_t frames) {
+        while (mmu->GetEgressBytes(1, PG) < frames * FRAME)
+        {
+            mmu->Admit(0, 1, PG, FRAME);
+        }
+        int marked = 0;
+        for (int i = 0; i < 10'000; ++i)
+        {
+            marked += mmu->ShouldMark(1, PG);
+        }
+        return marked;
+    };
+    EXPECT_EQ(marks(5), 0);
+    // Half way up: 0.2; four standard deviations of a binomial are 160.
+    EXPECT_NEAR(marks(7), 2000, 160);
+    EXPECT_EQ(marks(10), 10'000);
+}
+
+TEST(SwitchMmu, ControlTrafficIsNeverPausedNorCharged)
+{
+    const auto mmu = MakeMmu(true);
+    for (int i = 0; i < 200; ++i)
+    {
+        ASSERT_TRUE(mmu->Admit(0, 1, 0, FRAME));
+    }
+    EXPECT_FALSE(mmu->ShouldPause(0, 0));
+    EXPECT_EQ(mmu->GetTotalBytes(), 0U);
+}
+
+} // namespace ns3
