@@ -23,7 +23,9 @@ uint64_t g_allocations = 0; // operator new has no other place to count in
 
 } // namespace
 
-void*
+// Not inlined: GCC 12 would see malloc() behind new and free() behind delete and call it a
+// mismatch.
+[[gnu::noinline]] void*
 operator new(std::size_t size)
 {
     ++g_allocations;
@@ -34,13 +36,13 @@ operator new(std::size_t size)
     throw std::bad_alloc();
 }
 
-void
+[[gnu::noinline]] void
 operator delete(void* memory) noexcept
 {
     std::free(memory);
 }
 
-void
+[[gnu::noinline]] void
 operator delete(void* memory, std::size_t) noexcept
 {
     std::free(memory);
