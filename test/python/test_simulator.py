@@ -162,6 +162,10 @@ MISTAKES = {
     "world does not divide": (HEADER.format(tp=3, ep=1, gpus=4) + "1\nl -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
                               GOOD, GOOD, [], "w.txt"),
     "unknown flag": (GOOD, GOOD, GOOD, ["--quite"], "--quiet"),
+    "negative passes": (GOOD, GOOD, GOOD, ["--passes=-1"], "--passes"),
+    "negative seed": (GOOD, GOOD, GOOD, ["--seed=-1"], "--seed"),
+    "negative scale": (GOOD, GOOD, GOOD, ["--comm-scale", "-3"], "comm-scale"),
+    "no number": (GOOD, GOOD, GOOD, ["--comm-scale", "nan"], "--comm-scale"),
     "unknown attribute": (GOOD, GOOD, GOOD, ["--ns3::RdmaHw::Nonsense=1"], "Nonsense"),
 }
 
@@ -186,6 +190,17 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
     lines = [line for line in result.stderr.splitlines() if not line.startswith("warning")]
     assert len(lines) == 1 and named in lines[0], result.stderr
     assert not (tmp_path / "out" / "EndToEnd.csv").exists()
+
+
+def test_run_json_tells_what_the_environment_changed(tmp_path):
+    w = workload(tmp_path / "w.txt", 4, [("l", "NONE", 0, "ALLREDUCE", 1024)])
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "EndToEnd-notes.md").write_text("mine")
+    set_to = {"AS_NET_BW": "200", "AS_SEND_LAT": "50", "NCCL_PROTO": "Simple"}
+    result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", 4), "-c", CONF, env=set_to)
+    assert result.returncode == 0, result.stderr
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["options"]["nccl_environment"] == set_to
+    assert (tmp_path / "out" / "EndToEnd-notes.md").read_text() == "mine"
 
 
 def test_what_has_no_effect_says_so(tmp_path):

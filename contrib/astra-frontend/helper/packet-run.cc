@@ -229,7 +229,8 @@ PacketRun::MakeOutputDirectory()
     // What an earlier run left must not pass for this one's.
     for (const auto& entry : std::filesystem::directory_iterator(m_output))
     {
-        if (entry.path().filename().string().starts_with("EndToEnd"))
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("EndToEnd.") && name.ends_with(".csv"))
         {
             std::filesystem::remove(entry.path(), error);
         }
@@ -260,6 +261,9 @@ PacketRun::MakeOutputDirectory()
     {
         m_record->SetOption(key, value);
     }
+    m_record->SetOption("nccl_environment", m_options.environment);
+    m_record->SetOption("comm_scale", m_options.commScale);
+    m_record->SetOption("injection_scale", m_options.injectionScale);
     m_record->SetOption("set", m_options.confKeys);
     m_record->SetOption("ns3", m_options.ns3Flags);
 }

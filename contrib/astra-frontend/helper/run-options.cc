@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 namespace AstraSim
@@ -87,6 +89,23 @@ Refuse(const std::string& what, const std::string& expected)
     throw ns3::InputError("command line", 0, what, expected);
 }
 
+/// None of the numbers that flags take may be negative; unsigned parsing would wrap them.
+void
+RefuseNegatives(const po::parsed_options& parsed)
+{
+    for (const auto& option : parsed.options)
+    {
+        for (const std::string& value : option.value)
+        {
+            if (!option.unregistered && value.size() > 1 && value[0] == '-' &&
+                std::isdigit(static_cast<unsigned char>(value[1])))
+            {
+                Refuse("--" + option.string_key + " is " + value, "a number that is not negative");
+            }
+        }
+    }
+}
+
 /// ns-3's own flags name a TypeId or one of its global values; all else is a mistake.
 void
 SortOutUnknown(const std::vector<std::string>& unknown,
@@ -121,8 +140,17 @@ SortOutUnknown(const std::vector<std::string>& unknown,
 void
 ReadEnvironment(RunOptions& options, const RunOptions::Environment& environment)
 {
-    options.nccl = NcclOptions::FromEnvironment(environment);
-    const auto bandwidth = environment("AS_NET_BW");
+    // What is looked up and set is also what run.json tells.
+    const RunOptions::Environment recording = [&](const std::string& name) {
+        const auto value = environment(name);
+        if (value && !value->empty())
+        {
+            options.environment[name] = *value;
+        }
+        return value;
+    };
+    options.nccl = NcclOptions::FromEnvironment(recording);
+    const auto bandwidth = recording("AS_NET_BW");
     if (bandwidth && !bandwidth->empty())
     {
         double gbps = 0;
@@ -166,6 +194,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
                                 .style(style)
                                 .allow_unregistered()
                                 .run();
+        RefuseNegatives(parsed);
         po::variables_map values;
         po::store(parsed, values);
         po::notify(values);
@@ -211,6 +240,18 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     if (options.passes == 0 || options.threads == 0)
     {
         Refuse("--passes and -t are counts", "1 or more");
+    }
+    if (options.seed && *options.seed == 0)
+    {
+        Refuse("--seed is 0", "1 or more");
+    }
+    for (const auto& [name, scale] : {std::pair{"--comm-scale", options.commScale},
+                                      std::pair{"--injection-scale", options.injectionScale}})
+    {
+        if (!std::isfinite(scale) || scale <= 0)
+        {
+            Refuse(std::string(name) + " is " + std::to_string(scale), "a number above 0");
+        }
     }
     return options;
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,7 @@ struct RunOptions
     NcclOptions nccl;
     std::optional<uint64_t> netBandwidthBps; ///< AS_NET_BW: rate of NIC links
 
+    std::map<std::string, std::string> environment; ///< variables that were set, by name
     std::vector<std::string> warnings; ///< what is accepted and has no effect, a line each
 
     /// @return the value of an environment variable, or nothing

@@ -72,7 +72,7 @@ MessageMatcher::Deliver(Send* send, std::vector<Completion>& completions)
         }
         m_sends.GiveBack(first);
     }
-    while (stream.firstReceive && stream.available > 0)
+    while (stream.firstReceive && (stream.available > 0 || stream.firstReceive->bytesLeft == 0))
     {
         Receive* first = stream.firstReceive;
         const uint64_t taken = std::min(stream.available, first->bytesLeft);
