@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""gen_Topo_Template.py --draw: pictures with something on them, and rails where there are rails."""
+import pathlib
+import subprocess
+import sys
+
+import matplotlib.image
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
+sys.path.insert(0, str(ROOT / "topologies"))
+
+from clustertopo.draw import rails_of  # noqa: E402
+from clustertopo.graph import Graph  # noqa: E402
+from clustertopo.reader import read  # noqa: E402
+
+
+def run(directory, *arguments):
+    return subprocess.run([GENERATOR, *arguments], cwd=directory, capture_output=True, text=True)
+
+
+def test_a_picture_has_layers_rails_and_planes(tmp_path):
+    name = run(tmp_path, *"-topo AlibabaHPN --dp -g 64 -asn 16 -psn 16".split()).stdout.strip()
+    result = run(tmp_path, "--draw", name)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == [f"{name}.png", f"{name}.svg"]
+    picture = matplotlib.image.imread(tmp_path / f"{name}.png")
+    assert picture.shape[0] > 800 and picture.shape[1] > 1500
+    colours = {tuple(pixel) for pixel in (picture[::2, ::2, :3] * 255).astype(int).reshape(-1, 3)}
+    for rail in ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167)):
+        assert rail in colours
+    assert "<svg" in (tmp_path / f"{name}.svg").read_text()[:2000]
+
+
+def test_flat_networks_are_drawn_as_circles(tmp_path):
+    name = run(tmp_path, "-topo", "Dragonfly").stdout.strip()
+    assert run(tmp_path, "--draw", name, "--output", "flat").returncode == 0
+    height, width, _ = matplotlib.image.imread(tmp_path / "flat.png").shape
+    assert height == width
+
+
+@pytest.mark.parametrize("flags, rails", [
+    ("-topo Spectrum-X -g 64", 8),
+    ("-topo NVL72 -g 288", 4),
+    ("-topo FatTree", 0),
+    ("-topo Dragonfly", 0),
+    ("-topo DCN+ -g 128", 0),
+])
+def test_rails_are_found_where_they_are(tmp_path, flags, rails):
+    name = run(tmp_path, *flags.split()).stdout.strip()
+    found = rails_of(Graph(read(tmp_path / name)))
+    assert len(set(found.values()) if found else ()) == rails
+
+
+def test_too_many_gpus_for_a_picture_are_refused(tmp_path):
+    name = run(tmp_path, *"-topo Spectrum-X -g 2048".split()).stdout.strip()
+    result = run(tmp_path, "--draw", name)
+    assert result.returncode == 2 and "expected at most 1024" in result.stderr

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What every architecture builds, and the file that it is written to."""
+import dataclasses
+import re
+
+
+class InputError(Exception):
+    """A user's mistake; its text is the line that the user sees."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """A cluster whose nodes are numbered GPUs first, then NVSwitches, then other switches.
+
+    links: iterable of (source, destination, rate, delay), in the order of the file.
+    """
+    name: str
+    gpus: int
+    gpus_per_server: int
+    nvswitches: int
+    switches: int
+    gpu_type: str
+    links: object
+    error_rate: str = "0"
+
+
+def nvlinks(gpu, options, gpus):
+    """Yields the NVLinks of one GPU, one for each NVSwitch of its server."""
+    first = gpus + gpu // options.gpu_per_server * options.nv_switch_per_server
+    for switch in range(first, first + options.nv_switch_per_server):
+        yield gpu, switch, options.nvlink_bw, options.nv_latency
+
+
+def count_nvswitches(gpus, options):
+    if gpus % options.gpu_per_server:
+        raise InputError(f"{gpus} GPUs do not fill servers of {options.gpu_per_server}; "
+                         f"expected a multiple")
+    return gpus // options.gpu_per_server * options.nv_switch_per_server
+
+
+def require_at_least_one(options, *names):
+    for name in names:
+        if getattr(options, name) < 1:
+            raise InputError(f"--{name} {getattr(options, name)} is not possible; expected 1 or more")
+
+
+def check_units(options):
+    """Checks what all architectures share: rates, delays, the error rate, NVSwitches."""
+    require_at_least_one(options, "gpu_per_server")
+    if options.nv_switch_per_server < 0:
+        raise InputError("--nv_switch_per_server is negative; expected 0 or more")
+    for name in ("bandwidth", "nvlink_bw", "ap_bandwidth", "core_bandwidth"):
+        if not re.fullmatch(r"[1-9]\d*(\.\d+)?[KMGT]?(bps|b/s)", getattr(options, name)):
+            raise InputError(f"--{name} '{getattr(options, name)}' is not a rate; expected one such "
+                             f"as 400Gbps")
+    for name in ("latency", "nv_latency"):
+        if not re.fullmatch(r"\d+(\.\d+)?(s|ms|us|ns|ps)", getattr(options, name)):
+            raise InputError(f"--{name} '{getattr(options, name)}' is not a time; expected one such "
+                             f"as 0.0005ms")
+    if not re.fullmatch(r"0|1|0\.\d+|1\.0+", options.error_rate):
+        raise InputError(f"--error_rate '{options.error_rate}' is not a probability; expected 0 to 1")
+
+
+def write(cluster, path):
+    nodes = cluster.gpus + cluster.nvswitches + cluster.switches
+    lines = [f"{a} {b} {rate} {delay} {cluster.error_rate}\n" for a, b, rate, delay in cluster.links]
+    with open(path, "w") as file:
+        file.write(f"{nodes} {cluster.gpus_per_server} {cluster.nvswitches} {cluster.switches} "
+                   f"{len(lines)} {cluster.gpu_type}\n")
+        file.write("".join(f"{node} " for node in range(cluster.gpus, nodes)) + "\n")
+        file.writelines(lines)
