@@ -65,14 +65,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
         m_refreshArmed = true;
         m_refreshEvent->Schedule(m_nodeId, m_pauseTime.GetTimeStep() / 2);
     }
-    if (nowPs >= m_busyUntilPs)
-    {
-        Transmit(nowPs);
-    }
-    else
-    {
-        ArmTransmit(nowPs);
-    }
+    TransmitWhenFree(nowPs);
 }
 
 void
@@ -135,14 +128,7 @@ QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
     }
     if ((before & ~mask) && m_linkUp)
     {
-        if (nowPs >= m_busyUntilPs)
-        {
-            Transmit(nowPs);
-        }
-        else
-        {
-            ArmTransmit(nowPs);
-        }
+        TransmitWhenFree(nowPs);
     }
 }
 

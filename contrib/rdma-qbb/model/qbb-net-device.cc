@@ -238,14 +238,7 @@ QbbNetDevice::Enqueue(QbbFrame* frame, int64_t nowPs)
     queue.tail = frame;
     queue.bytes += frame->wireBytes;
     m_queuedMask |= 1U << frame->priority;
-    if (nowPs >= m_busyUntilPs)
-    {
-        Transmit(nowPs);
-    }
-    else
-    {
-        ArmTransmit(nowPs);
-    }
+    TransmitWhenFree(nowPs);
 }
 
 QbbFrame*
@@ -395,14 +388,7 @@ QbbNetDevice::OnTransmitEvent()
 {
     m_transmitArmed = false;
     const int64_t nowPs = NowPs();
-    if (nowPs >= m_busyUntilPs)
-    {
-        Transmit(nowPs);
-    }
-    else
-    {
-        ArmTransmit(nowPs);
-    }
+    TransmitWhenFree(nowPs);
 }
 
 // --- the wire
@@ -487,13 +473,9 @@ QbbNetDevice::OnLinkChange(bool up)
             m_pool->Free(frame);
         }
     }
-    else if (nowPs >= m_busyUntilPs)
-    {
-        Transmit(nowPs);
-    }
     else
     {
-        ArmTransmit(nowPs);
+        TransmitWhenFree(nowPs);
     }
     m_linkChange();
 }

@@ -82,13 +82,9 @@ class QbbNetDevice : public NetDevice
     void SetSourceReady(uint8_t mask, int64_t nowPs)
     {
         m_sourceReady = mask;
-        if (mask && nowPs >= m_busyUntilPs)
+        if (mask)
         {
-            Transmit(nowPs);
-        }
-        else if (mask)
-        {
-            ArmTransmit(nowPs);
+            TransmitWhenFree(nowPs);
         }
     }
 
@@ -250,6 +246,20 @@ class QbbNetDevice : public NetDevice
     void PutOnWire(QbbFrame* frame, int64_t nowPs);
     /// Wake up when the frame being sent ends, if something waits.
     void ArmTransmit(int64_t nowPs);
+
+    /// Send now if the port is idle, else when the frame being sent ends.
+    void TransmitWhenFree(int64_t nowPs)
+    {
+        if (nowPs >= m_busyUntilPs)
+        {
+            Transmit(nowPs);
+        }
+        else
+        {
+            ArmTransmit(nowPs);
+        }
+    }
+
     void OnTransmitEvent();
     void OnArrivalEvent();
     void ReceivePfc(const QbbFrame& frame, int64_t nowPs);

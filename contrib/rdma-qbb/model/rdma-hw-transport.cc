@@ -308,8 +308,6 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         Answer(port, *rx, frame, QbbFrameKind::Ack, mark, nowPs);
         break;
     case RdmaLossRecovery::Verdict::Nack:
-        Answer(port, *rx, frame, QbbFrameKind::Nack, mark, nowPs);
-        break;
     case RdmaLossRecovery::Verdict::SelectiveNack:
         Answer(port, *rx, frame, QbbFrameKind::Nack, mark, nowPs);
         break;
