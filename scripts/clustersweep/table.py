@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table of a sweep: one row per run, as CSV and as Markdown."""
+import csv
+import io
+import json
+
+COLUMNS = ("topology", "conf", "workload", "env", "network", "status", "total time us", "vs best",
+           "compute us", "exposed comm us", "exposed TP us", "exposed DP us", "exposed EP us",
+           "exposed DP_EP us", "exposed PP us", "bubble us", "flows", "pauses", "drops", "wall s",
+           "memory MB", "note")
+# Columns of the table and of EndToEnd.csv's summary.
+SUMMARY = {"total time us": "Total time", "compute us": "total comp",
+           "exposed comm us": "total exposed comm", "exposed TP us": "Expose TP comm",
+           "exposed DP us": "Expose DP comm", "exposed EP us": "Expose_EP_comm",
+           "exposed DP_EP us": "Expose DP_EP comm", "exposed PP us": "Expose_PP_comm",
+           "bubble us": "bubble time"}
+
+
+def _summary(directory):
+    """@return the summary of EndToEnd.csv, numbers by column of the table"""
+    with (directory / "EndToEnd.csv").open(newline="", encoding="utf-8") as file:
+        rows = csv.reader(file, skipinitialspace=True)
+        values = dict(zip(next(rows), next(rows)))
+    return {ours: float(values[theirs].split()[0]) for ours, theirs in SUMMARY.items()}
+
+
+def row_of(run, note):
+    """@return the row of a run; an unfinished run has a status and a note, and no times"""
+    case = run.case
+    row = dict.fromkeys(COLUMNS, "") | {
+        "topology": case.topology.name, "conf": case.conf.name, "workload": case.workload.name,
+        "env": case.env.name, "network": case.network.name, "status": "not run", "note": note}
+    try:
+        record = json.loads((run.directory / "run.json").read_text(encoding="utf-8"))
+        row["status"] = record["status"]
+    except FileNotFoundError:
+        return row
+    except (OSError, ValueError, KeyError):
+        return row | {"status": "cut off"}
+    row |= {"flows": record.get("flows", ""), "pauses": record.get("pauses", ""),
+            "drops": record.get("drops", ""), "wall s": record.get("wall_s", ""),
+            "memory MB": record.get("peak_memory_bytes", 0) / 1e6}
+    if record["status"] == "finished":
+        try:
+            row |= _summary(run.directory)
+        except (OSError, ValueError, KeyError, StopIteration, IndexError):
+            row["note"] = row["note"] or "EndToEnd.csv is missing or cut off"
+    return row
+
+
+def add_ratios(rows):
+    """Sets "vs best": the time over that of the fastest run of the same workload."""
+    best = {}
+    for row in rows:
+        if row["total time us"] != "":
+            key = row["workload"]
+            best[key] = min(best.get(key, row["total time us"]), row["total time us"])
+    for row in rows:
+        if row["total time us"] != "" and best[row["workload"]] > 0:
+            row["vs best"] = row["total time us"] / best[row["workload"]]
+
+
+def _cell(name, value):
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}" if name in ("vs best", "wall s") else f"{value:.1f}"
+
+
+def to_csv(rows):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def to_markdown(rows):
+    """@return the table without the columns in which no row has anything to say"""
+    columns = [name for name in COLUMNS
+               if any(row[name] not in ("", 0, 0.0) for row in rows) or name in ("status", "total time us")]
+    table = [columns, *([_cell(name, row[name]).replace("|", "\\|") for name in columns] for row in rows)]
+    widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
+    numeric = [any(isinstance(row[name], (int, float)) for row in rows) for name in columns]
+
+    def line(cells):
+        return "| " + " | ".join(cell.rjust(w) if right else cell.ljust(w)
+                                 for cell, w, right in zip(cells, widths, numeric)) + " |"
+
+    rule = "|" + "|".join("-" * (w + 1) + (":" if right else "-")
+                          for w, right in zip(widths, numeric)) + "|"
+    return "\n".join([line(table[0]), rule, *map(line, table[1:])]) + "\n"

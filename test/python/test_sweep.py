@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/sweep.py: grids, mistakes in them, bounds, interruption and going on after it."""
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SWEEP = ROOT / "scripts/sweep.py"
+
+# Stands in for the simulator: what it does is in its workload. It notes every start in "started".
+PROGRAM = """#!/usr/bin/python3
+import hashlib, json, os, pathlib, sys, time
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+workload, out = pathlib.Path(given["-w"]), pathlib.Path(given["-o"])
+with open(workload.parent / "started", "a") as file:
+    file.write(out.name + "\\n")
+digest = hashlib.sha256(workload.read_bytes()).hexdigest()
+record = {"status": "running", "inputs": [{"role": "workload", "path": str(workload), "sha256": digest}]}
+(out / "run.json").write_text(json.dumps(record))
+word, *rest = workload.read_text().split()
+if word == "hold" and (workload.parent / "held").exists():
+    (out / "pid").write_text(str(os.getpid()))
+    time.sleep(60)
+if word == "eat":
+    block = bytearray(300 * 1000 * 1000)
+    time.sleep(60)
+if word == "fail":
+    sys.exit("the workload is wrong")
+names = ["File name", "Expose DP comm", "Expose DP_EP comm", "Expose TP comm", "Expose_EP_comm",
+         "Expose_PP_comm", "bubble time", "total comp", "total exposed comm", "Total time"]
+total = float(rest[0]) if rest else 1
+(out / "EndToEnd.csv").write_text(", ".join(names) + "\\nw" + ",0.5 (50%)" * 8 + f",{total}\\n")
+(out / "arguments").write_text(json.dumps([sys.argv[1:], {n: v for n, v in os.environ.items()
+                                                          if n.startswith("AS_")}]))
+record |= {"status": "finished", "wall_s": 0.1, "peak_memory_bytes": 1000000, "flows": 3}
+(out / "run.json").write_text(json.dumps(record))
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    (tmp_path / "topology").write_text("a topology\n")
+    for name, text in {"one": "go 40", "two": "hold 20", "three": "go 30"}.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    return tmp_path
+
+
+def write(place, text="", workloads="[one.txt, two.txt, three.txt]"):
+    (place / "grid.yaml").write_text(
+        f"program: program.py\ntopologies: [topology]\nworkloads: {workloads}\n{text}")
+    return place / "grid.yaml"
+
+
+def command(place, *arguments):
+    return [SWEEP, place / "grid.yaml", "-o", place / "out", *arguments]
+
+
+def sweep(place, *arguments, env=None):
+    return subprocess.run(command(place, *arguments), capture_output=True, text=True, timeout=60,
+                          env=os.environ | (env or {}))
+
+
+def table(place):
+    with (place / "out/table.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def started(place):
+    return (place / "started").read_text().split()
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 20
+    while not (path.exists() and path.read_text()):
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.01)
+    return path.read_text()
+
+
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def test_every_combination_runs_once_and_has_a_row(place):
+    write(place, "conf:\n- {name: a, set: {BUFFER_SIZE: 16, KMIN_MAP: [1, 100, 2]}}\n- {name: b}\n"
+                 "env:\n- {name: ring}\n- {name: nvls, set: {AS_NVLS_ENABLE: true}}\n"
+                 "flags: --passes 2\n", "[one.txt, three.txt]")
+    result = sweep(place, env={"AS_SEND_LAT": "7"})
+    assert result.returncode == 0, result.stderr
+    rows = table(place)
+    assert [(r["conf"], r["workload"], r["env"]) for r in rows] == [
+        (c, w, e) for c in "ab" for w in ("one", "three") for e in ("ring", "nvls")]
+    assert len(started(place)) == len(set(started(place))) == 8
+    assert {r["status"] for r in rows} == {"finished"}
+    assert [float(r["total time us"]) for r in rows[:4]] == [40, 40, 30, 30]
+    arguments, environment = json.loads((place / "out/runs/topology__a__one__nvls/arguments").read_text())
+    assert environment == {"AS_NVLS_ENABLE": "1"}, "variables come from the grid only"
+    assert arguments[4:10] == ["--set", "BUFFER_SIZE=16", "--set", "KMIN_MAP=1 100 2", "--passes", "2"]
+    markdown = (place / "out/table.md").read_text().splitlines()
+    assert len(markdown) == 2 + len(rows) and "| total time us |" in markdown[0]
+
+
+def test_times_are_compared_among_runs_of_a_workload(place):
+    write(place, "network: [fast, slow]\n", "[one.txt]")
+    assert sweep(place).returncode == 0
+    assert [float(r["vs best"]) for r in table(place)] == [1, 1]
+    assert [r["network"] for r in table(place)] == ["fast", "slow"]
+
+
+def test_an_interrupted_sweep_goes_on_where_it_stopped(place):
+    write(place)
+    (place / "held").touch()
+    process = subprocess.Popen(command(place, "-j", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+    pid = wait_for(place / "out/runs/topology__two/pid")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130 and "goes on where it stopped" in errors
+    assert not is_alive(pid)
+    assert [r["status"] for r in table(place)] == ["finished", "running", "not run"]
+
+    (place / "held").unlink()
+    result = sweep(place, "-j", "1")
+    assert result.returncode == 0, result.stderr
+    assert "3 runs, 1 complete" in result.stdout
+    assert started(place) == ["topology__one", "topology__two", "topology__two", "topology__three"]
+    assert [float(r["total time us"]) for r in table(place)] == [40, 20, 30]
+    assert sweep(place).stdout.startswith("3 runs, 3 complete")
+    assert len(started(place)) == 4
+
+
+def test_a_killed_sweep_leaves_no_process_behind(place):
+    write(place)
+    (place / "held").touch()
+    process = subprocess.Popen(command(place, "-j", "1"), stdout=subprocess.DEVNULL)
+    pid = wait_for(place / "out/runs/topology__two/pid")
+    other = sweep(place)
+    assert other.returncode == 2 and "another sweep writes there" in other.stderr
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 10
+    while is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_alive(pid)
+
+
+def test_what_changed_is_run_again(place):
+    write(place)
+    assert sweep(place).returncode == 0
+    (place / "one.txt").write_text("go 41")
+    (place / "out/runs/topology__three/run.json").write_text('{"status": "fin')
+    dry = sweep(place, "--dry-run").stdout.splitlines()
+    assert dry[1:] == ["topology__one: its inputs changed", "topology__two: complete",
+                       "topology__three: its record is cut off"]
+    assert sweep(place).returncode == 0
+    assert sorted(started(place)[3:]) == ["topology__one", "topology__three"]
+    assert float(table(place)[0]["total time us"]) == 41
+
+    with (place / "program.py").open("a") as file:
+        file.write("# another build\n")
+    assert sweep(place, "--any-build").stdout.startswith("3 runs, 3 complete")
+    assert sweep(place).stdout.startswith("3 runs, 0 complete")
+
+
+def test_a_run_above_its_memory_is_killed_and_the_others_finish(place):
+    (place / "two.txt").write_text("eat")
+    write(place, "memory_gb: 0.1\n")
+    result = sweep(place)
+    assert result.returncode == 1
+    assert [r["status"] for r in table(place)] == ["finished", "running", "finished"]
+    assert "killed: above its bound of 0.1 GB of memory" in table(place)[1]["note"]
+
+
+def test_a_run_above_its_time_is_killed(place):
+    (place / "held").touch()
+    write(place, "time_limit_s: 1\n")
+    result = sweep(place)
+    assert result.returncode == 1
+    assert table(place)[1]["note"] == "killed: above its bound of 1 s"
+
+
+def test_a_failing_run_says_why(place):
+    (place / "two.txt").write_text("fail")
+    write(place)
+    assert sweep(place).returncode == 1
+    assert table(place)[1]["note"] == "exit status 1: the workload is wrong"
+
+
+@pytest.mark.parametrize("text, message", [
+    ("topologies: [a\n", ":2: expected ',' or ']', but got '<stream end>'; expected YAML"),
+    ("", ":1: is empty; expected topologies"),
+    ("- 1\n", ":1: a sweep is a list; expected keys"),
+    ("topologies: [topology]\n", ":1: has no 'workloads'; expected a list"),
+    ("topologies: [topology]\nworkload: [one.txt]\n", ":2: 'workload' is no key of a sweep; expected one of"),
+    ("topologies: [topology]\n\nworkloads: [four.txt]\n", ":3: an entry of workloads 'four.txt' is no file"),
+    ("topologies: [topology]\nworkloads:\n- one.txt\n- one.txt\n", ":4: two entries of workloads are named 'one'"),
+    ("topologies: [{name: a}]\nworkloads: [one.txt]\n", ":1: a topology needs a 'file', or 'generate'"),
+    ("topologies: [topology]\nworkloads: []\n", ":2: workloads is empty; expected at least one entry"),
+    ("topologies: [topology]\nworkloads: [one.txt]\nconf: [{set: 3}]\n", ":3: set is '3'; expected keys"),
+    ("topologies: [topology]\nworkloads: [one.txt]\nmemory_gb: lots\n",
+     ":3: memory_gb is 'lots'; expected a number above 0"),
+    ("topologies: [topology]\nworkloads: [{name: a/b, file: one.txt}]\n", ":2: the name 'a/b' cannot name"),
+    ("topologies: [topology]\nworkloads: [one.txt]\nworkloads: [one.txt]\n", ":3: 'workloads' occurs twice"),
+    ("topologies: [topology]\nworkloads: [one.txt]\nprogram: gone\n", ":3: program "),
+    ("topologies: [{generate: '-g 7'}]\nworkloads: [one.txt]\nprogram: program.py\n", "topology 'g7', -g 7: "),
+])
+def test_a_mistake_in_the_grid_names_file_line_and_what_is_expected(place, text, message):
+    (place / "grid.yaml").write_text(text)
+    result = sweep(place)
+    assert result.returncode == 2, result.stdout
+    assert message in result.stderr and str(place / "grid.yaml") in result.stderr
+    assert "expected" in result.stderr
+
+
+def test_the_example_gives_the_results_of_runs_by_hand(place):
+    program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+    text = (ROOT / "sweeps/compare-topologies.yaml").read_text().replace("../", f"{ROOT}/")
+    (place / "grid.yaml").write_text(text + f"program: {program}\n")
+    result = sweep(place)
+    assert result.returncode == 0, result.stderr + result.stdout
+    rows = table(place)
+    assert [r["topology"] for r in rows] == ["Spectrum-X", "AlibabaHPN", "DCN+"]
+    topology = next((place / "out/topologies").glob("Spectrum-X*"))
+    subprocess.run([program, "-w", ROOT / "workloads/allToAll_EP64.txt", "-n", topology, "-c",
+                    ROOT / "conf/SimAI.conf", "-o", place / "hand", "-q"], check=True)
+    by_hand = (place / "hand/EndToEnd.csv").read_text().splitlines()[1].rsplit(",", 1)[1]
+    assert float(rows[0]["total time us"]) == float(by_hand)
