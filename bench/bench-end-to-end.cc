@@ -7,9 +7,9 @@
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
-#include "ns3/packet-run.h"
 #include "ns3/run-options.h"
 #include "ns3/run-record.h"
+#include "ns3/simulation-run.h"
 
 #include <cstdlib>
 #include <ctime>
@@ -39,7 +39,7 @@ main(int argc, char* argv[])
         options.quiet = true;
         options.progress = AstraSim::ProgressMode::Never;
         const std::clock_t begin = std::clock();
-        const int status = AstraSim::RunPackets(options);
+        const int status = AstraSim::RunSimulation(options);
         const double cpu = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
         const auto run = nlohmann::json::parse(std::ifstream(options.output + "/run.json"));
         const double hops = run["packet_hops"];

@@ -10,9 +10,9 @@
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
-#include "ns3/packet-run.h"
 #include "ns3/run-options.h"
 #include "ns3/run-record.h"
+#include "ns3/simulation-run.h"
 
 #include <cstdlib>
 #include <iostream>
@@ -42,7 +42,7 @@ main(int argc, char* argv[])
             std::cout << "SimAI_simulator " << AstraSim::ProgramVersion() << "\n";
             return 0;
         }
-        return AstraSim::RunPackets(options);
+        return AstraSim::RunSimulation(options);
     }
     catch (const ns3::InputError& error)
     {

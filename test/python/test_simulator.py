@@ -61,6 +61,17 @@ def collectives(tmp_path, out="out"):
         return list(csv.DictReader(file))
 
 
+def test_an_unknown_kind_of_network_is_refused_with_the_known_ones(tmp_path):
+    topology = star(tmp_path / "star.txt", 2)
+    micro = tmp_path / "micro.txt"
+    micro.write_text("1 ALLREDUCE 65536 DP\n")
+    result = run(tmp_path, "-w", micro, "-n", topology, "--network", "pakcet")
+    assert result.returncode == 2
+    assert result.stderr.startswith("command line: --network pakcet; expected packet")
+    assert run(tmp_path, "-w", micro, "-n", topology, "--network", "packet").returncode == 0
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["network"] == "packet"
+
+
 def test_a_ring_on_an_idle_fabric_takes_its_closed_form(tmp_path):
     ranks, size, payload, overhead = 4, 64 << 20, 9000, 82
     w = workload(tmp_path / "w.txt", ranks, [("l", "NONE", 0, "ALLREDUCE", size)])

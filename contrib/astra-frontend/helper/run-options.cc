@@ -11,7 +11,9 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <sstream>
+#include <utility>
 
 namespace AstraSim
 {
@@ -21,11 +23,30 @@ namespace
 
 namespace po = boost::program_options;
 
+/// Every kind of network by its name; what --network takes.
+constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
+    {"packet", NetworkModel::Packet},
+};
+
+/// @return the names of NETWORKS, as a sentence lists them
+std::string
+NetworkNames()
+{
+    std::string names;
+    for (std::size_t i = 0; i < std::size(NETWORKS); ++i)
+    {
+        names += (i == 0 ? "" : i + 1 < std::size(NETWORKS) ? ", " : " or ");
+        names += NETWORKS[i].first;
+    }
+    return names;
+}
+
 /// Raw values of flags that are read further below.
 struct RawFlags
 {
     std::vector<std::string> workloads;
     std::string progress{"auto"};
+    std::string network{"packet"};
     std::string logging;
 };
 
@@ -41,6 +62,9 @@ Describe(RunOptions& options, RawFlags& raw)
         "workload file; FILE@0-63 or FILE@0,2,4-7 places it on those ranks; may repeat");
     add("network-topo,n", po::value(&options.topology), "topology file; else TOPOLOGY_FILE");
     add("network-conf,c", po::value(&options.conf), "SimAI.conf; else the defaults");
+    add("network",
+        po::value(&raw.network),
+        ("how the network is simulated: " + NetworkNames()).c_str());
     add("output,o", po::value(&options.output), "output directory; else ./results/<w>_<n>/");
     add("thread,t", po::value(&options.threads), "accepted; a run uses one core");
     add("system-configuration", po::value(&options.system), "ASTRA-sim system file (JSON)");
@@ -178,6 +202,15 @@ ReadEnvironment(RunOptions& options, const RunOptions::Environment& environment)
 
 } // namespace
 
+const char*
+ToString(NetworkModel network)
+{
+    return std::find_if(std::begin(NETWORKS),
+                        std::end(NETWORKS),
+                        [network](const auto& known) { return network == known.second; })
+        ->first;
+}
+
 RunOptions
 RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
 {
@@ -221,6 +254,15 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.progress = raw.progress == "auto"     ? ProgressMode::Auto
                        : raw.progress == "always" ? ProgressMode::Always
                                                   : ProgressMode::Never;
+    const auto network =
+        std::find_if(std::begin(NETWORKS), std::end(NETWORKS), [&raw](const auto& known) {
+            return raw.network == known.first;
+        });
+    if (network == std::end(NETWORKS))
+    {
+        Refuse("--network " + raw.network, NetworkNames());
+    }
+    options.network = network->second;
     for (const std::string& workload : raw.workloads)
     {
         options.jobs.push_back(ParseJobPlacement(workload));

@@ -26,10 +26,20 @@ enum class ProgressMode : uint8_t
     Never,
 };
 
-/// Everything a packet-level run is asked for: flags, then environment, then files.
+/// How a network is simulated.
+enum class NetworkModel : uint8_t
+{
+    Packet, ///< every packet
+};
+
+/// @return the name that --network takes
+const char* ToString(NetworkModel network);
+
+/// Everything a run is asked for: flags, then environment, then files.
 struct RunOptions
 {
     std::vector<JobPlacement> jobs; ///< -w FILE or FILE@RANKS
+    NetworkModel network{NetworkModel::Packet};
     std::string topology;
     std::string conf;
     std::string system;                ///< --system-configuration

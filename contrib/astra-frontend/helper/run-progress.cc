@@ -5,18 +5,12 @@
 
 #include "run-record.h"
 
-#include "ns3/nstime.h"
-#include "ns3/simulator.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 
 namespace AstraSim
 {
-
-using ns3::PicoSeconds;
-using ns3::Simulator;
 
 namespace
 {
@@ -27,8 +21,9 @@ constexpr int64_t MAX_INTERVAL_PS = 1'000'000'000'000;
 
 } // namespace
 
-RunProgress::RunProgress(std::function<ProgressSample()> sample)
-    : m_sample(std::move(sample))
+RunProgress::RunProgress(SimulationClock& clock, std::function<ProgressSample()> sample)
+    : m_clock(clock),
+      m_sample(std::move(sample))
 {
 }
 
@@ -38,13 +33,13 @@ RunProgress::Start()
     m_begin = std::chrono::steady_clock::now();
     m_lastShown = m_begin;
     m_running = true;
-    Simulator::Schedule(PicoSeconds(m_intervalPs), &RunProgress::Tick, this);
+    m_clock.Schedule(m_intervalPs, [this] { Tick(); });
 }
 
 void
 RunProgress::Tick()
 {
-    if (!m_running || Simulator::IsFinished())
+    if (!m_running || m_clock.IsIdle())
     {
         return;
     }
@@ -64,22 +59,23 @@ RunProgress::Tick()
     {
         m_intervalPs = std::min(2 * m_intervalPs, MAX_INTERVAL_PS);
     }
-    Simulator::Schedule(PicoSeconds(m_intervalPs), &RunProgress::Tick, this);
+    m_clock.Schedule(m_intervalPs, [this] { Tick(); });
 }
 
 void
 RunProgress::Show(double wallSeconds)
 {
     const ProgressSample sample = m_sample();
-    std::string line =
-        fmt::format("\r{:.3f} ms simulated, {}{} collectives, {} flows, {:.2f} M "
-                    "packet-hops/s, {} MB",
-                    Simulator::Now().GetPicoSeconds() / 1e9,
-                    sample.collectivesDone,
-                    sample.collectivesTotal ? fmt::format(" of {}", sample.collectivesTotal) : "",
-                    sample.flows,
-                    static_cast<double>(sample.packetHops) / wallSeconds / 1e6,
-                    PeakMemoryBytes() >> 20);
+    const bool packets = sample.packetHops > 0;
+    std::string line = fmt::format(
+        "\r{:.3f} ms simulated, {}{} collectives, {} flows, {:.2f} M {}/s, {} MB",
+        static_cast<double>(m_clock.Now()) / 1e9,
+        sample.collectivesDone,
+        sample.collectivesTotal ? fmt::format(" of {}", sample.collectivesTotal) : "",
+        sample.flows,
+        static_cast<double>(packets ? sample.packetHops : sample.events) / wallSeconds / 1e6,
+        packets ? "packet-hops" : "events",
+        PeakMemoryBytes() >> 20);
     if (sample.collectivesTotal && sample.collectivesDone)
     {
         const double left = static_cast<double>(sample.collectivesTotal - sample.collectivesDone) /

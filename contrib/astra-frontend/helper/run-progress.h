@@ -4,6 +4,8 @@
 #ifndef RUN_PROGRESS_H
 #define RUN_PROGRESS_H
 
+#include "simulation-clock.h"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -17,7 +19,8 @@ struct ProgressSample
     uint64_t collectivesDone{0};
     uint64_t collectivesTotal{0}; ///< 0: unknown
     uint64_t flows{0};            ///< messages delivered
-    uint64_t packetHops{0};
+    uint64_t packetHops{0};       ///< 0 where the network has no packets
+    uint64_t events{0};
 };
 
 /**
@@ -29,8 +32,8 @@ struct ProgressSample
 class RunProgress
 {
   public:
-    /// @param sample answers how far the run is
-    explicit RunProgress(std::function<ProgressSample()> sample);
+    /// @param clock of the simulation; outlives the object @param sample answers how far it is
+    RunProgress(SimulationClock& clock, std::function<ProgressSample()> sample);
 
     /// Begin.
     void Start();
@@ -42,6 +45,7 @@ class RunProgress
     void Tick();
     void Show(double wallSeconds);
 
+    SimulationClock& m_clock;
     std::function<ProgressSample()> m_sample;
     std::chrono::steady_clock::time_point m_begin;
     std::chrono::steady_clock::time_point m_lastShown;

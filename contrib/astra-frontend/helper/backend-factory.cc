@@ -1,0 +1,26 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "backend-factory.h"
+
+#include "packet-backend.h"
+
+namespace AstraSim
+{
+
+std::unique_ptr<SimulationBackend>
+MakeBackend(const RunOptions& options,
+            const RunInputs& inputs,
+            const BackgroundFlows& background,
+            const std::string& output,
+            std::vector<std::string>& warnings)
+{
+    switch (options.network)
+    {
+    case NetworkModel::Packet:
+        return std::make_unique<PacketBackend>(options, inputs, background, output, warnings);
+    }
+    return nullptr;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,185 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "packet-backend.h"
+
+#include "ns3/flow-file.h"
+#include "ns3/input-path.h"
+#include "ns3/links-writer.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/qbb-pcap-helper.h"
+#include "ns3/rng-seed-manager.h"
+#include "ns3/simulator.h"
+
+#include <fmt/format.h>
+
+namespace AstraSim
+{
+
+using ns3::FabricConf;
+using ns3::Simulator;
+
+namespace
+{
+
+std::vector<uint32_t>
+TraceNodes(const RunInputs& inputs)
+{
+    const FabricConf& conf = inputs.conf;
+    const std::string file =
+        conf.traceFile.empty() ? "" : ns3::FindInput(conf.traceFile, conf.source);
+    if (!conf.enableTrace || file.empty())
+    {
+        return {};
+    }
+    return ns3::ReadTraceNodes(file, inputs.topology.nodeCount);
+}
+
+} // namespace
+
+PacketBackend::PacketBackend(const RunOptions& options,
+                             const RunInputs& inputs,
+                             const BackgroundFlows& background,
+                             std::string output,
+                             std::vector<std::string>& warnings)
+    : m_conf(inputs.conf),
+      m_output(std::move(output))
+{
+    ns3::ApplyNs3Flags(options.ns3Flags);
+    ns3::RngSeedManager::SetSeed(m_conf.seed);
+    m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
+    m_fabric->SetLosslessMask(m_fabric->GetLosslessMask() | background.priorityMask);
+    m_fabric->Build(inputs.topology, m_conf);
+    if (!background.file.empty())
+    {
+        m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, background.file);
+    }
+    m_network = std::make_unique<AstraSimFabric>(*m_fabric);
+    m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
+                                                       m_conf,
+                                                       m_output,
+                                                       m_conf.warnings,
+                                                       TraceNodes(inputs));
+    warnings.insert(warnings.end(), m_conf.warnings.begin(), m_conf.warnings.end());
+    for (const std::string& port : options.pcap)
+    {
+        ns3::QbbPcapHelper::Capture(*m_fabric, port, m_output);
+    }
+    if (m_conf.stopTimePs != ns3::TIME_PS_MAX)
+    {
+        m_stop = Simulator::Schedule(ns3::PicoSeconds(m_conf.stopTimePs), [this] {
+            m_outOfTime = true;
+            Simulator::Stop();
+        });
+    }
+}
+
+PacketBackend::~PacketBackend()
+{
+    // Users of the fabric go before it does.
+    m_background.reset();
+    m_monitors.reset();
+    m_network.reset();
+    Simulator::Destroy();
+    m_fabric->Dispose();
+}
+
+AstraNetworkAPI&
+PacketBackend::GetNetwork(int rank)
+{
+    return m_network->GetNetwork(rank);
+}
+
+SimulationEnd
+PacketBackend::Run()
+{
+    if (m_background)
+    {
+        m_background->Start([this] { m_background->CloseConnections(); });
+    }
+    Simulator::Run();
+    return m_outOfTime ? SimulationEnd::OutOfTime : SimulationEnd::Drained;
+}
+
+void
+PacketBackend::FinishWorkloads()
+{
+    // Nothing of interest follows: let the event list drain, unless flows go on beside.
+    if (m_background && m_background->Finished() < m_background->Announced())
+    {
+        Simulator::Stop();
+    }
+    m_monitors->StopSampling();
+    if (!m_stop.IsExpired())
+    {
+        Simulator::Remove(m_stop);
+    }
+}
+
+void
+PacketBackend::Finish()
+{
+    m_monitors->Finish();
+    ns3::WriteLinks(*m_fabric, m_output + "/links.csv");
+}
+
+BackendTotals
+PacketBackend::GetTotals() const
+{
+    const ns3::FabricTotals fabric = m_fabric->GetTotals();
+    BackendTotals totals;
+    totals.events = Simulator::GetEventCount();
+    totals.flows = m_network->GetDelivered();
+    totals.packets = fabric.txFrames;
+    totals.packetHops = fabric.packetHops;
+    totals.drops = fabric.bufferDrops + fabric.routeDrops + fabric.wireLosses;
+    totals.pauses = fabric.pauses;
+    totals.pausedPs = fabric.pausedPs;
+    totals.timeouts = fabric.timeouts;
+    totals.retransmittedBytes = fabric.retransmitted;
+    if (m_background)
+    {
+        totals.backgroundFlows = m_background->Finished();
+    }
+    return totals;
+}
+
+std::string
+PacketBackend::DescribeTraffic(double wallSeconds) const
+{
+    const BackendTotals totals = GetTotals();
+    return fmt::format("{} flows, {} packet-hops in {:.2f} s ({:.2f} million/s), "
+                       "{} pauses, {} drops",
+                       totals.flows,
+                       totals.packetHops,
+                       wallSeconds,
+                       static_cast<double>(totals.packetHops) / wallSeconds / 1e6,
+                       totals.pauses,
+                       totals.drops);
+}
+
+std::vector<std::string>
+PacketBackend::DescribeWaits(std::size_t limit) const
+{
+    return m_network->DescribeWaits(limit);
+}
+
+TimePs
+PacketBackend::Now() const
+{
+    return Simulator::Now().GetPicoSeconds();
+}
+
+void
+PacketBackend::Schedule(TimePs delay, std::function<void()> action)
+{
+    Simulator::Schedule(ns3::PicoSeconds(delay), std::move(action));
+}
+
+bool
+PacketBackend::IsIdle() const
+{
+    return Simulator::IsFinished();
+}
+
+} // namespace AstraSim

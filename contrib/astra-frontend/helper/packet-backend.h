@@ -1,0 +1,72 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PACKET_BACKEND_H
+#define PACKET_BACKEND_H
+
+#include "run-inputs.h"
+#include "simulation-backend.h"
+
+#include "ns3/astra-sim-network.h"
+#include "ns3/event-id.h"
+#include "ns3/fabric-monitors.h"
+#include "ns3/flow-runner.h"
+#include "ns3/ptr.h"
+#include "ns3/rdma-fabric.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Every packet simulated: an RdmaFabric with its monitors, and flows beside the workloads.
+ *
+ * Runs ns-3's Simulator; there can be one at a time.
+ */
+class PacketBackend : public SimulationBackend
+{
+  public:
+    /**
+     * @param options ports to capture, ns-3 flags
+     * @param inputs outlives the object
+     * @param background flows beside the workloads
+     * @param output directory of fct.txt, pfc.txt, ...
+     * @param warnings gets a line for each thing a user should know
+     * @throw ns3::InputError for a mistake in an input
+     */
+    PacketBackend(const RunOptions& options,
+                  const RunInputs& inputs,
+                  const BackgroundFlows& background,
+                  std::string output,
+                  std::vector<std::string>& warnings);
+    ~PacketBackend() override;
+
+    AstraNetworkAPI& GetNetwork(int rank) override;
+    SimulationEnd Run() override;
+    void FinishWorkloads() override;
+    void Finish() override;
+    BackendTotals GetTotals() const override;
+    std::string DescribeTraffic(double wallSeconds) const override;
+    std::vector<std::string> DescribeWaits(std::size_t limit) const override;
+
+    TimePs Now() const override;
+    void Schedule(TimePs delay, std::function<void()> action) override;
+    bool IsIdle() const override;
+
+  private:
+    ns3::FabricConf m_conf; ///< the fabric refers to it
+    std::string m_output;
+    ns3::Ptr<ns3::RdmaFabric> m_fabric;
+    std::unique_ptr<AstraSimFabric> m_network;
+    std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
+    std::unique_ptr<ns3::FabricMonitors> m_monitors;
+    ns3::EventId m_stop;
+    bool m_outOfTime{false};
+};
+
+} // namespace AstraSim
+
+#endif /* PACKET_BACKEND_H */

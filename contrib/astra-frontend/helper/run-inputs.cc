@@ -1,0 +1,115 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-inputs.h"
+
+#include "ns3/flow-file.h"
+#include "ns3/input-error.h"
+#include "ns3/input-path.h"
+
+namespace AstraSim
+{
+
+using ns3::ClusterTopology;
+using ns3::FabricConf;
+using ns3::InputError;
+
+namespace
+{
+
+FabricConf
+ReadConf(const RunOptions& options, const RunConsole& console)
+{
+    FabricConf conf;
+    if (!options.conf.empty())
+    {
+        conf = FabricConf::Read(options.conf);
+    }
+    for (const std::string& key : options.confKeys)
+    {
+        conf.Set(key, "command line");
+    }
+    conf.Check();
+    if (options.seed)
+    {
+        conf.seed = *options.seed;
+    }
+    if (!options.topology.empty())
+    {
+        conf.topologyFile = options.topology;
+    }
+    else if (!conf.topologyFile.empty())
+    {
+        const std::string found = ns3::FindInput(conf.topologyFile, conf.source);
+        if (!found.empty() && found != conf.topologyFile)
+        {
+            console.Say("TOPOLOGY_FILE " + conf.topologyFile + ": using " + found + "\n");
+            conf.topologyFile = found;
+        }
+    }
+    if (conf.topologyFile.empty())
+    {
+        throw InputError("command line",
+                         0,
+                         "no topology",
+                         "-n FILE, or TOPOLOGY_FILE in the -c file");
+    }
+    return conf;
+}
+
+void
+SetNicRates(ClusterTopology& topology, uint64_t rateBps)
+{
+    for (uint32_t i = 0; i < topology.links.size(); ++i)
+    {
+        auto& link = topology.links[i];
+        const bool atHost = topology.Is(link.a, ClusterTopology::NodeKind::Host) ||
+                            topology.Is(link.b, ClusterTopology::NodeKind::Host);
+        if (atHost && !topology.IsNvLink(i))
+        {
+            link.rateBps = rateBps;
+        }
+    }
+}
+
+} // namespace
+
+RunInputs
+RunInputs::Read(const RunOptions& options, const RunConsole& console)
+{
+    RunInputs inputs;
+    inputs.conf = ReadConf(options, console);
+    inputs.topology = ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
+    if (options.netBandwidthBps)
+    {
+        SetNicRates(inputs.topology, *options.netBandwidthBps);
+    }
+    std::vector<std::string> warnings = options.warnings;
+    console.Warn(warnings);
+    console.Warn(inputs.conf.warnings);
+    console.Warn(inputs.topology.warnings);
+    if (options.threads > 1)
+    {
+        warnings.push_back("-t " + std::to_string(options.threads) + ": runs use one core for now");
+        console.Warn(warnings);
+    }
+    return inputs;
+}
+
+BackgroundFlows
+BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
+{
+    BackgroundFlows flows;
+    flows.file = options.backgroundFlows;
+    if (flows.file.empty() && !inputs.conf.flowFile.empty())
+    {
+        flows.file = ns3::FindInput(inputs.conf.flowFile, inputs.conf.source);
+    }
+    if (!flows.file.empty())
+    {
+        flows.priorityMask = ns3::CheckFlowFile(flows.file, inputs.topology).priorityMask;
+    }
+    return flows;
+}
+
+} // namespace AstraSim

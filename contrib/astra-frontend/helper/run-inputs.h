@@ -1,0 +1,46 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_INPUTS_H
+#define RUN_INPUTS_H
+
+#include "run-console.h"
+#include "run-options.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-conf.h"
+
+#include <cstdint>
+#include <string>
+
+namespace AstraSim
+{
+
+/// The network a run is asked for: configuration and topology, with the flags' changes made.
+struct RunInputs
+{
+    ns3::FabricConf conf;
+    ns3::ClusterTopology topology;
+
+    /**
+     * Read the configuration and the topology.
+     * @param console is told which file was taken where that is not evident, and the warnings
+     * @throw ns3::InputError for a mistake in them, or if there is no topology
+     */
+    static RunInputs Read(const RunOptions& options, const RunConsole& console);
+};
+
+/// Flows that run beside the workloads.
+struct BackgroundFlows
+{
+    std::string file; ///< empty for none
+    /// Bit p: some flow has priority group p
+    uint8_t priorityMask{0};
+
+    /// Find the file of --background-flows or FLOW_FILE. @throw ns3::InputError if it is wrong
+    static BackgroundFlows Find(const RunOptions& options, const RunInputs& inputs);
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_INPUTS_H */

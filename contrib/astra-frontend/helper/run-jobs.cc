@@ -1,0 +1,272 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-jobs.h"
+
+#include "ns3/input-error.h"
+#include "ns3/logical-topology.h"
+#include "ns3/run-observer.h"
+#include "ns3/system-config.h"
+#include "ns3/workload-file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace AstraSim
+{
+
+using ns3::InputError;
+
+/// Tells the run when the last rank has finished.
+class RunJobs::FinishWatcher : public RunObserver
+{
+  public:
+    FinishWatcher(RunJobs& jobs, uint64_t ranks, std::function<void()> finished)
+        : m_jobs(jobs),
+          m_ranksLeft(ranks),
+          m_finished(std::move(finished))
+    {
+    }
+
+    void RankFinished(int, TimePs now) override
+    {
+        m_jobs.m_finishedPs = std::max(m_jobs.m_finishedPs, now);
+        if (--m_ranksLeft == 0)
+        {
+            m_finished();
+        }
+    }
+
+  private:
+    RunJobs& m_jobs;
+    uint64_t m_ranksLeft;
+    std::function<void()> m_finished;
+};
+
+RunJobs::RunJobs(const RunOptions& options,
+                 const ns3::ClusterTopology& topology,
+                 std::string output,
+                 CollectiveImplementation& nccl,
+                 const RunConsole& console)
+    : m_options(options),
+      m_topology(topology),
+      m_output(std::move(output)),
+      m_nccl(nccl),
+      m_console(console),
+      m_collectives(std::make_unique<CollectivesWriter>(m_output + "/collectives.csv"))
+{
+    if (options.timelineRanks > 0)
+    {
+        m_timeline = std::make_unique<TimelineWriter>(m_output + "/timeline.json",
+                                                      options.timelineRanks,
+                                                      options.timelineLimit);
+    }
+}
+
+RunJobs::~RunJobs() = default;
+
+std::vector<int>
+RunJobs::RanksOf(const JobPlacement& option, const Workload& workload) const
+{
+    const uint32_t hosts = m_topology.hostCount;
+    std::vector<int> ranks(option.ranks.begin(), option.ranks.end());
+    if (ranks.empty())
+    {
+        ranks.resize(workload.GetRankCount() > 0 ? workload.GetRankCount() : hosts);
+        std::iota(ranks.begin(), ranks.end(), 0);
+    }
+    const int last = *std::max_element(ranks.begin(), ranks.end());
+    if (last >= static_cast<int>(hosts))
+    {
+        throw InputError(option.workload,
+                         0,
+                         "needs ranks up to " + std::to_string(last) + " and " + m_topology.source +
+                             " has GPUs 0 to " + std::to_string(hosts - 1),
+                         "a topology with enough GPUs");
+    }
+    for (const auto& other : m_jobs)
+    {
+        for (const int rank : other->job->GetRanks())
+        {
+            if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
+            {
+                throw InputError("command line",
+                                 0,
+                                 "rank " + std::to_string(rank) + " runs " +
+                                     other->workload->GetFileName() + " and " + option.workload,
+                                 "workloads on ranks of their own: -w a.txt@0-63 -w b.txt@64-127");
+            }
+        }
+    }
+    return ranks;
+}
+
+SystemConfig
+RunJobs::SystemOf() const
+{
+    SystemConfig config;
+    if (!m_options.system.empty())
+    {
+        config = ReadSystemConfig(m_options.system);
+    }
+    config.queuesPerDimension = m_options.queuesPerDimension;
+    config.commScale = m_options.commScale;
+    config.injectionScale = m_options.injectionScale;
+    config.rendezvous = m_options.rendezvous;
+    return config;
+}
+
+void
+RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend)
+{
+    auto running = std::make_unique<RunningJob>();
+    WorkloadOptions options{m_options.sizes, m_options.passes, m_options.communicators, {}};
+    if (!m_options.remoteMemory.empty())
+    {
+        options.memory = ReadRemoteMemoryConfig(m_options.remoteMemory);
+    }
+    running->workload = OpenWorkload(option.workload, options);
+    JobDescription description;
+    description.workload = running->workload.get();
+    description.ranks = RanksOf(option, *running->workload);
+    const std::size_t ranks = description.ranks.size();
+    if (ranks < m_topology.hostCount && option.ranks.empty())
+    {
+        m_console.Say(fmt::format("{} is made for {} GPUs: ranks 0 to {} of {} run it\n",
+                                  option.workload,
+                                  ranks,
+                                  ranks - 1,
+                                  m_topology.hostCount));
+    }
+    description.config = SystemOf();
+    const SystemConfig config = description.config;
+    if (!m_options.logicalTopology.empty())
+    {
+        description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
+    }
+    description.nccl = &m_nccl;
+    description.network = [&backend](int rank) -> AstraNetworkAPI& {
+        return backend.GetNetwork(rank);
+    };
+    description.observer = &running->observers;
+    running->job = std::make_unique<Job>(std::move(description));
+    Observe(*running, option, number, config, ranks);
+    m_jobs.push_back(std::move(running));
+}
+
+void
+RunJobs::Observe(RunningJob& running,
+                 const JobPlacement& option,
+                 std::size_t number,
+                 const SystemConfig& config,
+                 std::size_t ranks)
+{
+    std::vector<std::string> layers;
+    for (uint32_t i = 0; i < running.workload->GetLayerCount(); ++i)
+    {
+        layers.emplace_back(running.workload->GetLayerName(i));
+    }
+    const std::string suffix = m_options.jobs.size() == 1 ? "" : fmt::format(".{}", number);
+    running.results =
+        std::make_unique<WorkloadResultWriter>(m_output + "/requests" + suffix + ".csv");
+    running.observers.Add(*running.results);
+    if (config.trackLocalMemory)
+    {
+        const auto trace = std::filesystem::path(config.localMemoryTraceFile).filename();
+        running.memory =
+            std::make_unique<LocalMemoryWriter>(m_output + "/" + trace.string() + suffix + ".csv");
+        running.observers.Add(*running.memory);
+    }
+    if (m_timeline)
+    {
+        running.observers.Add(*m_timeline);
+    }
+    running.endToEnd =
+        std::make_unique<EndToEndWriter>(m_output + "/EndToEnd" + suffix + ".csv",
+                                         std::filesystem::path(option.workload).stem().string(),
+                                         layers,
+                                         static_cast<uint32_t>(ranks));
+    running.observers.Add(*running.endToEnd);
+    running.observers.Add(*m_collectives);
+    running.observers.Add(m_summary);
+}
+
+void
+RunJobs::AddTo(SimulationBackend& backend)
+{
+    for (std::size_t i = 0; i < m_options.jobs.size(); ++i)
+    {
+        Add(m_options.jobs[i], i, backend);
+    }
+}
+
+void
+RunJobs::Start(std::function<void()> finished)
+{
+    uint64_t ranks = 0;
+    for (const auto& running : m_jobs)
+    {
+        ranks += running->job->GetRanks().size();
+    }
+    m_watcher = std::make_unique<FinishWatcher>(*this, ranks, std::move(finished));
+    for (const auto& running : m_jobs)
+    {
+        running->observers.Add(*m_watcher);
+        running->job->Start();
+    }
+}
+
+bool
+RunJobs::AllFinished() const
+{
+    return std::all_of(m_jobs.begin(), m_jobs.end(), [](const auto& running) {
+        return running->job->Finished();
+    });
+}
+
+JobProgress
+RunJobs::Progress() const
+{
+    JobProgress sum;
+    for (const auto& running : m_jobs)
+    {
+        const JobProgress job = running->job->Progress();
+        sum.collectivesDone += job.collectivesDone;
+        sum.collectivesTotal += job.collectivesTotal;
+    }
+    return sum;
+}
+
+void
+RunJobs::Finish()
+{
+    m_collectives->Finish();
+    if (m_timeline)
+    {
+        m_timeline->Finish();
+    }
+    if (!AllFinished())
+    {
+        return;
+    }
+    for (const auto& running : m_jobs)
+    {
+        running->endToEnd->Finish();
+    }
+}
+
+std::vector<std::string>
+RunJobs::DescribeWaits() const
+{
+    std::vector<std::string> lines;
+    for (const auto& running : m_jobs)
+    {
+        const auto waits = running->job->DescribeWaits();
+        lines.insert(lines.end(), waits.begin(), waits.end());
+    }
+    return lines;
+}
+
+} // namespace AstraSim

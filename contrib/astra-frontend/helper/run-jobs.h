@@ -1,0 +1,133 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_JOBS_H
+#define RUN_JOBS_H
+
+#include "collective-summary.h"
+#include "run-console.h"
+#include "run-options.h"
+#include "simulation-backend.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/collective-implementation.h"
+#include "ns3/collectives-writer.h"
+#include "ns3/end-to-end-writer.h"
+#include "ns3/job.h"
+#include "ns3/local-memory-writer.h"
+#include "ns3/run-observers.h"
+#include "ns3/timeline-writer.h"
+#include "ns3/workload-result-writer.h"
+#include "ns3/workload.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief The workloads of a run: each on its ranks of one network, with the files it writes.
+ *
+ * @code
+ * RunJobs jobs(options, topology, "results", nccl, console);
+ * jobs.AddTo(backend);
+ * jobs.Start([&backend] { backend.FinishWorkloads(); });
+ * backend.Run();
+ * jobs.Finish();
+ * @endcode
+ */
+class RunJobs
+{
+  public:
+    /**
+     * @param options workloads, where they run and how
+     * @param topology how many ranks there are
+     * @param output directory of EndToEnd.csv, collectives.csv, ...
+     * @param nccl carries collectives out that no system file leaves to another; outlives the
+     * object
+     * @param console is told which ranks run a workload that does not need all
+     * All but @p output are borrowed.
+     */
+    RunJobs(const RunOptions& options,
+            const ns3::ClusterTopology& topology,
+            std::string output,
+            CollectiveImplementation& nccl,
+            const RunConsole& console);
+    ~RunJobs();
+
+    /**
+     * Read the workloads and place them.
+     * @param backend outlives the object
+     * @throw ns3::InputError if one is wrong or does not fit
+     */
+    void AddTo(SimulationBackend& backend);
+
+    /// Begin all workloads. @param finished called when the last rank of the last one is done
+    void Start(std::function<void()> finished);
+
+    /// @return whether every rank has done all its work
+    bool AllFinished() const;
+
+    /// @return when the last rank finished
+    TimePs GetFinishTime() const
+    {
+        return m_finishedPs;
+    }
+
+    /// @return collectives done and to do, over all workloads
+    JobProgress Progress() const;
+
+    /// Complete the files that show whatever happened; EndToEnd.csv only if all have finished.
+    void Finish();
+
+    /// @return who waits for what, a line each
+    std::vector<std::string> DescribeWaits() const;
+
+    /// @return what a user looks at first
+    const CollectiveSummary& GetSummary() const
+    {
+        return m_summary;
+    }
+
+  private:
+    /// One workload with what watches it.
+    struct RunningJob
+    {
+        std::unique_ptr<Workload> workload;
+        std::unique_ptr<WorkloadResultWriter> results;
+        std::unique_ptr<LocalMemoryWriter> memory;
+        RunObservers observers;
+        std::unique_ptr<EndToEndWriter> endToEnd;
+        std::unique_ptr<Job> job;
+    };
+
+    class FinishWatcher;
+
+    void Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend);
+    std::vector<int> RanksOf(const JobPlacement& option, const Workload& workload) const;
+    SystemConfig SystemOf() const;
+    void Observe(RunningJob& running,
+                 const JobPlacement& option,
+                 std::size_t number,
+                 const SystemConfig& config,
+                 std::size_t ranks);
+
+    const RunOptions& m_options;
+    const ns3::ClusterTopology& m_topology;
+    std::string m_output;
+    CollectiveImplementation& m_nccl;
+    const RunConsole& m_console;
+    std::unique_ptr<CollectivesWriter> m_collectives;
+    std::unique_ptr<TimelineWriter> m_timeline;
+    CollectiveSummary m_summary;
+    std::unique_ptr<FinishWatcher> m_watcher;
+    std::vector<std::unique_ptr<RunningJob>> m_jobs;
+    TimePs m_finishedPs{0};
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_JOBS_H */

@@ -1,0 +1,77 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SIMULATION_BACKEND_H
+#define SIMULATION_BACKEND_H
+
+#include "simulation-clock.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What a network has carried so far; becomes run.json's columns, the same for every backend.
+struct BackendTotals
+{
+    uint64_t events{0};
+    uint64_t flows{0}; ///< messages delivered
+    uint64_t packets{0};
+    uint64_t packetHops{0};
+    uint64_t drops{0};
+    uint64_t pauses{0};
+    TimePs pausedPs{0};
+    uint64_t timeouts{0};
+    uint64_t retransmittedBytes{0};
+    std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
+};
+
+/// How a simulation ended.
+enum class SimulationEnd : uint8_t
+{
+    Drained,   ///< nothing is left to simulate
+    OutOfTime, ///< SIMULATOR_STOP_TIME came first
+};
+
+/**
+ * @brief A network with its event loop: what a run puts its workloads on.
+ *
+ * The order of calls is: GetNetwork() for every rank that runs something; Run() once;
+ * FinishWorkloads() from inside Run() when the last rank has finished; Finish() and the rest after
+ * Run(). A stop time is the backend's own matter, as it knows its configuration.
+ */
+class SimulationBackend : public SimulationClock
+{
+  public:
+    /// @return the network of a rank; valid as long as the backend
+    virtual AstraNetworkAPI& GetNetwork(int rank) = 0;
+
+    /// Simulate until nothing is left, or the stop time.
+    virtual SimulationEnd Run() = 0;
+
+    /// All workloads are done: end what would go on by itself (monitors, background traffic).
+    virtual void FinishWorkloads() = 0;
+
+    /// Complete the backend's own output files.
+    virtual void Finish() = 0;
+
+    /// @return what has been carried so far
+    virtual BackendTotals GetTotals() const = 0;
+
+    /**
+     * @param wallSeconds how long Run() took
+     * @return one phrase about the traffic for the last line of a run, such as "3 flows, 2 drops"
+     */
+    virtual std::string DescribeTraffic(double wallSeconds) const = 0;
+
+    /// @return who waits for what in the network, at most @p limit lines
+    virtual std::vector<std::string> DescribeWaits(std::size_t limit) const = 0;
+};
+
+} // namespace AstraSim
+
+#endif /* SIMULATION_BACKEND_H */

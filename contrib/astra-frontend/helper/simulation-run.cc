@@ -1,0 +1,289 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "simulation-run.h"
+
+#include "backend-factory.h"
+#include "run-console.h"
+#include "run-inputs.h"
+#include "run-jobs.h"
+#include "run-progress.h"
+#include "run-record.h"
+
+#include "ns3/input-error.h"
+#include "ns3/machine-model.h"
+#include "ns3/mock-nccl-group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+#include <unistd.h>
+
+namespace AstraSim
+{
+
+using ns3::InputError;
+
+namespace
+{
+
+constexpr std::size_t MAX_WAIT_LINES = 40;
+
+/// A whole run, from options to results; one object per run.
+class SimulationRun
+{
+  public:
+    explicit SimulationRun(const RunOptions& options)
+        : m_options(options),
+          m_console(options.quiet)
+    {
+    }
+
+    int Run();
+
+  private:
+    void MakeOutputDirectory();
+    void RecordInputs();
+    void RecordWorkload(const std::string& path);
+    void Build();
+    void Simulate();
+    int Report();
+    void RecordResults();
+    int ReportUnfinished();
+
+    const RunOptions& m_options;
+    RunConsole m_console;
+    RunInputs m_inputs;
+    std::string m_output;
+    std::unique_ptr<RunRecord> m_record;
+    std::unique_ptr<MockNcclGroup> m_nccl;
+    std::unique_ptr<SimulationBackend> m_backend;
+    std::unique_ptr<RunJobs> m_jobs;
+    SimulationEnd m_end{SimulationEnd::Drained};
+    double m_wallSeconds{0};
+};
+
+void
+SimulationRun::MakeOutputDirectory()
+{
+    const auto stem = [](const std::string& path) {
+        return std::filesystem::path(path).stem().string();
+    };
+    m_output = m_options.output.empty()
+                   ? "results/" + stem(m_options.jobs.front().workload) + "_" +
+                         std::filesystem::path(m_inputs.conf.topologyFile).filename().string()
+                   : m_options.output;
+    std::error_code error;
+    std::filesystem::create_directories(m_output, error);
+    if (error || ::access(m_output.c_str(), W_OK) != 0)
+    {
+        throw InputError(m_output, 0, "cannot be written", "an output directory that can be made");
+    }
+    // What an earlier run left must not pass for this one's.
+    for (const auto& entry : std::filesystem::directory_iterator(m_output))
+    {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("EndToEnd.") && name.ends_with(".csv"))
+        {
+            std::filesystem::remove(entry.path(), error);
+        }
+    }
+}
+
+void
+SimulationRun::RecordInputs()
+{
+    m_record = std::make_unique<RunRecord>(m_output + "/run.json");
+    for (const JobPlacement& job : m_options.jobs)
+    {
+        RecordWorkload(job.workload);
+    }
+    const ns3::FabricConf& conf = m_inputs.conf;
+    m_record->AddInput("topology", conf.topologyFile);
+    m_record->Set("topology", conf.topologyFile);
+    if (!m_options.conf.empty())
+    {
+        m_record->AddInput("configuration", m_options.conf);
+    }
+    if (!m_options.system.empty())
+    {
+        m_record->AddInput("system", m_options.system);
+    }
+    m_record->Set("network", ToString(m_options.network));
+    m_record->Set("seed", conf.seed);
+    m_record->SetOption("passes", m_options.passes);
+    m_record->SetOption("cc_mode",
+                        conf.ccTypeId.empty() ? std::to_string(conf.ccMode) : conf.ccTypeId);
+    m_record->SetOption("payload_bytes", conf.payloadBytes);
+    m_record->SetOption("qps_per_connection", conf.qpsPerConnection);
+    m_record->SetOption("nvls", m_options.nccl.nvlsEnable);
+    for (const auto& [key, value] : ns3::FabricConfValues(conf))
+    {
+        m_record->SetOption(key, value);
+    }
+    m_record->SetOption("nccl_environment", m_options.environment);
+    m_record->SetOption("comm_scale", m_options.commScale);
+    m_record->SetOption("injection_scale", m_options.injectionScale);
+    m_record->SetOption("set", m_options.confKeys);
+    m_record->SetOption("ns3", m_options.ns3Flags);
+}
+
+void
+SimulationRun::RecordWorkload(const std::string& path)
+{
+    if (std::filesystem::exists(path))
+    {
+        m_record->AddInput("workload", path);
+    }
+    for (uint32_t rank = 0;; ++rank)
+    {
+        const std::string trace = path + "." + std::to_string(rank) + ".et";
+        if (!std::filesystem::exists(trace))
+        {
+            return;
+        }
+        m_record->AddInput("workload", trace);
+    }
+}
+
+void
+SimulationRun::Build()
+{
+    const BackgroundFlows background = BackgroundFlows::Find(m_options, m_inputs);
+    if (!background.file.empty())
+    {
+        m_record->AddInput("background flows", background.file);
+    }
+    std::vector<std::string> warnings;
+    m_backend = MakeBackend(m_options, m_inputs, background, m_output, warnings);
+    m_nccl = std::make_unique<MockNcclGroup>(MachineModel::FromTopology(m_inputs.topology),
+                                             m_options.nccl);
+    m_jobs = std::make_unique<RunJobs>(m_options, m_inputs.topology, m_output, *m_nccl, m_console);
+    m_jobs->AddTo(*m_backend);
+    m_console.Warn(warnings);
+}
+
+void
+SimulationRun::Simulate()
+{
+    const bool show = m_options.progress == ProgressMode::Always ||
+                      (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO));
+    RunProgress progress(*m_backend, [this] {
+        const JobProgress jobs = m_jobs->Progress();
+        const BackendTotals totals = m_backend->GetTotals();
+        return ProgressSample{jobs.collectivesDone,
+                              jobs.collectivesTotal,
+                              totals.flows,
+                              totals.packetHops,
+                              totals.events};
+    });
+    m_jobs->Start([&] {
+        progress.Stop();
+        m_backend->FinishWorkloads();
+    });
+    if (show)
+    {
+        progress.Start();
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    m_end = m_backend->Run();
+    m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    progress.Stop();
+}
+
+void
+SimulationRun::RecordResults()
+{
+    const BackendTotals totals = m_backend->GetTotals();
+    const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : m_backend->Now();
+    m_record->Set("simulated_ns", static_cast<double>(simulated) / 1000.0);
+    m_record->Set("simulation_wall_s", m_wallSeconds);
+    m_record->Set("events", totals.events);
+    m_record->Set("packets", totals.packets);
+    m_record->Set("packet_hops", totals.packetHops);
+    m_record->Set("drops", totals.drops);
+    m_record->Set("pauses", totals.pauses);
+    m_record->Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000.0);
+    m_record->Set("timeouts", totals.timeouts);
+    m_record->Set("retransmitted_bytes", totals.retransmittedBytes);
+    m_record->Set("collectives", m_jobs->GetSummary().GetCount());
+    m_record->Set("flows", totals.flows);
+    if (totals.backgroundFlows)
+    {
+        m_record->Set("background_flows", *totals.backgroundFlows);
+    }
+}
+
+int
+SimulationRun::ReportUnfinished()
+{
+    const bool outOfTime = m_end == SimulationEnd::OutOfTime;
+    m_record->Write(outOfTime ? "stopped" : "stuck");
+    std::cerr << (outOfTime ? "SIMULATOR_STOP_TIME came before the workload finished"
+                            : "the workload cannot finish: nothing is left to simulate")
+              << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
+    std::vector<std::string> lines = m_jobs->DescribeWaits();
+    const auto network = m_backend->DescribeWaits(MAX_WAIT_LINES);
+    lines.insert(lines.end(), network.begin(), network.end());
+    for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAIT_LINES); ++i)
+    {
+        std::cerr << "  " << lines[i] << "\n";
+    }
+    if (lines.size() > MAX_WAIT_LINES)
+    {
+        std::cerr << "  and " << lines.size() - MAX_WAIT_LINES << " more\n";
+    }
+    return 1;
+}
+
+int
+SimulationRun::Report()
+{
+    m_backend->Finish();
+    m_jobs->Finish();
+    RecordResults();
+    if (!m_jobs->AllFinished())
+    {
+        return ReportUnfinished();
+    }
+    m_record->Write("finished");
+    m_console.Say(m_jobs->GetSummary().Table());
+    m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
+                              static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
+                              m_backend->DescribeTraffic(m_wallSeconds),
+                              m_output));
+    return 0;
+}
+
+int
+SimulationRun::Run()
+{
+    m_inputs = RunInputs::Read(m_options, m_console);
+    MakeOutputDirectory();
+    RecordInputs();
+    try
+    {
+        Build();
+    }
+    catch (const InputError&)
+    {
+        m_record->Write("refused");
+        throw;
+    }
+    Simulate();
+    return Report();
+}
+
+} // namespace
+
+int
+RunSimulation(const RunOptions& options)
+{
+    SimulationRun run(options);
+    return run.Run();
+}
+
+} // namespace AstraSim
