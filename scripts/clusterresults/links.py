@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""links.csv: what every port did, a row per direction of a link.
+
+Columns: node, port (from 1), peer, rate_bps, tx_bytes, busy_ns, pause_ns, drops, and worked out here
+utilisation (share of the run in which the port was sending, 0 to 1).
+"""
+from clusterresults.records import read_comma_separated
+
+COLUMNS = {"node": "int", "port": "int", "peer": "int", "rate_bps": "int", "tx_bytes": "int",
+           "busy_ns": "float", "pause_ns": "float", "drops": "int"}
+
+
+def read_links(path, simulated_ns, problems):
+    """@param simulated_ns how long the run was, or None @return the ports, or None"""
+    frame = read_comma_separated(path, COLUMNS, problems)
+    if frame is not None:
+        frame["utilisation"] = frame["busy_ns"] / simulated_ns if simulated_ns else float("nan")
+    return frame

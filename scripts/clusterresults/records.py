@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads files of records, one a line; lines that are none are left out and reported."""
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+
+REST = "_rest"  # fields beyond those of a record
+DTYPES = {"int": np.int64, "float": np.float64, "text": str, "hex": str}
+
+
+def whole_lines(path, problems):
+    """@return the bytes of a file without a last line that was cut off, or None if it cannot be read"""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        problems.add(path, 0, f"cannot be read ({error.strerror})", "a file of the run")
+        return None
+    if data and not data.endswith(b"\n"):
+        whole, _, _ = data.rpartition(b"\n")
+        problems.add(path, data.count(b"\n") + 1, "the file is cut off in this line, which is left out",
+                     "a line end (has the run finished?)")
+        data = whole + b"\n" if whole else b""
+    return data
+
+
+def read_blank_separated(path, columns, problems):
+    """Reads a file without a header line.
+
+    @param columns name -> "int", "float", "text" or "hex" (an integer)
+    @return DataFrame, or None if the file cannot be read
+    """
+    data = whole_lines(path, problems)
+    return None if data is None else _frame(path, data, 0, columns, None, problems)
+
+
+def read_comma_separated(path, columns, problems):
+    """Reads a file with a header line, which may name more columns than these.
+
+    @return DataFrame with the file's columns, or None if it cannot be read or lacks one of columns
+    """
+    data = whole_lines(path, problems)
+    if data is None:
+        return None
+    first = data.split(b"\n", 1)[0].decode(errors="replace")
+    names = [name.strip() for name in first.split(",")] if first.strip() else []
+    missing = [name for name in columns if name not in names]
+    if missing:
+        problems.add(path, 1, f"the columns {', '.join(missing)} are missing" if names else
+                     "the file has no header line", ",".join(columns))
+        return None
+    frame = _frame(path, data, 1, {name: columns.get(name, "text") for name in names}, ",", problems)
+    extra = [name for name in names if name not in columns]
+    for name in extra:
+        numbers = pd.to_numeric(frame[name], errors="coerce")
+        if len(numbers) and not numbers.isna().any():
+            frame[name] = numbers
+    return frame
+
+
+def _frame(path, data, header_lines, columns, separator, problems):
+    frame = _all_at_once(data, header_lines, columns, separator)
+    if frame is None:
+        frame = _line_by_line(path, data, header_lines, columns, separator, problems)
+    for name, kind in columns.items():
+        if kind == "hex":
+            frame[name] = _integers_of_hexadecimals(frame[name])
+    return frame
+
+
+def _all_at_once(data, header_lines, columns, separator):
+    """@return the records if all lines are records, else None"""
+    if not data.strip():
+        return _empty(columns)
+    how = {"sep": separator, "skipinitialspace": True} if separator else {"delim_whitespace": True}
+    try:
+        frame = pd.read_csv(io.BytesIO(data), header=None, skiprows=header_lines, index_col=False,
+                            names=[*columns, REST], keep_default_na=False, na_values=[""],
+                            dtype={**{n: DTYPES[kind] for n, kind in columns.items()}, REST: str},
+                            **how)
+    except pd.errors.EmptyDataError:
+        return _empty(columns)
+    except (ValueError, OverflowError):  # ParserError is a ValueError
+        return None
+    numbers = [name for name, kind in columns.items() if kind != "text"]
+    if frame[REST].notna().any() or frame[numbers].isna().any(axis=None):
+        return None
+    words = [name for name, kind in columns.items() if kind == "text"]
+    # A record that is too short ends with missing fields; one whose last field is empty does too.
+    if words and frame[words].isna().any(axis=None):
+        if list(columns)[-1] in words and frame[list(columns)[-1]].isna().any():
+            return None
+        frame[words] = frame[words].fillna("")
+    hexadecimals = [name for name, kind in columns.items() if kind == "hex"]
+    if any(not frame[name].str.fullmatch(r"[0-9a-fA-F]+").all() for name in hexadecimals):
+        return None
+    return frame.drop(columns=REST)
+
+
+def _line_by_line(path, data, header_lines, columns, separator, problems):
+    convert = {"int": int, "float": float, "text": str.strip, "hex": lambda text: f"{int(text, 16):x}"}
+    functions = [convert[kind] for kind in columns.values()]
+    rows, wrong = [], []
+    for number, line in enumerate(data.decode(errors="replace").split("\n")[:-1], 1):
+        if number <= header_lines or not line.strip():
+            continue
+        try:
+            fields = next(csv.reader([line])) if separator else line.split()
+            if len(fields) != len(functions):
+                raise ValueError
+            rows.append([function(field) for function, field in zip(functions, fields)])
+        except (ValueError, csv.Error, StopIteration):
+            wrong.append(number)
+    if wrong:
+        more = (f"this line and {len(wrong) - 1} more are no records and are left out" if wrong[1:] else
+                "this line is no record and is left out")
+        problems.add(path, wrong[0], more, (separator or " ").join(columns))
+    frame = pd.DataFrame(rows, columns=list(columns))
+    return frame.astype({name: DTYPES[kind] for name, kind in columns.items()})
+
+
+def _empty(columns):
+    return pd.DataFrame({name: pd.Series(dtype=DTYPES[kind]) for name, kind in columns.items()})
+
+
+def _integers_of_hexadecimals(texts):
+    codes, unique = pd.factorize(texts)
+    values = np.array([int(text, 16) for text in unique], dtype=np.int64)
+    return pd.Series(values[codes] if len(values) else values, index=texts.index, dtype=np.int64)
