@@ -11,6 +11,8 @@
 #include <malloc.h>
 #include <map>
 #include <memory>
+#include <random>
+#include <span>
 
 using namespace AstraSim;
 using ::testing::ElementsAre;
@@ -85,6 +87,30 @@ class IdleWorkload : public Workload
 
   private:
     std::string m_name{"idle"};
+};
+
+/// A rank that begins its collectives at times of its own.
+struct Skewed
+{
+    Sys* sys;
+    const CommGroup* group;
+    std::span<const CollectiveOp> operations; ///< in turn
+    uint32_t left;
+    uint32_t* finished;
+    std::function<TimePs()> pause;
+
+    static void BeginNext(void* argument)
+    {
+        auto& rank = *static_cast<Skewed*>(argument);
+        CollectiveRequest request;
+        request.op = rank.operations[--rank.left % rank.operations.size()];
+        request.bytes = 4096;
+        rank.sys->generate_collective(*rank.group, request, {}, 0, [&rank]() { ++*rank.finished; });
+        if (rank.left > 0)
+        {
+            rank.sys->Schedule(rank.pause(), &Skewed::BeginNext, argument);
+        }
+    }
 };
 
 /// Jobs of a few ranks whose collectives a test starts itself.
@@ -294,6 +320,56 @@ TEST_F(SysStreams, FiveDimensionsAndTheFlatFormsEnd)
         run->network.Run();
         EXPECT_EQ(ended.size(), 2) << algorithm;
         EXPECT_EQ(run->network.Unreceived(), 0) << algorithm;
+    }
+}
+
+TEST_F(SysStreams, RanksThatComeLateOrEarlyNeverWaitForEachOtherForEver)
+{
+    const struct
+    {
+        std::vector<uint32_t> dimensions;
+        CollectiveOptimization optimization;
+        const char* allReduce;
+    } shapes[] = {
+        {{8}, CollectiveOptimization::Baseline, "ring"},
+        {{4, 2}, CollectiveOptimization::Baseline, "ring"},
+        {{2, 2, 2}, CollectiveOptimization::Baseline, "direct"},
+        {{4, 2}, CollectiveOptimization::LocalBwAware, "ring"},
+        {{2, 2, 2}, CollectiveOptimization::LocalBwAware, "halvingDoubling"},
+        {{2, 4}, CollectiveOptimization::LocalBwAware, "oneRing"}, // shares a queue with AllToAll
+    };
+
+    const CollectiveOp operations[] = {CollectiveOp::AllReduce,
+                                       CollectiveOp::AllToAll,
+                                       CollectiveOp::AllGather};
+    std::mt19937 random(1);
+    std::uniform_int_distribution<TimePs> upTo20ns(0, 20'000);
+    for (int trial = 0; trial < 240; ++trial)
+    {
+        const auto& [dimensions, optimization, allReduce] = shapes[trial % 6];
+        auto config = NativeConfig("ring");
+        config.allReduce = {*ParseNativeAlgorithm(allReduce)};
+        config.schedulingPolicy = trial % 4 < 2 ? SchedulingPolicy::Lifo : SchedulingPolicy::Fifo;
+        config.activeChunksPerDimension = 1 + trial % 3;
+        config.preferredDatasetSplits = 1 + trial % 4;
+        config.optimization = optimization;
+        Make(8, config, dimensions);
+        uint32_t finished = 0;
+        std::vector<Skewed> ranks;
+        for (uint32_t rank = 0; rank < 8; ++rank)
+        {
+            ranks.push_back(
+                {&run->job.GetSys(rank), &workload.world, operations, 6, &finished, [&]() {
+                     return upTo20ns(random);
+                 }});
+        }
+        for (auto& rank : ranks)
+        {
+            rank.sys->Schedule(upTo20ns(random), &Skewed::BeginNext, &rank);
+        }
+        run->network.Run();
+        EXPECT_EQ(finished, 8 * 6) << "trial " << trial;
+        EXPECT_EQ(run->job.GetSys(0).get_ledger().GetStreamOrder().GetSize(), 0);
     }
 }
 

@@ -140,13 +140,7 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
         options.closeWhenDone = true;
         return driver->Connect(message.dst, options);
     }
-    auto& qp = m_connections[{message.src, message.dst, message.channel, part}];
-    if (qp && qp->lineRateBps != message.rateCapBps && message.rateCapBps && !qp->firstMessage)
-    {
-        // Another collective's limit: the idle connection is made anew.
-        m_fabric.GetHw(message.src).Close(*qp);
-        qp = nullptr;
-    }
+    auto& qp = m_connections[{message.src, message.dst, message.channel, part, message.rateCapBps}];
     if (!qp)
     {
         qp = driver->Connect(message.dst, options);

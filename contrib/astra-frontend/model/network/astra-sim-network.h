@@ -31,8 +31,8 @@ class ASTRASimNetwork;
  *
  * Rank r is host r of the topology. With QP_MODE per_flow every message over the network has a
  * queue pair of its own, as in SimAI; messages within a server, and those of a channel with a speed
- * limit of its own, use one queue pair per (source, destination, channel), as NCCL's connections
- * do.
+ * limit of its own, use one queue pair per (source, destination, channel, limit), as NCCL's
+ * connections do.
  */
 class AstraSimFabric
 {
@@ -96,6 +96,7 @@ class AstraSimFabric
         uint32_t dst;
         uint32_t channel;
         uint32_t part;
+        uint64_t rateCapBps; ///< one connection for each speed limit, so that none changes its own
 
         bool operator==(const ConnectionKey&) const = default;
     };
@@ -105,7 +106,8 @@ class AstraSimFabric
         std::size_t operator()(const ConnectionKey& key) const
         {
             const uint64_t pair = static_cast<uint64_t>(key.src) << 32 | key.dst;
-            const uint64_t lane = static_cast<uint64_t>(key.channel) << 8 | key.part;
+            const uint64_t lane =
+                (static_cast<uint64_t>(key.channel) << 8 | key.part) ^ key.rateCapBps << 20;
             const uint64_t value = (pair ^ lane * 0xc2b2ae3d27d4eb4fU) * 0x9e3779b97f4a7c15U;
             return value ^ value >> 31;
         }

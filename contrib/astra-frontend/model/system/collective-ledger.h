@@ -6,6 +6,7 @@
 
 #include "collective-planner.h"
 #include "run-observer.h"
+#include "stream-order.h"
 #include "workload.h"
 
 #include <cstdint>
@@ -116,6 +117,12 @@ class CollectiveLedger
         m_retiredAlgorithm = std::move(algorithm);
     }
 
+    /// @return the order in which ranks begin their streams
+    StreamOrder& GetStreamOrder()
+    {
+        return m_streamOrder;
+    }
+
     /// @return collectives and messages that have ended
     uint64_t GetCollectivesEnded() const
     {
@@ -138,6 +145,7 @@ class CollectiveLedger
     const LogicalTopology& m_topology;
     const Workload& m_workload;
     RunObserver& m_observer;
+    StreamOrder m_streamOrder;
     uint64_t m_nextId{1};
     uint32_t m_nextTag{0};
     uint64_t m_ended{0};

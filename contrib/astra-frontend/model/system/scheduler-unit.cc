@@ -6,8 +6,33 @@
 #include "stream-baseline.h"
 #include "sys.h"
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+
 namespace AstraSim
 {
+
+StreamQueue::Lane&
+StreamQueue::LaneOf(const StreamLane& lane)
+{
+    for (auto& known : lanes)
+    {
+        if (known.lane == lane)
+        {
+            return known;
+        }
+    }
+    return lanes.emplace_back(Lane{lane, 0, false});
+}
+
+bool
+StreamQueue::RunsOther(const StreamLane& lane) const
+{
+    return std::any_of(streams.begin(), streams.end(), [&lane](const StreamBaseline* stream) {
+        return stream->initialized && stream->get_lane() != lane;
+    });
+}
 
 SchedulerUnit::SchedulerUnit(Sys& sys, uint32_t queueThreshold)
     : m_sys(sys),
@@ -37,30 +62,78 @@ SchedulerUnit::notify_stream_removed(int id)
 void
 SchedulerUnit::StartStreams(int id)
 {
-    // Running streams are at the front, so those that wait begin after them.
     while (true)
     {
         StreamQueue& queue = m_sys.get_queue(id);
-        if (queue.running >= m_queueThreshold || queue.running >= queue.streams.size())
-        {
-            return;
-        }
-        StreamBaseline* next = nullptr;
-        for (StreamBaseline* stream : queue.streams)
-        {
-            if (!stream->initialized)
-            {
-                next = stream;
-                break;
-            }
-        }
+        const auto [next, lane] = ChooseNext(queue);
         if (!next)
         {
+            WaitForOthers(queue);
             return;
         }
+        const auto ranks = static_cast<uint32_t>(next->get_phase_group().ranks.size());
+        m_sys.get_ledger().GetStreamOrder().Begin(lane->lane,
+                                                  lane->begun++,
+                                                  next->get_name(),
+                                                  ranks);
         ++queue.running;
         next->init();
     }
+}
+
+void
+SchedulerUnit::WaitForOthers(StreamQueue& queue)
+{
+    if (queue.lanes.size() == 1 || queue.running >= queue.streams.size())
+    {
+        return;
+    }
+    for (auto& lane : queue.lanes)
+    {
+        if (!std::exchange(lane.waits, true))
+        {
+            // Later: now is in the middle of another rank's step.
+            m_sys.get_ledger().GetStreamOrder().WhenDecided(
+                lane.lane,
+                [this, id = queue.id, name = lane.lane]() {
+                    m_sys.get_queue(id).LaneOf(name).waits = false;
+                    m_sys.Schedule(0, &SchedulerUnit::LookAgain, new Look{this, id});
+                });
+        }
+    }
+}
+
+void
+SchedulerUnit::LookAgain(void* argument)
+{
+    const std::unique_ptr<Look> look(static_cast<Look*>(argument));
+    look->scheduler->StartStreams(look->queue);
+}
+
+std::pair<StreamBaseline*, StreamQueue::Lane*>
+SchedulerUnit::ChooseNext(StreamQueue& queue)
+{
+    const bool isFull = queue.running >= m_queueThreshold;
+    if (queue.running >= queue.streams.size() || (isFull && queue.lanes.size() == 1))
+    {
+        return {};
+    }
+    const StreamOrder& order = m_sys.get_ledger().GetStreamOrder();
+    for (StreamBaseline* stream : queue.streams)
+    {
+        if (stream->initialized)
+        {
+            continue;
+        }
+        auto& lane = queue.LaneOf(stream->get_lane());
+        const auto decided = order.GetNext(lane.lane, lane.begun);
+        const bool isItsTurn = !decided || *decided == stream->get_name();
+        if (isItsTurn && (!isFull || (decided && queue.RunsOther(lane.lane))))
+        {
+            return {stream, &lane};
+        }
+    }
+    return {};
 }
 
 } // namespace AstraSim

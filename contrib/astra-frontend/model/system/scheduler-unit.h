@@ -4,8 +4,11 @@
 #ifndef SCHEDULER_UNIT_H
 #define SCHEDULER_UNIT_H
 
+#include "stream-order.h"
+
 #include <cstdint>
 #include <list>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -20,10 +23,30 @@ struct StreamQueue
     int id;
     std::list<StreamBaseline*> streams;
     uint32_t running{0};
+
+    /// A lane that has had a stream here, and how many of it this rank has begun.
+    struct Lane
+    {
+        StreamLane lane;
+        uint64_t begun;
+        bool waits{false}; ///< is told when others begin a stream of it
+    };
+
+    std::vector<Lane> lanes; ///< few: one, unless collectives come back to a dimension
+
+    /// @return the entry of @p lane in lanes; made at its first use
+    Lane& LaneOf(const StreamLane& lane);
+
+    /// @return whether a stream of another lane than @p lane runs
+    bool RunsOther(const StreamLane& lane) const;
 };
 
 /**
  * @brief Starts the streams of a rank: so many at a time in each queue.
+ *
+ * All ranks of a group begin its streams in one order (StreamOrder). A stream that others of
+ * the group have begun does not wait for a place that a stream of another lane holds: that one may
+ * be waiting for it.
  *
  * @see Sys::proceed_to_next_vnet_baseline
  */
@@ -47,6 +70,20 @@ class SchedulerUnit
 
   private:
     void StartStreams(int id);
+
+    /// Look again at queue @p id when others begin a stream that waits there.
+    void WaitForOthers(StreamQueue& queue);
+
+    /// @return the stream to begin now, with its lane; null if there is none
+    std::pair<StreamBaseline*, StreamQueue::Lane*> ChooseNext(StreamQueue& queue);
+
+    struct Look
+    {
+        SchedulerUnit* scheduler;
+        int queue;
+    };
+
+    static void LookAgain(void* look);
 
     Sys& m_sys;
     uint32_t m_queueThreshold;

@@ -50,6 +50,21 @@ StreamBaseline::enter_next_phase(TimePs now)
     m_part = nullptr;
 }
 
+const CommGroup&
+StreamBaseline::get_phase_group() const
+{
+    const int dimension = my_current_phase().dimension;
+    return dimension < 0 ? *dataset.instance->group
+                         : owner.get_topology().GetGroup(static_cast<uint32_t>(dimension),
+                                                         owner.get_job_rank());
+}
+
+StreamLane
+StreamBaseline::get_lane() const
+{
+    return {get_phase_group().id, current_queue_id, steps_finished - 1};
+}
+
 bool
 StreamBaseline::is_enabled() const
 {

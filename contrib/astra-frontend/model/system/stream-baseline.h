@@ -5,6 +5,7 @@
 #define STREAM_BASELINE_H
 
 #include "collective-ledger.h"
+#include "stream-order.h"
 
 #include "ns3/collective-implementation.h"
 
@@ -51,6 +52,18 @@ class StreamBaseline
 
     /// Enter the next phase; it has to wait for its turn again.
     void enter_next_phase(TimePs now);
+
+    /// @return the streams that all ranks begin in the same order as this one, in this phase
+    StreamLane get_lane() const;
+
+    /// @return what it is called on all ranks
+    StreamName get_name() const
+    {
+        return {dataset.instance->id, chunk};
+    }
+
+    /// @return the group in which the current phase runs
+    const CommGroup& get_phase_group() const;
 
     /// @return whether this rank has anything to do in the current phase
     bool is_enabled() const;

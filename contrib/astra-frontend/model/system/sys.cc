@@ -125,7 +125,9 @@ Sys::proceed_to_next_vnet_baseline(StreamBaseline* stream)
         stream->enter_next_phase(Now());
         if (stream->is_enabled())
         {
-            insert_stream(get_queue(stream->current_queue_id).streams, stream);
+            StreamQueue& queue = get_queue(stream->current_queue_id);
+            insert_stream(queue.streams, stream);
+            queue.LaneOf(stream->get_lane());
             m_scheduler.notify_stream_added(stream->current_queue_id);
             if (previousQueue >= 0)
             {
@@ -192,7 +194,7 @@ Sys::get_queue(int id)
             return queue;
         }
     }
-    return m_activeStreams.emplace_back(StreamQueue{id, {}, 0});
+    return m_activeStreams.emplace_back(StreamQueue{id, {}, 0, {}});
 }
 
 Sys::Membership&
