@@ -83,6 +83,13 @@ TEST_F(JsonFiles, SystemFileHasEveryKey)
     EXPECT_TRUE(config.replayOnly);
     EXPECT_TRUE(config.trackLocalMemory);
     EXPECT_EQ(config.localMemoryTraceFile, "mem");
+    EXPECT_TRUE(config.warnings.empty());
+}
+
+TEST_F(JsonFiles, KeyWithoutEffectIsSaid)
+{
+    const auto config = ReadSystemConfig(Write(R"({"boost-mode": 1})"));
+    EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("boost-mode has no effect")));
 }
 
 TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)

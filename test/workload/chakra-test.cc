@@ -47,7 +47,10 @@ class Chakra : public ::testing::Test
     }
 
     /// Runs the files written so far on @p ranks ranks. @return the error's text, if any
-    std::string Run(int ranks, const SystemConfig& config, double bandwidth = 50e9)
+    std::string Run(int ranks,
+                    const SystemConfig& config,
+                    double bandwidth = 50e9,
+                    std::vector<uint32_t> dimensions = {})
     {
         try
         {
@@ -55,7 +58,7 @@ class Chakra : public ::testing::Test
             run = std::make_unique<JobRun>(*workload,
                                            ranks,
                                            config,
-                                           std::vector<uint32_t>{},
+                                           std::move(dimensions),
                                            0,
                                            bandwidth);
             run->Run();
@@ -445,4 +448,53 @@ TEST_F(Chakra, RunsTheTracesOfAstraSim)
     const double steps = 14 * (500'000 + 131072 / 50e9 * 1e12) + 7 * 7e6;
     EXPECT_NEAR(static_cast<double>(user.recorder.finished), steps, steps * 0.001);
     EXPECT_EQ(user.recorder.collectives.at(0).flows, 8 * 14);
+}
+
+TEST_F(Chakra, InvolvedDimensionsDecideWhoTakesPart)
+{
+    const struct
+    {
+        std::vector<bool> involved;
+        std::size_t groups;                           ///< collectives of this node over all ranks
+        std::vector<std::pair<int, uint64_t>> phases; ///< of rank 0: queue and bytes
+    } cases[] = {
+        {{true, true, true}, 1, {{0, 2400}, {1, 2400}, {2, 2400}}},
+        {{true, false, false}, 6, {{0, 2400}}},
+        {{false, true, false, true}, 4, {{1, 2400}}}, // entries beyond the dimensions are ignored
+        {{true, false, true}, 3, {{0, 2400}, {2, 2400}}},
+    };
+
+    for (const auto& [involved, groups, phases] : cases)
+    {
+        ChakraFile file;
+        auto node = file.Node(1, ChakraProtoMsg::COMM_COLL_NODE);
+        ChakraFile::SetNumber(node, "comm_type", ChakraProtoMsg::ALL_REDUCE);
+        ChakraFile::SetNumber(node, "comm_size", 2400);
+        auto* attribute = node.add_attr();
+        attribute->set_name("involved_dim");
+        for (const bool flag : involved)
+        {
+            attribute->mutable_bool_list()->add_values(flag);
+        }
+        file.Add(node);
+        for (int rank = 0; rank < 12; ++rank)
+        {
+            file.Write(Path(rank));
+        }
+        ASSERT_EQ(Run(12, NativeConfig("ring"), 50e9, {2, 3, 2}), "");
+        EXPECT_TRUE(run->job.Finished());
+        EXPECT_EQ(run->recorder.collectives.size(), groups);
+        std::vector<std::pair<int, uint64_t>> seen;
+        for (const auto& phase : run->recorder.phases)
+        {
+            if (phase.rank == 0)
+            {
+                seen.emplace_back(phase.queue, phase.bytes);
+            }
+        }
+        EXPECT_EQ(seen, phases);
+    }
+    EXPECT_THAT(Run(12, NativeConfig("ring"), 50e9, {2, 3, 2, 1}),
+                HasSubstr("has an involved_dim of 3; expected one for each of the 4 logical "
+                          "dimensions"));
 }

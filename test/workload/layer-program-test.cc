@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "ns3/input-error.h"
 #include "ns3/layer-program.h"
 
 #include <filesystem>
@@ -193,6 +194,23 @@ TEST(LayerProgram, EveryPipelineEnds)
                     << stages << " stages, " << chunks << " chunks, " << batches << " batches";
             }
         }
+    }
+}
+
+TEST(LayerProgram, PipelineRefusesCollectivesThatWouldHoldItUp)
+{
+    const auto table = Read(
+        Header(2, 1, 2, "") +
+        "2\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE_PP 8 1\nb -1 1 SENDRECV_PP 8 1 NONE 0 1 NONE 0 1\n");
+    EXPECT_EQ(CompileProgram(table, 1, 0).empty(), false);
+    try
+    {
+        CompileProgram(table, 2, 0);
+        FAIL();
+    }
+    catch (const ns3::InputError& error)
+    {
+        EXPECT_EQ(std::string(error.what()).substr(0, 17), "w.txt:4: layer b ");
     }
 }
 

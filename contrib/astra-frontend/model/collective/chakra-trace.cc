@@ -58,6 +58,37 @@ NumberOf(const Attribute& attribute)
     }
 }
 
+/// @return a list of truth values, whatever type it was written as
+std::vector<bool>
+FlagsOf(const ChakraProtoMsg::AttributeProto& attribute)
+{
+    const auto convert = [](const auto& values) {
+        std::vector<bool> flags;
+        for (const auto value : values)
+        {
+            flags.push_back(value != 0);
+        }
+        return flags;
+    };
+    switch (attribute.value_case())
+    {
+    case ChakraProtoMsg::AttributeProto::kBoolList:
+        return convert(attribute.bool_list().values());
+    case ChakraProtoMsg::AttributeProto::kInt32List:
+        return convert(attribute.int32_list().values());
+    case ChakraProtoMsg::AttributeProto::kInt64List:
+        return convert(attribute.int64_list().values());
+    case ChakraProtoMsg::AttributeProto::kUint32List:
+        return convert(attribute.uint32_list().values());
+    case ChakraProtoMsg::AttributeProto::kUint64List:
+        return convert(attribute.uint64_list().values());
+    case ChakraProtoMsg::AttributeProto::kBoolVal:
+        return {attribute.bool_val()};
+    default:
+        return {};
+    }
+}
+
 CollectiveOp
 OpOf(int64_t type)
 {
@@ -235,6 +266,11 @@ ChakraTrace::Next(ChakraNode& node)
         if (name == "pg_name")
         {
             node.group = attribute.string_val();
+            continue;
+        }
+        if (name == "involved_dim")
+        {
+            node.involvedDimensions = FlagsOf(attribute);
             continue;
         }
         const auto number = NumberOf(attribute);

@@ -44,8 +44,9 @@ struct ChakraNode
     uint32_t destination{0};
     uint32_t tag{0};
     uint32_t root{0};
-    std::string group;  ///< pg_name; empty for all ranks
-    std::string inputs; ///< of metadata nodes: may hold a table of process groups
+    std::vector<bool> involvedDimensions; ///< of the logical topology; empty for all
+    std::string group;                    ///< pg_name; empty for all ranks
+    std::string inputs;                   ///< of metadata nodes: may hold a table of process groups
 };
 
 /**

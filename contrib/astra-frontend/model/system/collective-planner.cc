@@ -67,23 +67,25 @@ std::vector<CollectivePhase>
 CollectivePlanner::PhasesOf(const CommGroup& group, const CollectiveRequest& request)
 {
     const auto& algorithms = m_config.AlgorithmsOf(request.op);
-    const bool isWorld = group.ranks == m_topology.GetWorld().ranks;
-    if (!isWorld || algorithms.front().acrossDimensions || m_topology.GetDimensionCount() == 1)
+    const uint32_t mask = m_topology.GetMask(group);
+    if (mask == 0 || algorithms.front().acrossDimensions || m_topology.GetDimensionCount() == 1)
     {
         return {WholeGroup(group, request, algorithms.front())};
     }
-    return AcrossDimensions(request);
+    return AcrossDimensions(mask, request);
 }
 
 std::vector<CollectivePhase>
-CollectivePlanner::AcrossDimensions(const CollectiveRequest& request)
+CollectivePlanner::AcrossDimensions(uint32_t mask, const CollectiveRequest& request)
 {
     std::vector<uint32_t> used;
+    uint64_t ranks = 1;
     for (uint32_t dimension = 0; dimension < m_topology.GetDimensionCount(); ++dimension)
     {
-        if (m_topology.GetSize(dimension) > 1)
+        if ((mask >> dimension & 1) && m_topology.GetSize(dimension) > 1)
         {
             used.push_back(dimension);
+            ranks *= m_topology.GetSize(dimension);
         }
     }
     std::vector<CollectivePhase> phases;
@@ -124,7 +126,7 @@ CollectivePlanner::AcrossDimensions(const CollectiveRequest& request)
     uint64_t part = bytes;
     if (request.op == CollectiveOp::AllGather)
     {
-        part = std::max<uint64_t>(bytes / m_topology.GetWorld().ranks.size(), 1);
+        part = std::max<uint64_t>(bytes / ranks, 1);
     }
     for (const uint32_t dimension : used)
     {

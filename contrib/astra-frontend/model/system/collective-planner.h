@@ -45,9 +45,9 @@ struct CollectiveSchedule
  * @brief Cuts collectives as the system file says.
  *
  * A collective for which the file names native algorithms is split into preferred-dataset-splits
- * chunks, each of which goes through the dimensions one after the other; a group smaller than the
- * job is one flat dimension with the first algorithm. Everything else goes to NCCL whole, which has
- * chunks of its own.
+ * chunks, each of which goes through the dimensions of its group one after the other; a group that
+ * no dimensions make up is one flat dimension with the first algorithm. Everything else goes to
+ * NCCL whole, which has chunks of its own.
  */
 class CollectivePlanner
 {
@@ -73,7 +73,7 @@ class CollectivePlanner
     using Algorithms = std::vector<NativeAlgorithm>;
 
     std::vector<CollectivePhase> PhasesOf(const CommGroup& group, const CollectiveRequest& request);
-    std::vector<CollectivePhase> AcrossDimensions(const CollectiveRequest& request);
+    std::vector<CollectivePhase> AcrossDimensions(uint32_t mask, const CollectiveRequest& request);
     CollectivePhase WholeGroup(const CommGroup& group,
                                const CollectiveRequest& request,
                                const NativeAlgorithm& algorithm);

@@ -6,6 +6,8 @@
 #include "ns3/input-error.h"
 #include "ns3/units.h"
 
+#include <algorithm>
+#include <bit>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -44,8 +46,7 @@ ReadJsonObject(const std::string& path, const std::string& what)
 LogicalTopology::LogicalTopology(std::vector<uint32_t> dimensions, const std::vector<int>& ranks)
     : m_dimensions(std::move(dimensions))
 {
-    uint32_t id = FIRST_GROUP_ID;
-    m_world = {id++, GroupKind::Custom, "world", ranks};
+    m_world = {m_nextId++, GroupKind::Custom, "world", ranks};
     uint32_t stride = 1;
     for (const uint32_t size : m_dimensions)
     {
@@ -61,10 +62,87 @@ LogicalTopology::LogicalTopology(std::vector<uint32_t> dimensions, const std::ve
         }
         for (auto& group : groups)
         {
-            group.id = id++;
+            group.id = m_nextId++;
             group.name = "dim" + std::to_string(dimension);
         }
     }
+}
+
+const CommGroup&
+LogicalTopology::GetSubspace(uint32_t mask, uint32_t jobRank) const
+{
+    const uint32_t all = (1U << GetDimensionCount()) - 1;
+    if (mask == all)
+    {
+        return m_world;
+    }
+    if (std::has_single_bit(mask))
+    {
+        return GetGroup(static_cast<uint32_t>(std::countr_zero(mask)), jobRank);
+    }
+    const auto isIn = [&](uint32_t rank) {
+        for (uint32_t dimension = 0; dimension < GetDimensionCount(); ++dimension)
+        {
+            if (!(mask >> dimension & 1) &&
+                GetCoordinate(dimension, rank) != GetCoordinate(dimension, jobRank))
+            {
+                return false;
+            }
+        }
+        return true;
+    };
+    uint32_t first = jobRank;
+    for (uint32_t dimension = 0; dimension < GetDimensionCount(); ++dimension)
+    {
+        first -= (mask >> dimension & 1) * GetCoordinate(dimension, jobRank) * m_strides[dimension];
+    }
+    const auto [it, isNew] = m_subspaces[mask].try_emplace(first);
+    CommGroup& group = it->second;
+    if (isNew)
+    {
+        group.id = m_nextId++;
+        group.name = "dims";
+        for (uint32_t dimension = 0; dimension < GetDimensionCount(); ++dimension)
+        {
+            group.name += mask >> dimension & 1 ? std::to_string(dimension) : "";
+        }
+        for (uint32_t rank = 0; rank < m_world.ranks.size(); ++rank)
+        {
+            if (isIn(rank))
+            {
+                group.ranks.push_back(m_world.ranks[rank]);
+            }
+        }
+    }
+    return group;
+}
+
+uint32_t
+LogicalTopology::GetMask(const CommGroup& group) const
+{
+    if (group.ranks == m_world.ranks)
+    {
+        return (1U << GetDimensionCount()) - 1;
+    }
+    for (const auto& [mask, groups] : m_subspaces)
+    {
+        const auto found = std::find_if(groups.begin(), groups.end(), [&group](const auto& entry) {
+            return entry.second.id == group.id;
+        });
+        if (found != groups.end())
+        {
+            return mask;
+        }
+    }
+    for (uint32_t dimension = 0; dimension < m_groups.size(); ++dimension)
+    {
+        const auto& groups = m_groups[dimension];
+        if (group.id >= groups.front().id && group.id <= groups.back().id)
+        {
+            return 1U << dimension;
+        }
+    }
+    return 0;
 }
 
 std::vector<uint32_t>

@@ -7,6 +7,7 @@
 #include "ns3/collective-types.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,15 @@ class LogicalTopology
         return m_groups[dimension][GetGroupIndex(dimension, jobRank)];
     }
 
+    /**
+     * @param mask bit d is set for each dimension d in which the ranks may differ from @p jobRank
+     * @return those ranks; all of the job if every bit is set
+     */
+    const CommGroup& GetSubspace(uint32_t mask, uint32_t jobRank) const;
+
+    /// @return the mask of GetSubspace() that @p group came from; 0 for any other group
+    uint32_t GetMask(const CommGroup& group) const;
+
     /// @return all ranks of the job
     const CommGroup& GetWorld() const
     {
@@ -72,6 +82,9 @@ class LogicalTopology
     std::vector<uint32_t> m_strides;
     std::vector<std::vector<CommGroup>> m_groups; ///< [dimension][index]
     CommGroup m_world;
+    /// Of several dimensions, but not all: made when they are asked for; [mask][first rank].
+    mutable std::map<uint32_t, std::map<uint32_t, CommGroup>> m_subspaces;
+    mutable uint32_t m_nextId{FIRST_GROUP_ID};
 };
 
 /**

@@ -320,7 +320,13 @@ class SystemFile
         keys["trace-enabled"] = flag(config.traceEnabled);
         keys["replay-only"] = flag(config.replayOnly);
         keys["track-local-mem"] = flag(config.trackLocalMemory);
-        keys["boost-mode"] = flag(config.boostMode);
+        keys["boost-mode"] = [this](auto& key, auto& value) {
+            if (Flag(key, value))
+            {
+                m_config.warnings.push_back(m_path + ": boost-mode has no effect: every rank is "
+                                                     "simulated");
+            }
+        };
         keys["peak-perf"] = [this](auto& key, auto& value) {
             m_config.peakPerf = Number(key, value);
         };

@@ -48,14 +48,14 @@ struct SystemConfig
     bool rooflineEnabled{false};
     double peakPerf{0}; ///< TFLOP/s
     bool traceEnabled{false};
-    bool boostMode{false}; ///< accepted; simulating one rank for all would not be exact
     bool replayOnly{false};
     bool trackLocalMemory{false};
     std::string localMemoryTraceFile{"local_mem_trace"};
-    uint32_t queuesPerDimension{1}; ///< --num-queues-per-dim
-    double commScale{1};            ///< --comm-scale: multiplies every collective's bytes
-    double injectionScale{1};       ///< --injection-scale: multiplies the endpoint delay
-    bool rendezvous{false};         ///< --rendezvous-protocol
+    uint32_t queuesPerDimension{1};    ///< --num-queues-per-dim
+    double commScale{1};               ///< --comm-scale: multiplies every collective's bytes
+    double injectionScale{1};          ///< --injection-scale: multiplies the endpoint delay
+    bool rendezvous{false};            ///< --rendezvous-protocol
+    std::vector<std::string> warnings; ///< keys that have no effect
 
     /// @return the algorithms of @p op, one per dimension; empty where nccl decides
     const std::vector<NativeAlgorithm>& AlgorithmsOf(CollectiveOp op) const;

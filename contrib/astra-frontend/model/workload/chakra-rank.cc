@@ -218,8 +218,10 @@ ChakraRank::BeginReceive(const ChakraNode& node)
 void
 ChakraRank::BeginCollective(const ChakraNode& node)
 {
-    const CommGroup* group = m_workload.FindGroup(node.group);
     const auto& trace = m_window.GetTrace();
+    const CommGroup* group = node.group.empty() && !node.involvedDimensions.empty()
+                                 ? &InvolvedGroup(node)
+                                 : m_workload.FindGroup(node.group);
     if (!group)
     {
         trace.Fail(node.id,
@@ -265,6 +267,28 @@ ChakraRank::BeginCollective(const ChakraNode& node)
                                   --m_communicating;
                                   End(id);
                               });
+}
+
+const CommGroup&
+ChakraRank::InvolvedGroup(const ChakraNode& node) const
+{
+    const auto& topology = m_sys.get_topology();
+    const auto& involved = node.involvedDimensions;
+    const uint32_t dimensions = topology.GetDimensionCount();
+    uint32_t mask = 0;
+    for (uint32_t dimension = 0; dimension < dimensions && dimension < involved.size(); ++dimension)
+    {
+        mask |= involved[dimension] ? 1U << dimension : 0;
+    }
+    if (involved.size() < dimensions || mask == 0)
+    {
+        m_window.GetTrace().Fail(node.id,
+                                 "has an involved_dim of " + std::to_string(involved.size()) +
+                                     (mask == 0 ? " with none of the dimensions" : ""),
+                                 "one for each of the " + std::to_string(dimensions) +
+                                     " logical dimensions, at least one of them true");
+    }
+    return topology.GetSubspace(mask, m_rank);
 }
 
 void

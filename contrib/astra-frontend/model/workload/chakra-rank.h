@@ -59,6 +59,7 @@ class ChakraRank : public RankWorkload
     void BeginSend(const ChakraNode& node);
     void BeginReceive(const ChakraNode& node);
     void BeginCollective(const ChakraNode& node);
+    const CommGroup& InvolvedGroup(const ChakraNode& node) const;
     void Occupy(Processor& processor, const ChakraNode& node);
     void After(TimePs delay, const ChakraNode& node, Processor* processor);
     static void TimerEnded(void* timer);

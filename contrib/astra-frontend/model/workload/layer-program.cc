@@ -3,6 +3,8 @@
  */
 #include "layer-program.h"
 
+#include "ns3/input-error.h"
+
 #include <algorithm>
 #include <map>
 
@@ -206,6 +208,7 @@ class ProgramCompiler
     /// One forward, one backward; Megatron-LM's interleaved order when a stage has several chunks.
     void CompilePipeline(const MicroBatchRows& batches)
     {
+        RefuseBlockingPipelineCollectives();
         m_batches = batches;
         m_chunks = std::min(m_stages > 1 ? m_table.virtualStages : 1, batches.rows);
         const auto total = static_cast<uint32_t>(m_table.layers.size());
@@ -238,6 +241,29 @@ class ProgramCompiler
             BackwardUnit(i);
         }
         Backward(before, true);
+    }
+
+    /// Stages are at different rows at a time: one that waits for all would wait for ever.
+    void RefuseBlockingPipelineCollectives() const
+    {
+        for (uint32_t row = 0; row < m_table.layers.size() && m_stages > 1; ++row)
+        {
+            for (const auto phase : {TrainingPhase::Forward, TrainingPhase::InputGradient})
+            {
+                const auto& collective = CollectiveOf(row, phase);
+                if (collective.group == GroupKind::Pp && collective.op != CollectiveOp::None &&
+                    collective.bytes > 0)
+                {
+                    throw ns3::InputError(m_table.file,
+                                          m_table.layers[row].line,
+                                          "layer " + m_table.layers[row].name +
+                                              " waits for a collective of the PP group while the "
+                                              "stages of the pipeline are at different layers",
+                                          "pp_comm in the header for what goes from stage to "
+                                          "stage, or the collective in the wg columns");
+                }
+            }
+        }
     }
 
     struct Unit

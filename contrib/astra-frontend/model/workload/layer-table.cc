@@ -285,6 +285,7 @@ class LayerTableReader
                  "wg_bytes wg_update_ns");
         }
         Layer layer;
+        layer.line = m_lines.Line();
         layer.name = Field(0);
         layer.dependency =
             Field(1) == "-1" ? -1 : static_cast<int>(Small(1, "the layer this one depends on", 0));

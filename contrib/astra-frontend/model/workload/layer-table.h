@@ -44,6 +44,7 @@ struct LayerCollective
 struct Layer
 {
     std::string name;
+    uint32_t line{0}; ///< of the file
     int dependency{-1};
     std::array<TimePs, 3> compute{};
     std::array<LayerCollective, 3> comm{};
