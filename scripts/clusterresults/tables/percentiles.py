@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Percentiles by nearest rank: the smallest value that so many per cent do not exceed."""
+import math
+
+import numpy as np
+
+
+def percentiles(values, percents, weights=None, zeros=0):
+    """@param weights how often each value occurred @param zeros that many 0 come in addition
+
+    @return a list; None for each if there is nothing
+    """
+    values = np.asarray(values, dtype=float)
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=float)
+    order = np.argsort(values, kind="stable")
+    values, counts = values[order], np.cumsum(weights[order])
+    total = (counts[-1] if len(counts) else 0) + zeros
+    if not total:
+        return [None] * len(percents)
+    found = []
+    for percent in percents:
+        rank = max(math.ceil(total * percent / 100 - 1e-9), 1) - zeros
+        found.append(0.0 if rank <= 0 else
+                     float(values[min(np.searchsorted(counts, rank - 1e-9), len(values) - 1)]))
+    return found

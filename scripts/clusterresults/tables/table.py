@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A table of results, and its forms: text, Markdown and CSV."""
+import csv
+import dataclasses
+import math
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of plain values; None is an empty cell. Units are in the names of columns.
+
+    digits: column -> digits after the point of its numbers in text and Markdown (default 3); CSV has
+    all digits. note: a sentence on how to read it.
+    """
+    key: str
+    title: str
+    columns: tuple
+    rows: list
+    note: str = ""
+    digits: dict = dataclasses.field(default_factory=dict)
+
+    def records(self):
+        """@return rows as dictionaries by column"""
+        return [dict(zip(self.columns, row)) for row in self.rows]
+
+    def cells(self, row):
+        """@return the texts of a row"""
+        return [as_cell(value, self.digits.get(name, 3)) for name, value in zip(self.columns, row)]
+
+    def numeric(self):
+        """@return for each column whether all its values are numbers"""
+        return [all(is_number(row[i]) or row[i] is None for row in self.rows)
+                and any(row[i] is not None for row in self.rows) for i in range(len(self.columns))]
+
+
+def is_number(value):
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def as_cell(value, digits=3):
+    """@return how a value reads in a table"""
+    if value is None or isinstance(value, (float, np.floating)) and math.isnan(value):
+        return ""
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.{digits}f}"
+    return str(value)
+
+
+def as_text(table, widest=48):
+    """@return the table for a terminal; cells wider than that many characters are shortened"""
+    lines = [[str(name) for name in table.columns], *map(table.cells, table.rows)]
+    lines = [[cell if len(cell) <= widest else cell[:widest - 3] + "..." for cell in line]
+             for line in lines]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(table.columns))]
+    numeric = table.numeric()
+    text = ["  ".join(cell.rjust(width) if right else cell.ljust(width)
+                      for cell, width, right in zip(line, widths, numeric)).rstrip() for line in lines]
+    return "\n".join([table.title, *text])
+
+
+def as_markdown(table):
+    """@return the table as a section of a Markdown document"""
+    def line(cells):
+        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+    text = [f"## {table.title}", ""] + ([table.note, ""] if table.note else [])
+    rule = ["---:" if right else "---" for right in table.numeric()]
+    return "\n".join([*text, line(table.columns), line(rule),
+                      *(line(table.cells(row)) for row in table.rows), ""])
+
+
+def write_csv(table, path):
+    """Writes the table with all digits."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.columns)
+        for row in table.rows:
+            writer.writerow(["" if as_cell(value) == "" else value for value in row])

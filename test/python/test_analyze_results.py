@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/analyze_results.py: every number of its tables is worked out from the records in view."""
+import csv
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts/analyze_results.py"
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import run_directory  # noqa: E402
+from clusterresults import open_runs, tables  # noqa: E402
+from clusterresults.tables.percentiles import percentiles  # noqa: E402
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Run "slow" takes twice as long as "fast" and has half the bandwidth."""
+    run_directory.write(tmp_path / "fast")
+    slow = run_directory.write(tmp_path / "slow", simulated_ns=800000.0,
+                               options={"CC_MODE": "3", "MON_START": "0", "MON_END": "20000",
+                                        "QLEN_MON_INTERVAL": "100"})
+    (slow / "EndToEnd.csv").write_text(run_directory.END_TO_END
+                                       .replace("job,100.000000 (25.00%)", "job,500.000000 (62.50%)")
+                                       .replace("140.000000 (35.00%),400.000000",
+                                                "540.000000 (67.50%),800.000000")
+                                       .replace(",,100.000000,,,,,100.000000,10.000000,10.000000",
+                                                ",,500.000000,,,,,500.000000,2.000000,2.000000"))
+    (slow / "collectives.csv").write_text(run_directory.COLLECTIVES.replace("10.000000", "5.000000"))
+    return open_runs([tmp_path / "fast", tmp_path / "slow"])
+
+
+def table(runs, key):
+    return next(each for each in tables.all_tables(runs) if each.key == key).records()
+
+
+def test_completion_compares_with_the_first_run(runs):
+    fast, slow = table(runs, "completion")
+    assert (fast["total us"], fast["x first run"], fast["exposed %"]) == (400, 1, 35)
+    assert (slow["total us"], slow["x first run"], slow["exposed %"]) == (800, 2, 67.5)
+    assert (slow["exposed DP us"], slow["exposed TP us"]) == (500, 40)
+
+
+def test_layers_that_differ_most_come_first_and_equal_ones_not_at_all(runs):
+    assert table(runs, "layers") == [{"layer": "last", "fast": 100, "slow": 500}]
+
+
+def test_options_that_differ_are_listed(runs):
+    assert {row["option"]: (row["fast"], row["slow"]) for row in table(runs, "differences")} == {
+        "CC_MODE": ("1", "3"), "FCT_OUTPUT_FILE": ("fct.txt", "")}
+
+
+def test_busbw_is_the_median_over_groups(runs):
+    assert table(runs, "busbw") == [
+        {"op": "AllReduce", "group": "DP", "ranks": 2, "bytes": 1000000, "algorithm": "Ring Simple",
+         "fast GB/s": 10, "slow GB/s": 5},
+        {"op": "AllReduce", "group": "TP", "ranks": 2, "bytes": 1000000, "algorithm": "Ring Simple",
+         "fast GB/s": 22.5, "slow GB/s": 22.5}]
+
+
+def test_slowdowns_tell_nvlink_from_the_network(runs):
+    # GPU 0 and 1 share a server: slowdown 2 of 1000 bytes. The others are 2, 3 and 1 over the network.
+    rows = [row for row in table(runs, "slowdown") if row["run"] == "fast"]
+    assert [(row["path"], row["flow size"], row["flows"], row["p50"], row["max"]) for row in rows] == [
+        ("network", "1 - 10 MB", 3, 2, 3), ("network", "all", 3, 2, 3),
+        ("NVLink", "< 10 KB", 1, 2, 2), ("NVLink", "all", 1, 2, 2)]
+
+
+def test_pauses_are_summed_by_kind_of_node(runs):
+    rows = [row for row in table(runs, "pfc") if row["run"] == "fast"]
+    # GPU 0: 3 us and 0.5 us. Switch 6: from 3 us to the end at 400 us.
+    assert [(row["paused"], row["pauses"], row["ports"], row["paused us"], row["longest us"],
+             row["most paused"]) for row in rows] == [
+        ("GPU", 2, 1, 3.5, 3, "GPU 0 port 2"), ("tier 1", 1, 1, 397, 397, "switch 6 (tier 1) port 3")]
+
+
+def test_queue_percentiles_count_empty_samples(runs):
+    fast = table(runs, "queues")[0]
+    # Switch 6 has 4 ports, sampled 5 times: 18 samples are 0, one 3000, one 8000 bytes.
+    assert (fast["switches"], fast["samples"], fast["not empty %"]) == ("tier 1", 20, 10)
+    assert [fast[name] for name in ("p50 KB", "p95 KB", "p99 KB", "max KB")] == [0, 3, 8, 8]
+
+
+def test_utilisation_by_kind_of_link(runs):
+    rows = {row["links"]: row for row in table(runs, "utilisation") if row["run"] == "fast"}
+    # 80 of 400 us on each of two links up; 5.12 and 390 us down.
+    assert rows["GPU to switch"]["mean %"] == pytest.approx(20)
+    assert rows["switch to GPU"]["max %"] == pytest.approx(97.5)
+    assert rows["switch to GPU"]["max / mean"] == pytest.approx(390 / 197.56)
+    assert rows["GPU to switch"]["paused us"] == 3.5 and rows["switch to GPU"]["drops"] == 3
+
+
+def test_hottest_links_leave_out_nvlink(runs):
+    rows = [row for row in table(runs, "hottest") if row["run"] == "fast"]
+    assert [(row["from"], row["to"]) for row in rows] == [
+        ("switch 6 (tier 1)", "GPU 1"), ("GPU 0", "switch 6 (tier 1)"), ("GPU 1", "switch 6 (tier 1)"),
+        ("switch 6 (tier 1)", "GPU 0")]
+
+
+def test_requests(runs):
+    row = table(runs, "requests")[0]
+    assert (row["requests"], row["MB"], row["p50 us"], row["p99 us"]) == (2, 3, 10, 30)
+
+
+def test_percentiles_are_by_nearest_rank():
+    assert percentiles(range(1, 101), (50, 95, 99, 99.9, 100)) == [50, 95, 99, 100, 100]
+    assert percentiles([5, 1], (50, 51)) == [1, 5]
+    assert percentiles([7], (50, 90, 95), zeros=9) == [0, 0, 7]
+    assert percentiles([0, 1000], (50, 95, 100), weights=[95, 5]) == [0, 0, 1000]
+    assert percentiles([], (50,)) == [None]
+
+
+def run(*arguments):
+    return subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_csv_and_markdown_are_written(runs, tmp_path):
+    result = run("--dirs", tmp_path / "fast", tmp_path / "slow", "-o", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    with open(tmp_path / "out/completion.csv", newline="") as file:
+        assert [row["total us"] for row in csv.DictReader(file)] == ["400.0", "800.0"]
+    markdown = (tmp_path / "out/comparison.md").read_text()
+    assert "| fast | 400.000 | 1.000 |" in markdown and "## Hottest network links" in markdown
+
+
+def test_a_cut_off_run_gives_a_warning_and_all_else(runs, tmp_path):
+    (tmp_path / "slow/links.csv").unlink()
+    (tmp_path / "slow/fct.txt").write_text(run_directory.FCT[:-9])
+    result = run("--dirs", tmp_path / "fast", tmp_path / "slow")
+    assert result.returncode == 0
+    assert sorted(result.stderr.splitlines()) == [
+        f"warning: {tmp_path}/slow/fct.txt:4: the file is cut off in this line, which is left out; "
+        f"expected a line end (has the run finished?)",
+        f"warning: {tmp_path}/slow/links.csv: the file is missing; what is made from it is left out; "
+        f"expected a file that the run writes"]
+    for title in ("Completion time", "Slowdown of flows", "Utilisation of links"):
+        assert title in result.stdout
+
+
+def test_a_directory_without_results_is_refused(tmp_path):
+    result = run("--dirs", tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"analyze_results.py: {tmp_path}: holds no results")
+
+
+def test_only_the_tables_asked_for_are_printed(runs, tmp_path):
+    result = run("--dirs", tmp_path / "fast", "--tables", "busbw")
+    assert result.stdout.startswith("Bus bandwidth of collectives by size\n")
+    assert "Runs" not in result.stdout
