@@ -188,6 +188,9 @@ RecordResults(AstraSim::RunRecord& record,
     record.Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000);
     record.Set("timeouts", totals.timeouts);
     record.Set("retransmitted_bytes", totals.retransmitted);
+    record.Set("nacks", totals.nacks);
+    record.Set("out_of_order_packets", totals.outOfOrderFrames);
+    record.Set("reorder_bytes", totals.reorderBytes);
     record.Set("flows", runner.Finished());
 }
 
@@ -213,6 +216,11 @@ PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSe
               << ", wire losses " << totals.wireLosses << ", route drops " << totals.routeDrops
               << ", timeouts " << totals.timeouts << ", retransmitted bytes "
               << totals.retransmitted << "\n";
+    if (totals.outOfOrderFrames)
+    {
+        std::cout << "out of order " << totals.outOfOrderFrames << " packets, at most "
+                  << totals.reorderBytes << " bytes ahead, NACKs " << totals.nacks << "\n";
+    }
 }
 
 /// Bytes sent = bytes received + bytes lost, once nothing is under way.

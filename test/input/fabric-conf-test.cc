@@ -115,6 +115,14 @@ TEST(FabricConf, AValueOutOfRangeIsNamedWithTheLegalRange)
                             "SIMULATOR_STOP_TIME 0",
                             "SIMULATOR_STOP_TIME soon",
                             "ROUTING random",
+                            "ROUTING_AT spray",
+                            "ROUTING_AT sideways asw",
+                            "ROUTING_AT spray tor",
+                            "ROUTING_AT spray 9-8",
+                            "ROUTING_AT spray 8-",
+                            "REORDER_FRAMES 1",
+                            "REORDER_FRAMES 65536",
+                            "REORDER_TIME -1",
                             "LOSS_RECOVERY tcp",
                             "SEED 0",
                             "MI_THRESH 1.5",
@@ -187,6 +195,31 @@ TEST(FabricConf, LinkEventsRepeatAndZerosMeanNone)
     EXPECT_TRUE(conf.linkEvents[1].up);
 }
 
+TEST(FabricConf, RoutingIsChosenForAllAndForSomeSwitches)
+{
+    using Routing = FabricConf::Routing;
+    const std::pair<const char*, Routing> words[] = {{"ecmp", Routing::Ecmp},
+                                                     {"flowlet", Routing::Flowlet},
+                                                     {"adaptive-flowlet", Routing::AdaptiveFlowlet},
+                                                     {"adaptive", Routing::Adaptive},
+                                                     {"spray", Routing::Spray},
+                                                     {"random-spray", Routing::RandomSpray}};
+    for (const auto& [word, routing] : words)
+    {
+        EXPECT_EQ(Parse(std::string("ROUTING ") + word).routing, routing);
+    }
+    const FabricConf conf = Parse("ROUTING_AT spray psw 40-47 9\nROUTING_AT ecmp core\n");
+    ASSERT_EQ(conf.routingAt.size(), 2u);
+    EXPECT_EQ(conf.routingAt[0].routing, Routing::Spray);
+    ASSERT_EQ(conf.routingAt[0].places.size(), 3u);
+    EXPECT_EQ(conf.routingAt[0].places[0].layer, 2u);
+    EXPECT_EQ(conf.routingAt[0].places[1].first, 40u);
+    EXPECT_EQ(conf.routingAt[0].places[1].last, 47u);
+    EXPECT_EQ(conf.routingAt[0].places[2].last, 9u);
+    EXPECT_EQ(conf.routingAt[1].line, 2u);
+    EXPECT_THAT(ErrorOf("ROUTING_AT spray tor"), HasSubstr("asw, psw, core, node ids"));
+}
+
 TEST(FabricConf, AFlagWinsOverTheFile)
 {
     FabricConf conf = Parse("CC_MODE 1\n");
@@ -227,10 +260,12 @@ TEST(FabricConf, HelpAndDocumentationDescribeEveryKeyOnce)
 
 TEST(FabricConf, ValuesInForceReadBackToThemselves)
 {
-    FabricConf conf = Parse("CC_MODE ns3::RdmaSwift\nRP_TIMER 300.5\nEWMA_GAIN 0.00390625\n"
-                            "KMAX_MAP 2 25Gbps 400 100Gbps 1600.5\nPMAX_MAP 1 25Gbps 0.2\n"
-                            "BUFFER_SIZE 32\nRATE_AI 12.5MB/s\nROUTING flowlet\nKMIN 5000\n"
-                            "SIMULATOR_STOP_TIME 4.5\nLINK_DOWN 10.5 3 7\nFLOW_FILE a b.txt\n");
+    FabricConf conf =
+        Parse("CC_MODE ns3::RdmaSwift\nRP_TIMER 300.5\nEWMA_GAIN 0.00390625\n"
+              "KMAX_MAP 2 25Gbps 400 100Gbps 1600.5\nPMAX_MAP 1 25Gbps 0.2\n"
+              "BUFFER_SIZE 32\nRATE_AI 12.5MB/s\nROUTING adaptive-flowlet\nKMIN 5000\n"
+              "ROUTING_AT spray asw 40-47\n"
+              "SIMULATOR_STOP_TIME 4.5\nLINK_DOWN 10.5 3 7\nFLOW_FILE a b.txt\n");
     const auto values = FabricConfValues(conf);
     std::string text;
     for (const auto& [key, value] : values)

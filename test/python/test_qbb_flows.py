@@ -69,6 +69,7 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"conf": "CC_MOD 1\n"}, "run.conf:1: unknown key CC_MOD; expected a known key; the nearest is CC_MODE"),
     ({"conf": "EWMA_GAIN 2\n"}, "run.conf:1: EWMA_GAIN cannot be '2'; expected number, above 0 to 1"),
     ({"conf": "LINK_DOWN 1 0 1\n"}, "run.conf:1: LINK_DOWN names 0 and 1, which no link joins"),
+    ({"conf": "ROUTING_AT spray core\n"}, "run.conf:1: ROUTING_AT names core, which no network switch"),
     ({"conf": "CC_MODE ns3::NoSuch\n"}, "run.conf: CC_MODE"),
     ({"flags": ["--set", "SEED=x"]}, "command line:1: SEED cannot be 'x'"),
     ({"flags": ["--ns3::RdmaHw::Mtuu=1"]}, "command line: unknown flag or refused value"),
@@ -104,6 +105,38 @@ def test_every_flow_ends_on_links_that_lose_one_frame_in_a_hundred(tmp_path):
     assert result.returncode == 0, result.stderr
     assert len(fct(tmp_path)) == 20
     assert "wire losses 0," not in result.stdout
+
+
+def leaf_spine(spines):
+    """Hosts 0..3 at switch 8, 4..7 at switch 9, and spines from 10 on; every link 100 Gb/s and 1 us."""
+    lines = [f"{10 + spines} {2 + spines} {8 + 2 * spines}",
+             " ".join(str(8 + i) for i in range(2 + spines))]
+    lines += [f"{host} {8 + host // 4} 100Gbps 1us 0" for host in range(8)]
+    lines += [f"{leaf} {10 + i} 100Gbps 1us 0" for i in range(spines) for leaf in (8, 9)]
+    return "\n".join(lines) + "\n"
+
+
+def test_spraying_undoes_collisions_of_ecmp(tmp_path):
+    flows = "4\n" + "".join(f"{i} {i + 4} 3 100 4000000 0\n" for i in range(4))
+    conf = "CC_MODE 0\nHAS_WIN 0\n"
+    slowest = {}
+    for routing in ("ecmp", "spray", "adaptive", "random-spray"):
+        result = run(tmp_path, topology=leaf_spine(3), flows=flows, conf=conf, output=routing,
+                     flags=["--set", f"ROUTING={routing}"])
+        assert result.returncode == 0, result.stderr
+        record = json.loads((tmp_path / routing / "run.json").read_text())
+        assert record["drops"] == record["nacks"] == record["retransmitted_bytes"] == 0
+        # In turn, equal flows in step do not overtake each other; at random they do.
+        assert routing != "ecmp" or record["out_of_order_packets"] == 0
+        assert routing != "random-spray" or record["out_of_order_packets"] > 0
+        assert ("out of order" in result.stdout) == (record["out_of_order_packets"] > 0)
+        slowest[routing] = max(int(row[6]) for row in fct(tmp_path, routing))
+    # Four flows of 4000 frames of 86.56 ns, and the path. ECMP puts at least two of them on one of the
+    # three uplinks; per frame, the uplinks share the work.
+    frames, path = 4000 * 86.56, 3 * 86.56 + 4000 + 4 * (6.72 + 1000)
+    assert slowest["ecmp"] > 2 * frames + path - 1
+    for routing in ("spray", "adaptive", "random-spray"):
+        assert 4 / 3 * frames + path - 1 <= slowest[routing] < 1.03 * (4 / 3 * frames + path), routing
 
 
 def test_outputs_that_point_elsewhere_come_to_the_output_directory(tmp_path):

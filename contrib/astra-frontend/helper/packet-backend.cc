@@ -137,6 +137,9 @@ PacketBackend::GetTotals() const
     totals.pausedPs = fabric.pausedPs;
     totals.timeouts = fabric.timeouts;
     totals.retransmittedBytes = fabric.retransmitted;
+    totals.nacks = fabric.nacks;
+    totals.outOfOrderPackets = fabric.outOfOrderFrames;
+    totals.reorderBytes = fabric.reorderBytes;
     if (m_background)
     {
         totals.backgroundFlows = m_background->Finished();

@@ -27,6 +27,9 @@ struct BackendTotals
     TimePs pausedPs{0};
     uint64_t timeouts{0};
     uint64_t retransmittedBytes{0};
+    uint64_t nacks{0};
+    uint64_t outOfOrderPackets{0};           ///< came before one sent earlier
+    uint64_t reorderBytes{0};                ///< farthest that one was ahead
     std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
 };
 

@@ -209,6 +209,9 @@ SimulationRun::RecordResults()
     m_record->Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000.0);
     m_record->Set("timeouts", totals.timeouts);
     m_record->Set("retransmitted_bytes", totals.retransmittedBytes);
+    m_record->Set("nacks", totals.nacks);
+    m_record->Set("out_of_order_packets", totals.outOfOrderPackets);
+    m_record->Set("reorder_bytes", totals.reorderBytes);
     m_record->Set("collectives", m_jobs->GetSummary().GetCount());
     m_record->Set("flows", totals.flows);
     if (totals.backgroundFlows)

@@ -307,6 +307,9 @@ RdmaFabric::GetTotals() const
         totals.dataPayloadReceived += counters.receivedPayload;
         totals.timeouts += counters.timeouts;
         totals.retransmitted += counters.retransmitted;
+        totals.nacks += counters.nacksSent;
+        totals.outOfOrderFrames += counters.outOfOrderFrames;
+        totals.reorderBytes = std::max(totals.reorderBytes, counters.reorderBytes);
     }
     if (!m_devices.empty() && !m_devices[0].empty())
     {

@@ -8,7 +8,6 @@
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
-#include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
@@ -18,6 +17,7 @@
 #include "ns3/rdma-congestion-conf.h"
 #include "ns3/rdma-congestion-factory.h"
 #include "ns3/rdma-loss-recovery-factory.h"
+#include "ns3/routing-policy-factory.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
@@ -102,6 +102,7 @@ RdmaFabric::CreateNodes()
     m_nodes.resize(m_topology->nodeCount);
     m_switches.assign(m_topology->nodeCount, nullptr);
     m_drivers.resize(m_topology->hostCount);
+    const std::vector<FabricConf::Routing> routing = RoutingBySwitch(*m_topology, *m_conf);
     for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
     {
         if (m_topology->Is(id, Kind::Host))
@@ -124,10 +125,9 @@ RdmaFabric::CreateNodes()
         {
             node = CreateObject<SwitchNode>();
             node->SetEcnEnabled(m_conf->enableQcn);
-            if (m_conf->routing == FabricConf::Routing::Flowlet)
-            {
-                node->SetRoutingPolicy(CreateObject<FlowletRouting>());
-            }
+            Ptr<RoutingPolicy> policy = CreateRoutingPolicy(routing[id]);
+            m_reorders = m_reorders || (policy && policy->Reorders());
+            node->SetRoutingPolicy(policy);
         }
         node->SetForwardingTable(&m_routes->Table(id));
         node->SetInNetworkEngine(m_inNetwork);
@@ -179,6 +179,11 @@ RdmaFabric::ConfigureHosts()
     Ptr<RdmaCongestionOps> congestion = CreateCongestionOps(*m_conf);
     // Algorithms keep per-pair state in the pair, so one object serves all hosts.
     Ptr<RdmaLossRecovery> recovery = CreateLossRecovery(*m_conf);
+    if (m_reorders)
+    {
+        recovery->SetAttribute("ReorderFrames", UintegerValue(m_conf->reorderFrames));
+        recovery->SetAttribute("ReorderTime", TimeValue(TimeStep(ReorderTimePs())));
+    }
     for (RdmaDriver* driver : m_drivers)
     {
         RdmaHw& hw = driver->GetHw();
@@ -189,6 +194,21 @@ RdmaFabric::ConfigureHosts()
         hw.SetLossRecovery(recovery);
         hw.SetInNetworkEngine(m_inNetwork);
     }
+}
+
+int64_t
+RdmaFabric::ReorderTimePs() const
+{
+    if (m_conf->reorderTimePs)
+    {
+        return m_conf->reorderTimePs;
+    }
+    const bool mayLose = m_losslessMask == 0 || m_conf->errorRatePerLink > 0 ||
+                         std::any_of(m_topology->links.begin(),
+                                     m_topology->links.end(),
+                                     [](const auto& link) { return link.errorRate > 0; });
+    constexpr int64_t LOSSY_PS = 100'000'000;
+    return mayLose ? LOSSY_PS : 0;
 }
 
 bool

@@ -42,6 +42,9 @@ struct FabricTotals
     int64_t pausedPs{0};             ///< port time spent paused
     uint64_t timeouts{0};            ///< retransmission timers that ran out
     uint64_t retransmitted{0};       ///< payload bytes sent more than once
+    uint64_t nacks{0};               ///< NACKs sent
+    uint64_t outOfOrderFrames{0};    ///< data frames that came before one sent earlier
+    uint64_t reorderBytes{0};        ///< farthest that one reached beyond the byte expected
     uint64_t framesInUse{0};         ///< frames that are somewhere in the fabric
 };
 
@@ -207,6 +210,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void UpdateRoutes();
     /// Move queue pairs from NIC ports that no longer begin a path to ports that do.
     void MoveQueuePairs();
+    /// @return how long receivers wait for a frame that others overtook; 0: for ever
+    int64_t ReorderTimePs() const;
     /// @return whether the congestion control reads HPCC-PINT's digests
     bool UsesPint() const;
     double AlphaFor(uint64_t rateBps) const;
@@ -227,6 +232,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
     FabricExtremes m_extremes;
     uint8_t m_losslessMask{1 << 3};
+    bool m_reorders{false}; ///< some switch chooses paths per frame
     Time m_routeUpdateDelay;
     TracedCallback<> m_routesChanged;
 };

@@ -517,9 +517,9 @@ uint64_t
 QbbNetDevice::GetQueueBytes() const
 {
     uint64_t bytes = 0;
-    for (const auto& queue : m_queues)
+    for (uint32_t mask = m_queuedMask; mask; mask &= mask - 1)
     {
-        bytes += queue.bytes;
+        bytes += m_queues[std::countr_zero(mask)].bytes;
     }
     return bytes;
 }

@@ -32,6 +32,13 @@ constexpr uint8_t MAX_BACKOFF = 6;
 /// Timeouts in a row that find the port paused before they count as losses (a second by default).
 constexpr uint8_t MAX_PAUSED_TIMEOUTS = 250;
 
+/// @return how a selective answer names a frame: its distance from the byte expected, in MTUs
+uint16_t
+NamedDistance(const RdmaRxQueuePair& rx)
+{
+    return static_cast<uint16_t>((rx.namedSeq - rx.expectedSeq) / rx.sender->mtu);
+}
+
 } // namespace
 
 // --- sending
@@ -284,7 +291,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         if (messageEnd || mark || rx->unacknowledged >= interval)
         {
             rx->unacknowledged = 0;
-            Answer(port, *rx, frame, QbbFrameKind::Ack, mark, nowPs);
+            Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
         }
         else
         {
@@ -299,17 +306,29 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
 
     ++rx->outOfOrder;
     const uint64_t before = rx->expectedSeq;
-    switch (m_recovery->OnUnexpected(*rx, *frame, nowPs))
+    if (end > before)
+    {
+        ++m_counters.outOfOrderFrames;
+        m_counters.reorderBytes = std::max(m_counters.reorderBytes, end - before);
+    }
+    const auto verdict = m_recovery->OnUnexpected(*rx, *frame, nowPs);
+    switch (verdict)
     {
     case RdmaLossRecovery::Verdict::Silent:
         pool.Free(frame);
         break;
     case RdmaLossRecovery::Verdict::Ack:
-        Answer(port, *rx, frame, QbbFrameKind::Ack, mark, nowPs);
+        Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
         break;
     case RdmaLossRecovery::Verdict::Nack:
     case RdmaLossRecovery::Verdict::SelectiveNack:
-        Answer(port, *rx, frame, QbbFrameKind::Nack, mark, nowPs);
+        Answer(port,
+               *rx,
+               frame,
+               QbbFrameKind::Nack,
+               mark,
+               verdict == RdmaLossRecovery::Verdict::SelectiveNack,
+               nowPs);
         break;
     }
     if (rx->expectedSeq != before)
@@ -324,16 +343,13 @@ RdmaHw::Answer(uint16_t port,
                QbbFrame* frame,
                QbbFrameKind kind,
                bool mark,
+               bool selective,
                int64_t nowPs)
 {
     const RdmaQueuePair& sender = *rx.sender;
-    const bool selective = kind == QbbFrameKind::Nack && rx.recovery;
-    // A selective answer names the frame by its distance from the byte expected, in MTUs.
-    const auto distance =
-        selective ? static_cast<uint16_t>((frame->seq - rx.expectedSeq) / sender.mtu) : 0;
     frame->kind = kind;
     frame->seq = rx.expectedSeq;
-    frame->payloadBytes = distance;
+    frame->payloadBytes = selective ? NamedDistance(rx) : 0;
     frame->dst = frame->src;
     frame->src = m_hostIndex;
     frame->qpn = sender.qpn;
@@ -348,13 +364,12 @@ RdmaHw::Answer(uint16_t port,
     m_nics[port]->GetDevice().Enqueue(frame, nowPs);
 }
 
-void
-RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
+QbbFrame*
+RdmaHw::MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind kind)
 {
     const RdmaQueuePair& sender = *rx.sender;
-    QbbNetDevice& device = m_nics[port]->GetDevice();
     QbbFrame* frame = device.GetPool().Allocate();
-    frame->kind = QbbFrameKind::Cnp;
+    frame->kind = kind;
     frame->src = m_hostIndex;
     frame->dst = sender.src;
     frame->qpn = sender.qpn;
@@ -363,9 +378,29 @@ RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
     frame->dport = sender.sport;
     frame->priority = m_ackHighPriority ? 0 : sender.priority;
     frame->wireBytes = m_ackBytes;
+    return frame;
+}
+
+void
+RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
+{
+    QbbNetDevice& device = m_nics[port]->GetDevice();
+    QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
     rx.cnpPs = nowPs;
     ++m_counters.cnpsSent;
     device.Enqueue(frame, nowPs);
+}
+
+void
+RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
+{
+    QbbNetDevice& device = m_nics[port]->GetDevice();
+    QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
+    frame->seq = rx.expectedSeq;
+    frame->payloadBytes = selective ? NamedDistance(rx) : 0;
+    frame->flags = selective ? QBB_FLAG_SELECTIVE : 0;
+    ++m_counters.nacksSent;
+    device.Enqueue(frame, Simulator::Now().GetTimeStep());
 }
 
 void

@@ -219,6 +219,7 @@ RdmaHw::OpenReceiver(RdmaQueuePair& sender)
         index = m_freeReceivers.back();
         m_freeReceivers.pop_back();
     }
+    m_receivers[index]->hw = this;
     m_receivers[index]->sender = &sender;
     return *m_receivers[index];
 }

@@ -63,7 +63,9 @@ struct RdmaHwCounters
     uint64_t nacksSent{0};
     uint64_t cnpsSent{0};
     uint64_t timeouts{0};
-    uint64_t staleFrames{0}; ///< frames for connections that had ended
+    uint64_t outOfOrderFrames{0}; ///< data frames that came before one sent earlier
+    uint64_t reorderBytes{0};     ///< farthest that one reached beyond the byte expected
+    uint64_t staleFrames{0};      ///< frames for connections that had ended
 };
 
 /**
@@ -196,6 +198,14 @@ class RdmaHw : public Object, public QbbPortHandler
     /// Build the pair's next frame and advance it.
     QbbFrame* BuildFrame(RdmaQueuePair& qp, int64_t nowPs);
 
+    // --- for RdmaLossRecovery
+    /**
+     * Ask the sender, with a frame of its own, for what a receiver of this host misses.
+     * @param port NIC port to send by
+     * @param selective whether to name the frame at rx.namedSeq as received
+     */
+    void RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective);
+
     // --- QbbPortHandler
     void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) override;
     void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
@@ -222,7 +232,10 @@ class RdmaHw : public Object, public QbbPortHandler
                 QbbFrame* frame,
                 QbbFrameKind kind,
                 bool mark,
+                bool selective,
                 int64_t nowPs);
+    /// Make a frame from receiver to sender that answers no frame.
+    QbbFrame* MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind kind);
     void SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs);
     void Deliver(RdmaRxQueuePair& rx);
     void Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs);

@@ -20,6 +20,7 @@ namespace ns3
  */
 struct RdmaRxQueuePair
 {
+    RdmaHw* hw{nullptr};            ///< the host it is at
     RdmaQueuePair* sender{nullptr}; ///< other side of the connection
     uint32_t qpn{0};                ///< number at this host
     uint64_t expectedSeq{0};        ///< next byte in order
@@ -28,6 +29,7 @@ struct RdmaRxQueuePair
     int64_t nackPs{0};              ///< when it was sent
     int64_t cnpPs{INT64_MIN / 2};   ///< when the last CNP frame was sent
     uint64_t outOfOrder{0};         ///< frames that came out of order
+    uint64_t namedSeq{0};           ///< where the frame begins that a selective NACK names
     std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 };
 

@@ -5,6 +5,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/log.h"
+#include "ns3/pointer.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
 
@@ -34,6 +35,11 @@ SwitchNode::GetTypeId()
                           BooleanValue(true),
                           MakeBooleanAccessor(&SwitchNode::m_ecnEnabled),
                           MakeBooleanChecker())
+            .AddAttribute("RoutingPolicy",
+                          "Chooses among the ports of several shortest paths; null: ECMP",
+                          PointerValue(),
+                          MakePointerAccessor(&SwitchNode::m_policy),
+                          MakePointerChecker<RoutingPolicy>())
             .AddTraceSource("Drop",
                             "A frame found no room in the buffer, or no path",
                             MakeTraceSourceAccessor(&SwitchNode::m_drop),

@@ -261,54 +261,6 @@ class InNetworkReductionTestCase : public TestCase
     }
 };
 
-/// A flow keeps its path within a burst.
-class FlowletsKeepOrderTestCase : public TestCase
-{
-  public:
-    FlowletsKeepOrderTestCase()
-        : TestCase("Flowlet routing neither loses nor reorders frames of busy flows")
-    {
-    }
-
-  private:
-    void DoRun() override
-    {
-        // Hosts 0..3 at switch 8, hosts 4..7 at switch 9, four spines 10..13 between them.
-        std::string text = "14 6 16\n8 9 10 11 12 13\n";
-        for (int host = 0; host < 8; ++host)
-        {
-            text += std::to_string(host) + (host < 4 ? " 8" : " 9") + " 100Gbps 1us 0\n";
-        }
-        for (int spine = 10; spine < 14; ++spine)
-        {
-            text += "8 " + std::to_string(spine) + " 100Gbps 1us 0\n9 " + std::to_string(spine) +
-                    " 100Gbps 1us 0\n";
-        }
-        FabricUnderTest test(
-            text,
-            "CC_MODE 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\nROUTING flowlet\n");
-        test.Build();
-        for (uint32_t host = 0; host < 4; ++host)
-        {
-            // Starts are staggered, so that each flow finds the queues of those before it.
-            test.Send(host, host + 4, 2'000'000, host * 20 * US);
-        }
-        Simulator::Run();
-        const FabricTotals totals = test.fabric->GetTotals();
-        NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0, "frames stay in order");
-        uint64_t sent = 0;
-        for (uint16_t port = 4; port < 8; ++port)
-        {
-            sent += test.fabric->GetDevice(8, port).GetTxBytes();
-        }
-        NS_TEST_ASSERT_MSG_EQ(sent, 4 * 2000 * 1082, "all data crosses the spines once");
-        for (const auto& flow : test.flows)
-        {
-            NS_TEST_ASSERT_MSG_GT(flow->sentPs, 0, "every flow ends");
-        }
-    }
-};
-
 /// The application starts when it is told and measures what the closed form says.
 class RdmaClientTestCase : public TestCase
 {
@@ -362,7 +314,6 @@ class RdmaQbbTestSuite : public TestSuite
         }
         AddTestCase(new LargeFlowTestCase);
         AddTestCase(new InNetworkReductionTestCase);
-        AddTestCase(new FlowletsKeepOrderTestCase);
         AddTestCase(new RdmaClientTestCase);
     }
 };

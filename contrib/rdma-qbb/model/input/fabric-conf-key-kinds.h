@@ -245,6 +245,96 @@ OneOf(const char* name,
         });
 }
 
+/// The words for routing policies.
+inline constexpr std::array<std::pair<const char*, FabricConf::Routing>, 6> ROUTINGS{
+    {{"ecmp", FabricConf::Routing::Ecmp},
+     {"flowlet", FabricConf::Routing::Flowlet},
+     {"adaptive-flowlet", FabricConf::Routing::AdaptiveFlowlet},
+     {"adaptive", FabricConf::Routing::Adaptive},
+     {"spray", FabricConf::Routing::Spray},
+     {"random-spray", FabricConf::Routing::RandomSpray}}};
+
+/// @return a layer's name, a node id or a range of them
+inline std::optional<FabricConf::RoutingPlace>
+ParseRoutingPlace(std::string_view text)
+{
+    FabricConf::RoutingPlace place;
+    place.text = text;
+    constexpr std::array<std::string_view, 3> LAYERS{"asw", "psw", "core"};
+    const auto layer = std::find(LAYERS.begin(), LAYERS.end(), text);
+    if (layer != LAYERS.end())
+    {
+        place.layer = static_cast<uint32_t>(layer - LAYERS.begin()) + 1;
+        return place;
+    }
+    const std::size_t dash = text.find('-');
+    const auto first = ParseUnsigned(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : ParseUnsigned(text.substr(dash + 1));
+    if (!first || !last || *first > *last || *last > UINT32_MAX)
+    {
+        return std::nullopt;
+    }
+    place.first = static_cast<uint32_t>(*first);
+    place.last = static_cast<uint32_t>(*last);
+    return place;
+}
+
+/// `policy switches...`: ROUTING for some switches; may be repeated.
+inline Rule
+RoutingAt(const char* name, const char* description)
+{
+    FabricConfKey key{name,
+                      "policy and switches",
+                      "a word of ROUTING, then asw, psw, core, node ids or ranges of them such as "
+                      "40-47; may be repeated",
+                      "",
+                      description,
+                      true};
+    return {key,
+            [key](FabricConf& conf, const InputLines& line) {
+                const auto& fields = line.Fields();
+                const auto routing =
+                    std::find_if(ROUTINGS.begin(), ROUTINGS.end(), [&](const auto& known) {
+                        return known.first == fields[1];
+                    });
+                if (routing == ROUTINGS.end())
+                {
+                    Refuse(line, key, fields[1]);
+                }
+                if (fields.size() < 3)
+                {
+                    line.Fail(key.name + " names no switches", key.range);
+                }
+                FabricConf::RoutingChoice choice{routing->second, {}, line.Line()};
+                for (std::size_t i = 2; i < fields.size(); ++i)
+                {
+                    const auto place = ParseRoutingPlace(fields[i]);
+                    if (!place)
+                    {
+                        Refuse(line, key, fields[i]);
+                    }
+                    choice.places.push_back(*place);
+                }
+                conf.routingAt.push_back(std::move(choice));
+            },
+            [](const FabricConf& conf) {
+                std::string text;
+                for (const FabricConf::RoutingChoice& choice : conf.routingAt)
+                {
+                    const auto routing =
+                        std::find_if(ROUTINGS.begin(), ROUTINGS.end(), [&](const auto& known) {
+                            return known.second == choice.routing;
+                        });
+                    text += (text.empty() ? "" : "; ") + std::string(routing->first);
+                    for (const FabricConf::RoutingPlace& place : choice.places)
+                    {
+                        text += " " + place.text;
+                    }
+                }
+                return text;
+            }};
+}
+
 /// A key that changes nothing here.
 inline Rule
 NoEffect(const char* name, const char* description)

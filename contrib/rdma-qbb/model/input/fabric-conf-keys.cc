@@ -39,7 +39,6 @@ std::vector<Rule>
 SwitchRules()
 {
     using C = FabricConf;
-    using R = C::Routing;
     return {
         Flag("ENABLE_QCN", &C::enableQcn, "Switches mark ECN and receivers notify senders."),
         Flag("ECN_ENABLED", &C::enableQcn, "The same as ENABLE_QCN."),
@@ -89,11 +88,15 @@ SwitchRules()
              &C::errorRatePerLink,
              {0, 1},
              "Packet loss probability added to that of each link."),
-        OneOf<R, 2>("ROUTING",
-                    &C::routing,
-                    {{{"ecmp", R::Ecmp}, {"flowlet", R::Flowlet}}},
-                    "Which of several shortest paths a frame takes: one per flow, or the shortest "
-                    "queue after each gap in the flow."),
+        OneOf<C::Routing, ROUTINGS.size()>(
+            "ROUTING",
+            &C::routing,
+            ROUTINGS,
+            "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After each "
+            "gap in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, "
+            "with receivers that put frames in order: adaptive the least loaded, spray the next "
+            "in turn, random-spray one at random."),
+        RoutingAt("ROUTING_AT", "ROUTING of some switches: the last line that names one counts."),
         LinkChange("LINK_DOWN", false, "At that time from the start, the link goes down."),
         LinkChange("LINK_UP", true, "At that time from the start, the link comes up again."),
         Micros("PAUSE_TIME", &C::pauseTimePs, false, "How long a PFC pause lasts if not renewed."),
@@ -131,6 +134,17 @@ TransportRules()
                     &C::lossRecovery,
                     {{{"gbn", L::GoBackN}, {"irn", L::Irn}}},
                     "Go-back-N, or selective repeat as IRN does."),
+        Whole("REORDER_FRAMES",
+              &C::reorderFrames,
+              {2, UINT16_MAX},
+              "frames",
+              "Where routing is per frame, a receiver keeps frames that come out of order up to so "
+              "many after the one it waits for; what is beyond is dropped and asked for again."),
+        Micros("REORDER_TIME",
+               &C::reorderTimePs,
+               true,
+               "Where routing is per frame, a receiver takes a frame for lost after so long; 0: "
+               "100 in a fabric that may lose frames, else never."),
         Micros("RTO", &C::rtoPs, true, "Retransmission timeout; 0: chosen from the path."),
         Whole("QPS_PER_CONNECTION",
               &C::qpsPerConnection,

@@ -56,8 +56,29 @@ struct FabricConf
     /// Which network port a frame takes where there are several shortest paths.
     enum class Routing
     {
-        Ecmp,    ///< by a hash of the 5-tuple
-        Flowlet, ///< the least loaded, after a gap in the flow
+        Ecmp,            ///< by a hash of the 5-tuple
+        Flowlet,         ///< at random, anew after each gap in the flow
+        AdaptiveFlowlet, ///< the least loaded, anew after each gap in the flow
+        Adaptive,        ///< for each frame the least loaded
+        Spray,           ///< for each frame the next in turn
+        RandomSpray,     ///< for each frame one at random
+    };
+
+    /// Some switches: a layer of them, or those of a range of node ids.
+    struct RoutingPlace
+    {
+        std::string text;  ///< as the file says it
+        uint32_t layer{0}; ///< 1 access switches, 2 above them, 3 above those; 0: a range
+        uint32_t first{0}; ///< node id
+        uint32_t last{0};  ///< node id
+    };
+
+    /// A routing policy for some switches (ROUTING_AT).
+    struct RoutingChoice
+    {
+        Routing routing;
+        std::vector<RoutingPlace> places;
+        std::size_t line; ///< where the file says so
     };
 
     /// How lost frames are sent again.
@@ -100,7 +121,8 @@ struct FabricConf
     std::optional<double> flatPmax;
     double errorRatePerLink{0}; ///< added to each link's own
     Routing routing{Routing::Ecmp};
-    std::vector<LinkEvent> linkEvents; ///< in file order
+    std::vector<RoutingChoice> routingAt; ///< in file order: the last that names a switch counts
+    std::vector<LinkEvent> linkEvents;    ///< in file order
     int64_t pauseTimePs{5'000'000};
 
     // --- transport
@@ -110,7 +132,9 @@ struct FabricConf
     bool l2BackToZero{false};
     bool ackHighPriority{false};
     LossRecovery lossRecovery{LossRecovery::GoBackN};
-    int64_t rtoPs{0}; ///< 0: chosen from the path
+    uint32_t reorderFrames{4096};
+    int64_t reorderTimePs{0}; ///< 0: chosen from the fabric
+    int64_t rtoPs{0};         ///< 0: chosen from the path
     uint32_t qpsPerConnection{1};
     QpMode qpMode{QpMode::PerFlow};
 

@@ -3,17 +3,32 @@
  */
 #include "rdma-go-back-n.h"
 
+#include "reorder-buffer.h"
+
 #include "ns3/boolean.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-rx-queue-pair.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace ns3
 {
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaGoBackN);
+
+namespace
+{
+
+/// What a receiver keeps where frames may overtake each other.
+struct GoBackNReceiver : public RdmaRecoveryState
+{
+    std::unique_ptr<ReorderBuffer> reorder;
+};
+
+} // namespace
 
 TypeId
 RdmaGoBackN::GetTypeId()
@@ -46,12 +61,33 @@ RdmaGoBackN::GetTypeId()
     return tid;
 }
 
+void
+RdmaGoBackN::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx)
+{
+    if (auto reorder = MakeReorderBuffer(rx, false))
+    {
+        auto receiver = std::make_unique<GoBackNReceiver>();
+        receiver->reorder = std::move(reorder);
+        rx.recovery = std::move(receiver);
+    }
+}
+
+void
+RdmaGoBackN::OnInOrder(RdmaRxQueuePair& rx)
+{
+    static_cast<GoBackNReceiver&>(*rx.recovery).reorder->Advance();
+}
+
 RdmaLossRecovery::Verdict
 RdmaGoBackN::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
 {
     if (frame.seq < rx.expectedSeq)
     {
         return Verdict::Ack;
+    }
+    if (rx.recovery && static_cast<GoBackNReceiver&>(*rx.recovery).reorder->Keep(frame, nowPs))
+    {
+        return AnswerToKept(frame);
     }
     if (rx.nackedSeq == rx.expectedSeq && nowPs < rx.nackPs + m_nackInterval.GetTimeStep())
     {

@@ -25,7 +25,9 @@ class RdmaGoBackN : public RdmaLossRecovery
   public:
     static TypeId GetTypeId();
 
+    void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx) override;
     Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
+    void OnInOrder(RdmaRxQueuePair& rx) override;
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;

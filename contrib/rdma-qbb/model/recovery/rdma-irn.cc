@@ -3,6 +3,7 @@
  */
 #include "rdma-irn.h"
 
+#include "reorder-buffer.h"
 #include "seq-ranges.h"
 
 #include "ns3/rdma-queue-pair.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace ns3
 {
@@ -38,7 +40,8 @@ struct IrnSender : public RdmaRecoveryState
 /// What the receiver keeps.
 struct IrnReceiver : public RdmaRecoveryState
 {
-    SeqRanges kept; ///< out of order, above expectedSeq
+    SeqRanges kept;                         ///< out of order, above expectedSeq
+    std::unique_ptr<ReorderBuffer> reorder; ///< keeps them instead where frames may overtake
 };
 
 IrnSender&
@@ -160,7 +163,9 @@ void
 RdmaIrn::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx)
 {
     qp.recovery = std::make_unique<IrnSender>();
-    rx.recovery = std::make_unique<IrnReceiver>();
+    auto receiver = std::make_unique<IrnReceiver>();
+    receiver->reorder = MakeReorderBuffer(rx, true);
+    rx.recovery = std::move(receiver);
 }
 
 RdmaLossRecovery::Verdict
@@ -170,20 +175,41 @@ RdmaIrn::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
     {
         return Verdict::Ack;
     }
-    ReceiverState(rx).kept.Add(frame.seq, frame.seq + frame.payloadBytes);
+    IrnReceiver& receiver = ReceiverState(rx);
+    if (receiver.reorder)
+    {
+        if (receiver.reorder->Keep(frame, nowPs))
+        {
+            return AnswerToKept(frame);
+        }
+        receiver.reorder->NameFirstKept();
+        return Verdict::SelectiveNack;
+    }
+    receiver.kept.Add(frame.seq, frame.seq + frame.payloadBytes);
+    rx.namedSeq = frame.seq;
     return Verdict::SelectiveNack;
 }
 
 void
 RdmaIrn::OnInOrder(RdmaRxQueuePair& rx)
 {
-    SeqRanges& kept = ReceiverState(rx).kept;
-    if (kept.IsEmpty())
+    IrnReceiver& receiver = ReceiverState(rx);
+    if (receiver.reorder)
     {
-        return;
+        if (!receiver.reorder->Advance())
+        {
+            return;
+        }
     }
-    rx.expectedSeq = kept.FirstMissing(rx.expectedSeq);
-    kept.TrimBelow(rx.expectedSeq);
+    else
+    {
+        if (receiver.kept.IsEmpty())
+        {
+            return;
+        }
+        rx.expectedSeq = receiver.kept.FirstMissing(rx.expectedSeq);
+        receiver.kept.TrimBelow(rx.expectedSeq);
+    }
     // A sender in recovery must learn at once what a repaired hole has uncovered, whatever the
     // acknowledgement interval.
     rx.unacknowledged = UINT64_MAX;

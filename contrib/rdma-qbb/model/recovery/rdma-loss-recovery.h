@@ -4,15 +4,18 @@
 #ifndef RDMA_LOSS_RECOVERY_H
 #define RDMA_LOSS_RECOVERY_H
 
+#include "ns3/nstime.h"
 #include "ns3/object.h"
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace ns3
 {
 
 class RdmaQueuePair;
+class ReorderBuffer;
 struct RdmaRxQueuePair;
 
 /**
@@ -20,6 +23,10 @@ struct RdmaRxQueuePair;
  *
  * RdmaHw handles what is in order by itself and asks the plug-in only where it is not. What a
  * plug-in keeps per queue pair it stores in RdmaQueuePair::recovery and RdmaRxQueuePair::recovery.
+ *
+ * Where switches choose paths per frame, frames out of order are no sign of a loss. With
+ * ReorderFrames a receiver keeps them and waits (ReorderBuffer); only when a gap has lasted
+ * ReorderTime, or a frame comes too far ahead to be kept, does it ask for what is missing.
  */
 class RdmaLossRecovery : public Object
 {
@@ -30,7 +37,7 @@ class RdmaLossRecovery : public Object
         Silent,        ///< nothing
         Ack,           ///< acknowledge expectedSeq again
         Nack,          ///< ask for everything from expectedSeq
-        SelectiveNack, ///< acknowledge expectedSeq and name this frame as received
+        SelectiveNack, ///< acknowledge expectedSeq and name the frame at rx.namedSeq as received
     };
 
     static TypeId GetTypeId();
@@ -83,6 +90,21 @@ class RdmaLossRecovery : public Object
     {
         return UINT64_MAX;
     }
+
+  protected:
+    /**
+     * @param rx a receiver that is new
+     * @param selective whether its questions name what came after a gap
+     * @return its buffer, as the attributes say; null without ReorderFrames
+     */
+    std::unique_ptr<ReorderBuffer> MakeReorderBuffer(RdmaRxQueuePair& rx, bool selective) const;
+
+    /// @return what to answer to a frame that was kept: its marks and telemetry cannot wait
+    static Verdict AnswerToKept(const QbbFrame& frame);
+
+  private:
+    uint32_t m_reorderFrames{0};
+    Time m_reorderTime;
 };
 
 } // namespace ns3

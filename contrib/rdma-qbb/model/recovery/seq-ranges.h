@@ -75,6 +75,12 @@ class SeqRanges
         return m_ranges.empty();
     }
 
+    /// @return begin of the lowest range; the set is not empty
+    [[nodiscard]] uint64_t LowestBegin() const
+    {
+        return m_ranges.front().begin;
+    }
+
     /// @return begin of the highest range; the set is not empty
     [[nodiscard]] uint64_t HighestBegin() const
     {

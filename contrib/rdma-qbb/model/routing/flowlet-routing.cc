@@ -3,6 +3,9 @@
  */
 #include "flowlet-routing.h"
 
+#include "port-load.h"
+
+#include "ns3/boolean.h"
 #include "ns3/flow-hash.h"
 #include "ns3/switch-node.h"
 
@@ -26,8 +29,18 @@ FlowletRouting::GetTypeId()
                           "paths' delays differ",
                           TimeValue(MicroSeconds(50)),
                           MakeTimeAccessor(&FlowletRouting::m_gap),
-                          MakeTimeChecker(Time(0)));
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("Random",
+                          "Take a port at random instead of the least loaded",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&FlowletRouting::m_atRandom),
+                          MakeBooleanChecker());
     return tid;
+}
+
+FlowletRouting::FlowletRouting()
+    : m_random(CreateObject<UniformRandomVariable>())
+{
 }
 
 uint16_t
@@ -44,21 +57,24 @@ FlowletRouting::Choose(std::span<const uint16_t> ports,
     {
         return flowlet.port;
     }
-    // Among equally short queues the hash decides, so that flows spread on an idle switch.
-    const uint32_t first =
-        EcmpChoice(frame.hash, node.GetId(), static_cast<uint32_t>(ports.size()));
-    uint64_t shortest = UINT64_MAX;
-    for (std::size_t i = 0; i < ports.size(); ++i)
-    {
-        const uint16_t port = ports[(first + i) % ports.size()];
-        const uint64_t queue = node.GetPort(port).GetQueueBytes();
-        if (queue < shortest)
-        {
-            shortest = queue;
-            flowlet.port = port;
-        }
-    }
+    const auto count = static_cast<uint32_t>(ports.size());
+    flowlet.port =
+        m_atRandom
+            ? ports[m_random->GetInteger(0, count - 1)]
+            // Among equally loaded ports the hash decides, so that flows spread on an idle switch.
+            : LeastLoadedPort(ports,
+                              frame.priority,
+                              node,
+                              nowPs,
+                              EcmpChoice(frame.hash, node.GetId(), count));
     return flowlet.port;
+}
+
+int64_t
+FlowletRouting::AssignStreams(int64_t stream)
+{
+    m_random->SetStream(stream);
+    return 1;
 }
 
 } // namespace ns3

@@ -7,6 +7,7 @@
 #include "routing-policy.h"
 
 #include "ns3/nstime.h"
+#include "ns3/random-variable-stream.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -15,12 +16,12 @@ namespace ns3
 {
 
 /**
- * @brief Flowlet switching: a flow may change its path after a gap, and then takes the port with
- * the shortest queue.
+ * @brief Flowlet switching: a flow may change its path after a gap.
  *
  * Bursts of a flow with pauses longer than the difference of path delays between them can go
  * different ways without overtaking each other (Kandula et al., "Dynamic load balancing without
- * packet reordering", CCR 2007; the choice of the least loaded port as in LetFlow and CONGA).
+ * packet reordering", CCR 2007). A new burst takes a port at random (LetFlow, Vanini et al., NSDI
+ * 2017) or the one with the least work before it (adaptive routing per flowlet).
  *
  * Flows are told apart by their 5-tuple hash. Left out: ageing of idle entries (a run is short) and
  * congestion feedback from beyond the next hop.
@@ -29,6 +30,8 @@ class FlowletRouting : public RoutingPolicy
 {
   public:
     static TypeId GetTypeId();
+
+    FlowletRouting();
 
     uint16_t Choose(std::span<const uint16_t> ports,
                     const QbbFrame& frame,
@@ -40,6 +43,8 @@ class FlowletRouting : public RoutingPolicy
         return false;
     }
 
+    int64_t AssignStreams(int64_t stream) override;
+
   private:
     struct Flowlet
     {
@@ -48,6 +53,8 @@ class FlowletRouting : public RoutingPolicy
     };
 
     Time m_gap;
+    bool m_atRandom{false};
+    Ptr<UniformRandomVariable> m_random;
     boost::unordered_flat_map<uint64_t, Flowlet> m_flowlets; ///< by 5-tuple hash and destination
 };
 

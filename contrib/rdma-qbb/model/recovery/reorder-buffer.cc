@@ -1,0 +1,81 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "reorder-buffer.h"
+
+#include "ns3/rdma-hw.h"
+#include "ns3/rdma-rx-queue-pair.h"
+#include "ns3/simulator.h"
+
+namespace ns3
+{
+
+ReorderBuffer::ReorderBuffer(RdmaRxQueuePair& rx, uint32_t frames, int64_t limitPs, bool selective)
+    : m_rx(rx),
+      m_reachBytes(uint64_t{frames} * rx.sender->mtu),
+      m_limitPs(limitPs),
+      m_selective(selective)
+{
+    if (limitPs > 0)
+    {
+        m_timer = std::make_unique<RdmaDeadlineTimer>([this] { OnLimit(); });
+    }
+}
+
+bool
+ReorderBuffer::Keep(const QbbFrame& frame, int64_t nowPs)
+{
+    m_port = frame.inPort;
+    const uint64_t end = frame.seq + frame.payloadBytes;
+    if (end - m_rx.expectedSeq > m_reachBytes)
+    {
+        return false;
+    }
+    if (m_timer && m_kept.IsEmpty())
+    {
+        m_timer->SetDeadline(nowPs + m_limitPs);
+    }
+    m_kept.Add(frame.seq, end);
+    return true;
+}
+
+bool
+ReorderBuffer::Advance()
+{
+    if (m_kept.IsEmpty())
+    {
+        return false;
+    }
+    const uint64_t before = m_rx.expectedSeq;
+    m_rx.expectedSeq = m_kept.FirstMissing(before);
+    m_rx.unacknowledged += m_rx.expectedSeq - before;
+    m_kept.TrimBelow(m_rx.expectedSeq);
+    if (m_timer)
+    {
+        if (m_kept.IsEmpty())
+        {
+            m_timer->Stop();
+        }
+        else
+        {
+            m_timer->SetDeadline(Simulator::Now().GetTimeStep() + m_limitPs);
+        }
+    }
+    return m_rx.expectedSeq != before;
+}
+
+void
+ReorderBuffer::NameFirstKept()
+{
+    m_rx.namedSeq = m_kept.IsEmpty() ? m_rx.expectedSeq : m_kept.LowestBegin();
+}
+
+void
+ReorderBuffer::OnLimit()
+{
+    NameFirstKept();
+    m_rx.hw->RequestRepair(m_rx, m_port, m_selective);
+    m_timer->SetDeadline(Simulator::Now().GetTimeStep() + m_limitPs);
+}
+
+} // namespace ns3

@@ -1,0 +1,64 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef REORDER_BUFFER_H
+#define REORDER_BUFFER_H
+
+#include "seq-ranges.h"
+
+#include "ns3/qbb-frame.h"
+#include "ns3/rdma-deadline-timer.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace ns3
+{
+
+struct RdmaRxQueuePair;
+
+/**
+ * @brief What a receiver keeps of frames that overtook others, and how long it waits for those.
+ *
+ * Frames are written to memory as they come, so a bitmap is all that is kept of them (here run
+ * by run). It reaches a number of frames beyond the byte expected. If a time limit is set and a gap
+ * lasts longer, the receiver asks for what is missing, and again after each further limit.
+ */
+class ReorderBuffer
+{
+  public:
+    /**
+     * @param rx the receiver; outlives the object
+     * @param frames how many full frames after the byte expected can be kept
+     * @param limitPs how long a gap may last before it counts as a loss; 0: for ever
+     * @param selective whether the receiver's question names what came after the gap
+     */
+    ReorderBuffer(RdmaRxQueuePair& rx, uint32_t frames, int64_t limitPs, bool selective);
+
+    /// A frame beyond the byte expected has come. @return false if it is too far ahead to be kept
+    bool Keep(const QbbFrame& frame, int64_t nowPs);
+
+    /**
+     * rx.expectedSeq has advanced by a frame in order: pass what was kept.
+     * @return whether there was any
+     */
+    bool Advance();
+
+    /// Let a selective question name the first frame after the gap.
+    void NameFirstKept();
+
+  private:
+    void OnLimit();
+
+    RdmaRxQueuePair& m_rx;
+    uint64_t m_reachBytes;
+    int64_t m_limitPs;
+    bool m_selective;
+    uint16_t m_port{0};                         ///< NIC port that the last frame came in by
+    SeqRanges m_kept;                           ///< out of order, above expectedSeq
+    std::unique_ptr<RdmaDeadlineTimer> m_timer; ///< null without a limit
+};
+
+} // namespace ns3
+
+#endif /* REORDER_BUFFER_H */

@@ -1,0 +1,139 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "routing-policy-factory.h"
+
+#include "adaptive-routing.h"
+#include "flowlet-routing.h"
+#include "spray-routing.h"
+
+#include "ns3/boolean.h"
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <string>
+
+namespace ns3
+{
+
+namespace
+{
+
+using Routing = FabricConf::Routing;
+using NodeKind = ClusterTopology::NodeKind;
+
+template <typename Policy>
+Ptr<RoutingPolicy>
+Create(bool atRandom)
+{
+    Ptr<Policy> policy = CreateObject<Policy>();
+    policy->SetAttribute("Random", BooleanValue(atRandom));
+    return policy;
+}
+
+/// Calls @p apply for each switch that a place names. @return whether there is one
+template <typename Apply>
+bool
+ForEachAt(const FabricConf::RoutingPlace& place,
+          const std::vector<uint32_t>& layers,
+          const Apply& apply)
+{
+    bool found = false;
+    const auto nodes = static_cast<uint32_t>(layers.size());
+    const uint32_t first = place.layer ? 0 : place.first;
+    const uint32_t last = place.layer ? nodes - 1 : std::min(place.last, nodes - 1);
+    for (uint32_t node = first; node <= last; ++node)
+    {
+        if (place.layer ? layers[node] == place.layer : layers[node] > 0)
+        {
+            apply(node);
+            found = true;
+        }
+    }
+    return found;
+}
+
+} // namespace
+
+Ptr<RoutingPolicy>
+CreateRoutingPolicy(Routing routing)
+{
+    switch (routing)
+    {
+    case Routing::Ecmp:
+        break;
+    case Routing::Flowlet:
+    case Routing::AdaptiveFlowlet:
+        return Create<FlowletRouting>(routing == Routing::Flowlet);
+    case Routing::Spray:
+    case Routing::RandomSpray:
+        return Create<SprayRouting>(routing == Routing::RandomSpray);
+    case Routing::Adaptive:
+        return CreateObject<AdaptiveRouting>();
+    }
+    return nullptr;
+}
+
+std::vector<uint32_t>
+SwitchLayers(const ClusterTopology& topology)
+{
+    std::vector<uint32_t> layers(topology.nodeCount, 0);
+    std::vector<uint32_t> reached;
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        const auto ports = topology.Ports(node);
+        if (topology.Is(node, NodeKind::Switch) &&
+            std::any_of(ports.begin(), ports.end(), [&](const ClusterTopology::Port& port) {
+                return topology.Is(port.peer, NodeKind::Host);
+            }))
+        {
+            layers[node] = 1;
+            reached.push_back(node);
+        }
+    }
+    for (std::size_t i = 0; i < reached.size(); ++i)
+    {
+        for (const ClusterTopology::Port& port : topology.Ports(reached[i]))
+        {
+            if (topology.Is(port.peer, NodeKind::Switch) && layers[port.peer] == 0)
+            {
+                layers[port.peer] = layers[reached[i]] + 1;
+                reached.push_back(port.peer);
+            }
+        }
+    }
+    return layers;
+}
+
+std::vector<Routing>
+RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf)
+{
+    std::vector<Routing> routing(topology.nodeCount, Routing::Ecmp);
+    const std::vector<uint32_t> layers = SwitchLayers(topology);
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        if (layers[node] > 0)
+        {
+            routing[node] = conf.routing;
+        }
+    }
+    for (const FabricConf::RoutingChoice& choice : conf.routingAt)
+    {
+        for (const FabricConf::RoutingPlace& place : choice.places)
+        {
+            const bool found =
+                ForEachAt(place, layers, [&](uint32_t node) { routing[node] = choice.routing; });
+            if (!found)
+            {
+                throw InputError(conf.source,
+                                 choice.line,
+                                 "ROUTING_AT names " + place.text +
+                                     ", which no network switch of " + topology.source + " is",
+                                 "asw, psw, core, or ids of network switches");
+            }
+        }
+    }
+    return routing;
+}
+
+} // namespace ns3

@@ -1,0 +1,37 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef ROUTING_POLICY_FACTORY_H
+#define ROUTING_POLICY_FACTORY_H
+
+#include "routing-policy.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-conf.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+/// @return an object of the policy for one switch; null for ECMP, which is built in
+Ptr<RoutingPolicy> CreateRoutingPolicy(FabricConf::Routing routing);
+
+/**
+ * Which policy each network switch has: ROUTING, and what ROUTING_AT says of some.
+ * @return by node id; ECMP for all that are no network switches
+ * @throw InputError if ROUTING_AT names what the topology does not have
+ */
+std::vector<FabricConf::Routing> RoutingBySwitch(const ClusterTopology& topology,
+                                                 const FabricConf& conf);
+
+/**
+ * @return by node id, how far a network switch is from the nearest host: 1 for access switches, 2
+ * above them, and so on; 0 for other nodes
+ */
+std::vector<uint32_t> SwitchLayers(const ClusterTopology& topology);
+
+} // namespace ns3
+
+#endif /* ROUTING_POLICY_FACTORY_H */

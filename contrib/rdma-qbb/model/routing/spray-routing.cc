@@ -1,0 +1,61 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "spray-routing.h"
+
+#include "ns3/boolean.h"
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(SprayRouting);
+
+TypeId
+SprayRouting::GetTypeId()
+{
+    static TypeId tid = TypeId("ns3::SprayRouting")
+                            .SetParent<RoutingPolicy>()
+                            .SetGroupName("RdmaQbb")
+                            .AddConstructor<SprayRouting>()
+                            .AddAttribute("Random",
+                                          "Take a port at random instead of the next in turn",
+                                          BooleanValue(false),
+                                          MakeBooleanAccessor(&SprayRouting::m_atRandom),
+                                          MakeBooleanChecker());
+    return tid;
+}
+
+SprayRouting::SprayRouting()
+    : m_random(CreateObject<UniformRandomVariable>())
+{
+}
+
+uint16_t
+SprayRouting::Choose(std::span<const uint16_t> ports,
+                     const QbbFrame& frame,
+                     const SwitchNode& node,
+                     int64_t nowPs)
+{
+    const auto count = static_cast<uint32_t>(ports.size());
+    if (m_atRandom)
+    {
+        return ports[m_random->GetInteger(0, count - 1)];
+    }
+    const uint32_t slot = 2U * ports.front() + (frame.kind == QbbFrameKind::Data ? 0 : 1);
+    if (slot >= m_turns.size())
+    {
+        m_turns.resize(slot + 1);
+    }
+    uint32_t& turn = m_turns[slot];
+    turn = turn + 1 < count ? turn + 1 : 0;
+    return ports[turn];
+}
+
+int64_t
+SprayRouting::AssignStreams(int64_t stream)
+{
+    m_random->SetStream(stream);
+    return 1;
+}
+
+} // namespace ns3
