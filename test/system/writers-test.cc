@@ -8,11 +8,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 using namespace AstraSim;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 namespace
 {
@@ -126,6 +129,35 @@ TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
         "SUM,run,10.000000,4.000000,0.000000,15.000000,,,40.000000,50.000000,75.000000,,,,,,,"
         "100.000000\n"
         "total exposed comm,15.000000,total comp,14.000000,total time,100.000000\n");
+}
+
+TEST_F(Writers, EndToEndLeavesOutLayersOfWhichNothingHappens)
+{
+    EndToEndWriter writer(Path("EndToEnd.csv"), "run", {"unused", "empty"}, 1);
+    writer.LayerFinished(0, {1, 0, TrainingPhase::Forward}, 0);
+    writer.RankFinished(0, 1000);
+    writer.Finish();
+    EXPECT_THAT(Text("EndToEnd.csv"), Not(HasSubstr("unused,")));
+    EXPECT_THAT(Text("EndToEnd.csv"), HasSubstr("empty,"));
+}
+
+TEST_F(Writers, TimelineShowsFlowsThatOverlap)
+{
+    TimelineWriter writer(Path("timeline.json"), 2, 100);
+    writer.FlowEnded({1, 0, 4096, 3, 7, 2'000'000, 5'000'000});
+    writer.FlowEnded({1, FlowRecord::IN_NETWORK, 1, 0, 0, 1'000'000, 4'000'000});
+    writer.FlowEnded({2, 0, 1, 0, 0, 0, 1});
+    writer.Finish();
+    const auto events = nlohmann::json::parse(Text("timeline.json"));
+    ASSERT_EQ(events.size(), 4);
+    EXPECT_EQ(events[0]["ph"], "b");
+    EXPECT_EQ(events[1]["ph"], "e");
+    EXPECT_EQ(events[0]["id"], events[1]["id"]);
+    EXPECT_NE(events[0]["id"], events[2]["id"]);
+    EXPECT_EQ(events[0]["args"],
+              nlohmann::json({{"bytes", 4096}, {"channel", 3}, {"collective", 7}}));
+    EXPECT_EQ(events[1]["ts"], 5.0);
+    EXPECT_EQ(events[2]["name"], "in network");
 }
 
 TEST_F(Writers, RefuseAFolderThatCannotBeWritten)

@@ -19,6 +19,27 @@ namespace AstraSim
 
 using ns3::InputError;
 
+namespace
+{
+
+/// @return what the system file and the flags say together
+SystemConfig
+SystemOf(const RunOptions& options)
+{
+    SystemConfig config;
+    if (!options.system.empty())
+    {
+        config = ReadSystemConfig(options.system);
+    }
+    config.queuesPerDimension = options.queuesPerDimension;
+    config.commScale = options.commScale;
+    config.injectionScale = options.injectionScale;
+    config.rendezvous = options.rendezvous;
+    return config;
+}
+
+} // namespace
+
 /// Tells the run when the last rank has finished.
 class RunJobs::FinishWatcher : public RunObserver
 {
@@ -55,14 +76,19 @@ RunJobs::RunJobs(const RunOptions& options,
       m_output(std::move(output)),
       m_nccl(nccl),
       m_console(console),
+      m_system(SystemOf(options)),
       m_collectives(std::make_unique<CollectivesWriter>(m_output + "/collectives.csv"))
 {
-    if (options.timelineRanks > 0)
+    m_timelineRanks = options.timelineRanks > 0 || !m_system.traceEnabled
+                          ? options.timelineRanks
+                          : static_cast<int>(topology.hostCount);
+    if (m_timelineRanks > 0)
     {
         m_timeline = std::make_unique<TimelineWriter>(m_output + "/timeline.json",
-                                                      options.timelineRanks,
+                                                      m_timelineRanks,
                                                       options.timelineLimit);
     }
+    m_console.Warn(m_system.warnings);
 }
 
 RunJobs::~RunJobs() = default;
@@ -103,19 +129,15 @@ RunJobs::RanksOf(const JobPlacement& option, const Workload& workload) const
     return ranks;
 }
 
-SystemConfig
-RunJobs::SystemOf() const
+AstraNetworkAPI&
+RunJobs::NetworkOf(int rank, SimulationBackend& backend)
 {
-    SystemConfig config;
-    if (!m_options.system.empty())
+    AstraNetworkAPI& network = backend.GetNetwork(rank);
+    if (rank >= m_timelineRanks)
     {
-        config = ReadSystemConfig(m_options.system);
+        return network;
     }
-    config.queuesPerDimension = m_options.queuesPerDimension;
-    config.commScale = m_options.commScale;
-    config.injectionScale = m_options.injectionScale;
-    config.rendezvous = m_options.rendezvous;
-    return config;
+    return *m_observed.emplace_back(std::make_unique<ObservedNetwork>(network, *m_timeline));
 }
 
 void
@@ -140,19 +162,18 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
                                   ranks - 1,
                                   m_topology.hostCount));
     }
-    description.config = SystemOf();
-    const SystemConfig config = description.config;
+    description.config = m_system;
     if (!m_options.logicalTopology.empty())
     {
         description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
     }
     description.nccl = &m_nccl;
-    description.network = [&backend](int rank) -> AstraNetworkAPI& {
-        return backend.GetNetwork(rank);
+    description.network = [this, &backend](int rank) -> AstraNetworkAPI& {
+        return NetworkOf(rank, backend);
     };
     description.observer = &running->observers;
     running->job = std::make_unique<Job>(std::move(description));
-    Observe(*running, option, number, config, ranks);
+    Observe(*running, option, number, ranks);
     m_jobs.push_back(std::move(running));
 }
 
@@ -160,7 +181,6 @@ void
 RunJobs::Observe(RunningJob& running,
                  const JobPlacement& option,
                  std::size_t number,
-                 const SystemConfig& config,
                  std::size_t ranks)
 {
     std::vector<std::string> layers;
@@ -172,9 +192,9 @@ RunJobs::Observe(RunningJob& running,
     running.results =
         std::make_unique<WorkloadResultWriter>(m_output + "/requests" + suffix + ".csv");
     running.observers.Add(*running.results);
-    if (config.trackLocalMemory)
+    if (m_system.trackLocalMemory)
     {
-        const auto trace = std::filesystem::path(config.localMemoryTraceFile).filename();
+        const auto trace = std::filesystem::path(m_system.localMemoryTraceFile).filename();
         running.memory =
             std::make_unique<LocalMemoryWriter>(m_output + "/" + trace.string() + suffix + ".csv");
         running.observers.Add(*running.memory);

@@ -15,6 +15,7 @@
 #include "ns3/end-to-end-writer.h"
 #include "ns3/job.h"
 #include "ns3/local-memory-writer.h"
+#include "ns3/observed-network.h"
 #include "ns3/run-observers.h"
 #include "ns3/timeline-writer.h"
 #include "ns3/workload-result-writer.h"
@@ -108,11 +109,10 @@ class RunJobs
 
     void Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend);
     std::vector<int> RanksOf(const JobPlacement& option, const Workload& workload) const;
-    SystemConfig SystemOf() const;
+    AstraNetworkAPI& NetworkOf(int rank, SimulationBackend& backend);
     void Observe(RunningJob& running,
                  const JobPlacement& option,
                  std::size_t number,
-                 const SystemConfig& config,
                  std::size_t ranks);
 
     const RunOptions& m_options;
@@ -120,8 +120,11 @@ class RunJobs
     std::string m_output;
     CollectiveImplementation& m_nccl;
     const RunConsole& m_console;
+    SystemConfig m_system;
     std::unique_ptr<CollectivesWriter> m_collectives;
     std::unique_ptr<TimelineWriter> m_timeline;
+    int m_timelineRanks{0};
+    std::vector<std::unique_ptr<ObservedNetwork>> m_observed; ///< of ranks in the timeline
     CollectiveSummary m_summary;
     std::unique_ptr<FinishWatcher> m_watcher;
     std::vector<std::unique_ptr<RunningJob>> m_jobs;

@@ -104,13 +104,19 @@ SimulationRun::RecordInputs()
     const ns3::FabricConf& conf = m_inputs.conf;
     m_record->AddInput("topology", conf.topologyFile);
     m_record->Set("topology", conf.topologyFile);
-    if (!m_options.conf.empty())
+    const std::pair<const char*, const std::string&> files[] = {
+        {"configuration", m_options.conf},
+        {"system", m_options.system},
+        {"logical topology", m_options.logicalTopology},
+        {"communicators", m_options.communicators},
+        {"remote memory", m_options.remoteMemory},
+    };
+    for (const auto& [role, file] : files)
     {
-        m_record->AddInput("configuration", m_options.conf);
-    }
-    if (!m_options.system.empty())
-    {
-        m_record->AddInput("system", m_options.system);
+        if (!file.empty())
+        {
+            m_record->AddInput(role, file);
+        }
     }
     m_record->Set("network", ToString(m_options.network));
     m_record->Set("seed", conf.seed);
@@ -125,6 +131,11 @@ SimulationRun::RecordInputs()
         m_record->SetOption(key, value);
     }
     m_record->SetOption("nccl_environment", m_options.environment);
+    m_record->SetOption("tp", m_options.sizes.tp);
+    m_record->SetOption("ep", m_options.sizes.ep);
+    m_record->SetOption("pp", m_options.sizes.pp);
+    m_record->SetOption("queues_per_dimension", m_options.queuesPerDimension);
+    m_record->SetOption("rendezvous", m_options.rendezvous);
     m_record->SetOption("comm_scale", m_options.commScale);
     m_record->SetOption("injection_scale", m_options.injectionScale);
     m_record->SetOption("set", m_options.confKeys);
@@ -276,8 +287,16 @@ SimulationRun::Run()
         m_record->Write("refused");
         throw;
     }
-    Simulate();
-    return Report();
+    try
+    {
+        Simulate();
+        return Report();
+    }
+    catch (const InputError&)
+    {
+        m_record->Write("failed"); // a trace may break far in
+        throw;
+    }
 }
 
 } // namespace

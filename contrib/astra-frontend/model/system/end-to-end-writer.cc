@@ -63,6 +63,7 @@ EndToEndWriter::CollectiveEnded(const CollectiveRecord& record)
     auto& layer = m_layers[record.position.layer];
     const auto phase = static_cast<std::size_t>(record.position.phase);
     layer.finished = std::max(layer.finished, record.end);
+    layer.seen = true;
     if (record.op == CollectiveOp::SendRecv && record.choice->algorithm == "P2P")
     {
         return; // between layers: in the summary's PP column only
@@ -96,6 +97,7 @@ void
 EndToEndWriter::ComputeEnded(const ComputeRecord& record)
 {
     auto& layer = m_layers[record.position.layer];
+    layer.seen = true;
     layer.compute[static_cast<std::size_t>(record.position.phase)] += record.end - record.start;
 }
 
@@ -121,6 +123,7 @@ EndToEndWriter::LayerFinished(int, const WorkloadPosition& position, TimePs now)
 {
     auto& layer = m_layers[position.layer];
     layer.finished = std::max(layer.finished, now);
+    layer.seen = true;
 }
 
 void
@@ -207,7 +210,10 @@ EndToEndWriter::Finish()
             sum.busBytes[phase] += layer.busBytes[phase];
             compute += layer.compute[phase];
         }
-        rows += Row(m_names[i], layer);
+        if (layer.seen)
+        {
+            rows += Row(m_names[i], layer);
+        }
     }
     sum.finished = m_finished;
     const TimePs exposed =

@@ -23,6 +23,8 @@ namespace AstraSim
  * collectives, from the first rank's start to the last rank's end, of the slowest group when
  * several groups do the same. Microseconds; bandwidths in GB/s (10^9).
  *
+ * A layer of which nothing happens (an operation that a Chakra trace does not use) has no row.
+ *
  * The file appears when Finish() is called: a run that was cut off leaves none.
  */
 class EndToEndWriter : public RunObserver
@@ -62,6 +64,7 @@ class EndToEndWriter : public RunObserver
         std::array<double, 3> slowBusBytes{};
         std::array<uint32_t, 3> pass{};
         TimePs finished{0};
+        bool seen{false}; ///< something of it has happened
     };
 
     static void Close(LayerTimes& layer, std::size_t phase);

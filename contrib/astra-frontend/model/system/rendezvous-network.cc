@@ -63,8 +63,9 @@ RendezvousNetwork::sim_send(void* buffer,
     ready.srcRank = static_cast<uint32_t>(dst);
     ready.dstRank = static_cast<uint32_t>(sim_comm_get_rank());
     ready.reqCount = READY_BYTES;
-    auto* send = new WaitingSend{&m_network, buffer, count, type, dst, tag, *request, handler, arg};
-    return m_network
+    auto* send =
+        new WaitingSend{&GetNetwork(), buffer, count, type, dst, tag, *request, handler, arg};
+    return GetNetwork()
         .sim_recv(nullptr, READY_BYTES, UINT8, dst, ReadyTag(tag), &ready, &ReceiverIsReady, send);
 }
 
@@ -83,8 +84,9 @@ RendezvousNetwork::sim_recv(void* buffer,
     ready.dstRank = static_cast<uint32_t>(src);
     ready.tag = static_cast<uint32_t>(ReadyTag(tag));
     ready.reqCount = READY_BYTES;
-    m_network.sim_send(nullptr, READY_BYTES, UINT8, src, ReadyTag(tag), &ready, nullptr, nullptr);
-    return m_network.sim_recv(buffer, count, type, src, tag, request, handler, arg);
+    GetNetwork()
+        .sim_send(nullptr, READY_BYTES, UINT8, src, ReadyTag(tag), &ready, nullptr, nullptr);
+    return GetNetwork().sim_recv(buffer, count, type, src, tag, request, handler, arg);
 }
 
 } // namespace AstraSim

@@ -92,6 +92,21 @@ struct StreamPhaseRecord
     TimePs end;
 };
 
+/// A message of one rank, from its call to the last acknowledgement.
+struct FlowRecord
+{
+    /// The destination of an operation that switches carry out.
+    static constexpr int IN_NETWORK = -1;
+
+    int src; ///< of the network
+    int dst; ///< of the network, or IN_NETWORK
+    uint64_t bytes;
+    uint32_t channel{0};
+    uint64_t collective{0}; ///< 0 for a message of its own
+    TimePs start;
+    TimePs end;
+};
+
 /**
  * @brief Is told what happens in a job, as it happens; writers of result files derive from it.
  *
@@ -112,6 +127,11 @@ class RunObserver
     }
 
     virtual void StreamPhaseEnded(const StreamPhaseRecord& record)
+    {
+    }
+
+    /// Only of ranks with an ObservedNetwork.
+    virtual void FlowEnded(const FlowRecord& record)
     {
     }
 

@@ -79,6 +79,49 @@ TimelineWriter::StreamPhaseEnded(const StreamPhaseRecord& record)
 }
 
 void
+TimelineWriter::FlowEnded(const FlowRecord& record)
+{
+    if (!Admit(record.src))
+    {
+        return;
+    }
+    const std::string name =
+        record.dst == FlowRecord::IN_NETWORK ? "in network" : fmt::format("to {}", record.dst);
+    m_file << fmt::format(
+        R"({}{{"ph":"b","pid":{},"tid":0,"id":{},"name":"{}","cat":"flow","ts":{:.6f},"args":{{"bytes":{},"channel":{},"collective":{}}}}},)"
+        "\n"
+        R"({{"ph":"e","pid":{},"tid":0,"id":{},"name":"{}","cat":"flow","ts":{:.6f}}})",
+        m_written == 1 ? "" : ",\n",
+        record.src,
+        m_written,
+        name,
+        static_cast<double>(record.start) / 1e6,
+        record.bytes,
+        record.channel,
+        record.collective,
+        record.src,
+        m_written,
+        name,
+        static_cast<double>(record.end) / 1e6);
+}
+
+bool
+TimelineWriter::Admit(int rank)
+{
+    if (rank >= m_ranks)
+    {
+        return false;
+    }
+    if (m_written == m_limit)
+    {
+        ++m_dropped;
+        return false;
+    }
+    ++m_written;
+    return true;
+}
+
+void
 TimelineWriter::Write(int rank,
                       int thread,
                       std::string_view name,
@@ -87,20 +130,15 @@ TimelineWriter::Write(int rank,
                       TimePs end,
                       const std::string& arguments)
 {
-    if (rank >= m_ranks)
+    if (!Admit(rank))
     {
-        return;
-    }
-    if (m_written == m_limit)
-    {
-        ++m_dropped;
         return;
     }
     fmt::memory_buffer text;
     fmt::format_to(
         std::back_inserter(text),
         R"({}{{"ph":"X","pid":{},"tid":{},"name":{},"cat":"{}","ts":{:.6f},"dur":{:.6f},"args":{{{}}}}})",
-        m_written == 0 ? "" : ",\n",
+        m_written == 1 ? "" : ",\n",
         rank,
         thread,
         nlohmann::json(std::string(name)).dump(),
@@ -109,7 +147,6 @@ TimelineWriter::Write(int rank,
         static_cast<double>(end - start) / 1e6,
         arguments);
     m_file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    ++m_written;
 }
 
 void

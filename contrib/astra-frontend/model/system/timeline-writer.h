@@ -17,7 +17,8 @@ namespace AstraSim
  * @brief Writes timeline.json: what each rank does when, in Chrome's trace format (Perfetto opens
  * it).
  *
- * A process per rank, with a thread for computation, one for waiting, and one per stream queue.
+ * A process per rank, with a thread for computation, one for waiting, and one per stream queue; the
+ * flows that it sends, which overlap, are asynchronous events.
  * Events are written as they end. The file is valid JSON whenever it is closed by Finish();
  * Perfetto also opens what a run that was cut off leaves.
  */
@@ -35,6 +36,7 @@ class TimelineWriter : public RunObserver
     void ComputeEnded(const ComputeRecord& record) override;
     void WaitEnded(const WaitRecord& record) override;
     void StreamPhaseEnded(const StreamPhaseRecord& record) override;
+    void FlowEnded(const FlowRecord& record) override;
 
     /// End the file. @throw ns3::InputError if something could not be written
     void Finish();
@@ -46,6 +48,9 @@ class TimelineWriter : public RunObserver
     }
 
   private:
+    /// @return whether one more event may be written
+    bool Admit(int rank);
+
     void Write(int rank,
                int thread,
                std::string_view name,

@@ -1,0 +1,69 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef OBSERVED_NETWORK_H
+#define OBSERVED_NETWORK_H
+
+#include "run-observer.h"
+
+#include "ns3/forwarding-network.h"
+
+namespace AstraSim
+{
+
+/**
+ * @brief A rank's network that tells an observer of each flow the rank sends, when it ends.
+ *
+ * An in-network operation counts as one flow of each rank that takes part.
+ */
+class ObservedNetwork : public ForwardingNetwork
+{
+  public:
+    /// @param network what carries the flows @param observer is told; both borrowed
+    ObservedNetwork(AstraNetworkAPI& network, RunObserver& observer)
+        : ForwardingNetwork(network),
+          m_observer(observer)
+    {
+    }
+
+    int sim_send(void* buffer,
+                 uint64_t count,
+                 int type,
+                 int dst,
+                 int tag,
+                 sim_request* request,
+                 MessageHandler handler,
+                 void* arg) override;
+
+    int sim_in_network(InNetworkOp op,
+                       std::span<const int> members,
+                       int root,
+                       uint64_t count,
+                       int tag,
+                       sim_request* request,
+                       MessageHandler handler,
+                       void* arg) override;
+
+  private:
+    /// A flow under way.
+    struct Flow
+    {
+        ObservedNetwork* network;
+        FlowRecord record;
+        MessageHandler handler;
+        void* arg;
+    };
+
+    Flow* Begin(int dst,
+                uint64_t bytes,
+                const sim_request* request,
+                MessageHandler handler,
+                void* arg);
+    static void Ended(void* flow);
+
+    RunObserver& m_observer;
+};
+
+} // namespace AstraSim
+
+#endif /* OBSERVED_NETWORK_H */

@@ -1,0 +1,139 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/message-matcher.h"
+
+#include <algorithm>
+#include <deque>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+
+using namespace AstraSim;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+namespace
+{
+
+/// A matcher whose receives are numbered in the order in which they are asked for.
+class Matcher : public ::testing::Test
+{
+  protected:
+    /// @return whether it is complete at once; else its number will be in Deliver()'s answer
+    bool Receive(uint32_t src, uint32_t dst, int tag, uint64_t bytes)
+    {
+        return matcher.AddReceive(
+            src,
+            dst,
+            tag,
+            bytes,
+            [](void*) {},
+            &m_numbers[m_next++]);
+    }
+
+    std::vector<int> Deliver(MessageMatcher::Send* send)
+    {
+        std::vector<MessageMatcher::Completion> completions;
+        matcher.Deliver(send, completions);
+        std::vector<int> numbers;
+        for (const auto& completion : completions)
+        {
+            numbers.push_back(static_cast<int>(static_cast<char*>(completion.arg) - m_numbers));
+        }
+        return numbers;
+    }
+
+    MessageMatcher matcher;
+
+  private:
+    char m_numbers[5000]{};
+    int m_next{0};
+};
+
+} // namespace
+
+TEST_F(Matcher, EitherSideMayComeFirst)
+{
+    auto* send = matcher.AddSend(1, 2, 7, 100);
+    EXPECT_FALSE(Receive(1, 2, 7, 100)) << "the bytes are under way";
+    EXPECT_THAT(Deliver(send), ElementsAre(0));
+
+    send = matcher.AddSend(1, 2, 7, 100);
+    EXPECT_THAT(Deliver(send), IsEmpty());
+    EXPECT_TRUE(Receive(1, 2, 7, 100));
+    EXPECT_EQ(matcher.GetStreamCount(), 0);
+}
+
+TEST_F(Matcher, PairsAndTagsDoNotMix)
+{
+    EXPECT_FALSE(Receive(1, 2, 7, 10));
+    EXPECT_FALSE(Receive(2, 1, 7, 10));
+    EXPECT_FALSE(Receive(1, 2, 8, 10));
+    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 8, 10)), ElementsAre(2));
+    EXPECT_THAT(Deliver(matcher.AddSend(2, 1, 7, 10)), ElementsAre(1));
+    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 7, 10)), ElementsAre(0));
+}
+
+TEST_F(Matcher, SizesSplitAndJoin)
+{
+    EXPECT_FALSE(Receive(1, 2, 0, 30));
+    EXPECT_FALSE(Receive(1, 2, 0, 50));
+    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 0, 20)), IsEmpty());
+    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 0, 70)), ElementsAre(0, 1));
+    EXPECT_TRUE(Receive(1, 2, 0, 10)) << "ten bytes are left of the second message";
+}
+
+TEST_F(Matcher, MessageThatOvertakesWaitsForTheOneBeforeIt)
+{
+    auto* first = matcher.AddSend(1, 2, 0, 10);
+    auto* second = matcher.AddSend(1, 2, 0, 10);
+    EXPECT_FALSE(Receive(1, 2, 0, 10));
+    EXPECT_FALSE(Receive(1, 2, 0, 10));
+    EXPECT_THAT(Deliver(second), IsEmpty());
+    EXPECT_THAT(Deliver(first), ElementsAre(0, 1));
+}
+
+TEST_F(Matcher, SaysWhatWaits)
+{
+    EXPECT_FALSE(Receive(3, 4, 5, 600));
+    EXPECT_FALSE(Receive(3, 4, 6, 600));
+    EXPECT_THAT(matcher.DescribeWaits(1),
+                ElementsAre(::testing::AllOf(::testing::HasSubstr("3"),
+                                             ::testing::HasSubstr("4"),
+                                             ::testing::HasSubstr("600"))));
+}
+
+TEST_F(Matcher, AnyOrderOfDeliveriesCompletesEveryReceiveInOrder)
+{
+    std::mt19937 random(7);
+    for (int trial = 0; trial < 50; ++trial)
+    {
+        std::vector<MessageMatcher::Send*> underWay;
+        uint64_t sent = 0;
+        for (int i = 0; i < 10; ++i)
+        {
+            const uint64_t bytes = 1 + random() % 100;
+            underWay.push_back(matcher.AddSend(0, 1, trial, bytes));
+            sent += bytes;
+        }
+        int waiting = 0;
+        for (uint64_t left = sent; left > 0;)
+        {
+            const uint64_t bytes = std::min<uint64_t>(left, 1 + random() % 100);
+            waiting += Receive(0, 1, trial, bytes) ? 0 : 1;
+            left -= bytes;
+        }
+        std::shuffle(underWay.begin(), underWay.end(), random);
+        std::vector<int> completed;
+        for (auto* send : underWay)
+        {
+            const auto now = Deliver(send);
+            completed.insert(completed.end(), now.begin(), now.end());
+        }
+        EXPECT_EQ(completed.size(), waiting);
+        EXPECT_TRUE(std::is_sorted(completed.begin(), completed.end()));
+        EXPECT_EQ(matcher.GetStreamCount(), 0);
+    }
+}

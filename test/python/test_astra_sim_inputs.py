@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""SimAI_simulator with the files of an ASTRA-sim user: systems, traces, what they leave behind."""
+import csv
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+CONF = pathlib.Path(__file__).resolve().parents[2] / "conf" / "SimAI.conf"
+SHARED = pathlib.Path(os.environ["SHARED_DATA_DIR"]) / "astra-sim"
+RATE_GBPS, DELAY_NS, PAYLOAD, OVERHEAD = 400, 500, 9000, 82
+RING = {"scheduling-policy": "LIFO", "endpoint-delay": 10, "active-chunks-per-dimension": 1,
+        "preferred-dataset-splits": 4, "all-reduce-implementation": ["ring"],
+        "all-gather-implementation": ["ring"], "reduce-scatter-implementation": ["ring"],
+        "all-to-all-implementation": ["ring"], "collective-optimization": "localBWAware",
+        "local-mem-bw": 1600, "boost-mode": 0, "roofline-enabled": 0, "peak-perf": 900}
+
+
+def star(path, hosts):
+    lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
+    lines += [f"{hosts} {h} {RATE_GBPS}Gbps {DELAY_NS}ns 0" for h in range(hosts)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def system(path, **keys):
+    path.write_text(json.dumps({**RING, **keys}))
+    return path
+
+
+def run(tmp_path, *arguments):
+    return subprocess.run(
+        [str(PROGRAM), *map(str, arguments), "-c", str(CONF), "-o", str(tmp_path / "out")],
+        env={k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))},
+        capture_output=True, text=True, timeout=60, check=False)
+
+
+def one_collective(tmp_path):
+    with (tmp_path / "out" / "collectives.csv").open(newline="") as file:
+        row, = csv.DictReader(file)
+    return float(row["end_ns"]) - float(row["start_ns"])
+
+
+def record(tmp_path):
+    return json.loads((tmp_path / "out" / "run.json").read_text())
+
+
+def message_ns(size):
+    """From the call to the last byte, over two links with store and forward between them."""
+    frames = math.ceil(size / PAYLOAD)
+    first = min(size, PAYLOAD) + OVERHEAD
+    return (size + frames * OVERHEAD + first) * 8 / RATE_GBPS + 2 * DELAY_NS
+
+
+def ring_ns(ranks, size, chunks):
+    """2(n-1) messages one after the other, each with the end points' delay, and the reductions."""
+    part = size / chunks / ranks
+    steps = 2 * (ranks - 1)
+    return chunks * (steps * message_ns(math.ceil(part)) + (steps + 1) * RING["endpoint-delay"]
+                     + (ranks - 1) * 3 * part / RING["local-mem-bw"])
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+def test_a_native_ring_takes_its_closed_form_on_packets(tmp_path, ranks):
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 DP\n")
+    result = run(tmp_path, "-w", tmp_path / "w.txt", "-n", star(tmp_path / "n.txt", ranks),
+                 f"--system-configuration={system(tmp_path / 's.json')}")
+    assert result.returncode == 0, result.stderr
+    assert one_collective(tmp_path) == pytest.approx(ring_ns(ranks, 1 << 20, 4), rel=0.02)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
+def test_a_trace_of_astra_sim_runs_unchanged_and_takes_its_closed_form(tmp_path):
+    result = run(tmp_path,
+                 f"--workload-configuration={SHARED / 'workload/all_reduce_8npus_1MB/all_reduce'}",
+                 f"--system-configuration={SHARED / 'system/Ring_4chunks.json'}",
+                 f"--remote-memory-configuration={SHARED / 'network/no_memory_expansion.json'}",
+                 f"--logical-topology-configuration={SHARED / 'network/sample_8nodes_1D.json'}",
+                 "--comm-group-configuration=empty",
+                 "-n", SHARED / "network/8_nodes_1_switch_topology.txt")
+    assert result.returncode == 0, result.stderr
+    assert one_collective(tmp_path) == pytest.approx(ring_ns(8, 1 << 20, 4), rel=0.02)
+    roles = {entry["role"] for entry in record(tmp_path)["inputs"]}
+    assert {"workload", "topology", "system", "logical topology", "remote memory"} <= roles
+
+
+def test_rendezvous_adds_at_most_a_small_message_per_step(tmp_path):
+    ranks = 4
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 DP\n")
+    times = {}
+    for protocol in ("false", "true"):
+        result = run(tmp_path, "-w", tmp_path / "w.txt", "-n", star(tmp_path / "n.txt", ranks),
+                     f"--system-configuration={system(tmp_path / 's.json')}",
+                     f"--rendezvous-protocol={protocol}")
+        assert result.returncode == 0, result.stderr
+        assert record(tmp_path)["options"]["rendezvous"] is (protocol == "true")
+        times[protocol] = one_collective(tmp_path)
+    steps = 4 * 2 * (ranks - 1)
+    assert times["false"] < times["true"] <= times["false"] + steps * (message_ns(64) + 2 * DELAY_NS)
+
+
+def test_trace_enabled_writes_the_timeline_with_every_flow(tmp_path):
+    ranks = 4
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 DP\n")
+    arguments = ["-w", tmp_path / "w.txt", "-n", star(tmp_path / "n.txt", ranks)]
+    result = run(tmp_path, *arguments,
+                 f"--system-configuration={system(tmp_path / 's.json', **{'trace-enabled': 1})}")
+    assert result.returncode == 0, result.stderr
+    events = json.loads((tmp_path / "out" / "timeline.json").read_text())
+    flows = {}
+    for event in (e for e in events if e["cat"] == "flow"):
+        flows.setdefault(event["id"], {})[event["ph"]] = event
+    assert len(flows) == ranks * 4 * 2 * (ranks - 1)
+    phases = [e for e in events if e["cat"] == "stream"]
+    for flow in flows.values():
+        assert flow["b"]["name"] == f"to {(flow['b']['pid'] + 1) % ranks}"
+        assert flow["b"]["args"]["bytes"] == (1 << 20) // 4 // ranks
+        # A flow starts during a phase of its own rank; its last acknowledgement may come later.
+        assert any(p["pid"] == flow["b"]["pid"] and p["ts"] <= flow["b"]["ts"] <= p["ts"] + p["dur"]
+                   for p in phases)
+        assert flow["e"]["ts"] > flow["b"]["ts"]
+    limited = run(tmp_path, *arguments, f"--system-configuration={tmp_path / 's.json'}",
+                  "--timeline-ranks=1", "--timeline-limit=5")
+    assert limited.returncode == 0, limited.stderr
+    events = json.loads((tmp_path / "out" / "timeline.json").read_text())
+    assert {e["pid"] for e in events} == {0}
+    assert len({e.get("id", f"x{i}") for i, e in enumerate(events)}) == 5
+
+
+def test_boost_mode_says_that_it_has_no_effect(tmp_path):
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1024 DP\n")
+    result = run(tmp_path, "-w", tmp_path / "w.txt", "-n", star(tmp_path / "n.txt", 2),
+                 f"--system-configuration={system(tmp_path / 's.json', **{'boost-mode': 1})}")
+    assert result.returncode == 0
+    assert result.stderr.count("boost-mode has no effect") == 1
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
+def test_a_trace_that_breaks_during_the_run_leaves_the_status_failed(tmp_path):
+    for rank in range(4):
+        shutil.copy(SHARED / f"workload/all_gather_4npus_1MB/all_gather.{rank}.et", tmp_path)
+    damaged = tmp_path / "all_gather.2.et"
+    damaged.write_bytes(damaged.read_bytes()[:-3])
+    result = run(tmp_path, f"--workload-configuration={tmp_path / 'all_gather'}",
+                 "-n", star(tmp_path / "n.txt", 4))
+    assert result.returncode == 2
+    assert str(damaged) in result.stderr and len(result.stderr.strip().splitlines()) == 1
+    assert record(tmp_path)["status"] in ("refused", "failed")
+    assert not (tmp_path / "out" / "EndToEnd.csv").exists()
