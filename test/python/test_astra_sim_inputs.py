@@ -152,3 +152,37 @@ def test_a_trace_that_breaks_during_the_run_leaves_the_status_failed(tmp_path):
     assert str(damaged) in result.stderr and len(result.stderr.strip().splitlines()) == 1
     assert record(tmp_path)["status"] in ("refused", "failed")
     assert not (tmp_path / "out" / "EndToEnd.csv").exists()
+
+
+def varint(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def write_trace(path, nodes):
+    """A chain of computations of 1 us: id (1), name (2), type COMP (3), data_deps (5), duration (7)."""
+    name = b"a computation with a name as long as those that PyTorch gives"
+    with path.open("wb") as file:
+        file.write(b"\x07\x0a\x050.0.4")
+        for node in range(1, nodes + 1):
+            after = varint(node - 1)
+            body = (b"\x08" + varint(node) + b"\x12" + varint(len(name)) + name + b"\x18\x04"
+                    + (b"\x2a" + varint(len(after)) + after if node > 1 else b"") + b"\x38\x01")
+            file.write(varint(len(body)) + body)
+
+
+def test_memory_does_not_grow_with_the_length_of_a_trace(tmp_path):
+    peaks = {}
+    for nodes in (20_000, 200_000):
+        for rank in range(2):
+            write_trace(tmp_path / f"t.{rank}.et", nodes)
+        result = run(tmp_path, f"--workload-configuration={tmp_path / 't'}", "-n", star(tmp_path / "n.txt", 2))
+        assert result.returncode == 0, result.stderr
+        assert record(tmp_path)["simulated_ns"] == nodes * 1000
+        peaks[nodes] = record(tmp_path)["peak_memory_bytes"]
+    # 14 MB more in each file.
+    assert peaks[200_000] - peaks[20_000] < 2 << 20
