@@ -171,7 +171,7 @@ class AstraNetworkAPI
      * @p op, @p members, @p root and @p tag; operations of one (members, tag) run in the order of
      * the calls. @p handler runs when this member has everything it receives from the operation (a
      * member that only sends: when its buffer may be reused).
-     * @return 0, or -1 where sim_in_network_supported() says no
+     * @return 0, or -1 where sim_in_network_supported() says no or a rank is none of @p members
      */
     virtual int sim_in_network(InNetworkOp op,
                                std::span<const int> members,

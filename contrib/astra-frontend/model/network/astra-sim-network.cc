@@ -15,7 +15,8 @@ using ns3::PicoSeconds;
 using ns3::Simulator;
 
 AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
-    : m_fabric(fabric)
+    : m_fabric(fabric),
+      m_inNetwork(fabric)
 {
     const auto hosts = static_cast<int>(fabric.GetTopology().hostCount);
     m_networks.reserve(static_cast<std::size_t>(hosts));
@@ -24,14 +25,14 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
         m_networks.push_back(std::make_unique<ASTRASimNetwork>(rank, *this));
     }
     m_fabric.TraceConnectWithoutContext("RoutesChanged",
-                                        ns3::MakeCallback(&AstraSimFabric::RetryWithoutPath, this));
+                                        ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }
 
 AstraSimFabric::~AstraSimFabric()
 {
     m_fabric.TraceDisconnectWithoutContext(
         "RoutesChanged",
-        ns3::MakeCallback(&AstraSimFabric::RetryWithoutPath, this));
+        ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }
 
 AstraNetworkAPI&
@@ -166,8 +167,9 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
 }
 
 void
-AstraSimFabric::RetryWithoutPath()
+AstraSimFabric::OnRoutesChanged()
 {
+    m_inNetwork.Forget();
     std::vector<PendingPart> pending;
     pending.swap(m_withoutPath);
     for (const PendingPart& each : pending)
@@ -228,73 +230,6 @@ AstraSimFabric::Receive(uint32_t src,
     {
         Simulator::ScheduleNow(handler, arg);
     }
-}
-
-uint32_t
-AstraSimFabric::OpenOperation(InNetworkOp op,
-                              std::span<const int> members,
-                              int root,
-                              uint64_t bytes,
-                              const sim_request* request)
-{
-    ns3::InNetworkSpec spec;
-    spec.kind = op == InNetworkOp::Reduce      ? ns3::InNetworkKind::Reduce
-                : op == InNetworkOp::Multicast ? ns3::InNetworkKind::Multicast
-                                               : ns3::InNetworkKind::ReduceMulticast;
-    const std::vector<uint32_t> hosts(members.begin(), members.end());
-    m_fabric.PlanInNetwork(hosts, request ? request->channel : 0, spec);
-    spec.root =
-        static_cast<uint32_t>(std::find(members.begin(), members.end(), root) - members.begin());
-    spec.bytes = bytes;
-    spec.rateCapBps = request ? request->rateCapBps : 0;
-    return m_fabric.GetInNetworkEngine().Open(std::move(spec));
-}
-
-int
-AstraSimFabric::JoinInNetwork(int rank,
-                              InNetworkOp op,
-                              std::span<const int> members,
-                              int root,
-                              uint64_t bytes,
-                              int tag,
-                              const sim_request* request,
-                              MessageHandler handler,
-                              void* arg)
-{
-    const auto member =
-        static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
-    const auto [it, isNew] =
-        m_operations.try_emplace({std::vector<int>(members.begin(), members.end()), tag});
-    OperationQueue& queue = it->second;
-    if (isNew)
-    {
-        queue.nextOf.assign(members.size(), 0);
-    }
-    const uint64_t position = queue.nextOf[member]++ - queue.first;
-    if (position == queue.operations.size())
-    {
-        queue.operations.push_back(OpenOperation(op, members, root, bytes, request));
-        queue.joined.push_back(0);
-    }
-    const uint32_t operation = queue.operations[position];
-    ++queue.joined[position];
-    while (!queue.joined.empty() && queue.joined.front() == members.size())
-    {
-        queue.operations.pop_front();
-        queue.joined.pop_front();
-        ++queue.first;
-    }
-    if (queue.operations.empty())
-    {
-        m_operations.erase(it); // every member has joined as often as every other
-    }
-    std::function<void()> done;
-    if (handler)
-    {
-        done = [handler, arg] { handler(arg); };
-    }
-    m_fabric.GetInNetworkEngine().Join(operation, static_cast<uint32_t>(member), std::move(done));
-    return 0;
 }
 
 std::vector<std::string>
@@ -386,8 +321,7 @@ ASTRASimNetwork::sim_recv(void*,
 bool
 ASTRASimNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
 {
-    ns3::InNetworkSpec spec;
-    return m_fabric.m_fabric.PlanInNetwork({members.begin(), members.end()}, 0, spec);
+    return m_fabric.m_inNetwork.IsSupported(members);
 }
 
 int
@@ -400,12 +334,8 @@ ASTRASimNetwork::sim_in_network(InNetworkOp op,
                                 MessageHandler handler,
                                 void* arg)
 {
-    if (!sim_in_network_supported(op, members))
-    {
-        return -1;
-    }
-    return m_fabric
-        .JoinInNetwork(sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg);
+    return m_fabric.m_inNetwork
+        .Join(sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg);
 }
 
 } // namespace AstraSim

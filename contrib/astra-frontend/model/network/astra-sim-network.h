@@ -5,17 +5,15 @@
 #define ASTRA_SIM_NETWORK_H
 
 #include "astra-network-api.h"
+#include "in-network-operations.h"
 #include "message-matcher.h"
 
-#include "ns3/in-network-engine.h"
 #include "ns3/ptr.h"
 #include "ns3/rdma-driver.h"
 #include "ns3/rdma-fabric.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -113,15 +111,6 @@ class AstraSimFabric
         }
     };
 
-    /// Operations of one (members, tag), in order; each member joins them one after the other.
-    struct OperationQueue
-    {
-        std::deque<uint32_t> operations; ///< numbers in the engine, oldest first
-        std::deque<uint32_t> joined;     ///< how many members have joined each
-        uint64_t first{0};               ///< how many older ones are gone
-        std::vector<uint64_t> nextOf;    ///< per member: the operation it joins next
-    };
-
     void Send(uint32_t src,
               uint32_t dst,
               int tag,
@@ -132,7 +121,8 @@ class AstraSimFabric
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
-    void RetryWithoutPath();
+    /// Find switches anew, and try again what found no path.
+    void OnRoutesChanged();
     void OnPartDelivered(Message* message);
     void OnPartAcknowledged(Message* message);
     void Receive(uint32_t src,
@@ -141,27 +131,13 @@ class AstraSimFabric
                  uint64_t bytes,
                  MessageHandler handler,
                  void* arg);
-    int JoinInNetwork(int rank,
-                      InNetworkOp op,
-                      std::span<const int> members,
-                      int root,
-                      uint64_t bytes,
-                      int tag,
-                      const sim_request* request,
-                      MessageHandler handler,
-                      void* arg);
-    uint32_t OpenOperation(InNetworkOp op,
-                           std::span<const int> members,
-                           int root,
-                           uint64_t bytes,
-                           const sim_request* request);
     Message* TakeMessage();
 
     ns3::RdmaFabric& m_fabric;
     MessageMatcher m_matcher;
     std::vector<std::unique_ptr<ASTRASimNetwork>> m_networks;
     boost::unordered_flat_map<ConnectionKey, ns3::RdmaQueuePair*, ConnectionKeyHash> m_connections;
-    std::map<std::pair<std::vector<int>, int>, OperationQueue> m_operations;
+    InNetworkOperations m_inNetwork;
     std::vector<std::unique_ptr<Message[]>> m_slabs;
     Message* m_freeMessages{nullptr};
     std::vector<MessageMatcher::Completion> m_completions;

@@ -1,0 +1,97 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef IN_NETWORK_OPERATIONS_H
+#define IN_NETWORK_OPERATIONS_H
+
+#include "astra-network-api.h"
+
+#include "ns3/in-network-engine.h"
+#include "ns3/rdma-fabric.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Operations that an RdmaFabric's switches carry out, joined by ranks in any order.
+ *
+ * Every member calls Join() for every operation of its (members, tag); the n-th calls of all
+ * members belong together. What switches can serve a list of members is found once, and again after
+ * Forget().
+ */
+class InNetworkOperations
+{
+  public:
+    /// @param fabric outlives this object
+    explicit InNetworkOperations(ns3::RdmaFabric& fabric);
+
+    /// @return whether switches can carry out operations of @p members
+    bool IsSupported(std::span<const int> members);
+
+    /**
+     * Take part; parameters as of AstraNetworkAPI::sim_in_network().
+     * @return 0, or -1 if no switches serve @p members, or @p rank or @p root is none of them
+     */
+    int Join(int rank,
+             InNetworkOp op,
+             std::span<const int> members,
+             int root,
+             uint64_t bytes,
+             int tag,
+             const sim_request* request,
+             MessageHandler handler,
+             void* arg);
+
+    /// Links have changed: look for switches anew.
+    void Forget();
+
+  private:
+    /// What is known of a list of members.
+    struct MemberSet
+    {
+        uint32_t number{0};
+        boost::unordered_flat_map<int, uint32_t> places; ///< place in the list, by rank
+        /// By stripe: the switches, or nothing if none serve the members.
+        std::map<uint32_t, std::optional<ns3::InNetworkSpec>> plans;
+    };
+
+    /// Operations of one (members, tag), in order; each member joins them one after the other.
+    struct OperationQueue
+    {
+        std::deque<uint32_t> operations; ///< numbers in the engine, oldest first
+        std::deque<uint32_t> joined;     ///< how many members have joined each
+        uint64_t first{0};               ///< how many older ones are gone
+        std::vector<uint64_t> nextOf;    ///< per member: the operation it joins next
+    };
+
+    struct ByContent
+    {
+        using is_transparent = void;
+
+        bool operator()(std::span<const int> a, std::span<const int> b) const;
+    };
+
+    MemberSet& FindSet(std::span<const int> members);
+    /// @return the switches of a set, or null
+    const ns3::InNetworkSpec* FindPlan(MemberSet& set,
+                                       std::span<const int> members,
+                                       uint32_t stripe);
+    void JoinEngine(uint32_t operation, uint32_t place, MessageHandler handler, void* arg);
+
+    ns3::RdmaFabric& m_fabric;
+    std::map<std::vector<int>, MemberSet, ByContent> m_sets;
+    std::map<std::pair<uint32_t, int>, OperationQueue> m_queues; ///< by set and tag
+};
+
+} // namespace AstraSim
+
+#endif /* IN_NETWORK_OPERATIONS_H */
