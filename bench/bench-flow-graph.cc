@@ -23,7 +23,10 @@ RingFlows(benchmark::State& state)
     const GroupShape shape(group, MachineModel{});
     NcclPlan plan;
     plan.channels = 16;
-    const RingGraph graph(CollectiveOp::AllReduce, shape, plan, 16ULL << 30, true, -1);
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllReduce;
+    request.bytes = 16ULL << 30;
+    const RingGraph graph(request, shape, plan, true, -1);
     uint64_t message = 0;
     const uint64_t messages = graph.GetOutbound(0, 0).messages;
     for (auto _ : state)

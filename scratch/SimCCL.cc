@@ -194,17 +194,20 @@ JobsOf(const Options& options)
 void
 ShowSummary(const MachineModel& machine, const NcclPlan& plan, const std::vector<SingleFlow>& flows)
 {
+    const auto isInside = [&machine](const SingleFlow& flow) {
+        return flow.type == ConnType::Nvls ||
+               machine.ServerOf(flow.src) == machine.ServerOf(flow.dst);
+    };
     uint64_t nvlink = 0;
     uint64_t network = 0;
     for (const SingleFlow& flow : flows)
     {
-        const bool inside =
-            flow.type == ConnType::Nvls || machine.ServerOf(flow.src) == machine.ServerOf(flow.dst);
-        (inside ? nvlink : network) += flow.bytes;
+        (isInside(flow) ? nvlink : network) += flow.bytes;
     }
-    const double rate = network > 0 ? machine.nicGBps : machine.nvlinkGBps;
-    const FlowDagSummary dag =
-        SummarizeFlows(flows, static_cast<uint64_t>(rate * 8e9), plan.wireInflation);
+    const auto rateOf = [&](const SingleFlow& flow) {
+        return static_cast<uint64_t>((isInside(flow) ? machine.nvlinkGBps : machine.nicGBps) * 8e9);
+    };
+    const FlowDagSummary dag = SummarizeFlows(flows, rateOf, plan.wireInflation);
     fmt::print(
         "  flows          {}\n  NVLink bytes   {}\n  network bytes  {}\n  steps          {}\n"
         "  critical path  {:.3f} us, base latency not counted\n",

@@ -48,8 +48,10 @@ class SymbolicRing
         MachineModel machine;
         machine.gpusPerServer = gpus;
         const GroupShape shape(MakeGroup(ranks), machine);
-        m_graph = std::make_unique<RingGraph>(op, shape, plan, bytes, true, -1);
-        m_part = ((bytes + plan.channels - 1) / plan.channels + UNIT - 1) / UNIT * UNIT;
+        CollectiveRequest request;
+        request.op = op;
+        request.bytes = bytes;
+        m_graph = std::make_unique<RingGraph>(request, shape, plan, true, -1);
         m_buffers.assign(ranks, Buffer((bytes + UNIT - 1) / UNIT));
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
@@ -71,7 +73,7 @@ class SymbolicRing
         std::vector<std::vector<uint64_t>> sent(ranks);
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
-            sent[rank].assign(m_graph->GetOutboundCount(rank), 0);
+            sent[rank].assign(m_graph->GetLaneCount(), 0);
         }
         for (bool moved = true; moved;)
         {
@@ -137,7 +139,7 @@ class SymbolicRing
                              (m_op == CollectiveOp::AllReduce && position.step < ranks - 1);
         for (uint64_t byte = 0; byte < bytes; byte += UNIT)
         {
-            const uint64_t unit = (m_part * channel + offset + byte) / UNIT;
+            const uint64_t unit = (m_graph->GetSplit().GetBegin(channel) + offset + byte) / UNIT;
             auto& source = m_buffers[from][unit];
             auto& target = m_buffers[to][unit];
             if (m_op == CollectiveOp::AllGather && position.step == 0)
@@ -156,7 +158,6 @@ class SymbolicRing
     }
 
     CollectiveOp m_op;
-    uint64_t m_part;
     std::unique_ptr<RingGraph> m_graph;
     std::vector<Buffer> m_buffers;
 };
@@ -245,12 +246,10 @@ TEST(RingGraph, BytesOnTheWireMatchTheClosedForm)
         const uint64_t bytes = 96ULL << 20;
         const MachineModel machine;
         const GroupShape shape(MakeGroup(4), machine);
-        const RingGraph graph(CollectiveOp::AllReduce,
-                              shape,
-                              MakePlan(2, protocol),
-                              bytes,
-                              true,
-                              -1);
+        CollectiveRequest request;
+        request.op = CollectiveOp::AllReduce;
+        request.bytes = bytes;
+        const RingGraph graph(request, shape, MakePlan(2, protocol), true, -1);
         uint64_t moved = 0;
         for (uint32_t rank = 0; rank < 4; ++rank)
         {

@@ -26,7 +26,7 @@ GroupOf(uint32_t ranks)
 }
 
 std::vector<SingleFlow>
-FlowsOf(CollectiveOp op, uint64_t bytes, uint32_t ranks, const NcclOptions& options = {})
+FlowsOf(CollectiveOp op, uint64_t bytes, uint32_t ranks, const NcclOptions& options)
 {
     const MockNcclGroup nccl(MachineModel{}, options);
     CollectiveRequest request;
@@ -43,7 +43,15 @@ Only(NcclAlgorithm algorithm)
     options.protocols = {NcclProtocol::Simple};
     options.maxChannels = 1;
     options.nvlsEnable = true;
+    options.nvlsTreeEnable = true;
     return options;
+}
+
+/// @return a network whose links all have one rate
+std::function<uint64_t(const SingleFlow&)>
+At(uint64_t rateBps)
+{
+    return [rateBps](const SingleFlow&) { return rateBps; };
 }
 
 uint64_t
@@ -78,9 +86,10 @@ TEST(SingleFlow, RingOfOneChannelAndOneSliceIsTwoRoundsOfDependentSteps)
 TEST(SingleFlow, ParentsAndChildrenMirrorEachOtherAndFormNoCycle)
 {
     for (const NcclAlgorithm algorithm :
-         {NcclAlgorithm::Ring, NcclAlgorithm::Tree, NcclAlgorithm::Nvls})
+         {NcclAlgorithm::Ring, NcclAlgorithm::Tree, NcclAlgorithm::Nvls, NcclAlgorithm::NvlsTree})
     {
-        const auto flows = FlowsOf(CollectiveOp::AllReduce, 8 << 20, 8, Only(algorithm));
+        const uint32_t ranks = algorithm == NcclAlgorithm::Nvls ? 8 : 24;
+        const auto flows = FlowsOf(CollectiveOp::AllReduce, 8 << 20, ranks, Only(algorithm));
         ASSERT_FALSE(flows.empty());
         for (const SingleFlow& flow : flows)
         {
@@ -90,7 +99,7 @@ TEST(SingleFlow, ParentsAndChildrenMirrorEachOtherAndFormNoCycle)
                 EXPECT_EQ(std::count(parents.begin(), parents.end(), flow.id), 1);
             }
         }
-        EXPECT_GT(SummarizeFlows(flows, 400000000000, 1).steps, 2U) << ToString(algorithm);
+        EXPECT_GT(SummarizeFlows(flows, At(400000000000), 1).steps, 2U) << ToString(algorithm);
     }
 }
 
@@ -119,7 +128,7 @@ TEST(SingleFlow, ACycleIsFound)
     flows[1].parallelDeps = {0};
     flows[0].childFlowIds = {1};
     flows[1].childFlowIds = {0};
-    EXPECT_THROW(SummarizeFlows(flows, 1000, 1), ns3::InputError);
+    EXPECT_THROW(SummarizeFlows(flows, At(1000), 1), ns3::InputError);
 }
 
 TEST(SingleFlow, CriticalPathAddsLatenciesAndTransmissions)
@@ -131,7 +140,7 @@ TEST(SingleFlow, CriticalPathAddsLatenciesAndTransmissions)
     flows[1].parallelDeps = {0};
     flows[0].childFlowIds = {1};
     // 8000 bits at 8 Gb/s last 1 us, twice on the wire with an inflation of 2.
-    EXPECT_EQ(SummarizeFlows(flows, 8000000000, 2).critical, 7 + 2 * 2000000);
+    EXPECT_EQ(SummarizeFlows(flows, At(8000000000), 2).critical, 7 + 2 * 2000000);
 }
 
 TEST(SingleFlow, TableListsDependenciesInsideOneCell)

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -20,6 +21,16 @@
 
 namespace AstraSim
 {
+
+/// @return a request without a root
+inline CollectiveRequest
+Request(CollectiveOp op, uint64_t bytes)
+{
+    CollectiveRequest request;
+    request.op = op;
+    request.bytes = bytes;
+    return request;
+}
 
 /// @return ranks 0..ranks-1 in nodes of @p gpus
 inline GroupShape
@@ -36,7 +47,8 @@ MakeShape(uint32_t ranks, uint32_t gpus)
 /**
  * @brief Executes a FlowGraph on symbols: which ranks' contributions a piece of data holds.
  *
- * Obeys dependencies and slots, and checks that both ends of a lane agree.
+ * Obeys dependencies, and checks that both ends of a lane agree. What a switch receives from the
+ * members of an operation it sends on when all of them have sent.
  */
 class SymbolicGraph
 {
@@ -48,11 +60,14 @@ class SymbolicGraph
     {
         Piece piece;
         bool adds;
+        std::optional<Piece> to{}; ///< where the receiver puts it, if not in the same piece
     };
 
     explicit SymbolicGraph(const FlowGraph& graph)
         : m_graph(graph),
-          m_data(graph.GetRanks())
+          m_data(graph.GetRanks()),
+          m_sent(graph.GetRanks(), std::vector<uint64_t>(graph.GetLaneCount())),
+          m_received(m_sent)
     {
     }
 
@@ -62,36 +77,28 @@ class SymbolicGraph
         return m_data[rank][piece];
     }
 
+    /// @return bytes that ranks have sent
     uint64_t GetBytesMoved() const
     {
         return m_bytes;
     }
 
-    /// @return whether all messages could be sent
+    /// @return bytes that switches have sent
+    uint64_t GetBytesFromSwitches() const
+    {
+        return m_switchBytes;
+    }
+
+    /// @return whether all messages could be sent and all results arrived
     bool Run(const std::function<Move(uint32_t, uint32_t, uint64_t)>& describe)
     {
-        using Connection = std::tuple<uint32_t, uint32_t, uint32_t>; // source, destination, tag
         const uint32_t ranks = m_graph.GetRanks();
-        std::map<Connection, uint32_t> inboundOf;
-        std::vector<std::vector<uint64_t>> sent(ranks);
-        std::vector<std::vector<uint64_t>> received(ranks);
         uint64_t left = 0;
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
-            sent[rank].resize(m_graph.GetOutboundCount(rank));
-            received[rank].resize(m_graph.GetInboundCount(rank));
-            for (uint32_t i = 0; i < received[rank].size(); ++i)
+            for (uint32_t i = 0; i < m_graph.GetLaneCount(); ++i)
             {
-                const Lane lane = m_graph.GetInbound(rank, i);
-                if (lane.messages > 0)
-                {
-                    EXPECT_TRUE(inboundOf.emplace(Connection{lane.peer, rank, lane.tag}, i).second)
-                        << "two lanes share a tag";
-                }
-            }
-            for (uint32_t i = 0; i < sent[rank].size(); ++i)
-            {
-                left += m_graph.GetOutbound(rank, i).messages;
+                left += Register(rank, i);
             }
         }
         for (bool moved = true; moved && left > 0;)
@@ -99,57 +106,160 @@ class SymbolicGraph
             moved = false;
             for (uint32_t rank = 0; rank < ranks; ++rank)
             {
-                for (uint32_t i = 0; i < sent[rank].size(); ++i)
+                for (uint32_t i = 0; i < m_graph.GetLaneCount(); ++i)
                 {
                     const Lane lane = m_graph.GetOutbound(rank, i);
-                    const uint64_t message = sent[rank][i];
-                    if (message == lane.messages || !IsReady(rank, i, message, received[rank]))
+                    const uint64_t message = m_sent[rank][i];
+                    if (message == lane.messages || !IsReady(rank, i, message))
                     {
                         continue;
                     }
-                    const auto found = inboundOf.find({rank, lane.peer, lane.tag});
-                    if (found == inboundOf.end())
-                    {
-                        ADD_FAILURE() << "nobody receives";
-                        return false;
-                    }
-                    const uint32_t inbound = found->second;
-                    EXPECT_EQ(m_graph.GetInbound(lane.peer, inbound).messages, lane.messages);
-                    EXPECT_EQ(m_graph.GetInboundBytes(lane.peer, inbound, message),
-                              m_graph.GetBytes(rank, i, message));
                     m_bytes += m_graph.GetBytes(rank, i, message);
                     const Move move = describe(rank, i, message);
-                    const auto source = At(rank, move.piece);
-                    auto& target = At(lane.peer, move.piece);
-                    if (!move.adds)
+                    const bool delivered = lane.kind == LaneKind::Message
+                                               ? Deliver(rank, i, lane, message, move)
+                                               : Contribute(rank, i, lane, message, move);
+                    if (!delivered)
                     {
-                        target.clear();
+                        return false;
                     }
-                    target.insert(source.begin(), source.end());
-                    ++sent[rank][i];
-                    ++received[lane.peer][inbound];
+                    ++m_sent[rank][i];
                     --left;
                     moved = true;
                 }
+            }
+        }
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            for (uint32_t i = 0; i < m_graph.GetLaneCount(); ++i)
+            {
+                EXPECT_EQ(m_received[rank][i], m_graph.GetInbound(rank, i).messages)
+                    << "rank " << rank << ", lane " << i;
             }
         }
         return left == 0;
     }
 
   private:
-    bool IsReady(uint32_t rank,
-                 uint32_t lane,
+    using Connection = std::tuple<uint32_t, uint32_t, uint32_t>; // source, destination, tag
+    using Operation = std::pair<uint32_t, uint32_t>;             // set of members, tag
+
+    struct Switch
+    {
+        uint32_t senders{0};
+        std::map<uint32_t, uint32_t> receivers; ///< their inbound lanes
+        std::map<uint64_t, std::pair<uint32_t, std::multiset<uint32_t>>> sums; ///< by message
+    };
+
+    uint64_t Register(uint32_t rank, uint32_t index)
+    {
+        const Lane in = m_graph.GetInbound(rank, index);
+        if (in.messages > 0 && in.kind == LaneKind::Message)
+        {
+            EXPECT_TRUE(m_inboundOf.emplace(Connection{in.peer, rank, in.tag}, index).second)
+                << "two lanes share a tag";
+        }
+        else if (in.messages > 0)
+        {
+            auto& receivers = m_switches[{in.members, in.tag}].receivers;
+            EXPECT_TRUE(receivers.emplace(rank, index).second);
+        }
+        const Lane out = m_graph.GetOutbound(rank, index);
+        if (out.messages > 0 && out.kind != LaneKind::Message)
+        {
+            ++m_switches[{out.members, out.tag}].senders;
+            const auto members = m_graph.GetMembers(out.members);
+            EXPECT_TRUE(std::find(members.begin(), members.end(), rank) != members.end());
+            EXPECT_TRUE(std::find(members.begin(), members.end(), out.peer) != members.end());
+            const bool receives = out.kind == LaneKind::ReduceMulticast || out.peer == rank;
+            EXPECT_EQ(out.result != Lane::NONE, receives);
+        }
+        return out.messages;
+    }
+
+    void Put(uint32_t rank,
+             uint32_t inbound,
+             uint64_t message,
+             const Move& move,
+             const std::multiset<uint32_t>& data)
+    {
+        auto& target = At(rank, move.to.value_or(move.piece));
+        if (!move.adds)
+        {
+            target.clear();
+        }
+        target.insert(data.begin(), data.end());
+        EXPECT_EQ(m_received[rank][inbound], message) << "in order";
+        ++m_received[rank][inbound];
+    }
+
+    bool Deliver(uint32_t rank,
+                 uint32_t index,
+                 const Lane& lane,
                  uint64_t message,
-                 const std::vector<uint64_t>& received) const
+                 const Move& move)
+    {
+        const auto found = m_inboundOf.find({rank, lane.peer, lane.tag});
+        if (found == m_inboundOf.end())
+        {
+            ADD_FAILURE() << "nobody receives";
+            return false;
+        }
+        const uint32_t inbound = found->second;
+        EXPECT_EQ(m_graph.GetInbound(lane.peer, inbound).messages, lane.messages);
+        EXPECT_EQ(m_graph.GetInboundBytes(lane.peer, inbound, message),
+                  m_graph.GetBytes(rank, index, message));
+        Put(lane.peer, inbound, message, move, std::multiset<uint32_t>(At(rank, move.piece)));
+        return true;
+    }
+
+    bool Contribute(uint32_t rank,
+                    uint32_t index,
+                    const Lane& lane,
+                    uint64_t message,
+                    const Move& move)
+    {
+        Switch& at = m_switches[{lane.members, lane.tag}];
+        auto& [arrived, sum] = at.sums[message];
+        const auto& data = At(rank, move.piece);
+        sum.insert(data.begin(), data.end());
+        const std::size_t receivers =
+            lane.kind == LaneKind::Reduce ? 1 : m_graph.GetMembers(lane.members).size();
+        const std::size_t senders =
+            lane.kind == LaneKind::Multicast ? 1 : m_graph.GetMembers(lane.members).size();
+        EXPECT_EQ(at.receivers.size(), receivers);
+        EXPECT_EQ(at.senders, senders);
+        if (++arrived < at.senders)
+        {
+            return true;
+        }
+        const auto result = sum;
+        at.sums.erase(message);
+        for (const auto& [receiver, inbound] : at.receivers)
+        {
+            EXPECT_EQ(m_graph.GetInbound(receiver, inbound).messages, lane.messages);
+            const uint64_t bytes = m_graph.GetInboundBytes(receiver, inbound, message);
+            EXPECT_EQ(bytes, m_graph.GetBytes(rank, index, message));
+            m_switchBytes += bytes;
+            Put(receiver, inbound, message, move, result);
+        }
+        return true;
+    }
+
+    bool IsReady(uint32_t rank, uint32_t lane, uint64_t message) const
     {
         for (const uint32_t source : m_graph.GetSources(rank, lane))
         {
-            // What a lane waits for must wake it, or an executor would hang.
-            const auto woken = m_graph.GetTargets(rank, source);
-            EXPECT_TRUE(std::find(woken.begin(), woken.end(), lane) != woken.end());
-            if (received[source] < m_graph.GetNeeds(rank, lane, message, source))
+            const uint64_t needs = m_graph.GetNeeds(rank, lane, message, source);
+            if (m_received[rank][source] < needs)
             {
                 return false;
+            }
+            if (needs > 0)
+            {
+                // The arrival a lane waits for last must wake it, or an executor would hang.
+                const auto woken = m_graph.GetTargets(rank, source, needs - 1);
+                EXPECT_TRUE(std::find(woken.begin(), woken.end(), lane) != woken.end());
             }
         }
         return true;
@@ -157,7 +267,12 @@ class SymbolicGraph
 
     const FlowGraph& m_graph;
     std::vector<std::map<Piece, std::multiset<uint32_t>>> m_data;
+    std::vector<std::vector<uint64_t>> m_sent;
+    std::vector<std::vector<uint64_t>> m_received;
+    std::map<Connection, uint32_t> m_inboundOf;
+    std::map<Operation, Switch> m_switches;
     uint64_t m_bytes{0};
+    uint64_t m_switchBytes{0};
 };
 
 } // namespace AstraSim

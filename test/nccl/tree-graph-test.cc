@@ -72,14 +72,17 @@ TEST(TreeGraph, EveryRankEndsWithEveryContributionOnce)
             plan.algorithm = NcclAlgorithm::Tree;
             plan.channels = 4;
             const uint64_t bytes = 4 * 3 * 524288 + 16;
-            const TreeGraph graph(MakeShape(ranks, gpus), plan, bytes, -1);
+            const TreeGraph graph(Request(CollectiveOp::AllReduce, bytes),
+                                  MakeShape(ranks, gpus),
+                                  plan,
+                                  -1);
             SymbolicGraph symbols(graph);
             // A chunk of a channel starts as each rank's own contribution. Up: added; down: copied.
             for (uint32_t rank = 0; rank < ranks; ++rank)
             {
                 for (uint32_t channel = 0; channel < 4; ++channel)
                 {
-                    for (uint64_t chunk = 0; chunk < 4; ++chunk)
+                    for (uint64_t chunk = 0; chunk < 32; ++chunk)
                     {
                         symbols.At(rank, {channel, chunk}) = {rank};
                     }
@@ -98,8 +101,15 @@ TEST(TreeGraph, EveryRankEndsWithEveryContributionOnce)
             }
             for (uint32_t rank = 0; rank < ranks; ++rank)
             {
-                ASSERT_EQ(symbols.At(rank, {0, 0}), all) << ranks << " ranks, rank " << rank;
-                ASSERT_EQ(symbols.At(rank, {3, 2}), all) << ranks << " ranks, rank " << rank;
+                for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+                {
+                    const Lane in = graph.GetInbound(rank, lane);
+                    for (uint64_t chunk = 0; chunk < in.messages; ++chunk)
+                    {
+                        ASSERT_EQ(symbols.At(rank, {in.channel, chunk}), all)
+                            << ranks << " ranks, rank " << rank;
+                    }
+                }
             }
             // Each of the n - 1 edges carries everything twice.
             EXPECT_EQ(symbols.GetBytesMoved(), 2ULL * (ranks - 1) * bytes);
@@ -111,7 +121,7 @@ TEST(TreeGraph, TrafficBetweenNodesStaysOnItsRail)
 {
     NcclPlan plan;
     plan.channels = 16;
-    const TreeGraph graph(MakeShape(64, 8), plan, 1 << 20, -1);
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(64, 8), plan, -1);
     for (uint32_t rank = 0; rank < 64; ++rank)
     {
         for (uint32_t channel = 0; channel < 16; ++channel)
@@ -132,21 +142,26 @@ TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
     {
         NcclPlan plan;
         plan.channels = 2;
-        const uint64_t bytes = uint64_t{ranks} * 2 * (2 * PatGraph::MESSAGE_BYTES + 16);
-        const PatGraph graph(CollectiveOp::AllGather, MakeShape(ranks, 1), plan, bytes, -1);
+        const uint64_t bytes = uint64_t{ranks} * (4 * 524288 + 32);
+        const PatGraph graph(Request(CollectiveOp::AllGather, bytes),
+                             MakeShape(ranks, 1),
+                             plan,
+                             -1);
         SymbolicGraph symbols(graph);
-        const uint64_t pieces = 3;
+        const uint32_t channels = graph.GetSplit().GetChannels();
+        const uint64_t pieces = graph.PiecesOf(0);
+        ASSERT_GT(pieces, 1U);
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
-            for (uint64_t piece = 0; piece < 2 * pieces; ++piece)
+            for (uint64_t piece = 0; piece < channels * pieces; ++piece)
             {
                 symbols.At(rank, {rank, piece}) = {rank};
             }
         }
         ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
             const uint32_t block = graph.BlockOf(from, lane, message);
-            const uint64_t piece =
-                graph.GetOutbound(from, lane).channel * pieces + message % pieces;
+            const uint32_t channel = graph.GetOutbound(from, lane).channel;
+            const uint64_t piece = channel * pieces + message % graph.PiecesOf(channel);
             EXPECT_EQ(symbols.At(from, {block, piece}), std::multiset<uint32_t>{block})
                 << "sends what it does not have";
             return SymbolicGraph::Move{{block, piece}, true};
@@ -155,7 +170,7 @@ TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
         {
             for (uint32_t block = 0; block < ranks; ++block)
             {
-                for (uint64_t piece = 0; piece < 2 * pieces; ++piece)
+                for (uint64_t piece = 0; piece < graph.PiecesOf(0); ++piece)
                 {
                     ASSERT_EQ(symbols.At(rank, {block, piece}), std::multiset<uint32_t>{block});
                 }
@@ -170,8 +185,11 @@ TEST(PatGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
     {
         NcclPlan plan;
-        const uint64_t bytes = uint64_t{ranks} * (PatGraph::MESSAGE_BYTES + 16);
-        const PatGraph graph(CollectiveOp::ReduceScatter, MakeShape(ranks, 1), plan, bytes, -1);
+        const uint64_t bytes = uint64_t{ranks} * (524288 + 16);
+        const PatGraph graph(Request(CollectiveOp::ReduceScatter, bytes),
+                             MakeShape(ranks, 1),
+                             plan,
+                             -1);
         SymbolicGraph symbols(graph);
         std::multiset<uint32_t> all;
         for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -179,17 +197,23 @@ TEST(PatGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)
             all.insert(rank);
             for (uint32_t block = 0; block < ranks; ++block)
             {
-                symbols.At(rank, {block, 0}) = {rank};
-                symbols.At(rank, {block, 1}) = {rank};
+                for (uint64_t piece = 0; piece < graph.PiecesOf(0); ++piece)
+                {
+                    symbols.At(rank, {block, piece}) = {rank};
+                }
             }
         }
         ASSERT_TRUE(symbols.Run([&](uint32_t from, uint32_t lane, uint64_t message) {
-            return SymbolicGraph::Move{{graph.BlockOf(from, lane, message), message % 2}, true};
+            return SymbolicGraph::Move{
+                {graph.BlockOf(from, lane, message), message % graph.PiecesOf(0)},
+                true};
         }));
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
-            ASSERT_EQ(symbols.At(rank, {rank, 0}), all) << ranks << " ranks, rank " << rank;
-            ASSERT_EQ(symbols.At(rank, {rank, 1}), all) << ranks << " ranks, rank " << rank;
+            for (uint64_t piece = 0; piece < graph.PiecesOf(0); ++piece)
+            {
+                ASSERT_EQ(symbols.At(rank, {rank, piece}), all) << ranks << " ranks, rank " << rank;
+            }
         }
         EXPECT_EQ(symbols.GetBytesMoved(), (ranks - 1) * bytes);
     }

@@ -3,10 +3,27 @@
  */
 #include "flow-executor.h"
 
+#include "ns3/input-error.h"
+
 #include <algorithm>
 
 namespace AstraSim
 {
+
+FlowExecution::FlowExecution(std::shared_ptr<const FlowGraph> theGraph, const CommGroup& theGroup)
+    : graph(std::move(theGraph)),
+      group(&theGroup)
+{
+    auto ranks = std::make_shared<MemberRanks>(graph->GetMemberSets());
+    for (uint32_t set = 0; set < ranks->size(); ++set)
+    {
+        for (const uint32_t member : graph->GetMembers(set))
+        {
+            (*ranks)[set].push_back(group->ranks[member]);
+        }
+    }
+    memberRanks = std::move(ranks);
+}
 
 FlowExecutor::FlowExecutor(FlowExecution execution,
                            uint32_t rank,
@@ -23,14 +40,14 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
 {
     m_info.wireInflation = m_execution.wireInflation;
     const FlowGraph& graph = *m_execution.graph;
-    m_outbound.reserve(graph.GetOutboundCount(rank));
-    for (uint32_t i = 0; i < graph.GetOutboundCount(rank); ++i)
+    m_outbound.reserve(graph.GetLaneCount());
+    for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
         m_outbound.push_back({this, i, 0, 0, graph.GetOutbound(rank, i)});
         m_left += m_outbound.back().lane.messages;
     }
-    m_inbound.reserve(graph.GetInboundCount(rank));
-    for (uint32_t i = 0; i < graph.GetInboundCount(rank); ++i)
+    m_inbound.reserve(graph.GetLaneCount());
+    for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
         m_inbound.push_back({this, i, 0, graph.GetInbound(rank, i)});
         m_left += m_inbound.back().lane.messages;
@@ -97,6 +114,11 @@ FlowExecutor::Advance(Outbound& outbound)
             Defer(sent, &outbound);
             continue;
         }
+        if (lane.kind != LaneKind::Message)
+        {
+            Join(lane, bytes, sent, &outbound);
+            continue;
+        }
         sim_request request = m_info;
         request.srcRank = m_execution.group->ranks[m_rank];
         request.dstRank = m_execution.group->ranks[lane.peer];
@@ -119,9 +141,11 @@ FlowExecutor::Advance(Outbound& outbound)
 void
 FlowExecutor::Expect(Inbound& inbound)
 {
-    if (inbound.received == inbound.lane.messages)
+    const Lane& lane = inbound.lane;
+    const bool joins = lane.OnlyReceives(m_rank);
+    if (inbound.received == lane.messages || (lane.kind != LaneKind::Message && !joins))
     {
-        return;
+        return; // the rank's own contribution brings what it receives
     }
     const MessageHandler received = [](void* arg) {
         auto* lane = static_cast<Inbound*>(arg);
@@ -132,6 +156,11 @@ FlowExecutor::Expect(Inbound& inbound)
     if (bytes == 0)
     {
         Defer(received, &inbound);
+        return;
+    }
+    if (joins)
+    {
+        Join(lane, bytes, received, &inbound);
         return;
     }
     sim_request request = m_info;
@@ -151,11 +180,50 @@ FlowExecutor::Expect(Inbound& inbound)
 }
 
 void
+FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, void* arg)
+{
+    static constexpr InNetworkOp OPERATIONS[] = {InNetworkOp::Reduce,
+                                                 InNetworkOp::Multicast,
+                                                 InNetworkOp::ReduceMulticast};
+    const int root = m_execution.group->ranks[lane.peer];
+    sim_request request = m_info;
+    request.srcRank = static_cast<uint32_t>(root);
+    request.dstRank = m_execution.group->ranks[m_rank];
+    request.tag = m_tagBase + lane.tag;
+    request.reqCount = bytes;
+    request.channel = lane.channel;
+    request.sendLatency = lane.latency;
+    request.rateCapBps = lane.rateCapBps;
+    const int status = m_network.sim_in_network(
+        OPERATIONS[static_cast<uint8_t>(lane.kind) - static_cast<uint8_t>(LaneKind::Reduce)],
+        (*m_execution.memberRanks)[lane.members],
+        root,
+        bytes,
+        static_cast<int>(request.tag),
+        &request,
+        handler,
+        arg);
+    if (status != 0)
+    {
+        throw ns3::InputError("network",
+                              0,
+                              "its switches no longer carry out an operation of rank " +
+                                  std::to_string(root),
+                              "links between the members and their switches that stay up");
+    }
+}
+
+void
 FlowExecutor::OnSent(Outbound& outbound)
 {
     ++outbound.completed;
     --m_left;
     Advance(outbound);
+    if (outbound.lane.result != Lane::NONE)
+    {
+        OnReceived(m_inbound[outbound.lane.result]);
+        return;
+    }
     CheckDone();
 }
 
@@ -165,7 +233,8 @@ FlowExecutor::OnReceived(Inbound& inbound)
     ++inbound.received;
     --m_left;
     Expect(inbound);
-    for (const uint32_t target : m_execution.graph->GetTargets(m_rank, inbound.index))
+    const uint64_t message = inbound.received - 1;
+    for (const uint32_t target : m_execution.graph->GetTargets(m_rank, inbound.index, message))
     {
         Advance(m_outbound[target]);
     }
@@ -186,8 +255,10 @@ std::string
 FlowExecutor::DescribeWait() const
 {
     const auto describe = [this](const char* verb, const Lane& lane, uint64_t done) {
-        return std::string(verb) + " rank " + std::to_string(m_execution.group->ranks[lane.peer]) +
-               " (channel " + std::to_string(lane.channel) + ", " + std::to_string(done) + " of " +
+        const char* in = lane.kind == LaneKind::Message ? "" : "a switch's operation of root ";
+        return std::string(verb) + " " + in + "rank " +
+               std::to_string(m_execution.group->ranks[lane.peer]) + " (channel " +
+               std::to_string(lane.channel) + ", " + std::to_string(done) + " of " +
                std::to_string(lane.messages) + " messages done)";
     };
     for (const auto& inbound : m_inbound)

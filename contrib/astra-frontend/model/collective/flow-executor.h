@@ -20,8 +20,16 @@ namespace AstraSim
 /// What every rank's executor of one instance has in common.
 struct FlowExecution
 {
+    /// Ranks of the network in each of a graph's sets of members.
+    using MemberRanks = std::vector<std::vector<int>>;
+
+    FlowExecution() = default;
+    /// @param group outlives the execution
+    FlowExecution(std::shared_ptr<const FlowGraph> graph, const CommGroup& group);
+
     std::shared_ptr<const FlowGraph> graph;
     const CommGroup* group{nullptr};
+    std::shared_ptr<const MemberRanks> memberRanks;
     TimePs startLatency{0};  ///< once, before the first flow
     double wireInflation{1}; ///< protocol overhead on the wire
 };
@@ -70,6 +78,8 @@ class FlowExecutor : public RankCollective
     void Expect(Inbound& inbound);
     void OnSent(Outbound& outbound);
     void OnReceived(Inbound& inbound);
+    /// Take part in an in-network operation of a lane. @param message of the lane
+    void Join(const Lane& lane, uint64_t bytes, MessageHandler handler, void* arg);
     void CheckDone();
     /// Run @p handler with @p arg from the event loop.
     void Defer(MessageHandler handler, void* arg);

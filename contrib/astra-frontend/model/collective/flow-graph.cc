@@ -18,11 +18,13 @@ uint64_t
 FlowGraph::CountFlows() const
 {
     uint64_t flows = 0;
-    for (uint32_t rank = 0; rank < GetRanks(); ++rank)
+    for (uint32_t rank = 0; rank < m_ranks; ++rank)
     {
-        for (uint32_t i = 0; i < GetOutboundCount(rank); ++i)
+        for (uint32_t i = 0; i < m_lanes; ++i)
         {
             flows += GetOutbound(rank, i).messages;
+            const Lane in = GetInbound(rank, i);
+            flows += in.kind == LaneKind::Message ? 0 : in.messages;
         }
     }
     return flows;

@@ -7,7 +7,8 @@
 #include "ns3/astra-network-api.h"
 
 #include <cstdint>
-#include <span>
+#include <ranges>
+#include <vector>
 
 namespace AstraSim
 {
@@ -28,44 +29,97 @@ enum class ConnType : uint8_t
 /// @return "RING", "TREE", "NVLS", "COLLNET", "PXN_INIT", "NET", "PXN_FINAL" or "P2P"
 const char* ToString(ConnType type);
 
-/// A connection as one of its ends sees it: messages go through it in order.
+/// How the messages of a lane travel.
+enum class LaneKind : uint8_t
+{
+    Message,         ///< from one rank to another
+    Reduce,          ///< switches add what all members send; the root receives the sum
+    Multicast,       ///< switches copy what the root sends to all members
+    ReduceMulticast, ///< switches add what all members send; all receive the sum
+};
+
+/**
+ * @brief A connection as one of its ends sees it: messages go through it in order.
+ *
+ * A lane of an in-network operation has an outbound end at every rank that sends and an inbound end
+ * at every rank that receives; a rank's outbound end fills its inbound end, where it has both.
+ */
 struct Lane
 {
-    uint32_t peer{0};    ///< index in the group of the other end
+    static constexpr uint32_t NONE = UINT32_MAX;
+
+    uint32_t peer{0};    ///< index in the group of the other end; of the root, in-network
     uint32_t channel{0}; ///< NCCL channel
     uint8_t tag{0};      ///< message tag; the same at both ends, one lane per (src, dst, tag)
     ConnType type{ConnType::P2p};
+    LaneKind kind{LaneKind::Message};
     uint64_t messages{0};   ///< how many messages it carries
     TimePs latency{0};      ///< software latency of each message
     uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
     /// Messages that may be under way at once; 0 for GetSlots(). 1 where the GPU itself copies and
     /// synchronizes message by message (NCCL's Simple protocol over NVLink).
     uint32_t slots{0};
+    uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMembers()
+    uint32_t result{NONE};  ///< in-network, outbound: the own inbound lane that it fills
+
+    /// @return whether an inbound end takes part by itself, not through an outbound end
+    bool OnlyReceives(uint32_t rank) const
+    {
+        return kind == LaneKind::Multicast && peer != rank;
+    }
 };
+
+/// Numbers of lanes, ascending.
+using LaneRange = std::ranges::iota_view<uint32_t, uint32_t>;
 
 /**
  * @brief The flows of one collective, by arithmetic: nothing is stored per flow.
  *
  * A collective is a set of lanes. A rank sends the messages of an outbound lane in order, each as
- * soon as enough messages of its inbound lanes have arrived (Needs()) and a slot is free: at most
- * GetSlots() messages of a lane may be under way. What arrives needs no action of its own, so the
- * state of a rank is two counters per lane, whatever the number of flows.
+ * soon as enough messages of its inbound lanes have arrived (GetNeeds()) and a slot is free: at
+ * most GetSlots() messages of a lane may be under way. What arrives needs no action of its own, so
+ * the state of a rank is two counters per lane, whatever the number of flows.
  *
- * The same numbers make SingleFlows for inspection (ExportFlows()).
+ * Every rank has the same number of lanes in each direction; those it does not use have no
+ * messages. Unless an algorithm says otherwise, lane i out of a rank arrives as its peer's lane i,
+ * and waits for the rank's own inbound lane i alone.
+ *
+ * The same numbers make SingleFlows for inspection (BuildSingleFlows()).
  */
 class FlowGraph
 {
   public:
+    /**
+     * @param ranks number of ranks
+     * @param lanes out of each rank, and into it
+     * @param slots messages of one lane that may be under way at once
+     */
+    FlowGraph(uint32_t ranks, uint32_t lanes, uint32_t slots)
+        : m_ranks(ranks),
+          m_lanes(lanes),
+          m_slots(slots)
+    {
+    }
+
     virtual ~FlowGraph() = default;
 
     /// @return number of ranks
-    virtual uint32_t GetRanks() const = 0;
+    uint32_t GetRanks() const
+    {
+        return m_ranks;
+    }
 
-    /// @return number of lanes out of a rank
-    virtual uint32_t GetOutboundCount(uint32_t rank) const = 0;
+    /// @return number of lanes out of a rank, and into it
+    uint32_t GetLaneCount() const
+    {
+        return m_lanes;
+    }
 
-    /// @return number of lanes into a rank
-    virtual uint32_t GetInboundCount(uint32_t rank) const = 0;
+    /// @return messages of one lane that may be under way at once
+    uint32_t GetSlots() const
+    {
+        return m_slots;
+    }
 
     /// @return lane @p index out of @p rank
     virtual Lane GetOutbound(uint32_t rank, uint32_t index) const = 0;
@@ -77,13 +131,22 @@ class FlowGraph
     virtual uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const = 0;
 
     /// @return bytes of a message of an inbound lane
-    virtual uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const = 0;
+    virtual uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+    {
+        return GetBytes(GetInbound(rank, inbound).peer, inbound, message);
+    }
 
     /// @return inbound lanes that an outbound lane waits for
-    virtual std::span<const uint32_t> GetSources(uint32_t rank, uint32_t outbound) const = 0;
+    virtual LaneRange GetSources(uint32_t rank, uint32_t outbound) const
+    {
+        return Lanes(outbound, 1);
+    }
 
-    /// @return outbound lanes that wait for an inbound lane
-    virtual std::span<const uint32_t> GetTargets(uint32_t rank, uint32_t inbound) const = 0;
+    /// @return outbound lanes that may wait for a message of an inbound lane
+    virtual LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
+    {
+        return Lanes(inbound, 1);
+    }
 
     /**
      * @return how many messages of the lane @p inbound must have arrived before @p message of the
@@ -94,11 +157,32 @@ class FlowGraph
                               uint64_t message,
                               uint32_t inbound) const = 0;
 
-    /// @return messages of one lane that may be under way at once
-    virtual uint32_t GetSlots() const = 0;
+    /// @return number of sets of members of in-network operations
+    virtual uint32_t GetMemberSets() const
+    {
+        return 0;
+    }
 
-    /// @return flows of all ranks together
+    /// @return ranks of a set of members of in-network operations
+    virtual std::vector<uint32_t> GetMembers(uint32_t set) const
+    {
+        return {};
+    }
+
+    /// @return flows of all ranks together, those from and to switches included
     uint64_t CountFlows() const;
+
+  protected:
+    /// @return @p count lanes from @p first on
+    static LaneRange Lanes(uint32_t first, uint32_t count)
+    {
+        return {first, first + count};
+    }
+
+  private:
+    uint32_t m_ranks;
+    uint32_t m_lanes;
+    uint32_t m_slots;
 };
 
 } // namespace AstraSim

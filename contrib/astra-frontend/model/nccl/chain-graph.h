@@ -4,14 +4,10 @@
 #ifndef CHAIN_GRAPH_H
 #define CHAIN_GRAPH_H
 
-#include "machine-model.h"
-#include "nccl-cost-model.h"
-
-#include "ns3/collective-types.h"
-#include "ns3/flow-graph.h"
+#include "channel-graph.h"
+#include "ring-order.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace AstraSim
 {
@@ -23,7 +19,7 @@ namespace AstraSim
  * successor around to the root; a rank passes on each chunk as it arrives (NCCL
  * src/device/broadcast.h, reduce.h).
  */
-class ChainGraph : public FlowGraph
+class ChainGraph : public ChannelGraph
 {
   public:
     /// Data per message (NCCL's chunk of one step, 512 KiB).
@@ -36,46 +32,23 @@ class ChainGraph : public FlowGraph
                bool crossNic,
                TimePs stepLatency);
 
-    uint32_t GetRanks() const override;
-    uint32_t GetOutboundCount(uint32_t rank) const override;
-    uint32_t GetInboundCount(uint32_t rank) const override;
     Lane GetOutbound(uint32_t rank, uint32_t index) const override;
     Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    std::span<const uint32_t> GetSources(uint32_t rank, uint32_t outbound) const override;
-    std::span<const uint32_t> GetTargets(uint32_t rank, uint32_t inbound) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,
                       uint32_t inbound) const override;
 
-    uint32_t GetSlots() const override
-    {
-        return 8;
-    }
-
   private:
-    struct Chain
-    {
-        std::vector<uint32_t> order; ///< ranks from the chain's first to its last
-        std::vector<uint32_t> place; ///< places by rank
-    };
+    /// @return how many ranks of a channel's chain come before @p rank
+    uint32_t DepthOf(uint32_t rank, uint32_t channel) const;
+    /// @param first the one of both ends that comes first in the ring
+    Lane MakeLane(uint32_t rank, uint32_t peer, uint32_t first, uint32_t channel) const;
 
-    const Chain& ChainOf(uint32_t channel) const
-    {
-        return m_chains[channel];
-    }
-
-    uint64_t PartOf(uint32_t channel) const;
-    Lane MakeLane(uint32_t from, uint32_t to, uint32_t other, uint32_t channel) const;
-
-    GroupShape m_shape;
-    NcclPlan m_plan;
-    uint64_t m_bytes;
-    TimePs m_stepLatency;
-    std::vector<Chain> m_chains;
-    std::vector<uint32_t> m_laneNumbers;
+    uint32_t m_root;
+    bool m_endsAtRoot;
+    RingOrders m_rings;
 };
 
 } // namespace AstraSim

@@ -12,17 +12,12 @@ DirectGraph::DirectGraph(const CollectiveRequest& request,
                          const GroupShape& shape,
                          const NcclPlan& plan,
                          TimePs stepLatency)
-    : m_request(request),
+    : FlowGraph(shape.GetRanks(), shape.GetRanks() - 1, 8),
+      m_request(request),
       m_shape(shape),
       m_plan(plan),
       m_stepLatency(stepLatency)
 {
-}
-
-uint32_t
-DirectGraph::GetRanks() const
-{
-    return m_shape.GetRanks();
 }
 
 uint64_t
@@ -45,18 +40,6 @@ DirectGraph::PairBytes(uint32_t src, uint32_t dst) const
     default:
         return dst == ranks - 1 ? last : each;
     }
-}
-
-uint32_t
-DirectGraph::GetOutboundCount(uint32_t rank) const
-{
-    return GetRanks() - 1;
-}
-
-uint32_t
-DirectGraph::GetInboundCount(uint32_t rank) const
-{
-    return GetRanks() - 1;
 }
 
 uint32_t
@@ -97,33 +80,22 @@ DirectGraph::GetInbound(uint32_t rank, uint32_t index) const
 }
 
 uint64_t
-DirectGraph::MessageBytes(uint32_t src, uint32_t dst, uint64_t message) const
-{
-    return std::min(MESSAGE_BYTES, PairBytes(src, dst) - message * MESSAGE_BYTES);
-}
-
-uint64_t
 DirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    return MessageBytes(rank, PeerOf(rank, outbound, true), message);
+    const uint64_t bytes = PairBytes(rank, PeerOf(rank, outbound, true));
+    return std::min(MESSAGE_BYTES, bytes - message * MESSAGE_BYTES);
 }
 
-uint64_t
-DirectGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    return MessageBytes(PeerOf(rank, inbound, false), rank, message);
-}
-
-std::span<const uint32_t>
+LaneRange
 DirectGraph::GetSources(uint32_t rank, uint32_t outbound) const
 {
-    return {};
+    return Lanes(0, 0);
 }
 
-std::span<const uint32_t>
-DirectGraph::GetTargets(uint32_t rank, uint32_t inbound) const
+LaneRange
+DirectGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return {};
+    return Lanes(0, 0);
 }
 
 uint64_t

@@ -35,24 +35,15 @@ class DirectGraph : public FlowGraph
                 const NcclPlan& plan,
                 TimePs stepLatency);
 
-    uint32_t GetRanks() const override;
-    uint32_t GetOutboundCount(uint32_t rank) const override;
-    uint32_t GetInboundCount(uint32_t rank) const override;
     Lane GetOutbound(uint32_t rank, uint32_t index) const override;
     Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    std::span<const uint32_t> GetSources(uint32_t rank, uint32_t outbound) const override;
-    std::span<const uint32_t> GetTargets(uint32_t rank, uint32_t inbound) const override;
+    LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
+    LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,
                       uint32_t inbound) const override;
-
-    uint32_t GetSlots() const override
-    {
-        return 8;
-    }
 
     /// @return bytes that @p src sends to @p dst, both indices in the group
     uint64_t PairBytes(uint32_t src, uint32_t dst) const;
@@ -61,7 +52,6 @@ class DirectGraph : public FlowGraph
     Lane MakeLane(uint32_t from, uint32_t to, uint32_t other) const;
     /// @return the peer of a rank's lane
     uint32_t PeerOf(uint32_t rank, uint32_t index, bool outbound) const;
-    uint64_t MessageBytes(uint32_t src, uint32_t dst, uint64_t message) const;
 
     CollectiveRequest m_request;
     GroupShape m_shape;

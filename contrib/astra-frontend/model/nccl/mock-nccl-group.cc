@@ -5,7 +5,7 @@
 
 #include "chain-graph.h"
 #include "direct-graph.h"
-#include "nvls-collective.h"
+#include "nvls-graph.h"
 #include "pat-graph.h"
 #include "ring-graph.h"
 #include "tree-graph.h"
@@ -33,12 +33,17 @@ IsPairwise(CollectiveOp op)
 class GraphPlan : public CollectivePlan
 {
   public:
-    GraphPlan(const CommGroup& group, FlowExecution execution, CollectiveChoice choice)
+    GraphPlan(const CommGroup& group,
+              std::shared_ptr<const FlowGraph> graph,
+              TimePs startLatency,
+              double wireInflation,
+              CollectiveChoice choice)
         : m_group(group),
-          m_execution(std::move(execution)),
+          m_execution(std::move(graph), m_group),
           m_choice(std::move(choice))
     {
-        m_execution.group = &m_group;
+        m_execution.startLatency = startLatency;
+        m_execution.wireInflation = wireInflation;
         m_choice.flows = m_execution.graph->CountFlows();
     }
 
@@ -53,6 +58,7 @@ class GraphPlan : public CollectivePlan
                                                const sim_request& info,
                                                std::function<void()> done) const override
     {
+        CheckSwitches(rankIndex, network);
         return std::make_unique<FlowExecutor>(m_execution,
                                               rankIndex,
                                               network,
@@ -62,60 +68,46 @@ class GraphPlan : public CollectivePlan
     }
 
   private:
-    CommGroup m_group;
-    FlowExecution m_execution;
-    CollectiveChoice m_choice;
-};
-
-/// A plan that NVSwitches carry out.
-class NvlsPlan : public CollectivePlan
-{
-  public:
-    NvlsPlan(const CommGroup& group, NvlsExecution execution, CollectiveChoice choice)
-        : m_group(group),
-          m_execution(execution),
-          m_choice(std::move(choice))
+    /// @throw ns3::InputError if the network lacks switches that carry out the rank's operations
+    void CheckSwitches(uint32_t rank, const AstraNetworkAPI& network) const
     {
-        m_execution.group = &m_group;
-        const auto ranks = static_cast<uint32_t>(group.ranks.size());
-        // Per chunk of each head: every rank up to the switch and the sum down to the head, then
-        // the head up and the copy down to every rank.
-        m_choice.flows =
-            NvlsCollective::ChunkCount(execution.bytes, ranks, execution.plan.channels) * ranks *
-            (2ULL * ranks + 2);
-    }
-
-    const CollectiveChoice& GetChoice() const override
-    {
-        return m_choice;
-    }
-
-    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI& network,
-                                               int tagBase,
-                                               const sim_request& info,
-                                               std::function<void()> done) const override
-    {
-        if (!network.sim_in_network_supported(InNetworkOp::Reduce, m_group.ranks))
+        const FlowGraph& graph = *m_execution.graph;
+        if (graph.GetMemberSets() == 0)
         {
+            return;
+        }
+        for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
+        {
+            const Lane lane = graph.GetOutbound(rank, i);
+            if (lane.kind == LaneKind::Message ||
+                network.sim_in_network_supported(InNetworkOp::Reduce,
+                                                 (*m_execution.memberRanks)[lane.members]))
+            {
+                continue;
+            }
             throw ns3::InputError("AS_NVLS_ENABLE",
                                   0,
                                   "no NVSwitch joins the ranks of group " + m_group.name,
                                   "ranks of one server with an NVSwitch");
         }
-        return std::make_unique<NvlsCollective>(m_execution,
-                                                rankIndex,
-                                                network,
-                                                tagBase,
-                                                info,
-                                                std::move(done));
     }
 
-  private:
     CommGroup m_group;
-    NvlsExecution m_execution;
+    FlowExecution m_execution;
     CollectiveChoice m_choice;
 };
+
+/// @return channels that get data
+uint32_t
+UsedChannels(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
+{
+    if (plan.algorithm == NcclAlgorithm::Nvls || plan.algorithm == NcclAlgorithm::NvlsTree)
+    {
+        return plan.channels;
+    }
+    return ChannelSplit(request.op, plan.protocol, shape.GetRanks(), request.bytes, plan.channels)
+        .GetChannels();
+}
 
 void
 CheckRequest(const CommGroup& group, const CollectiveRequest& request)
@@ -174,7 +166,18 @@ MockNcclGroup::~MockNcclGroup() = default;
 NcclPlan
 MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& request) const
 {
+    const CollectiveRequest translated = Translate(group, request);
     const GroupShape shape(group, m_machine);
+    NcclPlan plan = Decide(group, shape, translated);
+    plan.channels = UsedChannels(translated, shape, plan);
+    return plan;
+}
+
+NcclPlan
+MockNcclGroup::Decide(const CommGroup& group,
+                      const GroupShape& shape,
+                      const CollectiveRequest& request) const
+{
     if (!IsPairwise(request.op) && request.op != CollectiveOp::Broadcast &&
         request.op != CollectiveOp::Reduce)
     {
@@ -214,20 +217,18 @@ MockNcclGroup::MakeGraph(const CollectiveRequest& request,
     {
         return std::make_shared<ChainGraph>(request, shape, plan, m_options.crossNic, latency);
     }
-    if (plan.algorithm == NcclAlgorithm::Tree)
+    switch (plan.algorithm)
     {
-        return std::make_shared<TreeGraph>(shape, plan, request.bytes, latency);
+    case NcclAlgorithm::Tree:
+        return std::make_shared<TreeGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::Nvls:
+    case NcclAlgorithm::NvlsTree:
+        return std::make_shared<NvlsGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::Pat:
+        return std::make_shared<PatGraph>(request, shape, plan, latency);
+    default:
+        return std::make_shared<RingGraph>(request, shape, plan, m_options.crossNic, latency);
     }
-    if (plan.algorithm == NcclAlgorithm::Pat)
-    {
-        return std::make_shared<PatGraph>(request.op, shape, plan, request.bytes, latency);
-    }
-    return std::make_shared<RingGraph>(request.op,
-                                       shape,
-                                       plan,
-                                       request.bytes,
-                                       m_options.crossNic,
-                                       latency);
 }
 
 std::vector<SingleFlow>
@@ -238,26 +239,15 @@ MockNcclGroup::GetSingleFlows(const CommGroup& group,
     CheckRequest(group, original);
     const CollectiveRequest request = Translate(group, original);
     const GroupShape shape(group, m_machine);
-    const NcclPlan plan = Choose(group, request);
-    const auto check = [&](uint64_t flows) {
-        if (flows > limit)
-        {
-            throw ns3::InputError("collective",
-                                  0,
-                                  "has " + std::to_string(flows) + " flows",
-                                  "at most " + std::to_string(limit) + " to write out");
-        }
-    };
-    if (plan.algorithm == NcclAlgorithm::Nvls)
-    {
-        const uint64_t ranks = group.ranks.size();
-        check(NvlsCollective::ChunkCount(request.bytes, shape.GetRanks(), plan.channels) * ranks *
-              (2 * ranks + 2));
-        const int nvswitch = 1 + *std::max_element(group.ranks.begin(), group.ranks.end());
-        return BuildNvlsSingleFlows(request.bytes, plan.channels, group.ranks, nvswitch);
-    }
+    const NcclPlan plan = Decide(group, shape, request);
     const auto graph = MakeGraph(request, shape, plan);
-    check(graph->CountFlows());
+    if (const uint64_t flows = graph->CountFlows(); flows > limit)
+    {
+        throw ns3::InputError("collective",
+                              0,
+                              "has " + std::to_string(flows) + " flows",
+                              "at most " + std::to_string(limit) + " to write out");
+    }
     return BuildSingleFlows(*graph, group.ranks);
 }
 
@@ -273,37 +263,28 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     }
     const CollectiveRequest request = Translate(group, original);
     const GroupShape shape(group, m_machine);
-    const NcclPlan plan = Choose(group, request);
-    const TimePs startLatency = m_options.sendLatency ? 0 : plan.baseLatency;
+    const NcclPlan plan = Decide(group, shape, request);
 
     CollectiveChoice choice;
     choice.algorithm = ToString(plan.algorithm);
     choice.protocol = ToString(plan.protocol);
-    choice.channels = plan.channels;
+    choice.channels = UsedChannels(request, shape, plan);
     choice.predicted = plan.predicted;
-    std::shared_ptr<const CollectivePlan> made;
-    if (plan.algorithm == NcclAlgorithm::Nvls)
+    if (IsPairwise(request.op))
     {
-        NvlsExecution execution;
-        execution.plan = plan;
-        execution.bytes = request.bytes;
-        execution.startLatency = m_options.sendLatency.value_or(plan.intraLatency);
-        made = std::make_shared<NvlsPlan>(group, execution, choice);
+        choice.algorithm = "Direct";
+        choice.channels = 1;
+        choice.predicted = 0;
     }
-    else
-    {
-        FlowExecution execution;
-        execution.startLatency = startLatency;
-        execution.wireInflation = plan.wireInflation;
-        execution.graph = MakeGraph(request, shape, plan);
-        if (IsPairwise(request.op))
-        {
-            choice.algorithm = "Direct";
-            choice.channels = 1;
-            choice.predicted = 0;
-        }
-        made = std::make_shared<GraphPlan>(group, std::move(execution), choice);
-    }
+    // NVLS has no latency per step that could stand for a latency the user gives.
+    const bool nvls = plan.algorithm == NcclAlgorithm::Nvls;
+    const TimePs userLatency = nvls ? m_options.sendLatency.value_or(0) : 0;
+    const auto made =
+        std::make_shared<GraphPlan>(group,
+                                    MakeGraph(request, shape, plan),
+                                    m_options.sendLatency ? userLatency : plan.baseLatency,
+                                    plan.wireInflation,
+                                    choice);
     m_plans.emplace(std::move(key), made);
     return made;
 }

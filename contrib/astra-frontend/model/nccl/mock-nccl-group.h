@@ -24,10 +24,10 @@ namespace AstraSim
  * @brief Carries out collectives as NCCL would on the machine: chooses algorithm, protocol and
  * channels by NCCL's cost model, and makes NCCL's flows.
  *
- * AllReduce uses rings or double binary trees, within a node NVLS where it is enabled and faster;
- * AllGather and ReduceScatter use rings, or PAT where every node has one GPU; Broadcast and Reduce
- * use pipelined chains; AllToAll(v), Gather, Scatter and SendRecv are sends between pairs; a
- * Barrier is the smallest AllReduce.
+ * AllReduce uses rings or double binary trees, NVLS within a node and NVLS-Tree between nodes where
+ * they are enabled and faster; AllGather and ReduceScatter use rings, or PAT where every node has
+ * one GPU; Broadcast and Reduce use pipelined chains; AllToAll(v), Gather, Scatter and SendRecv are
+ * sends between pairs; a Barrier is the smallest AllReduce.
  */
 class MockNcclGroup : public CollectiveImplementation
 {
@@ -38,7 +38,8 @@ class MockNcclGroup : public CollectiveImplementation
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override;
 
-    /// @return the choice and its parameters, without making flows
+    /// @return the choice and its parameters, without making flows; its channels are those that get
+    /// data
     NcclPlan Choose(const CommGroup& group, const CollectiveRequest& request) const;
 
     /**
@@ -59,6 +60,10 @@ class MockNcclGroup : public CollectiveImplementation
   private:
     using Key = std::tuple<std::vector<int>, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
+    /// @return the choice; its channels are those that may be used
+    NcclPlan Decide(const CommGroup& group,
+                    const GroupShape& shape,
+                    const CollectiveRequest& request) const;
     /// @return the request that is carried out in place of @p request
     static CollectiveRequest Translate(const CommGroup& group, const CollectiveRequest& request);
     std::shared_ptr<const FlowGraph> MakeGraph(const CollectiveRequest& request,

@@ -76,6 +76,10 @@ NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) con
     {
         channels = m_machine.gpu.generation == GpuGeneration::Blackwell ? 24 : 16;
     }
+    else if (algorithm == NcclAlgorithm::NvlsTree)
+    {
+        channels = m_machine.gpu.generation == GpuGeneration::Blackwell ? 32 : 16;
+    }
     else if (m_options.ringChannels)
     {
         channels = m_options.ringChannels;
@@ -146,9 +150,24 @@ NcclCostModel::IsPossible(NcclAlgorithm algorithm,
                shape.GetRanksPerNode() == 1 &&
                (op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter);
     }
-    return m_options.nvlsEnable && protocol == NcclProtocol::Simple &&
-           op == CollectiveOp::AllReduce && shape.GetNodes() == 1 && shape.GetRanks() > 1 &&
-           m_machine.nvswitchesPerServer > 0 && m_machine.gpu.generation != GpuGeneration::Ampere;
+    if (protocol != NcclProtocol::Simple || !HasNvls(shape))
+    {
+        return false;
+    }
+    if (algorithm == NcclAlgorithm::NvlsTree)
+    {
+        return m_options.nvlsTreeEnable && op == CollectiveOp::AllReduce && shape.GetNodes() > 1;
+    }
+    return m_options.nvlsEnable && op == CollectiveOp::AllReduce && shape.GetNodes() == 1;
+}
+
+bool
+NcclCostModel::HasNvls(const GroupShape& shape) const
+{
+    return m_machine.nvswitchesPerServer > 0 && m_machine.gpu.generation != GpuGeneration::Ampere &&
+           std::all_of(shape.nodes.begin(), shape.nodes.end(), [](const auto& node) {
+               return node.size() > 1;
+           });
 }
 
 NcclPlan
@@ -288,13 +307,13 @@ NcclCostModel::EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t b
     });
     const double perChannel = speed != NVLS_SPEEDS.end() ? *speed : intra / channels;
     const double moved = perChannel * channels * NVLS_EFFICIENCY[generation];
-    plan.intraLatency = FromMicroseconds(m_options.tuning220 ? NVLS_NVLINK_220 : NVLS_NVLINK);
+    plan.baseLatency = FromMicroseconds(m_options.tuning220 ? NVLS_NVLINK_220 : NVLS_NVLINK);
     const double busGBps = moved * (channels - 1) / channels * 2;
     const double ranks = shape.GetRanks();
     const double algGBps = busGBps * ranks / (2 * (ranks - 1));
     plan.channelGBps = algGBps / channels;
     plan.predicted =
-        plan.intraLatency + FromMicroseconds(static_cast<double>(bytes) / (algGBps * 1e3));
+        plan.baseLatency + FromMicroseconds(static_cast<double>(bytes) / (algGBps * 1e3));
     return plan;
 }
 
@@ -313,6 +332,8 @@ NcclCostModel::Evaluate(NcclAlgorithm algorithm,
         return EvaluatePat(shape, bytes);
     case NcclAlgorithm::Nvls:
         return EvaluateNvls(op, shape, bytes);
+    case NcclAlgorithm::NvlsTree:
+        return EvaluateNvlsTree(shape, bytes);
     default:
         return EvaluateRing(protocol, op, shape, bytes);
     }
@@ -324,14 +345,18 @@ NcclCostModel::ChooseByRules(CollectiveOp op,
                              GroupKind kind,
                              uint64_t bytes) const
 {
-    // SimAI: Hopper's TP groups of 8 and more use NVLS if it is on, everything else is a ring.
-    const bool nvls = kind == GroupKind::Tp && shape.GetRanks() >= 8 &&
-                      IsPossible(NcclAlgorithm::Nvls, NcclProtocol::Simple, op, shape);
-    return Evaluate(nvls ? NcclAlgorithm::Nvls : NcclAlgorithm::Ring,
-                    NcclProtocol::Simple,
-                    op,
-                    shape,
-                    bytes);
+    // SimAI: Hopper's TP groups of 8 and more use NVLS or NVLS-Tree if it is on, everything else is
+    // a ring.
+    NcclAlgorithm choice = NcclAlgorithm::Ring;
+    for (const NcclAlgorithm nvls : {NcclAlgorithm::Nvls, NcclAlgorithm::NvlsTree})
+    {
+        if (kind == GroupKind::Tp && shape.GetRanks() >= 8 &&
+            IsPossible(nvls, NcclProtocol::Simple, op, shape))
+        {
+            choice = nvls;
+        }
+    }
+    return Evaluate(choice, NcclProtocol::Simple, op, shape, bytes);
 }
 
 NcclPlan
@@ -349,8 +374,11 @@ NcclCostModel::Choose(CollectiveOp op,
     };
     NcclPlan best;
     bool found = false;
-    for (const NcclAlgorithm algorithm :
-         {NcclAlgorithm::Ring, NcclAlgorithm::Tree, NcclAlgorithm::Nvls, NcclAlgorithm::Pat})
+    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Ring,
+                                          NcclAlgorithm::Tree,
+                                          NcclAlgorithm::Nvls,
+                                          NcclAlgorithm::NvlsTree,
+                                          NcclAlgorithm::Pat})
     {
         for (const NcclProtocol protocol :
              {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})

@@ -74,10 +74,13 @@ class NcclCostModel
     NcclPlan EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const;
     NcclPlan EvaluatePat(const GroupShape& shape, uint64_t bytes) const;
     NcclPlan EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
+    NcclPlan EvaluateNvlsTree(const GroupShape& shape, uint64_t bytes) const;
     uint32_t ChannelsForSize(uint32_t channels,
                              NcclProtocol protocol,
                              uint32_t ranks,
                              uint64_t bytes) const;
+    /// @return whether NVSwitches of every node may reduce
+    bool HasNvls(const GroupShape& shape) const;
     /// @return GB/s that a node's ring moves, all channels together
     double RingGBps(const GroupShape& shape) const;
     NcclPlan ChooseByRules(CollectiveOp op,

@@ -120,7 +120,7 @@ class Reader
 const char*
 ToString(NcclAlgorithm algorithm)
 {
-    static constexpr const char* NAMES[] = {"Ring", "Tree", "NVLS", "PAT"};
+    static constexpr const char* NAMES[] = {"Ring", "Tree", "NVLS", "NVLSTree", "PAT"};
     return NAMES[static_cast<uint8_t>(algorithm)];
 }
 
@@ -137,9 +137,13 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     const Reader reader(lookup);
     NcclOptions options;
     options.nvlsEnable = reader.Flag("AS_NVLS_ENABLE");
-    options.algorithms = reader.Choices<NcclAlgorithm>(
-        "NCCL_ALGO",
-        {NcclAlgorithm::Ring, NcclAlgorithm::Tree, NcclAlgorithm::Nvls, NcclAlgorithm::Pat});
+    options.nvlsTreeEnable = reader.Flag("AS_NVLSTREE_ENABLE");
+    options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO",
+                                                       {NcclAlgorithm::Ring,
+                                                        NcclAlgorithm::Tree,
+                                                        NcclAlgorithm::Nvls,
+                                                        NcclAlgorithm::NvlsTree,
+                                                        NcclAlgorithm::Pat});
     options.protocols =
         reader.Choices<NcclProtocol>("NCCL_PROTO",
                                      {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});

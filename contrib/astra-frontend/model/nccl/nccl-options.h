@@ -21,6 +21,7 @@ enum class NcclAlgorithm : uint8_t
     Ring,
     Tree,
     Nvls,
+    NvlsTree,
     Pat,
 };
 
@@ -32,7 +33,7 @@ enum class NcclProtocol : uint8_t
     Simple,
 };
 
-/// @return "Ring", "Tree", "NVLS" or "PAT"
+/// @return "Ring", "Tree", "NVLS", "NVLSTree" or "PAT"
 const char* ToString(NcclAlgorithm algorithm);
 
 /// @return "LL", "LL128" or "Simple"
@@ -42,6 +43,7 @@ const char* ToString(NcclProtocol protocol);
 struct NcclOptions
 {
     bool nvlsEnable{false};                ///< AS_NVLS_ENABLE
+    bool nvlsTreeEnable{false};            ///< AS_NVLSTREE_ENABLE
     std::vector<NcclAlgorithm> algorithms; ///< NCCL_ALGO; empty: all
     std::vector<NcclProtocol> protocols;   ///< NCCL_PROTO; empty: all
     uint32_t minChannels{0};               ///< NCCL_MIN_NCHANNELS; 0: none

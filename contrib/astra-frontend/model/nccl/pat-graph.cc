@@ -5,32 +5,52 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 namespace AstraSim
 {
 
-PatGraph::PatGraph(CollectiveOp op,
-                   const GroupShape& shape,
-                   const NcclPlan& plan,
-                   uint64_t bytes,
-                   TimePs stepLatency)
-    : m_op(op),
-      m_shape(shape),
-      m_plan(plan),
-      m_blockBytes((bytes + shape.GetRanks() - 1) / shape.GetRanks()),
-      m_stepLatency(stepLatency),
-      m_levels(static_cast<uint32_t>(std::bit_width(shape.GetRanks() - 1)))
+namespace
 {
-    m_plan.channels = std::min(m_plan.channels, MAX_CHANNELS);
-    m_laneNumbers.resize(m_plan.channels * m_levels);
-    std::iota(m_laneNumbers.begin(), m_laneNumbers.end(), 0);
-}
 
 uint32_t
-PatGraph::GetRanks() const
+LevelsOf(const GroupShape& shape)
 {
-    return m_shape.GetRanks();
+    return static_cast<uint32_t>(std::bit_width(shape.GetRanks() - 1));
+}
+
+NcclPlan
+WithFewChannels(NcclPlan plan)
+{
+    plan.channels = std::min(plan.channels, PatGraph::MAX_CHANNELS);
+    return plan;
+}
+
+/// @return most bytes of a message (NCCL src/enqueue.cc, calcCollChunking)
+uint64_t
+MessageBytes(const CollectiveRequest& request, uint32_t channels)
+{
+    constexpr uint64_t LARGEST = 524288;
+    constexpr uint64_t SMALLEST = 65536;
+    const uint64_t inFlight = request.op == CollectiveOp::AllGather ? 32 : 16;
+    uint64_t bytes = LARGEST;
+    while (bytes * channels * inFlight > request.bytes && bytes > SMALLEST)
+    {
+        bytes /= 2;
+    }
+    return bytes;
+}
+
+} // namespace
+
+PatGraph::PatGraph(const CollectiveRequest& request,
+                   const GroupShape& shape,
+                   const NcclPlan& plan,
+                   TimePs stepLatency)
+    : ChannelGraph(request, shape, WithFewChannels(plan), LevelsOf(shape), 8, stepLatency),
+      m_op(request.op),
+      m_levels(LevelsOf(shape)),
+      m_messageBytes(MessageBytes(request, GetSplit().GetChannels()))
+{
 }
 
 uint64_t
@@ -43,26 +63,13 @@ PatGraph::BlocksAt(uint64_t distance) const
 uint64_t
 PatGraph::PartOf(uint32_t channel) const
 {
-    const uint64_t channels = m_plan.channels;
-    return m_blockBytes / channels + (channel < m_blockBytes % channels);
+    return (GetSplit().GetBytes(channel) + GetRanks() - 1) / GetRanks();
 }
 
 uint64_t
 PatGraph::PiecesOf(uint32_t channel) const
 {
-    return (PartOf(channel) + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
-}
-
-uint32_t
-PatGraph::GetOutboundCount(uint32_t rank) const
-{
-    return m_plan.channels * m_levels;
-}
-
-uint32_t
-PatGraph::GetInboundCount(uint32_t rank) const
-{
-    return m_plan.channels * m_levels;
+    return (PartOf(channel) + m_messageBytes - 1) / m_messageBytes;
 }
 
 Lane
@@ -73,13 +80,11 @@ PatGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
     const uint32_t ranks = GetRanks();
     // AllGather sends to higher ranks, ReduceScatter back along the same edges.
     const bool upwards = outbound == (m_op == CollectiveOp::AllGather);
-    Lane lane;
-    lane.peer = static_cast<uint32_t>((rank + (upwards ? distance : ranks - distance)) % ranks);
-    lane.channel = channel;
+    const auto peer =
+        static_cast<uint32_t>((rank + (upwards ? distance : ranks - distance)) % ranks);
+    Lane lane = Connect(rank, peer, channel, ConnType::Net);
     lane.tag = static_cast<uint8_t>(index);
-    lane.type = ConnType::Net;
     lane.messages = BlocksAt(distance) * PiecesOf(channel);
-    lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
     return lane;
 }
 
@@ -100,13 +105,7 @@ PatGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
     const uint32_t channel = outbound / m_levels;
     const uint64_t piece = message % PiecesOf(channel);
-    return std::min(MESSAGE_BYTES, PartOf(channel) - piece * MESSAGE_BYTES);
-}
-
-uint64_t
-PatGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
-{
-    return GetBytes(rank, inbound, message);
+    return std::min(m_messageBytes, PartOf(channel) - piece * m_messageBytes);
 }
 
 uint32_t
@@ -119,27 +118,21 @@ PatGraph::BlockOf(uint32_t rank, uint32_t outbound, uint64_t message) const
     return static_cast<uint32_t>((rank + GetRanks() - offset) % GetRanks());
 }
 
-std::span<const uint32_t>
+LaneRange
 PatGraph::GetSources(uint32_t rank, uint32_t outbound) const
 {
-    const uint32_t first = outbound / m_levels * m_levels;
     const uint32_t level = outbound % m_levels;
     // AllGather: the longer distances come before; ReduceScatter: the shorter.
-    return m_op == CollectiveOp::AllGather
-               ? std::span<const uint32_t>(m_laneNumbers.data() + outbound + 1,
-                                           m_levels - 1 - level)
-               : std::span<const uint32_t>(m_laneNumbers.data() + first, level);
+    return m_op == CollectiveOp::AllGather ? Lanes(outbound + 1, m_levels - 1 - level)
+                                           : Lanes(outbound - level, level);
 }
 
-std::span<const uint32_t>
-PatGraph::GetTargets(uint32_t rank, uint32_t inbound) const
+LaneRange
+PatGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    const uint32_t first = inbound / m_levels * m_levels;
     const uint32_t level = inbound % m_levels;
-    return m_op == CollectiveOp::AllGather
-               ? std::span<const uint32_t>(m_laneNumbers.data() + first, level)
-               : std::span<const uint32_t>(m_laneNumbers.data() + inbound + 1,
-                                           m_levels - 1 - level);
+    return m_op == CollectiveOp::AllGather ? Lanes(inbound - level, level)
+                                           : Lanes(inbound + 1, m_levels - 1 - level);
 }
 
 uint64_t

@@ -4,14 +4,11 @@
 #ifndef RING_GRAPH_H
 #define RING_GRAPH_H
 
-#include "machine-model.h"
-#include "nccl-cost-model.h"
-
-#include "ns3/collective-types.h"
-#include "ns3/flow-graph.h"
+#include "channel-graph.h"
+#include "ring-order.h"
 
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 namespace AstraSim
 {
@@ -24,39 +21,27 @@ namespace AstraSim
  * (NCCL src/device/all_reduce.h runRing, all_gather.h, reduce_scatter.h; buffer and chunk sizes:
  * src/init.cc, src/enqueue.cc).
  */
-class RingGraph : public FlowGraph
+class RingGraph : public ChannelGraph
 {
   public:
     /**
-     * @param bytes AllReduce: the buffer; AllGather, ReduceScatter: the large buffer
+     * @param request AllReduce, AllGather or ReduceScatter
      * @param crossNic see RingOrder()
      * @param stepLatency overrides the plan's latencies of every message, if not negative
      */
-    RingGraph(CollectiveOp op,
+    RingGraph(const CollectiveRequest& request,
               const GroupShape& shape,
               const NcclPlan& plan,
-              uint64_t bytes,
               bool crossNic,
               TimePs stepLatency);
 
-    uint32_t GetRanks() const override;
-    uint32_t GetOutboundCount(uint32_t rank) const override;
-    uint32_t GetInboundCount(uint32_t rank) const override;
     Lane GetOutbound(uint32_t rank, uint32_t index) const override;
     Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
-    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    std::span<const uint32_t> GetSources(uint32_t rank, uint32_t outbound) const override;
-    std::span<const uint32_t> GetTargets(uint32_t rank, uint32_t inbound) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,
                       uint32_t inbound) const override;
-
-    uint32_t GetSlots() const override
-    {
-        return m_slots;
-    }
 
     /// Where a message stands in the schedule.
     struct Position
@@ -81,16 +66,10 @@ class RingGraph : public FlowGraph
     /// @return place of a rank in a channel's ring
     uint32_t PlaceOf(uint32_t rank, uint32_t channel) const
     {
-        return m_rings[channel % m_rings.size()].place[rank];
+        return m_rings.PlaceOf(rank, channel);
     }
 
   private:
-    struct Ring
-    {
-        std::vector<uint32_t> order; ///< ranks by place
-        std::vector<uint32_t> place; ///< places by rank
-    };
-
     /// One loop's division of a channel's data.
     struct LoopShape
     {
@@ -98,22 +77,15 @@ class RingGraph : public FlowGraph
         uint32_t slices;
     };
 
-    uint64_t PartOf(uint32_t channel) const;
     LoopShape ShapeOf(uint64_t bytes) const;
-    Lane MakeLane(uint32_t from, uint32_t to, uint32_t other, uint32_t channel) const;
+    Lane MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const;
     uint64_t MessageCount(uint32_t channel) const;
 
     CollectiveOp m_op;
-    GroupShape m_shape;
-    NcclPlan m_plan;
-    uint64_t m_bytes;
-    TimePs m_stepLatency;
     uint32_t m_steps;
-    uint32_t m_slots;
     uint64_t m_maxChunk;
     uint64_t m_minSlice;
-    std::vector<Ring> m_rings;           ///< by channel modulo their number: the distinct ones
-    std::vector<uint32_t> m_laneNumbers; ///< 0, 1, 2, ...: what GetSources() points into
+    RingOrders m_rings;
 };
 
 } // namespace AstraSim

@@ -30,4 +30,19 @@ RingOrder(const GroupShape& shape, uint32_t channel, bool crossNic)
     return order;
 }
 
+RingOrders::RingOrders(const GroupShape& shape, uint32_t channels, bool crossNic)
+    // Channels whose rings enter nodes at the same GPU have the same ring.
+    : m_rings(shape.IsBalanced() ? std::min(channels, shape.GetRanksPerNode()) : channels)
+{
+    for (uint32_t c = 0; c < m_rings.size(); ++c)
+    {
+        m_rings[c].order = RingOrder(shape, c, crossNic);
+        m_rings[c].place.resize(shape.GetRanks());
+        for (uint32_t i = 0; i < shape.GetRanks(); ++i)
+        {
+            m_rings[c].place[m_rings[c].order[i]] = i;
+        }
+    }
+}
+
 } // namespace AstraSim

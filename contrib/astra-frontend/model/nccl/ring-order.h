@@ -24,6 +24,49 @@ namespace AstraSim
  */
 std::vector<uint32_t> RingOrder(const GroupShape& shape, uint32_t channel, bool crossNic);
 
+/// The rings of all channels of a group; equal ones are stored once.
+class RingOrders
+{
+  public:
+    RingOrders(const GroupShape& shape, uint32_t channels, bool crossNic);
+
+    /// @return where a rank stands in a channel's ring
+    uint32_t PlaceOf(uint32_t rank, uint32_t channel) const
+    {
+        return Of(channel).place[rank];
+    }
+
+    /// @return the rank after @p rank in a channel's ring
+    uint32_t NextOf(uint32_t rank, uint32_t channel) const
+    {
+        const Ring& ring = Of(channel);
+        const uint32_t next = ring.place[rank] + 1;
+        return ring.order[next == ring.order.size() ? 0 : next];
+    }
+
+    /// @return the rank before @p rank in a channel's ring
+    uint32_t PreviousOf(uint32_t rank, uint32_t channel) const
+    {
+        const Ring& ring = Of(channel);
+        const uint32_t place = ring.place[rank];
+        return place == 0 ? ring.order.back() : ring.order[place - 1];
+    }
+
+  private:
+    struct Ring
+    {
+        std::vector<uint32_t> order; ///< ranks by place
+        std::vector<uint32_t> place; ///< places by rank
+    };
+
+    const Ring& Of(uint32_t channel) const
+    {
+        return m_rings[channel % m_rings.size()];
+    }
+
+    std::vector<Ring> m_rings; ///< by channel modulo their number
+};
+
 } // namespace AstraSim
 
 #endif /* RING_ORDER_H */

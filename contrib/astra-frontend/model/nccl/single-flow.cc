@@ -3,8 +3,6 @@
  */
 #include "single-flow.h"
 
-#include "nvls-collective.h"
-
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -32,6 +30,150 @@ Depend(std::vector<SingleFlow>& flows, uint64_t child, uint64_t parent)
     }
 }
 
+/// Makes the flows of a graph: those out of ranks first, then those out of switches.
+class FlowWriter
+{
+  public:
+    FlowWriter(const FlowGraph& graph, const std::vector<int>& ranks)
+        : m_graph(graph),
+          m_ranks(ranks),
+          m_firstSwitch(1 + *std::max_element(ranks.begin(), ranks.end()))
+    {
+    }
+
+    std::vector<SingleFlow> Write()
+    {
+        m_flows.reserve(m_graph.CountFlows());
+        for (uint32_t rank = 0; rank < m_graph.GetRanks(); ++rank)
+        {
+            for (uint32_t i = 0; i < m_graph.GetLaneCount(); ++i)
+            {
+                AddOutbound(rank, i);
+            }
+        }
+        for (uint32_t rank = 0; rank < m_graph.GetRanks(); ++rank)
+        {
+            for (uint32_t i = 0; i < m_graph.GetLaneCount(); ++i)
+            {
+                AddResults(rank, i);
+            }
+        }
+        uint64_t child = 0;
+        for (uint32_t rank = 0; rank < m_graph.GetRanks(); ++rank)
+        {
+            for (uint32_t i = 0; i < m_graph.GetLaneCount(); ++i)
+            {
+                const uint64_t messages = m_graph.GetOutbound(rank, i).messages;
+                for (uint64_t message = 0; message < messages; ++message, ++child)
+                {
+                    DependOnSources(child, rank, i, message);
+                }
+            }
+        }
+        return std::move(m_flows);
+    }
+
+  private:
+    using Connection = std::tuple<uint32_t, uint32_t, uint32_t>; // source, destination, tag
+    using Operation = std::pair<uint32_t, uint32_t>;             // set of members, tag
+    using InboundLane = std::pair<uint32_t, uint32_t>;           // rank, lane
+
+    int SwitchOf(const Lane& lane) const
+    {
+        return m_firstSwitch + static_cast<int>(lane.members);
+    }
+
+    SingleFlow& Add(const Lane& lane, uint64_t message, uint64_t bytes)
+    {
+        SingleFlow& flow = m_flows.emplace_back();
+        flow.id = m_flows.size() - 1;
+        flow.bytes = bytes;
+        flow.channel = lane.channel;
+        flow.chunk = message;
+        flow.chunkCount = lane.messages;
+        flow.type = lane.type;
+        flow.rateCapBps = lane.rateCapBps;
+        return flow;
+    }
+
+    void AddOutbound(uint32_t rank, uint32_t index)
+    {
+        const Lane lane = m_graph.GetOutbound(rank, index);
+        if (lane.messages == 0)
+        {
+            return;
+        }
+        const bool toSwitch = lane.kind != LaneKind::Message;
+        if (toSwitch)
+        {
+            m_contributions[{lane.members, lane.tag}].push_back(m_flows.size());
+        }
+        else
+        {
+            m_firstFlow[{rank, lane.peer, lane.tag}] = m_flows.size();
+        }
+        for (uint64_t message = 0; message < lane.messages; ++message)
+        {
+            SingleFlow& flow = Add(lane, message, m_graph.GetBytes(rank, index, message));
+            flow.src = m_ranks[rank];
+            flow.dst = toSwitch ? SwitchOf(lane) : m_ranks[lane.peer];
+            flow.latency = lane.latency;
+        }
+    }
+
+    void AddResults(uint32_t rank, uint32_t index)
+    {
+        const Lane lane = m_graph.GetInbound(rank, index);
+        if (lane.messages == 0 || lane.kind == LaneKind::Message)
+        {
+            return;
+        }
+        m_firstResult[{rank, index}] = m_flows.size();
+        for (uint64_t message = 0; message < lane.messages; ++message)
+        {
+            SingleFlow& flow = Add(lane, message, m_graph.GetInboundBytes(rank, index, message));
+            flow.src = SwitchOf(lane);
+            flow.dst = m_ranks[rank];
+            for (const uint64_t first : m_contributions.at({lane.members, lane.tag}))
+            {
+                Depend(m_flows, m_flows.size() - 1, first + message);
+            }
+        }
+    }
+
+    void DependOnSources(uint64_t child, uint32_t rank, uint32_t index, uint64_t message)
+    {
+        for (const uint32_t source : m_graph.GetSources(rank, index))
+        {
+            const Lane in = m_graph.GetInbound(rank, source);
+            const uint64_t needs = m_graph.GetNeeds(rank, index, message, source);
+            if (in.messages == 0 || needs == 0)
+            {
+                continue;
+            }
+            // Arrivals are in order: those that earlier messages needed are implied, but for the
+            // last, which stays so that every flow names what it came from.
+            const uint64_t before =
+                message > 0 ? m_graph.GetNeeds(rank, index, message - 1, source) : 0;
+            const uint64_t first = in.kind == LaneKind::Message
+                                       ? m_firstFlow.at({in.peer, rank, in.tag})
+                                       : m_firstResult.at({rank, source});
+            for (uint64_t k = std::min(before, needs - 1); k < needs; ++k)
+            {
+                Depend(m_flows, child, first + k);
+            }
+        }
+    }
+
+    const FlowGraph& m_graph;
+    const std::vector<int>& m_ranks;
+    int m_firstSwitch;
+    std::vector<SingleFlow> m_flows;
+    std::map<Connection, uint64_t> m_firstFlow;
+    std::map<Operation, std::vector<uint64_t>> m_contributions;
+    std::map<InboundLane, uint64_t> m_firstResult;
+};
+
 template <typename T>
 void
 WriteList(std::ostream& out, const std::vector<T>& list)
@@ -49,115 +191,13 @@ WriteList(std::ostream& out, const std::vector<T>& list)
 std::vector<SingleFlow>
 BuildSingleFlows(const FlowGraph& graph, const std::vector<int>& ranks)
 {
-    using Connection = std::tuple<uint32_t, uint32_t, uint32_t>; // source, destination, tag
-    std::map<Connection, uint64_t> firstFlow;
-    std::vector<SingleFlow> flows;
-    flows.reserve(graph.CountFlows());
-    for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
-    {
-        for (uint32_t i = 0; i < graph.GetOutboundCount(rank); ++i)
-        {
-            const Lane lane = graph.GetOutbound(rank, i);
-            if (lane.messages > 0)
-            {
-                firstFlow[{rank, lane.peer, lane.tag}] = flows.size();
-            }
-            for (uint64_t message = 0; message < lane.messages; ++message)
-            {
-                SingleFlow& flow = flows.emplace_back();
-                flow.id = flows.size() - 1;
-                flow.src = ranks[rank];
-                flow.dst = ranks[lane.peer];
-                flow.bytes = graph.GetBytes(rank, i, message);
-                flow.channel = lane.channel;
-                flow.chunk = message;
-                flow.chunkCount = lane.messages;
-                flow.type = lane.type;
-                flow.latency = lane.latency;
-                flow.rateCapBps = lane.rateCapBps;
-            }
-        }
-    }
-    uint64_t child = 0;
-    for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
-    {
-        for (uint32_t i = 0; i < graph.GetOutboundCount(rank); ++i)
-        {
-            const uint64_t messages = graph.GetOutbound(rank, i).messages;
-            for (uint64_t message = 0; message < messages; ++message, ++child)
-            {
-                for (const uint32_t source : graph.GetSources(rank, i))
-                {
-                    const Lane in = graph.GetInbound(rank, source);
-                    const uint64_t needs = graph.GetNeeds(rank, i, message, source);
-                    if (in.messages == 0 || needs == 0)
-                    {
-                        continue;
-                    }
-                    // Arrivals are in order: those that earlier messages needed are implied, but
-                    // for the last, which stays so that every flow names what it came from.
-                    const uint64_t before =
-                        message > 0 ? graph.GetNeeds(rank, i, message - 1, source) : 0;
-                    const uint64_t first = firstFlow.at({in.peer, rank, in.tag});
-                    for (uint64_t k = std::min(before, needs - 1); k < needs; ++k)
-                    {
-                        Depend(flows, child, first + k);
-                    }
-                }
-            }
-        }
-    }
-    return flows;
-}
-
-std::vector<SingleFlow>
-BuildNvlsSingleFlows(uint64_t bytes, uint32_t channels, const std::vector<int>& ranks, int nvswitch)
-{
-    std::vector<SingleFlow> flows;
-    const auto count = static_cast<uint32_t>(ranks.size());
-    const uint64_t chunkBytes = NvlsCollective::ChunkSize(bytes, count, channels);
-    for (uint32_t head = 0; head < count; ++head)
-    {
-        const uint64_t share = NvlsCollective::ShareBytes(bytes, count, head);
-        const uint64_t chunks = (share + chunkBytes - 1) / chunkBytes;
-        for (uint64_t chunk = 0; chunk < chunks; ++chunk)
-        {
-            const uint64_t begin = chunk * chunkBytes;
-            const auto add = [&](int src, int dst) {
-                SingleFlow& flow = flows.emplace_back();
-                flow.id = flows.size() - 1;
-                flow.src = src;
-                flow.dst = dst;
-                flow.bytes = std::min(chunkBytes, share - begin);
-                flow.channel = head;
-                flow.chunk = chunk;
-                flow.chunkCount = chunks;
-                flow.type = ConnType::Nvls;
-                return flow.id;
-            };
-            std::vector<uint64_t> up;
-            for (const int rank : ranks)
-            {
-                up.push_back(add(rank, nvswitch));
-            }
-            const uint64_t sum = add(nvswitch, ranks[head]);
-            for (const uint64_t parent : up)
-            {
-                Depend(flows, sum, parent);
-            }
-            const uint64_t store = add(ranks[head], nvswitch);
-            Depend(flows, store, sum);
-            for (const int rank : ranks)
-            {
-                Depend(flows, add(nvswitch, rank), store);
-            }
-        }
-    }
-    return flows;
+    return FlowWriter(graph, ranks).Write();
 }
 
 FlowDagSummary
-SummarizeFlows(const std::vector<SingleFlow>& flows, uint64_t rateBps, double wireInflation)
+SummarizeFlows(const std::vector<SingleFlow>& flows,
+               const std::function<uint64_t(const SingleFlow&)>& rateOf,
+               double wireInflation)
 {
     FlowDagSummary summary;
     std::vector<std::size_t> waitsFor(flows.size());
@@ -176,7 +216,8 @@ SummarizeFlows(const std::vector<SingleFlow>& flows, uint64_t rateBps, double wi
     for (; done < ready.size(); ++done)
     {
         const SingleFlow& flow = flows[ready[done]];
-        const uint64_t rate = flow.rateCapBps ? std::min(flow.rateCapBps, rateBps) : rateBps;
+        const uint64_t link = rateOf(flow);
+        const uint64_t rate = flow.rateCapBps ? std::min(flow.rateCapBps, link) : link;
         const double bits = 8.0 * static_cast<double>(flow.bytes) * wireInflation;
         const TimePs end =
             start[flow.id] + flow.latency + std::llround(bits * 1e12 / static_cast<double>(rate));

@@ -7,6 +7,7 @@
 #include "ns3/flow-graph.h"
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace AstraSim
  * @brief One flow of a collective, written out: the exchange form of SimAI's flow models.
  *
  * Made from a FlowGraph for inspection and tests only; a run never stores it. src and dst are ranks
- * of the network. An NVSwitch has the number @c nvswitch of BuildNvlsSingleFlows().
+ * of the network; what carries out the operations of a set of members (the NVSwitch of a node, the
+ * switches between nodes) has the number above all ranks of the group plus the set's.
  */
 struct SingleFlow
 {
@@ -39,17 +41,6 @@ struct SingleFlow
 /// Flows, number i at index i. @param ranks the network's rank of each index of the group
 std::vector<SingleFlow> BuildSingleFlows(const FlowGraph& graph, const std::vector<int>& ranks);
 
-/**
- * Flows of an NVLS AllReduce: every chunk of a head goes from all GPUs to the NVSwitch, the sum to
- * the head, from the head back to the NVSwitch, and from there to all.
- * @param channels of the plan
- * @param nvswitch the switch's number in src and dst
- */
-std::vector<SingleFlow> BuildNvlsSingleFlows(uint64_t bytes,
-                                             uint32_t channels,
-                                             const std::vector<int>& ranks,
-                                             int nvswitch);
-
 /// What the dependencies of flows say, without a network.
 struct FlowDagSummary
 {
@@ -58,12 +49,12 @@ struct FlowDagSummary
 };
 
 /**
- * @param rateBps of links that have no channel limit
+ * @param rateOf bit/s of the slowest link on a flow's way
  * @param wireInflation bytes on the wire per byte of data
  * @throw ns3::InputError if the dependencies form a cycle
  */
 FlowDagSummary SummarizeFlows(const std::vector<SingleFlow>& flows,
-                              uint64_t rateBps,
+                              const std::function<uint64_t(const SingleFlow&)>& rateOf,
                               double wireInflation);
 
 /// Write flows as comma-separated values with a header line; lists inside a cell are

@@ -1,0 +1,54 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "channel-graph.h"
+
+namespace AstraSim
+{
+
+namespace
+{
+
+ChannelSplit
+SplitOf(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
+{
+    return {request.op, plan.protocol, shape.GetRanks(), request.bytes, plan.channels};
+}
+
+} // namespace
+
+ChannelGraph::ChannelGraph(const CollectiveRequest& request,
+                           const GroupShape& shape,
+                           const NcclPlan& plan,
+                           uint32_t lanesPerChannel,
+                           uint32_t slots,
+                           TimePs stepLatency)
+    : FlowGraph(shape.GetRanks(),
+                shape.GetRanks() > 1 ? lanesPerChannel * SplitOf(request, shape, plan).GetChannels()
+                                     : 0,
+                slots),
+      m_shape(shape),
+      m_plan(plan),
+      m_split(SplitOf(request, shape, plan)),
+      m_stepLatency(stepLatency)
+{
+}
+
+Lane
+ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType type) const
+{
+    Lane lane;
+    lane.peer = peer;
+    lane.channel = channel;
+    lane.tag = static_cast<uint8_t>(channel);
+    lane.type = type;
+    const bool inter = m_shape.NodeOf(rank) != m_shape.NodeOf(peer);
+    lane.latency = m_stepLatency >= 0 ? m_stepLatency
+                   : inter            ? m_plan.interLatency
+                                      : m_plan.intraLatency;
+    lane.slots = !inter && m_plan.protocol == NcclProtocol::Simple ? 1 : 0;
+    lane.rateCapBps = inter ? 0 : static_cast<uint64_t>(m_plan.channelGBps * 8e9);
+    return lane;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,67 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CHANNEL_GRAPH_H
+#define CHANNEL_GRAPH_H
+
+#include "channel-split.h"
+#include "machine-model.h"
+#include "nccl-cost-model.h"
+
+#include "ns3/flow-graph.h"
+
+#include <cstdint>
+
+namespace AstraSim
+{
+
+/**
+ * @brief What the graphs of NCCL's algorithms have in common: a group on a machine, a plan, the
+ * data's division over channels, and how fast a connection of a channel is.
+ */
+class ChannelGraph : public FlowGraph
+{
+  public:
+    /// @return which part of the data a channel carries
+    const ChannelSplit& GetSplit() const
+    {
+        return m_split;
+    }
+
+  protected:
+    /**
+     * @param request the collective; its bytes are divided over the plan's channels
+     * @param lanesPerChannel out of each rank, and into it
+     * @param slots see FlowGraph
+     * @param stepLatency overrides the plan's latencies of every message, if not negative
+     */
+    ChannelGraph(const CollectiveRequest& request,
+                 const GroupShape& shape,
+                 const NcclPlan& plan,
+                 uint32_t lanesPerChannel,
+                 uint32_t slots,
+                 TimePs stepLatency);
+
+    /// @return a lane between two ranks of the group, without messages
+    Lane Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType type) const;
+
+    const GroupShape& GetShape() const
+    {
+        return m_shape;
+    }
+
+    const NcclPlan& GetPlan() const
+    {
+        return m_plan;
+    }
+
+  private:
+    GroupShape m_shape;
+    NcclPlan m_plan;
+    ChannelSplit m_split;
+    TimePs m_stepLatency;
+};
+
+} // namespace AstraSim
+
+#endif /* CHANNEL_GRAPH_H */

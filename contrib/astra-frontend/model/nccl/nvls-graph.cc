@@ -1,0 +1,306 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "nvls-graph.h"
+
+#include "double-tree.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr uint64_t ALIGNMENT = 16;
+/// Messages between nodes that may be under way: NCCL_STEPS.
+constexpr uint32_t TREE_SLOTS = 8;
+/// A head multicasts while it reduces the next chunk, which is the only limit of multicasts.
+constexpr uint32_t REDUCE_SLOTS = 1;
+constexpr uint32_t MULTICAST_SLOTS = UINT32_MAX;
+constexpr uint8_t TREE_TAGS = 4 * NvlsGraph::MAX_HEADS; // after those of the switches' operations
+
+uint64_t
+DivideUp(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+uint64_t
+AlignUp(uint64_t bytes)
+{
+    return DivideUp(bytes, ALIGNMENT) * ALIGNMENT;
+}
+
+uint32_t
+HeadsOf(const GroupShape& shape)
+{
+    uint32_t heads = NvlsGraph::MAX_HEADS;
+    for (const auto& node : shape.nodes)
+    {
+        heads = std::min(heads, static_cast<uint32_t>(node.size()));
+    }
+    return heads;
+}
+
+uint32_t
+TreesOf(const GroupShape& shape)
+{
+    return shape.GetNodes() > 1 ? 2 : 1;
+}
+
+/// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking; src/transport/nvls.cc)
+uint64_t
+ChunkBytes(const GroupShape& shape, uint32_t heads, uint32_t channels, uint64_t bytes)
+{
+    struct Limit
+    {
+        uint64_t chunk;
+        uint64_t rounds; ///< least number of rounds of larger chunks
+    };
+
+    static constexpr Limit ONE_NODE[] = {{65536, 64}, {32768, 8}, {16384, 2}};
+    static constexpr Limit TREE[] = {{131072, 16}, {65536, 4}, {32768, 1}};
+    const uint64_t concurrent = uint64_t{channels} * heads;
+    uint64_t chunk = shape.GetNodes() >= 4 ? 65536 : 131072;
+    for (const Limit& limit : shape.GetNodes() > 1 ? TREE : ONE_NODE)
+    {
+        if (bytes < limit.rounds * concurrent * chunk)
+        {
+            chunk = std::min(chunk, limit.chunk);
+        }
+    }
+    return chunk;
+}
+
+} // namespace
+
+NvlsGraph::NvlsGraph(const CollectiveRequest& request,
+                     const GroupShape& shape,
+                     const NcclPlan& plan,
+                     TimePs stepLatency)
+    : FlowGraph(shape.GetRanks(),
+                shape.GetRanks() > 1 ? TreesOf(shape) * (OWN_LANES + HeadsOf(shape)) : 0,
+                REDUCE_SLOTS),
+      m_op(request.op),
+      m_shape(shape),
+      m_plan(plan),
+      m_bytes(request.bytes),
+      m_stepLatency(stepLatency),
+      m_heads(HeadsOf(shape)),
+      m_headOf(shape.GetRanks()),
+      m_trees(TreesOf(shape))
+{
+    for (const auto& node : shape.nodes)
+    {
+        for (uint32_t i = 0; i < node.size(); ++i)
+        {
+            m_headOf[node[i]] = i;
+        }
+    }
+    const uint64_t chunk = ChunkBytes(shape, m_heads, plan.channels, request.bytes);
+    const auto trees = static_cast<uint32_t>(m_trees.size());
+    for (uint32_t tree = 0; tree < trees; ++tree)
+    {
+        // Channel c uses tree c modulo 2.
+        m_chunkBytes.push_back(chunk * std::max(1U, (plan.channels + trees - 1 - tree) / trees));
+        m_trees[tree].resize(shape.GetNodes());
+        for (uint32_t node = 0; node < shape.GetNodes(); ++node)
+        {
+            if (const auto parent = DoubleTreeParent(shape.GetNodes(), node, tree == 1))
+            {
+                m_trees[tree][node].parent = *parent;
+                TreeNode& above = m_trees[tree][*parent];
+                above.children[above.childCount++] = node;
+            }
+        }
+    }
+}
+
+uint64_t
+NvlsGraph::GetShareBytes(uint32_t head, uint32_t tree) const
+{
+    // Whole 16-byte units, the last heads taking what is left; the first tree the larger half.
+    const uint64_t even = AlignUp(DivideUp(m_bytes, m_heads));
+    const uint64_t share = std::min(even, m_bytes - std::min(m_bytes, even * head));
+    if (m_trees.size() == 1)
+    {
+        return share;
+    }
+    const uint64_t first = std::min(share, AlignUp(DivideUp(share, 2)));
+    return tree == 0 ? first : share - first;
+}
+
+uint64_t
+NvlsGraph::MessageCount(uint32_t head, uint32_t tree) const
+{
+    return DivideUp(GetShareBytes(head, tree), m_chunkBytes[tree]);
+}
+
+uint32_t
+NvlsGraph::GetShareOf(uint32_t rank, uint32_t index) const
+{
+    const uint32_t lane = Locate(index).lane;
+    return lane < OWN_LANES ? m_headOf[rank] : lane - OWN_LANES;
+}
+
+uint64_t
+NvlsGraph::MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const
+{
+    const uint32_t tree = Locate(index).tree;
+    const uint64_t share = GetShareBytes(GetShareOf(rank, index), tree);
+    return std::min(m_chunkBytes[tree], share - message * m_chunkBytes[tree]);
+}
+
+uint64_t
+NvlsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    return MessageBytes(rank, outbound, message);
+}
+
+uint64_t
+NvlsGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return MessageBytes(rank, inbound, message);
+}
+
+Lane
+NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
+{
+    if (neighbour == Lane::NONE || m_headOf[rank] >= m_heads)
+    {
+        return {};
+    }
+    Lane lane;
+    lane.peer = m_shape.nodes[neighbour][m_headOf[rank]];
+    lane.channel = m_headOf[rank];
+    lane.tag = static_cast<uint8_t>(TREE_TAGS + tree);
+    lane.type = ConnType::Tree;
+    lane.messages = MessageCount(m_headOf[rank], tree);
+    lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
+    lane.slots = TREE_SLOTS;
+    return lane;
+}
+
+Lane
+NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind) const
+{
+    const bool reduces = kind == LaneKind::Reduce;
+    if (head >= m_heads || !(reduces ? Reduces() : Multicasts()))
+    {
+        return {};
+    }
+    Lane lane;
+    const uint32_t node = m_shape.NodeOf(rank);
+    lane.peer = m_shape.nodes[node][head];
+    lane.channel = head;
+    lane.tag = static_cast<uint8_t>((2 * tree + (reduces ? 0 : 1)) * m_heads + head);
+    lane.type = ConnType::Nvls;
+    lane.kind = kind;
+    lane.messages = MessageCount(head, tree);
+    // All heads' chunks go through a GPU's links at once and share what its channels can copy.
+    lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 /
+                                            static_cast<double>(m_heads * m_trees.size()));
+    lane.slots = !reduces && lane.peer == rank ? MULTICAST_SLOTS : REDUCE_SLOTS;
+    lane.members = node;
+    return lane;
+}
+
+Lane
+NvlsGraph::GetOutbound(uint32_t rank, uint32_t index) const
+{
+    const auto [tree, lane] = Locate(index);
+    const uint32_t base = tree * LanesPerTree();
+    const TreeNode& node = NodeOf(rank, tree);
+    Lane out;
+    if (lane == TO_PARENT)
+    {
+        return TreeLane(rank, tree, node.parent);
+    }
+    if (lane < MULTICAST)
+    {
+        const uint32_t child = lane - TO_CHILD;
+        return TreeLane(rank, tree, child < node.childCount ? node.children[child] : Lane::NONE);
+    }
+    if (lane == MULTICAST)
+    {
+        out = SwitchLane(rank, tree, m_headOf[rank], LaneKind::Multicast);
+        out.result = out.messages ? base + OWN_LANES + m_headOf[rank] : Lane::NONE;
+        return out;
+    }
+    const uint32_t head = lane - OWN_LANES;
+    out = SwitchLane(rank, tree, head, LaneKind::Reduce);
+    out.result = head == m_headOf[rank] ? base + SUM : Lane::NONE;
+    return out;
+}
+
+Lane
+NvlsGraph::GetInbound(uint32_t rank, uint32_t index) const
+{
+    const auto [tree, lane] = Locate(index);
+    const TreeNode& node = NodeOf(rank, tree);
+    if (lane == FROM_PARENT)
+    {
+        return TreeLane(rank, tree, node.parent);
+    }
+    if (lane == SUM)
+    {
+        return SwitchLane(rank, tree, m_headOf[rank], LaneKind::Reduce);
+    }
+    if (lane < OWN_LANES)
+    {
+        const uint32_t child = lane - FROM_CHILD;
+        return TreeLane(rank, tree, child < node.childCount ? node.children[child] : Lane::NONE);
+    }
+    return SwitchLane(rank, tree, lane - OWN_LANES, LaneKind::Multicast);
+}
+
+LaneRange
+NvlsGraph::GetSources(uint32_t rank, uint32_t outbound) const
+{
+    const auto [tree, lane] = Locate(outbound);
+    if (lane >= OWN_LANES || !Reduces())
+    {
+        return Lanes(0, 0);
+    }
+    const uint32_t base = tree * LanesPerTree();
+    const TreeNode& node = NodeOf(rank, tree);
+    // The root of a tree sends the sum down itself.
+    return lane == TO_PARENT || node.parent == Lane::NONE ? Lanes(base + SUM, 1 + node.childCount)
+                                                          : Lanes(base + FROM_PARENT, 1);
+}
+
+LaneRange
+NvlsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const auto [tree, lane] = Locate(inbound);
+    if (lane >= OWN_LANES)
+    {
+        return Lanes(0, 0);
+    }
+    const uint32_t base = tree * LanesPerTree();
+    return lane == FROM_PARENT || NodeOf(rank, tree).parent == Lane::NONE
+               ? Lanes(base + TO_CHILD, 3)
+               : Lanes(base + TO_PARENT, 1);
+}
+
+uint64_t
+NvlsGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
+{
+    return message + 1;
+}
+
+uint32_t
+NvlsGraph::GetMemberSets() const
+{
+    return m_shape.GetNodes();
+}
+
+std::vector<uint32_t>
+NvlsGraph::GetMembers(uint32_t set) const
+{
+    return m_shape.nodes[set];
+}
+
+} // namespace AstraSim

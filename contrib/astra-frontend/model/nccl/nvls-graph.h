@@ -1,0 +1,156 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NVLS_GRAPH_H
+#define NVLS_GRAPH_H
+
+#include "machine-model.h"
+#include "nccl-cost-model.h"
+
+#include "ns3/collective-types.h"
+#include "ns3/flow-graph.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief NVLS within a node, NVLS-Tree between nodes.
+ *
+ * Some ranks of each node are heads, each of an equal share of the data. Chunk by chunk a head
+ * reads the sum of its node's copies from the NVSwitch (multimem load-reduce) and writes what all
+ * shall have back to them as a multicast (multimem store). So each GPU sends its whole data up once
+ * plus its share of the sums, and receives the same: S (1 + 1/n) per direction. Between nodes, the
+ * heads of one share form NCCL's double binary tree, a half of the share on each: sums go up it,
+ * results down (src/device/all_reduce.h, src/graph/connect.cc connectNvls).
+ *
+ * AllGather is the multicast alone and ReduceScatter the reduction alone, in one node.
+ *
+ * The channels of a head run in step: a message is one chunk of each.
+ */
+class NvlsGraph : public FlowGraph
+{
+  public:
+    /// Heads of a node at most (NCCL_MAX_NVLS_ARITY).
+    static constexpr uint32_t MAX_HEADS = 32;
+
+    /**
+     * @param request AllReduce; in one node also AllGather and ReduceScatter
+     * @param stepLatency overrides the plan's latency of messages between nodes, if not negative
+     */
+    NvlsGraph(const CollectiveRequest& request,
+              const GroupShape& shape,
+              const NcclPlan& plan,
+              TimePs stepLatency);
+
+    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
+    Lane GetInbound(uint32_t rank, uint32_t index) const override;
+    uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+    LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
+    LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+    uint64_t GetNeeds(uint32_t rank,
+                      uint32_t outbound,
+                      uint64_t message,
+                      uint32_t inbound) const override;
+    uint32_t GetMemberSets() const override;
+    std::vector<uint32_t> GetMembers(uint32_t set) const override;
+
+    /// @return number of heads of each node
+    uint32_t GetHeads() const
+    {
+        return m_heads;
+    }
+
+    /// @return the share whose head a rank is
+    std::optional<uint32_t> GetHeadOf(uint32_t rank) const
+    {
+        return m_headOf[rank] < m_heads ? std::optional(m_headOf[rank]) : std::nullopt;
+    }
+
+    /// @return the head that a lane of a rank serves
+    uint32_t GetShareOf(uint32_t rank, uint32_t index) const;
+
+    /// @return bytes that one tree carries of one share
+    uint64_t GetShareBytes(uint32_t head, uint32_t tree) const;
+
+  private:
+    // A head's own lanes of a tree; those of the reductions (out) or multicasts (in) follow.
+    enum OwnOut : uint32_t
+    {
+        TO_PARENT,
+        TO_CHILD,
+        MULTICAST = TO_CHILD + 2,
+        OWN_LANES
+    };
+
+    enum OwnIn : uint32_t
+    {
+        FROM_PARENT,
+        SUM,
+        FROM_CHILD
+    };
+
+    /// A node's place in one of the trees.
+    struct TreeNode
+    {
+        uint32_t parent{Lane::NONE};
+        uint32_t childCount{0};
+        uint32_t children[2]{};
+    };
+
+    /// A lane's number taken apart.
+    struct Part
+    {
+        uint32_t tree;
+        uint32_t lane; ///< within the tree's lanes
+    };
+
+    Part Locate(uint32_t index) const
+    {
+        return {index / LanesPerTree(), index % LanesPerTree()};
+    }
+
+    uint32_t LanesPerTree() const
+    {
+        return OWN_LANES + m_heads;
+    }
+
+    const TreeNode& NodeOf(uint32_t rank, uint32_t tree) const
+    {
+        return m_trees[tree][m_shape.NodeOf(rank)];
+    }
+
+    bool Reduces() const
+    {
+        return m_op != CollectiveOp::AllGather;
+    }
+
+    bool Multicasts() const
+    {
+        return m_op != CollectiveOp::ReduceScatter;
+    }
+
+    uint64_t MessageCount(uint32_t head, uint32_t tree) const;
+    uint64_t MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const;
+    Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const;
+    Lane SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind) const;
+
+    CollectiveOp m_op;
+    GroupShape m_shape;
+    NcclPlan m_plan;
+    uint64_t m_bytes;
+    TimePs m_stepLatency;
+    uint32_t m_heads;
+    std::vector<uint32_t> m_headOf;             ///< place in the node, by rank
+    std::vector<uint64_t> m_chunkBytes;         ///< of a message, by tree
+    std::vector<std::vector<TreeNode>> m_trees; ///< by tree and node
+};
+
+} // namespace AstraSim
+
+#endif /* NVLS_GRAPH_H */

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""NCCL's algorithms on the packet-level network: who sends how many bytes over which links."""
+import csv
+
+import pytest
+
+from test_simulator import CONF, collectives, run, servers, workload
+
+
+def sent_bytes(tmp_path, out="out"):
+    """Bytes that each (node, port) sent, headers included."""
+    with (tmp_path / out / "links.csv").open(newline="") as file:
+        return {(int(r["node"]), r["port"]): int(r["tx_bytes"]) for r in csv.DictReader(file)}
+
+
+def test_nvls_tree_crosses_nodes_with_each_heads_share_only(tmp_path):
+    size, nodes, gpus = 32 << 20, 2, 8
+    w = workload(tmp_path / "w.txt", 16, [("l", "ALLREDUCE", size, "NONE", 0)], tp=16)
+    n = servers(tmp_path / "n.txt", nodes, gpus)
+    result = run(tmp_path, "-w", w, "-n", n, "-c", CONF,
+                 env={"AS_NVLSTREE_ENABLE": "1", "NCCL_ALGO": "NVLSTree"})
+    assert result.returncode == 0, result.stderr
+    row, = collectives(tmp_path)
+    assert (row["algorithm"], row["protocol"]) == ("NVLSTree", "Simple")
+    sent = sent_bytes(tmp_path)
+    for gpu in range(nodes * gpus):
+        # Up to the NVSwitch: all data once, and the share of whose sum it is the head.
+        assert sent[gpu, "1"] == pytest.approx(size * (1 + 1 / gpus), rel=0.02)
+        # On its rail: the head's share, one half up a tree and the other down the other tree.
+        assert sent[gpu, "2"] == pytest.approx(size / gpus, rel=0.02)
+
+
+def test_nvls_tree_needs_an_nvswitch(tmp_path):
+    w = workload(tmp_path / "w.txt", 16, [("l", "ALLREDUCE", 1 << 20, "NONE", 0)], tp=16)
+    n = servers(tmp_path / "n.txt", 2, gpu_type="A100")
+    result = run(tmp_path, "-w", w, "-n", n, "-c", CONF,
+                 env={"AS_NVLSTREE_ENABLE": "1", "NCCL_ALGO": "NVLSTree"})
+    assert result.returncode == 2 and "NCCL_ALGO" in result.stderr
