@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/plot.py: what is drawn is what the files say; what is missing is named, the rest is drawn."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from clusterresults import ResultsError, open_run, open_runs  # noqa: E402
+from clusterresults.plots import KINDS, bandwidths, pairs, pauses, queues, style, timelines  # noqa: E402
+
+TOPOLOGY = "\n".join(["6 2 1 1 8 A100", "4 5 ", *(f"{g} 4 2400Gbps 0.000025ms 0\n{g} 5 100Gbps 0.0005ms 0"
+                                                  for g in range(4))]) + "\n"
+FILES = {
+    "topology": TOPOLOGY.replace("6 2 1 1", "6 4 1 1"),
+    "run.json": json.dumps({"status": "finished", "simulated_ns": 50000.0, "topology": "topology",
+                            "inputs": [{"role": "workload", "path": "w.txt", "sha256": ""}],
+                            "options": {"MON_START": "0", "MON_END": "40", "QLEN_MON_INTERVAL": "10"}}),
+    # host 0 -> 1 and so on; 1000 bytes: 2, 4, 6 us for 1, 2, 2 us alone; 2000 bytes: 10 us for 5 us alone
+    "fct.txt": "".join(f"0b00{s:02x}01 0b00{d:02x}01 10000 100 {size} 0 {fct} {ideal}\n" for s, d, size, fct, ideal in
+                       [(0, 1, 1000, 2000, 1000), (1, 2, 1000, 4000, 2000), (2, 3, 1000, 6000, 2000),
+                        (3, 0, 2000, 10000, 5000)]),
+    "pfc.txt": "1000 5 1 2 1\n3000 5 1 2 0\n2000 0 0 2 1\n6000 0 0 2 0\n",
+    "qlen.txt": "time, sw_id, port_id, q_id, q_len, port_len\n10000, 5, 1, 3, 400, 500\n10000, 5, 1, 0, 100, 500\n"
+                "10000, 5, 2, 3, 2000, 2000\n30000, 5, 2, 3, 1000, 1000\n",
+    "bandwidth.txt": "time, node_id, port_id, bandwidth\n",
+    "rate.txt": "time, src, dst, sport, dport, size, curr_rate\n" + "".join(
+        f"{t}, {s}, 3, 10000, 100, 5000, {r}\n" for t, s, r in
+        [(0, 0, 100), (0, 1, 100), (1000, 0, 50), (1000, 1, 80), (2000, 1, 90), (5000, 1, 95)]),
+    "cnp.txt": "time, src, dst, sport, dport, size, cnp_number\n1000, 0, 3, 10000, 100, 5000, 2\n"
+               "2000, 0, 3, 10000, 100, 5000, 5\n",
+    "collectives.csv":
+        "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,algbw,busbw,flows\n"
+        "1,a,0,fwd,TP0,4,AllReduce,1048576,Ring,LL,2,1000.000,11000.000,104.857600,157.286400,6\n"
+        "2,a,0,fwd,TP1,4,AllReduce,1048576,Ring,LL,2,1000.000,21000.000,52.428800,78.643200,6\n"
+        "3,b,0,fwd,TP0,4,AllGather,4194304,Ring,LL,2,5000.000,30000.000,167.772160,125.829120,6\n",
+    "links.csv": "node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops\n"
+                 "0,2,5,100000000000,1000,20000.000,0.000,0\n5,1,0,100000000000,1000,10000.000,0.000,0\n"
+                 "1,2,5,100000000000,1000,5000.000,0.000,0\n5,2,1,100000000000,1000,45000.000,0.000,0\n",
+    "EndToEnd.csv": "",
+    "timeline.json": "[\n" + ",\n".join(json.dumps(event) for event in [
+        {"ph": "X", "pid": 0, "tid": 0, "name": "a", "cat": "compute", "ts": 0, "dur": 10, "args": {}},
+        {"ph": "X", "pid": 0, "tid": 1, "name": "bubble", "cat": "wait", "ts": 10, "dur": 5, "args": {}},
+        {"ph": "X", "pid": 0, "tid": 2, "name": "AllReduce", "cat": "stream", "ts": 3, "dur": 12, "args": {}},
+        {"ph": "X", "pid": 0, "tid": 9, "name": "to 3", "cat": "flow", "ts": 3, "dur": 2, "args": {}},
+    ]) + "\n]\n",
+}
+
+
+@pytest.fixture
+def directory(tmp_path):
+    directory = tmp_path / "one"
+    directory.mkdir()
+    for name, text in FILES.items():
+        (directory / name).write_text(text)
+    return directory
+
+
+def draw(kind, *directories, **options):
+    with style.theme():
+        return KINDS[kind].draw(open_runs(directories), **options)
+
+
+def labelled(axes):
+    return {handle.get_label(): handle for handle in axes.lines if not handle.get_label().startswith("_")}
+
+
+def plot(*arguments):
+    return subprocess.run([ROOT / "scripts/plot.py", *map(str, arguments)], capture_output=True, text=True)
+
+
+def boxes(axes):
+    """@return (left, right) of every bar by the row at its middle, in the units of the axis"""
+    found = {}
+    for collection in axes.collections:
+        for path in collection.get_paths():
+            (left, bottom), (right, top) = path.vertices.min(axis=0), path.vertices.max(axis=0)
+            found.setdefault(round((bottom + top) / 2), []).append((round(left, 6), round(right, 6)))
+    return found
+
+
+def test_the_cdf_steps_at_each_completion_time(directory):
+    axes = draw("fct", directory).axes[0]
+    x, y = axes.lines[0].get_data()
+    assert axes.get_xlabel().endswith("(µs)")
+    assert list(x) == [2, 4, 6, 10] and list(y) == [25, 50, 75, 100]
+    assert "4 flows, median 4 µs, 99% 10 µs" in axes.lines[0].get_label()
+
+
+def test_slowdown_is_by_flow_size(directory):
+    figure = draw("slowdown", directory)
+    median, tail = (axes.lines[0].get_ydata() for axes in figure.axes)
+    assert list(median) == [2, 2] and list(tail) == [3, 2]  # 2, 2, 3 of 1000 bytes; 2 of 2000
+    assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["1 KB", "2 KB"]
+
+
+def test_many_sizes_make_buckets_of_equal_numbers():
+    from clusterresults.plots.flows import BUCKETS, buckets_of
+    largest = buckets_of(np.arange(1, 12 * BUCKETS + 1))
+    assert list(largest) == [12 * (i + 1) for i in range(BUCKETS)]
+
+
+def test_empty_queues_count_as_zero_at_times_without_a_line(directory):
+    times, ports, grid = queues.lengths(open_run(directory))
+    assert list(times) == [0, 10000, 20000, 30000, 40000]
+    assert ports == [(5, 2), (5, 1)]
+    assert grid.tolist() == [[0, 2000, 0, 1000, 0], [0, 500, 0, 0, 0]]
+    axes = draw("queues", directory).axes[0]
+    assert "KB" in axes.get_ylabel()
+    fullest = labelled(axes)["switch 5 → GPU 1"]
+    assert list(fullest.get_xdata()) == [0, 10, 20, 30, 40] and list(fullest.get_ydata()) == [0, 2, 0, 1, 0]
+
+
+def test_the_heat_map_has_a_row_per_port(directory):
+    axes, bar = draw("heat", directory).axes
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["switch 5 → GPU 0", "switch 5 → GPU 1"]
+    assert axes.collections[0].get_array().reshape(2, 5).tolist() == [[0, 0.5, 0, 0, 0], [0, 2, 0, 1, 0]]
+    assert "KB" in bar.get_ylabel()
+
+
+def test_pauses_are_bars_from_pause_to_resume(directory):
+    above, rows = draw("pfc", directory).axes
+    assert [t.get_text() for t in rows.get_yticklabels()] == ["GPU 0 port 2", "switch 5 → GPU 1"] or \
+        [t.get_text() for t in rows.get_yticklabels()] == ["GPU 0 → switch 5", "switch 5 → GPU 1"]
+    assert boxes(rows) == {0: [(2, 6)], 1: [(1, 3)]}
+    times, count = pauses.paused_ports(open_run(directory).pauses)
+    assert list(zip(times, count)) == [(1000, 1), (2000, 2), (3000, 1), (6000, 0)]
+
+
+def test_rates_have_gaps_where_a_pair_was_not_sampled(directory):
+    above, below = draw("rates", directory).axes
+    lines = labelled(above)
+    assert list(lines["GPU 0 → GPU 3 :10000"].get_ydata()) == [100, 50]
+    y = lines["GPU 1 → GPU 3 :10000"].get_ydata()
+    assert list(y[:3]) == [100, 80, 90] and np.isnan(y[3]) and y[4] == 95
+    assert list(below.lines[0].get_ydata()) == [2, 5, 5], "notifications add up and stay to the end"
+    run = open_run(directory)
+    assert pairs.interesting(run.rates, run.cnps)[0] == (0, 3, 10000, 100), "the pair with notifications first"
+
+
+def test_links_show_their_busier_direction(directory):
+    figure = draw("links", directory)
+    assert "Link utilisation" in figure.axes[0].get_title(loc="left")
+    drawn = next(c for c in figure.axes[0].collections if c.get_array() is not None)
+    # 8 links; 40% and 90% are those with counters
+    assert sorted(np.round(drawn.get_array(), 6))[-2:] == [40, 90]
+    assert drawn.norm.vmax == 100
+    assert "%" in figure.axes[1].get_ylabel()
+
+
+def test_busbw_is_the_median_of_groups_beside_what_was_measured(directory):
+    axes = draw("busbw", directory).axes[0]
+    lines = labelled(axes)
+    assert list(lines["AllReduce, TP of 4"].get_xdata()) == [1048576]
+    assert lines["AllReduce, TP of 4"].get_ydata()[0] == pytest.approx((157.2864 + 78.6432) / 2)
+    assert not any("measured" in label for label in lines), "measured were groups of 8"
+    own = directory / "own.csv"
+    own.write_text("source,gpu_type,op,ranks,bytes,busbw\nlab,A100,AllReduce,4,1048576,99\n"
+                   "lab,H100,AllReduce,4,1048576,98\n")
+    lines = labelled(draw("busbw", directory, published=own).axes[0])
+    assert list(lines["measured: 4 × A100, AllReduce (lab)"].get_ydata()) == [99]
+    assert not any("H100" in label for label in lines)
+
+
+def test_the_measurements_that_come_along_are_those_of_the_formats_page():
+    table = bandwidths.read_published()
+    points = {(gpu, size): busbw for gpu, size, busbw in zip(table["gpu_type"], table["bytes"], table["busbw"])}
+    assert points["A100", 1 << 20] == 36.22 and points["H100", 8 << 30] == 478.87 and len(points) == 16
+
+
+def test_collectives_that_overlap_share_their_row(directory):
+    axes = draw("collectives", directory).axes[0]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["TP0 (4 ranks)", "TP1 (4 ranks)"]
+    spans = sorted(span for row in boxes(axes).values() for span in row)
+    assert [span for span in spans if span != (0, 0)] == [(1, 11), (1, 21), (5, 30)]
+    lane, count = timelines.lanes([(0, 10), (5, 20), (10, 15)])
+    assert lane == [0, 1, 0] and count == 2
+
+
+def test_ranks_show_activities_and_streams(directory):
+    axes = draw("ranks", directory).axes[0]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["rank 0", "streams"]
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["compute", "bubble", "AllReduce"]
+    assert boxes(axes) == {0: [(0, 10), (10, 15)], 1: [(3, 15)]}
+
+
+def test_groups_beyond_what_fits_are_chosen_from_each_kind():
+    import pandas as pd
+    groups = [f"TP{i}" for i in range(100)] + [f"DP{i}" for i in range(100)]
+    table = pd.DataFrame({"group": groups, "kind": [g[:2] for g in groups]})
+    shown = timelines.groups_to_show(table)
+    assert len(shown) == style.MOST_ROWS
+    assert shown[0] == "DP0" and shown[1] == "DP1" and f"TP{style.MOST_ROWS // 2 - 1}" in shown
+
+
+def test_every_kind_writes_png_and_svg_of_a_real_run(tmp_path):
+    program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo AlibabaHPN --dp -g 32 -asn 16 -psn 4 -bw "
+                           "100Gbps".split()], cwd=tmp_path, capture_output=True, text=True, check=True)
+    (tmp_path / "w.txt").write_text("1 ALLTOALL 16777216 EP\n1 ALLREDUCE 1048576 TP\n")
+    subprocess.run([program, "-w", tmp_path / "w.txt", "-n", tmp_path / made.stdout.split()[-1], "-c",
+                    ROOT / "conf/SimAI.conf", "-o", tmp_path / "run", "--ep", "4", "--tp", "8", "-q",
+                    "--timeline-ranks", "4", "--set", "QLEN_MON_INTERVAL=5", "--set", "QP_MON_INTERVAL=5"], check=True)
+    result = plot("all", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    skipped = [line for line in result.stderr.splitlines() if "nothing to draw" in line]
+    assert all(": pfc: " in line for line in skipped), skipped
+    files = result.stdout.split()
+    assert len(files) == 2 * (len(KINDS) - len(skipped))
+    for file in files:
+        head = pathlib.Path(file).read_bytes()[:200]
+        assert head.startswith(b"\x89PNG") if file.endswith("png") else b"<?xml" in head
+    again = plot("fct", tmp_path / "run", "-o", tmp_path / "again", "--format", "svg")
+    assert (tmp_path / "again/fct.svg").read_bytes() == (tmp_path / "run/plots/fct.svg").read_bytes(), again.stderr
+
+
+def test_two_runs_are_compared_in_one_picture(directory, tmp_path):
+    (tmp_path / "two").mkdir()
+    for file in directory.iterdir():
+        (tmp_path / "two" / file.name).write_text(file.read_text())
+    result = plot("all", directory, tmp_path / "two", "-o", tmp_path / "out", "--format", "svg", "--theme", "dark")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"fct.svg", "busbw.svg", "heat-one.svg", "heat-two.svg"} <= names, result.stderr
+
+
+def test_a_missing_and_a_cut_file_are_named_and_the_rest_is_drawn(directory):
+    (directory / "qlen.txt").unlink()
+    (directory / "fct.txt").write_text(FILES["fct.txt"][:-20])
+    result = plot("all", directory, "--format", "svg")
+    assert result.returncode == 1
+    assert f"{directory}/qlen.txt: the file is missing" in result.stderr
+    assert f"{directory}/fct.txt:4: the file is cut off" in result.stderr
+    drawn = {pathlib.Path(line).stem for line in result.stdout.split()}
+    assert drawn == set(KINDS) - {"queues", "heat"}
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["all", "gone"], "gone: no such directory; expected the output directory of a run"),
+    (["pie", "gone"], "invalid choice: 'pie'"),
+    (["fct", "gone", "--format", "gif"], "--format has 'gif'; expected png, svg or pdf"),
+])
+def test_wrong_arguments_are_refused(arguments, message):
+    result = plot(*arguments)
+    assert result.returncode == 2 and message in result.stderr
+
+
+def test_measurements_with_other_columns_are_refused(directory):
+    (directory / "own.csv").write_text("gpu,busbw\nA100,3\n")
+    with pytest.raises(ResultsError, match="expected the columns source, gpu_type"):
+        draw("busbw", directory, published=directory / "own.csv")
+
+
+@pytest.mark.parametrize("ns, text", [(999, "999 ns"), (2920e3, "2.92 ms"), (5e9, "5 s"), (1500, "1.5 µs")])
+def test_times_in_words(ns, text):
+    assert style.time_text(ns) == text
+
+
+@pytest.mark.parametrize("size, text", [(1 << 20, "1 MiB"), (3 << 30, "3 GiB"), (1500, "1.5 KB"), (64, "64 B"),
+                                        (2_000_000, "2 MB")])
+def test_sizes_in_words(size, text):
+    assert style.size_text(size) == text
