@@ -295,8 +295,8 @@ TEST(NcclCostModel, RingLatencyIsTheSumOfItsSteps)
     const GroupShape shape(MakeGroup(8), machine);
     const NcclPlan plan =
         model.Evaluate(NcclAlgorithm::Ring, NcclProtocol::Ll, CollectiveOp::AllReduce, shape, 8);
-    // One channel of 24 at most 141 / 24 GB/s of bus bandwidth.
-    const double algGBps = 141.0 / 24 * 8 / 14;
+    // LL has 141 GB/s of bus bandwidth at most.
+    const double algGBps = 141.0 * 8 / 14;
     EXPECT_NEAR(plan.predicted / 1e6, 6.6 + 14 * 0.6 + 8 / (algGBps * 1e3), 1e-3);
     EXPECT_EQ(plan.channels, 1U);
 }

@@ -21,8 +21,8 @@ const GpuProfile GPU_PROFILES[] = {
     {"H200", GpuGeneration::Hopper, 30, 360},
     {"H20", GpuGeneration::Hopper, 30, 360},
     {"H800", GpuGeneration::Hopper, 20, 160},
-    {"B200", GpuGeneration::Blackwell, 60, 720},
-    {"GB200", GpuGeneration::Blackwell, 60, 720},
+    {"B200", GpuGeneration::Blackwell, 45, 720},
+    {"GB200", GpuGeneration::Blackwell, 45, 720},
 };
 
 constexpr double BITS_PER_GB = 8e9;

@@ -16,43 +16,14 @@ namespace AstraSim
 namespace
 {
 
-// Tables are indexed by protocol: LL, LL128, Simple; microseconds.
-constexpr std::array<double, 3> RING_BASE = {6.6, 14, 8.4};
-constexpr std::array<double, 3> RING_NVLINK = {0.6, 1.9, 3.4};
-constexpr std::array<double, 3> RING_NET = {2.7, 4.0, 14};
-constexpr std::array<double, 3> RING_NET_220 = {2.7, 5.5, 14};
-constexpr std::array<double, 3> TREE_BASE = {6.8, 14, 8.4};
-constexpr std::array<double, 3> TREE_NVLINK = {0.6, 1.25, 4};
-constexpr double TREE_NVLINK_SIMPLE_220 = 28;
-constexpr double PAT_BASE = 8;
-constexpr double PAT_NET = 14;
-constexpr double PAT_PER_RANK = 2.8;
-constexpr std::array<double, 3> TREE_NET = {5.0, 8.5, 14};
-constexpr double NVLS_NVLINK = 25;
-constexpr double NVLS_NVLINK_220 = 23;
-constexpr double NET_OVERHEAD = 1.0; // Intel hosts; three times that for Simple
-
-// GB/s by generation: Ampere, Hopper, Blackwell.
-constexpr std::array<std::array<double, 3>, 3> LL_MAX = {
-    {{87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
-constexpr std::array<double, 3> LL_MAX_CPU = {39, 39, 20.4};
-constexpr std::array<double, 3> RING_LL128_PER_CHANNEL = {20, 36.7, 40};
-constexpr std::array<std::array<double, 3>, 3> TREE_LL128_PER_CHANNEL = {
-    {{20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
-constexpr std::array<std::array<double, 3>, 3> TREE_PER_CHANNEL = {
-    {{24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
-// How much of its bandwidth a tree reaches, by log2(bytes / 64); 1 beyond.
-constexpr std::size_t TREE_SIZES = 23;
-constexpr std::array<std::array<double, TREE_SIZES>, 3> TREE_REACHED = {
-    {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
-     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
-constexpr std::array<double, 12> NVLS_SPEEDS = {90, 80, 70, 60, 50, 40, 30, 24, 20, 15, 12, 6};
-constexpr std::array<double, 3> NVLS_EFFICIENCY = {0, 0.85, 0.74};
-
-constexpr std::array<double, 3> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
+constexpr double NET_OVERHEAD = 1.0; // microseconds on Intel hosts; three times that for Simple
+constexpr std::array<double, NCCL_PROTOCOLS> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85, 0.74};
+constexpr double NVLS_HALVES_220 = 5.0 / 6;
 
 constexpr uint32_t MAX_RING_CHANNELS = 32;
+constexpr uint32_t MAX_COLLNET_RANKS = 8; ///< of a node (NCCL_MAX_DIRECT_ARITY and the own)
+constexpr uint32_t MAX_PAT_CHANNELS = 8;  ///< lanes of all distances share an instance's tags
 
 std::size_t
 RowByNodes(uint32_t nodes)
@@ -66,31 +37,113 @@ FromMicroseconds(double us)
     return std::llround(us * 1e6);
 }
 
+/// NCCL's log2i.
+double
+FloorLog2(uint32_t value)
+{
+    return std::bit_width(value) - 1.0;
+}
+
+bool
+IsSwitched(NcclAlgorithm algorithm)
+{
+    return algorithm == NcclAlgorithm::Nvls || algorithm == NcclAlgorithm::NvlsTree;
+}
+
+/// @return the highest speed a channel can have, if @p fits tells which it could
+template <typename Fits>
+double
+HighestSpeed(std::span<const double> speeds, Fits fits, double otherwise)
+{
+    const auto it = std::find_if(speeds.begin(), speeds.end(), fits);
+    return it != speeds.end() ? *it : otherwise;
+}
+
 } // namespace
+
+NcclCostModel::Search
+NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
+{
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    Search search;
+    if (shape.GetNodes() == 1)
+    {
+        // As many channels of the GPU's speed as its NVLinks hold.
+        search.channels =
+            std::max(1U, static_cast<uint32_t>(std::lround(nvlink / m_machine.gpu.channelGBps)));
+        search.channels = std::min(search.channels, MAX_RING_CHANNELS / 2);
+        search.intraGBps = nvlink / search.channels;
+        search.interGBps = search.intraGBps;
+        return search;
+    }
+    // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
+    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_RING_CHANNELS / 2);
+    // What does not close in a node leaves the NVLinks of one GPU of it free.
+    const double perNode = shape.GetRanksPerNode();
+    const double passing = closes ? 1 : perNode / std::max(1.0, perNode - 1);
+    const double limit = perNode == 1
+                             ? m_machine.nicGBps
+                             : std::min(m_machine.nicGBps, passing * nvlink / search.channels);
+    double speed = HighestSpeed(
+        NcclSpeedsBetweenNodes(m_machine.gpu.generation),
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+    constexpr double FAST = 25;
+    constexpr double VERY_FAST = 50;
+    const bool enough = m_machine.gpu.generation != GpuGeneration::Ampere && speed < VERY_FAST &&
+                        search.channels > 4;
+    if (speed >= FAST && !enough && 2 * search.channels <= MAX_RING_CHANNELS / 2)
+    {
+        search.channels *= 2;
+        speed /= 2;
+    }
+    search.intraGBps = speed;
+    search.interGBps = speed;
+    return search;
+}
+
+NcclCostModel::Search
+NcclCostModel::SearchNvls(const GroupShape& shape) const
+{
+    constexpr uint32_t MAX_HEADS = 32;
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const bool within = shape.GetNodes() == 1;
+    Search search;
+    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_HEADS);
+    // A GPU's links carry each head's traffic, and the own head's twice.
+    const double share = nvlink / (search.channels + 1);
+    const auto speeds = within ? NcclSpeedsWithinNode(m_machine.gpu.generation)
+                               : NcclSpeedsBetweenNodes(m_machine.gpu.generation);
+    const double limit = within ? share : std::min(share, m_machine.nicGBps);
+    search.intraGBps = HighestSpeed(
+        speeds,
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+    search.interGBps = search.intraGBps;
+    if (!within)
+    {
+        const double inter = std::min(m_machine.nicGBps, 2 * search.intraGBps);
+        search.interGBps = HighestSpeed(
+            speeds,
+            [inter](double candidate) { return candidate <= inter; },
+            search.intraGBps);
+    }
+    return search;
+}
 
 uint32_t
 NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const
 {
     uint32_t channels;
-    if (algorithm == NcclAlgorithm::Nvls)
+    if (IsSwitched(algorithm))
     {
-        channels = m_machine.gpu.generation == GpuGeneration::Blackwell ? 24 : 16;
-    }
-    else if (algorithm == NcclAlgorithm::NvlsTree)
-    {
-        channels = m_machine.gpu.generation == GpuGeneration::Blackwell ? 32 : 16;
-    }
-    else if (m_options.ringChannels)
-    {
-        channels = m_options.ringChannels;
-    }
-    else if (shape.GetNodes() == 1)
-    {
-        channels = 24; // 12 found by the search, doubled
+        const bool blackwell = m_machine.gpu.generation == GpuGeneration::Blackwell;
+        channels = !blackwell ? 16 : shape.GetNodes() > 1 ? 32 : 24;
     }
     else
     {
-        channels = std::max(2U, 2 * shape.GetRanksPerNode()); // one per NIC, doubled
+        channels = m_options.ringChannels ? m_options.ringChannels
+                                          : 2 * SearchChannels(shape, true).channels;
     }
     channels = std::clamp(channels, 1U, MAX_RING_CHANNELS);
     if (m_options.maxChannels)
@@ -106,28 +159,15 @@ NcclCostModel::ChannelsForSize(uint32_t channels,
                                uint32_t ranks,
                                uint64_t bytes) const
 {
-    const uint64_t threads = protocol == NcclProtocol::Ll128 ? 640 : 512;
-    const uint64_t threshold = protocol == NcclProtocol::Ll      ? 8ULL * ranks
-                               : protocol == NcclProtocol::Ll128 ? 8
-                                                                 : 64;
+    const NcclBlock block = NcclBlockOf(protocol);
+    const uint64_t threshold =
+        uint64_t{block.threshold} * (protocol == NcclProtocol::Ll ? ranks : 1);
     const uint32_t least = std::max(1U, m_options.minChannels);
-    while (channels > least && bytes < channels * threads * threshold)
+    while (channels > least && bytes < channels * block.threads * threshold)
     {
         --channels;
     }
     return channels;
-}
-
-double
-NcclCostModel::RingGBps(const GroupShape& shape) const
-{
-    const double intra = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    const double inter = m_machine.nicGBps * shape.GetRanksPerNode();
-    if (shape.GetNodes() == 1)
-    {
-        return intra;
-    }
-    return shape.GetRanksPerNode() == 1 ? inter : std::min(intra, inter);
 }
 
 bool
@@ -136,29 +176,30 @@ NcclCostModel::IsPossible(NcclAlgorithm algorithm,
                           CollectiveOp op,
                           const GroupShape& shape) const
 {
-    if (algorithm == NcclAlgorithm::Ring)
+    const bool simple = protocol == NcclProtocol::Simple;
+    const bool allReduce = op == CollectiveOp::AllReduce;
+    const bool gathersOrScatters =
+        op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
+    switch (algorithm)
     {
+    case NcclAlgorithm::Ring:
         return true;
+    case NcclAlgorithm::Tree:
+        return allReduce && shape.GetRanks() > 1;
+    case NcclAlgorithm::Pat:
+        return m_tuning.hasPat && simple && shape.GetNodes() > 1 && shape.GetRanksPerNode() == 1 &&
+               gathersOrScatters;
+    case NcclAlgorithm::Nvls:
+        return m_options.nvlsEnable && simple && allReduce && shape.GetNodes() == 1 &&
+               HasNvls(shape);
+    case NcclAlgorithm::NvlsTree:
+        return m_options.nvlsTreeEnable && simple && allReduce && shape.GetNodes() > 1 &&
+               HasNvls(shape);
+    default:
+        return m_options.collNetEnable && simple && allReduce && shape.GetNodes() > 1 &&
+               shape.GetRanksPerNode() <= MAX_COLLNET_RANKS &&
+               (algorithm == NcclAlgorithm::CollNetChain || m_machine.nvswitchesPerServer > 0);
     }
-    if (algorithm == NcclAlgorithm::Tree)
-    {
-        return op == CollectiveOp::AllReduce && shape.GetRanks() > 1;
-    }
-    if (algorithm == NcclAlgorithm::Pat)
-    {
-        return protocol == NcclProtocol::Simple && shape.GetNodes() > 1 &&
-               shape.GetRanksPerNode() == 1 &&
-               (op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter);
-    }
-    if (protocol != NcclProtocol::Simple || !HasNvls(shape))
-    {
-        return false;
-    }
-    if (algorithm == NcclAlgorithm::NvlsTree)
-    {
-        return m_options.nvlsTreeEnable && op == CollectiveOp::AllReduce && shape.GetNodes() > 1;
-    }
-    return m_options.nvlsEnable && op == CollectiveOp::AllReduce && shape.GetNodes() == 1;
 }
 
 bool
@@ -171,6 +212,27 @@ NcclCostModel::HasNvls(const GroupShape& shape) const
 }
 
 NcclPlan
+NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
+{
+    const auto p = static_cast<std::size_t>(protocol);
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
+    NcclPlan plan;
+    plan.algorithm = algorithm;
+    plan.protocol = protocol;
+    plan.wireInflation = WIRE_INFLATION[p];
+    plan.baseLatency = FromMicroseconds(latencies.base[p]);
+    plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
+    plan.interLatency = FromMicroseconds(latencies.net[p]);
+    return plan;
+}
+
+void
+NcclCostModel::Predict(NcclPlan& plan, double latencyUs, double algGBps, uint64_t bytes)
+{
+    plan.predicted = FromMicroseconds(latencyUs + static_cast<double>(bytes) / (algGBps * 1e3));
+}
+
+NcclPlan
 NcclCostModel::EvaluateRing(NcclProtocol protocol,
                             CollectiveOp op,
                             const GroupShape& shape,
@@ -180,47 +242,56 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
-    const uint32_t rounds = op == CollectiveOp::AllReduce ? 2 : 1;
+    const bool allReduce = op == CollectiveOp::AllReduce;
+    const uint32_t rounds = allReduce ? 2 : 1;
     const double steps = rounds * (ranks - 1.0);
-    const double interSteps = nodes > 1 ? rounds * (nodes - 1.0) : 0;
+    const uint32_t extra = allReduce && m_tuning.extraInterStep ? 1 : 0;
+    const double interSteps = nodes > 1 ? rounds * (nodes - 1.0 + extra) : 0;
 
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Ring;
-    plan.protocol = protocol;
+    NcclPlan plan = StartPlan(NcclAlgorithm::Ring, protocol);
     const uint32_t all = GetChannels(NcclAlgorithm::Ring, shape);
     plan.channels = ChannelsForSize(all, protocol, ranks, bytes);
 
-    double busGBps = RingGBps(shape);
+    const Search search = SearchChannels(shape, true);
+    double busGBps = search.Bandwidth(nodes);
     if (protocol == NcclProtocol::Ll)
     {
-        const double cap =
-            nodes > 1 ? LL_MAX_CPU[RowByNodes(nodes)] : LL_MAX[generation][RowByNodes(nodes)];
-        busGBps = std::min(cap, busGBps / 2);
+        const double part = nodes > 1 || allReduce ? m_tuning.ringLl : m_tuning.ringLlOneNode;
+        const double cap = nodes > 1 ? m_tuning.llMaxCpu[RowByNodes(nodes)]
+                                     : m_tuning.llMax[generation][RowByNodes(nodes)];
+        busGBps = std::min(cap, busGBps * part);
     }
     else if (protocol == NcclProtocol::Ll128)
     {
-        busGBps = std::min(0.92 * busGBps, all * RING_LL128_PER_CHANNEL[generation]);
+        busGBps = std::min(0.92 * busGBps, search.channels * m_tuning.ringLl128Max[generation]);
     }
-    plan.wireInflation = WIRE_INFLATION[p];
     plan.channelGBps = busGBps / all * plan.wireInflation;
+    const NcclBlock block = NcclBlockOf(protocol);
+    plan.passBytes = block.passBytes;
+    if (m_tuning.roundsChunks)
+    {
+        // Rounding a chunk of LL128 to half a pass is how NCCL of that time did it.
+        plan.chunkGrain = protocol == NcclProtocol::Ll      ? block.passBytes
+                          : protocol == NcclProtocol::Ll128 ? block.passBytes / 2
+                                                            : block.threads * sizeof(uint64_t);
+    }
 
     const double net = protocol == NcclProtocol::Simple ? 3 * NET_OVERHEAD : NET_OVERHEAD;
-    const double intra = nodes > 1 ? std::max(RING_NVLINK[p], net) : RING_NVLINK[p];
-    const double inter = shape.GetRanksPerNode() == 1 ? TREE_NET[p]
-                         : m_options.tuning220        ? RING_NET_220[p]
-                                                      : RING_NET[p];
-    double latency = RING_BASE[p] + (steps - interSteps) * intra + interSteps * inter;
-    if (protocol == NcclProtocol::Simple && op == CollectiveOp::AllReduce && nodes > 1 &&
-        bytes / (static_cast<uint64_t>(plan.channels) * ranks) >= 64)
-    {
-        latency *= 1.4;
-    }
-    plan.baseLatency = FromMicroseconds(RING_BASE[p]);
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Ring);
+    const double intra = nodes > 1 ? std::max(latencies.nvlink[p], net) : latencies.nvlink[p];
+    // With one rank per node the network's latency is fully exposed.
+    const double inter = shape.GetRanksPerNode() == 1
+                             ? m_tuning.LatenciesOf(NcclAlgorithm::Tree).net[p]
+                             : latencies.net[p];
     plan.intraLatency = FromMicroseconds(intra);
     plan.interLatency = FromMicroseconds(inter);
-    // A collective that uses fewer channels than there are has their bandwidth only.
-    const double algGBps = busGBps * plan.channels / all * (steps > 0 ? ranks / steps : 1.0);
-    plan.predicted = FromMicroseconds(latency + static_cast<double>(bytes) / (algGBps * 1e3));
+    double latency = latencies.base[p] + (steps - interSteps) * intra + interSteps * inter;
+    if (protocol == NcclProtocol::Simple && allReduce && nodes > 1 &&
+        bytes / (uint64_t{all} * ranks) >= 64)
+    {
+        latency *= 1.4; // plateau of the ring
+    }
+    Predict(plan, latency, busGBps * (steps > 0 ? ranks / steps : 1.0), bytes);
     return plan;
 }
 
@@ -231,89 +302,150 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     const uint32_t nodes = shape.GetNodes();
     const std::size_t row = RowByNodes(nodes);
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Tree;
-    plan.protocol = protocol;
+    NcclPlan plan = StartPlan(NcclAlgorithm::Tree, protocol);
     const uint32_t all = GetChannels(NcclAlgorithm::Tree, shape);
     plan.channels = ChannelsForSize(all, protocol, 1, bytes);
 
-    double busGBps = std::min(0.92 * RingGBps(shape), all * TREE_PER_CHANNEL[generation][row]);
+    const Search search = SearchChannels(shape, false);
+    double busGBps = std::min(0.92 * search.Bandwidth(nodes),
+                              search.channels * m_tuning.treeMax[generation][row]);
     if (protocol == NcclProtocol::Ll)
     {
-        const double cap = nodes > 1 ? LL_MAX_CPU[row] : LL_MAX[generation][row];
+        const double cap = nodes > 1 ? m_tuning.llMaxCpu[row] : m_tuning.llMax[generation][row];
         busGBps = std::min(busGBps / 3.8, cap);
     }
     else if (protocol == NcclProtocol::Ll128)
     {
         busGBps = std::min(busGBps * (nodes == 1 ? 7.0 / 9 : 120.0 / 128),
-                           all * TREE_LL128_PER_CHANNEL[generation][row]);
+                           search.channels * m_tuning.treeLl128Max[generation][row]);
+    }
+    if (nodes > 1 && shape.GetRanksPerNode() > 1 &&
+        m_machine.gpu.generation != GpuGeneration::Ampere)
+    {
+        // From Hopper on a node's GPU with the NIC has both children (pattern TREE).
+        constexpr double ONE_ENTRY = 0.85;
+        busGBps *= ONE_ENTRY;
     }
     // Everything goes up and down, over the same links.
-    double algGBps = busGBps / 2;
-    plan.wireInflation = WIRE_INFLATION[p];
+    const double algGBps = busGBps / 2;
     plan.channelGBps = algGBps / all * plan.wireInflation;
+    plan.passBytes = NcclBlockOf(protocol).passBytes;
 
-    const double intra = m_options.tuning220 && protocol == NcclProtocol::Simple
-                             ? TREE_NVLINK_SIMPLE_220
-                             : TREE_NVLINK[p];
-    const double inter = TREE_NET[p];
-    const double latency = TREE_BASE[p] + 2 * ((shape.GetRanksPerNode() - 1.0) * intra +
-                                               std::log2(static_cast<double>(nodes)) * inter);
-    plan.baseLatency = FromMicroseconds(TREE_BASE[p]);
-    plan.intraLatency = FromMicroseconds(intra);
-    plan.interLatency = FromMicroseconds(inter);
-    const auto size = static_cast<std::size_t>(std::bit_width(bytes >> 6));
-    if (size > 0 && size <= TREE_SIZES)
-    {
-        algGBps *= TREE_REACHED[p][size - 1];
-    }
-    algGBps *= static_cast<double>(plan.channels) / all;
-    plan.predicted = FromMicroseconds(latency + static_cast<double>(bytes) / (algGBps * 1e3));
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);
+    const double latency =
+        latencies.base[p] + 2 * ((shape.GetRanksPerNode() - 1.0) * latencies.nvlink[p] +
+                                 FloorLog2(nodes) * latencies.net[p]);
+    Predict(plan, latency, algGBps * NcclTreeCorrection(protocol, bytes), bytes);
     return plan;
 }
 
 NcclPlan
 NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
 {
-    const double ranks = shape.GetRanks();
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Pat;
-    constexpr uint32_t MAX_PAT_CHANNELS = 8; // lanes of all distances share an instance's tags
+    constexpr double LEVELS_AT_ONCE = 3.5;
+    constexpr double PER_RANK = 2.8;
+    constexpr double EFFICIENCY = 0.75;
+    const uint32_t ranks = shape.GetRanks();
+    NcclPlan plan = StartPlan(NcclAlgorithm::Pat, NcclProtocol::Simple);
     plan.channels = std::min(GetChannels(NcclAlgorithm::Pat, shape), MAX_PAT_CHANNELS);
-    const double busGBps = 0.75 * RingGBps(shape);
-    plan.channelGBps = busGBps / plan.channels;
-    const double levels = std::log2(ranks);
-    plan.baseLatency = FromMicroseconds(PAT_BASE);
-    plan.interLatency = FromMicroseconds(PAT_NET / 3.5);
-    const double latency = PAT_BASE + levels * PAT_NET / 3.5 + PAT_PER_RANK * ranks;
-    const double algGBps = busGBps * ranks / (ranks - 1);
-    plan.predicted = FromMicroseconds(latency + static_cast<double>(bytes) / (algGBps * 1e3));
+    const double algGBps = EFFICIENCY * SearchChannels(shape, true).Bandwidth(shape.GetNodes());
+    plan.channelGBps = algGBps / plan.channels;
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Pat);
+    const double level =
+        m_tuning.LatenciesOf(NcclAlgorithm::Tree).net[static_cast<std::size_t>(plan.protocol)] /
+        LEVELS_AT_ONCE;
+    plan.interLatency = FromMicroseconds(level);
+    const double latency = latencies.base[static_cast<std::size_t>(plan.protocol)] +
+                           FloorLog2(shape.GetNodes()) * level + PER_RANK * ranks;
+    Predict(plan, latency, algGBps, bytes);
     return plan;
 }
 
 NcclPlan
-NcclCostModel::EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
+NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
+                            CollectiveOp op,
+                            const GroupShape& shape,
+                            uint64_t bytes) const
 {
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    NcclPlan plan;
-    plan.algorithm = NcclAlgorithm::Nvls;
-    plan.protocol = NcclProtocol::Simple;
-    plan.channels = GetChannels(NcclAlgorithm::Nvls, shape);
-    const double channels = plan.channels;
-    const double intra = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    // The search gives every channel the highest speed of its list that they all can have.
-    const auto speed = std::find_if(NVLS_SPEEDS.begin(), NVLS_SPEEDS.end(), [&](double candidate) {
-        return candidate <= intra / channels;
-    });
-    const double perChannel = speed != NVLS_SPEEDS.end() ? *speed : intra / channels;
-    const double moved = perChannel * channels * NVLS_EFFICIENCY[generation];
-    plan.baseLatency = FromMicroseconds(m_options.tuning220 ? NVLS_NVLINK_220 : NVLS_NVLINK);
-    const double busGBps = moved * (channels - 1) / channels * 2;
+    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
+    const uint32_t nodes = shape.GetNodes();
     const double ranks = shape.GetRanks();
-    const double algGBps = busGBps * ranks / (2 * (ranks - 1));
-    plan.channelGBps = algGBps / channels;
-    plan.predicted =
-        plan.baseLatency + FromMicroseconds(static_cast<double>(bytes) / (algGBps * 1e3));
+    const double perNode = shape.GetRanksPerNode();
+    const bool tree = algorithm == NcclAlgorithm::NvlsTree;
+    const bool allReduce = op == CollectiveOp::AllReduce;
+    const double ratio = allReduce ? ranks / (2 * (ranks - 1)) : 1;
+
+    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
+    plan.channels = GetChannels(algorithm, shape);
+    const Search search = SearchNvls(shape);
+    const double heads = search.channels;
+    double algGBps = 0;
+    if (m_tuning.nvlsHalves)
+    {
+        double perHead = search.intraGBps * NVLS_EFFICIENCY[generation] * (heads - 1) / heads;
+        // An AllReduce pipelines two halves; the others leave the own part out.
+        perHead *= allReduce ? 2 : (perNode - 1) / perNode;
+        if (nodes > 1)
+        {
+            perHead = std::min(perHead, search.interGBps * (tree && nodes <= 2 ? 2 : 1));
+        }
+        if (tree)
+        {
+            perHead = std::min(perHead, m_tuning.nvlsTreeMax[generation][RowByNodes(nodes)]);
+        }
+        algGBps = heads * perHead * ratio;
+    }
+    else
+    {
+        const double inter = tree && nodes > 2 ? search.interGBps / 2 : search.interGBps;
+        algGBps = heads * std::min(search.intraGBps, inter) * NVLS_HALVES_220;
+    }
+    plan.channelGBps = algGBps / plan.channels;
+
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
+    // What NCCL calls a step's latency counts once: the steps of NVLS are the chunks' pipeline.
+    plan.baseLatency = FromMicroseconds(latencies.base[p] + latencies.nvlink[p]);
+    plan.intraLatency = 0;
+    const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
+    Predict(plan,
+            latencies.base[p] + latencies.nvlink[p] + interSteps * latencies.net[p],
+            algGBps,
+            bytes);
+    return plan;
+}
+
+NcclPlan
+NcclCostModel::EvaluateCollNet(NcclAlgorithm algorithm,
+                               const GroupShape& shape,
+                               uint64_t bytes) const
+{
+    constexpr double ARITY_LATENCY = 0.4; // microseconds per peer
+    constexpr double DIRECT_EFFICIENCY = 0.85;
+    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
+    const double perNode = shape.GetRanksPerNode();
+    const bool direct = algorithm == NcclAlgorithm::CollNetDirect;
+    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
+    const uint32_t all = GetChannels(algorithm, shape);
+    plan.channels = direct ? all : ChannelsForSize(all, NcclProtocol::Simple, 1, bytes);
+
+    const Search search = SearchChannels(shape, false);
+    double busGBps = search.channels * search.intraGBps;
+    if (direct)
+    {
+        const double perNic = perNode / search.channels;
+        busGBps /= perNic - (perNic - 1) / 2;
+        busGBps *= m_machine.gpu.generation == GpuGeneration::Ampere ? 1 : DIRECT_EFFICIENCY;
+    }
+    const double algGBps = busGBps / 2;
+    plan.channelGBps = algGBps / all;
+
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
+    const double within =
+        direct
+            ? 2 * (std::min(1.0, perNode - 1) * latencies.nvlink[p] + (perNode - 1) * ARITY_LATENCY)
+            : 2 * (perNode - 1) * latencies.nvlink[p];
+    Predict(plan, latencies.base[p] + within + latencies.net[p], algGBps, bytes);
     return plan;
 }
 
@@ -331,9 +463,11 @@ NcclCostModel::Evaluate(NcclAlgorithm algorithm,
     case NcclAlgorithm::Pat:
         return EvaluatePat(shape, bytes);
     case NcclAlgorithm::Nvls:
-        return EvaluateNvls(op, shape, bytes);
     case NcclAlgorithm::NvlsTree:
-        return EvaluateNvlsTree(shape, bytes);
+        return EvaluateNvls(algorithm, op, shape, bytes);
+    case NcclAlgorithm::CollNetDirect:
+    case NcclAlgorithm::CollNetChain:
+        return EvaluateCollNet(algorithm, shape, bytes);
     default:
         return EvaluateRing(protocol, op, shape, bytes);
     }
@@ -345,18 +479,16 @@ NcclCostModel::ChooseByRules(CollectiveOp op,
                              GroupKind kind,
                              uint64_t bytes) const
 {
-    // SimAI: Hopper's TP groups of 8 and more use NVLS or NVLS-Tree if it is on, everything else is
-    // a ring.
-    NcclAlgorithm choice = NcclAlgorithm::Ring;
-    for (const NcclAlgorithm nvls : {NcclAlgorithm::Nvls, NcclAlgorithm::NvlsTree})
-    {
-        if (kind == GroupKind::Tp && shape.GetRanks() >= 8 &&
-            IsPossible(nvls, NcclProtocol::Simple, op, shape))
-        {
-            choice = nvls;
-        }
-    }
-    return Evaluate(choice, NcclProtocol::Simple, op, shape, bytes);
+    // SimAI: Hopper's TP groups of 8 and more use NVLS, or NVLS-Tree between nodes, if they are on;
+    // everything else is a ring.
+    const auto possible = [&](NcclAlgorithm algorithm) {
+        return kind == GroupKind::Tp && shape.GetRanks() >= 8 &&
+               IsPossible(algorithm, NcclProtocol::Simple, op, shape);
+    };
+    const NcclAlgorithm algorithm = possible(NcclAlgorithm::NvlsTree) ? NcclAlgorithm::NvlsTree
+                                    : possible(NcclAlgorithm::Nvls)   ? NcclAlgorithm::Nvls
+                                                                      : NcclAlgorithm::Ring;
+    return Evaluate(algorithm, NcclProtocol::Simple, op, shape, bytes);
 }
 
 NcclPlan
@@ -374,8 +506,11 @@ NcclCostModel::Choose(CollectiveOp op,
     };
     NcclPlan best;
     bool found = false;
-    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Ring,
-                                          NcclAlgorithm::Tree,
+    // NCCL's order: the first of equals wins.
+    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Tree,
+                                          NcclAlgorithm::Ring,
+                                          NcclAlgorithm::CollNetDirect,
+                                          NcclAlgorithm::CollNetChain,
                                           NcclAlgorithm::Nvls,
                                           NcclAlgorithm::NvlsTree,
                                           NcclAlgorithm::Pat})

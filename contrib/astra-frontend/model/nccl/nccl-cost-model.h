@@ -6,6 +6,7 @@
 
 #include "machine-model.h"
 #include "nccl-options.h"
+#include "nccl-tuning.h"
 
 #include "ns3/collective-types.h"
 
@@ -26,21 +27,27 @@ struct NcclPlan
     TimePs intraLatency{0};  ///< per step within a node
     TimePs interLatency{0};  ///< per step between nodes
     TimePs predicted{0};     ///< latency + bytes / bandwidth
+    /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
+    /// itself.
+    uint64_t passBytes{0};
+    uint64_t chunkGrain{16}; ///< a ring's chunks are multiples of it
 };
 
 /**
  * @brief NCCL's cost model: expected time of each algorithm and protocol, and the choice.
  *
- * Time = latency + bytes / algorithm bandwidth, the smallest of the enabled wins. Constants and
- * formulas: NCCL 2.30 src/graph/tuning.cc (ncclTopoTuneModel), enqueue.cc (channels by size);
- * channel counts: src/graph/search.cc and connect.cc.
+ * Time = latency + bytes / algorithm bandwidth, the smallest of the enabled wins; channels shrink
+ * with the size after the choice. Formulas: NCCL 2.30 src/graph/tuning.cc (ncclTopoTuneModel),
+ * enqueue.cc (topoGetAlgoInfo); number and speed of channels: src/graph/search.cc and connect.cc;
+ * figures: NcclTuning.
  */
 class NcclCostModel
 {
   public:
     NcclCostModel(const MachineModel& machine, const NcclOptions& options)
         : m_machine(machine),
-          m_options(options)
+          m_options(options),
+          m_tuning(NcclTuning::Of(options.release))
     {
     }
 
@@ -67,22 +74,47 @@ class NcclCostModel
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
 
   private:
+    /// What NCCL's search of the topology finds for an algorithm in one node.
+    struct Search
+    {
+        uint32_t channels{1}; ///< before they are doubled; of NVLS: heads
+        double intraGBps{0};  ///< of a channel within a node
+        double interGBps{0};  ///< of a channel between nodes
+
+        /// @return GB/s of all channels together
+        double Bandwidth(uint32_t nodes) const
+        {
+            return channels * (nodes <= 2 ? intraGBps : interGBps);
+        }
+    };
+
+    /// @param closes whether a channel comes back to where it starts: a ring, not a tree
+    Search SearchChannels(const GroupShape& shape, bool closes) const;
+    Search SearchNvls(const GroupShape& shape) const;
+
     NcclPlan EvaluateRing(NcclProtocol protocol,
                           CollectiveOp op,
                           const GroupShape& shape,
                           uint64_t bytes) const;
     NcclPlan EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const;
     NcclPlan EvaluatePat(const GroupShape& shape, uint64_t bytes) const;
-    NcclPlan EvaluateNvls(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
-    NcclPlan EvaluateNvlsTree(const GroupShape& shape, uint64_t bytes) const;
+    NcclPlan EvaluateNvls(NcclAlgorithm algorithm,
+                          CollectiveOp op,
+                          const GroupShape& shape,
+                          uint64_t bytes) const;
+    NcclPlan EvaluateCollNet(NcclAlgorithm algorithm,
+                             const GroupShape& shape,
+                             uint64_t bytes) const;
     uint32_t ChannelsForSize(uint32_t channels,
                              NcclProtocol protocol,
                              uint32_t ranks,
                              uint64_t bytes) const;
     /// @return whether NVSwitches of every node may reduce
     bool HasNvls(const GroupShape& shape) const;
-    /// @return GB/s that a node's ring moves, all channels together
-    double RingGBps(const GroupShape& shape) const;
+    /// @return a plan with an algorithm's latencies
+    NcclPlan StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const;
+    /// Set the expected time. @param latencyUs in all @param algGBps of all channels
+    static void Predict(NcclPlan& plan, double latencyUs, double algGBps, uint64_t bytes);
     NcclPlan ChooseByRules(CollectiveOp op,
                            const GroupShape& shape,
                            GroupKind kind,
@@ -90,6 +122,7 @@ class NcclCostModel
 
     const MachineModel& m_machine;
     const NcclOptions& m_options;
+    const NcclTuning& m_tuning;
 };
 
 } // namespace AstraSim

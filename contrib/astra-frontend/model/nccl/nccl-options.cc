@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <sstream>
 
 namespace AstraSim
@@ -120,7 +121,8 @@ class Reader
 const char*
 ToString(NcclAlgorithm algorithm)
 {
-    static constexpr const char* NAMES[] = {"Ring", "Tree", "NVLS", "NVLSTree", "PAT"};
+    static constexpr const char* NAMES[] =
+        {"Ring", "Tree", "NVLS", "NVLSTree", "PAT", "CollNetDirect", "CollNetChain"};
     return NAMES[static_cast<uint8_t>(algorithm)];
 }
 
@@ -156,11 +158,19 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         reader.Number<uint32_t>("AS_RING_CHANNELS", 1, 64, channelRange)
             .value_or(reader.Number<uint32_t>("AS_NV_CHANNELS", 1, 64, channelRange).value_or(0));
     options.crossNic = reader.Number<uint32_t>("NCCL_CROSS_NIC", 0, 2, "0, 1 or 2").value_or(2) > 0;
-    options.tuning220 = reader.Text("NCCL_TUNING").value_or("2.30") == "2.20";
-    if (const auto tuning = reader.Text("NCCL_TUNING");
-        tuning && *tuning != "2.20" && *tuning != "2.30")
+    if (const auto release = reader.Text("NCCL_TUNING"))
     {
-        Reader::Refuse("NCCL_TUNING", *tuning, "2.20 or 2.30");
+        static const std::map<std::string, NcclRelease> RELEASES = {
+            {"2.18", NcclRelease::V2_18},
+            {"2.20", NcclRelease::V2_20},
+            {"2.30", NcclRelease::V2_30},
+        };
+        const auto it = RELEASES.find(*release);
+        if (it == RELEASES.end())
+        {
+            Reader::Refuse("NCCL_TUNING", *release, "2.18, 2.20 or 2.30");
+        }
+        options.release = it->second;
     }
     const auto select = reader.Text("NCCL_SELECT");
     if (select && *select != "rules" && *select != "model")

@@ -23,7 +23,11 @@ enum class NcclAlgorithm : uint8_t
     Nvls,
     NvlsTree,
     Pat,
+    CollNetDirect,
+    CollNetChain,
 };
+
+constexpr std::size_t NCCL_ALGORITHMS = 7;
 
 /// NCCL's protocols.
 enum class NcclProtocol : uint8_t
@@ -33,7 +37,17 @@ enum class NcclProtocol : uint8_t
     Simple,
 };
 
-/// @return "Ring", "Tree", "NVLS", "NVLSTree" or "PAT"
+constexpr std::size_t NCCL_PROTOCOLS = 3;
+
+/// The release whose cost model and kernels are followed.
+enum class NcclRelease : uint8_t
+{
+    V2_18,
+    V2_20,
+    V2_30,
+};
+
+/// @return "Ring", "Tree", "NVLS", "NVLSTree", "PAT", "CollNetDirect" or "CollNetChain"
 const char* ToString(NcclAlgorithm algorithm);
 
 /// @return "LL", "LL128" or "Simple"
@@ -42,18 +56,19 @@ const char* ToString(NcclProtocol protocol);
 /// What a user may set; the names are those of the environment variables.
 struct NcclOptions
 {
-    bool nvlsEnable{false};                ///< AS_NVLS_ENABLE
-    bool nvlsTreeEnable{false};            ///< AS_NVLSTREE_ENABLE
-    std::vector<NcclAlgorithm> algorithms; ///< NCCL_ALGO; empty: all
-    std::vector<NcclProtocol> protocols;   ///< NCCL_PROTO; empty: all
-    uint32_t minChannels{0};               ///< NCCL_MIN_NCHANNELS; 0: none
-    uint32_t maxChannels{0};               ///< NCCL_MAX_NCHANNELS; 0: none
-    uint32_t ringChannels{0};              ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's
-    bool crossNic{true};                   ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
-    bool tuning220{false};                 ///< NCCL_TUNING 2.20 instead of 2.30
-    bool selectByRules{false};             ///< NCCL_SELECT rules instead of model
-    std::optional<TimePs> sendLatency;     ///< AS_SEND_LAT: before each flow, and nothing else
-    std::string gpuType;                   ///< AS_GPU_TYPE; empty: the topology's
+    bool nvlsEnable{false};                  ///< AS_NVLS_ENABLE
+    bool nvlsTreeEnable{false};              ///< AS_NVLSTREE_ENABLE
+    bool collNetEnable{false};               ///< whether switches of the network may reduce
+    std::vector<NcclAlgorithm> algorithms;   ///< NCCL_ALGO; empty: all
+    std::vector<NcclProtocol> protocols;     ///< NCCL_PROTO; empty: all
+    uint32_t minChannels{0};                 ///< NCCL_MIN_NCHANNELS; 0: none
+    uint32_t maxChannels{0};                 ///< NCCL_MAX_NCHANNELS; 0: none
+    uint32_t ringChannels{0};                ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's
+    bool crossNic{true};                     ///< NCCL_CROSS_NIC: 0 false, 1 and 2 true
+    NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
+    bool selectByRules{false};               ///< NCCL_SELECT rules instead of model
+    std::optional<TimePs> sendLatency;       ///< AS_SEND_LAT: before each flow, and nothing else
+    std::string gpuType;                     ///< AS_GPU_TYPE; empty: the topology's
 
     /// Answers the value of an environment variable, or nothing.
     using Lookup = std::function<std::optional<std::string>(const std::string& name)>;

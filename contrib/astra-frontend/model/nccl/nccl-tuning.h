@@ -1,0 +1,90 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NCCL_TUNING_H
+#define NCCL_TUNING_H
+
+#include "machine-model.h"
+#include "nccl-options.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace AstraSim
+{
+
+/**
+ * @brief The figures of NCCL's cost model and of its kernels, by release.
+ *
+ * Latencies are in microseconds, bandwidths in GB/s (10^9). Sources are NCCL's src/graph/tuning.cc
+ * (latencies, bandwidth limits), src/graph/search.cc (speeds of channels), src/include/device.h and
+ * src/device (threads, bytes a thread moves per pass).
+ */
+struct NcclTuning
+{
+    /// By protocol: LL, LL128, Simple.
+    using ByProtocol = std::array<double, NCCL_PROTOCOLS>;
+    /// By number of nodes: 1, 2, more.
+    using ByNodes = std::array<double, 3>;
+    /// By GpuGeneration.
+    static constexpr std::size_t GENERATIONS = 3;
+
+    /// Latencies of one algorithm.
+    struct Latencies
+    {
+        ByProtocol base{};   ///< once per collective
+        ByProtocol nvlink{}; ///< per step within a node
+        ByProtocol net{};    ///< per step between nodes
+    };
+
+    std::array<Latencies, NCCL_ALGORITHMS> latencies{};
+    std::array<ByNodes, GENERATIONS> llMax{};       ///< bus bandwidth of LL at most, in one node
+    ByNodes llMaxCpu{};                             ///< the same between nodes: Intel hosts
+    std::array<double, GENERATIONS> ringLl128Max{}; ///< of a channel of the search
+    std::array<ByNodes, GENERATIONS> treeLl128Max{};
+    std::array<ByNodes, GENERATIONS> treeMax{};
+    std::array<ByNodes, GENERATIONS> nvlsTreeMax{};
+    double ringLl{0};           ///< LL's part of a ring's bandwidth
+    double ringLlOneNode{0};    ///< the same of AllGather and ReduceScatter in one node
+    bool extraInterStep{false}; ///< AllReduce counts 2 N steps between N nodes, not 2 (N - 1)
+    bool nvlsHalves{false}; ///< NVLS by the halves of its pipeline, not as 5/6 of a channel's speed
+    bool hasPat{false};
+    bool roundsChunks{false}; ///< a ring's chunks are whole passes of a block's threads
+
+    /// @return the figures of a release
+    static const NcclTuning& Of(NcclRelease release);
+
+    /// @return algorithm @p algorithm's latencies
+    const Latencies& LatenciesOf(NcclAlgorithm algorithm) const
+    {
+        return latencies[static_cast<std::size_t>(algorithm)];
+    }
+};
+
+/**
+ * @return which part of its bandwidth a tree reaches with @p bytes: NCCL corrects its model by
+ * size, from 64 B to 256 MiB
+ */
+double NcclTreeCorrection(NcclProtocol protocol, uint64_t bytes);
+
+/// @return speeds of a channel, in GB/s and falling, that the search tries in one node
+std::span<const double> NcclSpeedsWithinNode(GpuGeneration generation);
+
+/// @return speeds of a channel that the search tries between nodes
+std::span<const double> NcclSpeedsBetweenNodes(GpuGeneration generation);
+
+/// Threads of a channel's block and what they move at once.
+struct NcclBlock
+{
+    uint32_t threads;   ///< at most, without those that only synchronize
+    uint32_t threshold; ///< bytes per thread that are worth a channel
+    uint64_t passBytes; ///< data that all threads move in one pass of their copy loop
+};
+
+/// @return the block of a ring or tree channel
+NcclBlock NcclBlockOf(NcclProtocol protocol);
+
+} // namespace AstraSim
+
+#endif /* NCCL_TUNING_H */

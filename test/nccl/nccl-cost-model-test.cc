@@ -1,0 +1,272 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/collective-types.h"
+#include "ns3/input-error.h"
+#include "ns3/machine-model.h"
+#include "ns3/nccl-cost-model.h"
+#include "ns3/nccl-options.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// A machine of servers of one GPU type, and groups of whole servers on it.
+class Cluster
+{
+  public:
+    Cluster(const std::string& gpu, uint32_t gpusPerServer, double nicGBps)
+    {
+        m_machine.gpu = FindGpuProfile(gpu);
+        m_machine.gpusPerServer = gpusPerServer;
+        m_machine.nvlinkGBps = 450;
+        m_machine.nicGBps = nicGBps;
+    }
+
+    GroupShape Servers(uint32_t servers) const
+    {
+        CommGroup group;
+        group.ranks.resize(std::size_t{servers} * m_machine.gpusPerServer);
+        std::iota(group.ranks.begin(), group.ranks.end(), 0);
+        return GroupShape(group, m_machine);
+    }
+
+    NcclCostModel Model() const
+    {
+        return NcclCostModel(m_machine, options);
+    }
+
+    NcclPlan AllReduce(uint32_t servers, uint64_t bytes, GroupKind kind = GroupKind::Dp) const
+    {
+        return Model().Choose(CollectiveOp::AllReduce, Servers(servers), kind, bytes);
+    }
+
+    /// @return "Ring LL" and so on
+    std::string Choice(uint32_t servers, uint64_t bytes, GroupKind kind = GroupKind::Dp) const
+    {
+        const NcclPlan plan = AllReduce(servers, bytes, kind);
+        return std::string(ToString(plan.algorithm)) + " " + ToString(plan.protocol);
+    }
+
+    NcclOptions options;
+
+  private:
+    MachineModel m_machine;
+};
+
+NcclOptions
+OptionsOf(const std::map<std::string, std::string>& environment)
+{
+    return NcclOptions::FromEnvironment([&](const std::string& name) -> std::optional<std::string> {
+        const auto it = environment.find(name);
+        return it == environment.end() ? std::nullopt : std::optional(it->second);
+    });
+}
+
+constexpr double PS_PER_US = 1e6; // picoseconds
+
+} // namespace
+
+TEST(NcclCostModel, PredictsWhatNcclPrintsForThreeServersOfH100)
+{
+    // NVIDIA/nccl issue 1453: "N Bytes -> Algo 0 proto P time T" of 24 ranks; algorithm 0 is Tree,
+    // protocols 0 and 1 are LL and LL128.
+    const Cluster cluster("H100", 8, 25);
+    const std::map<uint64_t, double> ll = {
+        {8, 25.200924},
+        {256, 25.229528},
+        {512, 25.259054},
+        {65536, 37.798233},
+    };
+    for (const auto& [bytes, us] : ll)
+    {
+        EXPECT_EQ(cluster.Choice(3, bytes), "Tree LL") << bytes;
+        EXPECT_NEAR(cluster.AllReduce(3, bytes).predicted / PS_PER_US, us, 1e-4) << bytes;
+    }
+    EXPECT_EQ(cluster.Choice(3, 131072), "Tree LL128");
+    EXPECT_NEAR(cluster.AllReduce(3, 131072).predicted / PS_PER_US, 51.603912, 1e-4);
+}
+
+TEST(NcclCostModel, TreeOfH800HasTheBandwidthThatNcclPrints)
+{
+    // NVIDIA/nccl issue 1154: Tree Simple 68.8 GB/s with 8 NICs of 400 Gb/s.
+    const Cluster cluster("H800", 8, 50);
+    const GroupShape two = cluster.Servers(2);
+    const auto predicted = [&](uint64_t bytes) {
+        return cluster.Model()
+            .Evaluate(NcclAlgorithm::Tree,
+                      NcclProtocol::Simple,
+                      CollectiveOp::AllReduce,
+                      two,
+                      bytes)
+            .predicted;
+    };
+    const double seconds = (predicted(2ULL << 30) - predicted(1ULL << 30)) / 1e12;
+    EXPECT_NEAR((1ULL << 30) / seconds / 1e9, 68.8, 0.05);
+}
+
+TEST(NcclCostModel, HasAsManyChannelsAsNcclReports)
+{
+    const auto channels = [](const Cluster& cluster, NcclAlgorithm algorithm, uint32_t servers) {
+        return cluster.Model().GetChannels(algorithm, cluster.Servers(servers));
+    };
+    // nccl-tests issue 100, nccl issues 892, 1259 ("24 coll channels, 16 nvls channels"), 1453 and
+    // 1189 (two GPUs of a node: "nChannels 4", which become eight).
+    EXPECT_EQ(channels(Cluster("A100", 8, 25), NcclAlgorithm::Ring, 1), 24U);
+    EXPECT_EQ(channels(Cluster("H800", 8, 50), NcclAlgorithm::Ring, 1), 16U);
+    EXPECT_EQ(channels(Cluster("H100", 8, 50), NcclAlgorithm::Ring, 1), 24U);
+    EXPECT_EQ(channels(Cluster("H100", 8, 50), NcclAlgorithm::Nvls, 1), 16U);
+    EXPECT_EQ(channels(Cluster("H100", 8, 25), NcclAlgorithm::Ring, 3), 16U);
+    EXPECT_EQ(channels(Cluster("H20", 2, 50), NcclAlgorithm::Ring, 2), 8U);
+}
+
+TEST(NcclCostModel, ProtocolsOfA100CrossWhereTheirTimesAreEqual)
+{
+    // NCCL 2.18, rings of 12 x 20 GB/s: LL 15.0 us and 60 GB/s of bus bandwidth, LL128 40.6 us and
+    // 220.8, Simple 56.0 us and 240; algorithm bandwidth is 8/14 of them.
+    Cluster cluster("A100", 8, 25);
+    cluster.options.release = NcclRelease::V2_18;
+    const auto crossing = [](double extraUs, double slowGBps, double fastGBps) {
+        return extraUs * 1e-6 / (14.0 / 8 * (1 / slowGBps - 1 / fastGBps)) * 1e9;
+    };
+    const double first = crossing(40.6 - 15.0, 60, 220.8);
+    const double second = crossing(56.0 - 40.6, 220.8, 240);
+    EXPECT_EQ(cluster.Choice(1, static_cast<uint64_t>(first * 0.999)), "Ring LL");
+    EXPECT_EQ(cluster.Choice(1, static_cast<uint64_t>(first * 1.001)), "Ring LL128");
+    EXPECT_EQ(cluster.Choice(1, static_cast<uint64_t>(second * 0.999)), "Ring LL128");
+    EXPECT_EQ(cluster.Choice(1, static_cast<uint64_t>(second * 1.001)), "Ring Simple");
+}
+
+TEST(NcclCostModel, NvlsReplacesRingsOfH100WhereTheirTimesAreEqual)
+{
+    // NCCL 2.30: LL 15.0 us and 141 GB/s; NVLS 25 us and 8 heads x 40 GB/s x 0.85 x 7/8 x 2.
+    Cluster cluster("H100", 8, 50);
+    cluster.options.nvlsEnable = true;
+    const double nvls = 8 * 40 * 0.85 * 7 / 8 * 2;
+    const double crossing = 10e-6 / (14.0 / 8 * (1 / 141.0 - 1 / nvls)) * 1e9;
+    EXPECT_EQ(cluster.Choice(1, static_cast<uint64_t>(crossing * 0.999)), "Ring LL");
+    EXPECT_EQ(cluster.Choice(1, static_cast<uint64_t>(crossing * 1.001)), "NVLS Simple");
+    EXPECT_EQ(cluster.Choice(1, 1ULL << 33), "NVLS Simple");
+}
+
+TEST(NcclCostModel, NvlsTreeTakesTheSlowerOfNodeAndNetwork)
+{
+    Cluster cluster("H100", 8, 50);
+    cluster.options.nvlsEnable = true;
+    cluster.options.nvlsTreeEnable = true;
+    const auto busGBps = [&](uint32_t servers) {
+        const GroupShape shape = cluster.Servers(servers);
+        const auto predicted = [&](uint64_t bytes) {
+            return cluster.Model()
+                .Evaluate(NcclAlgorithm::NvlsTree,
+                          NcclProtocol::Simple,
+                          CollectiveOp::AllReduce,
+                          shape,
+                          bytes)
+                .predicted;
+        };
+        const double ranks = shape.GetRanks();
+        const double seconds = (predicted(2ULL << 30) - predicted(1ULL << 30)) / 1e12;
+        return (1ULL << 30) / seconds / 1e9 * 2 * (ranks - 1) / ranks;
+    };
+    // Two nodes: 57.7 GB/s per head at most; more: 45.5.
+    EXPECT_NEAR(busGBps(2), 8 * 57.7, 0.1);
+    EXPECT_NEAR(busGBps(16), 8 * 45.5, 0.1);
+    EXPECT_EQ(cluster.Choice(16, 1ULL << 30), "NVLSTree Simple");
+}
+
+TEST(NcclCostModel, ManyNodesPreferTreesFewOnesRings)
+{
+    const Cluster cluster("A100", 8, 25);
+    EXPECT_EQ(cluster.Choice(64, 1 << 20).substr(0, 4), "Tree");
+    EXPECT_EQ(cluster.Choice(2, 1ULL << 32), "Ring Simple");
+}
+
+TEST(NcclCostModel, ChannelsShrinkWithTheSizeWithoutChangingTheChoice)
+{
+    // Ring LL: 512 threads x 8 bytes x 8 ranks per channel.
+    const Cluster cluster("H100", 8, 50);
+    EXPECT_EQ(cluster.AllReduce(1, 512 * 8 * 8 * 24).channels, 24U);
+    EXPECT_EQ(cluster.AllReduce(1, 512 * 8 * 8 * 24 - 1).channels, 23U);
+    EXPECT_EQ(cluster.AllReduce(1, 8).channels, 1U);
+}
+
+TEST(NcclCostModel, MinAndMaxChannelsAreHonoured)
+{
+    Cluster cluster("H100", 8, 50);
+    cluster.options = OptionsOf({{"NCCL_MAX_NCHANNELS", "4"}});
+    EXPECT_EQ(cluster.AllReduce(1, 1 << 30).channels, 4U);
+    cluster.options = OptionsOf({{"NCCL_MIN_NCHANNELS", "28"}});
+    EXPECT_EQ(cluster.AllReduce(1, 1 << 30).channels, 28U);
+    EXPECT_EQ(cluster.AllReduce(1, 8).channels, 28U);
+    cluster.options = OptionsOf({{"AS_NV_CHANNELS", "6"}});
+    EXPECT_EQ(cluster.AllReduce(1, 1 << 30).channels, 6U);
+}
+
+TEST(NcclCostModel, AlgorithmsAndProtocolsCanBeForcedOrLeftOut)
+{
+    Cluster cluster("H100", 8, 50);
+    cluster.options = OptionsOf({{"NCCL_ALGO", "tree"}, {"NCCL_PROTO", "Simple"}});
+    EXPECT_EQ(cluster.Choice(1, 8), "Tree Simple");
+    cluster.options = OptionsOf({{"NCCL_PROTO", "^LL,Simple"}});
+    EXPECT_EQ(cluster.Choice(1, 8), "Tree LL128");
+    cluster.options = OptionsOf({{"NCCL_ALGO", "^Ring"}});
+    EXPECT_EQ(cluster.Choice(1, 1 << 30), "Tree Simple");
+    cluster.options = OptionsOf({{"NCCL_ALGO", "NVLS"}});
+    EXPECT_THROW(cluster.Choice(1, 1 << 30), ns3::InputError); // not enabled
+}
+
+TEST(NcclCostModel, RulesAreThoseOfTheSeed)
+{
+    const std::map<std::string, std::string> rules = {{"NCCL_SELECT", "rules"},
+                                                      {"AS_NVLS_ENABLE", "1"}};
+    Cluster hopper("H100", 8, 50);
+    hopper.options = OptionsOf(rules);
+    hopper.options.nvlsTreeEnable = true;
+    EXPECT_EQ(hopper.Choice(1, 8, GroupKind::Tp), "NVLS Simple");
+    EXPECT_EQ(hopper.Choice(1, 8, GroupKind::Dp), "Ring Simple");
+    EXPECT_EQ(hopper.Choice(2, 8, GroupKind::Tp), "NVLSTree Simple");
+    hopper.options.nvlsTreeEnable = false;
+    EXPECT_EQ(hopper.Choice(2, 8, GroupKind::Tp), "Ring Simple");
+    Cluster four("H100", 4, 50);
+    four.options = OptionsOf(rules);
+    EXPECT_EQ(four.Choice(1, 8, GroupKind::Tp), "Ring Simple"); // fewer than eight ranks
+    Cluster ampere("A100", 8, 25);
+    ampere.options = OptionsOf(rules);
+    EXPECT_EQ(ampere.Choice(1, 8, GroupKind::Tp), "Ring Simple");
+}
+
+TEST(NcclCostModel, CollNetServesAllReduceBetweenNodesWhereItIsOn)
+{
+    Cluster cluster("H100", 8, 50);
+    const auto possible = [&](NcclAlgorithm algorithm, CollectiveOp op, uint32_t servers) {
+        return cluster.Model().IsPossible(algorithm,
+                                          NcclProtocol::Simple,
+                                          op,
+                                          cluster.Servers(servers));
+    };
+    EXPECT_FALSE(possible(NcclAlgorithm::CollNetDirect, CollectiveOp::AllReduce, 2));
+    cluster.options.collNetEnable = true;
+    EXPECT_TRUE(possible(NcclAlgorithm::CollNetDirect, CollectiveOp::AllReduce, 2));
+    EXPECT_TRUE(possible(NcclAlgorithm::CollNetChain, CollectiveOp::AllReduce, 2));
+    EXPECT_FALSE(possible(NcclAlgorithm::CollNetDirect, CollectiveOp::AllReduce, 1));
+    EXPECT_FALSE(possible(NcclAlgorithm::CollNetChain, CollectiveOp::AllGather, 2));
+}
+
+TEST(NcclOptions, ReleaseOfTheTablesCanBeChosen)
+{
+    EXPECT_EQ(OptionsOf({}).release, NcclRelease::V2_30);
+    EXPECT_EQ(OptionsOf({{"NCCL_TUNING", "2.20"}}).release, NcclRelease::V2_20);
+    EXPECT_EQ(OptionsOf({{"NCCL_TUNING", "2.18"}}).release, NcclRelease::V2_18);
+    EXPECT_THROW(OptionsOf({{"NCCL_TUNING", "2.19"}}), ns3::InputError);
+}
+
+} // namespace AstraSim
