@@ -72,11 +72,12 @@ def test_an_unknown_kind_of_network_is_refused_with_the_known_ones(tmp_path):
     assert json.loads((tmp_path / "out" / "run.json").read_text())["network"] == "packet"
 
 
-def test_a_ring_on_an_idle_fabric_takes_its_closed_form(tmp_path):
+@pytest.mark.parametrize("network", ["packet", "analytical"])
+def test_a_ring_on_an_idle_fabric_takes_its_closed_form(tmp_path, network):
     ranks, size, payload, overhead = 4, 64 << 20, 9000, 82
     w = workload(tmp_path / "w.txt", ranks, [("l", "NONE", 0, "ALLREDUCE", size)])
     n = star(tmp_path / "n.txt", ranks)
-    result = run(tmp_path, "-w", w, "-n", n, "-c", CONF,
+    result = run(tmp_path, "-w", w, "-n", n, "-c", CONF, "--network", network,
                  env={"AS_SEND_LAT": "0", "NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring"})
     assert result.returncode == 0, result.stderr
     row = collectives(tmp_path)[0]
@@ -107,16 +108,63 @@ def test_nvls_halves_the_bytes_and_is_faster(tmp_path):
     assert times["1"] < times["0"]
 
 
+@pytest.mark.parametrize("network", ["packet", "analytical"])
 @pytest.mark.parametrize("op", ["ALLGATHER", "REDUCESCATTER", "ALLTOALL"])
-def test_no_collective_beats_the_nic(tmp_path, op):
+def test_no_collective_beats_the_nic(tmp_path, op, network):
     ranks, size = 8, 8 << 20
     w = workload(tmp_path / "w.txt", ranks, [("l", "NONE", 0, op, size)])
     result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", ranks), "-c", CONF,
-                 env={"AS_SEND_LAT": "0", "NCCL_PROTO": "Simple"})
+                 "--network", network, env={"AS_SEND_LAT": "0", "NCCL_PROTO": "Simple"})
     assert result.returncode == 0, result.stderr
     row = collectives(tmp_path)[0]
     # (n-1)/n of the buffer leaves each NIC at 12.5 GB/s, headers included.
     assert 0.9 * 12.5 * 9000 / 9082 < float(row["busbw"]) <= 12.5 * 9000 / 9082
+
+
+@pytest.mark.parametrize("nvls", ["0", "1"])
+def test_packets_and_formulas_agree_on_an_idle_fabric(tmp_path, nvls):
+    w = workload(tmp_path / "w.txt", 16, [("a", "ALLREDUCE", 16 << 20, "ALLREDUCE", 4 << 20),
+                                          ("b", "ALLGATHER", 4 << 20, "ALLTOALL", 16 << 20)], tp=8)
+    n = servers(tmp_path / "n.txt", 2)
+    rows = {}
+    for network in ("packet", "analytical"):
+        result = run(tmp_path, "-w", w, "-n", n, "-c", CONF, "--network", network,
+                     env={"AS_NVLS_ENABLE": nvls}, out=network)
+        assert result.returncode == 0, result.stderr
+        rows[network] = {(r["layer"], r["pass"], r["phase"], r["group"]): r
+                         for r in collectives(tmp_path, network)}
+        assert json.loads((tmp_path / network / "run.json").read_text())["network"] == network
+    assert rows["packet"].keys() == rows["analytical"].keys()
+    for key, packet in rows["packet"].items():
+        analytical = rows["analytical"][key]
+        assert analytical["algorithm"] == packet["algorithm"]
+        times = [float(r["end_ns"]) - float(r["start_ns"]) for r in (analytical, packet)]
+        # Packets of several messages share a NIC, which the formula gives to one after the other.
+        tolerance = 0.02 if key[3].startswith("TP") else 0.16
+        assert times[0] == pytest.approx(times[1], rel=tolerance), key
+    assert not (tmp_path / "analytical" / "fct.txt").exists()
+
+
+@pytest.mark.parametrize("flags", [["--pcap", "0:1"], ["--background-flows", "flows.txt"],
+                                   ["--set", "LINK_DOWN=100 2 4"]])
+def test_the_analytical_network_refuses_what_it_cannot_do(tmp_path, flags):
+    (tmp_path / "flows.txt").write_text("1\n0 1 3 100 1000 0\n")
+    w = workload(tmp_path / "w.txt", 4, [("l", "NONE", 0, "ALLREDUCE", 1024)])
+    flags = [str(tmp_path / f) if f == "flows.txt" else f for f in flags]
+    result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", 4), "-c", CONF,
+                 "--network", "analytical", *flags)
+    assert result.returncode == 2
+    assert result.stderr.startswith("--network analytical: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_analytical_network_stops_in_time(tmp_path):
+    w = workload(tmp_path / "w.txt", 4, [("l", "NONE", 0, "ALLREDUCE", 64 << 20)])
+    result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", 4), "-c", CONF,
+                 "--network", "analytical", "--set", "SIMULATOR_STOP_TIME=0.001")
+    assert result.returncode == 1
+    assert "waiting at 1000000 ns" in result.stderr
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "stopped"
 
 
 def test_two_runs_are_byte_identical(tmp_path):

@@ -3,6 +3,7 @@
  */
 #include "backend-factory.h"
 
+#include "analytical-backend.h"
 #include "packet-backend.h"
 
 namespace AstraSim
@@ -19,6 +20,8 @@ MakeBackend(const RunOptions& options,
     {
     case NetworkModel::Packet:
         return std::make_unique<PacketBackend>(options, inputs, background, output, warnings);
+    case NetworkModel::Analytical:
+        return AnalyticalBackend::Make(options, inputs, background, warnings);
     }
     return nullptr;
 }

@@ -26,6 +26,7 @@ namespace po = boost::program_options;
 /// Every kind of network by its name; what --network takes.
 constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
     {"packet", NetworkModel::Packet},
+    {"analytical", NetworkModel::Analytical},
 };
 
 /// @return the names of NETWORKS, as a sentence lists them

@@ -29,7 +29,8 @@ enum class ProgressMode : uint8_t
 /// How a network is simulated.
 enum class NetworkModel : uint8_t
 {
-    Packet, ///< every packet
+    Packet,     ///< every packet
+    Analytical, ///< a formula per message, ports next to the ranks shared
 };
 
 /// @return the name that --network takes

@@ -15,6 +15,7 @@
 #include "ns3/mock-nccl-group.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
@@ -82,11 +83,21 @@ SimulationRun::MakeOutputDirectory()
     {
         throw InputError(m_output, 0, "cannot be written", "an output directory that can be made");
     }
+    const ns3::FabricConf& conf = m_inputs.conf;
+    const std::array<std::string, 7> packetFiles = {conf.fctOutputFile,
+                                                    conf.pfcOutputFile,
+                                                    conf.qlenMonFile,
+                                                    conf.bwMonFile,
+                                                    conf.rateMonFile,
+                                                    conf.cnpMonFile,
+                                                    "links.csv"};
     // What an earlier run left must not pass for this one's.
     for (const auto& entry : std::filesystem::directory_iterator(m_output))
     {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with("EndToEnd.") && name.ends_with(".csv"))
+        const bool isPacketFile =
+            std::find(packetFiles.begin(), packetFiles.end(), name) != packetFiles.end();
+        if (isPacketFile || (name.starts_with("EndToEnd.") && name.ends_with(".csv")))
         {
             std::filesystem::remove(entry.path(), error);
         }

@@ -3,6 +3,7 @@
  *
  * RdmaFabric: paths of connections, link events, and totals.
  */
+#include "fabric-frame-sizes.h"
 #include "rdma-fabric.h"
 
 #include "ns3/flow-hash.h"
@@ -21,22 +22,13 @@ NS_LOG_COMPONENT_DEFINE("RdmaFabricPaths");
 FrameSizes
 RdmaFabric::GetFrameSizes() const
 {
-    const RdmaHw& hw = GetHw(0);
-    FrameSizes sizes;
-    sizes.mtuPayload = hw.GetMtu();
-    sizes.dataOverhead = hw.GetDataWireBytes(hw.GetMtu(), false) - hw.GetMtu();
-    sizes.ackWireBytes = hw.GetAckWireBytes();
-    sizes.minWireBytes = QbbNetDevice::MIN_WIRE_BYTES;
-    return sizes;
+    return FabricFrameSizes::Of(GetHw(0)).network;
 }
 
 FrameSizes
 RdmaFabric::GetNvlinkFrameSizes() const
 {
-    FrameSizes sizes = GetFrameSizes();
-    sizes.dataOverhead = GetHw(0).GetDataWireBytes(sizes.mtuPayload, true) - sizes.mtuPayload;
-    sizes.minWireBytes = 0;
-    return sizes;
+    return FabricFrameSizes::Of(GetHw(0)).nvlink;
 }
 
 void

@@ -1,0 +1,137 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "analytical-backend.h"
+
+#include "ns3/fabric-frame-sizes.h"
+#include "ns3/input-error.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/topology-paths.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+[[noreturn]] void
+Refuse(const std::string& what)
+{
+    throw ns3::InputError("--network analytical", 0, what, "--network packet for that");
+}
+
+} // namespace
+
+AnalyticalBackend::AnalyticalBackend(std::unique_ptr<MessagePaths> paths, TimePs limit)
+    : m_network(std::move(paths)),
+      m_limit(limit)
+{
+}
+
+std::unique_ptr<AnalyticalBackend>
+AnalyticalBackend::Make(const RunOptions& options,
+                        const RunInputs& inputs,
+                        const BackgroundFlows& background,
+                        std::vector<std::string>& warnings)
+{
+    if (!options.pcap.empty())
+    {
+        Refuse("--pcap has no packets to capture");
+    }
+    if (!background.file.empty())
+    {
+        Refuse("flows beside the workloads (" + background.file + ") are not carried");
+    }
+    if (!inputs.conf.linkEvents.empty())
+    {
+        Refuse("LINK_DOWN and LINK_UP have no effect");
+    }
+    const auto& links = inputs.topology.links;
+    if (inputs.conf.errorRatePerLink > 0 ||
+        std::any_of(links.begin(), links.end(), [](const auto& link) {
+            return link.errorRate > 0;
+        }))
+    {
+        warnings.push_back("--network analytical loses no packets: error rates have no effect");
+    }
+    ns3::ApplyNs3Flags(options.ns3Flags);
+    const auto frames = ns3::FabricFrameSizes::Of(inputs.conf);
+    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, inputs.conf.qpsPerConnection};
+    const TimePs limit =
+        inputs.conf.stopTimePs == ns3::TIME_PS_MAX ? EventLoop::NO_LIMIT : inputs.conf.stopTimePs;
+    return std::make_unique<AnalyticalBackend>(
+        std::make_unique<TopologyPaths>(inputs.topology, sizes),
+        limit);
+}
+
+AstraNetworkAPI&
+AnalyticalBackend::GetNetwork(int rank)
+{
+    return m_network.GetNetwork(rank);
+}
+
+SimulationEnd
+AnalyticalBackend::Run()
+{
+    return m_network.GetLoop().Run(m_limit) ? SimulationEnd::Drained : SimulationEnd::OutOfTime;
+}
+
+void
+AnalyticalBackend::FinishWorkloads()
+{
+    // Nothing goes on by itself: acknowledgements run out.
+}
+
+void
+AnalyticalBackend::Finish()
+{
+}
+
+BackendTotals
+AnalyticalBackend::GetTotals() const
+{
+    BackendTotals totals;
+    totals.events = m_network.GetLoop().GetEventCount();
+    totals.flows = m_network.GetDelivered();
+    return totals;
+}
+
+std::string
+AnalyticalBackend::DescribeTraffic(double wallSeconds) const
+{
+    const BackendTotals totals = GetTotals();
+    return fmt::format("{} flows, {} events in {:.2f} s ({:.2f} million/s)",
+                       totals.flows,
+                       totals.events,
+                       wallSeconds,
+                       static_cast<double>(totals.events) / wallSeconds / 1e6);
+}
+
+std::vector<std::string>
+AnalyticalBackend::DescribeWaits(std::size_t limit) const
+{
+    return m_network.DescribeWaits(limit);
+}
+
+TimePs
+AnalyticalBackend::Now() const
+{
+    return m_network.GetLoop().Now();
+}
+
+void
+AnalyticalBackend::Schedule(TimePs delay, std::function<void()> action)
+{
+    m_network.GetLoop().Schedule(delay, std::move(action));
+}
+
+bool
+AnalyticalBackend::IsIdle() const
+{
+    return m_network.GetLoop().IsIdle();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,163 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "topology-paths.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// Times are kept for so many sizes; a workload with more starts over.
+constexpr std::size_t MAX_KNOWN_TIMES = 1 << 18;
+
+} // namespace
+
+TopologyPaths::TopologyPaths(const ns3::ClusterTopology& topology, const Sizes& sizes)
+    : m_topology(topology),
+      m_routes(topology),
+      m_sizes(sizes)
+{
+}
+
+uint32_t
+TopologyPaths::GetRankCount() const
+{
+    return m_topology.hostCount;
+}
+
+uint32_t
+TopologyPaths::GetPortCount() const
+{
+    return static_cast<uint32_t>(2 * m_topology.links.size());
+}
+
+uint32_t
+TopologyPaths::PortAt(uint32_t host, uint16_t port, bool egress) const
+{
+    const uint32_t node = m_topology.NodeOfHost(host);
+    const uint32_t link = m_topology.Ports(node)[port].link;
+    const bool towardsB = (m_topology.links[link].a == node) == egress;
+    return 2 * link + (towardsB ? 1 : 0);
+}
+
+const TopologyPaths::Pair&
+TopologyPaths::FindPair(uint32_t src, uint32_t dst)
+{
+    const auto [it, isNew] = m_pairs.try_emplace(static_cast<uint64_t>(src) << 32 | dst);
+    Pair& pair = it->second;
+    if (!isNew)
+    {
+        return pair;
+    }
+    const auto path = m_routes.Path(src, dst);
+    if (!path)
+    {
+        return pair;
+    }
+    for (const uint16_t port : m_routes.HostPorts(src, dst))
+    {
+        pair.egress.push_back(PortAt(src, port, true));
+    }
+    for (const uint16_t port : m_routes.HostPorts(dst, src))
+    {
+        pair.ingress.push_back(PortAt(dst, port, false));
+    }
+    pair.shape = FindShape(*path, m_topology.IsNvLink(path->hops.front().link));
+    return pair;
+}
+
+uint32_t
+TopologyPaths::FindShape(const ns3::PathInfo& path, bool nvlink)
+{
+    ShapeKey key{nvlink, {}};
+    for (const auto& hop : path.hops)
+    {
+        key.second.emplace_back(hop.rateBps, hop.delayPs);
+    }
+    const auto [it, isNew] =
+        m_shapeNumbers.try_emplace(std::move(key), static_cast<uint32_t>(m_shapes.size()));
+    if (isNew)
+    {
+        Shape shape{path, nvlink ? m_sizes.nvlink : m_sizes.network, 0, 0};
+        shape.acknowledgement = ns3::OneWayPs(path, shape.sizes.ackWireBytes);
+        shape.slowestFrame = ns3::SerializationPs(shape.sizes.DataWireBytes(shape.sizes.mtuPayload),
+                                                  path.bottleneckBps);
+        m_shapes.push_back(std::move(shape));
+    }
+    return it->second;
+}
+
+const TopologyPaths::Times&
+TopologyPaths::FindTimes(uint32_t number, uint64_t wireBytes)
+{
+    if (m_times.size() > MAX_KNOWN_TIMES)
+    {
+        m_times.clear();
+    }
+    const auto [it, isNew] = m_times.try_emplace(std::pair{number, wireBytes});
+    if (isNew)
+    {
+        const Shape& shape = m_shapes[number];
+        const uint64_t occupied = ns3::MessageWireBytes(wireBytes, shape.sizes);
+        it->second = {ns3::SerializationPs(occupied, shape.path.hops.front().rateBps),
+                      ns3::SerializationPs(occupied, shape.path.hops.back().rateBps),
+                      ns3::IdleDeliveryPs(shape.path, wireBytes, shape.sizes)};
+    }
+    return it->second;
+}
+
+uint32_t
+TopologyPaths::CountParts(uint32_t src, uint32_t dst, uint64_t wireBytes)
+{
+    const uint64_t frames = (wireBytes - 1) / m_sizes.network.mtuPayload + 1;
+    return static_cast<uint32_t>(std::min<uint64_t>(m_sizes.partsPerMessage, frames));
+}
+
+std::optional<MessagePath>
+TopologyPaths::Find(uint32_t src,
+                    uint32_t dst,
+                    uint32_t channel,
+                    uint64_t wireBytes,
+                    uint64_t rateCapBps)
+{
+    const Pair& pair = FindPair(src, dst);
+    if (pair.egress.empty())
+    {
+        return std::nullopt;
+    }
+    const Shape& shape = m_shapes[pair.shape];
+    const Times& times = FindTimes(pair.shape, wireBytes);
+    MessagePath path{};
+    path.egress = pair.egress[channel % pair.egress.size()];
+    path.ingress = pair.ingress[channel % pair.ingress.size()];
+    path.egressTime = times.egress;
+    path.ingressTime = times.ingress;
+    path.alone = times.alone;
+    path.limited = times.alone;
+    path.acknowledgement = shape.acknowledgement;
+    if (rateCapBps)
+    {
+        // All frames but the last wait for their turn where the limit is below the path's rate.
+        const TimePs turn =
+            ns3::SerializationPs(shape.sizes.DataWireBytes(shape.sizes.mtuPayload), rateCapBps);
+        const auto frames = static_cast<TimePs>((wireBytes - 1) / shape.sizes.mtuPayload);
+        path.limited += frames * std::max<TimePs>(turn - shape.slowestFrame, 0);
+    }
+    return path;
+}
+
+bool
+TopologyPaths::ShareReducingSwitch(std::span<const int> ranks) const
+{
+    return std::all_of(ranks.begin() + 1, ranks.end(), [&](int rank) {
+        return m_topology.ShareNvSwitch(static_cast<uint32_t>(ranks.front()),
+                                        static_cast<uint32_t>(rank));
+    });
+}
+
+} // namespace AstraSim

@@ -1,0 +1,98 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef TOPOLOGY_PATHS_H
+#define TOPOLOGY_PATHS_H
+
+#include "message-paths.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-routes.h"
+#include "ns3/path-timing.h"
+
+#include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Message times from a topology: frames that nothing delays, over the shortest path.
+ *
+ * The time of a message alone is, to the picosecond, that of the packet-level fabric without
+ * congestion control. The links next to the ranks are the ports; the links between switches delay
+ * messages and hold any number of them.
+ */
+class TopologyPaths : public MessagePaths
+{
+  public:
+    /// What a host's frames occupy.
+    struct Sizes
+    {
+        ns3::FrameSizes network;
+        ns3::FrameSizes nvlink;
+        uint32_t partsPerMessage{1}; ///< QPS_PER_CONNECTION
+    };
+
+    /// @param topology outlives the object
+    TopologyPaths(const ns3::ClusterTopology& topology, const Sizes& sizes);
+
+    uint32_t GetRankCount() const override;
+    uint32_t GetPortCount() const override;
+    uint32_t CountParts(uint32_t src, uint32_t dst, uint64_t wireBytes) override;
+    std::optional<MessagePath> Find(uint32_t src,
+                                    uint32_t dst,
+                                    uint32_t channel,
+                                    uint64_t wireBytes,
+                                    uint64_t rateCapBps) override;
+    bool ShareReducingSwitch(std::span<const int> ranks) const override;
+
+  private:
+    /// What the messages of two ranks have in common.
+    struct Pair
+    {
+        boost::container::small_vector<uint32_t, 4> egress;
+        boost::container::small_vector<uint32_t, 4> ingress;
+        uint32_t shape{0};
+    };
+
+    /// Paths with the same rates and delays.
+    struct Shape
+    {
+        ns3::PathInfo path;
+        ns3::FrameSizes sizes;
+        TimePs acknowledgement{0};
+        TimePs slowestFrame{0}; ///< time of a full frame on the slowest link
+    };
+
+    /// Times of a message of a size on a shape.
+    struct Times
+    {
+        TimePs egress;
+        TimePs ingress;
+        TimePs alone;
+    };
+
+    const Pair& FindPair(uint32_t src, uint32_t dst);
+    uint32_t FindShape(const ns3::PathInfo& path, bool nvlink);
+    const Times& FindTimes(uint32_t shape, uint64_t wireBytes);
+    uint32_t PortAt(uint32_t host, uint16_t port, bool egress) const;
+
+    using ShapeKey = std::pair<bool, std::vector<std::pair<uint64_t, int64_t>>>;
+
+    const ns3::ClusterTopology& m_topology;
+    ns3::FabricRoutes m_routes;
+    Sizes m_sizes;
+    boost::unordered_flat_map<uint64_t, Pair> m_pairs;
+    std::map<ShapeKey, uint32_t> m_shapeNumbers;
+    std::vector<Shape> m_shapes;
+    boost::unordered_flat_map<std::pair<uint32_t, uint64_t>, Times> m_times;
+};
+
+} // namespace AstraSim
+
+#endif /* TOPOLOGY_PATHS_H */

@@ -1,0 +1,38 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "fabric-frame-sizes.h"
+
+#include "ns3/qbb-net-device.h"
+#include "ns3/rdma-congestion-conf.h"
+#include "ns3/rdma-hw.h"
+#include "ns3/uinteger.h"
+
+namespace ns3
+{
+
+FabricFrameSizes
+FabricFrameSizes::Of(const RdmaHw& host)
+{
+    FabricFrameSizes sizes;
+    const uint32_t mtu = host.GetMtu();
+    sizes.network.mtuPayload = mtu;
+    sizes.network.dataOverhead = host.GetDataWireBytes(mtu, false) - mtu;
+    sizes.network.ackWireBytes = host.GetAckWireBytes();
+    sizes.network.minWireBytes = QbbNetDevice::MIN_WIRE_BYTES;
+    sizes.nvlink = sizes.network;
+    sizes.nvlink.dataOverhead = host.GetDataWireBytes(mtu, true) - mtu;
+    sizes.nvlink.minWireBytes = 0;
+    return sizes;
+}
+
+FabricFrameSizes
+FabricFrameSizes::Of(const FabricConf& conf)
+{
+    Ptr<RdmaHw> host = CreateObject<RdmaHw>();
+    host->SetAttribute("Mtu", UintegerValue(conf.payloadBytes));
+    host->SetCongestionOps(CreateCongestionOps(conf));
+    return Of(*host);
+}
+
+} // namespace ns3

@@ -1,0 +1,34 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FABRIC_FRAME_SIZES_H
+#define FABRIC_FRAME_SIZES_H
+
+#include "ns3/fabric-conf.h"
+#include "ns3/path-timing.h"
+
+namespace ns3
+{
+
+class RdmaHw;
+
+/// Sizes of the frames that a fabric's hosts send.
+struct FabricFrameSizes
+{
+    FrameSizes network; ///< through network switches
+    FrameSizes nvlink;  ///< through NVSwitches
+
+    /// @return the sizes of a host that is set up
+    static FabricFrameSizes Of(const RdmaHw& host);
+
+    /**
+     * @return the sizes a fabric with this configuration would have, without building one; ns-3
+     * attribute defaults count
+     * @throw InputError if CC_MODE names no algorithm
+     */
+    static FabricFrameSizes Of(const FabricConf& conf);
+};
+
+} // namespace ns3
+
+#endif /* FABRIC_FRAME_SIZES_H */
