@@ -126,6 +126,14 @@ TEST(FabricConf, AValueOutOfRangeIsNamedWithTheLegalRange)
                             "LOSS_RECOVERY tcp",
                             "SEED 0",
                             "MI_THRESH 1.5",
+                            "NODE_DOWN 1",
+                            "NODE_DOWN -1 2",
+                            "NODE_UP 1 2 3",
+                            "QUEUE_WEIGHT 3",
+                            "QUEUE_WEIGHT 0 1",
+                            "QUEUE_WEIGHT 8 1",
+                            "QUEUE_WEIGHT 3 0",
+                            "QUEUE_WEIGHT 3 1001",
                             "LINK_DOWN 1 2",
                             "LINK_DOWN 1 2 x",
                             "LINK_DOWN 1 2 2",
@@ -265,7 +273,8 @@ TEST(FabricConf, ValuesInForceReadBackToThemselves)
               "KMAX_MAP 2 25Gbps 400 100Gbps 1600.5\nPMAX_MAP 1 25Gbps 0.2\n"
               "BUFFER_SIZE 32\nRATE_AI 12.5MB/s\nROUTING adaptive-flowlet\nKMIN 5000\n"
               "ROUTING_AT spray asw 40-47\n"
-              "SIMULATOR_STOP_TIME 4.5\nLINK_DOWN 10.5 3 7\nFLOW_FILE a b.txt\n");
+              "SIMULATOR_STOP_TIME 4.5\nLINK_DOWN 10.5 3 7\nFLOW_FILE a b.txt\n"
+              "NODE_DOWN 7.25 12\nNODE_UP 9 12\nQUEUE_WEIGHT 4 3\n");
     const auto values = FabricConfValues(conf);
     std::string text;
     for (const auto& [key, value] : values)

@@ -139,6 +139,16 @@ def test_spraying_undoes_collisions_of_ecmp(tmp_path):
         assert 4 / 3 * frames + path - 1 <= slowest[routing] < 1.03 * (4 / 3 * frames + path), routing
 
 
+def test_weights_share_a_link_between_priorities(tmp_path):
+    flows = "2\n0 2 3 100 4000000 0\n1 2 5 100 4000000 0\n"
+    for weight, share in (("1", 1 / 2), ("4", 4 / 5)):
+        result = run(tmp_path, flows=flows, conf="CC_MODE 0\nHAS_WIN 0\n",
+                     flags=["--set", f"QUEUE_WEIGHT=5 {weight}"])
+        assert result.returncode == 0, result.stderr
+        first = min(int(row[6]) for row in fct(tmp_path))
+        assert first == pytest.approx(4000 * 86.56 / share, rel=0.03), "the heavier ends with its share"
+
+
 def test_outputs_that_point_elsewhere_come_to_the_output_directory(tmp_path):
     conf = CONF + "FCT_OUTPUT_FILE /no/such/place/llama_fct.txt\nPFC_OUTPUT_FILE ../../x/pfc.txt\n"
     result = run(tmp_path, conf=conf)

@@ -162,6 +162,12 @@ PacketBackend::DescribeTraffic(double wallSeconds) const
 }
 
 std::vector<std::string>
+PacketBackend::DescribeObstacles(std::size_t limit) const
+{
+    return m_network->DescribeObstacles(limit);
+}
+
+std::vector<std::string>
 PacketBackend::DescribeWaits(std::size_t limit) const
 {
     return m_network->DescribeWaits(limit);

@@ -50,6 +50,7 @@ class PacketBackend : public SimulationBackend
     void Finish() override;
     BackendTotals GetTotals() const override;
     std::string DescribeTraffic(double wallSeconds) const override;
+    std::vector<std::string> DescribeObstacles(std::size_t limit) const override;
     std::vector<std::string> DescribeWaits(std::size_t limit) const override;
 
     TimePs Now() const override;

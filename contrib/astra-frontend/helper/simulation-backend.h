@@ -71,6 +71,13 @@ class SimulationBackend : public SimulationClock
      */
     virtual std::string DescribeTraffic(double wallSeconds) const = 0;
 
+    /// @return what in the network keeps data from arriving (no path, a deadlock), at most @p limit
+    /// lines: the cause, where @ref DescribeWaits tells the consequence
+    virtual std::vector<std::string> DescribeObstacles(std::size_t limit) const
+    {
+        return {};
+    }
+
     /// @return who waits for what in the network, at most @p limit lines
     virtual std::vector<std::string> DescribeWaits(std::size_t limit) const = 0;
 };

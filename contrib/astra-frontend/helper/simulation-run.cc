@@ -250,6 +250,10 @@ SimulationRun::ReportUnfinished()
     std::cerr << (outOfTime ? "SIMULATOR_STOP_TIME came before the workload finished"
                             : "the workload cannot finish: nothing is left to simulate")
               << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
+    for (const std::string& line : m_backend->DescribeObstacles(MAX_WAIT_LINES))
+    {
+        std::cerr << "  " << line << "\n";
+    }
     std::vector<std::string> lines = m_jobs->DescribeWaits();
     const auto network = m_backend->DescribeWaits(MAX_WAIT_LINES);
     lines.insert(lines.end(), network.begin(), network.end());

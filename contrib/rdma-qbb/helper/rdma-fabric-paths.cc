@@ -172,25 +172,53 @@ RdmaFabric::FindLink(const LinkEvent& event) const
                      "the ends of a link of " + m_topology->source);
 }
 
+std::vector<uint32_t>
+RdmaFabric::FindLinks(const LinkEvent& event) const
+{
+    std::vector<uint32_t> links;
+    if (event.b == LinkEvent::ALL_LINKS)
+    {
+        if (event.a < m_topology->nodeCount)
+        {
+            for (const auto& port : m_topology->Ports(event.a))
+            {
+                links.push_back(port.link);
+            }
+        }
+        if (links.empty())
+        {
+            throw InputError(m_conf->source,
+                             event.line,
+                             std::string(event.up ? "NODE_UP" : "NODE_DOWN") + " names " +
+                                 std::to_string(event.a) + ", which no link joins",
+                             "a node of " + m_topology->source);
+        }
+        return links;
+    }
+    // Parallel links between the same nodes fail together, as the event cannot tell them apart.
+    for (uint32_t link = FindLink(event); link < m_topology->links.size(); ++link)
+    {
+        const auto& ends = m_topology->links[link];
+        if ((ends.a == event.a && ends.b == event.b) || (ends.a == event.b && ends.b == event.a))
+        {
+            links.push_back(link);
+        }
+    }
+    return links;
+}
+
 void
 RdmaFabric::ScheduleLinkEvents()
 {
     for (const LinkEvent& event : m_conf->linkEvents)
     {
-        const uint32_t first = FindLink(event);
-        // Parallel links between the same nodes fail together, as the event cannot tell them apart.
-        for (uint32_t link = first; link < m_topology->links.size(); ++link)
+        for (const uint32_t link : FindLinks(event))
         {
-            const auto& ends = m_topology->links[link];
-            if ((ends.a == event.a && ends.b == event.b) ||
-                (ends.a == event.b && ends.b == event.a))
-            {
-                Simulator::Schedule(PicoSeconds(event.timePs) - Simulator::Now(),
-                                    &RdmaFabric::SetLinkUp,
-                                    this,
-                                    link,
-                                    event.up);
-            }
+            Simulator::Schedule(PicoSeconds(event.timePs) - Simulator::Now(),
+                                &RdmaFabric::SetLinkUp,
+                                this,
+                                link,
+                                event.up);
         }
     }
 }
@@ -201,7 +229,13 @@ RdmaFabric::SetLinkUp(uint32_t link, bool up)
     NS_LOG_FUNCTION(this << link << up);
     m_links->Set(link, up);
     m_channels[link]->SetUp(up);
-    Simulator::Schedule(m_routeUpdateDelay, &RdmaFabric::UpdateRoutes, this);
+    // Links that change together, as a switch's do, cost one update.
+    const Time due = Simulator::Now() + m_routeUpdateDelay;
+    if (due > m_routesDue)
+    {
+        m_routesDue = due;
+        Simulator::Schedule(m_routeUpdateDelay, &RdmaFabric::UpdateRoutes, this);
+    }
 }
 
 void

@@ -145,6 +145,10 @@ RdmaFabric::CreateLinks()
         device->SetAttribute("DataRate", DataRateValue(DataRate(rateBps)));
         device->SetAttribute("RdmaMtu", UintegerValue(m_conf->payloadBytes));
         device->SetAttribute("PauseTime", TimeValue(PicoSeconds(m_conf->pauseTimePs)));
+        for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
+        {
+            device->SetWeight(priority, m_conf->queueWeights[priority]);
+        }
         device->SetAddress(
             QbbPacketBuilder::PortAddress(id, static_cast<uint16_t>(m_devices[id].size())));
         if (SwitchNode* node = m_switches[id])

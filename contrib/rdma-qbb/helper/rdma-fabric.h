@@ -207,6 +207,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void ConfigurePorts(uint32_t node);
     void ScheduleLinkEvents();
     uint32_t FindLink(const LinkEvent& event) const;
+    std::vector<uint32_t> FindLinks(const LinkEvent& event) const;
     void UpdateRoutes();
     /// Move queue pairs from NIC ports that no longer begin a path to ports that do.
     void MoveQueuePairs();
@@ -234,6 +235,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     uint8_t m_losslessMask{1 << 3};
     bool m_reorders{false}; ///< some switch chooses paths per frame
     Time m_routeUpdateDelay;
+    Time m_routesDue{-1}; ///< when the newest update of the routes is due
     TracedCallback<> m_routesChanged;
 };
 

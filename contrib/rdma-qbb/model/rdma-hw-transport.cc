@@ -288,7 +288,8 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         const RdmaMessage* current = rx->sender->deliveryMessage;
         const bool messageEnd = current && current->endSeq <= rx->expectedSeq;
         const uint64_t interval = rx->sender->lossless ? m_losslessAckInterval : m_ackInterval;
-        if (messageEnd || mark || rx->unacknowledged >= interval)
+        if (messageEnd || mark || rx->unacknowledged >= interval ||
+            (frame->flags & QBB_FLAG_ACK_REQUEST))
         {
             rx->unacknowledged = 0;
             Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);

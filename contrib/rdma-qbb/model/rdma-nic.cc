@@ -190,6 +190,11 @@ RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
     {
         ArmPacing(nowPs);
     }
+    else if (qp.m_place == RdmaQueuePair::Place::Idle)
+    {
+        // The window is full: without an answer nothing would move until the timeout.
+        frame->flags |= QBB_FLAG_ACK_REQUEST;
+    }
     m_device->SetSourceReadyMask(m_readyMask);
     return frame;
 }

@@ -495,6 +495,39 @@ class LinkFlapsTestCase : public TestCase
 };
 
 /// Tests of loss recovery.
+/// A sender whose window is full asks for an answer, whatever the interval of acknowledgements.
+class LongAckIntervalTestCase : public TestCase
+{
+  public:
+    LongAckIntervalTestCase(const std::string& recovery)
+        : TestCase("An acknowledgement interval beyond the window stalls nobody: " + recovery),
+          m_recovery(recovery)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricUnderTest test(FabricUnderTest::Star(2, "100Gbps", "1us"),
+                             "CC_MODE 0\nHAS_WIN 1\nPACKET_PAYLOAD_SIZE 1000\nLOSS_RECOVERY " +
+                                 m_recovery + "\nL2_ACK_INTERVAL 10000000\n");
+        test.Build();
+        const auto& flow = test.Send(0, 1, 1'000'000);
+        Simulator::Run();
+        NS_TEST_ASSERT_MSG_GT(flow.sentPs, 0, "the flow ends");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().timeouts, 0, "no timer runs out");
+        // A full frame over two links of 1 us, and an acknowledgement back: 4 us and 186.56 ns.
+        const int64_t rttPs = 4'000'000 + 2 * 1082 * 80 + 2 * 84 * 80;
+        const int64_t windowFrames = rttPs / 80 / 1000 + 1; // one BDP of payload, begun frames
+        // Window by window: its frames, and for the last of them a round trip.
+        const int64_t windows = (1000 + windowFrames - 1) / windowFrames;
+        const int64_t expected = 1000 * 1082 * 80 + windows * (rttPs - 1082 * 80);
+        NS_TEST_ASSERT_MSG_EQ_TOL(flow.sentPs, expected, expected / 20, "one round trip a window");
+    }
+
+    std::string m_recovery;
+};
+
 class RecoveryTestSuite : public TestSuite
 {
   public:
@@ -510,6 +543,7 @@ class RecoveryTestSuite : public TestSuite
         for (const std::string recovery : {"gbn", "irn"})
         {
             AddTestCase(new IncastWithoutPfcTestCase(recovery));
+            AddTestCase(new LongAckIntervalTestCase(recovery));
             for (uint32_t seed = 1; seed <= 3; ++seed)
             {
                 for (const std::string error : {"0", "0.001", "0.01"})

@@ -233,7 +233,7 @@ AstraSimFabric::Receive(uint32_t src,
 }
 
 std::vector<std::string>
-AstraSimFabric::DescribeWaits(std::size_t limit) const
+AstraSimFabric::DescribeObstacles(std::size_t limit) const
 {
     std::vector<std::string> lines;
     for (const PendingPart& each : m_withoutPath)
@@ -244,13 +244,19 @@ AstraSimFabric::DescribeWaits(std::size_t limit) const
     }
     const auto cutOff = m_fabric.DescribeCutOff();
     lines.insert(lines.end(), cutOff.begin(), cutOff.end());
-    const auto waits = m_matcher.DescribeWaits(limit);
-    lines.insert(lines.end(), waits.begin(), waits.end());
     if (lines.size() > limit)
     {
+        const std::size_t more = lines.size() - limit;
         lines.resize(limit);
+        lines.push_back("and " + std::to_string(more) + " more without a path");
     }
     return lines;
+}
+
+std::vector<std::string>
+AstraSimFabric::DescribeWaits(std::size_t limit) const
+{
+    return m_matcher.DescribeWaits(limit);
 }
 
 // --- one rank

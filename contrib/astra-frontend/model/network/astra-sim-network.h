@@ -57,6 +57,9 @@ class AstraSimFabric
         return m_sentCount - m_deliveredCount;
     }
 
+    /// @return which data has no path, at most @p limit lines
+    std::vector<std::string> DescribeObstacles(std::size_t limit) const;
+
     /// @return who waits for what in the network, at most @p limit lines
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
 

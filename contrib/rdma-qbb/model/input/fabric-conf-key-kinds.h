@@ -443,7 +443,7 @@ LinkChange(const char* name, bool up, const char* description)
             std::string text;
             for (const LinkEvent& event : conf.linkEvents)
             {
-                if (event.up == up)
+                if (event.up == up && event.b != LinkEvent::ALL_LINKS)
                 {
                     text += (text.empty() ? "" : "; ") + MicrosOf(event.timePs) + " " +
                             std::to_string(event.a) + " " + std::to_string(event.b);
@@ -451,6 +451,96 @@ LinkChange(const char* name, bool up, const char* description)
             }
             return text;
         }};
+}
+
+/// `t node`: at t microseconds all links of a node change.
+inline Rule
+NodeChange(const char* name, bool up, const char* description)
+{
+    FabricConfKey key{name,
+                      "microseconds and a node id",
+                      "a time of 0 or more and a node; may be repeated",
+                      "",
+                      description,
+                      true};
+    return {key,
+            [key, up](FabricConf& conf, const InputLines& line) {
+                const auto& fields = line.Fields();
+                if (fields.size() != 3)
+                {
+                    line.Fail(key.name + " has " + std::to_string(fields.size() - 1) + " values",
+                              "2: " + key.type);
+                }
+                const auto timePs = ParseScaled(fields[1], PS_PER_US);
+                const auto node = ParseUnsigned(fields[2]);
+                if (!timePs)
+                {
+                    Refuse(line, key, fields[1]);
+                }
+                if (!node || *node >= LinkEvent::ALL_LINKS)
+                {
+                    Refuse(line, key, fields[2]);
+                }
+                conf.linkEvents.push_back(
+                    {*timePs, static_cast<uint32_t>(*node), LinkEvent::ALL_LINKS, up, line.Line()});
+            },
+            [up](const FabricConf& conf) {
+                std::string text;
+                for (const LinkEvent& event : conf.linkEvents)
+                {
+                    if (event.up == up && event.b == LinkEvent::ALL_LINKS)
+                    {
+                        text += (text.empty() ? "" : "; ") + MicrosOf(event.timePs) + " " +
+                                std::to_string(event.a);
+                    }
+                }
+                return text;
+            }};
+}
+
+/// `priority weight`: the share of a priority; may be repeated.
+inline Rule
+QueueWeight(const char* name, const char* description)
+{
+    constexpr uint64_t MAX_WEIGHT = 1000;
+    FabricConfKey key{name,
+                      "priority and weight",
+                      "a priority from 1 to 7 and a weight from 1 to 1000; may be repeated",
+                      "",
+                      description,
+                      true};
+    return {key,
+            [key](FabricConf& conf, const InputLines& line) {
+                const auto& fields = line.Fields();
+                if (fields.size() != 3)
+                {
+                    line.Fail(key.name + " has " + std::to_string(fields.size() - 1) + " values",
+                              "2: " + key.type);
+                }
+                const auto priority = ParseUnsigned(fields[1]);
+                const auto weight = ParseUnsigned(fields[2]);
+                if (!priority || *priority == 0 || *priority >= conf.queueWeights.size())
+                {
+                    Refuse(line, key, fields[1]);
+                }
+                if (!weight || *weight == 0 || *weight > MAX_WEIGHT)
+                {
+                    Refuse(line, key, fields[2]);
+                }
+                conf.queueWeights[*priority] = static_cast<uint32_t>(*weight);
+            },
+            [](const FabricConf& conf) {
+                std::string text;
+                for (std::size_t priority = 1; priority < conf.queueWeights.size(); ++priority)
+                {
+                    if (conf.queueWeights[priority] != 1)
+                    {
+                        text += (text.empty() ? "" : "; ") + std::to_string(priority) + " " +
+                                std::to_string(conf.queueWeights[priority]);
+                    }
+                }
+                return text;
+            }};
 }
 
 inline Rule

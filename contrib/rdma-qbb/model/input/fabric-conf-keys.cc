@@ -99,6 +99,11 @@ SwitchRules()
         RoutingAt("ROUTING_AT", "ROUTING of some switches: the last line that names one counts."),
         LinkChange("LINK_DOWN", false, "At that time from the start, the link goes down."),
         LinkChange("LINK_UP", true, "At that time from the start, the link comes up again."),
+        NodeChange("NODE_DOWN", false, "At that time from the start, all links of a node go down."),
+        NodeChange("NODE_UP", true, "At that time from the start, all links of a node come up."),
+        QueueWeight("QUEUE_WEIGHT",
+                    "Where priorities 1 to 7 wait at a port of a switch or a NIC, they share the "
+                    "link by these weights (each 1 if not given)."),
         Micros("PAUSE_TIME", &C::pauseTimePs, false, "How long a PFC pause lasts if not renewed."),
     };
 }

@@ -6,6 +6,7 @@
 
 #include "units.h"
 
+#include <array>
 #include <cstdint>
 #include <istream>
 #include <map>
@@ -18,12 +19,14 @@
 namespace ns3
 {
 
-/// A link that changes state at a time (LINK_DOWN, LINK_UP).
+/// A link, or a node's links, that change state at a time (LINK_DOWN, LINK_UP, NODE_DOWN, NODE_UP).
 struct LinkEvent
 {
+    static constexpr uint32_t ALL_LINKS = UINT32_MAX;
+
     int64_t timePs;   ///< from the start of the simulation
     uint32_t a;       ///< node id at one end
-    uint32_t b;       ///< node id at the other
+    uint32_t b;       ///< node id at the other; ALL_LINKS: every link of a
     bool up;          ///< whether it comes up or goes down
     std::size_t line; ///< where the file says so
 };
@@ -122,7 +125,8 @@ struct FabricConf
     double errorRatePerLink{0}; ///< added to each link's own
     Routing routing{Routing::Ecmp};
     std::vector<RoutingChoice> routingAt; ///< in file order: the last that names a switch counts
-    std::vector<LinkEvent> linkEvents;    ///< in file order
+    std::array<uint32_t, 8> queueWeights{1, 1, 1, 1, 1, 1, 1, 1}; ///< by priority; 0's is unused
+    std::vector<LinkEvent> linkEvents;                            ///< in file order
     int64_t pauseTimePs{5'000'000};
 
     // --- transport

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Switches and planes of a dual-plane AlibabaHPN that go down while a collective runs."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "SimAI_simulator"
+CONF = ROOT / "conf/SimAI.conf"
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="SimAI_simulator is not built")
+
+# 64 GPUs in two segments of four servers: NVSwitches 64..71, then eight ASWs per segment and plane.
+PLANE_1, PLANE_2 = range(72, 88), range(88, 104)
+SPINES_1, SPINES_2 = range(104, 112), range(112, 120)
+WORKLOAD = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 "
+            "all_gpus: 64 checkpoints: 0 checkpoint_initiates: 0\n1\n"
+            "layer\t-1\t1000\tNONE\t0\t1\tNONE\t0\t1\tALLREDUCE\t8388608\t1\n")
+
+
+@pytest.fixture(scope="module")
+def topology(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("topology")
+    subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp",
+                    "-g", "64", "-asn", "32", "-psn", "16", "-npa", "4"], cwd=folder, check=True,
+                   capture_output=True)
+    [path] = folder.iterdir()
+    kinds = {}
+    lines = path.read_text().splitlines()
+    assert lines[0].split()[0] == "120"
+    for line in lines[2:]:
+        a, b = map(int, line.split()[:2])
+        kinds.setdefault(b, set()).add(a)
+    assert kinds[PLANE_1[0]] == {0, 8, 16, 24} and kinds[PLANE_2[0]] == {0, 8, 16, 24}
+    assert kinds[SPINES_1[0]] == set(PLANE_1) and kinds[SPINES_2[0]] == set(PLANE_2)
+    return path
+
+
+def run(folder, topology, down=(), up=(), at=120, again=600, sets=()):
+    conf = CONF.read_text() + "".join(f"\nNODE_DOWN {at} {node}" for node in down)
+    conf += "".join(f"\nNODE_UP {again} {node}" for node in up) + "\n"
+    (folder / "run.conf").write_text(conf)
+    (folder / "w.txt").write_text(WORKLOAD)
+    result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out",
+                             *(flag for key in sets for flag in ("--set", key))],
+                            cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    record = json.loads((folder / "out/run.json").read_text())
+    with (folder / "out/links.csv").open(newline="") as file:
+        links = list(csv.DictReader(file))
+    return result, record, links
+
+
+def bytes_of(links, nodes):
+    return sum(int(row["tx_bytes"]) for row in links if int(row["node"]) in nodes)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, topology):
+    """run.json and links.csv of the run without failures."""
+    return run(tmp_path_factory.mktemp("undisturbed"), topology)[1:]
+
+
+@pytest.mark.parametrize("recovery", ["gbn", "irn"])
+def test_a_whole_access_switch_goes_down_and_the_run_finishes(tmp_path, topology, undisturbed, recovery):
+    result, record, links = run(tmp_path, topology, down=PLANE_1[:1], sets=[f"LOSS_RECOVERY={recovery}"])
+    assert result.returncode == 0, result.stderr
+    assert record["status"] == "finished"
+    assert record["drops"] > 0, "what was on its wires is lost"
+    # Its rail goes on by the other plane's switch.
+    assert bytes_of(links, {PLANE_1[0]}) < bytes_of(undisturbed[1], {PLANE_1[0]})
+    assert bytes_of(links, {PLANE_2[0]}) > bytes_of(undisturbed[1], {PLANE_2[0]})
+
+
+def test_a_whole_plane_goes_down_and_the_run_finishes(tmp_path, topology, undisturbed):
+    result, record, links = run(tmp_path, topology, down=[*PLANE_1, *SPINES_1])
+    assert result.returncode == 0, result.stderr
+    assert record["status"] == "finished"
+    assert record["simulated_ns"] > undisturbed[0]["simulated_ns"], "half of the bandwidth is gone"
+    assert bytes_of(links, set(PLANE_1)) < bytes_of(undisturbed[1], set(PLANE_1))
+    assert bytes_of(links, set(PLANE_2)) > bytes_of(undisturbed[1], set(PLANE_2))
+
+
+def test_a_plane_that_was_down_from_the_start_carries_nothing(tmp_path, topology):
+    result, record, links = run(tmp_path, topology, down=[*PLANE_1, *SPINES_1], at=0,
+                                sets=["RTO=300"])
+    assert result.returncode == 0, result.stderr
+    assert record["status"] == "finished"
+    assert bytes_of(links, set(PLANE_1) | set(SPINES_1)) == 0
+
+
+def test_both_planes_of_a_rail_down_ends_with_the_flows_that_have_no_path(tmp_path, topology):
+    result, record, _ = run(tmp_path, topology, down=[PLANE_1[0], PLANE_2[0]])
+    assert result.returncode == 1
+    assert record["status"] == "stuck"
+    assert "cannot finish" in result.stderr and "no path" in result.stderr
+    cut_off = {0, 8, 16, 24}
+    named = [line for line in result.stderr.splitlines() if "no path" in line]
+    for line in named:
+        pair = next(word for word in line.split() if "->" in word)
+        assert cut_off & {int(host) for host in pair.split("->")}, line
+
+
+def test_switches_that_come_back_let_a_cut_off_rail_finish(tmp_path, topology):
+    switches = [PLANE_1[0], PLANE_2[0]]
+    result, record, _ = run(tmp_path, topology, down=switches, up=switches)
+    assert result.returncode == 0, result.stderr
+    assert record["status"] == "finished" and record["timeouts"] > 0
+
+
+@pytest.mark.parametrize("line, expected", [
+    ("NODE_DOWN 5", "NODE_DOWN has 1 values; expected 2: microseconds and a node id"),
+    ("NODE_DOWN soon 72", "NODE_DOWN cannot be 'soon'"),
+    ("NODE_UP 5 900", "NODE_UP names 900, which no link joins"),
+])
+def test_bad_node_events_are_refused(tmp_path, topology, line, expected):
+    (tmp_path / "run.conf").write_text(line + "\n")
+    (tmp_path / "w.txt").write_text(WORKLOAD)
+    result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out"],
+                            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2 and expected in result.stderr and "run.conf:1:" in result.stderr
