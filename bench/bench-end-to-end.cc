@@ -26,7 +26,7 @@ main(int argc, char* argv[])
     try
     {
         ns3::Time::SetResolution(ns3::Time::PS);
-        ns3::ApplyNs3Flags({"--SchedulerType=ns3::TimingWheelScheduler"});
+        ns3::UseFastSimulator();
         auto options =
             AstraSim::RunOptions::Parse({argv + 1, argv + argc}, [](const std::string& name) {
                 const char* value = std::getenv(name.c_str());

@@ -26,7 +26,7 @@ main(int argc, char* argv[])
     {
         // Before anything makes a Time or schedules an event.
         ns3::Time::SetResolution(ns3::Time::PS);
-        ns3::ApplyNs3Flags({"--SchedulerType=ns3::TimingWheelScheduler"});
+        ns3::UseFastSimulator();
         const auto environment = [](const std::string& name) -> std::optional<std::string> {
             const char* value = std::getenv(name.c_str());
             return value ? std::optional<std::string>(value) : std::nullopt;

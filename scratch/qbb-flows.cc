@@ -329,7 +329,7 @@ main(int argc, char* argv[])
     {
         // Before anything makes a Time or schedules an event.
         Time::SetResolution(Time::PS);
-        ApplyNs3Flags({"--SchedulerType=ns3::TimingWheelScheduler"});
+        UseFastSimulator();
         const Options options = ParseCommandLine(argc, argv);
         if (options.help)
         {

@@ -68,7 +68,7 @@ RunIncast(uint64_t bytes, const std::string& conf)
     {
         Time::SetResolution(Time::PS);
     }
-    ApplyNs3Flags({"--SchedulerType=ns3::TimingWheelScheduler"});
+    UseFastSimulator();
     std::ostringstream text;
     text << "6 1 5\n5\n";
     for (int host = 0; host < 5; ++host)

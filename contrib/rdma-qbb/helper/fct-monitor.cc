@@ -3,6 +3,8 @@
  */
 #include "fct-monitor.h"
 
+#include "text-line.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -36,15 +38,24 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
     }
     const int64_t nowPs = Simulator::Now().GetPicoSeconds();
     const int64_t idealPs = m_fabric.GetIdealFctPs(qp.src, qp.dst, message.bytes);
-    m_file.Print("%08x %08x %u %u %lu %lu %lu %lu\n",
-                 HostAddress(m_fabric.GetTopology(), qp.src),
-                 HostAddress(m_fabric.GetTopology(), qp.dst),
-                 qp.sport,
-                 qp.dport,
-                 message.bytes,
-                 NearestNs(message.startPs),
-                 NearestNs(nowPs - message.startPs),
-                 NearestNs(idealPs));
+    TextLine line;
+    line.Hex8(HostAddress(m_fabric.GetTopology(), qp.src))
+        .Space()
+        .Hex8(HostAddress(m_fabric.GetTopology(), qp.dst))
+        .Space()
+        .Decimal(qp.sport)
+        .Space()
+        .Decimal(qp.dport)
+        .Space()
+        .Decimal(message.bytes)
+        .Space()
+        .Decimal(NearestNs(message.startPs))
+        .Space()
+        .Decimal(NearestNs(nowPs - message.startPs))
+        .Space()
+        .Decimal(NearestNs(idealPs))
+        .End();
+    m_file.Write(line.View());
 }
 
 } // namespace ns3

@@ -102,4 +102,11 @@ ApplyNs3Flags(const std::vector<std::string>& flags)
     }
 }
 
+void
+UseFastSimulator()
+{
+    ApplyNs3Flags({"--SimulatorImplementationType=ns3::QbbSimulatorImpl",
+                   "--SchedulerType=ns3::TimingWheelScheduler"});
+}
+
 } // namespace ns3

@@ -18,6 +18,12 @@ namespace ns3
  */
 void ApplyNs3Flags(const std::vector<std::string>& flags);
 
+/**
+ * Run on QbbSimulatorImpl and TimingWheelScheduler unless flags say otherwise later: the same
+ * results as with ns-3's own, sooner. Before anything schedules an event.
+ */
+void UseFastSimulator();
+
 } // namespace ns3
 
 #endif /* NS3_FLAGS_H */

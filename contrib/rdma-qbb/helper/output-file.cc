@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -52,6 +53,16 @@ OutputFile::Print(const char* format, ...)
     const int written = std::vfprintf(m_file.get(), format, arguments);
     va_end(arguments);
     if (written < 0)
+    {
+        throw InputError(m_path, 0, std::string("cannot be written: ") + std::strerror(errno));
+    }
+    ++m_lines;
+}
+
+void
+OutputFile::Write(std::string_view line)
+{
+    if (::fwrite_unlocked(line.data(), 1, line.size(), m_file.get()) != line.size())
     {
         throw InputError(m_path, 0, std::string("cannot be written: ") + std::strerror(errno));
     }

@@ -69,10 +69,9 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
 }
 
 void
-QbbNetDevice::OnPauseRefresh()
+QbbNetDevice::OnPauseRefresh(int64_t nowPs)
 {
     m_refreshArmed = false;
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
     for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
     {
         if (m_pausingMask >> priority & 1)
@@ -133,10 +132,9 @@ QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
 }
 
 void
-QbbNetDevice::OnPauseExpiry()
+QbbNetDevice::OnPauseExpiry(int64_t nowPs)
 {
     m_expiryArmed = false;
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
     uint8_t mask = m_pausedMask;
     int64_t next = INT64_MAX;
     for (uint8_t priority = 0; priority < PRIORITIES; ++priority)

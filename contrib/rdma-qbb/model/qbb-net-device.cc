@@ -297,7 +297,7 @@ QbbNetDevice::TakeNext(int64_t nowPs)
     uint8_t priority = 0;
     if (!(eligible & 1))
     {
-        if (std::has_single_bit(eligible))
+        if (!(eligible & (eligible - 1)))
         {
             priority = static_cast<uint8_t>(std::countr_zero(eligible));
         }
@@ -316,7 +316,7 @@ QbbNetDevice::TakeNext(int64_t nowPs)
     {
         frame = m_source->PullFrame(priority, nowPs);
     }
-    if (!std::has_single_bit(eligible))
+    if (eligible & (eligible - 1))
     {
         m_credit[priority] -= frame->wireBytes;
     }
@@ -384,21 +384,19 @@ QbbNetDevice::ArmTransmit(int64_t nowPs)
 }
 
 void
-QbbNetDevice::OnTransmitEvent()
+QbbNetDevice::OnTransmitEvent(int64_t nowPs)
 {
     m_transmitArmed = false;
-    const int64_t nowPs = NowPs();
     TransmitWhenFree(nowPs);
 }
 
 // --- the wire
 
 void
-QbbNetDevice::OnArrivalEvent()
+QbbNetDevice::OnArrivalEvent(int64_t nowPs)
 {
     QbbFrame* frame = m_wireHead;
     // After a cut, expiries for frames that were lost find another head, or none.
-    const int64_t nowPs = NowPs();
     if (!frame || frame->timePs != nowPs)
     {
         return;

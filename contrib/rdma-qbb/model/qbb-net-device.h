@@ -260,12 +260,12 @@ class QbbNetDevice : public NetDevice
         }
     }
 
-    void OnTransmitEvent();
-    void OnArrivalEvent();
+    void OnTransmitEvent(int64_t nowPs);
+    void OnArrivalEvent(int64_t nowPs);
     void ReceivePfc(const QbbFrame& frame, int64_t nowPs);
     void ChangePause(uint8_t mask, int64_t nowPs);
-    void OnPauseExpiry();
-    void OnPauseRefresh();
+    void OnPauseExpiry(int64_t nowPs);
+    void OnPauseRefresh(int64_t nowPs);
     void QueuePfc(uint8_t priority, uint16_t quanta);
     void Lose(QbbFrame* frame);
     uint16_t PauseQuanta() const;

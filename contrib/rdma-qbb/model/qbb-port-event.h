@@ -4,15 +4,17 @@
 #ifndef QBB_PORT_EVENT_H
 #define QBB_PORT_EVENT_H
 
-#include "ns3/event-impl.h"
+#include "qbb-simulator-impl.h"
+
 #include "ns3/nstime.h"
-#include "ns3/ptr.h"
 #include "ns3/simulator.h"
 
 #include <cstdint>
 
 namespace ns3
 {
+
+// Hot path: scheduled and fired once or more per packet and hop.
 
 /**
  * @brief An event that its owner schedules again and again without allocating.
@@ -21,10 +23,10 @@ namespace ns3
  * an expiry finds out in its method, by comparing the time with what it waits for, and ignores it.
  *
  * @tparam T the owner
- * @tparam METHOD what to call when the event expires
+ * @tparam METHOD what to call, with the time in picoseconds, when the event expires
  */
-template <typename T, void (T::*METHOD)()>
-class QbbPortEvent final : public EventImpl
+template <typename T, void (T::*METHOD)(int64_t nowPs)>
+class QbbPortEvent final : public QbbTimedEvent
 {
   public:
     explicit QbbPortEvent(T* owner)
@@ -46,20 +48,38 @@ class QbbPortEvent final : public EventImpl
     void Schedule(uint32_t context, int64_t delayPs)
     {
         Ref(); // the simulator drops one reference after each expiry
-        Simulator::ScheduleWithContext(context, TimeStep(delayPs), this);
+        if (m_simulator) [[likely]]
+        {
+            m_simulator->SchedulePort(context, delayPs, this);
+            return;
+        }
+        if (!m_asked)
+        {
+            m_asked = true;
+            m_simulator = QbbSimulatorImpl::Get();
+        }
+        if (m_simulator)
+        {
+            m_simulator->SchedulePort(context, delayPs, this);
+        }
+        else
+        {
+            Simulator::ScheduleWithContext(context, TimeStep(delayPs), this);
+        }
     }
 
-  protected:
-    void Notify() override
+    void Fire(int64_t nowPs) override
     {
         if (m_owner)
         {
-            (m_owner->*METHOD)();
+            (m_owner->*METHOD)(nowPs);
         }
     }
 
   private:
     T* m_owner;
+    QbbSimulatorImpl* m_simulator{nullptr}; ///< null if another implementation runs
+    bool m_asked{false};                    ///< which implementation runs is known
 };
 
 } // namespace ns3

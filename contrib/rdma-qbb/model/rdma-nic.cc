@@ -150,9 +150,8 @@ RdmaNic::ArmPacing(int64_t nowPs)
 }
 
 void
-RdmaNic::OnPacingEvent()
+RdmaNic::OnPacingEvent(int64_t nowPs)
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
     if (nowPs < m_armedPs)
     {
         return; // an earlier expiry has done this one's work

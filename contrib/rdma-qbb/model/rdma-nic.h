@@ -70,7 +70,7 @@ class RdmaNic : public QbbFrameSource
     /// Put a pair where it belongs, if it may send at @p freePs, when the port is free again.
     void Place(RdmaQueuePair& qp, int64_t freePs);
     void ArmPacing(int64_t nowPs);
-    void OnPacingEvent();
+    void OnPacingEvent(int64_t nowPs);
 
     using PacingEvent = QbbPortEvent<RdmaNic, &RdmaNic::OnPacingEvent>;
 

@@ -32,7 +32,7 @@ namespace ns3
  * Limitation: Remove() searches linearly in the bucket of the event, or in the heap for an event
  * beyond both wheels. Simulator::Cancel() does not use it.
  */
-class TimingWheelScheduler : public Scheduler
+class TimingWheelScheduler final : public Scheduler
 {
   public:
     static TypeId GetTypeId();
@@ -45,6 +45,17 @@ class TimingWheelScheduler : public Scheduler
     Event PeekNext() const override;
     Event RemoveNext() override;
     void Remove(const Event& ev) override;
+
+    /// Take the next event out. @return false if there is none
+    bool TakeNext(Event& next)
+    {
+        if (m_size == 0)
+        {
+            return false;
+        }
+        next = TimingWheelScheduler::RemoveNext();
+        return true;
+    }
 
   protected:
     void NotifyConstructionCompleted() override;
