@@ -36,3 +36,26 @@ def test_nvls_tree_needs_an_nvswitch(tmp_path):
     result = run(tmp_path, "-w", w, "-n", n, "-c", CONF,
                  env={"AS_NVLSTREE_ENABLE": "1", "NCCL_ALGO": "NVLSTree"})
     assert result.returncode == 2 and "NCCL_ALGO" in result.stderr
+
+
+def test_pxn_keeps_alltoall_on_rails(tmp_path):
+    size, nodes, gpus = 16 << 20, 2, 8
+    ranks = nodes * gpus
+    w = workload(tmp_path / "w.txt", ranks, [("l", "ALLTOALL", size, "NONE", 0)], tp=ranks)
+    n = servers(tmp_path / "n.txt", nodes, gpus)
+    spine_ports = [(ranks + nodes + gpus, str(rail)) for rail in range(1, gpus + 1)]
+    spine = {}
+    for pxn, env in (("0", {}), ("1", {"AS_PXN_ENABLE": "1"}), ("off", {"AS_PXN_ENABLE": "1", "NCCL_PXN_DISABLE": "1"})):
+        result = run(tmp_path, "-w", w, "-n", n, "-c", CONF, env=env, out=pxn)
+        assert result.returncode == 0, result.stderr
+        row, = collectives(tmp_path, pxn)
+        assert row["algorithm"] == ("PXN" if pxn == "1" else "Direct")
+        sent = sent_bytes(tmp_path, pxn)
+        spine[pxn] = sum(sent.get(port, 0) for port in spine_ports)
+        share = size / ranks
+        for gpu in range(ranks):
+            # NVLink: 7 local peers, and with PXN for 7 of the 8 ranks elsewhere the GPU on their rail.
+            assert sent[gpu, "1"] == pytest.approx(share * (14 if pxn == "1" else 7), rel=0.03)
+            assert sent[gpu, "2"] == pytest.approx(share * 8, rel=0.03)
+    assert spine["0"] == spine["off"] > 0.9 * size * 7 / 16 * ranks
+    assert spine["1"] < 0.01 * spine["0"], "only acknowledgements of nothing cross the spine"

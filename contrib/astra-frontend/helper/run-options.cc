@@ -190,7 +190,7 @@ ReadEnvironment(RunOptions& options, const RunOptions::Environment& environment)
         }
         options.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
     }
-    for (const char* name : {"AS_PXN_ENABLE", "AS_LOG_LEVEL", "AS_SIM_THREADS"})
+    for (const char* name : {"AS_LOG_LEVEL", "AS_SIM_THREADS"})
     {
         const auto value = environment(name);
         if (value && !value->empty() && *value != "0")

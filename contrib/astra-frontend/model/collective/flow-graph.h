@@ -173,6 +173,12 @@ class FlowGraph
     uint64_t CountFlows() const;
 
   protected:
+    /// Set the number of lanes, where it is known only now.
+    void SetLaneCount(uint32_t lanes)
+    {
+        m_lanes = lanes;
+    }
+
     /// @return @p count lanes from @p first on
     static LaneRange Lanes(uint32_t first, uint32_t count)
     {

@@ -3,6 +3,8 @@
  */
 #include "direct-graph.h"
 
+#include "pair-bytes.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -20,28 +22,6 @@ DirectGraph::DirectGraph(const CollectiveRequest& request,
 {
 }
 
-uint64_t
-DirectGraph::PairBytes(uint32_t src, uint32_t dst) const
-{
-    const uint64_t ranks = GetRanks();
-    const auto root = static_cast<uint32_t>(m_request.root);
-    const uint64_t each = m_request.bytes / ranks;
-    const auto last = m_request.bytes - each * (ranks - 1);
-    switch (m_request.op)
-    {
-    case CollectiveOp::AllToAllV:
-        return m_request.bytesPerPair[src * ranks + dst];
-    case CollectiveOp::Gather:
-        return dst == root ? (src == ranks - 1 ? last : each) : 0;
-    case CollectiveOp::Scatter:
-        return src == root ? (dst == ranks - 1 ? last : each) : 0;
-    case CollectiveOp::SendRecv:
-        return src == 0 && dst == 1 ? m_request.bytes : 0;
-    default:
-        return dst == ranks - 1 ? last : each;
-    }
-}
-
 uint32_t
 DirectGraph::PeerOf(uint32_t rank, uint32_t index, bool outbound) const
 {
@@ -57,7 +37,8 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     lane.channel = to;
     lane.tag = 0;
     lane.type = ConnType::P2p;
-    lane.messages = (PairBytes(from, to) + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
+    lane.messages =
+        (PairBytes(m_request, GetRanks(), from, to) + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
     const bool inter = m_shape.NodeOf(from) != m_shape.NodeOf(to);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
@@ -82,7 +63,7 @@ DirectGraph::GetInbound(uint32_t rank, uint32_t index) const
 uint64_t
 DirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    const uint64_t bytes = PairBytes(rank, PeerOf(rank, outbound, true));
+    const uint64_t bytes = PairBytes(m_request, GetRanks(), rank, PeerOf(rank, outbound, true));
     return std::min(MESSAGE_BYTES, bytes - message * MESSAGE_BYTES);
 }
 

@@ -45,9 +45,6 @@ class DirectGraph : public FlowGraph
                       uint64_t message,
                       uint32_t inbound) const override;
 
-    /// @return bytes that @p src sends to @p dst, both indices in the group
-    uint64_t PairBytes(uint32_t src, uint32_t dst) const;
-
   private:
     Lane MakeLane(uint32_t from, uint32_t to, uint32_t other) const;
     /// @return the peer of a rank's lane

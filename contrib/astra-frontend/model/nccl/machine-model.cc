@@ -65,7 +65,9 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology)
 
 GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     : m_ranks(static_cast<uint32_t>(group.ranks.size())),
-      m_nodeOf(group.ranks.size())
+      m_rails(machine.gpusPerServer),
+      m_nodeOf(group.ranks.size()),
+      m_railOf(group.ranks.size())
 {
     std::unordered_map<uint32_t, uint32_t> nodeOfServer;
     for (uint32_t i = 0; i < group.ranks.size(); ++i)
@@ -82,6 +84,12 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
         }
         nodes[it->second].push_back(i);
         m_nodeOf[i] = it->second;
+        m_railOf[i] = static_cast<uint32_t>(group.ranks[i]) % m_rails;
+    }
+    m_onRail.assign(nodes.size() * m_rails, NONE);
+    for (uint32_t i = 0; i < m_ranks; ++i)
+    {
+        m_onRail[std::size_t{m_nodeOf[i]} * m_rails + m_railOf[i]] = i;
     }
     for (const auto& node : nodes)
     {

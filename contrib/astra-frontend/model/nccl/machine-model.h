@@ -8,6 +8,7 @@
 #include "ns3/collective-types.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,19 @@ struct GroupShape
         return m_balanced;
     }
 
+    /// @return the rail of a rank of the group: the GPU's place in its server
+    uint32_t RailOf(uint32_t index) const
+    {
+        return m_railOf[index];
+    }
+
+    /// @return the rank of a node that is on a rail, if there is one
+    std::optional<uint32_t> FindOnRail(uint32_t node, uint32_t rail) const
+    {
+        const uint32_t index = m_onRail[std::size_t{node} * m_rails + rail];
+        return index == NONE ? std::nullopt : std::optional(index);
+    }
+
     /// @return the node of a rank of the group
     uint32_t NodeOf(uint32_t index) const
     {
@@ -96,7 +110,12 @@ struct GroupShape
     uint32_t m_ranks;
     uint32_t m_ranksPerNode{0};
     bool m_balanced{true};
+    static constexpr uint32_t NONE = UINT32_MAX;
+
+    uint32_t m_rails;
     std::vector<uint32_t> m_nodeOf;
+    std::vector<uint32_t> m_railOf;
+    std::vector<uint32_t> m_onRail; ///< by node and rail
 };
 
 } // namespace AstraSim

@@ -6,7 +6,9 @@
 #include "chain-graph.h"
 #include "direct-graph.h"
 #include "nvls-graph.h"
+#include "pair-bytes.h"
 #include "pat-graph.h"
+#include "pxn-graph.h"
 #include "ring-graph.h"
 #include "tree-graph.h"
 
@@ -20,14 +22,6 @@ namespace AstraSim
 
 namespace
 {
-
-bool
-IsPairwise(CollectiveOp op)
-{
-    return op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV ||
-           op == CollectiveOp::Gather || op == CollectiveOp::Scatter ||
-           op == CollectiveOp::SendRecv;
-}
 
 /// A plan whose flows are a FlowGraph.
 class GraphPlan : public CollectivePlan
@@ -190,6 +184,13 @@ MockNcclGroup::Decide(const CommGroup& group,
                             request.bytes);
 }
 
+bool
+MockNcclGroup::UsesPxn(CollectiveOp op, const GroupShape& shape) const
+{
+    return m_options.pxnEnable && shape.GetNodes() > 1 && shape.GetRanksPerNode() > 1 &&
+           (op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV);
+}
+
 CollectiveRequest
 MockNcclGroup::Translate(const CommGroup& group, const CollectiveRequest& request)
 {
@@ -209,6 +210,10 @@ MockNcclGroup::MakeGraph(const CollectiveRequest& request,
 {
     // A latency the user gives stands for all of NCCL's.
     const TimePs latency = m_options.sendLatency.value_or(-1);
+    if (UsesPxn(request.op, shape))
+    {
+        return std::make_shared<PxnGraph>(request, shape, plan, latency);
+    }
     if (IsPairwise(request.op))
     {
         return std::make_shared<DirectGraph>(request, shape, plan, latency);
@@ -272,7 +277,7 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     choice.predicted = plan.predicted;
     if (IsPairwise(request.op))
     {
-        choice.algorithm = "Direct";
+        choice.algorithm = UsesPxn(request.op, shape) ? "PXN" : "Direct";
         choice.channels = 1;
         choice.predicted = 0;
     }

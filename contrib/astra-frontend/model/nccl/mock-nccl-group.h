@@ -66,6 +66,8 @@ class MockNcclGroup : public CollectiveImplementation
                     const CollectiveRequest& request) const;
     /// @return the request that is carried out in place of @p request
     static CollectiveRequest Translate(const CommGroup& group, const CollectiveRequest& request);
+    /// @return whether data for other nodes goes through the GPU on its destination's rail
+    bool UsesPxn(CollectiveOp op, const GroupShape& shape) const;
     std::shared_ptr<const FlowGraph> MakeGraph(const CollectiveRequest& request,
                                                const GroupShape& shape,
                                                const NcclPlan& plan) const;

@@ -140,6 +140,8 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     NcclOptions options;
     options.nvlsEnable = reader.Flag("AS_NVLS_ENABLE");
     options.nvlsTreeEnable = reader.Flag("AS_NVLSTREE_ENABLE");
+    options.pxnEnable = reader.Number<uint32_t>("NCCL_PXN_DISABLE", 0, 1, "0 or 1")
+                            .value_or(reader.Flag("AS_PXN_ENABLE") ? 0 : 1) == 0;
     options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO",
                                                        {NcclAlgorithm::Ring,
                                                         NcclAlgorithm::Tree,

@@ -59,6 +59,7 @@ struct NcclOptions
     bool nvlsEnable{false};                  ///< AS_NVLS_ENABLE
     bool nvlsTreeEnable{false};              ///< AS_NVLSTREE_ENABLE
     bool collNetEnable{false};               ///< whether switches of the network may reduce
+    bool pxnEnable{false};                   ///< AS_PXN_ENABLE; NCCL_PXN_DISABLE wins
     std::vector<NcclAlgorithm> algorithms;   ///< NCCL_ALGO; empty: all
     std::vector<NcclProtocol> protocols;     ///< NCCL_PROTO; empty: all
     uint32_t minChannels{0};                 ///< NCCL_MIN_NCHANNELS; 0: none

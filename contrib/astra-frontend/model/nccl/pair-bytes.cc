@@ -1,0 +1,38 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "pair-bytes.h"
+
+namespace AstraSim
+{
+
+bool
+IsPairwise(CollectiveOp op)
+{
+    return op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV ||
+           op == CollectiveOp::Gather || op == CollectiveOp::Scatter ||
+           op == CollectiveOp::SendRecv;
+}
+
+uint64_t
+PairBytes(const CollectiveRequest& request, uint32_t ranks, uint32_t src, uint32_t dst)
+{
+    const auto root = static_cast<uint32_t>(request.root);
+    const uint64_t each = request.bytes / ranks;
+    const uint64_t last = request.bytes - each * (ranks - 1);
+    switch (request.op)
+    {
+    case CollectiveOp::AllToAllV:
+        return request.bytesPerPair[std::size_t{src} * ranks + dst];
+    case CollectiveOp::Gather:
+        return dst == root ? (src == ranks - 1 ? last : each) : 0;
+    case CollectiveOp::Scatter:
+        return src == root ? (dst == ranks - 1 ? last : each) : 0;
+    case CollectiveOp::SendRecv:
+        return src == 0 && dst == 1 ? request.bytes : 0;
+    default:
+        return dst == ranks - 1 ? last : each;
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,329 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "pxn-graph.h"
+
+#include "pair-bytes.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace AstraSim
+{
+
+PxnGraph::PxnGraph(const CollectiveRequest& request,
+                   const GroupShape& shape,
+                   const NcclPlan& plan,
+                   TimePs stepLatency)
+    : FlowGraph(shape.GetRanks(), 0, SLOTS),
+      m_request(request),
+      m_shape(shape),
+      m_plan(plan),
+      m_stepLatency(stepLatency),
+      m_neighbours(shape.GetRanksPerNode() - 1),
+      m_placeInNode(shape.GetRanks()),
+      m_to(shape.GetRanks()),
+      m_from(shape.GetRanks())
+{
+    for (const auto& node : shape.nodes)
+    {
+        for (uint32_t i = 0; i < node.size(); ++i)
+        {
+            m_placeInNode[node[i]] = i;
+        }
+    }
+    Connect();
+}
+
+void
+PxnGraph::Connect()
+{
+    std::size_t most = 0;
+    const uint32_t nodes = m_shape.GetNodes();
+    // Nodes send to those after them first, so that no node is everybody's first.
+    for (uint32_t distance = 1; distance < nodes; ++distance)
+    {
+        for (uint32_t node = 0; node < nodes; ++node)
+        {
+            for (const uint32_t from : m_shape.nodes[node])
+            {
+                for (const uint32_t to : m_shape.nodes[(node + distance) % nodes])
+                {
+                    if (!AreJoined(from, to))
+                    {
+                        continue;
+                    }
+                    uint64_t bytes = 0;
+                    for (const Item& item : NetItems(from, to, 0, 1))
+                    {
+                        bytes += item.bytes;
+                    }
+                    const uint64_t messages = (bytes + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
+                    m_to[from].push_back({to, Total(m_to[from]), messages});
+                    m_from[to].push_back({from, Total(m_from[to]), messages});
+                    most = std::max({most, m_to[from].size(), m_from[to].size()});
+                }
+            }
+        }
+    }
+    SetLaneCount(FirstOf(Stage::Net) + static_cast<uint32_t>(most));
+}
+
+uint64_t
+PxnGraph::PairBytesOf(uint32_t src, uint32_t dst) const
+{
+    return PairBytes(m_request, GetRanks(), src, dst);
+}
+
+bool
+PxnGraph::AreJoined(uint32_t from, uint32_t to) const
+{
+    return m_shape.RailOf(from) == m_shape.RailOf(to) ||
+           (!m_shape.FindOnRail(m_shape.NodeOf(from), m_shape.RailOf(to)) &&
+            !m_shape.FindOnRail(m_shape.NodeOf(to), m_shape.RailOf(from)));
+}
+
+std::vector<PxnGraph::Item>
+PxnGraph::NetItems(uint32_t from, uint32_t to, uint64_t message, uint64_t messages) const
+{
+    std::vector<Item> items;
+    const auto add = [&](uint32_t src, uint32_t dst) {
+        const uint64_t bytes = PairBytesOf(src, dst);
+        const uint64_t begin = bytes * message / messages;
+        items.push_back({src, dst, begin, bytes * (message + 1) / messages - begin});
+    };
+    add(from, to);
+    if (m_shape.RailOf(from) != m_shape.RailOf(to))
+    {
+        return items;
+    }
+    for (const uint32_t src : m_shape.nodes[m_shape.NodeOf(from)])
+    {
+        if (src != from)
+        {
+            add(src, to);
+        }
+    }
+    for (const uint32_t dst : m_shape.nodes[m_shape.NodeOf(to)])
+    {
+        if (dst != to && !m_shape.FindOnRail(m_shape.NodeOf(from), m_shape.RailOf(dst)))
+        {
+            add(from, dst);
+        }
+    }
+    return items;
+}
+
+uint64_t
+PxnGraph::Total(const Connections& connections)
+{
+    return connections.empty() ? 0 : connections.back().first + connections.back().messages;
+}
+
+std::size_t
+PxnGraph::Find(const Connections& connections, uint64_t message)
+{
+    const auto after = std::upper_bound(
+        connections.begin(),
+        connections.end(),
+        message,
+        [](uint64_t m, const Connection& connection) { return m < connection.first; });
+    return static_cast<std::size_t>(after - connections.begin()) - 1;
+}
+
+uint32_t
+PxnGraph::FirstOf(Stage stage) const
+{
+    return static_cast<uint32_t>(stage) * m_neighbours;
+}
+
+PxnGraph::Place
+PxnGraph::Locate(uint32_t lane) const
+{
+    if (lane >= FirstOf(Stage::Net))
+    {
+        return {Stage::Net, lane - FirstOf(Stage::Net)};
+    }
+    return {static_cast<Stage>(lane / m_neighbours), lane % m_neighbours};
+}
+
+std::optional<uint32_t>
+PxnGraph::NeighbourOf(uint32_t rank, uint32_t index, bool outbound) const
+{
+    const auto& node = m_shape.nodes[m_shape.NodeOf(rank)];
+    const auto size = static_cast<uint32_t>(node.size());
+    if (index + 1 >= size)
+    {
+        return std::nullopt;
+    }
+    const uint32_t distance = outbound ? index + 1 : size - 1 - index;
+    return node[(m_placeInNode[rank] + distance) % size];
+}
+
+Lane
+PxnGraph::MakeLane(uint32_t rank, uint32_t number, bool outbound) const
+{
+    const auto [stage, index] = Locate(number);
+    Lane lane;
+    if (stage == Stage::Net)
+    {
+        const Connections& connections = outbound ? m_to[rank] : m_from[rank];
+        if (index >= connections.size())
+        {
+            return {};
+        }
+        lane.peer = connections[index].peer;
+        lane.messages = connections[index].messages;
+        lane.type = ConnType::Net;
+    }
+    else
+    {
+        const auto peer = NeighbourOf(rank, index, outbound);
+        if (!peer)
+        {
+            return {};
+        }
+        lane.peer = *peer;
+        const uint32_t from = outbound ? rank : *peer;
+        const uint32_t to = outbound ? *peer : rank;
+        lane.tag = static_cast<uint8_t>(stage);
+        if (stage == Stage::Local)
+        {
+            lane.type = ConnType::P2p;
+            lane.messages = (PairBytesOf(from, to) + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
+        }
+        else
+        {
+            lane.type = stage == Stage::Init ? ConnType::PxnInit : ConnType::PxnFinal;
+            lane.messages = Total(stage == Stage::Init ? m_to[to] : m_from[from]);
+        }
+        if (stage == Stage::Final)
+        {
+            // Only nodes that have no rank on the receiver's rail need it.
+            const bool needed =
+                std::any_of(m_from[from].begin(), m_from[from].end(), [&](const Connection& in) {
+                    return !m_shape.FindOnRail(m_shape.NodeOf(in.peer), m_shape.RailOf(to));
+                });
+            lane.messages = needed ? lane.messages : 0;
+        }
+    }
+    lane.channel = outbound ? lane.peer : rank;
+    lane.latency = m_stepLatency >= 0    ? m_stepLatency
+                   : stage == Stage::Net ? m_plan.interLatency
+                                         : m_plan.intraLatency;
+    return lane;
+}
+
+Lane
+PxnGraph::GetOutbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, index, true);
+}
+
+Lane
+PxnGraph::GetInbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, index, false);
+}
+
+std::vector<PxnGraph::Item>
+PxnGraph::GetItems(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const auto [stage, index] = Locate(outbound);
+    if (stage == Stage::Net)
+    {
+        const Connection& connection = m_to[rank][index];
+        return NetItems(rank, connection.peer, message, connection.messages);
+    }
+    const uint32_t peer = *NeighbourOf(rank, index, true);
+    if (stage == Stage::Local)
+    {
+        const uint64_t begin = message * MESSAGE_BYTES;
+        return {{rank, peer, begin, std::min(MESSAGE_BYTES, PairBytesOf(rank, peer) - begin)}};
+    }
+    // What the connection's message takes from this rank, or brings for that one.
+    const Connections& connections = stage == Stage::Init ? m_to[peer] : m_from[rank];
+    const Connection& at = connections[Find(connections, message)];
+    const uint32_t from = stage == Stage::Init ? peer : at.peer;
+    const uint32_t to = stage == Stage::Init ? at.peer : rank;
+    for (const Item& item : NetItems(from, to, message - at.first, at.messages))
+    {
+        if (stage == Stage::Init ? item.src == rank : item.dst == peer)
+        {
+            return {item};
+        }
+    }
+    return {};
+}
+
+uint64_t
+PxnGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const auto items = GetItems(rank, outbound, message);
+    return std::accumulate(items.begin(),
+                           items.end(),
+                           uint64_t{0},
+                           [](uint64_t sum, const Item& i) { return sum + i.bytes; });
+}
+
+uint64_t
+PxnGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const auto [stage, index] = Locate(inbound);
+    if (stage != Stage::Net)
+    {
+        return GetBytes(*NeighbourOf(rank, index, false), inbound, message);
+    }
+    const Connection& connection = m_from[rank][index];
+    uint64_t bytes = 0;
+    for (const Item& item : NetItems(connection.peer, rank, message, connection.messages))
+    {
+        bytes += item.bytes;
+    }
+    return bytes;
+}
+
+LaneRange
+PxnGraph::GetSources(uint32_t rank, uint32_t outbound) const
+{
+    const auto [stage, index] = Locate(outbound);
+    const auto neighbours = static_cast<uint32_t>(m_shape.nodes[m_shape.NodeOf(rank)].size()) - 1;
+    switch (stage)
+    {
+    case Stage::Net:
+        return Lanes(FirstOf(Stage::Init), neighbours);
+    case Stage::Final:
+        return Lanes(FirstOf(Stage::Net), static_cast<uint32_t>(m_from[rank].size()));
+    default:
+        return Lanes(0, 0);
+    }
+}
+
+LaneRange
+PxnGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    switch (Locate(inbound).stage)
+    {
+    case Stage::Init:
+        return Lanes(FirstOf(Stage::Net) + static_cast<uint32_t>(Find(m_to[rank], message)), 1);
+    case Stage::Net:
+        return Lanes(FirstOf(Stage::Final), m_neighbours);
+    default:
+        return Lanes(0, 0);
+    }
+}
+
+uint64_t
+PxnGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
+{
+    const auto [stage, index] = Locate(outbound);
+    if (stage == Stage::Net)
+    {
+        return m_to[rank][index].first + message + 1;
+    }
+    // What a message passes on came over one connection; those before it came over the others.
+    const Connection& in = m_from[rank][Locate(inbound).index];
+    return message < in.first ? 0 : std::min(message - in.first + 1, in.messages);
+}
+
+} // namespace AstraSim
