@@ -4,6 +4,7 @@
 #include "backend-factory.h"
 
 #include "analytical-backend.h"
+#include "flow-level-backend.h"
 #include "packet-backend.h"
 
 namespace AstraSim
@@ -22,6 +23,8 @@ MakeBackend(const RunOptions& options,
         return std::make_unique<PacketBackend>(options, inputs, background, output, warnings);
     case NetworkModel::Analytical:
         return AnalyticalBackend::Make(options, inputs, background, warnings);
+    case NetworkModel::Flow:
+        return std::make_unique<FlowLevelBackend>(options, inputs, background, output, warnings);
     }
     return nullptr;
 }

@@ -27,6 +27,7 @@ namespace po = boost::program_options;
 constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
     {"packet", NetworkModel::Packet},
     {"analytical", NetworkModel::Analytical},
+    {"flow", NetworkModel::Flow},
 };
 
 /// @return the names of NETWORKS, as a sentence lists them

@@ -31,6 +31,7 @@ enum class NetworkModel : uint8_t
 {
     Packet,     ///< every packet
     Analytical, ///< a formula per message, ports next to the ranks shared
+    Flow,       ///< messages as fluids that share the links of their paths
 };
 
 /// @return the name that --network takes

@@ -3,50 +3,78 @@
  */
 #include "event-loop.h"
 
-#include <algorithm>
 #include <memory>
 
 namespace AstraSim
 {
 
 void
-EventLoop::Schedule(TimePs delay, MessageHandler handler, void* arg)
+EventLoop::Schedule(TimePs delay, std::function<void()> action)
 {
-    m_events.push_back({m_now + delay, m_nextOrder++, handler, arg});
-    std::push_heap(m_events.begin(), m_events.end(), IsLater);
+    auto kept = std::make_unique<std::function<void()>>(std::move(action));
+    const MessageHandler run = [](void* arg) {
+        const std::unique_ptr<std::function<void()>> mine(static_cast<std::function<void()>*>(arg));
+        (*mine)();
+    };
+    Schedule(delay, run, kept.release());
 }
 
 void
-EventLoop::Schedule(TimePs delay, std::function<void()> action)
+EventLoop::RunPresent()
 {
-    Schedule(
-        delay,
-        [](void* arg) {
-            const std::unique_ptr<std::function<void()>> function(
-                static_cast<std::function<void()>*>(arg));
-            (*function)();
-        },
-        new std::function<void()>(std::move(action)));
+    while (m_nextPresent < m_present.size() && !m_stopped)
+    {
+        const Event event = m_present[m_nextPresent++];
+        ++m_count;
+        event.handler(event.arg);
+    }
+    if (m_nextPresent == m_present.size())
+    {
+        m_present.clear();
+        m_nextPresent = 0;
+    }
 }
 
 bool
 EventLoop::Run(TimePs limit)
 {
-    while (!m_events.empty())
+    m_stopped = false;
+    while (!m_stopped)
     {
-        if (m_events.front().time > limit)
+        // What was scheduled for this time before it came goes before what is scheduled now.
+        if (!m_future.empty() && m_future.top().time == m_now)
+        {
+            const Event event = m_future.top();
+            m_future.pop();
+            ++m_count;
+            event.handler(event.arg);
+            continue;
+        }
+        RunPresent();
+        if (m_stopped)
+        {
+            break;
+        }
+        if (m_hook)
+        {
+            m_hook(m_hookArg);
+            if (!m_present.empty())
+            {
+                continue;
+            }
+        }
+        if (m_future.empty())
+        {
+            return true;
+        }
+        if (m_future.top().time > limit)
         {
             m_now = limit;
             return false;
         }
-        std::pop_heap(m_events.begin(), m_events.end(), IsLater);
-        const Event event = m_events.back();
-        m_events.pop_back();
-        m_now = event.time;
-        ++m_count;
-        event.handler(event.arg);
+        m_now = m_future.top().time;
     }
-    return true;
+    return IsIdle();
 }
 
 } // namespace AstraSim

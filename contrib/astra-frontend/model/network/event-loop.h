@@ -6,6 +6,7 @@
 
 #include "astra-network-api.h"
 
+#include <boost/heap/d_ary_heap.hpp>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -14,15 +15,18 @@
 namespace AstraSim
 {
 
+// Hot path: every message of a flow-level simulation makes three to five events.
+
 /**
- * @brief The event loop of backends that do without ns-3's Simulator.
+ * @brief A simulated clock and its events, for networks that do not run on ns-3's simulator.
  *
- * Events of the same time run in the order in which they were scheduled.
+ * Events of the same time run in the order in which they were scheduled. Before the clock advances,
+ * a hook runs once, so that work caused by all events of one time can be done together.
  *
  * @code
  * EventLoop loop;
- * loop.Schedule(1000, [](void* arg) { *static_cast<bool*>(arg) = true; }, &rang);
- * loop.Run(); // loop.Now() is 1000
+ * loop.Schedule(1000, [](void*) { std::puts("a nanosecond has passed"); }, nullptr);
+ * loop.Run();
  * @endcode
  */
 class EventLoop
@@ -36,23 +40,45 @@ class EventLoop
         return m_now;
     }
 
-    /// Run @p handler with @p arg after @p delay, which may be 0.
-    void Schedule(TimePs delay, MessageHandler handler, void* arg);
+    /// Run @p handler with @p arg after @p delay, 0 or more.
+    void Schedule(TimePs delay, MessageHandler handler, void* arg)
+    {
+        if (delay == 0)
+        {
+            m_present.push_back({m_now, 0, handler, arg});
+        }
+        else
+        {
+            m_future.push({m_now + delay, m_order++, handler, arg});
+        }
+    }
 
-    /// Run @p action after @p delay, which may be 0.
+    /// As above, for anything that can be called; slower.
     void Schedule(TimePs delay, std::function<void()> action);
 
+    /// @param hook runs when all events of the current time have run; it may schedule more of them
+    void SetBeforeAdvance(MessageHandler hook, void* arg)
+    {
+        m_hook = hook;
+        m_hookArg = arg;
+    }
+
     /**
-     * Run events, in order of time, until none is left.
-     * @param limit events after this time stay; the time is then @p limit
-     * @return whether all events ran
+     * Run events up to and including @p limit.
+     * @return whether none is left; otherwise the clock stands at @p limit, or where Stop() came
      */
     bool Run(TimePs limit = NO_LIMIT);
+
+    /// Leave Run() after the current event.
+    void Stop()
+    {
+        m_stopped = true;
+    }
 
     /// @return whether nothing is scheduled
     bool IsIdle() const
     {
-        return m_events.empty();
+        return m_future.empty() && m_nextPresent == m_present.size();
     }
 
     /// @return events that have run
@@ -70,15 +96,25 @@ class EventLoop
         void* arg;
     };
 
-    static bool IsLater(const Event& a, const Event& b)
+    struct Later
     {
-        return a.time != b.time ? a.time > b.time : a.order > b.order;
-    }
+        bool operator()(const Event& a, const Event& b) const
+        {
+            return a.time != b.time ? a.time > b.time : a.order > b.order;
+        }
+    };
 
+    void RunPresent();
+
+    boost::heap::d_ary_heap<Event, boost::heap::arity<4>, boost::heap::compare<Later>> m_future;
+    std::vector<Event> m_present; ///< of the current time, made while it lasts
+    std::size_t m_nextPresent{0};
+    MessageHandler m_hook{nullptr};
+    void* m_hookArg{nullptr};
     TimePs m_now{0};
-    uint64_t m_nextOrder{0};
+    uint64_t m_order{0};
     uint64_t m_count{0};
-    std::vector<Event> m_events; ///< a heap, the next event first
+    bool m_stopped{false};
 };
 
 } // namespace AstraSim

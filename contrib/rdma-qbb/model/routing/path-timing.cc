@@ -158,7 +158,7 @@ StandaloneFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes)
 }
 
 int64_t
-IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes)
+IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes, int64_t framePeriodPs)
 {
     const uint64_t frames = (bytes + sizes.mtuPayload - 1) / sizes.mtuPayload;
     if (frames == 0)
@@ -171,10 +171,11 @@ IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes)
 
     // Equal frames leave a row of links one slowest link's time apart; the last frame, which may be
     // shorter, catches up with the one before it and then waits for it at each link.
-    int64_t firstFull = 0;  // the first full frame's last bit, at the far end of the link
-    int64_t slowest = 0;    // a full frame's time on the slowest link so far
-    int64_t beforeLast = 0; // when the link has sent the frame before the last
-    int64_t last = 0;       // the last frame's last bit, at the far end of the link
+    int64_t firstFull = 0;           // the first full frame's last bit, at the far end of the link
+    int64_t slowest = framePeriodPs; // between full frames on the link
+    int64_t beforeLast = 0;          // when the link has sent the frame before the last
+    // The last frame's last bit, at the far end of the link.
+    int64_t last = static_cast<int64_t>(frames - 1) * framePeriodPs;
     for (const PathHop& hop : path.hops)
     {
         const int64_t full = SerializationPs(fullWire, hop.rateBps);

@@ -58,8 +58,13 @@ int64_t StandaloneFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& 
 /**
  * Exact time from the first bit sent to the last bit received of a message that nothing delays: its
  * frames follow each other without gaps, and each link forwards a frame when it has all of it.
+ * @param framePeriodPs least time from the start of a full frame to that of the next, where a rate
+ * limit spaces them at the source
  */
-int64_t IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes);
+int64_t IdleDeliveryPs(const PathInfo& path,
+                       uint64_t bytes,
+                       const FrameSizes& sizes,
+                       int64_t framePeriodPs = 0);
 
 /// Exact time until the sender has the acknowledgement of a message's last frame on an idle path.
 int64_t IdleFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes);

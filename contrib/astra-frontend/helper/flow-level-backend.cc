@@ -1,0 +1,257 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "flow-level-backend.h"
+
+#include "ns3/fabric-frame-sizes.h"
+#include "ns3/fabric-identity.h"
+#include "ns3/input-error.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/switch-node.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace AstraSim
+{
+
+using ns3::FabricConf;
+
+namespace
+{
+
+/// @return the value in force of an attribute whose object the flow-level network does without
+template <typename Value>
+Value
+AttributeDefault(ns3::TypeId type, const char* name)
+{
+    ns3::TypeId::AttributeInformation information;
+    type.LookupAttributeByName(name, &information);
+    Value value;
+    value.DeserializeFromString(information.initialValue->SerializeToString(information.checker),
+                                information.checker);
+    return value;
+}
+
+FlowLevelConfig
+MakeConfig(const FabricConf& conf)
+{
+    const auto frames = ns3::FabricFrameSizes::Of(conf);
+    FlowLevelConfig config;
+    config.networkFrames = frames.network;
+    config.nvlinkFrames = frames.nvlink;
+    config.ackIntervalBytes = std::max<uint64_t>(conf.l2AckInterval, 1);
+    config.qpsPerConnection = conf.qpsPerConnection;
+    config.persistentConnections = conf.qpMode == FabricConf::QpMode::Persistent;
+    config.ecmpSeed = static_cast<uint32_t>(
+        AttributeDefault<ns3::UintegerValue>(ns3::SwitchNode::GetTypeId(), "EcmpSeed").Get());
+    config.routeUpdateDelay =
+        AttributeDefault<ns3::TimeValue>(ns3::RdmaFabric::GetTypeId(), "RouteUpdateDelay")
+            .Get()
+            .GetPicoSeconds();
+    config.linkEvents = conf.linkEvents;
+    config.source = conf.source;
+    return config;
+}
+
+void
+WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
+{
+    const auto& links = inputs.topology.links;
+    const bool losses = inputs.conf.errorRatePerLink > 0 ||
+                        std::any_of(links.begin(), links.end(), [](const auto& link) {
+                            return link.errorRate > 0;
+                        });
+    if (losses)
+    {
+        warnings.emplace_back("--network flow loses nothing: error rates have no effect");
+    }
+    if (inputs.conf.routing != FabricConf::Routing::Ecmp)
+    {
+        warnings.emplace_back("--network flow takes the paths of ECMP: ROUTING has no effect");
+    }
+    if (inputs.conf.enableTrace)
+    {
+        warnings.emplace_back("--network flow has no packets: ENABLE_TRACE has no effect");
+    }
+}
+
+/// What a run with packets left must not pass for this run's.
+void
+RemovePacketFiles(const FabricConf& conf, const std::string& output)
+{
+    for (const std::string* name : {&conf.pfcOutputFile,
+                                    &conf.qlenMonFile,
+                                    &conf.bwMonFile,
+                                    &conf.rateMonFile,
+                                    &conf.cnpMonFile,
+                                    &conf.traceOutputFile})
+    {
+        std::error_code error;
+        std::filesystem::remove(output + "/" + std::filesystem::path(*name).filename().string(),
+                                error);
+    }
+}
+
+} // namespace
+
+FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
+                                   const RunInputs& inputs,
+                                   const BackgroundFlows& background,
+                                   std::string output,
+                                   std::vector<std::string>& warnings)
+    : m_stopTimePs(inputs.conf.stopTimePs),
+      m_output(std::move(output))
+{
+    ns3::ApplyNs3Flags(options.ns3Flags);
+    if (!options.pcap.empty())
+    {
+        throw ns3::InputError("--network flow",
+                              0,
+                              "--pcap has no packets to capture",
+                              "--network packet for that");
+    }
+    WarnOfNoEffect(inputs, warnings);
+    RemovePacketFiles(inputs.conf, m_output);
+    m_fabric = std::make_unique<FlowLevelFabric>(m_loop, inputs.topology, MakeConfig(inputs.conf));
+    if (!background.file.empty())
+    {
+        m_background = std::make_unique<FlowLevelBackground>(m_loop, *m_fabric, background.file);
+    }
+    m_fct = std::make_unique<ns3::OutputFile>(
+        ns3::ResolveOutputPath("FCT_OUTPUT_FILE", inputs.conf.fctOutputFile, m_output, warnings));
+    m_fabric->SetObserver([this](const FlowLevelRecord& record) { WriteMessage(record); });
+}
+
+FlowLevelBackend::~FlowLevelBackend() = default;
+
+AstraNetworkAPI&
+FlowLevelBackend::GetNetwork(int rank)
+{
+    return m_fabric->GetNetwork(rank);
+}
+
+SimulationEnd
+FlowLevelBackend::Run()
+{
+    if (m_background)
+    {
+        m_background->Start();
+    }
+    const bool drained = m_loop.Run(m_stopTimePs);
+    return drained || m_workloadsFinished ? SimulationEnd::Drained : SimulationEnd::OutOfTime;
+}
+
+void
+FlowLevelBackend::FinishWorkloads()
+{
+    m_workloadsFinished = true;
+    if (m_background && !m_background->IsDone())
+    {
+        m_loop.Stop();
+    }
+}
+
+void
+FlowLevelBackend::Finish()
+{
+    m_fct->Flush();
+    WriteLinks();
+}
+
+void
+FlowLevelBackend::WriteMessage(const FlowLevelRecord& record)
+{
+    const ns3::ClusterTopology& topology = m_fabric->GetTopology();
+    const TimePs ideal = m_fabric->GetIdealFctPs(record.src, record.dst, record.bytes);
+    m_fct->Print("%08x %08x %u %u %lu %lu %lu %lu\n",
+                 ns3::HostAddress(topology, record.src),
+                 ns3::HostAddress(topology, record.dst),
+                 record.sport,
+                 record.dport,
+                 record.bytes,
+                 ns3::NearestNs(record.startPs),
+                 ns3::NearestNs(m_loop.Now() - record.startPs),
+                 ns3::NearestNs(ideal));
+}
+
+void
+FlowLevelBackend::WriteLinks()
+{
+    ns3::OutputFile file(m_output + "/links.csv");
+    file.Print("node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops\n");
+    const ns3::ClusterTopology& topology = m_fabric->GetTopology();
+    FluidTransfers& transfers = m_fabric->GetTransfers();
+    transfers.UpdateCarried();
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        const auto ports = topology.Ports(node);
+        for (uint16_t port = 0; port < ports.size(); ++port)
+        {
+            const auto& link = topology.links[ports[port].link];
+            const double bytes =
+                transfers.GetCarried(FlowRouter::DirectedLink(topology, ports[port].link, node));
+            file.Print("%u,%u,%u,%lu,%lu,%.3f,0.000,0\n",
+                       node,
+                       port + 1U,
+                       ports[port].peer,
+                       link.rateBps,
+                       static_cast<uint64_t>(std::llround(bytes)),
+                       bytes * 8e9 / static_cast<double>(link.rateBps));
+        }
+    }
+    file.Flush();
+}
+
+BackendTotals
+FlowLevelBackend::GetTotals() const
+{
+    BackendTotals totals;
+    totals.events = m_loop.GetEventCount();
+    totals.flows = m_fabric->GetDelivered();
+    if (m_background)
+    {
+        totals.backgroundFlows = m_background->GetFinished();
+    }
+    return totals;
+}
+
+std::string
+FlowLevelBackend::DescribeTraffic(double wallSeconds) const
+{
+    return fmt::format("{} flows in {:.2f} s ({:.2f} million/s), max-min fair, without packets",
+                       m_fabric->GetDelivered(),
+                       wallSeconds,
+                       static_cast<double>(m_fabric->GetDelivered()) / wallSeconds / 1e6);
+}
+
+std::vector<std::string>
+FlowLevelBackend::DescribeWaits(std::size_t limit) const
+{
+    return m_fabric->DescribeWaits(limit);
+}
+
+TimePs
+FlowLevelBackend::Now() const
+{
+    return m_loop.Now();
+}
+
+void
+FlowLevelBackend::Schedule(TimePs delay, std::function<void()> action)
+{
+    m_loop.Schedule(delay, std::move(action));
+}
+
+bool
+FlowLevelBackend::IsIdle() const
+{
+    // What has just begun has no event before its rate is known.
+    return m_loop.IsIdle() && !m_fabric->GetTransfers().GetSolver().IsDirty();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,73 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOW_LEVEL_BACKEND_H
+#define FLOW_LEVEL_BACKEND_H
+
+#include "flow-level-background.h"
+#include "run-inputs.h"
+#include "simulation-backend.h"
+
+#include "ns3/event-loop.h"
+#include "ns3/flow-level-network.h"
+#include "ns3/output-file.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief No packets: messages share the links of their paths max-min fairly (see FlowLevelFabric).
+ *
+ * Frame sizes, ECMP seed and route update delay come from the same configuration and ns-3
+ * attributes as those of packets. Writes fct.txt and links.csv.
+ */
+class FlowLevelBackend : public SimulationBackend
+{
+  public:
+    /**
+     * @param options ns-3 flags
+     * @param inputs outlives the object
+     * @param background flows beside the workloads
+     * @param output directory of fct.txt and links.csv
+     * @param warnings gets a line for each thing of the inputs that has no effect here
+     * @throw ns3::InputError for a mistake in an input
+     */
+    FlowLevelBackend(const RunOptions& options,
+                     const RunInputs& inputs,
+                     const BackgroundFlows& background,
+                     std::string output,
+                     std::vector<std::string>& warnings);
+    ~FlowLevelBackend() override;
+
+    AstraNetworkAPI& GetNetwork(int rank) override;
+    SimulationEnd Run() override;
+    void FinishWorkloads() override;
+    void Finish() override;
+    BackendTotals GetTotals() const override;
+    std::string DescribeTraffic(double wallSeconds) const override;
+    std::vector<std::string> DescribeWaits(std::size_t limit) const override;
+
+    TimePs Now() const override;
+    void Schedule(TimePs delay, std::function<void()> action) override;
+    bool IsIdle() const override;
+
+  private:
+    void WriteMessage(const FlowLevelRecord& record);
+    void WriteLinks();
+
+    TimePs m_stopTimePs;
+    std::string m_output;
+    EventLoop m_loop;
+    std::unique_ptr<FlowLevelFabric> m_fabric;
+    std::unique_ptr<FlowLevelBackground> m_background; ///< null without flows beside the workloads
+    std::unique_ptr<ns3::OutputFile> m_fct;
+    bool m_workloadsFinished{false};
+};
+
+} // namespace AstraSim
+
+#endif /* FLOW_LEVEL_BACKEND_H */

@@ -1,0 +1,535 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * FlowLevelFabric: messages and connections. Links that fail are in flow-level-links.cc, in-network
+ * operations in flow-level-operations.cc.
+ */
+#include "flow-level-network.h"
+
+#include "flow-level-operation.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr double PS_BITS_PER_BYTE = 8e12;
+constexpr uint64_t BACKGROUND_LANE = 1ULL << 63;
+
+} // namespace
+
+FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
+                                 const ns3::ClusterTopology& topology,
+                                 FlowLevelConfig config)
+    : m_loop(loop),
+      m_config(std::move(config)),
+      m_router(topology, m_config.ecmpSeed),
+      m_transfers(loop)
+{
+    for (const auto& link : topology.links)
+    {
+        m_transfers.AddLink(link.rateBps);
+        m_transfers.AddLink(link.rateBps);
+    }
+    m_networks.reserve(topology.hostCount);
+    for (uint32_t rank = 0; rank < topology.hostCount; ++rank)
+    {
+        m_networks.push_back(std::make_unique<FlowLevelNetwork>(static_cast<int>(rank), *this));
+    }
+    ScheduleLinkEvents();
+}
+
+FlowLevelFabric::~FlowLevelFabric() = default;
+
+AstraNetworkAPI&
+FlowLevelFabric::GetNetwork(int rank)
+{
+    return *m_networks[static_cast<std::size_t>(rank)];
+}
+
+int
+FlowLevelFabric::GetSize() const
+{
+    return static_cast<int>(m_networks.size());
+}
+
+// --- from a message to its parts
+
+void
+FlowLevelFabric::Send(uint32_t src,
+                      uint32_t dst,
+                      int tag,
+                      uint64_t bytes,
+                      const sim_request* request,
+                      MessageHandler handler,
+                      void* arg)
+{
+    Message* message = m_messages.Take();
+    message->fabric = this;
+    message->src = src;
+    message->dst = dst;
+    message->sent = handler;
+    message->sentArg = arg;
+    message->send = m_matcher.AddSend(src, dst, tag, bytes);
+    message->wireBytes = bytes;
+    message->channel = 0;
+    TimePs latency = 0;
+    if (request)
+    {
+        message->channel = request->channel;
+        message->lane = request->channel;
+        message->rateCapBps = request->rateCapBps;
+        message->wireBytes =
+            static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * request->wireInflation));
+        latency = request->sendLatency;
+    }
+    // Never from inside the call: handlers of a message to oneself would run too early.
+    if (latency > 0 || src == dst)
+    {
+        m_loop.Schedule(
+            latency,
+            [](void* arg) {
+                auto* late = static_cast<Message*>(arg);
+                late->fabric->Launch(late);
+            },
+            message);
+    }
+    else
+    {
+        Launch(message);
+    }
+}
+
+void
+FlowLevelFabric::StartBackground(const Background& flow)
+{
+    Message* message = m_messages.Take();
+    message->fabric = this;
+    message->src = flow.src;
+    message->dst = flow.dst;
+    message->sent = flow.done;
+    message->sentArg = flow.arg;
+    message->wireBytes = flow.bytes;
+    message->dport = flow.dport;
+    message->lane =
+        BACKGROUND_LANE | static_cast<uint64_t>(flow.priority) << 16 | uint64_t{flow.dport};
+    Launch(message);
+}
+
+void
+FlowLevelFabric::Launch(Message* message)
+{
+    if (message->src == message->dst || message->wireBytes == 0)
+    {
+        message->partsToDeliver = 1;
+        message->partsToAcknowledge = 1;
+        m_loop.Schedule(
+            0,
+            [](void* arg) {
+                auto* local = static_cast<Message*>(arg);
+                local->fabric->Deliver(local);
+                local->fabric->Acknowledge(local);
+            },
+            message);
+        return;
+    }
+    const uint64_t frames = (message->wireBytes - 1) / m_config.networkFrames.mtuPayload + 1;
+    const auto parts = static_cast<uint32_t>(std::min<uint64_t>(m_config.qpsPerConnection, frames));
+    message->partsToDeliver = parts;
+    message->partsToAcknowledge = parts;
+    const uint64_t each = message->wireBytes / parts;
+    for (uint32_t number = 0; number < parts; ++number)
+    {
+        LaunchPart(message,
+                   number,
+                   number + 1 == parts ? message->wireBytes - each * number : each);
+    }
+}
+
+void
+FlowLevelFabric::LaunchPart(Message* message, uint32_t number, uint64_t bytes)
+{
+    Part* part = m_parts.Take();
+    part->fabric = this;
+    part->message = message;
+    part->number = number;
+    part->bytes = bytes;
+    part->startPs = m_loop.Now();
+    const bool background = message->send == nullptr;
+    const bool shared = m_config.persistentConnections ||
+                        (!background && (message->rateCapBps > 0 ||
+                                         m_router.SharesNvSwitch(message->src, message->dst)));
+    if (shared)
+    {
+        auto& connection =
+            m_connections[{message->src, message->dst, message->lane, number, message->rateCapBps}];
+        if (!connection)
+        {
+            connection = std::make_unique<Connection>();
+        }
+        part->connection = connection.get();
+    }
+    Post(part);
+}
+
+void
+FlowLevelFabric::Post(Part* part)
+{
+    Connection* connection = part->connection;
+    if (connection)
+    {
+        const bool busy = connection->first != nullptr;
+        (busy ? connection->last->next : connection->first) = part;
+        connection->last = part;
+        part->next = nullptr;
+        if (busy)
+        {
+            return;
+        }
+    }
+    if (!Begin(part))
+    {
+        m_withoutPath.push_back(part);
+    }
+}
+
+bool
+FlowLevelFabric::Begin(Part* part)
+{
+    const Message& message = *part->message;
+    Connection* connection = part->connection;
+    const bool isOpen = connection ? connection->open : part->start.sport != 0;
+    if (!isOpen)
+    {
+        const int64_t channel = message.channel < 0 ? -1 : message.channel + part->number;
+        const auto start = m_router.Open(message.src, message.dst, channel, message.dport);
+        if (!start)
+        {
+            return false;
+        }
+        if (connection)
+        {
+            connection->open = true;
+            connection->start = *start;
+            connection->rateCapBps = message.rateCapBps;
+        }
+        else
+        {
+            part->start = *start;
+        }
+    }
+    if (connection)
+    {
+        part->start = connection->start;
+    }
+    const auto& topology = m_router.GetTopology();
+    const auto& firstPort = topology.Ports(topology.NodeOfHost(message.src))[part->start.firstPort];
+    const bool nvlink = topology.IsNvLink(firstPort.link);
+    if (!m_router.Follow(message.src, message.dst, part->start, m_path, nvlink ? nullptr : &m_back))
+    {
+        return false;
+    }
+    const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
+    FillUses(*part, nvlink, sizes);
+    FluidTransfers::Request request;
+    request.uses = m_uses;
+    Time(*part, m_path, sizes, connection ? connection->rateCapBps : 0, request);
+    request.onReached = [](void* arg) {
+        auto* reached = static_cast<Part*>(arg);
+        reached->fabric->m_loop.Schedule(
+            reached->tail,
+            [](void* arg) {
+                auto* arrived = static_cast<Part*>(arg);
+                arrived->fabric->OnPartDelivered(arrived);
+            },
+            reached);
+    };
+    request.onDrained = [](void* arg) {
+        auto* left = static_cast<Part*>(arg);
+        left->fabric->OnPartLeft(left);
+    };
+    request.owner = part;
+    m_transfers.Start(request);
+    return true;
+}
+
+void
+FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
+{
+    m_uses.clear();
+    for (const ns3::PathHop& hop : m_path.hops)
+    {
+        m_uses.push_back({m_router.DirectedLink(hop), 1});
+    }
+    if (!nvlink)
+    {
+        const uint64_t perAck = std::max<uint64_t>(sizes.mtuPayload, m_config.ackIntervalBytes);
+        const uint64_t acks = (part.bytes - 1) / perAck + 1;
+        const float share = static_cast<float>(acks * sizes.ackWireBytes) /
+                            static_cast<float>(ns3::MessageWireBytes(part.bytes, sizes));
+        for (const uint32_t link : m_back)
+        {
+            m_uses.push_back({link, share});
+        }
+    }
+    part.ackDelay = ns3::OneWayPs(m_path, sizes.ackWireBytes);
+}
+
+void
+FlowLevelFabric::Time(Part& part,
+                      const ns3::PathInfo& path,
+                      const ns3::FrameSizes& sizes,
+                      uint64_t rateCapBps,
+                      FluidTransfers::Request& request) const
+{
+    const uint64_t wireBytes = ns3::MessageWireBytes(part.bytes, sizes);
+    double rate = static_cast<double>(path.bottleneckBps) / PS_BITS_PER_BYTE;
+    TimePs period = 0;
+    if (rateCapBps > 0 && rateCapBps < path.hops.front().rateBps)
+    {
+        request.cap = static_cast<double>(rateCapBps) / PS_BITS_PER_BYTE;
+        rate = std::min(rate, request.cap);
+        period = static_cast<TimePs>(sizes.DataWireBytes(sizes.mtuPayload) * PS_BITS_PER_BYTE /
+                                     static_cast<double>(rateCapBps));
+    }
+    request.bytes = static_cast<double>(wireBytes);
+    request.frame = sizes.DataWireBytes(sizes.mtuPayload);
+    request.fullRate = rate;
+    const TimePs idle = ns3::IdleDeliveryPs(path, part.bytes, sizes, period);
+    part.tail = idle - std::llround(request.bytes / rate);
+    if (part.tail < 0)
+    {
+        // Spaced frames: the last one arrives before the gap after it has passed.
+        const uint64_t rest = part.bytes % sizes.mtuPayload;
+        request.held =
+            sizes.DataWireBytes(static_cast<uint32_t>(rest > 0 ? rest : sizes.mtuPayload));
+        part.tail = std::max<TimePs>(idle - std::llround((request.bytes - request.held) / rate), 0);
+    }
+}
+
+void
+FlowLevelFabric::AdvanceConnection(Connection& connection)
+{
+    connection.first = connection.first->next;
+    if (!connection.first)
+    {
+        connection.last = nullptr;
+    }
+    else if (!Begin(connection.first))
+    {
+        m_withoutPath.push_back(connection.first);
+    }
+}
+
+void
+FlowLevelFabric::OnPartLeft(Part* part)
+{
+    part->left = true;
+    if (part->connection)
+    {
+        AdvanceConnection(*part->connection);
+    }
+    Release(part);
+}
+
+void
+FlowLevelFabric::OnPartDelivered(Part* part)
+{
+    m_loop.Schedule(
+        part->ackDelay,
+        [](void* arg) {
+            auto* acknowledged = static_cast<Part*>(arg);
+            acknowledged->fabric->OnPartAcknowledged(acknowledged);
+        },
+        part);
+    Deliver(part->message);
+}
+
+void
+FlowLevelFabric::OnPartAcknowledged(Part* part)
+{
+    Message* message = part->message;
+    if (m_observer)
+    {
+        m_observer({message->src,
+                    message->dst,
+                    part->start.sport,
+                    message->dport,
+                    part->bytes,
+                    part->startPs});
+    }
+    part->acknowledged = true;
+    Release(part);
+    Acknowledge(message);
+}
+
+void
+FlowLevelFabric::Release(Part* part)
+{
+    if (part->left && part->acknowledged)
+    {
+        m_parts.GiveBack(part);
+    }
+}
+
+void
+FlowLevelFabric::Deliver(Message* message)
+{
+    if (--message->partsToDeliver > 0 || !message->send)
+    {
+        return;
+    }
+    ++m_deliveredCount;
+    // Handlers may deliver more; what is complete now is taken out first.
+    std::vector<MessageMatcher::Completion> completions;
+    completions.swap(m_completions);
+    m_matcher.Deliver(message->send, completions);
+    for (const auto& completion : completions)
+    {
+        if (completion.handler)
+        {
+            completion.handler(completion.arg);
+        }
+    }
+    completions.clear();
+    m_completions.swap(completions);
+}
+
+void
+FlowLevelFabric::Acknowledge(Message* message)
+{
+    if (--message->partsToAcknowledge > 0)
+    {
+        return;
+    }
+    const MessageHandler sent = message->sent;
+    void* arg = message->sentArg;
+    m_messages.GiveBack(message);
+    if (sent)
+    {
+        sent(arg);
+    }
+}
+
+void
+FlowLevelFabric::Receive(uint32_t src,
+                         uint32_t dst,
+                         int tag,
+                         uint64_t bytes,
+                         MessageHandler handler,
+                         void* arg)
+{
+    if (m_matcher.AddReceive(src, dst, tag, bytes, handler, arg) && handler)
+    {
+        m_loop.Schedule(0, handler, arg);
+    }
+}
+
+std::vector<std::string>
+FlowLevelFabric::DescribeWaits(std::size_t limit) const
+{
+    std::vector<std::string> lines;
+    for (const Part* part : m_withoutPath)
+    {
+        lines.push_back("rank " + std::to_string(part->message->src) + " has " +
+                        std::to_string(part->bytes) + " bytes for rank " +
+                        std::to_string(part->message->dst) + " and no path");
+    }
+    const auto waits = m_matcher.DescribeWaits(limit);
+    lines.insert(lines.end(), waits.begin(), waits.end());
+    if (lines.size() > limit)
+    {
+        lines.resize(limit);
+    }
+    return lines;
+}
+
+// --- one rank
+
+FlowLevelNetwork::FlowLevelNetwork(int rank, FlowLevelFabric& fabric)
+    : AstraNetworkAPI(rank),
+      m_fabric(fabric)
+{
+}
+
+int
+FlowLevelNetwork::sim_comm_get_size() const
+{
+    return m_fabric.GetSize();
+}
+
+timespec_t
+FlowLevelNetwork::sim_get_time()
+{
+    return MakeTimespec(m_fabric.m_loop.Now());
+}
+
+void
+FlowLevelNetwork::sim_schedule(timespec_t delta, MessageHandler handler, void* arg)
+{
+    m_fabric.m_loop.Schedule(ToPicoseconds(delta), handler, arg);
+}
+
+int
+FlowLevelNetwork::sim_send(void*,
+                           uint64_t count,
+                           int,
+                           int dst,
+                           int tag,
+                           sim_request* request,
+                           MessageHandler handler,
+                           void* arg)
+{
+    m_fabric.Send(static_cast<uint32_t>(sim_comm_get_rank()),
+                  static_cast<uint32_t>(dst),
+                  tag,
+                  count,
+                  request,
+                  handler,
+                  arg);
+    return 0;
+}
+
+int
+FlowLevelNetwork::sim_recv(void*,
+                           uint64_t count,
+                           int,
+                           int src,
+                           int tag,
+                           sim_request*,
+                           MessageHandler handler,
+                           void* arg)
+{
+    m_fabric.Receive(static_cast<uint32_t>(src),
+                     static_cast<uint32_t>(sim_comm_get_rank()),
+                     tag,
+                     count,
+                     handler,
+                     arg);
+    return 0;
+}
+
+bool
+FlowLevelNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
+{
+    return m_fabric.Supports(members);
+}
+
+int
+FlowLevelNetwork::sim_in_network(InNetworkOp op,
+                                 std::span<const int> members,
+                                 int root,
+                                 uint64_t count,
+                                 int tag,
+                                 sim_request* request,
+                                 MessageHandler handler,
+                                 void* arg)
+{
+    return m_fabric.Join(sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg);
+}
+
+} // namespace AstraSim

@@ -1,0 +1,393 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOW_LEVEL_NETWORK_H
+#define FLOW_LEVEL_NETWORK_H
+
+#include "astra-network-api.h"
+#include "event-loop.h"
+#include "flow-router.h"
+#include "fluid-transfers.h"
+#include "message-matcher.h"
+#include "object-pool.h"
+
+#include "ns3/fabric-conf.h"
+#include "ns3/path-timing.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+class FlowLevelNetwork;
+
+/// What a FlowLevelFabric takes from a configuration.
+struct FlowLevelConfig
+{
+    ns3::FrameSizes networkFrames;            ///< frames between servers
+    ns3::FrameSizes nvlinkFrames;             ///< frames on NVLink
+    uint64_t ackIntervalBytes{1};             ///< payload per acknowledgement; 1: one per frame
+    uint32_t qpsPerConnection{1};             ///< parts that a message is cut into
+    bool persistentConnections{false};        ///< messages between servers share connections
+    uint32_t ecmpSeed{1};                     ///< as ns3::SwitchNode::EcmpSeed
+    TimePs routeUpdateDelay{100'000'000};     ///< from a link's change to the routes'
+    std::vector<ns3::LinkEvent> linkEvents{}; ///< in the order of the configuration
+    std::string source{};                     ///< the configuration's name, for messages
+};
+
+/// A message, or a part of one, whose sender has its acknowledgement.
+struct FlowLevelRecord
+{
+    uint32_t src;   ///< host
+    uint32_t dst;   ///< host
+    uint16_t sport; ///< UDP source port
+    uint16_t dport; ///< UDP destination port
+    uint64_t bytes; ///< without headers
+    TimePs startPs; ///< when it was posted
+};
+
+/**
+ * @brief A congestion-aware network without packets: messages are fluids that share links max-min
+ * fairly.
+ *
+ * Topology, routes, ECMP choices, connections, NIC choice, header bytes and the bandwidth that
+ * acknowledgements take are those of the packet-level network. A message on an idle path takes
+ * exactly as long as its frames would; under contention the fluid rate replaces queues, and the
+ * path's latency is added to it.
+ *
+ * In-network operations stream: each member's contribution goes up to the NVSwitch from the time it
+ * joins, results go down when all contributions have begun, and none ends before the slowest.
+ *
+ * Left out: queues (and so queueing delay, PFC, ECN and losses), the ramps of congestion control,
+ * scheduling between priorities, unfairness between flows of one bottleneck.
+ *
+ * @code
+ * EventLoop loop;
+ * FlowLevelFabric fabric(loop, topology, {});
+ * fabric.GetNetwork(0).sim_send(nullptr, 1 << 20, UINT8, 1, 0, nullptr, handler, arg);
+ * loop.Run();
+ * @endcode
+ */
+class FlowLevelFabric
+{
+  public:
+    /**
+     * @param loop its clock and events; outlives the object, which takes its hook
+     * @param topology outlives the object
+     * @throw ns3::InputError for a link event that names no link
+     */
+    FlowLevelFabric(EventLoop& loop, const ns3::ClusterTopology& topology, FlowLevelConfig config);
+    ~FlowLevelFabric();
+
+    /// @return the network of a rank
+    AstraNetworkAPI& GetNetwork(int rank);
+
+    /// @return number of ranks
+    int GetSize() const;
+
+    /// A flow that belongs to no rank's program.
+    struct Background
+    {
+        uint32_t src;        ///< host
+        uint32_t dst;        ///< host
+        uint64_t bytes;      ///< 1 or more
+        uint8_t priority;    ///< with dport tells connections apart
+        uint16_t dport;      ///< UDP destination port
+        MessageHandler done; ///< at the last acknowledgement
+        void* arg;           ///< of done
+    };
+
+    /// Start a flow now.
+    void StartBackground(const Background& flow);
+
+    /// @param observer told of every part of a message as it is acknowledged
+    void SetObserver(std::function<void(const FlowLevelRecord&)> observer)
+    {
+        m_observer = std::move(observer);
+    }
+
+    /// @return column "ideal" of FCT files
+    TimePs GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+    {
+        return m_router.IdealFctPs(src, dst, bytes, m_config.networkFrames, m_config.nvlinkFrames);
+    }
+
+    /// @return messages that have been delivered
+    uint64_t GetDelivered() const
+    {
+        return m_deliveredCount;
+    }
+
+    /// @return the bytes on the links; directions are numbered as FlowRouter does
+    FluidTransfers& GetTransfers()
+    {
+        return m_transfers;
+    }
+
+    /// @return the same, to look at
+    const FluidTransfers& GetTransfers() const
+    {
+        return m_transfers;
+    }
+
+    /// @return the topology
+    const ns3::ClusterTopology& GetTopology() const
+    {
+        return m_router.GetTopology();
+    }
+
+    /// @return who waits for what in the network, at most @p limit lines
+    std::vector<std::string> DescribeWaits(std::size_t limit) const;
+
+  private:
+    friend class FlowLevelNetwork;
+
+    struct Connection;
+    struct Operation;
+
+    /// Between sim_send() and its last acknowledgement.
+    struct Message
+    {
+        Message* next{nullptr};
+        FlowLevelFabric* fabric{nullptr};
+        MessageMatcher::Send* send{nullptr}; ///< null for background flows
+        uint64_t wireBytes{0};
+        uint64_t rateCapBps{0};
+        MessageHandler sent{nullptr};
+        void* sentArg{nullptr};
+        uint32_t src{0};
+        uint32_t dst{0};
+        uint64_t lane{0};    ///< tells connections between two hosts apart
+        int64_t channel{-1}; ///< below 0: the NIC is chosen by the hash
+        uint16_t dport{100};
+        uint32_t partsToDeliver{0};
+        uint32_t partsToAcknowledge{0};
+    };
+
+    /// What one connection carries of a message, or a member's share of an in-network operation.
+    struct Part
+    {
+        Part* next{nullptr};
+        FlowLevelFabric* fabric{nullptr};
+        Message* message{nullptr};
+        Connection* connection{nullptr}; ///< null: it has one of its own
+        Operation* operation{nullptr};
+        uint64_t bytes{0};
+        TimePs startPs{0};
+        TimePs tail{0};     ///< from the departure of its last frame to its delivery
+        TimePs ackDelay{0}; ///< from there to the acknowledgement
+        FlowStart start{};
+        uint32_t member{0};       ///< of the operation
+        uint32_t number{0};       ///< of the message's parts
+        bool left{false};         ///< all its bytes have left the source
+        bool acknowledged{false}; ///< and its sender knows that they have arrived
+    };
+
+    /// Messages that follow each other: one is on its way, the others wait for it to leave.
+    struct Connection
+    {
+        FlowStart start{};
+        Part* first{nullptr};
+        Part* last{nullptr};
+        uint64_t rateCapBps{0};
+        bool open{false};
+    };
+
+    struct ConnectionKey
+    {
+        uint32_t src;
+        uint32_t dst;
+        uint64_t lane;
+        uint32_t part;
+        uint64_t rateCapBps; ///< one connection for each speed limit, so that none changes its own
+
+        bool operator==(const ConnectionKey&) const = default;
+    };
+
+    struct ConnectionKeyHash
+    {
+        std::size_t operator()(const ConnectionKey& key) const
+        {
+            const uint64_t pair = static_cast<uint64_t>(key.src) << 32 | key.dst;
+            const uint64_t lane = (key.lane << 8 ^ key.part) ^ key.rateCapBps << 20;
+            const uint64_t value = (pair ^ lane * 0xc2b2ae3d27d4eb4fU) * 0x9e3779b97f4a7c15U;
+            return value ^ value >> 31;
+        }
+    };
+
+    /// What is known of a list of members.
+    struct MemberSet
+    {
+        uint32_t number{0};
+        boost::unordered_flat_map<int, uint32_t> places; ///< place in the list, by rank
+        /// By stripe: an NVSwitch's ports to the members; none if no NVSwitch joins them.
+        std::map<uint32_t, std::vector<FlowRouter::SwitchPort>> ports;
+    };
+
+    struct ByContent
+    {
+        using is_transparent = void;
+
+        bool operator()(std::span<const int> a, std::span<const int> b) const;
+    };
+
+    /// Operations of one (members, tag), in order; each member joins them one after the other.
+    struct OperationQueue
+    {
+        std::deque<Operation*> operations; ///< oldest first
+        std::deque<uint32_t> joined;       ///< how many members have joined each
+        uint64_t first{0};                 ///< how many older ones are gone
+        std::vector<uint64_t> nextOf;      ///< per member: the operation it joins next
+    };
+
+    // --- messages (flow-level-network.cc)
+    void Send(uint32_t src,
+              uint32_t dst,
+              int tag,
+              uint64_t bytes,
+              const sim_request* request,
+              MessageHandler handler,
+              void* arg);
+    void Launch(Message* message);
+    void LaunchPart(Message* message, uint32_t number, uint64_t bytes);
+    void Post(Part* part);
+    bool Begin(Part* part);
+    void AdvanceConnection(Connection& connection);
+    void OnPartLeft(Part* part);
+    void OnPartDelivered(Part* part);
+    void OnPartAcknowledged(Part* part);
+    void Release(Part* part);
+    void Deliver(Message* message);
+    void Acknowledge(Message* message);
+    void Receive(uint32_t src,
+                 uint32_t dst,
+                 int tag,
+                 uint64_t bytes,
+                 MessageHandler handler,
+                 void* arg);
+    /// Fill m_uses from m_path and m_back, and the part's ackDelay.
+    void FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
+    /// Fill a request's bytes and cap and a part's tail from the path's timing.
+    void Time(Part& part,
+              const ns3::PathInfo& path,
+              const ns3::FrameSizes& sizes,
+              uint64_t rateCapBps,
+              FluidTransfers::Request& request) const;
+
+    // --- links (flow-level-links.cc)
+    void ScheduleLinkEvents();
+    void SetLinkUp(uint32_t link, bool up);
+    void UpdateRoutes();
+    void Reroute(FluidTransfer& transfer);
+
+    // --- in-network operations (flow-level-operations.cc)
+    MemberSet& FindMemberSet(std::span<const int> members);
+    /// @return an NVSwitch's ports to the members, or null if none joins them
+    const std::vector<FlowRouter::SwitchPort>* FindPorts(MemberSet& set,
+                                                         std::span<const int> members,
+                                                         uint32_t stripe);
+    bool Supports(std::span<const int> members);
+    int Join(int rank,
+             InNetworkOp op,
+             std::span<const int> members,
+             int root,
+             uint64_t bytes,
+             int tag,
+             const sim_request* request,
+             MessageHandler handler,
+             void* arg);
+    Operation* OpenOperation(InNetworkOp op,
+                             const std::vector<FlowRouter::SwitchPort>& ports,
+                             uint32_t root,
+                             uint64_t bytes,
+                             uint64_t rateCapBps);
+    void JoinOperation(Operation& operation, uint32_t member, MessageHandler handler, void* arg);
+    /// Start a member's contribution or result.
+    void Stream(Operation& operation,
+                uint32_t member,
+                uint32_t directedLink,
+                FluidTransfer::Handler onReached);
+    void StartResults(Operation& operation);
+    void OnContributionArrived(Part* part);
+    void OnResultArrived(Part* part);
+    void FinishMember(Operation& operation, uint32_t member);
+
+    EventLoop& m_loop;
+    FlowLevelConfig m_config;
+    FlowRouter m_router;
+    FluidTransfers m_transfers;
+    MessageMatcher m_matcher;
+    std::vector<std::unique_ptr<FlowLevelNetwork>> m_networks;
+    boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKeyHash>
+        m_connections;
+    std::map<std::vector<int>, MemberSet, ByContent> m_memberSets;
+    std::map<std::pair<uint32_t, int>, OperationQueue> m_operations; ///< by set and tag
+    ObjectPool<Message> m_messages;
+    ObjectPool<Part> m_parts;
+    std::vector<std::unique_ptr<Operation>> m_allOperations;
+    std::vector<Operation*> m_freeOperations;
+    std::vector<MessageMatcher::Completion> m_completions;
+    std::vector<Part*> m_withoutPath;
+    std::function<void(const FlowLevelRecord&)> m_observer;
+    uint64_t m_deliveredCount{0};
+
+    // Kept between calls for their memory.
+    ns3::PathInfo m_path;
+    std::vector<uint32_t> m_back;
+    std::vector<MaxMinSolver::Use> m_uses;
+};
+
+/// One rank's view of a FlowLevelFabric: ASTRA-sim's network API.
+class FlowLevelNetwork : public AstraNetworkAPI
+{
+  public:
+    FlowLevelNetwork(int rank, FlowLevelFabric& fabric);
+
+    BackendType get_backend_type() const override
+    {
+        return BackendType::Analytical;
+    }
+
+    int sim_comm_get_size() const override;
+    timespec_t sim_get_time() override;
+    void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override;
+    int sim_send(void* buffer,
+                 uint64_t count,
+                 int type,
+                 int dst,
+                 int tag,
+                 sim_request* request,
+                 MessageHandler handler,
+                 void* arg) override;
+    int sim_recv(void* buffer,
+                 uint64_t count,
+                 int type,
+                 int src,
+                 int tag,
+                 sim_request* request,
+                 MessageHandler handler,
+                 void* arg) override;
+    bool sim_in_network_supported(InNetworkOp op, std::span<const int> members) const override;
+    int sim_in_network(InNetworkOp op,
+                       std::span<const int> members,
+                       int root,
+                       uint64_t count,
+                       int tag,
+                       sim_request* request,
+                       MessageHandler handler,
+                       void* arg) override;
+
+  private:
+    FlowLevelFabric& m_fabric;
+};
+
+} // namespace AstraSim
+
+#endif /* FLOW_LEVEL_NETWORK_H */

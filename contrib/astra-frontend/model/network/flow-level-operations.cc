@@ -1,0 +1,327 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * FlowLevelFabric: operations that an NVSwitch carries out. Contributions and results are streams
+ * over one link each. Results begin when the last contribution does, a frame later, and end when
+ * both they and the slowest contribution have passed.
+ */
+#include "flow-level-network.h"
+#include "flow-level-operation.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// @return a path of one link
+ns3::PathInfo
+OneLink(const ns3::ClusterTopology& topology, uint32_t directedLink)
+{
+    const uint32_t index = directedLink / 2;
+    const auto& link = topology.links[index];
+    const bool fromB = directedLink % 2;
+    return {{{fromB ? link.b : link.a,
+              fromB ? link.portB : link.portA,
+              index,
+              link.rateBps,
+              link.delayPs}},
+            link.delayPs,
+            link.rateBps};
+}
+
+} // namespace
+
+bool
+FlowLevelFabric::ByContent::operator()(std::span<const int> a, std::span<const int> b) const
+{
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+}
+
+FlowLevelFabric::MemberSet&
+FlowLevelFabric::FindMemberSet(std::span<const int> members)
+{
+    const auto found = m_memberSets.find(members);
+    if (found != m_memberSets.end())
+    {
+        return found->second;
+    }
+    MemberSet& set = m_memberSets[{members.begin(), members.end()}];
+    set.number = static_cast<uint32_t>(m_memberSets.size());
+    for (const int member : members)
+    {
+        set.places.emplace(member, static_cast<uint32_t>(set.places.size()));
+    }
+    return set;
+}
+
+const std::vector<FlowRouter::SwitchPort>*
+FlowLevelFabric::FindPorts(MemberSet& set, std::span<const int> members, uint32_t stripe)
+{
+    const auto [it, isNew] = set.ports.try_emplace(stripe);
+    if (isNew && !m_router.FindNvSwitch(members, stripe, it->second))
+    {
+        it->second.clear();
+    }
+    return it->second.empty() ? nullptr : &it->second;
+}
+
+bool
+FlowLevelFabric::Supports(std::span<const int> members)
+{
+    return FindPorts(FindMemberSet(members), members, 0) != nullptr;
+}
+
+FlowLevelFabric::Operation*
+FlowLevelFabric::OpenOperation(InNetworkOp op,
+                               const std::vector<FlowRouter::SwitchPort>& ports,
+                               uint32_t root,
+                               uint64_t bytes,
+                               uint64_t rateCapBps)
+{
+    Operation* operation;
+    if (m_freeOperations.empty())
+    {
+        m_allOperations.push_back(std::make_unique<Operation>());
+        operation = m_allOperations.back().get();
+    }
+    else
+    {
+        operation = m_freeOperations.back();
+        m_freeOperations.pop_back();
+    }
+    *operation = Operation();
+    operation->fabric = this;
+    operation->kind = op;
+    operation->root = root;
+    operation->bytes = bytes;
+    operation->rateCapBps = rateCapBps;
+    operation->members.resize(ports.size());
+    for (uint32_t member = 0; member < ports.size(); ++member)
+    {
+        operation->members[member].port = ports[member];
+        operation->toJoin += operation->Sends(member);
+    }
+    operation->contributing = operation->toJoin;
+    operation->unfinished = static_cast<uint32_t>(ports.size());
+    return operation;
+}
+
+int
+FlowLevelFabric::Join(int rank,
+                      InNetworkOp op,
+                      std::span<const int> members,
+                      int root,
+                      uint64_t bytes,
+                      int tag,
+                      const sim_request* request,
+                      MessageHandler handler,
+                      void* arg)
+{
+    MemberSet& set = FindMemberSet(members);
+    const auto place = set.places.find(rank);
+    const auto rootPlace = set.places.find(root);
+    const auto* ports = FindPorts(set, members, request ? request->channel : 0);
+    if (!ports || place == set.places.end() || rootPlace == set.places.end())
+    {
+        return -1;
+    }
+    const auto it = m_operations.try_emplace({set.number, tag}).first;
+    OperationQueue& queue = it->second;
+    queue.nextOf.resize(members.size());
+    const uint64_t position = queue.nextOf[place->second]++ - queue.first;
+    if (position == queue.operations.size())
+    {
+        queue.operations.push_back(
+            OpenOperation(op, *ports, rootPlace->second, bytes, request ? request->rateCapBps : 0));
+        queue.joined.push_back(0);
+    }
+    Operation& operation = *queue.operations[position];
+    ++queue.joined[position];
+    while (!queue.joined.empty() && queue.joined.front() == members.size())
+    {
+        queue.operations.pop_front();
+        queue.joined.pop_front();
+        ++queue.first;
+    }
+    if (queue.operations.empty())
+    {
+        m_operations.erase(it); // every member has joined as often as every other
+    }
+    if (request && request->sendLatency > 0)
+    {
+        m_loop.Schedule(request->sendLatency,
+                        [this, &operation, member = place->second, handler, arg] {
+                            JoinOperation(operation, member, handler, arg);
+                        });
+    }
+    else
+    {
+        JoinOperation(operation, place->second, handler, arg);
+    }
+    return 0;
+}
+
+void
+FlowLevelFabric::JoinOperation(Operation& operation,
+                               uint32_t index,
+                               MessageHandler handler,
+                               void* arg)
+{
+    Operation::Member& member = operation.members[index];
+    member.joined = true;
+    member.handler = handler;
+    member.arg = arg;
+    if (operation.Sends(index))
+    {
+        Stream(operation, index, member.port.up, [](void* arg) {
+            auto* part = static_cast<Part*>(arg);
+            part->fabric->m_loop.Schedule(
+                part->tail,
+                [](void* arg) {
+                    auto* arrived = static_cast<Part*>(arg);
+                    arrived->fabric->OnContributionArrived(arrived);
+                },
+                part);
+        });
+        if (--operation.toJoin == 0)
+        {
+            const uint32_t first = static_cast<uint32_t>(
+                std::min<uint64_t>(operation.bytes, m_config.nvlinkFrames.mtuPayload));
+            const TimePs oneFrame = ns3::OneWayPs(OneLink(GetTopology(), member.port.up),
+                                                  m_config.nvlinkFrames.DataWireBytes(first));
+            m_loop.Schedule(
+                oneFrame,
+                [](void* arg) {
+                    auto* begun = static_cast<Operation*>(arg);
+                    begun->fabric->StartResults(*begun);
+                },
+                &operation);
+        }
+    }
+    else if (member.complete)
+    {
+        m_loop.Schedule(0, [this, &operation, index] { FinishMember(operation, index); });
+    }
+}
+
+void
+FlowLevelFabric::Stream(Operation& operation,
+                        uint32_t member,
+                        uint32_t directedLink,
+                        FluidTransfer::Handler onReached)
+{
+    Part* part = m_parts.Take();
+    part->fabric = this;
+    part->operation = &operation;
+    part->member = member;
+    part->bytes = operation.bytes;
+    const ns3::PathInfo path = OneLink(GetTopology(), directedLink);
+    const MaxMinSolver::Use use[] = {{directedLink, 1}};
+    FluidTransfers::Request request;
+    request.uses = use;
+    Time(*part, path, m_config.nvlinkFrames, operation.rateCapBps, request);
+    part->ackDelay = ns3::OneWayPs(path, m_config.nvlinkFrames.ackWireBytes);
+    request.onReached = onReached;
+    request.onDrained = [](void* arg) {
+        auto* left = static_cast<Part*>(arg);
+        left->left = true;
+        left->fabric->Release(left);
+    };
+    request.owner = part;
+    m_transfers.Start(request);
+}
+
+void
+FlowLevelFabric::StartResults(Operation& operation)
+{
+    for (uint32_t member = 0; member < operation.members.size(); ++member)
+    {
+        if (operation.Receives(member))
+        {
+            Stream(operation, member, operation.members[member].port.down, [](void* arg) {
+                auto* part = static_cast<Part*>(arg);
+                part->fabric->m_loop.Schedule(
+                    part->tail,
+                    [](void* arg) {
+                        auto* arrived = static_cast<Part*>(arg);
+                        arrived->fabric->OnResultArrived(arrived);
+                    },
+                    part);
+            });
+        }
+    }
+}
+
+void
+FlowLevelFabric::OnContributionArrived(Part* part)
+{
+    Operation& operation = *part->operation;
+    const uint32_t sender = part->member;
+    const TimePs ackDelay = part->ackDelay;
+    part->acknowledged = true;
+    Release(part);
+    if (!operation.Receives(sender))
+    {
+        m_loop.Schedule(ackDelay, [this, &operation, sender] { FinishMember(operation, sender); });
+    }
+    if (--operation.contributing > 0)
+    {
+        return;
+    }
+    // Results that were held up by this contribution follow its last frame.
+    const uint64_t rest = operation.bytes % m_config.nvlinkFrames.mtuPayload;
+    const uint32_t last = static_cast<uint32_t>(rest ? rest : m_config.nvlinkFrames.mtuPayload);
+    for (uint32_t index = 0; index < operation.members.size(); ++index)
+    {
+        const Operation::Member& member = operation.members[index];
+        if (member.streamArrived)
+        {
+            m_loop.Schedule(ns3::OneWayPs(OneLink(GetTopology(), member.port.down),
+                                          m_config.nvlinkFrames.DataWireBytes(last)),
+                            [this, &operation, index] { FinishMember(operation, index); });
+        }
+    }
+}
+
+void
+FlowLevelFabric::OnResultArrived(Part* part)
+{
+    Operation& operation = *part->operation;
+    const uint32_t member = part->member;
+    part->acknowledged = true;
+    Release(part);
+    if (operation.contributing > 0)
+    {
+        operation.members[member].streamArrived = true;
+    }
+    else
+    {
+        FinishMember(operation, member);
+    }
+}
+
+void
+FlowLevelFabric::FinishMember(Operation& operation, uint32_t index)
+{
+    Operation::Member& member = operation.members[index];
+    member.complete = true;
+    if (!member.joined)
+    {
+        return; // it has not asked yet
+    }
+    const MessageHandler handler = member.handler;
+    void* arg = member.arg;
+    if (--operation.unfinished == 0)
+    {
+        m_freeOperations.push_back(&operation);
+    }
+    if (handler)
+    {
+        handler(arg);
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,231 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "flow-router.h"
+
+#include "ns3/flow-hash.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+using ns3::ClusterTopology;
+
+namespace
+{
+
+constexpr uint16_t FIRST_SPORT = 10000;
+
+} // namespace
+
+FlowRouter::FlowRouter(const ClusterTopology& topology, uint32_t ecmpSeed)
+    : m_topology(topology),
+      m_routes(topology),
+      m_links(topology.links.size()),
+      m_seeds(topology.nodeCount)
+{
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        m_seeds[node] = ns3::MixBits(ecmpSeed + node);
+    }
+}
+
+FlowRouter::Pair&
+FlowRouter::FindPair(uint32_t src, uint32_t dst)
+{
+    const auto [it, isNew] = m_pairs.try_emplace(static_cast<uint64_t>(src) << 32 | dst);
+    if (isNew)
+    {
+        const auto ports = m_routes.HostPorts(src, dst);
+        it->second.ports.assign(ports.begin(), ports.end());
+    }
+    return it->second;
+}
+
+std::optional<FlowStart>
+FlowRouter::Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport)
+{
+    Pair& pair = FindPair(src, dst);
+    if (pair.ports.empty())
+    {
+        return std::nullopt;
+    }
+    FlowStart start;
+    start.sport = pair.nextSport;
+    pair.nextSport = pair.nextSport == UINT16_MAX ? FIRST_SPORT : pair.nextSport + 1;
+    start.hash = ns3::FlowHash(src, dst, start.sport, dport);
+    const auto count = static_cast<uint32_t>(pair.ports.size());
+    const uint32_t choice = channel >= 0 ? static_cast<uint32_t>(channel) % count
+                                         : ns3::EcmpChoice(start.hash, src, count);
+    start.firstPort = pair.ports[choice];
+    return start;
+}
+
+std::optional<uint16_t>
+FlowRouter::PortFrom(uint32_t node, uint32_t host, uint32_t hash) const
+{
+    const auto ports = m_routes.Table(node).NextHops(host);
+    if (ports.empty())
+    {
+        return std::nullopt;
+    }
+    return ports.size() == 1
+               ? ports.front()
+               : ports[ns3::EcmpChoice(hash, m_seeds[node], static_cast<uint32_t>(ports.size()))];
+}
+
+bool
+FlowRouter::Follow(uint32_t src,
+                   uint32_t dst,
+                   const FlowStart& start,
+                   ns3::PathInfo& there,
+                   std::vector<uint32_t>* back) const
+{
+    there.hops.clear();
+    there.delayPs = 0;
+    there.bottleneckBps = UINT64_MAX;
+    const uint32_t last = m_topology.NodeOfHost(dst);
+    uint32_t node = m_topology.NodeOfHost(src);
+    std::optional<uint16_t> port = start.firstPort;
+    while (port)
+    {
+        const ClusterTopology::Port& next = m_topology.Ports(node)[*port];
+        const ClusterTopology::Link& link = m_topology.links[next.link];
+        there.hops.push_back({node, *port, next.link, link.rateBps, link.delayPs});
+        there.delayPs += link.delayPs;
+        there.bottleneckBps = std::min(there.bottleneckBps, link.rateBps);
+        node = next.peer;
+        if (node == last)
+        {
+            break;
+        }
+        port = PortFrom(node, dst, start.hash);
+    }
+    if (!port)
+    {
+        return false;
+    }
+    if (!back)
+    {
+        return true;
+    }
+    // The receiver answers by the port at which the data arrives, with a hash of its own.
+    back->clear();
+    const uint32_t first = m_topology.NodeOfHost(src);
+    uint32_t link = there.hops.back().link;
+    while (true)
+    {
+        back->push_back(DirectedLink(link, node));
+        const auto& ends = m_topology.links[link];
+        node = ends.a == node ? ends.b : ends.a;
+        if (node == first)
+        {
+            return true;
+        }
+        const auto next = PortFrom(node, src, ~start.hash);
+        if (!next)
+        {
+            back->clear(); // data still arrive; what answers them is lost
+            return true;
+        }
+        link = m_topology.Ports(node)[*next].link;
+    }
+}
+
+bool
+FlowRouter::Move(uint32_t src, uint32_t dst, FlowStart& start)
+{
+    const Pair& pair = FindPair(src, dst);
+    if (pair.ports.empty())
+    {
+        return false;
+    }
+    if (std::find(pair.ports.begin(), pair.ports.end(), start.firstPort) == pair.ports.end())
+    {
+        start.firstPort = pair.ports[start.hash % pair.ports.size()];
+    }
+    return true;
+}
+
+bool
+FlowRouter::FindNvSwitch(std::span<const int> hosts,
+                         uint32_t stripe,
+                         std::vector<SwitchPort>& ports) const
+{
+    using Kind = ClusterTopology::NodeKind;
+    // The NVSwitches of the first host, in port order; one is taken that all others reach too.
+    std::vector<uint32_t> nodes;
+    const auto first = m_topology.NodeOfHost(static_cast<uint32_t>(hosts.front()));
+    for (const auto& port : m_topology.Ports(first))
+    {
+        if (m_topology.Is(port.peer, Kind::NvSwitch))
+        {
+            nodes.push_back(port.peer);
+        }
+    }
+    for (uint32_t i = 0; i < nodes.size(); ++i)
+    {
+        const uint32_t node = nodes[(stripe + i) % nodes.size()];
+        ports.clear();
+        for (const int host : hosts)
+        {
+            const uint32_t hostNode = m_topology.NodeOfHost(static_cast<uint32_t>(host));
+            const auto all = m_topology.Ports(hostNode);
+            const auto it = std::find_if(all.begin(), all.end(), [&](const auto& port) {
+                return port.peer == node && m_links.IsUp(port.link);
+            });
+            if (it == all.end())
+            {
+                break;
+            }
+            ports.push_back(
+                {DirectedLink(it->link, hostNode), DirectedLink(it->link, node), it->link});
+        }
+        if (ports.size() == hosts.size())
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+FlowRouter::Recompute()
+{
+    m_routes.Recompute(m_links);
+    for (auto& [key, pair] : m_pairs)
+    {
+        const auto ports =
+            m_routes.HostPorts(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));
+        pair.ports.assign(ports.begin(), ports.end());
+        pair.baseRttPs = -1;
+    }
+}
+
+TimePs
+FlowRouter::IdealFctPs(uint32_t src,
+                       uint32_t dst,
+                       uint64_t bytes,
+                       const ns3::FrameSizes& network,
+                       const ns3::FrameSizes& nvlink)
+{
+    Pair& pair = FindPair(src, dst);
+    if (pair.ports.empty())
+    {
+        return 0;
+    }
+    const bool inServer =
+        m_topology.IsNvLink(m_topology.Ports(m_topology.NodeOfHost(src))[pair.ports[0]].link);
+    const ns3::FrameSizes& sizes = inServer ? nvlink : network;
+    if (pair.baseRttPs < 0)
+    {
+        const ns3::PathInfo path = *m_routes.Path(src, dst);
+        pair.baseRttPs = ns3::BaseRttPs(path, sizes);
+        pair.bottleneckBps = path.bottleneckBps;
+    }
+    return pair.baseRttPs +
+           ns3::SerializationPs(ns3::MessageWireBytes(bytes, sizes), pair.bottleneckBps);
+}
+
+} // namespace AstraSim

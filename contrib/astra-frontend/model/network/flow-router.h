@@ -1,0 +1,159 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOW_ROUTER_H
+#define FLOW_ROUTER_H
+
+#include "astra-network-api.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-routes.h"
+#include "ns3/path-timing.h"
+
+#include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What a connection's path follows from: the same choices as an RDMA connection of rdma-qbb.
+struct FlowStart
+{
+    uint32_t hash{0};      ///< of the 5-tuple
+    uint16_t firstPort{0}; ///< the source's port
+    uint16_t sport{0};     ///< UDP source port
+};
+
+/**
+ * @brief Paths of flows over a cluster, link by link.
+ *
+ * NIC and ECMP choices are those of rdma-qbb's RdmaFabric and SwitchNode: the same shortest paths,
+ * the same hash of the same 5-tuple, source ports given out in the same order. Links have two
+ * directions, each with a number of its own: 2 x link from its end a, 2 x link + 1 from its end b.
+ */
+class FlowRouter
+{
+  public:
+    /// A place where an in-network operation meets a member.
+    struct SwitchPort
+    {
+        uint32_t up;   ///< directed link from the host
+        uint32_t down; ///< directed link to the host
+        uint32_t link; ///< index into ClusterTopology::links
+    };
+
+    /**
+     * @param topology outlives the object
+     * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
+     */
+    FlowRouter(const ns3::ClusterTopology& topology, uint32_t ecmpSeed);
+
+    /**
+     * A new connection.
+     * @param channel spreads connections over a host's ports in order; below 0: by the hash
+     * @param dport UDP destination port
+     * @return where it starts, or nothing if no path leads there
+     */
+    std::optional<FlowStart> Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport);
+
+    /**
+     * Follow a connection's path.
+     * @param there gets the links to the destination
+     * @param back gets the directed links of the acknowledgements; null where they do not matter
+     * @return whether there is a path
+     */
+    bool Follow(uint32_t src,
+                uint32_t dst,
+                const FlowStart& start,
+                ns3::PathInfo& there,
+                std::vector<uint32_t>* back) const;
+
+    /// Where a connection continues when its first port may have lost its path.
+    /// @return false if no port has one
+    bool Move(uint32_t src, uint32_t dst, FlowStart& start);
+
+    /// @return whether an NVSwitch joins the two hosts
+    bool SharesNvSwitch(uint32_t src, uint32_t dst) const
+    {
+        return m_topology.ShareNvSwitch(src, dst);
+    }
+
+    /**
+     * Find an NVSwitch that joins hosts of one server.
+     * @param stripe chooses among several such NVSwitches
+     * @param ports gets its port to each host, if there is one
+     * @return whether there is one
+     */
+    bool FindNvSwitch(std::span<const int> hosts,
+                      uint32_t stripe,
+                      std::vector<SwitchPort>& ports) const;
+
+    /// A link changes; routes follow in Recompute().
+    void SetLinkUp(uint32_t link, bool up)
+    {
+        m_links.Set(link, up);
+    }
+
+    /// Work out all routes again.
+    void Recompute();
+
+    /**
+     * Column "ideal" of FCT files.
+     * @return in picoseconds; 0 without a path
+     */
+    TimePs IdealFctPs(uint32_t src,
+                      uint32_t dst,
+                      uint64_t bytes,
+                      const ns3::FrameSizes& network,
+                      const ns3::FrameSizes& nvlink);
+
+    const ns3::ClusterTopology& GetTopology() const
+    {
+        return m_topology;
+    }
+
+    /// @return number of the direction of a link that starts at node @p from
+    static uint32_t DirectedLink(const ns3::ClusterTopology& topology, uint32_t link, uint32_t from)
+    {
+        return 2 * link + (topology.links[link].b == from);
+    }
+
+    /// @return number of the direction of a hop's link
+    uint32_t DirectedLink(const ns3::PathHop& hop) const
+    {
+        return DirectedLink(hop.link, hop.node);
+    }
+
+  private:
+    /// What connections between two hosts have in common.
+    struct Pair
+    {
+        boost::container::small_vector<uint16_t, 4> ports;
+        uint16_t nextSport{10000};
+        TimePs baseRttPs{-1}; ///< worked out when an FCT file asks
+        uint64_t bottleneckBps{0};
+    };
+
+    uint32_t DirectedLink(uint32_t link, uint32_t from) const
+    {
+        return DirectedLink(m_topology, link, from);
+    }
+
+    Pair& FindPair(uint32_t src, uint32_t dst);
+    /// @return the port that a switch sends a 5-tuple by, or nothing
+    std::optional<uint16_t> PortFrom(uint32_t node, uint32_t host, uint32_t hash) const;
+
+    const ns3::ClusterTopology& m_topology;
+    ns3::FabricRoutes m_routes;
+    ns3::LinkState m_links;
+    std::vector<uint32_t> m_seeds; ///< by node id
+    boost::unordered_flat_map<uint64_t, Pair> m_pairs;
+};
+
+} // namespace AstraSim
+
+#endif /* FLOW_ROUTER_H */

@@ -1,0 +1,435 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "max-min-solver.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// Rates and loads that differ by less, relatively, are equal.
+constexpr double TOLERANCE = 1e-9;
+
+/// Fillings after which everything connected by full resources is taken in at once.
+constexpr int MAX_STEPS = 4;
+
+/// Changes of a load after which it is summed up anew, against rounding errors.
+constexpr uint32_t MAX_UPDATES = 1024;
+
+/// Equal flows reach equal rates by different sums; cutting the last bits off makes them equal.
+double
+Trim(double rate)
+{
+    int exponent;
+    const double mantissa = std::frexp(rate, &exponent);
+    constexpr double STEPS = 1099511627776.0; // 2^40
+    return std::ldexp(std::nearbyint(mantissa * STEPS), exponent - 40);
+}
+
+constexpr auto HIGHER = [](const auto& a, const auto& b) { return a.rate > b.rate; };
+
+} // namespace
+
+uint32_t
+MaxMinSolver::AddResource(double capacity)
+{
+    m_resources.emplace_back();
+    m_resources.back().capacity = capacity;
+    return static_cast<uint32_t>(m_resources.size() - 1);
+}
+
+void
+MaxMinSolver::SetCapacity(uint32_t resource, double capacity)
+{
+    m_resources[resource].capacity = capacity;
+    Relax(resource);
+}
+
+bool
+MaxMinSolver::IsFull(const Resource& resource) const
+{
+    return resource.load >= resource.capacity * (1 - TOLERANCE);
+}
+
+void
+MaxMinSolver::Relax(uint32_t index)
+{
+    Resource& resource = m_resources[index];
+    if (!resource.relaxed)
+    {
+        resource.relaxed = true;
+        m_relaxed.push_back(index);
+    }
+}
+
+void
+MaxMinSolver::SetBottleneck(Flow& flow, uint32_t resource)
+{
+    if (flow.bottleneck != NONE)
+    {
+        --m_resources[flow.bottleneck].bottlenecked;
+    }
+    flow.bottleneck = resource;
+    if (resource != NONE)
+    {
+        ++m_resources[resource].bottlenecked;
+    }
+}
+
+MaxMinSolver::FlowId
+MaxMinSolver::Add(std::span<const Use> uses, double cap)
+{
+    FlowId id;
+    if (m_free.empty())
+    {
+        id = static_cast<FlowId>(m_flows.size());
+        m_flows.emplace_back();
+    }
+    else
+    {
+        id = m_free.back();
+        m_free.pop_back();
+    }
+    Flow& flow = m_flows[id];
+    flow.rate = 0;
+    flow.cap = cap;
+    flow.affected = 0;
+    flow.filled = 0;
+    flow.present = true;
+    flow.places.clear();
+    for (const Use& use : uses)
+    {
+        auto& members = m_resources[use.resource].members;
+        flow.places.push_back({use.resource, use.weight, static_cast<uint32_t>(members.size())});
+        members.push_back({id, static_cast<uint32_t>(flow.places.size() - 1)});
+    }
+    m_new.push_back(id);
+    return id;
+}
+
+void
+MaxMinSolver::Remove(FlowId id)
+{
+    Flow& flow = m_flows[id];
+    for (const Place& place : flow.places)
+    {
+        Resource& resource = m_resources[place.resource];
+        const Member last = resource.members.back();
+        resource.members[place.index] = last;
+        m_flows[last.flow].places[last.place].index = place.index;
+        resource.members.pop_back();
+        resource.load = resource.members.empty() ? 0 : resource.load - place.weight * flow.rate;
+        ++resource.updates;
+        if (resource.bottlenecked > 0)
+        {
+            Relax(place.resource);
+        }
+    }
+    SetBottleneck(flow, NONE);
+    flow.present = false;
+    m_free.push_back(id);
+}
+
+void
+MaxMinSolver::Affect(FlowId id)
+{
+    Flow& flow = m_flows[id];
+    if (flow.affected != m_solve)
+    {
+        flow.affected = m_solve;
+        flow.before = flow.rate;
+        m_affected.push_back(id);
+    }
+}
+
+std::span<const MaxMinSolver::FlowId>
+MaxMinSolver::Solve()
+{
+    m_changed.clear();
+    m_affected.clear();
+    ++m_solve;
+    for (const FlowId id : m_new)
+    {
+        if (m_flows[id].present)
+        {
+            Affect(id);
+        }
+    }
+    m_new.clear();
+    SeedFromRelaxed();
+
+    std::size_t known = 0;
+    for (int step = 0; known < m_affected.size(); ++step)
+    {
+        known = m_affected.size();
+        Fill();
+        FindViolations();
+        if (known < m_affected.size() && step == MAX_STEPS)
+        {
+            TakeInConnected();
+        }
+    }
+    for (const FlowId id : m_affected)
+    {
+        if (m_flows[id].rate != m_flows[id].before)
+        {
+            m_changed.push_back(id);
+        }
+    }
+    return m_changed;
+}
+
+void
+MaxMinSolver::SeedFromRelaxed()
+{
+    for (const uint32_t index : m_relaxed)
+    {
+        Resource& resource = m_resources[index];
+        resource.relaxed = false;
+        const bool tooFull = resource.load > resource.capacity * (1 + TOLERANCE);
+        if (resource.bottlenecked == 0 && !tooFull)
+        {
+            continue;
+        }
+        for (const Member& member : resource.members)
+        {
+            if (tooFull || m_flows[member.flow].bottleneck == index)
+            {
+                Affect(member.flow);
+            }
+        }
+    }
+    m_relaxed.clear();
+}
+
+void
+MaxMinSolver::Fill()
+{
+    ++m_filling;
+    m_fillCount += m_affected.size();
+    Touch();
+    if (m_affected.size() == 1)
+    {
+        FillOne();
+    }
+    else
+    {
+        FillMany();
+    }
+}
+
+void
+MaxMinSolver::Touch()
+{
+    m_touched.clear();
+    for (const FlowId id : m_affected)
+    {
+        const Flow& flow = m_flows[id];
+        for (const Place& place : flow.places)
+        {
+            Resource& resource = m_resources[place.resource];
+            if (resource.filling != m_filling)
+            {
+                resource.filling = m_filling;
+                resource.open = 0;
+                resource.openFlows = 0;
+                resource.residual = resource.capacity - resource.load;
+                m_touched.push_back(place.resource);
+            }
+            resource.residual += place.weight * flow.rate;
+            resource.open += place.weight;
+            ++resource.openFlows;
+        }
+    }
+}
+
+void
+MaxMinSolver::FillOne()
+{
+    const Flow& flow = m_flows[m_affected.front()];
+    double rate = flow.cap;
+    uint32_t bottleneck = NONE;
+    for (const Place& place : flow.places)
+    {
+        const double share = std::max(m_resources[place.resource].residual, 0.0) / place.weight;
+        if (share < rate)
+        {
+            rate = share;
+            bottleneck = place.resource;
+        }
+    }
+    Settle(m_affected.front(), rate, bottleneck);
+}
+
+void
+MaxMinSolver::FillMany()
+{
+    const auto levelOf = [this](uint32_t index) {
+        const Resource& resource = m_resources[index];
+        return Level{std::max(resource.residual, 0.0) / resource.open, index};
+    };
+    m_levels.clear();
+    for (const uint32_t index : m_touched)
+    {
+        m_levels.push_back(levelOf(index));
+    }
+    std::make_heap(m_levels.begin(), m_levels.end(), HIGHER);
+    m_capped.clear();
+    std::copy_if(m_affected.begin(),
+                 m_affected.end(),
+                 std::back_inserter(m_capped),
+                 [this](FlowId id) { return m_flows[id].cap != NO_CAP; });
+    std::sort(m_capped.begin(), m_capped.end(), [this](FlowId a, FlowId b) {
+        return m_flows[a].cap < m_flows[b].cap;
+    });
+
+    auto nextCapped = m_capped.begin();
+    while (!m_levels.empty())
+    {
+        std::pop_heap(m_levels.begin(), m_levels.end(), HIGHER);
+        const Level lowest = m_levels.back();
+        m_levels.pop_back();
+        const Resource& resource = m_resources[lowest.resource];
+        if (resource.openFlows == 0)
+        {
+            continue;
+        }
+        // Shares only grow while flows settle below them: one that has grown goes back.
+        const Level current = levelOf(lowest.resource);
+        if (current.rate > lowest.rate * (1 + TOLERANCE))
+        {
+            m_levels.push_back(current);
+            std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
+            continue;
+        }
+        bool capped = false;
+        while (nextCapped != m_capped.end() && m_flows[*nextCapped].cap <= current.rate)
+        {
+            if (m_flows[*nextCapped].filled != m_filling)
+            {
+                Settle(*nextCapped, m_flows[*nextCapped].cap, NONE);
+                capped = true;
+            }
+            ++nextCapped;
+        }
+        if (capped)
+        {
+            m_levels.push_back(lowest);
+            std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
+            continue;
+        }
+        for (std::size_t i = 0; resource.openFlows > 0 && i < resource.members.size(); ++i)
+        {
+            const FlowId id = resource.members[i].flow;
+            if (m_flows[id].affected == m_solve && m_flows[id].filled != m_filling)
+            {
+                Settle(id, current.rate, lowest.resource);
+            }
+        }
+    }
+}
+
+void
+MaxMinSolver::Settle(FlowId id, double rate, uint32_t bottleneck)
+{
+    Flow& flow = m_flows[id];
+    const double settled = Trim(rate);
+    flow.filled = m_filling;
+    for (const Place& place : flow.places)
+    {
+        Resource& resource = m_resources[place.resource];
+        resource.residual -= place.weight * settled;
+        resource.open -= place.weight;
+        --resource.openFlows;
+        resource.load += place.weight * (settled - flow.rate);
+        ++resource.updates;
+    }
+    flow.rate = settled;
+    SetBottleneck(flow, bottleneck);
+}
+
+void
+MaxMinSolver::SumUp(Resource& resource) const
+{
+    resource.load = 0;
+    for (const Member& member : resource.members)
+    {
+        const Flow& flow = m_flows[member.flow];
+        resource.load += flow.places[member.place].weight * flow.rate;
+    }
+    resource.updates = 0;
+}
+
+void
+MaxMinSolver::FindViolations()
+{
+    for (const uint32_t index : m_touched)
+    {
+        Resource& resource = m_resources[index];
+        if (resource.updates > MAX_UPDATES)
+        {
+            SumUp(resource);
+        }
+        if (resource.bottlenecked > 0)
+        {
+            CheckResource(index);
+        }
+    }
+}
+
+void
+MaxMinSolver::CheckResource(uint32_t index)
+{
+    Resource& resource = m_resources[index];
+    SumUp(resource);
+    const bool full = IsFull(resource);
+    double fastest = 0;
+    double held = NO_CAP; // the rate of affected flows that this resource holds
+    for (const Member& member : resource.members)
+    {
+        const Flow& flow = m_flows[member.flow];
+        fastest = std::max(fastest, flow.rate);
+        if (flow.affected == m_solve && flow.bottleneck == index)
+        {
+            held = std::min(held, flow.rate);
+        }
+    }
+    for (const Member& member : resource.members)
+    {
+        const Flow& flow = m_flows[member.flow];
+        const bool isHeld = flow.bottleneck == index;
+        if ((isHeld && (!full || flow.rate < fastest * (1 - TOLERANCE))) ||
+            flow.rate > held * (1 + TOLERANCE))
+        {
+            Affect(member.flow);
+        }
+    }
+}
+
+void
+MaxMinSolver::TakeInConnected()
+{
+    for (std::size_t i = 0; i < m_affected.size(); ++i)
+    {
+        for (const Place& place : m_flows[m_affected[i]].places)
+        {
+            Resource& resource = m_resources[place.resource];
+            if (resource.takenIn == m_solve || !IsFull(resource))
+            {
+                continue;
+            }
+            resource.takenIn = m_solve;
+            for (const Member& member : resource.members)
+            {
+                Affect(member.flow);
+            }
+        }
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,205 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef MAX_MIN_SOLVER_H
+#define MAX_MIN_SOLVER_H
+
+#include <boost/container/small_vector.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace AstraSim
+{
+
+// Hot path: Add, Remove and Solve run once per message of a flow-level simulation.
+
+/**
+ * @brief Max-min fair rates of flows over shared resources, kept up to date as flows come and go.
+ *
+ * A flow of rate r uses r x weight of the capacity of each of its resources, and may have a cap of
+ * its own. Rates are max-min fair when every flow is at its cap or crosses a full resource on which
+ * no flow is faster (Bertsekas and Gallager, "Data Networks", 6.5.2). That condition is local, so
+ * Solve() works outwards from what has changed: it fills the changed flows with the others left as
+ * they are, looks for flows that the condition does not hold for any more, takes them in, and
+ * fills again. A flow that comes or goes where nothing is full concerns no other.
+ *
+ * @code
+ * MaxMinSolver solver;
+ * const uint32_t link = solver.AddResource(100);
+ * const MaxMinSolver::Use use[] = {{link, 1}};
+ * const auto a = solver.Add(use, 30);
+ * const auto b = solver.Add(use);
+ * solver.Solve(); // a gets 30, b 70
+ * @endcode
+ *
+ * Rates have the unit of the capacities.
+ */
+class MaxMinSolver
+{
+  public:
+    using FlowId = uint32_t;
+
+    static constexpr double NO_CAP = std::numeric_limits<double>::infinity();
+
+    /// A flow's demand on a resource.
+    struct Use
+    {
+        uint32_t resource; ///< as AddResource() numbered it; at most once in a flow
+        float weight;      ///< capacity used per unit of the flow's rate, above 0
+    };
+
+    /// @return the number of the new resource, from 0 @param capacity 0 or more
+    uint32_t AddResource(double capacity);
+
+    /// Change a capacity; rates follow in Solve().
+    void SetCapacity(uint32_t resource, double capacity);
+
+    /// @return the capacity
+    double GetCapacity(uint32_t resource) const
+    {
+        return m_resources[resource].capacity;
+    }
+
+    /**
+     * A flow begins; its rate is 0 until Solve(). Numbers of flows that ended are used again.
+     * @param uses one or more
+     * @param cap the most it can use, above 0
+     */
+    FlowId Add(std::span<const Use> uses, double cap = NO_CAP);
+
+    /// A flow ends.
+    void Remove(FlowId flow);
+
+    /**
+     * Make all rates max-min fair.
+     * @return the flows whose rate has changed; valid until the next call of anything
+     */
+    std::span<const FlowId> Solve();
+
+    /// @return whether something has changed since Solve()
+    bool IsDirty() const
+    {
+        return !m_new.empty() || !m_relaxed.empty();
+    }
+
+    /// @return a flow's rate as of the last Solve()
+    double GetRate(FlowId flow) const
+    {
+        return m_flows[flow].rate;
+    }
+
+    /// @return sum of rate x weight of the flows on a resource
+    double GetLoad(uint32_t resource) const
+    {
+        return m_resources[resource].load;
+    }
+
+    /// Call f(resource, weight) for each use of a flow.
+    template <typename Function>
+    void ForEachUse(FlowId flow, Function f) const
+    {
+        for (const Place& place : m_flows[flow].places)
+        {
+            f(place.resource, place.weight);
+        }
+    }
+
+    /// @return flows present
+    std::size_t GetFlowCount() const
+    {
+        return m_flows.size() - m_free.size();
+    }
+
+    /// @return flows that were filled since the start: what the work is proportional to
+    uint64_t GetFillCount() const
+    {
+        return m_fillCount;
+    }
+
+  private:
+    static constexpr uint32_t NONE = UINT32_MAX;
+
+    /// A flow on a resource; index is its place in the resource's list.
+    struct Place
+    {
+        uint32_t resource;
+        float weight;
+        uint32_t index;
+    };
+
+    struct Flow
+    {
+        double rate{0};
+        double before{0}; ///< rate when Solve() began, of affected flows
+        double cap{NO_CAP};
+        uint32_t bottleneck{NONE}; ///< the full resource that holds it; NONE: its cap
+        uint32_t affected{0};      ///< number of the last Solve() that took it in
+        uint32_t filled{0};        ///< number of the last filling that gave it a rate
+        bool present{false};
+        boost::container::small_vector<Place, 10> places;
+    };
+
+    /// A flow in a resource's list; place is the index in the flow's own list.
+    struct Member
+    {
+        FlowId flow;
+        uint32_t place;
+    };
+
+    struct Resource
+    {
+        double capacity{0};
+        double load{0};
+        double residual{0};       ///< left for affected flows without a rate yet
+        double open{0};           ///< their weights
+        uint32_t openFlows{0};    ///< their number
+        uint32_t filling{0};      ///< number of the last filling that touched it
+        uint32_t bottlenecked{0}; ///< flows that it holds
+        uint32_t takenIn{0};      ///< number of the last Solve() that took in all its flows
+        uint32_t updates{0};      ///< changes of load since it was last summed up
+        bool relaxed{false};
+        std::vector<Member> members;
+    };
+
+    struct Level
+    {
+        double rate;
+        uint32_t resource;
+    };
+
+    bool IsFull(const Resource& resource) const;
+    void Relax(uint32_t resource);
+    void SetBottleneck(Flow& flow, uint32_t resource);
+    void Affect(FlowId flow);
+    void SeedFromRelaxed();
+    void Fill();
+    void Touch();
+    void FillOne();
+    void FillMany();
+    void Settle(FlowId id, double rate, uint32_t bottleneck);
+    void SumUp(Resource& resource) const;
+    void FindViolations();
+    void CheckResource(uint32_t index);
+    void TakeInConnected();
+
+    std::vector<Resource> m_resources;
+    std::vector<Flow> m_flows;
+    std::vector<FlowId> m_free;
+    std::vector<FlowId> m_new;
+    std::vector<uint32_t> m_relaxed;
+    std::vector<FlowId> m_affected;
+    std::vector<uint32_t> m_touched;
+    std::vector<Level> m_levels;  ///< heap, lowest rate first
+    std::vector<FlowId> m_capped; ///< affected flows that have a cap, lowest first
+    std::vector<FlowId> m_changed;
+    uint32_t m_solve{0};
+    uint32_t m_filling{0};
+    uint64_t m_fillCount{0};
+};
+
+} // namespace AstraSim
+
+#endif /* MAX_MIN_SOLVER_H */

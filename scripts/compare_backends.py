@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs the same cases with packets and with flows (--network flow), and compares time and speed.
+
+Usage: scripts/compare_backends.py [-o DIRECTORY] [--case NAME]... [--rst FILE]
+
+Every case is a topology, a workload and a configuration, written into DIRECTORY. Its time is when the
+workload ends, or when the last flow of its flow file does. "Idle" cases are those whose links the
+schedule of the collective never makes two flows of different senders wait for; in "shared" cases they
+do. Nothing of the flow-level model is fitted to a case.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MIB = 1 << 20
+BOUND = {"idle": 0.05, "shared": 0.15}
+
+HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: 1 vpp: 1 ga: 1 "
+          "all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0\n")
+
+
+def star(path, hosts, rate="100Gbps", delay="1us"):
+    """Hosts around one switch."""
+    lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
+    lines += [f"{hosts} {h} {rate} {delay} 0" for h in range(hosts)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def servers(path, count, leaves=0, spines=1, uplink="400Gbps", gpus=8, nvlink="2880Gbps",
+            nic="400Gbps", gpu_type="H100"):
+    """Servers with an NVSwitch each; leaf k serves GPU k of every server, or, with fewer leaves than
+    GPUs, servers in turn; every leaf has one uplink to every spine."""
+    total = count * gpus
+    leaves = leaves or gpus
+    first_leaf = total + count
+    first_spine = first_leaf + leaves
+    last = first_spine + spines
+    lines = []
+    for g in range(total):
+        leaf = first_leaf + (g % gpus if leaves == gpus else g // gpus * leaves // count)
+        lines += [f"{g} {total + g // gpus} {nvlink} 0.000025ms 0", f"{g} {leaf} {nic} 0.0005ms 0"]
+    lines += [f"{leaf} {spine} {uplink} 0.0005ms 0"
+              for leaf in range(first_leaf, first_spine) for spine in range(first_spine, last)]
+    switches = " ".join(str(n) for n in range(total, last))
+    path.write_text(f"{last} {gpus} {count} {leaves + spines} {len(lines)} {gpu_type}\n{switches}\n"
+                    + "\n".join(lines) + "\n")
+
+
+def layers(path, gpus, rows, tp=1, ep=1):
+    """rows: (name, compute ns, forward collective, bytes, weight gradient collective, bytes)."""
+    path.write_text(HEADER.format(tp=tp, ep=ep, gpus=gpus) + f"{len(rows)}\n" + "".join(
+        f"{name}\t-1\t{ns}\t{fwd}\t{fb}\t{ns}\tNONE\t0\t{ns}\t{wg}\t{wb}\t1\n"
+        for name, ns, fwd, fb, wg, wb in rows))
+
+
+def flows(path, rows):
+    """rows: (src, dst, bytes, start in seconds)."""
+    path.write_text(f"{len(rows)}\n" + "".join(f"{s} {d} 3 {b} {t:.9f}\n" for s, d, b, t in rows))
+
+
+@dataclass
+class Case:
+    """make(directory) writes topology, workload.txt and possibly flows.txt."""
+    name: str
+    kind: str
+    make: callable
+    environment: dict = field(default_factory=dict)
+    settings: tuple = ()
+
+
+def one(op, size, topology, gpus, tp=1, ep=1, **shape):
+    def make(directory):
+        topology(directory / "topology", **shape)
+        layers(directory / "workload.txt", gpus, [("layer", 1000, "NONE", 0, op, size)]
+               if tp == 1 and ep == 1 else [("layer", 1000, op, size, "NONE", 0)], tp=tp, ep=ep)
+    return make
+
+
+def incast(directory):
+    star(directory / "topology", 9)
+    layers(directory / "workload.txt", 9, [("wait", 1_000_000, "NONE", 0, "NONE", 0)])
+    flows(directory / "flows.txt", [(s, 8, 2 * MIB, 0) for s in range(8)])
+
+
+def staggered(directory):
+    star(directory / "topology", 9)
+    layers(directory / "workload.txt", 9, [("wait", 1_000_000, "NONE", 0, "NONE", 0)])
+    flows(directory / "flows.txt", [(s, 8, (1 + s) * MIB, s * 50e-6) for s in range(8)])
+
+
+def permutation(directory):
+    servers(directory / "topology", 4, leaves=2, spines=4, gpus=4, uplink="400Gbps")
+    layers(directory / "workload.txt", 16, [("wait", 1_000_000, "NONE", 0, "NONE", 0)])
+    flows(directory / "flows.txt", [(s, (s + 8) % 16, 4 * MIB, 0) for s in range(16)])
+
+
+def iteration(directory):
+    servers(directory / "topology", 4, gpus=8)
+    layers(directory / "workload.txt", 32,
+           [(f"layer{i}", 100_000, "ALLREDUCE", 8 * MIB, "ALLREDUCE", 16 * MIB) for i in range(3)],
+           tp=8)
+
+
+def experts(directory):
+    servers(directory / "topology", 4, leaves=2, spines=2, gpus=8, uplink="1600Gbps")
+    layers(directory / "workload.txt", 32,
+           [(f"layer{i}", 50_000, "ALLTOALL_EP", 4 * MIB, "ALLREDUCE_DP_EP", 8 * MIB) for i in range(2)],
+           tp=1, ep=16)
+
+
+SIMPLE_RING = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
+SIMPLE_TREE = {"NCCL_ALGO": "Tree", "NCCL_PROTO": "Simple"}
+
+CASES = [
+    Case("Ring AllReduce 16 MiB, 8 GPUs of a server", "idle",
+         one("ALLREDUCE", 16 * MIB, servers, 8, tp=8, count=1), SIMPLE_RING),
+    Case("Ring AllReduce 16 MiB, 8 hosts at a switch", "idle",
+         one("ALLREDUCE", 16 * MIB, star, 8, hosts=8), SIMPLE_RING),
+    Case("Ring AllReduce 64 MiB, 4 servers, rails", "idle",
+         one("ALLREDUCE", 64 * MIB, servers, 32, count=4), SIMPLE_RING),
+    Case("Ring AllGather 16 MiB, 4 servers, rails", "idle",
+         one("ALLGATHER", 16 * MIB, servers, 32, count=4), SIMPLE_RING),
+    Case("Ring AllReduce 16 MiB, 8 hosts, frames of 1000 B", "idle",
+         one("ALLREDUCE", 16 * MIB, star, 8, hosts=8), SIMPLE_RING, ("PACKET_PAYLOAD_SIZE=1000",)),
+    Case("Tree AllReduce 16 MiB, 4 servers, rails", "idle",
+         one("ALLREDUCE", 16 * MIB, servers, 32, count=4), SIMPLE_TREE),
+    Case("NVLS AllReduce 16 MiB, 8 GPUs of a server", "idle",
+         one("ALLREDUCE", 16 * MIB, servers, 8, tp=8, count=1), {"AS_NVLS_ENABLE": "1"}),
+    Case("LL AllReduce 64 KiB, 4 servers, rails", "idle",
+         one("ALLREDUCE", 65536, servers, 32, count=4), {"NCCL_PROTO": "LL"}),
+    Case("AllToAll 16 MiB, 8 hosts at a switch", "shared",
+         one("ALLTOALL", 16 * MIB, star, 8, hosts=8)),
+    Case("AllToAll 16 MiB, 4 servers, spines half as fast", "shared",
+         one("ALLTOALL", 16 * MIB, servers, 32, count=4, leaves=2, spines=4, uplink="400Gbps")),
+    Case("Ring AllReduce 32 MiB, 4 servers, ECMP over 4 spines", "shared",
+         one("ALLREDUCE", 32 * MIB, servers, 32, count=4, leaves=2, spines=4), SIMPLE_RING),
+    Case("Incast, 8 flows of 2 MiB", "shared", incast),
+    Case("Incast, 8 flows of 1 to 8 MiB, one after the other", "shared", staggered),
+    Case("Incast, 8 flows of 2 MiB, HPCC", "shared", incast, {}, ("CC_MODE=3",)),
+    Case("Permutation of 16 flows of 4 MiB over 4 spines", "shared", permutation),
+    Case("Iteration, TP 8 and DP 4, overlapping", "shared", iteration),
+    Case("Iteration, EP 16 and DP, overlapping", "shared", experts),
+]
+
+
+def simulate(program, directory, case, network):
+    """@return (time in ns, wall seconds of the simulation)"""
+    out = directory / network
+    command = [str(program), "-w", str(directory / "workload.txt"), "-n", str(directory / "topology"),
+               "-c", str(ROOT / "conf" / "SimAI.conf"), "-o", str(out), "--network", network, "--quiet"]
+    flow_file = directory / "flows.txt"
+    if flow_file.exists():
+        command += ["--background-flows", str(flow_file)]
+    for setting in case.settings:
+        command += ["--set", setting]
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+    result = subprocess.run(command, env={**clean, **case.environment}, capture_output=True, text=True,
+                            check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{result.stderr}")
+    record = json.loads((out / "run.json").read_text())
+    time = record["simulated_ns"]
+    if flow_file.exists():
+        lines = [line.split() for line in (out / "fct.txt").read_text().splitlines()]
+        time = max(int(line[5]) + int(line[6]) for line in lines)
+    wall = record["simulation_wall_s"]
+    return time, wall
+
+
+def compare(program, directory, case):
+    """@return time with packets, with flows (ns), and the wall seconds of both"""
+    directory.mkdir(parents=True, exist_ok=True)
+    case.make(directory)
+    packet, packet_wall = simulate(program, directory, case, "packet")
+    flow, flow_wall = simulate(program, directory, case, "flow")
+    return packet, flow, packet_wall, flow_wall
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/backends"))
+    parser.add_argument("--case", action="append", help="run only cases whose name contains this")
+    parser.add_argument("--rst", type=pathlib.Path, help="write the table there, for the documentation")
+    arguments = parser.parse_args()
+    program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
+    rows = []
+    print(f"{'case':58}{'packets us':>12}{'flows us':>12}{'error':>8}{'speed-up':>10}")
+    bad = 0
+    for number, case in enumerate(CASES):
+        if arguments.case and not any(part in case.name for part in arguments.case):
+            continue
+        packet, flow, packet_wall, flow_wall = compare(program, arguments.output / str(number), case)
+        error = flow / packet - 1
+        within = abs(error) <= BOUND[case.kind]
+        bad += not within
+        rows.append((case, packet, flow, error, packet_wall / flow_wall))
+        print(f"{case.name:58}{packet / 1000:12.1f}{flow / 1000:12.1f}{error:8.1%}"
+              f"{packet_wall / flow_wall:10.0f}{'' if within else '  BEYOND ' + case.kind}", flush=True)
+    if arguments.rst:
+        text = [".. list-table::", "   :header-rows: 1", "", "   * - Case", "     - Kind",
+                "     - Packets (us)", "     - Flows (us)", "     - Difference"]
+        for case, packet, flow, error, _ in rows:
+            text += [f"   * - {case.name}", f"     - {case.kind}", f"     - {packet / 1000:.1f}",
+                     f"     - {flow / 1000:.1f}", f"     - {error:+.1%}"]
+        arguments.rst.write_text("\n".join(text) + "\n")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

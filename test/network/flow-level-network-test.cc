@@ -1,0 +1,273 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/flow-level-network.h"
+#include "ns3/input-error.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using AstraSim::EventLoop;
+using AstraSim::FlowLevelConfig;
+using AstraSim::FlowLevelFabric;
+using AstraSim::InNetworkOp;
+using AstraSim::sim_request;
+using AstraSim::TimePs;
+using ns3::ClusterTopology;
+
+namespace
+{
+
+/// A network on a topology given as text, and when what was asked of it happened.
+class FlowLevel : public testing::Test
+{
+  protected:
+    struct Mark
+    {
+        EventLoop* loop;
+        TimePs at{-1};
+    };
+
+    void Build(const std::string& text, FlowLevelConfig config = {})
+    {
+        std::istringstream stream(text);
+        m_topology = ClusterTopology::Read(stream, "test");
+        m_config = config;
+        config.nvlinkFrames = {1000, 0, 84, 0};
+        m_fabric = std::make_unique<FlowLevelFabric>(m_loop, m_topology, config);
+    }
+
+    Mark* NewMark()
+    {
+        m_marks.push_back(std::make_unique<Mark>(Mark{&m_loop}));
+        return m_marks.back().get();
+    }
+
+    static void Set(void* arg)
+    {
+        auto* mark = static_cast<Mark*>(arg);
+        mark->at = mark->loop->Now();
+    }
+
+    /// @return when the message is received
+    Mark* Send(int src, int dst, uint64_t bytes, sim_request request = {}, int tag = 0)
+    {
+        Mark* mark = NewMark();
+        m_fabric->GetNetwork(src)
+            .sim_send(nullptr, bytes, AstraSim::UINT8, dst, tag, &request, nullptr, nullptr);
+        m_fabric->GetNetwork(dst)
+            .sim_recv(nullptr, bytes, AstraSim::UINT8, src, tag, nullptr, &Set, mark);
+        return mark;
+    }
+
+    Mark* Join(int rank, InNetworkOp op, std::vector<int> members, uint64_t bytes, int root = 0)
+    {
+        Mark* mark = NewMark();
+        sim_request request;
+        EXPECT_EQ(m_fabric->GetNetwork(rank)
+                      .sim_in_network(op, members, root, bytes, 0, &request, &Set, mark),
+                  0);
+        return mark;
+    }
+
+    EventLoop m_loop;
+    ClusterTopology m_topology;
+    FlowLevelConfig m_config;
+    std::unique_ptr<FlowLevelFabric> m_fabric;
+    std::vector<std::unique_ptr<Mark>> m_marks;
+};
+
+/// Hosts 0 to 3 around switch 4, 100 Gb/s, 1 us.
+const std::string STAR = "5 1 4\n4\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 4 100Gbps 1us 0\n"
+                         "3 4 100Gbps 1us 0\n";
+
+/// Two servers of two GPUs: 0 and 1 at NVSwitch 4, 2 and 3 at 5, all at switch 6.
+const std::string SERVERS = "7 2 2 1 8 H100\n4 5 6\n0 4 800Gbps 100ns 0\n1 4 800Gbps 100ns 0\n"
+                            "2 5 800Gbps 100ns 0\n3 5 800Gbps 100ns 0\n0 6 100Gbps 1us 0\n"
+                            "1 6 100Gbps 1us 0\n2 6 100Gbps 1us 0\n3 6 100Gbps 1us 0\n";
+
+// 1082 bytes at 100 Gb/s are 86.56 ns.
+constexpr TimePs FRAME = 86'560;
+constexpr TimePs DELAY = 1'000'000;
+
+TEST_F(FlowLevel, AMessageAloneTakesWhatItsFramesTake)
+{
+    Build(STAR);
+    const Mark* received = Send(0, 1, 1'000'000);
+    m_loop.Run();
+    // A thousand frames leave; the last crosses the second link; two delays.
+    EXPECT_EQ(received->at, 1000 * FRAME + FRAME + 2 * DELAY);
+}
+
+TEST_F(FlowLevel, TwoSendersShareTheReceiversLink)
+{
+    Build(STAR);
+    const Mark* shorter = Send(0, 2, 1'000'000);
+    const Mark* longer = Send(1, 2, 2'000'000);
+    m_loop.Run();
+    // They take turns until the shorter is through, which goes first; then the longer is alone.
+    EXPECT_NEAR(shorter->at, 1999 * FRAME + FRAME + 2 * DELAY, 2);
+    EXPECT_NEAR(longer->at, 3000 * FRAME + FRAME + 2 * DELAY, 2);
+}
+
+TEST_F(FlowLevel, AcknowledgementsTakeTheirPartOfTheWayBack)
+{
+    Build(STAR);
+    const Mark* there = Send(0, 1, 10'000'000);
+    const Mark* back = Send(1, 0, 10'000'000);
+    m_loop.Run();
+    // 84 bytes answer each 1082.
+    const double slower = 1 + 84.0 / 1082;
+    EXPECT_NEAR(there->at, 10'000 * FRAME * slower + FRAME + 2 * DELAY, FRAME);
+    EXPECT_NEAR(there->at, back->at, FRAME);
+}
+
+TEST_F(FlowLevel, SendLatencyAndInflationCount)
+{
+    Build(STAR);
+    sim_request request;
+    request.sendLatency = 5'000'000;
+    request.wireInflation = 2;
+    const Mark* received = Send(0, 1, 500'000, request);
+    m_loop.Run();
+    EXPECT_EQ(received->at, 5'000'000 + 1000 * FRAME + FRAME + 2 * DELAY);
+}
+
+TEST_F(FlowLevel, AChannelsLimitSpacesFrames)
+{
+    Build(SERVERS);
+    sim_request request;
+    request.rateCapBps = 80'000'000'000;
+    const Mark* received = Send(0, 1, 10'000, request);
+    const Mark* next = Send(0, 1, 1000, request);
+    m_loop.Run();
+    // Nine gaps of 100 ns, then the last frame over two links: 10 ns each, and 100 ns of delay.
+    EXPECT_EQ(received->at, 9 * 100'000 + 2 * 110'000);
+    EXPECT_EQ(next->at, 10 * 100'000 + 2 * 110'000);
+}
+
+TEST_F(FlowLevel, MessagesOfAConnectionFollowEachOther)
+{
+    Build(SERVERS);
+    const Mark* first = Send(0, 1, 1'000'000);
+    const Mark* second = Send(0, 1, 1'000'000);
+    m_loop.Run();
+    EXPECT_EQ(first->at, 10'000'000 + 10'000 + 200'000);
+    EXPECT_EQ(second->at, 20'000'000 + 10'000 + 200'000);
+}
+
+TEST_F(FlowLevel, ReceivesMayComeFirstAndSplitMessages)
+{
+    Build(STAR);
+    Mark* first = NewMark();
+    Mark* second = NewMark();
+    auto& receiver = m_fabric->GetNetwork(1);
+    receiver.sim_recv(nullptr, 400, AstraSim::UINT8, 0, 7, nullptr, &Set, first);
+    receiver.sim_recv(nullptr, 600, AstraSim::UINT8, 0, 7, nullptr, &Set, second);
+    sim_request request;
+    m_fabric->GetNetwork(0)
+        .sim_send(nullptr, 1000, AstraSim::UINT8, 1, 7, &request, nullptr, nullptr);
+    EXPECT_EQ(first->at, -1);
+    m_loop.Run();
+    EXPECT_EQ(first->at, 2 * FRAME + 2 * DELAY);
+    EXPECT_EQ(second->at, first->at);
+}
+
+TEST_F(FlowLevel, AMessageToOneselfTakesNoTimeButIsNotInsideTheCall)
+{
+    Build(STAR);
+    const Mark* received = Send(2, 2, 1 << 20);
+    EXPECT_EQ(received->at, -1);
+    m_loop.Run();
+    EXPECT_EQ(received->at, 0);
+}
+
+TEST_F(FlowLevel, LinksCountTheirBytesHeadersAndAcknowledgementsIncluded)
+{
+    Build(STAR);
+    Send(0, 1, 1'000'000);
+    m_loop.Run();
+    auto& transfers = m_fabric->GetTransfers();
+    transfers.UpdateCarried();
+    // Link 0 joins host 0 and the switch, link 1 host 1 and the switch.
+    EXPECT_NEAR(transfers.GetCarried(0), 1'082'000, 1);
+    EXPECT_NEAR(transfers.GetCarried(3), 1'082'000, 1);
+    EXPECT_NEAR(transfers.GetCarried(2), 84'000, 1);
+    EXPECT_NEAR(transfers.GetCarried(1), 84'000, 1);
+}
+
+TEST_F(FlowLevel, ACutLinkStopsAMessageUntilRoutesChange)
+{
+    // Hosts 0 and 1 with two switches between them: a second path.
+    FlowLevelConfig config;
+    config.linkEvents = {{20'000'000, 0, 2, false, 1}, {20'000'000, 0, 3, false, 2}};
+    config.linkEvents.push_back({30'000'000, 0, 3, true, 3});
+    Build("4 2 4\n2 3\n0 2 100Gbps 1us 0\n0 3 100Gbps 1us 0\n1 2 100Gbps 1us 0\n"
+          "1 3 100Gbps 1us 0\n",
+          config);
+    const Mark* received = Send(0, 1, 1'000'000);
+    m_loop.Run();
+    // Both ways are cut after 20 us. At 120 us routes lead over switch 3 again, and it goes on.
+    EXPECT_NEAR(received->at, 100'000'000 + 1000 * FRAME + FRAME + 2 * DELAY, 2);
+    EXPECT_TRUE(m_fabric->DescribeWaits(10).empty());
+}
+
+TEST_F(FlowLevel, SaysWhatHasNoPath)
+{
+    FlowLevelConfig config;
+    config.linkEvents = {{1000, 0, 4, false, 1}};
+    Build(STAR, config);
+    m_loop.Run();
+    Send(0, 1, 1000);
+    m_loop.Run();
+    const auto lines = m_fabric->DescribeWaits(10);
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[0], "rank 0 has 1000 bytes for rank 1 and no path");
+}
+
+TEST_F(FlowLevel, RefusesAnEventOfALinkThatIsNotThere)
+{
+    FlowLevelConfig config;
+    config.source = "SimAI.conf";
+    config.linkEvents = {{1000, 0, 1, false, 12}};
+    EXPECT_THROW(Build(STAR, config), ns3::InputError);
+}
+
+TEST_F(FlowLevel, AReductionAndMulticastStreamsThroughTheSwitch)
+{
+    Build(SERVERS);
+    const Mark* first = Join(0, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+    const Mark* second = Join(1, InNetworkOp::ReduceMulticast, {0, 1}, 1'000'000);
+    m_loop.Run();
+    // 1000 frames of 10 ns up; the last goes down a frame and two delays later.
+    EXPECT_NEAR(first->at, 10'000'000 + 10'000 + 200'000, 2);
+    EXPECT_EQ(first->at, second->at);
+}
+
+TEST_F(FlowLevel, AReductionWaitsForItsLastMember)
+{
+    Build(SERVERS);
+    const Mark* early = Join(0, InNetworkOp::Reduce, {0, 1}, 1'000'000, 1);
+    Mark* late = nullptr;
+    m_loop.Schedule(50'000'000, [&] { late = Join(1, InNetworkOp::Reduce, {0, 1}, 1'000'000, 1); });
+    m_loop.Run();
+    EXPECT_EQ(early->at, 10'000'000 + 100'000 + 100'840); // acknowledged by the switch
+    EXPECT_NEAR(late->at, 50'000'000 + 10'000'000 + 10'000 + 200'000, 2);
+}
+
+TEST_F(FlowLevel, AMulticastReachesMembersThatJoinAfterIt)
+{
+    Build(SERVERS);
+    Join(0, InNetworkOp::Multicast, {0, 1}, 1'000'000, 0);
+    Mark* late = nullptr;
+    m_loop.Schedule(50'000'000, [&] { late = Join(1, InNetworkOp::Multicast, {0, 1}, 1'000'000); });
+    m_loop.Run();
+    EXPECT_EQ(late->at, 50'000'000);
+    const std::vector<int> apart{0, 2};
+    EXPECT_FALSE(m_fabric->GetNetwork(0).sim_in_network_supported(InNetworkOp::Reduce, apart));
+}
+
+} // namespace

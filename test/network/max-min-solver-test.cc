@@ -1,0 +1,283 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/max-min-solver.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <limits>
+#include <map>
+#include <random>
+#include <vector>
+
+using AstraSim::MaxMinSolver;
+using Use = MaxMinSolver::Use;
+using FlowId = MaxMinSolver::FlowId;
+
+namespace
+{
+
+FlowId
+AddFlow(MaxMinSolver& solver, std::vector<Use> uses, double cap = MaxMinSolver::NO_CAP)
+{
+    return solver.Add(uses, cap);
+}
+
+TEST(MaxMinSolver, SharesOneLinkEqually)
+{
+    MaxMinSolver solver;
+    const uint32_t link = solver.AddResource(90);
+    std::vector<FlowId> flows;
+    for (int i = 0; i < 3; ++i)
+    {
+        flows.push_back(AddFlow(solver, {{link, 1}}));
+    }
+    EXPECT_EQ(solver.Solve().size(), 3U);
+    for (const FlowId flow : flows)
+    {
+        EXPECT_DOUBLE_EQ(solver.GetRate(flow), 30);
+    }
+}
+
+TEST(MaxMinSolver, GivesACappedFlowsShareToTheOthers)
+{
+    MaxMinSolver solver;
+    const uint32_t link = solver.AddResource(90);
+    const FlowId slow = AddFlow(solver, {{link, 1}}, 10);
+    const FlowId a = AddFlow(solver, {{link, 1}});
+    const FlowId b = AddFlow(solver, {{link, 1}}, 70);
+    solver.Solve();
+    EXPECT_DOUBLE_EQ(solver.GetRate(slow), 10);
+    EXPECT_DOUBLE_EQ(solver.GetRate(a), 40);
+    EXPECT_DOUBLE_EQ(solver.GetRate(b), 40);
+}
+
+// The parking lot of Bertsekas and Gallager: a long flow over three links of 1, one flow on the
+// first, two on the second, one on the third. The second link gives 1/3 to each of its three; the
+// others take what the long flow leaves.
+TEST(MaxMinSolver, SolvesTheParkingLot)
+{
+    MaxMinSolver solver;
+    const uint32_t x = solver.AddResource(1);
+    const uint32_t y = solver.AddResource(1);
+    const uint32_t z = solver.AddResource(1);
+    const FlowId along = AddFlow(solver, {{x, 1}, {y, 1}, {z, 1}});
+    const FlowId onX = AddFlow(solver, {{x, 1}});
+    const FlowId onY = AddFlow(solver, {{y, 1}});
+    const FlowId alsoOnY = AddFlow(solver, {{y, 1}});
+    const FlowId onZ = AddFlow(solver, {{z, 1}});
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(along), 1.0 / 3, 1e-9);
+    EXPECT_NEAR(solver.GetRate(onY), 1.0 / 3, 1e-9);
+    EXPECT_NEAR(solver.GetRate(alsoOnY), 1.0 / 3, 1e-9);
+    EXPECT_NEAR(solver.GetRate(onX), 2.0 / 3, 1e-9);
+    EXPECT_NEAR(solver.GetRate(onZ), 2.0 / 3, 1e-9);
+
+    // Without the two on the second link, the long flow shares the outer ones by halves.
+    solver.Remove(onY);
+    solver.Remove(alsoOnY);
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(along), 0.5, 1e-9);
+    EXPECT_NEAR(solver.GetRate(onX), 0.5, 1e-9);
+    EXPECT_NEAR(solver.GetRate(onZ), 0.5, 1e-9);
+}
+
+// Two flows in opposite directions of a cable whose acknowledgements take a tenth of the way back:
+// r + r / 10 = 11.
+TEST(MaxMinSolver, CountsWeights)
+{
+    MaxMinSolver solver;
+    const uint32_t there = solver.AddResource(11);
+    const uint32_t back = solver.AddResource(11);
+    const FlowId a = AddFlow(solver, {{there, 1}, {back, 0.1F}});
+    const FlowId b = AddFlow(solver, {{back, 1}, {there, 0.1F}});
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(a), 10, 1e-6);
+    EXPECT_NEAR(solver.GetRate(b), 10, 1e-6);
+    EXPECT_NEAR(solver.GetLoad(there), 11, 1e-6);
+}
+
+TEST(MaxMinSolver, LeavesOthersAloneWhereNothingIsFull)
+{
+    MaxMinSolver solver;
+    const uint32_t link = solver.AddResource(100);
+    for (int i = 0; i < 5; ++i)
+    {
+        AddFlow(solver, {{link, 1}}, 10);
+        EXPECT_EQ(solver.Solve().size(), 1U);
+    }
+    EXPECT_EQ(solver.GetFillCount(), 5U);
+}
+
+TEST(MaxMinSolver, StopsFlowsOnALinkThatIsCutAndRestartsThem)
+{
+    MaxMinSolver solver;
+    const uint32_t link = solver.AddResource(10);
+    const FlowId flow = AddFlow(solver, {{link, 1}});
+    solver.Solve();
+    solver.SetCapacity(link, 0);
+    solver.Solve();
+    EXPECT_EQ(solver.GetRate(flow), 0);
+    const FlowId late = AddFlow(solver, {{link, 1}});
+    solver.Solve();
+    EXPECT_EQ(solver.GetRate(late), 0);
+    solver.SetCapacity(link, 10);
+    solver.Solve();
+    EXPECT_DOUBLE_EQ(solver.GetRate(flow), 5);
+    EXPECT_DOUBLE_EQ(solver.GetRate(late), 5);
+}
+
+/// What the solver is asked for, kept in the simplest form.
+struct Reference
+{
+    struct Flow
+    {
+        std::vector<Use> uses;
+        double cap;
+    };
+
+    std::vector<double> capacities;
+    std::map<FlowId, Flow> flows;
+
+    /// Raise all rates together; stop those that meet their cap or a full resource.
+    std::map<FlowId, double> Rates() const
+    {
+        std::map<FlowId, double> rates;
+        while (rates.size() < flows.size())
+        {
+            double level = std::numeric_limits<double>::infinity();
+            for (const auto& [id, flow] : flows)
+            {
+                if (!rates.contains(id))
+                {
+                    level = std::min(level, flow.cap);
+                }
+            }
+            std::vector<double> shares(capacities.size());
+            for (uint32_t r = 0; r < capacities.size(); ++r)
+            {
+                double left = capacities[r];
+                double weights = 0;
+                for (const auto& [id, flow] : flows)
+                {
+                    for (const Use& use : flow.uses)
+                    {
+                        if (use.resource == r)
+                        {
+                            const auto it = rates.find(id);
+                            left -= it == rates.end() ? 0 : it->second * use.weight;
+                            weights += it == rates.end() ? use.weight : 0;
+                        }
+                    }
+                }
+                shares[r] = weights > 0 ? std::max(left, 0.0) / weights
+                                        : std::numeric_limits<double>::infinity();
+                level = std::min(level, shares[r]);
+            }
+            std::vector<FlowId> stopped;
+            for (const auto& [id, flow] : flows)
+            {
+                const bool full = std::any_of(flow.uses.begin(), flow.uses.end(), [&](Use use) {
+                    return shares[use.resource] <= level * (1 + 1e-9);
+                });
+                if (!rates.contains(id) && (flow.cap <= level || full))
+                {
+                    stopped.push_back(id);
+                }
+            }
+            for (const FlowId id : stopped)
+            {
+                rates[id] = level;
+            }
+        }
+        return rates;
+    }
+};
+
+/// Random flows come, go and have their links' capacities changed, in batches; after each batch
+/// every rate must be that of the reference.
+void
+CompareWithReference(uint32_t seed, uint32_t resources, uint32_t pathLength, uint32_t batches)
+{
+    std::mt19937 random(seed);
+    const auto draw = [&](uint32_t bound) { return static_cast<uint32_t>(random() % bound); };
+    MaxMinSolver solver;
+    Reference reference;
+    for (uint32_t r = 0; r < resources; ++r)
+    {
+        reference.capacities.push_back(10 + draw(90));
+        solver.AddResource(reference.capacities.back());
+    }
+    for (uint32_t batch = 0; batch < batches; ++batch)
+    {
+        for (uint32_t change = draw(4) + 1; change > 0; --change)
+        {
+            const uint32_t kind = draw(20);
+            if (kind == 0)
+            {
+                const uint32_t r = draw(resources);
+                reference.capacities[r] = draw(3) ? 10 + draw(90) : 0;
+                solver.SetCapacity(r, reference.capacities[r]);
+            }
+            else if (kind < 9 && !reference.flows.empty())
+            {
+                const auto it = std::next(reference.flows.begin(),
+                                          draw(static_cast<uint32_t>(reference.flows.size())));
+                solver.Remove(it->first);
+                reference.flows.erase(it);
+            }
+            else
+            {
+                std::vector<Use> uses;
+                for (uint32_t hop = draw(pathLength) + 1; hop > 0; --hop)
+                {
+                    const uint32_t r = draw(resources);
+                    if (std::none_of(uses.begin(), uses.end(), [r](Use use) {
+                            return use.resource == r;
+                        }))
+                    {
+                        uses.push_back({r, draw(3) ? 1.0F : 0.125F});
+                    }
+                }
+                const double cap = draw(3) ? MaxMinSolver::NO_CAP : 1 + draw(30);
+                const FlowId id = solver.Add(uses, cap);
+                ASSERT_FALSE(reference.flows.contains(id));
+                reference.flows[id] = {uses, cap};
+            }
+        }
+        solver.Solve();
+        for (const auto& [id, rate] : reference.Rates())
+        {
+            ASSERT_NEAR(solver.GetRate(id), rate, 1e-6 * (1 + rate))
+                << "seed " << seed << ", batch " << batch << ", flow " << id;
+        }
+    }
+}
+
+TEST(MaxMinSolver, AgreesWithProgressiveFillingOnRandomInput)
+{
+    for (uint32_t seed = 1; seed <= 20; ++seed)
+    {
+        CompareWithReference(seed, 3 + seed % 12, 1 + seed % 4, 60);
+    }
+}
+
+TEST(MaxMinSolver, ChangesOnlyWhatAChangeConcerns)
+{
+    // Many pairs of links, each with two flows; one flow more concerns its own pair.
+    MaxMinSolver solver;
+    std::vector<uint32_t> links;
+    for (int pair = 0; pair < 100; ++pair)
+    {
+        links.push_back(solver.AddResource(10));
+        AddFlow(solver, {{links.back(), 1}});
+        AddFlow(solver, {{links.back(), 1}});
+    }
+    solver.Solve();
+    const uint64_t before = solver.GetFillCount();
+    AddFlow(solver, {{links[42], 1}});
+    EXPECT_EQ(solver.Solve().size(), 3U);
+    EXPECT_LE(solver.GetFillCount() - before, 4U); // the new one alone, then all three
+}
+
+} // namespace
