@@ -145,29 +145,36 @@ def overall_rows(rows, pauses):
     return table
 
 
+# A colour for each algorithm; dashes for its form with a window.
+LINES = {"HPCC": (0, "-"), "DCQCN": (1, "-"), "DCQCN+win": (1, "--"), "TIMELY": (2, "-"),
+         "TIMELY+win": (2, "--"), "DCTCP": (3, "-")}
+
+
 def plot(path, rows):
-    import matplotlib
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
-    plt.rcParams["svg.hashsalt"] = "fixed"
-    figure, axes = plt.subplots(len(SCENARIOS), len(WORKLOADS), figsize=(11, 8), squeeze=False)
-    for i, scenario in enumerate(SCENARIOS):
-        for j, workload in enumerate(WORKLOADS):
-            axis = axes[i][j]
-            for scheme in SCHEMES:
-                mine = [row for row in rows if row[:3] == (workload, scenario, scheme)]
-                axis.plot([row[3] for row in mine], [row[7] for row in mine], marker=".", label=scheme)
-                if mine and scheme == "HPCC":
-                    ticks = mine[1::4]
-                    axis.set_xticks([row[3] for row in ticks], [size_text(row[5]) for row in ticks])
-            axis.set_yscale("log")
-            axis.set_title(f"{workload}, {scenario}")
-            axis.set_xlabel("flow size, at equal numbers of flows (bytes)")
-            axis.set_ylabel("slowdown, 95th percentile")
-            axis.grid(True, alpha=0.3)
-    axes[0][0].legend()
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    from matplotlib.ticker import LogLocator, NullFormatter
+    from clusterresults.plots import style
+    with style.theme():
+        figure, axes = style.new_figure(11.5, 8, rows=len(SCENARIOS), columns=len(WORKLOADS), squeeze=False)
+        for i, scenario in enumerate(SCENARIOS):
+            for j, workload in enumerate(WORKLOADS):
+                axis = axes[i][j]
+                for scheme, (colour, dashes) in LINES.items():
+                    mine = [row for row in rows if row[:3] == (workload, scenario, scheme)]
+                    axis.plot([row[3] for row in mine], [row[7] for row in mine], marker=".", label=scheme,
+                              color=style.colour(colour), linestyle=dashes, linewidth=1.6)
+                    if mine and scheme == "HPCC":
+                        ticks = mine[1::3]
+                        axis.set_xticks([row[3] for row in ticks], [size_text(row[5]) for row in ticks])
+                axis.set_yscale("log")
+                axis.set_ylim(bottom=1)
+                axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.yaxis.set_major_formatter("{x:g}")
+                axis.yaxis.set_minor_formatter(NullFormatter())
+                axis.set_title(f"{workload}, {scenario}")
+                axis.set_xlabel("flow size (bytes), at equal numbers of flows")
+                axis.set_ylabel("slowdown, 95th percentile")
+        style.legend(axes[0][-1], len(LINES), title="scheme")
+        style.save(figure, path)
 
 
 def size_text(size):

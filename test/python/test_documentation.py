@@ -51,10 +51,6 @@ def test_commands_of_a_page_run(page, checkout):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("AS_", "NCCL_"))}
     for block in filter(runnable, command_blocks(page)):
-        for program in re.findall(r"\bbin/(\w[\w-]*)|topologies/(gen\w+\.py)", block):
-            source = ROOT / (f"scratch/{program[0]}.cc" if program[0] else f"topologies/{program[1]}")
-            if not source.exists():
-                pytest.skip(f"{source.name} is not part of this version")
         result = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=checkout,
                                 env=environment, capture_output=True, text=True, timeout=300)
         assert result.returncode == 0, f"{block}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
