@@ -17,6 +17,7 @@ from clusterresults.plots import KINDS, bandwidths, pairs, pauses, queues, style
 
 TOPOLOGY = "\n".join(["6 2 1 1 8 A100", "4 5 ", *(f"{g} 4 2400Gbps 0.000025ms 0\n{g} 5 100Gbps 0.0005ms 0"
                                                   for g in range(4))]) + "\n"
+# In one server all flows take NVLink, so all are drawn.
 FILES = {
     "topology": TOPOLOGY.replace("6 2 1 1", "6 4 1 1"),
     "run.json": json.dumps({"status": "finished", "simulated_ns": 50000.0, "topology": "topology",
@@ -91,6 +92,15 @@ def test_the_cdf_steps_at_each_completion_time(directory):
     assert axes.get_xlabel().endswith("(µs)")
     assert list(x) == [2, 4, 6, 10] and list(y) == [25, 50, 75, 100]
     assert "4 flows, median 4 µs, 99% 10 µs" in axes.lines[0].get_label()
+
+
+def test_flows_inside_a_server_are_left_out_where_there_are_others(directory):
+    servers_of_two = (FILES["topology"].replace("6 4 1 1 8", "7 2 2 1 8").replace("4 5 ", "4 5 6 ")
+                      .replace(" 5 100", " 6 100").replace("2 4 2400", "2 5 2400").replace("3 4 2400", "3 5 2400"))
+    (directory / "topology").write_text(servers_of_two)
+    axes = draw("fct", directory).axes[0]
+    assert list(axes.lines[0].get_xdata()) == [4, 10], "1 to 2 and 3 to 0"
+    assert any("NVLink are left out" in text.get_text() for text in axes.texts)
 
 
 def test_slowdown_is_by_flow_size(directory):

@@ -4,35 +4,48 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from clusterresults.plots import style
+from clusterresults.tables.flows import path_kinds
 
 BUCKETS = 12
+LEFT_OUT = "of the network; flows over NVLink are left out"
 
 
-def _with_flows(runs):
-    found = [run for run in runs if run.flows is not None and len(run.flows)]
+def flows_to_draw(runs):
+    """@return (run, its flows) of each run that has any, and whether flows over NVLink were left out
+
+    Flows inside a server would hide those of the network: they are drawn only where there are no others.
+    """
+    found = [(run, run.flows, path_kinds(run)) for run in runs if run.flows is not None and len(run.flows)]
     if not found:
         raise style.NothingToDraw("no run has finished flows (fct.txt)")
-    return found
+    left_out = any((paths == "NVLink").any() for _, _, paths in found) and \
+        any((paths != "NVLink").any() for _, _, paths in found)
+    if left_out:
+        found = [(run, flows[paths != "NVLink"], paths) for run, flows, paths in found]
+    return [(run, flows) for run, flows, _ in found if len(flows)], left_out
 
 
 def fct_cdf(runs):
     """Share of the flows that took at most so long, a line per run."""
-    runs = _with_flows(runs)
+    found, left_out = flows_to_draw(runs)
     figure, axes = style.new_figure(10.5, 4.5)
-    factor, unit = style.time_unit(max(run.flows["fct_ns"].median() for run in runs) * 10)
-    for i, run in enumerate(runs):
-        times = np.sort(run.flows["fct_ns"].to_numpy())
+    factor, unit = style.time_unit(max(flows["fct_ns"].median() for _, flows in found) * 10)
+    for i, (run, flows) in enumerate(found):
+        times = np.sort(flows["fct_ns"].to_numpy())
         shares = np.arange(1, len(times) + 1) / len(times) * 100
         label = (f"{style.shorten(run.name)}\n{len(times)} flows, median "
                  f"{style.time_text(style.percentile(times, 50))}, 99% {style.time_text(style.percentile(times, 99))}")
         axes.plot(times / factor, shares, drawstyle="steps-post", label=label, **style.line(i))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(0, 101)
     axes.set_xlabel(f"flow completion time ({unit})")
     axes.set_ylabel("flows that took at most this long (%)")
     axes.set_title("Flow completion times")
-    style.legend(axes, len(runs), title="run")
+    if left_out:
+        style.remark(axes, LEFT_OUT)
+    style.legend(axes, len(found), title="run")
     return figure
 
 
@@ -62,15 +75,15 @@ def slowdowns_by_size(flows, largest, share):
 
 def slowdown(runs):
     """Slowdown (time over that of the flow alone) by flow size: median and tail."""
-    runs = _with_flows(runs)
-    largest = buckets_of(np.concatenate([run.flows["bytes"].to_numpy() for run in runs]))
-    exact = len(largest) <= BUCKETS and len(np.unique(np.concatenate(
-        [run.flows["bytes"].unique() for run in runs]))) == len(largest)
+    found, left_out = flows_to_draw(runs)
+    sizes = np.concatenate([flows["bytes"].to_numpy() for _, flows in found])
+    largest = buckets_of(sizes)
+    exact = len(np.unique(sizes)) == len(largest)
     figure, panels = style.new_figure(11.5, 4.6, columns=2, sharey=True)
     places = np.arange(len(largest))
     for axes, share, name in zip(panels, (50, 99), ("median", "99th percentile")):
-        for i, run in enumerate(runs):
-            axes.plot(places, slowdowns_by_size(run.flows, largest, share), marker="o", markersize=4,
+        for i, (run, flows) in enumerate(found):
+            axes.plot(places, slowdowns_by_size(flows, largest, share), marker="o", markersize=4,
                       label=style.shorten(run.name), **style.line(i))
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -82,6 +95,8 @@ def slowdown(runs):
         axes.margins(x=0.12 if len(labels) < 4 else 0.05)
         axes.set_xlabel("flow size" if exact else "flow size, buckets of equal numbers of flows")
         axes.set_title(f"Slowdown, {name}")
+        if left_out:
+            style.remark(axes, LEFT_OUT)
     panels[0].set_ylabel("completion time / time alone")
-    style.legend(panels[1], len(runs), title="run")
+    style.legend(panels[1], len(found), title="run")
     return figure
