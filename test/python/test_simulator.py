@@ -277,3 +277,17 @@ def test_an_output_that_cannot_be_made_is_refused(tmp_path):
     result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", 4), "-c", CONF, out="file/out")
     assert result.returncode == 2
     assert "cannot be written" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_15360_gpus_are_ready_in_seconds(tmp_path):
+    generator = CONF.parent.parent / "topologies" / "gen_Topo_Template.py"
+    subprocess.run([str(generator), "-topo", "AlibabaHPN", "--dp"], cwd=tmp_path, check=True, capture_output=True)
+    topology, = tmp_path.glob("AlibabaHPN*")
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    result = run(tmp_path, "-w", tmp_path / "w.txt", "-n", topology, "-c", CONF, "--tp", "8")
+    assert result.returncode == 0, result.stderr
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    # 3 s of one core; links and ports that are looked through for each other took half an hour.
+    assert record["wall_s"] < 30
+    assert record["peak_memory_bytes"] < 1 << 30
+    assert record["flows"] == 15360 * 2 * 7

@@ -222,17 +222,16 @@ RdmaFabric::UsesPint() const
 }
 
 double
-RdmaFabric::AlphaFor(uint64_t rateBps) const
+RdmaFabric::AlphaFor(uint64_t rateBps, uint64_t nicRateBps)
 {
     // As the HPCC simulator: 1/8 for ports as fast as the hosts', twice that per doubling of rate.
-    const uint64_t nicRate = std::max<uint64_t>(m_topology->MaxNicRateBps(), 1);
-    const uint64_t ratio = std::max<uint64_t>(rateBps / nicRate, 1);
+    const uint64_t ratio = std::max<uint64_t>(rateBps / nicRateBps, 1);
     const int doublings = std::min(static_cast<int>(std::bit_width(ratio)) - 1, 3);
     return 1.0 / (8 >> doublings);
 }
 
 void
-RdmaFabric::ConfigurePorts(uint32_t id)
+RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
 {
     SwitchMmu& mmu = *m_switches[id]->GetMmu();
     const auto ports = m_topology->Ports(id);
@@ -243,7 +242,11 @@ RdmaFabric::ConfigurePorts(uint32_t id)
     for (uint32_t port = 0; port < ports.size(); ++port)
     {
         const auto& link = m_topology->links[ports[port].link];
-        mmu.ConfigurePort(port, link.rateBps, link.delayPs, mtuWire, AlphaFor(link.rateBps));
+        mmu.ConfigurePort(port,
+                          link.rateBps,
+                          link.delayPs,
+                          mtuWire,
+                          AlphaFor(link.rateBps, nicRateBps));
         if (!nvswitch)
         {
             const EcnRamp ramp = m_conf->EcnFor(link.rateBps);
@@ -255,6 +258,7 @@ RdmaFabric::ConfigurePorts(uint32_t id)
 void
 RdmaFabric::ConfigureSwitches()
 {
+    const uint64_t nicRateBps = std::max<uint64_t>(m_topology->MaxNicRateBps(), 1);
     Ptr<PintEncoder> pint;
     if (UsesPint())
     {
@@ -271,7 +275,7 @@ RdmaFabric::ConfigureSwitches()
         mmu->SetAttribute("LosslessMask", UintegerValue(m_losslessMask));
         mmu->SetAttribute("DynamicThreshold",
                           BooleanValue(m_conf->dynamicPfcThreshold || nvswitch));
-        ConfigurePorts(id);
+        ConfigurePorts(id, nicRateBps);
         if (nvswitch)
         {
             // NVLink's credits are per link: as much as all headroom, and as much again to share.

@@ -204,7 +204,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void CreateLinks();
     void ConfigureHosts();
     void ConfigureSwitches();
-    void ConfigurePorts(uint32_t node);
+    void ConfigurePorts(uint32_t node, uint64_t nicRateBps);
     void ScheduleLinkEvents();
     uint32_t FindLink(const LinkEvent& event) const;
     std::vector<uint32_t> FindLinks(const LinkEvent& event) const;
@@ -215,7 +215,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     int64_t ReorderTimePs() const;
     /// @return whether the congestion control reads HPCC-PINT's digests
     bool UsesPint() const;
-    double AlphaFor(uint64_t rateBps) const;
+    static double AlphaFor(uint64_t rateBps, uint64_t nicRateBps);
     Pair& FindPair(uint32_t src, uint32_t dst);
     void FillPair(Pair& pair, uint32_t src, uint32_t dst) const;
     FrameSizes GetNvlinkFrameSizes() const;

@@ -108,6 +108,12 @@ QbbFramePool::Merge(Ptr<QbbFramePool> a, Ptr<QbbFramePool> b)
     {
         return a;
     }
+    // The smaller joins the larger, so that no chain is longer than the logarithm of the ports.
+    if (a->m_members < b->m_members)
+    {
+        std::swap(a, b);
+    }
+    a->m_members += b->m_members;
     while (b->m_freeFrames)
     {
         QbbFrame* frame = b->m_freeFrames;

@@ -87,6 +87,7 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
     std::vector<std::unique_ptr<QbbFrame[]>> m_frameSlabs;
     std::vector<std::unique_ptr<QbbTelemetry[]>> m_telemetrySlabs;
     uint64_t m_inUse{0};
+    uint32_t m_members{1}; ///< pools that have become one with this
     Ptr<QbbFramePool> m_mergedInto;
 };
 
