@@ -51,7 +51,7 @@ def test_layers_that_differ_most_come_first_and_equal_ones_not_at_all(runs):
 
 def test_options_that_differ_are_listed(runs):
     assert {row["option"]: (row["fast"], row["slow"]) for row in table(runs, "differences")} == {
-        "CC_MODE": ("1", "3"), "FCT_OUTPUT_FILE": ("fct.txt", "")}
+        "CC_MODE": ("1", "3")}
 
 
 def test_busbw_is_the_median_over_groups(runs):

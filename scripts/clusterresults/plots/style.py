@@ -28,9 +28,9 @@ class NothingToDraw(ResultsError):
 
 
 @contextlib.contextmanager
-def theme(name="light"):
-    """Figures that are made inside look like this."""
-    colours = THEMES[name]
+def theme(name="light", colours=None):
+    """Figures that are made inside look like this. @param colours instead of the theme's own"""
+    colours = colours or THEMES[name]
     settings = {
         "figure.facecolor": colours["paper"], "axes.facecolor": colours["paper"],
         "savefig.facecolor": colours["paper"], "text.color": colours["ink"],

@@ -39,6 +39,8 @@ def slowdown_table(runs):
         for path, name, values in slowdowns_by_size(run):
             rows.append((run.name, path, name, len(values), *percentiles(values, (50, 95, 99, 99.9)),
                          float(values.max())))
+    order = {name: i for i, name in enumerate((*RANGES, "all"))}
+    rows.sort(key=lambda row: (row[1] == "NVLink", order[row[2]]))  # stable: runs stay in their order
     return Table("slowdown", "Slowdown of flows by size",
                  ("run", "path", "flow size", "flows", "p50", "p95", "p99", "p99.9", "max"), rows,
                  note="Slowdown is a flow's duration divided by what it would be alone (1 is ideal).")

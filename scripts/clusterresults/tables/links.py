@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How busy links were, and the busiest of them."""
+from clusterresults.nodes import LINK_KINDS
 from clusterresults.tables.percentiles import percentiles
 from clusterresults.tables.table import Table
 
@@ -24,6 +25,7 @@ def utilisation_table(runs):
                          *percentiles(busy, (50, 99)), float(busy.max()),
                          float(busy.max()) / mean if mean else None,
                          float(group["pause_ns"].sum()) / 1e3, int(group["drops"].sum())))
+    rows.sort(key=lambda row: LINK_KINDS.index(row[1]))  # stable: runs stay in their order
     return Table("utilisation", "Utilisation of links",
                  ("run", "links", "count", "used", "mean %", "p50 %", "p99 %", "max %", "max / mean",
                   "paused us", "drops"), rows,
@@ -49,7 +51,7 @@ def hottest_table(runs, count=None):
             rows.append((run.name, run.nodes.name(row["node"]), row["port"], run.nodes.name(row["peer"]),
                          row["rate_bps"] / 1e9, 100 * row["utilisation"], row["tx_bytes"] / 1e6,
                          row["pause_ns"] / 1e3, row["drops"], row.get("used_by", ""),
-                         row.get("top_flows", "")))
+                         row.get("largest_flows", "")))
     columns = ["run", "from", "port", "to", "Gb/s", "busy %", "MB", "paused us", "drops", "used by",
                "largest flows"]
     keep = [i for i in range(len(columns)) if i < 9 or any(row[i] for row in rows)]

@@ -5,8 +5,9 @@ from clusterresults.tables.table import Table
 EXPOSED = ("exposed_dp", "exposed_dp_ep", "exposed_tp", "exposed_ep", "exposed_pp")
 NAMES = {"exposed_dp": "exposed DP us", "exposed_dp_ep": "exposed DP_EP us",
          "exposed_tp": "exposed TP us", "exposed_ep": "exposed EP us", "exposed_pp": "exposed PP us"}
-# Follow from the run directory, or are in the table of runs.
-NOT_COMPARED = {"TOPOLOGY_FILE", "cc_mode", "payload_bytes", "qps_per_connection", "set"}
+# Say the same as another option, or as the table of runs.
+NOT_COMPARED = {"TOPOLOGY_FILE", "FLOW_FILE", "cc_mode", "payload_bytes", "qps_per_connection", "set",
+                "ECN_ENABLED"}
 
 
 def runs_table(runs):
@@ -32,16 +33,17 @@ def runs_table(runs):
 def differences_table(runs):
     """@return one row per option that is not the same in all runs"""
     names = sorted({name for run in runs for name in run.options} - NOT_COMPARED)
+    names = [name for name in names if not name.endswith(("_OUTPUT_FILE", "_MON_FILE"))]
     rows = []
     for name in names:
-        values = [_text(run.options.get(name)) for run in runs if run.info]
+        values = [text_of(run.options.get(name)) for run in runs if run.info]
         if len(set(values)) > 1:
-            rows.append((name, *(_text(run.options.get(name)) if run.info else None for run in runs)))
+            rows.append((name, *(text_of(run.options.get(name)) if run.info else None for run in runs)))
     return Table("differences", "Options in which the runs differ",
                  ("option", *(run.name for run in runs)), rows)
 
 
-def _text(value):
+def text_of(value):
     if isinstance(value, (dict, list)):
         pairs = value.items() if isinstance(value, dict) else ((None, each) for each in value)
         return " ".join(f"{k}={v}" if k else str(v) for k, v in pairs)

@@ -23,6 +23,7 @@ def pause_table(runs):
             rows.append((run.name, kind, len(group), len(ports), float(ports.sum()),
                          float(group["us"].max()), f"{run.nodes.name(node)} port {port}",
                          float(ports.max())))
+    rows.sort(key=lambda row: row[1])  # stable: runs stay in their order
     return Table("pfc", "PFC pauses", ("run", "paused", "pauses", "ports", "paused us", "longest us",
                                        "most paused", "its us"), rows,
                  note="Times are summed over ports; the kind of node is that of the side that had to wait.")
@@ -59,6 +60,7 @@ def queue_table(runs):
             rows.append((run.name, kind, total, 100 * filled / total if total else None,
                          *percentiles(lengths, (50, 95, 99, 99.9), weights, zeros),
                          float(lengths.max())))
+    rows.sort(key=lambda row: row[1])
     return Table("queues", "Queue lengths of switch ports",
                  ("run", "switches", "samples", "not empty %", "p50 KB", "p95 KB", "p99 KB", "p99.9 KB",
                   "max KB"), rows,
