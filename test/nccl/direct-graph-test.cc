@@ -6,6 +6,7 @@
 #include "ns3/chain-graph.h"
 #include "ns3/direct-graph.h"
 
+#include <array>
 #include <gtest/gtest.h>
 
 namespace AstraSim
@@ -44,6 +45,29 @@ TEST(DirectGraph, AllToAllGivesEveryPairItsShare)
         {
             ASSERT_EQ(sum, 600000U) << pair.first << " to " << pair.second;
         }
+    }
+}
+
+TEST(DirectGraph, WhatARankSendsAndReceivesIsSpreadOverTwoPorts)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllToAll;
+    request.bytes = 64 * 1024;
+    const DirectGraph graph(request, MakeShape(64, 8), NcclPlan{}, -1);
+    for (uint32_t rank = 0; rank < 64; ++rank)
+    {
+        std::array<int, 2> sent{};
+        std::array<int, 2> received{};
+        for (uint32_t lane = 0; lane < 63; ++lane)
+        {
+            const Lane out = graph.GetOutbound(rank, lane);
+            const Lane in = graph.GetInbound(rank, lane);
+            sent[out.channel % 2] += out.peer / 8 != rank / 8;
+            received[in.channel % 2] += in.peer / 8 != rank / 8;
+        }
+        // 56 ranks are on other nodes.
+        EXPECT_EQ(sent[0], 28) << rank;
+        EXPECT_EQ(received[0], 28) << rank;
     }
 }
 

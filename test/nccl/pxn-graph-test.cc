@@ -136,6 +136,30 @@ TEST(PxnGraph, ARankHasConnectionsToItsRailInsteadOfToAll)
     EXPECT_EQ(between, 7U);
 }
 
+TEST(PxnGraph, WhatARankReceivesOnItsRailIsSpreadOverTwoPorts)
+{
+    const PxnGraph graph(Request(CollectiveOp::AllToAll, 1 << 20),
+                         MakeShape(64, 8),
+                         NcclPlan{},
+                         -1);
+    for (uint32_t rank = 0; rank < 64; ++rank)
+    {
+        int odd = 0;
+        int all = 0;
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            const Lane in = graph.GetInbound(rank, lane);
+            if (in.type == ConnType::Net && in.messages > 0)
+            {
+                ++all;
+                odd += in.channel % 2;
+            }
+        }
+        EXPECT_EQ(all, 7) << rank;
+        EXPECT_TRUE(odd == 3 || odd == 4) << rank << ": " << odd;
+    }
+}
+
 TEST(PxnGraph, MessagesOfANodeForOneRankAreAggregated)
 {
     // 8 ranks x 64 KiB for each rank of the other node are 512 KiB: one message.

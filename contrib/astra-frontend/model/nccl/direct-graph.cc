@@ -34,7 +34,7 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
 {
     Lane lane;
     lane.peer = other;
-    lane.channel = to;
+    lane.channel = PairChannel(m_shape, from, to);
     lane.tag = 0;
     lane.type = ConnType::P2p;
     lane.messages =

@@ -35,4 +35,12 @@ PairBytes(const CollectiveRequest& request, uint32_t ranks, uint32_t src, uint32
     }
 }
 
+uint32_t
+PairChannel(const GroupShape& shape, uint32_t from, uint32_t to)
+{
+    const uint32_t ranks = shape.GetRanks();
+    const uint32_t nodes = shape.GetNodes();
+    return (to + ranks - from) % ranks + (shape.NodeOf(to) + nodes - shape.NodeOf(from)) % nodes;
+}
+
 } // namespace AstraSim

@@ -4,6 +4,8 @@
 #ifndef PAIR_BYTES_H
 #define PAIR_BYTES_H
 
+#include "machine-model.h"
+
 #include "ns3/collective-types.h"
 
 #include <cstdint>
@@ -21,6 +23,15 @@ bool IsPairwise(CollectiveOp op);
  * @param dst index of the receiver in the group
  */
 uint64_t PairBytes(const CollectiveRequest& request, uint32_t ranks, uint32_t src, uint32_t dst);
+
+/**
+ * @return the channel of the connection between a pair, which chooses among a GPU's NIC ports
+ *
+ * It goes by the distance in ranks and in nodes, so that what a rank sends and what it receives is
+ * spread over the channels, within a rail too. (The receiver alone would bring all that it receives
+ * to one port.)
+ */
+uint32_t PairChannel(const GroupShape& shape, uint32_t from, uint32_t to);
 
 } // namespace AstraSim
 

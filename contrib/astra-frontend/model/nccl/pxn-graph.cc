@@ -207,7 +207,7 @@ PxnGraph::MakeLane(uint32_t rank, uint32_t number, bool outbound) const
             lane.messages = needed ? lane.messages : 0;
         }
     }
-    lane.channel = outbound ? lane.peer : rank;
+    lane.channel = PairChannel(m_shape, outbound ? rank : lane.peer, outbound ? lane.peer : rank);
     lane.latency = m_stepLatency >= 0    ? m_stepLatency
                    : stage == Stage::Net ? m_plan.interLatency
                                          : m_plan.intraLatency;
