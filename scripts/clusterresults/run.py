@@ -239,10 +239,24 @@ def open_run(directory, name=None, topology=None):
     return Run(directory, name, topology)
 
 
+def _without_common_words(names):
+    """@return the names without the words (joined by "__") that are the same in all of them"""
+    words = [name.split("__") for name in names]
+    if len(set(names)) < 2 or len({len(each) for each in words}) > 1:
+        return names
+    differ = [i for i, column in enumerate(zip(*words)) if len(set(column)) > 1]
+    return ["__".join(each[i] for i in differ) for each in words]
+
+
 def open_runs(directories, topology=None):
-    """@return the runs, each with a name of its own: the last parts of the paths that differ"""
+    """Opens several runs, each with a name of its own: the last parts of the paths that differ.
+
+    Runs of a sweep (topology__conf__workload) are named after that in which they differ.
+    """
     paths = [pathlib.Path(directory) for directory in directories]
     runs = [Run(path, topology=topology) for path in paths]
+    for run, name in zip(runs, _without_common_words([run.name for run in runs])):
+        run.name = name
     parts = 1
     while len({run.name for run in runs}) < len(runs) and parts < 64:
         parts += 1

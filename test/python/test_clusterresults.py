@@ -210,6 +210,15 @@ def test_runs_of_the_same_name_are_told_apart(tmp_path):
     assert [run.name for run in runs] == ["one/run", "two/run"]
 
 
+def test_runs_of_a_sweep_are_named_after_what_differs(tmp_path):
+    names = ["A__SimAI__job__ring", "B__SimAI__job__ring", "B__SimAI__job__nvls"]
+    for name in names:
+        run_directory.write(tmp_path / name)
+    assert [run.name for run in open_runs([tmp_path / name for name in names])] == [
+        "A__ring", "B__ring", "B__nvls"]
+    assert [run.name for run in open_runs([tmp_path / names[0]])] == [names[0]]
+
+
 def test_directories_of_simai_are_read_without_run_json(tmp_path):
     for name, file in {"fct.txt": "ncclFlowModel_fct.txt", "qlen.txt": "ncclFlowModel_qlen.txt",
                        "bandwidth.txt": "ncclFlowModel_bw.txt", "rate.txt": "ncclFlowModel_rate.txt",
