@@ -108,9 +108,34 @@ TEST_F(FlowLevel, TwoSendersShareTheReceiversLink)
     const Mark* shorter = Send(0, 2, 1'000'000);
     const Mark* longer = Send(1, 2, 2'000'000);
     m_loop.Run();
-    // They take turns until the shorter is through, which goes first; then the longer is alone.
-    EXPECT_NEAR(shorter->at, 1999 * FRAME + FRAME + 2 * DELAY, 2);
+    // Halves until the shorter is through, then the longer alone.
+    EXPECT_NEAR(shorter->at, 2000 * FRAME + FRAME + 2 * DELAY, 2);
     EXPECT_NEAR(longer->at, 3000 * FRAME + FRAME + 2 * DELAY, 2);
+}
+
+TEST_F(FlowLevel, MessagesThatBeginTogetherAtANicEndAFrameApart)
+{
+    Build(STAR);
+    const Mark* first = Send(0, 1, 1'000'000);
+    const Mark* second = Send(0, 2, 1'000'000);
+    const Mark* third = Send(0, 3, 1'000'000);
+    m_loop.Run();
+    // Their frames take turns: 0 1 2 0 1 2 ... 0 1 2.
+    EXPECT_NEAR(first->at, 2998 * FRAME + FRAME + 2 * DELAY, 2);
+    EXPECT_NEAR(second->at, 2999 * FRAME + FRAME + 2 * DELAY, 2);
+    EXPECT_NEAR(third->at, 3000 * FRAME + FRAME + 2 * DELAY, 2);
+}
+
+TEST_F(FlowLevel, AMessageThatBeginsLaterEndsAsMuchLater)
+{
+    Build(STAR);
+    Mark* second = nullptr;
+    const Mark* first = Send(0, 1, 1'000'000);
+    m_loop.Schedule(10 * FRAME, [&] { second = Send(0, 2, 1'000'000); });
+    m_loop.Run();
+    // Ten frames alone; then turns until the first is through; the second has ten left.
+    EXPECT_NEAR(first->at, 1990 * FRAME + FRAME + 2 * DELAY, 2);
+    EXPECT_NEAR(second->at, 2000 * FRAME + FRAME + 2 * DELAY, 2);
 }
 
 TEST_F(FlowLevel, AcknowledgementsTakeTheirPartOfTheWayBack)

@@ -297,8 +297,7 @@ FlowLevelFabric::Time(Part& part,
                                      static_cast<double>(rateCapBps));
     }
     request.bytes = static_cast<double>(wireBytes);
-    request.frame = sizes.DataWireBytes(sizes.mtuPayload);
-    request.fullRate = rate;
+    request.framePs = sizes.DataWireBytes(sizes.mtuPayload) / rate;
     const TimePs idle = ns3::IdleDeliveryPs(path, part.bytes, sizes, period);
     part.tail = idle - std::llround(request.bytes / rate);
     if (part.tail < 0)

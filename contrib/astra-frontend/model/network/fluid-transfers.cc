@@ -27,7 +27,7 @@ uint32_t
 FluidTransfers::AddLink(uint64_t rateBps)
 {
     m_carried.push_back(0);
-    m_whole.push_back(0);
+    m_beginners.emplace_back();
     return m_solver.AddResource(static_cast<double>(rateBps) / PS_BITS_PER_BYTE);
 }
 
@@ -43,8 +43,9 @@ FluidTransfers::Start(const Request& request)
     FluidTransfer* transfer = m_pool.Take();
     transfer->left = request.bytes;
     transfer->held = request.held;
-    transfer->fullRate = request.fullRate;
-    transfer->frame = request.frame;
+    transfer->framePs = request.framePs;
+    transfer->firstLink = request.uses.front().resource;
+    TakeTurns(*transfer);
     transfer->credited = request.bytes;
     transfer->updatedPs = m_loop.Now();
     transfer->armedPs = INT64_MAX;
@@ -58,15 +59,31 @@ FluidTransfers::Start(const Request& request)
 }
 
 void
+FluidTransfers::TakeTurns(FluidTransfer& transfer)
+{
+    constexpr std::size_t MAX_BEGINNERS = 64;
+    Beginners& beginners = m_beginners[transfer.firstLink];
+    const TimePs now = m_loop.Now();
+    const double gap = static_cast<double>(now - beginners.lastPs) / transfer.framePs;
+    beginners.lastPs = now;
+    if (gap >= 1)
+    {
+        beginners.transfers.clear();
+    }
+    for (FluidTransfer* earlier : beginners.transfers)
+    {
+        earlier->turnsAfter += 1 - gap;
+    }
+    if (beginners.transfers.size() < MAX_BEGINNERS)
+    {
+        beginners.transfers.push_back(&transfer);
+    }
+}
+
+void
 FluidTransfers::Enter(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap)
 {
     transfer.flow = m_solver.Add(uses, cap);
-    uint32_t others = 0;
-    for (const MaxMinSolver::Use& use : uses)
-    {
-        others = std::max(others, use.weight == 1 ? m_whole[use.resource]++ : 0);
-    }
-    transfer.turn = others + 1;
     transfer.rate = 0;
     if (m_byFlow.size() <= transfer.flow)
     {
@@ -79,8 +96,6 @@ void
 FluidTransfers::Leave(FluidTransfer& transfer)
 {
     Credit(transfer);
-    m_solver.ForEachUse(transfer.flow,
-                        [this](uint32_t link, float weight) { m_whole[link] -= weight == 1; });
     m_solver.Remove(transfer.flow);
     m_byFlow[transfer.flow] = nullptr;
 }
@@ -123,8 +138,7 @@ FluidTransfers::Plan(FluidTransfer& transfer)
     transfer.threshold = 0;
     if (!transfer.reached)
     {
-        const double share = transfer.rate / transfer.fullRate;
-        const double early = transfer.frame * std::max(1 - transfer.turn * share, 0.0);
+        const double early = transfer.rate * transfer.turnsAfter * transfer.framePs;
         transfer.threshold = transfer.held > 0 ? transfer.held : early;
     }
     const double toGo = std::max(transfer.left - transfer.threshold, 0.0);
@@ -166,6 +180,7 @@ FluidTransfers::OnEvent(FluidTransfer& transfer)
             transfer.left = 0;
             transfer.active = false;
             Leave(transfer);
+            std::erase(m_beginners[transfer.firstLink].transfers, &transfer);
             transfer.onDrained(transfer.owner);
         }
     }

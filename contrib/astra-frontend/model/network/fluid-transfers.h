@@ -24,10 +24,10 @@ struct FluidTransfer
     MaxMinSolver::FlowId flow{0};
     double left{0};             ///< bytes that have not left, as of updatedPs
     double held{0};             ///< bytes of left that onReached does not wait for
-    double frame{0};            ///< bytes that leave at once
-    double turn{0};             ///< its turn among those that share its links, from 1
-    double fullRate{0};         ///< rate when nobody shares the links
+    double framePs{0};          ///< time of a frame when nobody shares the links
+    double turnsAfter{0};       ///< frames of others that follow its own in a turn
     double threshold{0};        ///< bytes left when what it waits for comes
+    uint32_t firstLink{0};      ///< where it starts
     double credited{0};         ///< bytes of left that GetCarried() had to count when it began
     double rate{0};             ///< bytes per picosecond
     TimePs updatedPs{0};        ///< when left and rate were worked out
@@ -49,10 +49,11 @@ struct FluidTransfer
  * Links are resources of a MaxMinSolver with capacities in bytes per picosecond. Rates are worked
  * out once per point in time, after all that begins and ends then.
  *
- * Transfers that share a link take turns frame by frame, so equal ones that begin together do not
- * end together: the last frame of the first leaves nearly a whole turn before that of the last.
- * Without this, collectives whose steps hide each other's latency would run in lockstep and hide
- * nothing. The k-th of n equal transfers is reached (n - k) / n of a frame early.
+ * Transfers take turns frame by frame. Those that begin together at a link therefore do not end
+ * together, as fluids would, but a frame apart in the order in which they began; a transfer that
+ * begins a frame or more after another ends as a fluid does. The difference is small, but it is
+ * what makes collectives leave lockstep and hide the latency of one step behind the data of
+ * another: equal fluids would stay in lockstep for ever.
  */
 class FluidTransfers
 {
@@ -63,9 +64,8 @@ class FluidTransfers
         std::span<const MaxMinSolver::Use> uses; ///< its links
         double bytes{0};                         ///< on the wire
         double held{0};                          ///< bytes that onReached does not wait for
-        double frame{0};                         ///< bytes that leave at once, at fullRate
-        double fullRate{0};               ///< the most that the links carry, bytes per picosecond
-        double cap{MaxMinSolver::NO_CAP}; ///< bytes per picosecond
+        double framePs{1};                       ///< time of a frame when nobody shares the links
+        double cap{MaxMinSolver::NO_CAP};        ///< bytes per picosecond
         FluidTransfer::Handler onReached{nullptr};
         FluidTransfer::Handler onDrained{nullptr};
         void* owner{nullptr};
@@ -115,6 +115,14 @@ class FluidTransfers
     }
 
   private:
+    /// Transfers that begin at a link, each within a frame's time of the one before.
+    struct Beginners
+    {
+        std::vector<FluidTransfer*> transfers;
+        TimePs lastPs{0};
+    };
+
+    void TakeTurns(FluidTransfer& transfer);
     void Enter(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap);
     void Leave(FluidTransfer& transfer);
     void Advance(FluidTransfer& transfer);
@@ -128,7 +136,7 @@ class FluidTransfers
     MaxMinSolver m_solver;
     std::vector<FluidTransfer*> m_byFlow; ///< by the solver's number
     std::vector<double> m_carried;        ///< by link
-    std::vector<uint32_t> m_whole;        ///< by link: transfers that use it with weight 1
+    std::vector<Beginners> m_beginners;   ///< by link
     ObjectPool<FluidTransfer> m_pool;
 };
 
