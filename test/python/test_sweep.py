@@ -231,7 +231,7 @@ def test_the_example_gives_the_results_of_runs_by_hand(place):
     result = sweep(place)
     assert result.returncode == 0, result.stderr + result.stdout
     rows = table(place)
-    assert [r["topology"] for r in rows] == ["Spectrum-X", "AlibabaHPN", "DCN+"]
+    assert [r["topology"] for r in rows] == ["Spectrum-X", "AlibabaHPN", "Clos-4to1"]
     topology = next((place / "out/topologies").glob("Spectrum-X*"))
     subprocess.run([program, "-w", ROOT / "workloads/allToAll_EP64.txt", "-n", topology, "-c",
                     ROOT / "conf/SimAI.conf", "-o", place / "hand", "-q"], check=True)
