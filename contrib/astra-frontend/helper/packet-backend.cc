@@ -170,7 +170,7 @@ PacketBackend::DescribeObstacles(std::size_t limit) const
 std::vector<std::string>
 PacketBackend::DescribeWaits(std::size_t limit) const
 {
-    return m_network->DescribeWaits(limit);
+    return m_network->DescribeReceives(limit);
 }
 
 TimePs

@@ -9,71 +9,19 @@
 namespace AstraSim
 {
 
-template <typename T>
-T*
-AnaSim::Pool<T>::Take()
-{
-    constexpr std::size_t SLAB = 256;
-    if (!free)
-    {
-        slabs.push_back(std::make_unique<T[]>(SLAB));
-        for (std::size_t i = 0; i < SLAB; ++i)
-        {
-            GiveBack(&slabs.back()[i]);
-        }
-    }
-    T* item = free;
-    free = item->next;
-    *item = T();
-    return item;
-}
-
 AnaSim::AnaSim(std::unique_ptr<MessagePaths> paths)
     : m_paths(std::move(paths)),
       m_portFree(m_paths->GetPortCount(), 0)
 {
-    const auto ranks = static_cast<int>(m_paths->GetRankCount());
-    m_networks.reserve(m_paths->GetRankCount());
-    for (int rank = 0; rank < ranks; ++rank)
-    {
-        m_networks.push_back(std::make_unique<AnaSimNetwork>(rank, *this));
-    }
-}
-
-AnaSim::~AnaSim() = default;
-
-AstraNetworkAPI&
-AnaSim::GetNetwork(int rank)
-{
-    return *m_networks[static_cast<std::size_t>(rank)];
+    MakeRanks<AnaSimNetwork>(*this, m_paths->GetRankCount());
 }
 
 void
-AnaSim::Send(uint32_t src,
-             uint32_t dst,
-             int tag,
-             uint64_t bytes,
-             const sim_request* request,
-             MessageHandler handler,
-             void* arg)
+AnaSim::Send(const SendCall& call)
 {
     Message* message = m_messages.Take();
     message->network = this;
-    message->send = m_matcher.AddSend(src, dst, tag, bytes);
-    message->src = src;
-    message->dst = dst;
-    message->wireBytes = bytes;
-    message->sent = handler;
-    message->sentArg = arg;
-    TimePs latency = 0;
-    if (request)
-    {
-        message->channel = request->channel;
-        message->rateCapBps = request->rateCapBps;
-        message->wireBytes =
-            static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * request->wireInflation));
-        latency = request->sendLatency;
-    }
+    const TimePs latency = Accept(*message, call);
     if (latency > 0)
     {
         m_loop.Schedule(latency, &AnaSim::Launch, message);
@@ -89,10 +37,10 @@ AnaSim::Launch(void* argument)
 {
     Message& message = *static_cast<Message*>(argument);
     AnaSim& self = *message.network;
-    if (message.src == message.dst || message.wireBytes == 0)
+    if (message.IsLocal())
     {
         message.partsToDeliver = 1;
-        self.m_loop.Schedule(0, &AnaSim::PartDelivered, &message);
+        self.m_loop.Schedule(0, &AnaSim::Delivered, &message);
         return;
     }
     const uint32_t parts = self.m_paths->CountParts(message.src, message.dst, message.wireBytes);
@@ -157,34 +105,19 @@ AnaSim::EnterPorts(Message& message, const MessagePath& path)
     ingressFree = std::max(now + path.alone - path.ingressTime, ingressFree) + path.ingressTime;
     const TimePs delivered =
         std::max({egressFree + path.alone - path.egressTime, ingressFree, now + path.limited});
-    m_loop.Schedule(delivered - now, &AnaSim::PartDelivered, &message);
+    m_loop.Schedule(delivered - now, &AnaSim::Delivered, &message);
 }
 
 void
-AnaSim::PartDelivered(void* argument)
+AnaSim::Delivered(void* argument)
 {
     Message* message = static_cast<Message*>(argument);
     AnaSim& self = *message->network;
-    if (--message->partsToDeliver > 0)
+    if (message->partsToDeliver == 1)
     {
-        return;
+        self.m_loop.Schedule(message->acknowledgement, &AnaSim::Acknowledged, message);
     }
-    ++self.m_deliveredCount;
-    MessageMatcher::Send* send = message->send;
-    self.m_loop.Schedule(message->acknowledgement, &AnaSim::Acknowledged, message);
-    // Handlers may deliver more; what is complete now is taken out first.
-    std::vector<MessageMatcher::Completion> completions;
-    completions.swap(self.m_completions);
-    self.m_matcher.Deliver(send, completions);
-    for (const auto& completion : completions)
-    {
-        if (completion.handler)
-        {
-            completion.handler(completion.arg);
-        }
-    }
-    completions.clear();
-    self.m_completions.swap(completions);
+    self.PartDelivered(*message);
 }
 
 void
@@ -200,68 +133,43 @@ AnaSim::Acknowledged(void* argument)
     }
 }
 
-void
-AnaSim::Receive(uint32_t src,
-                uint32_t dst,
-                int tag,
-                uint64_t bytes,
-                MessageHandler handler,
-                void* arg)
+int
+AnaSim::Join(const JoinCall& call)
 {
-    if (m_matcher.AddReceive(src, dst, tag, bytes, handler, arg) && handler)
+    const MemberSet& set = m_memberSets.Find(call.members);
+    const auto place = set.places.find(call.rank);
+    if (place == set.places.end() || !set.places.contains(call.root) || !Supports(call.members))
     {
-        m_loop.Schedule(0, handler, arg);
+        return -1;
     }
-}
-
-void
-AnaSim::JoinInNetwork(int rank,
-                      InNetworkOp op,
-                      std::span<const int> members,
-                      int root,
-                      uint64_t bytes,
-                      int tag,
-                      const sim_request* request,
-                      MessageHandler handler,
-                      void* arg)
-{
-    const std::vector<int> group(members.begin(), members.end());
-    Turns& turns = m_turns[{group, tag}];
-    turns.nextOf.resize(group.size(), 0);
-    const auto member =
-        static_cast<std::size_t>(std::find(group.begin(), group.end(), rank) - group.begin());
-    const OperationKey key{group, tag, turns.nextOf[member]++};
-    Operation& operation = m_operations[key];
-    operation.handlers.emplace_back(handler, arg);
-    if (operation.handlers.size() < group.size())
+    const auto operation = m_operations.Join(set, call.tag, place->second, [] {
+        return std::make_shared<Operation>();
+    });
+    operation->emplace_back(call.handler, call.arg);
+    if (operation->size() < call.members.size())
     {
-        return;
+        return 0;
     }
-    const double inflation = request ? request->wireInflation : 1;
-    const auto wireBytes = static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * inflation));
-    const TimePs time = InNetworkTime(op, members, root, wireBytes, request);
-    for (const auto& [done, doneArg] : operation.handlers)
+    const TimePs latency = call.request ? call.request->sendLatency : 0;
+    const TimePs time = latency + InNetworkTime(call);
+    for (const auto& [done, arg] : *operation)
     {
         if (done)
         {
-            m_loop.Schedule(time, done, doneArg);
+            m_loop.Schedule(time, done, arg);
         }
     }
-    m_operations.erase(key);
-    const auto isSame = [&turns](uint64_t turn) { return turn == turns.nextOf.front(); };
-    if (std::all_of(turns.nextOf.begin(), turns.nextOf.end(), isSame))
-    {
-        m_turns.erase({group, tag});
-    }
+    return 0;
 }
 
 TimePs
-AnaSim::InNetworkTime(InNetworkOp op,
-                      std::span<const int> members,
-                      int root,
-                      uint64_t wireBytes,
-                      const sim_request* request)
+AnaSim::InNetworkTime(const JoinCall& call)
 {
+    const sim_request* request = call.request;
+    const double inflation = request ? request->wireInflation : 1;
+    const auto wireBytes =
+        static_cast<uint64_t>(std::ceil(static_cast<double>(call.bytes) * inflation));
+    const auto& members = call.members;
     if (wireBytes == 0 || members.size() < 2)
     {
         return 0;
@@ -278,13 +186,13 @@ AnaSim::InNetworkTime(InNetworkOp op,
         const auto up = m_paths->Find(self, other, channel, wireBytes, rateCapBps);
         const auto down = m_paths->Find(other, self, channel, wireBytes, rateCapBps);
         end = std::max(end, now + up->limited);
-        if (op != InNetworkOp::Multicast || members[i] == root)
+        if (call.op != InNetworkOp::Multicast || members[i] == call.root)
         {
             TimePs& free = m_portFree[up->egress];
             free = std::max(now, free) + up->egressTime;
             end = std::max(end, free + up->alone - up->egressTime);
         }
-        if (op != InNetworkOp::Reduce || members[i] == root)
+        if (call.op != InNetworkOp::Reduce || members[i] == call.root)
         {
             TimePs& free = m_portFree[down->ingress];
             free = std::max(now + down->alone - down->ingressTime, free) + down->ingressTime;
@@ -303,103 +211,13 @@ AnaSim::DescribeWaits(std::size_t limit) const
         lines.push_back("rank " + std::to_string(src) + " has a message for rank " +
                         std::to_string(dst) + " and no path");
     }
-    const auto waits = m_matcher.DescribeWaits(limit);
+    const auto waits = DescribeReceives(limit);
     lines.insert(lines.end(), waits.begin(), waits.end());
     if (lines.size() > limit)
     {
         lines.resize(limit);
     }
     return lines;
-}
-
-// --- one rank
-
-AnaSimNetwork::AnaSimNetwork(int rank, AnaSim& network)
-    : AstraNetworkAPI(rank),
-      m_network(network)
-{
-}
-
-int
-AnaSimNetwork::sim_comm_get_size() const
-{
-    return m_network.GetSize();
-}
-
-timespec_t
-AnaSimNetwork::sim_get_time()
-{
-    return MakeTimespec(m_network.m_loop.Now());
-}
-
-void
-AnaSimNetwork::sim_schedule(timespec_t delta, MessageHandler handler, void* arg)
-{
-    m_network.m_loop.Schedule(ToPicoseconds(delta), handler, arg);
-}
-
-int
-AnaSimNetwork::sim_send(void*,
-                        uint64_t count,
-                        int,
-                        int dst,
-                        int tag,
-                        sim_request* request,
-                        MessageHandler handler,
-                        void* arg)
-{
-    m_network.Send(static_cast<uint32_t>(sim_comm_get_rank()),
-                   static_cast<uint32_t>(dst),
-                   tag,
-                   count,
-                   request,
-                   handler,
-                   arg);
-    return 0;
-}
-
-int
-AnaSimNetwork::sim_recv(void*,
-                        uint64_t count,
-                        int,
-                        int src,
-                        int tag,
-                        sim_request*,
-                        MessageHandler handler,
-                        void* arg)
-{
-    m_network.Receive(static_cast<uint32_t>(src),
-                      static_cast<uint32_t>(sim_comm_get_rank()),
-                      tag,
-                      count,
-                      handler,
-                      arg);
-    return 0;
-}
-
-bool
-AnaSimNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
-{
-    return m_network.m_paths->ShareReducingSwitch(members);
-}
-
-int
-AnaSimNetwork::sim_in_network(InNetworkOp op,
-                              std::span<const int> members,
-                              int root,
-                              uint64_t count,
-                              int tag,
-                              sim_request* request,
-                              MessageHandler handler,
-                              void* arg)
-{
-    if (!sim_in_network_supported(op, members))
-    {
-        return -1;
-    }
-    m_network
-        .JoinInNetwork(sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg);
-    return 0;
 }
 
 } // namespace AstraSim

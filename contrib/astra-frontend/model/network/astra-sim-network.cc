@@ -6,7 +6,6 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace AstraSim
 {
@@ -18,12 +17,7 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
     : m_fabric(fabric),
       m_inNetwork(fabric)
 {
-    const auto hosts = static_cast<int>(fabric.GetTopology().hostCount);
-    m_networks.reserve(static_cast<std::size_t>(hosts));
-    for (int rank = 0; rank < hosts; ++rank)
-    {
-        m_networks.push_back(std::make_unique<ASTRASimNetwork>(rank, *this));
-    }
+    MakeRanks<ASTRASimNetwork>(*this, fabric.GetTopology().hostCount);
     m_fabric.TraceConnectWithoutContext("RoutesChanged",
                                         ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }
@@ -35,66 +29,26 @@ AstraSimFabric::~AstraSimFabric()
         ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }
 
-AstraNetworkAPI&
-AstraSimFabric::GetNetwork(int rank)
+TimePs
+AstraSimFabric::Now() const
 {
-    return *m_networks[static_cast<std::size_t>(rank)];
-}
-
-int
-AstraSimFabric::GetSize() const
-{
-    return static_cast<int>(m_networks.size());
-}
-
-AstraSimFabric::Message*
-AstraSimFabric::TakeMessage()
-{
-    constexpr std::size_t SLAB = 256;
-    if (!m_freeMessages)
-    {
-        m_slabs.push_back(std::make_unique<Message[]>(SLAB));
-        for (std::size_t i = 0; i < SLAB; ++i)
-        {
-            m_slabs.back()[i].next = m_freeMessages;
-            m_freeMessages = &m_slabs.back()[i];
-        }
-    }
-    Message* message = m_freeMessages;
-    m_freeMessages = message->next;
-    *message = Message();
-    message->fabric = this;
-    return message;
+    return Simulator::Now().GetPicoSeconds();
 }
 
 void
-AstraSimFabric::Send(uint32_t src,
-                     uint32_t dst,
-                     int tag,
-                     uint64_t bytes,
-                     const sim_request* request,
-                     MessageHandler handler,
-                     void* arg)
+AstraSimFabric::Schedule(TimePs delay, MessageHandler handler, void* arg)
 {
-    Message* message = TakeMessage();
-    message->src = src;
-    message->dst = dst;
-    message->sent = handler;
-    message->sentArg = arg;
-    message->send = m_matcher.AddSend(src, dst, tag, bytes);
-    message->wireBytes = bytes;
-    ++m_sentCount;
-    TimePs latency = 0;
-    if (request)
-    {
-        message->channel = request->channel;
-        message->rateCapBps = request->rateCapBps;
-        message->wireBytes =
-            static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * request->wireInflation));
-        latency = request->sendLatency;
-    }
+    Simulator::Schedule(PicoSeconds(delay), handler, arg);
+}
+
+void
+AstraSimFabric::Send(const SendCall& call)
+{
+    Message* message = m_messages.Take();
+    message->fabric = this;
+    const TimePs latency = Accept(*message, call);
     // Never from inside the call: handlers of a message to oneself would run too early.
-    if (latency > 0 || src == dst)
+    if (latency > 0 || message->IsLocal())
     {
         Simulator::Schedule(PicoSeconds(latency), &AstraSimFabric::Launch, this, message);
     }
@@ -104,14 +58,28 @@ AstraSimFabric::Send(uint32_t src,
     }
 }
 
+int
+AstraSimFabric::Join(const JoinCall& call)
+{
+    return m_inNetwork.Join(call.rank,
+                            call.op,
+                            call.members,
+                            call.root,
+                            call.bytes,
+                            call.tag,
+                            call.request,
+                            call.handler,
+                            call.arg);
+}
+
 void
 AstraSimFabric::Launch(Message* message)
 {
-    if (message->src == message->dst || message->wireBytes == 0)
+    if (message->IsLocal())
     {
         message->partsToDeliver = 1;
         message->partsToAcknowledge = 1;
-        Simulator::ScheduleNow(&AstraSimFabric::OnPartDelivered, this, message);
+        Simulator::ScheduleNow([message] { message->fabric->PartDelivered(*message); });
         Simulator::ScheduleNow(&AstraSimFabric::OnPartAcknowledged, this, message);
         return;
     }
@@ -163,7 +131,7 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
             *qp,
             bytes,
             [message] { message->fabric->OnPartAcknowledged(message); },
-            [message] { message->fabric->OnPartDelivered(message); });
+            [message] { message->fabric->PartDelivered(*message); });
 }
 
 void
@@ -179,29 +147,6 @@ AstraSimFabric::OnRoutesChanged()
 }
 
 void
-AstraSimFabric::OnPartDelivered(Message* message)
-{
-    if (--message->partsToDeliver > 0)
-    {
-        return;
-    }
-    ++m_deliveredCount;
-    // Handlers may deliver more; what is complete now is taken out first.
-    std::vector<MessageMatcher::Completion> completions;
-    completions.swap(m_completions);
-    m_matcher.Deliver(message->send, completions);
-    for (const auto& completion : completions)
-    {
-        if (completion.handler)
-        {
-            completion.handler(completion.arg);
-        }
-    }
-    completions.clear();
-    m_completions.swap(completions);
-}
-
-void
 AstraSimFabric::OnPartAcknowledged(Message* message)
 {
     if (--message->partsToAcknowledge > 0)
@@ -210,25 +155,10 @@ AstraSimFabric::OnPartAcknowledged(Message* message)
     }
     const MessageHandler sent = message->sent;
     void* arg = message->sentArg;
-    message->next = m_freeMessages;
-    m_freeMessages = message;
+    m_messages.GiveBack(message);
     if (sent)
     {
         sent(arg);
-    }
-}
-
-void
-AstraSimFabric::Receive(uint32_t src,
-                        uint32_t dst,
-                        int tag,
-                        uint64_t bytes,
-                        MessageHandler handler,
-                        void* arg)
-{
-    if (m_matcher.AddReceive(src, dst, tag, bytes, handler, arg) && handler)
-    {
-        Simulator::ScheduleNow(handler, arg);
     }
 }
 
@@ -251,97 +181,6 @@ AstraSimFabric::DescribeObstacles(std::size_t limit) const
         lines.push_back("and " + std::to_string(more) + " more without a path");
     }
     return lines;
-}
-
-std::vector<std::string>
-AstraSimFabric::DescribeWaits(std::size_t limit) const
-{
-    return m_matcher.DescribeWaits(limit);
-}
-
-// --- one rank
-
-ASTRASimNetwork::ASTRASimNetwork(int rank, AstraSimFabric& fabric)
-    : AstraNetworkAPI(rank),
-      m_fabric(fabric)
-{
-}
-
-int
-ASTRASimNetwork::sim_comm_get_size() const
-{
-    return m_fabric.GetSize();
-}
-
-timespec_t
-ASTRASimNetwork::sim_get_time()
-{
-    return MakeTimespec(Simulator::Now().GetPicoSeconds());
-}
-
-void
-ASTRASimNetwork::sim_schedule(timespec_t delta, MessageHandler handler, void* arg)
-{
-    Simulator::Schedule(PicoSeconds(ToPicoseconds(delta)), handler, arg);
-}
-
-int
-ASTRASimNetwork::sim_send(void*,
-                          uint64_t count,
-                          int,
-                          int dst,
-                          int tag,
-                          sim_request* request,
-                          MessageHandler handler,
-                          void* arg)
-{
-    m_fabric.Send(static_cast<uint32_t>(sim_comm_get_rank()),
-                  static_cast<uint32_t>(dst),
-                  tag,
-                  count,
-                  request,
-                  handler,
-                  arg);
-    return 0;
-}
-
-int
-ASTRASimNetwork::sim_recv(void*,
-                          uint64_t count,
-                          int,
-                          int src,
-                          int tag,
-                          sim_request*,
-                          MessageHandler handler,
-                          void* arg)
-{
-    m_fabric.Receive(static_cast<uint32_t>(src),
-                     static_cast<uint32_t>(sim_comm_get_rank()),
-                     tag,
-                     count,
-                     handler,
-                     arg);
-    return 0;
-}
-
-bool
-ASTRASimNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
-{
-    return m_fabric.m_inNetwork.IsSupported(members);
-}
-
-int
-ASTRASimNetwork::sim_in_network(InNetworkOp op,
-                                std::span<const int> members,
-                                int root,
-                                uint64_t count,
-                                int tag,
-                                sim_request* request,
-                                MessageHandler handler,
-                                void* arg)
-{
-    return m_fabric.m_inNetwork
-        .Join(sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg);
 }
 
 } // namespace AstraSim

@@ -4,9 +4,9 @@
 #ifndef ASTRA_SIM_NETWORK_H
 #define ASTRA_SIM_NETWORK_H
 
-#include "astra-network-api.h"
 #include "in-network-operations.h"
-#include "message-matcher.h"
+#include "object-pool.h"
+#include "shared-network.h"
 
 #include "ns3/ptr.h"
 #include "ns3/rdma-driver.h"
@@ -21,8 +21,6 @@
 namespace AstraSim
 {
 
-class ASTRASimNetwork;
-
 /**
  * @brief The packet-level network that all ranks share: messages become RDMA messages on an
  * RdmaFabric, in-network operations go to its NVSwitches.
@@ -32,55 +30,21 @@ class ASTRASimNetwork;
  * limit of its own, use one queue pair per (source, destination, channel, limit), as NCCL's
  * connections do.
  */
-class AstraSimFabric
+class AstraSimFabric : public SharedNetwork
 {
   public:
     /// @param fabric built; outlives this object
     explicit AstraSimFabric(ns3::RdmaFabric& fabric);
-    ~AstraSimFabric();
-
-    /// @return the network of a rank
-    AstraNetworkAPI& GetNetwork(int rank);
-
-    /// @return number of ranks
-    int GetSize() const;
-
-    /// @return messages that have been sent and delivered
-    uint64_t GetDelivered() const
-    {
-        return m_deliveredCount;
-    }
-
-    /// @return messages under way
-    uint64_t GetUnderWay() const
-    {
-        return m_sentCount - m_deliveredCount;
-    }
+    ~AstraSimFabric() override;
 
     /// @return which data has no path, at most @p limit lines
     std::vector<std::string> DescribeObstacles(std::size_t limit) const;
 
-    /// @return who waits for what in the network, at most @p limit lines
-    std::vector<std::string> DescribeWaits(std::size_t limit) const;
-
   private:
-    friend class ASTRASimNetwork;
-
-    /// A message between sim_send() and its last acknowledgement.
-    struct Message
+    struct Message : NetworkMessage
     {
         Message* next{nullptr};
         AstraSimFabric* fabric{nullptr};
-        MessageMatcher::Send* send{nullptr};
-        uint32_t src{0};
-        uint32_t dst{0};
-        uint64_t wireBytes{0};
-        uint32_t channel{0};
-        uint64_t rateCapBps{0};
-        uint32_t partsToDeliver{0};
-        uint32_t partsToAcknowledge{0};
-        MessageHandler sent{nullptr};
-        void* sentArg{nullptr};
     };
 
     /// A part of a message that found no path; tried again when routes change.
@@ -114,83 +78,40 @@ class AstraSimFabric
         }
     };
 
-    void Send(uint32_t src,
-              uint32_t dst,
-              int tag,
-              uint64_t bytes,
-              const sim_request* request,
-              MessageHandler handler,
-              void* arg);
+    TimePs Now() const override;
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
+    void Send(const SendCall& call) override;
+
+    bool Supports(std::span<const int> members) override
+    {
+        return m_inNetwork.IsSupported(members);
+    }
+
+    int Join(const JoinCall& call) override;
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
     /// Find switches anew, and try again what found no path.
     void OnRoutesChanged();
-    void OnPartDelivered(Message* message);
     void OnPartAcknowledged(Message* message);
-    void Receive(uint32_t src,
-                 uint32_t dst,
-                 int tag,
-                 uint64_t bytes,
-                 MessageHandler handler,
-                 void* arg);
-    Message* TakeMessage();
 
     ns3::RdmaFabric& m_fabric;
-    MessageMatcher m_matcher;
-    std::vector<std::unique_ptr<ASTRASimNetwork>> m_networks;
     boost::unordered_flat_map<ConnectionKey, ns3::RdmaQueuePair*, ConnectionKeyHash> m_connections;
     InNetworkOperations m_inNetwork;
-    std::vector<std::unique_ptr<Message[]>> m_slabs;
-    Message* m_freeMessages{nullptr};
-    std::vector<MessageMatcher::Completion> m_completions;
+    ObjectPool<Message> m_messages;
     std::vector<PendingPart> m_withoutPath;
-    uint64_t m_sentCount{0};
-    uint64_t m_deliveredCount{0};
 };
 
 /// One rank's view of an AstraSimFabric: ASTRA-sim's network API on ns-3.
-class ASTRASimNetwork : public AstraNetworkAPI
+class ASTRASimNetwork : public RankNetwork
 {
   public:
-    ASTRASimNetwork(int rank, AstraSimFabric& fabric);
+    using RankNetwork::RankNetwork;
 
     BackendType get_backend_type() const override
     {
         return BackendType::NS3;
     }
-
-    int sim_comm_get_size() const override;
-    timespec_t sim_get_time() override;
-    void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override;
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-    int sim_recv(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int src,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-    bool sim_in_network_supported(InNetworkOp op, std::span<const int> members) const override;
-    int sim_in_network(InNetworkOp op,
-                       std::span<const int> members,
-                       int root,
-                       uint64_t count,
-                       int tag,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg) override;
-
-  private:
-    AstraSimFabric& m_fabric;
 };
 
 } // namespace AstraSim

@@ -57,10 +57,7 @@ void
 FlowLevelFabric::UpdateRoutes()
 {
     m_router.Recompute();
-    for (auto& [members, set] : m_memberSets)
-    {
-        set.ports.clear();
-    }
+    m_switchPorts.clear();
     std::vector<FluidTransfer*> underWay;
     m_transfers.ForEach([&](FluidTransfer& transfer) { underWay.push_back(&transfer); });
     for (FluidTransfer* transfer : underWay)

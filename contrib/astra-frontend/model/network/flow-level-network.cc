@@ -35,60 +35,23 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
         m_transfers.AddLink(link.rateBps);
         m_transfers.AddLink(link.rateBps);
     }
-    m_networks.reserve(topology.hostCount);
-    for (uint32_t rank = 0; rank < topology.hostCount; ++rank)
-    {
-        m_networks.push_back(std::make_unique<FlowLevelNetwork>(static_cast<int>(rank), *this));
-    }
+    MakeRanks<FlowLevelNetwork>(*this, topology.hostCount);
     ScheduleLinkEvents();
 }
 
 FlowLevelFabric::~FlowLevelFabric() = default;
 
-AstraNetworkAPI&
-FlowLevelFabric::GetNetwork(int rank)
-{
-    return *m_networks[static_cast<std::size_t>(rank)];
-}
-
-int
-FlowLevelFabric::GetSize() const
-{
-    return static_cast<int>(m_networks.size());
-}
-
 // --- from a message to its parts
 
 void
-FlowLevelFabric::Send(uint32_t src,
-                      uint32_t dst,
-                      int tag,
-                      uint64_t bytes,
-                      const sim_request* request,
-                      MessageHandler handler,
-                      void* arg)
+FlowLevelFabric::Send(const SendCall& call)
 {
     Message* message = m_messages.Take();
     message->fabric = this;
-    message->src = src;
-    message->dst = dst;
-    message->sent = handler;
-    message->sentArg = arg;
-    message->send = m_matcher.AddSend(src, dst, tag, bytes);
-    message->wireBytes = bytes;
-    message->channel = 0;
-    TimePs latency = 0;
-    if (request)
-    {
-        message->channel = request->channel;
-        message->lane = request->channel;
-        message->rateCapBps = request->rateCapBps;
-        message->wireBytes =
-            static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * request->wireInflation));
-        latency = request->sendLatency;
-    }
+    const TimePs latency = Accept(*message, call);
+    message->lane = message->channel;
     // Never from inside the call: handlers of a message to oneself would run too early.
-    if (latency > 0 || src == dst)
+    if (latency > 0 || message->IsLocal())
     {
         m_loop.Schedule(
             latency,
@@ -115,6 +78,7 @@ FlowLevelFabric::StartBackground(const Background& flow)
     message->sentArg = flow.arg;
     message->wireBytes = flow.bytes;
     message->dport = flow.dport;
+    message->hashesNic = true;
     message->lane =
         BACKGROUND_LANE | static_cast<uint64_t>(flow.priority) << 16 | uint64_t{flow.dport};
     Launch(message);
@@ -123,7 +87,7 @@ FlowLevelFabric::StartBackground(const Background& flow)
 void
 FlowLevelFabric::Launch(Message* message)
 {
-    if (message->src == message->dst || message->wireBytes == 0)
+    if (message->IsLocal())
     {
         message->partsToDeliver = 1;
         message->partsToAcknowledge = 1;
@@ -131,7 +95,7 @@ FlowLevelFabric::Launch(Message* message)
             0,
             [](void* arg) {
                 auto* local = static_cast<Message*>(arg);
-                local->fabric->Deliver(local);
+                local->fabric->PartDelivered(*local);
                 local->fabric->Acknowledge(local);
             },
             message);
@@ -205,7 +169,8 @@ FlowLevelFabric::Begin(Part* part)
     const bool isOpen = connection ? connection->open : part->start.sport != 0;
     if (!isOpen)
     {
-        const int64_t channel = message.channel < 0 ? -1 : message.channel + part->number;
+        const int64_t channel =
+            message.hashesNic ? -1 : static_cast<int64_t>(message.channel) + part->number;
         const auto start = m_router.Open(message.src, message.dst, channel, message.dport);
         if (!start)
         {
@@ -345,7 +310,7 @@ FlowLevelFabric::OnPartDelivered(Part* part)
             acknowledged->fabric->OnPartAcknowledged(acknowledged);
         },
         part);
-    Deliver(part->message);
+    PartDelivered(*part->message);
 }
 
 void
@@ -376,29 +341,6 @@ FlowLevelFabric::Release(Part* part)
 }
 
 void
-FlowLevelFabric::Deliver(Message* message)
-{
-    if (--message->partsToDeliver > 0 || !message->send)
-    {
-        return;
-    }
-    ++m_deliveredCount;
-    // Handlers may deliver more; what is complete now is taken out first.
-    std::vector<MessageMatcher::Completion> completions;
-    completions.swap(m_completions);
-    m_matcher.Deliver(message->send, completions);
-    for (const auto& completion : completions)
-    {
-        if (completion.handler)
-        {
-            completion.handler(completion.arg);
-        }
-    }
-    completions.clear();
-    m_completions.swap(completions);
-}
-
-void
 FlowLevelFabric::Acknowledge(Message* message)
 {
     if (--message->partsToAcknowledge > 0)
@@ -414,20 +356,6 @@ FlowLevelFabric::Acknowledge(Message* message)
     }
 }
 
-void
-FlowLevelFabric::Receive(uint32_t src,
-                         uint32_t dst,
-                         int tag,
-                         uint64_t bytes,
-                         MessageHandler handler,
-                         void* arg)
-{
-    if (m_matcher.AddReceive(src, dst, tag, bytes, handler, arg) && handler)
-    {
-        m_loop.Schedule(0, handler, arg);
-    }
-}
-
 std::vector<std::string>
 FlowLevelFabric::DescribeWaits(std::size_t limit) const
 {
@@ -438,97 +366,13 @@ FlowLevelFabric::DescribeWaits(std::size_t limit) const
                         std::to_string(part->bytes) + " bytes for rank " +
                         std::to_string(part->message->dst) + " and no path");
     }
-    const auto waits = m_matcher.DescribeWaits(limit);
+    const auto waits = DescribeReceives(limit);
     lines.insert(lines.end(), waits.begin(), waits.end());
     if (lines.size() > limit)
     {
         lines.resize(limit);
     }
     return lines;
-}
-
-// --- one rank
-
-FlowLevelNetwork::FlowLevelNetwork(int rank, FlowLevelFabric& fabric)
-    : AstraNetworkAPI(rank),
-      m_fabric(fabric)
-{
-}
-
-int
-FlowLevelNetwork::sim_comm_get_size() const
-{
-    return m_fabric.GetSize();
-}
-
-timespec_t
-FlowLevelNetwork::sim_get_time()
-{
-    return MakeTimespec(m_fabric.m_loop.Now());
-}
-
-void
-FlowLevelNetwork::sim_schedule(timespec_t delta, MessageHandler handler, void* arg)
-{
-    m_fabric.m_loop.Schedule(ToPicoseconds(delta), handler, arg);
-}
-
-int
-FlowLevelNetwork::sim_send(void*,
-                           uint64_t count,
-                           int,
-                           int dst,
-                           int tag,
-                           sim_request* request,
-                           MessageHandler handler,
-                           void* arg)
-{
-    m_fabric.Send(static_cast<uint32_t>(sim_comm_get_rank()),
-                  static_cast<uint32_t>(dst),
-                  tag,
-                  count,
-                  request,
-                  handler,
-                  arg);
-    return 0;
-}
-
-int
-FlowLevelNetwork::sim_recv(void*,
-                           uint64_t count,
-                           int,
-                           int src,
-                           int tag,
-                           sim_request*,
-                           MessageHandler handler,
-                           void* arg)
-{
-    m_fabric.Receive(static_cast<uint32_t>(src),
-                     static_cast<uint32_t>(sim_comm_get_rank()),
-                     tag,
-                     count,
-                     handler,
-                     arg);
-    return 0;
-}
-
-bool
-FlowLevelNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
-{
-    return m_fabric.Supports(members);
-}
-
-int
-FlowLevelNetwork::sim_in_network(InNetworkOp op,
-                                 std::span<const int> members,
-                                 int root,
-                                 uint64_t count,
-                                 int tag,
-                                 sim_request* request,
-                                 MessageHandler handler,
-                                 void* arg)
-{
-    return m_fabric.Join(sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg);
 }
 
 } // namespace AstraSim

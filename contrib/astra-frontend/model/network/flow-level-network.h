@@ -4,12 +4,12 @@
 #ifndef FLOW_LEVEL_NETWORK_H
 #define FLOW_LEVEL_NETWORK_H
 
-#include "astra-network-api.h"
 #include "event-loop.h"
 #include "flow-router.h"
 #include "fluid-transfers.h"
-#include "message-matcher.h"
+#include "joined-operations.h"
 #include "object-pool.h"
+#include "shared-network.h"
 
 #include "ns3/fabric-conf.h"
 #include "ns3/path-timing.h"
@@ -25,8 +25,6 @@
 
 namespace AstraSim
 {
-
-class FlowLevelNetwork;
 
 /// What a FlowLevelFabric takes from a configuration.
 struct FlowLevelConfig
@@ -75,7 +73,7 @@ struct FlowLevelRecord
  * loop.Run();
  * @endcode
  */
-class FlowLevelFabric
+class FlowLevelFabric : public SharedNetwork
 {
   public:
     /**
@@ -84,13 +82,7 @@ class FlowLevelFabric
      * @throw ns3::InputError for a link event that names no link
      */
     FlowLevelFabric(EventLoop& loop, const ns3::ClusterTopology& topology, FlowLevelConfig config);
-    ~FlowLevelFabric();
-
-    /// @return the network of a rank
-    AstraNetworkAPI& GetNetwork(int rank);
-
-    /// @return number of ranks
-    int GetSize() const;
+    ~FlowLevelFabric() override;
 
     /// A flow that belongs to no rank's program.
     struct Background
@@ -119,12 +111,6 @@ class FlowLevelFabric
         return m_router.IdealFctPs(src, dst, bytes, m_config.networkFrames, m_config.nvlinkFrames);
     }
 
-    /// @return messages that have been delivered
-    uint64_t GetDelivered() const
-    {
-        return m_deliveredCount;
-    }
-
     /// @return the bytes on the links; directions are numbered as FlowRouter does
     FluidTransfers& GetTransfers()
     {
@@ -147,28 +133,17 @@ class FlowLevelFabric
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
 
   private:
-    friend class FlowLevelNetwork;
-
     struct Connection;
     struct Operation;
 
     /// Between sim_send() and its last acknowledgement.
-    struct Message
+    struct Message : NetworkMessage
     {
         Message* next{nullptr};
         FlowLevelFabric* fabric{nullptr};
-        MessageMatcher::Send* send{nullptr}; ///< null for background flows
-        uint64_t wireBytes{0};
-        uint64_t rateCapBps{0};
-        MessageHandler sent{nullptr};
-        void* sentArg{nullptr};
-        uint32_t src{0};
-        uint32_t dst{0};
-        uint64_t lane{0};    ///< tells connections between two hosts apart
-        int64_t channel{-1}; ///< below 0: the NIC is chosen by the hash
+        uint64_t lane{0};      ///< tells connections between two hosts apart
+        bool hashesNic{false}; ///< of no channel: the NIC is chosen by the hash
         uint16_t dport{100};
-        uint32_t partsToDeliver{0};
-        uint32_t partsToAcknowledge{0};
     };
 
     /// What one connection carries of a message, or a member's share of an in-network operation.
@@ -222,39 +197,21 @@ class FlowLevelFabric
         }
     };
 
-    /// What is known of a list of members.
-    struct MemberSet
-    {
-        uint32_t number{0};
-        boost::unordered_flat_map<int, uint32_t> places; ///< place in the list, by rank
-        /// By stripe: an NVSwitch's ports to the members; none if no NVSwitch joins them.
-        std::map<uint32_t, std::vector<FlowRouter::SwitchPort>> ports;
-    };
-
-    struct ByContent
-    {
-        using is_transparent = void;
-
-        bool operator()(std::span<const int> a, std::span<const int> b) const;
-    };
-
-    /// Operations of one (members, tag), in order; each member joins them one after the other.
-    struct OperationQueue
-    {
-        std::deque<Operation*> operations; ///< oldest first
-        std::deque<uint32_t> joined;       ///< how many members have joined each
-        uint64_t first{0};                 ///< how many older ones are gone
-        std::vector<uint64_t> nextOf;      ///< per member: the operation it joins next
-    };
+    /// An NVSwitch's ports to the members of a set; none if no NVSwitch joins them.
+    using SwitchPorts = std::vector<FlowRouter::SwitchPort>;
 
     // --- messages (flow-level-network.cc)
-    void Send(uint32_t src,
-              uint32_t dst,
-              int tag,
-              uint64_t bytes,
-              const sim_request* request,
-              MessageHandler handler,
-              void* arg);
+    TimePs Now() const override
+    {
+        return m_loop.Now();
+    }
+
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override
+    {
+        m_loop.Schedule(delay, handler, arg);
+    }
+
+    void Send(const SendCall& call) override;
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t number, uint64_t bytes);
     void Post(Part* part);
@@ -264,14 +221,7 @@ class FlowLevelFabric
     void OnPartDelivered(Part* part);
     void OnPartAcknowledged(Part* part);
     void Release(Part* part);
-    void Deliver(Message* message);
     void Acknowledge(Message* message);
-    void Receive(uint32_t src,
-                 uint32_t dst,
-                 int tag,
-                 uint64_t bytes,
-                 MessageHandler handler,
-                 void* arg);
     /// Fill m_uses from m_path and m_back, and the part's ackDelay.
     void FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
     /// Fill a request's bytes and cap and a part's tail from the path's timing.
@@ -288,21 +238,12 @@ class FlowLevelFabric
     void Reroute(FluidTransfer& transfer);
 
     // --- in-network operations (flow-level-operations.cc)
-    MemberSet& FindMemberSet(std::span<const int> members);
-    /// @return an NVSwitch's ports to the members, or null if none joins them
-    const std::vector<FlowRouter::SwitchPort>* FindPorts(MemberSet& set,
-                                                         std::span<const int> members,
-                                                         uint32_t stripe);
-    bool Supports(std::span<const int> members);
-    int Join(int rank,
-             InNetworkOp op,
-             std::span<const int> members,
-             int root,
-             uint64_t bytes,
-             int tag,
-             const sim_request* request,
-             MessageHandler handler,
-             void* arg);
+    bool Supports(std::span<const int> members) override;
+    int Join(const JoinCall& call) override;
+    /// @return the ports of @p set's @p stripe, or null if no NVSwitch joins the members
+    const SwitchPorts* FindPorts(const MemberSet& set,
+                                 std::span<const int> members,
+                                 uint32_t stripe);
     Operation* OpenOperation(InNetworkOp op,
                              const std::vector<FlowRouter::SwitchPort>& ports,
                              uint32_t root,
@@ -323,20 +264,17 @@ class FlowLevelFabric
     FlowLevelConfig m_config;
     FlowRouter m_router;
     FluidTransfers m_transfers;
-    MessageMatcher m_matcher;
-    std::vector<std::unique_ptr<FlowLevelNetwork>> m_networks;
     boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKeyHash>
         m_connections;
-    std::map<std::vector<int>, MemberSet, ByContent> m_memberSets;
-    std::map<std::pair<uint32_t, int>, OperationQueue> m_operations; ///< by set and tag
+    MemberSets m_memberSets;
+    std::map<std::pair<uint32_t, uint32_t>, SwitchPorts> m_switchPorts; ///< by set and stripe
+    JoinedOperations<Operation*> m_operations;
     ObjectPool<Message> m_messages;
     ObjectPool<Part> m_parts;
     std::vector<std::unique_ptr<Operation>> m_allOperations;
     std::vector<Operation*> m_freeOperations;
-    std::vector<MessageMatcher::Completion> m_completions;
     std::vector<Part*> m_withoutPath;
     std::function<void(const FlowLevelRecord&)> m_observer;
-    uint64_t m_deliveredCount{0};
 
     // Kept between calls for their memory.
     ns3::PathInfo m_path;
@@ -345,47 +283,15 @@ class FlowLevelFabric
 };
 
 /// One rank's view of a FlowLevelFabric: ASTRA-sim's network API.
-class FlowLevelNetwork : public AstraNetworkAPI
+class FlowLevelNetwork : public RankNetwork
 {
   public:
-    FlowLevelNetwork(int rank, FlowLevelFabric& fabric);
+    using RankNetwork::RankNetwork;
 
     BackendType get_backend_type() const override
     {
         return BackendType::Analytical;
     }
-
-    int sim_comm_get_size() const override;
-    timespec_t sim_get_time() override;
-    void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override;
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-    int sim_recv(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int src,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-    bool sim_in_network_supported(InNetworkOp op, std::span<const int> members) const override;
-    int sim_in_network(InNetworkOp op,
-                       std::span<const int> members,
-                       int root,
-                       uint64_t count,
-                       int tag,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg) override;
-
-  private:
-    FlowLevelFabric& m_fabric;
 };
 
 } // namespace AstraSim

@@ -34,33 +34,10 @@ OneLink(const ns3::ClusterTopology& topology, uint32_t directedLink)
 
 } // namespace
 
-bool
-FlowLevelFabric::ByContent::operator()(std::span<const int> a, std::span<const int> b) const
+const FlowLevelFabric::SwitchPorts*
+FlowLevelFabric::FindPorts(const MemberSet& set, std::span<const int> members, uint32_t stripe)
 {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-}
-
-FlowLevelFabric::MemberSet&
-FlowLevelFabric::FindMemberSet(std::span<const int> members)
-{
-    const auto found = m_memberSets.find(members);
-    if (found != m_memberSets.end())
-    {
-        return found->second;
-    }
-    MemberSet& set = m_memberSets[{members.begin(), members.end()}];
-    set.number = static_cast<uint32_t>(m_memberSets.size());
-    for (const int member : members)
-    {
-        set.places.emplace(member, static_cast<uint32_t>(set.places.size()));
-    }
-    return set;
-}
-
-const std::vector<FlowRouter::SwitchPort>*
-FlowLevelFabric::FindPorts(MemberSet& set, std::span<const int> members, uint32_t stripe)
-{
-    const auto [it, isNew] = set.ports.try_emplace(stripe);
+    const auto [it, isNew] = m_switchPorts.try_emplace({set.number, stripe});
     if (isNew && !m_router.FindNvSwitch(members, stripe, it->second))
     {
         it->second.clear();
@@ -71,7 +48,7 @@ FlowLevelFabric::FindPorts(MemberSet& set, std::span<const int> members, uint32_
 bool
 FlowLevelFabric::Supports(std::span<const int> members)
 {
-    return FindPorts(FindMemberSet(members), members, 0) != nullptr;
+    return FindPorts(m_memberSets.Find(members), members, 0) != nullptr;
 }
 
 FlowLevelFabric::Operation*
@@ -110,56 +87,34 @@ FlowLevelFabric::OpenOperation(InNetworkOp op,
 }
 
 int
-FlowLevelFabric::Join(int rank,
-                      InNetworkOp op,
-                      std::span<const int> members,
-                      int root,
-                      uint64_t bytes,
-                      int tag,
-                      const sim_request* request,
-                      MessageHandler handler,
-                      void* arg)
+FlowLevelFabric::Join(const JoinCall& call)
 {
-    MemberSet& set = FindMemberSet(members);
-    const auto place = set.places.find(rank);
-    const auto rootPlace = set.places.find(root);
-    const auto* ports = FindPorts(set, members, request ? request->channel : 0);
-    if (!ports || place == set.places.end() || rootPlace == set.places.end())
+    const MemberSet& set = m_memberSets.Find(call.members);
+    const auto place = set.places.find(call.rank);
+    const auto root = set.places.find(call.root);
+    const auto* ports = FindPorts(set, call.members, call.request ? call.request->channel : 0);
+    if (!ports || place == set.places.end() || root == set.places.end())
     {
         return -1;
     }
-    const auto it = m_operations.try_emplace({set.number, tag}).first;
-    OperationQueue& queue = it->second;
-    queue.nextOf.resize(members.size());
-    const uint64_t position = queue.nextOf[place->second]++ - queue.first;
-    if (position == queue.operations.size())
+    Operation& operation = *m_operations.Join(set, call.tag, place->second, [&] {
+        return OpenOperation(call.op,
+                             *ports,
+                             root->second,
+                             call.bytes,
+                             call.request ? call.request->rateCapBps : 0);
+    });
+    if (call.request && call.request->sendLatency > 0)
     {
-        queue.operations.push_back(
-            OpenOperation(op, *ports, rootPlace->second, bytes, request ? request->rateCapBps : 0));
-        queue.joined.push_back(0);
-    }
-    Operation& operation = *queue.operations[position];
-    ++queue.joined[position];
-    while (!queue.joined.empty() && queue.joined.front() == members.size())
-    {
-        queue.operations.pop_front();
-        queue.joined.pop_front();
-        ++queue.first;
-    }
-    if (queue.operations.empty())
-    {
-        m_operations.erase(it); // every member has joined as often as every other
-    }
-    if (request && request->sendLatency > 0)
-    {
-        m_loop.Schedule(request->sendLatency,
-                        [this, &operation, member = place->second, handler, arg] {
-                            JoinOperation(operation, member, handler, arg);
-                        });
+        m_loop.Schedule(
+            call.request->sendLatency,
+            [this, &operation, member = place->second, handler = call.handler, arg = call.arg] {
+                JoinOperation(operation, member, handler, arg);
+            });
     }
     else
     {
-        JoinOperation(operation, place->second, handler, arg);
+        JoinOperation(operation, place->second, call.handler, call.arg);
     }
     return 0;
 }

@@ -34,33 +34,10 @@ InNetworkOperations::InNetworkOperations(ns3::RdmaFabric& fabric)
 {
 }
 
-bool
-InNetworkOperations::ByContent::operator()(std::span<const int> a, std::span<const int> b) const
-{
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-}
-
-InNetworkOperations::MemberSet&
-InNetworkOperations::FindSet(std::span<const int> members)
-{
-    const auto found = m_sets.find(members);
-    if (found != m_sets.end())
-    {
-        return found->second;
-    }
-    MemberSet& set = m_sets[{members.begin(), members.end()}];
-    set.number = static_cast<uint32_t>(m_sets.size());
-    for (const int member : members)
-    {
-        set.places.emplace(member, static_cast<uint32_t>(set.places.size()));
-    }
-    return set;
-}
-
 const ns3::InNetworkSpec*
-InNetworkOperations::FindPlan(MemberSet& set, std::span<const int> members, uint32_t stripe)
+InNetworkOperations::FindPlan(const MemberSet& set, std::span<const int> members, uint32_t stripe)
 {
-    const auto [it, isNew] = set.plans.try_emplace(stripe);
+    const auto [it, isNew] = m_plans.try_emplace({set.number, stripe});
     if (isNew)
     {
         ns3::InNetworkSpec spec;
@@ -75,16 +52,13 @@ InNetworkOperations::FindPlan(MemberSet& set, std::span<const int> members, uint
 void
 InNetworkOperations::Forget()
 {
-    for (auto& [members, set] : m_sets)
-    {
-        set.plans.clear();
-    }
+    m_plans.clear();
 }
 
 bool
 InNetworkOperations::IsSupported(std::span<const int> members)
 {
-    return FindPlan(FindSet(members), members, 0) != nullptr;
+    return FindPlan(m_sets.Find(members), members, 0) != nullptr;
 }
 
 int
@@ -98,7 +72,7 @@ InNetworkOperations::Join(int rank,
                           MessageHandler handler,
                           void* arg)
 {
-    MemberSet& set = FindSet(members);
+    const MemberSet& set = m_sets.Find(members);
     const auto place = set.places.find(rank);
     const auto rootPlace = set.places.find(root);
     const ns3::InNetworkSpec* plan = FindPlan(set, members, request ? request->channel : 0);
@@ -106,32 +80,14 @@ InNetworkOperations::Join(int rank,
     {
         return -1;
     }
-    const auto it = m_queues.try_emplace({set.number, tag}).first;
-    OperationQueue& queue = it->second;
-    queue.nextOf.resize(members.size());
-    const uint64_t position = queue.nextOf[place->second]++ - queue.first;
-    if (position == queue.operations.size())
-    {
+    const uint32_t operation = m_operations.Join(set, tag, place->second, [&] {
         ns3::InNetworkSpec spec = *plan;
         spec.kind = KindOf(op);
         spec.root = rootPlace->second;
         spec.bytes = bytes;
         spec.rateCapBps = request ? request->rateCapBps : 0;
-        queue.operations.push_back(m_fabric.GetInNetworkEngine().Open(std::move(spec)));
-        queue.joined.push_back(0);
-    }
-    const uint32_t operation = queue.operations[position];
-    ++queue.joined[position];
-    while (!queue.joined.empty() && queue.joined.front() == members.size())
-    {
-        queue.operations.pop_front();
-        queue.joined.pop_front();
-        ++queue.first;
-    }
-    if (queue.operations.empty())
-    {
-        m_queues.erase(it); // every member has joined as often as every other
-    }
+        return m_fabric.GetInNetworkEngine().Open(std::move(spec));
+    });
     if (request && request->sendLatency > 0)
     {
         ns3::Simulator::Schedule(ns3::PicoSeconds(request->sendLatency),

@@ -5,6 +5,7 @@
 #define IN_NETWORK_OPERATIONS_H
 
 #include "astra-network-api.h"
+#include "joined-operations.h"
 
 #include "ns3/in-network-engine.h"
 #include "ns3/rdma-fabric.h"
@@ -55,41 +56,17 @@ class InNetworkOperations
     void Forget();
 
   private:
-    /// What is known of a list of members.
-    struct MemberSet
-    {
-        uint32_t number{0};
-        boost::unordered_flat_map<int, uint32_t> places; ///< place in the list, by rank
-        /// By stripe: the switches, or nothing if none serve the members.
-        std::map<uint32_t, std::optional<ns3::InNetworkSpec>> plans;
-    };
-
-    /// Operations of one (members, tag), in order; each member joins them one after the other.
-    struct OperationQueue
-    {
-        std::deque<uint32_t> operations; ///< numbers in the engine, oldest first
-        std::deque<uint32_t> joined;     ///< how many members have joined each
-        uint64_t first{0};               ///< how many older ones are gone
-        std::vector<uint64_t> nextOf;    ///< per member: the operation it joins next
-    };
-
-    struct ByContent
-    {
-        using is_transparent = void;
-
-        bool operator()(std::span<const int> a, std::span<const int> b) const;
-    };
-
-    MemberSet& FindSet(std::span<const int> members);
     /// @return the switches of a set, or null
-    const ns3::InNetworkSpec* FindPlan(MemberSet& set,
+    const ns3::InNetworkSpec* FindPlan(const MemberSet& set,
                                        std::span<const int> members,
                                        uint32_t stripe);
     void JoinEngine(uint32_t operation, uint32_t place, MessageHandler handler, void* arg);
 
     ns3::RdmaFabric& m_fabric;
-    std::map<std::vector<int>, MemberSet, ByContent> m_sets;
-    std::map<std::pair<uint32_t, int>, OperationQueue> m_queues; ///< by set and tag
+    MemberSets m_sets;
+    /// By set and stripe: the switches, or nothing if none serve the members.
+    std::map<std::pair<uint32_t, uint32_t>, std::optional<ns3::InNetworkSpec>> m_plans;
+    JoinedOperations<uint32_t> m_operations; ///< numbers in the engine
 };
 
 } // namespace AstraSim

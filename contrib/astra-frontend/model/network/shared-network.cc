@@ -1,0 +1,150 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "shared-network.h"
+
+#include <cmath>
+
+namespace AstraSim
+{
+
+SharedNetwork::SharedNetwork() = default;
+SharedNetwork::~SharedNetwork() = default;
+
+TimePs
+SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
+{
+    message.src = call.src;
+    message.dst = call.dst;
+    message.sent = call.handler;
+    message.sentArg = call.arg;
+    message.send = m_matcher.AddSend(call.src, call.dst, call.tag, call.bytes);
+    message.wireBytes = call.bytes;
+    if (!call.request)
+    {
+        return 0;
+    }
+    message.channel = call.request->channel;
+    message.rateCapBps = call.request->rateCapBps;
+    message.wireBytes = static_cast<uint64_t>(
+        std::ceil(static_cast<double>(call.bytes) * call.request->wireInflation));
+    return call.request->sendLatency;
+}
+
+void
+SharedNetwork::PartDelivered(NetworkMessage& message)
+{
+    if (--message.partsToDeliver > 0 || !message.send)
+    {
+        return;
+    }
+    ++m_deliveredCount;
+    // Handlers may deliver more; what is complete now is taken out first.
+    std::vector<MessageMatcher::Completion> completions;
+    completions.swap(m_completions);
+    m_matcher.Deliver(message.send, completions);
+    for (const auto& completion : completions)
+    {
+        if (completion.handler)
+        {
+            completion.handler(completion.arg);
+        }
+    }
+    completions.clear();
+    m_completions.swap(completions);
+}
+
+void
+SharedNetwork::Receive(uint32_t src,
+                       uint32_t dst,
+                       int tag,
+                       uint64_t bytes,
+                       MessageHandler handler,
+                       void* arg)
+{
+    if (m_matcher.AddReceive(src, dst, tag, bytes, handler, arg) && handler)
+    {
+        Schedule(0, handler, arg);
+    }
+}
+
+// --- one rank
+
+int
+RankNetwork::sim_comm_get_size() const
+{
+    return m_network.GetSize();
+}
+
+timespec_t
+RankNetwork::sim_get_time()
+{
+    return MakeTimespec(m_network.Now());
+}
+
+void
+RankNetwork::sim_schedule(timespec_t delta, MessageHandler handler, void* arg)
+{
+    m_network.Schedule(ToPicoseconds(delta), handler, arg);
+}
+
+int
+RankNetwork::sim_send(void*,
+                      uint64_t count,
+                      int,
+                      int dst,
+                      int tag,
+                      sim_request* request,
+                      MessageHandler handler,
+                      void* arg)
+{
+    m_network.Send({static_cast<uint32_t>(sim_comm_get_rank()),
+                    static_cast<uint32_t>(dst),
+                    tag,
+                    count,
+                    request,
+                    handler,
+                    arg});
+    return 0;
+}
+
+int
+RankNetwork::sim_recv(void*,
+                      uint64_t count,
+                      int,
+                      int src,
+                      int tag,
+                      sim_request*,
+                      MessageHandler handler,
+                      void* arg)
+{
+    m_network.Receive(static_cast<uint32_t>(src),
+                      static_cast<uint32_t>(sim_comm_get_rank()),
+                      tag,
+                      count,
+                      handler,
+                      arg);
+    return 0;
+}
+
+bool
+RankNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
+{
+    return m_network.Supports(members);
+}
+
+int
+RankNetwork::sim_in_network(InNetworkOp op,
+                            std::span<const int> members,
+                            int root,
+                            uint64_t count,
+                            int tag,
+                            sim_request* request,
+                            MessageHandler handler,
+                            void* arg)
+{
+    return m_network.Join(
+        {sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg});
+}
+
+} // namespace AstraSim

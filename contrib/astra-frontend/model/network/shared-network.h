@@ -1,0 +1,200 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SHARED_NETWORK_H
+#define SHARED_NETWORK_H
+
+#include "astra-network-api.h"
+#include "message-matcher.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+class SharedNetwork;
+
+/// One rank's view of a network that all ranks share: ASTRA-sim's network API.
+class RankNetwork : public AstraNetworkAPI
+{
+  public:
+    RankNetwork(int rank, SharedNetwork& network)
+        : AstraNetworkAPI(rank),
+          m_network(network)
+    {
+    }
+
+    int sim_comm_get_size() const override;
+    timespec_t sim_get_time() override;
+    void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override;
+    int sim_send(void* buffer,
+                 uint64_t count,
+                 int type,
+                 int dst,
+                 int tag,
+                 sim_request* request,
+                 MessageHandler handler,
+                 void* arg) override;
+    int sim_recv(void* buffer,
+                 uint64_t count,
+                 int type,
+                 int src,
+                 int tag,
+                 sim_request* request,
+                 MessageHandler handler,
+                 void* arg) override;
+    bool sim_in_network_supported(InNetworkOp op, std::span<const int> members) const override;
+    int sim_in_network(InNetworkOp op,
+                       std::span<const int> members,
+                       int root,
+                       uint64_t count,
+                       int tag,
+                       sim_request* request,
+                       MessageHandler handler,
+                       void* arg) override;
+
+  private:
+    SharedNetwork& m_network;
+};
+
+/**
+ * @brief What the networks of all backends have in common: a view for each rank, messages that
+ * match in order, handlers that never run from inside a call.
+ *
+ * A backend says how long a message takes; it derives a Message of its own from NetworkMessage.
+ */
+class SharedNetwork
+{
+  public:
+    virtual ~SharedNetwork();
+    SharedNetwork(const SharedNetwork&) = delete;
+    SharedNetwork& operator=(const SharedNetwork&) = delete;
+
+    /// @return the network of a rank
+    AstraNetworkAPI& GetNetwork(int rank) const
+    {
+        return *m_ranks[static_cast<std::size_t>(rank)];
+    }
+
+    /// @return number of ranks
+    int GetSize() const
+    {
+        return static_cast<int>(m_ranks.size());
+    }
+
+    /// @return messages that have been sent and delivered
+    uint64_t GetDelivered() const
+    {
+        return m_deliveredCount;
+    }
+
+    /// @return which receives wait, at most @p limit lines
+    std::vector<std::string> DescribeReceives(std::size_t limit) const
+    {
+        return m_matcher.DescribeWaits(limit);
+    }
+
+  protected:
+    /// A message between sim_send() and its last acknowledgement.
+    struct NetworkMessage
+    {
+        MessageMatcher::Send* send{nullptr}; ///< null for traffic of no rank's program
+        uint64_t wireBytes{0};
+        uint64_t rateCapBps{0};
+        MessageHandler sent{nullptr};
+        void* sentArg{nullptr};
+        uint32_t src{0};
+        uint32_t dst{0};
+        uint32_t channel{0};
+        uint32_t partsToDeliver{0};
+        uint32_t partsToAcknowledge{0};
+
+        /// Of which nothing goes over the network.
+        bool IsLocal() const
+        {
+            return src == dst || wireBytes == 0;
+        }
+    };
+
+    /// What a rank asks of sim_send().
+    struct SendCall
+    {
+        uint32_t src;
+        uint32_t dst;
+        int tag;
+        uint64_t bytes;
+        const sim_request* request; ///< may be null
+        MessageHandler handler;
+        void* arg;
+    };
+
+    /// What a rank asks of sim_in_network().
+    struct JoinCall
+    {
+        int rank;
+        InNetworkOp op;
+        std::span<const int> members;
+        int root;
+        uint64_t bytes;
+        int tag;
+        const sim_request* request; ///< may be null
+        MessageHandler handler;
+        void* arg;
+    };
+
+    SharedNetwork();
+
+    /// Make the views of @p count ranks. @tparam View of (rank, network)
+    template <typename View, typename Network>
+    void MakeRanks(Network& network, uint32_t count)
+    {
+        m_ranks.reserve(count);
+        for (uint32_t rank = 0; rank < count; ++rank)
+        {
+            m_ranks.push_back(std::make_unique<View>(static_cast<int>(rank), network));
+        }
+    }
+
+    /**
+     * Note that @p call has been made.
+     * @param message gets what it says
+     * @return the latency before its first byte leaves
+     */
+    TimePs Accept(NetworkMessage& message, const SendCall& call);
+
+    /// A part of @p message is at its destination; the last one completes receives.
+    void PartDelivered(NetworkMessage& message);
+
+    virtual TimePs Now() const = 0;
+    virtual void Schedule(TimePs delay, MessageHandler handler, void* arg) = 0;
+    virtual void Send(const SendCall& call) = 0;
+
+    /// @return whether switches can serve @p members
+    virtual bool Supports(std::span<const int> members) = 0;
+
+    /// @return 0, or -1 if no switches serve the members, or the rank or the root is none of them
+    virtual int Join(const JoinCall& call) = 0;
+
+  private:
+    friend class RankNetwork;
+
+    void Receive(uint32_t src,
+                 uint32_t dst,
+                 int tag,
+                 uint64_t bytes,
+                 MessageHandler handler,
+                 void* arg);
+
+    MessageMatcher m_matcher;
+    std::vector<std::unique_ptr<RankNetwork>> m_ranks;
+    std::vector<MessageMatcher::Completion> m_completions; ///< kept for its memory
+    uint64_t m_deliveredCount{0};
+};
+
+} // namespace AstraSim
+
+#endif /* SHARED_NETWORK_H */
