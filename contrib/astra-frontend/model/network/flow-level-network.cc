@@ -366,6 +366,16 @@ FlowLevelFabric::DescribeWaits(std::size_t limit) const
                         std::to_string(part->bytes) + " bytes for rank " +
                         std::to_string(part->message->dst) + " and no path");
     }
+    m_transfers.ForEach([&](const FluidTransfer& transfer) {
+        const Part& part = *static_cast<const Part*>(transfer.owner);
+        if (transfer.rate == 0 && part.message)
+        {
+            lines.push_back("rank " + std::to_string(part.message->src) + " has " +
+                            std::to_string(part.bytes) + " bytes for rank " +
+                            std::to_string(part.message->dst) +
+                            " on their way, over a link that is down");
+        }
+    });
     const auto waits = DescribeReceives(limit);
     lines.insert(lines.end(), waits.begin(), waits.end());
     if (lines.size() > limit)

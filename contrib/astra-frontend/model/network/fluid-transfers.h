@@ -97,7 +97,7 @@ class FluidTransfers
 
     /// Call f(transfer) for each transfer under way, in no particular but a fixed order.
     template <typename Function>
-    void ForEach(Function f)
+    void ForEach(Function f) const
     {
         for (std::size_t i = 0; i < m_byFlow.size(); ++i)
         {

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""--network flow from the outside: against packets, its output files, mistakes, and stuck runs."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import compare_backends as backends  # noqa: E402
+
+PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+CONF = ROOT / "conf" / "SimAI.conf"
+MIB = 1 << 20
+
+
+def run(out, *arguments):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+    return subprocess.run([str(PROGRAM), "-c", str(CONF), "-o", str(out), *map(str, arguments)], env=clean,
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+def table(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, skipinitialspace=True))
+
+
+@pytest.mark.parametrize("case", backends.CASES, ids=lambda case: case.name)
+def test_flows_take_as_long_as_packets(tmp_path, case):
+    packet, flow, _, _ = backends.compare(PROGRAM, tmp_path, case)
+    if case.kind == "beyond":
+        # Fair shares of full links are the best that the packets can reach.
+        assert flow <= 1.02 * packet
+    else:
+        assert abs(flow / packet - 1) <= backends.BOUND[case.kind]
+
+
+@pytest.fixture(scope="module", name="both")
+def both_runs(tmp_path_factory):
+    """Output directories of one small run with packets and with flows."""
+    directory = tmp_path_factory.mktemp("both")
+    backends.servers(directory / "topology", 2, gpus=4)
+    backends.layers(directory / "w.txt", 8, [("a", 5000, "ALLREDUCE", MIB, "ALLGATHER", MIB)], tp=4)
+    backends.flows(directory / "flows.txt", [(0, 4, 100_000, 0), (1, 6, 50_000, 1e-5)])
+    for network in ("packet", "flow"):
+        result = run(directory / network, "-w", directory / "w.txt", "-n", directory / "topology",
+                     "--background-flows", directory / "flows.txt", "--network", network,
+                     "--timeline-ranks", 8)
+        assert result.returncode == 0, result.stderr
+    return directory / "packet", directory / "flow"
+
+
+def test_flows_write_the_same_files(both):
+    packet, flow = both
+    assert {p.name for p in flow.iterdir()} == {"EndToEnd.csv", "collectives.csv", "fct.txt", "links.csv",
+                                                "run.json", "timeline.json"}
+    for name in ("EndToEnd.csv", "collectives.csv", "links.csv"):
+        lines = [(d / name).read_text().splitlines() for d in both]
+        assert len(lines[0]) == len(lines[1])
+        assert lines[0][0] == lines[1][0]
+    record = json.loads((flow / "run.json").read_text())
+    assert record["network"] == "flow" and record["status"] == "finished"
+    assert record["background_flows"] == 2 and record["packets"] == 0
+    assert record["flows"] == json.loads((packet / "run.json").read_text())["flows"]
+    assert json.loads((flow / "timeline.json").read_text())
+
+
+def test_every_message_has_its_line_with_the_same_ports_and_ideal_time(both):
+    # Addresses, ports, bytes and ideal time of all messages; only when they ran differs.
+    packet, flow = ([line.split() for line in (d / "fct.txt").read_text().splitlines()] for d in both)
+    key = lambda f: (f[0], f[1], f[2], f[3], f[4], f[7])
+    assert sorted(map(key, packet)) == sorted(map(key, flow))
+
+
+def test_links_carry_the_same_bytes(both):
+    packet, flow = (table(d / "links.csv") for d in both)
+    for p, f in zip(packet, flow):
+        assert (p["node"], p["port"], p["peer"], p["rate_bps"]) == (f["node"], f["port"], f["peer"],
+                                                                    f["rate_bps"])
+        # Acknowledgements on NVLink, a few hundred bytes, are not counted.
+        assert float(f["tx_bytes"]) == pytest.approx(float(p["tx_bytes"]), rel=0.01, abs=10_000)
+        assert float(f["busy_ns"]) == pytest.approx(float(p["busy_ns"]), rel=0.01, abs=200)
+
+
+def test_two_runs_are_byte_identical(both, tmp_path):
+    directory = both[1].parent
+    result = run(tmp_path, "-w", directory / "w.txt", "-n", directory / "topology", "--network", "flow",
+                 "--background-flows", directory / "flows.txt", "--timeline-ranks", 8)
+    assert result.returncode == 0, result.stderr
+    for name in ("EndToEnd.csv", "collectives.csv", "fct.txt", "links.csv", "timeline.json"):
+        assert (tmp_path / name).read_bytes() == (both[1] / name).read_bytes()
+
+
+def test_a_cut_that_stays_leaves_a_run_stuck_and_names_who_waits(tmp_path):
+    backends.star(tmp_path / "n", 2)
+    backends.layers(tmp_path / "w.txt", 2, [("a", 1000, "NONE", 0, "ALLREDUCE", MIB)])
+    result = run(tmp_path / "o", "-w", tmp_path / "w.txt", "-n", tmp_path / "n", "--network", "flow",
+                 "--set", "LINK_DOWN=10 0 2")
+    assert result.returncode == 1
+    assert "over a link that is down" in result.stderr
+    assert json.loads((tmp_path / "o" / "run.json").read_text())["status"] == "stuck"
+
+
+def test_a_cut_that_ends_only_delays(tmp_path):
+    backends.star(tmp_path / "n", 2)
+    backends.layers(tmp_path / "w.txt", 2, [("a", 1000, "NONE", 0, "ALLREDUCE", 16 * MIB)])
+    finish = []
+    for events in ([], ["--set", "LINK_DOWN=100 0 2", "--set", "LINK_UP=400 0 2"]):
+        result = run(tmp_path / "o", "-w", tmp_path / "w.txt", "-n", tmp_path / "n", "--network", "flow",
+                     *events)
+        assert result.returncode == 0, result.stderr
+        finish.append(json.loads((tmp_path / "o" / "run.json").read_text())["simulated_ns"])
+    # Down for 300 us; routes know of it 100 us later, and of its end as well.
+    assert 300_000 <= finish[1] - finish[0] <= 410_000
+
+
+def test_a_stop_time_ends_a_run(tmp_path):
+    backends.star(tmp_path / "n", 2)
+    backends.layers(tmp_path / "w.txt", 2, [("a", 1000, "NONE", 0, "ALLREDUCE", 64 * MIB)])
+    result = run(tmp_path / "o", "-w", tmp_path / "w.txt", "-n", tmp_path / "n", "--network", "flow",
+                 "--set", "SIMULATOR_STOP_TIME=0.0001")
+    assert result.returncode == 1
+    assert "SIMULATOR_STOP_TIME" in result.stderr
+
+
+def test_what_needs_packets_is_refused_or_warned_of(tmp_path):
+    backends.star(tmp_path / "n", 2)
+    backends.layers(tmp_path / "w.txt", 2, [("a", 1000, "NONE", 0, "ALLREDUCE", 1024)])
+    common = ("-w", tmp_path / "w.txt", "-n", tmp_path / "n", "--network", "flow")
+    result = run(tmp_path / "o", *common, "--pcap", "0:1")
+    assert result.returncode == 2
+    assert "--network flow: --pcap has no packets to capture" in result.stderr
+    result = run(tmp_path / "o", *common, "--set", "ERROR_RATE_PER_LINK=0.1")
+    assert result.returncode == 0
+    assert "error rates have no effect" in result.stderr
