@@ -41,6 +41,8 @@ def checkout(tmp_path):
         if entry.name not in ("bin", "build", "results", ".git"):
             (tmp_path / entry.name).symlink_to(entry)
     (tmp_path / "bin").symlink_to(PROGRAMS)
+    (tmp_path / "build/release").mkdir(parents=True)
+    (tmp_path / "build/release/bin").symlink_to(PROGRAMS)
     (tmp_path / "results").mkdir()
     return tmp_path
 
@@ -54,6 +56,18 @@ def test_commands_of_a_page_run(page, checkout):
         result = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=checkout,
                                 env=environment, capture_output=True, text=True, timeout=300)
         assert result.returncode == 0, f"{block}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
+
+
+def test_no_page_has_commands_that_are_not_run():
+    for page in PAGES:
+        text = page.read_text()
+        for block in command_blocks(page):
+            for line in block.splitlines():
+                text = text.replace(line, "", 1)
+        for line in text.splitlines():
+            # Words in capitals stand for what a reader puts there.
+            if re.match(r"\s+(\w+=\S+ )*(bin|build|scripts|topologies)/\S+ ", line):
+                assert re.search(r" (DIR|FLOWS|TOPOLOGY|RUN|PREFIX)\b", line), f"{page.relative_to(ROOT)}:{line}"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
