@@ -13,6 +13,7 @@
 #include "ns3/flow-runner.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
+#include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
@@ -263,6 +264,8 @@ Run(const Options& options)
     }
     PrintWarnings(conf.warnings);
     FlowRunner runner(*fabric, conf.flowFile);
+    LinkUse use(topology);
+    runner.CountIn(use, 0);
 
     bool outOfTime = false;
     EventId stop;
@@ -285,6 +288,7 @@ Run(const Options& options)
     Simulator::Run();
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
     monitors.Finish();
+    WriteLinks(topology, CountersOf(*fabric), use, {"flows"}, output + "/links.csv");
 
     const FabricTotals totals = fabric->GetTotals();
     RecordResults(record, runner, totals, wall.count());

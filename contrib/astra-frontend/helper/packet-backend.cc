@@ -10,6 +10,7 @@
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
+#include "ns3/traffic-purpose.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +44,8 @@ PacketBackend::PacketBackend(const RunOptions& options,
                              std::string output,
                              std::vector<std::string>& warnings)
     : m_conf(inputs.conf),
-      m_output(std::move(output))
+      m_output(std::move(output)),
+      m_use(inputs.topology)
 {
     ns3::ApplyNs3Flags(options.ns3Flags);
     ns3::RngSeedManager::SetSeed(m_conf.seed);
@@ -53,8 +55,10 @@ PacketBackend::PacketBackend(const RunOptions& options,
     if (!background.file.empty())
     {
         m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, background.file);
+        m_background->CountIn(m_use, BACKGROUND_PURPOSE);
     }
     m_network = std::make_unique<AstraSimFabric>(*m_fabric);
+    m_network->CountIn(m_use);
     m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
                                                        m_conf,
                                                        m_output,
@@ -120,7 +124,11 @@ void
 PacketBackend::Finish()
 {
     m_monitors->Finish();
-    ns3::WriteLinks(*m_fabric, m_output + "/links.csv");
+    ns3::WriteLinks(m_fabric->GetTopology(),
+                    ns3::CountersOf(*m_fabric),
+                    m_use,
+                    TrafficPurposeNames(),
+                    m_output + "/links.csv");
 }
 
 BackendTotals

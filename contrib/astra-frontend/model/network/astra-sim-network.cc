@@ -3,6 +3,7 @@
  */
 #include "astra-sim-network.h"
 
+#include "ns3/link-counting.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -125,6 +126,10 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
     {
         m_withoutPath.push_back({message, part, bytes});
         return;
+    }
+    if (m_use)
+    {
+        ns3::CountMessage(*m_use, m_fabric, *qp, bytes, message->purpose);
     }
     m_fabric.GetHw(message->src)
         .PostMessage(
