@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """bin/qbb-flows as a user runs it: files in, files and exit status out."""
+import csv
 import hashlib
 import json
 import os
@@ -36,6 +37,17 @@ def test_a_flow_alone_takes_the_time_of_its_frames_and_path(tmp_path):
     assert fct(tmp_path)[0][:7] == ["0b000001", "0b000101", "10000", "100", "100000", "0",
                                     str(round(expected_ps / 1000))]
     assert "1 of 1 flows finished" in result.stdout
+
+
+def test_links_tell_what_each_port_sent(tmp_path):
+    assert run(tmp_path).returncode == 0
+    with (tmp_path / "out/links.csv").open(newline="") as file:
+        sent = {(int(row["node"]), int(row["peer"])): (int(row["tx_bytes"]), float(row["busy_ns"]))
+                for row in csv.DictReader(file)}
+    # 100 frames of 1082 bytes at 100 Gb/s one way, 100 ACKs of 84 bytes the other.
+    assert sent[0, 3] == sent[3, 1] == (108200, pytest.approx(8656))
+    assert sent[1, 3] == sent[3, 0] == (8400, pytest.approx(672))
+    assert sent[2, 3] == sent[3, 2] == (0, 0)
 
 
 def test_two_runs_are_identical_to_the_byte(tmp_path):
