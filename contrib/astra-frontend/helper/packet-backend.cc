@@ -7,6 +7,7 @@
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
@@ -102,6 +103,10 @@ PacketBackend::Run()
         m_background->Start([this] { m_background->CloseConnections(); });
     }
     Simulator::Run();
+    if (m_fabric->GetPfcWatchdog().HasStoppedRun())
+    {
+        return SimulationEnd::Deadlock;
+    }
     return m_outOfTime ? SimulationEnd::OutOfTime : SimulationEnd::Drained;
 }
 
@@ -140,9 +145,11 @@ PacketBackend::GetTotals() const
     totals.flows = m_network->GetDelivered();
     totals.packets = fabric.txFrames;
     totals.packetHops = fabric.packetHops;
-    totals.drops = fabric.bufferDrops + fabric.routeDrops + fabric.wireLosses;
+    totals.drops = fabric.Drops();
     totals.pauses = fabric.pauses;
     totals.pausedPs = fabric.pausedPs;
+    totals.longestPausePs = m_fabric->GetPfcWatchdog().GetLongestPs();
+    totals.pfcStorms = m_fabric->GetPfcWatchdog().GetStorms();
     totals.timeouts = fabric.timeouts;
     totals.retransmittedBytes = fabric.retransmitted;
     totals.nacks = fabric.nacks;

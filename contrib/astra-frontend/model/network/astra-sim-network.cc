@@ -4,6 +4,7 @@
 #include "astra-sim-network.h"
 
 #include "ns3/link-counting.h"
+#include "ns3/pfc-watchdog.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -170,7 +171,7 @@ AstraSimFabric::OnPartAcknowledged(Message* message)
 std::vector<std::string>
 AstraSimFabric::DescribeObstacles(std::size_t limit) const
 {
-    std::vector<std::string> lines;
+    std::vector<std::string> lines = m_fabric.GetPfcWatchdog().Describe(limit / 2);
     for (const PendingPart& each : m_withoutPath)
     {
         lines.push_back("rank " + std::to_string(each.message->src) + " has " +
