@@ -160,6 +160,7 @@ class Run:
                 self._missing("EndToEnd.csv")
             return None, None
         read = [end_to_end.read_end_to_end(path, self.problems) for path in paths]
+        end_to_end.number_jobs(read)
         return (end_to_end.summary_frame([summary for summary, _ in read if summary]),
                 end_to_end.layers_frame([layer for _, layers in read for layer in layers]))
 

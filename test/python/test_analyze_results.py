@@ -49,6 +49,22 @@ def test_layers_that_differ_most_come_first_and_equal_ones_not_at_all(runs):
     assert table(runs, "layers") == [{"layer": "last", "fast": 100, "slow": 500}]
 
 
+def test_layers_of_two_jobs_are_kept_apart(runs):
+    text = (runs[0].directory / "EndToEnd.csv").read_text()
+    for job in ("0", "1"):
+        (runs[0].directory / f"EndToEnd.{job}.csv").write_text(text.replace("job,", f"job{job},"))
+    (runs[0].directory / "EndToEnd.csv").unlink()
+    rows = table(open_runs([runs[0].directory]), "layers")
+    assert [(row["layer"], row["fast"]) for row in rows] == [
+        ("job0: last", 100), ("job1: last", 100), ("job0: first", 40), ("job1: first", 40)]
+
+
+def test_columns_without_content_are_left_out_for_people_only(runs):
+    completion = next(each for each in tables.all_tables(runs) if each.key == "completion")
+    assert "bubble us" in completion.columns and "bubble us" not in completion.for_people().columns
+    assert "exposed DP us" in completion.for_people().columns
+
+
 def test_options_that_differ_are_listed(runs):
     assert {row["option"]: (row["fast"], row["slow"]) for row in table(runs, "differences")} == {
         "CC_MODE": ("1", "3")}

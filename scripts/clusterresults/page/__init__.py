@@ -49,7 +49,7 @@ def _sort_key(value):
 
 def render(runs, title=None, plots=True):
     """@param plots whether to draw plots (the slow part) @return the page"""
-    tables = all_tables(runs)
+    tables = [table.for_people() for table in all_tables(runs)]
     figures = figures_of(runs) if plots else []
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True,
