@@ -94,6 +94,13 @@ def test_pauses_are_summed_by_kind_of_node(runs):
         ("GPU", 2, 1, 3.5, 3, "GPU 0 port 2"), ("tier 1", 1, 1, 397, 397, "switch 6 (tier 1) port 3")]
 
 
+def test_the_origin_of_pauses_is_who_is_not_paused(runs):
+    row = table(runs, "origins")[0]
+    assert (row["origin"], row["queues it paused"], row["paused us"], row["storms"]) == ("GPU 1", 1, 20, 1)
+    # Behind it are switch 6's queue, and GPU 0's and GPU 2's, which wait for switch 6: 20 + 3.5 + 1 us.
+    assert (row["queues behind it"], row["paused in all us"]) == (3, 24.5)
+
+
 def test_queue_percentiles_count_empty_samples(runs):
     fast = table(runs, "queues")[0]
     # Switch 6 has 4 ports, sampled 5 times: 18 samples are 0, one 3000, one 8000 bytes.

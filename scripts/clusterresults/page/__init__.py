@@ -25,6 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "layers": "Layers",
          "busbw": "Bus bandwidth", "requests": "KV-cache", "slowdown": "Slowdown", "pfc": "PFC",
+         "origins": "Origins of pauses",
          "queues": "Queues", "utilisation": "Utilisation", "hottest": "Hottest links"}
 LONGEST = 60  # characters of a cell; the rest shows when the pointer is over it
 
