@@ -37,6 +37,10 @@ Carry(CollectiveOp op, const GroupShape& shape, uint64_t bytes, uint32_t channel
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
         {
             const Lane out = graph.GetOutbound(rank, lane);
+            if (out.kind == LaneKind::Copy)
+            {
+                continue;
+            }
             const uint32_t share = graph.GetShareOf(rank, lane);
             for (uint64_t chunk = 0; chunk < out.messages; ++chunk)
             {

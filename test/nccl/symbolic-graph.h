@@ -114,6 +114,15 @@ class SymbolicGraph
                     {
                         continue;
                     }
+                    if (lane.kind == LaneKind::Copy)
+                    {
+                        EXPECT_EQ(lane.peer, rank);
+                        ++m_received[rank][lane.result];
+                        ++m_sent[rank][i];
+                        --left;
+                        moved = true;
+                        continue;
+                    }
                     m_bytes += m_graph.GetBytes(rank, i, message);
                     const Move move = describe(rank, i, message);
                     const bool delivered = lane.kind == LaneKind::Message
@@ -159,13 +168,13 @@ class SymbolicGraph
             EXPECT_TRUE(m_inboundOf.emplace(Connection{in.peer, rank, in.tag}, index).second)
                 << "two lanes share a tag";
         }
-        else if (in.messages > 0)
+        else if (in.messages > 0 && in.kind != LaneKind::Copy)
         {
             auto& receivers = m_switches[{in.members, in.tag}].receivers;
             EXPECT_TRUE(receivers.emplace(rank, index).second);
         }
         const Lane out = m_graph.GetOutbound(rank, index);
-        if (out.messages > 0 && out.kind != LaneKind::Message)
+        if (out.messages > 0 && out.kind != LaneKind::Message && out.kind != LaneKind::Copy)
         {
             ++m_switches[{out.members, out.tag}].senders;
             const auto members = m_graph.GetMembers(out.members);

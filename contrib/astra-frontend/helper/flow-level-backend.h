@@ -10,7 +10,6 @@
 
 #include "ns3/event-loop.h"
 #include "ns3/flow-level-network.h"
-#include "ns3/link-use.h"
 #include "ns3/output-file.h"
 
 #include <memory>
@@ -62,7 +61,6 @@ class FlowLevelBackend : public SimulationBackend
 
     TimePs m_stopTimePs;
     std::string m_output;
-    ns3::LinkUse m_use;
     EventLoop m_loop;
     std::unique_ptr<FlowLevelFabric> m_fabric;
     std::unique_ptr<FlowLevelBackground> m_background; ///< null without flows beside the workloads

@@ -6,6 +6,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace AstraSim
 {
@@ -26,32 +27,45 @@ FlowExecution::FlowExecution(std::shared_ptr<const FlowGraph> theGraph, const Co
 }
 
 FlowExecutor::FlowExecutor(FlowExecution execution,
+                           std::shared_ptr<FlowRanks> ranks,
                            uint32_t rank,
                            AstraNetworkAPI& network,
                            int tagBase,
                            const sim_request& info,
                            std::function<void()> done)
     : m_execution(std::move(execution)),
+      m_ranks(std::move(ranks)),
       m_rank(rank),
       m_network(network),
       m_tagBase(tagBase),
       m_info(info),
-      m_done(std::move(done))
+      m_done(std::move(done)),
+      m_holdsSlots(m_execution.graph->HoldsSlots())
 {
+    (*m_ranks)[rank] = this;
     m_info.wireInflation = m_execution.wireInflation;
     const FlowGraph& graph = *m_execution.graph;
     m_outbound.reserve(graph.GetLaneCount());
     for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
-        m_outbound.push_back({this, i, 0, 0, graph.GetOutbound(rank, i)});
+        m_outbound.push_back({this, i, 0, 0, 0, graph.GetOutbound(rank, i)});
         m_left += m_outbound.back().lane.messages;
     }
     m_inbound.reserve(graph.GetLaneCount());
     for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
-        m_inbound.push_back({this, i, 0, graph.GetInbound(rank, i)});
+        m_inbound.push_back({this, i, 0, 0, 0, false, graph.GetInbound(rank, i)});
+        if (m_holdsSlots && m_inbound.back().lane.messages)
+        {
+            m_inbound.back().peerLane = graph.GetPeerLane(rank, i);
+        }
         m_left += m_inbound.back().lane.messages;
     }
+}
+
+FlowExecutor::~FlowExecutor()
+{
+    (*m_ranks)[m_rank] = nullptr;
 }
 
 void
@@ -77,6 +91,7 @@ FlowExecutor::Begin()
         m_done();
         return;
     }
+    m_hasBegun = true;
     for (auto& inbound : m_inbound)
     {
         Expect(inbound);
@@ -87,13 +102,23 @@ FlowExecutor::Begin()
     }
 }
 
+bool
+FlowExecutor::HasSlot(const Outbound& outbound) const
+{
+    const Lane& lane = outbound.lane;
+    const uint32_t slots = m_execution.graph->GetSlots();
+    // The receiver of a message without bytes may be ahead of its sender.
+    const bool isFull =
+        m_holdsSlots && lane.kind == LaneKind::Message && outbound.sent >= outbound.taken + slots;
+    return !isFull && outbound.sent - outbound.completed < (lane.slots ? lane.slots : slots);
+}
+
 void
 FlowExecutor::Advance(Outbound& outbound)
 {
     const FlowGraph& graph = *m_execution.graph;
     const Lane& lane = outbound.lane;
-    const uint32_t slots = lane.slots ? lane.slots : graph.GetSlots();
-    while (outbound.sent < lane.messages && outbound.sent - outbound.completed < slots)
+    while (outbound.sent < lane.messages && HasSlot(outbound))
     {
         for (const uint32_t source : graph.GetSources(m_rank, outbound.index))
         {
@@ -114,6 +139,11 @@ FlowExecutor::Advance(Outbound& outbound)
             Defer(sent, &outbound);
             continue;
         }
+        if (lane.kind == LaneKind::Copy)
+        {
+            Copy(outbound, bytes, sent);
+            continue;
+        }
         if (lane.kind != LaneKind::Message)
         {
             Join(lane, bytes, sent, &outbound);
@@ -125,7 +155,7 @@ FlowExecutor::Advance(Outbound& outbound)
         request.tag = m_tagBase + lane.tag;
         request.reqCount = bytes;
         request.channel = lane.channel;
-        request.sendLatency = lane.latency;
+        request.sendLatency = LatencyOf(lane, bytes);
         request.rateCapBps = lane.rateCapBps;
         m_network.sim_send(nullptr,
                            bytes,
@@ -149,7 +179,7 @@ FlowExecutor::Expect(Inbound& inbound)
     }
     const MessageHandler received = [](void* arg) {
         auto* lane = static_cast<Inbound*>(arg);
-        lane->owner->OnReceived(*lane);
+        lane->owner->OnArrived(*lane);
     };
     const uint64_t bytes =
         m_execution.graph->GetInboundBytes(m_rank, inbound.index, inbound.received);
@@ -213,12 +243,48 @@ FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, voi
     }
 }
 
+TimePs
+FlowExecutor::LatencyOf(const Lane& lane, uint64_t bytes) const
+{
+    const CopyTime copy = CopyTimeOf(lane, bytes, m_execution.wireInflation);
+    if (lane.passBytes == 0)
+    {
+        return copy.latency;
+    }
+    // A network that paces packets lets the first one go at once, so all are early by as long as it
+    // takes to write the last.
+    const auto wireBytes =
+        static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * m_execution.wireInflation));
+    const uint64_t packets =
+        m_execution.packetBytes ? (wireBytes - 1) / m_execution.packetBytes : 0;
+    const uint64_t last =
+        m_execution.packetBytes ? wireBytes - packets * m_execution.packetBytes : 0;
+    return copy.latency +
+           static_cast<TimePs>(static_cast<double>(copy.duration) * static_cast<double>(last) /
+                               static_cast<double>(wireBytes));
+}
+
+void
+FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
+{
+    const CopyTime copy = CopyTimeOf(outbound.lane, bytes, 1);
+    m_network.sim_schedule(MakeTimespec(copy.latency + copy.duration), handler, &outbound);
+}
+
 void
 FlowExecutor::OnSent(Outbound& outbound)
 {
     ++outbound.completed;
     --m_left;
+    if (m_holdsSlots)
+    {
+        for (const uint32_t source : m_execution.graph->GetSources(m_rank, outbound.index))
+        {
+            FreeSlots(m_inbound[source]);
+        }
+    }
     Advance(outbound);
+    CopyArrived(m_inbound[outbound.index]);
     if (outbound.lane.result != Lane::NONE)
     {
         OnReceived(m_inbound[outbound.lane.result]);
@@ -228,10 +294,84 @@ FlowExecutor::OnSent(Outbound& outbound)
 }
 
 void
+FlowExecutor::OnArrived(Inbound& inbound)
+{
+    inbound.hasArrived = true;
+    if (m_execution.graph->GetOwnCopy(m_rank, inbound.index, inbound.received))
+    {
+        CopyArrived(inbound);
+        return;
+    }
+    OnReceived(inbound);
+}
+
+void
+FlowExecutor::CopyArrived(Inbound& inbound)
+{
+    const FlowGraph& graph = *m_execution.graph;
+    if (!inbound.hasArrived ||
+        m_outbound[inbound.index].completed <
+            graph.GetOwnCopy(m_rank, inbound.index, inbound.received).value_or(0))
+    {
+        return;
+    }
+    inbound.hasArrived = false;
+    const uint64_t bytes = graph.GetInboundBytes(m_rank, inbound.index, inbound.received);
+    const CopyTime copy = CopyTimeOf(inbound.lane, bytes, m_execution.wireInflation);
+    m_network.sim_schedule(
+        MakeTimespec(bytes ? copy.latency + copy.duration : 0),
+        [](void* arg) {
+            auto* lane = static_cast<Inbound*>(arg);
+            lane->taken = lane->received + 1;
+            lane->owner->OnReceived(*lane);
+        },
+        &inbound);
+}
+
+void
+FlowExecutor::FreeSlots(Inbound& inbound)
+{
+    const FlowGraph& graph = *m_execution.graph;
+    // What has been passed on to everyone, or is passed on to no one, is out of its slot.
+    uint64_t taken = inbound.received;
+    for (const uint32_t target : graph.GetTargets(m_rank, inbound.index, 0))
+    {
+        const Outbound& outbound = m_outbound[target];
+        if (outbound.lane.messages > 0)
+        {
+            const uint64_t passed =
+                outbound.completed
+                    ? graph.GetNeeds(m_rank, target, outbound.completed - 1, inbound.index)
+                    : 0;
+            taken = std::min(taken, passed);
+        }
+    }
+    inbound.taken = std::max(inbound.taken, taken);
+    FlowExecutor* sender = (*m_ranks)[inbound.lane.peer];
+    if (sender)
+    {
+        Outbound& outbound = sender->m_outbound[inbound.peerLane];
+        if (outbound.taken < inbound.taken)
+        {
+            outbound.taken = inbound.taken;
+            if (sender->m_hasBegun)
+            {
+                sender->Advance(outbound);
+            }
+        }
+    }
+}
+
+void
 FlowExecutor::OnReceived(Inbound& inbound)
 {
+    inbound.hasArrived = false;
     ++inbound.received;
     --m_left;
+    if (m_holdsSlots && inbound.lane.kind == LaneKind::Message)
+    {
+        FreeSlots(inbound);
+    }
     Expect(inbound);
     const uint64_t message = inbound.received - 1;
     for (const uint32_t target : m_execution.graph->GetTargets(m_rank, inbound.index, message))
@@ -255,7 +395,9 @@ std::string
 FlowExecutor::DescribeWait() const
 {
     const auto describe = [this](const char* verb, const Lane& lane, uint64_t done) {
-        const char* in = lane.kind == LaneKind::Message ? "" : "a switch's operation of root ";
+        const char* in = lane.kind == LaneKind::Message ? ""
+                         : lane.kind == LaneKind::Copy  ? "copies within "
+                                                        : "a switch's operation of root ";
         return std::string(verb) + " " + in + "rank " +
                std::to_string(m_execution.group->ranks[lane.peer]) + " (channel " +
                std::to_string(lane.channel) + ", " + std::to_string(done) + " of " +

@@ -32,23 +32,42 @@ struct FlowExecution
     std::shared_ptr<const MemberRanks> memberRanks;
     TimePs startLatency{0};  ///< once, before the first flow
     double wireInflation{1}; ///< protocol overhead on the wire
+    /// Payload of a packet: one can leave when a GPU has written all of it; 0: bytes leave one by
+    /// one.
+    uint64_t packetBytes{0};
 };
+
+class FlowExecutor;
+
+/**
+ * @brief The executors of one collective's ranks, by index in the group: those that have begun and
+ * are not done. A receiver tells its senders through it which slots are free, as NCCL's receivers
+ * write a counter in the sender's memory; the time that takes is part of a step's latency.
+ */
+using FlowRanks = std::vector<FlowExecutor*>;
 
 /**
  * @brief Carries out one rank's part of a FlowGraph on an AstraNetworkAPI.
  *
- * Keeps two counters per lane and one posted receive per inbound lane.
+ * Keeps a few counters per lane and one posted receive per inbound lane.
  */
 class FlowExecutor : public RankCollective
 {
   public:
-    /// @param execution shared by the ranks @param rank index in the group
+    /**
+     * @param execution shared by the ranks
+     * @param ranks shared by the ranks of this instance
+     * @param rank index in the group
+     */
     FlowExecutor(FlowExecution execution,
+                 std::shared_ptr<FlowRanks> ranks,
                  uint32_t rank,
                  AstraNetworkAPI& network,
                  int tagBase,
                  const sim_request& info,
                  std::function<void()> done);
+
+    ~FlowExecutor() override;
 
     void Start() override;
     std::string DescribeWait() const override;
@@ -60,6 +79,7 @@ class FlowExecutor : public RankCollective
         uint32_t index;
         uint64_t sent{0};
         uint64_t completed{0};
+        uint64_t taken{0}; ///< messages out of their slots at the receiver
         Lane lane;
     };
 
@@ -68,6 +88,9 @@ class FlowExecutor : public RankCollective
         FlowExecutor* owner;
         uint32_t index;
         uint64_t received{0};
+        uint64_t taken{0};      ///< messages passed on or copied: their slots are free
+        uint32_t peerLane{0};   ///< number of the lane at its sender
+        bool hasArrived{false}; ///< the next message waits to be copied
         Lane lane;
     };
 
@@ -77,6 +100,17 @@ class FlowExecutor : public RankCollective
     /// Wait for the next message of a lane, if there is one.
     void Expect(Inbound& inbound);
     void OnSent(Outbound& outbound);
+    void OnArrived(Inbound& inbound);
+    /// Copy the message that has arrived on a lane, when the GPU is free to.
+    void CopyArrived(Inbound& inbound);
+    /// Tell the sender of a lane which slots have become free.
+    void FreeSlots(Inbound& inbound);
+    /// @return whether the next message of a lane has a slot, and the lane is free to send it
+    bool HasSlot(const Outbound& outbound) const;
+    /// @return time from when a message may go to when its first packet does
+    TimePs LatencyOf(const Lane& lane, uint64_t bytes) const;
+    /// Copy within the GPU. @param bytes of a message of a lane of copies
+    void Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler);
     void OnReceived(Inbound& inbound);
     /// Take part in an in-network operation of a lane. @param message of the lane
     void Join(const Lane& lane, uint64_t bytes, MessageHandler handler, void* arg);
@@ -85,6 +119,7 @@ class FlowExecutor : public RankCollective
     void Defer(MessageHandler handler, void* arg);
 
     FlowExecution m_execution;
+    std::shared_ptr<FlowRanks> m_ranks;
     uint32_t m_rank;
     AstraNetworkAPI& m_network;
     int m_tagBase;
@@ -93,6 +128,8 @@ class FlowExecutor : public RankCollective
     std::vector<Outbound> m_outbound;
     std::vector<Inbound> m_inbound;
     uint64_t m_left{0}; ///< messages to be sent or received
+    bool m_holdsSlots;  ///< FlowGraph::HoldsSlots()
+    bool m_hasBegun{false};
 };
 
 } // namespace AstraSim

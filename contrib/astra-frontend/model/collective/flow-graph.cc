@@ -14,6 +14,25 @@ ToString(ConnType type)
     return NAMES[static_cast<uint8_t>(type)];
 }
 
+CopyTime
+CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
+{
+    constexpr double PS_PER_SECOND = 1e12;
+    if (lane.rateCapBps == 0)
+    {
+        return {lane.latency, 0};
+    }
+    const double psPerByte =
+        8 * wireInflation * PS_PER_SECOND / static_cast<double>(lane.rateCapBps);
+    const uint64_t passes = lane.passBytes ? (bytes + lane.passBytes - 1) / lane.passBytes : 1;
+    const uint64_t idle = passes > 1 ? passes * lane.passBytes - bytes : 0;
+    CopyTime time;
+    time.latency = lane.latency * static_cast<TimePs>(lane.waitsEachPass ? passes : 1) +
+                   static_cast<TimePs>(psPerByte * static_cast<double>(idle));
+    time.duration = static_cast<TimePs>(psPerByte * static_cast<double>(bytes));
+    return time;
+}
+
 uint64_t
 FlowGraph::CountFlows() const
 {
@@ -22,9 +41,10 @@ FlowGraph::CountFlows() const
     {
         for (uint32_t i = 0; i < m_lanes; ++i)
         {
-            flows += GetOutbound(rank, i).messages;
+            const Lane out = GetOutbound(rank, i);
             const Lane in = GetInbound(rank, i);
-            flows += in.kind == LaneKind::Message ? 0 : in.messages;
+            flows += out.kind == LaneKind::Copy ? 0 : out.messages;
+            flows += in.kind == LaneKind::Message || in.kind == LaneKind::Copy ? 0 : in.messages;
         }
     }
     return flows;

@@ -7,6 +7,7 @@
 #include "ns3/astra-network-api.h"
 
 #include <cstdint>
+#include <optional>
 #include <ranges>
 #include <vector>
 
@@ -36,13 +37,15 @@ enum class LaneKind : uint8_t
     Reduce,          ///< switches add what all members send; the root receives the sum
     Multicast,       ///< switches copy what the root sends to all members
     ReduceMulticast, ///< switches add what all members send; all receive the sum
+    Copy,            ///< the GPU copies within its own memory
 };
 
 /**
  * @brief A connection as one of its ends sees it: messages go through it in order.
  *
  * A lane of an in-network operation has an outbound end at every rank that sends and an inbound end
- * at every rank that receives; a rank's outbound end fills its inbound end, where it has both.
+ * at every rank that receives; a rank's outbound end fills its inbound end, where it has both. So
+ * it does on a lane of copies, whose peer is the rank itself.
  */
 struct Lane
 {
@@ -56,11 +59,14 @@ struct Lane
     uint64_t messages{0};   ///< how many messages it carries
     TimePs latency{0};      ///< software latency of each message
     uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
-    /// Messages that may be under way at once; 0 for GetSlots(). 1 where the GPU itself copies and
-    /// synchronizes message by message (NCCL's Simple protocol over NVLink).
+    /// Messages that may be on their way at once; 0 for GetSlots(). 1 where the GPU itself copies
+    /// message by message (NVLink).
     uint32_t slots{0};
     uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMembers()
-    uint32_t result{NONE};  ///< in-network, outbound: the own inbound lane that it fills
+    uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
+    /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
+    uint32_t passBytes{0};
+    bool waitsEachPass{false}; ///< flags travel with the data (LL, LL128): each pass waits for them
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const
@@ -68,6 +74,23 @@ struct Lane
         return kind == LaneKind::Multicast && peer != rank;
     }
 };
+
+/// What it takes a GPU to move a message.
+struct CopyTime
+{
+    TimePs latency{0};  ///< waiting and synchronizing, before the first byte
+    TimePs duration{0}; ///< of all bytes at the lane's rate; 0 without a rate
+};
+
+/**
+ * A pass that is cut short takes as long as a whole one, as it waits for the same memory; in a
+ * message of less than a pass the latency stands for that waiting.
+ * @param lane what moves it
+ * @param bytes of data
+ * @param wireInflation bytes on the wire per byte of data
+ * @return what it takes to move a message of a lane
+ */
+CopyTime CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation);
 
 /// Numbers of lanes, ascending.
 using LaneRange = std::ranges::iota_view<uint32_t, uint32_t>;
@@ -77,8 +100,9 @@ using LaneRange = std::ranges::iota_view<uint32_t, uint32_t>;
  *
  * A collective is a set of lanes. A rank sends the messages of an outbound lane in order, each as
  * soon as enough messages of its inbound lanes have arrived (GetNeeds()) and a slot is free: at
- * most GetSlots() messages of a lane may be under way. What arrives needs no action of its own, so
- * the state of a rank is two counters per lane, whatever the number of flows.
+ * most GetSlots() messages of a lane may be under way. A slot is free again when its message has
+ * arrived, where HoldsSlots() when the receiver has also passed it on or copied it (GetOwnCopy()).
+ * The state of a rank is a few counters per lane, whatever the number of flows.
  *
  * Every rank has the same number of lanes in each direction; those it does not use have no
  * messages. Unless an algorithm says otherwise, lane i out of a rank arrives as its peer's lane i,
@@ -156,6 +180,31 @@ class FlowGraph
                               uint32_t outbound,
                               uint64_t message,
                               uint32_t inbound) const = 0;
+
+    /**
+     * A message that the receiver does not pass on may have to be copied out of its slot before
+     * anything else is done.
+     * @return how many messages of the outbound lane of the same number go before the copy; nothing
+     * if there is none
+     */
+    virtual std::optional<uint64_t> GetOwnCopy(uint32_t rank,
+                                               uint32_t inbound,
+                                               uint64_t message) const
+    {
+        return std::nullopt;
+    }
+
+    /// @return whether a message occupies its slot until the receiver has passed it on or copied it
+    virtual bool HoldsSlots() const
+    {
+        return false;
+    }
+
+    /// @return the number that the inbound lane @p inbound has at its sender
+    virtual uint32_t GetPeerLane(uint32_t rank, uint32_t inbound) const
+    {
+        return inbound;
+    }
 
     /// @return number of sets of members of in-network operations
     virtual uint32_t GetMemberSets() const

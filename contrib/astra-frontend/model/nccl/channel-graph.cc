@@ -46,7 +46,12 @@ ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType t
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;
-    lane.slots = !inter && m_plan.protocol == NcclProtocol::Simple ? 1 : 0;
+    lane.slots = inter ? 0 : 1;
+    if (!inter && m_stepLatency < 0)
+    {
+        lane.passBytes = m_plan.passBytes;
+        lane.waitsEachPass = m_plan.protocol != NcclProtocol::Simple;
+    }
     lane.rateCapBps = inter ? 0 : static_cast<uint64_t>(m_plan.channelGBps * 8e9);
     return lane;
 }

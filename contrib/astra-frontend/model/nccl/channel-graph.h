@@ -22,6 +22,11 @@ namespace AstraSim
 class ChannelGraph : public FlowGraph
 {
   public:
+    bool HoldsSlots() const override
+    {
+        return true;
+    }
+
     /// @return which part of the data a channel carries
     const ChannelSplit& GetSplit() const
     {
@@ -44,6 +49,13 @@ class ChannelGraph : public FlowGraph
 
     /// @return a lane between two ranks of the group, without messages
     Lane Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType type) const;
+
+    /// @return whether a GPU's copying of what it has received from @p peer takes time of its own
+    bool CopiesFrom(uint32_t rank, uint32_t peer) const
+    {
+        return m_stepLatency < 0 && m_plan.passBytes > 0 &&
+               m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
+    }
 
     const GroupShape& GetShape() const
     {

@@ -46,6 +46,8 @@ struct MachineModel
     uint32_t nvswitchesPerServer{1}; ///< 0: GPUs of a server talk through their NICs
     double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it
     double nicGBps{50};              ///< of all NICs of one GPU together
+    /// Payload of the network's packets, which leave when a GPU has written them; 0 for none.
+    uint64_t packetBytes{0};
 
     /// Derive it from a topology.
     static MachineModel FromTopology(const ns3::ClusterTopology& topology);

@@ -31,6 +31,7 @@ class GraphPlan : public CollectivePlan
               std::shared_ptr<const FlowGraph> graph,
               TimePs startLatency,
               double wireInflation,
+              uint64_t packetBytes,
               CollectiveChoice choice)
         : m_group(group),
           m_execution(std::move(graph), m_group),
@@ -38,6 +39,7 @@ class GraphPlan : public CollectivePlan
     {
         m_execution.startLatency = startLatency;
         m_execution.wireInflation = wireInflation;
+        m_execution.packetBytes = packetBytes;
         m_choice.flows = m_execution.graph->CountFlows();
     }
 
@@ -54,6 +56,7 @@ class GraphPlan : public CollectivePlan
     {
         CheckSwitches(rankIndex, network);
         return std::make_unique<FlowExecutor>(m_execution,
+                                              RanksOf(tagBase),
                                               rankIndex,
                                               network,
                                               tagBase,
@@ -62,6 +65,19 @@ class GraphPlan : public CollectivePlan
     }
 
   private:
+    /// @return what the ranks of the instance with these tags share
+    std::shared_ptr<FlowRanks> RanksOf(int tagBase) const
+    {
+        if (auto known = m_instances[tagBase].lock())
+        {
+            return known;
+        }
+        std::erase_if(m_instances, [](const auto& instance) { return instance.second.expired(); });
+        auto ranks = std::make_shared<FlowRanks>(m_group.ranks.size());
+        m_instances[tagBase] = ranks;
+        return ranks;
+    }
+
     /// @throw ns3::InputError if the network lacks switches that carry out the rank's operations
     void CheckSwitches(uint32_t rank, const AstraNetworkAPI& network) const
     {
@@ -73,7 +89,7 @@ class GraphPlan : public CollectivePlan
         for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
         {
             const Lane lane = graph.GetOutbound(rank, i);
-            if (lane.kind == LaneKind::Message ||
+            if (lane.kind == LaneKind::Message || lane.kind == LaneKind::Copy ||
                 network.sim_in_network_supported(InNetworkOp::Reduce,
                                                  (*m_execution.memberRanks)[lane.members]))
             {
@@ -89,6 +105,7 @@ class GraphPlan : public CollectivePlan
     CommGroup m_group;
     FlowExecution m_execution;
     CollectiveChoice m_choice;
+    mutable std::map<int, std::weak_ptr<FlowRanks>> m_instances; ///< by first tag
 };
 
 /// @return channels that get data
@@ -289,6 +306,7 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
                                     MakeGraph(request, shape, plan),
                                     m_options.sendLatency ? userLatency : plan.baseLatency,
                                     plan.wireInflation,
+                                    m_machine.packetBytes,
                                     choice);
     m_plans.emplace(std::move(key), made);
     return made;

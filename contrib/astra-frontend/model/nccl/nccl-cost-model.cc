@@ -232,6 +232,31 @@ NcclCostModel::Predict(NcclPlan& plan, double latencyUs, double algGBps, uint64_
     plan.predicted = FromMicroseconds(latencyUs + static_cast<double>(bytes) / (algGBps * 1e3));
 }
 
+double
+NcclCostModel::RingBusGBps(const NcclTuning& tuning,
+                           NcclProtocol protocol,
+                           CollectiveOp op,
+                           const GroupShape& shape) const
+{
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    const uint32_t nodes = shape.GetNodes();
+    const Search search = SearchChannels(shape, true);
+    const double busGBps = search.Bandwidth(nodes);
+    if (protocol == NcclProtocol::Ll)
+    {
+        const bool allReduce = op == CollectiveOp::AllReduce;
+        const double part = nodes > 1 || allReduce ? tuning.ringLl : tuning.ringLlOneNode;
+        const double cap = nodes > 1 ? tuning.llMaxCpu[RowByNodes(nodes)]
+                                     : tuning.llMax[generation][RowByNodes(nodes)];
+        return std::min(cap, busGBps * part);
+    }
+    if (protocol == NcclProtocol::Ll128)
+    {
+        return std::min(0.92 * busGBps, search.channels * tuning.ringLl128Max[generation]);
+    }
+    return busGBps;
+}
+
 NcclPlan
 NcclCostModel::EvaluateRing(NcclProtocol protocol,
                             CollectiveOp op,
@@ -239,7 +264,6 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
                             uint64_t bytes) const
 {
     const auto p = static_cast<std::size_t>(protocol);
-    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
     const bool allReduce = op == CollectiveOp::AllReduce;
@@ -252,20 +276,8 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     const uint32_t all = GetChannels(NcclAlgorithm::Ring, shape);
     plan.channels = ChannelsForSize(all, protocol, ranks, bytes);
 
-    const Search search = SearchChannels(shape, true);
-    double busGBps = search.Bandwidth(nodes);
-    if (protocol == NcclProtocol::Ll)
-    {
-        const double part = nodes > 1 || allReduce ? m_tuning.ringLl : m_tuning.ringLlOneNode;
-        const double cap = nodes > 1 ? m_tuning.llMaxCpu[RowByNodes(nodes)]
-                                     : m_tuning.llMax[generation][RowByNodes(nodes)];
-        busGBps = std::min(cap, busGBps * part);
-    }
-    else if (protocol == NcclProtocol::Ll128)
-    {
-        busGBps = std::min(0.92 * busGBps, search.channels * m_tuning.ringLl128Max[generation]);
-    }
-    plan.channelGBps = busGBps / all * plan.wireInflation;
+    const double busGBps = RingBusGBps(m_tuning, protocol, op, shape);
+    plan.channelGBps = RingBusGBps(m_hardware, protocol, op, shape) / all * plan.wireInflation;
     const NcclBlock block = NcclBlockOf(protocol);
     plan.passBytes = block.passBytes;
     if (m_tuning.roundsChunks)
@@ -295,29 +307,26 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     return plan;
 }
 
-NcclPlan
-NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const
+double
+NcclCostModel::TreeBusGBps(const NcclTuning& tuning,
+                           NcclProtocol protocol,
+                           const GroupShape& shape) const
 {
-    const auto p = static_cast<std::size_t>(protocol);
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     const uint32_t nodes = shape.GetNodes();
     const std::size_t row = RowByNodes(nodes);
-    NcclPlan plan = StartPlan(NcclAlgorithm::Tree, protocol);
-    const uint32_t all = GetChannels(NcclAlgorithm::Tree, shape);
-    plan.channels = ChannelsForSize(all, protocol, 1, bytes);
-
     const Search search = SearchChannels(shape, false);
-    double busGBps = std::min(0.92 * search.Bandwidth(nodes),
-                              search.channels * m_tuning.treeMax[generation][row]);
+    double busGBps =
+        std::min(0.92 * search.Bandwidth(nodes), search.channels * tuning.treeMax[generation][row]);
     if (protocol == NcclProtocol::Ll)
     {
-        const double cap = nodes > 1 ? m_tuning.llMaxCpu[row] : m_tuning.llMax[generation][row];
+        const double cap = nodes > 1 ? tuning.llMaxCpu[row] : tuning.llMax[generation][row];
         busGBps = std::min(busGBps / 3.8, cap);
     }
     else if (protocol == NcclProtocol::Ll128)
     {
         busGBps = std::min(busGBps * (nodes == 1 ? 7.0 / 9 : 120.0 / 128),
-                           search.channels * m_tuning.treeLl128Max[generation][row]);
+                           search.channels * tuning.treeLl128Max[generation][row]);
     }
     if (nodes > 1 && shape.GetRanksPerNode() > 1 &&
         m_machine.gpu.generation != GpuGeneration::Ampere)
@@ -326,9 +335,21 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
         constexpr double ONE_ENTRY = 0.85;
         busGBps *= ONE_ENTRY;
     }
+    return busGBps;
+}
+
+NcclPlan
+NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint64_t bytes) const
+{
+    const auto p = static_cast<std::size_t>(protocol);
+    const uint32_t nodes = shape.GetNodes();
+    NcclPlan plan = StartPlan(NcclAlgorithm::Tree, protocol);
+    const uint32_t all = GetChannels(NcclAlgorithm::Tree, shape);
+    plan.channels = ChannelsForSize(all, protocol, 1, bytes);
+
     // Everything goes up and down, over the same links.
-    const double algGBps = busGBps / 2;
-    plan.channelGBps = algGBps / all * plan.wireInflation;
+    const double algGBps = TreeBusGBps(m_tuning, protocol, shape) / 2;
+    plan.channelGBps = TreeBusGBps(m_hardware, protocol, shape) / 2 / all * plan.wireInflation;
     plan.passBytes = NcclBlockOf(protocol).passBytes;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);
@@ -361,27 +382,23 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     return plan;
 }
 
-NcclPlan
-NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
-                            CollectiveOp op,
-                            const GroupShape& shape,
-                            uint64_t bytes) const
+double
+NcclCostModel::NvlsAlgGBps(const NcclTuning& tuning,
+                           NcclAlgorithm algorithm,
+                           CollectiveOp op,
+                           const GroupShape& shape) const
 {
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
     const uint32_t nodes = shape.GetNodes();
     const double ranks = shape.GetRanks();
     const double perNode = shape.GetRanksPerNode();
     const bool tree = algorithm == NcclAlgorithm::NvlsTree;
     const bool allReduce = op == CollectiveOp::AllReduce;
     const double ratio = allReduce ? ranks / (2 * (ranks - 1)) : 1;
-
-    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
-    plan.channels = GetChannels(algorithm, shape);
     const Search search = SearchNvls(shape);
     const double heads = search.channels;
     double algGBps = 0;
-    if (m_tuning.nvlsHalves)
+    if (tuning.nvlsHalves)
     {
         double perHead = search.intraGBps * NVLS_EFFICIENCY[generation] * (heads - 1) / heads;
         // An AllReduce pipelines two halves; the others leave the own part out.
@@ -392,7 +409,7 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
         }
         if (tree)
         {
-            perHead = std::min(perHead, m_tuning.nvlsTreeMax[generation][RowByNodes(nodes)]);
+            perHead = std::min(perHead, tuning.nvlsTreeMax[generation][RowByNodes(nodes)]);
         }
         algGBps = heads * perHead * ratio;
     }
@@ -401,7 +418,23 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
         const double inter = tree && nodes > 2 ? search.interGBps / 2 : search.interGBps;
         algGBps = heads * std::min(search.intraGBps, inter) * NVLS_HALVES_220;
     }
-    plan.channelGBps = algGBps / plan.channels;
+    return algGBps;
+}
+
+NcclPlan
+NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
+                            CollectiveOp op,
+                            const GroupShape& shape,
+                            uint64_t bytes) const
+{
+    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
+    const uint32_t nodes = shape.GetNodes();
+    const bool tree = algorithm == NcclAlgorithm::NvlsTree;
+
+    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
+    plan.channels = GetChannels(algorithm, shape);
+    const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
+    plan.channelGBps = NvlsAlgGBps(m_hardware, algorithm, op, shape) / plan.channels;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     // What NCCL calls a step's latency counts once: the steps of NVLS are the chunks' pipeline.

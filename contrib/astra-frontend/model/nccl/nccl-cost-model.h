@@ -47,7 +47,8 @@ class NcclCostModel
     NcclCostModel(const MachineModel& machine, const NcclOptions& options)
         : m_machine(machine),
           m_options(options),
-          m_tuning(NcclTuning::Of(options.release))
+          m_tuning(NcclTuning::Of(options.release)),
+          m_hardware(NcclTuning::Of(NcclRelease::V2_30))
     {
     }
 
@@ -92,6 +93,19 @@ class NcclCostModel
     Search SearchChannels(const GroupShape& shape, bool closes) const;
     Search SearchNvls(const GroupShape& shape) const;
 
+    // Bandwidths in GB/s that all channels have together, by the figures of a release.
+    double RingBusGBps(const NcclTuning& tuning,
+                       NcclProtocol protocol,
+                       CollectiveOp op,
+                       const GroupShape& shape) const;
+    double TreeBusGBps(const NcclTuning& tuning,
+                       NcclProtocol protocol,
+                       const GroupShape& shape) const;
+    double NvlsAlgGBps(const NcclTuning& tuning,
+                       NcclAlgorithm algorithm,
+                       CollectiveOp op,
+                       const GroupShape& shape) const;
+
     NcclPlan EvaluateRing(NcclProtocol protocol,
                           CollectiveOp op,
                           const GroupShape& shape,
@@ -123,6 +137,8 @@ class NcclCostModel
     const MachineModel& m_machine;
     const NcclOptions& m_options;
     const NcclTuning& m_tuning;
+    /// What hardware can do does not depend on the release: the newest knows it best.
+    const NcclTuning& m_hardware;
 };
 
 } // namespace AstraSim

@@ -100,11 +100,14 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
         }
     }
     const uint64_t chunk = ChunkBytes(shape, m_heads, plan.channels, request.bytes);
+    m_messagesPerChunk = shape.GetNodes() == 1 ? DivideUp(chunk, PASS_BYTES) : 1;
+    const uint64_t message = AlignUp(DivideUp(chunk, m_messagesPerChunk));
     const auto trees = static_cast<uint32_t>(m_trees.size());
     for (uint32_t tree = 0; tree < trees; ++tree)
     {
         // Channel c uses tree c modulo 2.
-        m_chunkBytes.push_back(chunk * std::max(1U, (plan.channels + trees - 1 - tree) / trees));
+        m_messageBytes.push_back(message *
+                                 std::max(1U, (plan.channels + trees - 1 - tree) / trees));
         m_trees[tree].resize(shape.GetNodes());
         for (uint32_t node = 0; node < shape.GetNodes(); ++node)
         {
@@ -135,7 +138,26 @@ NvlsGraph::GetShareBytes(uint32_t head, uint32_t tree) const
 uint64_t
 NvlsGraph::MessageCount(uint32_t head, uint32_t tree) const
 {
-    return DivideUp(GetShareBytes(head, tree), m_chunkBytes[tree]);
+    return DivideUp(GetShareBytes(head, tree), m_messageBytes[tree]);
+}
+
+uint64_t
+NvlsGraph::RoundCount(uint32_t tree) const
+{
+    return DivideUp(MessageCount(0, tree), m_messagesPerChunk);
+}
+
+uint64_t
+NvlsGraph::RoundBytes(uint32_t tree, uint64_t round) const
+{
+    const uint64_t chunk = m_messagesPerChunk * m_messageBytes[tree];
+    uint64_t bytes = 0;
+    for (uint32_t head = 0; head < m_heads; ++head)
+    {
+        const uint64_t share = GetShareBytes(head, tree);
+        bytes += std::min(chunk, share - std::min(share, round * chunk));
+    }
+    return bytes;
 }
 
 uint32_t
@@ -148,9 +170,13 @@ NvlsGraph::GetShareOf(uint32_t rank, uint32_t index) const
 uint64_t
 NvlsGraph::MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const
 {
-    const uint32_t tree = Locate(index).tree;
+    const auto [tree, lane] = Locate(index);
+    if (lane == SCATTER || lane == GATHER)
+    {
+        return RoundBytes(tree, message);
+    }
     const uint64_t share = GetShareBytes(GetShareOf(rank, index), tree);
-    return std::min(m_chunkBytes[tree], share - message * m_chunkBytes[tree]);
+    return std::min(m_messageBytes[tree], share - message * m_messageBytes[tree]);
 }
 
 uint64_t
@@ -208,6 +234,25 @@ NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind
 }
 
 Lane
+NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
+{
+    if (m_stepLatency >= 0 || !(scatters ? Reduces() : Multicasts()))
+    {
+        return {};
+    }
+    Lane lane;
+    lane.peer = rank;
+    lane.type = ConnType::Nvls;
+    lane.kind = LaneKind::Copy;
+    lane.messages = RoundCount(tree);
+    lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 /
+                                            static_cast<double>(m_trees.size()));
+    lane.slots = 1;
+    lane.result = tree * LanesPerTree() + (scatters ? SCATTERED : GATHERED);
+    return lane;
+}
+
+Lane
 NvlsGraph::GetOutbound(uint32_t rank, uint32_t index) const
 {
     const auto [tree, lane] = Locate(index);
@@ -229,6 +274,10 @@ NvlsGraph::GetOutbound(uint32_t rank, uint32_t index) const
         out.result = out.messages ? base + OWN_LANES + m_headOf[rank] : Lane::NONE;
         return out;
     }
+    if (lane < OWN_LANES)
+    {
+        return CopyLane(rank, tree, lane == SCATTER);
+    }
     const uint32_t head = lane - OWN_LANES;
     out = SwitchLane(rank, tree, head, LaneKind::Reduce);
     out.result = head == m_headOf[rank] ? base + SUM : Lane::NONE;
@@ -248,6 +297,10 @@ NvlsGraph::GetInbound(uint32_t rank, uint32_t index) const
     {
         return SwitchLane(rank, tree, m_headOf[rank], LaneKind::Reduce);
     }
+    if (lane == SCATTERED || lane == GATHERED)
+    {
+        return CopyLane(rank, tree, lane == SCATTERED);
+    }
     if (lane < OWN_LANES)
     {
         const uint32_t child = lane - FROM_CHILD;
@@ -260,11 +313,19 @@ LaneRange
 NvlsGraph::GetSources(uint32_t rank, uint32_t outbound) const
 {
     const auto [tree, lane] = Locate(outbound);
-    if (lane >= OWN_LANES || !Reduces())
+    const uint32_t base = tree * LanesPerTree();
+    if (lane >= OWN_LANES)
+    {
+        return Lanes(base + SCATTERED, m_stepLatency < 0 ? 1 : 0);
+    }
+    if (lane == GATHER)
+    {
+        return Lanes(base + OWN_LANES, m_heads);
+    }
+    if (lane == SCATTER || !Reduces())
     {
         return Lanes(0, 0);
     }
-    const uint32_t base = tree * LanesPerTree();
     const TreeNode& node = NodeOf(rank, tree);
     // The root of a tree sends the sum down itself.
     return lane == TO_PARENT || node.parent == Lane::NONE ? Lanes(base + SUM, 1 + node.childCount)
@@ -275,11 +336,19 @@ LaneRange
 NvlsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
     const auto [tree, lane] = Locate(inbound);
+    const uint32_t base = tree * LanesPerTree();
     if (lane >= OWN_LANES)
+    {
+        return Lanes(base + GATHER, 1);
+    }
+    if (lane == SCATTERED)
+    {
+        return Lanes(base + OWN_LANES, m_heads);
+    }
+    if (lane == GATHERED)
     {
         return Lanes(0, 0);
     }
-    const uint32_t base = tree * LanesPerTree();
     return lane == FROM_PARENT || NodeOf(rank, tree).parent == Lane::NONE
                ? Lanes(base + TO_CHILD, 3)
                : Lanes(base + TO_PARENT, 1);
@@ -288,6 +357,15 @@ NvlsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
 uint64_t
 NvlsGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
+    const auto [tree, lane] = Locate(inbound);
+    if (lane == SCATTERED)
+    {
+        return message / m_messagesPerChunk + 1;
+    }
+    if (lane >= OWN_LANES)
+    {
+        return std::min((message + 1) * m_messagesPerChunk, MessageCount(lane - OWN_LANES, tree));
+    }
     return message + 1;
 }
 

@@ -30,17 +30,26 @@ namespace AstraSim
  *
  * AllGather is the multicast alone and ReduceScatter the reduction alone, in one node.
  *
- * The channels of a head run in step: a message is one chunk of each.
+ * Before and after, each GPU copies: it scatters its data into the buffers that the NVSwitch adds
+ * up, and gathers the results from those that the multicasts fill. NCCL gives each of the three
+ * stages warps of its own, so chunks go through them as through a pipeline, and warps enough to
+ * keep pace: copying is as fast as the channels move data.
+ *
+ * The channels of a head run in step: a message is what one pass of their reducing warps moves, in
+ * trees one chunk of each channel.
  */
 class NvlsGraph : public FlowGraph
 {
   public:
     /// Heads of a node at most (NCCL_MAX_NVLS_ARITY).
     static constexpr uint32_t MAX_HEADS = 32;
+    /// What a channel's five reducing warps move in one pass: 64 bytes per thread.
+    static constexpr uint64_t PASS_BYTES = 5 * 32 * 64;
 
     /**
      * @param request AllReduce; in one node also AllGather and ReduceScatter
-     * @param stepLatency overrides the plan's latency of messages between nodes, if not negative
+     * @param stepLatency overrides the plan's latency of messages between nodes, if not negative,
+     * and the time of the copies
      */
     NvlsGraph(const CollectiveRequest& request,
               const GroupShape& shape,
@@ -85,6 +94,8 @@ class NvlsGraph : public FlowGraph
         TO_PARENT,
         TO_CHILD,
         MULTICAST = TO_CHILD + 2,
+        SCATTER,
+        GATHER,
         OWN_LANES
     };
 
@@ -92,7 +103,9 @@ class NvlsGraph : public FlowGraph
     {
         FROM_PARENT,
         SUM,
-        FROM_CHILD
+        FROM_CHILD,
+        SCATTERED = FROM_CHILD + 2,
+        GATHERED
     };
 
     /// A node's place in one of the trees.
@@ -136,6 +149,10 @@ class NvlsGraph : public FlowGraph
     }
 
     uint64_t MessageCount(uint32_t head, uint32_t tree) const;
+    /// @return chunks of the largest share: what copies take at a time is one of each share
+    uint64_t RoundCount(uint32_t tree) const;
+    uint64_t RoundBytes(uint32_t tree, uint64_t round) const;
+    Lane CopyLane(uint32_t rank, uint32_t tree, bool scatters) const;
     uint64_t MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const;
     Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const;
     Lane SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind) const;
@@ -146,8 +163,9 @@ class NvlsGraph : public FlowGraph
     uint64_t m_bytes;
     TimePs m_stepLatency;
     uint32_t m_heads;
-    std::vector<uint32_t> m_headOf;             ///< place in the node, by rank
-    std::vector<uint64_t> m_chunkBytes;         ///< of a message, by tree
+    std::vector<uint32_t> m_headOf; ///< place in the node, by rank
+    uint64_t m_messagesPerChunk{1};
+    std::vector<uint64_t> m_messageBytes;       ///< by tree
     std::vector<std::vector<TreeNode>> m_trees; ///< by tree and node
 };
 

@@ -34,6 +34,12 @@ class PatGraph : public ChannelGraph
              const NcclPlan& plan,
              TimePs stepLatency);
 
+    /// A round's data stay until later rounds have passed them on: slots do not tell.
+    bool HoldsSlots() const override
+    {
+        return false;
+    }
+
     Lane GetOutbound(uint32_t rank, uint32_t index) const override;
     Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;

@@ -61,8 +61,9 @@ RingGraph::LoopShape
 RingGraph::ShapeOf(uint64_t bytes) const
 {
     const uint64_t ranks = GetRanks();
+    const uint64_t grain = GetPlan().chunkGrain;
     LoopShape shape;
-    shape.chunk = std::min(m_maxChunk, DivideUp(DivideUp(bytes, ranks), ALIGNMENT) * ALIGNMENT);
+    shape.chunk = std::min(m_maxChunk, DivideUp(DivideUp(bytes, ranks), grain) * grain);
     shape.slices = shape.chunk > m_minSlice && GetPlan().protocol == NcclProtocol::Simple ? 2 : 1;
     return shape;
 }
@@ -158,8 +159,20 @@ uint64_t
 RingGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
     const Position position = Locate(outbound, message);
-    // The same slice of the step before stands `slices` messages earlier.
-    return position.step == 0 ? 0 : message - position.slices + 1;
+    // The same slice of the step before stands `slices` messages earlier. A loop begins when the
+    // one before is done.
+    return position.step == 0 ? message - position.slice : message - position.slices + 1;
+}
+
+std::optional<uint64_t>
+RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const Position position = Locate(inbound, message);
+    if (position.step + 1 != m_steps || !CopiesFrom(rank, m_rings.PreviousOf(rank, inbound)))
+    {
+        return std::nullopt;
+    }
+    return message + position.slices - position.slice;
 }
 
 } // namespace AstraSim

@@ -42,6 +42,9 @@ class RingGraph : public ChannelGraph
                       uint32_t outbound,
                       uint64_t message,
                       uint32_t inbound) const override;
+    std::optional<uint64_t> GetOwnCopy(uint32_t rank,
+                                       uint32_t inbound,
+                                       uint64_t message) const override;
 
     /// Where a message stands in the schedule.
     struct Position

@@ -63,8 +63,9 @@ class FlowWriter
         {
             for (uint32_t i = 0; i < m_graph.GetLaneCount(); ++i)
             {
-                const uint64_t messages = m_graph.GetOutbound(rank, i).messages;
-                for (uint64_t message = 0; message < messages; ++message, ++child)
+                const Lane lane = m_graph.GetOutbound(rank, i);
+                const uint64_t flows = lane.kind == LaneKind::Copy ? 0 : lane.messages;
+                for (uint64_t message = 0; message < flows; ++message, ++child)
                 {
                     DependOnSources(child, rank, i, message);
                 }
@@ -99,7 +100,7 @@ class FlowWriter
     void AddOutbound(uint32_t rank, uint32_t index)
     {
         const Lane lane = m_graph.GetOutbound(rank, index);
-        if (lane.messages == 0)
+        if (lane.messages == 0 || lane.kind == LaneKind::Copy)
         {
             return;
         }
@@ -124,7 +125,7 @@ class FlowWriter
     void AddResults(uint32_t rank, uint32_t index)
     {
         const Lane lane = m_graph.GetInbound(rank, index);
-        if (lane.messages == 0 || lane.kind == LaneKind::Message)
+        if (lane.messages == 0 || lane.kind == LaneKind::Message || lane.kind == LaneKind::Copy)
         {
             return;
         }
@@ -147,7 +148,7 @@ class FlowWriter
         {
             const Lane in = m_graph.GetInbound(rank, source);
             const uint64_t needs = m_graph.GetNeeds(rank, index, message, source);
-            if (in.messages == 0 || needs == 0)
+            if (in.messages == 0 || needs == 0 || in.kind == LaneKind::Copy)
             {
                 continue;
             }

@@ -157,6 +157,28 @@ TreeGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
     return fromChild && place.parent != NONE ? Lanes(first, 1) : Lanes(first + 1, place.childCount);
 }
 
+std::optional<uint64_t>
+TreeGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const Place& place = PlaceOf(rank, inbound / LANES);
+    const bool isLeaf = inbound % LANES == 0 && place.childCount == 0;
+    return isLeaf && CopiesFrom(rank, place.parent) ? std::optional<uint64_t>(0) : std::nullopt;
+}
+
+uint32_t
+TreeGraph::GetPeerLane(uint32_t rank, uint32_t inbound) const
+{
+    const uint32_t channel = inbound / LANES;
+    if (inbound % LANES != 0)
+    {
+        return channel * LANES; // what a child sends to its parent
+    }
+    const Place& above = PlaceOf(PlaceOf(rank, channel).parent, channel);
+    const auto* const end = above.children + above.childCount;
+    const auto* const self = std::find(above.children, end, rank);
+    return channel * LANES + 1 + static_cast<uint32_t>(self - above.children);
+}
+
 uint64_t
 TreeGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {

@@ -45,6 +45,10 @@ class TreeGraph : public ChannelGraph
                       uint32_t outbound,
                       uint64_t message,
                       uint32_t inbound) const override;
+    std::optional<uint64_t> GetOwnCopy(uint32_t rank,
+                                       uint32_t inbound,
+                                       uint64_t message) const override;
+    uint32_t GetPeerLane(uint32_t rank, uint32_t inbound) const override;
 
     /// @return the rank above @p rank in a channel's tree; nothing for the root
     std::optional<uint32_t> GetParent(uint32_t rank, uint32_t channel) const;

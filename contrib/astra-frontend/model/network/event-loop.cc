@@ -19,24 +19,42 @@ EventLoop::Schedule(TimePs delay, std::function<void()> action)
     Schedule(delay, run, kept.release());
 }
 
+void
+EventLoop::RunPresent()
+{
+    while (m_nextPresent < m_present.size() && !m_stopped)
+    {
+        const Event event = m_present[m_nextPresent++];
+        ++m_count;
+        event.handler(event.arg);
+    }
+    if (m_nextPresent == m_present.size())
+    {
+        m_present.clear();
+        m_nextPresent = 0;
+    }
+}
+
 bool
 EventLoop::Run(TimePs limit)
 {
     m_stopped = false;
-    while (true)
+    while (!m_stopped)
     {
-        while (m_nextPresent < m_present.size())
+        // What was scheduled for this time before it came goes before what is scheduled now.
+        if (!m_future.empty() && m_future.top().time == m_now)
         {
-            const LoopEvent event = m_present[m_nextPresent++];
+            const Event event = m_future.top();
+            m_future.pop();
             ++m_count;
             event.handler(event.arg);
-            if (m_stopped)
-            {
-                return IsIdle();
-            }
+            continue;
         }
-        m_present.clear();
-        m_nextPresent = 0;
+        RunPresent();
+        if (m_stopped)
+        {
+            break;
+        }
         if (m_hook)
         {
             m_hook(m_hookArg);
@@ -45,19 +63,18 @@ EventLoop::Run(TimePs limit)
                 continue;
             }
         }
-        if (m_future.IsEmpty())
+        if (m_future.empty())
         {
             return true;
         }
-        const TimePs next = m_future.GetFirstTime();
-        if (next > limit)
+        if (m_future.top().time > limit)
         {
             m_now = limit;
             return false;
         }
-        m_now = next;
-        m_future.Take(next, m_present);
+        m_now = m_future.top().time;
     }
+    return IsIdle();
 }
 
 } // namespace AstraSim

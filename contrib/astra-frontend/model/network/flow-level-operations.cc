@@ -52,9 +52,11 @@ FlowLevelFabric::Supports(std::span<const int> members)
 }
 
 FlowLevelFabric::Operation*
-FlowLevelFabric::OpenOperation(const JoinCall& call,
+FlowLevelFabric::OpenOperation(InNetworkOp op,
                                const std::vector<FlowRouter::SwitchPort>& ports,
-                               uint32_t root)
+                               uint32_t root,
+                               uint64_t bytes,
+                               uint64_t rateCapBps)
 {
     Operation* operation;
     if (m_freeOperations.empty())
@@ -69,19 +71,14 @@ FlowLevelFabric::OpenOperation(const JoinCall& call,
     }
     *operation = Operation();
     operation->fabric = this;
-    operation->kind = call.op;
+    operation->kind = op;
     operation->root = root;
-    operation->bytes = call.bytes;
-    if (call.request)
-    {
-        operation->rateCapBps = call.request->rateCapBps;
-        operation->purpose = call.request->purpose;
-    }
+    operation->bytes = bytes;
+    operation->rateCapBps = rateCapBps;
     operation->members.resize(ports.size());
     for (uint32_t member = 0; member < ports.size(); ++member)
     {
         operation->members[member].port = ports[member];
-        operation->members[member].host = static_cast<uint32_t>(call.members[member]);
         operation->toJoin += operation->Sends(member);
     }
     operation->contributing = operation->toJoin;
@@ -101,7 +98,11 @@ FlowLevelFabric::Join(const JoinCall& call)
         return -1;
     }
     Operation& operation = *m_operations.Join(set, call.tag, place->second, [&] {
-        return OpenOperation(call, *ports, root->second);
+        return OpenOperation(call.op,
+                             *ports,
+                             root->second,
+                             call.bytes,
+                             call.request ? call.request->rateCapBps : 0);
     });
     if (call.request && call.request->sendLatency > 0)
     {
@@ -130,7 +131,6 @@ FlowLevelFabric::JoinOperation(Operation& operation,
     member.arg = arg;
     if (operation.Sends(index))
     {
-        CountStream(operation, member.port.up, member.host, operation.members[operation.root].host);
         Stream(operation, index, member.port.up, [](void* arg) {
             auto* part = static_cast<Part*>(arg);
             part->fabric->m_loop.Schedule(
@@ -159,19 +159,6 @@ FlowLevelFabric::JoinOperation(Operation& operation,
     else if (member.complete)
     {
         m_loop.Schedule(0, [this, &operation, index] { FinishMember(operation, index); });
-    }
-}
-
-void
-FlowLevelFabric::CountStream(const Operation& operation,
-                             uint32_t directedLink,
-                             uint32_t src,
-                             uint32_t dst)
-{
-    if (m_use)
-    {
-        const ns3::PathHop hop = OneLink(GetTopology(), directedLink).hops.front();
-        m_use->Add(hop.node, hop.port, src, dst, operation.bytes, operation.purpose);
     }
 }
 
@@ -209,10 +196,6 @@ FlowLevelFabric::StartResults(Operation& operation)
     {
         if (operation.Receives(member))
         {
-            CountStream(operation,
-                        operation.members[member].port.down,
-                        operation.members[operation.root].host,
-                        operation.members[member].host);
             Stream(operation, member, operation.members[member].port.down, [](void* arg) {
                 auto* part = static_cast<Part*>(arg);
                 part->fabric->m_loop.Schedule(

@@ -50,12 +50,6 @@ MaxMinSolver::SetCapacity(uint32_t resource, double capacity)
     Relax(resource);
 }
 
-double
-MaxMinSolver::LevelOf(const Resource& resource)
-{
-    return std::max(resource.residual, 0.0) / resource.open;
-}
-
 bool
 MaxMinSolver::IsFull(const Resource& resource) const
 {
@@ -244,7 +238,6 @@ MaxMinSolver::Touch()
                 resource.filling = m_filling;
                 resource.open = 0;
                 resource.openFlows = 0;
-                resource.demand = 0;
                 resource.residual = resource.capacity - resource.load;
                 m_touched.push_back(place.resource);
             }
@@ -274,66 +267,28 @@ MaxMinSolver::FillOne()
 }
 
 void
-MaxMinSolver::FindContested()
+MaxMinSolver::FillMany()
 {
-    // No flow gets more than it would alone: where all of that fits, nobody holds anybody back.
-    for (const FlowId id : m_affected)
-    {
-        Flow& flow = m_flows[id];
-        flow.alone = flow.cap;
-        flow.aloneAt = NONE;
-        for (const Place& place : flow.places)
-        {
-            const double share = std::max(m_resources[place.resource].residual, 0.0) / place.weight;
-            if (share < flow.alone)
-            {
-                flow.alone = share;
-                flow.aloneAt = place.resource;
-            }
-        }
-        for (const Place& place : flow.places)
-        {
-            m_resources[place.resource].demand += place.weight * flow.alone;
-        }
-    }
+    const auto levelOf = [this](uint32_t index) {
+        const Resource& resource = m_resources[index];
+        return Level{std::max(resource.residual, 0.0) / resource.open, index};
+    };
     m_levels.clear();
     for (const uint32_t index : m_touched)
     {
-        Resource& resource = m_resources[index];
-        resource.contested = resource.openFlows > 1 && resource.demand > resource.residual;
-        if (resource.contested)
-        {
-            m_levels.push_back({LevelOf(resource), index});
-        }
-    }
-}
-
-void
-MaxMinSolver::FillMany()
-{
-    FindContested();
-    m_bounded.clear();
-    for (const FlowId id : m_affected)
-    {
-        const auto& places = m_flows[id].places;
-        const bool contested = std::any_of(places.begin(), places.end(), [this](Place place) {
-            return m_resources[place.resource].contested;
-        });
-        if (contested)
-        {
-            m_bounded.push_back({m_flows[id].alone, id});
-        }
-        else
-        {
-            Settle(id, m_flows[id].alone, m_flows[id].aloneAt);
-        }
+        m_levels.push_back(levelOf(index));
     }
     std::make_heap(m_levels.begin(), m_levels.end(), HIGHER);
-    std::sort(m_bounded.begin(), m_bounded.end(), [](const Bound& a, const Bound& b) {
-        return a.rate < b.rate;
+    m_capped.clear();
+    std::copy_if(m_affected.begin(),
+                 m_affected.end(),
+                 std::back_inserter(m_capped),
+                 [this](FlowId id) { return m_flows[id].cap != NO_CAP; });
+    std::sort(m_capped.begin(), m_capped.end(), [this](FlowId a, FlowId b) {
+        return m_flows[a].cap < m_flows[b].cap;
     });
 
-    auto next = m_bounded.begin();
+    auto nextCapped = m_capped.begin();
     while (!m_levels.empty())
     {
         std::pop_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -345,23 +300,24 @@ MaxMinSolver::FillMany()
             continue;
         }
         // Shares only grow while flows settle below them: one that has grown goes back.
-        const double level = LevelOf(resource);
-        if (level > lowest.rate * (1 + TOLERANCE))
+        const Level current = levelOf(lowest.resource);
+        if (current.rate > lowest.rate * (1 + TOLERANCE))
         {
-            m_levels.push_back({level, lowest.resource});
+            m_levels.push_back(current);
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
             continue;
         }
-        bool settled = false;
-        for (; next != m_bounded.end() && next->rate <= level; ++next)
+        bool capped = false;
+        while (nextCapped != m_capped.end() && m_flows[*nextCapped].cap <= current.rate)
         {
-            if (m_flows[next->flow].filled != m_filling)
+            if (m_flows[*nextCapped].filled != m_filling)
             {
-                Settle(next->flow, next->rate, m_flows[next->flow].aloneAt);
-                settled = true;
+                Settle(*nextCapped, m_flows[*nextCapped].cap, NONE);
+                capped = true;
             }
+            ++nextCapped;
         }
-        if (settled)
+        if (capped)
         {
             m_levels.push_back(lowest);
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -372,7 +328,7 @@ MaxMinSolver::FillMany()
             const FlowId id = resource.members[i].flow;
             if (m_flows[id].affected == m_solve && m_flows[id].filled != m_filling)
             {
-                Settle(id, level, lowest.resource);
+                Settle(id, current.rate, lowest.resource);
             }
         }
     }

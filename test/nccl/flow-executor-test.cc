@@ -1,0 +1,205 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "../support/loopback-network.h"
+
+#include "ns3/flow-executor.h"
+#include "ns3/flow-graph.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <vector>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr TimePs MICROSECOND = 1000000;
+constexpr uint64_t MESSAGES = 10;
+constexpr uint64_t BYTES = 1000;
+constexpr uint32_t SLOTS = 2;
+
+/// Rank 0 sends to 1, which passes on to 2, and so on; the last copies what it gets.
+class Line : public FlowGraph
+{
+  public:
+    Line(uint32_t ranks, bool holds, const Lane& copying)
+        : FlowGraph(ranks, 1, SLOTS),
+          m_holds(holds),
+          m_copying(copying)
+    {
+    }
+
+    Lane GetOutbound(uint32_t rank, uint32_t) const override
+    {
+        return rank + 1 < GetRanks() ? Between(rank + 1) : Lane{};
+    }
+
+    Lane GetInbound(uint32_t rank, uint32_t) const override
+    {
+        return rank > 0 ? Between(rank - 1) : Lane{};
+    }
+
+    uint64_t GetBytes(uint32_t, uint32_t, uint64_t) const override
+    {
+        return BYTES;
+    }
+
+    LaneRange GetSources(uint32_t rank, uint32_t) const override
+    {
+        return Lanes(0, rank > 0 ? 1 : 0);
+    }
+
+    uint64_t GetNeeds(uint32_t, uint32_t, uint64_t message, uint32_t) const override
+    {
+        return message + 1;
+    }
+
+    bool HoldsSlots() const override
+    {
+        return m_holds;
+    }
+
+    std::optional<uint64_t> GetOwnCopy(uint32_t rank, uint32_t, uint64_t) const override
+    {
+        return m_copying.rateCapBps && rank + 1 == GetRanks() ? std::optional<uint64_t>(0)
+                                                              : std::nullopt;
+    }
+
+  private:
+    Lane Between(uint32_t peer) const
+    {
+        Lane lane = m_copying;
+        lane.peer = peer;
+        lane.messages = MESSAGES;
+        return lane;
+    }
+
+    bool m_holds;
+    Lane m_copying;
+};
+
+/// The ranks of a Line on a network in memory.
+class Chain
+{
+  public:
+    Chain(uint32_t ranks, bool holds, const Lane& copying = {})
+        : network(static_cast<int>(ranks), MICROSECOND, 0),
+          m_done(ranks)
+    {
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            m_group.ranks.push_back(static_cast<int>(rank));
+        }
+        const FlowExecution execution(std::make_shared<Line>(ranks, holds, copying), m_group);
+        const auto shared = std::make_shared<FlowRanks>(ranks);
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            m_executors.push_back(
+                std::make_unique<FlowExecutor>(execution,
+                                               shared,
+                                               rank,
+                                               network.At(static_cast<int>(rank)),
+                                               0,
+                                               sim_request{},
+                                               [this, rank]() { m_done[rank] = network.Now(); }));
+        }
+    }
+
+    void Start(uint32_t rank)
+    {
+        m_executors[rank]->Start();
+    }
+
+    TimePs DoneAt(uint32_t rank) const
+    {
+        return m_done[rank];
+    }
+
+    LoopbackNetwork network;
+
+  private:
+    CommGroup m_group;
+    std::vector<TimePs> m_done;
+    std::vector<std::unique_ptr<FlowExecutor>> m_executors;
+};
+
+} // namespace
+
+TEST(FlowExecutor, MessagesStayInTheirSlotsUntilTheReceiverHasPassedThemOn)
+{
+    Chain chain(3, true);
+    chain.Start(0);
+    chain.Start(1);
+    chain.network.Run();
+    // Rank 2 has not begun: both its slots are full, and both slots of rank 1 behind them.
+    EXPECT_EQ(chain.network.Messages(), 2 * SLOTS + SLOTS);
+    chain.Start(2);
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Messages(), 2 * MESSAGES);
+    EXPECT_GT(chain.DoneAt(2), 0);
+}
+
+TEST(FlowExecutor, ArrivalFreesASlotWhereTheGraphSaysSo)
+{
+    Chain chain(3, false);
+    chain.Start(0);
+    chain.Start(1);
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Messages(), 2 * MESSAGES);
+}
+
+TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
+{
+    // 1000 bytes at 8 Gb/s last 1 us, and each copy waits 3 us first.
+    Lane copying;
+    copying.latency = 3 * MICROSECOND;
+    copying.rateCapBps = 8000000000;
+    Chain chain(2, true, copying);
+    chain.Start(0);
+    chain.Start(1);
+    chain.network.Run();
+    EXPECT_EQ(chain.DoneAt(1), MICROSECOND + static_cast<TimePs>(MESSAGES) * 4 * MICROSECOND);
+}
+
+TEST(CopyTime, PassesThatAreCutShortLastAsLongAsWholeOnes)
+{
+    Lane lane;
+    lane.latency = 2 * MICROSECOND;
+    lane.rateCapBps = 8000000000; // 1000 bytes per us
+    lane.passBytes = 1000;
+    const CopyTime two = CopyTimeOf(lane, 1500, 1);
+    EXPECT_EQ(two.latency, 2 * MICROSECOND + MICROSECOND / 2); // 1500 bytes take two passes of 1 us
+    EXPECT_EQ(two.duration, MICROSECOND + MICROSECOND / 2);
+    // Less than a pass: its waiting is the latency.
+    EXPECT_EQ(CopyTimeOf(lane, 500, 1).latency, 2 * MICROSECOND);
+    EXPECT_EQ(CopyTimeOf(lane, 500, 1).duration, MICROSECOND / 2);
+    // Each byte of data is two on the wire.
+    EXPECT_EQ(CopyTimeOf(lane, 2000, 2).latency, 2 * MICROSECOND);
+    EXPECT_EQ(CopyTimeOf(lane, 2000, 2).duration, 4 * MICROSECOND);
+}
+
+TEST(CopyTime, FlagsInTheDataAreWaitedForInEachPass)
+{
+    Lane lane;
+    lane.latency = 2 * MICROSECOND;
+    lane.rateCapBps = 8000000000;
+    lane.passBytes = 1000;
+    lane.waitsEachPass = true;
+    EXPECT_EQ(CopyTimeOf(lane, 3000, 1).latency, 6 * MICROSECOND);
+    EXPECT_EQ(CopyTimeOf(lane, 10, 1).latency, 2 * MICROSECOND);
+}
+
+TEST(CopyTime, WithoutARateTheNetworkAloneSetsThePace)
+{
+    Lane lane;
+    lane.latency = MICROSECOND;
+    lane.passBytes = 1000;
+    const CopyTime copy = CopyTimeOf(lane, 1500, 1);
+    EXPECT_EQ(copy.latency, MICROSECOND);
+    EXPECT_EQ(copy.duration, 0);
+}
+
+} // namespace AstraSim
