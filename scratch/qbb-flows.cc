@@ -13,9 +13,7 @@
 #include "ns3/flow-runner.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
-#include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
-#include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
@@ -178,7 +176,6 @@ void
 RecordResults(AstraSim::RunRecord& record,
               const FlowRunner& runner,
               const FabricTotals& totals,
-              const PfcWatchdog& watchdog,
               double wallSeconds)
 {
     record.Set("simulated_ns", static_cast<double>(runner.LastFinishPs()) / 1000);
@@ -186,11 +183,9 @@ RecordResults(AstraSim::RunRecord& record,
     record.Set("events", Simulator::GetEventCount());
     record.Set("packets", totals.txFrames);
     record.Set("packet_hops", totals.packetHops);
-    record.Set("drops", totals.Drops());
+    record.Set("drops", totals.bufferDrops + totals.routeDrops + totals.wireLosses);
     record.Set("pauses", totals.pauses);
     record.Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000);
-    record.Set("longest_pause_ns", static_cast<double>(watchdog.GetLongestPs()) / 1000);
-    record.Set("pfc_storms", watchdog.GetStorms());
     record.Set("timeouts", totals.timeouts);
     record.Set("retransmitted_bytes", totals.retransmitted);
     record.Set("nacks", totals.nacks);
@@ -219,8 +214,8 @@ PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSe
               << static_cast<double>(totals.packetHops) / wallSeconds / 1e6 << " million/s)\n"
               << "pauses " << totals.pauses << ", buffer drops " << totals.bufferDrops
               << ", wire losses " << totals.wireLosses << ", route drops " << totals.routeDrops
-              << ", dropped queues " << totals.flushed << ", timeouts " << totals.timeouts
-              << ", retransmitted bytes " << totals.retransmitted << "\n";
+              << ", timeouts " << totals.timeouts << ", retransmitted bytes "
+              << totals.retransmitted << "\n";
     if (totals.outOfOrderFrames)
     {
         std::cout << "out of order " << totals.outOfOrderFrames << " packets, at most "
@@ -268,8 +263,6 @@ Run(const Options& options)
     }
     PrintWarnings(conf.warnings);
     FlowRunner runner(*fabric, conf.flowFile);
-    LinkUse use(topology);
-    runner.CountIn(use, 0);
 
     bool outOfTime = false;
     EventId stop;
@@ -292,11 +285,9 @@ Run(const Options& options)
     Simulator::Run();
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
     monitors.Finish();
-    WriteLinks(topology, CountersOf(*fabric), use, {"flows"}, output + "/links.csv");
 
     const FabricTotals totals = fabric->GetTotals();
-    const PfcWatchdog& watchdog = fabric->GetPfcWatchdog();
-    RecordResults(record, runner, totals, watchdog, wall.count());
+    RecordResults(record, runner, totals, wall.count());
     if (!options.quiet)
     {
         PrintSummary(runner, totals, wall.count());
@@ -304,14 +295,8 @@ Run(const Options& options)
     if (runner.Finished() < runner.Announced())
     {
         std::cerr << runner.Announced() - runner.Finished() << " flows are not finished"
-                  << (outOfTime                  ? " at SIMULATOR_STOP_TIME"
-                      : watchdog.HasStoppedRun() ? ", and the network is deadlocked"
-                                                 : ", and nothing is left to simulate")
+                  << (outOfTime ? " at SIMULATOR_STOP_TIME" : ", and nothing is left to simulate")
                   << ":\n";
-        for (const std::string& line : watchdog.Describe(20))
-        {
-            std::cerr << "  " << line << "\n";
-        }
         for (const std::string& line : runner.DescribeUnfinished(20))
         {
             std::cerr << "  " << line << "\n";
@@ -322,10 +307,6 @@ Run(const Options& options)
         }
         record.Write(outOfTime ? "stopped" : "stuck");
         return 1;
-    }
-    for (const std::string& line : watchdog.Describe(10))
-    {
-        std::cerr << "warning: " << line << "\n";
     }
     if (!BytesAreConserved(totals))
     {

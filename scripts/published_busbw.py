@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compares the simulated AllReduce of one server with published nccl-tests measurements.
 
-Usage: scripts/published_busbw.py [-o DIRECTORY] [--rst FILE] [--max-bytes N]
+Usage: scripts/published_busbw.py [-o DIRECTORY] [--update FILE] [--max-bytes N]
 
-Runs bin/SimAI_simulator at packet level for 8 x A100 (rings) and 8 x H100 (NVLS), one run per server
+Runs SimAI_simulator at packet level for 8 x A100 (rings) and 8 x H100 (NVLS), one run per server
 type with all sizes one after the other, and prints ours, measured, and the error. The measurements
-are those of Azure ND A100 v4 and ND H100 v5, NCCL 2.18.5, so NCCL's constants of that time are
-chosen (NCCL_TUNING=2.20). Nothing is fitted to a point: rates are those of the machines' NVLinks,
-latencies and channel speeds are NCCL's tables.
+are those of Azure ND A100 v4 and ND H100 v5, NCCL 2.18.5, so that release's choices are taken
+(NCCL_TUNING=2.18). Nothing is fitted: rates are those of the machines' NVLinks, latencies and
+channel speeds are NCCL's tables, see contrib/astra-frontend/doc/nccl.rst.
 """
 import argparse
 import csv
@@ -28,9 +28,13 @@ MEASURED = {
 # NVLink of a GPU in one direction: 12 and 18 links of 25 GB/s.
 NVLINK = {"A100": "2400Gbps", "H100": "3600Gbps"}
 ENVIRONMENT = {
-    "A100": {"NCCL_TUNING": "2.20"},
-    "H100": {"NCCL_TUNING": "2.20", "AS_NVLS_ENABLE": "1"},
+    "A100": {"NCCL_TUNING": "2.18"},
+    "H100": {"NCCL_TUNING": "2.18", "AS_NVLS_ENABLE": "1"},
 }
+HEADER = ("GPUs", "MiB", "choice", "ours GB/s", "measured GB/s", "error")
+# Comments around the table in a documentation page.
+BEGIN = ".. published_busbw.py begin"
+END = ".. published_busbw.py end"
 
 
 def write_topology(path, gpu):
@@ -59,29 +63,48 @@ def simulate(directory, gpu, sizes):
     return result
 
 
+def compare(directory, max_bytes=1 << 30):
+    """@return a row of HEADER's columns per server type and size, numbers as numbers, the error as
+    a fraction"""
+    rows = []
+    for gpu, measured in MEASURED.items():
+        sizes = [size for size in measured if size * MIB <= max_bytes]
+        ours = simulate(directory, gpu, sizes)
+        for size in sizes:
+            busbw, algorithm, protocol = ours[size]
+            rows.append((f"8 x {gpu}", size, f"{algorithm} {protocol}", busbw, measured[size],
+                         busbw / measured[size] - 1))
+    return rows
+
+
+def table(rows):
+    """@return the rows as a reStructuredText table"""
+    cells = [(gpus, str(size), choice, f"{ours:.2f}", f"{measured:.2f}", f"{error * 100:+.1f}%")
+             for gpus, size, choice, ours, measured, error in rows]
+    widths = [max(map(len, column)) for column in zip(HEADER, *cells)]
+    rule = "  ".join("=" * width for width in widths)
+    lines = [rule, "  ".join(map(str.ljust, HEADER, widths)), rule]
+    lines += ["  ".join(map(str.ljust, row, widths)) for row in cells] + [rule]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def update(page, text):
+    """Put a table between the marks of a page."""
+    head, rest = page.read_text().split(BEGIN + "\n")
+    page.write_text(f"{head}{BEGIN}\n\n{text}\n{END}\n" + rest.split(END + "\n")[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", default="results/published-busbw")
-    parser.add_argument("--rst", help="also write the table as reStructuredText")
+    parser.add_argument("--update", metavar="FILE",
+                        help="also replace the table in a documentation page")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="leave larger sizes out")
     arguments = parser.parse_args()
-    header = ("GPUs", "MiB", "choice", "ours GB/s", "measured GB/s", "error")
-    rows = []
-    for gpu, measured in MEASURED.items():
-        sizes = [size for size in measured if size * MIB <= arguments.max_bytes]
-        ours = simulate(pathlib.Path(arguments.output), gpu, sizes)
-        for size in sizes:
-            busbw, algorithm, protocol = ours[size]
-            rows.append((f"8 x {gpu}", str(size), f"{algorithm} {protocol}", f"{busbw:.2f}",
-                         f"{measured[size]:.2f}", f"{(busbw / measured[size] - 1) * 100:+.1f}%"))
-    widths = [max(map(len, column)) for column in zip(header, *rows)]
-    rule = "  ".join("=" * width for width in widths)
-    table = [rule, "  ".join(map(str.ljust, header, widths)), rule]
-    table += ["  ".join(map(str.ljust, row, widths)) for row in rows] + [rule]
-    text = "\n".join(line.rstrip() for line in table) + "\n"
+    text = table(compare(pathlib.Path(arguments.output), arguments.max_bytes))
     print(text, end="")
-    if arguments.rst:
-        pathlib.Path(arguments.rst).write_text(text)
+    if arguments.update:
+        update(pathlib.Path(arguments.update), text)
     return 0
 
 

@@ -11,7 +11,6 @@ def lengths(run):
 
     Empty ports have no line in qlen.txt, so the times come from the run's options.
     """
-    style.need_packets(run)
     queues = run.queues
     if queues is None or not len(queues):
         raise style.NothingToDraw(f"{run.name}: no queue was ever sampled with bytes in it (qlen.txt); "

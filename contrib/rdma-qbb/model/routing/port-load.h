@@ -15,8 +15,7 @@ class SwitchNode;
 /**
  * Find the port that a frame would leave by first: the one with the least work before it, which is
  * what is left of the frame being sent and all that waits in its queues, in time at its rate. A
- * port whose partner pauses the frame's priority comes after all that may send, one whose link is
- * down after all others.
+ * port whose partner pauses the frame's priority comes after all that may send.
  *
  * @param ports one or more ports of @p node
  * @param priority the frame's queue
