@@ -184,6 +184,14 @@ def test_the_measurements_that_come_along_are_those_of_the_formats_page():
     assert points["A100", 1 << 20] == 36.22 and points["H100", 8 << 30] == 478.87 and len(points) == 16
 
 
+def test_they_are_those_that_published_busbw_compares_with():
+    from published_busbw import MEASURED
+    table = bandwidths.read_published()
+    for gpu, points in MEASURED.items():
+        ours = table[table["gpu_type"] == gpu].set_index("bytes")["busbw"]
+        assert points == {mebibytes: ours[mebibytes << 20] for mebibytes in points}
+
+
 def test_collectives_that_overlap_share_their_row(directory):
     axes = draw("collectives", directory).axes[0]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["TP0 (4 ranks)", "TP1 (4 ranks)"]
