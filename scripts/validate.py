@@ -122,7 +122,7 @@ def collective_cases(simulator, place):
             yield case(f"{op}, {ranks} ranks, 64 MiB", time_ns(sent * (frame + ACK) / 9000, 100) + tail,
                        star(place / f"star{ranks}", ranks), f"{op} {64 * MIB} DP", ranks,
                        # The formula of the analytical network counts no acknowledgements.
-                       {"packet": 0.002, "flow": 0.002, "analytical": 0.01})
+                       {"packet": 0.003, "flow": 0.003, "analytical": 0.01})
     # ASTRA-sim's ring: 2(n-1) messages one after the other, end points' delays, three accesses of memory.
     ranks, chunks, delay, memory = 8, 4, 10, 1600
     part = MIB / chunks / ranks
