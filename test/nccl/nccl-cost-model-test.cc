@@ -234,8 +234,15 @@ TEST(NcclCostModel, RulesAreThoseOfTheSeed)
     EXPECT_EQ(hopper.Choice(1, 8, GroupKind::Tp), "NVLS Simple");
     EXPECT_EQ(hopper.Choice(1, 8, GroupKind::Dp), "Ring Simple");
     EXPECT_EQ(hopper.Choice(2, 8, GroupKind::Tp), "NVLSTree Simple");
+    const auto other = [&](CollectiveOp op, GroupKind kind) {
+        return hopper.Model().Choose(op, hopper.Servers(1), kind, 8).algorithm;
+    };
+    EXPECT_EQ(other(CollectiveOp::AllGather, GroupKind::Tp), NcclAlgorithm::Nvls);
+    EXPECT_EQ(other(CollectiveOp::AllGather, GroupKind::Dp), NcclAlgorithm::Ring);
+    EXPECT_EQ(other(CollectiveOp::ReduceScatter, GroupKind::Tp), NcclAlgorithm::Ring);
     hopper.options.nvlsTreeEnable = false;
     EXPECT_EQ(hopper.Choice(2, 8, GroupKind::Tp), "Ring Simple");
+    EXPECT_EQ(other(CollectiveOp::AllGather, GroupKind::Tp), NcclAlgorithm::Ring);
     Cluster four("H100", 4, 50);
     four.options = OptionsOf(rules);
     EXPECT_EQ(four.Choice(1, 8, GroupKind::Tp), "Ring Simple"); // fewer than eight ranks

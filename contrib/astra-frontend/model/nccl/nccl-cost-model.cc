@@ -190,8 +190,10 @@ NcclCostModel::IsPossible(NcclAlgorithm algorithm,
         return m_tuning.hasPat && simple && shape.GetNodes() > 1 && shape.GetRanksPerNode() == 1 &&
                gathersOrScatters;
     case NcclAlgorithm::Nvls:
-        return m_options.nvlsEnable && simple && allReduce && shape.GetNodes() == 1 &&
-               HasNvls(shape);
+        return simple && shape.GetNodes() == 1 && HasNvls(shape) &&
+               (allReduce ? m_options.nvlsEnable
+                          : gathersOrScatters && m_options.release != NcclRelease::V2_18 &&
+                                (m_options.nvlsEnable || m_options.nvlsTreeEnable));
     case NcclAlgorithm::NvlsTree:
         return m_options.nvlsTreeEnable && simple && allReduce && shape.GetNodes() > 1 &&
                HasNvls(shape);
@@ -512,15 +514,18 @@ NcclCostModel::ChooseByRules(CollectiveOp op,
                              GroupKind kind,
                              uint64_t bytes) const
 {
-    // SimAI: Hopper's TP groups of 8 and more use NVLS, or NVLS-Tree between nodes, if they are on;
-    // everything else is a ring.
+    // SimAI: Hopper's TP groups of 8 and more use NVLS, or NVLS-Tree between nodes, if they are on,
+    // for AllReduce, and what NVLS-Tree is within a node for AllGather; everything else is a ring.
     const auto possible = [&](NcclAlgorithm algorithm) {
         return kind == GroupKind::Tp && shape.GetRanks() >= 8 &&
                IsPossible(algorithm, NcclProtocol::Simple, op, shape);
     };
+    const bool mayUseNvls = op == CollectiveOp::AllReduce ||
+                            (op == CollectiveOp::AllGather && m_options.nvlsTreeEnable);
     const NcclAlgorithm algorithm = possible(NcclAlgorithm::NvlsTree) ? NcclAlgorithm::NvlsTree
-                                    : possible(NcclAlgorithm::Nvls)   ? NcclAlgorithm::Nvls
-                                                                      : NcclAlgorithm::Ring;
+                                    : mayUseNvls && possible(NcclAlgorithm::Nvls)
+                                        ? NcclAlgorithm::Nvls
+                                        : NcclAlgorithm::Ring;
     return Evaluate(algorithm, NcclProtocol::Simple, op, shape, bytes);
 }
 
