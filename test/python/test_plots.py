@@ -217,6 +217,26 @@ def test_groups_beyond_what_fits_are_chosen_from_each_kind():
     assert shown[0] == "DP0" and shown[1] == "DP1" and f"TP{style.MOST_ROWS // 2 - 1}" in shown
 
 
+def test_intervals_too_near_to_be_seen_apart_are_joined():
+    assert style.merge_spans([10, 0, 30], [12, 9, 31], 2) == [(0, 12), (30, 1)]
+
+
+def test_long_runs_are_drawn_with_as_many_points_as_a_picture_shows(directory):
+    count = 40000
+    (directory / "qlen.txt").write_text(FILES["qlen.txt"].splitlines()[0] + "\n" + "".join(
+        f"{1000 * t}, 5, 1, 3, {t % 1000 + 1}, {t % 1000 + 1}\n" for t in range(count)))
+    (directory / "fct.txt").write_text("".join(f"0b000001 0b000101 1 {t} 1000 0 {1000 + t} 500\n" for t in range(count)))
+    (directory / "pfc.txt").write_text("".join(f"{1000 * t} 5 1 2 1\n{1000 * t + 400} 5 1 2 0\n" for t in range(count)))
+    times, ports, grid = queues.lengths(open_run(directory))
+    assert grid.shape[1] <= style.MOST_POINTS and grid.max() == 1000, "the largest of each few"
+    x, y = draw("fct", directory).axes[0].lines[0].get_data()
+    assert len(x) == style.MOST_POINTS and x[0] == 1 and y[-1] == 100
+    above, below = draw("pfc", directory).axes
+    assert sum(len(c.get_paths()) for c in below.collections) <= style.MOST_POINTS
+    vertices = above.collections[0].get_paths()[0].vertices
+    assert len(vertices) <= 5 * style.MOST_POINTS and vertices[:, 1].max() == 1
+
+
 def test_every_kind_writes_png_and_svg_of_a_real_run(tmp_path):
     program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
     made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo AlibabaHPN --dp -g 32 -asn 16 -psn 4 -bw "

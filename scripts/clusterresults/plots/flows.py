@@ -35,7 +35,8 @@ def fct_cdf(runs):
         shares = np.arange(1, len(times) + 1) / len(times) * 100
         label = (f"{style.shorten(run.name)}\n{len(times)} flows, median "
                  f"{style.time_text(style.percentile(times, 50))}, 99% {style.time_text(style.percentile(times, 99))}")
-        axes.plot(times / factor, shares, drawstyle="steps-post", label=label, **style.line(i))
+        shown = np.unique(np.linspace(0, len(times) - 1, style.MOST_POINTS).round().astype(int))
+        axes.plot(times[shown] / factor, shares[shown], drawstyle="steps-post", label=label, **style.line(i))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -15,6 +15,15 @@ def paused_ports(pauses):
     return unique, np.cumsum(np.bincount(inverse, weights=steps))
 
 
+def largest_of_each(times, values, width):
+    """@return times and values of steps with one step, the largest, of those within a width of each other"""
+    if len(times) <= style.MOST_POINTS:
+        return times, values
+    bins = (times // width).astype(np.int64)
+    first = np.concatenate([[0], np.nonzero(np.diff(bins))[0] + 1])
+    return times[first], np.maximum.reduceat(values, first)
+
+
 def pfc(run):
     """A row per paused port with its pauses, and how many ports were paused at each time."""
     pauses = run.pauses
@@ -28,6 +37,7 @@ def pfc(run):
                                              height_ratios=[1.2, height - 1])
     factor = style.time_axis(axes, span)
     times, count = paused_ports(pauses)
+    times, count = largest_of_each(times, count, span / style.MOST_POINTS)
     above.fill_between(np.append(times, span) / factor, np.append(count, count[-1]), step="post",
                        color=style.soft_colour(), alpha=0.5, linewidth=0)
     above.set_ylim(bottom=0)
@@ -41,7 +51,8 @@ def pfc(run):
     for row, key in enumerate(ports):
         mine = by_port[key]
         kind = int(mine["node_type"].iloc[0])
-        spans = [(start / factor, (end - start) / factor) for start, end in zip(mine["start_ns"], mine["end_ns"])]
+        spans = [(start / factor, length / factor) for start, length in
+                 style.merge_spans(mine["start_ns"], mine["end_ns"], span / style.MOST_POINTS)]
         # A pause shorter than a pixel is still seen, by its edge.
         axes.broken_barh(spans, (row - 0.38, 0.76), facecolor=style.colour(kind), edgecolor=style.colour(kind),
                          linewidth=0.6, label=None if kind in used else dict(KINDS).get(kind, "node"))

@@ -9,7 +9,8 @@ from clusterresults.plots import style
 def lengths(run):
     """@return sampling times in ns, (node, port) of each row by falling peak, and bytes [row, time]
 
-    Empty ports have no line in qlen.txt, so the times come from the run's options.
+    Empty ports have no line in qlen.txt, so the times come from the run's options. Of more samples than a picture
+    can show, the largest of each few is taken.
     """
     queues = run.queues
     if queues is None or not len(queues):
@@ -30,10 +31,11 @@ def lengths(run):
     ports = queues.drop_duplicates(["time_ns", "node", "port"])
     peaks = ports.groupby(["node", "port"])["port_bytes"].max().sort_values(ascending=False, kind="stable")
     row = {key: i for i, key in enumerate(peaks.index)}
-    grid = np.zeros((len(row), len(times)))
+    few = -(-len(times) // style.MOST_POINTS)
+    grid = np.zeros((len(row), -(-len(times) // few)))
     rows = [row[key] for key in zip(ports["node"], ports["port"])]
-    grid[rows, np.searchsorted(times, ports["time_ns"])] = ports["port_bytes"]
-    return times, list(peaks.index), grid
+    np.maximum.at(grid, (rows, np.searchsorted(times, ports["time_ns"]) // few), ports["port_bytes"])
+    return times[::few], list(peaks.index), grid
 
 
 def queue_lengths(run):

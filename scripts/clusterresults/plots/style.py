@@ -21,6 +21,7 @@ THEMES = {
 }
 MOST_ROWS = 32  # of a picture with a row per port or group: more cannot be read
 MOST_LINES = 8  # that are told apart by colour
+MOST_POINTS = 3000  # along an axis: about twice what a picture can show
 
 
 class NothingToDraw(ResultsError):
@@ -153,6 +154,17 @@ def port_name(run, node, port):
 
 def _short(name):
     return name.partition(" (")[0]
+
+
+def merge_spans(starts, ends, gap):
+    """@return (start, length) of the intervals, ordered, those less than a gap apart joined"""
+    merged = []
+    for start, end in sorted(zip(starts, ends)):
+        if merged and start - merged[-1][1] < gap:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return [(start, end - start) for start, end in merged]
 
 
 def name_rows(axes, names):

@@ -15,10 +15,7 @@ def lanes(intervals):
     for i in order:
         start, end = intervals[i]
         free = next((k for k, until in enumerate(ends) if until <= start + ROUNDING_NS), len(ends))
-        if free == len(ends):
-            ends.append(end)
-        else:
-            ends[free] = end
+        ends[free:free + 1] = [end]
         lane[i] = free
     return lane, max(1, len(ends))
 
@@ -44,15 +41,18 @@ def _bars(axes, row, intervals, factor, colours, labels=None):
     lane, count = lanes(intervals)
     paper = axes.get_facecolor()
     height = 0.8 / count
-    for i, (start, end) in enumerate(intervals):
-        y = row - 0.4 + lane[i] * height
-        # An edge separates neighbours, unless the bar is too short to have one and be seen.
-        edge = paper if (end - start) / factor > 0.006 * axes.get_xlim()[1] else colours[i]
-        axes.broken_barh([(start / factor, (end - start) / factor)], (y, height * 0.94), facecolor=colours[i],
-                         edgecolor=edge, linewidth=0.6)
-        if labels and labels[i] and count <= 2:
-            axes.text((start + end) / 2 / factor, y + height / 2, labels[i], ha="center", va="center", fontsize=7,
-                      color=style.on_colour(colours[i]), clip_on=True)
+    shortest = 0.006 * axes.get_xlim()[1]  # with an edge that separates it from its neighbours
+    for number in range(count):
+        mine = [i for i in range(len(intervals)) if lane[i] == number]
+        spans = [(intervals[i][0] / factor, (intervals[i][1] - intervals[i][0]) / factor) for i in mine]
+        y = row - 0.4 + number * height
+        axes.broken_barh(spans, (y, height * 0.94), facecolors=[colours[i] for i in mine], linewidth=0.6,
+                         edgecolors=[paper if span[1] > shortest else colours[i] for i, span in zip(mine, spans)])
+        if labels and count <= 2:
+            for i, (left, width) in zip(mine, spans):
+                if labels[i]:
+                    axes.text(left + width / 2, y + height / 2, labels[i], ha="center", va="center", fontsize=7,
+                              color=style.on_colour(colours[i]), clip_on=True)
 
 
 def _key(axes, names):
