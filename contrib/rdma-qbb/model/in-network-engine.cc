@@ -7,6 +7,7 @@
 #include "switch-node.h"
 
 #include "ns3/assert.h"
+#include "ns3/simulator.h"
 
 #include <algorithm>
 
@@ -99,7 +100,9 @@ InNetworkEngine::Join(uint32_t index, uint32_t member, std::function<void()> don
     }
     else if (operation.progress[member].received == operation.spec.bytes)
     {
-        MemberDone(operation, index, member);
+        // Never from inside the call: who joins may not be ready to be called back.
+        Simulator::ScheduleNow(
+            [this, index, member] { MemberDone(*m_operations[index], index, member); });
     }
 }
 

@@ -74,10 +74,11 @@ class IdlePathIsExactTestCase : public TestCase
 class IncastIsLosslessTestCase : public TestCase
 {
   public:
-    IncastIsLosslessTestCase(uint32_t senders)
+    IncastIsLosslessTestCase(uint32_t senders, uint64_t bytes)
         : TestCase("An incast of " + std::to_string(senders) +
                    " loses nothing and keeps the link busy"),
-          m_senders(senders)
+          m_senders(senders),
+          m_bytes(bytes)
     {
     }
 
@@ -87,11 +88,10 @@ class IncastIsLosslessTestCase : public TestCase
         FabricUnderTest test(FabricUnderTest::Star(m_senders + 1, "100Gbps", "1us"),
                              "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n");
         test.Build();
-        constexpr uint64_t BYTES = 2'000'000;
         int64_t end = 0;
         for (uint32_t i = 1; i <= m_senders; ++i)
         {
-            test.Send(i, 0, BYTES);
+            test.Send(i, 0, m_bytes);
         }
         Simulator::Run();
         for (const auto& flow : test.flows)
@@ -103,11 +103,11 @@ class IncastIsLosslessTestCase : public TestCase
         NS_TEST_ASSERT_MSG_EQ(totals.bufferDrops, 0, "PFC protects the buffer");
         NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0, "nothing is sent twice");
         NS_TEST_ASSERT_MSG_GT(totals.pauses, 0, "PFC was needed");
-        NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadSent, m_senders * BYTES, "bytes sent");
-        NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadReceived, m_senders * BYTES, "bytes delivered");
+        NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadSent, m_senders * m_bytes, "bytes sent");
+        NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadReceived, m_senders * m_bytes, "bytes delivered");
         NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
         // The last link carries all frames back to back, behind one hop and two delays.
-        const int64_t work = At100G(1082) * static_cast<int64_t>(m_senders * BYTES / 1000);
+        const int64_t work = At100G(1082) * static_cast<int64_t>(m_senders * m_bytes / 1000);
         const int64_t shortest = work + At100G(1082) + 2 * US;
         NS_TEST_ASSERT_MSG_GT_OR_EQ(end, shortest, "no faster than the bottleneck");
         NS_TEST_ASSERT_MSG_LT(end, shortest + work / 100, "bottleneck busy for over 99%");
@@ -122,6 +122,7 @@ class IncastIsLosslessTestCase : public TestCase
     }
 
     uint32_t m_senders;
+    uint64_t m_bytes;
 };
 
 /// Long flows into one link under DCQCN come out within 5% of each other.
@@ -304,8 +305,9 @@ class RdmaQbbTestSuite : public TestSuite
         {
             AddTestCase(new IdlePathIsExactTestCase(bytes));
         }
-        AddTestCase(new IncastIsLosslessTestCase(16));
-        AddTestCase(new IncastIsLosslessTestCase(64));
+        AddTestCase(new IncastIsLosslessTestCase(16, 2'000'000));
+        AddTestCase(new IncastIsLosslessTestCase(64, 2'000'000));
+        AddTestCase(new IncastIsLosslessTestCase(256, 300'000));
         AddTestCase(new DcqcnIsFairTestCase);
         for (uint32_t seed = 1; seed <= 5; ++seed)
         {
