@@ -13,7 +13,9 @@
 #include "ns3/flow-runner.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
+#include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
@@ -176,6 +178,7 @@ void
 RecordResults(AstraSim::RunRecord& record,
               const FlowRunner& runner,
               const FabricTotals& totals,
+              const PfcWatchdog& watchdog,
               double wallSeconds)
 {
     record.Set("simulated_ns", static_cast<double>(runner.LastFinishPs()) / 1000);
@@ -183,9 +186,11 @@ RecordResults(AstraSim::RunRecord& record,
     record.Set("events", Simulator::GetEventCount());
     record.Set("packets", totals.txFrames);
     record.Set("packet_hops", totals.packetHops);
-    record.Set("drops", totals.bufferDrops + totals.routeDrops + totals.wireLosses);
+    record.Set("drops", totals.Drops());
     record.Set("pauses", totals.pauses);
     record.Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000);
+    record.Set("longest_pause_ns", static_cast<double>(watchdog.GetLongestPs()) / 1000);
+    record.Set("pfc_storms", watchdog.GetStorms());
     record.Set("timeouts", totals.timeouts);
     record.Set("retransmitted_bytes", totals.retransmitted);
     record.Set("nacks", totals.nacks);
@@ -214,8 +219,8 @@ PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSe
               << static_cast<double>(totals.packetHops) / wallSeconds / 1e6 << " million/s)\n"
               << "pauses " << totals.pauses << ", buffer drops " << totals.bufferDrops
               << ", wire losses " << totals.wireLosses << ", route drops " << totals.routeDrops
-              << ", timeouts " << totals.timeouts << ", retransmitted bytes "
-              << totals.retransmitted << "\n";
+              << ", dropped queues " << totals.flushed << ", timeouts " << totals.timeouts
+              << ", retransmitted bytes " << totals.retransmitted << "\n";
     if (totals.outOfOrderFrames)
     {
         std::cout << "out of order " << totals.outOfOrderFrames << " packets, at most "
@@ -263,6 +268,8 @@ Run(const Options& options)
     }
     PrintWarnings(conf.warnings);
     FlowRunner runner(*fabric, conf.flowFile);
+    LinkUse use(topology);
+    runner.CountIn(use, 0);
 
     bool outOfTime = false;
     EventId stop;
@@ -285,9 +292,11 @@ Run(const Options& options)
     Simulator::Run();
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
     monitors.Finish();
+    WriteLinks(topology, CountersOf(*fabric), use, {"flows"}, output + "/links.csv");
 
     const FabricTotals totals = fabric->GetTotals();
-    RecordResults(record, runner, totals, wall.count());
+    const PfcWatchdog& watchdog = fabric->GetPfcWatchdog();
+    RecordResults(record, runner, totals, watchdog, wall.count());
     if (!options.quiet)
     {
         PrintSummary(runner, totals, wall.count());
@@ -295,8 +304,14 @@ Run(const Options& options)
     if (runner.Finished() < runner.Announced())
     {
         std::cerr << runner.Announced() - runner.Finished() << " flows are not finished"
-                  << (outOfTime ? " at SIMULATOR_STOP_TIME" : ", and nothing is left to simulate")
+                  << (outOfTime                  ? " at SIMULATOR_STOP_TIME"
+                      : watchdog.HasStoppedRun() ? ", and the network is deadlocked"
+                                                 : ", and nothing is left to simulate")
                   << ":\n";
+        for (const std::string& line : watchdog.Describe(20))
+        {
+            std::cerr << "  " << line << "\n";
+        }
         for (const std::string& line : runner.DescribeUnfinished(20))
         {
             std::cerr << "  " << line << "\n";
@@ -307,6 +322,10 @@ Run(const Options& options)
         }
         record.Write(outOfTime ? "stopped" : "stuck");
         return 1;
+    }
+    for (const std::string& line : watchdog.Describe(10))
+    {
+        std::cerr << "warning: " << line << "\n";
     }
     if (!BytesAreConserved(totals))
     {

@@ -87,6 +87,15 @@ def read_end_to_end(path, problems):
     return summary, layers
 
 
+def number_jobs(results):
+    """Tells jobs of the same name apart: "job (0)", "job (1)". @param results of read_end_to_end()"""
+    names = [summary["job"] if summary else "" for summary, _ in results]
+    for number, (summary, layers) in enumerate(results):
+        if names.count(names[number]) > 1:
+            for row in [*([summary] if summary else []), *layers]:
+                row["job"] = f"{names[number]} ({number})".lstrip()
+
+
 def summary_frame(rows):
     """@return a row per job"""
     return _frame(rows, {"job": str, **dict.fromkeys(SUMMARY.values(), float)})

@@ -10,14 +10,14 @@ from clusterresults.collectives import read_collectives
 from clusterresults.flows import read_flows
 from clusterresults.links import read_links
 from clusterresults.nodes import Nodes, find_topology, read_topology
-from clusterresults.pauses import pauses_of, read_pause_events
+from clusterresults.pauses import pauses_of, read_pause_events, read_paused_queues
 from clusterresults.problem import Problems, ResultsError
 from clusterresults.queues import read_queues
 from clusterresults.requests import is_memory_trace, read_memory, read_requests
 from clusterresults.samples import read_bandwidth, read_cnps, read_rates
 from clusterresults.timeline import read_timeline
 
-KINDS = ("info", "summary", "layers", "collectives", "flows", "pause_events", "queues", "bandwidth",
+KINDS = ("info", "summary", "layers", "collectives", "flows", "pause_events", "paused_queues", "queues", "bandwidth",
          "rates", "cnps", "links", "requests", "memory", "timeline", "topology")
 
 
@@ -123,6 +123,11 @@ class Run:
         return None if events is None else pauses_of(events, self.simulated_ns)
 
     @functools.cached_property
+    def paused_queues(self):
+        expected = self.packets and self.info.get("longest_pause_ns", 0) > 0
+        return self._file("pauses.csv", lambda path: read_paused_queues(path, self.problems), expected)
+
+    @functools.cached_property
     def queues(self):
         return self._monitor("qlen", read_queues)
 
@@ -160,6 +165,7 @@ class Run:
                 self._missing("EndToEnd.csv")
             return None, None
         read = [end_to_end.read_end_to_end(path, self.problems) for path in paths]
+        end_to_end.number_jobs(read)
         return (end_to_end.summary_frame([summary for summary, _ in read if summary]),
                 end_to_end.layers_frame([layer for _, layers in read for layer in layers]))
 

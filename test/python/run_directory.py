@@ -25,6 +25,12 @@ PFC = """1000 0 0 2 1
 9000 0 0 2 1
 9500 0 0 2 0
 """
+# GPU 1 pauses switch 6, which pauses GPU 0 and GPU 2.
+PAUSES = """node,port,priority,paused_by,pauses,paused_ns,longest_ns,storms
+0,2,3,6,2,3500.000,3000.000,0
+2,2,3,6,1,1000.000,1000.000,0
+6,2,3,1,5,20000.000,12000.000,1
+"""
 QLEN = """time, sw_id, port_id, q_id, q_len, port_len
 0, 6, 1, 3, 1000, 3000
 0, 6, 1, 4, 2000, 3000
@@ -72,7 +78,7 @@ TIMELINE = """[
 {"ph":"X","pid":0,"tid":1,"name":"exposed communication","cat":"wait","ts":100.000000,"dur":40.000000,"args":{"layer":"first","group":"TP"}}
 ]
 """
-FILES = {"fct.txt": FCT, "pfc.txt": PFC, "qlen.txt": QLEN, "bandwidth.txt": BANDWIDTH, "rate.txt": RATE,
+FILES = {"fct.txt": FCT, "pfc.txt": PFC, "pauses.csv": PAUSES, "qlen.txt": QLEN, "bandwidth.txt": BANDWIDTH, "rate.txt": RATE,
          "cnp.txt": CNP, "EndToEnd.csv": END_TO_END, "collectives.csv": COLLECTIVES, "links.csv": LINKS,
          "requests.csv": REQUESTS, "memory.csv": "time_ns,rank,bytes\n1.000,0,64\n2.000,0,0\n",
          "timeline.json": TIMELINE, "topology": TOPOLOGY}

@@ -49,6 +49,22 @@ def test_layers_that_differ_most_come_first_and_equal_ones_not_at_all(runs):
     assert table(runs, "layers") == [{"layer": "last", "fast": 100, "slow": 500}]
 
 
+def test_layers_of_two_jobs_are_kept_apart(runs):
+    text = (runs[0].directory / "EndToEnd.csv").read_text()
+    for job in ("0", "1"):
+        (runs[0].directory / f"EndToEnd.{job}.csv").write_text(text.replace("job,", f"job{job},"))
+    (runs[0].directory / "EndToEnd.csv").unlink()
+    rows = table(open_runs([runs[0].directory]), "layers")
+    assert [(row["layer"], row["fast"]) for row in rows] == [
+        ("job0: last", 100), ("job1: last", 100), ("job0: first", 40), ("job1: first", 40)]
+
+
+def test_columns_without_content_are_left_out_for_people_only(runs):
+    completion = next(each for each in tables.all_tables(runs) if each.key == "completion")
+    assert "bubble us" in completion.columns and "bubble us" not in completion.for_people().columns
+    assert "exposed DP us" in completion.for_people().columns
+
+
 def test_options_that_differ_are_listed(runs):
     assert {row["option"]: (row["fast"], row["slow"]) for row in table(runs, "differences")} == {
         "CC_MODE": ("1", "3")}
@@ -76,6 +92,13 @@ def test_pauses_are_summed_by_kind_of_node(runs):
     assert [(row["paused"], row["pauses"], row["ports"], row["paused us"], row["longest us"],
              row["most paused"]) for row in rows] == [
         ("GPU", 2, 1, 3.5, 3, "GPU 0 port 2"), ("tier 1", 1, 1, 397, 397, "switch 6 (tier 1) port 3")]
+
+
+def test_the_origin_of_pauses_is_who_is_not_paused(runs):
+    row = table(runs, "origins")[0]
+    assert (row["origin"], row["queues it paused"], row["paused us"], row["storms"]) == ("GPU 1", 1, 20, 1)
+    # Behind it are switch 6's queue, and GPU 0's and GPU 2's, which wait for switch 6: 20 + 3.5 + 1 us.
+    assert (row["queues behind it"], row["paused in all us"]) == (3, 24.5)
 
 
 def test_queue_percentiles_count_empty_samples(runs):

@@ -120,6 +120,16 @@ def test_several_jobs_are_rows_of_one_table(directory):
     assert list(run.requests["job"]) == ["0", "0", "1", "1", "2", "2"]
 
 
+def test_jobs_of_the_same_name_are_numbered(directory):
+    text = (directory / "EndToEnd.csv").read_text()
+    (directory / "EndToEnd.csv").unlink()
+    for job in (0, 1):
+        (directory / f"EndToEnd.{job}.csv").write_text(text)
+    run = open_run(directory)
+    assert list(run.summary["job"]) == ["job (0)", "job (1)"]
+    assert list(run.layers["job"]) == ["job (0)", "job (0)", "job (1)", "job (1)"]
+
+
 @pytest.mark.parametrize("name", ["fct.txt", "pfc.txt", "qlen.txt", "bandwidth.txt", "rate.txt",
                                   "cnp.txt", "EndToEnd.csv", "collectives.csv", "links.csv"])
 def test_a_missing_file_is_one_line_and_the_rest_is_read(directory, name):

@@ -110,6 +110,17 @@ def test_slowdown_is_by_flow_size(directory):
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["1 KB", "2 KB"]
 
 
+def test_ticks_that_would_touch_are_left_out():
+    assert style.apart([1, 2, 4, 1024, 1030], 11) == [1, 2, 4, 1024]
+    assert style.apart([7], 10) == [7]
+
+
+def test_completion_times_of_one_magnitude_have_a_linear_axis(directory):
+    assert draw("fct", directory).axes[0].get_xscale() == "linear"
+    (directory / "fct.txt").write_text(FILES["fct.txt"] + "0b000001 0b000101 1 1 9000 0 90000 100\n")
+    assert draw("fct", directory).axes[0].get_xscale() == "log"
+
+
 def test_many_sizes_make_buckets_of_equal_numbers():
     from clusterresults.plots.flows import BUCKETS, buckets_of
     largest = buckets_of(np.arange(1, 12 * BUCKETS + 1))
@@ -256,6 +267,14 @@ def test_every_kind_writes_png_and_svg_of_a_real_run(tmp_path):
         assert head.startswith(b"\x89PNG") if file.endswith("png") else b"<?xml" in head
     again = plot("fct", tmp_path / "run", "-o", tmp_path / "again", "--format", "svg")
     assert (tmp_path / "again/fct.svg").read_bytes() == (tmp_path / "run/plots/fct.svg").read_bytes(), again.stderr
+
+
+def test_a_run_without_packets_has_no_queues_to_draw(directory):
+    record = json.loads(FILES["run.json"])
+    (directory / "run.json").write_text(json.dumps(record | {"network": "flow"}))
+    for kind in ("queues", "heat", "pfc", "rates"):
+        with pytest.raises(ResultsError, match="--network flow simulates no packets"):
+            draw(kind, directory)
 
 
 def test_two_runs_are_compared_in_one_picture(directory, tmp_path):

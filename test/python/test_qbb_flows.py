@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """bin/qbb-flows as a user runs it: files in, files and exit status out."""
+import csv
 import hashlib
 import json
 import os
@@ -36,6 +37,17 @@ def test_a_flow_alone_takes_the_time_of_its_frames_and_path(tmp_path):
     assert fct(tmp_path)[0][:7] == ["0b000001", "0b000101", "10000", "100", "100000", "0",
                                     str(round(expected_ps / 1000))]
     assert "1 of 1 flows finished" in result.stdout
+
+
+def test_links_tell_what_each_port_sent(tmp_path):
+    assert run(tmp_path).returncode == 0
+    with (tmp_path / "out/links.csv").open(newline="") as file:
+        sent = {(int(row["node"]), int(row["peer"])): (int(row["tx_bytes"]), float(row["busy_ns"]))
+                for row in csv.DictReader(file)}
+    # 100 frames of 1082 bytes at 100 Gb/s one way, 100 ACKs of 84 bytes the other.
+    assert sent[0, 3] == sent[3, 1] == (108200, pytest.approx(8656))
+    assert sent[1, 3] == sent[3, 0] == (8400, pytest.approx(672))
+    assert sent[2, 3] == sent[3, 2] == (0, 0)
 
 
 def test_two_runs_are_identical_to_the_byte(tmp_path):
@@ -137,6 +149,56 @@ def test_spraying_undoes_collisions_of_ecmp(tmp_path):
     assert slowest["ecmp"] > 2 * frames + path - 1
     for routing in ("spray", "adaptive", "random-spray"):
         assert 4 / 3 * frames + path - 1 <= slowest[routing] < 1.03 * (4 / 3 * frames + path), routing
+
+
+def ring():
+    """Five switches 5..9 in a ring, host i at switch 5 + i."""
+    lines = ["10 5 10", "5 6 7 8 9"]
+    lines += [f"{i} {5 + i} 100Gbps 1us 0" for i in range(5)]
+    lines += [f"{5 + i} {5 + (i + 1) % 5} 100Gbps 1us 0" for i in range(5)]
+    return "\n".join(lines) + "\n"
+
+
+# Two steps around the ring, all the same way: its buffers wait for each other in a circle.
+AROUND = "5\n" + "".join(f"{i} {(i + 2) % 5} 3 100 2000000 0\n" for i in range(5))
+LITTLE_BUFFER = "CC_MODE 0\nHAS_WIN 0\nBUFFER_SIZE 200000\nPFC_WATCHDOG 500\n"
+
+
+def test_a_pfc_deadlock_ends_the_run_and_its_circle_is_named(tmp_path):
+    result = run(tmp_path, topology=ring(), flows=AROUND, conf=LITTLE_BUFFER)
+    assert result.returncode == 1
+    assert "5 flows are not finished, and the network is deadlocked" in result.stderr
+    assert "5 queues wait for each other in a circle" in result.stderr
+    for i in range(5):
+        assert f"node {5 + i} port" in result.stderr and f"paused by node {5 + i} since" in result.stderr
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert record["status"] == "stuck" and record["pfc_storms"] >= 5
+    rows = [line.split(",") for line in (tmp_path / "out/pauses.csv").read_text().splitlines()]
+    assert rows[0] == ["node", "port", "priority", "paused_by", "pauses", "paused_ns", "longest_ns", "storms"]
+    # The run ends at the first storms, those of the hosts; the ring's own pauses began soon after.
+    waiting = {(int(row[0]), int(row[3])) for row in rows[1:] if float(row[6]) > 400e3}
+    assert waiting == {(5 + i, 5 + (i + 1) % 5) for i in range(5)} | {(i, 5 + i) for i in range(5)}
+    assert max(float(row[6]) for row in rows[1:]) == record["longest_pause_ns"] >= 500e3
+
+
+@pytest.mark.parametrize("action", ["drop", "forward"])
+def test_the_pfc_watchdog_can_break_a_deadlock(tmp_path, action):
+    result = run(tmp_path, topology=ring(), flows=AROUND,
+                 conf=LITTLE_BUFFER + f"PFC_WATCHDOG_ACTION {action}\n")
+    assert result.returncode == 0, result.stderr
+    assert "warning: PFC deadlock found at" in result.stderr and "PFC storm" in result.stderr
+    assert len(fct(tmp_path)) == 5
+
+
+def test_pauses_injected_at_nics_delay_what_arrives(tmp_path):
+    result = run(tmp_path, flows="1\n0 1 3 100 10000 0\n",
+                 conf="CC_MODE 0\nHAS_WIN 0\nNIC_TOTAL_PAUSE_TIME 51\n")
+    assert result.returncode == 0, result.stderr
+    # Resumed after a PFC frame and its wire; then ten frames and an acknowledgement.
+    expected_ps = 51e6 + 6720 + 1e6 + 10 * 86560 + 1e6 + 2 * (6720 + 1e6)
+    assert fct(tmp_path)[0][6] == str(round(expected_ps / 1000))
+    rows = (tmp_path / "out/pauses.csv").read_text().splitlines()[1:]
+    assert rows == [f"3,{port},3,{port - 1},1,51000.000,51000.000,0" for port in (1, 2, 3)]
 
 
 def test_weights_share_a_link_between_priorities(tmp_path):

@@ -7,6 +7,7 @@
 #include "ns3/uinteger.h"
 
 #include <gtest/gtest.h>
+#include <vector>
 
 namespace ns3
 {
@@ -93,6 +94,36 @@ TEST(SwitchMmu, HeadroomTakesWhatComesAfterThePauseAndNoMore)
     }
     EXPECT_EQ(frames, 26U) << "27165 bytes hold 27 frames, one of which was there";
     EXPECT_EQ(mmu->GetTotalBytes(), (16U + 27) * FRAME) << "a refused frame leaves no trace";
+}
+
+TEST(SwitchMmu, ThinkingAheadAgreesWithReleasingForEveryAmountThatStays)
+{
+    const auto mmu = MakeMmu(true);
+    const uint32_t admitted = FramesUntilPause(*mmu) + 5;
+    mmu->SetPaused(0, PG, true);
+    for (int i = 0; i < 5; ++i)
+    {
+        ASSERT_TRUE(mmu->Admit(0, 1, PG, FRAME));
+    }
+    std::vector<uint64_t> left(2 * SwitchMmu::PRIORITIES, 0);
+    std::vector<bool> foreseen;
+    for (uint32_t frames = 0; frames <= admitted; ++frames)
+    {
+        left[PG] = uint64_t{frames} * FRAME; // port 0
+        foreseen.push_back(mmu->StaysPaused(0, PG, left));
+    }
+    EXPECT_FALSE(foreseen.front()) << "an empty ingress resumes";
+    EXPECT_TRUE(foreseen.back()) << "nothing changes if nothing leaves";
+    for (uint32_t frames = admitted;; --frames)
+    {
+        EXPECT_EQ(foreseen[frames], !mmu->ShouldResume(0, PG)) << frames << " frames stay";
+        if (frames == 0)
+        {
+            break;
+        }
+        mmu->Release(0, 1, PG, FRAME);
+    }
+    EXPECT_FALSE(mmu->StaysPaused(1, PG, left)) << "an ingress that pauses nobody";
 }
 
 TEST(SwitchMmu, ResumesBelowTheThresholdByTheOffsetAndEndsEmpty)

@@ -6,9 +6,11 @@
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/fabric-identity.h"
 #include "ns3/input-error.h"
+#include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/switch-node.h"
+#include "ns3/traffic-purpose.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -105,7 +107,8 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                                    std::string output,
                                    std::vector<std::string>& warnings)
     : m_stopTimePs(inputs.conf.stopTimePs),
-      m_output(std::move(output))
+      m_output(std::move(output)),
+      m_use(inputs.topology)
 {
     ns3::ApplyNs3Flags(options.ns3Flags);
     if (!options.pcap.empty())
@@ -118,6 +121,7 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
     WarnOfNoEffect(inputs, warnings);
     RemovePacketFiles(inputs.conf, m_output);
     m_fabric = std::make_unique<FlowLevelFabric>(m_loop, inputs.topology, MakeConfig(inputs.conf));
+    m_fabric->CountIn(m_use);
     if (!background.file.empty())
     {
         m_background = std::make_unique<FlowLevelBackground>(m_loop, *m_fabric, background.file);
@@ -182,29 +186,18 @@ FlowLevelBackend::WriteMessage(const FlowLevelRecord& record)
 void
 FlowLevelBackend::WriteLinks()
 {
-    ns3::OutputFile file(m_output + "/links.csv");
-    file.Print("node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops\n");
     const ns3::ClusterTopology& topology = m_fabric->GetTopology();
     FluidTransfers& transfers = m_fabric->GetTransfers();
     transfers.UpdateCarried();
-    for (uint32_t node = 0; node < topology.nodeCount; ++node)
-    {
-        const auto ports = topology.Ports(node);
-        for (uint16_t port = 0; port < ports.size(); ++port)
-        {
-            const auto& link = topology.links[ports[port].link];
-            const double bytes =
-                transfers.GetCarried(FlowRouter::DirectedLink(topology, ports[port].link, node));
-            file.Print("%u,%u,%u,%lu,%lu,%.3f,0.000,0\n",
-                       node,
-                       port + 1U,
-                       ports[port].peer,
-                       link.rateBps,
-                       static_cast<uint64_t>(std::llround(bytes)),
-                       bytes * 8e9 / static_cast<double>(link.rateBps));
-        }
-    }
-    file.Flush();
+    const auto counters = [&](uint32_t node, uint16_t port) {
+        const uint32_t link = topology.Ports(node)[port].link;
+        const double bytes = transfers.GetCarried(FlowRouter::DirectedLink(topology, link, node));
+        const uint64_t rateBps = topology.links[link].rateBps;
+        return ns3::LinkCounters{rateBps,
+                                 static_cast<uint64_t>(std::llround(bytes)),
+                                 bytes * 8e9 / static_cast<double>(rateBps)};
+    };
+    ns3::WriteLinks(topology, counters, m_use, TrafficPurposeNames(), m_output + "/links.csv");
 }
 
 BackendTotals

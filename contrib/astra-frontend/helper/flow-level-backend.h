@@ -10,6 +10,7 @@
 
 #include "ns3/event-loop.h"
 #include "ns3/flow-level-network.h"
+#include "ns3/link-use.h"
 #include "ns3/output-file.h"
 
 #include <memory>
@@ -61,6 +62,7 @@ class FlowLevelBackend : public SimulationBackend
 
     TimePs m_stopTimePs;
     std::string m_output;
+    ns3::LinkUse m_use;
     EventLoop m_loop;
     std::unique_ptr<FlowLevelFabric> m_fabric;
     std::unique_ptr<FlowLevelBackground> m_background; ///< null without flows beside the workloads

@@ -7,9 +7,11 @@
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
+#include "ns3/traffic-purpose.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +45,8 @@ PacketBackend::PacketBackend(const RunOptions& options,
                              std::string output,
                              std::vector<std::string>& warnings)
     : m_conf(inputs.conf),
-      m_output(std::move(output))
+      m_output(std::move(output)),
+      m_use(inputs.topology)
 {
     ns3::ApplyNs3Flags(options.ns3Flags);
     ns3::RngSeedManager::SetSeed(m_conf.seed);
@@ -53,8 +56,10 @@ PacketBackend::PacketBackend(const RunOptions& options,
     if (!background.file.empty())
     {
         m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, background.file);
+        m_background->CountIn(m_use, BACKGROUND_PURPOSE);
     }
     m_network = std::make_unique<AstraSimFabric>(*m_fabric);
+    m_network->CountIn(m_use);
     m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
                                                        m_conf,
                                                        m_output,
@@ -98,6 +103,10 @@ PacketBackend::Run()
         m_background->Start([this] { m_background->CloseConnections(); });
     }
     Simulator::Run();
+    if (m_fabric->GetPfcWatchdog().HasStoppedRun())
+    {
+        return SimulationEnd::Deadlock;
+    }
     return m_outOfTime ? SimulationEnd::OutOfTime : SimulationEnd::Drained;
 }
 
@@ -120,7 +129,11 @@ void
 PacketBackend::Finish()
 {
     m_monitors->Finish();
-    ns3::WriteLinks(*m_fabric, m_output + "/links.csv");
+    ns3::WriteLinks(m_fabric->GetTopology(),
+                    ns3::CountersOf(*m_fabric),
+                    m_use,
+                    TrafficPurposeNames(),
+                    m_output + "/links.csv");
 }
 
 BackendTotals
@@ -132,9 +145,11 @@ PacketBackend::GetTotals() const
     totals.flows = m_network->GetDelivered();
     totals.packets = fabric.txFrames;
     totals.packetHops = fabric.packetHops;
-    totals.drops = fabric.bufferDrops + fabric.routeDrops + fabric.wireLosses;
+    totals.drops = fabric.Drops();
     totals.pauses = fabric.pauses;
     totals.pausedPs = fabric.pausedPs;
+    totals.longestPausePs = m_fabric->GetPfcWatchdog().GetLongestPs();
+    totals.pfcStorms = m_fabric->GetPfcWatchdog().GetStorms();
     totals.timeouts = fabric.timeouts;
     totals.retransmittedBytes = fabric.retransmitted;
     totals.nacks = fabric.nacks;

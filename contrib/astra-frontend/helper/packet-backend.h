@@ -11,6 +11,7 @@
 #include "ns3/event-id.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
+#include "ns3/link-use.h"
 #include "ns3/ptr.h"
 #include "ns3/rdma-fabric.h"
 
@@ -61,6 +62,7 @@ class PacketBackend : public SimulationBackend
     ns3::FabricConf m_conf; ///< the fabric refers to it
     std::string m_output;
     ns3::Ptr<ns3::RdmaFabric> m_fabric;
+    ns3::LinkUse m_use;
     std::unique_ptr<AstraSimFabric> m_network;
     std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
     std::unique_ptr<ns3::FabricMonitors> m_monitors;

@@ -26,6 +26,8 @@ struct BackendTotals
     uint64_t pauses{0};
     TimePs pausedPs{0};
     uint64_t timeouts{0};
+    TimePs longestPausePs{0}; ///< of one queue, without a break
+    uint64_t pfcStorms{0};    ///< pauses that lasted PFC_WATCHDOG
     uint64_t retransmittedBytes{0};
     uint64_t nacks{0};
     uint64_t outOfOrderPackets{0};           ///< came before one sent earlier
@@ -38,6 +40,7 @@ enum class SimulationEnd : uint8_t
 {
     Drained,   ///< nothing is left to simulate
     OutOfTime, ///< SIMULATOR_STOP_TIME came first
+    Deadlock,  ///< data waits in a circle; nothing could ever move
 };
 
 /**

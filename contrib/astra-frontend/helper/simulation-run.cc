@@ -31,6 +31,7 @@ using ns3::InputError;
 namespace
 {
 
+constexpr std::size_t MAX_WARNINGS = 10;
 constexpr std::size_t MAX_WAIT_LINES = 40;
 
 /// A whole run, from options to results; one object per run.
@@ -230,6 +231,8 @@ SimulationRun::RecordResults()
     m_record->Set("drops", totals.drops);
     m_record->Set("pauses", totals.pauses);
     m_record->Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000.0);
+    m_record->Set("longest_pause_ns", static_cast<double>(totals.longestPausePs) / 1000.0);
+    m_record->Set("pfc_storms", totals.pfcStorms);
     m_record->Set("timeouts", totals.timeouts);
     m_record->Set("retransmitted_bytes", totals.retransmittedBytes);
     m_record->Set("nacks", totals.nacks);
@@ -248,8 +251,10 @@ SimulationRun::ReportUnfinished()
 {
     const bool outOfTime = m_end == SimulationEnd::OutOfTime;
     m_record->Write(outOfTime ? "stopped" : "stuck");
-    std::cerr << (outOfTime ? "SIMULATOR_STOP_TIME came before the workload finished"
-                            : "the workload cannot finish: nothing is left to simulate")
+    const bool deadlock = m_end == SimulationEnd::Deadlock;
+    std::cerr << (outOfTime  ? "SIMULATOR_STOP_TIME came before the workload finished"
+                  : deadlock ? "the workload cannot finish: the network is deadlocked"
+                             : "the workload cannot finish: nothing is left to simulate")
               << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
     for (const std::string& line : m_backend->DescribeObstacles(MAX_WAIT_LINES))
     {
@@ -280,6 +285,10 @@ SimulationRun::Report()
         return ReportUnfinished();
     }
     m_record->Write("finished");
+    for (const std::string& line : m_backend->DescribeObstacles(MAX_WARNINGS))
+    {
+        std::cerr << "warning: " << line << "\n";
+    }
     m_console.Say(m_jobs->GetSummary().Table());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,

@@ -7,6 +7,7 @@
 #include "cnp-monitor.h"
 #include "fct-monitor.h"
 #include "packet-event-monitor.h"
+#include "pauses-writer.h"
 #include "pfc-monitor.h"
 #include "qlen-monitor.h"
 #include "rate-monitor.h"
@@ -22,6 +23,8 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                const std::string& outputDirectory,
                                std::vector<std::string>& warnings,
                                const std::vector<uint32_t>& traceNodes)
+    : m_fabric(fabric),
+      m_pausesPath(outputDirectory + "/pauses.csv")
 {
     std::error_code error; // an unusable directory is reported when the first file is placed in it
     std::filesystem::create_directories(outputDirectory, error);
@@ -73,6 +76,7 @@ FabricMonitors::Finish()
     m_bandwidth->Flush();
     m_rate->Flush();
     m_cnp->Flush();
+    WritePauses(m_fabric, m_pausesPath);
     if (m_packets)
     {
         m_packets->Flush();

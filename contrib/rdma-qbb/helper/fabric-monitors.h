@@ -63,7 +63,9 @@ class FabricMonitors
     }
 
   private:
+    const RdmaFabric& m_fabric;
     std::string m_fctPath;
+    std::string m_pausesPath;
     std::unique_ptr<FctMonitor> m_fct;
     std::unique_ptr<PfcMonitor> m_pfc;
     std::unique_ptr<QlenMonitor> m_qlen;

@@ -4,6 +4,7 @@
 #ifndef FLOW_RUNNER_H
 #define FLOW_RUNNER_H
 
+#include "link-use.h"
 #include "rdma-fabric.h"
 
 #include "ns3/event-id.h"
@@ -33,6 +34,13 @@ class FlowRunner
     /// @param fabric must outlive the object @param path flow file
     FlowRunner(RdmaFabric& fabric, const std::string& path);
     ~FlowRunner();
+
+    /// Count the flows that start on the links that they take. @param use outlives the object
+    void CountIn(LinkUse& use, uint16_t purpose)
+    {
+        m_use = &use;
+        m_purpose = purpose;
+    }
 
     /// Schedule the flows. @param allDone called when the last one has finished
     void Start(std::function<void()> allDone);
@@ -86,6 +94,8 @@ class FlowRunner
     std::vector<RdmaQueuePair*> Connect(const FlowRecord& flow, uint32_t count);
 
     RdmaFabric& m_fabric;
+    LinkUse* m_use{nullptr};
+    uint16_t m_purpose{0};
     FlowFile m_file;
     std::optional<FlowRecord> m_next;
     std::function<void()> m_allDone;

@@ -4,19 +4,49 @@
 #ifndef LINKS_WRITER_H
 #define LINKS_WRITER_H
 
+#include "link-use.h"
+
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace ns3
 {
 
 class RdmaFabric;
 
+/// What a port has done up to now.
+struct LinkCounters
+{
+    uint64_t rateBps{0};
+    uint64_t txBytes{0}; ///< sent, headers included
+    double busyNs{0};    ///< time spent sending
+    double pauseNs{0};   ///< time paused by PFC
+    uint64_t drops{0};   ///< frames lost on the wire
+};
+
+/// @return the counters of a node's port (from 0)
+using LinkCountersOf = std::function<LinkCounters(uint32_t node, uint16_t port)>;
+
+/// @return what reads the counters of a fabric, which must outlive it
+LinkCountersOf CountersOf(const RdmaFabric& fabric);
+
 /**
- * Write what every port of a fabric has done up to now:
- * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops`, a row per port, ports numbered from 1.
+ * Write what every port of a network has done:
+ * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,largest_flows`, a row
+ * per port, ports numbered from 1.
+ * @param topology whose ports
+ * @param counters what they have done
+ * @param use what used them
+ * @param purposes name of each purpose in @p use, by number
+ * @param path file to write
  * @throw InputError if the file cannot be written
  */
-void WriteLinks(const RdmaFabric& fabric, const std::string& path);
+void WriteLinks(const ClusterTopology& topology,
+                const LinkCountersOf& counters,
+                const LinkUse& use,
+                const std::vector<std::string>& purposes,
+                const std::string& path);
 
 } // namespace ns3
 

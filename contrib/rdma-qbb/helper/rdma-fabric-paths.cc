@@ -297,6 +297,35 @@ RdmaFabric::DescribeCutOff() const
     return lines;
 }
 
+void
+RdmaFabric::ScheduleNicPauses()
+{
+    if (m_conf->nicPausePs == 0)
+    {
+        return;
+    }
+    const auto pauseAll = [this](bool pause) {
+        const int64_t nowPs = Simulator::Now().GetTimeStep();
+        for (uint32_t host = 0; host < m_topology->hostCount; ++host)
+        {
+            const uint32_t node = m_topology->NodeOfHost(host);
+            const auto ports = m_topology->Ports(node);
+            for (uint16_t port = 0; port < ports.size(); ++port)
+            {
+                for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
+                {
+                    if (!m_topology->IsNvLink(ports[port].link) && m_losslessMask >> priority & 1)
+                    {
+                        m_devices[node][port]->SendPfc(priority, pause, nowPs);
+                    }
+                }
+            }
+        }
+    };
+    Simulator::ScheduleNow([pauseAll] { pauseAll(true); });
+    Simulator::Schedule(PicoSeconds(m_conf->nicPausePs), [pauseAll] { pauseAll(false); });
+}
+
 // --- totals
 
 FabricTotals
@@ -312,6 +341,7 @@ RdmaFabric::GetTotals() const
             totals.packetHops += counters.rxFrames;
             totals.txFrames += counters.txFrames;
             totals.wireLosses += counters.lostFrames;
+            totals.flushed += counters.flushedFrames;
             totals.payloadLost += counters.lostPayload;
             totals.pauses += counters.pausesReceived;
             totals.pausedPs += counters.pausedPs;

@@ -5,6 +5,8 @@
  */
 #include "rdma-fabric.h"
 
+#include "pfc-watchdog.h"
+
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
@@ -62,6 +64,7 @@ RdmaFabric::~RdmaFabric() = default;
 void
 RdmaFabric::DoDispose()
 {
+    m_watchdog = nullptr;
     m_pairs.clear();
     m_nodes.clear();
     m_devices.clear();
@@ -92,7 +95,9 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
         node->Initialize();
     }
     AssignStreams(0);
+    m_watchdog = std::make_unique<PfcWatchdog>(*this);
     ScheduleLinkEvents();
+    ScheduleNicPauses();
 }
 
 void

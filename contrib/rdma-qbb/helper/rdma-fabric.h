@@ -21,6 +21,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct FabricTotals
     uint64_t bufferDrops{0};         ///< frames for which a switch had no room
     uint64_t routeDrops{0};          ///< frames without a path
     uint64_t wireLosses{0};          ///< frames lost on wires
+    uint64_t flushed{0};             ///< frames dropped with a queue: link down, PFC watchdog
     uint64_t pauses{0};              ///< times a priority of a port was paused
     int64_t pausedPs{0};             ///< port time spent paused
     uint64_t timeouts{0};            ///< retransmission timers that ran out
@@ -46,7 +48,15 @@ struct FabricTotals
     uint64_t outOfOrderFrames{0};    ///< data frames that came before one sent earlier
     uint64_t reorderBytes{0};        ///< farthest that one reached beyond the byte expected
     uint64_t framesInUse{0};         ///< frames that are somewhere in the fabric
+
+    /// @return all frames that were lost or dropped
+    uint64_t Drops() const
+    {
+        return bufferDrops + routeDrops + wireLosses + flushed;
+    }
 };
+
+class PfcWatchdog;
 
 /**
  * @brief A cluster's fabric, built from a topology and a configuration.
@@ -110,6 +120,18 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     SwitchNode* GetSwitch(uint32_t node) const
     {
         return m_switches[node];
+    }
+
+    /// @return the switches by topology node; null for hosts
+    std::span<SwitchNode* const> GetSwitches() const
+    {
+        return m_switches;
+    }
+
+    /// @return what watches the pauses
+    const PfcWatchdog& GetPfcWatchdog() const
+    {
+        return *m_watchdog;
     }
 
     /// @return the driver of a host, by host number
@@ -209,6 +231,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     uint32_t FindLink(const LinkEvent& event) const;
     std::vector<uint32_t> FindLinks(const LinkEvent& event) const;
     void UpdateRoutes();
+    void ScheduleNicPauses();
     /// Move queue pairs from NIC ports that no longer begin a path to ports that do.
     void MoveQueuePairs();
     /// @return how long receivers wait for a frame that others overtook; 0: for ever
@@ -232,6 +255,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     Ptr<InNetworkEngine> m_inNetwork;
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
     FabricExtremes m_extremes;
+    std::unique_ptr<PfcWatchdog> m_watchdog;
     uint8_t m_losslessMask{1 << 3};
     bool m_reorders{false}; ///< some switch chooses paths per frame
     Time m_routeUpdateDelay;

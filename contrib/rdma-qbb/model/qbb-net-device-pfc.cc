@@ -86,6 +86,10 @@ QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
 {
     const uint8_t bit = 1U << frame.priority;
     const bool pause = frame.quanta > 0;
+    if (pause && (m_ignoredMask & bit))
+    {
+        return;
+    }
     if (pause && !m_pauseTime.IsZero())
     {
         const double quantumPs = 512.0 * 1e12 / static_cast<double>(m_rateBps);
@@ -128,6 +132,44 @@ QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
     if ((before & ~mask) && m_linkUp)
     {
         TransmitWhenFree(nowPs);
+    }
+}
+
+void
+QbbNetDevice::SetPauseIgnored(uint8_t priority, bool ignored, int64_t nowPs)
+{
+    const uint8_t bit = 1U << priority;
+    m_ignoredMask = ignored ? m_ignoredMask | bit : m_ignoredMask & ~bit;
+    if (ignored && (m_pausedMask & bit))
+    {
+        ChangePause(m_pausedMask & ~bit, nowPs);
+        m_pfc(this, priority, false);
+    }
+}
+
+void
+QbbNetDevice::FlushQueue(uint8_t priority, int64_t nowPs)
+{
+    while (m_queuedMask >> priority & 1)
+    {
+        QbbFrame* frame = Dequeue(priority);
+        m_handler->OnFrameDeparture(m_port, *frame, nowPs);
+        m_frameLost(this, *frame);
+        ++m_counters.flushedFrames;
+        if (frame->kind == QbbFrameKind::Data)
+        {
+            m_counters.lostPayload += frame->payloadBytes;
+        }
+        m_pool->Free(frame);
+    }
+}
+
+void
+QbbNetDevice::FlushQueues(int64_t nowPs)
+{
+    for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
+    {
+        FlushQueue(priority, nowPs);
     }
 }
 

@@ -330,6 +330,8 @@ QbbNetDevice::Transmit(int64_t nowPs)
 {
     if (!m_linkUp)
     {
+        // A switch cannot hold frames for a port that is down: they would pause others for ever.
+        FlushQueues(nowPs);
         return;
     }
     QbbFrame* frame = TakeNext(nowPs);
@@ -461,8 +463,17 @@ QbbNetDevice::OnLinkChange(bool up)
             Lose(frame);
         }
         m_wireTail = nullptr;
+        FlushQueues(nowPs);
         // A dead link neither pauses nor is paused: the partner's state died with it.
+        const uint8_t paused = m_pausedMask;
         ChangePause(0, nowPs);
+        for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
+        {
+            if (paused >> priority & 1)
+            {
+                m_pfc(this, priority, false);
+            }
+        }
         m_pausingMask = 0;
         while (m_control)
         {

@@ -33,7 +33,8 @@ struct QbbPortCounters
     uint64_t txBytes{0};        ///< their bytes on the wire
     uint64_t rxFrames{0};       ///< frames received whole, PFC not included
     uint64_t lostFrames{0};     ///< lost on this port's outgoing wire: errors, cuts
-    uint64_t lostPayload{0};    ///< RDMA payload bytes in them
+    uint64_t flushedFrames{0};  ///< dropped from its queues: link down, PFC watchdog
+    uint64_t lostPayload{0};    ///< RDMA payload bytes in lost and flushed frames
     uint64_t pfcSent{0};        ///< PFC frames sent, pause and resume
     uint64_t pausesReceived{0}; ///< transitions of a priority into pause
     int64_t pausedPs{0}; ///< time spent with at least one priority paused, up to the last change
@@ -105,6 +106,22 @@ class QbbNetDevice : public NetDevice
 
     /// @return bytes in all queues
     uint64_t GetQueueBytes() const;
+
+    /// Run f(frame) for each frame in the queue of @p priority, oldest first.
+    template <typename Function>
+    void ForEachQueued(uint8_t priority, Function f) const
+    {
+        for (const QbbFrame* frame = m_queues[priority].head; frame; frame = frame->next)
+        {
+            f(*frame);
+        }
+    }
+
+    /// Drop all frames in the queue of @p priority.
+    void FlushQueue(uint8_t priority, int64_t nowPs);
+
+    /// Send on in spite of the far end's pauses of @p priority, or heed them again from now on.
+    void SetPauseIgnored(uint8_t priority, bool ignored, int64_t nowPs);
 
     /// @return line rate in bit/s
     uint64_t GetRateBps() const
@@ -268,6 +285,7 @@ class QbbNetDevice : public NetDevice
     void OnPauseRefresh(int64_t nowPs);
     void QueuePfc(uint8_t priority, uint16_t quanta);
     void Lose(QbbFrame* frame);
+    void FlushQueues(int64_t nowPs);
     uint16_t PauseQuanta() const;
 
     // hot
@@ -310,6 +328,7 @@ class QbbNetDevice : public NetDevice
     Ptr<RefreshEvent> m_refreshEvent;
     std::array<int64_t, PRIORITIES> m_pausedUntilPs{};
     int64_t m_pausedSincePs{0};
+    uint8_t m_ignoredMask{0}; ///< bit p: pauses of priority p are ignored
     bool m_refreshArmed{false};
     bool m_expiryArmed{false};
     Time m_pauseTime;

@@ -183,6 +183,30 @@ SwitchMmu::Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t
 }
 
 bool
+SwitchMmu::StaysPaused(uint32_t port,
+                       uint8_t priority,
+                       const std::vector<uint64_t>& leftBytes) const
+{
+    const auto after = [&](std::size_t index) {
+        // As Release(): what leaves is taken from the headroom first.
+        Ingress in = m_ingress[index];
+        const uint64_t total = in.bytes + in.headroomBytes;
+        const uint64_t leaves = total - std::min(total, leftBytes[index]);
+        const uint64_t fromHeadroom = std::min(in.headroomBytes, leaves);
+        in.headroomBytes -= fromHeadroom;
+        in.bytes -= leaves - fromHeadroom;
+        return in;
+    };
+    uint64_t sharedUsed = 0;
+    for (std::size_t index = 0; index < m_ingress.size(); ++index)
+    {
+        sharedUsed += SharedOf(after(index));
+    }
+    const std::size_t index = port * PRIORITIES + priority;
+    return m_ingress[index].paused && !MayResume(after(index), PauseThresholdAt(port, sharedUsed));
+}
+
+bool
 SwitchMmu::ShouldMark(uint32_t port, uint8_t priority)
 {
     const EcnThresholds& ecn = m_ports[port].ecn;

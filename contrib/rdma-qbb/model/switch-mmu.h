@@ -98,12 +98,7 @@ class SwitchMmu : public Object
     bool ShouldResume(uint32_t port, uint8_t priority) const
     {
         const Ingress& in = m_ingress[port * PRIORITIES + priority];
-        if (!in.paused || in.headroomBytes > 0)
-        {
-            return false;
-        }
-        const uint64_t shared = SharedOf(in);
-        return shared == 0 || shared + m_resumeOffset <= PauseThreshold(port);
+        return in.paused && MayResume(in, PauseThreshold(port));
     }
 
     /// Remember that the partner of an ingress has been paused or resumed.
@@ -118,12 +113,7 @@ class SwitchMmu : public Object
     /// @return shared bytes at which an ingress of @p port pauses its partner
     uint64_t PauseThreshold(uint32_t port) const
     {
-        if (!m_dynamic)
-        {
-            return m_staticThreshold;
-        }
-        const uint64_t free = m_sharedUsed < m_sharedBytes ? m_sharedBytes - m_sharedUsed : 0;
-        return static_cast<uint64_t>(m_ports[port].alpha * static_cast<double>(free));
+        return PauseThresholdAt(port, m_sharedUsed);
     }
 
     /// @return whether PFC protects @p priority
@@ -131,6 +121,13 @@ class SwitchMmu : public Object
     {
         return m_losslessMask >> priority & 1;
     }
+
+    /**
+     * Think ahead to the time when all bytes but some have left.
+     * @param leftBytes bytes that stay, by port * PRIORITIES + priority of their ingress
+     * @return whether the partner of an ingress would not be resumed even then
+     */
+    bool StaysPaused(uint32_t port, uint8_t priority, const std::vector<uint64_t>& leftBytes) const;
 
     /// @return bytes of an ingress in its reserve and in the shared pool
     uint64_t GetIngressBytes(uint32_t port, uint8_t priority) const
@@ -197,6 +194,22 @@ class SwitchMmu : public Object
         uint64_t headroom{0};
         EcnThresholds ecn;
     };
+
+    bool MayResume(const Ingress& in, uint64_t threshold) const
+    {
+        const uint64_t shared = SharedOf(in);
+        return in.headroomBytes == 0 && (shared == 0 || shared + m_resumeOffset <= threshold);
+    }
+
+    uint64_t PauseThresholdAt(uint32_t port, uint64_t sharedUsed) const
+    {
+        if (!m_dynamic)
+        {
+            return m_staticThreshold;
+        }
+        const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
+        return static_cast<uint64_t>(m_ports[port].alpha * static_cast<double>(free));
+    }
 
     uint64_t SharedOf(const Ingress& in) const
     {

@@ -58,6 +58,18 @@ class SwitchNode : public Node, public QbbPortHandler
         m_policy = policy;
     }
 
+    /// @return whether a queue pair's frames all take the port that ECMP's hash chooses
+    bool UsesEcmp() const
+    {
+        return !m_policy;
+    }
+
+    /// @return seed of this switch's EcmpChoice()
+    uint32_t GetEcmpSeed() const
+    {
+        return m_seed;
+    }
+
     /// @return the shared buffer
     Ptr<SwitchMmu> GetMmu() const
     {

@@ -25,6 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "layers": "Layers",
          "busbw": "Bus bandwidth", "requests": "KV-cache", "slowdown": "Slowdown", "pfc": "PFC",
+         "origins": "Origins of pauses",
          "queues": "Queues", "utilisation": "Utilisation", "hottest": "Hottest links"}
 LONGEST = 60  # characters of a cell; the rest shows when the pointer is over it
 
@@ -49,7 +50,7 @@ def _sort_key(value):
 
 def render(runs, title=None, plots=True):
     """@param plots whether to draw plots (the slow part) @return the page"""
-    tables = all_tables(runs)
+    tables = [table.for_people() for table in all_tables(runs)]
     figures = figures_of(runs) if plots else []
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True,

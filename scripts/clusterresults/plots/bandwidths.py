@@ -8,6 +8,7 @@ from clusterresults.plots import style
 from clusterresults.problem import ResultsError
 
 PUBLISHED = pathlib.Path(__file__).with_name("published_busbw.csv")
+MARKERS = "os^Dv"
 COLUMNS = ["source", "gpu_type", "op", "ranks", "bytes", "busbw"]
 
 
@@ -48,33 +49,39 @@ def busbw(runs, published=PUBLISHED):
         raise style.NothingToDraw("no run has finished collectives (collectives.csv)")
     measurements = read_published(published) if published else None
     figure, axes = style.new_figure(10, 4.8)
-    drawn, sizes, index = {}, set(), 0
-    for run in runs:
+    drawn, sizes, lines = {}, set(), 0
+    kinds = sorted({key for run in runs for key in curves(run)})
+    for i, run in enumerate(runs):
         mine = curves(run)
-        for (op, kind, ranks), points in mine.items():
+        for key, points in mine.items():
+            op, kind, ranks = key
             label = f"{op}, {kind} of {ranks}"
+            look = style.line(kinds.index(key))
             if len(runs) > 1:
+                # A colour for each run, dashes and markers for each kind of collective.
                 label = f"{style.shorten(run.name)}: {label}"
-            axes.plot(list(points), list(points.values()), marker="o", markersize=4.5, label=label,
-                      **style.line(index))
-            index += 1
+                look = {"color": style.colour(i), "linestyle": style.LINES[kinds.index(key) % len(style.LINES)]}
+            axes.plot(list(points), list(points.values()), markersize=4.5, label=label,
+                      marker=MARKERS[kinds.index(key) % len(MARKERS)], **look)
+            lines += 1
             sizes |= set(points)
         if measurements is not None:
             drawn |= dict(_fitting(measurements, run, mine))
+    largest = max(sizes)
     for i, (label, rows) in enumerate(drawn.items()):
+        # Far beyond what was simulated there is nothing to compare.
+        rows = rows[rows["bytes"] <= max(4 * largest, rows["bytes"].min())]
         axes.plot(rows["bytes"], rows["busbw"], color=style.ink_colour(), linestyle=style.LINES[1 + i % 3],
                   linewidth=1.2, marker="x", markersize=5, label=label)
         sizes |= set(rows["bytes"])
     axes.set_xscale("log", base=2)
-    ticks = sorted(sizes)
-    while len(ticks) > 14:
-        ticks = ticks[::2]
-    axes.set_xticks(ticks, [style.size_text(size) for size in ticks], **style.slant(len(ticks) > 8))
+    ticks = style.apart(sorted(sizes), 12)
+    axes.set_xticks(ticks, [style.size_text(size) for size in ticks], **style.slant(len(ticks) > 7))
     axes.set_xticks([], minor=True)
     axes.margins(x=0.05)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("size of the collective, as nccl-tests counts it")
     axes.set_ylabel("bus bandwidth (GB/s)")
     axes.set_title("Bus bandwidth by size")
-    style.legend(axes, index + len(drawn), title="collective")
+    style.legend(axes, lines + len(drawn), title="collective")
     return figure

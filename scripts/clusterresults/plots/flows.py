@@ -37,9 +37,15 @@ def fct_cdf(runs):
                  f"{style.time_text(style.percentile(times, 50))}, 99% {style.time_text(style.percentile(times, 99))}")
         shown = np.unique(np.linspace(0, len(times) - 1, style.MOST_POINTS).round().astype(int))
         axes.plot(times[shown] / factor, shares[shown], drawstyle="steps-post", label=label, **style.line(i))
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    shortest = min(max(1, flows["fct_ns"].min()) for _, flows in found)
+    longest = max(flows["fct_ns"].max() for _, flows in found)
+    if longest < 10 * shortest:
+        axes.set_xlim(0, 1.05 * longest / factor)
+    else:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if longest < 1000 * shortest else (1,)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(0, 101)
     axes.set_xlabel(f"flow completion time ({unit})")
     axes.set_ylabel("flows that took at most this long (%)")

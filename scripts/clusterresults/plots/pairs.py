@@ -29,6 +29,7 @@ def _name(run, pair):
 
 def rates(run):
     """Rate of queue pairs over time with the spread of all, and congestion notifications below."""
+    style.need_packets(run)
     samples, cnps = run.rates, run.cnps
     if samples is None or not len(samples):
         raise style.NothingToDraw(f"{run.name}: no queue pair was sampled (rate.txt); QP_MON_INTERVAL may be too "

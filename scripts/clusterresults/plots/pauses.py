@@ -26,6 +26,7 @@ def largest_of_each(times, values, width):
 
 def pfc(run):
     """A row per paused port with its pauses, and how many ports were paused at each time."""
+    style.need_packets(run)
     pauses = run.pauses
     if pauses is None or not len(pauses):
         raise style.NothingToDraw(f"{run.name}: no port was paused (pfc.txt)")

@@ -12,6 +12,7 @@ def lengths(run):
     Empty ports have no line in qlen.txt, so the times come from the run's options. Of more samples than a picture
     can show, the largest of each few is taken.
     """
+    style.need_packets(run)
     queues = run.queues
     if queues is None or not len(queues):
         raise style.NothingToDraw(f"{run.name}: no queue was ever sampled with bytes in it (qlen.txt); "

@@ -28,6 +28,12 @@ class NothingToDraw(ResultsError):
     """The run has no data for this plot; the text says which."""
 
 
+def need_packets(run):
+    """@throw NothingToDraw if the run's network has no packets, and so no queues, pauses and rates"""
+    if not run.packets:
+        raise NothingToDraw(f"{run.name}: --network {run.backend} simulates no packets")
+
+
 @contextlib.contextmanager
 def theme(name="light", colours=None):
     """Figures that are made inside look like this. @param colours instead of the theme's own"""
@@ -177,6 +183,15 @@ def name_rows(axes, names):
 def slant(many):
     """@return how labels of an x axis stand: upright, or slanting when there are many of them"""
     return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if many else {}
+
+
+def apart(values, most):
+    """@return ascending values without those too near to the one before, on a logarithmic axis with room for most"""
+    kept = []
+    for value in values:
+        if not kept or math.log(value / kept[-1]) >= math.log(values[-1] / values[0]) / most:
+            kept.append(value)
+    return kept
 
 
 def rows_height(rows):

@@ -31,6 +31,7 @@ def utilisation_table(runs):
                   "paused us", "drops"), rows,
                  note="Share of the run in which a link was sending, each direction counted; max / mean "
                       "far above 1 means that routing or the job uses few of the links.",
+                 optional=("paused us", "drops"),
                  digits={"mean %": 2, "p50 %": 2, "p99 %": 2, "max %": 2, "max / mean": 2})
 
 
@@ -57,4 +58,6 @@ def hottest_table(runs, count=None):
     keep = [i for i in range(len(columns)) if i < 9 or any(row[i] for row in rows)]
     return Table("hottest", "Hottest network links", tuple(columns[i] for i in keep),
                  [tuple(row[i] for i in keep) for row in rows],
-                 digits={"Gb/s": 0, "busy %": 2})
+                 note="Largest flows: source > destination, numbers of GPUs, and their share of the link's "
+                      "bytes." if len(keep) == len(columns) else "",
+                 digits={"Gb/s": 0, "busy %": 2}, optional=("paused us", "drops"))

@@ -66,7 +66,8 @@ def completion_table(runs):
                  ("run", *(("job",) if several else ()), "total us", "x first run", "compute us",
                   "exposed us", "exposed %", "bubble us", *NAMES.values()), rows,
                  note="Exposed communication is waiting that no computation hides, the mean over ranks; "
-                      "total is that of the last rank.", digits={"exposed %": 1})
+                      "total is that of the last rank.", digits={"exposed %": 1},
+                 optional=("bubble us", *NAMES.values()))
 
 
 def layers_table(runs, count=10):
@@ -76,7 +77,10 @@ def layers_table(runs, count=10):
         if run.layers is None:
             continue
         columns = ["fwd_exposed_us", "ig_exposed_us", "wg_exposed_us"]
-        sums = run.layers[columns].sum(axis=1).groupby(run.layers["layer"], sort=False).sum()
+        names = run.layers["layer"]
+        if run.layers["job"].nunique() > 1:
+            names = run.layers["job"] + ": " + names
+        sums = run.layers[columns].sum(axis=1).groupby(names, sort=False).sum()
         for layer, value in sums.items():
             exposed.setdefault(layer, {})[run.name] = value
     def spread(layer):

@@ -29,6 +29,48 @@ def pause_table(runs):
                  note="Times are summed over ports; the kind of node is that of the side that had to wait.")
 
 
+def _behind(waits, nodes):
+    """@return the queues that wait for these nodes, at once or for others that do"""
+    found, todo, seen = [], list(nodes), set(nodes)
+    while todo:
+        for queue, node in waits.get(todo.pop(), ()):
+            found.append(queue)
+            if node not in seen:
+                seen.add(node)
+                todo.append(node)
+    return found
+
+
+def origins_table(runs, count=None):
+    """@param count rows per run (default: 10, or 5 of several runs)
+
+    @return the nodes that paused others without being paused themselves, and what waited for them
+    """
+    rows, count = [], count or (10 if len(runs) == 1 else 5)
+    for run in runs:
+        queues = run.paused_queues
+        if queues is None or queues.empty:
+            continue
+        waits = collections.defaultdict(list)
+        for i, (node, by) in enumerate(zip(queues["node"], queues["paused_by"])):
+            waits[by].append((i, node))
+        paused = set(queues["node"])
+        mine = []
+        for origin in set(queues["paused_by"]) - paused:
+            direct = queues[queues["paused_by"] == origin]
+            behind = queues.iloc[sorted(set(_behind(waits, [origin])))]
+            mine.append((run.name, run.nodes.name(origin), len(direct), float(direct["paused_ns"].sum()) / 1e3,
+                         float(direct["longest_ns"].max()) / 1e3, int(direct["storms"].sum()),
+                         len(behind), float(behind["paused_ns"].sum()) / 1e3))
+        rows += sorted(mine, key=lambda row: (-row[-1], row[1]))[:count]
+    return Table("origins", "Origins of PFC pauses",
+                 ("run", "origin", "queues it paused", "paused us", "longest us", "storms",
+                  "queues behind it", "paused in all us"), rows,
+                 note="Nodes that paused others and were not paused themselves. Behind them are the "
+                      "queues that they paused and those that these made wait; a queue may wait for several.",
+                 optional=("storms",))
+
+
 def port_counts(run):
     """@return number of ports by kind of switch; empty if unknown"""
     counts = collections.Counter()

@@ -12,7 +12,8 @@ class Table:
     """Rows of plain values; None is an empty cell. Units are in the names of columns.
 
     digits: column -> digits after the point of its numbers in text and Markdown (default 3); CSV has
-    all digits. note: a sentence on how to read it.
+    all digits. note: a sentence on how to read it. optional: columns that only CSV has while they are
+    zero or empty in all rows.
     """
     key: str
     title: str
@@ -20,6 +21,14 @@ class Table:
     rows: list
     note: str = ""
     digits: dict = dataclasses.field(default_factory=dict)
+    optional: tuple = ()
+
+    def for_people(self):
+        """@return the table without optional columns that say nothing"""
+        keep = [i for i, name in enumerate(self.columns)
+                if name not in self.optional or any(row[i] for row in self.rows)]
+        return dataclasses.replace(self, columns=tuple(self.columns[i] for i in keep),
+                                   rows=[tuple(row[i] for i in keep) for row in self.rows])
 
     def records(self):
         """@return rows as dictionaries by column"""
@@ -50,6 +59,7 @@ def as_cell(value, digits=3):
 
 def as_text(table, widest=48):
     """@return the table for a terminal; cells wider than that many characters are shortened"""
+    table = table.for_people()
     lines = [[str(name) for name in table.columns], *map(table.cells, table.rows)]
     lines = [[cell if len(cell) <= widest else cell[:widest - 3] + "..." for cell in line]
              for line in lines]
@@ -64,6 +74,7 @@ def as_markdown(table):
     """@return the table as a section of a Markdown document"""
     def line(cells):
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+    table = table.for_people()
     text = [f"## {table.title}", ""] + ([table.note, ""] if table.note else [])
     rule = ["---:" if right else "---" for right in table.numeric()]
     return "\n".join([*text, line(table.columns), line(rule),

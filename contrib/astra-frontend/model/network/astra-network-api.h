@@ -65,6 +65,7 @@ struct sim_request
     uint32_t vnet{0};        ///< stream queue the message belongs to
     uint32_t layerNum{0};    ///< layer of the workload
     uint32_t collective{0};  ///< collective instance, from 1; 0 for none
+    uint16_t purpose{0};     ///< what it is for, see TrafficPurpose()
     uint32_t channel{0};     ///< NCCL channel: choses the NIC and the QP of the connection
     TimePs sendLatency{0};   ///< software latency before the first byte leaves
     double wireInflation{1}; ///< bytes on the wire per byte of message (LL 2, LL128 128/120)

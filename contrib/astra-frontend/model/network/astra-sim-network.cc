@@ -3,6 +3,8 @@
  */
 #include "astra-sim-network.h"
 
+#include "ns3/link-counting.h"
+#include "ns3/pfc-watchdog.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -126,6 +128,10 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
         m_withoutPath.push_back({message, part, bytes});
         return;
     }
+    if (m_use)
+    {
+        ns3::CountMessage(*m_use, m_fabric, *qp, bytes, message->purpose);
+    }
     m_fabric.GetHw(message->src)
         .PostMessage(
             *qp,
@@ -165,7 +171,7 @@ AstraSimFabric::OnPartAcknowledged(Message* message)
 std::vector<std::string>
 AstraSimFabric::DescribeObstacles(std::size_t limit) const
 {
-    std::vector<std::string> lines;
+    std::vector<std::string> lines = m_fabric.GetPfcWatchdog().Describe(limit / 2);
     for (const PendingPart& each : m_withoutPath)
     {
         lines.push_back("rank " + std::to_string(each.message->src) + " has " +

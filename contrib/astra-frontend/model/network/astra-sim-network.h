@@ -8,6 +8,7 @@
 #include "object-pool.h"
 #include "shared-network.h"
 
+#include "ns3/link-use.h"
 #include "ns3/ptr.h"
 #include "ns3/rdma-driver.h"
 #include "ns3/rdma-fabric.h"
@@ -36,6 +37,13 @@ class AstraSimFabric : public SharedNetwork
     /// @param fabric built; outlives this object
     explicit AstraSimFabric(ns3::RdmaFabric& fabric);
     ~AstraSimFabric() override;
+
+    /// Count messages on the links that they take. @param use outlives the object
+    void CountIn(ns3::LinkUse& use)
+    {
+        m_use = &use;
+        m_inNetwork.CountIn(use);
+    }
 
     /// @return which data has no path, at most @p limit lines
     std::vector<std::string> DescribeObstacles(std::size_t limit) const;
@@ -96,6 +104,7 @@ class AstraSimFabric : public SharedNetwork
     void OnPartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
+    ns3::LinkUse* m_use{nullptr};
     boost::unordered_flat_map<ConnectionKey, ns3::RdmaQueuePair*, ConnectionKeyHash> m_connections;
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;

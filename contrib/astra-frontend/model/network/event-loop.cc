@@ -19,42 +19,24 @@ EventLoop::Schedule(TimePs delay, std::function<void()> action)
     Schedule(delay, run, kept.release());
 }
 
-void
-EventLoop::RunPresent()
-{
-    while (m_nextPresent < m_present.size() && !m_stopped)
-    {
-        const Event event = m_present[m_nextPresent++];
-        ++m_count;
-        event.handler(event.arg);
-    }
-    if (m_nextPresent == m_present.size())
-    {
-        m_present.clear();
-        m_nextPresent = 0;
-    }
-}
-
 bool
 EventLoop::Run(TimePs limit)
 {
     m_stopped = false;
-    while (!m_stopped)
+    while (true)
     {
-        // What was scheduled for this time before it came goes before what is scheduled now.
-        if (!m_future.empty() && m_future.top().time == m_now)
+        while (m_nextPresent < m_present.size())
         {
-            const Event event = m_future.top();
-            m_future.pop();
+            const LoopEvent event = m_present[m_nextPresent++];
             ++m_count;
             event.handler(event.arg);
-            continue;
+            if (m_stopped)
+            {
+                return IsIdle();
+            }
         }
-        RunPresent();
-        if (m_stopped)
-        {
-            break;
-        }
+        m_present.clear();
+        m_nextPresent = 0;
         if (m_hook)
         {
             m_hook(m_hookArg);
@@ -63,18 +45,19 @@ EventLoop::Run(TimePs limit)
                 continue;
             }
         }
-        if (m_future.empty())
+        if (m_future.IsEmpty())
         {
             return true;
         }
-        if (m_future.top().time > limit)
+        const TimePs next = m_future.GetFirstTime();
+        if (next > limit)
         {
             m_now = limit;
             return false;
         }
-        m_now = m_future.top().time;
+        m_now = next;
+        m_future.Take(next, m_present);
     }
-    return IsIdle();
 }
 
 } // namespace AstraSim

@@ -5,8 +5,8 @@
 #define EVENT_LOOP_H
 
 #include "astra-network-api.h"
+#include "event-buckets.h"
 
-#include <boost/heap/d_ary_heap.hpp>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -45,11 +45,11 @@ class EventLoop
     {
         if (delay == 0)
         {
-            m_present.push_back({m_now, 0, handler, arg});
+            m_present.push_back({m_now, handler, arg});
         }
         else
         {
-            m_future.push({m_now + delay, m_order++, handler, arg});
+            m_future.Add({m_now + delay, handler, arg});
         }
     }
 
@@ -78,7 +78,7 @@ class EventLoop
     /// @return whether nothing is scheduled
     bool IsIdle() const
     {
-        return m_future.empty() && m_nextPresent == m_present.size();
+        return m_future.IsEmpty() && m_nextPresent == m_present.size();
     }
 
     /// @return events that have run
@@ -88,31 +88,12 @@ class EventLoop
     }
 
   private:
-    struct Event
-    {
-        TimePs time;
-        uint64_t order;
-        MessageHandler handler;
-        void* arg;
-    };
-
-    struct Later
-    {
-        bool operator()(const Event& a, const Event& b) const
-        {
-            return a.time != b.time ? a.time > b.time : a.order > b.order;
-        }
-    };
-
-    void RunPresent();
-
-    boost::heap::d_ary_heap<Event, boost::heap::arity<4>, boost::heap::compare<Later>> m_future;
-    std::vector<Event> m_present; ///< of the current time, made while it lasts
+    EventBuckets m_future;
+    std::vector<LoopEvent> m_present; ///< of the current time
     std::size_t m_nextPresent{0};
     MessageHandler m_hook{nullptr};
     void* m_hookArg{nullptr};
     TimePs m_now{0};
-    uint64_t m_order{0};
     uint64_t m_count{0};
     bool m_stopped{false};
 };

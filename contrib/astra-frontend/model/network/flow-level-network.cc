@@ -8,6 +8,8 @@
 
 #include "flow-level-operation.h"
 
+#include "ns3/traffic-purpose.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -78,6 +80,7 @@ FlowLevelFabric::StartBackground(const Background& flow)
     message->sentArg = flow.arg;
     message->wireBytes = flow.bytes;
     message->dport = flow.dport;
+    message->purpose = BACKGROUND_PURPOSE;
     message->hashesNic = true;
     message->lane =
         BACKGROUND_LANE | static_cast<uint64_t>(flow.priority) << 16 | uint64_t{flow.dport};
@@ -197,6 +200,13 @@ FlowLevelFabric::Begin(Part* part)
     if (!m_router.Follow(message.src, message.dst, part->start, m_path, nvlink ? nullptr : &m_back))
     {
         return false;
+    }
+    if (m_use)
+    {
+        for (const ns3::PathHop& hop : m_path.hops)
+        {
+            m_use->Add(hop.node, hop.port, message.src, message.dst, part->bytes, message.purpose);
+        }
     }
     const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
     FillUses(*part, nvlink, sizes);

@@ -12,6 +12,7 @@
 #include "shared-network.h"
 
 #include "ns3/fabric-conf.h"
+#include "ns3/link-use.h"
 #include "ns3/path-timing.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -103,6 +104,12 @@ class FlowLevelFabric : public SharedNetwork
     void SetObserver(std::function<void(const FlowLevelRecord&)> observer)
     {
         m_observer = std::move(observer);
+    }
+
+    /// Count messages on the links that they take. @param use outlives the object
+    void CountIn(ns3::LinkUse& use)
+    {
+        m_use = &use;
     }
 
     /// @return column "ideal" of FCT files
@@ -244,12 +251,12 @@ class FlowLevelFabric : public SharedNetwork
     const SwitchPorts* FindPorts(const MemberSet& set,
                                  std::span<const int> members,
                                  uint32_t stripe);
-    Operation* OpenOperation(InNetworkOp op,
+    Operation* OpenOperation(const JoinCall& call,
                              const std::vector<FlowRouter::SwitchPort>& ports,
-                             uint32_t root,
-                             uint64_t bytes,
-                             uint64_t rateCapBps);
+                             uint32_t root);
     void JoinOperation(Operation& operation, uint32_t member, MessageHandler handler, void* arg);
+    /// Count a member's contribution or result. @param src,dst whose it is and for whom
+    void CountStream(const Operation& operation, uint32_t directedLink, uint32_t src, uint32_t dst);
     /// Start a member's contribution or result.
     void Stream(Operation& operation,
                 uint32_t member,
@@ -262,6 +269,7 @@ class FlowLevelFabric : public SharedNetwork
 
     EventLoop& m_loop;
     FlowLevelConfig m_config;
+    ns3::LinkUse* m_use{nullptr};
     FlowRouter m_router;
     FluidTransfers m_transfers;
     boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKeyHash>

@@ -15,6 +15,7 @@ struct FlowLevelFabric::Operation
     struct Member
     {
         FlowRouter::SwitchPort port{};
+        uint32_t host{0};
         MessageHandler handler{nullptr};
         void* arg{nullptr};
         bool joined{false};
@@ -27,6 +28,7 @@ struct FlowLevelFabric::Operation
     uint32_t root{0}; ///< index in members
     uint64_t bytes{0};
     uint64_t rateCapBps{0};
+    uint16_t purpose{0};
     std::vector<Member> members;
     uint32_t toJoin{0};       ///< senders that have not joined
     uint32_t contributing{0}; ///< senders whose contribution has not wholly arrived

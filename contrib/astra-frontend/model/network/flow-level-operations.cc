@@ -52,11 +52,9 @@ FlowLevelFabric::Supports(std::span<const int> members)
 }
 
 FlowLevelFabric::Operation*
-FlowLevelFabric::OpenOperation(InNetworkOp op,
+FlowLevelFabric::OpenOperation(const JoinCall& call,
                                const std::vector<FlowRouter::SwitchPort>& ports,
-                               uint32_t root,
-                               uint64_t bytes,
-                               uint64_t rateCapBps)
+                               uint32_t root)
 {
     Operation* operation;
     if (m_freeOperations.empty())
@@ -71,14 +69,19 @@ FlowLevelFabric::OpenOperation(InNetworkOp op,
     }
     *operation = Operation();
     operation->fabric = this;
-    operation->kind = op;
+    operation->kind = call.op;
     operation->root = root;
-    operation->bytes = bytes;
-    operation->rateCapBps = rateCapBps;
+    operation->bytes = call.bytes;
+    if (call.request)
+    {
+        operation->rateCapBps = call.request->rateCapBps;
+        operation->purpose = call.request->purpose;
+    }
     operation->members.resize(ports.size());
     for (uint32_t member = 0; member < ports.size(); ++member)
     {
         operation->members[member].port = ports[member];
+        operation->members[member].host = static_cast<uint32_t>(call.members[member]);
         operation->toJoin += operation->Sends(member);
     }
     operation->contributing = operation->toJoin;
@@ -98,11 +101,7 @@ FlowLevelFabric::Join(const JoinCall& call)
         return -1;
     }
     Operation& operation = *m_operations.Join(set, call.tag, place->second, [&] {
-        return OpenOperation(call.op,
-                             *ports,
-                             root->second,
-                             call.bytes,
-                             call.request ? call.request->rateCapBps : 0);
+        return OpenOperation(call, *ports, root->second);
     });
     if (call.request && call.request->sendLatency > 0)
     {
@@ -131,6 +130,7 @@ FlowLevelFabric::JoinOperation(Operation& operation,
     member.arg = arg;
     if (operation.Sends(index))
     {
+        CountStream(operation, member.port.up, member.host, operation.members[operation.root].host);
         Stream(operation, index, member.port.up, [](void* arg) {
             auto* part = static_cast<Part*>(arg);
             part->fabric->m_loop.Schedule(
@@ -159,6 +159,19 @@ FlowLevelFabric::JoinOperation(Operation& operation,
     else if (member.complete)
     {
         m_loop.Schedule(0, [this, &operation, index] { FinishMember(operation, index); });
+    }
+}
+
+void
+FlowLevelFabric::CountStream(const Operation& operation,
+                             uint32_t directedLink,
+                             uint32_t src,
+                             uint32_t dst)
+{
+    if (m_use)
+    {
+        const ns3::PathHop hop = OneLink(GetTopology(), directedLink).hops.front();
+        m_use->Add(hop.node, hop.port, src, dst, operation.bytes, operation.purpose);
     }
 }
 
@@ -196,6 +209,10 @@ FlowLevelFabric::StartResults(Operation& operation)
     {
         if (operation.Receives(member))
         {
+            CountStream(operation,
+                        operation.members[member].port.down,
+                        operation.members[operation.root].host,
+                        operation.members[member].host);
             Stream(operation, member, operation.members[member].port.down, [](void* arg) {
                 auto* part = static_cast<Part*>(arg);
                 part->fabric->m_loop.Schedule(

@@ -3,6 +3,7 @@
  */
 #include "in-network-operations.h"
 
+#include "ns3/link-counting.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -86,6 +87,10 @@ InNetworkOperations::Join(int rank,
         spec.root = rootPlace->second;
         spec.bytes = bytes;
         spec.rateCapBps = request ? request->rateCapBps : 0;
+        if (m_use)
+        {
+            ns3::CountOperation(*m_use, m_fabric, spec, request ? request->purpose : 0);
+        }
         return m_fabric.GetInNetworkEngine().Open(std::move(spec));
     });
     if (request && request->sendLatency > 0)

@@ -8,6 +8,7 @@
 #include "joined-operations.h"
 
 #include "ns3/in-network-engine.h"
+#include "ns3/link-use.h"
 #include "ns3/rdma-fabric.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -52,6 +53,12 @@ class InNetworkOperations
              MessageHandler handler,
              void* arg);
 
+    /// Count operations on the links that they take. @param use outlives the object
+    void CountIn(ns3::LinkUse& use)
+    {
+        m_use = &use;
+    }
+
     /// Links have changed: look for switches anew.
     void Forget();
 
@@ -63,6 +70,7 @@ class InNetworkOperations
     void JoinEngine(uint32_t operation, uint32_t place, MessageHandler handler, void* arg);
 
     ns3::RdmaFabric& m_fabric;
+    ns3::LinkUse* m_use{nullptr};
     MemberSets m_sets;
     /// By set and stripe: the switches, or nothing if none serve the members.
     std::map<std::pair<uint32_t, uint32_t>, std::optional<ns3::InNetworkSpec>> m_plans;

@@ -50,6 +50,12 @@ MaxMinSolver::SetCapacity(uint32_t resource, double capacity)
     Relax(resource);
 }
 
+double
+MaxMinSolver::LevelOf(const Resource& resource)
+{
+    return std::max(resource.residual, 0.0) / resource.open;
+}
+
 bool
 MaxMinSolver::IsFull(const Resource& resource) const
 {
@@ -238,6 +244,7 @@ MaxMinSolver::Touch()
                 resource.filling = m_filling;
                 resource.open = 0;
                 resource.openFlows = 0;
+                resource.demand = 0;
                 resource.residual = resource.capacity - resource.load;
                 m_touched.push_back(place.resource);
             }
@@ -267,28 +274,66 @@ MaxMinSolver::FillOne()
 }
 
 void
-MaxMinSolver::FillMany()
+MaxMinSolver::FindContested()
 {
-    const auto levelOf = [this](uint32_t index) {
-        const Resource& resource = m_resources[index];
-        return Level{std::max(resource.residual, 0.0) / resource.open, index};
-    };
+    // No flow gets more than it would alone: where all of that fits, nobody holds anybody back.
+    for (const FlowId id : m_affected)
+    {
+        Flow& flow = m_flows[id];
+        flow.alone = flow.cap;
+        flow.aloneAt = NONE;
+        for (const Place& place : flow.places)
+        {
+            const double share = std::max(m_resources[place.resource].residual, 0.0) / place.weight;
+            if (share < flow.alone)
+            {
+                flow.alone = share;
+                flow.aloneAt = place.resource;
+            }
+        }
+        for (const Place& place : flow.places)
+        {
+            m_resources[place.resource].demand += place.weight * flow.alone;
+        }
+    }
     m_levels.clear();
     for (const uint32_t index : m_touched)
     {
-        m_levels.push_back(levelOf(index));
+        Resource& resource = m_resources[index];
+        resource.contested = resource.openFlows > 1 && resource.demand > resource.residual;
+        if (resource.contested)
+        {
+            m_levels.push_back({LevelOf(resource), index});
+        }
+    }
+}
+
+void
+MaxMinSolver::FillMany()
+{
+    FindContested();
+    m_bounded.clear();
+    for (const FlowId id : m_affected)
+    {
+        const auto& places = m_flows[id].places;
+        const bool contested = std::any_of(places.begin(), places.end(), [this](Place place) {
+            return m_resources[place.resource].contested;
+        });
+        if (contested)
+        {
+            m_bounded.push_back({m_flows[id].alone, id});
+        }
+        else
+        {
+            Settle(id, m_flows[id].alone, m_flows[id].aloneAt);
+        }
     }
     std::make_heap(m_levels.begin(), m_levels.end(), HIGHER);
-    m_capped.clear();
-    std::copy_if(m_affected.begin(),
-                 m_affected.end(),
-                 std::back_inserter(m_capped),
-                 [this](FlowId id) { return m_flows[id].cap != NO_CAP; });
-    std::sort(m_capped.begin(), m_capped.end(), [this](FlowId a, FlowId b) {
-        return m_flows[a].cap < m_flows[b].cap;
+    std::sort(m_bounded.begin(), m_bounded.end(), [](const Bound& a, const Bound& b) {
+        return a.rate < b.rate;
     });
 
-    auto nextCapped = m_capped.begin();
+    auto next = m_bounded.begin();
     while (!m_levels.empty())
     {
         std::pop_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -300,24 +345,23 @@ MaxMinSolver::FillMany()
             continue;
         }
         // Shares only grow while flows settle below them: one that has grown goes back.
-        const Level current = levelOf(lowest.resource);
-        if (current.rate > lowest.rate * (1 + TOLERANCE))
+        const double level = LevelOf(resource);
+        if (level > lowest.rate * (1 + TOLERANCE))
         {
-            m_levels.push_back(current);
+            m_levels.push_back({level, lowest.resource});
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
             continue;
         }
-        bool capped = false;
-        while (nextCapped != m_capped.end() && m_flows[*nextCapped].cap <= current.rate)
+        bool settled = false;
+        for (; next != m_bounded.end() && next->rate <= level; ++next)
         {
-            if (m_flows[*nextCapped].filled != m_filling)
+            if (m_flows[next->flow].filled != m_filling)
             {
-                Settle(*nextCapped, m_flows[*nextCapped].cap, NONE);
-                capped = true;
+                Settle(next->flow, next->rate, m_flows[next->flow].aloneAt);
+                settled = true;
             }
-            ++nextCapped;
         }
-        if (capped)
+        if (settled)
         {
             m_levels.push_back(lowest);
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -328,7 +372,7 @@ MaxMinSolver::FillMany()
             const FlowId id = resource.members[i].flow;
             if (m_flows[id].affected == m_solve && m_flows[id].filled != m_filling)
             {
-                Settle(id, current.rate, lowest.resource);
+                Settle(id, level, lowest.resource);
             }
         }
     }

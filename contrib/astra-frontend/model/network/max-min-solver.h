@@ -135,6 +135,8 @@ class MaxMinSolver
         double rate{0};
         double before{0}; ///< rate when Solve() began, of affected flows
         double cap{NO_CAP};
+        double alone{0};           ///< rate if no other affected flow had one
+        uint32_t aloneAt{NONE};    ///< the resource that says so; NONE: its cap
         uint32_t bottleneck{NONE}; ///< the full resource that holds it; NONE: its cap
         uint32_t affected{0};      ///< number of the last Solve() that took it in
         uint32_t filled{0};        ///< number of the last filling that gave it a rate
@@ -155,12 +157,14 @@ class MaxMinSolver
         double load{0};
         double residual{0};       ///< left for affected flows without a rate yet
         double open{0};           ///< their weights
+        double demand{0};         ///< of affected flows, if each had its rate alone
         uint32_t openFlows{0};    ///< their number
         uint32_t filling{0};      ///< number of the last filling that touched it
         uint32_t bottlenecked{0}; ///< flows that it holds
         uint32_t takenIn{0};      ///< number of the last Solve() that took in all its flows
         uint32_t updates{0};      ///< changes of load since it was last summed up
         bool relaxed{false};
+        bool contested{false}; ///< demand is more than residual
         std::vector<Member> members;
     };
 
@@ -170,6 +174,14 @@ class MaxMinSolver
         uint32_t resource;
     };
 
+    /// A flow's rate alone.
+    struct Bound
+    {
+        double rate;
+        FlowId flow;
+    };
+
+    static double LevelOf(const Resource& resource);
     bool IsFull(const Resource& resource) const;
     void Relax(uint32_t resource);
     void SetBottleneck(Flow& flow, uint32_t resource);
@@ -178,6 +190,7 @@ class MaxMinSolver
     void Fill();
     void Touch();
     void FillOne();
+    void FindContested();
     void FillMany();
     void Settle(FlowId id, double rate, uint32_t bottleneck);
     void SumUp(Resource& resource) const;
@@ -193,7 +206,7 @@ class MaxMinSolver
     std::vector<FlowId> m_affected;
     std::vector<uint32_t> m_touched;
     std::vector<Level> m_levels;  ///< heap, lowest rate first
-    std::vector<FlowId> m_capped; ///< affected flows that have a cap, lowest first
+    std::vector<Bound> m_bounded; ///< affected flows of contested resources, lowest first
     std::vector<FlowId> m_changed;
     uint32_t m_solve{0};
     uint32_t m_filling{0};

@@ -25,6 +25,7 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
         return 0;
     }
     message.channel = call.request->channel;
+    message.purpose = call.request->purpose;
     message.rateCapBps = call.request->rateCapBps;
     message.wireBytes = static_cast<uint64_t>(
         std::ceil(static_cast<double>(call.bytes) * call.request->wireInflation));

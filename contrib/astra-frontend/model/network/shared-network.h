@@ -110,6 +110,7 @@ class SharedNetwork
         uint32_t src{0};
         uint32_t dst{0};
         uint32_t channel{0};
+        uint16_t purpose{0}; ///< what it is for, see TrafficPurpose()
         uint32_t partsToDeliver{0};
         uint32_t partsToAcknowledge{0};
 

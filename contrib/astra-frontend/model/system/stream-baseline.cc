@@ -5,6 +5,8 @@
 
 #include "sys.h"
 
+#include "ns3/traffic-purpose.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -95,6 +97,7 @@ StreamBaseline::init()
     info.vnet = static_cast<uint32_t>(current_queue_id);
     info.layerNum = instance.position.layer;
     info.collective = static_cast<uint32_t>(instance.id);
+    info.purpose = TrafficPurpose(instance.request.op, instance.group->kind);
     algorithm =
         m_part->plan->CreateRank(index, owner.get_network(), m_part->tagBase, info, [this]() {
             owner.notify_phase_finished(*this);

@@ -105,6 +105,19 @@ SwitchRules()
                     "Where priorities 1 to 7 wait at a port of a switch or a NIC, they share the "
                     "link by these weights (each 1 if not given)."),
         Micros("PAUSE_TIME", &C::pauseTimePs, false, "How long a PFC pause lasts if not renewed."),
+        Micros("PFC_WATCHDOG",
+               &C::pfcWatchdogPs,
+               true,
+               "A queue that is paused for so long without a break is a PFC storm, and a reason to "
+               "search for a deadlock; 0: off."),
+        OneOf<C::PfcAction, 3>("PFC_WATCHDOG_ACTION",
+                               &C::pfcAction,
+                               {{{"alert", C::PfcAction::Alert},
+                                 {"drop", C::PfcAction::Drop},
+                                 {"forward", C::PfcAction::Forward}}},
+                               "What a PFC storm leads to: a report (a deadlock then ends the "
+                               "run), the loss of what the queue holds, or sending in spite of "
+                               "the pause for the same time."),
     };
 }
 
@@ -160,7 +173,10 @@ TransportRules()
                     &C::qpMode,
                     {{{"per_flow", Q::PerFlow}, {"persistent", Q::Persistent}}},
                     "New queue pairs for each message, or congestion state kept between them."),
-        NoEffect("NIC_TOTAL_PAUSE_TIME", "Pauses are not injected at NICs."),
+        Micros("NIC_TOTAL_PAUSE_TIME",
+               &C::nicPausePs,
+               true,
+               "Every NIC pauses its switch for so long from the start, as a slow receiver does."),
     };
 }
 

@@ -84,6 +84,14 @@ struct FabricConf
         std::size_t line; ///< where the file says so
     };
 
+    /// What the PFC watchdog does about a queue that is paused for too long.
+    enum class PfcAction
+    {
+        Alert,   ///< reports it
+        Drop,    ///< drops what the queue holds
+        Forward, ///< lets the queue send all the same for a time
+    };
+
     /// How lost frames are sent again.
     enum class LossRecovery
     {
@@ -128,6 +136,9 @@ struct FabricConf
     std::array<uint32_t, 8> queueWeights{1, 1, 1, 1, 1, 1, 1, 1}; ///< by priority; 0's is unused
     std::vector<LinkEvent> linkEvents;                            ///< in file order
     int64_t pauseTimePs{5'000'000};
+    int64_t pfcWatchdogPs{10'000'000'000}; ///< 0: off
+    PfcAction pfcAction{PfcAction::Alert};
+    int64_t nicPausePs{0}; ///< every NIC pauses its switch for so long from the start
 
     // --- transport
     uint32_t payloadBytes{1000};

@@ -17,7 +17,8 @@ LeastLoadedPort(std::span<const uint16_t> ports,
                 int64_t nowPs,
                 uint32_t first)
 {
-    constexpr int64_t PAUSED = INT64_MAX / 2;
+    constexpr int64_t PAUSED = INT64_MAX / 4;
+    constexpr int64_t DOWN = INT64_MAX / 2;
     const auto count = static_cast<uint32_t>(ports.size());
     int64_t leastPs = INT64_MAX;
     uint16_t chosen = ports.front();
@@ -30,6 +31,10 @@ LeastLoadedPort(std::span<const uint16_t> ports,
         if (device.GetPausedMask() >> priority & 1)
         {
             loadPs += PAUSED;
+        }
+        if (!device.IsLinkUp())
+        {
+            loadPs += DOWN; // routes follow later; its own ports a switch sees at once
         }
         if (loadPs < leastPs)
         {

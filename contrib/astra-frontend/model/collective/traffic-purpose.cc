@@ -1,0 +1,33 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "traffic-purpose.h"
+
+namespace AstraSim
+{
+
+static_assert(static_cast<unsigned>(CollectiveOp::Barrier) < 16, "an operation takes four bits");
+
+std::vector<std::string>
+TrafficPurposeNames()
+{
+    std::vector<std::string> names(BACKGROUND_PURPOSE + 1U);
+    names[0] = "messages";
+    names[BACKGROUND_PURPOSE] = "background flows";
+    for (unsigned kind = 0; kind <= static_cast<unsigned>(GroupKind::Custom); ++kind)
+    {
+        for (unsigned op = 1; op <= static_cast<unsigned>(CollectiveOp::Barrier); ++op)
+        {
+            const auto group = static_cast<GroupKind>(kind);
+            std::string name = ToString(static_cast<CollectiveOp>(op));
+            if (group != GroupKind::Custom)
+            {
+                name += std::string(" ") + ToString(group);
+            }
+            names[TrafficPurpose(static_cast<CollectiveOp>(op), group)] = std::move(name);
+        }
+    }
+    return names;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,117 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "link-counting.h"
+
+#include "rdma-fabric.h"
+
+#include "ns3/flow-hash.h"
+#include "ns3/in-network-engine.h"
+#include "ns3/rdma-hw.h"
+#include "ns3/rdma-nic.h"
+#include "ns3/rdma-queue-pair.h"
+
+namespace ns3
+{
+
+namespace
+{
+
+/// One message on its way from switch to switch.
+class Walk
+{
+  public:
+    Walk(LinkUse& use, const RdmaFabric& fabric, const RdmaQueuePair& qp, uint16_t purpose)
+        : m_use(use),
+          m_fabric(fabric),
+          m_topology(fabric.GetTopology()),
+          m_qp(qp),
+          m_purpose(purpose),
+          m_last(m_topology.NodeOfHost(qp.dst))
+    {
+    }
+
+    void Leave(uint32_t node, uint16_t port, uint64_t bytes)
+    {
+        while (true)
+        {
+            m_use.Add(node, port, m_qp.src, m_qp.dst, bytes, m_purpose);
+            node = m_topology.Ports(node)[port].peer;
+            const SwitchNode* next = node == m_last ? nullptr : m_fabric.GetSwitch(node);
+            if (!next)
+            {
+                return;
+            }
+            const auto ports = m_fabric.GetRoutes().Table(node).NextHops(m_qp.dst);
+            if (ports.size() > 1 && !next->UsesEcmp())
+            {
+                Split(node, ports, bytes);
+                return;
+            }
+            if (ports.empty())
+            {
+                return;
+            }
+            port = ports[EcmpChoice(m_qp.hash,
+                                    next->GetEcmpSeed(),
+                                    static_cast<uint32_t>(ports.size()))];
+        }
+    }
+
+  private:
+    void Split(uint32_t node, std::span<const uint16_t> ports, uint64_t bytes)
+    {
+        uint64_t left = bytes;
+        for (std::size_t i = 0; i < ports.size(); ++i)
+        {
+            const uint64_t part = left / (ports.size() - i);
+            left -= part;
+            Leave(node, ports[i], part);
+        }
+    }
+
+    LinkUse& m_use;
+    const RdmaFabric& m_fabric;
+    const ClusterTopology& m_topology;
+    const RdmaQueuePair& m_qp;
+    uint16_t m_purpose;
+    uint32_t m_last;
+};
+
+} // namespace
+
+void
+CountMessage(LinkUse& use,
+             const RdmaFabric& fabric,
+             const RdmaQueuePair& qp,
+             uint64_t bytes,
+             uint16_t purpose)
+{
+    Walk(use, fabric, qp, purpose)
+        .Leave(fabric.GetTopology().NodeOfHost(qp.src), qp.nic->GetDevice().GetPort(), bytes);
+}
+
+void
+CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec, uint16_t purpose)
+{
+    const ClusterTopology& topology = fabric.GetTopology();
+    const uint32_t root = spec.members[spec.root].host->GetHostIndex();
+    for (uint32_t i = 0; i < spec.members.size(); ++i)
+    {
+        const InNetworkMember& member = spec.members[i];
+        const uint32_t host = member.host->GetHostIndex();
+        const uint32_t node = topology.NodeOfHost(host);
+        const uint16_t port = member.host->GetNic(member.nic).GetDevice().GetPort();
+        const ClusterTopology::Port& end = topology.Ports(node)[port];
+        if (spec.kind != InNetworkKind::Multicast || i == spec.root)
+        {
+            use.Add(node, port, host, root, spec.bytes, purpose);
+        }
+        if (spec.kind != InNetworkKind::Reduce || i == spec.root)
+        {
+            use.Add(end.peer, end.peerPort, root, host, spec.bytes, purpose);
+        }
+    }
+}
+
+} // namespace ns3

@@ -1,0 +1,122 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "link-use.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+
+namespace ns3
+{
+
+LinkUse::LinkUse(const ClusterTopology& topology)
+{
+    std::size_t ports = 0;
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        m_firstPort.push_back(ports);
+        ports += topology.Ports(node).size();
+    }
+    m_ports.resize(ports);
+}
+
+void
+LinkUse::Add(uint32_t node,
+             uint16_t port,
+             uint32_t src,
+             uint32_t dst,
+             uint64_t bytes,
+             uint16_t purpose)
+{
+    Port& used = m_ports[m_firstPort[node] + port];
+    ++used.messages;
+    used.bytes += bytes;
+    const auto known = std::find_if(used.purposes.begin(),
+                                    used.purposes.end(),
+                                    [purpose](const Purpose& p) { return p.purpose == purpose; });
+    if (known != used.purposes.end())
+    {
+        known->bytes += bytes;
+    }
+    else
+    {
+        used.purposes.push_back({purpose, bytes});
+    }
+    AddPair(used, src, dst, bytes);
+}
+
+void
+LinkUse::AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes)
+{
+    Pair* least = nullptr;
+    for (Pair& pair : port.pairs)
+    {
+        if (pair.src == src && pair.dst == dst)
+        {
+            pair.bytes += bytes;
+            return;
+        }
+        if (!least || pair.bytes < least->bytes)
+        {
+            least = &pair;
+        }
+    }
+    if (port.pairs.size() < PAIRS_KEPT)
+    {
+        port.pairs.push_back({src, dst, bytes, 0});
+        return;
+    }
+    *least = {src, dst, least->bytes + bytes, least->bytes};
+}
+
+std::string
+LinkUse::DescribePurposes(uint32_t node, uint16_t port, const std::vector<std::string>& names) const
+{
+    const Port& used = Of(node, port);
+    std::vector<Purpose> sorted = used.purposes;
+    std::sort(sorted.begin(), sorted.end(), [](const Purpose& a, const Purpose& b) {
+        return std::tuple(b.bytes, a.purpose) < std::tuple(a.bytes, b.purpose);
+    });
+    std::string text;
+    for (const Purpose& each : sorted)
+    {
+        if (each.bytes > 0 && each.purpose < names.size() && !names[each.purpose].empty())
+        {
+            text += fmt::format("{}{} {:.0f}%",
+                                text.empty() ? "" : "; ",
+                                names[each.purpose],
+                                100.0 * static_cast<double>(each.bytes) /
+                                    static_cast<double>(used.bytes));
+        }
+    }
+    return text;
+}
+
+std::string
+LinkUse::DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const
+{
+    const Port& used = Of(node, port);
+    std::vector<Pair> sorted = used.pairs;
+    const auto own = [](const Pair& pair) { return pair.bytes - pair.inherited; };
+    std::sort(sorted.begin(), sorted.end(), [&own](const Pair& a, const Pair& b) {
+        return std::tuple(own(b), a.src, a.dst) < std::tuple(own(a), b.src, b.dst);
+    });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(limit, sorted.size()); ++i)
+    {
+        const double share =
+            100.0 * static_cast<double>(own(sorted[i])) / static_cast<double>(used.bytes);
+        if (share >= 1)
+        {
+            text += fmt::format("{}{}>{} {:.0f}%",
+                                text.empty() ? "" : "; ",
+                                sorted[i].src,
+                                sorted[i].dst,
+                                share);
+        }
+    }
+    return text;
+}
+
+} // namespace ns3

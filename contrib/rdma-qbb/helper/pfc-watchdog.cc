@@ -1,0 +1,238 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "pfc-watchdog.h"
+
+#include "fabric-identity.h"
+#include "rdma-fabric.h"
+
+#include "ns3/callback.h"
+#include "ns3/pfc-deadlock.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+
+namespace ns3
+{
+
+namespace
+{
+
+/// Storms that are kept as text; the records count them all.
+constexpr std::size_t MAX_STORM_LINES = 100;
+
+uint64_t
+KeyOf(uint32_t node, uint16_t port, uint8_t priority)
+{
+    return static_cast<uint64_t>(node) << 24 | static_cast<uint64_t>(port) << 8 | priority;
+}
+
+std::string
+Micros(int64_t ps)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f us", static_cast<double>(ps) / 1e6);
+    return text;
+}
+
+} // namespace
+
+PfcWatchdog::PfcWatchdog(RdmaFabric& fabric)
+    : m_fabric(fabric),
+      m_timePs(fabric.GetConf().pfcWatchdogPs),
+      m_action(fabric.GetConf().pfcAction)
+{
+    ForEachPort(m_fabric, [this](uint32_t node, uint16_t, QbbNetDevice& device) {
+        device.TraceConnectWithoutContext("Pfc",
+                                          MakeCallback(&PfcWatchdog::OnPfc, this).Bind(node));
+    });
+}
+
+PfcWatchdog::~PfcWatchdog() = default;
+
+void
+PfcWatchdog::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const uint64_t key = KeyOf(node, device->GetPort(), priority);
+    PfcPauseRecord& record =
+        m_records.try_emplace(key, PfcPauseRecord{node, device->GetPort(), priority}).first->second;
+    if (paused && record.sincePs < 0)
+    {
+        record.sincePs = nowPs;
+        ++record.pauses;
+        m_paused.push_back(key);
+        ScheduleCheck(m_timePs);
+    }
+    else if (!paused && record.sincePs >= 0)
+    {
+        const int64_t lastedPs = nowPs - record.sincePs;
+        record.totalPs += lastedPs;
+        record.longestPs = std::max(record.longestPs, lastedPs);
+        record.sincePs = -1;
+        record.storm = false;
+        std::erase(m_paused, key);
+    }
+}
+
+void
+PfcWatchdog::ScheduleCheck(int64_t delayPs)
+{
+    if (m_timePs > 0 && !m_checkScheduled)
+    {
+        m_checkScheduled = true;
+        Simulator::Schedule(PicoSeconds(delayPs), [this] { Check(); });
+    }
+}
+
+void
+PfcWatchdog::Check()
+{
+    m_checkScheduled = false;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    int64_t nextPs = INT64_MAX;
+    std::vector<uint64_t> storms;
+    for (const uint64_t key : m_paused)
+    {
+        PfcPauseRecord& record = m_records.at(key);
+        if (nowPs - record.sincePs < m_timePs)
+        {
+            nextPs = std::min(nextPs, record.sincePs + m_timePs);
+            continue;
+        }
+        nextPs = std::min(nextPs, nowPs + m_timePs);
+        storms.push_back(key);
+        if (!record.storm)
+        {
+            NoteStorm(record, nowPs);
+        }
+    }
+    if (!storms.empty())
+    {
+        SearchDeadlock(nowPs);
+    }
+    for (const uint64_t key : storms)
+    {
+        Act(m_records.at(key), nowPs);
+    }
+    if (nextPs != INT64_MAX)
+    {
+        ScheduleCheck(nextPs - nowPs);
+    }
+}
+
+void
+PfcWatchdog::NoteStorm(PfcPauseRecord& record, int64_t nowPs)
+{
+    record.storm = true;
+    ++record.storms;
+    ++m_storms;
+    if (m_stormLines.size() >= MAX_STORM_LINES)
+    {
+        return;
+    }
+    const auto& port = m_fabric.GetTopology().Ports(record.node)[record.port];
+    m_stormLines.push_back(
+        "PFC storm at " + Micros(nowPs) + ": node " + std::to_string(record.node) + " port " +
+        std::to_string(record.port + 1) + " priority " + std::to_string(record.priority) +
+        ", paused by node " + std::to_string(port.peer) + " since " + Micros(record.sincePs));
+}
+
+void
+PfcWatchdog::SearchDeadlock(int64_t nowPs)
+{
+    const std::vector<PfcWait> circle = FindPfcDeadlock(m_fabric.GetSwitches());
+    if (circle.empty())
+    {
+        return;
+    }
+    ++m_deadlocks;
+    m_deadlockLines.assign(1,
+                           "PFC deadlock found at " + Micros(nowPs) + ": " +
+                               std::to_string(circle.size()) +
+                               " queues wait for each other in a circle");
+    for (const PfcWait& wait : circle)
+    {
+        const auto record = m_records.find(KeyOf(wait.node, wait.port, wait.priority));
+        m_deadlockLines.push_back(
+            "  node " + std::to_string(wait.node) + " port " + std::to_string(wait.port + 1) +
+            " holds " + std::to_string(wait.bytes) + " bytes of priority " +
+            std::to_string(wait.priority) + ", paused by node " + std::to_string(wait.pausedBy) +
+            (record == m_records.end() ? "" : " since " + Micros(record->second.sincePs)));
+    }
+    if (m_action == FabricConf::PfcAction::Alert)
+    {
+        m_stopped = true;
+        Simulator::Stop();
+    }
+}
+
+void
+PfcWatchdog::Act(const PfcPauseRecord& record, int64_t nowPs)
+{
+    QbbNetDevice& device = m_fabric.GetDevice(record.node, record.port);
+    const uint8_t priority = record.priority;
+    switch (m_action)
+    {
+    case FabricConf::PfcAction::Alert:
+        break;
+    case FabricConf::PfcAction::Drop:
+        device.FlushQueue(priority, nowPs);
+        break;
+    case FabricConf::PfcAction::Forward:
+        Simulator::Schedule(PicoSeconds(m_timePs), [&device, priority] {
+            device.SetPauseIgnored(priority, false, Simulator::Now().GetTimeStep());
+        });
+        device.SetPauseIgnored(priority, true, nowPs);
+        break;
+    }
+}
+
+std::vector<PfcPauseRecord>
+PfcWatchdog::GetRecords() const
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    std::vector<PfcPauseRecord> records;
+    for (const auto& [key, record] : m_records)
+    {
+        records.push_back(record);
+        if (record.sincePs >= 0)
+        {
+            const int64_t lastedPs = nowPs - record.sincePs;
+            records.back().totalPs += lastedPs;
+            records.back().longestPs = std::max(record.longestPs, lastedPs);
+        }
+    }
+    std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.node, a.port, a.priority) < std::tie(b.node, b.port, b.priority);
+    });
+    return records;
+}
+
+int64_t
+PfcWatchdog::GetLongestPs() const
+{
+    int64_t longestPs = 0;
+    for (const PfcPauseRecord& record : GetRecords())
+    {
+        longestPs = std::max(longestPs, record.longestPs);
+    }
+    return longestPs;
+}
+
+std::vector<std::string>
+PfcWatchdog::Describe(std::size_t limit) const
+{
+    std::vector<std::string> lines = m_deadlockLines;
+    const std::size_t shown = std::min(limit, m_stormLines.size());
+    lines.insert(lines.end(), m_stormLines.begin(), m_stormLines.begin() + shown);
+    if (m_storms > shown)
+    {
+        lines.push_back("and " + std::to_string(m_storms - shown) + " more PFC storms");
+    }
+    return lines;
+}
+
+} // namespace ns3

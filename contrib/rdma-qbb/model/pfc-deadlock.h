@@ -1,0 +1,42 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PFC_DEADLOCK_H
+#define PFC_DEADLOCK_H
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ns3
+{
+
+class SwitchNode;
+
+/// One queue that waits: the far end of its port pauses it.
+struct PfcWait
+{
+    uint32_t node;       ///< whose queue it is: index into the switches given
+    uint16_t port;       ///< its port
+    uint8_t priority;    ///< its priority
+    uint64_t bytes;      ///< what it holds
+    uint32_t pausedBy;   ///< who pauses it: index into the switches given
+    uint16_t pausedPort; ///< that switch's port
+};
+
+/**
+ * Find queues that wait for each other in a circle (a cyclic buffer dependency that has come true).
+ *
+ * A paused queue is stuck if the switch that pauses it would go on doing so even after all of its
+ * frames had left but those in stuck queues. The largest set of queues of which that is true can
+ * move no more by itself, whatever arrives; each of its members waits for another of them, so it
+ * holds a circle. A queue that a host pauses is not stuck: the host may end that.
+ *
+ * @param switches by node id; null where a node is no switch
+ * @return one circle, each queue paused by the switch of the next; empty if there is no deadlock
+ */
+std::vector<PfcWait> FindPfcDeadlock(std::span<SwitchNode* const> switches);
+
+} // namespace ns3
+
+#endif /* PFC_DEADLOCK_H */

@@ -1,0 +1,191 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "flow-run.h"
+
+#include "ns3/link-use.h"
+#include "ns3/links-writer.h"
+#include "ns3/traffic-purpose.h"
+
+#include <gmock/gmock.h>
+
+using namespace ns3;
+using testing::ElementsAre;
+using testing::EndsWith;
+
+namespace
+{
+
+constexpr uint32_t PAYLOAD = 1000;
+constexpr uint32_t OVERHEAD = 82;
+
+ClusterTopology
+ReadTopology(const std::string& text)
+{
+    std::istringstream stream(text);
+    return ClusterTopology::Read(stream, "topology");
+}
+
+/// Hosts 0-7 at leaf 16, hosts 8-15 at leaf 17, spines 18 to 21.
+std::string
+LeavesAndSpines()
+{
+    std::ostringstream text;
+    text << "22 6 24\n16 17 18 19 20 21\n";
+    for (uint32_t host = 0; host < 16; ++host)
+    {
+        text << host << " " << 16 + host / 8 << " 100Gbps 1us 0\n";
+    }
+    for (uint32_t spine = 18; spine < 22; ++spine)
+    {
+        text << "16 " << spine << " 100Gbps 1us 0\n17 " << spine << " 100Gbps 1us 0\n";
+    }
+    return text.str();
+}
+
+/// Every left host sends to every right host, in whole frames.
+std::string
+LeftToRight()
+{
+    std::ostringstream text;
+    text << "64\n";
+    for (uint32_t src = 0; src < 8; ++src)
+    {
+        for (uint32_t dst = 8; dst < 16; ++dst)
+        {
+            text << src << " " << dst << " 3 100 " << (src + dst) * PAYLOAD << " 0\n";
+        }
+    }
+    return text.str();
+}
+
+bool
+IsLeft(uint32_t node)
+{
+    return node < 8 || node == 16;
+}
+
+/// Whether data goes from the node to its peer: from left to right, over the spines.
+bool
+IsForward(uint32_t node, uint32_t peer)
+{
+    const auto place = [](uint32_t n) {
+        return n >= 18 ? 2 : IsLeft(n) ? (n == 16) : 4 - (n == 17);
+    };
+    return place(peer) > place(node);
+}
+
+} // namespace
+
+TEST(LinkUse, SharesAreOfThePortsBytesAndTheLargestComesFirst)
+{
+    const ClusterTopology topology = ReadTopology(Star(4));
+    LinkUse use(topology);
+    use.Add(4, 1, 0, 1, 300, 1);
+    use.Add(4, 1, 2, 1, 600, 2);
+    use.Add(4, 1, 0, 1, 100, 2);
+    EXPECT_EQ(use.Of(4, 1).messages, 3U);
+    EXPECT_EQ(use.Of(4, 1).bytes, 1000U);
+    EXPECT_EQ(use.DescribePurposes(4, 1, {"", "one", "two"}), "two 70%; one 30%");
+    EXPECT_EQ(use.DescribePurposes(4, 1, {"", "", "two"}), "two 70%");
+    EXPECT_EQ(use.DescribePairs(4, 1, 3), "2>1 60%; 0>1 40%");
+    EXPECT_EQ(use.DescribePairs(4, 1, 1), "2>1 60%");
+    EXPECT_EQ(use.DescribePairs(4, 2, 3), "");
+}
+
+TEST(LinkUse, ALargePairIsFoundAmongThousandsOfSmallOnesAndClaimsNothingOfTheirs)
+{
+    const ClusterTopology topology = ReadTopology(Star(2));
+    LinkUse use(topology);
+    // 20,000 pairs of 10 bytes and, spread among them, 1,000 messages of 200 bytes of one pair.
+    for (uint32_t i = 0; i < 20000; ++i)
+    {
+        use.Add(2, 0, i, i + 1, 10, 0);
+        if (i % 20 == 0)
+        {
+            use.Add(2, 0, 50000, 60000, 200, 0);
+        }
+    }
+    EXPECT_EQ(use.Of(2, 0).bytes, 400000U);
+    EXPECT_LE(use.Of(2, 0).pairs.size(), LinkUse::PAIRS_KEPT);
+    EXPECT_EQ(use.DescribePairs(2, 0, 3), "50000>60000 50%");
+}
+
+TEST(LinkUse, CountsOnEveryLinkWhatEcmpSentThere)
+{
+    FlowRun run(LeavesAndSpines(), LINE_RATE, LeftToRight());
+    const ClusterTopology& topology = run.Fabric().GetTopology();
+    LinkUse use(topology);
+    run.Runner().CountIn(use, 0);
+    run.Run();
+    ASSERT_EQ(run.Runner().Finished(), 64U);
+    uint32_t spineLinks = 0;
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        for (uint16_t port = 0; port < topology.Ports(node).size(); ++port)
+        {
+            const uint64_t counted = use.Of(node, port).bytes;
+            const uint32_t peer = topology.Ports(node)[port].peer;
+            if (!IsForward(node, peer))
+            {
+                EXPECT_EQ(counted, 0U) << node << " to " << peer;
+                continue;
+            }
+            // Only data goes this way: its bytes on the wire follow from its payload.
+            EXPECT_EQ(run.Fabric().GetDevice(node, port).GetTxBytes(),
+                      counted / PAYLOAD * (PAYLOAD + OVERHEAD))
+                << node << " to " << peer;
+            spineLinks += peer >= 18 && counted > 0;
+        }
+    }
+    EXPECT_EQ(spineLinks, 4U); // 64 flows over 4 spines: none stays unused
+}
+
+TEST(LinkUse, SharesAMessageEvenlyWherePathsAreChosenByFlowlet)
+{
+    FlowRun run(LeavesAndSpines(),
+                std::string(LINE_RATE) + "ROUTING flowlet\n",
+                "1\n0 8 3 100 40000 0\n");
+    LinkUse use(run.Fabric().GetTopology());
+    run.Runner().CountIn(use, 0);
+    run.Run();
+    for (uint16_t port = 8; port < 12; ++port)
+    {
+        EXPECT_EQ(use.Of(16, port).bytes, 10000U); // of leaf 16, ports 8 to 11 go up
+    }
+    EXPECT_EQ(use.Of(0, 0).bytes, 40000U);
+    EXPECT_EQ(use.Of(17, 0).bytes, 40000U);
+}
+
+TEST(LinksWriter, WritesWhatUsedEachPort)
+{
+    FlowRun run(Star(3), LINE_RATE, "2\n0 2 3 100 3000 0\n1 2 3 100 1000 0.001\n");
+    LinkUse use(run.Fabric().GetTopology());
+    run.Runner().CountIn(use, 1);
+    run.Run();
+    const ScratchDirectory directory;
+    WriteLinks(run.Fabric().GetTopology(),
+               CountersOf(run.Fabric()),
+               use,
+               {"", "flows"},
+               directory / "links.csv");
+    const std::vector<std::string> lines = directory.LinesOf("links.csv");
+    ASSERT_EQ(lines.size(), 1U + 3 + 3);
+    EXPECT_EQ(lines[0],
+              "node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,"
+              "largest_flows");
+    // 3 frames of 1082 bytes at 100 Gb/s last 259.68 ns.
+    EXPECT_EQ(lines[1], "0,1,3,100000000000,3246,259.680,0.000,0,1,flows 100%,0>2 100%");
+    EXPECT_THAT(lines[6], EndsWith(",0,2,flows 100%,0>2 75%; 1>2 25%"));
+}
+
+TEST(TrafficPurpose, NamesAreOperationAndKindOfGroup)
+{
+    using namespace AstraSim;
+    const auto names = TrafficPurposeNames();
+    EXPECT_EQ(names[TrafficPurpose(CollectiveOp::AllReduce, GroupKind::Dp)], "AllReduce DP");
+    EXPECT_EQ(names[TrafficPurpose(CollectiveOp::AllToAll, GroupKind::DpEp)], "AllToAll DP_EP");
+    EXPECT_EQ(names[TrafficPurpose(CollectiveOp::AllGather, GroupKind::Custom)], "AllGather");
+    EXPECT_EQ(names[0], "messages");
+    EXPECT_EQ(names[BACKGROUND_PURPOSE], "background flows");
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""links.csv of whole runs: what each link was used for."""
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import run_directory  # noqa: E402
+
+
+def links(directory):
+    with (directory / "links.csv").open(newline="") as file:
+        return {(int(row["node"]), int(row["peer"])): row for row in csv.DictReader(file)}
+
+
+def run(program, *arguments, environment=None):
+    result = subprocess.run([PROGRAMS / program, *map(str, arguments)], capture_output=True, text=True,
+                            timeout=60, env={**os.environ, **(environment or {})})
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("network", ["packet", "flow"])
+def test_links_name_the_collectives_that_used_them(tmp_path, network):
+    # TP inside the servers of two over NVLink, DP between GPUs 0 and 2, and 1 and 3, over the switch.
+    topology = tmp_path / "topology"
+    topology.write_text(run_directory.TOPOLOGY)
+    workload = tmp_path / "job.txt"
+    workload.write_text(
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 "
+        "checkpoints: 0 checkpoint_initiates: 0\n1\n"
+        "layer\t-1\t1000\tALLREDUCE_TP\t1048576\t1\tNONE\t0\t1\tALLREDUCE_DP\t1048576\t1\n")
+    run("SimAI_simulator", "-w", workload, "-n", topology, "-c", ROOT / "conf/SimAI.conf",
+        "-o", tmp_path / "out", "--network", network)
+    rows = links(tmp_path / "out")
+    assert (rows[0, 4]["used_by"], rows[0, 4]["largest_flows"]) == ("AllReduce TP 100%", "0>1 100%")
+    assert (rows[0, 6]["used_by"], rows[0, 6]["largest_flows"]) == ("AllReduce DP 100%", "0>2 100%")
+    assert (rows[6, 3]["used_by"], rows[6, 3]["largest_flows"]) == ("AllReduce DP 100%", "1>3 100%")
+
+
+def test_flows_of_a_file_are_counted_too(tmp_path):
+    (tmp_path / "topology").write_text("4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n")
+    (tmp_path / "flows").write_text("2\n0 2 3 100 30000 0\n1 2 3 101 10000 0\n")
+    run("qbb-flows", "-c", ROOT / "conf/SimAI.conf", "-n", tmp_path / "topology",
+        "-f", tmp_path / "flows", "-o", tmp_path / "out")
+    row = links(tmp_path / "out")[3, 2]
+    assert (row["messages"], row["used_by"]) == ("2", "flows 100%")
+    assert row["largest_flows"] == "0>2 75%; 1>2 25%"
+
+
+def test_packets_and_flows_use_the_same_links(tmp_path):
+    # ECMP over four spines, and NVLS inside the servers.
+    topology, workload = tmp_path / "topology", tmp_path / "job.txt"
+    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "DCN+", "-g", "16", "-asn", "2",
+                    "-psn", "4", "-npa", "8"], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "DCN+SingleToR_16g_8gps_400Gbps_H100").rename(topology)
+    workload.write_text(
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 16 "
+        "checkpoints: 0 checkpoint_initiates: 0\n1\n"
+        "layer\t-1\t1000\tALLREDUCE_TP\t4194304\t1\tNONE\t0\t1\tALLREDUCE_DP\t1048576\t1\n")
+    found = []
+    for network in ("packet", "flow"):
+        run("SimAI_simulator", "-w", workload, "-n", topology, "-c", ROOT / "conf/SimAI.conf",
+            "-o", tmp_path / network, "--network", network, environment={"AS_NVLS_ENABLE": "1"})
+        found.append({link: (row["messages"], row["used_by"], row["largest_flows"])
+                      for link, row in links(tmp_path / network).items()})
+    assert found[0] == found[1]
+    assert found[0][0, 16][1] == "AllReduce TP 100%"  # NVLS: GPU 0 to its NVSwitch
+    assert sum(use[1] == "AllReduce DP 100%" for use in found[0].values()) > 2 * 16
