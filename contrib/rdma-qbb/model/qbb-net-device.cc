@@ -139,6 +139,7 @@ QbbNetDevice::DoInitialize()
     m_poolRef = m_poolRef->Resolve();
     m_pool = PeekPointer(m_poolRef);
     m_rateBps = m_rate.GetBitRate();
+    m_txTimeBytes = 0;
     constexpr uint64_t PS_PER_8S = UINT64_C(8000000000000);
     m_psPerByte = PS_PER_8S % m_rateBps == 0 ? PS_PER_8S / m_rateBps : 0;
     if (m_channel)
@@ -221,7 +222,7 @@ QbbNetDevice::SetWeight(uint8_t priority, uint32_t weight)
 void
 QbbNetDevice::Enqueue(QbbFrame* frame, int64_t nowPs)
 {
-    if (!m_frameEnqueue.IsEmpty())
+    if (m_watched) [[unlikely]]
     {
         m_frameEnqueue(this, *frame);
     }
@@ -349,13 +350,9 @@ QbbNetDevice::Transmit(int64_t nowPs)
 void
 QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
 {
-    if (!m_frameTx.IsEmpty())
+    if (m_watched) [[unlikely]]
     {
-        m_frameTx(this, *frame);
-    }
-    if (!m_phyTxBegin.IsEmpty())
-    {
-        m_phyTxBegin(MakePacket(*frame));
+        TraceTx(*frame);
     }
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_busyUntilPs = nowPs + txTime;
@@ -392,6 +389,26 @@ QbbNetDevice::OnTransmitEvent(int64_t nowPs)
     TransmitWhenFree(nowPs);
 }
 
+void
+QbbNetDevice::TraceTx(const QbbFrame& frame)
+{
+    m_frameTx(this, frame);
+    if (!m_phyTxBegin.IsEmpty())
+    {
+        m_phyTxBegin(MakePacket(frame));
+    }
+}
+
+void
+QbbNetDevice::TraceRx(const QbbFrame& frame, const QbbNetDevice& sender)
+{
+    m_frameRx(this, frame);
+    if (!m_phyRxEnd.IsEmpty())
+    {
+        m_phyRxEnd(sender.MakePacket(frame));
+    }
+}
+
 // --- the wire
 
 void
@@ -418,13 +435,9 @@ QbbNetDevice::OnArrivalEvent(int64_t nowPs)
         return;
     }
     QbbNetDevice* peer = m_peerRaw;
-    if (!peer->m_frameRx.IsEmpty())
+    if (peer->m_watched) [[unlikely]]
     {
-        peer->m_frameRx(peer, *frame);
-    }
-    if (!peer->m_phyRxEnd.IsEmpty())
-    {
-        peer->m_phyRxEnd(MakePacket(*frame));
+        peer->TraceRx(*frame, *this);
     }
     if (frame->kind == QbbFrameKind::Pfc)
     {

@@ -9,6 +9,7 @@
 #include "qbb-frame.h"
 #include "qbb-port-event.h"
 #include "qbb-port-handler.h"
+#include "watched-trace.h"
 
 #include "ns3/address.h"
 #include "ns3/data-rate.h"
@@ -132,9 +133,18 @@ class QbbNetDevice : public NetDevice
     /// @return time that @p bytes occupy the wire, in picoseconds, rounded up
     int64_t GetTxTimePs(uint32_t bytes) const
     {
-        return m_psPerByte ? static_cast<int64_t>(bytes * m_psPerByte)
-                           : static_cast<int64_t>(
-                                 (bytes * UINT64_C(8000000000000) + m_rateBps - 1) / m_rateBps);
+        if (m_psPerByte)
+        {
+            return static_cast<int64_t>(bytes * m_psPerByte);
+        }
+        if (bytes != m_txTimeBytes)
+        {
+            // Most frames of a port are of one size: the division is done once for it.
+            m_txTimeBytes = bytes;
+            m_txTimePs =
+                static_cast<int64_t>((bytes * UINT64_C(8000000000000) + m_rateBps - 1) / m_rateBps);
+        }
+        return m_txTimePs;
     }
 
     /// @return bytes on the wire sent so far
@@ -169,6 +179,12 @@ class QbbNetDevice : public NetDevice
 
     /// @return counters; pausedPs includes a pause that lasts
     QbbPortCounters GetCounters(int64_t nowPs) const;
+
+    /// @return id of this port's node
+    uint32_t GetNodeId() const
+    {
+        return m_nodeId;
+    }
 
     /// @return index of this port at its node
     uint16_t GetPort() const
@@ -288,8 +304,13 @@ class QbbNetDevice : public NetDevice
     void FlushQueues(int64_t nowPs);
     uint16_t PauseQuanta() const;
 
+    /// Fire the trace sources of a frame that begins to be sent, or that has been received.
+    void TraceTx(const QbbFrame& frame);
+    void TraceRx(const QbbFrame& frame, const QbbNetDevice& sender);
+
     // hot
     QbbFrame* m_control{nullptr}; ///< PFC frames to send, newest first (one per priority)
+    bool m_watched{false};        ///< somebody looks at the trace sources of frames
     uint8_t m_queuedMask{0};      ///< bit p: queue p holds frames
     uint8_t m_sourceReady{0};     ///< bit p: the source has a frame of priority p
     uint8_t m_pausedMask{0};      ///< bit p: paused by the far end
@@ -301,6 +322,10 @@ class QbbNetDevice : public NetDevice
     int64_t m_busyUntilPs{0};
     uint64_t m_psPerByte{0}; ///< 0: the rate does not divide evenly
     uint64_t m_rateBps{0};
+    mutable int64_t m_txTimePs{0};     ///< of a frame of m_txTimeBytes
+    mutable uint32_t m_txTimeBytes{0}; ///< the size worked out last
+    uint32_t m_peerNodeId{0};
+    uint32_t m_nodeId{0};
     int64_t m_delayPs{0};
     double m_errorRate{0};
     QbbFrame* m_wireHead{nullptr};
@@ -309,19 +334,17 @@ class QbbNetDevice : public NetDevice
     QbbFrameSource* m_source{nullptr};
     QbbNetDevice* m_peerRaw{nullptr};
     QbbFramePool* m_pool{nullptr};
-    uint32_t m_peerNodeId{0};
-    uint32_t m_nodeId{0};
+    using TransmitEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnTransmitEvent>;
+    using ArrivalEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnArrivalEvent>;
+    Ptr<TransmitEvent> m_transmitEvent;
+    Ptr<ArrivalEvent> m_arrivalEvent;
     QbbPortCounters m_counters;
     std::array<Queue, PRIORITIES> m_queues;
     std::array<int64_t, PRIORITIES> m_credit{}; ///< weighted round robin, bytes
     std::array<uint32_t, PRIORITIES> m_weight;
 
-    using TransmitEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnTransmitEvent>;
-    using ArrivalEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnArrivalEvent>;
     using ExpiryEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseExpiry>;
     using RefreshEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseRefresh>;
-    Ptr<TransmitEvent> m_transmitEvent;
-    Ptr<ArrivalEvent> m_arrivalEvent;
 
     // flow control, cold
     Ptr<ExpiryEvent> m_expiryEvent;
@@ -350,13 +373,13 @@ class QbbNetDevice : public NetDevice
     NetDevice::PromiscReceiveCallback m_promiscReceive;
     TracedCallback<> m_linkChange;
 
-    TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameTx;
-    TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameRx;
-    TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue;
+    WatchedTrace<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameTx{m_watched};
+    WatchedTrace<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameRx{m_watched};
+    WatchedTrace<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue{m_watched};
     TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameLost;
     TracedCallback<Ptr<const QbbNetDevice>, uint8_t, bool> m_pfc;
-    TracedCallback<Ptr<const Packet>> m_phyTxBegin;
-    TracedCallback<Ptr<const Packet>> m_phyRxEnd;
+    WatchedTrace<Ptr<const Packet>> m_phyTxBegin{m_watched};
+    WatchedTrace<Ptr<const Packet>> m_phyRxEnd{m_watched};
     TracedCallback<Ptr<const Packet>> m_macTx;
     TracedCallback<Ptr<const Packet>> m_macRx;
     TracedCallback<Ptr<const Packet>> m_macTxDrop;

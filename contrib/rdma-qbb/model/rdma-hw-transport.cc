@@ -175,7 +175,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     qp.lastTxBytes = frame->wireBytes;
     qp.nextAvailPs = !qp.m_paced || qp.m_rateBps >= device.GetRateBps()
                          ? nowPs
-                         : nowPs + static_cast<int64_t>(frame->wireBytes * 8e12 / qp.m_rateBps);
+                         : nowPs + qp.GapPs(frame->wireBytes);
     return frame;
 }
 

@@ -145,7 +145,7 @@ RdmaNic::ArmPacing(int64_t nowPs)
     if (timePs < m_armedPs)
     {
         m_armedPs = timePs;
-        m_pacingEvent->Schedule(m_device->GetNode()->GetId(), timePs - nowPs);
+        m_pacingEvent->Schedule(m_device->GetNodeId(), timePs - nowPs);
     }
 }
 

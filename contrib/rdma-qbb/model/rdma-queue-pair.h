@@ -164,12 +164,28 @@ class RdmaQueuePair
 
     void UpdateEffectiveWindow();
 
+    /// @return time that the rate puts between the begin of a frame and of the next, in picoseconds
+    int64_t GapPs(uint32_t wireBytes)
+    {
+        if (wireBytes != m_gapBytes || m_rateBps != m_gapRateBps)
+        {
+            // Frames of one size at one rate follow each other: the division is done once.
+            m_gapBytes = wireBytes;
+            m_gapRateBps = m_rateBps;
+            m_gapPs = static_cast<int64_t>(wireBytes * 8e12 / static_cast<double>(m_rateBps));
+        }
+        return m_gapPs;
+    }
+
     uint64_t m_rateBps{0};
     uint64_t m_minRateBps{0};
     uint64_t m_windowBytes{0};
     uint64_t m_effectiveWindow{UINT64_MAX};
+    uint64_t m_gapRateBps{0}; ///< what m_gapPs was worked out for
+    uint32_t m_gapBytes{0};   ///< what m_gapPs was worked out for
     bool m_variableWindow{false};
     bool m_paced{true};
+    int64_t m_gapPs{0};
 
     // NIC scheduling (RdmaNic)
     enum class Place : uint8_t

@@ -21,8 +21,8 @@ NS_OBJECT_ENSURE_REGISTERED(TimingWheelScheduler);
 namespace
 {
 
-/// Up to this length an insertion moves elements of the sorted bucket; above it takes the heap.
-constexpr std::size_t SHORT_BUCKET = 16;
+/// Nodes that an insertion into a sorted list passes at most; then it takes a heap, or a sort.
+constexpr uint32_t SHORT_WALK = 16;
 
 bool
 Earlier(const Scheduler::Event& a, const Scheduler::Event& b)
@@ -83,30 +83,18 @@ TimingWheelScheduler::NotifyConstructionCompleted()
     m_far.Resize(std::bit_ceil(m_farBuckets));
     m_nearShift = std::countr_zero(std::bit_ceil(m_bucketWidth));
     m_farShift = m_nearShift + std::countr_zero(m_near.heads.size());
+    UpdateNearSpan();
 }
 
 void
-TimingWheelScheduler::NodePool::Push(uint32_t& head, const Event& ev)
+TimingWheelScheduler::NodePool::Grow()
 {
-    uint32_t node = m_free;
-    if (node == NIL)
+    const std::size_t size = m_nodes.size();
+    m_nodes.resize(std::max<std::size_t>(64, 2 * size));
+    for (std::size_t node = m_nodes.size(); node-- > size;)
     {
-        node = static_cast<uint32_t>(m_nodes.size());
-        m_nodes.push_back(Node{ev, head});
+        Free(static_cast<uint32_t>(node));
     }
-    else
-    {
-        m_free = m_nodes[node].next;
-        m_nodes[node] = Node{ev, head};
-    }
-    head = node;
-}
-
-inline void
-TimingWheelScheduler::NodePool::Free(uint32_t node)
-{
-    m_nodes[node].next = m_free;
-    m_free = node;
 }
 
 void
@@ -115,17 +103,6 @@ TimingWheelScheduler::Wheel::Resize(std::size_t buckets)
     heads.assign(buckets, NIL);
     occupied = OccupancyBitmap(buckets);
     mask = buckets - 1;
-}
-
-inline void
-TimingWheelScheduler::Wheel::Push(NodePool& pool, uint64_t tick, const Event& ev)
-{
-    uint32_t& head = heads[tick & mask];
-    if (head == NIL)
-    {
-        occupied.Set(tick & mask);
-    }
-    pool.Push(head, ev);
 }
 
 inline uint32_t
@@ -149,19 +126,18 @@ TimingWheelScheduler::Wheel::FindAfter(uint64_t tick) const
 }
 
 void
-TimingWheelScheduler::Insert(const Event& ev)
+TimingWheelScheduler::UpdateNearSpan()
 {
-    NS_LOG_FUNCTION(this << ev.impl << ev.key.m_ts << ev.key.m_uid);
-    ++m_size;
-    const uint64_t ts = ev.key.m_ts;
-    const uint64_t farTick = ts >> m_farShift;
-    if (ts < m_currentEnd)
+    m_nearSpan = ((m_farTick + 1) << m_farShift) - m_currentEnd;
+}
+
+void
+TimingWheelScheduler::InsertElsewhere(const Event& ev)
+{
+    const uint64_t farTick = ev.key.m_ts >> m_farShift;
+    if (ev.key.m_ts < m_currentEnd)
     {
         InsertCurrent(ev);
-    }
-    else if (farTick == m_farTick)
-    {
-        m_near.Push(m_pool, ts >> m_nearShift, ev);
     }
     else if (farTick - m_farTick <= m_far.mask)
     {
@@ -177,46 +153,37 @@ TimingWheelScheduler::Insert(const Event& ev)
 void
 TimingWheelScheduler::InsertCurrent(const Event& ev)
 {
-    if (m_current.size() > SHORT_BUCKET)
+    uint32_t before = NIL;
+    uint32_t after = m_current;
+    for (uint32_t steps = 0; after != NIL && Earlier(m_pool[after].event, ev); ++steps)
     {
-        m_late.push_back(ev);
-        std::push_heap(m_late.begin(), m_late.end(), Later());
-        return;
+        if (steps == SHORT_WALK)
+        {
+            m_late.push_back(ev);
+            std::push_heap(m_late.begin(), m_late.end(), Later());
+            return;
+        }
+        before = after;
+        after = m_pool[after].next;
     }
-    InsertSorted(ev);
-}
-
-inline void
-TimingWheelScheduler::InsertSorted(const Event& ev)
-{
-    m_current.push_back(ev);
-    std::size_t i = m_current.size() - 1;
-    for (; i > 0 && Earlier(m_current[i - 1], ev); --i)
-    {
-        m_current[i] = m_current[i - 1];
-    }
-    m_current[i] = ev;
-}
-
-bool
-TimingWheelScheduler::IsEmpty() const
-{
-    return m_size == 0;
+    m_pool.Push(after, ev); // may move the nodes
+    (before == NIL ? m_current : m_pool[before].next) = after;
 }
 
 Scheduler::Event
 TimingWheelScheduler::PeekNext() const
 {
     NS_ASSERT(m_size > 0);
-    if (m_current.empty() && m_late.empty())
+    if (m_current == NIL && m_late.empty())
     {
         // Moving to the next bucket changes how the events are kept, not which there are.
-        auto self = const_cast<TimingWheelScheduler*>(this);
-        self->SortIntoCurrent(self->AdvanceBucket());
+        const_cast<TimingWheelScheduler*>(this)->FillCurrent();
     }
-    if (m_late.empty() || (!m_current.empty() && Earlier(m_current.back(), m_late.front())))
+    const auto self = const_cast<TimingWheelScheduler*>(this);
+    if (m_late.empty() ||
+        (m_current != NIL && Earlier(self->m_pool[m_current].event, m_late.front())))
     {
-        return m_current.back();
+        return self->m_pool[m_current].event;
     }
     return m_late.front();
 }
@@ -224,29 +191,80 @@ TimingWheelScheduler::PeekNext() const
 Scheduler::Event
 TimingWheelScheduler::RemoveNext()
 {
-    NS_LOG_FUNCTION(this);
     NS_ASSERT(m_size > 0);
-    --m_size;
-    if (m_current.empty() && m_late.empty())
+    Event next;
+    TakeNext(next);
+    return next;
+}
+
+void
+TimingWheelScheduler::TakeWithLate(Event& next)
+{
+    if (m_current != NIL && Earlier(m_pool[m_current].event, m_late.front()))
     {
-        const uint32_t list = AdvanceBucket();
-        if (m_pool[list].next == NIL)
-        {
-            m_pool.Free(list);
-            return m_pool[list].event;
-        }
-        SortIntoCurrent(list);
-    }
-    if (m_late.empty() || (!m_current.empty() && Earlier(m_current.back(), m_late.front())))
-    {
-        const Event next = m_current.back();
-        m_current.pop_back();
-        return next;
+        TakeCurrent(next);
+        return;
     }
     std::pop_heap(m_late.begin(), m_late.end(), Later());
-    const Event next = m_late.back();
+    next = m_late.back();
     m_late.pop_back();
-    return next;
+}
+
+void
+TimingWheelScheduler::FillCurrent()
+{
+    const uint32_t list = AdvanceBucket();
+    m_current = m_pool[list].next == NIL ? list : Sort(list);
+}
+
+uint32_t
+TimingWheelScheduler::Sort(uint32_t list)
+{
+    // A bucket is a stack, so what was inserted in order is put in front again and again.
+    uint32_t sorted = NIL;
+    uint32_t steps = 0;
+    while (list != NIL)
+    {
+        const uint32_t node = list;
+        uint32_t* place = &sorted;
+        while (*place != NIL && Earlier(m_pool[*place].event, m_pool[node].event))
+        {
+            place = &m_pool[*place].next;
+            if (++steps > 4 * SHORT_WALK)
+            {
+                // Where the rest hangs does not matter to a sort.
+                uint32_t* end = place;
+                while (*end != NIL)
+                {
+                    end = &m_pool[*end].next;
+                }
+                *end = list;
+                return SortLong(sorted);
+            }
+        }
+        list = m_pool[node].next;
+        m_pool[node].next = *place;
+        *place = node;
+    }
+    return sorted;
+}
+
+uint32_t
+TimingWheelScheduler::SortLong(uint32_t list)
+{
+    m_sorting.clear();
+    for (uint32_t node = list; node != NIL; node = m_pool[node].next)
+    {
+        m_sorting.push_back(m_pool[node].event);
+    }
+    std::sort(m_sorting.begin(), m_sorting.end(), Earlier);
+    uint32_t node = list;
+    for (const Event& ev : m_sorting)
+    {
+        m_pool[node].event = ev;
+        node = m_pool[node].next;
+    }
+    return list;
 }
 
 uint32_t
@@ -262,6 +280,7 @@ TimingWheelScheduler::AdvanceBucket()
     }
     m_nearTick = (m_nearTick & ~m_near.mask) + slot;
     m_currentEnd = (m_nearTick + 1) << m_nearShift;
+    UpdateNearSpan();
     return m_near.Take(slot);
 }
 
@@ -298,30 +317,6 @@ TimingWheelScheduler::PullFromHeap()
 }
 
 void
-TimingWheelScheduler::SortIntoCurrent(uint32_t list)
-{
-    while (list != NIL)
-    {
-        const Node& node = m_pool[list];
-        const uint32_t next = node.next;
-        if (m_current.size() < SHORT_BUCKET)
-        {
-            InsertSorted(node.event);
-        }
-        else
-        {
-            m_current.push_back(node.event);
-        }
-        m_pool.Free(list);
-        list = next;
-    }
-    if (m_current.size() > SHORT_BUCKET)
-    {
-        std::sort(m_current.begin(), m_current.end(), Later());
-    }
-}
-
-void
 TimingWheelScheduler::Remove(const Event& ev)
 {
     NS_LOG_FUNCTION(this << ev.impl << ev.key.m_ts << ev.key.m_uid);
@@ -343,16 +338,7 @@ TimingWheelScheduler::Remove(const Event& ev)
     const uint64_t farTick = ev.key.m_ts >> m_farShift;
     if (ev.key.m_ts < m_currentEnd)
     {
-        const auto found = std::find_if(m_current.begin(), m_current.end(), same);
-        if (found != m_current.end())
-        {
-            m_current.erase(found);
-            removed = true;
-        }
-        else
-        {
-            removed = eraseFromHeap(m_late);
-        }
+        removed = RemoveFromList(m_current, ev) || eraseFromHeap(m_late);
     }
     else if (farTick == m_farTick)
     {
@@ -374,6 +360,17 @@ bool
 TimingWheelScheduler::RemoveFromWheel(Wheel& wheel, uint64_t tick, const Event& ev)
 {
     uint32_t& head = wheel.heads[tick & wheel.mask];
+    const bool removed = RemoveFromList(head, ev);
+    if (removed && head == NIL)
+    {
+        wheel.occupied.Clear(tick & wheel.mask);
+    }
+    return removed;
+}
+
+bool
+TimingWheelScheduler::RemoveFromList(uint32_t& head, const Event& ev)
+{
     for (uint32_t* link = &head; *link != NIL; link = &m_pool[*link].next)
     {
         const uint32_t node = *link;
@@ -381,10 +378,6 @@ TimingWheelScheduler::RemoveFromWheel(Wheel& wheel, uint64_t tick, const Event& 
         {
             *link = m_pool[node].next;
             m_pool.Free(node);
-            if (head == NIL)
-            {
-                wheel.occupied.Clear(tick & wheel.mask);
-            }
             return true;
         }
     }

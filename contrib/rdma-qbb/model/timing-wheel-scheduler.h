@@ -40,8 +40,23 @@ class TimingWheelScheduler final : public Scheduler
     TimingWheelScheduler();
     ~TimingWheelScheduler() override;
 
-    void Insert(const Event& ev) override;
-    bool IsEmpty() const override;
+    void Insert(const Event& ev) override
+    {
+        ++m_size;
+        // One comparison for both ends of the near wheel: an earlier time wraps around.
+        if (ev.key.m_ts - m_currentEnd < m_nearSpan) [[likely]]
+        {
+            m_near.Push(m_pool, ev.key.m_ts >> m_nearShift, ev);
+            return;
+        }
+        InsertElsewhere(ev);
+    }
+
+    bool IsEmpty() const override
+    {
+        return m_size == 0;
+    }
+
     Event PeekNext() const override;
     Event RemoveNext() override;
     void Remove(const Event& ev) override;
@@ -53,7 +68,17 @@ class TimingWheelScheduler final : public Scheduler
         {
             return false;
         }
-        next = TimingWheelScheduler::RemoveNext();
+        --m_size;
+        if (!m_late.empty()) [[unlikely]]
+        {
+            TakeWithLate(next);
+            return true;
+        }
+        if (m_current == NIL)
+        {
+            FillCurrent();
+        }
+        TakeCurrent(next);
         return true;
     }
 
@@ -70,14 +95,29 @@ class TimingWheelScheduler final : public Scheduler
         uint32_t next; ///< next node of the bucket or of the free list
     };
 
-    /// Nodes of both wheels. Grows by doubling, never shrinks.
+    /// Nodes of all lists. Grows by doubling, never shrinks.
     class NodePool
     {
       public:
         /// Put @p ev in front of the list at @p head.
-        void Push(uint32_t& head, const Event& ev);
+        void Push(uint32_t& head, const Event& ev)
+        {
+            if (m_free == NIL) [[unlikely]]
+            {
+                Grow();
+            }
+            const uint32_t node = m_free;
+            m_free = m_nodes[node].next;
+            m_nodes[node] = Node{ev, head};
+            head = node;
+        }
+
         /// Put a node back that is in no list.
-        void Free(uint32_t node);
+        void Free(uint32_t node)
+        {
+            m_nodes[node].next = m_free;
+            m_free = node;
+        }
 
         Node& operator[](uint32_t node)
         {
@@ -85,6 +125,8 @@ class TimingWheelScheduler final : public Scheduler
         }
 
       private:
+        void Grow();
+
         std::vector<Node> m_nodes;
         uint32_t m_free{NIL};
     };
@@ -97,7 +139,17 @@ class TimingWheelScheduler final : public Scheduler
         uint64_t mask{0};            ///< number of buckets - 1
 
         void Resize(std::size_t buckets);
-        void Push(NodePool& pool, uint64_t tick, const Event& ev);
+
+        void Push(NodePool& pool, uint64_t tick, const Event& ev)
+        {
+            uint32_t& head = heads[tick & mask];
+            if (head == NIL)
+            {
+                occupied.Set(tick & mask);
+            }
+            pool.Push(head, ev);
+        }
+
         /// Empty a bucket. @return its list
         uint32_t Take(uint64_t slot);
         /// @return the first tick after @p tick, and less than one turn away, that holds events;
@@ -114,35 +166,59 @@ class TimingWheelScheduler final : public Scheduler
         }
     };
 
+    /// Insert into what is not the near wheel.
+    void InsertElsewhere(const Event& ev);
     /// Insert into the bucket being emptied, or before it.
     void InsertCurrent(const Event& ev);
-    /// Insert into m_current at its place.
-    void InsertSorted(const Event& ev);
+    /// Fill the list being emptied, which is empty, from the next bucket that holds events.
+    void FillCurrent();
+    /// Take the first of the list being emptied or of m_late.
+    void TakeWithLate(Event& next);
+
+    /// Take the first of the list being emptied.
+    void TakeCurrent(Event& next)
+    {
+        const uint32_t node = m_current;
+        next = m_pool[node].event;
+        m_current = m_pool[node].next;
+        m_pool.Free(node);
+        if (m_current != NIL)
+        {
+            __builtin_prefetch(m_pool[m_current].event.impl);
+        }
+    }
+
     /// Move time to the next bucket that holds events. @return its list; the wheels are not empty
     uint32_t AdvanceBucket();
     /// Fill the near wheel with the next stretch of time that holds events.
     void AdvanceNearWheel();
     /// Move events from the heap to the far wheel that it reaches now.
     void PullFromHeap();
-    /// Sort a bucket's events into m_current, which is empty, and free their nodes.
-    void SortIntoCurrent(uint32_t list);
+    /// @return a bucket's list in order
+    uint32_t Sort(uint32_t list);
+    /// The same for a long list.
+    uint32_t SortLong(uint32_t list);
+    void UpdateNearSpan();
     /// Take an event out of a bucket's list. @return false if it is not there
     bool RemoveFromWheel(Wheel& wheel, uint64_t tick, const Event& ev);
+    bool RemoveFromList(uint32_t& head, const Event& ev);
 
     // What has the earliest time comes first; each holds only what is not in those before it.
-    std::vector<Event> m_current; ///< up to m_currentEnd, latest first
-    std::vector<Event> m_late;    ///< the same, inserted while m_current was long: a heap
-    Wheel m_near;                 ///< up to the end of far tick m_farTick
-    Wheel m_far;                  ///< the following turn of the far wheel
-    std::vector<Event> m_heap;    ///< the rest
+    uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first
+    uint64_t m_currentEnd{0};  ///< end of the bucket that m_current came from
+    uint64_t m_nearSpan{0};    ///< from there to the end of the near wheel
+    std::size_t m_size{0};     ///< events in all of them
+    std::vector<Event> m_late; ///< as m_current, inserted far from its beginning: a heap
+    Wheel m_near;              ///< up to the end of far tick m_farTick
+    Wheel m_far;               ///< the following turn of the far wheel
+    std::vector<Event> m_heap; ///< the rest
 
     NodePool m_pool;
-    std::size_t m_size{0};
-    uint64_t m_nearTick{0}; ///< bucket of the near wheel that m_current came from
-    uint64_t m_farTick{0};  ///< bucket of the far wheel that the near wheel holds
-    uint64_t m_currentEnd{0};
-    uint32_t m_nearShift{0}; ///< log2 of a near bucket's width
-    uint32_t m_farShift{0};  ///< log2 of a far bucket's width
+    std::vector<Event> m_sorting; ///< kept for its memory
+    uint64_t m_nearTick{0};       ///< bucket of the near wheel that m_current came from
+    uint64_t m_farTick{0};        ///< bucket of the far wheel that the near wheel holds
+    uint32_t m_nearShift{0};      ///< log2 of a near bucket's width
+    uint32_t m_farShift{0};       ///< log2 of a far bucket's width
 
     uint64_t m_bucketWidth{0};
     uint32_t m_buckets{0};

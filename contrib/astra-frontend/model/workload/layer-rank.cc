@@ -95,19 +95,11 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
     {
         return true;
     }
-    const Issued issued{step.layer, step.phase, m_pass};
-    const bool waits =
-        !blocks && step.phase == TrainingPhase::WeightGradient && m_workload.WaitsForGradients();
-    if (blocks || waits)
+    if (blocks)
     {
         Wait(State::WaitsForCollective, PositionOf(step), collective.group);
-        const auto finish = [this, waits, issued]() {
+        const auto finish = [this]() {
             EndWait(WaitReason::Collective, m_since, m_sys.Now());
-            if (waits)
-            {
-                m_issued.push_back(issued); // for its update
-                EndIssued(issued);
-            }
             Resume();
         };
         if (!collective.thenAllToAll)
@@ -122,6 +114,7 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
         }
         return false;
     }
+    const Issued issued{step.layer, step.phase, m_pass};
     m_issued.push_back(issued);
     const auto finish = [this, issued]() { EndIssued(issued); };
     if (!collective.thenAllToAll)

@@ -26,10 +26,7 @@ OpenWorkload(const std::string& path, const WorkloadOptions& options)
     {
         return std::make_unique<KvCacheWorkload>(ReadKvCacheConfig(path));
     }
-    return std::make_unique<LayerWorkload>(ReadLayerTable(path),
-                                           options.sizes,
-                                           options.passes,
-                                           options.waitsForGradients);
+    return std::make_unique<LayerWorkload>(ReadLayerTable(path), options.sizes, options.passes);
 }
 
 } // namespace AstraSim
