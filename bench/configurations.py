@@ -65,6 +65,8 @@ def write_incast(path, hosts=16):
 MARK_EARLY = ["KMIN=20000", "KMAX=80000", "PMAX=0.5"]
 SMALL_BUFFER = ["BUFFER_SIZE=2500000", "HAS_WIN=0"]
 
+SAMPLES = ["QLEN_MON_INTERVAL=2", "BW_MON_INTERVAL=5", "QP_MON_INTERVAL=5"]
+
 #: name: (configuration, workload, topology, keys, whether other flows run beside)
 CONFIGURATIONS = {
     "dcqcn": ("SimAI", "mixed", "rails", [], False),
@@ -105,11 +107,12 @@ def run(program, name, inputs, output, seed=1, flags=()):
     """Runs one configuration; raises with the program's words if it fails."""
     conf, workload, topology, keys, beside = CONFIGURATIONS[name]
     command = [str(program), "-w", inputs / f"{workload}.txt", "-n", inputs / topology,
-               "-c", ROOT / "conf" / f"{conf}.conf", "-o", output, "-q", "--seed", str(seed), *flags]
-    for key in keys:
+               "-c", ROOT / "conf" / f"{conf}.conf", "-o", output, "-q", "--seed", str(seed)]
+    for key in (*SAMPLES, *keys):
         command += ["--set", key]
     if beside:
         command += ["--background-flows", inputs / "incast"]
+    command += flags
     result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     if result.returncode:
         raise RuntimeError(f"{name}: exit status {result.returncode}: {result.stderr}")
@@ -120,16 +123,21 @@ RESULTS = ("simulated_ns", "packets", "packet_hops", "drops", "pauses", "paused_
            "retransmitted_bytes", "collectives", "flows", "background_flows")
 
 
-def fingerprint(output, only=None):
-    """The checksum of each output file, by name; only: names to look at."""
+def record(output):
+    """What run.json says."""
+    return json.loads((output / "run.json").read_text())
+
+
+def fingerprint(output):
+    """The checksum of each output file, by name."""
     sums = {}
     for path in sorted(output.rglob("*")):
         name = str(path.relative_to(output))
-        if not path.is_file() or (only and name not in only):
+        if not path.is_file():
             continue
         data = path.read_bytes()
         if name == "run.json":
-            record = json.loads(data)
-            data = json.dumps({key: record.get(key) for key in RESULTS}).encode()
+            values = record(output)
+            data = json.dumps({key: values.get(key) for key in RESULTS}).encode()
         sums[name] = hashlib.sha256(data).hexdigest()
     return sums

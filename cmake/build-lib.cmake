@@ -8,7 +8,8 @@
 # one-line stubs, as in an ns-3 build directory.
 
 find_package(ns3 REQUIRED)
-foreach(module core network internet stats applications point-to-point bridge traffic-control)
+foreach(module core network internet stats applications point-to-point bridge traffic-control
+               nix-vector-routing)
   if(TARGET ns3::lib${module})
     set(lib${module} ns3::lib${module})
     # Debian's targets name the headers of Python and libxml2 too, which nothing here uses.

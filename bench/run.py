@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs the benchmarks and prints one table, with ratios to ns-3's own devices on the same traffic.
+
+    bench/run.py                 everything (about ten minutes)
+    bench/run.py --quick         smaller inputs, one run each (about a minute)
+    bench/run.py --only ring-128 --runs 5
+
+Build them first: scripts/build.sh -c all && cmake --build --preset release
+Figures are CPU seconds of whole processes; the medians of runs taken in turn. Compare ratios: absolute figures are
+those of the machine. Instructions are callgrind's, for those who have valgrind."""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: 1 vpp: 1 ga: 1 "
+          "all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0\n1\n")
+FORWARD = "layer\t-1\t1000\t{kind}\t{size}\t1\tNONE\t0\t1\tNONE\t0\t1\n"
+GRADIENT = "layer\t-1\t1000\tNONE\t0\t1\tNONE\t0\t1\t{kind}\t{size}\t1\n"
+WAITING = "layer\t-1\t1000000000\tNONE\t0\t1\tNONE\t0\t1\tNONE\t0\t1\n"  # a second, while other flows run
+MIB = 1 << 20
+
+
+def environment(**extra):
+    """The caller's environment without settings that change the runs."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AS_", "NCCL_"))}
+    return {**kept, **extra}
+
+
+class Inputs:
+    """Topologies and workloads, written when they are asked for."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def topology(self, gpus, *arguments):
+        """A generated topology of that many GPUs."""
+        path = self.directory / ("topology-" + "-".join([str(gpus), *arguments]).replace("/", ""))
+        if not path.exists():
+            scratch = self.directory / "generated"
+            scratch.mkdir(exist_ok=True)
+            subprocess.run([sys.executable, ROOT / "topologies" / "gen_Topo_Template.py", "-topo", "Spectrum-X",
+                            "-g", str(gpus), *arguments], cwd=scratch, check=True, capture_output=True)
+            next(scratch.iterdir()).rename(path)
+        return path
+
+    def workload(self, name, gpus, line, tp=1, ep=1):
+        """A workload of one layer."""
+        path = self.directory / f"{name}.txt"
+        path.write_text(HEADER.format(tp=tp, ep=ep, gpus=gpus) + line)
+        return path
+
+    def incast(self, senders, size):
+        """A flow file: everybody to host 0 at once."""
+        path = self.directory / f"incast-{senders}-{size}"
+        path.write_text(f"{senders}\n" + "".join(f"{src} 0 3 100 {size} 0\n" for src in range(1, senders + 1)))
+        return path
+
+
+def end_to_end_cases(inputs, quick):
+    """name: (arguments of bench-end-to-end, environment)"""
+    a100 = ("-gt", "A100", "-bw", "100Gbps")
+    conf = ["-c", ROOT / "conf" / "SimAI.conf"]
+    scale = 8 if quick else 1
+    ring = {"NCCL_ALGO": "Ring"}
+    gradient = GRADIENT.format(kind="ALLREDUCE", size=64 * MIB // scale)
+    cases = {
+        "ring-128": (["-w", inputs.workload("ring-128", 128, gradient), "-n", inputs.topology(128, *a100)], ring),
+        "tree-128": (["-w", inputs.workload("tree-128", 128, gradient), "-n", inputs.topology(128, *a100)],
+                     {"NCCL_ALGO": "Tree"}),
+        "ring-1024": (["-w", inputs.workload("ring-1024", 1024, GRADIENT.format(
+            kind="ALLREDUCE", size=64 * MIB // scale)), "-n", inputs.topology(1024, *a100)],
+            {**ring, "AS_RING_CHANNELS": "1"}),
+        "alltoall-128": (["-w", inputs.workload("alltoall-128", 128, FORWARD.format(
+            kind="ALLTOALL_EP", size=64 * MIB // scale), ep=128), "-n", inputs.topology(128, *a100)], {}),
+        "nvls-64": (["-w", inputs.workload("nvls-64", 64, FORWARD.format(
+            kind="ALLREDUCE", size=256 * MIB // scale), tp=8), "-n", inputs.topology(64)],
+            {"AS_NVLS_ENABLE": "1", "NCCL_ALGO": "NVLS"}),
+        "incast-256": (["-w", inputs.workload("incast-256", 264, WAITING),
+                        "-n", inputs.topology(264, *a100),
+                        "--background-flows", inputs.incast(256, 16 * MIB // scale)], {}),
+        "one-layer-128": (["-w", ROOT / "bench" / "one-layer.txt", "-n", inputs.topology(128, *a100),
+                           "--comm-scale", str(1 / scale)], {}),
+    }
+    return {name: (arguments + conf, extra) for name, (arguments, extra) in cases.items()}
+
+
+FIGURE = re.compile(r"^(\S.*?) +(\d[\d.]*)")
+
+
+def run(command, extra=None):
+    """Runs a program that prints 'name   value' lines; returns them."""
+    result = subprocess.run([str(part) for part in command], env=environment(**(extra or {})),
+                            capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: {result.stderr.strip()}")
+    return {match[1]: float(match[2]) for match in map(FIGURE.match, result.stdout.splitlines()) if match}
+
+
+def instructions(command, extra, directory):
+    """Instructions of a run of a program, counted by callgrind."""
+    result = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={directory / 'callgrind'}",
+                             *map(str, command)], env=environment(**extra), capture_output=True, text=True, check=True)
+    return int(re.search(r"Collected : (\d+)", result.stderr)[1])
+
+
+class Bench:
+    """What the parts of the report share."""
+
+    def __init__(self, arguments, directory):
+        self.programs = arguments.build / "bin"
+        self.quick = arguments.quick
+        self.runs = arguments.runs or (1 if arguments.quick else 3)
+        self.only = arguments.only
+        self.directory = directory
+        self.inputs = Inputs(directory)
+
+    def wanted(self, name):
+        """Whether the user asked for a part."""
+        return not self.only or name in self.only
+
+    def end_to_end(self):
+        """Whole runs, beside the same traffic on ns-3's own devices."""
+        cases = {name: case for name, case in end_to_end_cases(self.inputs, self.quick).items() if self.wanted(name)}
+        speeds = {name: [] for name in cases}
+        figures = {}
+        yardstick = {"global": [], "nix": []}
+        for _ in range(self.runs):
+            for name, (arguments, extra) in cases.items():
+                output = self.directory / name
+                figures[name] = run([self.programs / "bench-end-to-end", *arguments, "-o", output], extra)
+                speeds[name].append(figures[name]["packet-hops per CPU s"])
+                if name == "ring-128":
+                    for routing, results in yardstick.items():
+                        results.append(self.yardstick(arguments, extra, routing))
+        if not cases:
+            return
+        print(f"{'whole runs':16}{'packet-hops':>13}{'M hops/CPU s':>14}{'ns/hop':>8}{'events/hop':>12}"
+              f"{'memory MB':>11}{'to ns-3':>9}{'nix':>6}")
+        base = {routing: statistics.median(results) for routing, results in yardstick.items() if results}
+        for name in cases:
+            speed = statistics.median(speeds[name])
+            ratio = f"{speed / base['global']:9.0f}{speed / base['nix']:6.0f}" if base else ""
+            print(f"{name:16}{figures[name]['packet-hops']:13.0f}{speed:14.2f}{1000 / speed:8.0f}"
+                  f"{figures[name]['events per packet-hop']:12.2f}{figures[name]['peak memory']:11.0f}{ratio}")
+        for routing, speed in base.items():
+            print(f"{'ns-3, ' + routing:29}{speed:14.4f}{1000 / speed:8.0f}")
+
+    def yardstick(self, arguments, extra, routing):
+        """Packet-hops per CPU second of ns-3's devices on the flows of a smaller run of the same kind."""
+        output = self.directory / "yardstick"
+        if not output.exists():
+            run([self.programs / "bench-end-to-end", *arguments, "--comm-scale", "0.0625", "-o", output], extra)
+        return run([self.programs / "bench-yardstick", arguments[arguments.index("-n") + 1], output / "fct.txt",
+                    routing])["packet-hops per CPU s"]
+
+    def count(self):
+        """Instructions per packet-hop of a small ring and of a small tree."""
+        if not self.wanted("instructions") or not shutil.which("valgrind"):
+            return
+        small = end_to_end_cases(Inputs(self.directory / "small"), True)
+        for name in ("ring-128", "tree-128"):
+            arguments, extra = small[name]
+            command = [self.programs / "bench-end-to-end", *arguments, "-o", self.directory / "counted"]
+            hops = run(command, extra)["packet-hops"]
+            print(f"instructions per packet-hop, {name}, 8 MiB: {instructions(command, extra, self.directory) / hops:.0f}")
+
+    def memory(self):
+        """Idle clusters, connections and flows."""
+        if not self.wanted("memory"):
+            return
+        buffer = self.directory / "buffer.conf"
+        buffer.write_text("BUFFER_SIZE 64\n")  # MiB: 240 ports need more than the default
+        for gpus in (1024,) if self.quick else (1024, 15360):
+            figures = run([self.programs / "bench-memory", self.inputs.topology(
+                gpus, *(("-app", "240", "-asn", "240") if gpus > 4096 else ())), buffer])
+            print(f"{gpus} GPUs: " + ", ".join(f"{value:.0f} {name}" if value >= 100 else f"{value:.1f} {name}"
+                                               for name, value in figures.items() if name != "GPUs"))
+
+    def monitors(self):
+        """What the monitors of a run with the shipped configuration cost."""
+        if not self.wanted("monitors"):
+            return
+        arguments, extra = end_to_end_cases(self.inputs, self.quick)["ring-128"]
+        off = ["--set", "MON_START=1000000000", "--set", "MON_END=2000000000"]
+        ratios = []
+        for _ in range(max(self.runs, 3)):
+            seconds = [run([self.programs / "bench-end-to-end", *arguments, *keys, "-o", self.directory / "monitors"],
+                           extra)["CPU seconds"] for keys in ([], off)]
+            ratios.append(seconds[0] / seconds[1])
+        print(f"monitors at their defaults: {100 * (statistics.median(ratios) - 1):.1f} % more CPU time than without samples")
+
+    def micro(self):
+        """Google Benchmark's programs."""
+        for program in ("bench-packet-path", "bench-scheduler", "bench-flow-graph", "congestion-benchmark"):
+            if self.wanted(program):
+                subprocess.run([self.programs / program, f"--benchmark_min_time={0.05 if self.quick else 0.5}"],
+                               stderr=subprocess.DEVNULL, check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="smaller inputs, one run each")
+    parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
+    parser.add_argument("--only", action="append",
+                        help="a case, or instructions, memory, monitors, or the name of a micro-benchmark; may repeat")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        directory = pathlib.Path(name)
+        (directory / "small").mkdir()
+        bench = Bench(arguments, directory)
+        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.micro):
+            part()
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
