@@ -109,7 +109,7 @@ TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
     writer.CollectiveEnded(Record(0, 0, 10'000'000, 20'000'000)); // one group
     writer.CollectiveEnded(Record(0, 0, 10'000'000, 30'000'000)); // a slower one
     writer.CollectiveEnded(Record(0, 1, 50'000'000, 70'000'000)); // the next pass
-    writer.RankFinished(0, 70'000'000);
+    writer.RankFinished(0, 70'000'000); // idle for 30 us: part of the bubble
     writer.RankFinished(1, 100'000'000);
     EXPECT_FALSE(std::filesystem::exists(Path("EndToEnd.csv"))) << "a cut-off run leaves none";
     writer.Finish();
@@ -119,7 +119,7 @@ TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
         "Expose_PP_comm, bubble time, total comp, total exposed comm, Total time\n"
         "run,0.000000 (0.00%),0.000000 (0.00%),15.000000 (15.00%),0.000000 (0.00%),0.000000 "
         "(0.00%),"
-        "6.000000 (6.00%),14.000000 (14.00%),15.000000 (15.00%),100.000000\n"
+        "21.000000 (21.00%),14.000000 (14.00%),15.000000 (15.00%),100.000000\n"
         "layer_name,run,fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,"
         "ig exposed comm,fwd total comm,algbw,busbw,wg total comm,algbw,busbw,ig total "
         "comm,algbw,busbw,workload finished at\n"

@@ -3,13 +3,13 @@
  */
 #include "run-options.h"
 
+#include "program-flags.h"
+#include "run-environment.h"
+
 #include "ns3/input-error.h"
-#include "ns3/nearest-name.h"
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <sstream>
@@ -109,29 +109,6 @@ Describe(RunOptions& options, RawFlags& raw)
     return description;
 }
 
-[[noreturn]] void
-Refuse(const std::string& what, const std::string& expected)
-{
-    throw ns3::InputError("command line", 0, what, expected);
-}
-
-/// None of the numbers that flags take may be negative; unsigned parsing would wrap them.
-void
-RefuseNegatives(const po::parsed_options& parsed)
-{
-    for (const auto& option : parsed.options)
-    {
-        for (const std::string& value : option.value)
-        {
-            if (!option.unregistered && value.size() > 1 && value[0] == '-' &&
-                std::isdigit(static_cast<unsigned char>(value[1])))
-            {
-                Refuse("--" + option.string_key + " is " + value, "a number that is not negative");
-            }
-        }
-    }
-}
-
 /// ns-3's own flags name a TypeId or one of its global values; all else is a mistake.
 void
 SortOutUnknown(const std::vector<std::string>& unknown,
@@ -153,51 +130,7 @@ SortOutUnknown(const std::vector<std::string>& unknown,
             options.ns3Flags.push_back(flag);
             continue;
         }
-        std::vector<std::string> known;
-        for (const auto& option : description.options())
-        {
-            known.push_back(option->long_name());
-        }
-        Refuse("unknown flag '" + flag + "'",
-               "a flag of --help; the nearest is --" + ns3::NearestName(name, known));
-    }
-}
-
-void
-ReadEnvironment(RunOptions& options, const RunOptions::Environment& environment)
-{
-    // What is looked up and set is also what run.json tells.
-    const RunOptions::Environment recording = [&](const std::string& name) {
-        const auto value = environment(name);
-        if (value && !value->empty())
-        {
-            options.environment[name] = *value;
-        }
-        return value;
-    };
-    options.nccl = NcclOptions::FromEnvironment(recording);
-    const auto bandwidth = recording("AS_NET_BW");
-    if (bandwidth && !bandwidth->empty())
-    {
-        double gbps = 0;
-        const auto [end, error] =
-            std::from_chars(bandwidth->data(), bandwidth->data() + bandwidth->size(), gbps);
-        if (error != std::errc() || end != bandwidth->data() + bandwidth->size() || gbps <= 0)
-        {
-            throw ns3::InputError("environment",
-                                  0,
-                                  "AS_NET_BW is '" + *bandwidth + "'",
-                                  "Gb/s of a NIC link, above 0");
-        }
-        options.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
-    }
-    for (const char* name : {"AS_LOG_LEVEL", "AS_SIM_THREADS"})
-    {
-        const auto value = environment(name);
-        if (value && !value->empty() && *value != "0")
-        {
-            options.warnings.push_back(std::string(name) + " is accepted and has no effect");
-        }
+        RefuseUnknownFlag(flag, description);
     }
 }
 
@@ -218,39 +151,25 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     RunOptions options;
     RawFlags raw;
     const po::options_description description = Describe(options, raw);
-    std::vector<std::string> unknown;
-    try
+    po::variables_map values;
+    const auto unknown = ReadFlags(arguments, description, values);
+    if (values.count("seed"))
     {
-        const auto style =
-            po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-        const auto parsed = po::command_line_parser(arguments)
-                                .options(description)
-                                .style(style)
-                                .allow_unregistered()
-                                .run();
-        RefuseNegatives(parsed);
-        po::variables_map values;
-        po::store(parsed, values);
-        po::notify(values);
-        unknown = po::collect_unrecognized(parsed.options, po::include_positional);
-        if (values.count("seed"))
-        {
-            options.seed = values["seed"].as<uint32_t>();
-        }
-    }
-    catch (const po::error& error)
-    {
-        Refuse(error.what(), "flags as --help says");
+        options.seed = values["seed"].as<uint32_t>();
     }
     SortOutUnknown(unknown, description, options);
-    ReadEnvironment(options, environment);
+    const RunEnvironment read = RunEnvironment::Read(environment);
+    options.nccl = read.nccl;
+    options.netBandwidthBps = read.netBandwidthBps;
+    options.environment = read.variables;
+    options.warnings = read.warnings;
     if (options.help || options.version)
     {
         return options;
     }
     if (raw.progress != "auto" && raw.progress != "always" && raw.progress != "never")
     {
-        Refuse("--progress " + raw.progress, "auto, always or never");
+        RefuseFlag("--progress " + raw.progress, "auto, always or never");
     }
     options.progress = raw.progress == "auto"     ? ProgressMode::Auto
                        : raw.progress == "always" ? ProgressMode::Always
@@ -261,7 +180,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
         });
     if (network == std::end(NETWORKS))
     {
-        Refuse("--network " + raw.network, NetworkNames());
+        RefuseFlag("--network " + raw.network, NetworkNames());
     }
     options.network = network->second;
     for (const std::string& workload : raw.workloads)
@@ -278,22 +197,22 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     }
     if (options.jobs.empty())
     {
-        Refuse("no workload", "-w FILE");
+        RefuseFlag("no workload", "-w FILE");
     }
     if (options.passes == 0 || options.threads == 0)
     {
-        Refuse("--passes and -t are counts", "1 or more");
+        RefuseFlag("--passes and -t are counts", "1 or more");
     }
     if (options.seed && *options.seed == 0)
     {
-        Refuse("--seed is 0", "1 or more");
+        RefuseFlag("--seed is 0", "1 or more");
     }
     for (const auto& [name, scale] : {std::pair{"--comm-scale", options.commScale},
                                       std::pair{"--injection-scale", options.injectionScale}})
     {
         if (!std::isfinite(scale) || scale <= 0)
         {
-            Refuse(std::string(name) + " is " + std::to_string(scale), "a number above 0");
+            RefuseFlag(std::string(name) + " is " + std::to_string(scale), "a number above 0");
         }
     }
     return options;

@@ -22,6 +22,7 @@ struct CollectiveChoice
     uint32_t channels{1};
     uint64_t flows{0};   ///< flows of the whole group
     TimePs predicted{0}; ///< the cost model's own estimate; 0 where there is none
+    TimePs hidden{0};    ///< part of its time, at its end, that no rank waits for
 };
 
 /**

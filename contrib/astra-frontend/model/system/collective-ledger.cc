@@ -47,6 +47,7 @@ CollectiveLedger::Join(const CommGroup& group,
         slot = std::make_unique<CollectiveInstance>();
         slot->id = m_nextId++;
         slot->group = &group;
+        slot->members = m_sample.CountIn(group);
         slot->request = request;
         slot->position = position;
         slot->schedule = m_planner.Plan(group, request);
@@ -101,6 +102,7 @@ CollectiveLedger::GetPart(CollectiveInstance& instance,
         all.protocol = choice.protocol;
         all.channels = choice.channels;
         all.predicted = choice.predicted;
+        all.hidden = choice.hidden;
     }
     else if (all.algorithm.find(choice.algorithm) == std::string::npos)
     {
@@ -116,13 +118,13 @@ CollectiveLedger::GetPart(CollectiveInstance& instance,
 void
 CollectiveLedger::Leave(CollectiveInstance& instance, TimePs now)
 {
-    if (++instance.finished < instance.group->ranks.size())
+    if (++instance.finished < instance.members)
     {
         return;
     }
     ++m_ended;
     CollectiveRecord record = RecordOf(instance);
-    record.end = now;
+    record.end = now + instance.choice.hidden;
     const auto found = m_running.find(instance.key);
     m_retired = std::move(found->second);
     m_running.erase(found);
@@ -179,7 +181,7 @@ CollectiveLedger::DescribeMissingRanks() const
     std::vector<const CollectiveInstance*> missing;
     for (const auto& [key, instance] : m_running)
     {
-        if (instance->joined < instance->group->ranks.size())
+        if (instance->joined < instance->members)
         {
             missing.push_back(instance.get());
         }
@@ -192,7 +194,7 @@ CollectiveLedger::DescribeMissingRanks() const
             "collective " + std::to_string(instance->id) + " (" + Describe(instance->request) +
             ", layer " + std::string(m_workload.GetLayerName(instance->position.layer)) +
             ", group " + instance->group->name + "): " + std::to_string(instance->joined) + " of " +
-            std::to_string(instance->group->ranks.size()) + " ranks have begun it");
+            std::to_string(instance->members) + " ranks have begun it");
     }
     return lines;
 }

@@ -9,6 +9,8 @@
 #include "stream-order.h"
 #include "workload.h"
 
+#include "ns3/rank-sample.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,6 +32,7 @@ struct CollectiveInstance
     TimePs start{0};
     uint32_t joined{0};
     uint32_t finished{0};
+    uint32_t members{0}; ///< ranks that are simulated
     uint64_t key{0};
 
     /// A phase of a chunk on one of the groups it runs in.
@@ -67,6 +70,12 @@ class CollectiveLedger
                      const LogicalTopology& topology,
                      const Workload& workload,
                      RunObserver& observer);
+
+    /// Tell which ranks are simulated; a collective ends with the last of them. Without it: all.
+    void SetSample(RankSample sample)
+    {
+        m_sample = std::move(sample);
+    }
 
     /**
      * @param group the communicator
@@ -145,6 +154,7 @@ class CollectiveLedger
     const LogicalTopology& m_topology;
     const Workload& m_workload;
     RunObserver& m_observer;
+    RankSample m_sample;
     StreamOrder m_streamOrder;
     uint64_t m_nextId{1};
     uint32_t m_nextTag{0};

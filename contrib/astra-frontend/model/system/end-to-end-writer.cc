@@ -62,7 +62,7 @@ EndToEndWriter::CollectiveEnded(const CollectiveRecord& record)
 {
     auto& layer = m_layers[record.position.layer];
     const auto phase = static_cast<std::size_t>(record.position.phase);
-    layer.finished = std::max(layer.finished, record.end);
+    layer.finished = std::max(layer.finished, record.end - record.choice->hidden);
     layer.seen = true;
     if (record.op == CollectiveOp::SendRecv && record.choice->algorithm == "P2P")
     {
@@ -130,6 +130,8 @@ void
 EndToEndWriter::RankFinished(int, TimePs now)
 {
     m_finished = std::max(m_finished, now);
+    m_sumOfFinishes += now;
+    ++m_ranksFinished;
 }
 
 double
@@ -138,17 +140,31 @@ EndToEndWriter::Mean(TimePs ofAllRanks) const
     return Microseconds(ofAllRanks) / m_ranks;
 }
 
+TimeBreakdown
+EndToEndWriter::GetBreakdown() const
+{
+    TimeBreakdown breakdown;
+    for (const auto& layer : m_layers)
+    {
+        breakdown.compute +=
+            Mean(std::accumulate(layer.compute.begin(), layer.compute.end(), TimePs{0}));
+    }
+    for (std::size_t kind = 0; kind < m_exposedByGroup.size(); ++kind)
+    {
+        breakdown.exposed[kind] = Mean(m_exposedByGroup[kind]);
+    }
+    // In a pipeline a stage that is done early idles until the last one is.
+    const TimePs idle = m_bubble > 0 ? m_ranksFinished * m_finished - m_sumOfFinishes : 0;
+    breakdown.bubble = Mean(m_bubble + idle);
+    breakdown.total = Microseconds(m_finished);
+    return breakdown;
+}
+
 std::string
 EndToEndWriter::Summary() const
 {
-    TimePs compute = 0;
-    for (const auto& layer : m_layers)
-    {
-        compute = std::accumulate(layer.compute.begin(), layer.compute.end(), compute);
-    }
-    const TimePs exposed =
-        std::accumulate(m_exposedByGroup.begin(), m_exposedByGroup.end(), TimePs{0});
-    const double total = Microseconds(m_finished);
+    const TimeBreakdown breakdown = GetBreakdown();
+    const double total = breakdown.total;
     const auto part = [total](double value) {
         return fmt::format(",{:.6f} ({:.2f}%)", value, total > 0 ? 100 * value / total : 0.0);
     };
@@ -159,9 +175,9 @@ EndToEndWriter::Summary() const
     for (const auto kind :
          {GroupKind::Dp, GroupKind::DpEp, GroupKind::Tp, GroupKind::Ep, GroupKind::Pp})
     {
-        text += part(Mean(m_exposedByGroup[static_cast<std::size_t>(kind)]));
+        text += part(breakdown.exposed[static_cast<std::size_t>(kind)]);
     }
-    text += part(Mean(m_bubble)) + part(Mean(compute)) + part(Mean(exposed));
+    text += part(breakdown.bubble) + part(breakdown.compute) + part(breakdown.Exposed());
     return text + fmt::format(",{:.6f}\n", total);
 }
 

@@ -9,11 +9,27 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
 namespace AstraSim
 {
+
+/// Where the time of a run goes: means over ranks in microseconds.
+struct TimeBreakdown
+{
+    double compute{0};
+    std::array<double, 6> exposed{}; ///< communication that ranks waited for, by GroupKind
+    double bubble{0};                ///< waiting for other pipeline stages to get there
+    double total{0};                 ///< until the last rank was done
+
+    /// @return exposed communication of all groups
+    double Exposed() const
+    {
+        return std::accumulate(exposed.begin(), exposed.end(), 0.0);
+    }
+};
 
 /**
  * @brief Writes EndToEnd.csv: a summary and, for each layer, what it computes and communicates.
@@ -46,6 +62,9 @@ class EndToEndWriter : public RunObserver
     void WaitEnded(const WaitRecord& record) override;
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override;
     void RankFinished(int rank, TimePs now) override;
+
+    /// @return where the time went so far
+    TimeBreakdown GetBreakdown() const;
 
     /// Write the file. @throw ns3::InputError if it cannot be written
     void Finish();
@@ -80,6 +99,8 @@ class EndToEndWriter : public RunObserver
     std::array<TimePs, 6> m_exposedByGroup{}; ///< by GroupKind
     TimePs m_bubble{0};
     TimePs m_finished{0};
+    TimePs m_sumOfFinishes{0}; ///< over ranks
+    uint32_t m_ranksFinished{0};
 };
 
 } // namespace AstraSim

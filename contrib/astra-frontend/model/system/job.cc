@@ -8,6 +8,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace AstraSim
 {
@@ -118,37 +119,62 @@ Job::Job(JobDescription description)
     const auto& ranks = m_description.ranks;
     m_jobRankOf.assign(static_cast<std::size_t>(*std::max_element(ranks.begin(), ranks.end())) + 1,
                        -1);
-    m_systems.reserve(ranks.size());
-    m_workloads.reserve(ranks.size());
+    ChooseSimulated();
+    m_systems.resize(ranks.size());
+    m_workloads.resize(ranks.size());
     for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     {
         m_jobRankOf[static_cast<std::size_t>(ranks[rank])] = static_cast<int>(rank);
+    }
+    for (const uint32_t rank : m_simulated)
+    {
         AstraNetworkAPI* network = &m_description.network(ranks[rank]);
         if (m_description.config.rendezvous)
         {
             network =
                 m_rendezvous.emplace_back(std::make_unique<RendezvousNetwork>(*network)).get();
         }
-        m_systems.push_back(std::make_unique<Sys>(m_context, rank, *network));
-        m_workloads.push_back(m_description.workload->CreateRank(rank, *m_systems.back()));
+        m_systems[rank] = std::make_unique<Sys>(m_context, rank, *network);
+        m_workloads[rank] = m_description.workload->CreateRank(rank, *m_systems[rank]);
     }
 }
 
 Job::~Job() = default;
 
 void
+Job::ChooseSimulated()
+{
+    if (m_description.sample)
+    {
+        m_simulated = m_description.sample();
+    }
+    if (m_simulated.empty())
+    {
+        m_simulated.resize(m_description.ranks.size());
+        std::iota(m_simulated.begin(), m_simulated.end(), 0);
+        return;
+    }
+    std::vector<int> networkRanks;
+    for (const uint32_t rank : m_simulated)
+    {
+        networkRanks.push_back(m_description.ranks[rank]);
+    }
+    m_ledger.SetSample(RankSample(networkRanks));
+}
+
+void
 Job::Start()
 {
-    for (auto& workload : m_workloads)
+    for (const uint32_t rank : m_simulated)
     {
-        workload->Start();
+        m_workloads[rank]->Start();
     }
 }
 
 bool
 Job::Finished() const
 {
-    return m_counter->RanksFinished() == m_systems.size();
+    return m_counter->RanksFinished() == m_simulated.size();
 }
 
 JobProgress
@@ -157,17 +183,17 @@ Job::Progress() const
     const auto& workload = *m_description.workload;
     return {m_ledger.GetCollectivesEnded(),
             workload.GetCollectiveCount(),
-            m_counter->PassesDone(m_systems.size()),
+            m_counter->PassesDone(m_simulated.size()),
             workload.GetPassCount(),
             m_counter->RanksFinished(),
-            static_cast<uint32_t>(m_systems.size())};
+            static_cast<uint32_t>(m_simulated.size())};
 }
 
 std::vector<std::string>
 Job::DescribeWaits() const
 {
     std::vector<std::string> lines;
-    for (std::size_t rank = 0; rank < m_systems.size(); ++rank)
+    for (const uint32_t rank : m_simulated)
     {
         if (m_workloads[rank]->Finished())
         {

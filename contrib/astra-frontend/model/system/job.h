@@ -38,6 +38,9 @@ struct JobDescription
     /// The network of a rank (of the network); the objects outlive the job.
     std::function<AstraNetworkAPI&(int rank)> network;
     RunObserver* observer; ///< borrowed
+    /// Asked once the workload is placed: ranks of the job that stand for all and are the only ones
+    /// simulated; none, or no function, for every rank.
+    std::function<std::vector<uint32_t>()> sample{};
 };
 
 /// How far a job has come.
@@ -87,8 +90,14 @@ class Job
      */
     std::vector<std::string> DescribeWaits() const;
 
-    /// @return the system layer of a rank of the job
+    /// @return the system layer of a rank of the job that is simulated
     Sys& GetSys(uint32_t jobRank);
+
+    /// @return how many of its ranks are simulated
+    uint32_t CountSimulated() const
+    {
+        return static_cast<uint32_t>(m_simulated.size());
+    }
 
     /// @return the ranks of the network it runs on
     const std::vector<int>& GetRanks() const
@@ -100,6 +109,7 @@ class Job
     /// Counts what ranks finish and passes everything on.
     class Counter;
 
+    void ChooseSimulated();
     NativeMemoryBus& BusOf(int rank);
 
     JobDescription m_description;
@@ -109,6 +119,8 @@ class Job
     CollectiveLedger m_ledger;
     JobContext m_context;
     std::vector<std::unique_ptr<RendezvousNetwork>> m_rendezvous; ///< empty without rendezvous
+    std::vector<uint32_t> m_simulated;                            ///< ranks of the job, ascending
+    /// By rank of the job; null where a rank is not simulated.
     std::vector<std::unique_ptr<Sys>> m_systems;
     std::vector<std::unique_ptr<RankWorkload>> m_workloads;
     std::vector<int> m_jobRankOf; ///< of each rank of the network, up to the largest; -1 for none

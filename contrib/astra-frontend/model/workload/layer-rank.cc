@@ -95,11 +95,19 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
     {
         return true;
     }
-    if (blocks)
+    const Issued issued{step.layer, step.phase, m_pass};
+    const bool waits =
+        !blocks && step.phase == TrainingPhase::WeightGradient && m_workload.WaitsForGradients();
+    if (blocks || waits)
     {
         Wait(State::WaitsForCollective, PositionOf(step), collective.group);
-        const auto finish = [this]() {
+        const auto finish = [this, waits, issued]() {
             EndWait(WaitReason::Collective, m_since, m_sys.Now());
+            if (waits)
+            {
+                m_issued.push_back(issued); // for its update
+                EndIssued(issued);
+            }
             Resume();
         };
         if (!collective.thenAllToAll)
@@ -114,7 +122,6 @@ LayerRank::DoCollective(const ProgramStep& step, bool blocks)
         }
         return false;
     }
-    const Issued issued{step.layer, step.phase, m_pass};
     m_issued.push_back(issued);
     const auto finish = [this, issued]() { EndIssued(issued); };
     if (!collective.thenAllToAll)

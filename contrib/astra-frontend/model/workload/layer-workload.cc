@@ -5,12 +5,18 @@
 
 #include "layer-rank.h"
 
+#include <algorithm>
+
 namespace AstraSim
 {
 
-LayerWorkload::LayerWorkload(LayerTable table, const ParallelSizes& options, uint32_t passes)
+LayerWorkload::LayerWorkload(LayerTable table,
+                             const ParallelSizes& options,
+                             uint32_t passes,
+                             bool waits)
     : m_table(std::move(table)),
-      m_passes(passes)
+      m_passes(passes),
+      m_waits(waits)
 {
     const auto choose = [](uint32_t& size, uint32_t option) { size = size ? size : option; };
     choose(m_table.sizes.tp, options.tp);
@@ -40,6 +46,15 @@ LayerWorkload::Bind(const std::vector<int>& ranks)
     for (uint32_t stage = 0; stage < stages; ++stage)
     {
         m_programs.push_back(CompileProgram(m_table, stages, stage));
+        if (m_waits)
+        {
+            // Held up only once its part of the pipeline is done, a rank delays no other stage.
+            auto& program = m_programs.back();
+            std::stable_partition(program.begin(), program.end(), [](const ProgramStep& step) {
+                return step.kind != ProgramStep::Kind::IssueCollective ||
+                       step.phase != TrainingPhase::WeightGradient;
+            });
+        }
     }
 }
 

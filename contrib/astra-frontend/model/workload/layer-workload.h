@@ -29,8 +29,13 @@ class LayerWorkload : public Workload
      * @param table what the file says
      * @param options group sizes for files that have none (micro lines); a file's own go first
      * @param passes how often the whole is done
+     * @param waits whether the weight gradients' collectives come at the end of a pass, and ranks
+     * wait for each
      */
-    LayerWorkload(LayerTable table, const ParallelSizes& options, uint32_t passes);
+    LayerWorkload(LayerTable table,
+                  const ParallelSizes& options,
+                  uint32_t passes,
+                  bool waits = false);
 
     uint32_t GetRankCount() const override;
     void Bind(const std::vector<int>& ranks) override;
@@ -44,6 +49,12 @@ class LayerWorkload : public Workload
     const LayerTable& GetTable() const
     {
         return m_table;
+    }
+
+    /// @return whether ranks wait for each of the weight gradients' collectives
+    bool WaitsForGradients() const
+    {
+        return m_waits;
     }
 
     const RankLayout& GetLayout() const
@@ -60,6 +71,7 @@ class LayerWorkload : public Workload
   private:
     LayerTable m_table;
     uint32_t m_passes;
+    bool m_waits;
     std::unique_ptr<RankLayout> m_layout;
     std::vector<std::vector<ProgramStep>> m_programs; ///< per pipeline stage
 };

@@ -26,7 +26,10 @@ OpenWorkload(const std::string& path, const WorkloadOptions& options)
     {
         return std::make_unique<KvCacheWorkload>(ReadKvCacheConfig(path));
     }
-    return std::make_unique<LayerWorkload>(ReadLayerTable(path), options.sizes, options.passes);
+    return std::make_unique<LayerWorkload>(ReadLayerTable(path),
+                                           options.sizes,
+                                           options.passes,
+                                           options.waitsForGradients);
 }
 
 } // namespace AstraSim

@@ -22,6 +22,9 @@ struct WorkloadOptions
     uint32_t passes{1};          ///< of text workloads
     std::string communicators{}; ///< --comm-group-configuration; empty for none
     RemoteMemoryConfig memory{}; ///< --remote-memory-configuration
+    /// Whether the weight gradients' collectives of text workloads come at the end of a pass, and
+    /// ranks wait for each, as the analytical program's overlap ratios mean it.
+    bool waitsForGradients{false};
 };
 
 /**

@@ -1,0 +1,387 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "analytical-run.h"
+
+#include "analytical-backend.h"
+#include "breakdown-table.h"
+#include "rank-symmetry.h"
+#include "run-console.h"
+#include "run-record.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/collectives-writer.h"
+#include "ns3/end-to-end-writer.h"
+#include "ns3/input-error.h"
+#include "ns3/job.h"
+#include "ns3/machine-paths.h"
+#include "ns3/mock-nccl-group.h"
+#include "ns3/run-observers.h"
+#include "ns3/workload-file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <unistd.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+using ns3::InputError;
+
+/// Line rate of a NIC, GB/s.
+const std::map<std::string, double> NIC_TYPES = {{"cx6", 25}, {"cx7", 50}, {"bf3", 50}};
+
+constexpr std::size_t MAX_WAIT_LINES = 40;
+
+/// A whole run, from options to results; one object per run.
+class AnalyticalRun
+{
+  public:
+    explicit AnalyticalRun(const AnalyticalOptions& options)
+        : m_options(options),
+          m_console(options.quiet)
+    {
+    }
+
+    int Run();
+
+  private:
+    void ReadInputs();
+    std::string PathOf(const std::string& name) const;
+    void MakeOutputDirectory();
+    void RecordInputs();
+    void Simulate();
+    int Report();
+    std::string Describe() const;
+
+    const AnalyticalOptions& m_options;
+    RunConsole m_console;
+    uint32_t m_gpus{0};
+    MachineModel m_machine;
+    BusbwTable m_busbw;
+    std::string m_folder;
+    std::unique_ptr<Workload> m_workload;
+    std::unique_ptr<RunRecord> m_record;
+    std::unique_ptr<MockNcclGroup> m_nccl;
+    std::unique_ptr<AnalyticalCollectives> m_collectives;
+    std::unique_ptr<AnalyticalBackend> m_backend;
+    RunObservers m_observers;
+    std::unique_ptr<EndToEndWriter> m_endToEnd;
+    std::unique_ptr<CollectivesWriter> m_collectivesFile;
+    std::unique_ptr<Job> m_job;
+    double m_wallSeconds{0};
+};
+
+void
+AnalyticalRun::ReadInputs()
+{
+    uint32_t topologyGpus = 0;
+    m_machine = MakeMachine(m_options, &topologyGpus);
+    if (!m_options.busbw.empty())
+    {
+        m_busbw = BusbwTable::Read(m_options.busbw);
+    }
+    WorkloadOptions options{m_options.sizes, m_options.passes, {}, {}};
+    options.waitsForGradients = true;
+    m_workload = OpenWorkload(m_options.workload, options);
+    const uint32_t needed = m_workload->GetRankCount();
+    m_gpus = m_options.gpus.value_or(needed         ? needed
+                                     : topologyGpus ? topologyGpus
+                                                    : m_machine.gpusPerServer);
+    if (needed && m_gpus != needed)
+    {
+        throw InputError(m_options.workload,
+                         1,
+                         "is made for " + std::to_string(needed) + " GPUs and -g says " +
+                             std::to_string(m_gpus),
+                         "the same number, or no -g");
+    }
+    if (topologyGpus && m_gpus > topologyGpus)
+    {
+        throw InputError(m_options.topology,
+                         0,
+                         "has " + std::to_string(topologyGpus) + " GPUs and " +
+                             std::to_string(m_gpus) + " are needed",
+                         "a topology with enough GPUs");
+    }
+}
+
+std::string
+AnalyticalRun::PathOf(const std::string& name) const
+{
+    // An absolute prefix says itself where the files go.
+    return (std::filesystem::path(m_folder) / (m_options.prefix + name)).string();
+}
+
+void
+AnalyticalRun::MakeOutputDirectory()
+{
+    const std::string stem = std::filesystem::path(m_options.workload).stem().string();
+    m_folder = !m_options.folder.empty()   ? m_options.folder
+               : !m_options.prefix.empty() ? "results"
+                                           : "results/" + stem + "_analytical";
+    // A prefix may name directories, too.
+    const std::string directory = std::filesystem::path(PathOf("x")).parent_path().string();
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error || ::access(directory.c_str(), W_OK) != 0)
+    {
+        throw InputError(directory, 0, "cannot be written", "an output directory that can be made");
+    }
+    // What an earlier run left must not pass for this one's.
+    std::filesystem::remove(PathOf("EndToEnd.csv"), error);
+}
+
+void
+AnalyticalRun::RecordInputs()
+{
+    m_record = std::make_unique<RunRecord>(PathOf("run.json"));
+    if (std::filesystem::exists(m_options.workload))
+    {
+        m_record->AddInput("workload", m_options.workload);
+    }
+    if (!m_options.topology.empty())
+    {
+        m_record->AddInput("topology", m_options.topology);
+    }
+    if (!m_options.busbw.empty())
+    {
+        m_record->AddInput("bus bandwidths", m_options.busbw);
+    }
+    const auto ratio = [this](GroupKind kind) {
+        return m_options.overlap[static_cast<std::size_t>(kind)];
+    };
+    m_record->Set("network", "busbw");
+    m_record->SetOption("passes", m_options.passes);
+    m_record->SetOption("gpus", m_gpus);
+    m_record->SetOption("gpus_per_server", m_machine.gpusPerServer);
+    m_record->SetOption("gpu_type", m_machine.gpu.name);
+    m_record->SetOption("nvlink_GBps", m_machine.nvlinkGBps);
+    m_record->SetOption("nic_GBps_per_gpu", m_machine.nicGBps);
+    m_record->SetOption("tp_overlap_ratio", ratio(GroupKind::Tp));
+    m_record->SetOption("dp_overlap_ratio", ratio(GroupKind::Dp));
+    m_record->SetOption("ep_overlap_ratio", ratio(GroupKind::Ep));
+    m_record->SetOption("pp_overlap_ratio", ratio(GroupKind::Pp));
+    m_record->SetOption("nvls", m_options.environment.nccl.nvlsEnable);
+    m_record->SetOption("nccl_environment", m_options.environment.variables);
+}
+
+void
+AnalyticalRun::Simulate()
+{
+    m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.environment.nccl);
+    m_collectives = std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_options.overlap);
+    const auto pipelineGBps = m_busbw.Find(GroupKind::Pp, CollectiveOp::SendRecv);
+    MachinePaths::Machine paths;
+    paths.ranks = m_gpus;
+    paths.gpusPerServer = m_machine.gpusPerServer;
+    paths.nvlinkGBps = pipelineGBps.value_or(m_machine.nvlinkGBps);
+    paths.nicGBps = pipelineGBps.value_or(m_machine.nicGBps);
+    paths.exposed = 1 - m_options.overlap[static_cast<std::size_t>(GroupKind::Pp)];
+    m_backend = std::make_unique<AnalyticalBackend>(std::make_unique<MachinePaths>(paths));
+
+    JobDescription description;
+    description.workload = m_workload.get();
+    description.ranks.resize(m_gpus);
+    std::iota(description.ranks.begin(), description.ranks.end(), 0);
+    description.nccl = m_collectives.get();
+    description.network = [this](int rank) -> AstraNetworkAPI& {
+        return m_backend->GetNetwork(rank);
+    };
+    description.observer = &m_observers;
+    description.sample = [this]() -> std::vector<uint32_t> {
+        const auto* layers = dynamic_cast<const LayerWorkload*>(m_workload.get());
+        const auto sample =
+            layers ? FindRepresentatives(*layers, m_gpus, m_machine) : std::vector<uint32_t>();
+        m_collectives->SetSample(RankSample(std::vector<int>(sample.begin(), sample.end())));
+        return sample;
+    };
+    m_job = std::make_unique<Job>(std::move(description));
+
+    std::vector<std::string> layers;
+    for (uint32_t i = 0; i < m_workload->GetLayerCount(); ++i)
+    {
+        layers.emplace_back(m_workload->GetLayerName(i));
+    }
+    m_endToEnd =
+        std::make_unique<EndToEndWriter>(PathOf("EndToEnd.csv"),
+                                         std::filesystem::path(m_options.workload).stem().string(),
+                                         layers,
+                                         m_job->CountSimulated());
+    m_collectivesFile = std::make_unique<CollectivesWriter>(PathOf("collectives.csv"));
+    m_observers.Add(*m_endToEnd);
+    m_observers.Add(*m_collectivesFile);
+
+    const auto begin = std::chrono::steady_clock::now();
+    m_job->Start();
+    m_backend->Run();
+    m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::string
+AnalyticalRun::Describe() const
+{
+    const uint32_t servers = (m_gpus + m_machine.gpusPerServer - 1) / m_machine.gpusPerServer;
+    std::string text = fmt::format("{} on {} {} in {} servers, {} GB/s NVLink and {} GB/s NIC each",
+                                   m_options.workload,
+                                   m_gpus,
+                                   m_machine.gpu.name,
+                                   servers,
+                                   m_machine.nvlinkGBps,
+                                   m_machine.nicGBps);
+    if (const auto* layers = dynamic_cast<const LayerWorkload*>(m_workload.get()))
+    {
+        const RankLayout& layout = layers->GetLayout();
+        text += fmt::format("\nTP {}, DP {}, EP {}, PP {}; {} ranks computed for all",
+                            layout.GetSize(GroupKind::Tp),
+                            layout.GetSize(GroupKind::Dp),
+                            layout.GetSize(GroupKind::Ep),
+                            layout.GetSize(GroupKind::Pp),
+                            m_job->CountSimulated());
+    }
+    return text + "\n";
+}
+
+int
+AnalyticalRun::Report()
+{
+    m_collectivesFile->Finish();
+    const BackendTotals totals = m_backend->GetTotals();
+    m_record->SetOption("ranks_simulated", m_job->CountSimulated());
+    m_record->Set("simulated_ns", static_cast<double>(m_backend->Now()) / 1000.0);
+    m_record->Set("simulation_wall_s", m_wallSeconds);
+    m_record->Set("events", totals.events);
+    m_record->Set("collectives", m_job->Progress().collectivesDone);
+    m_record->Set("flows", totals.flows);
+    if (!m_job->Finished())
+    {
+        m_record->Write("stuck");
+        std::cerr << "the workload cannot finish: nothing is left to simulate, waiting at "
+                  << m_backend->Now() / 1000 << " ns:\n";
+        const auto lines = m_job->DescribeWaits();
+        for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAIT_LINES); ++i)
+        {
+            std::cerr << "  " << lines[i] << "\n";
+        }
+        return 1;
+    }
+    m_endToEnd->Finish();
+    const TimeBreakdown breakdown = m_endToEnd->GetBreakdown();
+    if (m_options.visual)
+    {
+        WriteBreakdownSvg(breakdown,
+                          std::filesystem::path(m_options.workload).filename().string() + " on " +
+                              std::to_string(m_gpus) + " " + m_machine.gpu.name,
+                          PathOf("breakdown.svg"));
+    }
+    m_record->Write("finished");
+    m_console.Say(Describe() + BreakdownTable(breakdown) +
+                  fmt::format("{} events in {:.2f} s\nresults in {}\n",
+                              totals.events,
+                              m_wallSeconds,
+                              PathOf("EndToEnd.csv")));
+    return 0;
+}
+
+int
+AnalyticalRun::Run()
+{
+    std::vector<std::string> warnings = m_options.environment.warnings;
+    m_console.Warn(warnings);
+    ReadInputs();
+    MakeOutputDirectory();
+    RecordInputs();
+    try
+    {
+        Simulate();
+    }
+    catch (const InputError&)
+    {
+        m_record->Write("refused");
+        throw;
+    }
+    return Report();
+}
+
+} // namespace
+
+MachineModel
+MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
+{
+    MachineModel machine;
+    *gpus = 0;
+    machine.gpu = FindGpuProfile("H100");
+    machine.nvlinkGBps = machine.gpu.nvlinkGBps;
+    machine.nicGBps = NIC_TYPES.at("cx7");
+    if (!options.topology.empty())
+    {
+        const auto topology = ns3::ClusterTopology::Read(options.topology);
+        machine = MachineModel::FromTopology(topology);
+        *gpus = topology.hostCount;
+    }
+    machine.gpusPerServer = options.gpusPerServer.value_or(machine.gpusPerServer);
+    const std::string gpuType =
+        options.gpuType.empty() ? options.environment.nccl.gpuType : options.gpuType;
+    if (!gpuType.empty())
+    {
+        bool known = false;
+        machine.gpu = FindGpuProfile(gpuType, &known);
+        if (!known)
+        {
+            throw InputError("command line",
+                             0,
+                             "--gpu-type is '" + gpuType + "'",
+                             "A100, A800, H100, H200, H20, H800, B200 or GB200");
+        }
+        machine.nvlinkGBps = options.topology.empty() ? machine.gpu.nvlinkGBps : machine.nvlinkGBps;
+    }
+    if (options.nvlinkGBps)
+    {
+        machine.nvlinkGBps = *options.nvlinkGBps;
+        machine.gpu.nvlinkGBps = *options.nvlinkGBps;
+    }
+    std::optional<double> nic = options.nicGBps;
+    if (!nic && options.environment.netBandwidthBps)
+    {
+        nic = static_cast<double>(*options.environment.netBandwidthBps) / 8e9;
+    }
+    if (!nic && !options.nicType.empty())
+    {
+        const auto known = NIC_TYPES.find(options.nicType);
+        if (known == NIC_TYPES.end())
+        {
+            throw InputError("command line",
+                             0,
+                             "--nic-type is '" + options.nicType + "'",
+                             "cx6, cx7 or bf3");
+        }
+        nic = known->second;
+    }
+    if (!nic && options.nicsPerServer && options.topology.empty())
+    {
+        nic = machine.nicGBps;
+    }
+    if (nic)
+    {
+        const double nics = options.nicsPerServer.value_or(machine.gpusPerServer);
+        machine.nicGBps = *nic * nics / machine.gpusPerServer;
+    }
+    return machine;
+}
+
+int
+RunAnalytical(const AnalyticalOptions& options)
+{
+    AnalyticalRun run(options);
+    return run.Run();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,32 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_ENVIRONMENT_H
+#define RUN_ENVIRONMENT_H
+
+#include "ns3/nccl-options.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What the environment variables of the programs say.
+struct RunEnvironment
+{
+    NcclOptions nccl;
+    std::optional<uint64_t> netBandwidthBps;      ///< AS_NET_BW: rate of NIC links
+    std::map<std::string, std::string> variables; ///< those that were set, by name
+    std::vector<std::string> warnings;            ///< what has no effect, a line each
+
+    /// @throw ns3::InputError naming the variable whose value cannot be used
+    static RunEnvironment Read(const NcclOptions::Lookup& lookup);
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_ENVIRONMENT_H */

@@ -1,0 +1,149 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "busbw-table.h"
+
+#include "ns3/input-error.h"
+#include "ns3/nearest-name.h"
+
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/algorithm/string/trim.hpp>
+#include <charconv>
+#include <fstream>
+#include <vector>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+using ns3::InputError;
+
+const std::map<std::string, GroupKind> GROUPS = {
+    {"TP", GroupKind::Tp},
+    {"DP", GroupKind::Dp},
+    {"EP", GroupKind::Ep},
+    {"DP_EP", GroupKind::DpEp},
+    {"PP", GroupKind::Pp},
+};
+
+const std::map<std::string, CollectiveOp> COLLECTIVES = {
+    {"allreduce", CollectiveOp::AllReduce},
+    {"allgather", CollectiveOp::AllGather},
+    {"reducescatter", CollectiveOp::ReduceScatter},
+    {"alltoall", CollectiveOp::AllToAll},
+    {"busbw", CollectiveOp::SendRecv},
+};
+
+template <typename T>
+std::vector<std::string>
+NamesOf(const std::map<std::string, T>& map)
+{
+    std::vector<std::string> names;
+    for (const auto& [name, value] : map)
+    {
+        names.push_back(name);
+    }
+    return names;
+}
+
+double
+ReadBandwidth(const std::string& text, const std::string& file, std::size_t line)
+{
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || value > 1e9)
+    {
+        throw InputError(file, line, "'" + text + "' is no bandwidth", "GB/s above 0, or null");
+    }
+    return value;
+}
+
+} // namespace
+
+BusbwTable
+BusbwTable::Read(const std::string& path)
+{
+    std::ifstream file(path);
+    if (!file)
+    {
+        throw InputError(path, 0, "cannot be read", "a readable file");
+    }
+    return Read(file, path);
+}
+
+BusbwTable
+BusbwTable::Read(std::istream& text, const std::string& name)
+{
+    BusbwTable table;
+    std::optional<GroupKind> group;
+    std::string line;
+    for (std::size_t number = 1; std::getline(text, line); ++number)
+    {
+        line = line.substr(0, line.find('#'));
+        boost::algorithm::trim(line);
+        const auto colon = line.find(':');
+        if (line.empty() || line == "---" || (colon == std::string::npos && number == 1))
+        {
+            continue;
+        }
+        if (colon == std::string::npos)
+        {
+            throw InputError(name, number, "'" + line + "' has no colon", "'collective: GB/s'");
+        }
+        std::string key = line.substr(0, colon);
+        std::string value = line.substr(colon + 1);
+        boost::algorithm::trim_if(key, boost::algorithm::is_any_of(" \t,\"'"));
+        boost::algorithm::trim_if(value, boost::algorithm::is_any_of(" \t,"));
+        if (value.empty())
+        {
+            const auto known = GROUPS.find(boost::algorithm::to_upper_copy(key));
+            if (known == GROUPS.end())
+            {
+                throw InputError(name,
+                                 number,
+                                 "unknown group '" + key + "'",
+                                 "TP, DP, EP, DP_EP or PP; the nearest is " +
+                                     ns3::NearestName(key, NamesOf(GROUPS)));
+            }
+            group = known->second;
+            continue;
+        }
+        const auto known = COLLECTIVES.find(boost::algorithm::to_lower_copy(key));
+        if (known == COLLECTIVES.end() || !group ||
+            (known->second == CollectiveOp::SendRecv) != (*group == GroupKind::Pp))
+        {
+            const bool unknown = known == COLLECTIVES.end();
+            throw InputError(
+                name,
+                number,
+                unknown  ? "unknown collective '" + key + "'"
+                : !group ? "'" + key + "' stands before any group"
+                         : "'" + key + "' does not belong to group " + ToString(*group),
+                unknown  ? "the nearest is " + ns3::NearestName(key, NamesOf(COLLECTIVES))
+                : !group ? "a line 'TP:' first"
+                         : "collectives in TP, DP, EP and DP_EP, 'busbw' in PP");
+        }
+        if (value == "null" || value == "~" || value == "None")
+        {
+            continue;
+        }
+        table.m_GBps[{*group, known->second}] = ReadBandwidth(value, name, number);
+        table.m_hasDpEp = table.m_hasDpEp || *group == GroupKind::DpEp;
+    }
+    return table;
+}
+
+std::optional<double>
+BusbwTable::Find(GroupKind group, CollectiveOp op) const
+{
+    if (group == GroupKind::DpEp && !m_hasDpEp)
+    {
+        group = GroupKind::Dp;
+    }
+    const auto it = m_GBps.find({group, op});
+    return it == m_GBps.end() ? std::nullopt : std::optional<double>(it->second);
+}
+
+} // namespace AstraSim

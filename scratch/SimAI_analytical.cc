@@ -1,0 +1,48 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Computes the time of a training iteration from bus bandwidths, without packets:
+ *
+ *   SimAI_analytical -w workload_analytical.txt -g 9216 -g_p_s 8 -nv 360 -nic 48.5 -r example-
+ *
+ * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong.
+ */
+#include "ns3/analytical-options.h"
+#include "ns3/analytical-run.h"
+#include "ns3/input-error.h"
+#include "ns3/run-record.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+
+int
+main(int argc, char* argv[])
+{
+    try
+    {
+        const auto environment = [](const std::string& name) -> std::optional<std::string> {
+            const char* value = std::getenv(name.c_str());
+            return value ? std::optional<std::string>(value) : std::nullopt;
+        };
+        const auto options =
+            AstraSim::AnalyticalOptions::Parse({argv + 1, argv + argc}, environment);
+        if (options.help)
+        {
+            std::cout << AstraSim::AnalyticalOptions::Help();
+            return 0;
+        }
+        if (options.version)
+        {
+            std::cout << "SimAI_analytical " << AstraSim::ProgramVersion() << "\n";
+            return 0;
+        }
+        return AstraSim::RunAnalytical(options);
+    }
+    catch (const ns3::InputError& error)
+    {
+        std::cerr << error.what() << "\n";
+        return 2;
+    }
+}

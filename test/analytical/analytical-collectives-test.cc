@@ -1,0 +1,133 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/analytical-collectives.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <sstream>
+
+namespace AstraSim
+{
+namespace
+{
+
+/// Servers of 8 H100 with 360 GB/s of NVLink and a NIC of 50 GB/s each.
+MachineModel
+Machine()
+{
+    MachineModel machine;
+    machine.gpu = FindGpuProfile("H100");
+    return machine;
+}
+
+CommGroup
+Group(GroupKind kind, int ranks)
+{
+    CommGroup group{1, kind, "G", {}};
+    group.ranks.resize(static_cast<std::size_t>(ranks));
+    std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    return group;
+}
+
+BusbwTable
+Table(const std::string& text)
+{
+    std::istringstream input(text);
+    return BusbwTable::Read(input, "busbw.yaml");
+}
+
+class AnalyticalCollectivesTest : public testing::Test
+{
+  protected:
+    NcclOptions m_options;
+    MockNcclGroup m_nccl{Machine(), m_options};
+};
+
+TEST_F(AnalyticalCollectivesTest, AGivenBusBandwidthIsAllThereIs)
+{
+    AnalyticalCollectives collectives(m_nccl, Table("TP:\nallreduce: 300\nallgather: 280\n"), {});
+    // 2 x 7/8 x 960 MB at 300 GB/s, 7/8 x 960 MB at 280 GB/s.
+    const CommGroup group = Group(GroupKind::Tp, 8);
+    EXPECT_EQ(collectives.GetTime(group, {CollectiveOp::AllReduce, 960'000'000}), 5'600'000'000);
+    EXPECT_EQ(collectives.GetTime(group, {CollectiveOp::AllGather, 960'000'000}), 3'000'000'000);
+    // No latency, not even for a byte.
+    EXPECT_EQ(collectives.GetTime(group, {CollectiveOp::AllReduce, 1}), 6);
+}
+
+TEST_F(AnalyticalCollectivesTest, WithoutOneNcclsModelSays)
+{
+    AnalyticalCollectives collectives(m_nccl, Table("DP:\nallreduce: 300\n"), {});
+    for (const uint64_t bytes : {uint64_t{1024}, uint64_t{1} << 20, uint64_t{1} << 30})
+    {
+        for (const int ranks : {2, 8, 64})
+        {
+            const CommGroup group = Group(GroupKind::Tp, ranks);
+            CollectiveChoice choice;
+            const CollectiveRequest request{CollectiveOp::AllReduce, bytes};
+            const NcclPlan plan = m_nccl.Choose(group, request);
+            EXPECT_EQ(collectives.GetTime(group, request, &choice), plan.predicted);
+            EXPECT_EQ(choice.algorithm, ToString(plan.algorithm));
+            EXPECT_EQ(choice.channels, plan.channels);
+        }
+    }
+    // A kilobyte takes its latency: 6.6 us of base, 14 steps of 0.6 us.
+    EXPECT_NEAR(static_cast<double>(
+                    collectives.GetTime(Group(GroupKind::Tp, 8), {CollectiveOp::AllReduce, 1024})),
+                (6.6 + 14 * 0.6) * 1e6,
+                0.1e6);
+}
+
+TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
+{
+    AnalyticalCollectives collectives(m_nccl, {}, {});
+    constexpr double MB = 1e6;
+    // 16 ranks on two servers send 100 MB to each: 700 MB within, 800 MB over a NIC at 50 GB/s.
+    // Base 8.4 us, network 14 us.
+    EXPECT_NEAR(static_cast<double>(collectives.GetTime(Group(GroupKind::Ep, 16),
+                                                        {CollectiveOp::AllToAll, 1'600'000'000})),
+                (8.4 + 14 + 800 * MB / 50e9 * 1e6) * 1e6,
+                1);
+    // 8 ranks within: 700 MB at 360 GB/s, 3.4 us over NVLink.
+    EXPECT_NEAR(static_cast<double>(collectives.GetTime(Group(GroupKind::Ep, 8),
+                                                        {CollectiveOp::AllToAll, 800'000'000})),
+                (8.4 + 3.4 + 700 * MB / 360e9 * 1e6) * 1e6,
+                1);
+}
+
+TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
+{
+    AnalyticalCollectives collectives(m_nccl, {}, {});
+    const CommGroup group = Group(GroupKind::Custom, 16);
+    // Half of the root's 1.6 GB comes over its one NIC.
+    const double gather = (8.4 + 14 + 800e6 / 50e9 * 1e6) * 1e6;
+    EXPECT_NEAR(
+        static_cast<double>(collectives.GetTime(group, {CollectiveOp::Gather, 1'600'000'000, 3})),
+        gather,
+        1);
+    EXPECT_NEAR(
+        static_cast<double>(collectives.GetTime(group, {CollectiveOp::Scatter, 1'600'000'000, 3})),
+        gather,
+        1);
+    CollectiveRequest uneven{CollectiveOp::AllToAllV, 0};
+    uneven.bytesPerPair.assign(256, 0);
+    uneven.bytesPerPair[2 * 16 + 9] = 500'000'000; // 2 to 9, over the NICs
+    uneven.bytesPerPair[4 * 16 + 9] = 500'000'000;
+    EXPECT_NEAR(static_cast<double>(collectives.GetTime(group, uneven)),
+                (8.4 + 14 + 1000e6 / 50e9 * 1e6) * 1e6,
+                1);
+}
+
+TEST_F(AnalyticalCollectivesTest, OverlapHidesItsPartOfTheTime)
+{
+    OverlapRatios overlap{};
+    overlap[static_cast<std::size_t>(GroupKind::Dp)] = 0.25;
+    AnalyticalCollectives collectives(m_nccl, Table("DP:\nallreduce: 300\n"), overlap);
+    const auto plan =
+        collectives.Plan(Group(GroupKind::Dp, 8), {CollectiveOp::AllReduce, 960'000'000});
+    EXPECT_EQ(plan->GetChoice().predicted, 5'600'000'000);
+    EXPECT_EQ(plan->GetChoice().hidden, 1'400'000'000);
+}
+
+} // namespace
+} // namespace AstraSim

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""SimAI_analytical from the outside: hand-worked iterations, every flag, mistakes, speed."""
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+import time
+import xml.etree.ElementTree
+
+import pytest
+
+PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_analytical"
+SHARED = pathlib.Path(os.environ.get("SHARED_DATA_DIR", "/nonexistent"))
+
+BUSBW = "test\nTP:\nallreduce,: 300\nallgather,: 280\nDP:\nallreduce,: null\nallgather,: 380\nPP:\nbusbw: 50\n"
+
+
+def workload(path, gpus, rows, tp=1, ep=1, pp=1, ga=1, pp_comm=0):
+    """rows: (name, fwd ns, op, bytes, ig ns, op, bytes, wg ns, op, bytes, update ns)."""
+    lines = ["\t".join([str(r[0]), "-1", *map(str, r[1:])]) for r in rows]
+    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 "
+                    f"ga: {ga} all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0 pp_comm: {pp_comm}\n"
+                    f"{len(rows)}\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def run(tmp_path, *arguments, env=None, cwd=None):
+    return subprocess.run(
+        [str(PROGRAM), *map(str, arguments)], cwd=cwd or tmp_path, capture_output=True, text=True, timeout=60,
+        env={**{k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}, **(env or {})},
+        check=False)
+
+
+def summary(path):
+    """The summary of an EndToEnd.csv: microseconds by name, and shares in per cent."""
+    names, values = (next(csv.reader([line])) for line in path.read_text().splitlines()[:2])
+    times, shares = {}, {}
+    for name, value in zip(names[1:], values[1:]):
+        match = re.fullmatch(r"([\d.]+)(?: \(([\d.]+)%\))?", value)
+        times[name.strip()] = float(match[1])
+        shares[name.strip()] = float(match[2]) if match[2] else None
+    return times, shares
+
+
+def iteration(tmp_path):
+    (tmp_path / "busbw.yaml").write_text(BUSBW)
+    return workload(tmp_path / "w.txt", 16, tp=8, rows=[
+        ("a", 10000, "ALLREDUCE", 30000000, 20000, "ALLGATHER", 28000000, 5000, "ALLGATHER", 76000000, 0),
+        ("b", 40000, "NONE", 0, 50000, "ALLREDUCE", 15000000, 6000, "NONE", 0, 0)])
+
+
+def test_an_iteration_worked_by_hand(tmp_path):
+    result = run(tmp_path, "-w", iteration(tmp_path), "-g", 16, "-g_p_s", 8, "-busbw", "busbw.yaml",
+                 "-r_f", "out")
+    assert result.returncode == 0, result.stderr
+    times, shares = summary(tmp_path / "out" / "EndToEnd.csv")
+    # TP, 8 ranks: AllReduce 2 x 7/8 x 30 MB at 300 GB/s and half of that, AllGather 7/8 x 28 MB at 280.
+    tp = 175 + 87.5 + 87.5
+    dp = 0.5 * 76e6 / 380e9 * 1e6  # 2 ranks
+    compute = 10 + 20 + 5 + 40 + 50 + 6
+    assert times["Expose TP comm"] == pytest.approx(tp, abs=1e-6)
+    assert times["Expose DP comm"] == pytest.approx(dp, abs=1e-6)
+    assert times["total comp"] == pytest.approx(compute, abs=1e-6)
+    assert times["bubble time"] == 0
+    assert times["Total time"] == pytest.approx(compute + tp + dp, abs=1e-6)
+    assert sum(shares[n] for n in shares if n.startswith("Expose") or n in ("bubble time", "total comp")) == \
+        pytest.approx(100, abs=0.05)
+    rows = list(csv.reader((tmp_path / "out" / "EndToEnd.csv").open()))[3:]
+    a = next(row for row in rows if row[0] == "a")
+    assert [float(x) for x in a[2:5]] == [10, 5, 20]        # compute: fwd, wg, ig
+    assert [float(x) for x in a[5:8]] == pytest.approx([175, dp, 87.5])
+    assert float(a[10]) == pytest.approx(300)               # the bus bandwidth that was given
+    for text in ("compute", "exposed TP communication", "pipeline bubble", "total"):
+        assert text in result.stdout
+
+
+def test_overlap_hides_communication_and_records_keep_it(tmp_path):
+    result = run(tmp_path, "-w", iteration(tmp_path), "-busbw", "busbw.yaml", "-r_f", "out",
+                 "-tp_o", "0.5", "--dp-overlap-ratio", "1")
+    assert result.returncode == 0, result.stderr
+    times, _ = summary(tmp_path / "out" / "EndToEnd.csv")
+    assert times["Expose TP comm"] == pytest.approx((175 + 87.5 + 87.5) / 2, abs=1e-6)
+    assert times["Expose DP comm"] == 0
+    assert times["Total time"] == pytest.approx(131 + 175, abs=1e-6)
+    rows = {(r["layer"], r["phase"]): r for r in csv.DictReader((tmp_path / "out" / "collectives.csv").open())}
+    assert float(rows["a", "wg"]["end_ns"]) - float(rows["a", "wg"]["start_ns"]) == pytest.approx(100000)
+    assert float(rows["a", "fwd"]["busbw"]) == pytest.approx(300)
+
+
+def test_a_pipeline_has_its_bubble(tmp_path):
+    stages, batches = 4, 8
+    w = workload(tmp_path / "w.txt", 16, pp=stages, ga=batches, pp_comm=1000000,
+                 rows=[("l", 10000, "NONE", 0, 15000, "NONE", 0, 5000, "NONE", 0, 0)])
+    result = run(tmp_path, "-w", w, "-g_p_s", 4, "-r_f", "out")
+    assert result.returncode == 0, result.stderr
+    times, _ = summary(tmp_path / "out" / "EndToEnd.csv")
+    assert times["Total time"] == pytest.approx((batches + stages - 1) * 30, abs=1e-6)
+    assert times["bubble time"] == pytest.approx((stages - 1) * 30, abs=1e-6)
+    assert times["Expose_PP_comm"] == 0
+    # Messages that are not overlapped: there and back over 50 GB/s for each further stage at least.
+    result = run(tmp_path, "-w", w, "-g_p_s", 4, "-r_f", "out", "-pp_o", 0, "-nic", 50)
+    times, _ = summary(tmp_path / "out" / "EndToEnd.csv")
+    assert times["Expose_PP_comm"] > 0
+    assert times["Total time"] >= (batches + stages - 1) * 30 + 2 * (stages - 1) * 20
+
+
+def test_faster_links_shorten_what_they_carry(tmp_path):
+    w = workload(tmp_path / "w.txt", 16, tp=8, rows=[
+        ("a", 1000, "ALLREDUCE", 1 << 30, 1000, "NONE", 0, 1000, "ALLREDUCE", 1 << 30, 0)])
+
+    def times(*flags, env=None):
+        result = run(tmp_path, "-w", w, "-r_f", "out", *flags, env=env)
+        assert result.returncode == 0, result.stderr
+        return summary(tmp_path / "out" / "EndToEnd.csv")[0]
+    base = times("-nv", 360, "-nic", 50)
+    # NCCL's ring has the NVLinks' bandwidth: 2 x 7/8 x 1 GiB, and a few microseconds.
+    assert base["Expose TP comm"] == pytest.approx(2 * 7 / 8 * 2**30 / 360e9 * 1e6, rel=0.02)
+    assert times("-nv", 180, "-nic", 50)["Expose TP comm"] == pytest.approx(2 * base["Expose TP comm"], rel=0.02)
+    half = times("-nv", 360, "-nic", 25)
+    assert half["Expose DP comm"] == pytest.approx(2 * base["Expose DP comm"], rel=0.1)
+    assert half["Expose TP comm"] == base["Expose TP comm"]
+    assert times("-nv", 360, "-nic", 50, "-n_p_s", 4) == half
+    assert times("-nv", 360, "-nic_t", "cx6") == half
+    assert times("-g_type", "A100", "-nic_t", "cx6")["Expose TP comm"] > base["Expose TP comm"]
+    assert times("-g_type", "H100", env={"AS_NVLS_ENABLE": "1"})["Expose TP comm"] < base["Expose TP comm"]
+
+
+def test_results_are_where_the_flags_say(tmp_path):
+    w = iteration(tmp_path)
+    assert run(tmp_path, "-w", w).returncode == 0
+    assert (tmp_path / "results" / "w_analytical" / "EndToEnd.csv").exists()
+    assert run(tmp_path, "-w", w, "-r", "try-").returncode == 0
+    assert (tmp_path / "results" / "try-EndToEnd.csv").exists()
+    result = run(tmp_path, "-w", w, "-r", "x-", "-r_f", "deep/er", "-v", 1)
+    assert result.returncode == 0 and "deep/er/x-EndToEnd.csv" in result.stdout
+    folder = tmp_path / "deep" / "er"
+    assert sorted(p.name for p in folder.iterdir()) == ["x-EndToEnd.csv", "x-breakdown.svg", "x-collectives.csv",
+                                                        "x-run.json"]
+    assert xml.etree.ElementTree.parse(folder / "x-breakdown.svg").getroot().tag.endswith("svg")
+    record = json.loads((folder / "x-run.json").read_text())
+    assert record["status"] == "finished" and record["inputs"][0]["role"] == "workload"
+    result = run(tmp_path, "-w", w, "-q")
+    assert result.returncode == 0 and result.stdout == ""
+
+
+def test_the_machine_may_come_from_a_topology(tmp_path):
+    lines = [f"{g} {16 + g // 8} 2400Gbps 0.000025ms 0\n{g} 18 200Gbps 0.0005ms 0" for g in range(16)]
+    (tmp_path / "n.txt").write_text("19 8 2 1 32 A100\n16 17 18\n" + "\n".join(lines) + "\n")
+    w = workload(tmp_path / "w.txt", 16, tp=8, rows=[
+        ("a", 1000, "ALLREDUCE", 1 << 30, 1000, "NONE", 0, 1000, "ALLREDUCE", 1 << 30, 0)])
+    for flags in (["-n", "n.txt"], ["-g_type", "A100", "-nic", 25]):
+        assert run(tmp_path, "-w", w, "-r_f", "out" + flags[0], *flags).returncode == 0
+    # 2400 Gb/s is more than the 240 GB/s that NCCL uses of an A100's NVLinks.
+    assert summary(tmp_path / "out-n" / "EndToEnd.csv") == summary(tmp_path / "out-g_type" / "EndToEnd.csv")
+
+
+MISTAKES = {
+    "no workload": ([], "no workload"),
+    "missing workload": (["-w", "none.txt"], "none.txt"),
+    "wrong number of GPUs": (["-w", "w.txt", "-g", "8"], "made for 16 GPUs"),
+    "not a number": (["-w", "w.txt", "-nv", "fast"], "fast"),
+    "negative": (["-w", "w.txt", "-nic", "-1"], "-1"),
+    "ratio above one": (["-w", "w.txt", "-dp_o", "1.1"], "--dp-overlap-ratio"),
+    "unknown GPU": (["-w", "w.txt", "-g_type", "H101"], "H101"),
+    "unknown NIC": (["-w", "w.txt", "-nic_t", "cx8"], "cx8"),
+    "unknown flag": (["-w", "w.txt", "--gpu"], "--gpus"),
+    "missing busbw": (["-w", "w.txt", "-busbw", "none.yaml"], "none.yaml"),
+    "wrong busbw": (["-w", "w.txt", "-busbw", "bad.yaml"], "bad.yaml:2"),
+    "missing topology": (["-w", "w.txt", "-n", "none"], "none"),
+    "no directory": (["-w", "w.txt", "-r_f", "w.txt/out"], "w.txt/out"),
+    "unknown algorithm": (["-w", "w.txt"], "NCCL_ALGO"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2(tmp_path, mistake):
+    iteration(tmp_path)
+    (tmp_path / "bad.yaml").write_text("TP:\nallreduse: 3\n")
+    flags, named = MISTAKES[mistake]
+    result = run(tmp_path, *flags, env={"NCCL_ALGO": "Star"} if mistake == "unknown algorithm" else None)
+    assert result.returncode == 2
+    assert named in result.stderr and result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_help_names_every_flag_of_simai():
+    result = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
+    for flag in ("-w", "-g", "-g_p_s", "-r]", "-r_f", "-nv", "-nic]", "-n_p_s", "-nic_t", "-g_type", "-busbw",
+                 "-v]", "-dp_o", "-ep_o", "-tp_o", "-pp_o", "-n "):
+        assert flag in result.stdout
+
+
+def test_ten_thousand_gpus_take_less_than_two_seconds(tmp_path):
+    """The shape of a large mixture-of-experts model: 9,216 GPUs, 24 micro-batches of 73 rows."""
+    batch = [(f"l{i % 73}", 100000 + i, "ALLGATHER", 50331648, 50000, "REDUCESCATTER", 50331648, 50000, "NONE", 0, 100)
+             if i % 3 else (f"l{i % 73}", 1000, "ALLTOALL_EP", 100663296, 1000, "ALLTOALL_EP", 100663296, 1, "NONE", 0,
+                            100) for i in range(73)]
+    w = workload(tmp_path / "w.txt", 9216, tp=2, ep=16, pp=12, ga=24, pp_comm=50331648,
+                 rows=[("grads", 1, "NONE", 0, 1, "NONE", 0, 1, "REDUCESCATTER", 5615517696, 100), *batch * 24])
+    begin = time.monotonic()
+    result = run(tmp_path, "-w", w, "-g", 9216, "-r_f", "out")
+    assert time.monotonic() - begin < 2
+    assert result.returncode == 0, result.stderr
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["options"]["ranks_simulated"] == 12
+
+
+@pytest.mark.skipif(not (SHARED / "simai" / "workload_analytical.txt").exists(), reason="no shared data")
+@pytest.mark.parametrize("flags", [["-nv", "360", "-nic", "48.5", "-n_p_s", "8", "-g_p_s", "8"],
+                                   ["-busbw", SHARED / "simai" / "busbw.yaml"]])
+def test_simais_own_example_runs_in_two_seconds(tmp_path, flags):
+    begin = time.monotonic()
+    result = run(tmp_path, "-w", SHARED / "simai" / "workload_analytical.txt", "-g", 9216, "-r_f", "out", *flags)
+    assert time.monotonic() - begin < 2
+    assert result.returncode == 0, result.stderr
+    times, _ = summary(tmp_path / "out" / "EndToEnd.csv")
+    parts = [times[n] for n in times if n.startswith("Expose") or n in ("bubble time", "total comp")]
+    assert sum(parts) == pytest.approx(times["Total time"], rel=1e-6)
+    rows = (tmp_path / "out" / "EndToEnd.csv").read_text().splitlines()
+    assert len(rows) == 3 + 1789 + 2
