@@ -93,13 +93,21 @@ def _all_at_once(data, header_lines, columns, separator):
             return None
         frame[words] = frame[words].fillna("")
     hexadecimals = [name for name, kind in columns.items() if kind == "hex"]
-    if any(not frame[name].str.fullmatch(r"[0-9a-fA-F]+").all() for name in hexadecimals):
+    if any(not frame[name].str.fullmatch(r"[0-9a-fA-F]{1,15}").all() for name in hexadecimals):
         return None
     return frame.drop(columns=REST)
 
 
+def _integer(text, base=10):
+    value = int(text, base)
+    if not -2**63 <= value < 2**63:
+        raise ValueError
+    return value
+
+
 def _line_by_line(path, data, header_lines, columns, separator, problems):
-    convert = {"int": int, "float": float, "text": str.strip, "hex": lambda text: f"{int(text, 16):x}"}
+    convert = {"int": _integer, "float": float, "text": str.strip,
+               "hex": lambda text: f"{_integer(text, 16):x}"}
     functions = [convert[kind] for kind in columns.values()]
     rows, wrong = [], []
     for number, line in enumerate(data.decode(errors="replace").split("\n")[:-1], 1):

@@ -2,6 +2,8 @@
 """scripts/analyze_results.py: every number of its tables is worked out from the records in view."""
 import csv
 import pathlib
+import random
+import re
 import subprocess
 import sys
 
@@ -135,6 +137,26 @@ def test_percentiles_are_by_nearest_rank():
     assert percentiles([7], (50, 90, 95), zeros=9) == [0, 0, 7]
     assert percentiles([0, 1000], (50, 95, 100), weights=[95, 5]) == [0, 0, 1000]
     assert percentiles([], (50,)) == [None]
+
+
+ODD = (b"-1", b"nan", b"inf", b"1e400", b"99999999999999999999", b",", b"\n", b'"', b"null", b"[]", b"")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_damage_never_stops_the_tables(tmp_path, seed):
+    """A number, or a piece of three files each, becomes something odd: the tables are still made."""
+    chance = random.Random(seed)
+    directory = run_directory.write(tmp_path / "run")
+    for path in chance.sample(sorted(directory.iterdir()), 3):
+        data = path.read_bytes()
+        numbers = list(re.finditer(rb"\d+(\.\d+)?", data))
+        place = chance.choice(numbers).span() if chance.random() < 0.7 else sorted(
+            chance.sample(range(len(data)), 2))
+        path.write_bytes(data[:place[0]] + chance.choice(ODD) + data[place[1]:])
+    opened = open_runs([directory])
+    assert opened[0].read_all() is not None
+    for each in tables.all_tables(opened):
+        assert tables.as_text(each) and tables.as_markdown(each)
 
 
 def run(*arguments):

@@ -163,6 +163,13 @@ def test_lines_that_are_no_records_are_left_out_and_counted(directory):
                           f"expected src dst sport dport bytes start_ns fct_ns ideal_ns"]
 
 
+@pytest.mark.parametrize("field", ["99999999999999999999", "1e400", "nan", "0x"])
+def test_a_number_that_cannot_be_is_no_record(directory, field):
+    (directory / "fct.txt").write_text(run_directory.FCT.replace("1000 0 1000 500", f"1000 0 {field} 500"))
+    run = open_run(directory)
+    assert len(run.flows) == 3 and "fct.txt:1: this line is no record" in lines(run)[0]
+
+
 def test_a_missing_column_is_named(directory):
     (directory / "links.csv").write_text("node,port,peer\n1,2,3\n")
     run = open_run(directory)

@@ -37,7 +37,7 @@ def _heading(name):
 
 def _cell(value, text):
     """@return a cell's text, with a narrow space between the thousands of large numbers"""
-    if is_number(value) and abs(value) >= 10000:
+    if is_number(value) and 10000 <= abs(value) < float("inf"):
         whole, point, rest = text.partition(".")
         return f"{int(whole):,}".replace(",", "\u202f") + point + rest
     return text if len(text) <= LONGEST else text[:LONGEST - 1] + "\u2026"
