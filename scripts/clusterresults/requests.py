@@ -22,7 +22,7 @@ def read_requests(path, problems):
     frame = frame[~frame["request"].str.startswith("p")].reset_index(drop=True)
     try:
         return frame.astype({name: "int64" if name in WHOLE else "float64" for name in REQUESTS})
-    except ValueError:
+    except (ValueError, OverflowError):
         problems.add(path, 0, "a request has a field that is no number", ",".join(REQUESTS))
         return None
 
