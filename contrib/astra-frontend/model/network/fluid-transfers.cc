@@ -14,10 +14,15 @@ namespace
 
 constexpr double PS_BITS_PER_BYTE = 8e12;
 
+/// Acknowledgements, a hundredth of the bytes, join all links of a ring; what they change in the
+/// shares of the link after the next is less than a frame in most messages.
+constexpr double SHARE_TOLERANCE = 1e-3;
+
 } // namespace
 
 FluidTransfers::FluidTransfers(EventLoop& loop)
-    : m_loop(loop)
+    : m_loop(loop),
+      m_solver(SHARE_TOLERANCE)
 {
     m_loop.SetBeforeAdvance([](void* self) { static_cast<FluidTransfers*>(self)->UpdateRates(); },
                             this);

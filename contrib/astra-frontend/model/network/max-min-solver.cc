@@ -12,11 +12,11 @@ namespace AstraSim
 namespace
 {
 
-/// Rates and loads that differ by less, relatively, are equal.
-constexpr double TOLERANCE = 1e-9;
+/// Shares that differ by less, relatively, are equal.
+constexpr double ROUNDING = 1e-9;
 
 /// Fillings after which everything connected by full resources is taken in at once.
-constexpr int MAX_STEPS = 4;
+constexpr int MAX_STEPS = 16;
 
 /// Changes of a load after which it is summed up anew, against rounding errors.
 constexpr uint32_t MAX_UPDATES = 1024;
@@ -34,6 +34,11 @@ Trim(double rate)
 constexpr auto HIGHER = [](const auto& a, const auto& b) { return a.rate > b.rate; };
 
 } // namespace
+
+MaxMinSolver::MaxMinSolver(double tolerance)
+    : m_tolerance(tolerance)
+{
+}
 
 uint32_t
 MaxMinSolver::AddResource(double capacity)
@@ -59,7 +64,7 @@ MaxMinSolver::LevelOf(const Resource& resource)
 bool
 MaxMinSolver::IsFull(const Resource& resource) const
 {
-    return resource.load >= resource.capacity * (1 - TOLERANCE);
+    return resource.load >= resource.capacity * (1 - m_tolerance);
 }
 
 void
@@ -197,7 +202,7 @@ MaxMinSolver::SeedFromRelaxed()
     {
         Resource& resource = m_resources[index];
         resource.relaxed = false;
-        const bool tooFull = resource.load > resource.capacity * (1 + TOLERANCE);
+        const bool tooFull = resource.load > resource.capacity * (1 + ROUNDING);
         if (resource.bottlenecked == 0 && !tooFull)
         {
             continue;
@@ -346,7 +351,7 @@ MaxMinSolver::FillMany()
         }
         // Shares only grow while flows settle below them: one that has grown goes back.
         const double level = LevelOf(resource);
-        if (level > lowest.rate * (1 + TOLERANCE))
+        if (level > lowest.rate * (1 + ROUNDING))
         {
             m_levels.push_back({level, lowest.resource});
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);
@@ -447,8 +452,8 @@ MaxMinSolver::CheckResource(uint32_t index)
     {
         const Flow& flow = m_flows[member.flow];
         const bool isHeld = flow.bottleneck == index;
-        if ((isHeld && (!full || flow.rate < fastest * (1 - TOLERANCE))) ||
-            flow.rate > held * (1 + TOLERANCE))
+        if ((isHeld && (!full || flow.rate < fastest * (1 - m_tolerance))) ||
+            flow.rate > held * (1 + m_tolerance))
         {
             Affect(member.flow);
         }

@@ -51,6 +51,13 @@ class MaxMinSolver
         float weight;      ///< capacity used per unit of the flow's rate, above 0
     };
 
+    /**
+     * @param tolerance relative difference from fair that is let pass; changes that travel from
+     * resource to resource and fade, as those of small weights do, end there. Capacities are kept
+     * whatever it is.
+     */
+    explicit MaxMinSolver(double tolerance = 1e-9);
+
     /// @return the number of the new resource, from 0 @param capacity 0 or more
     uint32_t AddResource(double capacity);
 
@@ -198,6 +205,7 @@ class MaxMinSolver
     void CheckResource(uint32_t index);
     void TakeInConnected();
 
+    double m_tolerance;
     std::vector<Resource> m_resources;
     std::vector<Flow> m_flows;
     std::vector<FlowId> m_free;
