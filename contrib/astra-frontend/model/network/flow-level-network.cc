@@ -378,7 +378,7 @@ FlowLevelFabric::DescribeWaits(std::size_t limit) const
     }
     m_transfers.ForEach([&](const FluidTransfer& transfer) {
         const Part& part = *static_cast<const Part*>(transfer.owner);
-        if (transfer.rate == 0 && part.message)
+        if (transfer.bundle->rate == 0 && part.message)
         {
             lines.push_back("rank " + std::to_string(part.message->src) + " has " +
                             std::to_string(part.bytes) + " bytes for rank " +

@@ -4,6 +4,7 @@
 #include "fluid-transfers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace AstraSim
@@ -17,6 +18,46 @@ constexpr double PS_BITS_PER_BYTE = 8e12;
 /// Acknowledgements, a hundredth of the bytes, join all links of a ring; what they change in the
 /// shares of the link after the next is less than a frame in most messages.
 constexpr double SHARE_TOLERANCE = 1e-3;
+
+/// @return bytes its bundle will have moved when the transfer gets somewhere
+double
+NextMark(const FluidTransfer& transfer)
+{
+    return transfer.reached ? transfer.end : transfer.end - transfer.held;
+}
+
+/// Orders a heap so that the transfer that gets somewhere first is on top.
+constexpr auto LATER = [](const FluidTransfer* a, const FluidTransfer* b) {
+    const double markA = NextMark(*a);
+    const double markB = NextMark(*b);
+    return markA != markB ? markA > markB : a->order > b->order;
+};
+
+uint64_t
+HashOf(std::span<const MaxMinSolver::Use> uses, double cap)
+{
+    uint64_t hash = std::bit_cast<uint64_t>(cap);
+    for (const MaxMinSolver::Use& use : uses)
+    {
+        hash ^= static_cast<uint64_t>(use.resource) << 32 | std::bit_cast<uint32_t>(use.weight);
+        hash *= 0x9e3779b97f4a7c15U;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+bool
+IsFor(const FluidBundle& bundle, std::span<const MaxMinSolver::Use> uses, double cap)
+{
+    return bundle.cap == cap && std::equal(bundle.uses.begin(),
+                                           bundle.uses.end(),
+                                           uses.begin(),
+                                           uses.end(),
+                                           [](const auto& a, const auto& b) {
+                                               return a.resource == b.resource &&
+                                                      a.weight == b.weight;
+                                           });
+}
 
 } // namespace
 
@@ -46,20 +87,15 @@ FluidTransfer*
 FluidTransfers::Start(const Request& request)
 {
     FluidTransfer* transfer = m_pool.Take();
-    transfer->left = request.bytes;
     transfer->held = request.held;
     transfer->framePs = request.framePs;
     transfer->firstLink = request.uses.front().resource;
-    TakeTurns(*transfer);
-    transfer->credited = request.bytes;
-    transfer->updatedPs = m_loop.Now();
-    transfer->armedPs = INT64_MAX;
-    transfer->active = true;
+    transfer->order = m_order++;
     transfer->onReached = request.onReached;
     transfer->onDrained = request.onDrained;
     transfer->owner = request.owner;
-    transfer->engine = this;
-    Enter(*transfer, request.uses, request.cap);
+    TakeTurns(*transfer);
+    Enter(*transfer, request.uses, request.cap, request.bytes);
     return transfer;
 }
 
@@ -77,7 +113,7 @@ FluidTransfers::TakeTurns(FluidTransfer& transfer)
     }
     for (FluidTransfer* earlier : beginners.transfers)
     {
-        earlier->turnsAfter += 1 - gap;
+        earlier->turnsAfterPs += (1 - gap) * earlier->framePs;
     }
     if (beginners.transfers.size() < MAX_BEGINNERS)
     {
@@ -85,127 +121,189 @@ FluidTransfers::TakeTurns(FluidTransfer& transfer)
     }
 }
 
-void
-FluidTransfers::Enter(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap)
+FluidBundle&
+FluidTransfers::FindBundle(std::span<const MaxMinSolver::Use> uses, double cap)
 {
-    transfer.flow = m_solver.Add(uses, cap);
-    transfer.rate = 0;
-    if (m_byFlow.size() <= transfer.flow)
+    const uint64_t key = HashOf(uses, cap);
+    const auto [it, isNew] = m_bundles.try_emplace(key, nullptr);
+    if (!isNew && IsFor(*it->second, uses, cap))
     {
-        m_byFlow.resize(transfer.flow + 1, nullptr);
+        return *it->second;
     }
-    m_byFlow[transfer.flow] = &transfer;
+    FluidBundle* bundle = m_bundlePool.Take();
+    it->second = bundle; // of two with one hash, the later can be joined
+    bundle->key = key;
+    bundle->inUse = true;
+    bundle->uses.assign(uses.begin(), uses.end());
+    bundle->cap = cap;
+    bundle->updatedPs = m_loop.Now();
+    bundle->armedPs = INT64_MAX;
+    bundle->engine = this;
+    bundle->flow = m_solver.Add(uses, cap);
+    if (m_byFlow.size() <= bundle->flow)
+    {
+        m_byFlow.resize(bundle->flow + 1, nullptr);
+    }
+    m_byFlow[bundle->flow] = bundle;
+    return *bundle;
+}
+
+void
+FluidTransfers::Enter(FluidTransfer& transfer,
+                      std::span<const MaxMinSolver::Use> uses,
+                      double cap,
+                      double bytes)
+{
+    FluidBundle& bundle = FindBundle(uses, cap);
+    Advance(bundle);
+    transfer.bundle = &bundle;
+    transfer.begin = bundle.moved;
+    transfer.end = bundle.moved + bytes;
+    transfer.credited = 0;
+    bundle.transfers.push_back(&transfer);
+    std::push_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
+    if (bundle.transfers.size() > 1)
+    {
+        m_solver.SetCount(bundle.flow, static_cast<uint32_t>(bundle.transfers.size()));
+    }
+    m_grown.push_back(&bundle);
 }
 
 void
 FluidTransfers::Leave(FluidTransfer& transfer)
 {
+    FluidBundle& bundle = *transfer.bundle;
     Credit(transfer);
-    m_solver.Remove(transfer.flow);
-    m_byFlow[transfer.flow] = nullptr;
+    if (!bundle.transfers.empty())
+    {
+        m_solver.SetCount(bundle.flow, static_cast<uint32_t>(bundle.transfers.size()));
+        return;
+    }
+    m_solver.Remove(bundle.flow);
+    m_byFlow[bundle.flow] = nullptr;
+    bundle.inUse = false;
+    const auto it = m_bundles.find(bundle.key);
+    if (it != m_bundles.end() && it->second == &bundle)
+    {
+        m_bundles.erase(it);
+    }
+}
+
+void
+FluidTransfers::GiveBackIfUnused(FluidBundle& bundle)
+{
+    if (!bundle.inUse && bundle.events == 0)
+    {
+        m_bundlePool.GiveBack(&bundle);
+    }
 }
 
 void
 FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap)
 {
-    Advance(transfer);
+    FluidBundle& bundle = *transfer.bundle;
+    Advance(bundle);
+    const double left = std::max(transfer.end - bundle.moved, 0.0);
+    std::erase(bundle.transfers, &transfer);
+    std::make_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
     Leave(transfer);
-    Enter(transfer, uses, cap);
-    Plan(transfer);
+    GiveBackIfUnused(bundle);
+    Enter(transfer, uses, cap, left);
 }
 
 void
-FluidTransfers::Advance(FluidTransfer& transfer)
+FluidTransfers::Advance(FluidBundle& bundle)
 {
     const TimePs now = m_loop.Now();
-    const double moved = transfer.rate * static_cast<double>(now - transfer.updatedPs);
-    transfer.left = std::max(transfer.left - moved, 0.0);
-    transfer.updatedPs = now;
+    bundle.moved += bundle.rate * static_cast<double>(now - bundle.updatedPs);
+    bundle.updatedPs = now;
 }
 
 void
 FluidTransfers::Credit(FluidTransfer& transfer)
 {
-    const double bytes = transfer.credited - transfer.left;
-    transfer.credited = transfer.left;
-    m_solver.ForEachUse(transfer.flow,
-                        [&](uint32_t link, float weight) { m_carried[link] += bytes * weight; });
+    const FluidBundle& bundle = *transfer.bundle;
+    const double moved = std::min(bundle.moved, transfer.end) - transfer.begin;
+    const double bytes = moved - transfer.credited;
+    transfer.credited = moved;
+    for (const MaxMinSolver::Use& use : bundle.uses)
+    {
+        m_carried[use.resource] += bytes * use.weight;
+    }
 }
 
 void
-FluidTransfers::Plan(FluidTransfer& transfer)
+FluidTransfers::Plan(FluidBundle& bundle)
 {
-    if (transfer.rate <= 0)
+    if (bundle.rate <= 0 || bundle.transfers.empty())
     {
-        transfer.duePs = INT64_MAX;
+        bundle.duePs = INT64_MAX;
         return;
     }
-    transfer.threshold = 0;
-    if (!transfer.reached)
+    const FluidTransfer& first = *bundle.transfers.front();
+    double delay = std::max(NextMark(first) - bundle.moved, 0.0) / bundle.rate;
+    if (!first.reached && first.held == 0)
     {
-        const double early = transfer.rate * transfer.turnsAfter * transfer.framePs;
-        transfer.threshold = transfer.held > 0 ? transfer.held : early;
+        delay = std::max(delay - first.turnsAfterPs, 0.0);
     }
-    const double toGo = std::max(transfer.left - transfer.threshold, 0.0);
-    const TimePs delay = std::llround(toGo / transfer.rate);
-    transfer.duePs = m_loop.Now() + delay;
-    if (transfer.duePs < transfer.armedPs)
+    bundle.duePs = m_loop.Now() + std::llround(delay);
+    if (bundle.duePs < bundle.armedPs)
     {
-        transfer.armedPs = transfer.duePs;
-        ++transfer.events;
+        bundle.armedPs = bundle.duePs;
+        ++bundle.events;
         m_loop.Schedule(
-            delay,
+            bundle.duePs - m_loop.Now(),
             [](void* arg) {
-                auto* late = static_cast<FluidTransfer*>(arg);
-                late->engine->OnEvent(*late);
+                auto* due = static_cast<FluidBundle*>(arg);
+                due->engine->OnEvent(*due);
             },
-            &transfer);
+            &bundle);
     }
 }
 
 void
-FluidTransfers::OnEvent(FluidTransfer& transfer)
+FluidTransfers::OnEvent(FluidBundle& bundle)
 {
-    --transfer.events;
+    --bundle.events;
     const TimePs now = m_loop.Now();
-    if (transfer.active && now == transfer.armedPs)
+    if (bundle.inUse && now == bundle.armedPs)
     {
-        transfer.armedPs = INT64_MAX;
-        if (now < transfer.duePs)
+        bundle.armedPs = INT64_MAX;
+        Advance(bundle);
+        if (now >= bundle.duePs)
         {
-            Advance(transfer);
-            Plan(transfer); // it has become slower since the event was made
+            Progress(bundle);
         }
-        else if (!transfer.reached)
-        {
-            Reach(transfer);
-        }
-        if (transfer.reached && (transfer.left == 0 || now >= transfer.duePs))
-        {
-            transfer.left = 0;
-            transfer.active = false;
-            Leave(transfer);
-            std::erase(m_beginners[transfer.firstLink].transfers, &transfer);
-            transfer.onDrained(transfer.owner);
-        }
+        Plan(bundle); // also if it has become slower since the event was made
     }
-    if (!transfer.active && transfer.events == 0)
-    {
-        m_pool.GiveBack(&transfer);
-    }
+    GiveBackIfUnused(bundle);
 }
 
 void
-FluidTransfers::Reach(FluidTransfer& transfer)
+FluidTransfers::Progress(FluidBundle& bundle)
 {
-    Advance(transfer);
+    std::pop_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
+    FluidTransfer& transfer = *bundle.transfers.back();
+    bundle.transfers.pop_back();
+    const bool isNew = !transfer.reached;
+    const bool goesOn = isNew && (transfer.held > 0 || transfer.turnsAfterPs > 0);
     transfer.reached = true;
-    transfer.left = std::min(transfer.left, transfer.threshold);
-    if (transfer.left > 0)
+    if (goesOn)
     {
-        Plan(transfer);
+        bundle.transfers.push_back(&transfer);
+        std::push_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
+        transfer.onReached(transfer.owner);
+        return;
     }
-    transfer.onReached(transfer.owner);
+    bundle.moved = std::max(bundle.moved, transfer.end); // to the picosecond
+    Leave(transfer);
+    std::erase(m_beginners[transfer.firstLink].transfers, &transfer);
+    if (isNew)
+    {
+        transfer.onReached(transfer.owner);
+    }
+    transfer.onDrained(transfer.owner);
+    m_pool.GiveBack(&transfer);
 }
 
 void
@@ -217,20 +315,32 @@ FluidTransfers::UpdateRates()
     }
     for (const MaxMinSolver::FlowId flow : m_solver.Solve())
     {
-        FluidTransfer& transfer = *m_byFlow[flow];
-        Advance(transfer);
-        transfer.rate = m_solver.GetRate(flow);
-        Plan(transfer);
+        FluidBundle& bundle = *m_byFlow[flow];
+        Advance(bundle);
+        bundle.rate = m_solver.GetRate(flow);
+        Plan(bundle);
     }
+    for (FluidBundle* bundle : m_grown)
+    {
+        if (bundle->inUse)
+        {
+            Plan(*bundle);
+        }
+    }
+    m_grown.clear();
 }
 
 void
 FluidTransfers::UpdateCarried()
 {
-    ForEach([this](FluidTransfer& transfer) {
-        Advance(transfer);
-        Credit(transfer);
-    });
+    for (FluidBundle* bundle : m_byFlow)
+    {
+        if (bundle)
+        {
+            Advance(*bundle);
+        }
+    }
+    ForEach([this](FluidTransfer& transfer) { Credit(transfer); });
 }
 
 } // namespace AstraSim

@@ -8,6 +8,8 @@
 #include "max-min-solver.h"
 #include "object-pool.h"
 
+#include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,39 +17,57 @@
 namespace AstraSim
 {
 
+class FluidTransfers;
+struct FluidBundle;
+
 /// Bytes on their way at a rate that changes as others come and go. Owned by FluidTransfers.
 struct FluidTransfer
 {
     /// Told when a transfer has got so far.
     using Handler = void (*)(void* arg);
 
-    MaxMinSolver::FlowId flow{0};
-    double left{0};             ///< bytes that have not left, as of updatedPs
-    double held{0};             ///< bytes of left that onReached does not wait for
-    double framePs{0};          ///< time of a frame when nobody shares the links
-    double turnsAfter{0};       ///< frames of others that follow its own in a turn
-    double threshold{0};        ///< bytes left when what it waits for comes
-    uint32_t firstLink{0};      ///< where it starts
-    double credited{0};         ///< bytes of left that GetCarried() had to count when it began
-    double rate{0};             ///< bytes per picosecond
-    TimePs updatedPs{0};        ///< when left and rate were worked out
-    TimePs duePs{0};            ///< when what it waits for comes at this rate
-    TimePs armedPs{0};          ///< the earliest of its events
-    uint32_t events{0};         ///< its events in the event loop
-    bool active{false};         ///< has bytes left
-    bool reached{false};        ///< onReached has been told
-    Handler onReached{nullptr}; ///< all but the held bytes have left
-    Handler onDrained{nullptr}; ///< all have
-    void* owner{nullptr};       ///< argument of both
-    class FluidTransfers* engine{nullptr};
+    FluidBundle* bundle{nullptr}; ///< it and those on the same way
+    double begin{0};              ///< bytes each of the bundle had moved when it began
+    double end{0};                ///< and when it will be through
+    double held{0};               ///< bytes before end that onReached does not wait for
+    double turnsAfterPs{0};       ///< time of the frames that follow its last in a turn
+    uint64_t order{0};            ///< number among all transfers
+    double framePs{0};            ///< time of a frame when nobody shares the links
+    double credited{0};           ///< bytes that GetCarried() counts already
+    uint32_t firstLink{0};        ///< where it starts
+    bool reached{false};          ///< onReached has been told
+    Handler onReached{nullptr};   ///< all but the held bytes have left
+    Handler onDrained{nullptr};   ///< all have
+    void* owner{nullptr};         ///< argument of both
     FluidTransfer* next{nullptr};
+};
+
+/// Transfers over the same links with the same limit: they have one rate.
+struct FluidBundle
+{
+    MaxMinSolver::FlowId flow{0};
+    uint64_t key{0};   ///< in the map of bundles
+    bool inUse{false}; ///< has transfers
+    boost::container::small_vector<MaxMinSolver::Use, 10> uses;
+    double cap{0};
+    double moved{0};     ///< bytes that each transfer has moved since the bundle began
+    double rate{0};      ///< of each, bytes per picosecond
+    TimePs updatedPs{0}; ///< when moved was worked out
+    TimePs duePs{0};     ///< when its first transfer gets somewhere
+    TimePs armedPs{0};   ///< the earliest of its events
+    uint32_t events{0};  ///< its events in the event loop
+    std::vector<FluidTransfer*> transfers; ///< heap, the one that gets somewhere first on top
+    FluidTransfers* engine{nullptr};
+    FluidBundle* next{nullptr};
 };
 
 /**
  * @brief Moves bytes over links at max-min fair rates.
  *
  * Links are resources of a MaxMinSolver with capacities in bytes per picosecond. Rates are worked
- * out once per point in time, after all that begins and ends then.
+ * out once per point in time, after all that begins and ends then. Transfers over the same links
+ * are one flow of the solver; each is through when the bundle has moved its bytes, so one event
+ * serves all of them.
  *
  * Transfers take turns frame by frame. Those that begin together at a link therefore do not end
  * together, as fluids would, but a frame apart in the order in which they began; a transfer that
@@ -99,11 +119,14 @@ class FluidTransfers
     template <typename Function>
     void ForEach(Function f) const
     {
-        for (std::size_t i = 0; i < m_byFlow.size(); ++i)
+        for (const FluidBundle* bundle : m_byFlow)
         {
-            if (m_byFlow[i])
+            if (bundle)
             {
-                f(*m_byFlow[i]);
+                for (FluidTransfer* transfer : bundle->transfers)
+                {
+                    f(*transfer);
+                }
             }
         }
     }
@@ -123,21 +146,31 @@ class FluidTransfers
     };
 
     void TakeTurns(FluidTransfer& transfer);
-    void Enter(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap);
+    FluidBundle& FindBundle(std::span<const MaxMinSolver::Use> uses, double cap);
+    void Enter(FluidTransfer& transfer,
+               std::span<const MaxMinSolver::Use> uses,
+               double cap,
+               double bytes);
     void Leave(FluidTransfer& transfer);
-    void Advance(FluidTransfer& transfer);
+    void Advance(FluidBundle& bundle);
     void Credit(FluidTransfer& transfer);
-    void Plan(FluidTransfer& transfer);
-    void OnEvent(FluidTransfer& transfer);
-    void Reach(FluidTransfer& transfer);
+    void Plan(FluidBundle& bundle);
+    void OnEvent(FluidBundle& bundle);
+    void GiveBackIfUnused(FluidBundle& bundle);
     void UpdateRates();
+    /// The first transfer of a bundle has got somewhere.
+    void Progress(FluidBundle& bundle);
 
     EventLoop& m_loop;
     MaxMinSolver m_solver;
-    std::vector<FluidTransfer*> m_byFlow; ///< by the solver's number
-    std::vector<double> m_carried;        ///< by link
-    std::vector<Beginners> m_beginners;   ///< by link
+    boost::unordered_flat_map<uint64_t, FluidBundle*> m_bundles; ///< by a hash of links and limit
+    std::vector<FluidBundle*> m_byFlow;                          ///< by the solver's number
+    std::vector<double> m_carried;                               ///< by link
+    std::vector<Beginners> m_beginners;                          ///< by link
     ObjectPool<FluidTransfer> m_pool;
+    ObjectPool<FluidBundle> m_bundlePool;
+    std::vector<FluidBundle*> m_grown; ///< bundles with transfers that have no event yet
+    uint64_t m_order{0};
 };
 
 } // namespace AstraSim

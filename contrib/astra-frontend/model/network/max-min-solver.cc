@@ -56,6 +56,12 @@ MaxMinSolver::SetCapacity(uint32_t resource, double capacity)
 }
 
 double
+MaxMinSolver::WeightOf(const Flow& flow, const Place& place)
+{
+    return place.weight * flow.count;
+}
+
+double
 MaxMinSolver::LevelOf(const Resource& resource)
 {
     return std::max(resource.residual, 0.0) / resource.open;
@@ -109,6 +115,7 @@ MaxMinSolver::Add(std::span<const Use> uses, double cap)
     Flow& flow = m_flows[id];
     flow.rate = 0;
     flow.cap = cap;
+    flow.count = 1;
     flow.affected = 0;
     flow.filled = 0;
     flow.present = true;
@@ -124,6 +131,24 @@ MaxMinSolver::Add(std::span<const Use> uses, double cap)
 }
 
 void
+MaxMinSolver::SetCount(FlowId id, uint32_t count)
+{
+    Flow& flow = m_flows[id];
+    for (const Place& place : flow.places)
+    {
+        Resource& resource = m_resources[place.resource];
+        resource.load += place.weight * (count - flow.count) * flow.rate;
+        ++resource.updates;
+        if (count < flow.count && resource.bottlenecked > 0)
+        {
+            Relax(place.resource);
+        }
+    }
+    flow.count = count;
+    m_new.push_back(id);
+}
+
+void
 MaxMinSolver::Remove(FlowId id)
 {
     Flow& flow = m_flows[id];
@@ -134,7 +159,8 @@ MaxMinSolver::Remove(FlowId id)
         resource.members[place.index] = last;
         m_flows[last.flow].places[last.place].index = place.index;
         resource.members.pop_back();
-        resource.load = resource.members.empty() ? 0 : resource.load - place.weight * flow.rate;
+        resource.load =
+            resource.members.empty() ? 0 : resource.load - WeightOf(flow, place) * flow.rate;
         ++resource.updates;
         if (resource.bottlenecked > 0)
         {
@@ -253,8 +279,8 @@ MaxMinSolver::Touch()
                 resource.residual = resource.capacity - resource.load;
                 m_touched.push_back(place.resource);
             }
-            resource.residual += place.weight * flow.rate;
-            resource.open += place.weight;
+            resource.residual += WeightOf(flow, place) * flow.rate;
+            resource.open += WeightOf(flow, place);
             ++resource.openFlows;
         }
     }
@@ -268,7 +294,8 @@ MaxMinSolver::FillOne()
     uint32_t bottleneck = NONE;
     for (const Place& place : flow.places)
     {
-        const double share = std::max(m_resources[place.resource].residual, 0.0) / place.weight;
+        const double share =
+            std::max(m_resources[place.resource].residual, 0.0) / WeightOf(flow, place);
         if (share < rate)
         {
             rate = share;
@@ -289,7 +316,8 @@ MaxMinSolver::FindContested()
         flow.aloneAt = NONE;
         for (const Place& place : flow.places)
         {
-            const double share = std::max(m_resources[place.resource].residual, 0.0) / place.weight;
+            const double share =
+                std::max(m_resources[place.resource].residual, 0.0) / WeightOf(flow, place);
             if (share < flow.alone)
             {
                 flow.alone = share;
@@ -298,7 +326,7 @@ MaxMinSolver::FindContested()
         }
         for (const Place& place : flow.places)
         {
-            m_resources[place.resource].demand += place.weight * flow.alone;
+            m_resources[place.resource].demand += WeightOf(flow, place) * flow.alone;
         }
     }
     m_levels.clear();
@@ -392,10 +420,10 @@ MaxMinSolver::Settle(FlowId id, double rate, uint32_t bottleneck)
     for (const Place& place : flow.places)
     {
         Resource& resource = m_resources[place.resource];
-        resource.residual -= place.weight * settled;
-        resource.open -= place.weight;
+        resource.residual -= WeightOf(flow, place) * settled;
+        resource.open -= WeightOf(flow, place);
         --resource.openFlows;
-        resource.load += place.weight * (settled - flow.rate);
+        resource.load += WeightOf(flow, place) * (settled - flow.rate);
         ++resource.updates;
     }
     flow.rate = settled;
@@ -409,7 +437,7 @@ MaxMinSolver::SumUp(Resource& resource) const
     for (const Member& member : resource.members)
     {
         const Flow& flow = m_flows[member.flow];
-        resource.load += flow.places[member.place].weight * flow.rate;
+        resource.load += WeightOf(flow, flow.places[member.place]) * flow.rate;
     }
     resource.updates = 0;
 }

@@ -77,6 +77,12 @@ class MaxMinSolver
      */
     FlowId Add(std::span<const Use> uses, double cap = NO_CAP);
 
+    /**
+     * A flow stands for so many like ones, each of its rate; 1 at first.
+     * @param count 1 or more
+     */
+    void SetCount(FlowId flow, uint32_t count);
+
     /// A flow ends.
     void Remove(FlowId flow);
 
@@ -142,6 +148,7 @@ class MaxMinSolver
         double rate{0};
         double before{0}; ///< rate when Solve() began, of affected flows
         double cap{NO_CAP};
+        double count{1};           ///< like flows that it stands for
         double alone{0};           ///< rate if no other affected flow had one
         uint32_t aloneAt{NONE};    ///< the resource that says so; NONE: its cap
         uint32_t bottleneck{NONE}; ///< the full resource that holds it; NONE: its cap
@@ -188,6 +195,7 @@ class MaxMinSolver
         FlowId flow;
     };
 
+    static double WeightOf(const Flow& flow, const Place& place);
     static double LevelOf(const Resource& resource);
     bool IsFull(const Resource& resource) const;
     void Relax(uint32_t resource);
