@@ -38,11 +38,18 @@ NowPs()
 
 struct RdmaDcqcnBase::State : public RdmaCongestionState
 {
-    State(std::function<void()> onDecreaseTick, std::function<void()> onIncrease)
-        : decreaseTimer(std::move(onDecreaseTick)),
-          increaseTimer(std::move(onIncrease))
+    /// Most queue pairs never see a CNP, and so have none of these.
+    struct Timers
     {
-    }
+        Timers(RdmaDcqcnBase* ops, RdmaQueuePair* qp)
+            : decrease([ops, qp] { ops->OnDecreaseTick(*qp); }),
+              increase([ops, qp] { ops->OnIncreaseTimer(*qp, StateOf(*qp).nextIncreasePs); })
+        {
+        }
+
+        RdmaDeadlineTimer decrease;
+        RdmaDeadlineTimer increase;
+    };
 
     bool congested{false}; ///< a CNP has come at some time
     bool cnpSinceAlphaTick{false};
@@ -55,9 +62,8 @@ struct RdmaDcqcnBase::State : public RdmaCongestionState
     uint32_t byteStage{0}; ///< byte counter expiries since the last decrease
     uint64_t byteMark{0};  ///< RdmaQueuePair::highestSent where the byte counter last started
     int64_t nextIncreasePs{0};
-    bool parked{false}; ///< the increase timer waits for the pair to send again
-    RdmaDeadlineTimer decreaseTimer;
-    RdmaDeadlineTimer increaseTimer;
+    bool parked{false};             ///< the increase timer waits for the pair to send again
+    std::unique_ptr<Timers> timers; ///< made at the first CNP
 };
 
 TypeId
@@ -174,10 +180,7 @@ RdmaDcqcnBase::StateOf(RdmaQueuePair& qp)
 void
 RdmaDcqcnBase::OnQpInit(RdmaQueuePair& qp)
 {
-    RdmaQueuePair* pair = &qp;
-    auto state = std::make_unique<State>(
-        [this, pair] { OnDecreaseTick(*pair); },
-        [this, pair] { OnIncreaseTimer(*pair, StateOf(*pair).nextIncreasePs); });
+    auto state = std::make_unique<State>();
     state->targetBps = qp.GetRate();
     qp.congestion = std::move(state);
     qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));
@@ -187,8 +190,11 @@ void
 RdmaDcqcnBase::OnQpClose(RdmaQueuePair& qp)
 {
     State& state = StateOf(qp);
-    state.decreaseTimer.Stop();
-    state.increaseTimer.Stop();
+    if (state.timers)
+    {
+        state.timers->decrease.Stop();
+        state.timers->increase.Stop();
+    }
     state.parked = false;
 }
 
@@ -242,6 +248,7 @@ RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp)
         state.congested = true;
         state.alphaTickPs = nowPs + m_alphaInterval.GetPicoSeconds();
         state.decreaseBasePs = nowPs;
+        state.timers = std::make_unique<State::Timers>(this, &qp);
         qp.SetRate(static_cast<uint64_t>(static_cast<double>(qp.GetRate()) * m_rateOnFirstCnp));
         state.targetBps = qp.GetRate();
     }
@@ -257,11 +264,11 @@ RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp)
     }
     // The first CNP starts alpha at 1 and is no sample of it.
     state.cnpSinceAlphaTick = !first;
-    if (!state.decreaseTimer.IsRunning())
+    if (!state.timers->decrease.IsRunning())
     {
         const int64_t periodPs = std::max<int64_t>(1, m_decreaseInterval.GetPicoSeconds());
         const int64_t ticks = (nowPs - state.decreaseBasePs) / periodPs + 1;
-        state.decreaseTimer.SetDeadline(state.decreaseBasePs + ticks * periodPs);
+        state.timers->decrease.SetDeadline(state.decreaseBasePs + ticks * periodPs);
     }
 }
 
@@ -288,7 +295,7 @@ RdmaDcqcnBase::Decrease(RdmaQueuePair& qp, State& state, int64_t nowPs)
     state.byteStage = 0;
     state.byteMark = qp.highestSent;
     state.nextIncreasePs = nowPs + m_increaseInterval.GetPicoSeconds();
-    state.increaseTimer.SetDeadline(state.nextIncreasePs);
+    state.timers->increase.SetDeadline(state.nextIncreasePs);
 }
 
 void
@@ -332,7 +339,7 @@ RdmaDcqcnBase::OnIncreaseTimer(RdmaQueuePair& qp, int64_t deadlinePs)
         return;
     }
     state.nextIncreasePs = deadlinePs + m_increaseInterval.GetPicoSeconds();
-    state.increaseTimer.SetDeadline(state.nextIncreasePs);
+    state.timers->increase.SetDeadline(state.nextIncreasePs);
 }
 
 void
@@ -353,7 +360,7 @@ RdmaDcqcnBase::CatchUp(RdmaQueuePair& qp, State& state, int64_t nowPs)
         }
         state.nextIncreasePs += m_increaseInterval.GetPicoSeconds();
     }
-    state.increaseTimer.SetDeadline(state.nextIncreasePs);
+    state.timers->increase.SetDeadline(state.nextIncreasePs);
 }
 
 void
