@@ -123,8 +123,8 @@ TEST_F(AnalyticalCollectivesTest, OverlapHidesItsPartOfTheTime)
     OverlapRatios overlap{};
     overlap[static_cast<std::size_t>(GroupKind::Dp)] = 0.25;
     AnalyticalCollectives collectives(m_nccl, Table("DP:\nallreduce: 300\n"), overlap);
-    const auto plan =
-        collectives.Plan(Group(GroupKind::Dp, 8), {CollectiveOp::AllReduce, 960'000'000});
+    const CommGroup group = Group(GroupKind::Dp, 8);
+    const auto plan = collectives.Plan(group, {CollectiveOp::AllReduce, 960'000'000});
     EXPECT_EQ(plan->GetChoice().predicted, 5'600'000'000);
     EXPECT_EQ(plan->GetChoice().hidden, 1'400'000'000);
 }

@@ -72,13 +72,7 @@ TEST(AnalyticalOptions, EveryFlagHasItsShortAndLongSpelling)
     for (const auto& spelling : spellings)
     {
         SCOPED_TRACE(spelling[3]);
-        auto arguments = spelling;
-        if (arguments.front() == "-w=w.txt")
-        {
-            arguments[0] = "--workload=w.txt";
-            arguments[1] = "--gpus=64";
-        }
-        const AnalyticalOptions options = Parse(arguments);
+        const AnalyticalOptions options = Parse(spelling);
         EXPECT_EQ(options.workload, "w.txt");
         EXPECT_EQ(options.gpus, 64U);
         EXPECT_EQ(options.gpusPerServer, 4U);

@@ -113,6 +113,12 @@ Normalise(const std::vector<std::string>& arguments, const po::options_descripti
         const auto equals = argument.find('=');
         std::string name = argument.substr(begin, equals - begin);
         std::replace(name.begin(), name.end(), '_', '-');
+        if (name.size() == 1 && equals != std::string::npos)
+        {
+            name = argument.substr(0, equals);
+            result.insert(result.end(), {name, argument.substr(equals + 1)});
+            continue;
+        }
         const auto alias = ALIASES.find(name);
         name = alias == ALIASES.end() ? name : alias->second;
         if (name.size() == 1 || !description.find_nothrow(name, false))

@@ -267,7 +267,7 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
 std::shared_ptr<const CollectivePlan>
 AnalyticalCollectives::Plan(const CommGroup& group, const CollectiveRequest& request)
 {
-    Key key(group.id, request.op, request.bytes, request.root, request.bytesPerPair);
+    Key key(&group, request.op, request.bytes, request.root, request.bytesPerPair);
     const auto known = m_plans.find(key);
     if (known != m_plans.end())
     {

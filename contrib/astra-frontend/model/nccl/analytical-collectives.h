@@ -50,6 +50,7 @@ class AnalyticalCollectives : public CollectiveImplementation
         m_sample = std::move(sample);
     }
 
+    /// @param group outlives the object, as plans are kept for it
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override;
 
@@ -62,7 +63,7 @@ class AnalyticalCollectives : public CollectiveImplementation
                    CollectiveChoice* choice = nullptr) const;
 
   private:
-    using Key = std::tuple<uint32_t, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
+    using Key = std::tuple<const CommGroup*, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
     TimePs PairwiseTime(const CommGroup& group, const CollectiveRequest& request) const;
 
