@@ -7,5 +7,7 @@ release = "0.1.0"
 extensions = []
 html_theme = "sphinx_rtd_theme"
 html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 exclude_patterns = ["reference/configuration-keys.rst"]
 highlight_language = "none"
