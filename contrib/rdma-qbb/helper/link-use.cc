@@ -4,11 +4,23 @@
 #include "link-use.h"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <cmath>
 #include <tuple>
 
 namespace ns3
 {
+
+namespace
+{
+
+/// @return "; NAME 12%", the first without "; "
+std::string
+Item(bool first, const std::string& name, double percent)
+{
+    return (first ? "" : "; ") + name + " " + std::to_string(std::lrint(percent)) + "%";
+}
+
+} // namespace
 
 LinkUse::LinkUse(const ClusterTopology& topology)
 {
@@ -83,11 +95,9 @@ LinkUse::DescribePurposes(uint32_t node, uint16_t port, const std::vector<std::s
     {
         if (each.bytes > 0 && each.purpose < names.size() && !names[each.purpose].empty())
         {
-            text += fmt::format("{}{} {:.0f}%",
-                                text.empty() ? "" : "; ",
-                                names[each.purpose],
-                                100.0 * static_cast<double>(each.bytes) /
-                                    static_cast<double>(used.bytes));
+            text += Item(text.empty(),
+                         names[each.purpose],
+                         100.0 * static_cast<double>(each.bytes) / static_cast<double>(used.bytes));
         }
     }
     return text;
@@ -109,11 +119,9 @@ LinkUse::DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const
             100.0 * static_cast<double>(own(sorted[i])) / static_cast<double>(used.bytes);
         if (share >= 1)
         {
-            text += fmt::format("{}{}>{} {:.0f}%",
-                                text.empty() ? "" : "; ",
-                                sorted[i].src,
-                                sorted[i].dst,
-                                share);
+            const std::string pair =
+                std::to_string(sorted[i].src) + ">" + std::to_string(sorted[i].dst);
+            text += Item(text.empty(), pair, share);
         }
     }
     return text;
