@@ -106,6 +106,19 @@ def test_a_pipeline_has_its_bubble(tmp_path):
     assert times["Total time"] >= (batches + stages - 1) * 30 + 2 * (stages - 1) * 20
 
 
+@pytest.mark.parametrize("flags, ranks, computed", [(["-g", 16], 16, 1), (["-g", 16, "--tp", 8], 8, 1),
+                                                   (["-g", 24, "--tp", 12], 12, 24)])
+def test_micro_lines_take_their_groups_from_the_flags(tmp_path, flags, ranks, computed):
+    (tmp_path / "busbw.yaml").write_text("TP:\nallreduce: 100\n")
+    (tmp_path / "micro.txt").write_text("2 ALLREDUCE 1000000 TP\n")
+    result = run(tmp_path, "-w", "micro.txt", "-busbw", "busbw.yaml", "-r_f", "out", *flags)
+    assert result.returncode == 0, result.stderr
+    times, _ = summary(tmp_path / "out" / "EndToEnd.csv")
+    assert times["Total time"] == pytest.approx(2 * 2 * (ranks - 1) / ranks * 10, abs=1e-5)
+    # Groups of 12 lie differently on servers of 8, so that no rank stands for another.
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["options"]["ranks_simulated"] == computed
+
+
 def test_faster_links_shorten_what_they_carry(tmp_path):
     w = workload(tmp_path / "w.txt", 16, tp=8, rows=[
         ("a", 1000, "ALLREDUCE", 1 << 30, 1000, "NONE", 0, 1000, "ALLREDUCE", 1 << 30, 0)])
