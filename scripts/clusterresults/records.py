@@ -75,10 +75,11 @@ def _all_at_once(data, header_lines, columns, separator):
         return _empty(columns)
     how = {"sep": separator, "skipinitialspace": True} if separator else {"delim_whitespace": True}
     try:
-        frame = pd.read_csv(io.BytesIO(data), header=None, skiprows=header_lines, index_col=False,
-                            names=[*columns, REST], keep_default_na=False, na_values=[""],
-                            dtype={**{n: DTYPES[kind] for n, kind in columns.items()}, REST: str},
-                            **how)
+        with np.errstate(invalid="ignore"):  # pandas tries a cast before it refuses it
+            frame = pd.read_csv(io.BytesIO(data), header=None, skiprows=header_lines, index_col=False,
+                                names=[*columns, REST], keep_default_na=False, na_values=[""],
+                                low_memory=False, **how,
+                                dtype={**{n: DTYPES[kind] for n, kind in columns.items()}, REST: str})
     except pd.errors.EmptyDataError:
         return _empty(columns)
     except (ValueError, OverflowError):  # ParserError is a ValueError
