@@ -13,11 +13,13 @@ beyond   what only packets show: capacity that a congestion control leaves unuse
          losses; the difference is their price
 
 Nothing of the flow-level model is fitted to a case. Ends with status 1 if a case is beyond its bound.
+With --speed other, longer runs are made, and CPU seconds of the whole programs are compared.
 """
 import argparse
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -156,6 +158,7 @@ CASES = [
     Case("Incast, 8 flows of 2 MiB", "shared", incast),
     Case("Incast, 8 flows of 1 to 8 MiB, one after the other", "shared", staggered),
     Case("Permutation of 16 flows of 4 MiB over 4 spines", "shared", permutation),
+    Case("The same, sprayed", "shared", permutation, {}, ("ROUTING=spray",)),
     Case("The same, one link to a spine fails after 50 us", "beyond", permutation, {},
          ("LINK_DOWN=50 20 22",)),
     Case("Iteration, TP 8 and DP 4, overlapping", "shared", iteration),
@@ -170,6 +173,48 @@ CASES = [
     Case("The same, HPCC-PINT", "beyond", oversubscribed, {}, ("CC_MODE=10",)),
     Case("The same, DCQCN", "beyond", oversubscribed),
 ]
+
+
+def exchange(directory):
+    """Flows of 1 GiB across a fabric that is not oversubscribed."""
+    servers(directory / "topology", 8, leaves=8, spines=8, gpus=8, uplink="400Gbps")
+    layers(directory / "workload.txt", 64, [("wait", 200_000_000, "NONE", 0, "NONE", 0)])
+    flows(directory / "flows.txt", [(s, (s + 8 * (1 + s % 7)) % 64, 1024 * MIB, 0) for s in range(64)])
+
+
+SPEED = [
+    Case("AllReduce 64 MiB, 128 GPUs", "", one("ALLREDUCE", 64 * MIB, servers, 128, count=16)),
+    Case("AllReduce 1 GiB, 128 GPUs", "", one("ALLREDUCE", 1024 * MIB, servers, 128, count=16)),
+    Case("AllToAll 1 GiB, 64 GPUs", "", one("ALLTOALL", 1024 * MIB, servers, 64, count=8)),
+    Case("AllToAll 1 GiB, 64 GPUs, frames of 1000 B", "",
+         one("ALLTOALL", 1024 * MIB, servers, 64, count=8), {}, ("PACKET_PAYLOAD_SIZE=1000",)),
+    Case("64 flows of 1 GiB over 8 spines", "", exchange),
+    Case("64 flows of 1 GiB over 8 spines, frames of 1000 B", "", exchange, {},
+         ("PACKET_PAYLOAD_SIZE=1000",)),
+]
+
+
+def cpu_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure_speed(program, output):
+    print(f"{'case':52}{'packets, CPU s':>15}{'flows, CPU s':>14}{'ratio':>8}")
+    for number, case in enumerate(SPEED):
+        directory = output / f"speed{number}"
+        directory.mkdir(parents=True, exist_ok=True)
+        case.make(directory)
+        seconds = {}
+        for network, runs in (("packet", 1), ("flow", 3)):
+            times = []
+            for _ in range(runs):
+                before = cpu_seconds()
+                simulate(program, directory, case, network)
+                times.append(cpu_seconds() - before)
+            seconds[network] = sorted(times)[len(times) // 2]
+        print(f"{case.name:52}{seconds['packet']:15.2f}{seconds['flow']:14.3f}"
+              f"{seconds['packet'] / seconds['flow']:8.0f}", flush=True)
 
 
 def simulate(program, directory, case, network):
@@ -202,6 +247,8 @@ def simulate(program, directory, case, network):
 def compare(program, directory, case):
     """@return time with packets, with flows (ns), and the wall seconds of both"""
     directory.mkdir(parents=True, exist_ok=True)
+    for name in ("flows.txt", "jobs"):
+        (directory / name).unlink(missing_ok=True)  # of another case
     case.make(directory)
     packet, packet_wall = simulate(program, directory, case, "packet")
     flow, flow_wall = simulate(program, directory, case, "flow")
@@ -213,8 +260,12 @@ def main():
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/backends"))
     parser.add_argument("--case", action="append", help="run only cases whose name contains this")
     parser.add_argument("--rst", type=pathlib.Path, help="write the table there, for the documentation")
+    parser.add_argument("--speed", action="store_true", help="compare CPU seconds of longer runs")
     arguments = parser.parse_args()
     program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
+    if arguments.speed:
+        measure_speed(program, arguments.output)
+        return 0
     rows = []
     print(f"{'case':58}{'packets us':>12}{'flows us':>12}{'error':>8}{'speed-up':>10}")
     bad = 0

@@ -224,6 +224,29 @@ TEST_F(FlowLevel, LinksCountTheirBytesHeadersAndAcknowledgementsIncluded)
     EXPECT_NEAR(transfers.GetCarried(1), 84'000, 1);
 }
 
+TEST_F(FlowLevel, SpreadingSwitchesUseAllPathsEvenly)
+{
+    // Hosts 0 and 1 at switch 4, hosts 2 and 3 at switch 5, switches 6 and 7 between.
+    FlowLevelConfig config;
+    config.spreading.assign(8, true);
+    Build("8 4 8\n4 5 6 7\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 5 100Gbps 1us 0\n"
+          "3 5 100Gbps 1us 0\n4 6 100Gbps 1us 0\n4 7 100Gbps 1us 0\n5 6 100Gbps 1us 0\n"
+          "5 7 100Gbps 1us 0\n",
+          config);
+    const Mark* first = Send(0, 2, 1'000'000);
+    const Mark* second = Send(1, 3, 1'000'000);
+    m_loop.Run();
+    // Half of each on each of the two ways: both have the rate of their NIC.
+    EXPECT_NEAR(first->at, 1000 * FRAME + 3 * FRAME + 4 * DELAY, 2);
+    EXPECT_NEAR(second->at, 1000 * FRAME + 3 * FRAME + 4 * DELAY, 2);
+    auto& transfers = m_fabric->GetTransfers();
+    transfers.UpdateCarried();
+    for (const uint32_t uplink : {4, 5})
+    {
+        EXPECT_NEAR(transfers.GetCarried(2 * uplink), 1'082'000, 1);
+    }
+}
+
 TEST_F(FlowLevel, ACutLinkStopsAMessageUntilRoutesChange)
 {
     // Hosts 0 and 1 with two switches between them: a second path.

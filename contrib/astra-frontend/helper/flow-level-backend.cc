@@ -9,6 +9,7 @@
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/rdma-fabric.h"
+#include "ns3/routing-policy-factory.h"
 #include "ns3/switch-node.h"
 #include "ns3/traffic-purpose.h"
 #include "ns3/uinteger.h"
@@ -22,6 +23,7 @@ namespace AstraSim
 {
 
 using ns3::FabricConf;
+using Routing = ns3::FabricConf::Routing;
 
 namespace
 {
@@ -40,7 +42,7 @@ AttributeDefault(ns3::TypeId type, const char* name)
 }
 
 FlowLevelConfig
-MakeConfig(const FabricConf& conf)
+MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)
 {
     const auto frames = ns3::FabricFrameSizes::Of(conf);
     FlowLevelConfig config;
@@ -49,6 +51,15 @@ MakeConfig(const FabricConf& conf)
     config.ackIntervalBytes = std::max<uint64_t>(conf.l2AckInterval, 1);
     config.qpsPerConnection = conf.qpsPerConnection;
     config.persistentConnections = conf.qpMode == FabricConf::QpMode::Persistent;
+    const auto routing = ns3::RoutingBySwitch(topology, conf);
+    const auto spreads = [](Routing each) {
+        return each == Routing::Adaptive || each == Routing::Spray || each == Routing::RandomSpray;
+    };
+    if (std::any_of(routing.begin(), routing.end(), spreads))
+    {
+        config.spreading.resize(routing.size());
+        std::transform(routing.begin(), routing.end(), config.spreading.begin(), spreads);
+    }
     config.ecmpSeed = static_cast<uint32_t>(
         AttributeDefault<ns3::UintegerValue>(ns3::SwitchNode::GetTypeId(), "EcmpSeed").Get());
     config.routeUpdateDelay =
@@ -72,9 +83,13 @@ WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
     {
         warnings.emplace_back("--network flow loses nothing: error rates have no effect");
     }
-    if (inputs.conf.routing != FabricConf::Routing::Ecmp)
+    const auto routing = ns3::RoutingBySwitch(inputs.topology, inputs.conf);
+    if (std::any_of(routing.begin(), routing.end(), [](Routing each) {
+            return each == Routing::Flowlet || each == Routing::AdaptiveFlowlet;
+        }))
     {
-        warnings.emplace_back("--network flow takes the paths of ECMP: ROUTING has no effect");
+        warnings.emplace_back(
+            "--network flow has no gaps in flows: flowlets stay where ECMP puts them");
     }
     if (inputs.conf.enableTrace)
     {
@@ -120,7 +135,9 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
     }
     WarnOfNoEffect(inputs, warnings);
     RemovePacketFiles(inputs.conf, m_output);
-    m_fabric = std::make_unique<FlowLevelFabric>(m_loop, inputs.topology, MakeConfig(inputs.conf));
+    m_fabric = std::make_unique<FlowLevelFabric>(m_loop,
+                                                 inputs.topology,
+                                                 MakeConfig(inputs.conf, inputs.topology));
     m_fabric->CountIn(m_use);
     if (!background.file.empty())
     {

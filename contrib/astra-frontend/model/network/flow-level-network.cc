@@ -38,6 +38,7 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
         m_transfers.AddLink(link.rateBps);
     }
     MakeRanks<FlowLevelNetwork>(*this, topology.hostCount);
+    m_router.SetSpreading(m_config.spreading);
     ScheduleLinkEvents();
 }
 
@@ -236,9 +237,23 @@ void
 FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
 {
     m_uses.clear();
-    for (const ns3::PathHop& hop : m_path.hops)
+    const bool spreads = !nvlink && m_router.IsSpreading();
+    const uint32_t src = part.message->src;
+    const uint32_t dst = part.message->dst;
+    if (spreads)
     {
-        m_uses.push_back({m_router.DirectedLink(hop), 1});
+        m_router.Spread(src, dst, part.start.firstPort, part.start.hash, m_shares);
+        for (const FlowRouter::Share& share : m_shares)
+        {
+            m_uses.push_back({share.link, share.fraction});
+        }
+    }
+    else
+    {
+        for (const ns3::PathHop& hop : m_path.hops)
+        {
+            m_uses.push_back({m_router.DirectedLink(hop), 1});
+        }
     }
     if (!nvlink)
     {
@@ -246,9 +261,22 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
         const uint64_t acks = (part.bytes - 1) / perAck + 1;
         const float share = static_cast<float>(acks * sizes.ackWireBytes) /
                             static_cast<float>(ns3::MessageWireBytes(part.bytes, sizes));
-        for (const uint32_t link : m_back)
+        if (spreads)
         {
-            m_uses.push_back({link, share});
+            const auto& last = GetTopology().links[m_path.hops.back().link];
+            const uint16_t port = last.a == GetTopology().NodeOfHost(dst) ? last.portA : last.portB;
+            m_router.Spread(dst, src, port, ~part.start.hash, m_shares);
+            for (const FlowRouter::Share& each : m_shares)
+            {
+                m_uses.push_back({each.link, each.fraction * share});
+            }
+        }
+        else
+        {
+            for (const uint32_t link : m_back)
+            {
+                m_uses.push_back({link, share});
+            }
         }
     }
     part.ackDelay = ns3::OneWayPs(m_path, sizes.ackWireBytes);

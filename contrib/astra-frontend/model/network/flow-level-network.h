@@ -36,6 +36,7 @@ struct FlowLevelConfig
     uint32_t qpsPerConnection{1};             ///< parts that a message is cut into
     bool persistentConnections{false};        ///< messages between servers share connections
     uint32_t ecmpSeed{1};                     ///< as ns3::SwitchNode::EcmpSeed
+    std::vector<bool> spreading{};            ///< by node: spreads frames; empty: no switch does
     TimePs routeUpdateDelay{100'000'000};     ///< from a link's change to the routes'
     std::vector<ns3::LinkEvent> linkEvents{}; ///< in the order of the configuration
     std::string source{};                     ///< the configuration's name, for messages
@@ -287,6 +288,7 @@ class FlowLevelFabric : public SharedNetwork
     // Kept between calls for their memory.
     ns3::PathInfo m_path;
     std::vector<uint32_t> m_back;
+    std::vector<FlowRouter::Share> m_shares;
     std::vector<MaxMinSolver::Use> m_uses;
 };
 

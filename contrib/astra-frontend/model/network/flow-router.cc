@@ -133,6 +133,55 @@ FlowRouter::Follow(uint32_t src,
     }
 }
 
+void
+FlowRouter::Spread(uint32_t from,
+                   uint32_t to,
+                   uint16_t port,
+                   uint32_t hash,
+                   std::vector<Share>& shares) const
+{
+    // All paths are as long as each other, so the frames are at one distance at a time.
+    std::vector<std::pair<uint32_t, float>> here; // nodes, and the fraction that passes them
+    std::vector<std::pair<uint32_t, float>> next;
+    const auto cross = [&](uint32_t node, uint16_t out, float fraction) {
+        const ClusterTopology::Port& far = m_topology.Ports(node)[out];
+        shares.push_back({DirectedLink(far.link, node), fraction});
+        const auto known = std::find_if(next.begin(), next.end(), [&](const auto& each) {
+            return each.first == far.peer;
+        });
+        if (known != next.end())
+        {
+            known->second += fraction;
+        }
+        else
+        {
+            next.emplace_back(far.peer, fraction);
+        }
+    };
+    shares.clear();
+    cross(m_topology.NodeOfHost(from), port, 1);
+    while (!next.empty() && next.front().first != m_topology.NodeOfHost(to))
+    {
+        here.swap(next);
+        next.clear();
+        for (const auto& [node, fraction] : here)
+        {
+            const auto ports = m_routes.Table(node).NextHops(to);
+            if (m_spreads[node])
+            {
+                for (const uint16_t out : ports)
+                {
+                    cross(node, out, fraction / static_cast<float>(ports.size()));
+                }
+            }
+            else if (const auto out = PortFrom(node, to, hash))
+            {
+                cross(node, *out, fraction);
+            }
+        }
+    }
+}
+
 bool
 FlowRouter::Move(uint32_t src, uint32_t dst, FlowStart& start)
 {

@@ -72,6 +72,39 @@ class FlowRouter
                 ns3::PathInfo& there,
                 std::vector<uint32_t>* back) const;
 
+    /// One of the links that a connection's frames are spread over.
+    struct Share
+    {
+        uint32_t link;  ///< directed
+        float fraction; ///< of the connection's bytes
+    };
+
+    /// Make switches spread frames evenly over their ports. @param nodes by node id: whether it
+    /// does
+    void SetSpreading(std::vector<bool> nodes)
+    {
+        m_spreads = std::move(nodes);
+    }
+
+    /// @return whether a switch spreads frames
+    bool IsSpreading() const
+    {
+        return !m_spreads.empty();
+    }
+
+    /**
+     * The links from a host's port on, where switches spread frames.
+     * @param from,to hosts
+     * @param port of @p from
+     * @param hash decides at switches that do not spread
+     * @param shares gets the links
+     */
+    void Spread(uint32_t from,
+                uint32_t to,
+                uint16_t port,
+                uint32_t hash,
+                std::vector<Share>& shares) const;
+
     /// Where a connection continues when its first port may have lost its path.
     /// @return false if no port has one
     bool Move(uint32_t src, uint32_t dst, FlowStart& start);
@@ -151,6 +184,7 @@ class FlowRouter
     ns3::FabricRoutes m_routes;
     ns3::LinkState m_links;
     std::vector<uint32_t> m_seeds; ///< by node id
+    std::vector<bool> m_spreads;   ///< by node id; empty if no switch does
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
 };
 
