@@ -25,10 +25,12 @@ constexpr uint32_t SLOTS = 2;
 class Line : public FlowGraph
 {
   public:
-    Line(uint32_t ranks, bool holds, const Lane& copying)
+    /// @param empty how many messages without bytes come first
+    Line(uint32_t ranks, bool holds, const Lane& copying, uint64_t empty)
         : FlowGraph(ranks, 1, SLOTS),
           m_holds(holds),
-          m_copying(copying)
+          m_copying(copying),
+          m_empty(empty)
     {
     }
 
@@ -42,9 +44,9 @@ class Line : public FlowGraph
         return rank > 0 ? Between(rank - 1) : Lane{};
     }
 
-    uint64_t GetBytes(uint32_t, uint32_t, uint64_t) const override
+    uint64_t GetBytes(uint32_t, uint32_t, uint64_t message) const override
     {
-        return BYTES;
+        return message < m_empty ? 0 : BYTES;
     }
 
     LaneRange GetSources(uint32_t rank, uint32_t) const override
@@ -79,37 +81,36 @@ class Line : public FlowGraph
 
     bool m_holds;
     Lane m_copying;
+    uint64_t m_empty;
 };
 
 /// The ranks of a Line on a network in memory.
 class Chain
 {
   public:
-    Chain(uint32_t ranks, bool holds, const Lane& copying = {})
+    Chain(uint32_t ranks, bool holds, const Lane& copying = {}, uint64_t empty = 0)
         : network(static_cast<int>(ranks), MICROSECOND, 0),
-          m_done(ranks)
+          m_graph(std::make_shared<Line>(ranks, holds, copying, empty)),
+          m_shared(std::make_shared<FlowRanks>(ranks)),
+          m_done(ranks),
+          m_executors(ranks)
     {
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
             m_group.ranks.push_back(static_cast<int>(rank));
         }
-        const FlowExecution execution(std::make_shared<Line>(ranks, holds, copying), m_group);
-        const auto shared = std::make_shared<FlowRanks>(ranks);
-        for (uint32_t rank = 0; rank < ranks; ++rank)
-        {
-            m_executors.push_back(
-                std::make_unique<FlowExecutor>(execution,
-                                               shared,
-                                               rank,
-                                               network.At(static_cast<int>(rank)),
-                                               0,
-                                               sim_request{},
-                                               [this, rank]() { m_done[rank] = network.Now(); }));
-        }
     }
 
     void Start(uint32_t rank)
     {
+        m_executors[rank] =
+            std::make_unique<FlowExecutor>(FlowExecution(m_graph, m_group),
+                                           m_shared,
+                                           rank,
+                                           network.At(static_cast<int>(rank)),
+                                           0,
+                                           sim_request{},
+                                           [this, rank]() { m_done[rank] = network.Now(); });
         m_executors[rank]->Start();
     }
 
@@ -122,6 +123,8 @@ class Chain
 
   private:
     CommGroup m_group;
+    std::shared_ptr<const FlowGraph> m_graph;
+    std::shared_ptr<FlowRanks> m_shared;
     std::vector<TimePs> m_done;
     std::vector<std::unique_ptr<FlowExecutor>> m_executors;
 };
@@ -140,6 +143,33 @@ TEST(FlowExecutor, MessagesStayInTheirSlotsUntilTheReceiverHasPassedThemOn)
     chain.network.Run();
     EXPECT_EQ(chain.network.Messages(), 2 * MESSAGES);
     EXPECT_GT(chain.DoneAt(2), 0);
+}
+
+TEST(FlowExecutor, SendersThatBeginLateLearnWhichSlotsAreFree)
+{
+    // Ranks 1 and 2 are past the messages without bytes long before rank 0 begins.
+    constexpr uint64_t EMPTY = 3 * SLOTS;
+    Chain chain(3, true, {}, EMPTY);
+    chain.Start(2);
+    chain.Start(1);
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Messages(), 0U);
+    chain.Start(0);
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Messages(), 2 * (MESSAGES - EMPTY));
+    EXPECT_GT(chain.DoneAt(0), 0);
+    EXPECT_GT(chain.DoneAt(2), 0);
+}
+
+TEST(FlowExecutor, MessagesWithoutBytesNeedNoReceiver)
+{
+    Chain chain(2, true, {}, MESSAGES);
+    chain.Start(0);
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Messages(), 0U);
+    chain.Start(1);
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Now(), 0);
 }
 
 TEST(FlowExecutor, ArrivalFreesASlotWhereTheGraphSaysSo)

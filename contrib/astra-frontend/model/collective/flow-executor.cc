@@ -92,6 +92,7 @@ FlowExecutor::Begin()
         return;
     }
     m_hasBegun = true;
+    LearnSlots();
     for (auto& inbound : m_inbound)
     {
         Expect(inbound);
@@ -102,14 +103,49 @@ FlowExecutor::Begin()
     }
 }
 
+void
+FlowExecutor::LearnSlots()
+{
+    if (!m_holdsSlots)
+    {
+        return;
+    }
+    std::vector<uint32_t> asked;
+    for (const Outbound& outbound : m_outbound)
+    {
+        const Lane& lane = outbound.lane;
+        if (lane.messages == 0 || lane.kind != LaneKind::Message ||
+            std::find(asked.begin(), asked.end(), lane.peer) != asked.end())
+        {
+            continue;
+        }
+        asked.push_back(lane.peer);
+        const FlowExecutor* receiver = (*m_ranks)[lane.peer];
+        if (!receiver)
+        {
+            continue;
+        }
+        for (const Inbound& inbound : receiver->m_inbound)
+        {
+            if (inbound.lane.messages > 0 && inbound.lane.kind == LaneKind::Message &&
+                inbound.lane.peer == m_rank)
+            {
+                m_outbound[inbound.peerLane].taken = inbound.taken;
+            }
+        }
+    }
+}
+
 bool
 FlowExecutor::HasSlot(const Outbound& outbound) const
 {
+    const FlowGraph& graph = *m_execution.graph;
     const Lane& lane = outbound.lane;
-    const uint32_t slots = m_execution.graph->GetSlots();
-    // The receiver of a message without bytes may be ahead of its sender.
-    const bool isFull =
-        m_holdsSlots && lane.kind == LaneKind::Message && outbound.sent >= outbound.taken + slots;
+    const uint32_t slots = graph.GetSlots();
+    // The receiver of a message without bytes may be ahead of its sender; it takes no slot.
+    const bool isFull = m_holdsSlots && lane.kind == LaneKind::Message &&
+                        outbound.sent >= outbound.taken + slots &&
+                        graph.GetBytes(m_rank, outbound.index, outbound.sent) > 0;
     return !isFull && outbound.sent - outbound.completed < (lane.slots ? lane.slots : slots);
 }
 

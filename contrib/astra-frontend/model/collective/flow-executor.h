@@ -105,6 +105,8 @@ class FlowExecutor : public RankCollective
     void CopyArrived(Inbound& inbound);
     /// Tell the sender of a lane which slots have become free.
     void FreeSlots(Inbound& inbound);
+    /// Ask receivers that have begun earlier which slots are free.
+    void LearnSlots();
     /// @return whether the next message of a lane has a slot, and the lane is free to send it
     bool HasSlot(const Outbound& outbound) const;
     /// @return time from when a message may go to when its first packet does
