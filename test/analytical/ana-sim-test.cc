@@ -182,24 +182,49 @@ TEST_F(AnaSimTest, MessagesOfOneLimitedChannelFollowEachOther)
     EXPECT_EQ(second.received, first.received + 99 * 4 * FRAME + FRAME);
 }
 
-TEST_F(AnaSimTest, SendersToOneRankShareItsPort)
+TEST_F(AnaSimTest, SendersToOneRankShareItsPortFromTheStart)
 {
     Use(Star(4));
     const Ends& a = Send(0, 3, 100'000);
     const Ends& b = Send(1, 3, 100'000);
     const Ends& c = Send(2, 3, 100'000);
     Run();
-    EXPECT_EQ(a.received, Alone(100));
-    EXPECT_EQ(b.received, Alone(200));
+    EXPECT_EQ(a.received, Alone(300));
+    EXPECT_EQ(b.received, Alone(300));
     EXPECT_EQ(c.received, Alone(300));
+}
+
+TEST_F(AnaSimTest, ShorterMessagesAreThroughBeforeLongerOnes)
+{
+    Use(Star(4));
+    const Ends& longest = Send(0, 3, 300'000);
+    const Ends& shortest = Send(1, 3, 100'000);
+    const Ends& middle = Send(2, 3, 200'000);
+    Run();
+    // All three until each has had 100 frames, then two until each has had 200.
+    EXPECT_EQ(shortest.received, Alone(300));
+    EXPECT_EQ(middle.received, Alone(500));
+    EXPECT_EQ(longest.received, Alone(600));
+}
+
+TEST_F(AnaSimTest, WhatIsSentLaterTakesItsTurn)
+{
+    Use(Star(3));
+    const Ends& first = Send(0, 2, 100'000);
+    const Ends* second = nullptr;
+    m_network->GetLoop().Schedule(1000, [&] { second = &Send(1, 2, 100'000); });
+    Run();
+    EXPECT_EQ(first.received, Alone(100));
+    EXPECT_EQ(second->received, Alone(200));
 }
 
 TEST_F(AnaSimTest, ReceiversOfOneRankShareItsPort)
 {
     Use(Star(3));
-    Send(0, 1, 100'000);
+    const Ends& first = Send(0, 1, 100'000);
     const Ends& second = Send(0, 2, 100'000);
     Run();
+    EXPECT_EQ(first.received, Alone(200));
     EXPECT_EQ(second.received, Alone(200));
 }
 

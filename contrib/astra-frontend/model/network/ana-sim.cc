@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <tuple>
 
 namespace AstraSim
 {
@@ -14,6 +16,7 @@ AnaSim::AnaSim(std::unique_ptr<MessagePaths> paths)
       m_portFree(m_paths->GetPortCount(), 0)
 {
     MakeRanks<AnaSimNetwork>(*this, m_paths->GetRankCount());
+    m_loop.SetBeforeAdvance([](void* self) { static_cast<AnaSim*>(self)->SharePorts(); }, this);
 }
 
 void
@@ -96,16 +99,92 @@ AnaSim::TakeTurn(void* argument)
 void
 AnaSim::EnterPorts(Message& message, const MessagePath& path)
 {
+    m_entering.push_back({&message, path, 0, 0});
+}
+
+void
+AnaSim::ShareEgress(std::span<const uint32_t> entries)
+{
+    const TimePs now = m_loop.Now();
+    TimePs& free = m_portFree[m_entering[entries.front()].path.egress];
+    TimePs end = std::max(now, free);
+    TimePs taken = 0;
+    auto left = static_cast<TimePs>(entries.size());
+    for (const uint32_t index : entries)
+    {
+        Entering& entry = m_entering[index];
+        // The smaller ones are through; the others have had as much each and go on.
+        end += left-- * (entry.path.egressTime - taken);
+        taken = entry.path.egressTime;
+        entry.egressEnd = end;
+    }
+    free = end;
+}
+
+void
+AnaSim::ShareIngress(std::span<const uint32_t> entries)
+{
+    const TimePs now = m_loop.Now();
+    const auto firstBit = [this](uint32_t index) {
+        const MessagePath& path = m_entering[index].path;
+        return path.alone - path.ingressTime;
+    };
+    const TimePs first = firstBit(
+        *std::min_element(entries.begin(), entries.end(), [&firstBit](uint32_t a, uint32_t b) {
+            return firstBit(a) < firstBit(b);
+        }));
+    TimePs& free = m_portFree[m_entering[entries.front()].path.ingress];
+    TimePs end = std::max(now + first, free);
+    TimePs taken = 0;
+    auto left = static_cast<TimePs>(entries.size());
+    for (const uint32_t index : entries)
+    {
+        Entering& entry = m_entering[index];
+        end += left-- * (entry.path.ingressTime - taken);
+        taken = entry.path.ingressTime;
+        entry.ingressEnd = std::max(end, now + entry.path.alone);
+    }
+    free = end;
+}
+
+void
+AnaSim::SharePorts()
+{
+    if (m_entering.empty())
+    {
+        return;
+    }
     // Messages that are sent together share both ports from the start, as their packets would
     // alternate; so what a message waits for at one port does not keep the other from its work.
+    const auto forEachPort = [this](auto port, auto time, auto share) {
+        m_order.resize(m_entering.size());
+        std::iota(m_order.begin(), m_order.end(), 0);
+        std::sort(m_order.begin(), m_order.end(), [&](uint32_t a, uint32_t b) {
+            const MessagePath& left = m_entering[a].path;
+            const MessagePath& right = m_entering[b].path;
+            return std::tuple(left.*port, left.*time, a) < std::tuple(right.*port, right.*time, b);
+        });
+        for (auto begin = m_order.begin(); begin != m_order.end();)
+        {
+            const uint32_t number = m_entering[*begin].path.*port;
+            const auto end = std::find_if(begin, m_order.end(), [&](uint32_t index) {
+                return m_entering[index].path.*port != number;
+            });
+            (this->*share)({begin, end});
+            begin = end;
+        }
+    };
+    forEachPort(&MessagePath::egress, &MessagePath::egressTime, &AnaSim::ShareEgress);
+    forEachPort(&MessagePath::ingress, &MessagePath::ingressTime, &AnaSim::ShareIngress);
     const TimePs now = m_loop.Now();
-    TimePs& egressFree = m_portFree[path.egress];
-    egressFree = std::max(now, egressFree) + path.egressTime;
-    TimePs& ingressFree = m_portFree[path.ingress];
-    ingressFree = std::max(now + path.alone - path.ingressTime, ingressFree) + path.ingressTime;
-    const TimePs delivered =
-        std::max({egressFree + path.alone - path.egressTime, ingressFree, now + path.limited});
-    m_loop.Schedule(delivered - now, &AnaSim::Delivered, &message);
+    for (const Entering& entry : m_entering)
+    {
+        const MessagePath& path = entry.path;
+        const TimePs delivered = std::max(
+            {entry.egressEnd + path.alone - path.egressTime, entry.ingressEnd, now + path.limited});
+        m_loop.Schedule(delivered - now, &AnaSim::Delivered, entry.message);
+    }
+    m_entering.clear();
 }
 
 void

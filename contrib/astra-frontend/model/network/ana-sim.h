@@ -26,10 +26,10 @@ namespace AstraSim
  * @brief The analytical network that all ranks share: a few events per message, no packets.
  *
  * A message takes the time it would take alone, and longer where messages share a port next to a
- * rank: each port works off its messages in the order in which they reach it. Between the ports the
- * network holds any number of messages (full bisection), so there is no congestion inside it. Send
- * latency, wire inflation and speed limits of messages count; messages of one (source, destination,
- * channel) with a limit share it.
+ * rank: a port serves those that are sent at the same time side by side, and the others in turn.
+ * Between the ports the network holds any number of messages (full bisection), so there is no
+ * congestion inside it. Send latency, wire inflation and speed limits of messages count; messages
+ * of one (source, destination, channel) with a limit share it.
  *
  * Left out: congestion control and acknowledgements' own load, pauses, losses, link failures.
  *
@@ -73,6 +73,15 @@ class AnaSim : public SharedNetwork
         MessagePath path{};
     };
 
+    /// A message that has been sent at the current time, and when its ports are through with it.
+    struct Entering
+    {
+        Message* message;
+        MessagePath path;
+        TimePs egressEnd;
+        TimePs ingressEnd;
+    };
+
     using Lane = std::tuple<uint32_t, uint32_t, uint32_t>; ///< source, destination, channel
 
     /// Who is told when an in-network operation that some members have joined is over.
@@ -100,6 +109,11 @@ class AnaSim : public SharedNetwork
     void LaunchPart(Message& message, uint32_t part, uint64_t bytes);
     static void TakeTurn(void* part);
     void EnterPorts(Message& message, const MessagePath& path);
+    /// Give the messages that have been sent at this time their places at the ports.
+    void SharePorts();
+    /// @param entries of one port, by size
+    void ShareEgress(std::span<const uint32_t> entries);
+    void ShareIngress(std::span<const uint32_t> entries);
     static void Delivered(void* message);
     static void Acknowledged(void* message);
     TimePs InNetworkTime(const JoinCall& call);
@@ -107,6 +121,8 @@ class AnaSim : public SharedNetwork
     EventLoop m_loop;
     std::unique_ptr<MessagePaths> m_paths;
     std::vector<TimePs> m_portFree; ///< when a port has worked off what it has
+    std::vector<Entering> m_entering;
+    std::vector<uint32_t> m_order; ///< of m_entering, while ports are shared
     boost::unordered_flat_map<Lane, TimePs> m_laneFree;
     MemberSets m_memberSets;
     JoinedOperations<std::shared_ptr<Operation>> m_operations;
