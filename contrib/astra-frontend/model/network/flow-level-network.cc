@@ -204,10 +204,7 @@ FlowLevelFabric::Begin(Part* part)
     }
     if (m_use)
     {
-        for (const ns3::PathHop& hop : m_path.hops)
-        {
-            m_use->Add(hop.node, hop.port, message.src, message.dst, part->bytes, message.purpose);
-        }
+        Count(*part, nvlink);
     }
     const ns3::FrameSizes& sizes = nvlink ? m_config.nvlinkFrames : m_config.networkFrames;
     FillUses(*part, nvlink, sizes);
@@ -231,6 +228,32 @@ FlowLevelFabric::Begin(Part* part)
     request.owner = part;
     m_transfers.Start(request);
     return true;
+}
+
+void
+FlowLevelFabric::Count(const Part& part, bool nvlink)
+{
+    const Message& message = *part.message;
+    if (nvlink || !m_router.IsSpreading())
+    {
+        for (const ns3::PathHop& hop : m_path.hops)
+        {
+            m_use->Add(hop.node, hop.port, message.src, message.dst, part.bytes, message.purpose);
+        }
+        return;
+    }
+    m_router.Spread(message.src, message.dst, part.start.firstPort, part.start.hash, m_shares);
+    for (const FlowRouter::Share& share : m_shares)
+    {
+        const auto& link = GetTopology().links[share.link / 2];
+        const bool fromB = share.link % 2;
+        m_use->Add(fromB ? link.b : link.a,
+                   fromB ? link.portB : link.portA,
+                   message.src,
+                   message.dst,
+                   static_cast<uint64_t>(std::llround(part.bytes * share.fraction)),
+                   message.purpose);
+    }
 }
 
 void

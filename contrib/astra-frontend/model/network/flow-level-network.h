@@ -230,6 +230,8 @@ class FlowLevelFabric : public SharedNetwork
     void OnPartAcknowledged(Part* part);
     void Release(Part* part);
     void Acknowledge(Message* message);
+    /// Count a part on the links of m_path, or on those that it is spread over.
+    void Count(const Part& part, bool nvlink);
     /// Fill m_uses from m_path and m_back, and the part's ackDelay.
     void FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
     /// Fill a request's bytes and cap and a part's tail from the path's timing.
