@@ -44,6 +44,7 @@ Only(NcclAlgorithm algorithm)
     options.maxChannels = 1;
     options.nvlsEnable = true;
     options.nvlsTreeEnable = true;
+    options.collNetEnable = true;
     return options;
 }
 
@@ -85,8 +86,12 @@ TEST(SingleFlow, RingOfOneChannelAndOneSliceIsTwoRoundsOfDependentSteps)
 
 TEST(SingleFlow, ParentsAndChildrenMirrorEachOtherAndFormNoCycle)
 {
-    for (const NcclAlgorithm algorithm :
-         {NcclAlgorithm::Ring, NcclAlgorithm::Tree, NcclAlgorithm::Nvls, NcclAlgorithm::NvlsTree})
+    for (const NcclAlgorithm algorithm : {NcclAlgorithm::Ring,
+                                          NcclAlgorithm::Tree,
+                                          NcclAlgorithm::Nvls,
+                                          NcclAlgorithm::NvlsTree,
+                                          NcclAlgorithm::CollNetDirect,
+                                          NcclAlgorithm::CollNetChain})
     {
         const uint32_t ranks = algorithm == NcclAlgorithm::Nvls ? 8 : 24;
         const auto flows = FlowsOf(CollectiveOp::AllReduce, 8 << 20, ranks, Only(algorithm));

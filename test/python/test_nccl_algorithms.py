@@ -59,3 +59,33 @@ def test_pxn_keeps_alltoall_on_rails(tmp_path):
             assert sent[gpu, "2"] == pytest.approx(share * 8, rel=0.03)
     assert spine["0"] == spine["off"] > 0.9 * size * 7 / 16 * ranks
     assert spine["1"] < 0.01 * spine["0"], "only acknowledgements of nothing cross the spine"
+
+
+@pytest.mark.parametrize("algorithm", ["CollNetDirect", "CollNetChain"])
+def test_collnet_sends_each_nodes_sum_once_and_gets_the_total_once(tmp_path, algorithm):
+    size, nodes, gpus = 16 << 20, 4, 8
+    ranks = nodes * gpus
+    w = workload(tmp_path / "w.txt", ranks, [("l", "ALLREDUCE", size, "NONE", 0)], tp=ranks)
+    n = servers(tmp_path / "n.txt", nodes, gpus)
+    result = run(tmp_path, "-w", w, "-n", n, "-c", CONF, "--set", "IN_NETWORK_REDUCTION=1",
+                 env={"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": algorithm})
+    assert result.returncode == 0, result.stderr
+    row, = collectives(tmp_path)
+    assert row["algorithm"] == algorithm
+    sent = sent_bytes(tmp_path)
+    # A node's NICs send all data once together, whatever the number of nodes; a ring sends 2 (n-1)/n.
+    for node in range(nodes):
+        nics = sum(sent[node * gpus + gpu, "2"] for gpu in range(gpus))
+        assert nics == pytest.approx(size, rel=0.05)
+    # Each rail's switch is the top of its tree: it sends its rail's sum to each node.
+    rails = range(ranks + nodes, ranks + nodes + gpus)
+    down = sum(sent[rail, str(port)] for rail in rails for port in range(1, nodes + 1))
+    assert down == pytest.approx(nodes * size, rel=0.05)
+
+
+def test_collnet_on_switches_that_do_not_reduce_is_refused(tmp_path):
+    w = workload(tmp_path / "w.txt", 16, [("l", "ALLREDUCE", 1 << 20, "NONE", 0)], tp=16)
+    result = run(tmp_path, "-w", w, "-n", servers(tmp_path / "n.txt", 2), "-c", CONF,
+                 env={"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollNetDirect"})
+    assert result.returncode == 2
+    assert "NCCL_COLLNET_ENABLE" in result.stderr and "IN_NETWORK_REDUCTION" in result.stderr

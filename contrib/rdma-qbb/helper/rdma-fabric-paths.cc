@@ -108,47 +108,6 @@ RdmaFabric::GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
     return pair.baseRttPs + SerializationPs(MessageWireBytes(bytes, sizes), pair.bottleneckBps);
 }
 
-bool
-RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
-                          uint32_t stripe,
-                          InNetworkSpec& spec) const
-{
-    using Kind = ClusterTopology::NodeKind;
-    // The NVSwitches of the first host, in port order; one is taken that all others reach too.
-    std::vector<uint32_t> nodes;
-    for (const auto& port : m_topology->Ports(m_topology->NodeOfHost(hosts.front())))
-    {
-        if (m_topology->Is(port.peer, Kind::NvSwitch))
-        {
-            nodes.push_back(port.peer);
-        }
-    }
-    for (uint32_t i = 0; i < nodes.size(); ++i)
-    {
-        const uint32_t node = nodes[(stripe + i) % nodes.size()];
-        spec.members.clear();
-        for (const uint32_t host : hosts)
-        {
-            const auto ports = m_topology->Ports(m_topology->NodeOfHost(host));
-            const auto it = std::find_if(ports.begin(), ports.end(), [&](const auto& port) {
-                return port.peer == node && m_links->IsUp(port.link);
-            });
-            if (it == ports.end())
-            {
-                break;
-            }
-            spec.members.push_back(
-                {&GetHw(host), static_cast<uint16_t>(it - ports.begin()), it->peerPort});
-        }
-        if (spec.members.size() == hosts.size())
-        {
-            spec.node = m_switches[node];
-            return true;
-        }
-    }
-    return false;
-}
-
 // --- link events
 
 uint32_t

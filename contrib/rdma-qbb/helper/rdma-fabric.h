@@ -177,11 +177,12 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     }
 
     /**
-     * Find an NVSwitch that joins hosts of one server.
+     * Find switches that carry out in-network operations of some hosts: an NVSwitch that joins
+     * them, or, where the configuration says IN_NETWORK_REDUCTION, a tree of network switches.
      * @param hosts host numbers
-     * @param stripe chooses among several such NVSwitches
-     * @param spec gets node and members, if there is one
-     * @return whether there is one
+     * @param stripe chooses among several that are as good
+     * @param spec gets switches and members, if there are such switches
+     * @return whether there are
      */
     bool PlanInNetwork(const std::vector<uint32_t>& hosts,
                        uint32_t stripe,
@@ -222,6 +223,12 @@ class RdmaFabric : public Object, public RdmaPathPlanner
         bool nvlink{false};
     };
 
+    bool PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
+                        uint32_t stripe,
+                        InNetworkSpec& spec) const;
+    bool PlanOnSwitches(const std::vector<uint32_t>& hosts,
+                        uint32_t stripe,
+                        InNetworkSpec& spec) const;
     void CreateNodes();
     void CreateLinks();
     void ConfigureHosts();

@@ -16,23 +16,54 @@ namespace ns3
 
 NS_OBJECT_ENSURE_REGISTERED(InNetworkEngine);
 
-/// An operation in progress; byte counts per member, in the order of InNetworkSpec::members.
+/**
+ * An operation in progress. Who sends to a switch or receives from it has a number: members theirs,
+ * switch s the number of members plus s.
+ */
 struct InNetworkEngine::Operation
 {
     struct Progress
     {
-        uint64_t contributed{0};
         uint64_t received{0};
         bool joined{false};
         bool done{false};
         std::function<void()> onDone;
     };
 
+    /// A switch's part.
+    struct Stage
+    {
+        std::vector<uint32_t> senders;   ///< numbers of those below that contribute
+        std::vector<uint32_t> receivers; ///< numbers of those below that get the result
+        uint64_t emitted{0};
+        std::size_t atLeast{0}; ///< senders whose contribution is beyond emitted
+    };
+
     InNetworkSpec spec;
-    std::vector<Progress> progress;
-    uint64_t emitted{0};
-    uint32_t atLeast{0}; ///< senders whose contribution is beyond emitted
+    std::vector<Progress> progress;    ///< by member
+    std::vector<uint64_t> contributed; ///< by number
+    std::vector<Stage> stages;         ///< by switch
     uint32_t doneCount{0};
+
+    explicit Operation(InNetworkSpec theSpec)
+        : spec(std::move(theSpec)),
+          progress(spec.members.size()),
+          contributed(spec.members.size() + spec.switches.size()),
+          stages(spec.switches.size())
+    {
+        for (uint32_t member = 0; member < spec.members.size(); ++member)
+        {
+            const uint32_t at = spec.members[member].at;
+            if (Sends(member))
+            {
+                AddOnce(&Stage::senders, at, member);
+            }
+            if (Receives(member))
+            {
+                AddOnce(&Stage::receivers, at, member);
+            }
+        }
+    }
 
     bool Sends(uint32_t member) const
     {
@@ -44,10 +75,29 @@ struct InNetworkEngine::Operation
         return spec.kind != InNetworkKind::Reduce || member == spec.root;
     }
 
-    uint32_t Senders() const
+    /// @return the switch to which @p number sends
+    uint32_t SwitchOf(uint32_t number) const
     {
-        return spec.kind == InNetworkKind::Multicast ? 1
-                                                     : static_cast<uint32_t>(spec.members.size());
+        const auto members = static_cast<uint32_t>(spec.members.size());
+        return number < members ? spec.members[number].at : spec.switches[number - members].parent;
+    }
+
+  private:
+    /// List @p number at a switch, and the switch at those above it.
+    void AddOnce(std::vector<uint32_t> Stage::*list, uint32_t at, uint32_t number)
+    {
+        auto& numbers = stages[at].*list;
+        if (std::find(numbers.begin(), numbers.end(), number) != numbers.end())
+        {
+            return;
+        }
+        numbers.push_back(number);
+        if (at != 0)
+        {
+            AddOnce(list,
+                    spec.switches[at].parent,
+                    static_cast<uint32_t>(spec.members.size()) + at);
+        }
     }
 };
 
@@ -72,17 +122,16 @@ InNetworkEngine::Open(InNetworkSpec spec)
     if (m_free.empty())
     {
         index = static_cast<uint32_t>(m_operations.size());
-        m_operations.push_back(std::make_unique<Operation>());
+        m_operations.emplace_back();
     }
     else
     {
         index = m_free.back();
         m_free.pop_back();
     }
-    Operation& operation = *m_operations[index];
-    operation = Operation();
-    operation.progress.resize(spec.members.size());
-    operation.spec = std::move(spec);
+    NS_ASSERT_MSG(spec.members.size() + spec.switches.size() <= UINT16_MAX,
+                  "frames carry numbers of 16 bits");
+    m_operations[index] = std::make_unique<Operation>(std::move(spec));
     ++m_openCount;
     return index;
 }
@@ -114,6 +163,7 @@ InNetworkEngine::Send(Operation& operation, uint32_t index, uint32_t member)
     config.nic = who.nic;
     config.priority = operation.spec.priority;
     config.lossless = true;
+    config.networkFrames = !operation.spec.nvlink;
     config.closeWhenDone = true;
     config.rateCapBps = operation.spec.rateCapBps;
     config.inNetworkOperation = index;
@@ -130,90 +180,147 @@ InNetworkEngine::Send(Operation& operation, uint32_t index, uint32_t member)
 void
 InNetworkEngine::OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 {
-    const uint32_t index = frame->qpn;
-    const uint32_t member = frame->dport;
-    const uint16_t inPort = frame->inPort;
-    Operation& operation = *m_operations[index];
-    Operation::Progress& progress = operation.progress[member];
-    if (frame->seq != progress.contributed)
+    if (frame->flags & QBB_FLAG_MULTICAST)
     {
-        node.GetPort(inPort).GetPool().Free(frame); // not the next of an ordered stream
+        OnResult(node, frame, nowPs);
+    }
+    else
+    {
+        OnContribution(node, frame, nowPs);
+    }
+}
+
+void
+InNetworkEngine::OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
+{
+    const uint32_t index = frame->qpn;
+    const uint32_t sender = frame->dport;
+    QbbFramePool& pool = node.GetPort(frame->inPort).GetPool();
+    Operation& operation = *m_operations[index];
+    uint64_t& contributed = operation.contributed[sender];
+    if (frame->seq != contributed)
+    {
+        pool.Free(frame); // not the next of an ordered stream
         return;
     }
-    const bool wasBehind = progress.contributed == operation.emitted;
-    progress.contributed += frame->payloadBytes;
-    const bool complete = progress.contributed == operation.spec.bytes;
+    const uint32_t at = operation.SwitchOf(sender);
+    Operation::Stage& stage = operation.stages[at];
+    const bool wasBehind = contributed == stage.emitted;
+    contributed += frame->payloadBytes;
+    const bool complete = contributed == operation.spec.bytes;
 
-    if (wasBehind && ++operation.atLeast == operation.Senders())
+    if (wasBehind && ++stage.atLeast == stage.senders.size())
     {
-        Emit(operation, index, nowPs);
+        Emit(operation, index, at, nowPs);
     }
-    // Once the whole contribution is in, the frame goes back as its acknowledgement, after the
-    // result.
-    if (complete)
+    // Once a member's whole contribution is in, the frame goes back as its acknowledgement, after
+    // the result.
+    if (complete && sender < operation.spec.members.size())
     {
         node.AcknowledgeContribution(frame, frame->seq + frame->payloadBytes, nowPs);
     }
     else
     {
-        node.GetPort(inPort).GetPool().Free(frame);
+        pool.Free(frame);
     }
 }
 
 void
-InNetworkEngine::Emit(Operation& operation, uint32_t index, int64_t nowPs)
+InNetworkEngine::OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 {
+    const uint32_t index = frame->qpn;
+    Operation& operation = *m_operations[index];
+    const auto at = static_cast<uint32_t>(frame->dport - operation.spec.members.size());
+    SendDown(operation, index, at, frame->seq, frame->payloadBytes, nowPs);
+    node.GetPort(frame->inPort).GetPool().Free(frame);
+}
+
+void
+InNetworkEngine::Emit(Operation& operation, uint32_t index, uint32_t at, int64_t nowPs)
+{
+    Operation::Stage& stage = operation.stages[at];
     uint64_t ready = UINT64_MAX;
-    for (uint32_t member = 0; member < operation.progress.size(); ++member)
+    for (const uint32_t sender : stage.senders)
     {
-        if (operation.Sends(member))
-        {
-            ready = std::min(ready, operation.progress[member].contributed);
-        }
+        ready = std::min(ready, operation.contributed[sender]);
     }
+    const InNetworkSwitch& here = operation.spec.switches[at];
     const uint32_t mtu = operation.spec.members[0].host->GetMtu();
-    while (operation.emitted < ready)
+    while (stage.emitted < ready)
     {
-        const auto payload =
-            static_cast<uint16_t>(std::min<uint64_t>(mtu, ready - operation.emitted));
-        operation.emitted += payload;
-        for (uint32_t member = 0; member < operation.progress.size(); ++member)
+        const uint64_t seq = stage.emitted;
+        const auto payload = static_cast<uint16_t>(std::min<uint64_t>(mtu, ready - seq));
+        stage.emitted += payload;
+        if (at == 0)
         {
-            if (operation.Receives(member))
-            {
-                EmitTo(operation, index, member, payload, nowPs);
-            }
+            SendDown(operation, index, at, seq, payload, nowPs);
+            continue;
         }
+        QbbFrame header{};
+        header.flags = QBB_FLAG_REDUCE;
+        header.seq = seq;
+        header.payloadBytes = payload;
+        header.dst = UINT32_MAX;
+        header.dport = static_cast<uint16_t>(operation.spec.members.size() + at);
+        SendFrame(operation, index, *here.node, here.upPort, header, nowPs);
     }
-    operation.atLeast = 0;
-    for (uint32_t member = 0; member < operation.progress.size(); ++member)
+    stage.atLeast = static_cast<std::size_t>(
+        std::count_if(stage.senders.begin(), stage.senders.end(), [&](uint32_t sender) {
+            return operation.contributed[sender] > stage.emitted;
+        }));
+}
+
+void
+InNetworkEngine::SendDown(Operation& operation,
+                          uint32_t index,
+                          uint32_t at,
+                          uint64_t seq,
+                          uint16_t payload,
+                          int64_t nowPs)
+{
+    const auto members = static_cast<uint32_t>(operation.spec.members.size());
+    for (const uint32_t receiver : operation.stages[at].receivers)
     {
-        if (operation.Sends(member) && operation.progress[member].contributed > operation.emitted)
+        QbbFrame header{};
+        header.flags = QBB_FLAG_MULTICAST;
+        header.seq = seq;
+        header.payloadBytes = payload;
+        header.dport = static_cast<uint16_t>(receiver);
+        uint16_t port;
+        if (receiver < members)
         {
-            ++operation.atLeast;
+            header.dst = operation.spec.members[receiver].host->GetHostIndex();
+            port = operation.spec.members[receiver].switchPort;
         }
+        else
+        {
+            header.dst = UINT32_MAX;
+            port = operation.spec.switches[receiver - members].parentPort;
+        }
+        SendFrame(operation, index, *operation.spec.switches[at].node, port, header, nowPs);
     }
 }
 
 void
-InNetworkEngine::EmitTo(Operation& operation,
-                        uint32_t index,
-                        uint32_t member,
-                        uint16_t payload,
-                        int64_t nowPs)
+InNetworkEngine::SendFrame(Operation& operation,
+                           uint32_t index,
+                           SwitchNode& node,
+                           uint16_t port,
+                           QbbFrame header,
+                           int64_t nowPs)
 {
-    const InNetworkMember& who = operation.spec.members[member];
-    QbbFrame* frame = operation.spec.node->GetPort(who.switchPort).GetPool().Allocate();
+    QbbFrame* frame = node.GetPort(port).GetPool().Allocate();
     frame->kind = QbbFrameKind::Data;
-    frame->flags = QBB_FLAG_MULTICAST;
-    frame->seq = operation.emitted - payload;
-    frame->payloadBytes = payload;
-    frame->dst = who.host->GetHostIndex();
+    frame->flags = header.flags;
+    frame->seq = header.seq;
+    frame->payloadBytes = header.payloadBytes;
+    frame->dst = header.dst;
     frame->qpn = index;
-    frame->dport = static_cast<uint16_t>(member);
+    frame->dport = header.dport;
     frame->priority = operation.spec.priority;
-    frame->wireBytes = who.host->GetDataWireBytes(payload, true);
-    operation.spec.node->ForwardResult(frame, who.switchPort, nowPs);
+    frame->wireBytes = operation.spec.members[0].host->GetDataWireBytes(header.payloadBytes,
+                                                                        operation.spec.nvlink);
+    node.ForwardResult(frame, port, nowPs);
 }
 
 void

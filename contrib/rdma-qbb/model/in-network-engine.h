@@ -25,6 +25,16 @@ struct InNetworkMember
     RdmaHw* host{nullptr};  ///< the member
     uint16_t nic{0};        ///< its NIC port to the switch
     uint16_t switchPort{0}; ///< the switch's port to it
+    uint32_t at{0};         ///< the switch: index in InNetworkSpec::switches
+};
+
+/// A switch of an in-network operation; switches form a tree.
+struct InNetworkSwitch
+{
+    SwitchNode* node{nullptr};
+    uint32_t parent{0};     ///< index of the switch above; the root's own
+    uint16_t upPort{0};     ///< its port to the switch above
+    uint16_t parentPort{0}; ///< that switch's port to it
 };
 
 /// What an in-network operation does.
@@ -35,29 +45,35 @@ enum class InNetworkKind : uint8_t
     ReduceMulticast, ///< every member sends, every member receives the sum
 };
 
-/// An operation over a group of hosts that one switch carries out.
+/// An operation over a group of hosts that switches carry out.
 struct InNetworkSpec
 {
     InNetworkKind kind{InNetworkKind::ReduceMulticast};
-    SwitchNode* node{nullptr};            ///< the switch
-    std::vector<InNetworkMember> members; ///< hosts that take part
-    uint32_t root{0};                     ///< index in members, of Reduce and Multicast
-    uint64_t bytes{0};                    ///< of the vector that is reduced or copied
-    uint8_t priority{3};                  ///< of its frames
-    uint64_t rateCapBps{0};               ///< of each sender; 0 for none
+    std::vector<InNetworkSwitch> switches; ///< the root of their tree first
+    std::vector<InNetworkMember> members;  ///< hosts that take part
+    bool nvlink{true};                     ///< frames are NVLink's, not the network's
+    uint32_t root{0};                      ///< index in members, of Reduce and Multicast
+    uint64_t bytes{0};                     ///< of the vector that is reduced or copied
+    uint8_t priority{3};                   ///< of its frames
+    uint64_t rateCapBps{0};                ///< of each sender; 0 for none
 };
 
 /**
  * @brief Reduction and multicast in switches: what NVLink SHARP (NVLS) and CollNet do.
  *
- * A member's contribution travels to the switch as data frames; the switch keeps the sum (it counts
- * bytes: the values do not matter here) and, as soon as every member's next bytes are there, sends
- * them on: to the root, or to all members as a multicast. Contributions stream, so the operation
- * costs each member one pass up and one pass down.
+ * A member's contribution travels to its switch as data frames; the switch keeps the sum (it counts
+ * bytes: the values do not matter here) and, as soon as every next byte is there from all that send
+ * to it, sends them on: to the switch above, and from the topmost down again, to the root or to all
+ * members as a multicast. Contributions stream, so the operation costs each member, and each link
+ * between switches, one pass up and one pass down.
  *
  * One engine serves all switches and hosts of a fabric; frames name the operation in qpn.
  *
- * Left out: precision and time of the switch's arithmetic, limits on operations at once.
+ * A contribution is acknowledged when its switch has all of it. A lost frame would not be sent
+ * again: links between members and switches must lose nothing.
+ *
+ * Left out: precision and time of the switch's arithmetic, limits on operations at once and on what
+ * a switch holds while other contributions are late.
  */
 class InNetworkEngine : public Object
 {
@@ -78,7 +94,7 @@ class InNetworkEngine : public Object
 
     // --- for switches and hosts
 
-    /// A contribution arrived at the switch. Takes the frame.
+    /// A contribution or a result arrived at a switch. Takes the frame.
     void OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
 
     /// A result arrived at a host. Does not take the frame.
@@ -94,13 +110,23 @@ class InNetworkEngine : public Object
     struct Operation;
 
     void Send(Operation& operation, uint32_t index, uint32_t member);
-    /// Send everything that all members have contributed.
-    void Emit(Operation& operation, uint32_t index, int64_t nowPs);
-    void EmitTo(Operation& operation,
-                uint32_t index,
-                uint32_t member,
-                uint16_t payload,
-                int64_t nowPs);
+    void OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
+    void OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
+    /// Send everything on that all who send to a switch have contributed.
+    void Emit(Operation& operation, uint32_t index, uint32_t at, int64_t nowPs);
+    /// Send a part of the result from a switch to all below it that receive.
+    void SendDown(Operation& operation,
+                  uint32_t index,
+                  uint32_t at,
+                  uint64_t seq,
+                  uint16_t payload,
+                  int64_t nowPs);
+    void SendFrame(Operation& operation,
+                   uint32_t index,
+                   SwitchNode& node,
+                   uint16_t port,
+                   QbbFrame header,
+                   int64_t nowPs);
     void MemberDone(Operation& operation, uint32_t index, uint32_t member);
 
     std::vector<std::unique_ptr<Operation>> m_operations;

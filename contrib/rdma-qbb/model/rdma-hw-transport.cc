@@ -142,7 +142,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     frame->sport = qp.sport;
     frame->dport = qp.dport;
     frame->priority = qp.priority;
-    frame->wireBytes = GetDataWireBytes(frame->payloadBytes, qp.lossless);
+    frame->wireBytes = GetDataWireBytes(frame->payloadBytes, qp.nvlinkFrames);
     if (qp.contribution)
     {
         frame->flags = QBB_FLAG_REDUCE;

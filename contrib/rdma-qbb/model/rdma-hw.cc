@@ -166,6 +166,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
     qp.priority = config.priority;
     qp.lossless = config.lossless;
+    qp.nvlinkFrames = config.lossless && !config.networkFrames;
     qp.closeWhenDone = config.closeWhenDone;
     qp.lineRateBps =
         config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();

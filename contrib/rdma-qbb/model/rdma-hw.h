@@ -37,6 +37,7 @@ struct RdmaQueuePairConfig
     uint16_t dport{0};          ///< destination port, for records
     uint8_t priority{3};        ///< priority group, 1..7
     bool lossless{false};       ///< NVLink: no congestion control, few acknowledgements
+    bool networkFrames{false};  ///< lossless, but with frames of the network's sizes
     bool closeWhenDone{false};  ///< end when all that was posted is acknowledged
     int64_t baseRttPs{0};       ///< of a full frame and its ACK on an idle path
     uint64_t bottleneckBps{0};  ///< lowest rate on the path

@@ -71,6 +71,7 @@ class RdmaQueuePair
     bool failed{false};        ///< its retries are used up
     bool closeWhenDone{false}; ///< ends by itself when all its messages are acknowledged
     bool lossless{false};      ///< on NVLink: no congestion control, ACK at message ends only
+    bool nvlinkFrames{false};  ///< its frames have NVLink's overhead
 
     // --- path, worked out once
     uint64_t lineRateBps{0};   ///< rate of the NIC port, or the cap set for the connection

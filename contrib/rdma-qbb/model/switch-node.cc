@@ -126,7 +126,8 @@ SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
 void
 SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
 {
-    if ((frame->flags & QBB_FLAG_REDUCE) && frame->kind == QbbFrameKind::Data)
+    if ((frame->flags & (QBB_FLAG_REDUCE | QBB_FLAG_MULTICAST)) &&
+        frame->kind == QbbFrameKind::Data)
     {
         m_inNetwork->OnSwitchFrame(*this, frame, nowPs);
         return;

@@ -262,6 +262,76 @@ class InNetworkReductionTestCase : public TestCase
     }
 };
 
+/// CollNet: switches add up the tree, and each link carries every byte once in each direction.
+class SwitchTreeReductionTestCase : public TestCase
+{
+  public:
+    SwitchTreeReductionTestCase()
+        : TestCase("Network switches reduce up their tree and multicast down it, if they may")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        // Hosts 0 and 1 at leaf 4, 2 and 3 at leaf 5, spine 6; 800 Gb/s is 10 ps a byte.
+        const std::string topology = "7 3 6\n4 5 6\n0 4 800Gbps 25ns 0\n1 4 800Gbps 25ns 0\n"
+                                     "2 5 800Gbps 25ns 0\n3 5 800Gbps 25ns 0\n"
+                                     "4 6 800Gbps 25ns 0\n5 6 800Gbps 25ns ";
+        const std::string conf = "CC_MODE 1\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n";
+        InNetworkSpec spec;
+        for (const auto& [error, key] : {std::pair("0\n", "IN_NETWORK_REDUCTION 0\n"),
+                                         std::pair("0.1\n", "IN_NETWORK_REDUCTION 1\n")})
+        {
+            FabricUnderTest refusing(topology + error, conf + key);
+            refusing.Build();
+            NS_TEST_ASSERT_MSG_EQ(refusing.fabric->PlanInNetwork({0, 1, 2, 3}, 0, spec),
+                                  false,
+                                  "not asked for, or a lossy link");
+        }
+        for (const InNetworkKind kind :
+             {InNetworkKind::ReduceMulticast, InNetworkKind::Reduce, InNetworkKind::Multicast})
+        {
+            CarryOut(topology + "0\n", conf + "IN_NETWORK_REDUCTION 1\n", kind);
+        }
+    }
+
+    void CarryOut(const std::string& topology, const std::string& conf, InNetworkKind kind)
+    {
+        FabricUnderTest test(topology, conf);
+        test.Build();
+        InNetworkSpec spec;
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->PlanInNetwork({0, 1, 2, 3}, 0, spec), true, "a tree");
+        NS_TEST_ASSERT_MSG_EQ(spec.switches.size(), 3, "two leaves and the spine");
+        spec.kind = kind;
+        spec.bytes = 100'000;
+        spec.root = 2;
+        InNetworkEngine& engine = test.fabric->GetInNetworkEngine();
+        const uint32_t operation = engine.Open(spec);
+        std::vector<int64_t> done(4, -1);
+        for (uint32_t i = 0; i < 4; ++i)
+        {
+            engine.Join(operation, i, [&done, i] { done[i] = Simulator::Now().GetTimeStep(); });
+        }
+        Simulator::Run();
+        // 100 frames of 1000 bytes and 82 of headers; the last is sent on three times. A leaf
+        // acknowledges a contribution, with 84 bytes, while results stream down to its member.
+        const int64_t frame = 1082 * 10;
+        const int64_t streamed = 100 * frame + 3 * frame + 4 * 25'000;
+        for (uint32_t i = 0; i < 4; ++i)
+        {
+            if (kind != InNetworkKind::Reduce || i == spec.root)
+            {
+                const bool sent = kind != InNetworkKind::Multicast || i == spec.root;
+                NS_TEST_ASSERT_MSG_EQ(done[i], streamed + (sent ? 84 * 10 : 0), "member " << i);
+            }
+            NS_TEST_ASSERT_MSG_GT(done[i], 0, "member " << i);
+        }
+        NS_TEST_ASSERT_MSG_EQ(engine.GetOpenCount(), 0, "the operation is over");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().framesInUse, 0, "frames given back");
+    }
+};
+
 /// The application starts when it is told and measures what the closed form says.
 class RdmaClientTestCase : public TestCase
 {
@@ -316,6 +386,7 @@ class RdmaQbbTestSuite : public TestSuite
         }
         AddTestCase(new LargeFlowTestCase);
         AddTestCase(new InNetworkReductionTestCase);
+        AddTestCase(new SwitchTreeReductionTestCase);
         AddTestCase(new RdmaClientTestCase);
     }
 };

@@ -57,6 +57,12 @@ class ChannelGraph : public FlowGraph
                m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
     }
 
+    /// @return software latency of an operation of the network's switches
+    TimePs SwitchLatency() const
+    {
+        return m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
+    }
+
     const GroupShape& GetShape() const
     {
         return m_shape;

@@ -4,6 +4,8 @@
 #include "mock-nccl-group.h"
 
 #include "chain-graph.h"
+#include "collnet-chain-graph.h"
+#include "collnet-direct-graph.h"
 #include "direct-graph.h"
 #include "nvls-graph.h"
 #include "pair-bytes.h"
@@ -95,6 +97,15 @@ class GraphPlan : public CollectivePlan
             {
                 continue;
             }
+            if (lane.type == ConnType::CollNet)
+            {
+                throw ns3::InputError(
+                    "NCCL_COLLNET_ENABLE",
+                    0,
+                    "the network's switches do not reduce for the ranks of group " + m_group.name,
+                    "the packet-level network, IN_NETWORK_REDUCTION 1 in "
+                    "its configuration, and links that lose nothing");
+            }
             throw ns3::InputError("AS_NVLS_ENABLE",
                                   0,
                                   "no NVSwitch joins the ranks of group " + m_group.name,
@@ -112,7 +123,8 @@ class GraphPlan : public CollectivePlan
 uint32_t
 UsedChannels(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
 {
-    if (plan.algorithm == NcclAlgorithm::Nvls || plan.algorithm == NcclAlgorithm::NvlsTree)
+    if (plan.algorithm == NcclAlgorithm::Nvls || plan.algorithm == NcclAlgorithm::NvlsTree ||
+        plan.algorithm == NcclAlgorithm::CollNetDirect)
     {
         return plan.channels;
     }
@@ -246,6 +258,10 @@ MockNcclGroup::MakeGraph(const CollectiveRequest& request,
     case NcclAlgorithm::Nvls:
     case NcclAlgorithm::NvlsTree:
         return std::make_shared<NvlsGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::CollNetDirect:
+        return std::make_shared<CollNetDirectGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::CollNetChain:
+        return std::make_shared<CollNetChainGraph>(request, shape, plan, latency);
     case NcclAlgorithm::Pat:
         return std::make_shared<PatGraph>(request, shape, plan, latency);
     default:

@@ -140,6 +140,7 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     NcclOptions options;
     options.nvlsEnable = reader.Flag("AS_NVLS_ENABLE");
     options.nvlsTreeEnable = reader.Flag("AS_NVLSTREE_ENABLE");
+    options.collNetEnable = reader.Flag("NCCL_COLLNET_ENABLE");
     options.pxnEnable = reader.Number<uint32_t>("NCCL_PXN_DISABLE", 0, 1, "0 or 1")
                             .value_or(reader.Flag("AS_PXN_ENABLE") ? 0 : 1) == 0;
     options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO",
@@ -147,7 +148,9 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
                                                         NcclAlgorithm::Tree,
                                                         NcclAlgorithm::Nvls,
                                                         NcclAlgorithm::NvlsTree,
-                                                        NcclAlgorithm::Pat});
+                                                        NcclAlgorithm::Pat,
+                                                        NcclAlgorithm::CollNetDirect,
+                                                        NcclAlgorithm::CollNetChain});
     options.protocols =
         reader.Choices<NcclProtocol>("NCCL_PROTO",
                                      {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple});

@@ -58,7 +58,7 @@ struct NcclOptions
 {
     bool nvlsEnable{false};                  ///< AS_NVLS_ENABLE
     bool nvlsTreeEnable{false};              ///< AS_NVLSTREE_ENABLE
-    bool collNetEnable{false};               ///< whether switches of the network may reduce
+    bool collNetEnable{false};               ///< NCCL_COLLNET_ENABLE
     bool pxnEnable{false};                   ///< AS_PXN_ENABLE; NCCL_PXN_DISABLE wins
     std::vector<NcclAlgorithm> algorithms;   ///< NCCL_ALGO; empty: all
     std::vector<NcclProtocol> protocols;     ///< NCCL_PROTO; empty: all

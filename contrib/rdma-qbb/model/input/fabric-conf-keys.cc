@@ -96,6 +96,10 @@ SwitchRules()
             "gap in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, "
             "with receivers that put frames in order: adaptive the least loaded, spray the next "
             "in turn, random-spray one at random."),
+        Flag("IN_NETWORK_REDUCTION",
+             &C::inNetworkReduction,
+             "Network switches add and copy the data of a group's ranks (CollNet). Only over links "
+             "that lose nothing."),
         RoutingAt("ROUTING_AT", "ROUTING of some switches: the last line that names one counts."),
         LinkChange("LINK_DOWN", false, "At that time from the start, the link goes down."),
         LinkChange("LINK_UP", true, "At that time from the start, the link comes up again."),

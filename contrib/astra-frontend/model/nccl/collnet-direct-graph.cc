@@ -1,0 +1,233 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "collnet-direct-graph.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr uint32_t SLOTS = 8; // NCCL_STEPS
+constexpr uint64_t ALIGNMENT = 16;
+
+uint64_t
+DivideUp(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+uint32_t
+HeadsOf(const GroupShape& shape)
+{
+    uint32_t heads = CollNetDirectGraph::MAX_HEADS;
+    for (const auto& node : shape.nodes)
+    {
+        heads = std::min(heads, static_cast<uint32_t>(node.size()));
+    }
+    return heads;
+}
+
+/// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking)
+uint64_t
+ChunkBytes(uint64_t bytes, uint32_t concurrent, uint64_t depth)
+{
+    struct Limit
+    {
+        uint64_t chunk;
+        uint64_t rounds; ///< least number of rounds of larger chunks, by depth
+    };
+
+    uint64_t chunk = 524288;
+    for (const Limit& limit : {Limit{131072, 64}, Limit{65536, 8}, Limit{32768, 8}})
+    {
+        while (chunk > limit.chunk && bytes / (concurrent * chunk) < depth * limit.rounds)
+        {
+            chunk /= 2;
+        }
+    }
+    return chunk;
+}
+
+} // namespace
+
+CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
+                                       const GroupShape& shape,
+                                       const NcclPlan& plan,
+                                       TimePs stepLatency)
+    : ChannelGraph(request, shape, plan, 1, SLOTS, stepLatency),
+      m_bytes(request.bytes),
+      m_heads(HeadsOf(shape)),
+      m_neighbours(shape.GetRanksPerNode() - 1),
+      m_messageBytes(plan.channels * ChunkBytes(request.bytes,
+                                                plan.channels * m_heads,
+                                                shape.GetRanksPerNode() > 1 ? 2 : 1)),
+      m_placeInNode(shape.GetRanks())
+{
+    SetLaneCount(2 * m_neighbours + 1);
+    for (const auto& node : shape.nodes)
+    {
+        for (uint32_t i = 0; i < node.size(); ++i)
+        {
+            m_placeInNode[node[i]] = i;
+        }
+    }
+}
+
+std::optional<uint32_t>
+CollNetDirectGraph::NeighbourOf(uint32_t rank, uint32_t index, bool outbound) const
+{
+    // A rank serves those after it first, so that no head is everybody's first.
+    const auto& node = GetShape().nodes[GetShape().NodeOf(rank)];
+    const auto size = static_cast<uint32_t>(node.size());
+    const uint32_t step = (index < FirstBack() ? index : index - FirstBack()) + 1;
+    if (step >= size)
+    {
+        return std::nullopt;
+    }
+    return node[(m_placeInNode[rank] + (outbound ? step : size - step)) % size];
+}
+
+std::optional<uint32_t>
+CollNetDirectGraph::ShareOfLane(uint32_t rank, uint32_t index, bool outbound) const
+{
+    uint32_t head = m_placeInNode[rank];
+    if (index != SwitchLane())
+    {
+        const auto neighbour = NeighbourOf(rank, index, outbound);
+        if (!neighbour)
+        {
+            return std::nullopt;
+        }
+        // Up to a head comes its share, back from it too.
+        const bool toHead = index < SwitchLane();
+        head = toHead == outbound ? m_placeInNode[*neighbour] : head;
+    }
+    return head < m_heads ? std::optional(head) : std::nullopt;
+}
+
+std::optional<uint32_t>
+CollNetDirectGraph::GetShareOf(uint32_t rank, uint32_t outbound) const
+{
+    return ShareOfLane(rank, outbound, true);
+}
+
+uint64_t
+CollNetDirectGraph::ShareBytes(uint32_t head) const
+{
+    const uint64_t even = DivideUp(DivideUp(m_bytes, m_heads), ALIGNMENT) * ALIGNMENT;
+    return std::min(even, m_bytes - std::min(m_bytes, even * head));
+}
+
+uint64_t
+CollNetDirectGraph::MessageBytes(uint32_t head, uint64_t message) const
+{
+    return std::min(m_messageBytes, ShareBytes(head) - message * m_messageBytes);
+}
+
+Lane
+CollNetDirectGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
+{
+    const auto head = ShareOfLane(rank, index, outbound);
+    if (!head)
+    {
+        return {};
+    }
+    const bool toSwitch = index == SwitchLane();
+    const uint32_t peer =
+        toSwitch ? GetShape().nodes.front()[*head] : *NeighbourOf(rank, index, outbound);
+    Lane lane = Connect(rank, peer, *head, ConnType::CollNet);
+    lane.messages = DivideUp(ShareBytes(*head), m_messageBytes);
+    if (!toSwitch)
+    {
+        // All channels of a head at once; the heads share what a GPU's channels copy.
+        lane.rateCapBps = lane.rateCapBps * GetPlan().channels / m_heads;
+        lane.tag = static_cast<uint8_t>(index < FirstBack() ? 0 : 1);
+        return lane;
+    }
+    lane.kind = LaneKind::ReduceMulticast;
+    lane.tag = static_cast<uint8_t>(2 + *head);
+    lane.latency = SwitchLatency();
+    lane.slots = 0;
+    lane.rateCapBps = 0;
+    lane.members = *head;
+    lane.result = outbound ? SwitchLane() : Lane::NONE;
+    return lane;
+}
+
+Lane
+CollNetDirectGraph::GetOutbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, index, true);
+}
+
+Lane
+CollNetDirectGraph::GetInbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, index, false);
+}
+
+uint64_t
+CollNetDirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    return MessageBytes(*ShareOfLane(rank, outbound, true), message);
+}
+
+uint64_t
+CollNetDirectGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return MessageBytes(*ShareOfLane(rank, inbound, false), message);
+}
+
+LaneRange
+CollNetDirectGraph::GetSources(uint32_t rank, uint32_t outbound) const
+{
+    if (outbound < SwitchLane())
+    {
+        return Lanes(0, 0);
+    }
+    const auto& node = GetShape().nodes[GetShape().NodeOf(rank)];
+    return outbound == SwitchLane() ? Lanes(0, static_cast<uint32_t>(node.size()) - 1)
+                                    : Lanes(SwitchLane(), 1);
+}
+
+LaneRange
+CollNetDirectGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    if (inbound < SwitchLane())
+    {
+        return Lanes(SwitchLane(), 1);
+    }
+    return inbound == SwitchLane() ? Lanes(FirstBack(), m_neighbours) : Lanes(0, 0);
+}
+
+uint64_t
+CollNetDirectGraph::GetNeeds(uint32_t rank,
+                             uint32_t outbound,
+                             uint64_t message,
+                             uint32_t inbound) const
+{
+    return message + 1;
+}
+
+uint32_t
+CollNetDirectGraph::GetMemberSets() const
+{
+    return m_heads;
+}
+
+std::vector<uint32_t>
+CollNetDirectGraph::GetMembers(uint32_t set) const
+{
+    std::vector<uint32_t> members;
+    for (const auto& node : GetShape().nodes)
+    {
+        members.push_back(node[set]);
+    }
+    return members;
+}
+
+} // namespace AstraSim
