@@ -10,7 +10,9 @@
  * Exit status: 0, or 2 if an input is wrong.
  */
 #include "ns3/cluster-topology.h"
+#include "ns3/gpu-table.h"
 #include "ns3/input-error.h"
+#include "ns3/input-lines.h"
 #include "ns3/layer-table.h"
 #include "ns3/mock-nccl-group.h"
 #include "ns3/rank-layout.h"
@@ -18,11 +20,13 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -47,6 +51,8 @@ struct Options
     double nvlinkGBps;
     double nicGbps;
     int root;
+    std::string gpuTable;
+    std::string pairs;
     std::string workload;
     std::string topology;
     std::string output;
@@ -62,8 +68,8 @@ Describe(Options& options)
     add("help,h", po::bool_switch(&options.help), "this text");
     add("op",
         po::value(&options.op)->default_value("AllReduce"),
-        "AllReduce AllGather ReduceScatter AllToAll Broadcast Reduce Gather Scatter SendRecv "
-        "Barrier");
+        "AllReduce AllGather ReduceScatter AllToAll AllToAllV Broadcast Reduce Gather Scatter "
+        "SendRecv Barrier");
     add("size", po::value(&options.size)->default_value(4194304), "bytes, as nccl-tests counts");
     add("nRanks", po::value(&options.ranks)->default_value(0), "ranks; 0: nodes x GPUs per node");
     add("nNodes", po::value(&options.nodes)->default_value(1), "nodes");
@@ -74,6 +80,10 @@ Describe(Options& options)
         "NVLink GB/s of a GPU in one direction; 0: the GPU type's");
     add("nic", po::value(&options.nicGbps)->default_value(400), "Gb/s of a GPU's NICs together");
     add("root", po::value(&options.root)->default_value(0), "root of Broadcast, Reduce, ...");
+    add("pairs",
+        po::value(&options.pairs),
+        "AllToAllV: a file with a line per sender, the bytes for each receiver in it");
+    add("gpu-table", po::value(&options.gpuTable), "GPU types besides the built-in ones");
     add("workload,w", po::value(&options.workload), "show every collective of a text workload");
     add("network-topo,n", po::value(&options.topology), "take the machine from a topology file");
     add("output,o", po::value(&options.output)->default_value("."), "where files are written");
@@ -96,6 +106,7 @@ ParseOp(const std::string& name)
                                   CollectiveOp::AllGather,
                                   CollectiveOp::ReduceScatter,
                                   CollectiveOp::AllToAll,
+                                  CollectiveOp::AllToAllV,
                                   CollectiveOp::Broadcast,
                                   CollectiveOp::Reduce,
                                   CollectiveOp::Gather,
@@ -112,26 +123,59 @@ ParseOp(const std::string& name)
 }
 
 MachineModel
-MachineOf(const Options& options)
+MachineOf(const Options& options, const GpuTable& gpus)
 {
     if (!options.topology.empty())
     {
         return MachineModel::FromTopology(ns3::ClusterTopology::Read(options.topology));
     }
-    bool known = false;
-    MachineModel machine;
-    machine.gpu = FindGpuProfile(options.gpuType, &known);
-    if (!known)
+    const GpuProfile* gpu = gpus.Find(options.gpuType);
+    if (!gpu)
     {
         throw InputError("command line",
                          0,
                          "unknown --gpu_type " + options.gpuType,
-                         "A100, A800, H100, H200, H20, H800, B200 or GB200");
+                         "one of " + gpus.GetNames() + ", or a row of --gpu-table");
     }
+    MachineModel machine;
+    machine.gpu = *gpu;
+    machine.gpuType = options.gpuType;
     machine.gpusPerServer = options.gpusPerNode;
     machine.nvlinkGBps = options.nvlinkGBps > 0 ? options.nvlinkGBps : machine.gpu.nvlinkGBps;
     machine.nicGBps = options.nicGbps / 8;
     return machine;
+}
+
+/// @return bytes by sender and receiver
+std::vector<uint64_t>
+ReadPairs(const std::string& path, std::size_t ranks)
+{
+    ns3::InputLines lines(path);
+    std::vector<uint64_t> pairs;
+    const std::string expected = fmt::format("{} lines of {} numbers of bytes each", ranks, ranks);
+    while (lines.Next())
+    {
+        if (lines.Fields().size() != ranks || pairs.size() == ranks * ranks)
+        {
+            lines.Fail("this line is not one of a table of all pairs", expected);
+        }
+        for (const std::string_view field : lines.Fields())
+        {
+            uint64_t bytes = 0;
+            const auto [end, error] =
+                std::from_chars(field.data(), field.data() + field.size(), bytes);
+            if (error != std::errc() || end != field.data() + field.size())
+            {
+                lines.Fail("'" + std::string(field) + "' is no number of bytes", expected);
+            }
+            pairs.push_back(bytes);
+        }
+    }
+    if (pairs.size() != ranks * ranks)
+    {
+        throw InputError(path, lines.Line(), "the table ends too early", expected);
+    }
+    return pairs;
 }
 
 /// A collective to show.
@@ -165,6 +209,17 @@ JobsOf(const Options& options)
         job.request.op = ParseOp(options.op);
         job.request.bytes = options.size;
         job.request.root = options.root;
+        if (job.request.op == CollectiveOp::AllToAllV)
+        {
+            if (options.pairs.empty())
+            {
+                throw InputError("command line", 0, "--op AllToAllV without --pairs", "its file");
+            }
+            job.request.bytesPerPair = ReadPairs(options.pairs, ranks);
+            job.request.bytes = std::accumulate(job.request.bytesPerPair.begin(),
+                                                job.request.bytesPerPair.end(),
+                                                uint64_t{0});
+        }
         return {job};
     }
     const LayerTable table = ReadLayerTable(options.workload);
@@ -191,31 +246,84 @@ JobsOf(const Options& options)
     return jobs;
 }
 
-void
-ShowSummary(const MachineModel& machine, const NcclPlan& plan, const std::vector<SingleFlow>& flows)
+/// Which links flows go over.
+class LinkClasses
 {
-    const auto isInside = [&machine](const SingleFlow& flow) {
-        return flow.type == ConnType::Nvls ||
-               machine.ServerOf(flow.src) == machine.ServerOf(flow.dst);
-    };
+  public:
+    LinkClasses(const MachineModel& machine, const CommGroup& group)
+        : m_machine(machine),
+          m_firstSwitch(1 + *std::max_element(group.ranks.begin(), group.ranks.end()))
+    {
+    }
+
+    bool IsSwitch(int end) const
+    {
+        return end >= m_firstSwitch;
+    }
+
+    bool IsNvLink(const SingleFlow& flow) const
+    {
+        if (IsSwitch(flow.src) || IsSwitch(flow.dst))
+        {
+            return flow.type == ConnType::Nvls;
+        }
+        return m_machine.nvswitchesPerServer > 0 &&
+               m_machine.ServerOf(flow.src) == m_machine.ServerOf(flow.dst);
+    }
+
+    bool CrossesRails(const SingleFlow& flow) const
+    {
+        const int rails = static_cast<int>(m_machine.gpusPerServer);
+        return !IsNvLink(flow) && !IsSwitch(flow.src) && !IsSwitch(flow.dst) &&
+               flow.src % rails != flow.dst % rails;
+    }
+
+    uint64_t RateOf(const SingleFlow& flow) const
+    {
+        return static_cast<uint64_t>((IsNvLink(flow) ? m_machine.nvlinkGBps : m_machine.nicGBps) *
+                                     8e9);
+    }
+
+  private:
+    const MachineModel& m_machine;
+    int m_firstSwitch;
+};
+
+/// Number and bytes of some flows.
+struct Count
+{
+    uint64_t flows{0};
+    uint64_t bytes{0};
+};
+
+void
+ShowSummary(const LinkClasses& links, const NcclPlan& plan, const std::vector<SingleFlow>& flows)
+{
     uint64_t nvlink = 0;
     uint64_t network = 0;
+    uint64_t acrossRails = 0;
+    std::map<ConnType, Count> connections;
     for (const SingleFlow& flow : flows)
     {
-        (isInside(flow) ? nvlink : network) += flow.bytes;
+        (links.IsNvLink(flow) ? nvlink : network) += flow.bytes;
+        acrossRails += links.CrossesRails(flow) ? flow.bytes : 0;
+        ++connections[flow.type].flows;
+        connections[flow.type].bytes += flow.bytes;
     }
-    const auto rateOf = [&](const SingleFlow& flow) {
-        return static_cast<uint64_t>((isInside(flow) ? machine.nvlinkGBps : machine.nicGBps) * 8e9);
-    };
+    const auto rateOf = [&](const SingleFlow& flow) { return links.RateOf(flow); };
     const FlowDagSummary dag = SummarizeFlows(flows, rateOf, plan.wireInflation);
-    fmt::print(
-        "  flows          {}\n  NVLink bytes   {}\n  network bytes  {}\n  steps          {}\n"
-        "  critical path  {:.3f} us, base latency not counted\n",
-        flows.size(),
-        nvlink,
-        network,
-        dag.steps,
-        static_cast<double>(dag.critical) / 1e6);
+    fmt::print("  flows          {}\n  NVLink bytes   {}\n  network bytes  {}, {} across rails\n",
+               flows.size(),
+               nvlink,
+               network,
+               acrossRails);
+    for (const auto& [type, count] : connections)
+    {
+        fmt::print("    {:<12} {} flows, {} bytes\n", ToString(type), count.flows, count.bytes);
+    }
+    fmt::print("  steps          {}\n  critical path  {:.3f} us, base latency not counted\n",
+               dag.steps,
+               static_cast<double>(dag.critical) / 1e6);
 }
 
 std::ofstream
@@ -235,12 +343,17 @@ OpenOutput(const Options& options, const std::string& name)
 void
 Run(const Options& options)
 {
-    const NcclOptions nccl =
+    NcclOptions nccl =
         NcclOptions::FromEnvironment([](const std::string& name) -> std::optional<std::string> {
             const char* value = std::getenv(name.c_str());
             return value ? std::optional<std::string>(value) : std::nullopt;
         });
-    const MockNcclGroup group(MachineOf(options), nccl);
+    if (!options.gpuTable.empty())
+    {
+        nccl.gpuTable = options.gpuTable;
+    }
+    const GpuTable gpus = nccl.gpuTable.empty() ? GpuTable() : GpuTable::Read(nccl.gpuTable);
+    const MockNcclGroup group(MachineOf(options, gpus), nccl);
     const MachineModel& machine = group.GetMachine();
     const auto jobs = JobsOf(options);
     std::ofstream csv = OpenOutput(options, "ncclFlowModel_detailed_flows.csv");
@@ -249,26 +362,23 @@ Run(const Options& options)
         const auto flows = group.GetSingleFlows(job.group, job.request, options.maxFlows);
         const NcclPlan plan = group.Choose(job.group, job.request);
         const GroupShape shape(job.group, machine);
-        const bool pairwise = !flows.empty() && flows.front().type == ConnType::P2p;
+        const CollectiveChoice choice = group.Describe(job.group, job.request);
         fmt::print("{} of {} bytes, group {}: {} ranks on {} nodes\n",
                    ToString(job.request.op),
                    job.request.bytes,
                    job.group.name,
                    shape.GetRanks(),
                    shape.GetNodes());
-        if (pairwise)
+        fmt::print("  choice         {}, {}, {} channels\n",
+                   choice.algorithm,
+                   choice.protocol,
+                   choice.channels);
+        if (choice.predicted > 0)
         {
-            fmt::print("  choice         Direct, {}\n", ToString(plan.protocol));
+            fmt::print("  NCCL's estimate {:.3f} us\n",
+                       static_cast<double>(choice.predicted) / 1e6);
         }
-        else
-        {
-            fmt::print("  choice         {}, {}, {} channels\n  NCCL's estimate {:.3f} us\n",
-                       ToString(plan.algorithm),
-                       ToString(plan.protocol),
-                       plan.channels,
-                       static_cast<double>(plan.predicted) / 1e6);
-        }
-        ShowSummary(machine, plan, flows);
+        ShowSummary(LinkClasses(machine, job.group), plan, flows);
         if (jobs.size() > 1)
         {
             csv << "# " << ToString(job.request.op) << ' ' << job.request.bytes << ' '

@@ -50,6 +50,7 @@ struct RawFlags
     std::string progress{"auto"};
     std::string network{"packet"};
     std::string logging;
+    std::string gpuTable;
 };
 
 po::options_description
@@ -84,6 +85,7 @@ Describe(RunOptions& options, RawFlags& raw)
         po::value(&options.communicators),
         "communicators (JSON), or empty");
     add("logging-configuration", po::value(&raw.logging), "accepted, no effect");
+    add("gpu-table", po::value(&raw.gpuTable), "GPU types besides the built-in ones");
     add("background-flows",
         po::value(&options.backgroundFlows),
         "flow file that runs beside the workloads; else FLOW_FILE");
@@ -163,6 +165,10 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.netBandwidthBps = read.netBandwidthBps;
     options.environment = read.variables;
     options.warnings = read.warnings;
+    if (!raw.gpuTable.empty())
+    {
+        options.nccl.gpuTable = raw.gpuTable;
+    }
     if (options.help || options.version)
     {
         return options;

@@ -122,6 +122,7 @@ SimulationRun::RecordInputs()
         {"logical topology", m_options.logicalTopology},
         {"communicators", m_options.communicators},
         {"remote memory", m_options.remoteMemory},
+        {"GPU table", m_options.nccl.gpuTable},
     };
     for (const auto& [role, file] : files)
     {

@@ -12,19 +12,6 @@ namespace AstraSim
 namespace
 {
 
-/// Channel speeds: 12 channels fill a node's NVLinks (A100 12 x 20, H100 12 x 30 GB/s); A800, H800
-/// and H20 have fewer or as many NVLinks of the same kind.
-const GpuProfile GPU_PROFILES[] = {
-    {"A100", GpuGeneration::Ampere, 20, 240},
-    {"A800", GpuGeneration::Ampere, 20, 160},
-    {"H100", GpuGeneration::Hopper, 30, 360},
-    {"H200", GpuGeneration::Hopper, 30, 360},
-    {"H20", GpuGeneration::Hopper, 30, 360},
-    {"H800", GpuGeneration::Hopper, 20, 160},
-    {"B200", GpuGeneration::Blackwell, 45, 720},
-    {"GB200", GpuGeneration::Blackwell, 45, 720},
-};
-
 constexpr double BITS_PER_GB = 8e9;
 
 } // namespace
@@ -32,21 +19,20 @@ constexpr double BITS_PER_GB = 8e9;
 GpuProfile
 FindGpuProfile(const std::string& gpuType, bool* isKnown)
 {
-    const auto it = std::find_if(std::begin(GPU_PROFILES),
-                                 std::end(GPU_PROFILES),
-                                 [&](const GpuProfile& p) { return p.name == gpuType; });
-    const bool known = it != std::end(GPU_PROFILES);
+    const GpuTable table;
+    const GpuProfile* profile = table.Find(gpuType);
     if (isKnown)
     {
-        *isKnown = known;
+        *isKnown = profile != nullptr;
     }
-    return known ? *it : FindGpuProfile("H100");
+    return profile ? *profile : *table.Find("H100");
 }
 
 MachineModel
 MachineModel::FromTopology(const ns3::ClusterTopology& topology)
 {
     MachineModel machine;
+    machine.gpuType = topology.gpuType;
     machine.gpu = FindGpuProfile(topology.gpuType);
     machine.gpusPerServer = topology.gpusPerServer;
     machine.nvswitchesPerServer =

@@ -4,6 +4,8 @@
 #ifndef MACHINE_MODEL_H
 #define MACHINE_MODEL_H
 
+#include "gpu-table.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/collective-types.h"
 
@@ -15,26 +17,7 @@
 namespace AstraSim
 {
 
-/// GPU generation, as NCCL's tables have it.
-enum class GpuGeneration : uint8_t
-{
-    Ampere,
-    Hopper,
-    Blackwell,
-};
-
-/// What NCCL knows of a GPU model.
-struct GpuProfile
-{
-    std::string name;
-    GpuGeneration generation{GpuGeneration::Hopper};
-    /// What one channel copies within a node, GB/s, and how many such channels a node's NVLinks
-    /// hold (NCCL src/graph/search.cc: speeds it tries; topo.h: NVLink rates).
-    double channelGBps{30};
-    double nvlinkGBps{360}; ///< NCCL's usable NVLink rate of a GPU in one direction
-};
-
-/// @return the profile of a GPU type; unknown types take H100's
+/// @return the built-in profile of a GPU type; unknown types take H100's
 /// @param isKnown set to whether the type is in the table; may be null
 GpuProfile FindGpuProfile(const std::string& gpuType, bool* isKnown = nullptr);
 
@@ -42,6 +25,7 @@ GpuProfile FindGpuProfile(const std::string& gpuType, bool* isKnown = nullptr);
 struct MachineModel
 {
     GpuProfile gpu;
+    std::string gpuType; ///< as the topology has it; gpu is H100's where that is not known
     uint32_t gpusPerServer{8};
     uint32_t nvswitchesPerServer{1}; ///< 0: GPUs of a server talk through their NICs
     double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it

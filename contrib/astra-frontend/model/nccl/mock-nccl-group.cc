@@ -170,17 +170,24 @@ MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& opt
       m_options(options),
       m_model(m_machine, m_options)
 {
-    if (!m_options.gpuType.empty())
+    if (m_options.gpuType.empty() && m_options.gpuTable.empty())
     {
-        bool known = false;
-        m_machine.gpu = FindGpuProfile(m_options.gpuType, &known);
-        if (!known)
-        {
-            throw ns3::InputError("environment",
-                                  0,
-                                  "AS_GPU_TYPE is '" + m_options.gpuType + "'",
-                                  "A100, A800, H100, H200, H20, H800, B200 or GB200");
-        }
+        return;
+    }
+    const GpuTable table =
+        m_options.gpuTable.empty() ? GpuTable() : GpuTable::Read(m_options.gpuTable);
+    const bool given = !m_options.gpuType.empty();
+    const GpuProfile* profile = table.Find(given ? m_options.gpuType : m_machine.gpuType);
+    if (profile)
+    {
+        m_machine.gpu = *profile;
+    }
+    else if (given)
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              "AS_GPU_TYPE is '" + m_options.gpuType + "'",
+                              "one of " + table.GetNames());
     }
 }
 
@@ -211,6 +218,34 @@ MockNcclGroup::Decide(const CommGroup& group,
                             request.op,
                             shape,
                             request.bytes);
+}
+
+CollectiveChoice
+MockNcclGroup::Describe(const CommGroup& group, const CollectiveRequest& request) const
+{
+    CheckRequest(group, request);
+    const CollectiveRequest translated = Translate(group, request);
+    const GroupShape shape(group, m_machine);
+    return NameChoice(translated, shape, Decide(group, shape, translated));
+}
+
+CollectiveChoice
+MockNcclGroup::NameChoice(const CollectiveRequest& request,
+                          const GroupShape& shape,
+                          const NcclPlan& plan) const
+{
+    CollectiveChoice choice;
+    choice.algorithm = ToString(plan.algorithm);
+    choice.protocol = ToString(plan.protocol);
+    choice.channels = UsedChannels(request, shape, plan);
+    choice.predicted = plan.predicted;
+    if (IsPairwise(request.op))
+    {
+        choice.algorithm = UsesPxn(request.op, shape) ? "PXN" : "Direct";
+        choice.channels = 1;
+        choice.predicted = 0;
+    }
+    return choice;
 }
 
 bool
@@ -303,17 +338,6 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
     const GroupShape shape(group, m_machine);
     const NcclPlan plan = Decide(group, shape, request);
 
-    CollectiveChoice choice;
-    choice.algorithm = ToString(plan.algorithm);
-    choice.protocol = ToString(plan.protocol);
-    choice.channels = UsedChannels(request, shape, plan);
-    choice.predicted = plan.predicted;
-    if (IsPairwise(request.op))
-    {
-        choice.algorithm = UsesPxn(request.op, shape) ? "PXN" : "Direct";
-        choice.channels = 1;
-        choice.predicted = 0;
-    }
     // NVLS has no latency per step that could stand for a latency the user gives.
     const bool nvls = plan.algorithm == NcclAlgorithm::Nvls;
     const TimePs userLatency = nvls ? m_options.sendLatency.value_or(0) : 0;
@@ -323,7 +347,7 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
                                     m_options.sendLatency ? userLatency : plan.baseLatency,
                                     plan.wireInflation,
                                     m_machine.packetBytes,
-                                    choice);
+                                    NameChoice(request, shape, plan));
     m_plans.emplace(std::move(key), made);
     return made;
 }

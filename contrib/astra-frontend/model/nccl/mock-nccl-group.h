@@ -42,6 +42,9 @@ class MockNcclGroup : public CollectiveImplementation
     /// data
     NcclPlan Choose(const CommGroup& group, const CollectiveRequest& request) const;
 
+    /// @return the choice as records of runs name it, flows not counted
+    CollectiveChoice Describe(const CommGroup& group, const CollectiveRequest& request) const;
+
     /**
      * Write the flows of a collective out. An NVSwitch has the first number above all of the
      * group's ranks.
@@ -66,6 +69,9 @@ class MockNcclGroup : public CollectiveImplementation
                     const CollectiveRequest& request) const;
     /// @return the request that is carried out in place of @p request
     static CollectiveRequest Translate(const CommGroup& group, const CollectiveRequest& request);
+    CollectiveChoice NameChoice(const CollectiveRequest& request,
+                                const GroupShape& shape,
+                                const NcclPlan& plan) const;
     /// @return whether data for other nodes goes through the GPU on its destination's rail
     bool UsesPxn(CollectiveOp op, const GroupShape& shape) const;
     std::shared_ptr<const FlowGraph> MakeGraph(const CollectiveRequest& request,

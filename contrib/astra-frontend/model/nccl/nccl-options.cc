@@ -191,6 +191,7 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         options.sendLatency = std::llround(*latency * 1e6);
     }
     options.gpuType = reader.Text("AS_GPU_TYPE").value_or("");
+    options.gpuTable = reader.Text("AS_GPU_TABLE").value_or("");
     return options;
 }
 

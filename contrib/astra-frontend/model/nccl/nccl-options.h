@@ -70,6 +70,7 @@ struct NcclOptions
     bool selectByRules{false};               ///< NCCL_SELECT rules instead of model
     std::optional<TimePs> sendLatency;       ///< AS_SEND_LAT: before each flow, and nothing else
     std::string gpuType;                     ///< AS_GPU_TYPE; empty: the topology's
+    std::string gpuTable;                    ///< AS_GPU_TABLE: file of GPU types; empty: none
 
     /// Answers the value of an environment variable, or nothing.
     using Lookup = std::function<std::optional<std::string>(const std::string& name)>;

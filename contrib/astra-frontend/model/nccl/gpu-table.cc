@@ -1,0 +1,146 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "gpu-table.h"
+
+#include "ns3/input-error.h"
+#include "ns3/input-lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr double MAX_GBPS = 1e6;
+
+std::optional<GpuGeneration>
+ParseGeneration(std::string_view text)
+{
+    for (const GpuGeneration generation :
+         {GpuGeneration::Ampere, GpuGeneration::Hopper, GpuGeneration::Blackwell})
+    {
+        if (text == ToString(generation))
+        {
+            return generation;
+        }
+    }
+    return std::nullopt;
+}
+
+double
+ParseGBps(const ns3::InputLines& lines, std::string_view text)
+{
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !(value > 0) ||
+        !(value <= MAX_GBPS))
+    {
+        lines.Fail("'" + std::string(text) + "' is no bandwidth", "GB/s above 0");
+    }
+    return value;
+}
+
+} // namespace
+
+const char*
+ToString(GpuGeneration generation)
+{
+    static constexpr const char* NAMES[] = {"Ampere", "Hopper", "Blackwell"};
+    return NAMES[static_cast<uint8_t>(generation)];
+}
+
+// Channel speeds: 12 channels fill a node's NVLinks (A100 12 x 20, H100 12 x 30 GB/s); A800, H800
+// and H20 have fewer or as many NVLinks of the same kind.
+GpuTable::GpuTable()
+    : m_rows{{"A100", GpuGeneration::Ampere, 20, 240},
+             {"A800", GpuGeneration::Ampere, 20, 160},
+             {"H100", GpuGeneration::Hopper, 30, 360},
+             {"H200", GpuGeneration::Hopper, 30, 360},
+             {"H20", GpuGeneration::Hopper, 30, 360},
+             {"H800", GpuGeneration::Hopper, 20, 160},
+             {"B200", GpuGeneration::Blackwell, 45, 720},
+             {"GB200", GpuGeneration::Blackwell, 45, 720}}
+{
+}
+
+GpuTable
+GpuTable::Read(const std::string& path)
+{
+    std::ifstream file(path);
+    if (!file)
+    {
+        throw ns3::InputError(path, 0, "cannot be read", "a table of GPU types");
+    }
+    GpuTable table;
+    table.AddRows(file, path);
+    return table;
+}
+
+void
+GpuTable::AddRows(std::istream& text, const std::string& source)
+{
+    ns3::InputLines lines(text, source);
+    while (lines.Next())
+    {
+        const auto& fields = lines.Fields();
+        if (fields.size() != 4)
+        {
+            lines.Fail("this line has " + std::to_string(fields.size()) + " fields",
+                       "4: name, generation, GB/s of a channel, GB/s of a GPU's NVLinks");
+        }
+        GpuProfile row;
+        row.name = fields[0];
+        const auto generation = ParseGeneration(fields[1]);
+        if (!generation)
+        {
+            lines.Fail("unknown generation '" + std::string(fields[1]) + "'",
+                       "Ampere, Hopper or Blackwell");
+        }
+        row.generation = *generation;
+        row.channelGBps = ParseGBps(lines, fields[2]);
+        row.nvlinkGBps = ParseGBps(lines, fields[3]);
+        if (row.channelGBps > row.nvlinkGBps)
+        {
+            lines.Fail("a channel has more than all NVLinks of a GPU", "the channel's GB/s first");
+        }
+        const auto same = std::find_if(m_rows.begin(), m_rows.end(), [&](const GpuProfile& known) {
+            return known.name == row.name;
+        });
+        if (same != m_rows.end())
+        {
+            *same = row;
+        }
+        else
+        {
+            m_rows.push_back(row);
+        }
+    }
+}
+
+const GpuProfile*
+GpuTable::Find(const std::string& name) const
+{
+    const auto row = std::find_if(m_rows.begin(), m_rows.end(), [&](const GpuProfile& known) {
+        return known.name == name;
+    });
+    return row != m_rows.end() ? &*row : nullptr;
+}
+
+std::string
+GpuTable::GetNames() const
+{
+    std::string names;
+    for (const GpuProfile& row : m_rows)
+    {
+        names += (names.empty() ? "" : ", ") + row.name;
+    }
+    return names;
+}
+
+} // namespace AstraSim
