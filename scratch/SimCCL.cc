@@ -71,7 +71,7 @@ Describe(Options& options)
         "AllReduce AllGather ReduceScatter AllToAll AllToAllV Broadcast Reduce Gather Scatter "
         "SendRecv Barrier");
     add("size", po::value(&options.size)->default_value(4194304), "bytes, as nccl-tests counts");
-    add("nRanks", po::value(&options.ranks)->default_value(0), "ranks; 0: nodes x GPUs per node");
+    add("nRanks", po::value(&options.ranks)->default_value(0), "ranks; 0: as many as GPUs");
     add("nNodes", po::value(&options.nodes)->default_value(1), "nodes");
     add("gpus_per_node", po::value(&options.gpusPerNode)->default_value(8), "GPUs of a node");
     add("gpu_type", po::value(&options.gpuType)->default_value("H100"), "A100, H100, B200, ...");
@@ -122,12 +122,20 @@ ParseOp(const std::string& name)
     throw InputError("command line", 0, "unknown --op " + name, "a collective that --help lists");
 }
 
-MachineModel
-MachineOf(const Options& options, const GpuTable& gpus)
+/// The machine, and how many GPUs there are.
+struct Cluster
+{
+    MachineModel machine;
+    uint64_t gpus{0};
+};
+
+Cluster
+ClusterOf(const Options& options, const GpuTable& gpus)
 {
     if (!options.topology.empty())
     {
-        return MachineModel::FromTopology(ns3::ClusterTopology::Read(options.topology));
+        const auto topology = ns3::ClusterTopology::Read(options.topology);
+        return {MachineModel::FromTopology(topology), topology.hostCount};
     }
     const GpuProfile* gpu = gpus.Find(options.gpuType);
     if (!gpu)
@@ -143,7 +151,7 @@ MachineOf(const Options& options, const GpuTable& gpus)
     machine.gpusPerServer = options.gpusPerNode;
     machine.nvlinkGBps = options.nvlinkGBps > 0 ? options.nvlinkGBps : machine.gpu.nvlinkGBps;
     machine.nicGBps = options.nicGbps / 8;
-    return machine;
+    return {machine, uint64_t{options.nodes} * options.gpusPerNode};
 }
 
 /// @return bytes by sender and receiver
@@ -185,23 +193,25 @@ struct Job
     CollectiveRequest request;
 };
 
+void
+CheckFits(uint64_t ranks, uint64_t gpus, const std::string& source)
+{
+    if (ranks == 0 || ranks > gpus)
+    {
+        throw InputError(source,
+                         0,
+                         fmt::format("{} ranks on {} GPUs", ranks, gpus),
+                         fmt::format("1 to {}", gpus));
+    }
+}
+
 std::vector<Job>
-JobsOf(const Options& options)
+JobsOf(const Options& options, uint64_t gpus)
 {
     if (options.workload.empty())
     {
-        const uint64_t ranks =
-            options.ranks ? options.ranks : uint64_t{options.nodes} * options.gpusPerNode;
-        if (ranks == 0 || ranks > uint64_t{options.nodes} * options.gpusPerNode)
-        {
-            throw InputError("command line",
-                             0,
-                             fmt::format("--nRanks {} on {} nodes of {} GPUs",
-                                         ranks,
-                                         options.nodes,
-                                         options.gpusPerNode),
-                             "1 to nodes x GPUs per node");
-        }
+        const uint64_t ranks = options.ranks ? options.ranks : gpus;
+        CheckFits(ranks, gpus, "command line");
         Job job;
         job.group.name = "all";
         job.group.ranks.resize(ranks);
@@ -209,6 +219,10 @@ JobsOf(const Options& options)
         job.request.op = ParseOp(options.op);
         job.request.bytes = options.size;
         job.request.root = options.root;
+        if (job.request.op == CollectiveOp::Barrier)
+        {
+            job.request.bytes = 0; // NCCL's own few, not the user's
+        }
         if (job.request.op == CollectiveOp::AllToAllV)
         {
             if (options.pairs.empty())
@@ -223,6 +237,10 @@ JobsOf(const Options& options)
         return {job};
     }
     const LayerTable table = ReadLayerTable(options.workload);
+    if (!options.topology.empty())
+    {
+        CheckFits(table.sizes.world, gpus, options.workload);
+    }
     std::vector<int> ranks(table.sizes.world);
     std::iota(ranks.begin(), ranks.end(), 0);
     const RankLayout layout(table.sizes, ranks, table.file);
@@ -353,9 +371,10 @@ Run(const Options& options)
         nccl.gpuTable = options.gpuTable;
     }
     const GpuTable gpus = nccl.gpuTable.empty() ? GpuTable() : GpuTable::Read(nccl.gpuTable);
-    const MockNcclGroup group(MachineOf(options, gpus), nccl);
+    const Cluster cluster = ClusterOf(options, gpus);
+    const MockNcclGroup group(cluster.machine, nccl);
     const MachineModel& machine = group.GetMachine();
-    const auto jobs = JobsOf(options);
+    const auto jobs = JobsOf(options, cluster.gpus);
     std::ofstream csv = OpenOutput(options, "ncclFlowModel_detailed_flows.csv");
     for (const Job& job : jobs)
     {

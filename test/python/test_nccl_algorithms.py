@@ -89,3 +89,20 @@ def test_collnet_on_switches_that_do_not_reduce_is_refused(tmp_path):
                  env={"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollNetDirect"})
     assert result.returncode == 2
     assert "NCCL_COLLNET_ENABLE" in result.stderr and "IN_NETWORK_REDUCTION" in result.stderr
+
+
+@pytest.mark.parametrize("algorithm", ["NVLS", "Ring"])
+def test_a_domain_of_72_gpus_behind_one_nvswitch(tmp_path, algorithm):
+    size, gpus = 32 << 16, 72
+    w = workload(tmp_path / "w.txt", gpus, [("l", "ALLREDUCE", size, "NONE", 0)], tp=gpus)
+    n = servers(tmp_path / "n.txt", 1, gpus, nvlink="7200Gbps", gpu_type="GB200")
+    result = run(tmp_path, "-w", w, "-n", n, "-c", CONF, env={"AS_NVLS_ENABLE": "1", "NCCL_ALGO": algorithm})
+    assert result.returncode == 0, result.stderr
+    row, = collectives(tmp_path)
+    assert (row["algorithm"], row["ranks"]) == (algorithm, str(gpus))
+    sent = sent_bytes(tmp_path)
+    for gpu in range(gpus):
+        data = size * (1 + (1 / 32 if gpu < 32 else 0)) if algorithm == "NVLS" else 2 * (gpus - 1) / gpus * size
+        wire = 1 if algorithm == "NVLS" else {"LL": 2, "LL128": 128 / 120, "Simple": 1}[row["protocol"]]
+        assert sent[gpu, "1"] == pytest.approx(data * wire, rel=0.06)
+        assert (gpu, "2") not in sent or sent[gpu, "2"] == 0

@@ -96,6 +96,9 @@ CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec
 {
     const ClusterTopology& topology = fabric.GetTopology();
     const uint32_t root = spec.members[spec.root].host->GetHostIndex();
+    // Whether a switch sends to the one above it, and gets something from it.
+    std::vector<bool> sends(spec.switches.size());
+    std::vector<bool> receives(spec.switches.size());
     for (uint32_t i = 0; i < spec.members.size(); ++i)
     {
         const InNetworkMember& member = spec.members[i];
@@ -103,13 +106,32 @@ CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec
         const uint32_t node = topology.NodeOfHost(host);
         const uint16_t port = member.host->GetNic(member.nic).GetDevice().GetPort();
         const ClusterTopology::Port& end = topology.Ports(node)[port];
-        if (spec.kind != InNetworkKind::Multicast || i == spec.root)
+        const bool memberSends = spec.kind != InNetworkKind::Multicast || i == spec.root;
+        const bool memberReceives = spec.kind != InNetworkKind::Reduce || i == spec.root;
+        if (memberSends)
         {
             use.Add(node, port, host, root, spec.bytes, purpose);
         }
-        if (spec.kind != InNetworkKind::Reduce || i == spec.root)
+        if (memberReceives)
         {
             use.Add(end.peer, end.peerPort, root, host, spec.bytes, purpose);
+        }
+        uint32_t below = end.peer;
+        for (uint32_t at = member.at; at != 0; at = spec.switches[at].parent)
+        {
+            const InNetworkSwitch& here = spec.switches[at];
+            const uint32_t above = topology.Ports(below)[here.upPort].peer;
+            if (memberSends && !sends[at])
+            {
+                sends[at] = true;
+                use.Add(below, here.upPort, host, root, spec.bytes, purpose);
+            }
+            if (memberReceives && !receives[at])
+            {
+                receives[at] = true;
+                use.Add(above, here.parentPort, root, host, spec.bytes, purpose);
+            }
+            below = above;
         }
     }
 }
