@@ -1,44 +1,162 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Time to generate one flow of a ring AllReduce over 16384 ranks and 16 channels.
+ * Time to generate one flow of a collective over up to 16384 ranks, and memory of the executors of
+ * a ring AllReduce over 16 channels.
  */
+#include "ns3/collnet-direct-graph.h"
 #include "ns3/machine-model.h"
+#include "ns3/mock-nccl-group.h"
+#include "ns3/nvls-graph.h"
+#include "ns3/pxn-graph.h"
 #include "ns3/ring-graph.h"
+#include "ns3/tree-graph.h"
 
 #include <benchmark/benchmark.h>
+#include <malloc.h>
+#include <memory>
 #include <numeric>
+#include <type_traits>
+#include <vector>
 
 namespace
 {
 
 using namespace AstraSim;
 
-void
-RingFlows(benchmark::State& state)
+CommGroup
+GroupOf(int64_t ranks)
 {
     CommGroup group;
-    group.ranks.resize(static_cast<std::size_t>(state.range(0)));
+    group.ranks.resize(static_cast<std::size_t>(ranks));
     std::iota(group.ranks.begin(), group.ranks.end(), 0);
-    const GroupShape shape(group, MachineModel{});
-    NcclPlan plan;
-    plan.channels = 16;
-    CollectiveRequest request;
-    request.op = CollectiveOp::AllReduce;
-    request.bytes = 16ULL << 30;
-    const RingGraph graph(request, shape, plan, true, -1);
+    return group;
+}
+
+/// Asks for bytes and dependencies of every message of one rank's lanes in turn.
+void
+Generate(benchmark::State& state, const FlowGraph& graph)
+{
+    std::vector<uint32_t> lanes;
+    std::vector<uint64_t> messages;
+    for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+    {
+        const Lane out = graph.GetOutbound(1, lane);
+        if (out.messages > 0)
+        {
+            lanes.push_back(lane);
+            messages.push_back(out.messages);
+        }
+    }
+    std::size_t at = 0;
     uint64_t message = 0;
-    const uint64_t messages = graph.GetOutbound(0, 0).messages;
     for (auto _ : state)
     {
-        const auto rank = static_cast<uint32_t>(message % group.ranks.size());
-        benchmark::DoNotOptimize(graph.GetBytes(rank, 3, message));
-        benchmark::DoNotOptimize(graph.GetNeeds(rank, 3, message, 3));
-        message = message + 1 == messages ? 0 : message + 1;
+        benchmark::DoNotOptimize(graph.GetBytes(1, lanes[at], message));
+        for (const uint32_t source : graph.GetSources(1, lanes[at]))
+        {
+            benchmark::DoNotOptimize(graph.GetNeeds(1, lanes[at], message, source));
+        }
+        if (++message == messages[at])
+        {
+            message = 0;
+            at = at + 1 == lanes.size() ? 0 : at + 1;
+        }
     }
     state.SetItemsProcessed(state.iterations());
 }
 
-BENCHMARK(RingFlows)->Arg(128)->Arg(16384);
+template <typename Graph>
+void
+Flows(benchmark::State& state)
+{
+    const GroupShape shape(GroupOf(state.range(0)), MachineModel{});
+    NcclPlan plan;
+    plan.channels = 16;
+    CollectiveRequest request;
+    request.op = std::is_same_v<Graph, PxnGraph> ? CollectiveOp::AllToAll : CollectiveOp::AllReduce;
+    request.bytes = 16ULL << 30;
+    if constexpr (std::is_same_v<Graph, RingGraph>)
+    {
+        Generate(state, Graph(request, shape, plan, true, -1));
+    }
+    else
+    {
+        Generate(state, Graph(request, shape, plan, -1));
+    }
+}
+
+/// Takes messages and delivers none.
+class SilentNetwork : public AstraNetworkAPI
+{
+  public:
+    SilentNetwork()
+        : AstraNetworkAPI(0)
+    {
+    }
+
+    int sim_comm_get_size() const override
+    {
+        return 1;
+    }
+
+    timespec_t sim_get_time() override
+    {
+        return MakeTimespec(0);
+    }
+
+    void sim_schedule(timespec_t, MessageHandler, void*) override
+    {
+    }
+
+    int sim_send(void*, uint64_t, int, int, int, sim_request*, MessageHandler, void*) override
+    {
+        return 0;
+    }
+
+    int sim_recv(void*, uint64_t, int, int, int, sim_request*, MessageHandler, void*) override
+    {
+        return 0;
+    }
+};
+
+/// Plans a ring and makes every rank's executor; counts bytes per rank and channel.
+void
+RingExecutors(benchmark::State& state)
+{
+    constexpr uint32_t CHANNELS = 16;
+    NcclOptions options;
+    options.algorithms = {NcclAlgorithm::Ring};
+    options.protocols = {NcclProtocol::Simple};
+    options.minChannels = options.maxChannels = CHANNELS;
+    const CommGroup group = GroupOf(state.range(0));
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllReduce;
+    request.bytes = 16ULL << 30;
+    SilentNetwork network;
+    double used = 0;
+    for (auto _ : state)
+    {
+        const auto before = mallinfo2();
+        MockNcclGroup nccl(MachineModel{}, options);
+        const auto plan = nccl.Plan(group, request);
+        std::vector<std::unique_ptr<RankCollective>> executors;
+        for (uint32_t rank = 0; rank < group.ranks.size(); ++rank)
+        {
+            executors.push_back(plan->CreateRank(rank, network, 0, {}, [] {}));
+        }
+        const auto after = mallinfo2();
+        used = static_cast<double>(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd);
+    }
+    state.counters["bytes/rank/channel"] =
+        used / static_cast<double>(group.ranks.size()) / CHANNELS;
+}
+
+BENCHMARK(Flows<RingGraph>)->Arg(128)->Arg(16384);
+BENCHMARK(Flows<TreeGraph>)->Arg(16384);
+BENCHMARK(Flows<NvlsGraph>)->Arg(16384);
+BENCHMARK(Flows<CollNetDirectGraph>)->Arg(16384);
+BENCHMARK(Flows<PxnGraph>)->Arg(1024);
+BENCHMARK(RingExecutors)->Arg(16384)->Unit(benchmark::kMillisecond);
 
 } // namespace

@@ -153,7 +153,7 @@ class ReductionsAreStripedTestCase : public TestCase
             NS_TEST_ASSERT_MSG_EQ(test.fabric->PlanInNetwork(hosts, stripe, spec),
                                   true,
                                   "one server");
-            nodes.insert(spec.node->GetId());
+            nodes.insert(spec.switches.front().node->GetId());
             spec.kind = InNetworkKind::ReduceMulticast;
             spec.bytes = FRAMES * FRAME_PAYLOAD;
             const uint32_t operation = engine.Open(spec);
