@@ -330,18 +330,19 @@ MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
     machine.gpusPerServer = options.gpusPerServer.value_or(machine.gpusPerServer);
     const std::string gpuType =
         options.gpuType.empty() ? options.environment.nccl.gpuType : options.gpuType;
-    if (!gpuType.empty())
+    const std::string& tableFile = options.environment.nccl.gpuTable;
+    const GpuTable table = tableFile.empty() ? GpuTable() : GpuTable::Read(tableFile);
+    if (const GpuProfile* profile = table.Find(gpuType.empty() ? machine.gpuType : gpuType))
     {
-        bool known = false;
-        machine.gpu = FindGpuProfile(gpuType, &known);
-        if (!known)
-        {
-            throw InputError("command line",
-                             0,
-                             "--gpu-type is '" + gpuType + "'",
-                             "A100, A800, H100, H200, H20, H800, B200 or GB200");
-        }
-        machine.nvlinkGBps = options.topology.empty() ? machine.gpu.nvlinkGBps : machine.nvlinkGBps;
+        machine.gpu = *profile;
+        machine.nvlinkGBps = options.topology.empty() ? profile->nvlinkGBps : machine.nvlinkGBps;
+    }
+    else if (!gpuType.empty())
+    {
+        throw InputError("command line",
+                         0,
+                         "--gpu-type is '" + gpuType + "'",
+                         "one of " + table.GetNames() + ", or a row of AS_GPU_TABLE");
     }
     if (options.nvlinkGBps)
     {
