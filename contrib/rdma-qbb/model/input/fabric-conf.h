@@ -130,7 +130,7 @@ struct FabricConf
     std::optional<uint64_t> flatKmaxBytes;
     std::optional<uint64_t> flatKminBytes;
     std::optional<double> flatPmax;
-    double errorRatePerLink{0}; ///< added to each link's own
+    double errorRatePerLink{0};     ///< added to each link's own
     bool inNetworkReduction{false}; ///< network switches reduce and multicast (CollNet)
     Routing routing{Routing::Ecmp};
     std::vector<RoutingChoice> routingAt; ///< in file order: the last that names a switch counts
