@@ -6,8 +6,12 @@
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 #include "ns3/output-file.h"
+#include "ns3/text-line.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <gmock/gmock.h>
+#include <vector>
 
 using namespace ns3;
 using testing::ElementsAre;
@@ -25,6 +29,40 @@ TEST(OutputFile, WritesLinesAndSaysWhyItCannot)
     }
     EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("1 one", "2 two"));
     EXPECT_THROW(OutputFile(directory / "missing/a.txt"), InputError);
+}
+
+TEST(TextLine, WritesNumbersAsPrintfDoes)
+{
+    std::vector<uint64_t> values{0, 1, 9, UINT32_MAX, UINT64_MAX};
+    for (uint64_t power = 10; power < UINT64_MAX / 10; power *= 10)
+    {
+        values.insert(values.end(), {power - 1, power, power + 1, 7 * power / 3});
+    }
+    for (const uint64_t value : values)
+    {
+        char expected[64];
+        std::snprintf(expected,
+                      sizeof expected,
+                      "%08x %" PRIu64 "\n",
+                      static_cast<uint32_t>(value),
+                      value);
+        TextLine line;
+        line.Hex8(static_cast<uint32_t>(value)).Space().Decimal(value).End();
+        EXPECT_EQ(line.View(), expected);
+    }
+}
+
+TEST(OutputFile, TakesWholeLinesBetweenFormattedOnes)
+{
+    ScratchDirectory directory;
+    {
+        OutputFile file(directory / "a.txt");
+        file.Write("1 one\n");
+        file.Print("%d %s\n", 2, "two");
+        file.Write("3 three\n");
+        EXPECT_EQ(file.Lines(), 3u);
+    }
+    EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("1 one", "2 two", "3 three"));
 }
 
 TEST(ResolveOutputPath, RelativePathsStayInsideTheOutputDirectory)

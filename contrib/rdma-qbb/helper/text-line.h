@@ -4,8 +4,9 @@
 #ifndef TEXT_LINE_H
 #define TEXT_LINE_H
 
+#include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -41,7 +42,20 @@ class TextLine
     /// Append a number.
     TextLine& Decimal(uint64_t value)
     {
-        m_end = std::to_chars(m_end, m_text.data() + m_text.size(), value).ptr;
+        std::array<char, 20> digits; // of the largest number
+        char* begin = digits.data() + digits.size();
+        for (; value >= 100; value /= 100)
+        {
+            const std::size_t pair = 2 * (value % 100);
+            *--begin = PAIRS[pair + 1];
+            *--begin = PAIRS[pair];
+        }
+        *--begin = PAIRS[2 * value + 1];
+        if (value >= 10)
+        {
+            *--begin = PAIRS[2 * value];
+        }
+        m_end = std::copy(begin, digits.data() + digits.size(), m_end);
         return *this;
     }
 
@@ -66,6 +80,17 @@ class TextLine
     }
 
   private:
+    /// "00" to "99"
+    static constexpr auto PAIRS = [] {
+        std::array<char, 200> pairs{};
+        for (std::size_t i = 0; i < 100; ++i)
+        {
+            pairs[2 * i] = static_cast<char>('0' + i / 10);
+            pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+        }
+        return pairs;
+    }();
+
     std::array<char, 256> m_text;
     char* m_end{m_text.data()};
 };
