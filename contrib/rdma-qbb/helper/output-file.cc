@@ -38,7 +38,10 @@ OutputFile::OutputFile(const std::string& path)
 {
     if (!m_file)
     {
-        throw InputError(path, 0, std::string("cannot be written: ") + std::strerror(errno));
+        throw InputError(path,
+                         0,
+                         std::string("cannot be written: ") + std::strerror(errno),
+                         "a file that can be written");
     }
     std::setvbuf(m_file.get(), m_buffer.data(), _IOFBF, m_buffer.size());
 }
@@ -54,7 +57,10 @@ OutputFile::Print(const char* format, ...)
     va_end(arguments);
     if (written < 0)
     {
-        throw InputError(m_path, 0, std::string("cannot be written: ") + std::strerror(errno));
+        throw InputError(m_path,
+                         0,
+                         std::string("cannot be written: ") + std::strerror(errno),
+                         "a file that can be written");
     }
     ++m_lines;
 }
@@ -64,7 +70,10 @@ OutputFile::Write(std::string_view line)
 {
     if (::fwrite_unlocked(line.data(), 1, line.size(), m_file.get()) != line.size())
     {
-        throw InputError(m_path, 0, std::string("cannot be written: ") + std::strerror(errno));
+        throw InputError(m_path,
+                         0,
+                         std::string("cannot be written: ") + std::strerror(errno),
+                         "a file that can be written");
     }
     ++m_lines;
 }
@@ -74,7 +83,10 @@ OutputFile::Flush()
 {
     if (std::fflush(m_file.get()) != 0)
     {
-        throw InputError(m_path, 0, std::string("cannot be written: ") + std::strerror(errno));
+        throw InputError(m_path,
+                         0,
+                         std::string("cannot be written: ") + std::strerror(errno),
+                         "a file that can be written");
     }
 }
 
@@ -103,7 +115,10 @@ ResolveOutputPath(const std::string& key,
     fs::create_directories(inside.parent_path(), error);
     if (!IsWritableDirectory(inside.parent_path()))
     {
-        throw InputError(inside.parent_path(), 0, "is no directory that can be written to");
+        throw InputError(inside.parent_path(),
+                         0,
+                         "is no directory that can be written to",
+                         "one that exists, with your permission");
     }
     return inside;
 }

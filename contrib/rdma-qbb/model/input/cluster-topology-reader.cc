@@ -138,14 +138,16 @@ class TopologyFile
             if (!m_lines.Next())
             {
                 m_lines.Fail("the file ends after " + std::to_string(count) + " of " +
-                             std::to_string(wanted) + " switch ids");
+                                 std::to_string(wanted) + " switch ids",
+                             "as many switch ids as the first line says");
             }
             for (std::string_view field : m_lines.Fields())
             {
                 const uint32_t node = Node(field);
                 if (m_topology.kind[node] != NodeKind::Host)
                 {
-                    m_lines.Fail("node " + std::to_string(node) + " is listed as a switch twice");
+                    m_lines.Fail("node " + std::to_string(node) + " is listed as a switch twice",
+                                 "each switch once");
                 }
                 if (count == wanted)
                 {
@@ -210,7 +212,8 @@ class TopologyFile
         if (m_topology.links.size() < m_linkCount)
         {
             m_lines.Fail("the file ends after " + std::to_string(m_topology.links.size()) + " of " +
-                         std::to_string(m_linkCount) + " links");
+                             std::to_string(m_linkCount) + " links",
+                         "as many links as the first line says");
         }
     }
 
@@ -239,7 +242,8 @@ class TopologyFile
         link.line = m_lines.Line();
         if (link.a == link.b)
         {
-            m_lines.Fail("node " + std::to_string(link.a) + " is linked to itself");
+            m_lines.Fail("node " + std::to_string(link.a) + " is linked to itself",
+                         "two different nodes");
         }
         const auto rate = ParseDataRateBps(fields[2]);
         if (!rate || *rate == 0)

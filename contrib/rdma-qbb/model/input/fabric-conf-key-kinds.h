@@ -389,7 +389,8 @@ RateMap(const char* name,
             }
             if (!map.emplace(*rate, *value).second)
             {
-                line.Fail(key.name + " lists " + std::string(fields[i]) + " twice");
+                line.Fail(key.name + " lists " + std::string(fields[i]) + " twice",
+                          "each rate once");
             }
         }
         conf.*member = std::move(map);

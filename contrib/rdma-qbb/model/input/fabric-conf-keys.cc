@@ -141,7 +141,7 @@ TransportRules()
               &C::l2ChunkBytes,
               {0, INT64_MAX},
               "bytes",
-              "Go-back-0 restarts at a multiple of this."),
+              "Go-back-0 restarts at a multiple of this; 0: at the lost packet."),
         Whole("L2_ACK_INTERVAL",
               &C::l2AckInterval,
               {0, INT64_MAX},

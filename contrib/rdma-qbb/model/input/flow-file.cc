@@ -112,7 +112,8 @@ FlowFile::Next()
     if (!m_lines.Next())
     {
         m_lines.Fail("the file ends after " + std::to_string(m_read) + " of " +
-                     std::to_string(m_count) + " flows");
+                         std::to_string(m_count) + " flows",
+                     "as many flows as the first line says");
     }
     ++m_read;
     const auto& fields = m_lines.Fields();
@@ -128,7 +129,8 @@ FlowFile::Next()
     flow.dst = Host(fields[1], "destination");
     if (flow.src == flow.dst)
     {
-        m_lines.Fail("the flow's source and destination are both node " + std::string(fields[0]));
+        m_lines.Fail("the flow's source and destination are both node " + std::string(fields[0]),
+                     "two different nodes");
     }
     const auto priority = ParseUnsigned(fields[2]);
     if (!priority || *priority == 0 || *priority > MAX_PRIORITY)

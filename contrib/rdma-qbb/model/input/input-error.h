@@ -26,15 +26,36 @@ class InputError : public std::runtime_error
      * @param file the file (or "command line", "environment") the mistake is in
      * @param line line number from 1, or 0 for the whole file
      * @param what what is wrong
-     * @param expected what was expected; may be empty
+     * @param expected what was expected
      */
     InputError(const std::string& file,
                std::size_t line,
                const std::string& what,
-               const std::string& expected = "")
-        : std::runtime_error(file + ":" + (line ? std::to_string(line) + ":" : "") + " " + what +
-                             (expected.empty() ? "" : "; expected " + expected))
+               const std::string& expected)
+        : std::runtime_error(Printable(file + ":" + (line ? std::to_string(line) + ":" : "") + " " +
+                                       what + "; expected " + expected))
     {
+    }
+
+  private:
+    /// @return @p text on one line, whatever a damaged file put in it
+    static std::string Printable(const std::string& text)
+    {
+        static constexpr char DIGITS[] = "0123456789abcdef";
+        std::string line;
+        for (const char c : text)
+        {
+            const auto code = static_cast<unsigned char>(c);
+            if (code < ' ' || code == 0x7f)
+            {
+                line += {'\\', 'x', DIGITS[code >> 4], DIGITS[code & 15]};
+            }
+            else
+            {
+                line += c;
+            }
+        }
+        return line;
     }
 };
 

@@ -29,7 +29,10 @@ InputLines::InputLines(const std::string& path)
 {
     if (!*m_file)
     {
-        throw InputError(path, 0, std::string("cannot be read: ") + std::strerror(errno));
+        throw InputError(path,
+                         0,
+                         std::string("cannot be read: ") + std::strerror(errno),
+                         "a file that can be read");
     }
     if (std::filesystem::is_directory(path))
     {

@@ -71,7 +71,7 @@ class InputLines
     }
 
     /// @throw InputError about the current line
-    [[noreturn]] void Fail(const std::string& what, const std::string& expected = "") const;
+    [[noreturn]] void Fail(const std::string& what, const std::string& expected) const;
 
   private:
     std::unique_ptr<std::istream> m_file;

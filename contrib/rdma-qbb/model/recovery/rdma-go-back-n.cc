@@ -48,11 +48,12 @@ RdmaGoBackN::GetTypeId()
                           TimeValue(MilliSeconds(4)),
                           MakeTimeAccessor(&RdmaGoBackN::m_timeout),
                           MakeTimeChecker(PicoSeconds(1)))
-            .AddAttribute("ChunkBytes",
-                          "Bytes of a chunk, the unit of BackToZero",
-                          UintegerValue(4000),
-                          MakeUintegerAccessor(&RdmaGoBackN::m_chunkBytes),
-                          MakeUintegerChecker<uint64_t>(1))
+            .AddAttribute(
+                "ChunkBytes",
+                "Bytes of a chunk, the unit of BackToZero; 0: none, BackToZero does nothing",
+                UintegerValue(4000),
+                MakeUintegerAccessor(&RdmaGoBackN::m_chunkBytes),
+                MakeUintegerChecker<uint64_t>())
             .AddAttribute("BackToZero",
                           "Go back to the start of the chunk instead of the lost frame",
                           BooleanValue(false),
@@ -102,7 +103,7 @@ void
 RdmaGoBackN::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
 {
     qp.sndNxt = std::max(qp.sndUna, nack.seq);
-    if (m_backToZero)
+    if (m_backToZero && m_chunkBytes > 0)
     {
         qp.sndNxt -= qp.sndNxt % m_chunkBytes;
     }
@@ -111,7 +112,11 @@ RdmaGoBackN::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
 void
 RdmaGoBackN::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
 {
-    qp.sndNxt = m_backToZero ? qp.sndUna - qp.sndUna % m_chunkBytes : qp.sndUna;
+    qp.sndNxt = qp.sndUna;
+    if (m_backToZero && m_chunkBytes > 0)
+    {
+        qp.sndNxt -= qp.sndUna % m_chunkBytes;
+    }
 }
 
 int64_t

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Damaged input files: whatever is in them, a run works, gets stuck with reasons, or is refused in one line."""
+import os
+import pathlib
+import random
+import subprocess
+
+import pytest
+
+PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+INPUTS = {
+    "topology": b"5 1 4\n4\n4 0 100Gbps 1us 0\n4 1 100Gbps 1us 0\n4 2 100Gbps 1us 0\n4 3 100Gbps 1us 0\n",
+    "configuration": (ROOT / "conf" / "SimAI.conf").read_bytes(),
+    "workload": b"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 2 vpp: 1 ga: 2 "
+                b"all_gpus: 4 checkpoints: 1 0 checkpoint_initiates: 1 0 pp_comm: 4096\n2\n"
+                b"a -1 1000 ALLREDUCE 4096 1000 NONE 0 1000 ALLREDUCE 8192 10\n"
+                b"b -1 1000 ALLGATHER 4096 1000 REDUCESCATTER 4096 1000 ALLREDUCE 8192 10\n",
+    "system": b'{"scheduling-policy": "LIFO", "endpoint-delay": 10, "active-chunks-per-dimension": 1, '
+              b'"preferred-dataset-splits": 4, "all-reduce-implementation": ["ring"], '
+              b'"collective-optimization": "localBWAware", "local-mem-bw": 1600}',
+    "flows": b"2\n0 1 3 100 20000 0.000001\n2 3 3 100 20000 0.000002\n",
+}
+INSERTED = [b"-1", b"99999999999999999999", b" ", b"\n", b"0", b"nan", b"1e300", b"\0", b"#", b"abc"]
+VALUES = [b"0", b"-5", b"4294967296", b"1e9", b"x", b"", b"18446744073709551616", b"3"]
+
+
+def damage(data, chance):
+    place = chance.randrange(len(data))
+    kind = chance.randrange(6)
+    if kind == 0:
+        return data[:place] + bytes([chance.randrange(256)]) + data[place + 1:]
+    if kind == 1:
+        return data[:place] + data[place + chance.choice([1, 2, 8, 40]):]
+    if kind == 2:
+        return data[:place] + chance.choice(INSERTED) + data[place:]
+    if kind == 3:
+        return data[:place]
+    separator = b"\n" if kind == 4 else b" "
+    parts = data.split(separator)
+    at = chance.randrange(len(parts))
+    parts[at] = parts[chance.randrange(len(parts))] if kind == 4 else chance.choice(VALUES)
+    return separator.join(parts)
+
+
+@pytest.mark.parametrize("damaged", INPUTS)
+def test_a_damaged_file_is_never_a_crash_or_a_hang(tmp_path, damaged):
+    chance = random.Random(damaged)
+    for name, data in INPUTS.items():
+        (tmp_path / name).write_bytes(data)
+    for trial in range(40):
+        data = INPUTS[damaged]
+        for _ in range(chance.choice([1, 1, 2, 4])):
+            data = damage(data, chance) or b"\n"
+        (tmp_path / damaged).write_bytes(data)
+        result = subprocess.run(
+            [str(PROGRAM), "-q", "-w", "workload", "-n", "topology", "-c", "configuration", "-o", "out",
+             "--system-configuration=system", "--background-flows=flows", "--set", "SIMULATOR_STOP_TIME=0.01"],
+            cwd=tmp_path, capture_output=True, timeout=60, check=False)
+        said = [line for line in result.stderr.splitlines() if not line.startswith(b"warning: ")]
+        assert result.returncode in (0, 1, 2), (trial, data, result.stderr)
+        if result.returncode == 2:
+            assert len(said) == 1 and b"; expected " in said[0], (trial, data, result.stderr)
+
+
+def test_control_characters_of_a_file_are_shown_by_their_code(tmp_path):
+    for name, data in INPUTS.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "topology").write_bytes(b"5 1 4\n4\n4 0 100\0Gbps 1us 0\n")
+    result = subprocess.run([str(PROGRAM), "-w", "workload", "-n", "topology", "-o", "out"], cwd=tmp_path,
+                            capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("topology:3: ") and r"100\x00Gbps" in result.stderr
+
+
+def test_no_chunk_is_go_back_n(tmp_path):
+    for name, data in INPUTS.items():
+        (tmp_path / name).write_bytes(data)
+    results = []
+    for chunk, back_to_zero in ((0, 0), (0, 1), (4000, 0)):
+        result = subprocess.run(
+            [str(PROGRAM), "-q", "-w", "workload", "-n", "topology", "-o", "out", "--seed", "3", "--set",
+             f"L2_CHUNK_SIZE={chunk}", "--set", f"L2_BACK_TO_ZERO={back_to_zero}", "--set", "ERROR_RATE_PER_LINK=0.1"],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == 0, result.stderr
+        results.append((tmp_path / "out" / "collectives.csv").read_text())
+    assert results[0] == results[1] == results[2]
