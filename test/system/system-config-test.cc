@@ -103,6 +103,7 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
          ":2: 'endpoint-dealy' is no key of a system file; expected "
          "perhaps 'endpoint-delay'"},
         {"{\n\"endpoint-delay\": }", ":2: is no valid JSON"},
+        {R"({"peak-perf": 1e3000})", "holds a number that is too large"},
         {"[]", ":1: is no JSON object"},
         {R"({"endpoint-delay": -1})", "'endpoint-delay' is -1; expected a number"},
         {R"({"scheduling-policy": "RANDOM"})", "expected LIFO, FIFO or EXPLICIT"},
@@ -157,6 +158,7 @@ TEST_F(JsonFiles, CommunicatorsNameEachRankOnce)
     EXPECT_THAT(ErrorOf(read, R"({"0": [0, 4]})"), HasSubstr("communicator '0' holds 4"));
     EXPECT_THAT(ErrorOf(read, R"({"0": [1, 1]})"), HasSubstr("communicator '0' holds 1"));
     EXPECT_THAT(ErrorOf(read, R"({"0": []})"), HasSubstr("is no list of ranks"));
+    EXPECT_THAT(ErrorOf(read, R"({"0": [1e3000]})"), HasSubstr("is no valid JSON"));
 }
 
 TEST_F(JsonFiles, RemoteMemoryHasATypeAndABandwidth)

@@ -8,6 +8,7 @@
 #include "ns3/collective-types.h"
 
 #include <cstdint>
+#include <google/protobuf/stubs/logging.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -84,7 +85,8 @@ class ChakraTrace
     void ReadExactly(char* data, std::size_t bytes);
 
     std::string m_path;
-    void* m_file; ///< zlib's gzFile
+    google::protobuf::LogSilencer m_silencer; ///< what is wrong is said once, by InputError
+    void* m_file;                             ///< zlib's gzFile
     std::string m_message;
     uint64_t m_offset{0};
 };

@@ -35,7 +35,7 @@ ReadJsonObject(const std::string& path, const std::string& what)
         }
         return json;
     }
-    catch (const nlohmann::json::parse_error& error)
+    catch (const nlohmann::json::exception& error)
     {
         throw ns3::InputError(path, 0, std::string("is no valid JSON: ") + error.what(), what);
     }

@@ -83,6 +83,10 @@ class SystemFile
                                   "is no valid JSON",
                                   "a JSON object");
         }
+        catch (const Json::out_of_range&)
+        {
+            throw ns3::InputError(m_path, 0, "holds a number that is too large", "a JSON object");
+        }
         if (!json.is_object())
         {
             throw ns3::InputError(m_path, 1, "is no JSON object", "{\"key\": value, ...}");
