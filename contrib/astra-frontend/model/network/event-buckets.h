@@ -65,6 +65,19 @@ class EventBuckets
         return time;
     }
 
+    /// Call f(event) for all events, in no particular order.
+    template <typename Function>
+    void ForEach(Function f) const
+    {
+        for (const auto& bucket : m_buckets)
+        {
+            for (const LoopEvent& event : bucket)
+            {
+                f(event);
+            }
+        }
+    }
+
     /// Move the events of the earliest time, @p time, to the end of @p events.
     void Take(TimePs time, std::vector<LoopEvent>& events)
     {

@@ -8,15 +8,39 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+using Action = std::function<void()>;
+
+void
+RunAction(void* arg)
+{
+    const std::unique_ptr<Action> action(static_cast<Action*>(arg));
+    (*action)();
+}
+
+} // namespace
+
+EventLoop::~EventLoop()
+{
+    const auto discard = [](const LoopEvent& event) {
+        if (event.handler == &RunAction)
+        {
+            delete static_cast<Action*>(event.arg);
+        }
+    };
+    m_future.ForEach(discard);
+    for (std::size_t i = m_nextPresent; i < m_present.size(); ++i)
+    {
+        discard(m_present[i]);
+    }
+}
+
 void
 EventLoop::Schedule(TimePs delay, std::function<void()> action)
 {
-    auto kept = std::make_unique<std::function<void()>>(std::move(action));
-    const MessageHandler run = [](void* arg) {
-        const std::unique_ptr<std::function<void()>> mine(static_cast<std::function<void()>*>(arg));
-        (*mine)();
-    };
-    Schedule(delay, run, kept.release());
+    Schedule(delay, &RunAction, std::make_unique<Action>(std::move(action)).release());
 }
 
 bool

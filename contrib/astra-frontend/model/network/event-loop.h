@@ -34,6 +34,11 @@ class EventLoop
   public:
     static constexpr TimePs NO_LIMIT = std::numeric_limits<TimePs>::max();
 
+    EventLoop() = default;
+    ~EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
     /// @return the current simulated time
     TimePs Now() const
     {
