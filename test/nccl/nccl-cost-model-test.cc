@@ -56,6 +56,11 @@ class Cluster
         return std::string(ToString(plan.algorithm)) + " " + ToString(plan.protocol);
     }
 
+    void SetNvLinkGBps(double rate)
+    {
+        m_machine.nvlinkGBps = rate;
+    }
+
     NcclOptions options;
 
   private:
@@ -197,6 +202,45 @@ TEST(NcclCostModel, ChannelsShrinkWithTheSizeWithoutChangingTheChoice)
     EXPECT_EQ(cluster.AllReduce(1, 512 * 8 * 8 * 24).channels, 24U);
     EXPECT_EQ(cluster.AllReduce(1, 512 * 8 * 8 * 24 - 1).channels, 23U);
     EXPECT_EQ(cluster.AllReduce(1, 8).channels, 1U);
+}
+
+TEST(NcclCostModel, BlocksCopyOverNvLinkAsFastHoweverManyServersAndChannels)
+{
+    // GB/s on the wire of a channel's block: what it moves of data times the protocol's inflation.
+    Cluster h100("H100", 8, 50);
+
+    const struct
+    {
+        NcclProtocol protocol;
+        double ring;
+    } cases[] = {
+        {NcclProtocol::Ll, 2 * 141.0 / 24},
+        {NcclProtocol::Ll128, 128.0 / 120 * 0.92 * 360 / 24},
+        {NcclProtocol::Simple, 360.0 / 24},
+    };
+
+    h100.SetNvLinkGBps(360);
+    for (const auto& [protocol, ring] : cases)
+    {
+        for (const uint32_t servers : {1U, 2U, 16U})
+        {
+            for (const uint32_t most : {0U, 2U})
+            {
+                h100.options.maxChannels = most;
+                const auto speed = [&](NcclAlgorithm algorithm) {
+                    return h100.Model()
+                        .Evaluate(algorithm,
+                                  protocol,
+                                  CollectiveOp::AllReduce,
+                                  h100.Servers(servers),
+                                  1 << 20)
+                        .channelGBps;
+                };
+                EXPECT_NEAR(speed(NcclAlgorithm::Ring), ring, 1e-9 * ring) << servers;
+                EXPECT_NEAR(speed(NcclAlgorithm::Tree), ring / 2, 1e-9 * ring) << servers;
+            }
+        }
+    }
 }
 
 TEST(NcclCostModel, MinAndMaxChannelsAreHonoured)

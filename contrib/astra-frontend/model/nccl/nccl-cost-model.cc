@@ -62,20 +62,28 @@ HighestSpeed(std::span<const double> speeds, Fits fits, double otherwise)
 } // namespace
 
 NcclCostModel::Search
-NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
+NcclCostModel::SearchWithinNode() const
 {
+    // As many channels of the GPU's speed as its NVLinks hold.
     const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     Search search;
+    search.channels =
+        std::max(1U, static_cast<uint32_t>(std::lround(nvlink / m_machine.gpu.channelGBps)));
+    search.channels = std::min(search.channels, MAX_RING_CHANNELS / 2);
+    search.intraGBps = nvlink / search.channels;
+    search.interGBps = search.intraGBps;
+    return search;
+}
+
+NcclCostModel::Search
+NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
+{
     if (shape.GetNodes() == 1)
     {
-        // As many channels of the GPU's speed as its NVLinks hold.
-        search.channels =
-            std::max(1U, static_cast<uint32_t>(std::lround(nvlink / m_machine.gpu.channelGBps)));
-        search.channels = std::min(search.channels, MAX_RING_CHANNELS / 2);
-        search.intraGBps = nvlink / search.channels;
-        search.interGBps = search.intraGBps;
-        return search;
+        return SearchWithinNode();
     }
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    Search search;
     // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
     search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_RING_CHANNELS / 2);
     // What does not close in a node leaves the NVLinks of one GPU of it free.
@@ -238,11 +246,10 @@ double
 NcclCostModel::RingBusGBps(const NcclTuning& tuning,
                            NcclProtocol protocol,
                            CollectiveOp op,
-                           const GroupShape& shape) const
+                           uint32_t nodes,
+                           const Search& search) const
 {
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    const uint32_t nodes = shape.GetNodes();
-    const Search search = SearchChannels(shape, true);
     const double busGBps = search.Bandwidth(nodes);
     if (protocol == NcclProtocol::Ll)
     {
@@ -257,6 +264,14 @@ NcclCostModel::RingBusGBps(const NcclTuning& tuning,
         return std::min(0.92 * busGBps, search.channels * tuning.ringLl128Max[generation]);
     }
     return busGBps;
+}
+
+double
+NcclCostModel::CopyGBps(NcclProtocol protocol, CollectiveOp op) const
+{
+    const Search search = SearchWithinNode();
+    const uint32_t channels = std::min(2 * search.channels, MAX_RING_CHANNELS);
+    return RingBusGBps(m_hardware, protocol, op, 1, search) / channels;
 }
 
 NcclPlan
@@ -278,8 +293,8 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     const uint32_t all = GetChannels(NcclAlgorithm::Ring, shape);
     plan.channels = ChannelsForSize(all, protocol, ranks, bytes);
 
-    const double busGBps = RingBusGBps(m_tuning, protocol, op, shape);
-    plan.channelGBps = RingBusGBps(m_hardware, protocol, op, shape) / all * plan.wireInflation;
+    const double busGBps = RingBusGBps(m_tuning, protocol, op, nodes, SearchChannels(shape, true));
+    plan.channelGBps = CopyGBps(protocol, op) * plan.wireInflation;
     const NcclBlock block = NcclBlockOf(protocol);
     plan.passBytes = block.passBytes;
     if (m_tuning.roundsChunks)
@@ -351,7 +366,8 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
 
     // Everything goes up and down, over the same links.
     const double algGBps = TreeBusGBps(m_tuning, protocol, shape) / 2;
-    plan.channelGBps = TreeBusGBps(m_hardware, protocol, shape) / 2 / all * plan.wireInflation;
+    // Half of a block's time, or of its threads, goes up and half goes down.
+    plan.channelGBps = CopyGBps(protocol, CollectiveOp::AllReduce) / 2 * plan.wireInflation;
     plan.passBytes = NcclBlockOf(protocol).passBytes;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);

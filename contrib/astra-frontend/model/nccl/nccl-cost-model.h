@@ -91,13 +91,18 @@ class NcclCostModel
 
     /// @param closes whether a channel comes back to where it starts: a ring, not a tree
     Search SearchChannels(const GroupShape& shape, bool closes) const;
+    Search SearchWithinNode() const;
     Search SearchNvls(const GroupShape& shape) const;
 
     // Bandwidths in GB/s that all channels have together, by the figures of a release.
     double RingBusGBps(const NcclTuning& tuning,
                        NcclProtocol protocol,
                        CollectiveOp op,
-                       const GroupShape& shape) const;
+                       uint32_t nodes,
+                       const Search& search) const;
+
+    /// @return GB/s of data that a channel's block moves over NVLink, however many nodes there are
+    double CopyGBps(NcclProtocol protocol, CollectiveOp op) const;
     double TreeBusGBps(const NcclTuning& tuning,
                        NcclProtocol protocol,
                        const GroupShape& shape) const;
