@@ -4,7 +4,7 @@
 
 Templates: Spectrum-X (rail-optimised, one ToR), AlibabaHPN (rail-optimised, dual ToR, one or two
 planes), DCN+ (not rail-optimised, one or two ToRs), NVL36 and NVL72 (racks as NVLink domains);
-without a template --ro, --dt and --dp choose. Also FatTree, Clos2, Clos3, Dragonfly and Torus. A flag
+without a template --ro, --dt and --dp choose. Also FatTree, Clos2, Clos3, Dragonfly, Torus and RailOnly. A flag
 wins over its template. Examples:
 
     gen_Topo_Template.py -topo Spectrum-X -g 128 -gt A100 -bw 100Gbps

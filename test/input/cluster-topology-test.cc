@@ -176,6 +176,23 @@ TEST(ClusterTopology, AHostBehindAnotherServersNvSwitchIsUnreachable)
     EXPECT_THAT(ErrorOf(text), testing::HasSubstr("host 3 cannot be reached from host 0"));
 }
 
+TEST(ClusterTopology, RailsThatMeetInNvLinkAloneAreAWarning)
+{
+    // Two servers of two GPUs; GPUs 0 and 2 on switch 6, GPUs 1 and 3 on switch 7.
+    const std::string nvlinks =
+        "0 4 1Tbps 25ns 0\n1 4 1Tbps 25ns 0\n2 5 1Tbps 25ns 0\n3 5 1Tbps 25ns 0\n";
+    const std::string rails =
+        "0 6 1Gbps 1us 0\n1 7 1Gbps 1us 0\n2 6 1Gbps 1us 0\n3 7 1Gbps 1us 0\n";
+    const ClusterTopology t = Parse("8 2 2 2 8 H100\n4 5 6 7\n" + nvlinks + rails);
+    ASSERT_EQ(t.warnings.size(), 1u);
+    EXPECT_THAT(t.warnings[0],
+                testing::HasSubstr("host 0 and host 3 meet only in another GPU's NVLink"));
+    // Without an NVSwitch in the second server, only one of its GPUs can be reached.
+    EXPECT_THAT(ErrorOf("6 1 0 2 4 H100\n4 5\n0 4 1Gbps 1us 0\n1 5 1Gbps 1us 0\n2 4 1Gbps 1us 0\n"
+                        "3 5 1Gbps 1us 0\n"),
+                testing::HasSubstr("cannot be reached"));
+}
+
 TEST(ClusterTopology, TwoPlanesNeedNoLinkBetweenThemWhenHostsAreOnBoth)
 {
     const std::string twoPlanes = "4 2 4\n2 3\n0 2 1Gbps 1us 0\n0 3 1Gbps 1us 0\n"

@@ -293,3 +293,19 @@ def test_15360_gpus_are_ready_in_seconds(tmp_path):
     assert record["wall_s"] < 30
     assert record["peak_memory_bytes"] < 1 << 30
     assert record["flows"] == 15360 * 2 * 7
+
+
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+def test_a_rail_only_network_carries_rings_and_with_pxn_everything(tmp_path, network):
+    generator = CONF.parent.parent / "topologies" / "gen_Topo_Template.py"
+    subprocess.run([str(generator), "-topo", "RailOnly", "-g", "16"], cwd=tmp_path, check=True, capture_output=True)
+    topology, = tmp_path.glob("RailOnly*")
+    w = tmp_path / "w.txt"
+    for operation, pxn, status in (("ALLREDUCE", "0", 0), ("ALLTOALL", "1", 0), ("ALLTOALL", "0", 1)):
+        w.write_text(f"1 {operation} 1048576 DP\n")
+        result = run(tmp_path, "-w", w, "-n", topology, "-c", CONF, "--network", network,
+                     env={"AS_PXN_ENABLE": pxn})
+        assert result.returncode == status, result.stderr
+        assert "rail-only" in result.stderr
+        if status:
+            assert "no path" in result.stderr

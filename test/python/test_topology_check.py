@@ -45,6 +45,12 @@ def test_files_without_a_mistake_pass(tmp_path, text):
     assert "no mistake" in result.stdout
 
 
+def test_rails_that_meet_only_in_nvlink_are_said_to(tmp_path):
+    result = check(tmp_path, GOOD.replace("7 8 400Gbps", "6 8 400Gbps"))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "GPU 0 and GPU 3 meet only in another GPU's NVLink (rail-only)" in result.stdout
+
+
 @pytest.mark.parametrize("old, new, message", [
     (GOOD, "", "topology:1: the file is empty"),
     ("9 2 2 3 10 H100", "9 2 2 3 10", "topology:1: the first line has 5 fields"),
@@ -74,7 +80,7 @@ def test_files_without_a_mistake_pass(tmp_path, text):
     ("1 7 400Gbps", "4 0 400Gbps", "topology:6: nodes 4 and 0 are already linked in line 3"),
     ("2 5 2880Gbps", "2 4 2880Gbps", "NVSwitch 4 is linked to GPUs of servers 0 and 1"),
     ("7 8 400Gbps", "5 8 400Gbps", "NVSwitch 5 is linked to switch 8"),
-    ("7 8 400Gbps 0.0005ms 0", "6 8 400Gbps 0.0005ms 0", "GPU 0 cannot reach GPU 3 over switches"),
+    (GOOD, "4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n", "GPU 0 cannot reach GPU 1 over switches"),
 ])
 def test_a_broken_file_is_refused_with_one_line(tmp_path, old, new, message):
     assert old in GOOD

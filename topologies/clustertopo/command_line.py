@@ -3,11 +3,11 @@
 import argparse
 import sys
 
-from clustertopo import clos, dragonfly, fat_tree, rails, torus
+from clustertopo import clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustertopo.cluster import InputError, check_units, write
 from clustertopo.describe import describe
 from clustertopo.presets import NVLINK, preset
-from clustertopo.reader import read
+from clustertopo.reader import find_unreachable, read
 
 SHARED = dict(gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=1,
               nvlink_bw="2880Gbps", nv_latency="0.000025ms", latency="0.0005ms",
@@ -21,6 +21,7 @@ OTHERS = {
     "Clos3": lambda options: clos.build(options, 3),
     "Dragonfly": dragonfly.build,
     "Torus": torus.build,
+    "RailOnly": rail_only.build,
 }
 # Flags that only some architectures read; another would silently ignore them.
 OF_RAILS = {"rail_optimized", "dual_tor", "dual_plane", "asw_switch_num", "nics_per_aswitch",
@@ -31,6 +32,7 @@ OF_OTHERS = {
     "Clos3": {"nics_per_leaf", "oversubscription", "leaves_per_pod"},
     "Dragonfly": {"routers_per_group", "gpus_per_router", "global_links", "groups"},
     "Torus": {"dims"},
+    "RailOnly": set(),
 }
 
 
@@ -123,6 +125,9 @@ def look(given):
     if given["check"]:
         print(f"{path}: {len(topology.gpus)} GPUs, {len(topology.nvswitches)} NVSwitches, "
               f"{len(topology.switches)} switches, {len(topology.links)} links: no mistake")
+        pair = find_unreachable(topology, over_nvlink=False)
+        if pair:
+            print(f"{path}: GPU {pair[0]} and GPU {pair[1]} meet only in another GPU's NVLink (rail-only)")
     elif given["describe"]:
         print("\n".join(describe(topology)))
     else:

@@ -197,7 +197,18 @@ def _check_nvswitches(topology):
 
 
 def _check_reachable(topology):
-    """GPUs forward nothing: two reach each other by switches that connect, an NVSwitch or a cable."""
+    pair = find_unreachable(topology, over_nvlink=True)
+    if pair:
+        raise InputError(f"{topology.path}: GPU {pair[0]} cannot reach GPU {pair[1]} over switches and "
+                         f"NVLink; expected a path")
+
+
+def find_unreachable(topology, over_nvlink):
+    """Two GPUs reach each other by switches that connect, an NVSwitch or a cable.
+
+    over_nvlink: also over the NVLink of a GPU that hangs on the other's switches, as in a rail-only network
+    @return two GPUs that do not, the first one below the second, or None
+    """
     parent = list(range(topology.nodes))
 
     def find(node):
@@ -206,21 +217,21 @@ def _check_reachable(topology):
         return node
 
     switches, gpus = set(topology.switches), set(topology.gpus)
-    sets = {gpu: set() for gpu in topology.gpus}
+    linked = {gpu: set() for gpu in topology.gpus}
     near = {gpu: set() for gpu in topology.gpus}
     for link in topology.links:
         if link.a in switches and link.b in switches:
             parent[find(link.a)] = find(link.b)
-    for link in topology.links:
         for gpu, other in ((link.a, link.b), (link.b, link.a)):
             if gpu in gpus:
-                if other in switches:
-                    sets[gpu].add(find(other))
-                else:
-                    near[gpu].add(other)
+                (linked if other in switches else near)[gpu].add(other)
+    for gpu in gpus if over_nvlink else ():
+        for nvswitch in sorted(near[gpu] - gpus)[:1]:
+            for switch in linked[gpu]:
+                parent[find(switch)] = find(nvswitch)
     kinds = {}
-    for gpu, reached in sets.items():
-        kinds.setdefault(frozenset(reached), []).append(gpu)
+    for gpu, direct in linked.items():
+        kinds.setdefault(frozenset(find(switch) for switch in direct), []).append(gpu)
     for one in kinds:
         for two in kinds:
             if one & two:
@@ -228,6 +239,5 @@ def _check_reachable(topology):
             for a in kinds[one]:
                 for b in kinds[two]:
                     if a != b and not (b in near[a] or near[a] & near[b] - gpus):
-                        raise InputError(f"{topology.path}: GPU {min(a, b)} cannot reach GPU "
-                                         f"{max(a, b)} over switches; expected a path (GPUs forward "
-                                         f"nothing)")
+                        return min(a, b), max(a, b)
+    return None

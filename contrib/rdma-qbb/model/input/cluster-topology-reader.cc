@@ -319,9 +319,18 @@ class TopologyFile
         }
     }
 
-    void CheckReachable() const
+    void CheckReachable()
     {
-        const auto pair = m_topology.FindUnconnected();
+        auto pair = m_topology.FindUnconnected(false);
+        if (pair && !m_topology.FindUnconnected(true))
+        {
+            m_topology.warnings.push_back(
+                m_topology.source + ": host " + std::to_string(m_topology.NodeOfHost(pair->hostA)) +
+                " and host " + std::to_string(m_topology.NodeOfHost(pair->hostB)) +
+                " meet only in another GPU's NVLink (rail-only): messages between such pairs need "
+                "PXN, AS_PXN_ENABLE=1");
+            pair.reset();
+        }
         if (pair)
         {
             FailAt(0,

@@ -95,7 +95,7 @@ ClusterTopology::MaxNicRateBps() const
 }
 
 std::optional<ClusterTopology::Unconnected>
-ClusterTopology::FindUnconnected() const
+ClusterTopology::FindUnconnected(bool gpusPassOn) const
 {
     // Sets of network switches that reach each other; each set has one switch as its name.
     std::vector<uint32_t> parent(nodeCount);
@@ -112,6 +112,21 @@ ClusterTopology::FindUnconnected() const
         if (Is(link.a, NodeKind::Switch) && Is(link.b, NodeKind::Switch))
         {
             parent[find(link.a)] = find(link.b);
+        }
+    }
+    for (uint32_t host = 0; gpusPassOn && host < hostCount; ++host)
+    {
+        // What hangs on a GPU of a server is within reach of all GPUs on its NVSwitch.
+        const auto ports = Ports(NodeOfHost(host));
+        const auto nvswitch = std::find_if(ports.begin(), ports.end(), [this](const Port& port) {
+            return Is(port.peer, NodeKind::NvSwitch);
+        });
+        for (const Port& port : ports)
+        {
+            if (nvswitch != ports.end() && Is(port.peer, NodeKind::Switch))
+            {
+                parent[find(port.peer)] = find(nvswitch->peer);
+            }
         }
     }
 

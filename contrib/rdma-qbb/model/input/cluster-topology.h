@@ -157,9 +157,11 @@ class ClusterTopology
     /**
      * Paths run through network switches, through the NVSwitches of one server, or over a direct
      * link; hosts do not forward and NVSwitches do not connect servers.
+     * @param gpusPassOn whether a GPU also reaches what other GPUs of its server are linked to, as
+     * in a rail-only network, where data changes rails over NVLink
      * @return a pair of hosts with no path between them, if there is one
      */
-    std::optional<Unconnected> FindUnconnected() const;
+    std::optional<Unconnected> FindUnconnected(bool gpusPassOn) const;
 
   private:
     std::vector<std::size_t> m_firstPort; ///< per node, into m_ports; one more at the end
