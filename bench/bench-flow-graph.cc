@@ -4,6 +4,8 @@
  * Time to generate one flow of a collective over up to 16384 ranks, and memory of the executors of
  * a ring AllReduce over 16 channels.
  */
+#include "../test/support/silent-network.h"
+
 #include "ns3/collnet-direct-graph.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
@@ -85,40 +87,6 @@ Flows(benchmark::State& state)
         Generate(state, Graph(request, shape, plan, -1));
     }
 }
-
-/// Takes messages and delivers none.
-class SilentNetwork : public AstraNetworkAPI
-{
-  public:
-    SilentNetwork()
-        : AstraNetworkAPI(0)
-    {
-    }
-
-    int sim_comm_get_size() const override
-    {
-        return 1;
-    }
-
-    timespec_t sim_get_time() override
-    {
-        return MakeTimespec(0);
-    }
-
-    void sim_schedule(timespec_t, MessageHandler, void*) override
-    {
-    }
-
-    int sim_send(void*, uint64_t, int, int, int, sim_request*, MessageHandler, void*) override
-    {
-        return 0;
-    }
-
-    int sim_recv(void*, uint64_t, int, int, int, sim_request*, MessageHandler, void*) override
-    {
-        return 0;
-    }
-};
 
 /// Plans a ring and makes every rank's executor; counts bytes per rank and channel.
 void

@@ -16,6 +16,7 @@
 #include "ns3/job.h"
 #include "ns3/machine-paths.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/output-file.h"
 #include "ns3/run-observers.h"
 #include "ns3/workload-file.h"
 
@@ -26,7 +27,6 @@
 #include <iostream>
 #include <map>
 #include <numeric>
-#include <unistd.h>
 
 namespace AstraSim
 {
@@ -130,13 +130,9 @@ AnalyticalRun::MakeOutputDirectory()
                                            : "results/" + stem + "_analytical";
     // A prefix may name directories, too.
     const std::string directory = std::filesystem::path(PathOf("x")).parent_path().string();
-    std::error_code error;
-    std::filesystem::create_directories(directory, error);
-    if (error || ::access(directory.c_str(), W_OK) != 0)
-    {
-        throw InputError(directory, 0, "cannot be written", "an output directory that can be made");
-    }
+    ns3::MakeOutputDirectory(directory);
     // What an earlier run left must not pass for this one's.
+    std::error_code error;
     std::filesystem::remove(PathOf("EndToEnd.csv"), error);
 }
 

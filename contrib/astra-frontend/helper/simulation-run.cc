@@ -13,6 +13,7 @@
 #include "ns3/input-error.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/output-file.h"
 
 #include <algorithm>
 #include <array>
@@ -78,12 +79,8 @@ SimulationRun::MakeOutputDirectory()
                    ? "results/" + stem(m_options.jobs.front().workload) + "_" +
                          std::filesystem::path(m_inputs.conf.topologyFile).filename().string()
                    : m_options.output;
+    ns3::MakeOutputDirectory(m_output);
     std::error_code error;
-    std::filesystem::create_directories(m_output, error);
-    if (error || ::access(m_output.c_str(), W_OK) != 0)
-    {
-        throw InputError(m_output, 0, "cannot be written", "an output directory that can be made");
-    }
     const ns3::FabricConf& conf = m_inputs.conf;
     const std::array<std::string, 7> packetFiles = {conf.fctOutputFile,
                                                     conf.pfcOutputFile,

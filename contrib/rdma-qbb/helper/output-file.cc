@@ -90,6 +90,17 @@ OutputFile::Flush()
     }
 }
 
+void
+MakeOutputDirectory(const std::string& path)
+{
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error || access(path.c_str(), W_OK) != 0)
+    {
+        throw InputError(path, 0, "cannot be written", "an output directory that can be made");
+    }
+}
+
 std::string
 ResolveOutputPath(const std::string& key,
                   const std::string& path,

@@ -64,6 +64,9 @@ class OutputFile
     uint64_t m_lines{0};
 };
 
+/// Make @p path and what it is in. @throw InputError unless it is a directory that can be written
+void MakeOutputDirectory(const std::string& path);
+
 /**
  * Where an output named in a configuration file goes. A relative path is relative to the output
  * directory. Files of other machines name places that do not exist here, and nothing is written

@@ -53,7 +53,10 @@ class CollectivePlan
     virtual ~CollectivePlan() = default;
 
     /// @return what was chosen
-    virtual const CollectiveChoice& GetChoice() const = 0;
+    const CollectiveChoice& GetChoice() const
+    {
+        return m_choice;
+    }
 
     /**
      * @param rankIndex index in the group
@@ -68,6 +71,15 @@ class CollectivePlan
                                                        int tagBase,
                                                        const sim_request& info,
                                                        std::function<void()> done) const = 0;
+
+  protected:
+    explicit CollectivePlan(CollectiveChoice choice)
+        : m_choice(std::move(choice))
+    {
+    }
+
+  private:
+    CollectiveChoice m_choice;
 };
 
 /**

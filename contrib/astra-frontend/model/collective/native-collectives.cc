@@ -23,16 +23,11 @@ class NativePlan : public CollectivePlan
                std::shared_ptr<const NativeSchedule> schedule,
                const CollectiveChoice& choice,
                const MemoryBusLookup& busOf)
-        : m_ranks(group.ranks),
+        : CollectivePlan(choice),
+          m_ranks(group.ranks),
           m_schedule(std::move(schedule)),
-          m_choice(choice),
           m_busOf(busOf)
     {
-    }
-
-    const CollectiveChoice& GetChoice() const override
-    {
-        return m_choice;
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
@@ -54,7 +49,6 @@ class NativePlan : public CollectivePlan
   private:
     const std::vector<int>& m_ranks;
     std::shared_ptr<const NativeSchedule> m_schedule;
-    CollectiveChoice m_choice;
     const MemoryBusLookup& m_busOf;
 };
 

@@ -170,15 +170,10 @@ class CustomPlan : public CollectivePlan
 {
   public:
     CustomPlan(std::string prefix, const CommGroup& group, uint64_t messages)
-        : m_prefix(std::move(prefix)),
-          m_ranks(group.ranks),
-          m_choice{"Custom", "-", 1, messages, 0}
+        : CollectivePlan({"Custom", "-", 1, messages, 0}),
+          m_prefix(std::move(prefix)),
+          m_ranks(group.ranks)
     {
-    }
-
-    const CollectiveChoice& GetChoice() const override
-    {
-        return m_choice;
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
@@ -198,7 +193,6 @@ class CustomPlan : public CollectivePlan
   private:
     std::string m_prefix;
     const std::vector<int>& m_ranks;
-    CollectiveChoice m_choice;
 };
 
 } // namespace

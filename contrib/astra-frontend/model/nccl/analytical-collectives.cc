@@ -44,15 +44,10 @@ class TimedPlan : public CollectivePlan
   public:
     /// @param exposed time that ranks wait @param ranks how many are simulated
     TimedPlan(CollectiveChoice choice, TimePs exposed, uint32_t ranks)
-        : m_choice(std::move(choice)),
+        : CollectivePlan(std::move(choice)),
           m_exposed(exposed),
           m_ranks(ranks)
     {
-    }
-
-    const CollectiveChoice& GetChoice() const override
-    {
-        return m_choice;
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
@@ -77,7 +72,6 @@ class TimedPlan : public CollectivePlan
     }
 
   private:
-    CollectiveChoice m_choice;
     TimePs m_exposed;
     uint32_t m_ranks;
     mutable std::unordered_map<int, Meeting> m_meetings; ///< by first tag, which tells instances

@@ -3,6 +3,8 @@
  */
 #include "chain-graph.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -35,8 +37,7 @@ ChainGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t first, uint32_t chan
 {
     Lane lane = Connect(rank, peer, channel, ConnType::Ring);
     const bool inChain = DepthOf(first, channel) + 1 < GetRanks();
-    lane.messages =
-        inChain ? (GetSplit().GetBytes(channel) + MESSAGE_BYTES - 1) / MESSAGE_BYTES : 0;
+    lane.messages = inChain ? DivideUp(GetSplit().GetBytes(channel), MESSAGE_BYTES) : 0;
     return lane;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "collnet-chain-graph.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -95,7 +97,7 @@ CollNetChainGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
         peer = AtDepth(node, toHead ? depth - 1 : depth + 1, channel);
     }
     Lane lane = Connect(rank, peer, channel, ConnType::CollNet);
-    lane.messages = (GetSplit().GetBytes(channel) + m_chunkBytes - 1) / m_chunkBytes;
+    lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
     if (link == SWITCHES)
     {
         lane.kind = LaneKind::ReduceMulticast;

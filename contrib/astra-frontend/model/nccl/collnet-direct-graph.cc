@@ -3,6 +3,8 @@
  */
 #include "collnet-direct-graph.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -13,23 +15,6 @@ namespace
 
 constexpr uint32_t SLOTS = 8; // NCCL_STEPS
 constexpr uint64_t ALIGNMENT = 16;
-
-uint64_t
-DivideUp(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-uint32_t
-HeadsOf(const GroupShape& shape)
-{
-    uint32_t heads = CollNetDirectGraph::MAX_HEADS;
-    for (const auto& node : shape.nodes)
-    {
-        heads = std::min(heads, static_cast<uint32_t>(node.size()));
-    }
-    return heads;
-}
 
 /// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
@@ -60,7 +45,7 @@ CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
                                        TimePs stepLatency)
     : ChannelGraph(request, shape, plan, 1, SLOTS, stepLatency),
       m_bytes(request.bytes),
-      m_heads(HeadsOf(shape)),
+      m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
       m_messageBytes(plan.channels * ChunkBytes(request.bytes,
                                                 plan.channels * m_heads,
@@ -118,7 +103,7 @@ CollNetDirectGraph::GetShareOf(uint32_t rank, uint32_t outbound) const
 uint64_t
 CollNetDirectGraph::ShareBytes(uint32_t head) const
 {
-    const uint64_t even = DivideUp(DivideUp(m_bytes, m_heads), ALIGNMENT) * ALIGNMENT;
+    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), ALIGNMENT);
     return std::min(even, m_bytes - std::min(m_bytes, even * head));
 }
 

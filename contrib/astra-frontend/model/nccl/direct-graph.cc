@@ -5,6 +5,8 @@
 
 #include "pair-bytes.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -37,8 +39,7 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     lane.channel = PairChannel(m_shape, from, to);
     lane.tag = 0;
     lane.type = ConnType::P2p;
-    lane.messages =
-        (PairBytes(m_request, GetRanks(), from, to) + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
+    lane.messages = DivideUp(PairBytes(m_request, GetRanks(), from, to), MESSAGE_BYTES);
     const bool inter = m_shape.NodeOf(from) != m_shape.NodeOf(to);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency

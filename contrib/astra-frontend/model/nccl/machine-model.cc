@@ -17,14 +17,10 @@ constexpr double BITS_PER_GB = 8e9;
 } // namespace
 
 GpuProfile
-FindGpuProfile(const std::string& gpuType, bool* isKnown)
+FindGpuProfile(const std::string& gpuType)
 {
     const GpuTable table;
     const GpuProfile* profile = table.Find(gpuType);
-    if (isKnown)
-    {
-        *isKnown = profile != nullptr;
-    }
     return profile ? *profile : *table.Find("H100");
 }
 
@@ -80,7 +76,7 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     for (const auto& node : nodes)
     {
         m_ranksPerNode = std::max(m_ranksPerNode, static_cast<uint32_t>(node.size()));
-        m_balanced = m_balanced && node.size() == nodes.front().size();
+        m_fewestRanks = std::min(m_fewestRanks, static_cast<uint32_t>(node.size()));
     }
 }
 

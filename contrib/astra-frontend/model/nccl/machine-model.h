@@ -18,8 +18,7 @@ namespace AstraSim
 {
 
 /// @return the built-in profile of a GPU type; unknown types take H100's
-/// @param isKnown set to whether the type is in the table; may be null
-GpuProfile FindGpuProfile(const std::string& gpuType, bool* isKnown = nullptr);
+GpuProfile FindGpuProfile(const std::string& gpuType);
 
 /// The machine as collectives see it.
 struct MachineModel
@@ -67,10 +66,16 @@ struct GroupShape
         return m_ranksPerNode;
     }
 
+    /// @return ranks of the node that has fewest
+    uint32_t GetFewestRanks() const
+    {
+        return m_fewestRanks;
+    }
+
     /// @return whether every node has the same number of ranks
     bool IsBalanced() const
     {
-        return m_balanced;
+        return m_fewestRanks == m_ranksPerNode;
     }
 
     /// @return the rail of a rank of the group: the GPU's place in its server
@@ -95,7 +100,7 @@ struct GroupShape
   private:
     uint32_t m_ranks;
     uint32_t m_ranksPerNode{0};
-    bool m_balanced{true};
+    uint32_t m_fewestRanks{UINT32_MAX};
     static constexpr uint32_t NONE = UINT32_MAX;
 
     uint32_t m_rails;

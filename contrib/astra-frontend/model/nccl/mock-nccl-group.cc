@@ -35,19 +35,13 @@ class GraphPlan : public CollectivePlan
               double wireInflation,
               uint64_t packetBytes,
               CollectiveChoice choice)
-        : m_group(group),
-          m_execution(std::move(graph), m_group),
-          m_choice(std::move(choice))
+        : CollectivePlan(WithFlows(std::move(choice), *graph)),
+          m_group(group),
+          m_execution(std::move(graph), m_group)
     {
         m_execution.startLatency = startLatency;
         m_execution.wireInflation = wireInflation;
         m_execution.packetBytes = packetBytes;
-        m_choice.flows = m_execution.graph->CountFlows();
-    }
-
-    const CollectiveChoice& GetChoice() const override
-    {
-        return m_choice;
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
@@ -67,6 +61,12 @@ class GraphPlan : public CollectivePlan
     }
 
   private:
+    static CollectiveChoice WithFlows(CollectiveChoice choice, const FlowGraph& graph)
+    {
+        choice.flows = graph.CountFlows();
+        return choice;
+    }
+
     /// @return what the ranks of the instance with these tags share
     std::shared_ptr<FlowRanks> RanksOf(int tagBase) const
     {
@@ -115,7 +115,6 @@ class GraphPlan : public CollectivePlan
 
     CommGroup m_group;
     FlowExecution m_execution;
-    CollectiveChoice m_choice;
     mutable std::map<int, std::weak_ptr<FlowRanks>> m_instances; ///< by first tag
 };
 

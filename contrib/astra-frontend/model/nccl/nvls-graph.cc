@@ -5,6 +5,8 @@
 
 #include "double-tree.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -20,29 +22,6 @@ constexpr uint32_t TREE_SLOTS = 8;
 constexpr uint32_t REDUCE_SLOTS = 1;
 constexpr uint32_t MULTICAST_SLOTS = UINT32_MAX;
 constexpr uint8_t TREE_TAGS = 4 * NvlsGraph::MAX_HEADS; // after those of the switches' operations
-
-uint64_t
-DivideUp(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-uint64_t
-AlignUp(uint64_t bytes)
-{
-    return DivideUp(bytes, ALIGNMENT) * ALIGNMENT;
-}
-
-uint32_t
-HeadsOf(const GroupShape& shape)
-{
-    uint32_t heads = NvlsGraph::MAX_HEADS;
-    for (const auto& node : shape.nodes)
-    {
-        heads = std::min(heads, static_cast<uint32_t>(node.size()));
-    }
-    return heads;
-}
 
 uint32_t
 TreesOf(const GroupShape& shape)
@@ -81,14 +60,16 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
                      const NcclPlan& plan,
                      TimePs stepLatency)
     : FlowGraph(shape.GetRanks(),
-                shape.GetRanks() > 1 ? TreesOf(shape) * (OWN_LANES + HeadsOf(shape)) : 0,
+                shape.GetRanks() > 1
+                    ? TreesOf(shape) * (OWN_LANES + std::min(MAX_HEADS, shape.GetFewestRanks()))
+                    : 0,
                 REDUCE_SLOTS),
       m_op(request.op),
       m_shape(shape),
       m_plan(plan),
       m_bytes(request.bytes),
       m_stepLatency(stepLatency),
-      m_heads(HeadsOf(shape)),
+      m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_headOf(shape.GetRanks()),
       m_trees(TreesOf(shape))
 {
@@ -101,7 +82,7 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
     }
     const uint64_t chunk = ChunkBytes(shape, m_heads, plan.channels, request.bytes);
     m_messagesPerChunk = shape.GetNodes() == 1 ? DivideUp(chunk, PASS_BYTES) : 1;
-    const uint64_t message = AlignUp(DivideUp(chunk, m_messagesPerChunk));
+    const uint64_t message = RoundUp(DivideUp(chunk, m_messagesPerChunk), ALIGNMENT);
     const auto trees = static_cast<uint32_t>(m_trees.size());
     for (uint32_t tree = 0; tree < trees; ++tree)
     {
@@ -125,13 +106,13 @@ uint64_t
 NvlsGraph::GetShareBytes(uint32_t head, uint32_t tree) const
 {
     // Whole 16-byte units, the last heads taking what is left; the first tree the larger half.
-    const uint64_t even = AlignUp(DivideUp(m_bytes, m_heads));
+    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), ALIGNMENT);
     const uint64_t share = std::min(even, m_bytes - std::min(m_bytes, even * head));
     if (m_trees.size() == 1)
     {
         return share;
     }
-    const uint64_t first = std::min(share, AlignUp(DivideUp(share, 2)));
+    const uint64_t first = std::min(share, RoundUp(DivideUp(share, 2), ALIGNMENT));
     return tree == 0 ? first : share - first;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "pat-graph.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -63,13 +65,13 @@ PatGraph::BlocksAt(uint64_t distance) const
 uint64_t
 PatGraph::PartOf(uint32_t channel) const
 {
-    return (GetSplit().GetBytes(channel) + GetRanks() - 1) / GetRanks();
+    return DivideUp(GetSplit().GetBytes(channel), GetRanks());
 }
 
 uint64_t
 PatGraph::PiecesOf(uint32_t channel) const
 {
-    return (PartOf(channel) + m_messageBytes - 1) / m_messageBytes;
+    return DivideUp(PartOf(channel), m_messageBytes);
 }
 
 Lane

@@ -5,6 +5,8 @@
 
 #include "pair-bytes.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -58,7 +60,7 @@ PxnGraph::Connect()
                     {
                         bytes += item.bytes;
                     }
-                    const uint64_t messages = (bytes + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
+                    const uint64_t messages = DivideUp(bytes, MESSAGE_BYTES);
                     m_to[from].push_back({to, Total(m_to[from]), messages});
                     m_from[to].push_back({from, Total(m_from[to]), messages});
                     most = std::max({most, m_to[from].size(), m_from[to].size()});
@@ -190,7 +192,7 @@ PxnGraph::MakeLane(uint32_t rank, uint32_t number, bool outbound) const
         if (stage == Stage::Local)
         {
             lane.type = ConnType::P2p;
-            lane.messages = (PairBytesOf(from, to) + MESSAGE_BYTES - 1) / MESSAGE_BYTES;
+            lane.messages = DivideUp(PairBytesOf(from, to), MESSAGE_BYTES);
         }
         else
         {

@@ -3,6 +3,8 @@
  */
 #include "ring-graph.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -35,12 +37,6 @@ SizesOf(NcclProtocol protocol)
 
 constexpr uint64_t ALIGNMENT = 16;
 
-uint64_t
-DivideUp(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 } // namespace
 
 RingGraph::RingGraph(const CollectiveRequest& request,
@@ -63,7 +59,7 @@ RingGraph::ShapeOf(uint64_t bytes) const
     const uint64_t ranks = GetRanks();
     const uint64_t grain = GetPlan().chunkGrain;
     LoopShape shape;
-    shape.chunk = std::min(m_maxChunk, DivideUp(DivideUp(bytes, ranks), grain) * grain);
+    shape.chunk = std::min(m_maxChunk, RoundUp(DivideUp(bytes, ranks), grain));
     shape.slices = shape.chunk > m_minSlice && GetPlan().protocol == NcclProtocol::Simple ? 2 : 1;
     return shape;
 }
@@ -119,10 +115,9 @@ RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk
     const uint64_t chunkBytes = ShapeOf(bytes).chunk;
     const uint64_t from = std::min(bytes, chunk * chunkBytes);
     const uint64_t length = std::min(chunkBytes, bytes - from);
-    const uint64_t slice = position.slices == 1
-                               ? length
-                               : std::max(DivideUp(DivideUp(length, 2), ALIGNMENT) * ALIGNMENT,
-                                          std::min(length, m_minSlice));
+    const uint64_t slice = position.slices == 1 ? length
+                                                : std::max(RoundUp(DivideUp(length, 2), ALIGNMENT),
+                                                           std::min(length, m_minSlice));
     const uint64_t offset = std::min(length, position.slice * slice);
     return {begin + from + offset, std::min(slice, length - offset)};
 }

@@ -5,6 +5,8 @@
 
 #include "double-tree.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -109,7 +111,7 @@ TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
     }
     const uint32_t peer = slot == 0 ? place.parent : place.children[slot - 1];
     Lane lane = Connect(rank, peer, channel, ConnType::Tree);
-    lane.messages = (GetSplit().GetBytes(channel) + m_chunkBytes - 1) / m_chunkBytes;
+    lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
     return lane;
 }
 

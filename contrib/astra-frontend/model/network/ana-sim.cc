@@ -203,13 +203,7 @@ void
 AnaSim::Acknowledged(void* argument)
 {
     Message* message = static_cast<Message*>(argument);
-    const MessageHandler sent = message->sent;
-    void* sentArg = message->sentArg;
-    message->network->m_messages.GiveBack(message);
-    if (sent)
-    {
-        sent(sentArg);
-    }
+    End(message->network->m_messages, message);
 }
 
 int

@@ -82,7 +82,7 @@ AstraSimFabric::Launch(Message* message)
         message->partsToDeliver = 1;
         message->partsToAcknowledge = 1;
         Simulator::ScheduleNow([message] { message->fabric->PartDelivered(*message); });
-        Simulator::ScheduleNow(&AstraSimFabric::OnPartAcknowledged, this, message);
+        Simulator::ScheduleNow(&AstraSimFabric::PartAcknowledged, this, message);
         return;
     }
     const uint64_t frames = (message->wireBytes - 1) / m_fabric.GetConf().payloadBytes + 1;
@@ -136,7 +136,7 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
         .PostMessage(
             *qp,
             bytes,
-            [message] { message->fabric->OnPartAcknowledged(message); },
+            [message] { message->fabric->PartAcknowledged(message); },
             [message] { message->fabric->PartDelivered(*message); });
 }
 
@@ -153,18 +153,11 @@ AstraSimFabric::OnRoutesChanged()
 }
 
 void
-AstraSimFabric::OnPartAcknowledged(Message* message)
+AstraSimFabric::PartAcknowledged(Message* message)
 {
-    if (--message->partsToAcknowledge > 0)
+    if (--message->partsToAcknowledge == 0)
     {
-        return;
-    }
-    const MessageHandler sent = message->sent;
-    void* arg = message->sentArg;
-    m_messages.GiveBack(message);
-    if (sent)
-    {
-        sent(arg);
+        End(m_messages, message);
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef ASTRA_SIM_NETWORK_H
 #define ASTRA_SIM_NETWORK_H
 
+#include "connection-key.h"
 #include "in-network-operations.h"
 #include "object-pool.h"
 #include "shared-network.h"
@@ -63,29 +64,6 @@ class AstraSimFabric : public SharedNetwork
         uint64_t bytes;
     };
 
-    struct ConnectionKey
-    {
-        uint32_t src;
-        uint32_t dst;
-        uint32_t channel;
-        uint32_t part;
-        uint64_t rateCapBps; ///< one connection for each speed limit, so that none changes its own
-
-        bool operator==(const ConnectionKey&) const = default;
-    };
-
-    struct ConnectionKeyHash
-    {
-        std::size_t operator()(const ConnectionKey& key) const
-        {
-            const uint64_t pair = static_cast<uint64_t>(key.src) << 32 | key.dst;
-            const uint64_t lane =
-                (static_cast<uint64_t>(key.channel) << 8 | key.part) ^ key.rateCapBps << 20;
-            const uint64_t value = (pair ^ lane * 0xc2b2ae3d27d4eb4fU) * 0x9e3779b97f4a7c15U;
-            return value ^ value >> 31;
-        }
-    };
-
     TimePs Now() const override;
     void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
     void Send(const SendCall& call) override;
@@ -101,11 +79,12 @@ class AstraSimFabric : public SharedNetwork
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
     /// Find switches anew, and try again what found no path.
     void OnRoutesChanged();
-    void OnPartAcknowledged(Message* message);
+    void PartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
     ns3::LinkUse* m_use{nullptr};
-    boost::unordered_flat_map<ConnectionKey, ns3::RdmaQueuePair*, ConnectionKeyHash> m_connections;
+    boost::unordered_flat_map<ConnectionKey, ns3::RdmaQueuePair*, ConnectionKey::Hash>
+        m_connections;
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;
     std::vector<PendingPart> m_withoutPath;

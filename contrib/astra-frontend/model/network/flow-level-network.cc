@@ -404,16 +404,9 @@ FlowLevelFabric::Release(Part* part)
 void
 FlowLevelFabric::Acknowledge(Message* message)
 {
-    if (--message->partsToAcknowledge > 0)
+    if (--message->partsToAcknowledge == 0)
     {
-        return;
-    }
-    const MessageHandler sent = message->sent;
-    void* arg = message->sentArg;
-    m_messages.GiveBack(message);
-    if (sent)
-    {
-        sent(arg);
+        End(m_messages, message);
     }
 }
 

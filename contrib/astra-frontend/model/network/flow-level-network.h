@@ -4,6 +4,7 @@
 #ifndef FLOW_LEVEL_NETWORK_H
 #define FLOW_LEVEL_NETWORK_H
 
+#include "connection-key.h"
 #include "event-loop.h"
 #include "flow-router.h"
 #include "fluid-transfers.h"
@@ -183,28 +184,6 @@ class FlowLevelFabric : public SharedNetwork
         bool open{false};
     };
 
-    struct ConnectionKey
-    {
-        uint32_t src;
-        uint32_t dst;
-        uint64_t lane;
-        uint32_t part;
-        uint64_t rateCapBps; ///< one connection for each speed limit, so that none changes its own
-
-        bool operator==(const ConnectionKey&) const = default;
-    };
-
-    struct ConnectionKeyHash
-    {
-        std::size_t operator()(const ConnectionKey& key) const
-        {
-            const uint64_t pair = static_cast<uint64_t>(key.src) << 32 | key.dst;
-            const uint64_t lane = (key.lane << 8 ^ key.part) ^ key.rateCapBps << 20;
-            const uint64_t value = (pair ^ lane * 0xc2b2ae3d27d4eb4fU) * 0x9e3779b97f4a7c15U;
-            return value ^ value >> 31;
-        }
-    };
-
     /// An NVSwitch's ports to the members of a set; none if no NVSwitch joins them.
     using SwitchPorts = std::vector<FlowRouter::SwitchPort>;
 
@@ -275,7 +254,7 @@ class FlowLevelFabric : public SharedNetwork
     ns3::LinkUse* m_use{nullptr};
     FlowRouter m_router;
     FluidTransfers m_transfers;
-    boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKeyHash>
+    boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKey::Hash>
         m_connections;
     MemberSets m_memberSets;
     std::map<std::pair<uint32_t, uint32_t>, SwitchPorts> m_switchPorts; ///< by set and stripe

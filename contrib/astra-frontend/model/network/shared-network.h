@@ -6,6 +6,7 @@
 
 #include "astra-network-api.h"
 #include "message-matcher.h"
+#include "object-pool.h"
 
 #include <cstdint>
 #include <memory>
@@ -169,6 +170,19 @@ class SharedNetwork
 
     /// A part of @p message is at its destination; the last one completes receives.
     void PartDelivered(NetworkMessage& message);
+
+    /// The sender of @p message knows that all of it has arrived: give it back and tell the sender.
+    template <typename Message>
+    static void End(ObjectPool<Message>& pool, Message* message)
+    {
+        const MessageHandler sent = message->sent;
+        void* arg = message->sentArg;
+        pool.GiveBack(message);
+        if (sent)
+        {
+            sent(arg);
+        }
+    }
 
     virtual TimePs Now() const = 0;
     virtual void Schedule(TimePs delay, MessageHandler handler, void* arg) = 0;
