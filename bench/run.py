@@ -88,6 +88,8 @@ def end_to_end_cases(inputs, quick):
                         "--background-flows", inputs.incast(256, 16 * MIB // scale)], {}),
         "one-layer-128": (["-w", ROOT / "bench" / "one-layer.txt", "-n", inputs.topology(128, *a100),
                            "--comm-scale", str(1 / scale)], {}),
+        "micro-128": (["-w", ROOT / "workloads" / "microAllReduce.txt", "-n", inputs.topology(128, *a100),
+                       "--comm-scale", str(1 / scale)], {}),
     }
     return {name: (arguments + conf, extra) for name, (arguments, extra) in cases.items()}
 
