@@ -6,7 +6,10 @@
 #include "ns3/switch-mmu.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
+#include <array>
 #include <gtest/gtest.h>
+#include <random>
 #include <vector>
 
 namespace ns3
@@ -170,6 +173,65 @@ TEST(SwitchMmu, MarksNothingBelowKminEverythingAboveKmaxAndTheRampBetween)
     // Half way up: 0.2; four standard deviations of a binomial are 160.
     EXPECT_NEAR(marks(7), 2000, 160);
     EXPECT_EQ(marks(10), 10'000);
+}
+
+TEST(SwitchMmu, WhatPassesThroughWouldHaveBeenAdmittedAndReleasedWithoutAPause)
+{
+    for (const bool dynamic : {true, false})
+    {
+        const auto mmu = MakeMmu(dynamic);
+        std::mt19937 random(7);
+        std::vector<std::array<uint32_t, 3>> held; // ingress, priority, bytes
+        uint32_t passed = 0;
+        uint32_t refused = 0;
+        for (int step = 0; step < 20'000; ++step)
+        {
+            const uint32_t in = random() % 2;
+            const auto priority = static_cast<uint8_t>(std::array{0, 1, 3}[random() % 3]);
+            const uint32_t bytes = 1 + random() % 3000;
+            const uint64_t peak = mmu->GetPeakBytes();
+            const uint64_t total = mmu->GetTotalBytes();
+            const uint64_t shared = mmu->GetSharedUsed();
+            if (mmu->PassThrough(in, priority, bytes))
+            {
+                ++passed;
+                EXPECT_EQ(mmu->GetPeakBytes(), priority ? std::max(peak, total + bytes) : peak);
+                ASSERT_TRUE(mmu->Admit(in, 1 - in, priority, bytes));
+                EXPECT_FALSE(mmu->ShouldPause(in, priority));
+                mmu->Release(in, 1 - in, priority, bytes);
+                EXPECT_FALSE(mmu->ShouldResume(in, priority));
+            }
+            else
+            {
+                ++refused;
+                EXPECT_EQ(mmu->GetPeakBytes(), peak);
+            }
+            EXPECT_EQ(mmu->GetTotalBytes(), total);
+            EXPECT_EQ(mmu->GetSharedUsed(), shared);
+            // Fills and empties in waves, pauses and resumes as a switch does.
+            if (step / 64 % 2 == 0 && mmu->Admit(in, 1 - in, priority, bytes))
+            {
+                held.push_back({in, priority, bytes});
+                if (mmu->ShouldPause(in, priority))
+                {
+                    mmu->SetPaused(in, priority, true);
+                    EXPECT_FALSE(mmu->PassThrough(in, priority, 1)) << "its partner is paused";
+                }
+            }
+            else if (!held.empty())
+            {
+                const auto [port, pg, size] = held.back();
+                held.pop_back();
+                mmu->Release(port, 1 - port, pg, size);
+                if (mmu->ShouldResume(port, pg))
+                {
+                    mmu->SetPaused(port, pg, false);
+                }
+            }
+        }
+        EXPECT_GT(passed, 2000U);
+        EXPECT_GT(refused, 2000U);
+    }
 }
 
 TEST(SwitchMmu, ControlTrafficIsNeverPausedNorCharged)

@@ -4,6 +4,7 @@
 #include "qbb-net-device.h"
 
 #include "ns3/abort.h"
+#include "ns3/assert.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
@@ -240,6 +241,15 @@ QbbNetDevice::Enqueue(QbbFrame* frame, int64_t nowPs)
     queue.bytes += frame->wireBytes;
     m_queuedMask |= 1U << frame->priority;
     TransmitWhenFree(nowPs);
+}
+
+void
+QbbNetDevice::SendNow(QbbFrame* frame, int64_t nowPs)
+{
+    NS_ASSERT(CanSendNow(nowPs));
+    ++m_counters.txFrames;
+    m_counters.txBytes += frame->wireBytes;
+    PutOnWire(frame, nowPs);
 }
 
 QbbFrame*

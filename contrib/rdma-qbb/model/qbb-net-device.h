@@ -80,6 +80,19 @@ class QbbNetDevice : public NetDevice
     /// Put @p frame, which the device now owns, into the queue of its priority.
     void Enqueue(QbbFrame* frame, int64_t nowPs);
 
+    /// @return whether a frame of any priority would leave at once, and nobody watches the queues
+    bool CanSendNow(int64_t nowPs) const
+    {
+        return nowPs >= m_busyUntilPs && m_linkUp && !m_control &&
+               !(m_queuedMask | m_sourceReady | m_pausedMask | static_cast<uint8_t>(m_watched));
+    }
+
+    /**
+     * Send @p frame, which the device now owns, past the queues: what Enqueue() comes to after
+     * CanSendNow(), but that the handler is not told of the departure.
+     */
+    void SendNow(QbbFrame* frame, int64_t nowPs);
+
     /// The source's ready priorities have changed. Sends if the port is idle.
     void SetSourceReady(uint8_t mask, int64_t nowPs)
     {

@@ -122,7 +122,34 @@ SwitchMmu::Partition()
     m_staticThreshold = m_configuredThreshold
                             ? m_configuredThreshold
                             : m_sharedBytes / std::max<uint64_t>(m_ports.size(), 1);
+    m_easyBytes = WorkOutEasyBytes();
     return m_sharedBytes;
+}
+
+uint64_t
+SwitchMmu::WorkOutEasyBytes() const
+{
+    // An ingress holds at most what the switch holds. Thresholds fall as the switch fills, so where
+    // the total meets the lowest of them is found by bisection.
+    const auto isEasy = [this](uint64_t total) {
+        for (uint32_t port = 0; port < m_ports.size(); ++port)
+        {
+            if (total >= PauseThresholdAt(port, total))
+            {
+                return false;
+            }
+        }
+        return total <= m_sharedBytes &&
+               total <= static_cast<uint64_t>(m_lossyAlpha * (m_sharedBytes - total));
+    };
+    uint64_t easy = 0;
+    uint64_t beyond = m_sharedBytes + 1;
+    while (beyond - easy > 1)
+    {
+        const uint64_t middle = easy + (beyond - easy) / 2;
+        (isEasy(middle) ? easy : beyond) = middle;
+    }
+    return easy;
 }
 
 bool
@@ -151,6 +178,7 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
         else if (in.headroomBytes + bytes <= m_ports[inPort].headroom)
         {
             in.headroomBytes += bytes;
+            m_pressed = true;
         }
         else
         {

@@ -72,7 +72,7 @@ class SwitchMmu : public Object
 
     /**
      * Divide the buffer among reserves, headroom and the shared pool; after the last
-     * ConfigurePort().
+     * ConfigurePort() and change of an attribute.
      * @return the shared pool in bytes; 0 means that the buffer cannot hold reserves and headroom
      */
     uint64_t Partition();
@@ -85,6 +85,25 @@ class SwitchMmu : public Object
 
     /// A frame leaves.
     void Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes);
+
+    /**
+     * Take in a frame that leaves at once.
+     * @return true if Admit() and Release() would leave no trace but the peak, and nobody would be
+     * paused or resumed; false if that is not certain (nothing is accounted)
+     */
+    bool PassThrough(uint32_t inPort, uint8_t priority, uint32_t bytes)
+    {
+        const uint64_t total = m_totalBytes + bytes;
+        if (total > m_easyBytes || (m_pressed && IsPressed(inPort, priority)))
+        {
+            return false;
+        }
+        if (priority > 0 && total > m_peakBytes)
+        {
+            m_peakBytes = total;
+        }
+        return true;
+    }
 
     /// @return whether the partner of an ingress must be paused now (and is not yet)
     bool ShouldPause(uint32_t port, uint8_t priority) const
@@ -105,6 +124,7 @@ class SwitchMmu : public Object
     void SetPaused(uint32_t port, uint8_t priority, bool paused)
     {
         m_ingress[port * PRIORITIES + priority].paused = paused;
+        m_pressed |= paused;
     }
 
     /// @return whether a frame that leaves behind this egress queue is marked CE (draws at random)
@@ -195,6 +215,16 @@ class SwitchMmu : public Object
         EcnThresholds ecn;
     };
 
+    /// @return whether an ingress has been paused or uses headroom
+    bool IsPressed(uint32_t port, uint8_t priority) const
+    {
+        const Ingress& in = m_ingress[port * PRIORITIES + priority];
+        return in.paused || in.headroomBytes > 0;
+    }
+
+    /// @return bytes in the switch up to which every frame is admitted and no ingress pauses
+    uint64_t WorkOutEasyBytes() const;
+
     bool MayResume(const Ingress& in, uint64_t threshold) const
     {
         const uint64_t shared = SharedOf(in);
@@ -223,6 +253,8 @@ class SwitchMmu : public Object
     uint64_t m_sharedUsed{0};
     uint64_t m_totalBytes{0};
     uint64_t m_peakBytes{0};
+    uint64_t m_easyBytes{0}; ///< up to here PassThrough() need not look closer
+    bool m_pressed{false};   ///< some ingress has been paused or has used headroom
 
     uint64_t m_bufferBytes{0};
     uint64_t m_reserve{0};

@@ -147,6 +147,14 @@ SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
 {
     const uint16_t inPort = frame->inPort;
     const uint8_t priority = frame->priority;
+    QbbNetDevice& device = *m_ports[outPort];
+    if (device.CanSendNow(nowPs) && m_mmu->PassThrough(inPort, priority, frame->wireBytes))
+    {
+        // What follows comes to this: nothing waits at the egress, so nothing is marked either.
+        Record(outPort, *frame, nowPs);
+        device.SendNow(frame, nowPs);
+        return;
+    }
     if (!m_mmu->Admit(inPort, outPort, priority, frame->wireBytes))
     {
         ++m_bufferDrops;
@@ -158,7 +166,7 @@ SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         m_mmu->SetPaused(inPort, priority, true);
         m_ports[inPort]->SendPfc(priority, true, nowPs);
     }
-    m_ports[outPort]->Enqueue(frame, nowPs);
+    device.Enqueue(frame, nowPs);
 }
 
 void
@@ -204,6 +212,12 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
     {
         frame.ecn = EcnCodepoint::Ce;
     }
+    Record(port, frame, nowPs);
+}
+
+void
+SwitchNode::Record(uint16_t port, QbbFrame& frame, int64_t nowPs)
+{
     if (frame.kind == QbbFrameKind::Data && frame.telemetry)
     {
         AddTelemetry(port, frame, nowPs);

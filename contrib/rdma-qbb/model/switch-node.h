@@ -132,7 +132,15 @@ class SwitchNode : public Node, public QbbPortHandler
     void ForwardResult(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     {
         frame->inPort = NO_PORT;
-        m_ports[outPort]->Enqueue(frame, nowPs);
+        QbbNetDevice& device = *m_ports[outPort];
+        if (device.CanSendNow(nowPs))
+        {
+            device.SendNow(frame, nowPs);
+        }
+        else
+        {
+            device.Enqueue(frame, nowPs);
+        }
     }
 
     /// Fix the random streams. @return how many were used
@@ -156,6 +164,8 @@ class SwitchNode : public Node, public QbbPortHandler
 
   private:
     uint16_t Route(const QbbFrame& frame, int64_t nowPs) const;
+    /// Write what a port records in a frame that leaves it.
+    void Record(uint16_t port, QbbFrame& frame, int64_t nowPs);
     void AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs);
     void UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireBytes, int64_t nowPs);
     void ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs);

@@ -1,0 +1,134 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A frame that finds its egress idle passes a switch by a short way. A port whose queues are
+ * watched uses the long one: outcomes must be the same.
+ */
+#include "ns3/callback.h"
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-conf.h"
+#include "ns3/nstime.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/simulator.h"
+
+#include <gtest/gtest.h>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+namespace
+{
+
+/// Hosts 0..5 at two leaves (6, 7) with one spine (8), slower than the hosts together.
+constexpr const char* TOPOLOGY = "9 3 8\n6 7 8\n"
+                                 "0 6 100Gbps 1us 0\n1 6 100Gbps 1us 0\n2 6 100Gbps 1us 0\n"
+                                 "3 7 100Gbps 1us 0\n4 7 100Gbps 1us 0\n5 7 100Gbps 1us 0\n"
+                                 "6 8 200Gbps 1us 0\n7 8 200Gbps 1us 0\n";
+constexpr uint32_t FIRST_SWITCH = 6;
+constexpr uint32_t NODES = 9;
+
+/// Everything of a run that the way through switches could change.
+struct Outcome
+{
+    std::vector<int64_t> timesPs; ///< of completions, in order
+    std::vector<uint64_t> ports;  ///< counters of all switch ports
+    std::vector<uint64_t> peaks;  ///< of all buffers
+    uint64_t events;
+    uint64_t pauses{0}; ///< PFC frames sent by switches
+
+    bool operator==(const Outcome&) const = default;
+};
+
+void
+CountEnqueue(uint64_t* count, Ptr<const QbbNetDevice>, const QbbFrame&)
+{
+    ++*count;
+}
+
+/// Run @p bytes from every host to host 0 and back. @param enqueued if set, counts watched frames
+Outcome
+RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
+{
+    if (Time::GetResolution() != Time::PS)
+    {
+        Time::SetResolution(Time::PS);
+    }
+    std::istringstream topologyStream(TOPOLOGY);
+    std::istringstream confStream(confText);
+    const ClusterTopology topology = ClusterTopology::Read(topologyStream, "topology");
+    FabricConf conf = FabricConf::Read(confStream, "conf");
+    conf.Check();
+    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
+    fabric->Build(topology, conf);
+    fabric->AssignStreams(1);
+    if (enqueued)
+    {
+        for (uint32_t node = FIRST_SWITCH; node < NODES; ++node)
+        {
+            for (uint16_t port = 0; port < fabric->GetSwitch(node)->GetPortCount(); ++port)
+            {
+                fabric->GetDevice(node, port)
+                    .TraceConnectWithoutContext("FrameEnqueue",
+                                                MakeBoundCallback(&CountEnqueue, enqueued));
+            }
+        }
+    }
+    Outcome outcome;
+    const auto note = [&outcome] { outcome.timesPs.push_back(Simulator::Now().GetTimeStep()); };
+    for (uint32_t host = 1; host < FIRST_SWITCH; ++host)
+    {
+        for (const auto& [from, to] : {std::pair{host, 0U}, std::pair{0U, host}})
+        {
+            RdmaQueuePair* qp = fabric->GetDriver(from)->Connect(to, {});
+            fabric->GetHw(from).PostMessage(*qp, bytes, note, note);
+        }
+    }
+    Simulator::Run();
+    outcome.events = Simulator::GetEventCount();
+    for (uint32_t node = FIRST_SWITCH; node < NODES; ++node)
+    {
+        const SwitchNode& hub = *fabric->GetSwitch(node);
+        outcome.peaks.push_back(hub.GetMmu()->GetPeakBytes());
+        for (uint16_t port = 0; port < hub.GetPortCount(); ++port)
+        {
+            const QbbPortCounters counters =
+                hub.GetPort(port).GetCounters(Simulator::Now().GetTimeStep());
+            outcome.pauses += counters.pfcSent;
+            outcome.ports.insert(outcome.ports.end(),
+                                 {counters.txFrames,
+                                  counters.txBytes,
+                                  counters.rxFrames,
+                                  counters.pfcSent,
+                                  static_cast<uint64_t>(counters.pausedPs),
+                                  static_cast<uint64_t>(counters.busyPs)});
+        }
+    }
+    Simulator::Destroy();
+    fabric->Dispose();
+    return outcome;
+}
+
+} // namespace
+
+TEST(SwitchShortWay, HasTheOutcomeOfTheLongWay)
+{
+    // DCQCN, HPCC with its telemetry, TIMELY with ACKs in priority 0, none with pauses.
+    for (const std::string extra : {"CC_MODE 1\nBUFFER_SIZE 32\n",
+                                    "CC_MODE 3\nBUFFER_SIZE 32\n",
+                                    "CC_MODE 7\nBUFFER_SIZE 32\nACK_HIGH_PRIO 1\n",
+                                    "CC_MODE 0\nHAS_WIN 0\nBUFFER_SIZE 1\n"})
+    {
+        const std::string conf = "PACKET_PAYLOAD_SIZE 1000\n" + extra;
+        uint64_t enqueued = 0;
+        const Outcome longWay = RunFlows(conf, 300'000, &enqueued);
+        EXPECT_GT(enqueued, 10'000U) << "watched frames go through queues";
+        EXPECT_EQ(longWay.timesPs.size(), 20U);
+        EXPECT_EQ(longWay.pauses > 0, extra.starts_with("CC_MODE 0")) << longWay.pauses;
+        EXPECT_TRUE(RunFlows(conf, 300'000, nullptr) == longWay) << extra;
+    }
+}
+
+} // namespace ns3
