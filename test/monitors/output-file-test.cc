@@ -9,6 +9,7 @@
 #include "ns3/text-line.h"
 
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <gmock/gmock.h>
 #include <vector>
@@ -38,6 +39,10 @@ TEST(TextLine, WritesNumbersAsPrintfDoes)
     {
         values.insert(values.end(), {power - 1, power, power + 1, 7 * power / 3});
     }
+    for (uint64_t value = 1; value < 20'000; value += 7)
+    {
+        values.insert(values.end(), {value, value * 5'003, value * 900'000'000'001});
+    }
     for (const uint64_t value : values)
     {
         char expected[64];
@@ -52,6 +57,40 @@ TEST(TextLine, WritesNumbersAsPrintfDoes)
     }
 }
 
+TEST(TextLine, WritesSixDecimalsAsPrintfDoesAlsoBesideTheMiddleOfTwoMillionths)
+{
+    std::vector<double> values{0, 1, 0.1, 99.999999499, 99.9999995, 99.9999999, 1e6, 1.1e6, 1e12};
+    for (const uint64_t whole : {0U, 1U, 7U, 100U, 12'345U, 999'999U})
+    {
+        // Thousandths of a millionth, as rates in bit/s are of Gb/s: 500 of them are the middle.
+        for (uint32_t thousandths = 0; thousandths < 3'000; ++thousandths)
+        {
+            values.push_back(static_cast<double>(whole * 1'000'000'000 + thousandths) / 1e9);
+        }
+        for (const double middle : {0.0000005, 0.1234565, 0.5, 0.015625, 0.9999995})
+        {
+            const double value = static_cast<double>(whole) + middle;
+            values.insert(values.end(),
+                          {value, std::nextafter(value, 0), std::nextafter(value, 1e9)});
+        }
+    }
+    for (const double value : values)
+    {
+        char expected[64];
+        std::snprintf(expected, sizeof expected, "%.6f", value);
+        TextLine line;
+        line.Fixed6(value);
+        EXPECT_EQ(line.View(), expected);
+    }
+}
+
+TEST(TextLine, JoinsNumbersAndText)
+{
+    TextLine line;
+    line.Text("n:").Decimal(12).Comma().Fixed6(2.5).Text('(').Decimal(0).Text(')').End();
+    EXPECT_EQ(line.View(), "n:12, 2.500000(0)\n");
+}
+
 TEST(OutputFile, TakesWholeLinesBetweenFormattedOnes)
 {
     ScratchDirectory directory;
@@ -63,6 +102,68 @@ TEST(OutputFile, TakesWholeLinesBetweenFormattedOnes)
         EXPECT_EQ(file.Lines(), 3u);
     }
     EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("1 one", "2 two", "3 three"));
+}
+
+TEST(OutputFile, LinesAreInTheFileBeforeItsEndAndWhole)
+{
+    ScratchDirectory directory;
+    OutputFile file(directory / "a.txt");
+    const std::string line = std::string(999, 'x') + "\n";
+    for (int i = 0; i < 100; ++i)
+    {
+        file.Write(line);
+    }
+    // A piece of 64 KiB has gathered: the file has all whole lines that fit it.
+    EXPECT_EQ(std::filesystem::file_size(directory / "a.txt"), 65U * 1000);
+    file.Flush();
+    EXPECT_EQ(std::filesystem::file_size(directory / "a.txt"), 100U * 1000);
+}
+
+TEST(OutputFile, TakesLinesLongerThanItsPieces)
+{
+    ScratchDirectory directory;
+    const std::string line(100'000, 'x');
+    {
+        OutputFile file(directory / "a.txt");
+        file.Write("short\n");
+        file.Write(line + "\n");
+        file.Print("%s\n", line.c_str());
+        file.Print("%s\n", line.substr(0, 600).c_str());
+        EXPECT_EQ(file.Lines(), 4U);
+    }
+    EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("short", line, line, line.substr(0, 600)));
+}
+
+TEST(OutputFile, AFullDiskIsAnErrorThatNamesTheFile)
+{
+    if (!std::filesystem::exists("/dev/full"))
+    {
+        GTEST_SKIP() << "no /dev/full here";
+    }
+    const auto expectFull = [](const auto& write) {
+        try
+        {
+            OutputFile file("/dev/full");
+            write(file);
+            ADD_FAILURE() << "written to a full disk";
+        }
+        catch (const InputError& error)
+        {
+            EXPECT_THAT(error.what(),
+                        testing::StartsWith("/dev/full: cannot be written: No space"));
+        }
+    };
+    expectFull([](OutputFile& file) {
+        file.Write("a line\n");
+        file.Flush();
+    });
+    expectFull([](OutputFile& file) {
+        for (int i = 0; i < 1000; ++i)
+        {
+            file.Print("%0100d\n", i); // the run goes on: no flush
+        }
+    });
+    expectFull([](OutputFile& file) { file.Write(std::string(100'000, 'x') + "\n"); });
 }
 
 TEST(ResolveOutputPath, RelativePathsStayInsideTheOutputDirectory)

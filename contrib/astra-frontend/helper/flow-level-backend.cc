@@ -4,7 +4,6 @@
 #include "flow-level-backend.h"
 
 #include "ns3/fabric-frame-sizes.h"
-#include "ns3/fabric-identity.h"
 #include "ns3/input-error.h"
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
@@ -143,7 +142,8 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
     {
         m_background = std::make_unique<FlowLevelBackground>(m_loop, *m_fabric, background.file);
     }
-    m_fct = std::make_unique<ns3::OutputFile>(
+    m_fct = std::make_unique<ns3::FctWriter>(
+        inputs.topology,
         ns3::ResolveOutputPath("FCT_OUTPUT_FILE", inputs.conf.fctOutputFile, m_output, warnings));
     m_fabric->SetObserver([this](const FlowLevelRecord& record) { WriteMessage(record); });
 }
@@ -187,17 +187,14 @@ FlowLevelBackend::Finish()
 void
 FlowLevelBackend::WriteMessage(const FlowLevelRecord& record)
 {
-    const ns3::ClusterTopology& topology = m_fabric->GetTopology();
-    const TimePs ideal = m_fabric->GetIdealFctPs(record.src, record.dst, record.bytes);
-    m_fct->Print("%08x %08x %u %u %lu %lu %lu %lu\n",
-                 ns3::HostAddress(topology, record.src),
-                 ns3::HostAddress(topology, record.dst),
-                 record.sport,
-                 record.dport,
-                 record.bytes,
-                 ns3::NearestNs(record.startPs),
-                 ns3::NearestNs(m_loop.Now() - record.startPs),
-                 ns3::NearestNs(ideal));
+    m_fct->Write({.src = record.src,
+                  .dst = record.dst,
+                  .sport = record.sport,
+                  .dport = record.dport,
+                  .bytes = record.bytes,
+                  .startPs = record.startPs,
+                  .fctPs = m_loop.Now() - record.startPs,
+                  .idealPs = m_fabric->GetIdealFctPs(record.src, record.dst, record.bytes)});
 }
 
 void

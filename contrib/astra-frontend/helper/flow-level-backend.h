@@ -9,9 +9,9 @@
 #include "simulation-backend.h"
 
 #include "ns3/event-loop.h"
+#include "ns3/fct-writer.h"
 #include "ns3/flow-level-network.h"
 #include "ns3/link-use.h"
-#include "ns3/output-file.h"
 
 #include <memory>
 #include <string>
@@ -66,7 +66,7 @@ class FlowLevelBackend : public SimulationBackend
     EventLoop m_loop;
     std::unique_ptr<FlowLevelFabric> m_fabric;
     std::unique_ptr<FlowLevelBackground> m_background; ///< null without flows beside the workloads
-    std::unique_ptr<ns3::OutputFile> m_fct;
+    std::unique_ptr<ns3::FctWriter> m_fct;
     bool m_workloadsFinished{false};
 };
 

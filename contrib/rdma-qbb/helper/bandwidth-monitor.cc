@@ -3,6 +3,8 @@
  */
 #include "bandwidth-monitor.h"
 
+#include "text-line.h"
+
 #include <algorithm>
 
 namespace ns3
@@ -49,11 +51,16 @@ BandwidthMonitor::Sample(int64_t nowPs, bool first)
         m_lastBits[node][port] = bits;
         if (!first && sent > 0)
         {
-            m_file.Print("%lu, %u, %u, %.6f\n",
-                         NearestNs(nowPs),
-                         node,
-                         port + 1U,
-                         sent / static_cast<double>(IntervalPs()) * 1000);
+            TextLine line;
+            line.Decimal(NearestNs(nowPs))
+                .Comma()
+                .Decimal(node)
+                .Comma()
+                .Decimal(port + 1U)
+                .Comma()
+                .Fixed6(sent / static_cast<double>(IntervalPs()) * 1000)
+                .End();
+            m_file.Write(line.View());
         }
     });
 }

@@ -3,6 +3,8 @@
  */
 #include "cnp-monitor.h"
 
+#include "text-line.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -86,14 +88,22 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         return;
     }
     count.listed = count.total;
-    m_file.Print("%lu, %u, %u, %u, %u, %lu, %lu\n",
-                 NearestNs(nowPs),
-                 m_fabric.GetTopology().NodeOfHost(qp.src),
-                 m_fabric.GetTopology().NodeOfHost(qp.dst),
-                 qp.sport,
-                 qp.dport,
-                 qp.endSeq,
-                 count.total);
+    TextLine line;
+    line.Decimal(NearestNs(nowPs))
+        .Comma()
+        .Decimal(m_fabric.GetTopology().NodeOfHost(qp.src))
+        .Comma()
+        .Decimal(m_fabric.GetTopology().NodeOfHost(qp.dst))
+        .Comma()
+        .Decimal(qp.sport)
+        .Comma()
+        .Decimal(qp.dport)
+        .Comma()
+        .Decimal(qp.endSeq)
+        .Comma()
+        .Decimal(count.total)
+        .End();
+    m_file.Write(line.View());
 }
 
 void

@@ -3,8 +3,6 @@
  */
 #include "fct-monitor.h"
 
-#include "text-line.h"
-
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -13,7 +11,7 @@ namespace ns3
 
 FctMonitor::FctMonitor(RdmaFabric& fabric, const std::string& path)
     : m_fabric(fabric),
-      m_file(path)
+      m_writer(fabric.GetTopology(), path)
 {
     ForEachHost(m_fabric, [this](RdmaHw& host) {
         host.TraceConnectWithoutContext("MessageSent",
@@ -36,26 +34,14 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
     {
         return;
     }
-    const int64_t nowPs = Simulator::Now().GetPicoSeconds();
-    const int64_t idealPs = m_fabric.GetIdealFctPs(qp.src, qp.dst, message.bytes);
-    TextLine line;
-    line.Hex8(HostAddress(m_fabric.GetTopology(), qp.src))
-        .Space()
-        .Hex8(HostAddress(m_fabric.GetTopology(), qp.dst))
-        .Space()
-        .Decimal(qp.sport)
-        .Space()
-        .Decimal(qp.dport)
-        .Space()
-        .Decimal(message.bytes)
-        .Space()
-        .Decimal(NearestNs(message.startPs))
-        .Space()
-        .Decimal(NearestNs(nowPs - message.startPs))
-        .Space()
-        .Decimal(NearestNs(idealPs))
-        .End();
-    m_file.Write(line.View());
+    m_writer.Write({.src = qp.src,
+                    .dst = qp.dst,
+                    .sport = qp.sport,
+                    .dport = qp.dport,
+                    .bytes = message.bytes,
+                    .startPs = message.startPs,
+                    .fctPs = Simulator::Now().GetPicoSeconds() - message.startPs,
+                    .idealPs = m_fabric.GetIdealFctPs(qp.src, qp.dst, message.bytes)});
 }
 
 } // namespace ns3

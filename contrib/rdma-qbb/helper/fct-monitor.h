@@ -5,7 +5,7 @@
 #define FCT_MONITOR_H
 
 #include "fabric-identity.h"
-#include "output-file.h"
+#include "fct-writer.h"
 
 #include <string>
 
@@ -29,14 +29,14 @@ class FctMonitor
     /// Write out what is buffered.
     void Flush()
     {
-        m_file.Flush();
+        m_writer.Flush();
     }
 
   private:
     void OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message);
 
     RdmaFabric& m_fabric;
-    OutputFile m_file;
+    FctWriter m_writer;
 };
 
 } // namespace ns3

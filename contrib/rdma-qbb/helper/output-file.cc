@@ -5,10 +5,11 @@
 
 #include "ns3/input-error.h"
 
+#include <array>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <system_error>
 #include <unistd.h>
@@ -18,8 +19,6 @@ namespace ns3
 
 namespace
 {
-
-constexpr std::size_t BUFFER_BYTES = 1 << 16;
 
 namespace fs = std::filesystem;
 
@@ -33,47 +32,88 @@ IsWritableDirectory(const fs::path& path)
 
 OutputFile::OutputFile(const std::string& path)
     : m_path(path),
-      m_buffer(BUFFER_BYTES),
-      m_file(std::fopen(path.c_str(), "w"))
+      m_buffer(std::make_unique_for_overwrite<char[]>(BUFFER_BYTES)),
+      m_descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666))
 {
-    if (!m_file)
+    if (m_descriptor < 0)
     {
-        throw InputError(path,
-                         0,
-                         std::string("cannot be written: ") + std::strerror(errno),
-                         "a file that can be written");
+        Fail(errno);
     }
-    std::setvbuf(m_file.get(), m_buffer.data(), _IOFBF, m_buffer.size());
 }
 
-OutputFile::~OutputFile() = default;
+OutputFile::~OutputFile()
+{
+    WriteOut({m_buffer.get(), m_used});
+    close(m_descriptor);
+}
+
+void
+OutputFile::Fail(int error) const
+{
+    throw InputError(m_path,
+                     0,
+                     std::string("cannot be written: ") + std::strerror(error),
+                     "a file that can be written");
+}
+
+int
+OutputFile::WriteOut(std::string_view text) const
+{
+    while (!text.empty())
+    {
+        const ssize_t written = write(m_descriptor, text.data(), text.size());
+        if (written >= 0)
+        {
+            text.remove_prefix(static_cast<std::size_t>(written));
+        }
+        else if (errno != EINTR)
+        {
+            return errno;
+        }
+    }
+    return 0;
+}
 
 void
 OutputFile::Print(const char* format, ...)
 {
+    std::array<char, 512> line; // most lines; a longer one is formatted again
     va_list arguments;
     va_start(arguments, format);
-    const int written = std::vfprintf(m_file.get(), format, arguments);
+    va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
     va_end(arguments);
-    if (written < 0)
+    if (length >= 0 && static_cast<std::size_t>(length) < line.size())
     {
-        throw InputError(m_path,
-                         0,
-                         std::string("cannot be written: ") + std::strerror(errno),
-                         "a file that can be written");
+        Write({line.data(), static_cast<std::size_t>(length)});
     }
-    ++m_lines;
+    else if (length >= 0)
+    {
+        std::string longLine(static_cast<std::size_t>(length) + 1, '\0');
+        std::vsnprintf(longLine.data(), longLine.size(), format, again);
+        longLine.pop_back();
+        Write(longLine);
+    }
+    va_end(again);
+    if (length < 0)
+    {
+        Fail(errno);
+    }
 }
 
 void
-OutputFile::Write(std::string_view line)
+OutputFile::MakeRoom(std::string_view line)
 {
-    if (::fwrite_unlocked(line.data(), 1, line.size(), m_file.get()) != line.size())
+    Flush();
+    if (line.size() <= BUFFER_BYTES)
     {
-        throw InputError(m_path,
-                         0,
-                         std::string("cannot be written: ") + std::strerror(errno),
-                         "a file that can be written");
+        Write(line);
+        return;
+    }
+    if (const int error = WriteOut(line))
+    {
+        Fail(error);
     }
     ++m_lines;
 }
@@ -81,12 +121,12 @@ OutputFile::Write(std::string_view line)
 void
 OutputFile::Flush()
 {
-    if (std::fflush(m_file.get()) != 0)
+    // What cannot be written is not tried again: half of it may be in the file.
+    const std::string_view text(m_buffer.get(), m_used);
+    m_used = 0;
+    if (const int error = WriteOut(text))
     {
-        throw InputError(m_path,
-                         0,
-                         std::string("cannot be written: ") + std::strerror(errno),
-                         "a file that can be written");
+        Fail(error);
     }
 }
 

@@ -4,8 +4,9 @@
 #ifndef OUTPUT_FILE_H
 #define OUTPUT_FILE_H
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,25 +16,38 @@ namespace ns3
 {
 
 /**
- * @brief A text file that results are written to as they come, in large pieces.
+ * @brief A text file that results are written to as they come, in pieces of whole lines.
  *
- * Closing (or destroying) writes what is left. A full disk is an InputError, not a short file.
+ * A piece goes to the operating system when 64 KiB have gathered, at Flush(), and when the object
+ * is destroyed. A full disk is an InputError, not a short file.
  */
 class OutputFile
 {
   public:
     /// @param path file to create or to overwrite @throw InputError if that is impossible
     explicit OutputFile(const std::string& path);
+
+    /// Writes what is left; an error then has nobody to go to. Flush() before, to know of it.
     ~OutputFile();
 
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
-    /// Append text, formatted as printf does.
+    /// Append a line, formatted as printf does.
     void Print(const char* format, ...) __attribute__((format(printf, 2, 3)));
 
     /// Append a line that ends in a newline; much cheaper than Print() (see TextLine).
-    void Write(std::string_view line);
+    void Write(std::string_view line)
+    {
+        if (line.size() > BUFFER_BYTES - m_used) [[unlikely]]
+        {
+            MakeRoom(line);
+            return;
+        }
+        std::memcpy(m_buffer.get() + m_used, line.data(), line.size());
+        m_used += line.size();
+        ++m_lines;
+    }
 
     /// Hand what is buffered to the operating system. @throw InputError if it cannot be written
     void Flush();
@@ -50,18 +64,21 @@ class OutputFile
     }
 
   private:
-    struct Closer
-    {
-        void operator()(std::FILE* file) const
-        {
-            std::fclose(file);
-        }
-    };
+    static constexpr std::size_t BUFFER_BYTES = 1 << 16;
+
+    /// Write a line that does not fit what is left of the buffer.
+    void MakeRoom(std::string_view line);
+
+    /// @return 0, or the errno of what went wrong
+    int WriteOut(std::string_view text) const;
+
+    [[noreturn]] void Fail(int error) const;
 
     std::string m_path;
-    std::vector<char> m_buffer; ///< before m_file, which uses it until it is closed
-    std::unique_ptr<std::FILE, Closer> m_file;
+    std::unique_ptr<char[]> m_buffer;
+    std::size_t m_used{0}; ///< bytes in the buffer
     uint64_t m_lines{0};
+    int m_descriptor;
 };
 
 /// Make @p path and what it is in. @throw InputError unless it is a directory that can be written

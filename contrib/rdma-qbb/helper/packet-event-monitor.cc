@@ -3,6 +3,8 @@
  */
 #include "packet-event-monitor.h"
 
+#include "text-line.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -109,24 +111,42 @@ PacketEventMonitor::Write(uint32_t node,
         (frame.kind == QbbFrameKind::Data || frame.kind == QbbFrameKind::Ack) && frame.telemetry;
     const bool fromHost = !isPfc && frame.src < topology.hostCount;
     const bool toHost = !isPfc && frame.dst < topology.hostCount;
-    m_file.Print("%lu n:%u %u:%u %lu %s ecn:%u %08x %08x %u %u %c %lu %lu %u %u(%u)\n",
-                 NearestNs(Simulator::Now().GetPicoSeconds()),
-                 node,
-                 port + 1U,
-                 frame.priority,
-                 queueBytes,
-                 event,
-                 frame.ecn == EcnCodepoint::Ce ? 1U : 0U,
-                 fromHost ? HostAddress(topology, frame.src) : 0,
-                 toHost ? HostAddress(topology, frame.dst) : 0,
-                 isPfc ? 0U : frame.sport,
-                 isPfc ? 0U : frame.dport,
-                 KindLetter(frame.kind),
-                 isPfc ? uint64_t{frame.quanta} : frame.seq,
-                 hasTelemetry ? NearestNs(frame.telemetry->sentPs) : 0,
-                 frame.priority,
-                 frame.wireBytes,
-                 frame.kind == QbbFrameKind::Data ? frame.payloadBytes : 0U);
+    TextLine line;
+    line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
+        .Text(" n:")
+        .Decimal(node)
+        .Space()
+        .Decimal(port + 1U)
+        .Text(':')
+        .Decimal(frame.priority)
+        .Space()
+        .Decimal(queueBytes)
+        .Space()
+        .Text(event)
+        .Text(" ecn:")
+        .Decimal(frame.ecn == EcnCodepoint::Ce)
+        .Space()
+        .Hex8(fromHost ? HostAddress(topology, frame.src) : 0)
+        .Space()
+        .Hex8(toHost ? HostAddress(topology, frame.dst) : 0)
+        .Space()
+        .Decimal(isPfc ? 0U : frame.sport)
+        .Space()
+        .Decimal(isPfc ? 0U : frame.dport)
+        .Space()
+        .Text(KindLetter(frame.kind))
+        .Space()
+        .Decimal(isPfc ? uint64_t{frame.quanta} : frame.seq)
+        .Space()
+        .Decimal(hasTelemetry ? NearestNs(frame.telemetry->sentPs) : 0)
+        .Space()
+        .Decimal(frame.priority)
+        .Space()
+        .Decimal(frame.wireBytes)
+        .Text('(')
+        .Decimal(frame.kind == QbbFrameKind::Data ? frame.payloadBytes : 0U)
+        .Text(")\n");
+    m_file.Write(line.View());
 }
 
 } // namespace ns3

@@ -3,6 +3,8 @@
  */
 #include "pfc-monitor.h"
 
+#include "text-line.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -29,12 +31,18 @@ PfcMonitor::~PfcMonitor()
 void
 PfcMonitor::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
-    m_file.Print("%lu %u %u %u %u\n",
-                 NearestNs(Simulator::Now().GetPicoSeconds()),
-                 node,
-                 NodeKindNumber(m_fabric.GetTopology(), node),
-                 device->GetPort() + 1U,
-                 paused ? 1U : 0U);
+    TextLine line;
+    line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
+        .Space()
+        .Decimal(node)
+        .Space()
+        .Decimal(NodeKindNumber(m_fabric.GetTopology(), node))
+        .Space()
+        .Decimal(device->GetPort() + 1U)
+        .Space()
+        .Decimal(paused)
+        .End();
+    m_file.Write(line.View());
 }
 
 } // namespace ns3

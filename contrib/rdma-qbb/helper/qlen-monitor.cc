@@ -3,6 +3,8 @@
  */
 #include "qlen-monitor.h"
 
+#include "text-line.h"
+
 namespace ns3
 {
 
@@ -28,13 +30,20 @@ QlenMonitor::Sample(int64_t nowPs, bool first)
             const uint64_t bytes = device.GetQueueBytes(queue);
             if (bytes > 0)
             {
-                m_file.Print("%lu, %u, %u, %u, %lu, %lu\n",
-                             NearestNs(nowPs),
-                             node,
-                             port + 1U,
-                             queue,
-                             bytes,
-                             portBytes);
+                TextLine line;
+                line.Decimal(NearestNs(nowPs))
+                    .Comma()
+                    .Decimal(node)
+                    .Comma()
+                    .Decimal(port + 1U)
+                    .Comma()
+                    .Decimal(queue)
+                    .Comma()
+                    .Decimal(bytes)
+                    .Comma()
+                    .Decimal(portBytes)
+                    .End();
+                m_file.Write(line.View());
             }
         }
     });

@@ -3,6 +3,8 @@
  */
 #include "rate-monitor.h"
 
+#include "text-line.h"
+
 namespace ns3
 {
 
@@ -19,20 +21,30 @@ RateMonitor::Sample(int64_t nowPs, bool first)
 {
     const ClusterTopology& topology = m_fabric.GetTopology();
     ForEachHost(m_fabric, [&](RdmaHw& host) {
+        TextLine begin;
+        begin.Decimal(NearestNs(nowPs))
+            .Comma()
+            .Decimal(topology.NodeOfHost(host.GetHostIndex()))
+            .Comma();
         for (const RdmaQueuePair* qp : host.GetOpenQueuePairs())
         {
             if (qp->lossless || qp->contribution || qp->sndUna == qp->endSeq)
             {
                 continue;
             }
-            m_file.Print("%lu, %u, %u, %u, %u, %lu, %.6f\n",
-                         NearestNs(nowPs),
-                         topology.NodeOfHost(qp->src),
-                         topology.NodeOfHost(qp->dst),
-                         qp->sport,
-                         qp->dport,
-                         qp->endSeq,
-                         static_cast<double>(qp->GetRate()) / 1e9);
+            TextLine line;
+            line.Text(begin.View())
+                .Decimal(topology.NodeOfHost(qp->dst))
+                .Comma()
+                .Decimal(qp->sport)
+                .Comma()
+                .Decimal(qp->dport)
+                .Comma()
+                .Decimal(qp->endSeq)
+                .Comma()
+                .Fixed6(static_cast<double>(qp->GetRate()) / 1e9)
+                .End();
+            m_file.Write(line.View());
         }
     });
 }

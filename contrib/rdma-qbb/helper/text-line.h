@@ -4,10 +4,13 @@
 #ifndef TEXT_LINE_H
 #define TEXT_LINE_H
 
-#include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace ns3
@@ -21,7 +24,7 @@ namespace ns3
  *
  * @code
  * TextLine line;
- * line.Hex8(address).Space().Decimal(bytes).End();
+ * line.Hex8(address).Space().Decimal(bytes).Comma().Fixed6(gbps).End();
  * file.Write(line.View());
  * @endcode
  */
@@ -42,35 +45,81 @@ class TextLine
     /// Append a number.
     TextLine& Decimal(uint64_t value)
     {
-        std::array<char, 20> digits; // of the largest number
-        char* begin = digits.data() + digits.size();
-        for (; value >= 100; value /= 100)
+        constexpr uint64_t EIGHT = 100'000'000; // so many numbers have up to eight digits
+        if (value < EIGHT) [[likely]]
         {
-            const std::size_t pair = 2 * (value % 100);
-            *--begin = PAIRS[pair + 1];
-            *--begin = PAIRS[pair];
+            Leading(value);
         }
-        *--begin = PAIRS[2 * value + 1];
-        if (value >= 10)
+        else if (value < EIGHT * EIGHT)
         {
-            *--begin = PAIRS[2 * value];
+            Leading(value / EIGHT);
+            Store<8>(Digits(value % EIGHT));
         }
-        m_end = std::copy(begin, digits.data() + digits.size(), m_end);
+        else
+        {
+            Leading(value / (EIGHT * EIGHT));
+            Store<8>(Digits(value / EIGHT % EIGHT));
+            Store<8>(Digits(value % EIGHT));
+        }
+        return *this;
+    }
+
+    /// Append a number with six decimals, as "%.6f". @param value finite, below 1e100
+    TextLine& Fixed6(double value)
+    {
+        // Below 2^40 the product is off by 2^-13 at most: unless it is that close to the middle
+        // between two numbers, it tells which is the nearest.
+        const double millionths = value * 1e6;
+        if (millionths > 0 && millionths < 0x1p40)
+        {
+            const auto below = static_cast<uint64_t>(millionths);
+            const double rest = millionths - static_cast<double>(below);
+            if (std::abs(rest - 0.5) > 0x1p-12)
+            {
+                const uint64_t nearest = below + (rest > 0.5);
+                Decimal(nearest / 1'000'000);
+                *m_end++ = '.';
+                Store<6>(Digits(nearest % 1'000'000) >> 16); // without the first two of eight
+                return *this;
+            }
+        }
+        m_end =
+            std::to_chars(m_end, m_text.data() + m_text.size(), value, std::chars_format::fixed, 6)
+                .ptr;
+        return *this;
+    }
+
+    /// Append text. @param text short
+    TextLine& Text(std::string_view text)
+    {
+        std::memcpy(m_end, text.data(), text.size());
+        m_end += text.size();
+        return *this;
+    }
+
+    /// Append a character.
+    TextLine& Text(char character)
+    {
+        *m_end++ = character;
         return *this;
     }
 
     /// Append a blank.
     TextLine& Space()
     {
-        *m_end++ = ' ';
-        return *this;
+        return Text(' ');
+    }
+
+    /// Append a comma and a blank.
+    TextLine& Comma()
+    {
+        return Text(", ");
     }
 
     /// Append the end of the line.
     TextLine& End()
     {
-        *m_end++ = '\n';
-        return *this;
+        return Text('\n');
     }
 
     /// @return what has been appended
@@ -80,18 +129,47 @@ class TextLine
     }
 
   private:
-    /// "00" to "99"
-    static constexpr auto PAIRS = [] {
-        std::array<char, 200> pairs{};
-        for (std::size_t i = 0; i < 100; ++i)
-        {
-            pairs[2 * i] = static_cast<char>('0' + i / 10);
-            pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
-        }
-        return pairs;
-    }();
+    /**
+     * @param value below 10^8
+     * @return its eight decimal digits, the first in the lowest byte
+     */
+    static uint64_t Digits(uint64_t value)
+    {
+        // Halves, quarters and eighths of the word hold four, two and one digits: each step divides
+        // all of them at once, by a product whose quotients are exact for numbers so small.
+        const uint64_t fours = value / 10'000 | value % 10'000 << 32;
+        const uint64_t hundreds = fours * 10'486 >> 20 & 0x7f'0000'007f;
+        const uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
+        const uint64_t tens = twos * 103 >> 10 & 0x000f'000f'000f'000f;
+        return tens | (twos - 10 * tens) << 8;
+    }
 
-    std::array<char, 256> m_text;
+    /// Append the number without zeros in front. @param value below 10^8
+    void Leading(uint64_t value)
+    {
+        const uint64_t digits = Digits(value);
+        constexpr uint64_t LAST = uint64_t{1} << 56; // a zero has its last digit
+        const int zeros = std::countr_zero(digits | LAST) / 8;
+        Store<8>(digits >> 8 * zeros);
+        m_end -= zeros;
+    }
+
+    /// Append digits, the first in the lowest byte.
+    template <int COUNT>
+    void Store(uint64_t digits)
+    {
+        uint64_t characters = digits | 0x3030'3030'3030'3030;
+        if constexpr (std::endian::native == std::endian::big)
+        {
+            characters = __builtin_bswap64(characters);
+        }
+        std::memcpy(m_end, &characters, sizeof characters);
+        m_end += COUNT;
+    }
+
+    static constexpr std::size_t SLACK = 8; // Store() writes eight characters for fewer
+
+    std::array<char, 256 + SLACK> m_text;
     char* m_end{m_text.data()};
 };
 

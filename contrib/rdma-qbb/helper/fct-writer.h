@@ -1,0 +1,58 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FCT_WRITER_H
+#define FCT_WRITER_H
+
+#include "output-file.h"
+
+#include "ns3/cluster-topology.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/// A message that has been sent, for fct.txt.
+struct FctRecord
+{
+    uint32_t src; ///< host number
+    uint32_t dst; ///< host number
+    uint16_t sport;
+    uint16_t dport;
+    uint64_t bytes;
+    int64_t startPs; ///< when it was posted
+    int64_t fctPs;   ///< time from then to its end
+    int64_t idealPs; ///< what it would have taken alone
+};
+
+/**
+ * @brief Writes fct.txt: `sip dip sport dport bytes start_ns fct_ns ideal_ns`, addresses in
+ * hexadecimal, a line per message.
+ */
+class FctWriter
+{
+  public:
+    /// @param topology whose hosts send @param path file to write
+    FctWriter(const ClusterTopology& topology, const std::string& path);
+
+    /// Write a line.
+    void Write(const FctRecord& record);
+
+    /// Write out what is buffered.
+    void Flush()
+    {
+        m_file.Flush();
+    }
+
+  private:
+    OutputFile m_file;
+    std::vector<std::array<char, 8>> m_addresses; ///< by host, in hexadecimal
+};
+
+} // namespace ns3
+
+#endif /* FCT_WRITER_H */
