@@ -1,8 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Counts heap allocations: a packet must not cost any, whatever it meets on its way.
+ * Counts heap allocations: a packet must not cost any, whatever it meets on its way, nor a message
+ * of a connection that is there.
  */
+#include "ns3/astra-sim-network.h"
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/ns3-flags.h"
@@ -54,6 +56,45 @@ namespace ns3
 namespace
 {
 
+/// Five hosts around a switch.
+class Star
+{
+  public:
+    explicit Star(const std::string& conf)
+    {
+        if (Time::GetResolution() != Time::PS)
+        {
+            Time::SetResolution(Time::PS);
+        }
+        UseFastSimulator();
+        std::ostringstream text;
+        text << "6 1 5\n5\n";
+        for (int host = 0; host < 5; ++host)
+        {
+            text << host << " 5 100Gbps 1us 0\n";
+        }
+        std::istringstream topologyStream(text.str());
+        std::istringstream confStream(conf);
+        m_topology = ClusterTopology::Read(topologyStream, "topology");
+        m_conf = FabricConf::Read(confStream, "conf");
+        m_conf.Check();
+        fabric = CreateObject<RdmaFabric>();
+        fabric->Build(m_topology, m_conf);
+    }
+
+    ~Star()
+    {
+        Simulator::Destroy();
+        fabric->Dispose();
+    }
+
+    Ptr<RdmaFabric> fabric;
+
+  private:
+    ClusterTopology m_topology;
+    FabricConf m_conf;
+};
+
 /// Allocations and frames of an incast of four senders with @p bytes each.
 struct Cost
 {
@@ -64,24 +105,8 @@ struct Cost
 Cost
 RunIncast(uint64_t bytes, const std::string& conf)
 {
-    if (Time::GetResolution() != Time::PS)
-    {
-        Time::SetResolution(Time::PS);
-    }
-    UseFastSimulator();
-    std::ostringstream text;
-    text << "6 1 5\n5\n";
-    for (int host = 0; host < 5; ++host)
-    {
-        text << host << " 5 100Gbps 1us 0\n";
-    }
-    std::istringstream topologyStream(text.str());
-    std::istringstream confStream(conf);
-    const ClusterTopology topology = ClusterTopology::Read(topologyStream, "topology");
-    FabricConf fabricConf = FabricConf::Read(confStream, "conf");
-    fabricConf.Check();
-    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
-    fabric->Build(topology, fabricConf);
+    const Star star(conf);
+    const Ptr<RdmaFabric> fabric = star.fabric;
     for (uint32_t host = 1; host < 5; ++host)
     {
         RdmaQueuePair* qp = fabric->GetDriver(host)->Connect(0, {});
@@ -89,13 +114,79 @@ RunIncast(uint64_t bytes, const std::string& conf)
     }
     const uint64_t before = g_allocations;
     Simulator::Run();
-    const Cost cost{g_allocations - before, fabric->GetTotals().packetHops};
-    Simulator::Destroy();
-    fabric->Dispose();
-    return cost;
+    return {g_allocations - before, fabric->GetTotals().packetHops};
 }
 
+/// Messages between two ranks, each sent by who has received the one before.
+class PingPong
+{
+  public:
+    PingPong(AstraSim::AstraSimFabric& network, uint64_t rateCapBps)
+        : m_network(network)
+    {
+        m_request.rateCapBps = rateCapBps;
+        m_request.sendLatency = 1'000'000;
+    }
+
+    /// @return allocations of @p messages of 2,000 bytes
+    uint64_t Run(uint64_t messages)
+    {
+        m_left = messages;
+        const uint64_t before = g_allocations;
+        Send();
+        Simulator::Run();
+        EXPECT_EQ(m_left, 0U);
+        return g_allocations - before;
+    }
+
+  private:
+    void Send()
+    {
+        const int sender = static_cast<int>(m_left % 2);
+        m_network.GetNetwork(1 - sender)
+            .sim_recv(
+                nullptr,
+                2000,
+                0,
+                sender,
+                7,
+                nullptr,
+                [](void* self) { static_cast<PingPong*>(self)->OnReceived(); },
+                this);
+        m_network.GetNetwork(sender).sim_send(
+            nullptr,
+            2000,
+            0,
+            1 - sender,
+            7,
+            &m_request,
+            [](void*) {},
+            this);
+    }
+
+    void OnReceived()
+    {
+        if (--m_left > 0)
+        {
+            Send();
+        }
+    }
+
+    AstraSim::AstraSimFabric& m_network;
+    AstraSim::sim_request m_request;
+    uint64_t m_left{0};
+};
+
 } // namespace
+
+TEST(Allocation, MessagesOfAConnectionCostNone)
+{
+    const Star star("CC_MODE 1\n");
+    AstraSim::AstraSimFabric network(*star.fabric);
+    PingPong pingPong(network, 50'000'000'000);
+    pingPong.Run(10); // lets what is made once be made
+    EXPECT_EQ(pingPong.Run(1000), 0U);
+}
 
 TEST(Allocation, PacketsCostNone)
 {

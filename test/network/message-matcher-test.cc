@@ -24,32 +24,38 @@ class Matcher : public ::testing::Test
     /// @return whether it is complete at once; else its number will be in Deliver()'s answer
     bool Receive(uint32_t src, uint32_t dst, int tag, uint64_t bytes)
     {
+        Asked& asked = m_asked.emplace_back(this, static_cast<int>(m_asked.size()));
         return matcher.AddReceive(
             src,
             dst,
             tag,
             bytes,
-            [](void*) {},
-            &m_numbers[m_next++]);
+            [](void* arg) {
+                const auto* complete = static_cast<Asked*>(arg);
+                complete->matcher->m_complete.push_back(complete->number);
+            },
+            &asked);
     }
 
+    /// @return the numbers of receives that this completes
     std::vector<int> Deliver(MessageMatcher::Send* send)
     {
-        std::vector<MessageMatcher::Completion> completions;
-        matcher.Deliver(send, completions);
-        std::vector<int> numbers;
-        for (const auto& completion : completions)
-        {
-            numbers.push_back(static_cast<int>(static_cast<char*>(completion.arg) - m_numbers));
-        }
-        return numbers;
+        m_complete.clear();
+        matcher.Deliver(send);
+        return m_complete;
     }
 
     MessageMatcher matcher;
 
   private:
-    char m_numbers[5000]{};
-    int m_next{0};
+    struct Asked
+    {
+        Matcher* matcher;
+        int number;
+    };
+
+    std::deque<Asked> m_asked;
+    std::vector<int> m_complete;
 };
 
 } // namespace
@@ -93,6 +99,64 @@ TEST_F(Matcher, MessageThatOvertakesWaitsForTheOneBeforeIt)
     EXPECT_FALSE(Receive(1, 2, 0, 10));
     EXPECT_THAT(Deliver(second), IsEmpty());
     EXPECT_THAT(Deliver(first), ElementsAre(0, 1));
+}
+
+TEST_F(Matcher, HandlersMayAskForMoreAndDeliverMore)
+{
+    struct Chain
+    {
+        MessageMatcher& matcher;
+        int left;
+
+        void Ask()
+        {
+            matcher.AddReceive(
+                1,
+                2,
+                0,
+                10,
+                [](void* arg) {
+                    auto* chain = static_cast<Chain*>(arg);
+                    if (--chain->left > 0)
+                    {
+                        chain->Ask();
+                        chain->matcher.Deliver(chain->matcher.AddSend(1, 2, 0, 10));
+                    }
+                },
+                this);
+        }
+    };
+
+    Chain chain{matcher, 5};
+    chain.Ask();
+    matcher.Deliver(matcher.AddSend(1, 2, 0, 10));
+    EXPECT_EQ(chain.left, 0);
+    EXPECT_EQ(matcher.GetStreamCount(), 0);
+}
+
+TEST_F(Matcher, ManyStreamsThatHaveEndedAreForgotten)
+{
+    int noted = 0;
+    auto* kept = matcher.AddSend(7, 8, 9, 10);
+    MessageMatcher::NoteOf(*kept) = &noted;
+    auto* idle = matcher.AddSend(7, 8, 10, 10);
+    MessageMatcher::NoteOf(*idle) = &noted;
+    Deliver(idle);
+    EXPECT_TRUE(Receive(7, 8, 10, 10));
+    auto* again = matcher.AddSend(7, 8, 10, 10);
+    EXPECT_EQ(MessageMatcher::NoteOf(*again), &noted) << "few streams: none is forgotten";
+    Deliver(again);
+    EXPECT_TRUE(Receive(7, 8, 10, 10));
+    for (int tag = 0; tag < 5000; ++tag)
+    {
+        EXPECT_THAT(Deliver(matcher.AddSend(1, 2, tag, 10)), IsEmpty());
+        EXPECT_TRUE(Receive(1, 2, tag, 10));
+    }
+    EXPECT_EQ(matcher.GetStreamCount(), 1);
+    EXPECT_EQ(MessageMatcher::NoteOf(*kept), &noted) << "something is under way";
+    EXPECT_EQ(MessageMatcher::NoteOf(*matcher.AddSend(7, 8, 10, 10)), nullptr) << "forgotten";
+    EXPECT_THAT(Deliver(kept), IsEmpty());
+    EXPECT_TRUE(Receive(7, 8, 9, 10));
 }
 
 TEST_F(Matcher, SaysWhatWaits)

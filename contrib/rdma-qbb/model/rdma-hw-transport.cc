@@ -73,6 +73,12 @@ RdmaHw::PostMessage(RdmaQueuePair& qp,
                     std::function<void()> sent,
                     std::function<void()> delivered)
 {
+    PostMessage(qp, bytes, m_functions.Observe(std::move(sent), std::move(delivered)));
+}
+
+void
+RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* observer)
+{
     NS_ASSERT_MSG(bytes > 0, "a message has at least one byte");
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     RdmaMessage* message = TakeMessage();
@@ -80,8 +86,7 @@ RdmaHw::PostMessage(RdmaQueuePair& qp,
     message->endSeq = qp.endSeq;
     message->bytes = bytes;
     message->startPs = nowPs;
-    message->sent = std::move(sent);
-    message->delivered = std::move(delivered);
+    message->observer = observer;
     const bool restart = !qp.firstMessage;
     (restart ? qp.firstMessage : qp.lastMessage->next) = message;
     qp.lastMessage = message;
@@ -414,12 +419,9 @@ RdmaHw::Deliver(RdmaRxQueuePair& rx)
         sender.deliveryMessage = message.next;
         m_counters.deliveredBytes += message.bytes;
         sender.hw->m_messageDelivered(sender, message);
-        if (message.delivered)
+        if (message.observer)
         {
-            // Taken out first: the handler may post, and posting may grow what holds the message.
-            const auto delivered = std::move(message.delivered);
-            message.delivered = nullptr;
-            delivered();
+            message.observer->OnDelivered();
         }
     }
 }
@@ -508,12 +510,12 @@ RdmaHw::CompleteMessages(RdmaQueuePair& qp)
         qp.firstMessage = message->next;
         m_counters.acknowledgedBytes += message->bytes;
         m_messageSent(qp, *message);
-        const auto sent = std::move(message->sent);
+        RdmaMessageObserver* observer = message->observer;
         GiveBack(message);
         const uint32_t qpn = qp.qpn;
-        if (sent)
+        if (observer)
         {
-            sent();
+            observer->OnSent();
             if (qp.qpn != qpn)
             {
                 return; // the handler closed the connection

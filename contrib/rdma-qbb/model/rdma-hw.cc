@@ -236,12 +236,7 @@ RdmaHw::Close(RdmaQueuePair& qp)
     }
     qp.nic->Deactivate(qp);
     qp.m_timer->Stop();
-    while (qp.firstMessage)
-    {
-        RdmaMessage* message = qp.firstMessage;
-        qp.firstMessage = message->next;
-        GiveBack(message);
-    }
+    ForgetMessages(qp);
     if (qp.m_peerHw)
     {
         qp.m_peerHw->ReleaseReceiver(qp.peerQpn);
@@ -255,6 +250,22 @@ RdmaHw::Close(RdmaQueuePair& qp)
     qp.qpn = nextQpn;
     qp.m_timer = std::move(timer);
     m_freeSenders.push_back(index);
+}
+
+void
+RdmaHw::ForgetMessages(RdmaQueuePair& qp)
+{
+    while (qp.firstMessage)
+    {
+        RdmaMessage* message = qp.firstMessage;
+        RdmaMessageObserver* observer = message->observer;
+        qp.firstMessage = message->next;
+        GiveBack(message);
+        if (observer)
+        {
+            observer->OnForgotten();
+        }
+    }
 }
 
 void
@@ -324,8 +335,6 @@ RdmaHw::TakeMessage()
 void
 RdmaHw::GiveBack(RdmaMessage* message)
 {
-    message->sent = nullptr;
-    message->delivered = nullptr;
     message->next = m_freeMessages;
     m_freeMessages = message;
 }

@@ -155,8 +155,15 @@ class RdmaHw : public Object, public QbbPortHandler
     /**
      * Post a message.
      * @param bytes its size, 1 or more
-     * @param sent called at its last acknowledgement
-     * @param delivered called when the receiver has all of it in order
+     * @param observer told how it fares; may be null
+     */
+    void PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* observer);
+
+    /**
+     * Post a message.
+     * @param bytes its size, 1 or more
+     * @param sent called at its last acknowledgement; may be empty
+     * @param delivered called when the receiver has all of it in order; may be empty
      */
     void PostMessage(RdmaQueuePair& qp,
                      uint64_t bytes,
@@ -245,6 +252,7 @@ class RdmaHw : public Object, public QbbPortHandler
     void SeekSendMessage(RdmaQueuePair& qp);
     RdmaMessage* TakeMessage();
     void GiveBack(RdmaMessage* message);
+    void ForgetMessages(RdmaQueuePair& qp);
     RdmaRxQueuePair& OpenReceiver(RdmaQueuePair& sender);
     void ReleaseReceiver(uint32_t qpn);
 
@@ -267,6 +275,7 @@ class RdmaHw : public Object, public QbbPortHandler
     std::vector<uint32_t> m_freeReceivers;
     std::vector<std::unique_ptr<RdmaMessage[]>> m_messageSlabs;
     RdmaMessage* m_freeMessages{nullptr};
+    RdmaMessageFunctions m_functions;
     std::function<uint32_t(uint32_t)> m_resolver;
     RdmaHwCounters m_counters;
 

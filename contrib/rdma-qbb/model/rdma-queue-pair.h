@@ -4,8 +4,9 @@
 #ifndef RDMA_QUEUE_PAIR_H
 #define RDMA_QUEUE_PAIR_H
 
+#include "rdma-message.h"
+
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,17 +27,6 @@ struct RdmaCongestionState
 struct RdmaRecoveryState
 {
     virtual ~RdmaRecoveryState() = default;
-};
-
-/// A message posted to a queue pair: a range of its byte stream.
-struct RdmaMessage
-{
-    RdmaMessage* next{nullptr};      ///< the message posted after it
-    uint64_t endSeq{0};              ///< offset after its last byte
-    uint64_t bytes{0};               ///< its size
-    int64_t startPs{0};              ///< when it was posted
-    std::function<void()> sent;      ///< run at the last acknowledgement; may be empty
-    std::function<void()> delivered; ///< run when the receiver has all of it; may be empty
 };
 
 /**

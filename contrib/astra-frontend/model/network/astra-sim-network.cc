@@ -40,7 +40,7 @@ AstraSimFabric::Now() const
 void
 AstraSimFabric::Schedule(TimePs delay, MessageHandler handler, void* arg)
 {
-    Simulator::Schedule(PicoSeconds(delay), handler, arg);
+    m_events.Schedule(delay, handler, arg);
 }
 
 void
@@ -52,7 +52,13 @@ AstraSimFabric::Send(const SendCall& call)
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (latency > 0 || message->IsLocal())
     {
-        Simulator::Schedule(PicoSeconds(latency), &AstraSimFabric::Launch, this, message);
+        m_events.Schedule(
+            latency,
+            [](void* arg) {
+                auto* message = static_cast<Message*>(arg);
+                message->fabric->Launch(message);
+            },
+            message);
     }
     else
     {
@@ -81,8 +87,14 @@ AstraSimFabric::Launch(Message* message)
     {
         message->partsToDeliver = 1;
         message->partsToAcknowledge = 1;
-        Simulator::ScheduleNow([message] { message->fabric->PartDelivered(*message); });
-        Simulator::ScheduleNow(&AstraSimFabric::PartAcknowledged, this, message);
+        m_events.Schedule(
+            0,
+            [](void* arg) { static_cast<Message*>(arg)->OnDelivered(); },
+            message);
+        m_events.Schedule(
+            0,
+            [](void* arg) { static_cast<Message*>(arg)->OnSent(); },
+            message);
         return;
     }
     const uint64_t frames = (message->wireBytes - 1) / m_fabric.GetConf().payloadBytes + 1;
@@ -97,26 +109,57 @@ AstraSimFabric::Launch(Message* message)
     }
 }
 
-ns3::RdmaQueuePair*
-AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
+bool
+AstraSimFabric::HasOwnQueuePair(const Message& message) const
 {
-    using ns3::FabricConf;
-    ns3::RdmaDriver* driver = m_fabric.GetDriver(message.src);
+    return m_fabric.GetConf().qpMode == ns3::FabricConf::QpMode::PerFlow && !message.rateCapBps &&
+           !m_fabric.GetTopology().ShareNvSwitch(message.src, message.dst);
+}
+
+ns3::RdmaQueuePair*
+AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDone)
+{
     ns3::RdmaConnectionOptions options;
     options.channel = static_cast<int32_t>(message.channel + part);
     options.rateCapBps = message.rateCapBps;
-    const bool nvlink = m_fabric.GetTopology().ShareNvSwitch(message.src, message.dst);
-    if (!nvlink && !message.rateCapBps && m_fabric.GetConf().qpMode == FabricConf::QpMode::PerFlow)
+    options.closeWhenDone = closeWhenDone;
+    return m_fabric.GetDriver(message.src)->Connect(message.dst, options);
+}
+
+ns3::RdmaQueuePair*
+AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
+{
+    // The messages of a stream use the same connection, as a rule.
+    const void*& note = MessageMatcher::NoteOf(*message.send);
+    const auto* last = static_cast<const Connection*>(note);
+    if (last && part == 0 && last->channel == message.channel &&
+        last->rateCapBps == message.rateCapBps)
     {
-        options.closeWhenDone = true;
-        return driver->Connect(message.dst, options);
+        return last->qp;
     }
-    auto& qp = m_connections[{message.src, message.dst, message.channel, part, message.rateCapBps}];
-    if (!qp)
+    if (HasOwnQueuePair(message))
     {
-        qp = driver->Connect(message.dst, options);
+        return Connect(message, part, true);
     }
-    return qp;
+    Connection*& connection =
+        m_connections[{message.src, message.dst, message.channel, part, message.rateCapBps}];
+    if (!connection)
+    {
+        ns3::RdmaQueuePair* qp = Connect(message, part, false);
+        if (!qp)
+        {
+            return nullptr;
+        }
+        connection = m_connectionPool.Take();
+        connection->qp = qp;
+        connection->rateCapBps = message.rateCapBps;
+        connection->channel = message.channel;
+    }
+    if (part == 0)
+    {
+        note = connection;
+    }
+    return connection->qp;
 }
 
 void
@@ -132,12 +175,7 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
     {
         ns3::CountMessage(*m_use, m_fabric, *qp, bytes, message->purpose);
     }
-    m_fabric.GetHw(message->src)
-        .PostMessage(
-            *qp,
-            bytes,
-            [message] { message->fabric->PartAcknowledged(message); },
-            [message] { message->fabric->PartDelivered(*message); });
+    m_fabric.GetHw(message->src).PostMessage(*qp, bytes, message);
 }
 
 void

@@ -5,6 +5,7 @@
 #define ASTRA_SIM_NETWORK_H
 
 #include "connection-key.h"
+#include "handler-events.h"
 #include "in-network-operations.h"
 #include "object-pool.h"
 #include "shared-network.h"
@@ -13,6 +14,7 @@
 #include "ns3/ptr.h"
 #include "ns3/rdma-driver.h"
 #include "ns3/rdma-fabric.h"
+#include "ns3/rdma-message.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -50,10 +52,29 @@ class AstraSimFabric : public SharedNetwork
     std::vector<std::string> DescribeObstacles(std::size_t limit) const;
 
   private:
-    struct Message : NetworkMessage
+    struct Message final : NetworkMessage, ns3::RdmaMessageObserver
     {
+        void OnDelivered() override
+        {
+            fabric->PartDelivered(*this);
+        }
+
+        void OnSent() override
+        {
+            fabric->PartAcknowledged(this);
+        }
+
         Message* next{nullptr};
         AstraSimFabric* fabric{nullptr};
+    };
+
+    /// A queue pair that several messages use, one after the other.
+    struct Connection
+    {
+        Connection* next{nullptr};
+        ns3::RdmaQueuePair* qp{nullptr};
+        uint64_t rateCapBps{0};
+        uint32_t channel{0};
     };
 
     /// A part of a message that found no path; tried again when routes change.
@@ -76,15 +97,20 @@ class AstraSimFabric : public SharedNetwork
     int Join(const JoinCall& call) override;
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
+    /// @return the queue pair for a part of a message, or null if it has no path
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
+    ns3::RdmaQueuePair* Connect(const Message& message, uint32_t part, bool closeWhenDone);
+    /// @return whether messages like this one have a queue pair each
+    bool HasOwnQueuePair(const Message& message) const;
     /// Find switches anew, and try again what found no path.
     void OnRoutesChanged();
     void PartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
     ns3::LinkUse* m_use{nullptr};
-    boost::unordered_flat_map<ConnectionKey, ns3::RdmaQueuePair*, ConnectionKey::Hash>
-        m_connections;
+    boost::unordered_flat_map<ConnectionKey, Connection*, ConnectionKey::Hash> m_connections;
+    ObjectPool<Connection> m_connectionPool;
+    HandlerEvents m_events;
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;
     std::vector<PendingPart> m_withoutPath;

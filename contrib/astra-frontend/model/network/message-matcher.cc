@@ -9,57 +9,60 @@
 namespace AstraSim
 {
 
-template <typename T>
-T*
-MessageMatcher::Pool<T>::Take()
-{
-    constexpr std::size_t SLAB = 256;
-    if (!free)
-    {
-        slabs.push_back(std::make_unique<T[]>(SLAB));
-        for (std::size_t i = 0; i < SLAB; ++i)
-        {
-            slabs.back()[i].next = free;
-            free = &slabs.back()[i];
-        }
-    }
-    T* item = free;
-    free = item->next;
-    *item = T();
-    return item;
-}
-
-template <typename T>
-void
-MessageMatcher::Pool<T>::GiveBack(T* item)
-{
-    item->next = free;
-    free = item;
-}
-
 MessageMatcher::MessageMatcher() = default;
 
 MessageMatcher::~MessageMatcher() = default;
 
+MessageMatcher::Stream&
+MessageMatcher::Use(const Key& key)
+{
+    const auto it = m_streams.find(key);
+    if (it == m_streams.end())
+    {
+        Stream* stream = m_streamPool.Take();
+        stream->key = key;
+        m_streams.insert(stream);
+        return *stream;
+    }
+    m_idle -= (*it)->IsIdle();
+    return **it;
+}
+
+void
+MessageMatcher::Release(Stream& stream)
+{
+    constexpr std::size_t KEPT = 1024; ///< not worth looking for
+    if (!stream.IsIdle() || ++m_idle <= KEPT + m_streams.size() / 2)
+    {
+        return;
+    }
+    boost::unordered::erase_if(m_streams, [this](Stream* each) {
+        const bool isIdle = each->IsIdle();
+        if (isIdle)
+        {
+            m_streamPool.GiveBack(each);
+        }
+        return isIdle;
+    });
+    m_idle = 0;
+}
+
 MessageMatcher::Send*
 MessageMatcher::AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes)
 {
+    Stream& stream = Use({src, dst, tag});
     Send* send = m_sends.Take();
-    send->src = src;
-    send->dst = dst;
-    send->tag = tag;
+    send->stream = &stream;
     send->bytes = bytes;
-    Stream& stream = m_streams[{src, dst, tag}];
     (stream.lastSend ? stream.lastSend->next : stream.firstSend) = send;
     stream.lastSend = send;
     return send;
 }
 
 void
-MessageMatcher::Deliver(Send* send, std::vector<Completion>& completions)
+MessageMatcher::Deliver(Send* send)
 {
-    const auto it = m_streams.find({send->src, send->dst, send->tag});
-    Stream& stream = it->second;
+    Stream& stream = *send->stream;
     send->delivered = true;
     while (stream.firstSend && stream.firstSend->delivered)
     {
@@ -72,6 +75,9 @@ MessageMatcher::Deliver(Send* send, std::vector<Completion>& completions)
         }
         m_sends.GiveBack(first);
     }
+    // Handlers may deliver more; what is complete now is taken out first.
+    Receive* complete = stream.firstReceive;
+    Receive* last = nullptr;
     while (stream.firstReceive && (stream.available > 0 || stream.firstReceive->bytesLeft == 0))
     {
         Receive* first = stream.firstReceive;
@@ -82,15 +88,31 @@ MessageMatcher::Deliver(Send* send, std::vector<Completion>& completions)
         {
             break;
         }
-        completions.push_back({first->handler, first->arg});
+        last = first;
         stream.firstReceive = first->next;
-        if (!stream.firstReceive)
-        {
-            stream.lastReceive = nullptr;
-        }
-        m_receives.GiveBack(first);
     }
-    EraseIfIdle(it);
+    if (!stream.firstReceive)
+    {
+        stream.lastReceive = nullptr;
+    }
+    Release(stream);
+    if (!last)
+    {
+        return;
+    }
+    last->next = nullptr;
+    while (complete)
+    {
+        Receive* receive = complete;
+        complete = receive->next;
+        const MessageHandler handler = receive->handler;
+        void* arg = receive->arg;
+        m_receives.GiveBack(receive);
+        if (handler)
+        {
+            handler(arg);
+        }
+    }
 }
 
 bool
@@ -101,8 +123,7 @@ MessageMatcher::AddReceive(uint32_t src,
                            MessageHandler handler,
                            void* arg)
 {
-    const auto it = m_streams.try_emplace({src, dst, tag}).first;
-    Stream& stream = it->second;
+    Stream& stream = Use({src, dst, tag});
     uint64_t left = bytes;
     if (!stream.firstReceive)
     {
@@ -111,7 +132,7 @@ MessageMatcher::AddReceive(uint32_t src,
         left -= taken;
         if (left == 0)
         {
-            EraseIfIdle(it);
+            Release(stream);
             return true;
         }
     }
@@ -124,25 +145,15 @@ MessageMatcher::AddReceive(uint32_t src,
     return false;
 }
 
-void
-MessageMatcher::EraseIfIdle(Streams::iterator it)
-{
-    const Stream& stream = it->second;
-    if (!stream.firstSend && !stream.firstReceive && stream.available == 0)
-    {
-        m_streams.erase(it);
-    }
-}
-
 std::vector<std::string>
 MessageMatcher::DescribeWaits(std::size_t limit) const
 {
     std::vector<std::pair<Key, uint64_t>> waiting;
-    for (const auto& [key, stream] : m_streams)
+    for (const Stream* stream : m_streams)
     {
-        if (stream.firstReceive)
+        if (stream->firstReceive)
         {
-            waiting.emplace_back(key, stream.firstReceive->bytesLeft);
+            waiting.emplace_back(stream->key, stream->firstReceive->bytesLeft);
         }
     }
     std::sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) {

@@ -5,10 +5,10 @@
 #define MESSAGE_MATCHER_H
 
 #include "astra-network-api.h"
+#include "object-pool.h"
 
-#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,27 +21,21 @@ namespace AstraSim
  * A connection is a stream of bytes: messages are consumed in the order in which they were sent,
  * even if a network delivers a later one first, and a receive takes as many bytes as it asked for,
  * from one message or several. Every backend uses this class. Nothing is allocated per message
- * once the pools have grown.
+ * once the pools have grown; what has ended is forgotten in one go when much has, since most
+ * streams are soon used again.
  */
 class MessageMatcher
 {
   public:
+    struct Stream;
+
     /// A message under way. Owned by the matcher from AddSend() until it is delivered.
     struct Send
     {
         Send* next{nullptr};
-        uint32_t src{0};
-        uint32_t dst{0};
-        int tag{0};
-        bool delivered{false};
+        Stream* stream{nullptr};
         uint64_t bytes{0};
-    };
-
-    /// A receive whose bytes have all arrived.
-    struct Completion
-    {
-        MessageHandler handler;
-        void* arg;
+        bool delivered{false};
     };
 
     MessageMatcher();
@@ -50,11 +44,9 @@ class MessageMatcher
     /// A message has been sent. @return its place in its stream, for Deliver()
     Send* AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes);
 
-    /**
-     * All bytes of a message are at the destination.
-     * @param completions gets the receives that are complete now, in order
-     */
-    void Deliver(Send* send, std::vector<Completion>& completions);
+    /// All bytes of a message are at the destination. Runs the handlers of the receives that are
+    /// complete now, in order.
+    void Deliver(Send* send);
 
     /**
      * Ask for @p bytes.
@@ -67,13 +59,20 @@ class MessageMatcher
                     MessageHandler handler,
                     void* arg);
 
+    /// @return what the network keeps with the stream of a message; null in a new stream, and
+    /// forgotten when the stream is
+    static const void*& NoteOf(const Send& send)
+    {
+        return send.stream->note;
+    }
+
     /// @return receives that wait, at most @p limit lines
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
 
     /// @return streams with something under way
     std::size_t GetStreamCount() const
     {
-        return m_streams.size();
+        return m_streams.size() - m_idle;
     }
 
   private:
@@ -87,49 +86,80 @@ class MessageMatcher
 
     struct Key
     {
-        uint32_t src;
-        uint32_t dst;
-        int tag;
+        uint32_t src{0};
+        uint32_t dst{0};
+        int tag{0};
 
         bool operator==(const Key&) const = default;
     };
 
+  public:
+    /// All messages of one (source, destination, tag).
+    struct Stream
+    {
+        Stream* next{nullptr};
+        Send* firstSend{nullptr};
+        Send* lastSend{nullptr};
+        Receive* firstReceive{nullptr};
+        Receive* lastReceive{nullptr};
+        uint64_t available{0}; ///< delivered in order and not received
+        const void* note{nullptr};
+        Key key;
+
+        bool IsIdle() const
+        {
+            return !firstSend && !firstReceive && available == 0;
+        }
+    };
+
+  private:
     struct KeyHash
     {
+        using is_transparent = void;
+
         std::size_t operator()(const Key& key) const
         {
             uint64_t value = (static_cast<uint64_t>(key.src) << 32 | key.dst) * 0x9e3779b97f4a7c15U;
             value ^= static_cast<uint64_t>(static_cast<uint32_t>(key.tag)) * 0xc2b2ae3d27d4eb4fU;
             return value ^ value >> 29;
         }
+
+        std::size_t operator()(const Stream* stream) const
+        {
+            return (*this)(stream->key);
+        }
     };
 
-    struct Stream
+    struct KeyEqual
     {
-        Send* firstSend{nullptr};
-        Send* lastSend{nullptr};
-        Receive* firstReceive{nullptr};
-        Receive* lastReceive{nullptr};
-        uint64_t available{0}; ///< delivered in order and not received
+        using is_transparent = void;
+
+        static const Key& KeyOf(const Key& key)
+        {
+            return key;
+        }
+
+        static const Key& KeyOf(const Stream* stream)
+        {
+            return stream->key;
+        }
+
+        bool operator()(const auto& a, const auto& b) const
+        {
+            return KeyOf(a) == KeyOf(b);
+        }
     };
 
-    using Streams = boost::unordered_flat_map<Key, Stream, KeyHash>;
+    /// @return the stream, no longer counted as idle
+    Stream& Use(const Key& key);
+    /// Count a stream as idle, if it is; may forget it.
+    void Release(Stream& stream);
 
-    void EraseIfIdle(Streams::iterator it);
-
-    template <typename T>
-    struct Pool
-    {
-        T* Take();
-        void GiveBack(T* item);
-
-        T* free{nullptr};
-        std::vector<std::unique_ptr<T[]>> slabs;
-    };
-
-    Streams m_streams;
-    Pool<Send> m_sends;
-    Pool<Receive> m_receives;
+    boost::unordered_flat_set<Stream*, KeyHash, KeyEqual> m_streams;
+    std::size_t m_idle{0}; ///< of m_streams
+    ObjectPool<Stream> m_streamPool;
+    ObjectPool<Send> m_sends;
+    ObjectPool<Receive> m_receives;
 };
 
 } // namespace AstraSim

@@ -40,19 +40,7 @@ SharedNetwork::PartDelivered(NetworkMessage& message)
         return;
     }
     ++m_deliveredCount;
-    // Handlers may deliver more; what is complete now is taken out first.
-    std::vector<MessageMatcher::Completion> completions;
-    completions.swap(m_completions);
-    m_matcher.Deliver(message.send, completions);
-    for (const auto& completion : completions)
-    {
-        if (completion.handler)
-        {
-            completion.handler(completion.arg);
-        }
-    }
-    completions.clear();
-    m_completions.swap(completions);
+    m_matcher.Deliver(message.send);
 }
 
 void

@@ -206,7 +206,6 @@ class SharedNetwork
 
     MessageMatcher m_matcher;
     std::vector<std::unique_ptr<RankNetwork>> m_ranks;
-    std::vector<MessageMatcher::Completion> m_completions; ///< kept for its memory
     uint64_t m_deliveredCount{0};
 };
 

@@ -1,0 +1,80 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "handler-events.h"
+
+#include "ns3/nstime.h"
+#include "ns3/simulator.h"
+
+#include <utility>
+
+namespace AstraSim
+{
+
+/// Outlives its owner while it is in the simulator's list.
+class HandlerEvents::Event final : public ns3::QbbTimedEvent
+{
+  public:
+    explicit Event(HandlerEvents* owner)
+        : m_owner(owner)
+    {
+    }
+
+    void Fire(int64_t) override
+    {
+        if (!m_owner)
+        {
+            return;
+        }
+        m_next = m_owner->m_free;
+        m_owner->m_free = this;
+        m_handler(m_arg);
+    }
+
+  private:
+    friend class HandlerEvents;
+
+    HandlerEvents* m_owner; ///< null once it has gone
+    Event* m_next{nullptr};
+    MessageHandler m_handler{nullptr};
+    void* m_arg{nullptr};
+};
+
+HandlerEvents::HandlerEvents()
+    : m_simulator(ns3::QbbSimulatorImpl::Get())
+{
+}
+
+HandlerEvents::~HandlerEvents()
+{
+    for (Event* event : m_events)
+    {
+        event->m_owner = nullptr;
+        event->Unref();
+    }
+}
+
+void
+HandlerEvents::Schedule(TimePs delay, MessageHandler handler, void* arg)
+{
+    if (!m_free)
+    {
+        m_free = m_events.emplace_back(new Event(this));
+    }
+    Event* event = std::exchange(m_free, m_free->m_next);
+    event->m_handler = handler;
+    event->m_arg = arg;
+    event->Ref(); // the simulator drops one reference after each expiry
+    if (m_simulator)
+    {
+        m_simulator->SchedulePort(m_simulator->GetContext(), delay, event);
+    }
+    else
+    {
+        ns3::Simulator::ScheduleWithContext(ns3::Simulator::GetContext(),
+                                            ns3::TimeStep(static_cast<uint64_t>(delay)),
+                                            event);
+    }
+}
+
+} // namespace AstraSim
