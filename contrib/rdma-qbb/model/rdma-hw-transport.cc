@@ -6,6 +6,7 @@
 #include "flow-hash.h"
 #include "rdma-hw.h"
 
+#include "ns3/assert.h"
 #include "ns3/ethernet-header.h"
 #include "ns3/ipv4-header.h"
 #include "ns3/log.h"
@@ -39,22 +40,23 @@ NamedDistance(const RdmaRxQueuePair& rx)
     return static_cast<uint16_t>((rx.namedSeq - rx.expectedSeq) / rx.sender->mtu);
 }
 
+/// @return whether the receiver has all of the oldest message that was not delivered
+bool
+HasNextMessage(const RdmaRxQueuePair& rx)
+{
+    const RdmaMessage* message = rx.sender->deliveryMessage;
+    return message && message->endSeq <= rx.expectedSeq;
+}
+
 } // namespace
 
 // --- sending
 
 bool
-RdmaHw::CanSend(const RdmaQueuePair& qp) const
+RdmaHw::RecoveryCanSend(const RdmaQueuePair& qp) const
 {
-    if (qp.recovery && m_recovery->HasRetransmission(qp))
-    {
-        return true;
-    }
-    if (!qp.CanSend())
-    {
-        return false;
-    }
-    return !qp.recovery || qp.GetInFlight() < m_recovery->GetFlightLimit(qp);
+    return m_recovery->HasRetransmission(qp) ||
+           (qp.CanSend() && qp.GetInFlight() < m_recovery->GetFlightLimit(qp));
 }
 
 void
@@ -147,7 +149,10 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     frame->sport = qp.sport;
     frame->dport = qp.dport;
     frame->priority = qp.priority;
-    frame->wireBytes = GetDataWireBytes(frame->payloadBytes, qp.nvlinkFrames);
+    frame->wireBytes =
+        qp.nvlinkFrames ? frame->payloadBytes + m_nvlinkOverhead
+                        : std::max(frame->payloadBytes + m_dataOverhead + m_wishes.telemetryBytes,
+                                   QbbNetDevice::MIN_WIRE_BYTES);
     if (qp.contribution)
     {
         frame->flags = QBB_FLAG_REDUCE;
@@ -155,14 +160,14 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     }
     if (!qp.lossless)
     {
-        frame->ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
-        const auto wanted = m_congestion->GetTelemetry();
-        if (wanted != RdmaCongestionOps::Telemetry::None)
+        frame->ecn = m_wishes.ecn;
+        if (m_wishes.telemetry != RdmaCongestionOps::Telemetry::None)
         {
             frame->telemetry = device.GetPool().AllocateTelemetry();
             frame->telemetry->sentPs = nowPs;
-            frame->telemetry->hopLimit =
-                wanted == RdmaCongestionOps::Telemetry::Int ? QbbTelemetry::MAX_HOPS : 0;
+            frame->telemetry->hopLimit = m_wishes.telemetry == RdmaCongestionOps::Telemetry::Int
+                                             ? QbbTelemetry::MAX_HOPS
+                                             : 0;
         }
     }
     const uint64_t end = frame->seq + frame->payloadBytes;
@@ -273,7 +278,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
     bool mark = false;
     if (frame->ecn == EcnCodepoint::Ce)
     {
-        const int64_t interval = m_congestion->GetCnpIntervalPs();
+        const int64_t interval = m_wishes.cnpIntervalPs;
         mark = interval == 0;
         if (!mark && nowPs - rx->cnpPs >= interval)
         {
@@ -286,13 +291,14 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
     {
         rx->unacknowledged += end - rx->expectedSeq;
         rx->expectedSeq = end;
+        bool messageEnd = frame->flags & QBB_FLAG_LAST;
         if (rx->recovery)
         {
             m_recovery->OnInOrder(*rx);
+            messageEnd = HasNextMessage(*rx); // what was kept may reach farther than the frame
         }
-        const RdmaMessage* current = rx->sender->deliveryMessage;
-        const bool messageEnd = current && current->endSeq <= rx->expectedSeq;
-        const uint64_t interval = rx->sender->lossless ? m_losslessAckInterval : m_ackInterval;
+        NS_ASSERT(messageEnd == HasNextMessage(*rx));
+        const uint64_t interval = rx->lossless ? m_losslessAckInterval : m_ackInterval;
         if (messageEnd || mark || rx->unacknowledged >= interval ||
             (frame->flags & QBB_FLAG_ACK_REQUEST))
         {
@@ -309,27 +315,32 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         }
         return;
     }
+    OnUnexpected(port, *rx, frame, mark, nowPs);
+}
 
-    ++rx->outOfOrder;
-    const uint64_t before = rx->expectedSeq;
+void
+RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs)
+{
+    const uint64_t end = frame->seq + frame->payloadBytes;
+    const uint64_t before = rx.expectedSeq;
     if (end > before)
     {
         ++m_counters.outOfOrderFrames;
         m_counters.reorderBytes = std::max(m_counters.reorderBytes, end - before);
     }
-    const auto verdict = m_recovery->OnUnexpected(*rx, *frame, nowPs);
+    const auto verdict = m_recovery->OnUnexpected(rx, *frame, nowPs);
     switch (verdict)
     {
     case RdmaLossRecovery::Verdict::Silent:
-        pool.Free(frame);
+        m_nics[port]->GetDevice().GetPool().Free(frame);
         break;
     case RdmaLossRecovery::Verdict::Ack:
-        Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
+        Answer(port, rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
         break;
     case RdmaLossRecovery::Verdict::Nack:
     case RdmaLossRecovery::Verdict::SelectiveNack:
         Answer(port,
-               *rx,
+               rx,
                frame,
                QbbFrameKind::Nack,
                mark,
@@ -337,9 +348,9 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
                nowPs);
         break;
     }
-    if (rx->expectedSeq != before)
+    if (rx.expectedSeq != before)
     {
-        Deliver(*rx);
+        Deliver(rx);
     }
 }
 
@@ -352,22 +363,33 @@ RdmaHw::Answer(uint16_t port,
                bool selective,
                int64_t nowPs)
 {
-    const RdmaQueuePair& sender = *rx.sender;
     frame->kind = kind;
     frame->seq = rx.expectedSeq;
     frame->payloadBytes = selective ? NamedDistance(rx) : 0;
     frame->dst = frame->src;
     frame->src = m_hostIndex;
-    frame->qpn = sender.qpn;
+    frame->qpn = rx.senderQpn;
     std::swap(frame->sport, frame->dport);
     // The way back is another 5-tuple; its hash differs from the way there.
     frame->hash = ~frame->hash;
     frame->ecn = EcnCodepoint::NotEct;
     frame->flags = (mark ? QBB_FLAG_CNP : 0) | (selective ? QBB_FLAG_SELECTIVE : 0);
-    frame->priority = m_ackHighPriority ? 0 : sender.priority;
-    frame->wireBytes = m_ackBytes + (frame->telemetry ? m_congestion->GetTelemetryWireBytes() : 0);
+    if (m_ackHighPriority)
+    {
+        frame->priority = 0;
+    }
+    frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
     ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
-    m_nics[port]->GetDevice().Enqueue(frame, nowPs);
+    QbbNetDevice& device = m_nics[port]->GetDevice();
+    if (device.CanSendNow(nowPs))
+    {
+        OnFrameDeparture(port, *frame, nowPs);
+        device.SendNow(frame, nowPs);
+    }
+    else
+    {
+        device.Enqueue(frame, nowPs);
+    }
 }
 
 QbbFrame*

@@ -196,12 +196,22 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         qp.peerQpn = config.inNetworkOperation;
         qp.dport = config.inNetworkMember;
     }
+    AskWishes();
     if (!qp.lossless)
     {
         m_congestion->OnQpInit(qp);
     }
     m_qpOpen(qp);
     return &qp;
+}
+
+void
+RdmaHw::AskWishes()
+{
+    m_wishes.cnpIntervalPs = m_congestion->GetCnpIntervalPs();
+    m_wishes.telemetryBytes = m_congestion->GetTelemetryWireBytes();
+    m_wishes.telemetry = m_congestion->GetTelemetry();
+    m_wishes.ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
 }
 
 RdmaRxQueuePair&
@@ -220,9 +230,13 @@ RdmaHw::OpenReceiver(RdmaQueuePair& sender)
         index = m_freeReceivers.back();
         m_freeReceivers.pop_back();
     }
-    m_receivers[index]->hw = this;
-    m_receivers[index]->sender = &sender;
-    return *m_receivers[index];
+    RdmaRxQueuePair& rx = *m_receivers[index];
+    rx.hw = this;
+    rx.sender = &sender;
+    rx.senderQpn = sender.qpn;
+    rx.lossless = sender.lossless;
+    AskWishes();
+    return rx;
 }
 
 void
@@ -284,20 +298,6 @@ RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
     qp.nic->Deactivate(qp);
     qp.nic = m_nics[nic].get();
     qp.nic->Activate(qp, Simulator::Now().GetTimeStep());
-}
-
-RdmaQueuePair*
-RdmaHw::FindSender(uint32_t qpn)
-{
-    RdmaQueuePair* qp = m_senders[qpn & INDEX_MASK].get();
-    return qp->qpn == qpn && qp->m_open ? qp : nullptr;
-}
-
-RdmaRxQueuePair*
-RdmaHw::FindReceiver(uint32_t qpn)
-{
-    RdmaRxQueuePair* rx = m_receivers[qpn & INDEX_MASK].get();
-    return rx->qpn == qpn && rx->sender ? rx : nullptr;
 }
 
 std::vector<const RdmaQueuePair*>

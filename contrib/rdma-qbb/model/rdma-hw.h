@@ -202,7 +202,11 @@ class RdmaHw : public Object, public QbbPortHandler
 
     // --- for RdmaNic
     /// @return whether the pair has a frame that window and recovery let it send
-    bool CanSend(const RdmaQueuePair& qp) const;
+    bool CanSend(const RdmaQueuePair& qp) const
+    {
+        return qp.recovery ? RecoveryCanSend(qp) : qp.CanSend();
+    }
+
     /// Build the pair's next frame and advance it.
     QbbFrame* BuildFrame(RdmaQueuePair& qp, int64_t nowPs);
 
@@ -231,7 +235,30 @@ class RdmaHw : public Object, public QbbPortHandler
     void DoDispose() override;
 
   private:
+    /// Queue pair numbers are an index and a generation, so that a late frame of a connection that
+    /// has ended cannot reach the one that has its place.
+    static constexpr uint32_t INDEX_BITS = 20;
+    static constexpr uint32_t INDEX_MASK = (1U << INDEX_BITS) - 1;
+
+    /// What the congestion control wants of frames: asked once per connection, not per frame.
+    struct FrameWishes
+    {
+        int64_t cnpIntervalPs{0};
+        uint32_t telemetryBytes{0};
+        RdmaCongestionOps::Telemetry telemetry{RdmaCongestionOps::Telemetry::None};
+        EcnCodepoint ecn{EcnCodepoint::NotEct};
+    };
+
+    void AskWishes();
+    /// CanSend() where the recovery has a say.
+    bool RecoveryCanSend(const RdmaQueuePair& qp) const;
     void OnData(uint16_t port, QbbFrame* frame, int64_t nowPs);
+    /// A data frame that is not the one expected next.
+    void OnUnexpected(uint16_t port,
+                      RdmaRxQueuePair& rx,
+                      QbbFrame* frame,
+                      bool mark,
+                      int64_t nowPs);
     void OnAck(QbbFrame* frame, int64_t nowPs);
     void OnTimeout(RdmaQueuePair& qp);
     /// Answer @p frame, which becomes the answer or is freed.
@@ -256,13 +283,17 @@ class RdmaHw : public Object, public QbbPortHandler
     RdmaRxQueuePair& OpenReceiver(RdmaQueuePair& sender);
     void ReleaseReceiver(uint32_t qpn);
 
-    RdmaQueuePair* FindSender(uint32_t qpn);
-    RdmaRxQueuePair* FindReceiver(uint32_t qpn);
+    RdmaQueuePair* FindSender(uint32_t qpn)
+    {
+        RdmaQueuePair* qp = m_senders[qpn & INDEX_MASK].get();
+        return qp->qpn == qpn && qp->m_open ? qp : nullptr;
+    }
 
-    /// Queue pair numbers are an index and a generation, so that a late frame of a connection that
-    /// has ended cannot reach the one that has its place.
-    static constexpr uint32_t INDEX_BITS = 20;
-    static constexpr uint32_t INDEX_MASK = (1U << INDEX_BITS) - 1;
+    RdmaRxQueuePair* FindReceiver(uint32_t qpn)
+    {
+        RdmaRxQueuePair* rx = m_receivers[qpn & INDEX_MASK].get();
+        return rx->qpn == qpn && rx->sender ? rx : nullptr;
+    }
 
     uint32_t m_hostIndex{0};
     std::vector<std::unique_ptr<RdmaNic>> m_nics;
@@ -287,6 +318,7 @@ class RdmaHw : public Object, public QbbPortHandler
     uint64_t m_losslessAckInterval{0};
     bool m_ackHighPriority{false};
     uint8_t m_maxRetries{0};
+    FrameWishes m_wishes;
 
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageDelivered;

@@ -13,16 +13,6 @@
 namespace ns3
 {
 
-namespace
-{
-
-/// Orders a heap so that the earliest entry is on top.
-constexpr auto LATER = [](const auto& a, const auto& b) {
-    return a.timePs != b.timePs ? a.timePs > b.timePs : a.order > b.order;
-};
-
-} // namespace
-
 RdmaNic::RdmaNic(RdmaHw* hw, QbbNetDevice* device)
     : m_hw(hw),
       m_device(device),
@@ -59,8 +49,7 @@ RdmaNic::PushPaced(RdmaQueuePair& qp)
 {
     qp.m_place = RdmaQueuePair::Place::Paced;
     qp.m_pacedForPs = qp.nextAvailPs;
-    m_paced.push_back({qp.nextAvailPs, m_order++, &qp});
-    std::push_heap(m_paced.begin(), m_paced.end(), LATER);
+    m_paced.Push(qp.nextAvailPs, &qp);
 }
 
 void
@@ -137,11 +126,11 @@ RdmaNic::OnPacingChange(RdmaQueuePair& qp)
 void
 RdmaNic::ArmPacing(int64_t nowPs)
 {
-    if (m_paced.empty())
+    if (m_paced.IsEmpty())
     {
         return;
     }
-    const int64_t timePs = std::max(m_paced.front().timePs, nowPs);
+    const int64_t timePs = std::max(m_paced.Front().timePs, nowPs);
     if (timePs < m_armedPs)
     {
         m_armedPs = timePs;
@@ -157,11 +146,9 @@ RdmaNic::OnPacingEvent(int64_t nowPs)
         return; // an earlier expiry has done this one's work
     }
     m_armedPs = INT64_MAX;
-    while (!m_paced.empty() && m_paced.front().timePs <= nowPs)
+    while (!m_paced.IsEmpty() && m_paced.Front().timePs <= nowPs)
     {
-        std::pop_heap(m_paced.begin(), m_paced.end(), LATER);
-        const PacedEntry entry = m_paced.back();
-        m_paced.pop_back();
+        const PacedQueue::Entry entry = m_paced.Pop();
         RdmaQueuePair& qp = *entry.qp;
         if (qp.m_place == RdmaQueuePair::Place::Paced && qp.m_pacedForPs == entry.timePs)
         {
@@ -177,14 +164,19 @@ RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
 {
     Ring& ring = m_rings[priority];
     RdmaQueuePair& qp = *ring.head;
+    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
+    const int64_t freePs = nowPs + m_device->GetTxTimePs(frame->wireBytes);
+    if (ring.tail == &qp && qp.nextAvailPs <= freePs && m_hw->CanSend(qp))
+    {
+        return frame; // it would leave the ring and come back at once
+    }
     ring.head = qp.m_nextReady;
     if (!ring.head)
     {
         ring.tail = nullptr;
         m_readyMask &= ~(1U << priority);
     }
-    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
-    Place(qp, nowPs + m_device->GetTxTimePs(frame->wireBytes));
+    Place(qp, freePs);
     if (qp.m_place == RdmaQueuePair::Place::Paced)
     {
         ArmPacing(nowPs);

@@ -4,13 +4,13 @@
 #ifndef RDMA_NIC_H
 #define RDMA_NIC_H
 
+#include "paced-queue.h"
 #include "qbb-net-device.h"
 #include "qbb-port-handler.h"
 #include "rdma-queue-pair.h"
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 namespace ns3
 {
@@ -21,7 +21,7 @@ namespace ns3
  * @brief The transmit scheduler of one NIC port: which queue pair sends next.
  *
  * Queue pairs that may send now stand in a ring per priority and take turns, one frame each. Pairs
- * held back by their rate wait in a heap ordered by time; pairs with nothing to send or a full
+ * held back by their rate wait in a queue ordered by time; pairs with nothing to send or a full
  * window stand in neither and come back through Activate().
  */
 class RdmaNic : public QbbFrameSource
@@ -58,13 +58,6 @@ class RdmaNic : public QbbFrameSource
         RdmaQueuePair* tail{nullptr};
     };
 
-    struct PacedEntry
-    {
-        int64_t timePs;
-        uint64_t order; ///< keeps equal times first in, first out
-        RdmaQueuePair* qp;
-    };
-
     void PushReady(RdmaQueuePair& qp);
     void PushPaced(RdmaQueuePair& qp);
     /// Put a pair where it belongs, if it may send at @p freePs, when the port is free again.
@@ -78,8 +71,7 @@ class RdmaNic : public QbbFrameSource
     QbbNetDevice* m_device;
     uint8_t m_readyMask{0};
     std::array<Ring, QbbNetDevice::PRIORITIES> m_rings;
-    std::vector<PacedEntry> m_paced; ///< binary heap, earliest first
-    uint64_t m_order{0};
+    PacedQueue m_paced;
     int64_t m_armedPs{INT64_MAX}; ///< earliest pacing expiry in the event list
     Ptr<PacingEvent> m_pacingEvent;
 };

@@ -20,17 +20,21 @@ namespace ns3
  */
 struct RdmaRxQueuePair
 {
-    RdmaHw* hw{nullptr};            ///< the host it is at
+    // --- what a data frame in order touches
     RdmaQueuePair* sender{nullptr}; ///< other side of the connection
     uint32_t qpn{0};                ///< number at this host
+    uint32_t senderQpn{0};          ///< number of the other side, at its host
     uint64_t expectedSeq{0};        ///< next byte in order
     uint64_t unacknowledged{0};     ///< bytes received in order since the last acknowledgement
+    std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
+    bool lossless{false};                        ///< on NVLink, as the sender
+
+    // --- the rest
+    RdmaHw* hw{nullptr};            ///< the host it is at
     uint64_t nackedSeq{UINT64_MAX}; ///< expectedSeq of the last NACK
     int64_t nackPs{0};              ///< when it was sent
     int64_t cnpPs{INT64_MIN / 2};   ///< when the last CNP frame was sent
-    uint64_t outOfOrder{0};         ///< frames that came out of order
     uint64_t namedSeq{0};           ///< where the frame begins that a selective NACK names
-    std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 };
 
 } // namespace ns3
