@@ -234,6 +234,71 @@ TEST(SwitchMmu, WhatPassesThroughWouldHaveBeenAdmittedAndReleasedWithoutAPause)
     }
 }
 
+TEST(SwitchMmu, AdmittingEasilyIsAdmittingWithoutAPause)
+{
+    const auto easy = MakeMmu(true);
+    const auto plain = MakeMmu(true);
+    std::mt19937 random(8);
+    std::vector<std::array<uint32_t, 3>> held; // ingress, priority, bytes
+    uint32_t admittedEasily = 0;
+    uint32_t pauses = 0;
+    for (int step = 0; step < 20'000; ++step)
+    {
+        const uint32_t in = random() % 2;
+        const auto priority = static_cast<uint8_t>(std::array{0, 1, 3}[random() % 3]);
+        const uint32_t bytes = 1 + random() % 3000;
+        if (step / 64 % 2 == 0)
+        {
+            const bool admitted = plain->Admit(in, 1 - in, priority, bytes);
+            const bool pause = admitted && plain->ShouldPause(in, priority);
+            if (easy->AdmitEasily(in, 1 - in, priority, bytes))
+            {
+                ++admittedEasily;
+                ASSERT_TRUE(admitted);
+                EXPECT_FALSE(pause);
+            }
+            else
+            {
+                ASSERT_EQ(easy->Admit(in, 1 - in, priority, bytes), admitted);
+            }
+            if (admitted)
+            {
+                held.push_back({in, priority, bytes});
+            }
+            if (pause)
+            {
+                ++pauses;
+                easy->SetPaused(in, priority, true);
+                plain->SetPaused(in, priority, true);
+            }
+        }
+        else if (!held.empty())
+        {
+            const auto [port, pg, size] = held.back();
+            held.pop_back();
+            for (const auto& mmu : {easy, plain})
+            {
+                mmu->Release(port, 1 - port, pg, size);
+                if (mmu->ShouldResume(port, pg))
+                {
+                    mmu->SetPaused(port, pg, false);
+                }
+            }
+        }
+        for (const uint8_t pg : {0, 1, 3})
+        {
+            ASSERT_EQ(easy->GetIngressBytes(in, pg), plain->GetIngressBytes(in, pg));
+            ASSERT_EQ(easy->GetHeadroomBytes(in, pg), plain->GetHeadroomBytes(in, pg));
+            ASSERT_EQ(easy->GetEgressBytes(in, pg), plain->GetEgressBytes(in, pg));
+        }
+        ASSERT_EQ(easy->GetTotalBytes(), plain->GetTotalBytes());
+        ASSERT_EQ(easy->GetSharedUsed(), plain->GetSharedUsed());
+        ASSERT_EQ(easy->GetPeakBytes(), plain->GetPeakBytes());
+    }
+    EXPECT_GT(admittedEasily, 500U);
+    EXPECT_GT(pauses, 100U);
+}
+
 TEST(SwitchMmu, ControlTrafficIsNeverPausedNorCharged)
 {
     const auto mmu = MakeMmu(true);

@@ -44,8 +44,17 @@ class RdmaQueuePair
     RdmaQueuePair(RdmaQueuePair&&) noexcept;
     RdmaQueuePair& operator=(RdmaQueuePair&&) noexcept;
 
-    // --- identity
-    RdmaHw* hw{nullptr};   ///< the host's RDMA engine
+    // --- worked out once
+    RdmaHw* hw{nullptr};       ///< the host's RDMA engine
+    uint64_t lineRateBps{0};   ///< rate of the NIC port, or the cap set for the connection
+    uint64_t bottleneckBps{0}; ///< lowest rate on the path
+    int64_t baseRttPs{0};      ///< round trip of one full frame and its ACK on an idle path
+
+    // --- what each message touches
+    RdmaMessage* lastMessage{nullptr};     ///< newest message
+    RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
+
+    // --- what each frame touches, from here to the private part: three cache lines
     RdmaNic* nic{nullptr}; ///< the NIC it sends from
     uint32_t qpn{0};       ///< number at this host
     uint32_t peerQpn{0};   ///< number of the receiving side at the peer
@@ -62,25 +71,18 @@ class RdmaQueuePair
     bool closeWhenDone{false}; ///< ends by itself when all its messages are acknowledged
     bool lossless{false};      ///< on NVLink: no congestion control, ACK at message ends only
     bool nvlinkFrames{false};  ///< its frames have NVLink's overhead
-
-    // --- path, worked out once
-    uint64_t lineRateBps{0};   ///< rate of the NIC port, or the cap set for the connection
-    uint64_t bottleneckBps{0}; ///< lowest rate on the path
-    int64_t baseRttPs{0};      ///< round trip of one full frame and its ACK on an idle path
     uint32_t mtu{1000};        ///< payload bytes of a full frame
-
-    // --- sender state
-    uint64_t sndNxt{0};                 ///< next byte to send
-    uint64_t sndUna{0};                 ///< first byte not acknowledged
-    uint64_t endSeq{0};                 ///< bytes posted so far
-    uint64_t highestSent{0};            ///< sndNxt's maximum: below it a frame is a retransmission
-    int64_t nextAvailPs{0};             ///< pacing: no frame before this time
-    int64_t lastTxPs{0};                ///< start of the last frame
-    uint32_t lastTxBytes{0};            ///< wire bytes of the last frame
-    RdmaMessage* firstMessage{nullptr}; ///< oldest message not wholly acknowledged
-    RdmaMessage* lastMessage{nullptr};  ///< newest message
-    RdmaMessage* sendMessage{nullptr};  ///< the one that sndNxt is in; null at the end
-    RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
+    uint32_t lastTxBytes{0};   ///< wire bytes of the last frame
+    int64_t lastTxPs{0};       ///< start of the last frame
+    int64_t nextAvailPs{0};    ///< pacing: no frame before this time
+    uint64_t sndNxt{0};        ///< next byte to send
+    uint64_t sndUna{0};        ///< first byte not acknowledged
+    uint64_t endSeq{0};        ///< bytes posted so far
+    uint64_t highestSent{0};   ///< sndNxt's maximum: below it a frame is a retransmission
+    RdmaMessage* firstMessage{nullptr};              ///< oldest message not wholly acknowledged
+    RdmaMessage* sendMessage{nullptr};               ///< the one that sndNxt is in; null at the end
+    std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
+    std::unique_ptr<RdmaRecoveryState> recovery;     ///< owned by the loss recovery
 
     /// @return the sending rate in bit/s
     uint64_t GetRate() const
@@ -146,9 +148,6 @@ class RdmaQueuePair
     /// @return "src->dst sport:dport" for messages to people
     std::string Describe() const;
 
-    std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
-    std::unique_ptr<RdmaRecoveryState> recovery;     ///< owned by the loss recovery
-
   private:
     friend class RdmaHw;
     friend class RdmaNic;
@@ -168,29 +167,31 @@ class RdmaQueuePair
         return m_gapPs;
     }
 
-    uint64_t m_rateBps{0};
-    uint64_t m_minRateBps{0};
-    uint64_t m_windowBytes{0};
-    uint64_t m_effectiveWindow{UINT64_MAX};
-    uint64_t m_gapRateBps{0}; ///< what m_gapPs was worked out for
-    uint32_t m_gapBytes{0};   ///< what m_gapPs was worked out for
-    bool m_variableWindow{false};
-    bool m_paced{true};
-    int64_t m_gapPs{0};
-
-    // NIC scheduling (RdmaNic)
+    /// Where RdmaNic keeps it.
     enum class Place : uint8_t
     {
         Idle,  ///< nothing to send, or the window is full
         Ready, ///< in the round-robin ring of its priority
-        Paced, ///< in the pacing heap
+        Paced, ///< in the queue of those held back by their rate
     };
+
+    uint64_t m_rateBps{0};
+    uint64_t m_effectiveWindow{UINT64_MAX};
+    uint64_t m_gapRateBps{0}; ///< what m_gapPs was worked out for
+    int64_t m_gapPs{0};
+    uint32_t m_gapBytes{0}; ///< what m_gapPs was worked out for
     Place m_place{Place::Idle};
     bool m_open{false}; ///< between Connect() and its end
+    bool m_paced{true};
+    bool m_variableWindow{false};
     RdmaQueuePair* m_nextReady{nullptr};
-    int64_t m_pacedForPs{0};                    ///< time of its valid entry in the pacing heap
-    RdmaHw* m_peerHw{nullptr};                  ///< where the receiving side is
+    int64_t m_pacedForPs{0};                    ///< time of its valid entry among the paced
     std::unique_ptr<RdmaDeadlineTimer> m_timer; ///< retransmission
+
+    // --- what few frames touch
+    uint64_t m_minRateBps{0};
+    uint64_t m_windowBytes{0};
+    RdmaHw* m_peerHw{nullptr}; ///< where the receiving side is
 };
 
 } // namespace ns3

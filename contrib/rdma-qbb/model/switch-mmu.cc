@@ -3,7 +3,6 @@
  */
 #include "switch-mmu.h"
 
-#include "ns3/assert.h"
 #include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/log.h"
@@ -191,25 +190,6 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
     return true;
 }
 
-void
-SwitchMmu::Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
-{
-    NS_ASSERT(m_egress[outPort * PRIORITIES + priority] >= bytes);
-    m_egress[outPort * PRIORITIES + priority] -= bytes;
-    if (priority == 0)
-    {
-        return;
-    }
-    Ingress& in = m_ingress[inPort * PRIORITIES + priority];
-    NS_ASSERT(in.bytes + in.headroomBytes >= bytes);
-    const uint64_t fromHeadroom = std::min<uint64_t>(in.headroomBytes, bytes);
-    const uint64_t before = SharedOf(in);
-    in.headroomBytes -= fromHeadroom;
-    in.bytes -= bytes - fromHeadroom;
-    m_sharedUsed -= before - SharedOf(in);
-    m_totalBytes -= bytes;
-}
-
 bool
 SwitchMmu::StaysPaused(uint32_t port,
                        uint8_t priority,
@@ -235,14 +215,8 @@ SwitchMmu::StaysPaused(uint32_t port,
 }
 
 bool
-SwitchMmu::ShouldMark(uint32_t port, uint8_t priority)
+SwitchMmu::DrawMark(const EcnThresholds& ecn, uint64_t queue)
 {
-    const EcnThresholds& ecn = m_ports[port].ecn;
-    const uint64_t queue = m_egress[port * PRIORITIES + priority];
-    if (queue <= ecn.kminBytes)
-    {
-        return false;
-    }
     if (queue > ecn.kmaxBytes)
     {
         return true;

@@ -4,10 +4,12 @@
 #ifndef SWITCH_MMU_H
 #define SWITCH_MMU_H
 
+#include "ns3/assert.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
 #include "ns3/random-variable-stream.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -84,7 +86,23 @@ class SwitchMmu : public Object
     bool Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes);
 
     /// A frame leaves.
-    void Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes);
+    void Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
+    {
+        NS_ASSERT(m_egress[outPort * PRIORITIES + priority] >= bytes);
+        m_egress[outPort * PRIORITIES + priority] -= bytes;
+        if (priority == 0)
+        {
+            return;
+        }
+        Ingress& in = m_ingress[inPort * PRIORITIES + priority];
+        NS_ASSERT(in.bytes + in.headroomBytes >= bytes);
+        const uint64_t fromHeadroom = std::min<uint64_t>(in.headroomBytes, bytes);
+        const uint64_t before = SharedOf(in);
+        in.headroomBytes -= fromHeadroom;
+        in.bytes -= bytes - fromHeadroom;
+        m_sharedUsed -= before - SharedOf(in);
+        m_totalBytes -= bytes;
+    }
 
     /**
      * Take in a frame that leaves at once.
@@ -93,15 +111,37 @@ class SwitchMmu : public Object
      */
     bool PassThrough(uint32_t inPort, uint8_t priority, uint32_t bytes)
     {
-        const uint64_t total = m_totalBytes + bytes;
-        if (total > m_easyBytes || (m_pressed && IsPressed(inPort, priority)))
+        if (!IsEasy(inPort, priority, bytes))
         {
             return false;
         }
-        if (priority > 0 && total > m_peakBytes)
+        if (priority > 0)
         {
-            m_peakBytes = total;
+            m_peakBytes = std::max(m_peakBytes, m_totalBytes + bytes);
         }
+        return true;
+    }
+
+    /**
+     * Take in a frame as Admit() does, if it is certain that nobody has to be paused for it.
+     * @return whether it is (if not, nothing is accounted)
+     */
+    bool AdmitEasily(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
+    {
+        if (!IsEasy(inPort, priority, bytes))
+        {
+            return false;
+        }
+        if (priority > 0)
+        {
+            Ingress& in = m_ingress[inPort * PRIORITIES + priority];
+            const uint64_t before = SharedOf(in);
+            in.bytes += bytes;
+            m_sharedUsed += SharedOf(in) - before;
+            m_totalBytes += bytes;
+            m_peakBytes = std::max(m_peakBytes, m_totalBytes);
+        }
+        m_egress[outPort * PRIORITIES + priority] += bytes;
         return true;
     }
 
@@ -128,7 +168,11 @@ class SwitchMmu : public Object
     }
 
     /// @return whether a frame that leaves behind this egress queue is marked CE (draws at random)
-    bool ShouldMark(uint32_t port, uint8_t priority);
+    bool ShouldMark(uint32_t port, uint8_t priority)
+    {
+        const uint64_t queue = m_egress[port * PRIORITIES + priority];
+        return queue > m_ports[port].ecn.kminBytes && DrawMark(m_ports[port].ecn, queue);
+    }
 
     /// @return shared bytes at which an ingress of @p port pauses its partner
     uint64_t PauseThreshold(uint32_t port) const
@@ -222,6 +266,16 @@ class SwitchMmu : public Object
         return in.paused || in.headroomBytes > 0;
     }
 
+    /// @return whether it is certain that a frame is admitted and that its ingress is not paused,
+    /// need not be, and is not to be resumed
+    bool IsEasy(uint32_t inPort, uint8_t priority, uint32_t bytes) const
+    {
+        return m_totalBytes + bytes <= m_easyBytes && !(m_pressed && IsPressed(inPort, priority));
+    }
+
+    /// ShouldMark() for a queue above kmin.
+    bool DrawMark(const EcnThresholds& ecn, uint64_t queue);
+
     /// @return bytes in the switch up to which every frame is admitted and no ingress pauses
     uint64_t WorkOutEasyBytes() const;
 
@@ -253,7 +307,7 @@ class SwitchMmu : public Object
     uint64_t m_sharedUsed{0};
     uint64_t m_totalBytes{0};
     uint64_t m_peakBytes{0};
-    uint64_t m_easyBytes{0}; ///< up to here PassThrough() need not look closer
+    uint64_t m_easyBytes{0}; ///< up to here IsEasy() need not look closer
     bool m_pressed{false};   ///< some ingress has been paused or has used headroom
 
     uint64_t m_bufferBytes{0};

@@ -123,6 +123,43 @@ SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
     return ports[EcmpChoice(frame.hash, m_seed, static_cast<uint32_t>(ports.size()))];
 }
 
+inline void
+SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
+{
+    QbbNetDevice& device = *m_ports[outPort];
+    if (device.CanSendNow(nowPs) &&
+        m_mmu->PassThrough(frame->inPort, frame->priority, frame->wireBytes))
+    {
+        // Storing comes to this: nothing waits at the egress, so nothing is marked either.
+        Record(outPort, *frame, nowPs);
+        device.SendNow(frame, nowPs);
+        return;
+    }
+    Store(frame, outPort, nowPs);
+}
+
+void
+SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
+{
+    const uint16_t inPort = frame->inPort;
+    const uint8_t priority = frame->priority;
+    if (!m_mmu->AdmitEasily(inPort, outPort, priority, frame->wireBytes))
+    {
+        if (!m_mmu->Admit(inPort, outPort, priority, frame->wireBytes))
+        {
+            ++m_bufferDrops;
+            Drop(frame);
+            return;
+        }
+        if (m_mmu->ShouldPause(inPort, priority))
+        {
+            m_mmu->SetPaused(inPort, priority, true);
+            m_ports[inPort]->SendPfc(priority, true, nowPs);
+        }
+    }
+    m_ports[outPort]->Enqueue(frame, nowPs);
+}
+
 void
 SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
 {
@@ -140,33 +177,6 @@ SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
         return;
     }
     Forward(frame, outPort, nowPs);
-}
-
-void
-SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
-{
-    const uint16_t inPort = frame->inPort;
-    const uint8_t priority = frame->priority;
-    QbbNetDevice& device = *m_ports[outPort];
-    if (device.CanSendNow(nowPs) && m_mmu->PassThrough(inPort, priority, frame->wireBytes))
-    {
-        // What follows comes to this: nothing waits at the egress, so nothing is marked either.
-        Record(outPort, *frame, nowPs);
-        device.SendNow(frame, nowPs);
-        return;
-    }
-    if (!m_mmu->Admit(inPort, outPort, priority, frame->wireBytes))
-    {
-        ++m_bufferDrops;
-        Drop(frame);
-        return;
-    }
-    if (m_mmu->ShouldPause(inPort, priority))
-    {
-        m_mmu->SetPaused(inPort, priority, true);
-        m_ports[inPort]->SendPfc(priority, true, nowPs);
-    }
-    device.Enqueue(frame, nowPs);
 }
 
 void

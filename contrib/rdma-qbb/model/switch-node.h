@@ -157,12 +157,13 @@ class SwitchNode : public Node, public QbbPortHandler
     void DoInitialize() override;
     void DoDispose() override;
 
-    /// Admit @p frame and queue it at @p outPort, or drop it.
+  private:
+    /// Send @p frame by @p outPort: at once if it is idle, else by way of the buffer.
     void Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs);
+    /// Admit @p frame and queue it at @p outPort, or drop it.
+    void Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs);
     /// Count and free a frame.
     void Drop(QbbFrame* frame);
-
-  private:
     uint16_t Route(const QbbFrame& frame, int64_t nowPs) const;
     /// Write what a port records in a frame that leaves it.
     void Record(uint16_t port, QbbFrame& frame, int64_t nowPs);

@@ -49,22 +49,6 @@ RdmaDeadlineTimer::~RdmaDeadlineTimer()
 }
 
 void
-RdmaDeadlineTimer::SetDeadline(int64_t deadlinePs)
-{
-    m_deadlinePs = deadlinePs;
-    if (deadlinePs < m_armedPs)
-    {
-        Arm();
-    }
-}
-
-void
-RdmaDeadlineTimer::Stop()
-{
-    m_deadlinePs = NEVER;
-}
-
-void
 RdmaDeadlineTimer::Arm()
 {
     m_armedPs = m_deadlinePs;

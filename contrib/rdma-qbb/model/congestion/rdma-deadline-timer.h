@@ -31,10 +31,20 @@ class RdmaDeadlineTimer
     RdmaDeadlineTimer& operator=(const RdmaDeadlineTimer&) = delete;
 
     /// Expire at this time in picoseconds, not before now; replaces an earlier deadline.
-    void SetDeadline(int64_t deadlinePs);
+    void SetDeadline(int64_t deadlinePs)
+    {
+        m_deadlinePs = deadlinePs;
+        if (deadlinePs < m_armedPs)
+        {
+            Arm();
+        }
+    }
 
     /// Do not expire.
-    void Stop();
+    void Stop()
+    {
+        m_deadlinePs = NEVER;
+    }
 
     /// @return whether a deadline is set
     bool IsRunning() const
