@@ -51,7 +51,8 @@ TEST(TextLine, WritesNumbersAsPrintfDoes)
                       "%08x %" PRIu64 "\n",
                       static_cast<uint32_t>(value),
                       value);
-        TextLine line;
+        char text[TextLine::ROOM];
+        TextLine line(text);
         line.Hex8(static_cast<uint32_t>(value)).Space().Decimal(value).End();
         EXPECT_EQ(line.View(), expected);
     }
@@ -78,7 +79,8 @@ TEST(TextLine, WritesSixDecimalsAsPrintfDoesAlsoBesideTheMiddleOfTwoMillionths)
     {
         char expected[64];
         std::snprintf(expected, sizeof expected, "%.6f", value);
-        TextLine line;
+        char text[TextLine::ROOM];
+        TextLine line(text);
         line.Fixed6(value);
         EXPECT_EQ(line.View(), expected);
     }
@@ -86,7 +88,8 @@ TEST(TextLine, WritesSixDecimalsAsPrintfDoesAlsoBesideTheMiddleOfTwoMillionths)
 
 TEST(TextLine, JoinsNumbersAndText)
 {
-    TextLine line;
+    char text[TextLine::ROOM];
+    TextLine line(text);
     line.Text("n:").Decimal(12).Comma().Fixed6(2.5).Text('(').Decimal(0).Text(')').End();
     EXPECT_EQ(line.View(), "n:12, 2.500000(0)\n");
 }
@@ -99,9 +102,12 @@ TEST(OutputFile, TakesWholeLinesBetweenFormattedOnes)
         file.Write("1 one\n");
         file.Print("%d %s\n", 2, "two");
         file.Write("3 three\n");
-        EXPECT_EQ(file.Lines(), 3u);
+        TextLine line(file.Room());
+        line.Decimal(4).Space().Text("four").End();
+        file.Take(line);
+        EXPECT_EQ(file.Lines(), 4u);
     }
-    EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("1 one", "2 two", "3 three"));
+    EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("1 one", "2 two", "3 three", "4 four"));
 }
 
 TEST(OutputFile, LinesAreInTheFileBeforeItsEndAndWhole)
@@ -117,6 +123,26 @@ TEST(OutputFile, LinesAreInTheFileBeforeItsEndAndWhole)
     EXPECT_EQ(std::filesystem::file_size(directory / "a.txt"), 65U * 1000);
     file.Flush();
     EXPECT_EQ(std::filesystem::file_size(directory / "a.txt"), 100U * 1000);
+}
+
+TEST(OutputFile, KeepsTheOrderOfThousandsOfNumbers)
+{
+    ScratchDirectory directory;
+    {
+        OutputFile file(directory / "a.txt");
+        for (uint64_t i = 0; i < 50'000; ++i)
+        {
+            TextLine line(file.Room());
+            line.Decimal(i).End();
+            file.Take(line);
+        }
+    }
+    const std::vector<std::string> lines = directory.LinesOf("a.txt");
+    ASSERT_EQ(lines.size(), 50'000U);
+    for (uint64_t i = 0; i < lines.size(); ++i)
+    {
+        ASSERT_EQ(lines[i], std::to_string(i));
+    }
 }
 
 TEST(OutputFile, TakesLinesLongerThanItsPieces)

@@ -3,8 +3,6 @@
  */
 #include "bandwidth-monitor.h"
 
-#include "text-line.h"
-
 #include <algorithm>
 
 namespace ns3
@@ -51,7 +49,7 @@ BandwidthMonitor::Sample(int64_t nowPs, bool first)
         m_lastBits[node][port] = bits;
         if (!first && sent > 0)
         {
-            TextLine line;
+            TextLine line(m_file.Room());
             line.Decimal(NearestNs(nowPs))
                 .Comma()
                 .Decimal(node)
@@ -60,7 +58,7 @@ BandwidthMonitor::Sample(int64_t nowPs, bool first)
                 .Comma()
                 .Fixed6(sent / static_cast<double>(IntervalPs()) * 1000)
                 .End();
-            m_file.Write(line.View());
+            m_file.Take(line);
         }
     });
 }

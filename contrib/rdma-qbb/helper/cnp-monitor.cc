@@ -3,8 +3,6 @@
  */
 #include "cnp-monitor.h"
 
-#include "text-line.h"
-
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -88,7 +86,7 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         return;
     }
     count.listed = count.total;
-    TextLine line;
+    TextLine line(m_file.Room());
     line.Decimal(NearestNs(nowPs))
         .Comma()
         .Decimal(m_fabric.GetTopology().NodeOfHost(qp.src))
@@ -103,7 +101,7 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         .Comma()
         .Decimal(count.total)
         .End();
-    m_file.Write(line.View());
+    m_file.Take(line);
 }
 
 void

@@ -6,7 +6,6 @@
 #include "fct-writer.h"
 
 #include "fabric-identity.h"
-#include "text-line.h"
 
 #include <algorithm>
 #include <string_view>
@@ -20,7 +19,8 @@ FctWriter::FctWriter(const ClusterTopology& topology, const std::string& path)
 {
     for (uint32_t host = 0; host < topology.hostCount; ++host)
     {
-        TextLine address;
+        char text[TextLine::ROOM];
+        TextLine address(text);
         address.Hex8(HostAddress(topology, host));
         std::ranges::copy(address.View(), m_addresses[host].begin());
     }
@@ -32,7 +32,7 @@ FctWriter::Write(const FctRecord& record)
     const auto address = [this](uint32_t host) {
         return std::string_view(m_addresses[host].data(), m_addresses[host].size());
     };
-    TextLine line;
+    TextLine line(m_file.Room());
     line.Text(address(record.src))
         .Space()
         .Text(address(record.dst))
@@ -49,7 +49,7 @@ FctWriter::Write(const FctRecord& record)
         .Space()
         .Decimal(NearestNs(record.idealPs))
         .End();
-    m_file.Write(line.View());
+    m_file.Take(line);
 }
 
 } // namespace ns3

@@ -3,8 +3,6 @@
  */
 #include "packet-event-monitor.h"
 
-#include "text-line.h"
-
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -111,7 +109,7 @@ PacketEventMonitor::Write(uint32_t node,
         (frame.kind == QbbFrameKind::Data || frame.kind == QbbFrameKind::Ack) && frame.telemetry;
     const bool fromHost = !isPfc && frame.src < topology.hostCount;
     const bool toHost = !isPfc && frame.dst < topology.hostCount;
-    TextLine line;
+    TextLine line(m_file.Room());
     line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
         .Text(" n:")
         .Decimal(node)
@@ -146,7 +144,7 @@ PacketEventMonitor::Write(uint32_t node,
         .Text('(')
         .Decimal(frame.kind == QbbFrameKind::Data ? frame.payloadBytes : 0U)
         .Text(")\n");
-    m_file.Write(line.View());
+    m_file.Take(line);
 }
 
 } // namespace ns3

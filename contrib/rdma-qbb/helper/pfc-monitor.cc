@@ -3,8 +3,6 @@
  */
 #include "pfc-monitor.h"
 
-#include "text-line.h"
-
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -31,7 +29,7 @@ PfcMonitor::~PfcMonitor()
 void
 PfcMonitor::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
-    TextLine line;
+    TextLine line(m_file.Room());
     line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
         .Space()
         .Decimal(node)
@@ -42,7 +40,7 @@ PfcMonitor::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priorit
         .Space()
         .Decimal(paused)
         .End();
-    m_file.Write(line.View());
+    m_file.Take(line);
 }
 
 } // namespace ns3

@@ -3,8 +3,6 @@
  */
 #include "qlen-monitor.h"
 
-#include "text-line.h"
-
 namespace ns3
 {
 
@@ -30,7 +28,7 @@ QlenMonitor::Sample(int64_t nowPs, bool first)
             const uint64_t bytes = device.GetQueueBytes(queue);
             if (bytes > 0)
             {
-                TextLine line;
+                TextLine line(m_file.Room());
                 line.Decimal(NearestNs(nowPs))
                     .Comma()
                     .Decimal(node)
@@ -43,7 +41,7 @@ QlenMonitor::Sample(int64_t nowPs, bool first)
                     .Comma()
                     .Decimal(portBytes)
                     .End();
-                m_file.Write(line.View());
+                m_file.Take(line);
             }
         }
     });

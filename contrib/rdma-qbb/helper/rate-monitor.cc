@@ -3,8 +3,6 @@
  */
 #include "rate-monitor.h"
 
-#include "text-line.h"
-
 namespace ns3
 {
 
@@ -21,19 +19,17 @@ RateMonitor::Sample(int64_t nowPs, bool first)
 {
     const ClusterTopology& topology = m_fabric.GetTopology();
     ForEachHost(m_fabric, [&](RdmaHw& host) {
-        TextLine begin;
-        begin.Decimal(NearestNs(nowPs))
-            .Comma()
-            .Decimal(topology.NodeOfHost(host.GetHostIndex()))
-            .Comma();
         for (const RdmaQueuePair* qp : host.GetOpenQueuePairs())
         {
             if (qp->lossless || qp->contribution || qp->sndUna == qp->endSeq)
             {
                 continue;
             }
-            TextLine line;
-            line.Text(begin.View())
+            TextLine line(m_file.Room());
+            line.Decimal(NearestNs(nowPs))
+                .Comma()
+                .Decimal(topology.NodeOfHost(qp->src))
+                .Comma()
                 .Decimal(topology.NodeOfHost(qp->dst))
                 .Comma()
                 .Decimal(qp->sport)
@@ -44,7 +40,7 @@ RateMonitor::Sample(int64_t nowPs, bool first)
                 .Comma()
                 .Fixed6(static_cast<double>(qp->GetRate()) / 1e9)
                 .End();
-            m_file.Write(line.View());
+            m_file.Take(line);
         }
     });
 }

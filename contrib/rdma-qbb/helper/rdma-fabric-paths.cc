@@ -3,7 +3,6 @@
  *
  * RdmaFabric: paths of connections, link events, and totals.
  */
-#include "fabric-frame-sizes.h"
 #include "rdma-fabric.h"
 
 #include "ns3/flow-hash.h"
@@ -19,31 +18,21 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("RdmaFabricPaths");
 
-FrameSizes
-RdmaFabric::GetFrameSizes() const
-{
-    return FabricFrameSizes::Of(GetHw(0)).network;
-}
-
-FrameSizes
-RdmaFabric::GetNvlinkFrameSizes() const
-{
-    return FabricFrameSizes::Of(GetHw(0)).nvlink;
-}
-
 void
-RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst) const
+RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst)
 {
-    const auto ports = m_routes->HostPorts(src, dst);
-    pair.ports.assign(ports.begin(), ports.end());
-    if (ports.empty())
+    pair.ports = &*m_portSets.insert(m_routes->HostPorts(src, dst)).first;
+    pair.idealBytes = 0;
+    pair.idealPs = 0;
+    if (pair.ports->empty())
     {
         return;
     }
     const PathInfo path = *m_routes->Path(src, dst);
     pair.nvlink = m_topology->IsNvLink(path.hops.front().link);
     pair.bottleneckBps = path.bottleneckBps;
-    pair.baseRttPs = BaseRttPs(path, pair.nvlink ? GetNvlinkFrameSizes() : GetFrameSizes());
+    pair.baseRttPs = BaseRttPs(path, pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network);
+    pair.idealPs = pair.baseRttPs;
 }
 
 RdmaFabric::Pair&
@@ -62,7 +51,7 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
 {
     Pair& pair = FindPair(src, dst);
     RdmaPath path;
-    if (pair.ports.empty())
+    if (pair.ports->empty())
     {
         return path;
     }
@@ -73,12 +62,12 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
         path.sport = pair.nextSport;
         pair.nextSport = pair.nextSport == UINT16_MAX ? 10000 : pair.nextSport + 1;
     }
-    const auto count = static_cast<uint32_t>(pair.ports.size());
+    const auto count = static_cast<uint32_t>(pair.ports->size());
     const uint32_t choice =
         options.channel >= 0
             ? static_cast<uint32_t>(options.channel) % count
             : EcmpChoice(FlowHash(src, dst, path.sport, options.dport), src, count);
-    path.nic = pair.ports[choice];
+    path.nic = (*pair.ports)[choice];
     path.nvlink = pair.nvlink;
     path.baseRttPs = pair.baseRttPs;
     path.bottleneckBps = pair.bottleneckBps;
@@ -99,13 +88,20 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
 int64_t
 RdmaFabric::GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
 {
-    const Pair& pair = FindPair(src, dst);
-    if (pair.ports.empty())
+    Pair& pair = FindPair(src, dst);
+    if (bytes == pair.idealBytes || pair.ports->empty())
     {
-        return 0;
+        return pair.idealPs;
     }
-    const FrameSizes sizes = pair.nvlink ? GetNvlinkFrameSizes() : GetFrameSizes();
-    return pair.baseRttPs + SerializationPs(MessageWireBytes(bytes, sizes), pair.bottleneckBps);
+    const FrameSizes& sizes = pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network;
+    const int64_t idealPs =
+        pair.baseRttPs + SerializationPs(MessageWireBytes(bytes, sizes), pair.bottleneckBps);
+    if (bytes <= UINT32_MAX)
+    {
+        pair.idealBytes = static_cast<uint32_t>(bytes);
+        pair.idealPs = idealPs;
+    }
+    return idealPs;
 }
 
 // --- link events
@@ -203,7 +199,6 @@ RdmaFabric::UpdateRoutes()
     m_routes->Recompute(*m_links);
     for (auto& [key, pair] : m_pairs)
     {
-        pair.ports.clear();
         FillPair(pair, static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));
     }
     MoveQueuePairs();
@@ -222,7 +217,7 @@ RdmaFabric::MoveQueuePairs()
             {
                 continue;
             }
-            const auto& ports = FindPair(qp->src, qp->dst).ports;
+            const auto& ports = *FindPair(qp->src, qp->dst).ports;
             const uint16_t current = qp->nic->GetDevice().GetPort();
             if (!ports.empty() && std::find(ports.begin(), ports.end(), current) == ports.end())
             {

@@ -203,6 +203,7 @@ RdmaFabric::ConfigureHosts()
         hw.SetLossRecovery(recovery);
         hw.SetInNetworkEngine(m_inNetwork);
     }
+    m_frameSizes = FabricFrameSizes::Of(GetHw(0));
 }
 
 int64_t

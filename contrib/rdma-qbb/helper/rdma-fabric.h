@@ -4,6 +4,8 @@
 #ifndef RDMA_FABRIC_H
 #define RDMA_FABRIC_H
 
+#include "fabric-frame-sizes.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-routes.h"
@@ -17,10 +19,10 @@
 #include "ns3/switch-node.h"
 #include "ns3/traced-callback.h"
 
-#include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -195,7 +197,10 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     FabricTotals GetTotals() const;
 
     /// @return sizes of this fabric's frames
-    FrameSizes GetFrameSizes() const;
+    const FrameSizes& GetFrameSizes() const
+    {
+        return m_frameSizes.network;
+    }
 
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
     int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes);
@@ -216,9 +221,11 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// What connections between two hosts have in common.
     struct Pair
     {
-        boost::container::small_vector<uint16_t, 4> ports;
+        const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; never null when filled
         int64_t baseRttPs{0};
         uint64_t bottleneckBps{0};
+        int64_t idealPs{0}; ///< the ideal of a message of idealBytes, such as the one before
+        uint32_t idealBytes{0};
         uint16_t nextSport{10000};
         bool nvlink{false};
     };
@@ -247,8 +254,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     bool UsesPint() const;
     static double AlphaFor(uint64_t rateBps, uint64_t nicRateBps);
     Pair& FindPair(uint32_t src, uint32_t dst);
-    void FillPair(Pair& pair, uint32_t src, uint32_t dst) const;
-    FrameSizes GetNvlinkFrameSizes() const;
+    void FillPair(Pair& pair, uint32_t src, uint32_t dst);
 
     const ClusterTopology* m_topology{nullptr};
     FabricConf* m_conf{nullptr};
@@ -261,6 +267,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     std::vector<Ptr<QbbChannel>> m_channels;
     Ptr<InNetworkEngine> m_inNetwork;
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
+    std::set<std::vector<uint16_t>> m_portSets; ///< few: pairs share them
+    FabricFrameSizes m_frameSizes;
     FabricExtremes m_extremes;
     std::unique_ptr<PfcWatchdog> m_watchdog;
     uint8_t m_losslessMask{1 << 3};

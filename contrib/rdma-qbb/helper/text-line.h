@@ -4,7 +4,6 @@
 #ifndef TEXT_LINE_H
 #define TEXT_LINE_H
 
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -20,17 +19,25 @@ namespace ns3
  * @brief A line of numbers being put together: for files with a line per flow or per packet, where
  * printf would cost more than simulating what the line tells of.
  *
- * Holds 256 bytes: ten numbers with what parts them.
- *
  * @code
- * TextLine line;
+ * TextLine line(file.Room());
  * line.Hex8(address).Space().Decimal(bytes).Comma().Fixed6(gbps).End();
- * file.Write(line.View());
+ * file.Take(line);
  * @endcode
  */
 class TextLine
 {
   public:
+    /// Bytes that a line needs: of up to 248 characters, ten numbers with what parts them.
+    static constexpr std::size_t ROOM = 256;
+
+    /// @param begin where to put the line: ROOM bytes
+    explicit TextLine(char* begin)
+        : m_begin(begin),
+          m_end(begin)
+    {
+    }
+
     /// Append eight hexadecimal digits, as "%08x".
     TextLine& Hex8(uint32_t value)
     {
@@ -83,9 +90,7 @@ class TextLine
                 return *this;
             }
         }
-        m_end =
-            std::to_chars(m_end, m_text.data() + m_text.size(), value, std::chars_format::fixed, 6)
-                .ptr;
+        m_end = std::to_chars(m_end, m_begin + ROOM, value, std::chars_format::fixed, 6).ptr;
         return *this;
     }
 
@@ -125,7 +130,7 @@ class TextLine
     /// @return what has been appended
     std::string_view View() const
     {
-        return {m_text.data(), static_cast<std::size_t>(m_end - m_text.data())};
+        return {m_begin, static_cast<std::size_t>(m_end - m_begin)};
     }
 
   private:
@@ -135,13 +140,15 @@ class TextLine
      */
     static uint64_t Digits(uint64_t value)
     {
-        // Halves, quarters and eighths of the word hold four, two and one digits: each step divides
-        // all of them at once, by a product whose quotients are exact for numbers so small.
-        const uint64_t fours = value / 10'000 | value % 10'000 << 32;
+        // Halves, quarters and eighths of the word hold four, two and one digits. Each step divides
+        // all of them at once, by a product whose quotients are exact for numbers so small, and
+        // puts quotient and remainder side by side: q + ((n - d * q) << w) is (n << w) - q * ((d <<
+        // w) - 1).
+        const uint64_t fours = (value << 32) - value / 10'000 * ((uint64_t{10'000} << 32) - 1);
         const uint64_t hundreds = fours * 10'486 >> 20 & 0x7f'0000'007f;
-        const uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
+        const uint64_t twos = (fours << 16) - hundreds * ((100 << 16) - 1);
         const uint64_t tens = twos * 103 >> 10 & 0x000f'000f'000f'000f;
-        return tens | (twos - 10 * tens) << 8;
+        return (twos << 8) - tens * ((10 << 8) - 1);
     }
 
     /// Append the number without zeros in front. @param value below 10^8
@@ -149,9 +156,9 @@ class TextLine
     {
         const uint64_t digits = Digits(value);
         constexpr uint64_t LAST = uint64_t{1} << 56; // a zero has its last digit
-        const int zeros = std::countr_zero(digits | LAST) / 8;
-        Store<8>(digits >> 8 * zeros);
-        m_end -= zeros;
+        const uint32_t zeroBits = static_cast<uint32_t>(std::countr_zero(digits | LAST)) & ~7U;
+        Store<8>(digits >> zeroBits);
+        m_end -= zeroBits / 8;
     }
 
     /// Append digits, the first in the lowest byte.
@@ -163,14 +170,13 @@ class TextLine
         {
             characters = __builtin_bswap64(characters);
         }
-        std::memcpy(m_end, &characters, sizeof characters);
+        std::memcpy(m_end, &characters, sizeof characters); // eight, of which COUNT remain
         m_end += COUNT;
     }
 
-    static constexpr std::size_t SLACK = 8; // Store() writes eight characters for fewer
-
-    std::array<char, 256 + SLACK> m_text;
-    char* m_end{m_text.data()};
+    // Not an array of characters beside m_end: what is stored there would seem to change m_end.
+    char* m_begin;
+    char* m_end;
 };
 
 } // namespace ns3
