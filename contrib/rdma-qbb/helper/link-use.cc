@@ -34,52 +34,45 @@ LinkUse::LinkUse(const ClusterTopology& topology)
 }
 
 void
-LinkUse::Add(uint32_t node,
-             uint16_t port,
-             uint32_t src,
-             uint32_t dst,
-             uint64_t bytes,
-             uint16_t purpose)
+LinkUse::FindPurpose(Port& port, uint16_t purpose)
 {
-    Port& used = m_ports[m_firstPort[node] + port];
-    ++used.messages;
-    used.bytes += bytes;
-    const auto known = std::find_if(used.purposes.begin(),
-                                    used.purposes.end(),
+    const auto known = std::find_if(port.purposes.begin(),
+                                    port.purposes.end(),
                                     [purpose](const Purpose& p) { return p.purpose == purpose; });
-    if (known != used.purposes.end())
+    port.lastPurpose = static_cast<uint32_t>(known - port.purposes.begin());
+    if (known == port.purposes.end())
     {
-        known->bytes += bytes;
+        port.purposes.push_back({purpose, 0});
     }
-    else
-    {
-        used.purposes.push_back({purpose, bytes});
-    }
-    AddPair(used, src, dst, bytes);
 }
 
 void
 LinkUse::AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes)
 {
-    Pair* least = nullptr;
-    for (Pair& pair : port.pairs)
+    uint32_t least = 0;
+    for (uint32_t i = 0; i < port.pairs.size(); ++i)
     {
+        Pair& pair = port.pairs[i];
         if (pair.src == src && pair.dst == dst)
         {
             pair.bytes += bytes;
+            port.lastPair = i;
             return;
         }
-        if (!least || pair.bytes < least->bytes)
+        if (pair.bytes < port.pairs[least].bytes)
         {
-            least = &pair;
+            least = i;
         }
     }
     if (port.pairs.size() < PAIRS_KEPT)
     {
+        port.lastPair = static_cast<uint32_t>(port.pairs.size());
         port.pairs.push_back({src, dst, bytes, 0});
         return;
     }
-    *least = {src, dst, least->bytes + bytes, least->bytes};
+    Pair& displaced = port.pairs[least];
+    displaced = {src, dst, displaced.bytes + bytes, displaced.bytes};
+    port.lastPair = least;
 }
 
 std::string

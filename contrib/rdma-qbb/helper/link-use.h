@@ -51,6 +51,8 @@ class LinkUse
         uint64_t bytes{0};
         std::vector<Purpose> purposes; ///< in the order of their first use
         std::vector<Pair> pairs;
+        uint32_t lastPurpose{0}; ///< index of the one counted last: often the next as well
+        uint32_t lastPair{0};    ///< likewise
     };
 
     /// @param topology whose ports are counted
@@ -66,7 +68,27 @@ class LinkUse
              uint32_t src,
              uint32_t dst,
              uint64_t bytes,
-             uint16_t purpose);
+             uint16_t purpose)
+    {
+        Port& used = m_ports[m_firstPort[node] + port];
+        ++used.messages;
+        used.bytes += bytes;
+        if (used.lastPurpose >= used.purposes.size() ||
+            used.purposes[used.lastPurpose].purpose != purpose)
+        {
+            FindPurpose(used, purpose);
+        }
+        used.purposes[used.lastPurpose].bytes += bytes;
+        if (used.lastPair < used.pairs.size() && used.pairs[used.lastPair].src == src &&
+            used.pairs[used.lastPair].dst == dst)
+        {
+            used.pairs[used.lastPair].bytes += bytes;
+        }
+        else
+        {
+            AddPair(used, src, dst, bytes);
+        }
+    }
 
     /// @return what used the port so far
     const Port& Of(uint32_t node, uint16_t port) const
@@ -91,6 +113,10 @@ class LinkUse
     std::string DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const;
 
   private:
+    /// Make lastPurpose that purpose.
+    static void FindPurpose(Port& port, uint16_t purpose);
+
+    /// Count bytes of a pair, and make it lastPair.
     static void AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes);
 
     std::vector<std::size_t> m_firstPort; ///< by node: its first in m_ports
