@@ -265,6 +265,43 @@ TEST(RingGraph, BytesOnTheWireMatchTheClosedForm)
     }
 }
 
+TEST(RingGraph, AnswersToSeveralQuestionsAreThoseToEach)
+{
+    for (const NcclProtocol protocol :
+         {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
+    {
+        // Ends of loops, chunks and slices at other places for each size.
+        for (const uint64_t bytes : {16ULL, 100'000ULL, 3ULL << 20, 33'554'432ULL, 75'000'016ULL})
+        {
+            MachineModel machine;
+            machine.gpusPerServer = 2;
+            const GroupShape shape(MakeGroup(6), machine);
+            CollectiveRequest request;
+            request.op = CollectiveOp::AllReduce;
+            request.bytes = bytes;
+            NcclPlan plan = MakePlan(2, protocol);
+            plan.passBytes = 4096;
+            const RingGraph graph(request, shape, plan, true, -1);
+            for (uint32_t rank = 0; rank < 6; ++rank)
+            {
+                for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+                {
+                    for (uint64_t m = 0; m < graph.GetOutbound(rank, lane).messages; ++m)
+                    {
+                        const auto out = graph.GetOutboundMessage(rank, lane, m);
+                        const auto in = graph.GetInboundMessage(rank, lane, m);
+                        const uint32_t peer = graph.GetInbound(rank, lane).peer;
+                        ASSERT_EQ(out.bytes, graph.GetBytes(rank, lane, m));
+                        ASSERT_EQ(out.needs, graph.GetNeeds(rank, lane, m, lane));
+                        ASSERT_EQ(in.bytes, graph.GetBytes(peer, lane, m));
+                        ASSERT_EQ(in.ownCopy, graph.GetOwnCopy(rank, lane, m));
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST(RingOrder, CrossingsStayOnOneRailWithAnEvenNumberOfNodes)
 {
     MachineModel machine;

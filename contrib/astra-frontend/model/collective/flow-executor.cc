@@ -48,18 +48,29 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
     m_outbound.reserve(graph.GetLaneCount());
     for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
-        m_outbound.push_back({this, i, 0, 0, 0, graph.GetOutbound(rank, i)});
-        m_left += m_outbound.back().lane.messages;
+        Outbound& outbound = m_outbound.emplace_back();
+        outbound.owner = this;
+        outbound.index = i;
+        outbound.lane = graph.GetOutbound(rank, i);
+        if (outbound.lane.messages)
+        {
+            outbound.sources = graph.GetSources(rank, i);
+        }
+        m_left += outbound.lane.messages;
     }
     m_inbound.reserve(graph.GetLaneCount());
     for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
-        m_inbound.push_back({this, i, 0, 0, 0, false, graph.GetInbound(rank, i)});
-        if (m_holdsSlots && m_inbound.back().lane.messages)
+        Inbound& inbound = m_inbound.emplace_back();
+        inbound.owner = this;
+        inbound.index = i;
+        inbound.lane = graph.GetInbound(rank, i);
+        if (m_holdsSlots && inbound.lane.messages)
         {
-            m_inbound.back().peerLane = graph.GetPeerLane(rank, i);
+            inbound.peerLane = graph.GetPeerLane(rank, i);
+            inbound.passedBy = graph.GetTargets(rank, i, 0);
         }
-        m_left += m_inbound.back().lane.messages;
+        m_left += inbound.lane.messages;
     }
 }
 
@@ -139,69 +150,104 @@ FlowExecutor::LearnSlots()
 bool
 FlowExecutor::HasSlot(const Outbound& outbound) const
 {
-    const FlowGraph& graph = *m_execution.graph;
     const Lane& lane = outbound.lane;
-    const uint32_t slots = graph.GetSlots();
+    const uint32_t slots = m_execution.graph->GetSlots();
     // The receiver of a message without bytes may be ahead of its sender; it takes no slot.
     const bool isFull = m_holdsSlots && lane.kind == LaneKind::Message &&
-                        outbound.sent >= outbound.taken + slots &&
-                        graph.GetBytes(m_rank, outbound.index, outbound.sent) > 0;
+                        outbound.sent >= outbound.taken + slots && outbound.next.bytes > 0;
     return !isFull && outbound.sent - outbound.completed < (lane.slots ? lane.slots : slots);
+}
+
+bool
+FlowExecutor::HasData(const Outbound& outbound) const
+{
+    if (outbound.sources.empty())
+    {
+        return true;
+    }
+    const uint32_t first = outbound.sources.front();
+    if (m_inbound[first].received < outbound.next.needs)
+    {
+        return false;
+    }
+    for (uint32_t source = first + 1; source <= outbound.sources.back(); ++source)
+    {
+        if (m_inbound[source].received <
+            m_execution.graph->GetNeeds(m_rank, outbound.index, outbound.sent, source))
+        {
+            return false;
+        }
+    }
+    return true;
 }
 
 void
 FlowExecutor::Advance(Outbound& outbound)
 {
-    const FlowGraph& graph = *m_execution.graph;
-    const Lane& lane = outbound.lane;
-    while (outbound.sent < lane.messages && HasSlot(outbound))
+    while (outbound.sent < outbound.lane.messages)
     {
-        for (const uint32_t source : graph.GetSources(m_rank, outbound.index))
+        if (!outbound.isNextKnown)
         {
-            if (m_inbound[source].received <
-                graph.GetNeeds(m_rank, outbound.index, outbound.sent, source))
-            {
-                return;
-            }
+            outbound.next =
+                m_execution.graph->GetOutboundMessage(m_rank, outbound.index, outbound.sent);
+            outbound.isNextKnown = true;
         }
-        const uint64_t bytes = graph.GetBytes(m_rank, outbound.index, outbound.sent);
+        if (!HasSlot(outbound) || !HasData(outbound))
+        {
+            return;
+        }
+        outbound.isNextKnown = false;
+        outbound.sentNeeds = outbound.next.needs;
         ++outbound.sent;
-        const MessageHandler sent = [](void* arg) {
-            auto* lane = static_cast<Outbound*>(arg);
-            lane->owner->OnSent(*lane);
-        };
-        if (bytes == 0)
-        {
-            Defer(sent, &outbound);
-            continue;
-        }
-        if (lane.kind == LaneKind::Copy)
-        {
-            Copy(outbound, bytes, sent);
-            continue;
-        }
-        if (lane.kind != LaneKind::Message)
-        {
-            Join(lane, bytes, sent, &outbound);
-            continue;
-        }
-        sim_request request = m_info;
-        request.srcRank = m_execution.group->ranks[m_rank];
-        request.dstRank = m_execution.group->ranks[lane.peer];
-        request.tag = m_tagBase + lane.tag;
-        request.reqCount = bytes;
-        request.channel = lane.channel;
-        request.sendLatency = LatencyOf(lane, bytes);
-        request.rateCapBps = lane.rateCapBps;
-        m_network.sim_send(nullptr,
-                           bytes,
-                           UINT8,
-                           static_cast<int>(request.dstRank),
-                           static_cast<int>(request.tag),
-                           &request,
-                           sent,
-                           &outbound);
+        Send(outbound);
     }
+}
+
+void
+FlowExecutor::Send(Outbound& outbound)
+{
+    const Lane& lane = outbound.lane;
+    const uint64_t bytes = outbound.next.bytes;
+    const MessageHandler sent = [](void* arg) {
+        auto* lane = static_cast<Outbound*>(arg);
+        lane->owner->OnSent(*lane);
+    };
+    if (bytes == 0)
+    {
+        Defer(sent, &outbound);
+        return;
+    }
+    if (lane.kind == LaneKind::Copy)
+    {
+        Copy(outbound, bytes, sent);
+        return;
+    }
+    if (lane.kind != LaneKind::Message)
+    {
+        Join(lane, bytes, sent, &outbound);
+        return;
+    }
+    if (outbound.latencyBytes != bytes)
+    {
+        outbound.latencyBytes = bytes;
+        outbound.latency = LatencyOf(lane, bytes);
+    }
+    sim_request request = m_info;
+    request.srcRank = m_execution.group->ranks[m_rank];
+    request.dstRank = m_execution.group->ranks[lane.peer];
+    request.tag = m_tagBase + lane.tag;
+    request.reqCount = bytes;
+    request.channel = lane.channel;
+    request.sendLatency = outbound.latency;
+    request.rateCapBps = lane.rateCapBps;
+    m_network.sim_send(nullptr,
+                       bytes,
+                       UINT8,
+                       static_cast<int>(request.dstRank),
+                       static_cast<int>(request.tag),
+                       &request,
+                       sent,
+                       &outbound);
 }
 
 void
@@ -217,8 +263,8 @@ FlowExecutor::Expect(Inbound& inbound)
         auto* lane = static_cast<Inbound*>(arg);
         lane->owner->OnArrived(*lane);
     };
-    const uint64_t bytes =
-        m_execution.graph->GetInboundBytes(m_rank, inbound.index, inbound.received);
+    inbound.next = m_execution.graph->GetInboundMessage(m_rank, inbound.index, inbound.received);
+    const uint64_t bytes = inbound.next.bytes;
     if (bytes == 0)
     {
         Defer(received, &inbound);
@@ -314,7 +360,16 @@ FlowExecutor::OnSent(Outbound& outbound)
     --m_left;
     if (m_holdsSlots)
     {
-        for (const uint32_t source : m_execution.graph->GetSources(m_rank, outbound.index))
+        if (outbound.sources.size() == 1)
+        {
+            outbound.passed = outbound.completed == outbound.sent
+                                  ? outbound.sentNeeds
+                                  : m_execution.graph->GetNeeds(m_rank,
+                                                                outbound.index,
+                                                                outbound.completed - 1,
+                                                                outbound.sources.front());
+        }
+        for (const uint32_t source : outbound.sources)
         {
             FreeSlots(m_inbound[source]);
         }
@@ -333,7 +388,7 @@ void
 FlowExecutor::OnArrived(Inbound& inbound)
 {
     inbound.hasArrived = true;
-    if (m_execution.graph->GetOwnCopy(m_rank, inbound.index, inbound.received))
+    if (inbound.next.ownCopy)
     {
         CopyArrived(inbound);
         return;
@@ -344,15 +399,13 @@ FlowExecutor::OnArrived(Inbound& inbound)
 void
 FlowExecutor::CopyArrived(Inbound& inbound)
 {
-    const FlowGraph& graph = *m_execution.graph;
     if (!inbound.hasArrived ||
-        m_outbound[inbound.index].completed <
-            graph.GetOwnCopy(m_rank, inbound.index, inbound.received).value_or(0))
+        m_outbound[inbound.index].completed < inbound.next.ownCopy.value_or(0))
     {
         return;
     }
     inbound.hasArrived = false;
-    const uint64_t bytes = graph.GetInboundBytes(m_rank, inbound.index, inbound.received);
+    const uint64_t bytes = inbound.next.bytes;
     const CopyTime copy = CopyTimeOf(inbound.lane, bytes, m_execution.wireInflation);
     m_network.sim_schedule(
         MakeTimespec(bytes ? copy.latency + copy.duration : 0),
@@ -364,25 +417,39 @@ FlowExecutor::CopyArrived(Inbound& inbound)
         &inbound);
 }
 
+uint64_t
+FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
+{
+    if (outbound.completed == 0)
+    {
+        return 0;
+    }
+    if (outbound.sources.size() == 1 && outbound.sources.front() == inbound)
+    {
+        return outbound.passed;
+    }
+    return m_execution.graph->GetNeeds(m_rank, outbound.index, outbound.completed - 1, inbound);
+}
+
 void
 FlowExecutor::FreeSlots(Inbound& inbound)
 {
-    const FlowGraph& graph = *m_execution.graph;
     // What has been passed on to everyone, or is passed on to no one, is out of its slot.
     uint64_t taken = inbound.received;
-    for (const uint32_t target : graph.GetTargets(m_rank, inbound.index, 0))
+    for (const uint32_t target : inbound.passedBy)
     {
         const Outbound& outbound = m_outbound[target];
         if (outbound.lane.messages > 0)
         {
-            const uint64_t passed =
-                outbound.completed
-                    ? graph.GetNeeds(m_rank, target, outbound.completed - 1, inbound.index)
-                    : 0;
-            taken = std::min(taken, passed);
+            taken = std::min(taken, PassedOn(outbound, inbound.index));
         }
     }
     inbound.taken = std::max(inbound.taken, taken);
+    if (inbound.taken == inbound.told)
+    {
+        return;
+    }
+    inbound.told = inbound.taken; // a sender that has not begun asks when it does
     FlowExecutor* sender = (*m_ranks)[inbound.lane.peer];
     if (sender)
     {

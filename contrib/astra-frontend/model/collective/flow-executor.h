@@ -79,7 +79,14 @@ class FlowExecutor : public RankCollective
         uint32_t index;
         uint64_t sent{0};
         uint64_t completed{0};
-        uint64_t taken{0}; ///< messages out of their slots at the receiver
+        uint64_t taken{0};               ///< messages out of their slots at the receiver
+        FlowGraph::OutboundMessage next; ///< the message `sent`, once isNextKnown
+        uint64_t sentNeeds{0};           ///< next.needs of the message sent last
+        uint64_t passed{0};              ///< what the message completed last needed
+        uint64_t latencyBytes{0};        ///< what latency was worked out for
+        TimePs latency{0};               ///< LatencyOf() latencyBytes
+        LaneRange sources;
+        bool isNextKnown{false};
         Lane lane;
     };
 
@@ -88,9 +95,12 @@ class FlowExecutor : public RankCollective
         FlowExecutor* owner;
         uint32_t index;
         uint64_t received{0};
-        uint64_t taken{0};      ///< messages passed on or copied: their slots are free
-        uint32_t peerLane{0};   ///< number of the lane at its sender
-        bool hasArrived{false}; ///< the next message waits to be copied
+        uint64_t taken{0};              ///< messages passed on or copied: their slots are free
+        uint64_t told{0};               ///< of which the sender has been told
+        FlowGraph::InboundMessage next; ///< the message `received`
+        LaneRange passedBy;             ///< GetTargets(), where slots are held
+        uint32_t peerLane{0};           ///< number of the lane at its sender
+        bool hasArrived{false};         ///< the next message waits to be copied
         Lane lane;
     };
 
@@ -105,10 +115,16 @@ class FlowExecutor : public RankCollective
     void CopyArrived(Inbound& inbound);
     /// Tell the sender of a lane which slots have become free.
     void FreeSlots(Inbound& inbound);
+    /// @return messages of an inbound lane that completed messages of @p outbound have passed on
+    uint64_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
     /// Ask receivers that have begun earlier which slots are free.
     void LearnSlots();
     /// @return whether the next message of a lane has a slot, and the lane is free to send it
     bool HasSlot(const Outbound& outbound) const;
+    /// @return whether what the next message of a lane waits for has arrived
+    bool HasData(const Outbound& outbound) const;
+    /// Send the next message of a lane.
+    void Send(Outbound& outbound);
     /// @return time from when a message may go to when its first packet does
     TimePs LatencyOf(const Lane& lane, uint64_t bytes) const;
     /// Copy within the GPU. @param bytes of a message of a lane of copies

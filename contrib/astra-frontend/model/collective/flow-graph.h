@@ -160,6 +160,38 @@ class FlowGraph
         return GetBytes(GetInbound(rank, inbound).peer, inbound, message);
     }
 
+    /// What a rank asks when it comes to a message of an outbound lane.
+    struct OutboundMessage
+    {
+        uint64_t bytes; ///< GetBytes()
+        uint64_t needs; ///< GetNeeds() of the first of GetSources(); 0 without sources
+    };
+
+    /// @return several answers at once, for graphs that work them out together
+    virtual OutboundMessage GetOutboundMessage(uint32_t rank,
+                                               uint32_t outbound,
+                                               uint64_t message) const
+    {
+        const LaneRange sources = GetSources(rank, outbound);
+        return {GetBytes(rank, outbound, message),
+                sources.empty() ? 0 : GetNeeds(rank, outbound, message, sources.front())};
+    }
+
+    /// What a rank asks when it expects a message of an inbound lane.
+    struct InboundMessage
+    {
+        uint64_t bytes;                  ///< GetInboundBytes()
+        std::optional<uint64_t> ownCopy; ///< GetOwnCopy()
+    };
+
+    /// @return several answers at once, for graphs that work them out together
+    virtual InboundMessage GetInboundMessage(uint32_t rank,
+                                             uint32_t inbound,
+                                             uint64_t message) const
+    {
+        return {GetInboundBytes(rank, inbound, message), GetOwnCopy(rank, inbound, message)};
+    }
+
     /// @return inbound lanes that an outbound lane waits for
     virtual LaneRange GetSources(uint32_t rank, uint32_t outbound) const
     {

@@ -49,8 +49,13 @@ RingGraph::RingGraph(const CollectiveRequest& request,
       m_steps((request.op == CollectiveOp::AllReduce ? 2 : 1) * (shape.GetRanks() - 1)),
       m_maxChunk(SizesOf(plan.protocol).chunk),
       m_minSlice(SizesOf(plan.protocol).minSlice),
+      m_full(ShapeOf(m_maxChunk * GetRanks())),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {
+    for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)
+    {
+        m_channels.push_back(ShapeOfChannel(channel));
+    }
 }
 
 RingGraph::LoopShape
@@ -64,37 +69,34 @@ RingGraph::ShapeOf(uint64_t bytes) const
     return shape;
 }
 
-uint64_t
-RingGraph::MessageCount(uint32_t channel) const
+RingGraph::ChannelShape
+RingGraph::ShapeOfChannel(uint32_t channel) const
 {
-    const uint64_t part = GetSplit().GetBytes(channel);
-    if (part == 0)
+    ChannelShape shape;
+    shape.bytes = GetSplit().GetBytes(channel);
+    if (shape.bytes == 0)
     {
-        return 0;
+        return shape;
     }
     const uint64_t loop = m_maxChunk * GetRanks();
-    const uint64_t full = (part - 1) / loop;
-    const uint64_t rest = part - full * loop;
-    const uint64_t slicesFull = full ? ShapeOf(loop).slices : 0;
-    return m_steps * (full * slicesFull + ShapeOf(rest).slices);
+    shape.fullLoops = (shape.bytes - 1) / loop;
+    shape.perFullLoop = static_cast<uint64_t>(m_steps) * m_full.slices;
+    shape.last = ShapeOf(shape.bytes - shape.fullLoops * loop);
+    return shape;
 }
 
 RingGraph::Position
 RingGraph::Locate(uint32_t channel, uint64_t message) const
 {
-    const uint64_t part = GetSplit().GetBytes(channel);
-    const uint64_t loop = m_maxChunk * GetRanks();
-    const uint64_t full = (part - 1) / loop;
-    const uint32_t slicesFull = full ? ShapeOf(loop).slices : 1;
-    const uint64_t perLoop = static_cast<uint64_t>(m_steps) * slicesFull;
-    if (message < full * perLoop)
-    {
-        const auto within = static_cast<uint32_t>(message % perLoop);
-        return {message / perLoop, within / slicesFull, within % slicesFull, slicesFull};
-    }
-    const uint32_t slices = ShapeOf(part - full * loop).slices;
-    const auto within = static_cast<uint32_t>(message - full * perLoop);
-    return {full, within / slices, within % slices, slices};
+    const ChannelShape& shape = m_channels[channel];
+    const uint64_t beforeLast = shape.fullLoops * shape.perFullLoop;
+    const bool isLast = message >= beforeLast;
+    const uint64_t loop = isLast ? shape.fullLoops : message / shape.perFullLoop;
+    const uint32_t slices = isLast ? shape.last.slices : m_full.slices;
+    const auto within =
+        static_cast<uint32_t>(message - (isLast ? beforeLast : loop * shape.perFullLoop));
+    // A chunk has one slice or two.
+    return {loop, slices == 2 ? within / 2 : within, slices == 2 ? within % 2 : 0, slices};
 }
 
 uint32_t
@@ -109,10 +111,11 @@ RingGraph::ChunkOf(uint32_t place, uint32_t step) const
 std::pair<uint64_t, uint64_t>
 RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk) const
 {
-    const uint64_t part = GetSplit().GetBytes(channel);
-    const uint64_t begin = position.loop * m_maxChunk * GetRanks();
-    const uint64_t bytes = std::min(part - begin, m_maxChunk * GetRanks());
-    const uint64_t chunkBytes = ShapeOf(bytes).chunk;
+    const ChannelShape& shape = m_channels[channel];
+    const uint64_t loop = m_maxChunk * GetRanks();
+    const uint64_t begin = position.loop * loop;
+    const uint64_t bytes = std::min(shape.bytes - begin, loop);
+    const uint64_t chunkBytes = position.loop < shape.fullLoops ? m_full.chunk : shape.last.chunk;
     const uint64_t from = std::min(bytes, chunk * chunkBytes);
     const uint64_t length = std::min(chunkBytes, bytes - from);
     const uint64_t slice = position.slices == 1 ? length
@@ -123,18 +126,64 @@ RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk
 }
 
 uint64_t
+RingGraph::BytesAt(uint32_t rank, uint32_t channel, const Position& position) const
+{
+    return SliceRange(channel, position, ChunkOf(PlaceOf(rank, channel), position.step)).second;
+}
+
+uint64_t
+RingGraph::NeedsAt(const Position& position, uint64_t message)
+{
+    // The same slice of the step before stands `slices` messages earlier. A loop begins when the
+    // one before is done.
+    return position.step == 0 ? message - position.slice : message - position.slices + 1;
+}
+
+std::optional<uint64_t>
+RingGraph::OwnCopyAt(uint32_t rank, uint32_t peer, const Position& position, uint64_t message) const
+{
+    if (position.step + 1 != m_steps || !CopiesFrom(rank, peer))
+    {
+        return std::nullopt;
+    }
+    return message + position.slices - position.slice;
+}
+
+uint64_t
 RingGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
+    return BytesAt(rank, outbound, Locate(outbound, message));
+}
+
+uint64_t
+RingGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return GetBytes(m_rings.PreviousOf(rank, inbound), inbound, message);
+}
+
+FlowGraph::OutboundMessage
+RingGraph::GetOutboundMessage(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
     const Position position = Locate(outbound, message);
-    const uint32_t chunk = ChunkOf(PlaceOf(rank, outbound), position.step);
-    return SliceRange(outbound, position, chunk).second;
+    return {BytesAt(rank, outbound, position), NeedsAt(position, message)};
+}
+
+FlowGraph::InboundMessage
+RingGraph::GetInboundMessage(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const Position position = Locate(inbound, message);
+    const uint32_t peer = m_rings.PreviousOf(rank, inbound);
+    return {BytesAt(peer, inbound, position), OwnCopyAt(rank, peer, position, message)};
 }
 
 Lane
 RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
 {
+    const ChannelShape& shape = m_channels[channel];
     Lane lane = Connect(rank, peer, channel, ConnType::Ring);
-    lane.messages = MessageCount(channel);
+    lane.messages = shape.bytes == 0 ? 0
+                                     : shape.fullLoops * shape.perFullLoop +
+                                           static_cast<uint64_t>(m_steps) * shape.last.slices;
     return lane;
 }
 
@@ -153,21 +202,13 @@ RingGraph::GetInbound(uint32_t rank, uint32_t index) const
 uint64_t
 RingGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
-    const Position position = Locate(outbound, message);
-    // The same slice of the step before stands `slices` messages earlier. A loop begins when the
-    // one before is done.
-    return position.step == 0 ? message - position.slice : message - position.slices + 1;
+    return NeedsAt(Locate(outbound, message), message);
 }
 
 std::optional<uint64_t>
 RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    const Position position = Locate(inbound, message);
-    if (position.step + 1 != m_steps || !CopiesFrom(rank, m_rings.PreviousOf(rank, inbound)))
-    {
-        return std::nullopt;
-    }
-    return message + position.slices - position.slice;
+    return OwnCopyAt(rank, m_rings.PreviousOf(rank, inbound), Locate(inbound, message), message);
 }
 
 } // namespace AstraSim

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace AstraSim
 {
@@ -38,6 +39,13 @@ class RingGraph : public ChannelGraph
     Lane GetOutbound(uint32_t rank, uint32_t index) const override;
     Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+    OutboundMessage GetOutboundMessage(uint32_t rank,
+                                       uint32_t outbound,
+                                       uint64_t message) const override;
+    InboundMessage GetInboundMessage(uint32_t rank,
+                                     uint32_t inbound,
+                                     uint64_t message) const override;
     uint64_t GetNeeds(uint32_t rank,
                       uint32_t outbound,
                       uint64_t message,
@@ -76,19 +84,39 @@ class RingGraph : public ChannelGraph
     /// One loop's division of a channel's data.
     struct LoopShape
     {
-        uint64_t chunk;
-        uint32_t slices;
+        uint64_t chunk{0};
+        uint32_t slices{1};
+    };
+
+    /// How a channel's data is divided: loops of the full size, and a last one.
+    struct ChannelShape
+    {
+        uint64_t bytes{0};       ///< of the channel
+        uint64_t fullLoops{0};   ///< before the last
+        uint64_t perFullLoop{0}; ///< messages of a rank
+        LoopShape last;
     };
 
     LoopShape ShapeOf(uint64_t bytes) const;
+    ChannelShape ShapeOfChannel(uint32_t channel) const;
     Lane MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const;
-    uint64_t MessageCount(uint32_t channel) const;
+    /// @return bytes of a message that @p rank sends
+    uint64_t BytesAt(uint32_t rank, uint32_t channel, const Position& position) const;
+    /// @return GetNeeds() of a message
+    static uint64_t NeedsAt(const Position& position, uint64_t message);
+    /// @return GetOwnCopy() of a message
+    std::optional<uint64_t> OwnCopyAt(uint32_t rank,
+                                      uint32_t peer,
+                                      const Position& position,
+                                      uint64_t message) const;
 
     CollectiveOp m_op;
     uint32_t m_steps;
     uint64_t m_maxChunk;
     uint64_t m_minSlice;
+    LoopShape m_full; ///< of loops of the full size
     RingOrders m_rings;
+    std::vector<ChannelShape> m_channels;
 };
 
 } // namespace AstraSim

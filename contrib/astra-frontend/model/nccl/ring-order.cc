@@ -43,6 +43,10 @@ RingOrders::RingOrders(const GroupShape& shape, uint32_t channels, bool crossNic
             m_rings[c].place[m_rings[c].order[i]] = i;
         }
     }
+    for (uint32_t c = 0; c < channels; ++c)
+    {
+        m_ringOf.push_back(c % static_cast<uint32_t>(m_rings.size()));
+    }
 }
 
 } // namespace AstraSim

@@ -61,10 +61,11 @@ class RingOrders
 
     const Ring& Of(uint32_t channel) const
     {
-        return m_rings[channel % m_rings.size()];
+        return m_rings[m_ringOf[channel]];
     }
 
-    std::vector<Ring> m_rings; ///< by channel modulo their number
+    std::vector<Ring> m_rings;
+    std::vector<uint32_t> m_ringOf; ///< by channel: its ring
 };
 
 } // namespace AstraSim
