@@ -4,6 +4,7 @@
  * Times whole packet-level runs: packet-hops per second of CPU time, events per packet-hop, peak
  * memory. Usage: bench-end-to-end -w WORKLOAD -n TOPOLOGY -c CONF [flags of SimAI_simulator]
  */
+#include "ns3/huge-pages.h"
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
@@ -26,6 +27,7 @@ main(int argc, char* argv[])
     try
     {
         ns3::Time::SetResolution(ns3::Time::PS);
+        ns3::UseHugePages();
         ns3::UseFastSimulator();
         auto options =
             AstraSim::RunOptions::Parse({argv + 1, argv + argc}, [](const std::string& name) {

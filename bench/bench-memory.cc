@@ -8,6 +8,7 @@
 #include "ns3/astra-sim-network.h"
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
+#include "ns3/huge-pages.h"
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
@@ -45,6 +46,7 @@ main(int argc, char* argv[])
             throw InputError("command line", 0, "wrong arguments", "TOPOLOGY [CONF]");
         }
         Time::SetResolution(Time::PS);
+        UseHugePages();
         UseFastSimulator();
         const std::clock_t begin = std::clock();
         const ClusterTopology topology = ClusterTopology::Read(argv[1]);

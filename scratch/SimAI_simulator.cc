@@ -7,6 +7,7 @@
  *
  * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong.
  */
+#include "ns3/huge-pages.h"
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
@@ -26,6 +27,7 @@ main(int argc, char* argv[])
     {
         // Before anything makes a Time or schedules an event.
         ns3::Time::SetResolution(ns3::Time::PS);
+        ns3::UseHugePages();
         ns3::UseFastSimulator();
         const auto environment = [](const std::string& name) -> std::optional<std::string> {
             const char* value = std::getenv(name.c_str());

@@ -11,6 +11,7 @@
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
+#include "ns3/huge-pages.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
@@ -348,6 +349,7 @@ main(int argc, char* argv[])
     {
         // Before anything makes a Time or schedules an event.
         Time::SetResolution(Time::PS);
+        UseHugePages();
         UseFastSimulator();
         const Options options = ParseCommandLine(argc, argv);
         if (options.help)
