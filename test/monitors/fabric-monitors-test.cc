@@ -4,6 +4,7 @@
 #include "flow-run.h"
 
 #include "ns3/fabric-identity.h"
+#include "ns3/node.h"
 
 #include <gmock/gmock.h>
 #include <map>
@@ -59,6 +60,18 @@ TEST(FctMonitor, AnAddressIsMadeFromTheNodeIdAlsoAbove255)
     topology.Index();
     // Host 599 is node 600 = 2 * 256 + 88: 11.2.88.1.
     EXPECT_EQ(HostAddress(topology, 599), 11U << 24 | 2U << 16 | 88U << 8 | 1U);
+}
+
+TEST(RdmaFabric, KnowsTheNodeOfEachDeviceAlsoWhereOtherNodesCameBefore)
+{
+    const Ptr<Node> other = CreateObject<Node>();
+    FlowRun run(Star(3), LINE_RATE, "1\n0 2 3 100 1000 0\n");
+    uint32_t ports = 0;
+    ForEachPort(run.Fabric(), [&](uint32_t node, uint16_t, const QbbNetDevice& device) {
+        EXPECT_EQ(run.Fabric().NodeOf(device), node);
+        ++ports;
+    });
+    EXPECT_EQ(ports, 6U);
 }
 
 TEST(PfcMonitor, EachPauseIsWrittenWithItsResumeAndThePortThatStops)

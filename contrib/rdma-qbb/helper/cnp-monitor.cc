@@ -3,6 +3,8 @@
  */
 #include "cnp-monitor.h"
 
+#include "trace-source.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -19,17 +21,25 @@ CnpMonitor::CnpMonitor(RdmaFabric& fabric, const std::string& path, const Sampli
       m_counts(fabric.GetTopology().hostCount)
 {
     m_file.Print("time, src, dst, sport, dport, size, cnp_number\n");
-    ForEachHost(m_fabric, [this](RdmaHw& host) {
-        host.TraceConnectWithoutContext("CnpReceived", MakeCallback(&CnpMonitor::OnCnp, this));
-        host.TraceConnectWithoutContext("QpClose", MakeCallback(&CnpMonitor::OnClose, this));
+    const TraceSource<RdmaHw> received("CnpReceived");
+    const auto onReceived = MakeCallback(&CnpMonitor::OnCnp, this);
+    const TraceSource<RdmaHw> closed("QpClose");
+    const auto onClosed = MakeCallback(&CnpMonitor::OnClose, this);
+    ForEachHost(m_fabric, [&](RdmaHw& host) {
+        received.Connect(host, onReceived);
+        closed.Connect(host, onClosed);
     });
 }
 
 CnpMonitor::~CnpMonitor()
 {
-    ForEachHost(m_fabric, [this](RdmaHw& host) {
-        host.TraceDisconnectWithoutContext("CnpReceived", MakeCallback(&CnpMonitor::OnCnp, this));
-        host.TraceDisconnectWithoutContext("QpClose", MakeCallback(&CnpMonitor::OnClose, this));
+    const TraceSource<RdmaHw> received("CnpReceived");
+    const auto onReceived = MakeCallback(&CnpMonitor::OnCnp, this);
+    const TraceSource<RdmaHw> closed("QpClose");
+    const auto onClosed = MakeCallback(&CnpMonitor::OnClose, this);
+    ForEachHost(m_fabric, [&](RdmaHw& host) {
+        received.Disconnect(host, onReceived);
+        closed.Disconnect(host, onClosed);
     });
 }
 

@@ -3,6 +3,8 @@
  */
 #include "fct-monitor.h"
 
+#include "trace-source.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -13,18 +15,16 @@ FctMonitor::FctMonitor(RdmaFabric& fabric, const std::string& path)
     : m_fabric(fabric),
       m_writer(fabric.GetTopology(), path)
 {
-    ForEachHost(m_fabric, [this](RdmaHw& host) {
-        host.TraceConnectWithoutContext("MessageSent",
-                                        MakeCallback(&FctMonitor::OnMessageSent, this));
-    });
+    const TraceSource<RdmaHw> source("MessageSent");
+    const auto sink = MakeCallback(&FctMonitor::OnMessageSent, this);
+    ForEachHost(m_fabric, [&](RdmaHw& host) { source.Connect(host, sink); });
 }
 
 FctMonitor::~FctMonitor()
 {
-    ForEachHost(m_fabric, [this](RdmaHw& host) {
-        host.TraceDisconnectWithoutContext("MessageSent",
-                                           MakeCallback(&FctMonitor::OnMessageSent, this));
-    });
+    const TraceSource<RdmaHw> source("MessageSent");
+    const auto sink = MakeCallback(&FctMonitor::OnMessageSent, this);
+    ForEachHost(m_fabric, [&](RdmaHw& host) { source.Disconnect(host, sink); });
 }
 
 void

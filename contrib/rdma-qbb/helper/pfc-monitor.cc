@@ -3,6 +3,8 @@
  */
 #include "pfc-monitor.h"
 
+#include "trace-source.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -13,22 +15,24 @@ PfcMonitor::PfcMonitor(RdmaFabric& fabric, const std::string& path)
     : m_fabric(fabric),
       m_file(path)
 {
-    ForEachPort(m_fabric, [this](uint32_t node, uint16_t, QbbNetDevice& device) {
-        device.TraceConnectWithoutContext("Pfc", MakeCallback(&PfcMonitor::OnPfc, this).Bind(node));
-    });
+    const TraceSource<QbbNetDevice> source("Pfc");
+    const auto sink = MakeCallback(&PfcMonitor::OnPfc, this);
+    ForEachPort(m_fabric,
+                [&](uint32_t, uint16_t, QbbNetDevice& device) { source.Connect(device, sink); });
 }
 
 PfcMonitor::~PfcMonitor()
 {
-    ForEachPort(m_fabric, [this](uint32_t node, uint16_t, QbbNetDevice& device) {
-        device.TraceDisconnectWithoutContext("Pfc",
-                                             MakeCallback(&PfcMonitor::OnPfc, this).Bind(node));
-    });
+    const TraceSource<QbbNetDevice> source("Pfc");
+    const auto sink = MakeCallback(&PfcMonitor::OnPfc, this);
+    ForEachPort(m_fabric,
+                [&](uint32_t, uint16_t, QbbNetDevice& device) { source.Disconnect(device, sink); });
 }
 
 void
-PfcMonitor::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
+PfcMonitor::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
+    const uint32_t node = m_fabric.NodeOf(*device);
     TextLine line(m_file.Room());
     line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
         .Space()

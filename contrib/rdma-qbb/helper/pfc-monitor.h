@@ -32,7 +32,7 @@ class PfcMonitor
     }
 
   private:
-    void OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
+    void OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
 
     RdmaFabric& m_fabric;
     OutputFile m_file;

@@ -5,6 +5,7 @@
 
 #include "fabric-identity.h"
 #include "rdma-fabric.h"
+#include "trace-source.h"
 
 #include "ns3/callback.h"
 #include "ns3/pfc-deadlock.h"
@@ -44,17 +45,18 @@ PfcWatchdog::PfcWatchdog(RdmaFabric& fabric)
       m_timePs(fabric.GetConf().pfcWatchdogPs),
       m_action(fabric.GetConf().pfcAction)
 {
-    ForEachPort(m_fabric, [this](uint32_t node, uint16_t, QbbNetDevice& device) {
-        device.TraceConnectWithoutContext("Pfc",
-                                          MakeCallback(&PfcWatchdog::OnPfc, this).Bind(node));
-    });
+    const TraceSource<QbbNetDevice> source("Pfc");
+    const auto sink = MakeCallback(&PfcWatchdog::OnPfc, this);
+    ForEachPort(m_fabric,
+                [&](uint32_t, uint16_t, QbbNetDevice& device) { source.Connect(device, sink); });
 }
 
 PfcWatchdog::~PfcWatchdog() = default;
 
 void
-PfcWatchdog::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
+PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
+    const uint32_t node = m_fabric.NodeOf(*device);
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const uint64_t key = KeyOf(node, device->GetPort(), priority);
     PfcPauseRecord& record =

@@ -83,7 +83,7 @@ class PfcWatchdog
     std::vector<std::string> Describe(std::size_t limit) const;
 
   private:
-    void OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
+    void OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
     void ScheduleCheck(int64_t delayPs);
     void Check();
     void NoteStorm(PfcPauseRecord& record, int64_t nowPs);

@@ -13,6 +13,7 @@
 #include "ns3/input-error.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
+#include "ns3/object-factory.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/pointer.h"
 #include "ns3/qbb-packet-builder.h"
@@ -26,6 +27,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <utility>
 
 namespace ns3
 {
@@ -145,41 +148,62 @@ void
 RdmaFabric::CreateLinks()
 {
     m_devices.resize(m_topology->nodeCount);
-    const auto addDevice = [this](uint32_t id, uint64_t rateBps) {
-        Ptr<QbbNetDevice> device = CreateObject<QbbNetDevice>();
-        device->SetAttribute("DataRate", DataRateValue(DataRate(rateBps)));
-        device->SetAttribute("RdmaMtu", UintegerValue(m_conf->payloadBytes));
-        device->SetAttribute("PauseTime", TimeValue(PicoSeconds(m_conf->pauseTimePs)));
-        for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
-        {
-            device->SetWeight(priority, m_conf->queueWeights[priority]);
-        }
-        device->SetAddress(
-            QbbPacketBuilder::PortAddress(id, static_cast<uint16_t>(m_devices[id].size())));
-        if (SwitchNode* node = m_switches[id])
-        {
-            node->AddPort(device);
-        }
-        else
-        {
-            m_nodes[id]->AddDevice(device);
-            GetHw(m_topology->HostIndexOf(id)).AddNic(device);
-        }
-        m_devices[id].push_back(PeekPointer(device));
-        return device;
-    };
+    // Attributes given to a factory cost a look-up by name each; links that differ are few.
+    std::map<uint64_t, ObjectFactory> devices;                    // by rate
+    std::map<std::pair<int64_t, double>, ObjectFactory> channels; // by delay and error rate
     for (uint32_t i = 0; i < m_topology->links.size(); ++i)
     {
         const auto& link = m_topology->links[i];
-        const bool nvlink = m_topology->IsNvLink(i);
-        Ptr<QbbChannel> channel = CreateObject<QbbChannel>();
-        channel->SetAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
-        const double error = link.errorRate + (nvlink ? 0 : m_conf->errorRatePerLink);
-        channel->SetAttribute("ErrorRate", DoubleValue(std::min(error, 1.0)));
-        channel->Attach(addDevice(link.a, link.rateBps));
-        channel->Attach(addDevice(link.b, link.rateBps));
+        const double error =
+            std::min(link.errorRate + (m_topology->IsNvLink(i) ? 0 : m_conf->errorRatePerLink),
+                     1.0);
+        const auto [channelOf, isNewChannel] = channels.try_emplace({link.delayPs, error});
+        if (isNewChannel)
+        {
+            channelOf->second = ObjectFactory("ns3::QbbChannel",
+                                              "Delay",
+                                              TimeValue(PicoSeconds(link.delayPs)),
+                                              "ErrorRate",
+                                              DoubleValue(error));
+        }
+        const auto [deviceOf, isNewDevice] = devices.try_emplace(link.rateBps);
+        if (isNewDevice)
+        {
+            deviceOf->second = ObjectFactory("ns3::QbbNetDevice",
+                                             "DataRate",
+                                             DataRateValue(DataRate(link.rateBps)),
+                                             "RdmaMtu",
+                                             UintegerValue(m_conf->payloadBytes),
+                                             "PauseTime",
+                                             TimeValue(PicoSeconds(m_conf->pauseTimePs)));
+        }
+        auto channel = channelOf->second.Create<QbbChannel>();
+        channel->Attach(AddDevice(link.a, deviceOf->second.Create<QbbNetDevice>()));
+        channel->Attach(AddDevice(link.b, deviceOf->second.Create<QbbNetDevice>()));
         m_channels.push_back(channel);
     }
+}
+
+Ptr<QbbNetDevice>
+RdmaFabric::AddDevice(uint32_t id, Ptr<QbbNetDevice> device)
+{
+    for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
+    {
+        device->SetWeight(priority, m_conf->queueWeights[priority]);
+    }
+    device->SetAddress(
+        QbbPacketBuilder::PortAddress(id, static_cast<uint16_t>(m_devices[id].size())));
+    if (SwitchNode* node = m_switches[id])
+    {
+        node->AddPort(device);
+    }
+    else
+    {
+        m_nodes[id]->AddDevice(device);
+        GetHw(m_topology->HostIndexOf(id)).AddNic(device);
+    }
+    m_devices[id].push_back(PeekPointer(device));
+    return device;
 }
 
 void

@@ -10,6 +10,7 @@
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-routes.h"
 #include "ns3/in-network-engine.h"
+#include "ns3/node.h"
 #include "ns3/nvswitch-node.h"
 #include "ns3/object.h"
 #include "ns3/path-timing.h"
@@ -116,6 +117,12 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     QbbNetDevice& GetDevice(uint32_t node, uint16_t port) const
     {
         return *m_devices[node][port];
+    }
+
+    /// @return the topology node that a device of this fabric is at
+    uint32_t NodeOf(const QbbNetDevice& device) const
+    {
+        return device.GetNode()->GetId() - m_nodes.front()->GetId();
     }
 
     /// @return the switch at a topology node; null for hosts
@@ -238,6 +245,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
                         InNetworkSpec& spec) const;
     void CreateNodes();
     void CreateLinks();
+    /// Put a device at the next port of a node. @return the device
+    Ptr<QbbNetDevice> AddDevice(uint32_t id, Ptr<QbbNetDevice> device);
     void ConfigureHosts();
     void ConfigureSwitches();
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);

@@ -7,6 +7,7 @@
 #include "ns3/double.h"
 #include "ns3/log.h"
 #include "ns3/nstime.h"
+#include "ns3/rng-seed-manager.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -74,8 +75,9 @@ SwitchMmu::GetTypeId()
 }
 
 SwitchMmu::SwitchMmu()
-    : m_markVariable(CreateObject<UniformRandomVariable>())
 {
+    // Others' automatic streams do not depend on whether this one is ever made.
+    RngSeedManager::GetNextStreamIndex();
 }
 
 SwitchMmu::~SwitchMmu() = default;
@@ -223,13 +225,20 @@ SwitchMmu::DrawMark(const EcnThresholds& ecn, uint64_t queue)
     }
     const double probability = ecn.pmax * static_cast<double>(queue - ecn.kminBytes) /
                                static_cast<double>(ecn.kmaxBytes - ecn.kminBytes);
+    if (!m_markVariable)
+    {
+        // Only now: the first stream costs ns-3 as much as a whole switch, and many never mark.
+        m_markVariable = CreateObject<UniformRandomVariable>();
+        m_markVariable->SetStream(m_markStream);
+    }
     return m_markVariable->GetValue() < probability;
 }
 
 int64_t
 SwitchMmu::AssignStreams(int64_t stream)
 {
-    m_markVariable->SetStream(stream);
+    m_markStream = stream;
+    m_markVariable = nullptr;
     return 1;
 }
 

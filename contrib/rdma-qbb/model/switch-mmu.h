@@ -319,7 +319,8 @@ class SwitchMmu : public Object
     uint8_t m_losslessMask{0};
     bool m_dynamic{true};
     double m_lossyAlpha{1};
-    Ptr<UniformRandomVariable> m_markVariable;
+    int64_t m_markStream{-1};
+    Ptr<UniformRandomVariable> m_markVariable; ///< made for the first frame that it decides on
 };
 
 } // namespace ns3
