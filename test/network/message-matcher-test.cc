@@ -24,6 +24,7 @@ class Matcher : public ::testing::Test
     /// @return whether it is complete at once; else its number will be in Deliver()'s answer
     bool Receive(uint32_t src, uint32_t dst, int tag, uint64_t bytes)
     {
+        MessageStream* hint = nullptr;
         Asked& asked = m_asked.emplace_back(this, static_cast<int>(m_asked.size()));
         return matcher.AddReceive(
             src,
@@ -34,7 +35,8 @@ class Matcher : public ::testing::Test
                 const auto* complete = static_cast<Asked*>(arg);
                 complete->matcher->m_complete.push_back(complete->number);
             },
-            &asked);
+            &asked,
+            hint);
     }
 
     /// @return the numbers of receives that this completes
@@ -110,6 +112,7 @@ TEST_F(Matcher, HandlersMayAskForMoreAndDeliverMore)
 
         void Ask()
         {
+            MessageStream* hint = nullptr;
             matcher.AddReceive(
                 1,
                 2,
@@ -123,7 +126,8 @@ TEST_F(Matcher, HandlersMayAskForMoreAndDeliverMore)
                         chain->matcher.Deliver(chain->matcher.AddSend(1, 2, 0, 10));
                     }
                 },
-                this);
+                this,
+                hint);
         }
     };
 
@@ -157,6 +161,27 @@ TEST_F(Matcher, ManyStreamsThatHaveEndedAreForgotten)
     EXPECT_EQ(MessageMatcher::NoteOf(*matcher.AddSend(7, 8, 10, 10)), nullptr) << "forgotten";
     EXPECT_THAT(Deliver(kept), IsEmpty());
     EXPECT_TRUE(Receive(7, 8, 9, 10));
+}
+
+TEST_F(Matcher, HintOfAnotherOrAForgottenStreamDoesNoHarm)
+{
+    MessageStream* other = matcher.AddSend(1, 2, 3, 10)->stream;
+    EXPECT_NE(matcher.AddSend(1, 2, 4, 10, other)->stream, other);
+    EXPECT_EQ(matcher.AddSend(1, 2, 3, 10, other)->stream, other);
+
+    auto* send = matcher.AddSend(5, 6, 0, 10);
+    MessageStream* forgotten = send->stream;
+    Deliver(send);
+    EXPECT_TRUE(Receive(5, 6, 0, 10));
+    for (int tag = 1; tag < 5000; ++tag)
+    {
+        Deliver(matcher.AddSend(5, 6, tag, 10));
+        EXPECT_TRUE(Receive(5, 6, tag, 10));
+    }
+    send = matcher.AddSend(5, 6, 0, 10, forgotten);
+    EXPECT_EQ(matcher.AddSend(5, 6, 0, 10)->stream, send->stream);
+    EXPECT_FALSE(Receive(5, 6, 0, 10));
+    EXPECT_EQ(Deliver(send).size(), 1U);
 }
 
 TEST_F(Matcher, SaysWhatWaits)

@@ -67,6 +67,12 @@ class QbbSimulatorImpl final : public SimulatorImpl
                reinterpret_cast<EventImpl*>(reinterpret_cast<uintptr_t>(event) | TIMED));
     }
 
+    /// @return the current time in units of the time resolution (picoseconds)
+    int64_t GetNowPs() const
+    {
+        return static_cast<int64_t>(m_nowTs);
+    }
+
     // --- SimulatorImpl
     void Destroy() override;
     bool IsFinished() const override;

@@ -82,7 +82,7 @@ void
 RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* observer)
 {
     NS_ASSERT_MSG(bytes > 0, "a message has at least one byte");
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = m_clock.NowPs();
     RdmaMessage* message = TakeMessage();
     qp.endSeq += bytes;
     message->endSeq = qp.endSeq;

@@ -5,6 +5,7 @@
 #define RDMA_HW_H
 
 #include "in-network-engine.h"
+#include "qbb-clock.h"
 #include "qbb-net-device.h"
 #include "qbb-port-handler.h"
 #include "rdma-nic.h"
@@ -307,6 +308,7 @@ class RdmaHw : public Object, public QbbPortHandler
     std::vector<std::unique_ptr<RdmaMessage[]>> m_messageSlabs;
     RdmaMessage* m_freeMessages{nullptr};
     RdmaMessageFunctions m_functions;
+    QbbClock m_clock;
     std::function<uint32_t(uint32_t)> m_resolver;
     RdmaHwCounters m_counters;
 

@@ -52,6 +52,8 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         outbound.owner = this;
         outbound.index = i;
         outbound.lane = graph.GetOutbound(rank, i);
+        outbound.window = outbound.lane.slots ? outbound.lane.slots : graph.GetSlots();
+        outbound.holdsSlots = m_holdsSlots && outbound.lane.kind == LaneKind::Message;
         if (outbound.lane.messages)
         {
             outbound.sources = graph.GetSources(rank, i);
@@ -147,18 +149,15 @@ FlowExecutor::LearnSlots()
     }
 }
 
-bool
+inline bool
 FlowExecutor::HasSlot(const Outbound& outbound) const
 {
-    const Lane& lane = outbound.lane;
-    const uint32_t slots = m_execution.graph->GetSlots();
     // The receiver of a message without bytes may be ahead of its sender; it takes no slot.
-    const bool isFull = m_holdsSlots && lane.kind == LaneKind::Message &&
-                        outbound.sent >= outbound.taken + slots && outbound.next.bytes > 0;
-    return !isFull && outbound.sent - outbound.completed < (lane.slots ? lane.slots : slots);
+    return !outbound.holdsSlots || outbound.next.bytes == 0 ||
+           outbound.sent < outbound.taken + m_execution.graph->GetSlots();
 }
 
-bool
+inline bool
 FlowExecutor::HasData(const Outbound& outbound) const
 {
     if (outbound.sources.empty())
@@ -184,7 +183,8 @@ FlowExecutor::HasData(const Outbound& outbound) const
 void
 FlowExecutor::Advance(Outbound& outbound)
 {
-    while (outbound.sent < outbound.lane.messages)
+    while (outbound.sent < outbound.lane.messages &&
+           outbound.sent - outbound.completed < outbound.window)
     {
         if (!outbound.isNextKnown)
         {
@@ -240,6 +240,7 @@ FlowExecutor::Send(Outbound& outbound)
     request.channel = lane.channel;
     request.sendLatency = outbound.latency;
     request.rateCapBps = lane.rateCapBps;
+    request.stream = outbound.stream;
     m_network.sim_send(nullptr,
                        bytes,
                        UINT8,
@@ -248,6 +249,7 @@ FlowExecutor::Send(Outbound& outbound)
                        &request,
                        sent,
                        &outbound);
+    outbound.stream = request.stream;
 }
 
 void
@@ -281,6 +283,7 @@ FlowExecutor::Expect(Inbound& inbound)
     request.tag = m_tagBase + inbound.lane.tag;
     request.reqCount = bytes;
     request.channel = inbound.lane.channel;
+    request.stream = inbound.stream;
     m_network.sim_recv(nullptr,
                        bytes,
                        UINT8,
@@ -289,6 +292,7 @@ FlowExecutor::Expect(Inbound& inbound)
                        &request,
                        received,
                        &inbound);
+    inbound.stream = request.stream;
 }
 
 void

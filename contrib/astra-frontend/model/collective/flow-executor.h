@@ -86,6 +86,9 @@ class FlowExecutor : public RankCollective
         uint64_t latencyBytes{0};        ///< what latency was worked out for
         TimePs latency{0};               ///< LatencyOf() latencyBytes
         LaneRange sources;
+        MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
+        uint32_t window{0};             ///< messages that may be on their way at once
+        bool holdsSlots{false};         ///< whether its messages wait for slots at the receiver
         bool isNextKnown{false};
         Lane lane;
     };
@@ -99,6 +102,7 @@ class FlowExecutor : public RankCollective
         uint64_t told{0};               ///< of which the sender has been told
         FlowGraph::InboundMessage next; ///< the message `received`
         LaneRange passedBy;             ///< GetTargets(), where slots are held
+        MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
         uint32_t peerLane{0};           ///< number of the lane at its sender
         bool hasArrived{false};         ///< the next message waits to be copied
         Lane lane;
@@ -119,7 +123,7 @@ class FlowExecutor : public RankCollective
     uint64_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
     /// Ask receivers that have begun earlier which slots are free.
     void LearnSlots();
-    /// @return whether the next message of a lane has a slot, and the lane is free to send it
+    /// @return whether the next message of a lane has a slot at its receiver
     bool HasSlot(const Outbound& outbound) const;
     /// @return whether what the next message of a lane waits for has arrived
     bool HasData(const Outbound& outbound) const;

@@ -126,9 +126,9 @@ RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk
 }
 
 uint64_t
-RingGraph::BytesAt(uint32_t rank, uint32_t channel, const Position& position) const
+RingGraph::BytesAt(uint32_t place, uint32_t channel, const Position& position) const
 {
-    return SliceRange(channel, position, ChunkOf(PlaceOf(rank, channel), position.step)).second;
+    return SliceRange(channel, position, ChunkOf(place, position.step)).second;
 }
 
 uint64_t
@@ -140,9 +140,12 @@ RingGraph::NeedsAt(const Position& position, uint64_t message)
 }
 
 std::optional<uint64_t>
-RingGraph::OwnCopyAt(uint32_t rank, uint32_t peer, const Position& position, uint64_t message) const
+RingGraph::OwnCopyAt(uint32_t rank,
+                     uint32_t channel,
+                     const Position& position,
+                     uint64_t message) const
 {
-    if (position.step + 1 != m_steps || !CopiesFrom(rank, peer))
+    if (position.step + 1 != m_steps || !CopiesFrom(rank, m_rings.PreviousOf(rank, channel)))
     {
         return std::nullopt;
     }
@@ -152,7 +155,7 @@ RingGraph::OwnCopyAt(uint32_t rank, uint32_t peer, const Position& position, uin
 uint64_t
 RingGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    return BytesAt(rank, outbound, Locate(outbound, message));
+    return BytesAt(PlaceOf(rank, outbound), outbound, Locate(outbound, message));
 }
 
 uint64_t
@@ -165,15 +168,16 @@ FlowGraph::OutboundMessage
 RingGraph::GetOutboundMessage(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
     const Position position = Locate(outbound, message);
-    return {BytesAt(rank, outbound, position), NeedsAt(position, message)};
+    return {BytesAt(PlaceOf(rank, outbound), outbound, position), NeedsAt(position, message)};
 }
 
 FlowGraph::InboundMessage
 RingGraph::GetInboundMessage(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
     const Position position = Locate(inbound, message);
-    const uint32_t peer = m_rings.PreviousOf(rank, inbound);
-    return {BytesAt(peer, inbound, position), OwnCopyAt(rank, peer, position, message)};
+    const uint32_t place = PlaceOf(rank, inbound);
+    const uint32_t before = place == 0 ? GetRanks() - 1 : place - 1;
+    return {BytesAt(before, inbound, position), OwnCopyAt(rank, inbound, position, message)};
 }
 
 Lane
@@ -208,7 +212,7 @@ RingGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t
 std::optional<uint64_t>
 RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return OwnCopyAt(rank, m_rings.PreviousOf(rank, inbound), Locate(inbound, message), message);
+    return OwnCopyAt(rank, inbound, Locate(inbound, message), message);
 }
 
 } // namespace AstraSim

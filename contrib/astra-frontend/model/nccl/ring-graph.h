@@ -100,13 +100,13 @@ class RingGraph : public ChannelGraph
     LoopShape ShapeOf(uint64_t bytes) const;
     ChannelShape ShapeOfChannel(uint32_t channel) const;
     Lane MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const;
-    /// @return bytes of a message that @p rank sends
-    uint64_t BytesAt(uint32_t rank, uint32_t channel, const Position& position) const;
+    /// @return bytes of a message that the rank at @p place sends
+    uint64_t BytesAt(uint32_t place, uint32_t channel, const Position& position) const;
     /// @return GetNeeds() of a message
     static uint64_t NeedsAt(const Position& position, uint64_t message);
     /// @return GetOwnCopy() of a message
     std::optional<uint64_t> OwnCopyAt(uint32_t rank,
-                                      uint32_t peer,
+                                      uint32_t channel,
                                       const Position& position,
                                       uint64_t message) const;
 

@@ -54,6 +54,9 @@ enum req_type_e
     FP32
 };
 
+/// All messages of one (source, destination, tag), as a network knows them.
+struct MessageStream;
+
 /// What a message belongs to: carried for records and per-flow options, never for matching.
 struct sim_request
 {
@@ -70,6 +73,9 @@ struct sim_request
     TimePs sendLatency{0};   ///< software latency before the first byte leaves
     double wireInflation{1}; ///< bytes on the wire per byte of message (LL 2, LL128 128/120)
     uint64_t rateCapBps{0};  ///< a channel's own speed limit in bit/s; 0 for none
+    /// Set by the network. Who gives it back with the next message of the same source, destination
+    /// and tag saves the network a look-up; null is always right.
+    MessageStream* stream{nullptr};
 };
 
 /// An operation that switches of the network carry out on a group of ranks (NVLS, CollNet).

@@ -97,11 +97,19 @@ AstraSimFabric::Launch(Message* message)
             message);
         return;
     }
-    const uint64_t frames = (message->wireBytes - 1) / m_fabric.GetConf().payloadBytes + 1;
-    const auto parts =
-        static_cast<uint32_t>(std::min<uint64_t>(m_fabric.GetConf().qpsPerConnection, frames));
+    uint32_t parts = m_fabric.GetConf().qpsPerConnection;
+    if (parts > 1)
+    {
+        const uint64_t frames = (message->wireBytes - 1) / m_fabric.GetConf().payloadBytes + 1;
+        parts = static_cast<uint32_t>(std::min<uint64_t>(parts, frames));
+    }
     message->partsToDeliver = parts;
     message->partsToAcknowledge = parts;
+    if (parts == 1)
+    {
+        LaunchPart(message, 0, message->wireBytes);
+        return;
+    }
     const uint64_t each = message->wireBytes / parts;
     for (uint32_t part = 0; part < parts; ++part)
     {

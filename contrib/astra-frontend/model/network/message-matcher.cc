@@ -13,19 +13,39 @@ MessageMatcher::MessageMatcher() = default;
 
 MessageMatcher::~MessageMatcher() = default;
 
+std::size_t
+MessageMatcher::KeyHash::operator()(const Stream* stream) const
+{
+    return (*this)(stream->key);
+}
+
+const MessageMatcher::Key&
+MessageMatcher::KeyEqual::KeyOf(const Stream* stream)
+{
+    return stream->key;
+}
+
 MessageMatcher::Stream&
-MessageMatcher::Use(const Key& key)
+MessageMatcher::FindOrMake(const Key& key)
 {
     const auto it = m_streams.find(key);
-    if (it == m_streams.end())
+    if (it != m_streams.end())
     {
-        Stream* stream = m_streamPool.Take();
-        stream->key = key;
-        m_streams.insert(stream);
-        return *stream;
+        return **it;
     }
-    m_idle -= (*it)->IsIdle();
-    return **it;
+    Stream* stream = m_streamPool.Take();
+    stream->key = key;
+    m_streams.insert(stream);
+    ++m_idle;
+    return *stream;
+}
+
+inline MessageMatcher::Stream&
+MessageMatcher::Use(const Key& key, Stream* hint)
+{
+    Stream& stream = hint && hint->key == key ? *hint : FindOrMake(key);
+    m_idle -= stream.IsIdle();
+    return stream;
 }
 
 void
@@ -40,6 +60,7 @@ MessageMatcher::Release(Stream& stream)
         const bool isIdle = each->IsIdle();
         if (isIdle)
         {
+            each->key = Key();
             m_streamPool.GiveBack(each);
         }
         return isIdle;
@@ -48,9 +69,9 @@ MessageMatcher::Release(Stream& stream)
 }
 
 MessageMatcher::Send*
-MessageMatcher::AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes)
+MessageMatcher::AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes, Stream* hint)
 {
-    Stream& stream = Use({src, dst, tag});
+    Stream& stream = Use({src, dst, tag}, hint);
     Send* send = m_sends.Take();
     send->stream = &stream;
     send->bytes = bytes;
@@ -121,9 +142,11 @@ MessageMatcher::AddReceive(uint32_t src,
                            int tag,
                            uint64_t bytes,
                            MessageHandler handler,
-                           void* arg)
+                           void* arg,
+                           Stream*& hint)
 {
-    Stream& stream = Use({src, dst, tag});
+    Stream& stream = Use({src, dst, tag}, hint);
+    hint = &stream;
     uint64_t left = bytes;
     if (!stream.firstReceive)
     {

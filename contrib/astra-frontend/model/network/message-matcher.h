@@ -27,7 +27,7 @@ namespace AstraSim
 class MessageMatcher
 {
   public:
-    struct Stream;
+    using Stream = MessageStream;
 
     /// A message under way. Owned by the matcher from AddSend() until it is delivered.
     struct Send
@@ -41,8 +41,12 @@ class MessageMatcher
     MessageMatcher();
     ~MessageMatcher();
 
-    /// A message has been sent. @return its place in its stream, for Deliver()
-    Send* AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes);
+    /**
+     * A message has been sent.
+     * @param hint sim_request::stream of an earlier message, or null
+     * @return its place in its stream, for Deliver()
+     */
+    Send* AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes, Stream* hint = nullptr);
 
     /// All bytes of a message are at the destination. Runs the handlers of the receives that are
     /// complete now, in order.
@@ -50,6 +54,7 @@ class MessageMatcher
 
     /**
      * Ask for @p bytes.
+     * @param hint sim_request::stream of an earlier message, or null; gets that for the next
      * @return whether they are all there already; @p handler is not kept then
      */
     bool AddReceive(uint32_t src,
@@ -57,14 +62,12 @@ class MessageMatcher
                     int tag,
                     uint64_t bytes,
                     MessageHandler handler,
-                    void* arg);
+                    void* arg,
+                    Stream*& hint);
 
     /// @return what the network keeps with the stream of a message; null in a new stream, and
     /// forgotten when the stream is
-    static const void*& NoteOf(const Send& send)
-    {
-        return send.stream->note;
-    }
+    static const void*& NoteOf(const Send& send);
 
     /// @return receives that wait, at most @p limit lines
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
@@ -76,6 +79,8 @@ class MessageMatcher
     }
 
   private:
+    friend struct MessageStream;
+
     struct Receive
     {
         Receive* next{nullptr};
@@ -86,33 +91,13 @@ class MessageMatcher
 
     struct Key
     {
-        uint32_t src{0};
-        uint32_t dst{0};
+        uint32_t src{UINT32_MAX};
+        uint32_t dst{UINT32_MAX};
         int tag{0};
 
         bool operator==(const Key&) const = default;
     };
 
-  public:
-    /// All messages of one (source, destination, tag).
-    struct Stream
-    {
-        Stream* next{nullptr};
-        Send* firstSend{nullptr};
-        Send* lastSend{nullptr};
-        Receive* firstReceive{nullptr};
-        Receive* lastReceive{nullptr};
-        uint64_t available{0}; ///< delivered in order and not received
-        const void* note{nullptr};
-        Key key;
-
-        bool IsIdle() const
-        {
-            return !firstSend && !firstReceive && available == 0;
-        }
-    };
-
-  private:
     struct KeyHash
     {
         using is_transparent = void;
@@ -124,10 +109,7 @@ class MessageMatcher
             return value ^ value >> 29;
         }
 
-        std::size_t operator()(const Stream* stream) const
-        {
-            return (*this)(stream->key);
-        }
+        std::size_t operator()(const Stream* stream) const;
     };
 
     struct KeyEqual
@@ -139,10 +121,7 @@ class MessageMatcher
             return key;
         }
 
-        static const Key& KeyOf(const Stream* stream)
-        {
-            return stream->key;
-        }
+        static const Key& KeyOf(const Stream* stream);
 
         bool operator()(const auto& a, const auto& b) const
         {
@@ -151,16 +130,40 @@ class MessageMatcher
     };
 
     /// @return the stream, no longer counted as idle
-    Stream& Use(const Key& key);
+    Stream& Use(const Key& key, Stream* hint);
+    Stream& FindOrMake(const Key& key);
     /// Count a stream as idle, if it is; may forget it.
     void Release(Stream& stream);
 
     boost::unordered_flat_set<Stream*, KeyHash, KeyEqual> m_streams;
-    std::size_t m_idle{0}; ///< of m_streams
-    ObjectPool<Stream> m_streamPool;
+    std::size_t m_idle{0};           ///< of m_streams
+    ObjectPool<Stream> m_streamPool; ///< hints lead into it: nothing in it is freed
     ObjectPool<Send> m_sends;
     ObjectPool<Receive> m_receives;
 };
+
+struct MessageStream
+{
+    MessageStream* next{nullptr};
+    MessageMatcher::Key key; ///< of no message while the stream is not in use
+    MessageMatcher::Send* firstSend{nullptr};
+    MessageMatcher::Send* lastSend{nullptr};
+    MessageMatcher::Receive* firstReceive{nullptr};
+    MessageMatcher::Receive* lastReceive{nullptr};
+    uint64_t available{0}; ///< delivered in order and not received
+    const void* note{nullptr};
+
+    bool IsIdle() const
+    {
+        return !firstSend && !firstReceive && available == 0;
+    }
+};
+
+inline const void*&
+MessageMatcher::NoteOf(const Send& send)
+{
+    return send.stream->note;
+}
 
 } // namespace AstraSim
 

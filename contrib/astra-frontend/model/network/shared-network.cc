@@ -18,17 +18,25 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
     message.dst = call.dst;
     message.sent = call.handler;
     message.sentArg = call.arg;
-    message.send = m_matcher.AddSend(call.src, call.dst, call.tag, call.bytes);
+    message.send = m_matcher.AddSend(call.src,
+                                     call.dst,
+                                     call.tag,
+                                     call.bytes,
+                                     call.request ? call.request->stream : nullptr);
     message.wireBytes = call.bytes;
     if (!call.request)
     {
         return 0;
     }
+    call.request->stream = message.send->stream;
     message.channel = call.request->channel;
     message.purpose = call.request->purpose;
     message.rateCapBps = call.request->rateCapBps;
-    message.wireBytes = static_cast<uint64_t>(
-        std::ceil(static_cast<double>(call.bytes) * call.request->wireInflation));
+    if (call.request->wireInflation != 1)
+    {
+        message.wireBytes = static_cast<uint64_t>(
+            std::ceil(static_cast<double>(call.bytes) * call.request->wireInflation));
+    }
     return call.request->sendLatency;
 }
 
@@ -48,10 +56,17 @@ SharedNetwork::Receive(uint32_t src,
                        uint32_t dst,
                        int tag,
                        uint64_t bytes,
+                       sim_request* request,
                        MessageHandler handler,
                        void* arg)
 {
-    if (m_matcher.AddReceive(src, dst, tag, bytes, handler, arg) && handler)
+    MessageStream* stream = request ? request->stream : nullptr;
+    const bool isComplete = m_matcher.AddReceive(src, dst, tag, bytes, handler, arg, stream);
+    if (request)
+    {
+        request->stream = stream;
+    }
+    if (isComplete && handler)
     {
         Schedule(0, handler, arg);
     }
@@ -103,7 +118,7 @@ RankNetwork::sim_recv(void*,
                       int,
                       int src,
                       int tag,
-                      sim_request*,
+                      sim_request* request,
                       MessageHandler handler,
                       void* arg)
 {
@@ -111,6 +126,7 @@ RankNetwork::sim_recv(void*,
                       static_cast<uint32_t>(sim_comm_get_rank()),
                       tag,
                       count,
+                      request,
                       handler,
                       arg);
     return 0;

@@ -129,7 +129,7 @@ class SharedNetwork
         uint32_t dst;
         int tag;
         uint64_t bytes;
-        const sim_request* request; ///< may be null
+        sim_request* request; ///< may be null
         MessageHandler handler;
         void* arg;
     };
@@ -201,6 +201,7 @@ class SharedNetwork
                  uint32_t dst,
                  int tag,
                  uint64_t bytes,
+                 sim_request* request,
                  MessageHandler handler,
                  void* arg);
 
