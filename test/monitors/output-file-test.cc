@@ -3,6 +3,8 @@
  */
 #include "flow-run.h"
 
+#include "ns3/fabric-identity.h"
+#include "ns3/fct-writer.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 #include "ns3/output-file.h"
@@ -190,6 +192,47 @@ TEST(OutputFile, AFullDiskIsAnErrorThatNamesTheFile)
         }
     });
     expectFull([](OutputFile& file) { file.Write(std::string(100'000, 'x') + "\n"); });
+}
+
+TEST(FctWriter, WritesWhatPrintfWouldHoweverMessagesRepeat)
+{
+    ScratchDirectory directory;
+    std::istringstream text(Star(300));
+    const ClusterTopology topology = ClusterTopology::Read(text, "topology");
+    std::vector<std::string> expected;
+    {
+        FctWriter writer(topology, directory / "fct.txt");
+        uint64_t number = 1;
+        for (int i = 0; i < 3'000; ++i)
+        {
+            // Sizes, ideals and ports in all combinations, more than are remembered.
+            number = number * 6364136223846793005U + 1442695040888963407U;
+            FctRecord record{};
+            record.src = number >> 33 & 255;
+            record.dst = 299;
+            record.sport = static_cast<uint16_t>(number >> 17);
+            record.dport = std::array<uint16_t, 3>{0, 100, 65535}[number >> 40 & 1U ? 2 : i % 2];
+            record.bytes = i % 50 ? (number >> 20 & 7) * 34'953 : UINT64_MAX - (number >> 60);
+            record.startPs = static_cast<int64_t>(number >> (i % 60 + 2));
+            record.fctPs = i;
+            record.idealPs = i % 70 ? (number >> 50 & 7) * 499 : INT64_MAX - 1'000;
+            writer.Write(record);
+            char line[256];
+            std::snprintf(line,
+                          sizeof line,
+                          "%08x %08x %u %u %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64,
+                          HostAddress(topology, record.src),
+                          HostAddress(topology, record.dst),
+                          record.sport,
+                          record.dport,
+                          record.bytes,
+                          (record.startPs + 500) / 1000,
+                          (record.fctPs + 500) / 1000,
+                          (record.idealPs + 500) / 1000);
+            expected.emplace_back(line);
+        }
+    }
+    EXPECT_EQ(directory.LinesOf("fct.txt"), expected);
 }
 
 TEST(ResolveOutputPath, RelativePathsStayInsideTheOutputDirectory)

@@ -41,11 +41,11 @@ HostAddress(const ClusterTopology& topology, uint32_t host)
     return 0x0b000001 + ((node / 256) << 16) + ((node % 256) << 8);
 }
 
-/// @return the nearest whole nanosecond
+/// @return the nearest whole nanosecond @param ps not negative
 inline uint64_t
 NearestNs(int64_t ps)
 {
-    return static_cast<uint64_t>((ps + 500) / 1000);
+    return (static_cast<uint64_t>(ps) + 500) / 1000;
 }
 
 /// Run f(node id, port number from 0, device) for every port of a fabric.

@@ -40,7 +40,7 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
                     .dport = qp.dport,
                     .bytes = message.bytes,
                     .startPs = message.startPs,
-                    .fctPs = Simulator::Now().GetPicoSeconds() - message.startPs,
+                    .fctPs = Simulator::Now().GetTimeStep() - message.startPs,
                     .idealPs = m_fabric.GetIdealFctPs(qp.src, qp.dst, message.bytes)});
 }
 

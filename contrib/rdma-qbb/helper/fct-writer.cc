@@ -20,35 +20,51 @@ FctWriter::FctWriter(const ClusterTopology& topology, const std::string& path)
     for (uint32_t host = 0; host < topology.hostCount; ++host)
     {
         char text[TextLine::ROOM];
-        TextLine address(text);
-        address.Hex8(HostAddress(topology, host));
-        std::ranges::copy(address.View(), m_addresses[host].begin());
+        std::ranges::copy(TextLine(text).Hex8(HostAddress(topology, host)).View(),
+                          m_addresses[host].begin());
     }
+}
+
+void
+FctWriter::Spell(const FctRecord& record, Repeated& repeated)
+{
+    char text[TextLine::ROOM];
+    const auto middle =
+        TextLine(text).Space().Decimal(record.dport).Space().Decimal(record.bytes).Space().View();
+    std::ranges::copy(middle, repeated.middle.begin());
+    repeated.middleSize = static_cast<uint8_t>(middle.size());
+    const auto end = TextLine(text).Space().Decimal(NearestNs(record.idealPs)).End().View();
+    std::ranges::copy(end, repeated.end.begin());
+    repeated.endSize = static_cast<uint8_t>(end.size());
+    repeated.bytes = record.bytes;
+    repeated.idealPs = record.idealPs;
+    repeated.dport = record.dport;
 }
 
 void
 FctWriter::Write(const FctRecord& record)
 {
-    const auto address = [this](uint32_t host) {
-        return std::string_view(m_addresses[host].data(), m_addresses[host].size());
-    };
+    constexpr uint64_t MIX = 0x9e37'79b9'7f4a'7c15; // 2^64 / golden ratio: Knuth's hash
+    const uint64_t key = record.bytes ^ static_cast<uint64_t>(record.idealPs) << 16 ^ record.dport;
+    Repeated& repeated = m_repeated[key * MIX >> (64 - REPEATED_BITS)];
+    if (repeated.bytes != record.bytes || repeated.idealPs != record.idealPs ||
+        repeated.dport != record.dport) [[unlikely]]
+    {
+        Spell(record, repeated);
+    }
+    const auto& src = m_addresses[record.src];
+    const auto& dst = m_addresses[record.dst];
     TextLine line(m_file.Room());
-    line.Text(address(record.src))
+    line.Text(src, src.size())
         .Space()
-        .Text(address(record.dst))
+        .Text(dst, dst.size())
         .Space()
         .Decimal(record.sport)
-        .Space()
-        .Decimal(record.dport)
-        .Space()
-        .Decimal(record.bytes)
-        .Space()
+        .Text(repeated.middle, repeated.middleSize)
         .Decimal(NearestNs(record.startPs))
         .Space()
         .Decimal(NearestNs(record.fctPs))
-        .Space()
-        .Decimal(NearestNs(record.idealPs))
-        .End();
+        .Text(repeated.end, repeated.endSize);
     m_file.Take(line);
 }
 

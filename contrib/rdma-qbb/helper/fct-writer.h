@@ -49,8 +49,25 @@ class FctWriter
     }
 
   private:
+    /// How the numbers read that most messages of a collective have in common.
+    struct Repeated
+    {
+        uint64_t bytes{0};
+        int64_t idealPs{-1}; ///< of no message
+        uint16_t dport{0};
+        uint8_t middleSize{0};
+        uint8_t endSize{0};
+        std::array<char, 32> middle{}; ///< " dport bytes "
+        std::array<char, 24> end{};    ///< " ideal_ns" and the end of the line
+    };
+
+    static constexpr uint32_t REPEATED_BITS = 6;
+
+    static void Spell(const FctRecord& record, Repeated& repeated);
+
     OutputFile m_file;
-    std::vector<std::array<char, 8>> m_addresses; ///< by host, in hexadecimal
+    std::vector<std::array<char, 8>> m_addresses;        ///< by host, in hexadecimal
+    std::array<Repeated, 1 << REPEATED_BITS> m_repeated; ///< by a hash of their numbers
 };
 
 } // namespace ns3

@@ -22,8 +22,6 @@ void
 RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst)
 {
     pair.ports = &*m_portSets.insert(m_routes->HostPorts(src, dst)).first;
-    pair.idealBytes = 0;
-    pair.idealPs = 0;
     if (pair.ports->empty())
     {
         return;
@@ -32,7 +30,6 @@ RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst)
     pair.nvlink = m_topology->IsNvLink(path.hops.front().link);
     pair.bottleneckBps = path.bottleneckBps;
     pair.baseRttPs = BaseRttPs(path, pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network);
-    pair.idealPs = pair.baseRttPs;
 }
 
 RdmaFabric::Pair&
@@ -86,22 +83,15 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
 }
 
 int64_t
-RdmaFabric::GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+RdmaFabric::WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
 {
-    Pair& pair = FindPair(src, dst);
-    if (bytes == pair.idealBytes || pair.ports->empty())
+    const Pair& pair = FindPair(src, dst);
+    if (pair.ports->empty())
     {
-        return pair.idealPs;
+        return 0;
     }
     const FrameSizes& sizes = pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network;
-    const int64_t idealPs =
-        pair.baseRttPs + SerializationPs(MessageWireBytes(bytes, sizes), pair.bottleneckBps);
-    if (bytes <= UINT32_MAX)
-    {
-        pair.idealBytes = static_cast<uint32_t>(bytes);
-        pair.idealPs = idealPs;
-    }
-    return idealPs;
+    return pair.baseRttPs + SerializationPs(MessageWireBytes(bytes, sizes), pair.bottleneckBps);
 }
 
 // --- link events
@@ -197,6 +187,7 @@ void
 RdmaFabric::UpdateRoutes()
 {
     m_routes->Recompute(*m_links);
+    std::ranges::fill(m_recentIdeals, RecentIdeal());
     for (auto& [key, pair] : m_pairs)
     {
         FillPair(pair, static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));

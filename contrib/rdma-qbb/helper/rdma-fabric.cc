@@ -228,6 +228,7 @@ RdmaFabric::ConfigureHosts()
         hw.SetInNetworkEngine(m_inNetwork);
     }
     m_frameSizes = FabricFrameSizes::Of(GetHw(0));
+    m_recentIdeals.resize(m_drivers.size() * IDEALS_PER_HOST);
 }
 
 int64_t

@@ -210,7 +210,15 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     }
 
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
-    int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes);
+    int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+    {
+        RecentIdeal& recent = m_recentIdeals[IDEALS_PER_HOST * src + dst % IDEALS_PER_HOST];
+        if (recent.dst != dst || recent.bytes != bytes)
+        {
+            recent = {WorkOutIdealFctPs(src, dst, bytes), bytes, dst};
+        }
+        return recent.idealPs;
+    }
 
     /// @return lines naming the queue pairs with data left whose hosts no path connects
     std::vector<std::string> DescribeCutOff() const;
@@ -231,12 +239,22 @@ class RdmaFabric : public Object, public RdmaPathPlanner
         const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; never null when filled
         int64_t baseRttPs{0};
         uint64_t bottleneckBps{0};
-        int64_t idealPs{0}; ///< the ideal of a message of idealBytes, such as the one before
-        uint32_t idealBytes{0};
         uint16_t nextSport{10000};
         bool nvlink{false};
     };
 
+    /// The ideal of a message, likely to be asked for again: hosts send messages of few sizes.
+    struct RecentIdeal
+    {
+        int64_t idealPs{0};
+        uint64_t bytes{0};
+        uint32_t dst{UINT32_MAX};
+    };
+
+    /// Peers of a host that are remembered: of a ring two, of a tree four.
+    static constexpr uint32_t IDEALS_PER_HOST = 4;
+
+    int64_t WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes);
     bool PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
                         uint32_t stripe,
                         InNetworkSpec& spec) const;
@@ -278,6 +296,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
     std::set<std::vector<uint16_t>> m_portSets; ///< few: pairs share them
     FabricFrameSizes m_frameSizes;
+    std::vector<RecentIdeal> m_recentIdeals; ///< by source and the lowest bits of destination
     FabricExtremes m_extremes;
     std::unique_ptr<PfcWatchdog> m_watchdog;
     uint8_t m_losslessMask{1 << 3};

@@ -4,6 +4,7 @@
 #ifndef TEXT_LINE_H
 #define TEXT_LINE_H
 
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -99,6 +100,15 @@ class TextLine
     {
         std::memcpy(m_end, text.data(), text.size());
         m_end += text.size();
+        return *this;
+    }
+
+    /// Append the first @p size of CAPACITY characters: a copy of fixed size, which costs less.
+    template <std::size_t CAPACITY>
+    TextLine& Text(const std::array<char, CAPACITY>& characters, std::size_t size)
+    {
+        std::memcpy(m_end, characters.data(), CAPACITY);
+        m_end += size;
         return *this;
     }
 
