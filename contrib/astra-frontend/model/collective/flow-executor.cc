@@ -52,9 +52,9 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         outbound.owner = this;
         outbound.index = i;
         outbound.lane = graph.GetOutbound(rank, i);
-        outbound.window = outbound.lane.slots ? outbound.lane.slots : graph.GetSlots();
         outbound.holdsSlots = m_holdsSlots && outbound.lane.kind == LaneKind::Message;
-        if (outbound.lane.messages)
+        outbound.isUsed = outbound.lane.messages > 0;
+        if (outbound.isUsed)
         {
             outbound.sources = graph.GetSources(rank, i);
         }
@@ -104,7 +104,14 @@ FlowExecutor::Begin()
         m_done();
         return;
     }
-    m_hasBegun = true;
+    for (auto& outbound : m_outbound)
+    {
+        const Lane& lane = outbound.lane;
+        if (lane.messages > 0)
+        {
+            outbound.window = lane.slots ? lane.slots : m_execution.graph->GetSlots();
+        }
+    }
     LearnSlots();
     for (auto& inbound : m_inbound)
     {
@@ -183,8 +190,7 @@ FlowExecutor::HasData(const Outbound& outbound) const
 void
 FlowExecutor::Advance(Outbound& outbound)
 {
-    while (outbound.sent < outbound.lane.messages &&
-           outbound.sent - outbound.completed < outbound.window)
+    while (outbound.sent - outbound.completed < outbound.window)
     {
         if (!outbound.isNextKnown)
         {
@@ -198,7 +204,10 @@ FlowExecutor::Advance(Outbound& outbound)
         }
         outbound.isNextKnown = false;
         outbound.sentNeeds = outbound.next.needs;
-        ++outbound.sent;
+        if (++outbound.sent == outbound.lane.messages)
+        {
+            outbound.window = 0;
+        }
         Send(outbound);
     }
 }
@@ -443,7 +452,7 @@ FlowExecutor::FreeSlots(Inbound& inbound)
     for (const uint32_t target : inbound.passedBy)
     {
         const Outbound& outbound = m_outbound[target];
-        if (outbound.lane.messages > 0)
+        if (outbound.isUsed)
         {
             taken = std::min(taken, PassedOn(outbound, inbound.index));
         }
@@ -455,17 +464,19 @@ FlowExecutor::FreeSlots(Inbound& inbound)
     }
     inbound.told = inbound.taken; // a sender that has not begun asks when it does
     FlowExecutor* sender = (*m_ranks)[inbound.lane.peer];
-    if (sender)
+    if (!sender)
     {
-        Outbound& outbound = sender->m_outbound[inbound.peerLane];
-        if (outbound.taken < inbound.taken)
-        {
-            outbound.taken = inbound.taken;
-            if (sender->m_hasBegun)
-            {
-                sender->Advance(outbound);
-            }
-        }
+        return;
+    }
+    if (!inbound.sender)
+    {
+        inbound.sender = &sender->m_outbound[inbound.peerLane];
+    }
+    Outbound& outbound = *inbound.sender;
+    if (outbound.taken < inbound.taken)
+    {
+        outbound.taken = inbound.taken;
+        sender->Advance(outbound);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "ns3/collective-implementation.h"
 #include "ns3/collective-types.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -73,38 +74,45 @@ class FlowExecutor : public RankCollective
     std::string DescribeWait() const override;
 
   private:
-    struct Outbound
+    static constexpr std::size_t CACHE_LINE = 64;
+
+    // What is touched for every message stands in the first line of each.
+    struct alignas(CACHE_LINE) Outbound
     {
         FlowExecutor* owner;
-        uint32_t index;
         uint64_t sent{0};
         uint64_t completed{0};
         uint64_t taken{0};               ///< messages out of their slots at the receiver
         FlowGraph::OutboundMessage next; ///< the message `sent`, once isNextKnown
-        uint64_t sentNeeds{0};           ///< next.needs of the message sent last
-        uint64_t passed{0};              ///< what the message completed last needed
-        uint64_t latencyBytes{0};        ///< what latency was worked out for
-        TimePs latency{0};               ///< LatencyOf() latencyBytes
         LaneRange sources;
+        uint32_t window{0};      ///< messages that may be on their way now; 0 if none may be sent
+        bool holdsSlots{false};  ///< whether its messages wait for slots at the receiver
+        bool isNextKnown{false}; ///< whether next has been asked for
+        bool isUsed{false};      ///< whether it has messages
+
+        uint32_t index;
+        uint64_t sentNeeds{0};          ///< next.needs of the message sent last
+        uint64_t passed{0};             ///< what the message completed last needed
         MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
-        uint32_t window{0};             ///< messages that may be on their way at once
-        bool holdsSlots{false};         ///< whether its messages wait for slots at the receiver
-        bool isNextKnown{false};
+        uint64_t latencyBytes{0};       ///< what latency was worked out for
+        TimePs latency{0};              ///< LatencyOf() latencyBytes
         Lane lane;
     };
 
-    struct Inbound
+    struct alignas(CACHE_LINE) Inbound
     {
         FlowExecutor* owner;
-        uint32_t index;
         uint64_t received{0};
         uint64_t taken{0};              ///< messages passed on or copied: their slots are free
         uint64_t told{0};               ///< of which the sender has been told
         FlowGraph::InboundMessage next; ///< the message `received`
         LaneRange passedBy;             ///< GetTargets(), where slots are held
+
+        Outbound* sender{nullptr};      ///< the lane at its sender, which may have gone
         MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
-        uint32_t peerLane{0};           ///< number of the lane at its sender
-        bool hasArrived{false};         ///< the next message waits to be copied
+        uint32_t index;
+        uint32_t peerLane{0};   ///< number of the lane at its sender
+        bool hasArrived{false}; ///< the next message waits to be copied
         Lane lane;
     };
 
@@ -151,7 +159,6 @@ class FlowExecutor : public RankCollective
     std::vector<Inbound> m_inbound;
     uint64_t m_left{0}; ///< messages to be sent or received
     bool m_holdsSlots;  ///< FlowGraph::HoldsSlots()
-    bool m_hasBegun{false};
 };
 
 } // namespace AstraSim

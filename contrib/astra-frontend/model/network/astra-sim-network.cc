@@ -49,6 +49,7 @@ AstraSimFabric::Send(const SendCall& call)
     Message* message = m_messages.Take();
     message->fabric = this;
     const TimePs latency = Accept(*message, call);
+    message->qp = FindLastQueuePair(*message);
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (latency > 0 || message->IsLocal())
     {
@@ -135,15 +136,20 @@ AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDon
 }
 
 ns3::RdmaQueuePair*
+AstraSimFabric::FindLastQueuePair(const Message& message)
+{
+    const auto* last = static_cast<const Connection*>(MessageMatcher::NoteOf(*message.send));
+    return last && last->channel == message.channel && last->rateCapBps == message.rateCapBps
+               ? last->qp
+               : nullptr;
+}
+
+ns3::RdmaQueuePair*
 AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
 {
-    // The messages of a stream use the same connection, as a rule.
-    const void*& note = MessageMatcher::NoteOf(*message.send);
-    const auto* last = static_cast<const Connection*>(note);
-    if (last && part == 0 && last->channel == message.channel &&
-        last->rateCapBps == message.rateCapBps)
+    if (part == 0 && message.qp)
     {
-        return last->qp;
+        return message.qp;
     }
     if (HasOwnQueuePair(message))
     {
@@ -165,7 +171,7 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
     }
     if (part == 0)
     {
-        note = connection;
+        MessageMatcher::NoteOf(*message.send) = connection;
     }
     return connection->qp;
 }
@@ -183,7 +189,7 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
     {
         ns3::CountMessage(*m_use, m_fabric, *qp, bytes, message->purpose);
     }
-    m_fabric.GetHw(message->src).PostMessage(*qp, bytes, message);
+    qp->hw->PostMessage(*qp, bytes, message);
 }
 
 void

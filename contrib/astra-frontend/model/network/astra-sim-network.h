@@ -66,6 +66,7 @@ class AstraSimFabric : public SharedNetwork
 
         Message* next{nullptr};
         AstraSimFabric* fabric{nullptr};
+        ns3::RdmaQueuePair* qp{nullptr}; ///< of its first part; null if not known
     };
 
     /// A queue pair that several messages use, one after the other.
@@ -97,6 +98,9 @@ class AstraSimFabric : public SharedNetwork
     int Join(const JoinCall& call) override;
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
+    /// @return the connection that the message before in its stream used, if it may use it too;
+    /// messages of a stream do, as a rule
+    static ns3::RdmaQueuePair* FindLastQueuePair(const Message& message);
     /// @return the queue pair for a part of a message, or null if it has no path
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
     ns3::RdmaQueuePair* Connect(const Message& message, uint32_t part, bool closeWhenDone);
