@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
-#include <vector>
+#include <set>
+#include <utility>
 
 namespace ns3
 {
@@ -14,35 +15,12 @@ namespace ns3
 namespace
 {
 
-/// What the queue is to do, by a search through everything.
-class PlainQueue
+/// An entry that tells when it came; the queue never looks at what it points to.
+RdmaQueuePair*
+Nth(uintptr_t number)
 {
-  public:
-    void Push(int64_t timePs)
-    {
-        m_entries.push_back({timePs, m_order++, nullptr});
-    }
-
-    PacedQueue::Entry Pop()
-    {
-        const auto first =
-            std::min_element(m_entries.begin(), m_entries.end(), [](const auto& a, const auto& b) {
-                return std::pair(a.timePs, a.order) < std::pair(b.timePs, b.order);
-            });
-        const PacedQueue::Entry entry = *first;
-        m_entries.erase(first);
-        return entry;
-    }
-
-    bool IsEmpty() const
-    {
-        return m_entries.empty();
-    }
-
-  private:
-    std::vector<PacedQueue::Entry> m_entries;
-    uint64_t m_order{0};
-};
+    return reinterpret_cast<RdmaQueuePair*>(number);
+}
 
 } // namespace
 
@@ -53,29 +31,25 @@ TEST(PacedQueue, OrdersByTimeAndEqualTimesAsTheyCame)
     for (const int64_t spread : {0, 5, 1000})
     {
         PacedQueue queue;
-        PlainQueue plain;
+        std::set<std::pair<int64_t, uintptr_t>> plain; // what the queue is to hold
         int64_t nowPs = 0;
-        for (int step = 0; step < 5000; ++step)
+        for (uintptr_t step = 0; step < 5000; ++step)
         {
             // Grows to a few hundred entries, shrinks to none, and so on.
             const bool growing = step / 500 % 2 == 0;
             if (random() % 10 < (growing ? 7U : 3U))
             {
                 const int64_t timePs = nowPs + 20 + static_cast<int64_t>(random() % (spread + 1));
-                queue.Push(timePs, nullptr);
-                plain.Push(timePs);
+                queue.Push(timePs, Nth(step));
+                plain.emplace(timePs, step);
             }
-            else if (!plain.IsEmpty())
+            else if (!plain.empty())
             {
-                const PacedQueue::Entry front = queue.Front();
-                const PacedQueue::Entry entry = queue.Pop();
-                const PacedQueue::Entry expected = plain.Pop();
-                EXPECT_EQ(front.order, entry.order);
-                EXPECT_EQ(entry.order, expected.order);
-                EXPECT_EQ(entry.timePs, expected.timePs);
-                nowPs = std::max(nowPs, entry.timePs);
+                nowPs = std::max(nowPs, plain.begin()->first);
+                EXPECT_EQ(queue.Pop(), Nth(plain.begin()->second));
+                plain.erase(plain.begin());
             }
-            ASSERT_EQ(queue.IsEmpty(), plain.IsEmpty());
+            ASSERT_EQ(queue.NextPs(), plain.empty() ? PacedQueue::NEVER : plain.begin()->first);
         }
     }
 }

@@ -30,11 +30,19 @@ struct InNetworkEngine::Operation
         std::function<void()> onDone;
     };
 
+    /// Who gets the result from a switch.
+    struct Receiver
+    {
+        uint32_t number;
+        uint32_t dst;  ///< host index; UINT32_MAX for a switch
+        uint16_t port; ///< the switch's port to it
+    };
+
     /// A switch's part.
     struct Stage
     {
         std::vector<uint32_t> senders;   ///< numbers of those below that contribute
-        std::vector<uint32_t> receivers; ///< numbers of those below that get the result
+        std::vector<Receiver> receivers; ///< those below that get the result
         uint64_t emitted{0};
         std::size_t atLeast{0}; ///< senders whose contribution is beyond emitted
     };
@@ -83,15 +91,46 @@ struct InNetworkEngine::Operation
     }
 
   private:
-    /// List @p number at a switch, and the switch at those above it.
-    void AddOnce(std::vector<uint32_t> Stage::*list, uint32_t at, uint32_t number)
+    static uint32_t NumberOf(uint32_t number)
     {
-        auto& numbers = stages[at].*list;
-        if (std::find(numbers.begin(), numbers.end(), number) != numbers.end())
+        return number;
+    }
+
+    static uint32_t NumberOf(const Receiver& receiver)
+    {
+        return receiver.number;
+    }
+
+    void Append(std::vector<uint32_t>& senders, uint32_t number) const
+    {
+        senders.push_back(number);
+    }
+
+    void Append(std::vector<Receiver>& receivers, uint32_t number) const
+    {
+        const auto members = static_cast<uint32_t>(spec.members.size());
+        if (number < members)
+        {
+            const InNetworkMember& member = spec.members[number];
+            receivers.push_back({number, member.host->GetHostIndex(), member.switchPort});
+        }
+        else
+        {
+            receivers.push_back({number, UINT32_MAX, spec.switches[number - members].parentPort});
+        }
+    }
+
+    /// List @p number at a switch, and the switch at those above it.
+    template <typename T>
+    void AddOnce(std::vector<T> Stage::*list, uint32_t at, uint32_t number)
+    {
+        auto& entries = stages[at].*list;
+        const auto isSame = [number](const T& entry) { return NumberOf(entry) == number; };
+        if (std::find_if(entries.begin(), entries.end(), isSame) != entries.end())
         {
             return;
         }
-        numbers.push_back(number);
+        Append(entries, number);
         if (at != 0)
         {
             AddOnce(list,
@@ -235,15 +274,56 @@ InNetworkEngine::OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
     node.GetPort(frame->inPort).GetPool().Free(frame);
 }
 
+InNetworkEngine::Piece
+InNetworkEngine::MakePiece(const Operation& operation,
+                           uint32_t index,
+                           QbbFrameFlags flag,
+                           uint64_t seq,
+                           uint16_t payload)
+{
+    const InNetworkSpec& spec = operation.spec;
+    return {seq,
+            index,
+            spec.members[0].host->GetDataWireBytes(payload, spec.nvlink),
+            payload,
+            spec.priority,
+            flag};
+}
+
+inline void
+InNetworkEngine::SendPiece(const Piece& piece,
+                           SwitchNode& node,
+                           uint16_t port,
+                           uint32_t dst,
+                           uint16_t number,
+                           int64_t nowPs)
+{
+    QbbFrame* frame = node.GetPort(port).GetPool().Allocate();
+    frame->kind = QbbFrameKind::Data;
+    frame->flags = piece.flag;
+    frame->seq = piece.seq;
+    frame->payloadBytes = piece.payload;
+    frame->wireBytes = piece.wireBytes;
+    frame->qpn = piece.operation;
+    frame->priority = piece.priority;
+    frame->dst = dst;
+    frame->dport = number;
+    node.ForwardResult(frame, port, nowPs);
+}
+
 void
 InNetworkEngine::Emit(Operation& operation, uint32_t index, uint32_t at, int64_t nowPs)
 {
     Operation::Stage& stage = operation.stages[at];
     uint64_t ready = UINT64_MAX;
+    std::size_t last = 0; // senders that have contributed no more than that
     for (const uint32_t sender : stage.senders)
     {
-        ready = std::min(ready, operation.contributed[sender]);
+        const uint64_t contributed = operation.contributed[sender];
+        last = contributed < ready ? 1 : last + (contributed == ready);
+        ready = std::min(ready, contributed);
     }
+    stage.atLeast = stage.senders.size() - last;
     const InNetworkSwitch& here = operation.spec.switches[at];
     const uint32_t mtu = operation.spec.members[0].host->GetMtu();
     while (stage.emitted < ready)
@@ -256,18 +336,10 @@ InNetworkEngine::Emit(Operation& operation, uint32_t index, uint32_t at, int64_t
             SendDown(operation, index, at, seq, payload, nowPs);
             continue;
         }
-        QbbFrame header{};
-        header.flags = QBB_FLAG_REDUCE;
-        header.seq = seq;
-        header.payloadBytes = payload;
-        header.dst = UINT32_MAX;
-        header.dport = static_cast<uint16_t>(operation.spec.members.size() + at);
-        SendFrame(operation, index, *here.node, here.upPort, header, nowPs);
+        const Piece piece = MakePiece(operation, index, QBB_FLAG_REDUCE, seq, payload);
+        const auto number = static_cast<uint16_t>(operation.spec.members.size() + at);
+        SendPiece(piece, *here.node, here.upPort, UINT32_MAX, number, nowPs);
     }
-    stage.atLeast = static_cast<std::size_t>(
-        std::count_if(stage.senders.begin(), stage.senders.end(), [&](uint32_t sender) {
-            return operation.contributed[sender] > stage.emitted;
-        }));
 }
 
 void
@@ -278,49 +350,17 @@ InNetworkEngine::SendDown(Operation& operation,
                           uint16_t payload,
                           int64_t nowPs)
 {
-    const auto members = static_cast<uint32_t>(operation.spec.members.size());
-    for (const uint32_t receiver : operation.stages[at].receivers)
+    SwitchNode& node = *operation.spec.switches[at].node;
+    const Piece piece = MakePiece(operation, index, QBB_FLAG_MULTICAST, seq, payload);
+    for (const Operation::Receiver& receiver : operation.stages[at].receivers)
     {
-        QbbFrame header{};
-        header.flags = QBB_FLAG_MULTICAST;
-        header.seq = seq;
-        header.payloadBytes = payload;
-        header.dport = static_cast<uint16_t>(receiver);
-        uint16_t port;
-        if (receiver < members)
-        {
-            header.dst = operation.spec.members[receiver].host->GetHostIndex();
-            port = operation.spec.members[receiver].switchPort;
-        }
-        else
-        {
-            header.dst = UINT32_MAX;
-            port = operation.spec.switches[receiver - members].parentPort;
-        }
-        SendFrame(operation, index, *operation.spec.switches[at].node, port, header, nowPs);
+        SendPiece(piece,
+                  node,
+                  receiver.port,
+                  receiver.dst,
+                  static_cast<uint16_t>(receiver.number),
+                  nowPs);
     }
-}
-
-void
-InNetworkEngine::SendFrame(Operation& operation,
-                           uint32_t index,
-                           SwitchNode& node,
-                           uint16_t port,
-                           QbbFrame header,
-                           int64_t nowPs)
-{
-    QbbFrame* frame = node.GetPort(port).GetPool().Allocate();
-    frame->kind = QbbFrameKind::Data;
-    frame->flags = header.flags;
-    frame->seq = header.seq;
-    frame->payloadBytes = header.payloadBytes;
-    frame->dst = header.dst;
-    frame->qpn = index;
-    frame->dport = header.dport;
-    frame->priority = operation.spec.priority;
-    frame->wireBytes = operation.spec.members[0].host->GetDataWireBytes(header.payloadBytes,
-                                                                        operation.spec.nvlink);
-    node.ForwardResult(frame, port, nowPs);
 }
 
 void

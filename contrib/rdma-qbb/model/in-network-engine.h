@@ -109,6 +109,17 @@ class InNetworkEngine : public Object
   private:
     struct Operation;
 
+    /// A part of a sum or result that a switch sends on: what its frames have in common.
+    struct Piece
+    {
+        uint64_t seq;
+        uint32_t operation;
+        uint32_t wireBytes;
+        uint16_t payload;
+        uint8_t priority;
+        QbbFrameFlags flag;
+    };
+
     void Send(Operation& operation, uint32_t index, uint32_t member);
     void OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
     void OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
@@ -121,12 +132,18 @@ class InNetworkEngine : public Object
                   uint64_t seq,
                   uint16_t payload,
                   int64_t nowPs);
-    void SendFrame(Operation& operation,
-                   uint32_t index,
-                   SwitchNode& node,
-                   uint16_t port,
-                   QbbFrame header,
-                   int64_t nowPs);
+    static Piece MakePiece(const Operation& operation,
+                           uint32_t index,
+                           QbbFrameFlags flag,
+                           uint64_t seq,
+                           uint16_t payload);
+    /// Send a piece from a switch to the host or switch of a number.
+    static void SendPiece(const Piece& piece,
+                          SwitchNode& node,
+                          uint16_t port,
+                          uint32_t dst,
+                          uint16_t number,
+                          int64_t nowPs);
     void MemberDone(Operation& operation, uint32_t index, uint32_t member);
 
     std::vector<std::unique_ptr<Operation>> m_operations;

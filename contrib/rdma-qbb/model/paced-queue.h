@@ -25,6 +25,52 @@ class RdmaQueuePair;
 class PacedQueue
 {
   public:
+    static constexpr int64_t NEVER = INT64_MAX; ///< what NextPs() returns when nothing waits
+
+    /// @return the time of the earliest entry
+    int64_t NextPs() const
+    {
+        return m_nextPs;
+    }
+
+    /// Add an entry.
+    void Push(int64_t timePs, RdmaQueuePair* qp)
+    {
+        m_nextPs = std::min(m_nextPs, timePs);
+        if (timePs < m_lastPs) [[unlikely]]
+        {
+            PushIntoHeap(timePs, qp);
+            return;
+        }
+        m_lastPs = timePs;
+        if (m_tail - m_head == m_mask + 1) [[unlikely]]
+        {
+            Grow();
+        }
+        m_ring[m_tail++ & m_mask] = {timePs, m_order++, qp};
+    }
+
+    /// Take the earliest entry out; the queue is not empty.
+    RdmaQueuePair* Pop()
+    {
+        if (!m_heap.empty()) [[unlikely]]
+        {
+            return PopEither();
+        }
+        RdmaQueuePair* qp = m_ring[m_head++ & m_mask].qp;
+        if (m_head != m_tail)
+        {
+            m_nextPs = m_ring[m_head & m_mask].timePs;
+        }
+        else
+        {
+            m_nextPs = NEVER;
+            m_lastPs = INT64_MIN;
+        }
+        return qp;
+    }
+
+  private:
     struct Entry
     {
         int64_t timePs;
@@ -32,80 +78,19 @@ class PacedQueue
         RdmaQueuePair* qp;
     };
 
-    /// @return whether nothing waits
-    bool IsEmpty() const
-    {
-        return m_head == m_tail && m_heap.empty();
-    }
-
-    /// @return the earliest entry; the queue is not empty
-    const Entry& Front() const
-    {
-        return RingIsFirst() ? m_ring[m_head & m_mask] : m_heap.front();
-    }
-
-    /// Add an entry.
-    void Push(int64_t timePs, RdmaQueuePair* qp)
-    {
-        const Entry entry{timePs, m_order++, qp};
-        if (m_head != m_tail && timePs < m_ring[(m_tail - 1) & m_mask].timePs)
-        {
-            m_heap.push_back(entry);
-            std::push_heap(m_heap.begin(), m_heap.end(), Later);
-            return;
-        }
-        if (m_tail - m_head == m_ring.size()) [[unlikely]]
-        {
-            Grow();
-        }
-        m_ring[m_tail++ & m_mask] = entry;
-    }
-
-    /// Take the earliest entry out; the queue is not empty.
-    Entry Pop()
-    {
-        if (RingIsFirst())
-        {
-            return m_ring[m_head++ & m_mask];
-        }
-        std::pop_heap(m_heap.begin(), m_heap.end(), Later);
-        const Entry entry = m_heap.back();
-        m_heap.pop_back();
-        return entry;
-    }
-
-  private:
-    static constexpr std::size_t FIRST_SIZE = 8; ///< of the ring; a power of two
-
-    /// Orders a heap so that the earliest entry is on top.
-    static bool Later(const Entry& a, const Entry& b)
-    {
-        return a.timePs != b.timePs ? a.timePs > b.timePs : a.order > b.order;
-    }
-
-    bool RingIsFirst() const
-    {
-        return m_heap.empty() ||
-               (m_head != m_tail && Later(m_heap.front(), m_ring[m_head & m_mask]));
-    }
-
-    void Grow()
-    {
-        // The ring is full: what it holds begins at its head and wraps around.
-        std::rotate(m_ring.begin(),
-                    m_ring.begin() + static_cast<std::ptrdiff_t>(m_head & m_mask),
-                    m_ring.end());
-        m_tail -= m_head;
-        m_head = 0;
-        m_ring.resize(std::max(FIRST_SIZE, 2 * m_ring.size()));
-        m_mask = m_ring.size() - 1;
-    }
+    static bool Later(const Entry& a, const Entry& b);
+    void Grow();
+    void PushIntoHeap(int64_t timePs, RdmaQueuePair* qp);
+    /// Pop() while the heap holds something.
+    RdmaQueuePair* PopEither();
 
     std::vector<Entry> m_ring;
-    std::size_t m_mask{0};
-    std::size_t m_head{0}; ///< counts all entries taken from the ring
-    std::size_t m_tail{0}; ///< counts all entries put into it
-    std::vector<Entry> m_heap;
+    std::size_t m_mask{SIZE_MAX}; ///< size of the ring, a power of two, minus 1
+    std::size_t m_head{0};        ///< counts all entries taken from the ring
+    std::size_t m_tail{0};        ///< counts all entries put into it
+    int64_t m_lastPs{INT64_MIN};  ///< time of the ring's last entry
+    int64_t m_nextPs{NEVER};
+    std::vector<Entry> m_heap; ///< entries earlier than the ring's last one when they came
     uint64_t m_order{0};
 };
 

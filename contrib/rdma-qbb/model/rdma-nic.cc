@@ -124,13 +124,9 @@ RdmaNic::OnPacingChange(RdmaQueuePair& qp)
 }
 
 void
-RdmaNic::ArmPacing(int64_t nowPs)
+RdmaNic::SchedulePacing(int64_t nowPs)
 {
-    if (m_paced.IsEmpty())
-    {
-        return;
-    }
-    const int64_t timePs = std::max(m_paced.Front().timePs, nowPs);
+    const int64_t timePs = std::max(m_paced.NextPs(), nowPs);
     if (timePs < m_armedPs)
     {
         m_armedPs = timePs;
@@ -146,11 +142,11 @@ RdmaNic::OnPacingEvent(int64_t nowPs)
         return; // an earlier expiry has done this one's work
     }
     m_armedPs = INT64_MAX;
-    while (!m_paced.IsEmpty() && m_paced.Front().timePs <= nowPs)
+    while (m_paced.NextPs() <= nowPs)
     {
-        const PacedQueue::Entry entry = m_paced.Pop();
-        RdmaQueuePair& qp = *entry.qp;
-        if (qp.m_place == RdmaQueuePair::Place::Paced && qp.m_pacedForPs == entry.timePs)
+        const int64_t timePs = m_paced.NextPs();
+        RdmaQueuePair& qp = *m_paced.Pop();
+        if (qp.m_place == RdmaQueuePair::Place::Paced && qp.m_pacedForPs == timePs)
         {
             Place(qp, nowPs);
         }

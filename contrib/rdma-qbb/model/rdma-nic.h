@@ -62,7 +62,17 @@ class RdmaNic : public QbbFrameSource
     void PushPaced(RdmaQueuePair& qp);
     /// Put a pair where it belongs, if it may send at @p freePs, when the port is free again.
     void Place(RdmaQueuePair& qp, int64_t freePs);
-    void ArmPacing(int64_t nowPs);
+
+    /// Wake up at the time of the earliest paced pair.
+    void ArmPacing(int64_t nowPs)
+    {
+        if (m_paced.NextPs() < m_armedPs)
+        {
+            SchedulePacing(nowPs);
+        }
+    }
+
+    void SchedulePacing(int64_t nowPs);
     void OnPacingEvent(int64_t nowPs);
 
     using PacingEvent = QbbPortEvent<RdmaNic, &RdmaNic::OnPacingEvent>;

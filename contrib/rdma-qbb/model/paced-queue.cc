@@ -1,0 +1,62 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "paced-queue.h"
+
+namespace ns3
+{
+
+/// Orders a heap so that the earliest entry is on top.
+bool
+PacedQueue::Later(const Entry& a, const Entry& b)
+{
+    return a.timePs != b.timePs ? a.timePs > b.timePs : a.order > b.order;
+}
+
+void
+PacedQueue::Grow()
+{
+    // The ring is full: what it holds begins at its head and wraps around.
+    std::rotate(m_ring.begin(),
+                m_ring.begin() + static_cast<std::ptrdiff_t>(m_head & m_mask),
+                m_ring.end());
+    m_tail -= m_head;
+    m_head = 0;
+    m_ring.resize(std::max<std::size_t>(8, 2 * m_ring.size()));
+    m_mask = m_ring.size() - 1;
+}
+
+void
+PacedQueue::PushIntoHeap(int64_t timePs, RdmaQueuePair* qp)
+{
+    m_heap.push_back({timePs, m_order++, qp});
+    std::push_heap(m_heap.begin(), m_heap.end(), Later);
+}
+
+RdmaQueuePair*
+PacedQueue::PopEither()
+{
+    RdmaQueuePair* qp;
+    if (m_head != m_tail && Later(m_heap.front(), m_ring[m_head & m_mask]))
+    {
+        qp = m_ring[m_head++ & m_mask].qp;
+    }
+    else
+    {
+        std::pop_heap(m_heap.begin(), m_heap.end(), Later);
+        qp = m_heap.back().qp;
+        m_heap.pop_back();
+    }
+    m_nextPs = m_heap.empty() ? NEVER : m_heap.front().timePs;
+    if (m_head != m_tail)
+    {
+        m_nextPs = std::min(m_nextPs, m_ring[m_head & m_mask].timePs);
+    }
+    else
+    {
+        m_lastPs = INT64_MIN;
+    }
+    return qp;
+}
+
+} // namespace ns3
