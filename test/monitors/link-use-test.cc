@@ -3,6 +3,7 @@
  */
 #include "flow-run.h"
 
+#include "ns3/link-counting.h"
 #include "ns3/link-use.h"
 #include "ns3/links-writer.h"
 #include "ns3/traffic-purpose.h"
@@ -155,6 +156,76 @@ TEST(LinkUse, SharesAMessageEvenlyWherePathsAreChosenByFlowlet)
     }
     EXPECT_EQ(use.Of(0, 0).bytes, 40000U);
     EXPECT_EQ(use.Of(17, 0).bytes, 40000U);
+}
+
+namespace
+{
+
+/// What two counts have for every port, as text.
+std::vector<std::string>
+Describe(const LinkUse& use, const ClusterTopology& topology)
+{
+    std::vector<std::string> lines;
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        for (uint16_t port = 0; port < topology.Ports(node).size(); ++port)
+        {
+            lines.push_back(std::to_string(use.Of(node, port).messages) + " " +
+                            std::to_string(use.Of(node, port).bytes) + " " +
+                            use.DescribePurposes(node, port, {"a", "b"}) + " " +
+                            use.DescribePairs(node, port, LinkUse::PAIRS_KEPT));
+        }
+    }
+    return lines;
+}
+
+/// Counts the same messages with a counter that remembers paths and with one that never does,
+/// before and after a link is cut.
+void
+ExpectSameCounts(const std::string& conf)
+{
+    FlowRun run(LeavesAndSpines(), std::string(LINE_RATE) + conf, "1\n0 8 3 100 1000 0\n");
+    RdmaFabric& fabric = run.Fabric();
+    std::vector<const RdmaQueuePair*> pairs;
+    for (uint32_t i = 0; i < 400; ++i)
+    {
+        // Several of one pair of hosts, which differ in their hash; some stay at a leaf.
+        const uint32_t src = i % 5;
+        pairs.push_back(fabric.GetDriver(src)->Connect(src + 1 + i * i % 11, {}));
+    }
+    LinkUse remembered(fabric.GetTopology());
+    LinkUse walked(fabric.GetTopology());
+    MessageCounter counter(remembered, fabric);
+    const auto countAll = [&] {
+        for (uint32_t i = 0; i < 2 * pairs.size(); ++i)
+        {
+            const RdmaQueuePair& qp = *pairs[i * 7 / 2 % pairs.size()];
+            const auto purpose = static_cast<uint16_t>(i / 3 % 2);
+            counter.Count(qp, 1000 + i, purpose);
+            MessageCounter(walked, fabric).Count(qp, 1000 + i, purpose);
+        }
+    };
+    countAll();
+    const std::vector<std::string> before = Describe(walked, fabric.GetTopology());
+    EXPECT_EQ(Describe(remembered, fabric.GetTopology()), before);
+    fabric.SetLinkUp(17, false); // leaf 17 to spine 18: routes follow
+    Simulator::Run();
+    countAll();
+    const std::vector<std::string> after = Describe(walked, fabric.GetTopology());
+    EXPECT_EQ(Describe(remembered, fabric.GetTopology()), after);
+    EXPECT_NE(before, after);
+}
+
+} // namespace
+
+TEST(MessageCounter, CountsOnRememberedPathsAsOnThoseWalkedAnew)
+{
+    ExpectSameCounts("");
+}
+
+TEST(MessageCounter, WalksAnewWherePathsSplit)
+{
+    ExpectSameCounts("ROUTING spray\n");
 }
 
 TEST(LinksWriter, WritesWhatUsedEachPort)

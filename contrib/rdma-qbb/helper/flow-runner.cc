@@ -3,8 +3,6 @@
  */
 #include "flow-runner.h"
 
-#include "link-counting.h"
-
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -109,9 +107,9 @@ FlowRunner::StartFlow(const FlowRecord& flow)
     for (uint32_t i = 0; i < pairs.size(); ++i)
     {
         const uint64_t bytes = flow.bytes / parts + (i < flow.bytes % parts);
-        if (m_use)
+        if (m_counter)
         {
-            CountMessage(*m_use, m_fabric, *pairs[i], bytes, m_purpose);
+            m_counter->Count(*pairs[i], bytes, m_purpose);
         }
         hw.PostMessage(
             *pairs[i],

@@ -4,7 +4,7 @@
 #ifndef FLOW_RUNNER_H
 #define FLOW_RUNNER_H
 
-#include "link-use.h"
+#include "link-counting.h"
 #include "rdma-fabric.h"
 
 #include "ns3/event-id.h"
@@ -38,7 +38,7 @@ class FlowRunner
     /// Count the flows that start on the links that they take. @param use outlives the object
     void CountIn(LinkUse& use, uint16_t purpose)
     {
-        m_use = &use;
+        m_counter.emplace(use, m_fabric);
         m_purpose = purpose;
     }
 
@@ -94,7 +94,7 @@ class FlowRunner
     std::vector<RdmaQueuePair*> Connect(const FlowRecord& flow, uint32_t count);
 
     RdmaFabric& m_fabric;
-    LinkUse* m_use{nullptr};
+    std::optional<MessageCounter> m_counter;
     uint16_t m_purpose{0};
     FlowFile m_file;
     std::optional<FlowRecord> m_next;

@@ -11,31 +11,43 @@
 #include "ns3/rdma-nic.h"
 #include "ns3/rdma-queue-pair.h"
 
+#include <algorithm>
+
 namespace ns3
 {
 
-namespace
-{
-
 /// One message on its way from switch to switch.
-class Walk
+class MessageCounter::Walk
 {
   public:
-    Walk(LinkUse& use, const RdmaFabric& fabric, const RdmaQueuePair& qp, uint16_t purpose)
+    /// @param route becomes the path, if it has no splits
+    Walk(LinkUse& use,
+         const RdmaFabric& fabric,
+         const RdmaQueuePair& qp,
+         uint16_t purpose,
+         Route& route)
         : m_use(use),
           m_fabric(fabric),
           m_topology(fabric.GetTopology()),
           m_qp(qp),
           m_purpose(purpose),
-          m_last(m_topology.NodeOfHost(qp.dst))
+          m_last(m_topology.NodeOfHost(qp.dst)),
+          m_route(route)
     {
+        m_route.nic = qp.nic;
+        m_route.dst = qp.dst;
+        m_route.hash = qp.hash;
+        m_route.chosen = false;
+        m_route.length = 0;
     }
 
     void Leave(uint32_t node, uint16_t port, uint64_t bytes)
     {
         while (true)
         {
-            m_use.Add(node, port, m_qp.src, m_qp.dst, bytes, m_purpose);
+            LinkUse::Port& used = m_use.At(node, port);
+            LinkUse::Add(used, m_qp.src, m_qp.dst, bytes, m_purpose);
+            Remember(used);
             node = m_topology.Ports(node)[port].peer;
             const SwitchNode* next = node == m_last ? nullptr : m_fabric.GetSwitch(node);
             if (!next)
@@ -45,6 +57,7 @@ class Walk
             const auto ports = m_fabric.GetRoutes().Table(node).NextHops(m_qp.dst);
             if (ports.size() > 1 && !next->UsesEcmp())
             {
+                m_route.nic = nullptr;
                 Split(node, ports, bytes);
                 return;
             }
@@ -52,6 +65,7 @@ class Walk
             {
                 return;
             }
+            m_route.chosen = m_route.chosen || ports.size() > 1;
             port = ports[EcmpChoice(m_qp.hash,
                                     next->GetEcmpSeed(),
                                     static_cast<uint32_t>(ports.size()))];
@@ -59,6 +73,18 @@ class Walk
     }
 
   private:
+    void Remember(LinkUse::Port& port)
+    {
+        if (m_route.length == Route::MAX_LENGTH)
+        {
+            m_route.nic = nullptr;
+        }
+        else if (m_route.nic)
+        {
+            m_route.ports[m_route.length++] = &port;
+        }
+    }
+
     void Split(uint32_t node, std::span<const uint16_t> ports, uint64_t bytes)
     {
         uint64_t left = bytes;
@@ -76,19 +102,47 @@ class Walk
     const RdmaQueuePair& m_qp;
     uint16_t m_purpose;
     uint32_t m_last;
+    Route& m_route;
 };
 
-} // namespace
+MessageCounter::MessageCounter(LinkUse& use, const RdmaFabric& fabric)
+    : m_use(use),
+      m_fabric(fabric),
+      m_version(fabric.GetRoutes().GetVersion()),
+      m_routes(fabric.GetTopology().hostCount * ROUTES_PER_HOST)
+{
+}
 
 void
-CountMessage(LinkUse& use,
-             const RdmaFabric& fabric,
-             const RdmaQueuePair& qp,
-             uint64_t bytes,
-             uint16_t purpose)
+MessageCounter::Count(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose)
 {
-    Walk(use, fabric, qp, purpose)
-        .Leave(fabric.GetTopology().NodeOfHost(qp.src), qp.nic->GetDevice().GetPort(), bytes);
+    const Route& route = m_routes[ROUTES_PER_HOST * qp.src + qp.dst % ROUTES_PER_HOST];
+    if (route.nic != qp.nic || route.dst != qp.dst || (route.chosen && route.hash != qp.hash) ||
+        m_version != m_fabric.GetRoutes().GetVersion())
+    {
+        CountAnew(qp, bytes, purpose);
+        return;
+    }
+    for (uint32_t i = 0; i < route.length; ++i)
+    {
+        LinkUse::Add(*route.ports[i], qp.src, qp.dst, bytes, purpose);
+    }
+}
+
+void
+MessageCounter::CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose)
+{
+    if (const uint32_t version = m_fabric.GetRoutes().GetVersion(); version != m_version)
+    {
+        m_version = version;
+        std::ranges::fill(m_routes, Route());
+    }
+    Walk(m_use,
+         m_fabric,
+         qp,
+         purpose,
+         m_routes[ROUTES_PER_HOST * qp.src + qp.dst % ROUTES_PER_HOST])
+        .Leave(m_fabric.GetTopology().NodeOfHost(qp.src), qp.nic->GetDevice().GetPort(), bytes);
 }
 
 void

@@ -6,32 +6,73 @@
 
 #include "link-use.h"
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
 namespace ns3
 {
 
 class RdmaFabric;
+class RdmaNic;
 class RdmaQueuePair;
 struct InNetworkSpec;
 
 /**
- * Count a message that is being posted on the links that its frames will take by the routes in
- * force. ECMP's choice is the switches' own; where a switch chooses by frame or by flowlet, the
- * bytes are shared evenly among its ports on shortest paths. Later changes of routes are not
- * followed. Costs one look at each switch on the path, whatever the number of frames.
+ * @brief Counts messages that are being posted, on the links that their frames will take by the
+ * routes in force.
  *
- * @param use gets the counts
- * @param fabric the queue pair's
- * @param qp a queue pair between two hosts
- * @param bytes of the message
- * @param purpose what it is for
+ * ECMP's choice is the switches' own; where a switch chooses by frame or by flowlet, the bytes are
+ * shared evenly among its ports on shortest paths. Later changes of routes are not followed. The
+ * paths to four peers of each host are remembered; another costs one look at each switch on it,
+ * whatever the number of frames.
+ *
+ * @code
+ * LinkUse use(topology);
+ * MessageCounter counter(use, fabric);
+ * counter.Count(queuePair, bytes, purpose);
+ * @endcode
  */
-void CountMessage(LinkUse& use,
-                  const RdmaFabric& fabric,
-                  const RdmaQueuePair& qp,
-                  uint64_t bytes,
-                  uint16_t purpose);
+class MessageCounter
+{
+  public:
+    /// @param use gets the counts @param fabric the queue pairs'; both outlive the object
+    MessageCounter(LinkUse& use, const RdmaFabric& fabric);
+
+    /**
+     * Count a message.
+     * @param qp a queue pair between two hosts @param bytes of the message
+     * @param purpose what it is for
+     */
+    void Count(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose);
+
+  private:
+    class Walk;
+
+    /// A path without splits that messages took.
+    struct Route
+    {
+        static constexpr uint32_t MAX_LENGTH = 6; ///< links of a path through three tiers
+
+        const RdmaNic* nic{nullptr}; ///< where it begins; null: no path
+        uint32_t dst{0};             ///< host
+        uint32_t hash{0};            ///< of the queue pairs that take it
+        bool chosen{false};          ///< those of another hash may take another
+        uint8_t length{0};
+        std::array<LinkUse::Port*, MAX_LENGTH> ports;
+    };
+
+    static constexpr uint32_t ROUTES_PER_HOST = 4;
+
+    /// Count a message whose path is not remembered, and remember it. Apart, so that what it needs
+    /// on the stack costs the others nothing.
+    [[gnu::noinline]] void CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose);
+
+    LinkUse& m_use;
+    const RdmaFabric& m_fabric;
+    uint32_t m_version;          ///< of the routes that m_routes follow
+    std::vector<Route> m_routes; ///< by source and the lowest bits of destination
+};
 
 /// Count an in-network operation on the links between its members and its switch. @param use gets
 /// the counts @param fabric the members' @param spec the operation @param purpose what it is for

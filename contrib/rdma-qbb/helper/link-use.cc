@@ -34,45 +34,52 @@ LinkUse::LinkUse(const ClusterTopology& topology)
 }
 
 void
-LinkUse::FindPurpose(Port& port, uint16_t purpose)
+LinkUse::EndRun(Port& port)
 {
+    const Run run = port.run;
+    if (run.messages == 0)
+    {
+        return;
+    }
+    port.run = {};
+    port.messages += run.messages;
+    port.bytes += run.bytes;
     const auto known = std::find_if(port.purposes.begin(),
                                     port.purposes.end(),
-                                    [purpose](const Purpose& p) { return p.purpose == purpose; });
-    port.lastPurpose = static_cast<uint32_t>(known - port.purposes.begin());
-    if (known == port.purposes.end())
+                                    [&run](const Purpose& p) { return p.purpose == run.purpose; });
+    if (known != port.purposes.end())
     {
-        port.purposes.push_back({purpose, 0});
+        known->bytes += run.bytes;
     }
+    else
+    {
+        port.purposes.push_back({run.purpose, run.bytes});
+    }
+    AddPair(port, run.src, run.dst, run.bytes);
 }
 
 void
 LinkUse::AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes)
 {
-    uint32_t least = 0;
-    for (uint32_t i = 0; i < port.pairs.size(); ++i)
+    Pair* least = nullptr;
+    for (Pair& pair : port.pairs)
     {
-        Pair& pair = port.pairs[i];
         if (pair.src == src && pair.dst == dst)
         {
             pair.bytes += bytes;
-            port.lastPair = i;
             return;
         }
-        if (pair.bytes < port.pairs[least].bytes)
+        if (!least || pair.bytes < least->bytes)
         {
-            least = i;
+            least = &pair;
         }
     }
     if (port.pairs.size() < PAIRS_KEPT)
     {
-        port.lastPair = static_cast<uint32_t>(port.pairs.size());
         port.pairs.push_back({src, dst, bytes, 0});
         return;
     }
-    Pair& displaced = port.pairs[least];
-    displaced = {src, dst, displaced.bytes + bytes, displaced.bytes};
-    port.lastPair = least;
+    *least = {src, dst, least->bytes + bytes, least->bytes};
 }
 
 std::string

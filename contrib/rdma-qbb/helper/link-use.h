@@ -44,6 +44,16 @@ class LinkUse
         uint64_t inherited; ///< part of bytes that may be other pairs'
     };
 
+    /// Messages in a row of one pair of hosts for one purpose.
+    struct Run
+    {
+        uint32_t src{0};
+        uint32_t dst{0};
+        uint16_t purpose{0};
+        uint64_t messages{0};
+        uint64_t bytes{0};
+    };
+
     /// What used one port.
     struct Port
     {
@@ -51,8 +61,7 @@ class LinkUse
         uint64_t bytes{0};
         std::vector<Purpose> purposes; ///< in the order of their first use
         std::vector<Pair> pairs;
-        uint32_t lastPurpose{0}; ///< index of the one counted last: often the next as well
-        uint32_t lastPair{0};    ///< likewise
+        Run run; ///< the newest messages, not yet among the others
     };
 
     /// @param topology whose ports are counted
@@ -70,30 +79,34 @@ class LinkUse
              uint64_t bytes,
              uint16_t purpose)
     {
-        Port& used = m_ports[m_firstPort[node] + port];
-        ++used.messages;
-        used.bytes += bytes;
-        if (used.lastPurpose >= used.purposes.size() ||
-            used.purposes[used.lastPurpose].purpose != purpose)
-        {
-            FindPurpose(used, purpose);
-        }
-        used.purposes[used.lastPurpose].bytes += bytes;
-        if (used.lastPair < used.pairs.size() && used.pairs[used.lastPair].src == src &&
-            used.pairs[used.lastPair].dst == dst)
-        {
-            used.pairs[used.lastPair].bytes += bytes;
-        }
-        else
-        {
-            AddPair(used, src, dst, bytes);
-        }
+        Add(At(node, port), src, dst, bytes, purpose);
     }
 
-    /// @return what used the port so far
-    const Port& Of(uint32_t node, uint16_t port) const
+    /// The same for a port that has been looked up. Most messages over a link follow one of the
+    /// same hosts for the same purpose.
+    static void Add(Port& used, uint32_t src, uint32_t dst, uint64_t bytes, uint16_t purpose)
+    {
+        if (used.run.src != src || used.run.dst != dst || used.run.purpose != purpose)
+        {
+            EndRun(used);
+            used.run = {src, dst, purpose, 0, 0};
+        }
+        ++used.run.messages;
+        used.run.bytes += bytes;
+    }
+
+    /// @return the counts of a port; stay at their address
+    Port& At(uint32_t node, uint16_t port)
     {
         return m_ports[m_firstPort[node] + port];
+    }
+
+    /// @return what used the port so far; its run is empty
+    const Port& Of(uint32_t node, uint16_t port) const
+    {
+        Port& used = m_ports[m_firstPort[node] + port];
+        EndRun(used);
+        return used;
     }
 
     /**
@@ -113,14 +126,12 @@ class LinkUse
     std::string DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const;
 
   private:
-    /// Make lastPurpose that purpose.
-    static void FindPurpose(Port& port, uint16_t purpose);
-
-    /// Count bytes of a pair, and make it lastPair.
+    /// Put the run, if there is one, among the other messages.
+    static void EndRun(Port& port);
     static void AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes);
 
     std::vector<std::size_t> m_firstPort; ///< by node: its first in m_ports
-    std::vector<Port> m_ports;
+    mutable std::vector<Port> m_ports;    ///< looking at a port ends its run, which changes no sum
 };
 
 } // namespace ns3

@@ -3,7 +3,6 @@
  */
 #include "astra-sim-network.h"
 
-#include "ns3/link-counting.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/simulator.h"
 
@@ -185,9 +184,9 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
         m_withoutPath.push_back({message, part, bytes});
         return;
     }
-    if (m_use)
+    if (m_counter)
     {
-        ns3::CountMessage(*m_use, m_fabric, *qp, bytes, message->purpose);
+        m_counter->Count(*qp, bytes, message->purpose);
     }
     qp->hw->PostMessage(*qp, bytes, message);
 }

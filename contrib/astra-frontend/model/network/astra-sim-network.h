@@ -10,7 +10,7 @@
 #include "object-pool.h"
 #include "shared-network.h"
 
-#include "ns3/link-use.h"
+#include "ns3/link-counting.h"
 #include "ns3/ptr.h"
 #include "ns3/rdma-driver.h"
 #include "ns3/rdma-fabric.h"
@@ -19,6 +19,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ class AstraSimFabric : public SharedNetwork
     /// Count messages on the links that they take. @param use outlives the object
     void CountIn(ns3::LinkUse& use)
     {
-        m_use = &use;
+        m_counter.emplace(use, m_fabric);
         m_inNetwork.CountIn(use);
     }
 
@@ -111,7 +112,7 @@ class AstraSimFabric : public SharedNetwork
     void PartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
-    ns3::LinkUse* m_use{nullptr};
+    std::optional<ns3::MessageCounter> m_counter;
     boost::unordered_flat_map<ConnectionKey, Connection*, ConnectionKey::Hash> m_connections;
     ObjectPool<Connection> m_connectionPool;
     HandlerEvents m_events;

@@ -42,6 +42,7 @@ void
 FabricRoutes::Recompute(const LinkState& links)
 {
     m_links = links;
+    ++m_version;
     MakeGroups();
     MakeNetworkTables();
     MakeNvSwitchTables();

@@ -97,6 +97,12 @@ class FabricRoutes
     /// Work out all routes again. Tables change in place.
     void Recompute(const LinkState& links);
 
+    /// @return a number that is another one whenever routes have been worked out again
+    uint32_t GetVersion() const
+    {
+        return m_version;
+    }
+
     /// @param node id of a switch or NVSwitch @return its table; stays at its address
     const ForwardingTable& Table(uint32_t node) const
     {
@@ -175,6 +181,7 @@ class FabricRoutes
 
     const ClusterTopology& m_topology;
     LinkState m_links;
+    uint32_t m_version{0};
     std::vector<ForwardingTable> m_tables; ///< by node id; empty for hosts
     std::vector<HostPlace> m_places;       ///< by host: group and number in it
     std::vector<HostPlace> m_ownPlaces;    ///< by host: itself, for NVSwitches
