@@ -39,11 +39,21 @@ class Matcher : public ::testing::Test
             hint);
     }
 
+    MessageMatcher::Send* Send(uint32_t src,
+                               uint32_t dst,
+                               int tag,
+                               uint64_t bytes,
+                               MessageStream* hint = nullptr)
+    {
+        matcher.AddSend(m_sends.emplace_back(), src, dst, tag, bytes, hint);
+        return &m_sends.back();
+    }
+
     /// @return the numbers of receives that this completes
     std::vector<int> Deliver(MessageMatcher::Send* send)
     {
         m_complete.clear();
-        matcher.Deliver(send);
+        matcher.Deliver(*send);
         return m_complete;
     }
 
@@ -57,6 +67,7 @@ class Matcher : public ::testing::Test
     };
 
     std::deque<Asked> m_asked;
+    std::deque<MessageMatcher::Send> m_sends;
     std::vector<int> m_complete;
 };
 
@@ -64,11 +75,11 @@ class Matcher : public ::testing::Test
 
 TEST_F(Matcher, EitherSideMayComeFirst)
 {
-    auto* send = matcher.AddSend(1, 2, 7, 100);
+    auto* send = Send(1, 2, 7, 100);
     EXPECT_FALSE(Receive(1, 2, 7, 100)) << "the bytes are under way";
     EXPECT_THAT(Deliver(send), ElementsAre(0));
 
-    send = matcher.AddSend(1, 2, 7, 100);
+    send = Send(1, 2, 7, 100);
     EXPECT_THAT(Deliver(send), IsEmpty());
     EXPECT_TRUE(Receive(1, 2, 7, 100));
     EXPECT_EQ(matcher.GetStreamCount(), 0);
@@ -79,24 +90,24 @@ TEST_F(Matcher, PairsAndTagsDoNotMix)
     EXPECT_FALSE(Receive(1, 2, 7, 10));
     EXPECT_FALSE(Receive(2, 1, 7, 10));
     EXPECT_FALSE(Receive(1, 2, 8, 10));
-    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 8, 10)), ElementsAre(2));
-    EXPECT_THAT(Deliver(matcher.AddSend(2, 1, 7, 10)), ElementsAre(1));
-    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 7, 10)), ElementsAre(0));
+    EXPECT_THAT(Deliver(Send(1, 2, 8, 10)), ElementsAre(2));
+    EXPECT_THAT(Deliver(Send(2, 1, 7, 10)), ElementsAre(1));
+    EXPECT_THAT(Deliver(Send(1, 2, 7, 10)), ElementsAre(0));
 }
 
 TEST_F(Matcher, SizesSplitAndJoin)
 {
     EXPECT_FALSE(Receive(1, 2, 0, 30));
     EXPECT_FALSE(Receive(1, 2, 0, 50));
-    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 0, 20)), IsEmpty());
-    EXPECT_THAT(Deliver(matcher.AddSend(1, 2, 0, 70)), ElementsAre(0, 1));
+    EXPECT_THAT(Deliver(Send(1, 2, 0, 20)), IsEmpty());
+    EXPECT_THAT(Deliver(Send(1, 2, 0, 70)), ElementsAre(0, 1));
     EXPECT_TRUE(Receive(1, 2, 0, 10)) << "ten bytes are left of the second message";
 }
 
 TEST_F(Matcher, MessageThatOvertakesWaitsForTheOneBeforeIt)
 {
-    auto* first = matcher.AddSend(1, 2, 0, 10);
-    auto* second = matcher.AddSend(1, 2, 0, 10);
+    auto* first = Send(1, 2, 0, 10);
+    auto* second = Send(1, 2, 0, 10);
     EXPECT_FALSE(Receive(1, 2, 0, 10));
     EXPECT_FALSE(Receive(1, 2, 0, 10));
     EXPECT_THAT(Deliver(second), IsEmpty());
@@ -109,6 +120,7 @@ TEST_F(Matcher, HandlersMayAskForMoreAndDeliverMore)
     {
         MessageMatcher& matcher;
         int left;
+        std::deque<MessageMatcher::Send> sends{};
 
         void Ask()
         {
@@ -123,7 +135,9 @@ TEST_F(Matcher, HandlersMayAskForMoreAndDeliverMore)
                     if (--chain->left > 0)
                     {
                         chain->Ask();
-                        chain->matcher.Deliver(chain->matcher.AddSend(1, 2, 0, 10));
+                        MessageMatcher::Send& send = chain->sends.emplace_back();
+                        chain->matcher.AddSend(send, 1, 2, 0, 10);
+                        chain->matcher.Deliver(send);
                     }
                 },
                 this,
@@ -133,7 +147,7 @@ TEST_F(Matcher, HandlersMayAskForMoreAndDeliverMore)
 
     Chain chain{matcher, 5};
     chain.Ask();
-    matcher.Deliver(matcher.AddSend(1, 2, 0, 10));
+    Deliver(Send(1, 2, 0, 10));
     EXPECT_EQ(chain.left, 0);
     EXPECT_EQ(matcher.GetStreamCount(), 0);
 }
@@ -141,47 +155,63 @@ TEST_F(Matcher, HandlersMayAskForMoreAndDeliverMore)
 TEST_F(Matcher, ManyStreamsThatHaveEndedAreForgotten)
 {
     int noted = 0;
-    auto* kept = matcher.AddSend(7, 8, 9, 10);
+    auto* kept = Send(7, 8, 9, 10);
     MessageMatcher::NoteOf(*kept) = &noted;
-    auto* idle = matcher.AddSend(7, 8, 10, 10);
+    auto* idle = Send(7, 8, 10, 10);
     MessageMatcher::NoteOf(*idle) = &noted;
     Deliver(idle);
     EXPECT_TRUE(Receive(7, 8, 10, 10));
-    auto* again = matcher.AddSend(7, 8, 10, 10);
+    auto* again = Send(7, 8, 10, 10);
     EXPECT_EQ(MessageMatcher::NoteOf(*again), &noted) << "few streams: none is forgotten";
     Deliver(again);
     EXPECT_TRUE(Receive(7, 8, 10, 10));
     for (int tag = 0; tag < 5000; ++tag)
     {
-        EXPECT_THAT(Deliver(matcher.AddSend(1, 2, tag, 10)), IsEmpty());
+        EXPECT_THAT(Deliver(Send(1, 2, tag, 10)), IsEmpty());
         EXPECT_TRUE(Receive(1, 2, tag, 10));
     }
     EXPECT_EQ(matcher.GetStreamCount(), 1);
     EXPECT_EQ(MessageMatcher::NoteOf(*kept), &noted) << "something is under way";
-    EXPECT_EQ(MessageMatcher::NoteOf(*matcher.AddSend(7, 8, 10, 10)), nullptr) << "forgotten";
+    EXPECT_EQ(MessageMatcher::NoteOf(*Send(7, 8, 10, 10)), nullptr) << "forgotten";
     EXPECT_THAT(Deliver(kept), IsEmpty());
     EXPECT_TRUE(Receive(7, 8, 9, 10));
 }
 
 TEST_F(Matcher, HintOfAnotherOrAForgottenStreamDoesNoHarm)
 {
-    MessageStream* other = matcher.AddSend(1, 2, 3, 10)->stream;
-    EXPECT_NE(matcher.AddSend(1, 2, 4, 10, other)->stream, other);
-    EXPECT_EQ(matcher.AddSend(1, 2, 3, 10, other)->stream, other);
+    MessageStream* other = Send(1, 2, 3, 10)->stream;
+    EXPECT_NE(Send(1, 2, 4, 10, other)->stream, other);
+    EXPECT_EQ(Send(1, 2, 3, 10, other)->stream, other);
 
-    auto* send = matcher.AddSend(5, 6, 0, 10);
+    auto* send = Send(5, 6, 0, 10);
     MessageStream* forgotten = send->stream;
     Deliver(send);
     EXPECT_TRUE(Receive(5, 6, 0, 10));
     for (int tag = 1; tag < 5000; ++tag)
     {
-        Deliver(matcher.AddSend(5, 6, tag, 10));
+        Deliver(Send(5, 6, tag, 10));
         EXPECT_TRUE(Receive(5, 6, tag, 10));
     }
-    send = matcher.AddSend(5, 6, 0, 10, forgotten);
-    EXPECT_EQ(matcher.AddSend(5, 6, 0, 10)->stream, send->stream);
+    send = Send(5, 6, 0, 10, forgotten);
+    EXPECT_EQ(Send(5, 6, 0, 10)->stream, send->stream);
     EXPECT_FALSE(Receive(5, 6, 0, 10));
     EXPECT_EQ(Deliver(send).size(), 1U);
+}
+
+TEST_F(Matcher, MessageThatEndsBeforeTheOneItOvertookIsGivenBackThen)
+{
+    auto* first = Send(1, 2, 0, 10);
+    auto* second = Send(1, 2, 0, 10);
+    auto* third = Send(1, 2, 0, 10);
+    EXPECT_EQ(matcher.Deliver(*second), nullptr);
+    EXPECT_TRUE(second->isQueued);
+    second->hasEnded = true;
+    EXPECT_EQ(matcher.Deliver(*first), second);
+    EXPECT_EQ(second->sentNext, nullptr);
+    EXPECT_FALSE(first->isQueued) << "its network gives it back itself, when it ends";
+    EXPECT_EQ(matcher.Deliver(*third), nullptr);
+    EXPECT_TRUE(Receive(1, 2, 0, 30));
+    EXPECT_EQ(matcher.GetStreamCount(), 0);
 }
 
 TEST_F(Matcher, SaysWhatWaits)
@@ -204,7 +234,7 @@ TEST_F(Matcher, AnyOrderOfDeliveriesCompletesEveryReceiveInOrder)
         for (int i = 0; i < 10; ++i)
         {
             const uint64_t bytes = 1 + random() % 100;
-            underWay.push_back(matcher.AddSend(0, 1, trial, bytes));
+            underWay.push_back(Send(0, 1, trial, bytes));
             sent += bytes;
         }
         int waiting = 0;

@@ -99,6 +99,11 @@ class AnaSim : public SharedNetwork
 
     void Send(const SendCall& call) override;
 
+    void Forget(NetworkMessage& message) override
+    {
+        m_messages.GiveBack(static_cast<Message*>(&message));
+    }
+
     bool Supports(std::span<const int> members) override
     {
         return m_paths->ShareReducingSwitch(members);

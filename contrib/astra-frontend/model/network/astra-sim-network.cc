@@ -137,7 +137,7 @@ AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDon
 ns3::RdmaQueuePair*
 AstraSimFabric::FindLastQueuePair(const Message& message)
 {
-    const auto* last = static_cast<const Connection*>(MessageMatcher::NoteOf(*message.send));
+    const auto* last = static_cast<const Connection*>(MessageMatcher::NoteOf(message));
     return last && last->channel == message.channel && last->rateCapBps == message.rateCapBps
                ? last->qp
                : nullptr;
@@ -170,7 +170,7 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
     }
     if (part == 0)
     {
-        MessageMatcher::NoteOf(*message.send) = connection;
+        MessageMatcher::NoteOf(message) = connection;
     }
     return connection->qp;
 }

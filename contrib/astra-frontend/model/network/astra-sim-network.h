@@ -91,6 +91,11 @@ class AstraSimFabric : public SharedNetwork
     void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
     void Send(const SendCall& call) override;
 
+    void Forget(NetworkMessage& message) override
+    {
+        m_messages.GiveBack(static_cast<Message*>(&message));
+    }
+
     bool Supports(std::span<const int> members) override
     {
         return m_inNetwork.IsSupported(members);

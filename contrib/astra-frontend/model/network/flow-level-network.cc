@@ -127,7 +127,7 @@ FlowLevelFabric::LaunchPart(Message* message, uint32_t number, uint64_t bytes)
     part->number = number;
     part->bytes = bytes;
     part->startPs = m_loop.Now();
-    const bool background = message->send == nullptr;
+    const bool background = !message->IsMatched();
     const bool shared = m_config.persistentConnections ||
                         (!background && (message->rateCapBps > 0 ||
                                          m_router.SharesNvSwitch(message->src, message->dst)));

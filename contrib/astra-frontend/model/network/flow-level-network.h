@@ -199,6 +199,12 @@ class FlowLevelFabric : public SharedNetwork
     }
 
     void Send(const SendCall& call) override;
+
+    void Forget(NetworkMessage& message) override
+    {
+        m_messages.GiveBack(static_cast<Message*>(&message));
+    }
+
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t number, uint64_t bytes);
     void Post(Part* part);

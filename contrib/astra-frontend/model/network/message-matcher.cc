@@ -4,6 +4,7 @@
 #include "message-matcher.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <tuple>
 
 namespace AstraSim
@@ -68,71 +69,80 @@ MessageMatcher::Release(Stream& stream)
     m_idle = 0;
 }
 
-MessageMatcher::Send*
-MessageMatcher::AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes, Stream* hint)
+void
+MessageMatcher::AddSend(Send& send,
+                        uint32_t src,
+                        uint32_t dst,
+                        int tag,
+                        uint64_t bytes,
+                        Stream* hint)
 {
     Stream& stream = Use({src, dst, tag}, hint);
-    Send* send = m_sends.Take();
-    send->stream = &stream;
-    send->bytes = bytes;
-    (stream.lastSend ? stream.lastSend->next : stream.firstSend) = send;
-    stream.lastSend = send;
-    return send;
+    send.stream = &stream;
+    send.bytes = bytes;
+    send.isQueued = true;
+    stream.sends.Push(send);
 }
 
-void
-MessageMatcher::Deliver(Send* send)
+uint64_t
+MessageMatcher::TakeDelivered(Stream& stream, Send*& ended)
 {
-    Stream& stream = *send->stream;
-    send->delivered = true;
-    while (stream.firstSend && stream.firstSend->delivered)
+    uint64_t bytes = 0;
+    while (!stream.sends.IsEmpty() && stream.sends.Front().delivered)
     {
-        Send* first = stream.firstSend;
-        stream.available += first->bytes;
-        stream.firstSend = first->next;
-        if (!stream.firstSend)
+        Send& first = stream.sends.Front();
+        stream.sends.Pop();
+        bytes += first.bytes;
+        first.isQueued = false;
+        if (first.hasEnded)
         {
-            stream.lastSend = nullptr;
+            first.sentNext = ended;
+            ended = &first;
         }
-        m_sends.GiveBack(first);
     }
+    return bytes;
+}
+
+MessageMatcher::Send*
+MessageMatcher::Deliver(Send& send)
+{
+    Stream& stream = *send.stream;
+    Send* ended = nullptr;
+    send.delivered = true;
+    uint64_t available = TakeDelivered(stream, ended);
     // Handlers may deliver more; what is complete now is taken out first.
-    Receive* complete = stream.firstReceive;
-    Receive* last = nullptr;
-    while (stream.firstReceive && (stream.available > 0 || stream.firstReceive->bytesLeft == 0))
+    boost::container::small_vector<std::pair<MessageHandler, void*>, 4> complete;
+    while (stream.isExpecting && available >= stream.bytes)
     {
-        Receive* first = stream.firstReceive;
-        const uint64_t taken = std::min(stream.available, first->bytesLeft);
-        stream.available -= taken;
-        first->bytesLeft -= taken;
-        if (first->bytesLeft > 0)
-        {
-            break;
-        }
-        last = first;
-        stream.firstReceive = first->next;
+        available -= stream.bytes;
+        complete.emplace_back(stream.handler, stream.arg);
+        ExpectNext(stream);
     }
-    if (!stream.firstReceive)
-    {
-        stream.lastReceive = nullptr;
-    }
+    stream.bytes += stream.isExpecting ? -available : available;
     Release(stream);
-    if (!last)
+    for (const auto& [handler, arg] : complete)
     {
-        return;
-    }
-    last->next = nullptr;
-    while (complete)
-    {
-        Receive* receive = complete;
-        complete = receive->next;
-        const MessageHandler handler = receive->handler;
-        void* arg = receive->arg;
-        m_receives.GiveBack(receive);
         if (handler)
         {
             handler(arg);
         }
+    }
+    return ended;
+}
+
+void
+MessageMatcher::ExpectNext(Stream& stream)
+{
+    stream.isExpecting = !stream.more.IsEmpty();
+    stream.bytes = 0;
+    if (stream.isExpecting)
+    {
+        Receive& next = stream.more.Front();
+        stream.more.Pop();
+        stream.bytes = next.bytes;
+        stream.handler = next.handler;
+        stream.arg = next.arg;
+        m_receives.GiveBack(&next);
     }
 }
 
@@ -147,24 +157,25 @@ MessageMatcher::AddReceive(uint32_t src,
 {
     Stream& stream = Use({src, dst, tag}, hint);
     hint = &stream;
-    uint64_t left = bytes;
-    if (!stream.firstReceive)
+    if (stream.isExpecting)
     {
-        const uint64_t taken = std::min(stream.available, left);
-        stream.available -= taken;
-        left -= taken;
-        if (left == 0)
-        {
-            Release(stream);
-            return true;
-        }
+        Receive* receive = m_receives.Take();
+        receive->bytes = bytes;
+        receive->handler = handler;
+        receive->arg = arg;
+        stream.more.Push(*receive);
+        return false;
     }
-    Receive* receive = m_receives.Take();
-    receive->bytesLeft = left;
-    receive->handler = handler;
-    receive->arg = arg;
-    (stream.lastReceive ? stream.lastReceive->next : stream.firstReceive) = receive;
-    stream.lastReceive = receive;
+    if (bytes <= stream.bytes)
+    {
+        stream.bytes -= bytes;
+        Release(stream);
+        return true;
+    }
+    stream.isExpecting = true;
+    stream.bytes = bytes - stream.bytes;
+    stream.handler = handler;
+    stream.arg = arg;
     return false;
 }
 
@@ -174,9 +185,9 @@ MessageMatcher::DescribeWaits(std::size_t limit) const
     std::vector<std::pair<Key, uint64_t>> waiting;
     for (const Stream* stream : m_streams)
     {
-        if (stream->firstReceive)
+        if (stream->isExpecting)
         {
-            waiting.emplace_back(stream->key, stream->firstReceive->bytesLeft);
+            waiting.emplace_back(stream->key, stream->bytes);
         }
     }
     std::sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) {

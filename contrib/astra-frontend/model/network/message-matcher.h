@@ -5,6 +5,7 @@
 #define MESSAGE_MATCHER_H
 
 #include "astra-network-api.h"
+#include "intrusive-queue.h"
 #include "object-pool.h"
 
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -29,13 +30,15 @@ class MessageMatcher
   public:
     using Stream = MessageStream;
 
-    /// A message under way. Owned by the matcher from AddSend() until it is delivered.
+    /// A message under way, a part of what its network keeps of it.
     struct Send
     {
-        Send* next{nullptr};
         Stream* stream{nullptr};
+        Send* sentNext{nullptr}; ///< the message after it in its stream
         uint64_t bytes{0};
         bool delivered{false};
+        bool isQueued{false}; ///< the matcher needs it until it is delivered in order
+        bool hasEnded{false}; ///< its network only keeps it for the matcher
     };
 
     MessageMatcher();
@@ -43,14 +46,23 @@ class MessageMatcher
 
     /**
      * A message has been sent.
+     * @param send its place in its stream; stays at its address while it is queued
      * @param hint sim_request::stream of an earlier message, or null
-     * @return its place in its stream, for Deliver()
      */
-    Send* AddSend(uint32_t src, uint32_t dst, int tag, uint64_t bytes, Stream* hint = nullptr);
+    void AddSend(Send& send,
+                 uint32_t src,
+                 uint32_t dst,
+                 int tag,
+                 uint64_t bytes,
+                 Stream* hint = nullptr);
 
-    /// All bytes of a message are at the destination. Runs the handlers of the receives that are
-    /// complete now, in order.
-    void Deliver(Send* send);
+    /**
+     * All bytes of a message are at the destination. Runs the handlers of the receives that are
+     * complete now, in order.
+     * @return messages that had ended and are queued no longer, linked by sentNext: a message that
+     * overtakes another may end first
+     */
+    Send* Deliver(Send& send);
 
     /**
      * Ask for @p bytes.
@@ -84,7 +96,7 @@ class MessageMatcher
     struct Receive
     {
         Receive* next{nullptr};
-        uint64_t bytesLeft{0};
+        uint64_t bytes{0};
         MessageHandler handler{nullptr};
         void* arg{nullptr};
     };
@@ -132,32 +144,45 @@ class MessageMatcher
     /// @return the stream, no longer counted as idle
     Stream& Use(const Key& key, Stream* hint);
     Stream& FindOrMake(const Key& key);
+    /// The first receive of a stream is complete: go on to the next.
+    void ExpectNext(Stream& stream);
+    /// Take messages that are delivered in order out of a stream.
+    /// @param ended those that had ended are put before it
+    /// @return their bytes
+    static uint64_t TakeDelivered(Stream& stream, Send*& ended);
     /// Count a stream as idle, if it is; may forget it.
     void Release(Stream& stream);
 
     boost::unordered_flat_set<Stream*, KeyHash, KeyEqual> m_streams;
     std::size_t m_idle{0};           ///< of m_streams
     ObjectPool<Stream> m_streamPool; ///< hints lead into it: nothing in it is freed
-    ObjectPool<Send> m_sends;
     ObjectPool<Receive> m_receives;
 };
 
-struct MessageStream
+// One line of the cache.
+struct alignas(64) MessageStream
 {
-    MessageStream* next{nullptr};
     MessageMatcher::Key key; ///< of no message while the stream is not in use
-    MessageMatcher::Send* firstSend{nullptr};
-    MessageMatcher::Send* lastSend{nullptr};
-    MessageMatcher::Receive* firstReceive{nullptr};
-    MessageMatcher::Receive* lastReceive{nullptr};
-    uint64_t available{0}; ///< delivered in order and not received
-    const void* note{nullptr};
+    bool isExpecting{false}; ///< whether there is a receive
+    /// What the first receive lacks; without one, what is delivered in order and not received.
+    uint64_t bytes{0};
+    MessageHandler handler{nullptr}; ///< of the first receive
+    void* arg{nullptr};              ///< of the first receive
+    IntrusiveQueue<MessageMatcher::Send, &MessageMatcher::Send::sentNext> sends;
+    IntrusiveQueue<MessageMatcher::Receive, &MessageMatcher::Receive::next> more; ///< receives
+
+    union {
+        const void* note{nullptr};
+        MessageStream* next; ///< for the pool, while the stream is not in use
+    };
 
     bool IsIdle() const
     {
-        return !firstSend && !firstReceive && available == 0;
+        return sends.IsEmpty() && !isExpecting && bytes == 0;
     }
 };
+
+static_assert(sizeof(MessageStream) == 64);
 
 inline const void*&
 MessageMatcher::NoteOf(const Send& send)

@@ -18,17 +18,18 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
     message.dst = call.dst;
     message.sent = call.handler;
     message.sentArg = call.arg;
-    message.send = m_matcher.AddSend(call.src,
-                                     call.dst,
-                                     call.tag,
-                                     call.bytes,
-                                     call.request ? call.request->stream : nullptr);
+    m_matcher.AddSend(message,
+                      call.src,
+                      call.dst,
+                      call.tag,
+                      call.bytes,
+                      call.request ? call.request->stream : nullptr);
     message.wireBytes = call.bytes;
     if (!call.request)
     {
         return 0;
     }
-    call.request->stream = message.send->stream;
+    call.request->stream = message.stream;
     message.channel = call.request->channel;
     message.purpose = call.request->purpose;
     message.rateCapBps = call.request->rateCapBps;
@@ -43,12 +44,18 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
 void
 SharedNetwork::PartDelivered(NetworkMessage& message)
 {
-    if (--message.partsToDeliver > 0 || !message.send)
+    if (--message.partsToDeliver > 0 || !message.IsMatched())
     {
         return;
     }
     ++m_deliveredCount;
-    m_matcher.Deliver(message.send);
+    MessageMatcher::Send* ended = m_matcher.Deliver(message);
+    while (ended)
+    {
+        auto& each = static_cast<NetworkMessage&>(*ended);
+        ended = ended->sentNext;
+        Forget(each);
+    }
 }
 
 void

@@ -101,9 +101,8 @@ class SharedNetwork
 
   protected:
     /// A message between sim_send() and its last acknowledgement.
-    struct NetworkMessage
+    struct NetworkMessage : MessageMatcher::Send
     {
-        MessageMatcher::Send* send{nullptr}; ///< null for traffic of no rank's program
         uint64_t wireBytes{0};
         uint64_t rateCapBps{0};
         MessageHandler sent{nullptr};
@@ -114,6 +113,12 @@ class SharedNetwork
         uint16_t purpose{0}; ///< what it is for, see TrafficPurpose()
         uint32_t partsToDeliver{0};
         uint32_t partsToAcknowledge{0};
+
+        /// Of a rank's program, as opposed to traffic beside it.
+        bool IsMatched() const
+        {
+            return stream != nullptr;
+        }
 
         /// Of which nothing goes over the network.
         bool IsLocal() const
@@ -177,12 +182,22 @@ class SharedNetwork
     {
         const MessageHandler sent = message->sent;
         void* arg = message->sentArg;
-        pool.GiveBack(message);
+        if (message->isQueued)
+        {
+            message->hasEnded = true;
+        }
+        else
+        {
+            pool.GiveBack(message);
+        }
         if (sent)
         {
             sent(arg);
         }
     }
+
+    /// Give back a message that ended while those sent before it were under way.
+    virtual void Forget(NetworkMessage& message) = 0;
 
     virtual TimePs Now() const = 0;
     virtual void Schedule(TimePs delay, MessageHandler handler, void* arg) = 0;
