@@ -29,25 +29,32 @@ def write_workload(path, name, gpus=16):
     return path
 
 
-def write_rails(path, servers=2, gpus=8, nvlink="2400Gbps", nic="100Gbps", spine="200Gbps"):
-    """Writes servers with an NVSwitch each, a switch per pair of rails, and two spines."""
+def link(a, b, gbps, delay_ps):
+    """A line of a topology file, whose rate and delay no other link has: then hardly two events that touch each
+    other fall on the same picosecond, and results do not depend on the order of such."""
+    number = 97 * a + b
+    return f"{a} {b} {gbps * (1 - number % 101 / 1e4):.6f}Gbps {(delay_ps + 7 * number) / 1e9:.9f}ms 0"
+
+
+def write_rails(path, servers=2, gpus=8, nvlink=2400, nic=100, spine=200):
+    """Writes servers with an NVSwitch each, a switch per pair of rails, and two spines; rates in Gb/s."""
     total = servers * gpus
     rails = [total + servers + i for i in range(gpus // 2)]
     spines = [rails[-1] + 1, rails[-1] + 2]
     lines = []
     for gpu in range(total):
-        lines.append(f"{gpu} {total + gpu // gpus} {nvlink} 0.000025ms 0")
-        lines.append(f"{gpu} {rails[gpu % gpus // 2]} {nic} 0.0005ms 0")
-    lines += [f"{rail} {top} {spine} 0.0005ms 0" for rail in rails for top in spines]
+        lines.append(link(gpu, total + gpu // gpus, nvlink, 25_000))
+        lines.append(link(gpu, rails[gpu % gpus // 2], nic, 500_000))
+    lines += [link(rail, top, spine, 500_000) for rail in rails for top in spines]
     switches = " ".join(str(node) for node in range(total, spines[-1] + 1))
     path.write_text(f"{spines[-1] + 1} {gpus} {servers} {len(rails) + 2} {len(lines)} A100\n"
                     f"{switches}\n" + "\n".join(lines) + "\n")
     return path
 
 
-def write_star(path, hosts=16, rate="100Gbps", delay="1us"):
-    """Writes hosts around one switch: many of their events fall on the same picosecond."""
-    lines = [f"{hosts + 1} 1 {hosts}", str(hosts)] + [f"{hosts} {h} {rate} {delay} 0" for h in range(hosts)]
+def write_star(path, hosts=16, gbps=100, delay_ps=1_000_000):
+    """Writes hosts around one switch."""
+    lines = [f"{hosts + 1} 1 {hosts}", str(hosts)] + [link(hosts, host, gbps, delay_ps) for host in range(hosts)]
     path.write_text("\n".join(lines) + "\n")
     return path
 
