@@ -127,7 +127,10 @@ TEST(SwitchShortWay, HasTheOutcomeOfTheLongWay)
         EXPECT_GT(enqueued, 10'000U) << "watched frames go through queues";
         EXPECT_EQ(longWay.timesPs.size(), 20U);
         EXPECT_EQ(longWay.pauses > 0, extra.starts_with("CC_MODE 0")) << longWay.pauses;
-        EXPECT_TRUE(RunFlows(conf, 300'000, nullptr) == longWay) << extra;
+        Outcome shortWay = RunFlows(conf, 300'000, nullptr);
+        EXPECT_LT(shortWay.events, longWay.events) << "ends of transmissions need none";
+        shortWay.events = longWay.events;
+        EXPECT_TRUE(shortWay == longWay) << extra;
     }
 }
 

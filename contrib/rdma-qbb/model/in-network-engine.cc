@@ -25,6 +25,7 @@ struct InNetworkEngine::Operation
     struct Progress
     {
         uint64_t received{0};
+        uint64_t sent{0}; ///< received, and on the wire to the member
         bool joined{false};
         bool done{false};
         std::function<void()> onDone;
@@ -361,6 +362,15 @@ InNetworkEngine::SendDown(Operation& operation,
                   static_cast<uint16_t>(receiver.number),
                   nowPs);
     }
+}
+
+bool
+InNetworkEngine::ArrivesQuietly(const QbbFrame& frame)
+{
+    Operation& operation = *m_operations[frame.qpn];
+    Operation::Progress& progress = operation.progress[frame.dport];
+    progress.sent += frame.payloadBytes;
+    return progress.sent < operation.spec.bytes;
 }
 
 void

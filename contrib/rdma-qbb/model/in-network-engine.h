@@ -100,6 +100,9 @@ class InNetworkEngine : public Object
     /// A result arrived at a host. Does not take the frame.
     void OnHostFrame(const RdmaHw& host, const QbbFrame& frame);
 
+    /// A result is on its way to a host. @return whether it is not the host's last
+    bool ArrivesQuietly(const QbbFrame& frame);
+
     /// @return operations that are not complete
     uint64_t GetOpenCount() const
     {

@@ -36,6 +36,7 @@ enum class EcnCodepoint : uint8_t
 enum QbbFrameFlags : uint8_t
 {
     QBB_FLAG_CNP = 1,         ///< Ack: the receiver saw CE and echoes it here (no CNP frame)
+    QBB_FLAG_LOSSLESS = 1,    ///< Data: of a queue pair on NVLink
     QBB_FLAG_ACK_REQUEST = 2, ///< Data: the receiver shall acknowledge now
     QBB_FLAG_RETRANSMIT = 4,  ///< Data: sent before
     QBB_FLAG_SELECTIVE = 8,   ///< Nack: names the frame that came out of order (IRN)
@@ -111,7 +112,8 @@ struct alignas(64) QbbFrame
     uint16_t dport;  ///< UDP destination port of the queue pair (in headers it is 4791)
     uint16_t inPort; ///< port it came in by, at the node it is at
     QbbFrameKind kind;
-    uint8_t priority; ///< queue, 0..7
+    uint8_t priority : 7; ///< queue, 0..7
+    uint8_t quiet : 1;    ///< on a wire: its arrival is no event (QbbWire)
     EcnCodepoint ecn;
     uint8_t flags; ///< QbbFrameFlags
 };

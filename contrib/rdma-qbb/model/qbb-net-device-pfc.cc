@@ -63,7 +63,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
             m_refreshEvent = Create<RefreshEvent>(this);
         }
         m_refreshArmed = true;
-        m_refreshEvent->Schedule(m_nodeId, m_pauseTime.GetTimeStep() / 2);
+        m_refreshEvent->ScheduleAt(m_nodeId, nowPs + m_pauseTime.GetTimeStep() / 2);
     }
     TransmitWhenFree(nowPs);
 }
@@ -71,6 +71,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
 void
 QbbNetDevice::OnPauseRefresh(int64_t nowPs)
 {
+    Settle();
     m_refreshArmed = false;
     for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
     {
@@ -101,7 +102,7 @@ QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
         if (!m_expiryArmed)
         {
             m_expiryArmed = true;
-            m_expiryEvent->Schedule(m_nodeId, m_pausedUntilPs[frame.priority] - nowPs);
+            m_expiryEvent->ScheduleAt(m_nodeId, m_pausedUntilPs[frame.priority]);
         }
     }
     if (pause == static_cast<bool>(m_pausedMask & bit))
@@ -138,6 +139,7 @@ QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
 void
 QbbNetDevice::SetPauseIgnored(uint8_t priority, bool ignored, int64_t nowPs)
 {
+    Settle();
     const uint8_t bit = 1U << priority;
     m_ignoredMask = ignored ? m_ignoredMask | bit : m_ignoredMask & ~bit;
     if (ignored && (m_pausedMask & bit))
@@ -150,6 +152,7 @@ QbbNetDevice::SetPauseIgnored(uint8_t priority, bool ignored, int64_t nowPs)
 void
 QbbNetDevice::FlushQueue(uint8_t priority, int64_t nowPs)
 {
+    Settle();
     while (m_queuedMask >> priority & 1)
     {
         QbbFrame* frame = Dequeue(priority);
@@ -176,6 +179,7 @@ QbbNetDevice::FlushQueues(int64_t nowPs)
 void
 QbbNetDevice::OnPauseExpiry(int64_t nowPs)
 {
+    Settle();
     m_expiryArmed = false;
     uint8_t mask = m_pausedMask;
     int64_t next = INT64_MAX;
@@ -202,7 +206,7 @@ QbbNetDevice::OnPauseExpiry(int64_t nowPs)
     if (next != INT64_MAX)
     {
         m_expiryArmed = true;
-        m_expiryEvent->Schedule(m_nodeId, next - nowPs);
+        m_expiryEvent->ScheduleAt(m_nodeId, next);
     }
 }
 

@@ -3,6 +3,8 @@
  */
 #include "qbb-net-device.h"
 
+#include "qbb-transmission-ends.h"
+
 #include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/log.h"
@@ -121,11 +123,11 @@ QbbNetDevice::GetTypeId()
 }
 
 QbbNetDevice::QbbNetDevice()
-    : m_transmitEvent(Create<TransmitEvent>(this)),
-      m_arrivalEvent(Create<ArrivalEvent>(this)),
+    : m_wireRef(Create<QbbWire>(this)),
       m_poolRef(Create<QbbFramePool>())
 {
     m_weight.fill(1);
+    m_wire = PeekPointer(m_wireRef);
     m_pool = PeekPointer(m_poolRef);
 }
 
@@ -148,9 +150,13 @@ QbbNetDevice::DoInitialize()
         m_delayPs = m_channel->GetDelayPs();
         m_errorRate = m_channel->GetErrorRate();
         m_linkUp = m_channel->IsUp();
-        m_peerNodeId = m_peer->GetNode()->GetId();
     }
     m_nodeId = m_node->GetId();
+    if (!m_ends)
+    {
+        m_transmitEvent = Create<TransmitEvent>(this);
+    }
+    ConnectWire();
     NetDevice::DoInitialize();
 }
 
@@ -167,17 +173,17 @@ QbbNetDevice::DoDispose()
         }
         queue = Queue();
     }
-    for (QbbFrame** list : {&m_wireHead, &m_control})
+    while (m_control)
     {
-        while (*list)
-        {
-            QbbFrame* frame = *list;
-            *list = frame->next;
-            m_pool->Free(frame);
-        }
+        QbbFrame* frame = m_control;
+        m_control = frame->next;
+        m_pool->Free(frame);
     }
-    m_transmitEvent->Detach();
-    m_arrivalEvent->Detach();
+    m_wire->Detach();
+    if (m_transmitEvent)
+    {
+        m_transmitEvent->Detach();
+    }
     if (m_expiryEvent)
     {
         m_expiryEvent->Detach();
@@ -192,6 +198,7 @@ QbbNetDevice::DoDispose()
     m_node = nullptr;
     m_handler = nullptr;
     m_source = nullptr;
+    m_ends = nullptr;
     m_receive =
         MakeNullCallback<bool, Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&>();
     NetDevice::DoDispose();
@@ -202,6 +209,27 @@ QbbNetDevice::SetHandler(QbbPortHandler* handler, uint16_t port)
 {
     m_handler = handler;
     m_port = port;
+    if (m_peerRaw)
+    {
+        m_peerRaw->ConnectWire();
+    }
+}
+
+void
+QbbNetDevice::SetTransmissionEnds(QbbTransmissionEnds* ends)
+{
+    NS_ASSERT_MSG(!m_transmitEvent, "set before the simulation begins");
+    m_ends = ends;
+}
+
+void
+QbbNetDevice::ConnectWire()
+{
+    if (m_peerRaw && m_peerRaw->m_handler)
+    {
+        m_wire->Connect(m_peerRaw, m_peerRaw->m_handler, m_errorRate > 0);
+        m_wire->SetEnds(m_ends, m_peerRaw->m_ends);
+    }
 }
 
 void
@@ -367,36 +395,58 @@ QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_busyUntilPs = nowPs + txTime;
     m_counters.busyPs += txTime;
-    frame->timePs = m_busyUntilPs + m_delayPs;
-    frame->next = nullptr;
-    if (m_wireTail)
-    {
-        m_wireTail->next = frame;
-        m_wireTail = frame;
-    }
-    else
-    {
-        m_wireHead = frame;
-        m_wireTail = frame;
-        m_arrivalEvent->Schedule(m_peerNodeId, txTime + m_delayPs);
-    }
+    m_wire->Put(frame, m_busyUntilPs + m_delayPs, nowPs);
 }
 
 void
 QbbNetDevice::ArmTransmit(int64_t nowPs)
 {
-    if (!m_transmitArmed)
+    if (m_transmitArmed)
     {
-        m_transmitArmed = true;
-        m_transmitEvent->Schedule(m_nodeId, m_busyUntilPs - nowPs);
+        return;
+    }
+    m_transmitArmed = true;
+    if (m_ends)
+    {
+        // The arrival of the frame being sent is when the next one's departure is noticed.
+        const bool noticed = m_wire->AwaitLast();
+        m_ends->Add(m_port, m_watched || !noticed);
+    }
+    else
+    {
+        m_transmitEvent->ScheduleAt(m_nodeId, m_busyUntilPs);
     }
 }
 
 void
-QbbNetDevice::OnTransmitEvent(int64_t nowPs)
+QbbNetDevice::OnTransmissionEnd(int64_t timePs)
 {
     m_transmitArmed = false;
-    TransmitWhenFree(nowPs);
+    TransmitWhenFree(timePs);
+}
+
+void
+QbbNetDevice::Settle() const
+{
+    const int64_t nowPs = NowPs();
+    if (m_ends)
+    {
+        m_ends->Settle(nowPs);
+    }
+    if (m_peerRaw)
+    {
+        m_peerRaw->m_wire->HandOverQuiet(nowPs);
+    }
+}
+
+void
+QbbNetDevice::OnWatched()
+{
+    m_watched = true;
+    if (m_peerRaw)
+    {
+        m_peerRaw->m_wire->SetReceiverWatched();
+    }
 }
 
 void
@@ -421,43 +471,10 @@ QbbNetDevice::TraceRx(const QbbFrame& frame, const QbbNetDevice& sender)
 
 // --- the wire
 
-void
-QbbNetDevice::OnArrivalEvent(int64_t nowPs)
+bool
+QbbNetDevice::DrawLoss()
 {
-    QbbFrame* frame = m_wireHead;
-    // After a cut, expiries for frames that were lost find another head, or none.
-    if (!frame || frame->timePs != nowPs)
-    {
-        return;
-    }
-    m_wireHead = frame->next;
-    if (m_wireHead)
-    {
-        m_arrivalEvent->Schedule(m_peerNodeId, m_wireHead->timePs - nowPs);
-    }
-    else
-    {
-        m_wireTail = nullptr;
-    }
-    if (m_errorRate > 0 && m_lossVariable->GetValue() < m_errorRate)
-    {
-        Lose(frame);
-        return;
-    }
-    QbbNetDevice* peer = m_peerRaw;
-    if (peer->m_watched) [[unlikely]]
-    {
-        peer->TraceRx(*frame, *this);
-    }
-    if (frame->kind == QbbFrameKind::Pfc)
-    {
-        peer->ReceivePfc(*frame, nowPs);
-        m_pool->Free(frame);
-        return;
-    }
-    ++peer->m_counters.rxFrames;
-    frame->inPort = peer->m_port;
-    peer->m_handler->OnFrameArrival(peer->m_port, frame, nowPs);
+    return m_lossVariable->GetValue() < m_errorRate;
 }
 
 void
@@ -476,16 +493,11 @@ void
 QbbNetDevice::OnLinkChange(bool up)
 {
     const int64_t nowPs = NowPs();
+    Settle();
     m_linkUp = up;
     if (!up)
     {
-        while (m_wireHead)
-        {
-            QbbFrame* frame = m_wireHead;
-            m_wireHead = frame->next;
-            Lose(frame);
-        }
-        m_wireTail = nullptr;
+        m_wire->Cut(nowPs);
         FlushQueues(nowPs);
         // A dead link neither pauses nor is paused: the partner's state died with it.
         const uint8_t paused = m_pausedMask;
@@ -520,6 +532,10 @@ QbbNetDevice::JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer)
     m_peer = peer;
     m_peerRaw = PeekPointer(peer);
     m_linkUp = channel->IsUp();
+    if (peer->m_watched)
+    {
+        m_wire->SetReceiverWatched();
+    }
     m_poolRef = QbbFramePool::Merge(m_poolRef, peer->m_poolRef);
     m_pool = PeekPointer(m_poolRef);
     if (channel->GetErrorRate() > 0 && !m_lossVariable)
@@ -546,7 +562,7 @@ QbbNetDevice::AssignStreams(int64_t stream)
 }
 
 uint64_t
-QbbNetDevice::GetQueueBytes() const
+QbbNetDevice::PeekQueueBytes() const
 {
     uint64_t bytes = 0;
     for (uint32_t mask = m_queuedMask; mask; mask &= mask - 1)
@@ -559,7 +575,9 @@ QbbNetDevice::GetQueueBytes() const
 QbbPortCounters
 QbbNetDevice::GetCounters(int64_t nowPs) const
 {
+    Settle();
     QbbPortCounters counters = m_counters;
+    counters.rxFrames = m_peerRaw ? m_peerRaw->m_wire->GetArrivedCount() : 0;
     if (m_pausedMask)
     {
         counters.pausedPs += nowPs - m_pausedSincePs;

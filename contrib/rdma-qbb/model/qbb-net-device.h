@@ -9,6 +9,7 @@
 #include "qbb-frame.h"
 #include "qbb-port-event.h"
 #include "qbb-port-handler.h"
+#include "qbb-wire.h"
 #include "watched-trace.h"
 
 #include "ns3/address.h"
@@ -24,6 +25,8 @@
 
 namespace ns3
 {
+
+class QbbTransmissionEnds;
 
 // Hot path: Enqueue, Transmit and the two events run once per packet and hop.
 
@@ -49,9 +52,9 @@ struct QbbPortCounters
  * runs out; a frame that has begun is finished. Priority 0 goes first (strict), the others share
  * the link by weighted round robin in bytes. PFC frames overtake everything.
  *
- * A frame on an idle path costs one simulator event per hop, its arrival. Frames in flight on a
- * wire are a list of which only the head is scheduled; the end of a transmission is an event only
- * while something waits for it.
+ * A frame costs one simulator event per hop, its arrival, or none (QbbWire). The end of a
+ * transmission is an event only while something waits for it, and at switches hardly ever
+ * (QbbTransmissionEnds).
  *
  * The device is an ordinary ns3::NetDevice as well: Send() carries any packet as a frame of kind
  * Other, in priority queue "OtherPriority", and the receive callbacks get it at the far end.
@@ -76,6 +79,9 @@ class QbbNetDevice : public NetDevice
 
     /// Say where frames come from that wait in no queue (hosts only).
     void SetSource(QbbFrameSource* source);
+
+    /// Let @p ends carry out the ends of this port's transmissions (switches only).
+    void SetTransmissionEnds(QbbTransmissionEnds* ends);
 
     /// Put @p frame, which the device now owns, into the queue of its priority.
     void Enqueue(QbbFrame* frame, int64_t nowPs);
@@ -115,16 +121,31 @@ class QbbNetDevice : public NetDevice
     /// @return bytes in the queue of @p priority
     uint64_t GetQueueBytes(uint8_t priority) const
     {
+        Settle();
         return m_queues[priority].bytes;
     }
 
     /// @return bytes in all queues
-    uint64_t GetQueueBytes() const;
+    uint64_t GetQueueBytes() const
+    {
+        Settle();
+        return PeekQueueBytes();
+    }
+
+    /// @return as GetQueueBytes(), for the node while it handles a frame
+    uint64_t PeekQueueBytes(uint8_t priority) const
+    {
+        return m_queues[priority].bytes;
+    }
+
+    /// @return as GetQueueBytes(), for the node while it handles a frame
+    uint64_t PeekQueueBytes() const;
 
     /// Run f(frame) for each frame in the queue of @p priority, oldest first.
     template <typename Function>
     void ForEachQueued(uint8_t priority, Function f) const
     {
+        Settle();
         for (const QbbFrame* frame = m_queues[priority].head; frame; frame = frame->next)
         {
             f(*frame);
@@ -163,11 +184,25 @@ class QbbNetDevice : public NetDevice
     /// @return bytes on the wire sent so far
     uint64_t GetTxBytes() const
     {
+        Settle();
+        return m_counters.txBytes;
+    }
+
+    /// @return as GetTxBytes(), for the node while it handles a frame
+    uint64_t PeekTxBytes() const
+    {
         return m_counters.txBytes;
     }
 
     /// @return when the frame being sent ends, or a time in the past
     int64_t GetBusyUntilPs() const
+    {
+        Settle();
+        return m_busyUntilPs;
+    }
+
+    /// @return as GetBusyUntilPs(), for the node while it handles a frame
+    int64_t PeekBusyUntilPs() const
     {
         return m_busyUntilPs;
     }
@@ -222,6 +257,22 @@ class QbbNetDevice : public NetDevice
 
     /// Set the share of a priority among 1..7. @param weight relative, 1 or more
     void SetWeight(uint8_t priority, uint32_t weight);
+
+    /// Carry out what is due by now and was no event, so that what is asked next is up to date.
+    void Settle() const;
+
+    // --- for QbbWire and QbbTransmissionEnds
+    /// The frame being sent ends, and something waits.
+    void OnTransmissionEnd(int64_t timePs);
+    /// @return whether the wire loses a frame (draws at random)
+    bool DrawLoss();
+    /// Count and free a frame that the wire has lost.
+    void Lose(QbbFrame* frame);
+    void ReceivePfc(const QbbFrame& frame, int64_t nowPs);
+    /// Fire the trace sources of a frame that has been received.
+    void TraceRx(const QbbFrame& frame, const QbbNetDevice& sender);
+    /// Somebody looks at frames.
+    void OnWatched();
 
     // --- for QbbChannel
     void JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer);
@@ -306,56 +357,48 @@ class QbbNetDevice : public NetDevice
         }
     }
 
-    void OnTransmitEvent(int64_t nowPs);
-    void OnArrivalEvent(int64_t nowPs);
-    void ReceivePfc(const QbbFrame& frame, int64_t nowPs);
+    /// Tell the wire where it leads.
+    void ConnectWire();
     void ChangePause(uint8_t mask, int64_t nowPs);
     void OnPauseExpiry(int64_t nowPs);
     void OnPauseRefresh(int64_t nowPs);
     void QueuePfc(uint8_t priority, uint16_t quanta);
-    void Lose(QbbFrame* frame);
     void FlushQueues(int64_t nowPs);
     uint16_t PauseQuanta() const;
 
-    /// Fire the trace sources of a frame that begins to be sent, or that has been received.
+    /// Fire the trace sources of a frame that begins to be sent.
     void TraceTx(const QbbFrame& frame);
-    void TraceRx(const QbbFrame& frame, const QbbNetDevice& sender);
 
-    // hot
-    QbbFrame* m_control{nullptr}; ///< PFC frames to send, newest first (one per priority)
-    bool m_watched{false};        ///< somebody looks at the trace sources of frames
-    uint8_t m_queuedMask{0};      ///< bit p: queue p holds frames
-    uint8_t m_sourceReady{0};     ///< bit p: the source has a frame of priority p
-    uint8_t m_pausedMask{0};      ///< bit p: paused by the far end
-    uint8_t m_pausingMask{0};     ///< bit p: the far end is paused by us
-    uint8_t m_turn{1};            ///< priority whose turn it is in the round robin
+    // hot: two cache lines
+    alignas(64) QbbFrame* m_control{nullptr}; ///< PFC frames to send, newest first
+    int64_t m_busyUntilPs{0};
+    int64_t m_delayPs{0};
+    uint64_t m_psPerByte{0};  ///< 0: the rate does not divide evenly
+    bool m_watched{false};    ///< somebody looks at the trace sources of frames
+    uint8_t m_queuedMask{0};  ///< bit p: queue p holds frames
+    uint8_t m_sourceReady{0}; ///< bit p: the source has a frame of priority p
+    uint8_t m_pausedMask{0};  ///< bit p: paused by the far end
+    uint8_t m_pausingMask{0}; ///< bit p: the far end is paused by us
+    uint8_t m_turn{1};        ///< priority whose turn it is in the round robin
     bool m_transmitArmed{false};
     bool m_linkUp{false};
     uint16_t m_port{0};
-    int64_t m_busyUntilPs{0};
-    uint64_t m_psPerByte{0}; ///< 0: the rate does not divide evenly
+    uint32_t m_nodeId{0};
+    QbbPortHandler* m_handler{nullptr};
+    QbbPortCounters m_counters;
+    QbbWire* m_wire;
+    QbbFrameSource* m_source{nullptr};
+    QbbTransmissionEnds* m_ends{nullptr}; ///< null: at a host
+    QbbFramePool* m_pool{nullptr};
     uint64_t m_rateBps{0};
     mutable int64_t m_txTimePs{0};     ///< of a frame of m_txTimeBytes
     mutable uint32_t m_txTimeBytes{0}; ///< the size worked out last
-    uint32_t m_peerNodeId{0};
-    uint32_t m_nodeId{0};
-    int64_t m_delayPs{0};
-    double m_errorRate{0};
-    QbbFrame* m_wireHead{nullptr};
-    QbbFrame* m_wireTail{nullptr};
-    QbbPortHandler* m_handler{nullptr};
-    QbbFrameSource* m_source{nullptr};
-    QbbNetDevice* m_peerRaw{nullptr};
-    QbbFramePool* m_pool{nullptr};
-    using TransmitEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnTransmitEvent>;
-    using ArrivalEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnArrivalEvent>;
-    Ptr<TransmitEvent> m_transmitEvent;
-    Ptr<ArrivalEvent> m_arrivalEvent;
-    QbbPortCounters m_counters;
     std::array<Queue, PRIORITIES> m_queues;
     std::array<int64_t, PRIORITIES> m_credit{}; ///< weighted round robin, bytes
     std::array<uint32_t, PRIORITIES> m_weight;
 
+    using TransmitEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnTransmissionEnd>;
+    Ptr<TransmitEvent> m_transmitEvent; ///< hosts only
     using ExpiryEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseExpiry>;
     using RefreshEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseRefresh>;
 
@@ -370,6 +413,9 @@ class QbbNetDevice : public NetDevice
     Time m_pauseTime;
 
     // cold
+    QbbNetDevice* m_peerRaw{nullptr};
+    double m_errorRate{0};
+    Ptr<QbbWire> m_wireRef;
     DataRate m_rate;
     uint8_t m_otherPriority{1};
     uint32_t m_otherQueueLimit{0};
@@ -386,13 +432,15 @@ class QbbNetDevice : public NetDevice
     NetDevice::PromiscReceiveCallback m_promiscReceive;
     TracedCallback<> m_linkChange;
 
-    WatchedTrace<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameTx{m_watched};
-    WatchedTrace<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameRx{m_watched};
-    WatchedTrace<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue{m_watched};
+    template <typename... Ts>
+    using Watched = WatchedTrace<QbbNetDevice, Ts...>;
+    Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameTx{*this};
+    Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameRx{*this};
+    Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue{*this};
     TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameLost;
     TracedCallback<Ptr<const QbbNetDevice>, uint8_t, bool> m_pfc;
-    WatchedTrace<Ptr<const Packet>> m_phyTxBegin{m_watched};
-    WatchedTrace<Ptr<const Packet>> m_phyRxEnd{m_watched};
+    Watched<Ptr<const Packet>> m_phyTxBegin{*this};
+    Watched<Ptr<const Packet>> m_phyRxEnd{*this};
     TracedCallback<Ptr<const Packet>> m_macTx;
     TracedCallback<Ptr<const Packet>> m_macRx;
     TracedCallback<Ptr<const Packet>> m_macTxDrop;

@@ -12,6 +12,7 @@ namespace ns3
 {
 
 class Packet;
+class QbbWire;
 
 /**
  * @brief What stands behind the ports of a node: a switch's forwarding, or a host's RDMA engine.
@@ -30,6 +31,23 @@ class QbbPortHandler
      * @param nowPs current time
      */
     virtual void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) = 0;
+
+    /// @return whether some frames may arrive quietly; the same for ever
+    virtual bool HasQuietArrivals() const
+    {
+        return false;
+    }
+
+    /**
+     * A data frame is on its way to a port of this node; asked once for each, in the order in which
+     * they arrive. A frame arrives quietly if nothing but the node's own records of it changes:
+     * OnFrameArrival() may then be called later than at the time it is told.
+     * @param wire what it comes by
+     */
+    virtual bool ArrivesQuietly(const QbbFrame& frame, QbbWire& wire)
+    {
+        return false;
+    }
 
     /// A frame from one of the port's queues begins to be sent (switches release its buffer).
     virtual void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)

@@ -31,6 +31,24 @@ QbbTimedEvent::Notify()
     Fire(Simulator::Now().GetTimeStep());
 }
 
+void
+QbbTimedEvent::ScheduleElsewhere(uint32_t context, int64_t timePs)
+{
+    if (!m_asked)
+    {
+        m_asked = true;
+        m_simulator = QbbSimulatorImpl::Get();
+    }
+    if (m_simulator)
+    {
+        m_simulator->ScheduleTimed(context, timePs, this);
+    }
+    else
+    {
+        Simulator::ScheduleWithContext(context, TimeStep(timePs) - Simulator::Now(), this);
+    }
+}
+
 TypeId
 QbbSimulatorImpl::GetTypeId()
 {

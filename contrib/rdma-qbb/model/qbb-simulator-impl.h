@@ -21,17 +21,38 @@
 namespace ns3
 {
 
-// Hot path: SchedulePort and Run's loop run once per simulator event.
+// Hot path: ScheduleTimed and Run's loop run once per simulator event.
 
-/// An event that is told the time, and that is never cancelled.
+class QbbSimulatorImpl;
+
+/**
+ * @brief An event that its owner schedules again and again without allocating.
+ *
+ * It is told the time, and it is never cancelled (a cancelled EventImpl cannot be used again): an
+ * owner that no longer wants an expiry finds out by comparing the time with what it waits for.
+ */
 class QbbTimedEvent : public EventImpl
 {
   public:
     /// The event is due. @param nowPs current time in units of the time resolution (picoseconds)
     virtual void Fire(int64_t nowPs) = 0;
 
+    /**
+     * Schedule one more expiry.
+     * @param context node id, for logging and for what runs inside
+     * @param timePs not before now, in picoseconds
+     */
+    void ScheduleAt(uint32_t context, int64_t timePs);
+
   protected:
     void Notify() override;
+
+  private:
+    /// As ScheduleAt(), the first time or when another simulator implementation runs.
+    void ScheduleElsewhere(uint32_t context, int64_t timePs);
+
+    bool m_asked{false};                    ///< which implementation runs is known
+    QbbSimulatorImpl* m_simulator{nullptr}; ///< null if another implementation runs
 };
 
 /**
@@ -56,13 +77,13 @@ class QbbSimulatorImpl final : public SimulatorImpl
     /**
      * Schedule a port's event. The list gets a reference, which the caller has counted.
      * @param context node id
-     * @param delayPs from now
+     * @param timePs not before now
      * @param event to fire
      */
-    void SchedulePort(uint32_t context, int64_t delayPs, QbbTimedEvent* event)
+    void ScheduleTimed(uint32_t context, int64_t timePs, QbbTimedEvent* event)
     {
         // Pointers to events are even: the lowest bit tells them apart where they come out again.
-        Insert(m_nowTs + static_cast<uint64_t>(delayPs),
+        Insert(static_cast<uint64_t>(timePs),
                context,
                reinterpret_cast<EventImpl*>(reinterpret_cast<uintptr_t>(event) | TIMED));
     }
@@ -143,6 +164,20 @@ class QbbSimulatorImpl final : public SimulatorImpl
     std::mutex m_foreignMutex;
     std::vector<ForeignEvent> m_foreign;
 };
+
+inline void
+QbbTimedEvent::ScheduleAt(uint32_t context, int64_t timePs)
+{
+    Ref(); // the simulator drops one reference after each expiry
+    if (m_simulator) [[likely]]
+    {
+        m_simulator->ScheduleTimed(context, timePs, this);
+    }
+    else
+    {
+        ScheduleElsewhere(context, timePs);
+    }
+}
 
 } // namespace ns3
 

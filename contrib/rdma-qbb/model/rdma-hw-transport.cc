@@ -153,6 +153,10 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
         qp.nvlinkFrames ? frame->payloadBytes + m_nvlinkOverhead
                         : std::max(frame->payloadBytes + m_dataOverhead + m_wishes.telemetryBytes,
                                    QbbNetDevice::MIN_WIRE_BYTES);
+    if (qp.lossless)
+    {
+        frame->flags = QBB_FLAG_LOSSLESS;
+    }
     if (qp.contribution)
     {
         frame->flags = QBB_FLAG_REDUCE;
@@ -251,6 +255,44 @@ RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
         OnAck(frame, nowPs);
         return;
     }
+}
+
+bool
+RdmaHw::HasQuietArrivals() const
+{
+    return true;
+}
+
+bool
+RdmaHw::ArrivesQuietly(const QbbFrame& frame, QbbWire& wire)
+{
+    if (frame.flags & QBB_FLAG_MULTICAST)
+    {
+        return m_inNetwork->ArrivesQuietly(frame);
+    }
+    RdmaRxQueuePair* rx = FindReceiver(frame.qpn);
+    if (!rx || rx->wireSeq != frame.seq)
+    {
+        return false; // something was lost: it will be answered
+    }
+    if (rx->wire != &wire)
+    {
+        if (rx->wire)
+        {
+            rx->wire->ForbidQuiet(); // its frames and this wire's have no common order
+            return false;
+        }
+        rx->wire = &wire;
+    }
+    rx->wireSeq += frame.payloadBytes;
+    rx->wireUnacknowledged += frame.payloadBytes;
+    if ((frame.flags & (QBB_FLAG_LAST | QBB_FLAG_ACK_REQUEST)) ||
+        rx->wireUnacknowledged >= m_losslessAckInterval)
+    {
+        rx->wireUnacknowledged = 0;
+        return false;
+    }
+    return true;
 }
 
 void

@@ -6,6 +6,7 @@
 #include "rdma-hw.h"
 
 #include "flow-hash.h"
+#include "qbb-wire.h"
 
 #include "ns3/abort.h"
 #include "ns3/boolean.h"
@@ -286,6 +287,10 @@ void
 RdmaHw::ReleaseReceiver(uint32_t qpn)
 {
     const uint32_t index = qpn & INDEX_MASK;
+    if (QbbWire* wire = m_receivers[index]->wire)
+    {
+        wire->HandOverQuiet(Simulator::Now().GetTimeStep());
+    }
     *m_receivers[index] = RdmaRxQueuePair();
     m_receivers[index]->qpn = qpn + (1U << INDEX_BITS);
     m_freeReceivers.push_back(index);
@@ -298,6 +303,16 @@ RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
     qp.nic->Deactivate(qp);
     qp.nic = m_nics[nic].get();
     qp.nic->Activate(qp, Simulator::Now().GetTimeStep());
+}
+
+const RdmaHwCounters&
+RdmaHw::GetCounters() const
+{
+    for (const auto& nic : m_nics)
+    {
+        nic->GetDevice().Settle();
+    }
+    return m_counters;
 }
 
 std::vector<const RdmaQueuePair*>

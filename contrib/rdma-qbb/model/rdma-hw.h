@@ -181,10 +181,7 @@ class RdmaHw : public Object, public QbbPortHandler
     std::vector<const RdmaQueuePair*> GetOpenQueuePairs() const;
 
     /// @return counters
-    const RdmaHwCounters& GetCounters() const
-    {
-        return m_counters;
-    }
+    const RdmaHwCounters& GetCounters() const;
 
     /// @return payload bytes of a full frame
     uint32_t GetMtu() const
@@ -221,6 +218,8 @@ class RdmaHw : public Object, public QbbPortHandler
 
     // --- QbbPortHandler
     void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) override;
+    bool HasQuietArrivals() const override;
+    bool ArrivesQuietly(const QbbFrame& frame, QbbWire& wire) override;
     void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
     void OnOtherSend(uint16_t port,
                      QbbFrame& frame,

@@ -76,7 +76,7 @@ RdmaNic::Activate(RdmaQueuePair& qp, int64_t nowPs)
     {
         return;
     }
-    Place(qp, std::max(nowPs, m_device->GetBusyUntilPs()));
+    Place(qp, std::max(nowPs, m_device->PeekBusyUntilPs()));
     if (qp.m_place == RdmaQueuePair::Place::Paced)
     {
         ArmPacing(nowPs);
@@ -130,7 +130,7 @@ RdmaNic::SchedulePacing(int64_t nowPs)
     if (timePs < m_armedPs)
     {
         m_armedPs = timePs;
-        m_pacingEvent->Schedule(m_device->GetNodeId(), timePs - nowPs);
+        m_pacingEvent->ScheduleAt(m_device->GetNodeId(), timePs);
     }
 }
 

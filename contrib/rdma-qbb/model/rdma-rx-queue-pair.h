@@ -12,6 +12,8 @@
 namespace ns3
 {
 
+class QbbWire;
+
 /**
  * @brief Receiver side of an RDMA connection.
  *
@@ -35,6 +37,9 @@ struct RdmaRxQueuePair
     int64_t nackPs{0};              ///< when it was sent
     int64_t cnpPs{INT64_MIN / 2};   ///< when the last CNP frame was sent
     uint64_t namedSeq{0};           ///< where the frame begins that a selective NACK names
+    QbbWire* wire{nullptr};         ///< what its frames come by, if they may arrive quietly
+    uint64_t wireSeq{0};            ///< expectedSeq when all that is on the wire has arrived
+    uint64_t wireUnacknowledged{0}; ///< the same of unacknowledged
 };
 
 } // namespace ns3

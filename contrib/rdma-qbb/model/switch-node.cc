@@ -60,6 +60,8 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
     const auto port = static_cast<uint16_t>(m_ports.size());
     AddDevice(device);
     device->SetHandler(this, port);
+    device->SetTransmissionEnds(&m_ends);
+    m_ends.AddPort(PeekPointer(device));
     if (port > 0)
     {
         device->SharePool(*m_ports[0]);
@@ -78,6 +80,7 @@ SwitchNode::DoInitialize()
 void
 SwitchNode::DoDispose()
 {
+    m_ends.Clear();
     m_ports.clear();
     m_policy = nullptr;
     m_pintEncoder = nullptr;
@@ -90,6 +93,7 @@ void
 SwitchNode::SetPintEncoder(Ptr<PintEncoder> encoder)
 {
     m_pintEncoder = encoder;
+    m_ends.SetPunctual(encoder || m_mmu->HasPaused()); // all switches draw from one random stream
     m_pintPorts.assign(m_ports.size(), PintPortState());
 }
 
@@ -154,6 +158,7 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         if (m_mmu->ShouldPause(inPort, priority))
         {
             m_mmu->SetPaused(inPort, priority, true);
+            m_ends.SetPunctual(true);
             m_ports[inPort]->SendPfc(priority, true, nowPs);
         }
     }
@@ -242,6 +247,7 @@ void
 SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
 {
     m_mmu->SetPaused(port, priority, false);
+    m_ends.SetPunctual(m_pintEncoder || m_mmu->HasPaused());
     m_ports[port]->SendPfc(priority, false, nowPs);
 }
 
@@ -252,7 +258,7 @@ SwitchNode::UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireByte
     m_pintEncoder->OnDequeue(m_pintPorts[port],
                              telemetry,
                              wireBytes,
-                             device.GetQueueBytes(),
+                             device.PeekQueueBytes(),
                              device.GetRateBps(),
                              nowPs);
 }
@@ -271,9 +277,9 @@ SwitchNode::AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs)
     {
         const QbbNetDevice& device = *m_ports[port];
         telemetry.hops[telemetry.hopCount++] = {device.GetRateBps(),
-                                                device.GetTxBytes() + frame.wireBytes,
+                                                device.PeekTxBytes() + frame.wireBytes,
                                                 nowPs,
-                                                device.GetQueueBytes(frame.priority)};
+                                                device.PeekQueueBytes(frame.priority)};
     }
 }
 

@@ -8,12 +8,14 @@
 #include "in-network-engine.h"
 #include "qbb-net-device.h"
 #include "qbb-port-handler.h"
+#include "qbb-transmission-ends.h"
 #include "switch-mmu.h"
 
 #include "ns3/forwarding-table.h"
 #include "ns3/node.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/routing-policy.h"
+#include "ns3/simulator.h"
 #include "ns3/traced-callback.h"
 
 #include <cstdint>
@@ -70,9 +72,10 @@ class SwitchNode : public Node, public QbbPortHandler
         return m_seed;
     }
 
-    /// @return the shared buffer
+    /// @return the shared buffer, brought up to date
     Ptr<SwitchMmu> GetMmu() const
     {
+        m_ends.Settle(Simulator::Now().GetTimeStep());
         return m_mmu;
     }
 
@@ -174,6 +177,7 @@ class SwitchNode : public Node, public QbbPortHandler
     /// No route; or, as a frame's inPort: made here.
     static constexpr uint16_t NO_PORT = UINT16_MAX;
 
+    mutable QbbTransmissionEnds m_ends;
     std::vector<QbbNetDevice*> m_ports; ///< borrowed from the node's device list
     const ForwardingTable* m_table{nullptr};
     Ptr<RoutingPolicy> m_policy;

@@ -12,37 +12,38 @@ namespace ns3
 {
 
 /**
- * @brief A trace source that raises a flag of its owner when somebody connects to it.
+ * @brief A trace source that tells its owner when somebody connects to it.
  *
- * The owner tests one flag among its hot fields instead of one list per trace source. The flag
- * stays raised when everybody has disconnected.
+ * The owner raises a flag among its hot fields and tests that, instead of one list per trace
+ * source. The flag stays raised when everybody has disconnected.
+ *
+ * @tparam Owner has a method OnWatched()
  */
-template <typename... Ts>
+template <typename Owner, typename... Ts>
 class WatchedTrace : public TracedCallback<Ts...>
 {
   public:
-    /// @param watched a field of the owner
-    explicit WatchedTrace(bool& watched)
-        : m_watched(watched)
+    explicit WatchedTrace(Owner& owner)
+        : m_owner(owner)
     {
     }
 
     /// Connect a sink without a context.
     void ConnectWithoutContext(const CallbackBase& callback)
     {
-        m_watched = true;
+        m_owner.OnWatched();
         TracedCallback<Ts...>::ConnectWithoutContext(callback);
     }
 
     /// Connect a sink that is told @p path.
     void Connect(const CallbackBase& callback, std::string path)
     {
-        m_watched = true;
+        m_owner.OnWatched();
         TracedCallback<Ts...>::Connect(callback, path);
     }
 
   private:
-    bool& m_watched;
+    Owner& m_owner;
 };
 
 } // namespace ns3

@@ -177,7 +177,7 @@ class Ticker
 
     void After(uint32_t context, int64_t delayPs)
     {
-        m_event->Schedule(context, delayPs);
+        m_event->ScheduleAt(context, Simulator::Now().GetTimeStep() + delayPs);
     }
 
     /// @return the references that the owner and the event list hold

@@ -67,7 +67,9 @@ HandlerEvents::Schedule(TimePs delay, MessageHandler handler, void* arg)
     event->Ref(); // the simulator drops one reference after each expiry
     if (m_simulator)
     {
-        m_simulator->SchedulePort(m_simulator->GetContext(), delay, event);
+        m_simulator->ScheduleTimed(m_simulator->GetContext(),
+                                   m_simulator->GetNowPs() + delay,
+                                   event);
     }
     else
     {

@@ -1,0 +1,162 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "qbb-wire.h"
+
+#include "qbb-net-device.h"
+#include "qbb-transmission-ends.h"
+
+#include "ns3/node.h"
+#include "ns3/simulator.h"
+
+namespace ns3
+{
+
+QbbWire::QbbWire(QbbNetDevice* sender)
+    : m_sender(sender)
+{
+}
+
+void
+QbbWire::Connect(QbbNetDevice* receiver, QbbPortHandler* handler, bool lossy)
+{
+    m_receiver = receiver;
+    m_handler = handler;
+    m_lossy = lossy;
+    m_context = receiver->GetNode()->GetId();
+    m_port = receiver->GetPort();
+    m_special = m_lossy || m_receiverWatched;
+    m_mayBeQuiet = !lossy && handler->HasQuietArrivals();
+}
+
+void
+QbbWire::Detach()
+{
+    while (m_head)
+    {
+        m_sender->GetPool().Free(Pop());
+    }
+    if (m_watchEvent)
+    {
+        m_watchEvent->Detach();
+    }
+    m_armedPs = NEVER;
+    m_sendersEnds = nullptr;
+    m_receiversEnds = nullptr;
+}
+
+void
+QbbWire::SetReceiverWatched()
+{
+    m_receiverWatched = true;
+    m_special = true;
+    if (!m_watchEvent)
+    {
+        m_watchEvent = Create<WatchEvent>(this);
+    }
+}
+
+void
+QbbWire::ForbidQuiet()
+{
+    m_mayBeQuiet = false;
+    HandOverQuiet(Simulator::Now().GetTimeStep());
+    for (QbbFrame* frame = m_head; frame; frame = frame->next)
+    {
+        frame->quiet = false;
+    }
+    m_armedPs = NEVER; // the first of them may come before what was scheduled
+    ArmNext();
+}
+
+bool
+QbbWire::AwaitLast()
+{
+    if (!m_tail)
+    {
+        return false;
+    }
+    if (m_tail->quiet)
+    {
+        m_tail->quiet = false;
+        if (m_armedPs == NEVER)
+        {
+            Arm(m_tail->timePs);
+        }
+    }
+    return true;
+}
+
+void
+QbbWire::Cut(int64_t nowPs)
+{
+    HandOverQuiet(nowPs);
+    m_mayBeQuiet = false; // a receiver that lacks a frame answers the next one
+    m_armedPs = NEVER;
+    while (m_head)
+    {
+        m_sender->Lose(Pop());
+    }
+}
+
+void
+QbbWire::Fire(int64_t nowPs)
+{
+    if (m_sendersEnds)
+    {
+        m_sendersEnds->Settle(nowPs); // what follows is on the wire before this one leaves it
+    }
+    if (nowPs != m_armedPs)
+    {
+        return; // the frame was lost in a cut, or is scheduled for another time
+    }
+    m_armedPs = NEVER;
+    HandOverQuiet(nowPs);
+    QbbFrame* frame = Pop();
+    ArmNext();
+    if (m_special && !HandleSpecial(frame)) [[unlikely]]
+    {
+        return;
+    }
+    if (m_receiversEnds)
+    {
+        m_receiversEnds->Settle(nowPs);
+    }
+    if (frame->kind == QbbFrameKind::Pfc) [[unlikely]]
+    {
+        m_receiver->ReceivePfc(*frame, nowPs);
+        m_sender->GetPool().Free(frame);
+        return;
+    }
+    HandOver(frame);
+}
+
+void
+QbbWire::HandOver(QbbFrame* frame)
+{
+    ++m_arrived;
+    if (frame->quiet && m_receiverWatched) [[unlikely]]
+    {
+        m_receiver->TraceRx(*frame, *m_sender);
+    }
+    frame->quiet = false;
+    frame->inPort = m_port;
+    m_handler->OnFrameArrival(m_port, frame, frame->timePs);
+}
+
+bool
+QbbWire::HandleSpecial(QbbFrame* frame)
+{
+    if (m_lossy && m_sender->DrawLoss())
+    {
+        m_sender->Lose(frame);
+        return false;
+    }
+    if (m_receiverWatched)
+    {
+        m_receiver->TraceRx(*frame, *m_sender);
+    }
+    return true;
+}
+
+} // namespace ns3

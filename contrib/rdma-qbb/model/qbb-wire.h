@@ -1,0 +1,178 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_WIRE_H
+#define QBB_WIRE_H
+
+#include "qbb-frame.h"
+#include "qbb-port-event.h"
+#include "qbb-port-handler.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+class QbbNetDevice;
+class QbbTransmissionEnds;
+
+// Hot path: Put and Fire run once per packet and hop and touch no device.
+
+/**
+ * @brief One direction of a link: the frames that a port has sent and the far end lacks.
+ *
+ * Frames arrive in the order in which they were sent, so only the first one is scheduled, and the
+ * wire itself is that event. A frame at whose arrival nothing is decided (it is in order, and no
+ * answer is due, see QbbPortHandler::ArrivesQuietly) is not scheduled at all: it is handed over,
+ * with the time of its arrival, before the next thing is that the far end may notice.
+ */
+class alignas(64) QbbWire final : public QbbTimedEvent
+{
+  public:
+    /// @param sender the port that frames come from
+    explicit QbbWire(QbbNetDevice* sender);
+
+    /**
+     * Say where frames go.
+     * @param receiver the port at the far end
+     * @param handler the node behind it
+     * @param lossy whether frames may be lost
+     */
+    void Connect(QbbNetDevice* receiver, QbbPortHandler* handler, bool lossy);
+
+    /// The sender ends: frames that are under way are freed, what is scheduled does nothing.
+    void Detach();
+
+    /**
+     * Send a frame.
+     * @param arrivalPs when the far end has all of it; frames do not overtake each other
+     * @param nowPs when it begins to be sent
+     */
+    void Put(QbbFrame* frame, int64_t arrivalPs, int64_t nowPs)
+    {
+        frame->timePs = arrivalPs;
+        frame->next = nullptr;
+        if (m_mayBeQuiet && (frame->flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST)) &&
+            frame->kind == QbbFrameKind::Data)
+        {
+            HandOverQuiet(nowPs);
+            frame->quiet = m_handler->ArrivesQuietly(*frame, *this);
+            if (m_receiverWatched) [[unlikely]]
+            {
+                m_watchEvent->ScheduleAt(m_context, arrivalPs);
+            }
+        }
+        if (m_tail)
+        {
+            m_tail->next = frame;
+        }
+        else
+        {
+            m_head = frame;
+        }
+        m_tail = frame;
+        if (m_armedPs == NEVER && !frame->quiet)
+        {
+            Arm(arrivalPs);
+        }
+    }
+
+    /// Hand over the quiet frames that have arrived up to @p nowPs.
+    void HandOverQuiet(int64_t nowPs)
+    {
+        while (m_head && m_head->quiet && m_head->timePs <= nowPs)
+        {
+            HandOver(Pop());
+        }
+    }
+
+    /// Schedule the arrival of the frame sent last. @return false if that one is not under way
+    bool AwaitLast();
+
+    /// From now on every arrival is an event; what is under way included.
+    void ForbidQuiet();
+
+    /// Lose all frames that have not arrived.
+    void Cut(int64_t nowPs);
+
+    /// @return frames handed over, PFC not included
+    uint64_t GetArrivedCount() const
+    {
+        return m_arrived;
+    }
+
+    /// Fire the receiver's trace sources from now on, each at its time.
+    void SetReceiverWatched();
+
+    /// Say whose ends of transmissions come before what arrives.
+    void SetEnds(QbbTransmissionEnds* atSender, QbbTransmissionEnds* atReceiver)
+    {
+        m_sendersEnds = atSender;
+        m_receiversEnds = atReceiver;
+    }
+
+    void Fire(int64_t nowPs) override;
+
+  private:
+    static constexpr int64_t NEVER = INT64_MAX;
+
+    QbbFrame* Pop()
+    {
+        QbbFrame* frame = m_head;
+        m_head = frame->next;
+        if (!m_head)
+        {
+            m_tail = nullptr;
+        }
+        return frame;
+    }
+
+    void Arm(int64_t timePs)
+    {
+        m_armedPs = timePs;
+        ScheduleAt(m_context, timePs);
+    }
+
+    /// Schedule the first frame that is not quiet.
+    void ArmNext()
+    {
+        const QbbFrame* frame = m_head;
+        while (frame && frame->quiet)
+        {
+            frame = frame->next;
+        }
+        if (frame)
+        {
+            Arm(frame->timePs);
+        }
+    }
+
+    void HandOver(QbbFrame* frame);
+    /// What is rare at an arrival. @return false if the frame is gone
+    bool HandleSpecial(QbbFrame* frame);
+
+    // first cache line, with the base's
+    QbbFrame* m_head{nullptr};
+    QbbFrame* m_tail{nullptr};
+    int64_t m_armedPs{NEVER}; ///< arrival that is scheduled
+    QbbPortHandler* m_handler{nullptr};
+    uint32_t m_context{0}; ///< the receiver's node id
+    uint16_t m_port{0};    ///< the receiver's index there
+    bool m_special{false}; ///< frames may be lost, or somebody looks
+    bool m_mayBeQuiet{false};
+
+    // second
+    uint64_t m_arrived{0};
+    QbbTransmissionEnds* m_sendersEnds{nullptr};
+    QbbTransmissionEnds* m_receiversEnds{nullptr};
+    QbbNetDevice* m_sender;
+    QbbNetDevice* m_receiver{nullptr};
+    bool m_lossy{false};
+    bool m_receiverWatched{false};
+    using WatchEvent = QbbPortEvent<QbbWire, &QbbWire::HandOverQuiet>;
+    Ptr<WatchEvent> m_watchEvent; ///< a look at quiet arrivals for who watches; decides nothing
+};
+
+} // namespace ns3
+
+#endif /* QBB_WIRE_H */
