@@ -170,6 +170,21 @@ TEST(RateMonitor, ListsEachSendingPairAtEachSample)
                             "80000, 0, 1, 10000, 100, 1000000, 100.000000"));
 }
 
+TEST(RateMonitor, PairsThatDifferInOneNumberEachHaveTheirOwnLine)
+{
+    FlowRun run(Star(3),
+                std::string(LINE_RATE) + "QP_MON_INTERVAL 20\nMON_END 20\n",
+                "4\n0 1 3 100 1000000 0\n0 2 3 100 1000000 0\n0 2 3 100 2000000 0\n"
+                "0 2 3 200 2000000 0\n");
+    run.Run();
+    EXPECT_THAT(run.Lines("rate.txt"),
+                ElementsAre("time, src, dst, sport, dport, size, curr_rate",
+                            "20000, 0, 1, 10000, 100, 1000000, 100.000000",
+                            "20000, 0, 2, 10000, 100, 1000000, 100.000000",
+                            "20000, 0, 2, 10001, 100, 2000000, 100.000000",
+                            "20000, 0, 2, 10002, 200, 2000000, 100.000000"));
+}
+
 TEST(CnpMonitor, LastLineOfEachPairHasAllItsNotifications)
 {
     FlowRun run(Star(5),

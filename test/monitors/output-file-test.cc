@@ -60,7 +60,7 @@ TEST(TextLine, WritesNumbersAsPrintfDoes)
     }
 }
 
-TEST(TextLine, WritesSixDecimalsAsPrintfDoesAlsoBesideTheMiddleOfTwoMillionths)
+TEST(TextLine, WritesDecimalsAsPrintfDoesAlsoBesideTheMiddleOfTwoNumbers)
 {
     std::vector<double> values{0, 1, 0.1, 99.999999499, 99.9999995, 99.9999999, 1e6, 1.1e6, 1e12};
     for (const uint64_t whole : {0U, 1U, 7U, 100U, 12'345U, 999'999U})
@@ -70,7 +70,8 @@ TEST(TextLine, WritesSixDecimalsAsPrintfDoesAlsoBesideTheMiddleOfTwoMillionths)
         {
             values.push_back(static_cast<double>(whole * 1'000'000'000 + thousandths) / 1e9);
         }
-        for (const double middle : {0.0000005, 0.1234565, 0.5, 0.015625, 0.9999995})
+        for (const double middle :
+             {0.0000005, 0.1234565, 0.5, 0.015625, 0.9999995, 0.0625, 0.0005, 0.9995})
         {
             const double value = static_cast<double>(whole) + middle;
             values.insert(values.end(),
@@ -80,11 +81,11 @@ TEST(TextLine, WritesSixDecimalsAsPrintfDoesAlsoBesideTheMiddleOfTwoMillionths)
     for (const double value : values)
     {
         char expected[64];
-        std::snprintf(expected, sizeof expected, "%.6f", value);
         char text[TextLine::ROOM];
-        TextLine line(text);
-        line.Fixed6(value);
-        EXPECT_EQ(line.View(), expected);
+        std::snprintf(expected, sizeof expected, "%.6f", value);
+        EXPECT_EQ(TextLine(text).Fixed<6>(value).View(), expected);
+        std::snprintf(expected, sizeof expected, "%.3f", value);
+        EXPECT_EQ(TextLine(text).Fixed<3>(value).View(), expected);
     }
 }
 
@@ -92,7 +93,7 @@ TEST(TextLine, JoinsNumbersAndText)
 {
     char text[TextLine::ROOM];
     TextLine line(text);
-    line.Text("n:").Decimal(12).Comma().Fixed6(2.5).Text('(').Decimal(0).Text(')').End();
+    line.Text("n:").Decimal(12).Comma().Fixed<6>(2.5).Text('(').Decimal(0).Text(')').End();
     EXPECT_EQ(line.View(), "n:12, 2.500000(0)\n");
 }
 

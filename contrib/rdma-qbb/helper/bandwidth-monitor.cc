@@ -56,7 +56,7 @@ BandwidthMonitor::Sample(int64_t nowPs, bool first)
                 .Comma()
                 .Decimal(port + 1U)
                 .Comma()
-                .Fixed6(sent / static_cast<double>(IntervalPs()) * 1000)
+                .Fixed<6>(sent / static_cast<double>(IntervalPs()) * 1000)
                 .End();
             m_file.Take(line);
         }

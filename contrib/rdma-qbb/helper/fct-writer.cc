@@ -29,13 +29,9 @@ void
 FctWriter::Spell(const FctRecord& record, Repeated& repeated)
 {
     char text[TextLine::ROOM];
-    const auto middle =
+    repeated.middle =
         TextLine(text).Space().Decimal(record.dport).Space().Decimal(record.bytes).Space().View();
-    std::ranges::copy(middle, repeated.middle.begin());
-    repeated.middleSize = static_cast<uint8_t>(middle.size());
-    const auto end = TextLine(text).Space().Decimal(NearestNs(record.idealPs)).End().View();
-    std::ranges::copy(end, repeated.end.begin());
-    repeated.endSize = static_cast<uint8_t>(end.size());
+    repeated.end = TextLine(text).Space().Decimal(NearestNs(record.idealPs)).End().View();
     repeated.bytes = record.bytes;
     repeated.idealPs = record.idealPs;
     repeated.dport = record.dport;
@@ -52,19 +48,20 @@ FctWriter::Write(const FctRecord& record)
     {
         Spell(record, repeated);
     }
-    const auto& src = m_addresses[record.src];
-    const auto& dst = m_addresses[record.dst];
+    const auto address = [this](uint32_t host) {
+        return std::string_view(m_addresses[host].data(), m_addresses[host].size());
+    };
     TextLine line(m_file.Room());
-    line.Text(src, src.size())
+    line.Text(address(record.src))
         .Space()
-        .Text(dst, dst.size())
+        .Text(address(record.dst))
         .Space()
         .Decimal(record.sport)
-        .Text(repeated.middle, repeated.middleSize)
+        .Text(repeated.middle)
         .Decimal(NearestNs(record.startPs))
         .Space()
         .Decimal(NearestNs(record.fctPs))
-        .Text(repeated.end, repeated.endSize);
+        .Text(repeated.end);
     m_file.Take(line);
 }
 

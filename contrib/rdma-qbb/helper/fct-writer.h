@@ -55,10 +55,8 @@ class FctWriter
         uint64_t bytes{0};
         int64_t idealPs{-1}; ///< of no message
         uint16_t dport{0};
-        uint8_t middleSize{0};
-        uint8_t endSize{0};
-        std::array<char, 32> middle{}; ///< " dport bytes "
-        std::array<char, 24> end{};    ///< " ideal_ns" and the end of the line
+        TextPiece<32> middle; ///< " dport bytes "
+        TextPiece<24> end;    ///< " ideal_ns" and the end of the line
     };
 
     static constexpr uint32_t REPEATED_BITS = 6;

@@ -42,24 +42,37 @@ WriteLinks(const ClusterTopology& topology,
     OutputFile file(path);
     file.Print("node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,"
                "largest_flows\n");
+    std::string row; // names have any length
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
         const auto ports = topology.Ports(node);
         for (uint16_t port = 0; port < ports.size(); ++port)
         {
             const LinkCounters done = counters(node, port);
-            file.Print("%u,%u,%u,%lu,%lu,%.3f,%.3f,%lu,%lu,%s,%s\n",
-                       node,
-                       port + 1U,
-                       ports[port].peer,
-                       done.rateBps,
-                       done.txBytes,
-                       done.busyNs,
-                       done.pauseNs,
-                       done.drops,
-                       use.Of(node, port).messages,
-                       use.DescribePurposes(node, port, purposes).c_str(),
-                       use.DescribePairs(node, port, FLOWS_LISTED).c_str());
+            char room[TextLine::ROOM];
+            TextLine numbers(room);
+            numbers.Decimal(node)
+                .Text(',')
+                .Decimal(port + 1U)
+                .Text(',')
+                .Decimal(ports[port].peer)
+                .Text(',')
+                .Decimal(done.rateBps)
+                .Text(',')
+                .Decimal(done.txBytes)
+                .Text(',')
+                .Fixed<3>(done.busyNs)
+                .Text(',')
+                .Fixed<3>(done.pauseNs)
+                .Text(',')
+                .Decimal(done.drops)
+                .Text(',')
+                .Decimal(use.Of(node, port).messages)
+                .Text(',');
+            row = numbers.View();
+            row += use.DescribePurposes(node, port, purposes) + ',' +
+                   use.DescribePairs(node, port, FLOWS_LISTED) + '\n';
+            file.Write(row);
         }
     }
     file.Flush();

@@ -19,30 +19,52 @@ RateMonitor::Sample(int64_t nowPs, bool first)
 {
     const ClusterTopology& topology = m_fabric.GetTopology();
     ForEachHost(m_fabric, [&](RdmaHw& host) {
+        char room[TextLine::ROOM];
+        TextPiece<40> begin;
+        begin = TextLine(room)
+                    .Decimal(NearestNs(nowPs))
+                    .Comma()
+                    .Decimal(topology.NodeOfHost(host.GetHostIndex()))
+                    .Comma()
+                    .View();
         for (const RdmaQueuePair* qp : host.GetOpenQueuePairs())
         {
             if (qp->lossless || qp->contribution || qp->sndUna == qp->endSeq)
             {
                 continue;
             }
+            if (m_last.posted != qp->endSeq || m_last.rateBps != qp->GetRate() ||
+                m_last.dport != qp->dport)
+            {
+                Spell(*qp);
+            }
             TextLine line(m_file.Room());
-            line.Decimal(NearestNs(nowPs))
-                .Comma()
-                .Decimal(topology.NodeOfHost(qp->src))
-                .Comma()
+            line.Text(begin)
                 .Decimal(topology.NodeOfHost(qp->dst))
                 .Comma()
                 .Decimal(qp->sport)
-                .Comma()
-                .Decimal(qp->dport)
-                .Comma()
-                .Decimal(qp->endSeq)
-                .Comma()
-                .Fixed6(static_cast<double>(qp->GetRate()) / 1e9)
-                .End();
+                .Text(m_last.end);
             m_file.Take(line);
         }
     });
+}
+
+void
+RateMonitor::Spell(const RdmaQueuePair& qp)
+{
+    char room[TextLine::ROOM];
+    m_last.posted = qp.endSeq;
+    m_last.rateBps = qp.GetRate();
+    m_last.dport = qp.dport;
+    m_last.end = TextLine(room)
+                     .Comma()
+                     .Decimal(qp.dport)
+                     .Comma()
+                     .Decimal(qp.endSeq)
+                     .Comma()
+                     .Fixed<6>(static_cast<double>(qp.GetRate()) / 1e9)
+                     .End()
+                     .View();
 }
 
 } // namespace ns3

@@ -36,8 +36,21 @@ class RateMonitor : public SamplingMonitor
     void Sample(int64_t nowPs, bool first) override;
 
   private:
+    /// How a line ends; many pairs have posted as much and send as fast as the one before.
+    struct LastEnd
+    {
+        uint64_t posted{0};
+        uint64_t rateBps{0};
+        uint16_t dport{0};
+        TextPiece<56> end; ///< ", dport, size, curr_rate" and the end of the line
+    };
+
+    /// Make m_last the end of a pair's line.
+    void Spell(const RdmaQueuePair& qp);
+
     RdmaFabric& m_fabric;
     OutputFile m_file;
+    LastEnd m_last;
 };
 
 } // namespace ns3

@@ -16,13 +16,29 @@
 namespace ns3
 {
 
+/// Text that many lines have in common; copied with CAPACITY characters, as a fixed size costs
+/// less.
+template <std::size_t CAPACITY>
+struct TextPiece
+{
+    std::array<char, CAPACITY> characters{};
+    std::size_t size{0};
+
+    /// Keep @p text. @param text of up to CAPACITY characters
+    TextPiece& operator=(std::string_view text)
+    {
+        size = text.copy(characters.data(), CAPACITY);
+        return *this;
+    }
+};
+
 /**
  * @brief A line of numbers being put together: for files with a line per flow or per packet, where
  * printf would cost more than simulating what the line tells of.
  *
  * @code
  * TextLine line(file.Room());
- * line.Hex8(address).Space().Decimal(bytes).Comma().Fixed6(gbps).End();
+ * line.Hex8(address).Space().Decimal(bytes).Comma().Fixed<6>(gbps).End();
  * file.Take(line);
  * @endcode
  */
@@ -72,26 +88,33 @@ class TextLine
         return *this;
     }
 
-    /// Append a number with six decimals, as "%.6f". @param value finite, below 1e100
-    TextLine& Fixed6(double value)
+    /**
+     * Append a number with decimals, as "%.6f".
+     * @tparam DECIMALS how many: 3 or 6
+     * @param value finite, below 1e100
+     */
+    template <int DECIMALS>
+    TextLine& Fixed(double value)
     {
+        static_assert(DECIMALS == 3 || DECIMALS == 6);
+        constexpr uint64_t UNIT = DECIMALS == 3 ? 1'000 : 1'000'000;
         // Below 2^40 the product is off by 2^-13 at most: unless it is that close to the middle
         // between two numbers, it tells which is the nearest.
-        const double millionths = value * 1e6;
-        if (millionths > 0 && millionths < 0x1p40)
+        const double parts = value * static_cast<double>(UNIT);
+        if (parts > 0 && parts < 0x1p40)
         {
-            const auto below = static_cast<uint64_t>(millionths);
-            const double rest = millionths - static_cast<double>(below);
+            const auto below = static_cast<uint64_t>(parts);
+            const double rest = parts - static_cast<double>(below);
             if (std::abs(rest - 0.5) > 0x1p-12)
             {
                 const uint64_t nearest = below + (rest > 0.5);
-                Decimal(nearest / 1'000'000);
+                Decimal(nearest / UNIT);
                 *m_end++ = '.';
-                Store<6>(Digits(nearest % 1'000'000) >> 16); // without the first two of eight
+                Store<DECIMALS>(Digits(nearest % UNIT) >> 8 * (8 - DECIMALS)); // the last of eight
                 return *this;
             }
         }
-        m_end = std::to_chars(m_end, m_begin + ROOM, value, std::chars_format::fixed, 6).ptr;
+        m_end = std::to_chars(m_end, m_begin + ROOM, value, std::chars_format::fixed, DECIMALS).ptr;
         return *this;
     }
 
@@ -103,12 +126,12 @@ class TextLine
         return *this;
     }
 
-    /// Append the first @p size of CAPACITY characters: a copy of fixed size, which costs less.
+    /// Append text that is kept.
     template <std::size_t CAPACITY>
-    TextLine& Text(const std::array<char, CAPACITY>& characters, std::size_t size)
+    TextLine& Text(const TextPiece<CAPACITY>& piece)
     {
-        std::memcpy(m_end, characters.data(), CAPACITY);
-        m_end += size;
+        std::memcpy(m_end, piece.characters.data(), CAPACITY);
+        m_end += piece.size;
         return *this;
     }
 
