@@ -345,6 +345,10 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
             (frame->flags & QBB_FLAG_ACK_REQUEST))
         {
             rx->unacknowledged = 0;
+            if (messageEnd)
+            {
+                __builtin_prefetch(&rx->sender->deliveryMessage); // Deliver() begins there
+            }
             Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
         }
         else
@@ -572,9 +576,10 @@ RdmaHw::CompleteMessages(RdmaQueuePair& qp)
     {
         RdmaMessage* message = qp.firstMessage;
         qp.firstMessage = message->next;
+        RdmaMessageObserver* observer = message->observer;
+        __builtin_prefetch(observer); // seldom in the cache, and called when the traces are written
         m_counters.acknowledgedBytes += message->bytes;
         m_messageSent(qp, *message);
-        RdmaMessageObserver* observer = message->observer;
         GiveBack(message);
         const uint32_t qpn = qp.qpn;
         if (observer)
