@@ -8,7 +8,6 @@
 #include "ns3/divide-up.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace AstraSim
 {
@@ -22,6 +21,8 @@ PxnGraph::PxnGraph(const CollectiveRequest& request,
       m_shape(shape),
       m_plan(plan),
       m_stepLatency(stepLatency),
+      m_eachBytes(PairBytes(request, shape.GetRanks(), 0, 0)),
+      m_lastBytes(PairBytes(request, shape.GetRanks(), 0, shape.GetRanks() - 1)),
       m_neighbours(shape.GetRanksPerNode() - 1),
       m_placeInNode(shape.GetRanks()),
       m_to(shape.GetRanks()),
@@ -35,6 +36,49 @@ PxnGraph::PxnGraph(const CollectiveRequest& request,
         }
     }
     Connect();
+}
+
+template <typename Visit>
+void
+PxnGraph::VisitNetItems(uint32_t from,
+                        uint32_t to,
+                        uint64_t message,
+                        uint64_t messages,
+                        Visit visit) const
+{
+    // Pairs of one size, which most are, are cut alike.
+    uint64_t pairBytes = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    const auto add = [&](uint32_t src, uint32_t dst) {
+        const uint64_t bytes = PairBytesOf(src, dst);
+        if (bytes != pairBytes)
+        {
+            pairBytes = bytes;
+            begin = bytes * message / messages;
+            end = bytes * (message + 1) / messages;
+        }
+        visit(Item{src, dst, begin, end - begin});
+    };
+    add(from, to);
+    if (m_shape.RailOf(from) != m_shape.RailOf(to))
+    {
+        return;
+    }
+    for (const uint32_t src : m_shape.nodes[m_shape.NodeOf(from)])
+    {
+        if (src != from)
+        {
+            add(src, to);
+        }
+    }
+    for (const uint32_t dst : m_shape.nodes[m_shape.NodeOf(to)])
+    {
+        if (dst != to && !m_shape.FindOnRail(m_shape.NodeOf(from), m_shape.RailOf(dst)))
+        {
+            add(from, dst);
+        }
+    }
 }
 
 void
@@ -56,10 +100,7 @@ PxnGraph::Connect()
                         continue;
                     }
                     uint64_t bytes = 0;
-                    for (const Item& item : NetItems(from, to, 0, 1))
-                    {
-                        bytes += item.bytes;
-                    }
+                    VisitNetItems(from, to, 0, 1, [&](const Item& item) { bytes += item.bytes; });
                     const uint64_t messages = DivideUp(bytes, MESSAGE_BYTES);
                     m_to[from].push_back({to, Total(m_to[from]), messages});
                     m_from[to].push_back({from, Total(m_from[to]), messages});
@@ -74,6 +115,10 @@ PxnGraph::Connect()
 uint64_t
 PxnGraph::PairBytesOf(uint32_t src, uint32_t dst) const
 {
+    if (m_request.op == CollectiveOp::AllToAll)
+    {
+        return dst + 1 == GetRanks() ? m_lastBytes : m_eachBytes; // without a division
+    }
     return PairBytes(m_request, GetRanks(), src, dst);
 }
 
@@ -83,37 +128,6 @@ PxnGraph::AreJoined(uint32_t from, uint32_t to) const
     return m_shape.RailOf(from) == m_shape.RailOf(to) ||
            (!m_shape.FindOnRail(m_shape.NodeOf(from), m_shape.RailOf(to)) &&
             !m_shape.FindOnRail(m_shape.NodeOf(to), m_shape.RailOf(from)));
-}
-
-std::vector<PxnGraph::Item>
-PxnGraph::NetItems(uint32_t from, uint32_t to, uint64_t message, uint64_t messages) const
-{
-    std::vector<Item> items;
-    const auto add = [&](uint32_t src, uint32_t dst) {
-        const uint64_t bytes = PairBytesOf(src, dst);
-        const uint64_t begin = bytes * message / messages;
-        items.push_back({src, dst, begin, bytes * (message + 1) / messages - begin});
-    };
-    add(from, to);
-    if (m_shape.RailOf(from) != m_shape.RailOf(to))
-    {
-        return items;
-    }
-    for (const uint32_t src : m_shape.nodes[m_shape.NodeOf(from)])
-    {
-        if (src != from)
-        {
-            add(src, to);
-        }
-    }
-    for (const uint32_t dst : m_shape.nodes[m_shape.NodeOf(to)])
-    {
-        if (dst != to && !m_shape.FindOnRail(m_shape.NodeOf(from), m_shape.RailOf(dst)))
-        {
-            add(from, dst);
-        }
-    }
-    return items;
 }
 
 uint64_t
@@ -228,44 +242,54 @@ PxnGraph::GetInbound(uint32_t rank, uint32_t index) const
     return MakeLane(rank, index, false);
 }
 
-std::vector<PxnGraph::Item>
-PxnGraph::GetItems(uint32_t rank, uint32_t outbound, uint64_t message) const
+template <typename Visit>
+void
+PxnGraph::VisitItems(uint32_t rank, uint32_t outbound, uint64_t message, Visit visit) const
 {
     const auto [stage, index] = Locate(outbound);
     if (stage == Stage::Net)
     {
         const Connection& connection = m_to[rank][index];
-        return NetItems(rank, connection.peer, message, connection.messages);
+        VisitNetItems(rank, connection.peer, message, connection.messages, visit);
+        return;
     }
     const uint32_t peer = *NeighbourOf(rank, index, true);
     if (stage == Stage::Local)
     {
         const uint64_t begin = message * MESSAGE_BYTES;
-        return {{rank, peer, begin, std::min(MESSAGE_BYTES, PairBytesOf(rank, peer) - begin)}};
+        visit(Item{rank, peer, begin, std::min(MESSAGE_BYTES, PairBytesOf(rank, peer) - begin)});
+        return;
     }
     // What the connection's message takes from this rank, or brings for that one.
-    const Connections& connections = stage == Stage::Init ? m_to[peer] : m_from[rank];
+    const bool isInit = stage == Stage::Init;
+    const Connections& connections = isInit ? m_to[peer] : m_from[rank];
     const Connection& at = connections[Find(connections, message)];
-    const uint32_t from = stage == Stage::Init ? peer : at.peer;
-    const uint32_t to = stage == Stage::Init ? at.peer : rank;
-    for (const Item& item : NetItems(from, to, message - at.first, at.messages))
-    {
-        if (stage == Stage::Init ? item.src == rank : item.dst == peer)
-        {
-            return {item};
-        }
-    }
-    return {};
+    VisitNetItems(isInit ? peer : at.peer,
+                  isInit ? at.peer : rank,
+                  message - at.first,
+                  at.messages,
+                  [&](const Item& item) {
+                      if (isInit ? item.src == rank : item.dst == peer)
+                      {
+                          visit(item);
+                      }
+                  });
+}
+
+std::vector<PxnGraph::Item>
+PxnGraph::GetItems(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    std::vector<Item> items;
+    VisitItems(rank, outbound, message, [&](const Item& item) { items.push_back(item); });
+    return items;
 }
 
 uint64_t
 PxnGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    const auto items = GetItems(rank, outbound, message);
-    return std::accumulate(items.begin(),
-                           items.end(),
-                           uint64_t{0},
-                           [](uint64_t sum, const Item& i) { return sum + i.bytes; });
+    uint64_t bytes = 0;
+    VisitItems(rank, outbound, message, [&](const Item& item) { bytes += item.bytes; });
+    return bytes;
 }
 
 uint64_t
@@ -278,10 +302,9 @@ PxnGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) con
     }
     const Connection& connection = m_from[rank][index];
     uint64_t bytes = 0;
-    for (const Item& item : NetItems(connection.peer, rank, message, connection.messages))
-    {
+    VisitNetItems(connection.peer, rank, message, connection.messages, [&](const Item& item) {
         bytes += item.bytes;
-    }
+    });
     return bytes;
 }
 

@@ -94,11 +94,13 @@ class PxnGraph : public FlowGraph
     using Connections = std::vector<Connection>;
 
     void Connect();
-    /// @return items of two ranks' connection, cut into messages or not (@p messages 1)
-    std::vector<Item> NetItems(uint32_t from,
-                               uint32_t to,
-                               uint64_t message,
-                               uint64_t messages) const;
+    /// Visit the items of two ranks' connection, cut into messages or not (@p messages 1).
+    template <typename Visit>
+    void VisitNetItems(uint32_t from, uint32_t to, uint64_t message, uint64_t messages, Visit visit)
+        const;
+    /// Visit what a message of an outbound lane carries.
+    template <typename Visit>
+    void VisitItems(uint32_t rank, uint32_t outbound, uint64_t message, Visit visit) const;
     bool AreJoined(uint32_t from, uint32_t to) const;
     Place Locate(uint32_t lane) const;
     uint32_t FirstOf(Stage stage) const;
@@ -114,6 +116,8 @@ class PxnGraph : public FlowGraph
     GroupShape m_shape;
     NcclPlan m_plan;
     TimePs m_stepLatency;
+    uint64_t m_eachBytes;  ///< AllToAll: of a pair
+    uint64_t m_lastBytes;  ///< AllToAll: of a pair with the last rank
     uint32_t m_neighbours; ///< most other ranks of a node
     std::vector<uint32_t> m_placeInNode;
     std::vector<Connections> m_to;   ///< by rank: connections to other nodes
