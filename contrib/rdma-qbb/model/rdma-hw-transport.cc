@@ -12,7 +12,6 @@
 #include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
-#include "ns3/rdma-deadline-timer.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -201,7 +200,7 @@ RdmaHw::RestartTimer(RdmaQueuePair& qp, int64_t nowPs)
         return; // NVLink loses nothing, and a sum must not count a frame twice
     }
     const int64_t timeout = m_recovery->GetTimeoutPs(qp) << std::min(qp.retries, MAX_BACKOFF);
-    qp.m_timer->SetDeadline(nowPs + timeout);
+    qp.m_timer.SetDeadline(nowPs + timeout);
 }
 
 void
@@ -525,7 +524,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
                 m_congestion->OnNack(*qp);
             }
         }
-        if (!qp->lossless)
+        if (!qp->lossless && qp->acksWanted)
         {
             const RdmaAckView view{nowPs,
                                    frame->seq,
@@ -557,7 +556,7 @@ RdmaHw::Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs)
     qp.pausedTimeouts = 0;
     if (qp.sndUna == qp.endSeq)
     {
-        qp.m_timer->Stop();
+        qp.m_timer.Stop();
     }
     else
     {

@@ -12,7 +12,6 @@
 #include "ns3/boolean.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
-#include "ns3/rdma-deadline-timer.h"
 #include "ns3/rdma-go-back-n.h"
 #include "ns3/rdma-no-congestion-control.h"
 #include "ns3/simulator.h"
@@ -180,9 +179,9 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.SetVariableWindow(config.variableWindow);
     qp.SetWindow(config.windowBytes);
     qp.SetRate(qp.lineRateBps);
-    if (!qp.m_timer)
+    if (!qp.m_timer.IsMade())
     {
-        qp.m_timer = std::make_unique<RdmaDeadlineTimer>([this, &qp] { OnTimeout(qp); });
+        qp.m_timer = RdmaDeadlineTimer([this, &qp] { OnTimeout(qp); });
     }
 
     if (config.peer)
@@ -250,7 +249,7 @@ RdmaHw::Close(RdmaQueuePair& qp)
         m_congestion->OnQpClose(qp);
     }
     qp.nic->Deactivate(qp);
-    qp.m_timer->Stop();
+    qp.m_timer.Stop();
     ForgetMessages(qp);
     if (qp.m_peerHw)
     {
@@ -258,7 +257,7 @@ RdmaHw::Close(RdmaQueuePair& qp)
     }
 
     // The object stays for the next connection; its timer and memory with it.
-    auto timer = std::move(qp.m_timer);
+    RdmaDeadlineTimer timer = std::move(qp.m_timer);
     const uint32_t nextQpn = qp.qpn + (1U << INDEX_BITS);
     const uint32_t index = qp.qpn & INDEX_MASK;
     qp = RdmaQueuePair();

@@ -5,8 +5,6 @@
 
 #include "rdma-nic.h"
 
-#include "ns3/rdma-deadline-timer.h"
-
 #include <algorithm>
 
 namespace ns3

@@ -6,6 +6,8 @@
 
 #include "rdma-message.h"
 
+#include "ns3/rdma-deadline-timer.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,7 +15,6 @@
 namespace ns3
 {
 
-class RdmaDeadlineTimer;
 class RdmaHw;
 class RdmaNic;
 
@@ -67,18 +68,19 @@ class RdmaQueuePair
     uint8_t retries{0};        ///< timeouts since something was acknowledged
     uint8_t pausedTimeouts{0}; ///< timeouts since then that found the port paused
     bool contribution{false};  ///< ends at a switch: peerQpn is the operation, dport the member
-    bool failed{false};        ///< its retries are used up
-    bool closeWhenDone{false}; ///< ends by itself when all its messages are acknowledged
-    bool lossless{false};      ///< on NVLink: no congestion control, ACK at message ends only
-    bool nvlinkFrames{false};  ///< its frames have NVLink's overhead
-    uint32_t mtu{1000};        ///< payload bytes of a full frame
-    uint32_t lastTxBytes{0};   ///< wire bytes of the last frame
-    int64_t lastTxPs{0};       ///< start of the last frame
-    int64_t nextAvailPs{0};    ///< pacing: no frame before this time
-    uint64_t sndNxt{0};        ///< next byte to send
-    uint64_t sndUna{0};        ///< first byte not acknowledged
-    uint64_t endSeq{0};        ///< bytes posted so far
-    uint64_t highestSent{0};   ///< sndNxt's maximum: below it a frame is a retransmission
+    bool failed : 1 {false};   ///< its retries are used up
+    bool closeWhenDone : 1 {false}; ///< ends by itself when all its messages are acknowledged
+    bool acksWanted{true};          ///< the congestion control's OnAck() has something to do
+    bool lossless{false};           ///< on NVLink: no congestion control, ACK at message ends only
+    bool nvlinkFrames{false};       ///< its frames have NVLink's overhead
+    uint32_t mtu{1000};             ///< payload bytes of a full frame
+    uint32_t lastTxBytes{0};        ///< wire bytes of the last frame
+    int64_t lastTxPs{0};            ///< start of the last frame
+    int64_t nextAvailPs{0};         ///< pacing: no frame before this time
+    uint64_t sndNxt{0};             ///< next byte to send
+    uint64_t sndUna{0};             ///< first byte not acknowledged
+    uint64_t endSeq{0};             ///< bytes posted so far
+    uint64_t highestSent{0};        ///< sndNxt's maximum: below it a frame is a retransmission
     RdmaMessage* firstMessage{nullptr};              ///< oldest message not wholly acknowledged
     RdmaMessage* sendMessage{nullptr};               ///< the one that sndNxt is in; null at the end
     std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
@@ -185,8 +187,8 @@ class RdmaQueuePair
     bool m_paced{true};
     bool m_variableWindow{false};
     RdmaQueuePair* m_nextReady{nullptr};
-    int64_t m_pacedForPs{0};                    ///< time of its valid entry among the paced
-    std::unique_ptr<RdmaDeadlineTimer> m_timer; ///< retransmission
+    int64_t m_pacedForPs{0};   ///< time of its valid entry among the paced
+    RdmaDeadlineTimer m_timer; ///< retransmission
 
     // --- what few frames touch
     uint64_t m_minRateBps{0};

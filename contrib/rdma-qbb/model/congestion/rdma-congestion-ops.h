@@ -82,7 +82,8 @@ class RdmaCongestionOps : public Object
     /// A queue pair is new: rate is the line rate, window is as configured. Make its state.
     virtual void OnQpInit(RdmaQueuePair& qp) = 0;
 
-    /// New data or a repeated acknowledgement has been acknowledged.
+    /// New data or a repeated acknowledgement has been acknowledged. Not called while
+    /// RdmaQueuePair::acksWanted is false.
     virtual void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) = 0;
 
     /// A congestion notification arrived (CNP frame, or an ACK's echo when CNPs ride on ACKs).

@@ -183,6 +183,7 @@ RdmaDcqcnBase::OnQpInit(RdmaQueuePair& qp)
     auto state = std::make_unique<State>();
     state->targetBps = qp.GetRate();
     qp.congestion = std::move(state);
+    qp.acksWanted = m_byteCounter != 0;
     qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));
 }
 
@@ -330,6 +331,7 @@ RdmaDcqcnBase::OnIncreaseTimer(RdmaQueuePair& qp, int64_t deadlinePs)
     if (qp.sndUna >= qp.endSeq)
     {
         state.parked = true;
+        qp.acksWanted = true;
         return;
     }
     Increase(qp, state);
@@ -350,6 +352,7 @@ RdmaDcqcnBase::CatchUp(RdmaQueuePair& qp, State& state, int64_t nowPs)
         return;
     }
     state.parked = false;
+    qp.acksWanted = m_byteCounter != 0;
     while (state.nextIncreasePs <= nowPs)
     {
         Increase(qp, state);

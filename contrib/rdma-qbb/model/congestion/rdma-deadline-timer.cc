@@ -20,9 +20,10 @@ class RdmaDeadlineTimer::Event : public EventImpl
     {
     }
 
-    void Detach()
+    /// Belong to @p timer from now on; null: do nothing when due.
+    void Attach(RdmaDeadlineTimer* timer)
     {
-        m_timer = nullptr;
+        m_timer = timer;
     }
 
   private:
@@ -37,15 +38,42 @@ class RdmaDeadlineTimer::Event : public EventImpl
     RdmaDeadlineTimer* m_timer;
 };
 
+RdmaDeadlineTimer::RdmaDeadlineTimer() = default;
+
 RdmaDeadlineTimer::RdmaDeadlineTimer(std::function<void()> expire)
-    : m_expire(std::move(expire)),
-      m_event(Create<Event>(this))
+    : m_event(Create<Event>(this)),
+      m_expire(std::move(expire))
 {
 }
 
 RdmaDeadlineTimer::~RdmaDeadlineTimer()
 {
-    m_event->Detach();
+    if (m_event)
+    {
+        m_event->Attach(nullptr);
+    }
+}
+
+RdmaDeadlineTimer::RdmaDeadlineTimer(RdmaDeadlineTimer&& other) noexcept
+{
+    *this = std::move(other);
+}
+
+RdmaDeadlineTimer&
+RdmaDeadlineTimer::operator=(RdmaDeadlineTimer&& other) noexcept
+{
+    std::swap(m_deadlinePs, other.m_deadlinePs);
+    std::swap(m_armedPs, other.m_armedPs);
+    std::swap(m_event, other.m_event);
+    std::swap(m_expire, other.m_expire);
+    for (RdmaDeadlineTimer* timer : {this, &other})
+    {
+        if (timer->m_event)
+        {
+            timer->m_event->Attach(timer);
+        }
+    }
+    return *this;
 }
 
 void

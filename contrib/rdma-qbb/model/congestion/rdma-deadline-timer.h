@@ -23,12 +23,20 @@ namespace ns3
 class RdmaDeadlineTimer
 {
   public:
+    /// A timer that cannot be set until another one is moved into it.
+    RdmaDeadlineTimer();
     /// @param expire called when a deadline has come; the timer is then stopped and may be set
     /// again
     explicit RdmaDeadlineTimer(std::function<void()> expire);
     ~RdmaDeadlineTimer();
-    RdmaDeadlineTimer(const RdmaDeadlineTimer&) = delete;
-    RdmaDeadlineTimer& operator=(const RdmaDeadlineTimer&) = delete;
+    RdmaDeadlineTimer(RdmaDeadlineTimer&& other) noexcept;
+    RdmaDeadlineTimer& operator=(RdmaDeadlineTimer&& other) noexcept;
+
+    /// @return whether the timer can be set
+    bool IsMade() const
+    {
+        return static_cast<bool>(m_event);
+    }
 
     /// Expire at this time in picoseconds, not before now; replaces an earlier deadline.
     void SetDeadline(int64_t deadlinePs)
@@ -65,10 +73,10 @@ class RdmaDeadlineTimer
     void Arm();
     void OnEvent();
 
-    std::function<void()> m_expire;
-    Ptr<Event> m_event;
     int64_t m_deadlinePs{NEVER};
     int64_t m_armedPs{NEVER}; ///< earliest time at which the event is in the list
+    Ptr<Event> m_event;
+    std::function<void()> m_expire;
 };
 
 } // namespace ns3
