@@ -45,9 +45,9 @@ class MessageCounter::Walk
     {
         while (true)
         {
-            LinkUse::Port& used = m_use.At(node, port);
-            LinkUse::Add(used, m_qp.src, m_qp.dst, bytes, m_purpose);
-            Remember(used);
+            const uint32_t index = m_use.IndexOf(node, port);
+            m_use.Add(index, m_qp.src, m_qp.dst, bytes, m_purpose);
+            Remember(index);
             node = m_topology.Ports(node)[port].peer;
             const SwitchNode* next = node == m_last ? nullptr : m_fabric.GetSwitch(node);
             if (!next)
@@ -73,7 +73,7 @@ class MessageCounter::Walk
     }
 
   private:
-    void Remember(LinkUse::Port& port)
+    void Remember(uint32_t port)
     {
         if (m_route.length == Route::MAX_LENGTH)
         {
@@ -81,7 +81,7 @@ class MessageCounter::Walk
         }
         else if (m_route.nic)
         {
-            m_route.ports[m_route.length++] = &port;
+            m_route.ports[m_route.length++] = port;
         }
     }
 
@@ -125,7 +125,7 @@ MessageCounter::Count(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose)
     }
     for (uint32_t i = 0; i < route.length; ++i)
     {
-        LinkUse::Add(*route.ports[i], qp.src, qp.dst, bytes, purpose);
+        m_use.Add(route.ports[i], qp.src, qp.dst, bytes, purpose);
     }
 }
 

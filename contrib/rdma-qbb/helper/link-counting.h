@@ -59,7 +59,7 @@ class MessageCounter
         uint32_t hash{0};            ///< of the queue pairs that take it
         bool chosen{false};          ///< those of another hash may take another
         uint8_t length{0};
-        std::array<LinkUse::Port*, MAX_LENGTH> ports;
+        std::array<uint32_t, MAX_LENGTH> ports; ///< LinkUse::IndexOf()
     };
 
     static constexpr uint32_t ROUTES_PER_HOST = 4;

@@ -24,24 +24,26 @@ Item(bool first, const std::string& name, double percent)
 
 LinkUse::LinkUse(const ClusterTopology& topology)
 {
-    std::size_t ports = 0;
+    uint32_t ports = 0;
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
         m_firstPort.push_back(ports);
-        ports += topology.Ports(node).size();
+        ports += static_cast<uint32_t>(topology.Ports(node).size());
     }
+    m_runs.resize(ports);
     m_ports.resize(ports);
 }
 
 void
-LinkUse::EndRun(Port& port)
+LinkUse::EndRun(uint32_t index) const
 {
-    const Run run = port.run;
+    const Run run = m_runs[index];
     if (run.messages == 0)
     {
         return;
     }
-    port.run = {};
+    m_runs[index] = {};
+    Port& port = m_ports[index];
     port.messages += run.messages;
     port.bytes += run.bytes;
     const auto known = std::find_if(port.purposes.begin(),

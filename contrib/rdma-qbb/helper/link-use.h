@@ -44,16 +44,6 @@ class LinkUse
         uint64_t inherited; ///< part of bytes that may be other pairs'
     };
 
-    /// Messages in a row of one pair of hosts for one purpose.
-    struct Run
-    {
-        uint32_t src{0};
-        uint32_t dst{0};
-        uint16_t purpose{0};
-        uint64_t messages{0};
-        uint64_t bytes{0};
-    };
-
     /// What used one port.
     struct Port
     {
@@ -61,7 +51,6 @@ class LinkUse
         uint64_t bytes{0};
         std::vector<Purpose> purposes; ///< in the order of their first use
         std::vector<Pair> pairs;
-        Run run; ///< the newest messages, not yet among the others
     };
 
     /// @param topology whose ports are counted
@@ -79,34 +68,35 @@ class LinkUse
              uint64_t bytes,
              uint16_t purpose)
     {
-        Add(At(node, port), src, dst, bytes, purpose);
+        Add(IndexOf(node, port), src, dst, bytes, purpose);
     }
 
-    /// The same for a port that has been looked up. Most messages over a link follow one of the
-    /// same hosts for the same purpose.
-    static void Add(Port& used, uint32_t src, uint32_t dst, uint64_t bytes, uint16_t purpose)
+    /// The same for the port with that IndexOf(). Most messages over a link follow one of the same
+    /// hosts for the same purpose.
+    void Add(uint32_t index, uint32_t src, uint32_t dst, uint64_t bytes, uint16_t purpose)
     {
-        if (used.run.src != src || used.run.dst != dst || used.run.purpose != purpose)
+        Run& run = m_runs[index];
+        if (run.src != src || run.dst != dst || run.purpose != purpose)
         {
-            EndRun(used);
-            used.run = {src, dst, purpose, 0, 0};
+            EndRun(index);
+            run = {0, 0, src, dst, purpose};
         }
-        ++used.run.messages;
-        used.run.bytes += bytes;
+        ++run.messages;
+        run.bytes += bytes;
     }
 
-    /// @return the counts of a port; stay at their address
-    Port& At(uint32_t node, uint16_t port)
+    /// @return the number of a port among all ports
+    uint32_t IndexOf(uint32_t node, uint16_t port) const
     {
-        return m_ports[m_firstPort[node] + port];
+        return m_firstPort[node] + port;
     }
 
-    /// @return what used the port so far; its run is empty
+    /// @return what used the port so far
     const Port& Of(uint32_t node, uint16_t port) const
     {
-        Port& used = m_ports[m_firstPort[node] + port];
-        EndRun(used);
-        return used;
+        const uint32_t index = IndexOf(node, port);
+        EndRun(index);
+        return m_ports[index];
     }
 
     /**
@@ -126,12 +116,25 @@ class LinkUse
     std::string DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const;
 
   private:
-    /// Put the run, if there is one, among the other messages.
-    static void EndRun(Port& port);
+    /// The newest messages over a port, of one pair of hosts for one purpose; not yet in its Port.
+    /// Apart from it, since messages touch no more than this: two in a line of cache.
+    struct alignas(32) Run
+    {
+        uint64_t messages{0};
+        uint64_t bytes{0};
+        uint32_t src{0};
+        uint32_t dst{0};
+        uint16_t purpose{0};
+    };
+
+    /// Put the run of a port, if there is one, among its other messages.
+    void EndRun(uint32_t index) const;
     static void AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes);
 
-    std::vector<std::size_t> m_firstPort; ///< by node: its first in m_ports
-    mutable std::vector<Port> m_ports;    ///< looking at a port ends its run, which changes no sum
+    std::vector<uint32_t> m_firstPort; ///< by node: its first in m_ports
+    // Looking at a port ends its run, which changes no sum.
+    mutable std::vector<Run> m_runs;
+    mutable std::vector<Port> m_ports;
 };
 
 } // namespace ns3
