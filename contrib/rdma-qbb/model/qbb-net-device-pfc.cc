@@ -153,6 +153,10 @@ void
 QbbNetDevice::FlushQueue(uint8_t priority, int64_t nowPs)
 {
     Settle();
+    if (m_queuedMask >> priority & 1)
+    {
+        m_wire->ForbidQuiet(); // what follows will be out of order
+    }
     while (m_queuedMask >> priority & 1)
     {
         QbbFrame* frame = Dequeue(priority);

@@ -255,6 +255,8 @@ QbbNetDevice::Enqueue(QbbFrame* frame, int64_t nowPs)
     {
         m_frameEnqueue(this, *frame);
     }
+    m_wire->AskQuiet(*frame);
+    m_loudQueued += !frame->quiet;
     Queue& queue = m_queues[frame->priority];
     frame->next = nullptr;
     if (queue.tail)
@@ -277,6 +279,7 @@ QbbNetDevice::SendNow(QbbFrame* frame, int64_t nowPs)
     NS_ASSERT(CanSendNow(nowPs));
     ++m_counters.txFrames;
     m_counters.txBytes += frame->wireBytes;
+    m_wire->AskQuiet(*frame);
     PutOnWire(frame, nowPs);
 }
 
@@ -287,6 +290,7 @@ QbbNetDevice::Dequeue(uint8_t priority)
     QbbFrame* frame = queue.head;
     queue.head = frame->next;
     queue.bytes -= frame->wireBytes;
+    m_loudQueued -= !frame->quiet;
     if (!queue.head)
     {
         queue.tail = nullptr;
@@ -354,6 +358,7 @@ QbbNetDevice::TakeNext(int64_t nowPs)
     else
     {
         frame = m_source->PullFrame(priority, nowPs);
+        m_wire->AskQuiet(*frame);
     }
     if (eligible & (eligible - 1))
     {
@@ -401,20 +406,46 @@ QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
 void
 QbbNetDevice::ArmTransmit(int64_t nowPs)
 {
-    if (m_transmitArmed)
-    {
-        return;
-    }
-    m_transmitArmed = true;
     if (m_ends)
     {
-        // The arrival of the frame being sent is when the next one's departure is noticed.
-        const bool noticed = m_wire->AwaitLast();
-        m_ends->Add(m_port, m_watched || !noticed);
+        // What waits leaves in time if the arrival of the frame being sent is an event. If all of
+        // it arrives quietly, there is time until something else happens.
+        const bool inTime = !(m_loudQueued || m_control) || m_wire->AwaitLast();
+        if (!m_transmitArmed)
+        {
+            m_transmitArmed = true;
+            m_ends->Add(m_port);
+        }
+        else if (inTime)
+        {
+            return;
+        }
+        if (m_watched || !inTime)
+        {
+            m_ends->Await(*this);
+        }
     }
-    else
+    else if (!m_transmitArmed)
     {
+        m_transmitArmed = true;
         m_transmitEvent->ScheduleAt(m_nodeId, m_busyUntilPs);
+    }
+}
+
+void
+QbbNetDevice::OnQuietForbidden()
+{
+    for (Queue& queue : m_queues)
+    {
+        for (QbbFrame* frame = queue.head; frame; frame = frame->next)
+        {
+            m_loudQueued += frame->quiet;
+            frame->quiet = false;
+        }
+    }
+    if (m_transmitArmed)
+    {
+        ArmTransmit(NowPs());
     }
 }
 

@@ -266,6 +266,8 @@ class QbbNetDevice : public NetDevice
     void OnTransmissionEnd(int64_t timePs);
     /// @return whether the wire loses a frame (draws at random)
     bool DrawLoss();
+    /// The wire schedules every arrival from now on.
+    void OnQuietForbidden();
     /// Count and free a frame that the wire has lost.
     void Lose(QbbFrame* frame);
     void ReceivePfc(const QbbFrame& frame, int64_t nowPs);
@@ -383,6 +385,7 @@ class QbbNetDevice : public NetDevice
     bool m_transmitArmed{false};
     bool m_linkUp{false};
     uint16_t m_port{0};
+    uint32_t m_loudQueued{0}; ///< frames in the queues that will not arrive quietly
     uint32_t m_nodeId{0};
     QbbPortHandler* m_handler{nullptr};
     QbbPortCounters m_counters;

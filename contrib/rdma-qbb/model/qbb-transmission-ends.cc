@@ -42,7 +42,7 @@ QbbTransmissionEnds::AddPort(QbbNetDevice* device)
 }
 
 void
-QbbTransmissionEnds::Add(uint16_t port, bool punctual)
+QbbTransmissionEnds::Add(uint16_t port)
 {
     const int64_t timePs = m_ports[port]->PeekBusyUntilPs();
     const Key key = static_cast<Key>(timePs) << PORT_BITS | port;
@@ -56,7 +56,7 @@ QbbTransmissionEnds::Add(uint16_t port, bool punctual)
                       key);
     }
     m_earliestPs = std::min(m_earliestPs, timePs);
-    if (punctual || m_punctual)
+    if (m_punctual)
     {
         Await(*m_ports[port]);
     }

@@ -43,10 +43,12 @@ class QbbTransmissionEnds
 
     /**
      * A port shall send its next frame when the one being sent ends.
-     * @param port whose QbbNetDevice::PeekBusyUntilPs() is when that is
-     * @param punctual whether at exactly that time
+     * @param port whose QbbNetDevice::PeekBusyUntilPs() is when that is; not yet added
      */
-    void Add(uint16_t port, bool punctual);
+    void Add(uint16_t port);
+
+    /// Carry out the end of this port's transmission at exactly its time.
+    void Await(const QbbNetDevice& device);
 
     /// Carry out what is due. @param nowPs the time now; ends at this very time come first
     void Settle(int64_t nowPs)
@@ -68,7 +70,6 @@ class QbbTransmissionEnds
     using Key = uint64_t;
 
     void SettleDue(int64_t nowPs);
-    void Await(const QbbNetDevice& device);
 
     QbbNetDevice* PortOf(Key end) const
     {

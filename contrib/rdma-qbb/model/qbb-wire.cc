@@ -67,6 +67,7 @@ QbbWire::ForbidQuiet()
     }
     m_armedPs = NEVER; // the first of them may come before what was scheduled
     ArmNext();
+    m_sender->OnQuietForbidden();
 }
 
 bool

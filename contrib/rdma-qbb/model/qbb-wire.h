@@ -44,7 +44,17 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     void Detach();
 
     /**
-     * Send a frame.
+     * Find out whether a frame will arrive quietly, and note it in the frame. To be asked once for
+     * each, in the order of sending.
+     */
+    void AskQuiet(QbbFrame& frame)
+    {
+        frame.quiet = m_mayBeQuiet && (frame.flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST)) &&
+                      frame.kind == QbbFrameKind::Data && m_handler->ArrivesQuietly(frame, *this);
+    }
+
+    /**
+     * Send a frame of which AskQuiet() has been asked.
      * @param arrivalPs when the far end has all of it; frames do not overtake each other
      * @param nowPs when it begins to be sent
      */
@@ -52,15 +62,9 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     {
         frame->timePs = arrivalPs;
         frame->next = nullptr;
-        if (m_mayBeQuiet && (frame->flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST)) &&
-            frame->kind == QbbFrameKind::Data)
+        if (frame->quiet)
         {
-            HandOverQuiet(nowPs);
-            frame->quiet = m_handler->ArrivesQuietly(*frame, *this);
-            if (m_receiverWatched) [[unlikely]]
-            {
-                m_watchEvent->ScheduleAt(m_context, arrivalPs);
-            }
+            PutQuiet(*frame, nowPs);
         }
         if (m_tail)
         {
@@ -144,6 +148,17 @@ class alignas(64) QbbWire final : public QbbTimedEvent
         if (frame)
         {
             Arm(frame->timePs);
+        }
+    }
+
+    /// What a frame that may arrive quietly needs on its way.
+    void PutQuiet(QbbFrame& frame, int64_t nowPs)
+    {
+        HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
+        frame.quiet = m_mayBeQuiet;
+        if (m_receiverWatched) [[unlikely]]
+        {
+            m_watchEvent->ScheduleAt(m_context, frame.timePs);
         }
     }
 
