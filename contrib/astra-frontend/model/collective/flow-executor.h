@@ -9,7 +9,6 @@
 #include "ns3/collective-implementation.h"
 #include "ns3/collective-types.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -74,10 +73,8 @@ class FlowExecutor : public RankCollective
     std::string DescribeWait() const override;
 
   private:
-    static constexpr std::size_t CACHE_LINE = 64;
-
-    // What is touched for every message stands in the first line of each.
-    struct alignas(CACHE_LINE) Outbound
+    // What is touched for every message stands together, at the begin of each.
+    struct Outbound
     {
         FlowExecutor* owner;
         uint64_t sent{0};
@@ -99,7 +96,7 @@ class FlowExecutor : public RankCollective
         Lane lane;
     };
 
-    struct alignas(CACHE_LINE) Inbound
+    struct Inbound
     {
         FlowExecutor* owner;
         uint64_t received{0};

@@ -56,17 +56,17 @@ struct Lane
     uint8_t tag{0};      ///< message tag; the same at both ends, one lane per (src, dst, tag)
     ConnType type{ConnType::P2p};
     LaneKind kind{LaneKind::Message};
-    uint64_t messages{0};   ///< how many messages it carries
-    TimePs latency{0};      ///< software latency of each message
-    uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
+    bool waitsEachPass{false}; ///< flags travel with the data (LL, LL128): each pass waits for them
     /// Messages that may be on their way at once; 0 for GetSlots(). 1 where the GPU itself copies
     /// message by message (NVLink).
     uint32_t slots{0};
+    uint64_t messages{0};   ///< how many messages it carries
+    TimePs latency{0};      ///< software latency of each message
+    uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
     uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMembers()
     uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
     /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
     uint32_t passBytes{0};
-    bool waitsEachPass{false}; ///< flags travel with the data (LL, LL128): each pass waits for them
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const
