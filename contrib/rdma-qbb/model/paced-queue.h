@@ -33,6 +33,12 @@ class PacedQueue
         return m_nextPs;
     }
 
+    /// @return a pair that is likely to be popped next; null if none is known
+    const RdmaQueuePair* GuessNext() const
+    {
+        return m_head != m_tail ? m_ring[m_head & m_mask].qp : nullptr;
+    }
+
     /// Add an entry.
     void Push(int64_t timePs, RdmaQueuePair* qp)
     {

@@ -146,6 +146,10 @@ RdmaNic::OnPacingEvent(int64_t nowPs)
     {
         const int64_t timePs = m_paced.NextPs();
         RdmaQueuePair& qp = *m_paced.Pop();
+        if (const RdmaQueuePair* next = m_paced.GuessNext())
+        {
+            next->FetchAhead();
+        }
         if (qp.m_place == RdmaQueuePair::Place::Paced && qp.m_pacedForPs == timePs)
         {
             Place(qp, nowPs);
