@@ -114,6 +114,7 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* obse
 QbbFrame*
 RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
 {
+    __builtin_prefetch(qp.m_receiver); // by when the frame arrives it is there
     QbbNetDevice& device = qp.nic->GetDevice();
     QbbFrame* frame = device.GetPool().Allocate();
     const RdmaMessage* message;
@@ -408,6 +409,7 @@ RdmaHw::Answer(uint16_t port,
                bool selective,
                int64_t nowPs)
 {
+    rx.sender->FetchAhead(); // by when the answer arrives it is there
     frame->kind = kind;
     frame->seq = rx.expectedSeq;
     frame->payloadBytes = selective ? NamedDistance(rx) : 0;

@@ -66,7 +66,7 @@ RdmaHw::GetTypeId()
                           "The same for NVLink, which has its own link-level flow control",
                           UintegerValue(1 << 20),
                           MakeUintegerAccessor(&RdmaHw::m_losslessAckInterval),
-                          MakeUintegerChecker<uint64_t>(1))
+                          MakeUintegerChecker<uint64_t>(1, 1U << 30))
             .AddAttribute("AckHighPriority",
                           "Acknowledgements use priority 0 instead of their data's",
                           BooleanValue(false),
@@ -188,6 +188,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     {
         RdmaRxQueuePair& rx = config.peer->OpenReceiver(qp);
         qp.peerQpn = rx.qpn;
+        qp.m_receiver = &rx;
         m_recovery->OnQpInit(qp, rx);
     }
     else

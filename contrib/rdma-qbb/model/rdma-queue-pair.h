@@ -17,6 +17,7 @@ namespace ns3
 
 class RdmaHw;
 class RdmaNic;
+struct RdmaRxQueuePair;
 
 /// Base of what a congestion control keeps per queue pair; each algorithm derives its own.
 struct RdmaCongestionState
@@ -196,6 +197,7 @@ class RdmaQueuePair
     bool m_paced{true};
     bool m_variableWindow{false};
     RdmaQueuePair* m_nextReady{nullptr};
+    const RdmaRxQueuePair* m_receiver{nullptr}; ///< to fetch it into the cache; else see peerQpn
     int64_t m_pacedForPs{0};   ///< time of its valid entry among the paced
     RdmaDeadlineTimer m_timer; ///< retransmission
 
