@@ -198,8 +198,8 @@ class RdmaQueuePair
     bool m_variableWindow{false};
     RdmaQueuePair* m_nextReady{nullptr};
     const RdmaRxQueuePair* m_receiver{nullptr}; ///< to fetch it into the cache; else see peerQpn
-    int64_t m_pacedForPs{0};   ///< time of its valid entry among the paced
-    RdmaDeadlineTimer m_timer; ///< retransmission
+    int64_t m_pacedForPs{0};                    ///< time of its valid entry among the paced
+    RdmaDeadlineTimer m_timer;                  ///< retransmission
 
     // --- what few frames touch
     uint64_t m_minRateBps{0};

@@ -46,7 +46,7 @@ TimingWheelScheduler::GetTypeId()
                           "Width of a near bucket in units of the time resolution (picoseconds in "
                           "our programs), rounded up to a power of two",
                           TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
-                          UintegerValue(128),
+                          UintegerValue(256),
                           MakeUintegerAccessor(&TimingWheelScheduler::m_bucketWidth),
                           MakeUintegerChecker<uint64_t>(1, uint64_t{1} << 30))
             .AddAttribute("Buckets",
@@ -281,6 +281,8 @@ TimingWheelScheduler::AdvanceBucket()
     m_nearTick = (m_nearTick & ~m_near.mask) + slot;
     m_currentEnd = (m_nearTick + 1) << m_nearShift;
     UpdateNearSpan();
+    const std::size_t next = m_near.occupied.FindNext(slot + 1);
+    m_nextList = next != OccupancyBitmap::NONE ? m_near.heads[next] : NIL;
     return m_near.Take(slot);
 }
 

@@ -184,8 +184,20 @@ class TimingWheelScheduler final : public Scheduler
         m_pool.Free(node);
         if (m_current != NIL)
         {
-            __builtin_prefetch(m_pool[m_current].event.impl);
+            FetchAhead(m_pool[m_current].event);
         }
+        else if (m_nextList != NIL)
+        {
+            FetchAhead(m_pool[m_nextList].event);
+        }
+    }
+
+    /// Bring what an event needs first into the cache.
+    static void FetchAhead(const Event& ev)
+    {
+        const char* impl = reinterpret_cast<const char*>(ev.impl);
+        __builtin_prefetch(impl);
+        __builtin_prefetch(impl + 64);
     }
 
     /// Move time to the next bucket that holds events. @return its list; the wheels are not empty
@@ -204,6 +216,7 @@ class TimingWheelScheduler final : public Scheduler
     bool RemoveFromList(uint32_t& head, const Event& ev);
 
     // What has the earliest time comes first; each holds only what is not in those before it.
+    uint32_t m_nextList{NIL};  ///< the bucket after m_current's when that was filled: a guess
     uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first
     uint64_t m_currentEnd{0};  ///< end of the bucket that m_current came from
     uint64_t m_nearSpan{0};    ///< from there to the end of the near wheel
