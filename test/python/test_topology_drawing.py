@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import warnings
 
 import matplotlib.image
 import pytest
@@ -11,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
 sys.path.insert(0, str(ROOT / "topologies"))
 
-from clustertopo.draw import rails_of  # noqa: E402
+from clustertopo.draw import figure_of, rails_of  # noqa: E402
 from clustertopo.graph import Graph  # noqa: E402
 from clustertopo.reader import read  # noqa: E402
 
@@ -31,6 +32,16 @@ def test_a_picture_has_layers_rails_and_planes(tmp_path):
     for rail in ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167)):
         assert rail in colours
     assert "<svg" in (tmp_path / f"{name}.svg").read_text()[:2000]
+
+
+def test_rails_that_nothing_joins_are_no_planes(tmp_path):
+    name = run(tmp_path, *"-topo RailOnly -g 32".split()).stdout.strip()
+    figure = figure_of(read(tmp_path / name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what matplotlib says when the legend leaves no room for the picture
+        figure.savefig(tmp_path / "rails.png")
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert labels == ["GPU", "NVSwitch", "switch", *(f"rail {number}" for number in range(8))]
 
 
 def test_flat_networks_are_drawn_as_circles(tmp_path):

@@ -19,6 +19,7 @@ PLAIN = "#8a8a8a"
 OF_TIER = {1: "#0072B2", 2: "#009E73", 3: "#D55E00", 4: "#CC79A7"}
 OF_GPU = "#56B4E9"
 SHAPES = ("s", "D", "^", "v")
+MOST_COLUMNS = 12  # of the legend
 # Both grow steadily away from the paper, so that the busiest stands out in grey as well.
 ON_LIGHT = LinearSegmentedColormap.from_list("busy", ["#d8d8d8", "#f2b134", "#d55e00", "#5a0a00"])
 ON_DARK = LinearSegmentedColormap.from_list("busy", ["#3c4248", "#a8480a", "#f2a93b", "#fff6cf"])
@@ -159,9 +160,11 @@ def _nodes(axes, topology, graph, place, rail, plain):
     of_switch = max(18, min(90, 5000 / max(1, len(topology.switches))))
     groups = [("GPU", topology.gpus, "o", size),
               ("NVSwitch", topology.nvswitches, "P", max(7, min(90, 2600 / max(1, len(topology.nvswitches)))))]
-    for plane in range(graph.planes):
-        nodes = [node for node in topology.switches if graph.plane[node] == plane]
-        name = f"switch, plane {plane + 1}" if graph.planes > 1 else "switch"
+    planes = [[node for node in topology.switches if graph.plane[node] == plane] for plane in range(graph.planes)]
+    if rail and all(len({rail.get(node) for node in nodes}) == 1 for nodes in planes):
+        planes = [topology.switches]  # rails that nothing joins: colours tell them apart
+    for plane, nodes in enumerate(planes):
+        name = f"switch, plane {plane + 1}" if len(planes) > 1 else "switch"
         groups.append((name, nodes, SHAPES[plane % len(SHAPES)], of_switch))
     ink, paper = matplotlib.rcParams["text.color"], matplotlib.rcParams["figure.facecolor"]
 
@@ -186,4 +189,4 @@ def _nodes(axes, topology, graph, place, rail, plain):
         axes.plot([], [], color=COLOURS[number], linewidth=3, label=f"rail {number}{again}")
     shapes = len(axes.get_legend_handles_labels()[1]) - min(len(numbers), len(COLOURS))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), frameon=False, fontsize=9,
-                ncols=max(shapes, shapes + min(len(numbers), len(COLOURS))))
+                ncols=min(shapes + min(len(numbers), len(COLOURS)), MOST_COLUMNS))
