@@ -290,11 +290,6 @@ void
 RdmaFabric::ConfigureSwitches()
 {
     const uint64_t nicRateBps = std::max<uint64_t>(m_topology->MaxNicRateBps(), 1);
-    Ptr<PintEncoder> pint;
-    if (UsesPint())
-    {
-        pint = CreatePintEncoder(*m_conf, m_extremes.maxBaseRttPs);
-    }
     for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
     {
         if (!m_switches[id])
@@ -331,9 +326,9 @@ RdmaFabric::ConfigureSwitches()
                                  " ports of switch " + std::to_string(id),
                              "a larger buffer");
         }
-        if (pint && !nvswitch)
+        if (UsesPint() && !nvswitch)
         {
-            m_switches[id]->SetPintEncoder(pint);
+            m_switches[id]->SetPintEncoder(CreatePintEncoder(*m_conf, m_extremes.maxBaseRttPs));
         }
     }
 }

@@ -93,7 +93,6 @@ void
 SwitchNode::SetPintEncoder(Ptr<PintEncoder> encoder)
 {
     m_pintEncoder = encoder;
-    m_ends.SetPunctual(encoder || m_mmu->HasPaused()); // all switches draw from one random stream
     m_pintPorts.assign(m_ports.size(), PintPortState());
 }
 
@@ -104,6 +103,10 @@ SwitchNode::AssignStreams(int64_t stream)
     if (m_policy)
     {
         used += m_policy->AssignStreams(stream + used);
+    }
+    if (m_pintEncoder)
+    {
+        used += m_pintEncoder->AssignStreams(stream + used);
     }
     return used;
 }
@@ -247,7 +250,7 @@ void
 SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
 {
     m_mmu->SetPaused(port, priority, false);
-    m_ends.SetPunctual(m_pintEncoder || m_mmu->HasPaused());
+    m_ends.SetPunctual(m_mmu->HasPaused());
     m_ports[port]->SendPfc(priority, false, nowPs);
 }
 

@@ -115,7 +115,7 @@ class SwitchNode : public Node, public QbbPortHandler
         m_ecnEnabled = enabled;
     }
 
-    /// Let HPCC-PINT frames be encoded here. @param encoder shared by all switches
+    /// Let HPCC-PINT frames be encoded here. @param encoder this switch's own
     void SetPintEncoder(Ptr<PintEncoder> encoder);
 
     /// Let this switch carry out in-network operations.

@@ -67,7 +67,7 @@ class PintCode
  * @brief A switch's part of HPCC-PINT (Ben Basat et al., "PINT: Probabilistic In-band Network
  * Telemetry", SIGCOMM 2020): the utilisation of each port, and its code in the frames.
  *
- * One object serves all ports of a switch (or of a fabric). Call OnDequeue() for each frame that
+ * One object serves all ports of a switch. Call OnDequeue() for each frame that
  * leaves a port. Floating point logarithms stand for the paper's lookup tables.
  */
 class PintEncoder : public Object
