@@ -30,12 +30,6 @@ namespace
 /// Bytes that a turn adds to a priority's credit, times its weight: a jumbo frame's worth.
 constexpr int64_t ROUND_BYTES = 9216;
 
-int64_t
-NowPs()
-{
-    return Simulator::Now().GetTimeStep();
-}
-
 } // namespace
 
 TypeId
@@ -220,16 +214,6 @@ QbbNetDevice::SetTransmissionEnds(QbbTransmissionEnds* ends)
 {
     NS_ASSERT_MSG(!m_transmitEvent, "set before the simulation begins");
     m_ends = ends;
-}
-
-void
-QbbNetDevice::ConnectWire()
-{
-    if (m_peerRaw && m_peerRaw->m_handler)
-    {
-        m_wire->Connect(m_peerRaw, m_peerRaw->m_handler, m_errorRate > 0);
-        m_wire->SetEnds(m_ends, m_peerRaw->m_ends);
-    }
 }
 
 void
@@ -433,23 +417,6 @@ QbbNetDevice::ArmTransmit(int64_t nowPs)
 }
 
 void
-QbbNetDevice::OnQuietForbidden()
-{
-    for (Queue& queue : m_queues)
-    {
-        for (QbbFrame* frame = queue.head; frame; frame = frame->next)
-        {
-            m_loudQueued += frame->quiet;
-            frame->quiet = false;
-        }
-    }
-    if (m_transmitArmed)
-    {
-        ArmTransmit(NowPs());
-    }
-}
-
-void
 QbbNetDevice::OnTransmissionEnd(int64_t timePs)
 {
     m_transmitArmed = false;
@@ -459,7 +426,7 @@ QbbNetDevice::OnTransmissionEnd(int64_t timePs)
 void
 QbbNetDevice::Settle() const
 {
-    const int64_t nowPs = NowPs();
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
     if (m_ends)
     {
         m_ends->Settle(nowPs);
@@ -498,98 +465,6 @@ QbbNetDevice::TraceRx(const QbbFrame& frame, const QbbNetDevice& sender)
     {
         m_phyRxEnd(sender.MakePacket(frame));
     }
-}
-
-// --- the wire
-
-bool
-QbbNetDevice::DrawLoss()
-{
-    return m_lossVariable->GetValue() < m_errorRate;
-}
-
-void
-QbbNetDevice::Lose(QbbFrame* frame)
-{
-    m_frameLost(this, *frame);
-    ++m_counters.lostFrames;
-    if (frame->kind == QbbFrameKind::Data)
-    {
-        m_counters.lostPayload += frame->payloadBytes;
-    }
-    m_pool->Free(frame);
-}
-
-void
-QbbNetDevice::OnLinkChange(bool up)
-{
-    const int64_t nowPs = NowPs();
-    Settle();
-    m_linkUp = up;
-    if (!up)
-    {
-        m_wire->Cut(nowPs);
-        FlushQueues(nowPs);
-        // A dead link neither pauses nor is paused: the partner's state died with it.
-        const uint8_t paused = m_pausedMask;
-        ChangePause(0, nowPs);
-        for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
-        {
-            if (paused >> priority & 1)
-            {
-                m_pfc(this, priority, false);
-            }
-        }
-        m_pausingMask = 0;
-        while (m_control)
-        {
-            QbbFrame* frame = m_control;
-            m_control = frame->next;
-            m_pool->Free(frame);
-        }
-    }
-    else
-    {
-        TransmitWhenFree(nowPs);
-    }
-    m_linkChange();
-}
-
-void
-QbbNetDevice::JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer)
-{
-    NS_LOG_FUNCTION(this << channel << peer);
-    m_channel = channel;
-    m_peer = peer;
-    m_peerRaw = PeekPointer(peer);
-    m_linkUp = channel->IsUp();
-    if (peer->m_watched)
-    {
-        m_wire->SetReceiverWatched();
-    }
-    m_poolRef = QbbFramePool::Merge(m_poolRef, peer->m_poolRef);
-    m_pool = PeekPointer(m_poolRef);
-    if (channel->GetErrorRate() > 0 && !m_lossVariable)
-    {
-        m_lossVariable = CreateObject<UniformRandomVariable>();
-    }
-}
-
-void
-QbbNetDevice::SharePool(QbbNetDevice& other)
-{
-    m_poolRef = QbbFramePool::Merge(m_poolRef, other.m_poolRef);
-    m_pool = PeekPointer(m_poolRef);
-}
-
-int64_t
-QbbNetDevice::AssignStreams(int64_t stream)
-{
-    if (m_lossVariable)
-    {
-        m_lossVariable->SetStream(stream);
-    }
-    return 1;
 }
 
 uint64_t

@@ -1,17 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * RdmaHw: the transport. Hot path: BuildFrame, OnData and OnAck run once per data frame.
+ * RdmaHw: the sending side of the transport. Hot path: BuildFrame and OnAck run once per data
+ * frame.
  */
-#include "flow-hash.h"
 #include "rdma-hw.h"
 
 #include "ns3/assert.h"
-#include "ns3/ethernet-header.h"
-#include "ns3/ipv4-header.h"
 #include "ns3/log.h"
-#include "ns3/node.h"
-#include "ns3/packet.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -24,28 +20,11 @@ NS_LOG_COMPONENT_DEFINE("RdmaHwTransport");
 namespace
 {
 
-constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
-
 /// Timeouts double up to this many times.
 constexpr uint8_t MAX_BACKOFF = 6;
 
 /// Timeouts in a row that find the port paused before they count as losses (a second by default).
 constexpr uint8_t MAX_PAUSED_TIMEOUTS = 250;
-
-/// @return how a selective answer names a frame: its distance from the byte expected, in MTUs
-uint16_t
-NamedDistance(const RdmaRxQueuePair& rx)
-{
-    return static_cast<uint16_t>((rx.namedSeq - rx.expectedSeq) / rx.sender->mtu);
-}
-
-/// @return whether the receiver has all of the oldest message that was not delivered
-bool
-HasNextMessage(const RdmaRxQueuePair& rx)
-{
-    const RdmaMessage* message = rx.sender->deliveryMessage;
-    return message && message->endSeq <= rx.expectedSeq;
-}
 
 } // namespace
 
@@ -238,262 +217,7 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     qp.nic->Activate(qp, nowPs);
 }
 
-// --- receiving
-
-void
-RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
-{
-    switch (frame->kind)
-    {
-    case QbbFrameKind::Data:
-        OnData(port, frame, nowPs);
-        return;
-    case QbbFrameKind::Other:
-        m_nics[port]->GetDevice().ReceiveOther(frame);
-        return;
-    default:
-        OnAck(frame, nowPs);
-        return;
-    }
-}
-
-bool
-RdmaHw::HasQuietArrivals() const
-{
-    return true;
-}
-
-bool
-RdmaHw::ArrivesQuietly(const QbbFrame& frame, QbbWire& wire)
-{
-    if (frame.flags & QBB_FLAG_MULTICAST)
-    {
-        return m_inNetwork->ArrivesQuietly(frame);
-    }
-    RdmaRxQueuePair* rx = FindReceiver(frame.qpn);
-    if (!rx || rx->wireSeq != frame.seq)
-    {
-        return false; // something was lost: it will be answered
-    }
-    if (rx->wire != &wire)
-    {
-        if (rx->wire)
-        {
-            rx->wire->ForbidQuiet(); // its frames and this wire's have no common order
-            return false;
-        }
-        rx->wire = &wire;
-    }
-    rx->wireSeq += frame.payloadBytes;
-    rx->wireUnacknowledged += frame.payloadBytes;
-    if ((frame.flags & (QBB_FLAG_LAST | QBB_FLAG_ACK_REQUEST)) ||
-        rx->wireUnacknowledged >= m_losslessAckInterval)
-    {
-        rx->wireUnacknowledged = 0;
-        return false;
-    }
-    return true;
-}
-
-void
-RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
-{
-    m_counters.receivedPayload += frame->payloadBytes;
-    if (frame->flags & QBB_FLAG_MULTICAST)
-    {
-        m_inNetwork->OnHostFrame(*this, *frame);
-        m_nics[port]->GetDevice().GetPool().Free(frame);
-        return;
-    }
-    RdmaRxQueuePair* rx = FindReceiver(frame->qpn);
-    QbbFramePool& pool = m_nics[port]->GetDevice().GetPool();
-    if (!rx)
-    {
-        ++m_counters.staleFrames;
-        pool.Free(frame);
-        return;
-    }
-    if (frame->telemetry)
-    {
-        frame->telemetry->receivedPs = nowPs;
-    }
-    bool mark = false;
-    if (frame->ecn == EcnCodepoint::Ce)
-    {
-        const int64_t interval = m_wishes.cnpIntervalPs;
-        mark = interval == 0;
-        if (!mark && nowPs - rx->cnpPs >= interval)
-        {
-            SendCnp(port, *rx, nowPs);
-        }
-    }
-
-    const uint64_t end = frame->seq + frame->payloadBytes;
-    if (frame->seq <= rx->expectedSeq && rx->expectedSeq < end)
-    {
-        rx->unacknowledged += end - rx->expectedSeq;
-        rx->expectedSeq = end;
-        bool messageEnd = frame->flags & QBB_FLAG_LAST;
-        if (rx->recovery)
-        {
-            m_recovery->OnInOrder(*rx);
-            messageEnd = HasNextMessage(*rx); // what was kept may reach farther than the frame
-        }
-        NS_ASSERT(messageEnd == HasNextMessage(*rx));
-        const uint64_t interval = rx->lossless ? m_losslessAckInterval : m_ackInterval;
-        if (messageEnd || mark || rx->unacknowledged >= interval ||
-            (frame->flags & QBB_FLAG_ACK_REQUEST))
-        {
-            rx->unacknowledged = 0;
-            if (messageEnd)
-            {
-                __builtin_prefetch(&rx->sender->deliveryMessage); // Deliver() begins there
-            }
-            Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
-        }
-        else
-        {
-            pool.Free(frame);
-        }
-        if (messageEnd)
-        {
-            Deliver(*rx);
-        }
-        return;
-    }
-    OnUnexpected(port, *rx, frame, mark, nowPs);
-}
-
-void
-RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool mark, int64_t nowPs)
-{
-    const uint64_t end = frame->seq + frame->payloadBytes;
-    const uint64_t before = rx.expectedSeq;
-    if (end > before)
-    {
-        ++m_counters.outOfOrderFrames;
-        m_counters.reorderBytes = std::max(m_counters.reorderBytes, end - before);
-    }
-    const auto verdict = m_recovery->OnUnexpected(rx, *frame, nowPs);
-    switch (verdict)
-    {
-    case RdmaLossRecovery::Verdict::Silent:
-        m_nics[port]->GetDevice().GetPool().Free(frame);
-        break;
-    case RdmaLossRecovery::Verdict::Ack:
-        Answer(port, rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
-        break;
-    case RdmaLossRecovery::Verdict::Nack:
-    case RdmaLossRecovery::Verdict::SelectiveNack:
-        Answer(port,
-               rx,
-               frame,
-               QbbFrameKind::Nack,
-               mark,
-               verdict == RdmaLossRecovery::Verdict::SelectiveNack,
-               nowPs);
-        break;
-    }
-    if (rx.expectedSeq != before)
-    {
-        Deliver(rx);
-    }
-}
-
-void
-RdmaHw::Answer(uint16_t port,
-               RdmaRxQueuePair& rx,
-               QbbFrame* frame,
-               QbbFrameKind kind,
-               bool mark,
-               bool selective,
-               int64_t nowPs)
-{
-    rx.sender->FetchAhead(); // by when the answer arrives it is there
-    frame->kind = kind;
-    frame->seq = rx.expectedSeq;
-    frame->payloadBytes = selective ? NamedDistance(rx) : 0;
-    frame->dst = frame->src;
-    frame->src = m_hostIndex;
-    frame->qpn = rx.senderQpn;
-    std::swap(frame->sport, frame->dport);
-    // The way back is another 5-tuple; its hash differs from the way there.
-    frame->hash = ~frame->hash;
-    frame->ecn = EcnCodepoint::NotEct;
-    frame->flags = (mark ? QBB_FLAG_CNP : 0) | (selective ? QBB_FLAG_SELECTIVE : 0);
-    if (m_ackHighPriority)
-    {
-        frame->priority = 0;
-    }
-    frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
-    ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
-    QbbNetDevice& device = m_nics[port]->GetDevice();
-    if (device.CanSendNow(nowPs))
-    {
-        OnFrameDeparture(port, *frame, nowPs);
-        device.SendNow(frame, nowPs);
-    }
-    else
-    {
-        device.Enqueue(frame, nowPs);
-    }
-}
-
-QbbFrame*
-RdmaHw::MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind kind)
-{
-    const RdmaQueuePair& sender = *rx.sender;
-    QbbFrame* frame = device.GetPool().Allocate();
-    frame->kind = kind;
-    frame->src = m_hostIndex;
-    frame->dst = sender.src;
-    frame->qpn = sender.qpn;
-    frame->hash = ~sender.hash;
-    frame->sport = sender.dport;
-    frame->dport = sender.sport;
-    frame->priority = m_ackHighPriority ? 0 : sender.priority;
-    frame->wireBytes = m_ackBytes;
-    return frame;
-}
-
-void
-RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
-{
-    QbbNetDevice& device = m_nics[port]->GetDevice();
-    QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
-    rx.cnpPs = nowPs;
-    ++m_counters.cnpsSent;
-    device.Enqueue(frame, nowPs);
-}
-
-void
-RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
-{
-    QbbNetDevice& device = m_nics[port]->GetDevice();
-    QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
-    frame->seq = rx.expectedSeq;
-    frame->payloadBytes = selective ? NamedDistance(rx) : 0;
-    frame->flags = selective ? QBB_FLAG_SELECTIVE : 0;
-    ++m_counters.nacksSent;
-    device.Enqueue(frame, Simulator::Now().GetTimeStep());
-}
-
-void
-RdmaHw::Deliver(RdmaRxQueuePair& rx)
-{
-    RdmaQueuePair& sender = *rx.sender;
-    while (sender.deliveryMessage && sender.deliveryMessage->endSeq <= rx.expectedSeq)
-    {
-        RdmaMessage& message = *sender.deliveryMessage;
-        sender.deliveryMessage = message.next;
-        m_counters.deliveredBytes += message.bytes;
-        sender.hw->m_messageDelivered(sender, message);
-        if (message.observer)
-        {
-            message.observer->OnDelivered();
-        }
-    }
-}
+// --- answers
 
 void
 RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
@@ -599,37 +323,6 @@ RdmaHw::CompleteMessages(RdmaQueuePair& qp)
         {
             Close(qp);
         }
-    }
-}
-
-// --- hooks of the ports
-
-void
-RdmaHw::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
-{
-    if (frame.kind != QbbFrameKind::Other && frame.telemetry)
-    {
-        frame.telemetry->acknowledgedPs = nowPs;
-    }
-}
-
-void
-RdmaHw::OnOtherSend(uint16_t port, QbbFrame& frame, const Packet& packet, uint16_t protocol)
-{
-    frame.src = m_hostIndex;
-    if (protocol != ETHERTYPE_IPV4 || !m_resolver)
-    {
-        return;
-    }
-    Ptr<Packet> copy = packet.Copy();
-    EthernetHeader ethernet(false);
-    copy->RemoveHeader(ethernet);
-    Ipv4Header ip;
-    if (copy->PeekHeader(ip))
-    {
-        frame.dst = m_resolver(ip.GetDestination().Get());
-        frame.hash = FlowHash(frame.src, frame.dst, ip.GetProtocol(), 0);
-        frame.ecn = static_cast<EcnCodepoint>(ip.GetTos() & 3);
     }
 }
 
