@@ -209,7 +209,7 @@ def test_a_failing_run_says_why(place):
     ("topologies: [{name: a}]\nworkloads: [one.txt]\n", ":1: a topology needs a 'file', or 'generate'"),
     ("topologies: [topology]\nworkloads: []\n", ":2: workloads is empty; expected at least one entry"),
     ("topologies: [topology]\nworkloads: [one.txt]\nconf: [{set: 3}]\n", ":3: set is '3'; expected keys"),
-    ("topologies: [topology]\nworkloads: [one.txt]\nmemory_gb: lots\n",
+    ("topologies: [topology]\nworkloads: [one.txt]\nmemory_gb: lots\nprogram: program.py\n",
      ":3: memory_gb is 'lots'; expected a number above 0"),
     ("topologies: [topology]\nworkloads: [{name: a/b, file: one.txt}]\n", ":2: the name 'a/b' cannot name"),
     ("topologies: [topology]\nworkloads: [one.txt]\nworkloads: [one.txt]\n", ":3: 'workloads' occurs twice"),
