@@ -49,6 +49,12 @@ class OccupancyBitmap
         }
     }
 
+    /// @return the used slots among the 64 of the word that @p slot is in: a bit each
+    [[nodiscard]] uint64_t WordOf(std::size_t slot) const
+    {
+        return m_words[slot / 64];
+    }
+
     /// @return the first used slot that is @p from or above it, or NONE
     [[nodiscard]] std::size_t FindNext(std::size_t from) const
     {

@@ -82,8 +82,15 @@ TimingWheelScheduler::NotifyConstructionCompleted()
     m_near.Resize(std::bit_ceil(m_buckets));
     m_far.Resize(std::bit_ceil(m_farBuckets));
     m_nearShift = std::countr_zero(std::bit_ceil(m_bucketWidth));
-    m_farShift = m_nearShift + std::countr_zero(m_near.heads.size());
-    UpdateNearSpan();
+    m_farShift = m_nearShift + std::countr_zero(m_near.mask + 1);
+    UpdateNearEnd();
+}
+
+TimingWheelScheduler::NodePool::NodePool()
+    : m_nodes(1)
+{
+    // Fetching ahead needs no look whether there is an event: here it fetches this.
+    m_nodes[NIL].event.impl = reinterpret_cast<EventImpl*>(this);
 }
 
 void
@@ -100,7 +107,7 @@ TimingWheelScheduler::NodePool::Grow()
 void
 TimingWheelScheduler::Wheel::Resize(std::size_t buckets)
 {
-    heads.assign(buckets, NIL);
+    heads.assign(std::max<std::size_t>(buckets, 64), NIL); // GuessNext() looks at whole words
     occupied = OccupancyBitmap(buckets);
     mask = buckets - 1;
 }
@@ -126,9 +133,10 @@ TimingWheelScheduler::Wheel::FindAfter(uint64_t tick) const
 }
 
 void
-TimingWheelScheduler::UpdateNearSpan()
+TimingWheelScheduler::UpdateNearEnd()
 {
-    m_nearSpan = ((m_farTick + 1) << m_farShift) - m_currentEnd;
+    m_nearEnd = (m_farTick + 1) << m_farShift;
+    m_nearSpan = m_nearEnd - m_currentEnd;
 }
 
 void
@@ -220,31 +228,34 @@ TimingWheelScheduler::FillCurrent()
 uint32_t
 TimingWheelScheduler::Sort(uint32_t list)
 {
-    // A bucket is a stack, so what was inserted in order is put in front again and again.
-    uint32_t sorted = NIL;
+    // What was inserted in order comes in the opposite order, since a bucket is a stack, or, from
+    // the far wheel, in order again: one comparison finds its place, at either end.
+    uint32_t sorted = list;
+    uint32_t last = list;
     uint32_t steps = 0;
-    while (list != NIL)
+    for (uint32_t node = std::exchange(m_pool[list].next, NIL); node != NIL;)
     {
-        const uint32_t node = list;
+        const uint32_t next = m_pool[node].next;
+        const Event& ev = m_pool[node].event;
         uint32_t* place = &sorted;
-        while (*place != NIL && Earlier(m_pool[*place].event, m_pool[node].event))
+        if (Earlier(m_pool[last].event, ev))
+        {
+            place = &m_pool[last].next;
+            last = node;
+        }
+        while (*place != NIL && Earlier(m_pool[*place].event, ev))
         {
             place = &m_pool[*place].next;
             if (++steps > 4 * SHORT_WALK)
             {
                 // Where the rest hangs does not matter to a sort.
-                uint32_t* end = place;
-                while (*end != NIL)
-                {
-                    end = &m_pool[*end].next;
-                }
-                *end = list;
+                m_pool[last].next = node;
                 return SortLong(sorted);
             }
         }
-        list = m_pool[node].next;
         m_pool[node].next = *place;
         *place = node;
+        node = next;
     }
     return sorted;
 }
@@ -267,23 +278,50 @@ TimingWheelScheduler::SortLong(uint32_t list)
     return list;
 }
 
-uint32_t
+inline uint32_t
 TimingWheelScheduler::AdvanceBucket()
 {
     // Slots of the near wheel at or below the current one are empty: whatever is inserted there
     // goes to m_current. So a search need not wrap around.
-    std::size_t slot = m_near.occupied.FindNext(m_nearTick & m_near.mask);
+    std::size_t slot = m_nearTick & m_near.mask;
+    uint64_t used = m_near.occupied.WordOf(slot);
+    if (used) [[likely]]
+    {
+        slot = (slot & ~std::size_t{63}) + std::countr_zero(used);
+    }
+    else
+    {
+        slot = FindFarther(slot);
+        used = m_near.occupied.WordOf(slot);
+    }
+    m_nearTick = (m_nearTick & ~m_near.mask) + slot;
+    m_currentEnd = (m_nearTick + 1) << m_nearShift;
+    m_nearSpan = m_nearEnd - m_currentEnd;
+    GuessNext(slot & ~std::size_t{63}, used & (used - 1));
+    return m_near.Take(slot);
+}
+
+inline void
+TimingWheelScheduler::GuessNext(std::size_t word, uint64_t used)
+{
+    // Buckets beyond the word are not worth a search, nor is a look whether there are others in it:
+    // its last one may well be empty.
+    constexpr uint64_t LAST = uint64_t{1} << 63;
+    m_nextList = m_near.heads[word + std::countr_zero(used | LAST)];
+    used &= used - 1;
+    m_pool.FetchAhead(m_near.heads[word + std::countr_zero(used | LAST)]);
+}
+
+std::size_t
+TimingWheelScheduler::FindFarther(std::size_t slot)
+{
+    slot = m_near.occupied.FindNext(slot);
     if (slot == OccupancyBitmap::NONE)
     {
         AdvanceNearWheel();
         slot = m_near.occupied.FindNext(0);
     }
-    m_nearTick = (m_nearTick & ~m_near.mask) + slot;
-    m_currentEnd = (m_nearTick + 1) << m_nearShift;
-    UpdateNearSpan();
-    const std::size_t next = m_near.occupied.FindNext(slot + 1);
-    m_nextList = next != OccupancyBitmap::NONE ? m_near.heads[next] : NIL;
-    return m_near.Take(slot);
+    return slot;
 }
 
 void
@@ -295,6 +333,7 @@ TimingWheelScheduler::AdvanceNearWheel()
         farTick = m_heap.front().key.m_ts >> m_farShift;
     }
     m_farTick = farTick;
+    UpdateNearEnd();
     m_nearTick = farTick << (m_farShift - m_nearShift);
     PullFromHeap();
     for (uint32_t node = m_far.Take(farTick & m_far.mask); node != NIL;)

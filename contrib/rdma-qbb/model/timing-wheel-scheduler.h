@@ -86,7 +86,7 @@ class TimingWheelScheduler final : public Scheduler
     void NotifyConstructionCompleted() override;
 
   private:
-    static constexpr uint32_t NIL = UINT32_MAX; ///< end of a list of nodes
+    static constexpr uint32_t NIL = 0; ///< end of a list of nodes
 
     /// An event in a bucket: two in a cache line.
     struct alignas(32) Node
@@ -95,10 +95,12 @@ class TimingWheelScheduler final : public Scheduler
         uint32_t next; ///< next node of the bucket or of the free list
     };
 
-    /// Nodes of all lists. Grows by doubling, never shrinks.
+    /// Nodes of all lists. Grows by doubling, never shrinks. NIL is a node, too, of no event.
     class NodePool
     {
       public:
+        NodePool();
+
         /// Put @p ev in front of the list at @p head.
         void Push(uint32_t& head, const Event& ev)
         {
@@ -117,6 +119,12 @@ class TimingWheelScheduler final : public Scheduler
         {
             m_nodes[node].next = m_free;
             m_free = node;
+        }
+
+        /// Bring a node into the cache.
+        void FetchAhead(uint32_t node) const
+        {
+            __builtin_prefetch(&m_nodes[node]);
         }
 
         Node& operator[](uint32_t node)
@@ -142,12 +150,8 @@ class TimingWheelScheduler final : public Scheduler
 
         void Push(NodePool& pool, uint64_t tick, const Event& ev)
         {
-            uint32_t& head = heads[tick & mask];
-            if (head == NIL)
-            {
-                occupied.Set(tick & mask);
-            }
-            pool.Push(head, ev);
+            occupied.Set(tick & mask); // a look whether it is already would cost more
+            pool.Push(heads[tick & mask], ev);
         }
 
         /// Empty a bucket. @return its list
@@ -182,14 +186,7 @@ class TimingWheelScheduler final : public Scheduler
         next = m_pool[node].event;
         m_current = m_pool[node].next;
         m_pool.Free(node);
-        if (m_current != NIL)
-        {
-            FetchAhead(m_pool[m_current].event);
-        }
-        else if (m_nextList != NIL)
-        {
-            FetchAhead(m_pool[m_nextList].event);
-        }
+        FetchAhead(m_pool[m_current != NIL ? m_current : m_nextList].event);
     }
 
     /// Bring what an event needs first into the cache.
@@ -202,6 +199,10 @@ class TimingWheelScheduler final : public Scheduler
 
     /// Move time to the next bucket that holds events. @return its list; the wheels are not empty
     uint32_t AdvanceBucket();
+    /// @return the next slot of the near wheel that holds events, after @p slot
+    std::size_t FindFarther(std::size_t slot);
+    /// Guess what comes next. @param used slots in use from @p word on, a bit each
+    void GuessNext(std::size_t word, uint64_t used);
     /// Fill the near wheel with the next stretch of time that holds events.
     void AdvanceNearWheel();
     /// Move events from the heap to the far wheel that it reaches now.
@@ -210,16 +211,16 @@ class TimingWheelScheduler final : public Scheduler
     uint32_t Sort(uint32_t list);
     /// The same for a long list.
     uint32_t SortLong(uint32_t list);
-    void UpdateNearSpan();
+    void UpdateNearEnd();
     /// Take an event out of a bucket's list. @return false if it is not there
     bool RemoveFromWheel(Wheel& wheel, uint64_t tick, const Event& ev);
     bool RemoveFromList(uint32_t& head, const Event& ev);
 
     // What has the earliest time comes first; each holds only what is not in those before it.
-    uint32_t m_nextList{NIL};  ///< the bucket after m_current's when that was filled: a guess
+    uint32_t m_nextList{NIL};  ///< the bucket after m_current's, when that was filled: a guess
     uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first
     uint64_t m_currentEnd{0};  ///< end of the bucket that m_current came from
-    uint64_t m_nearSpan{0};    ///< from there to the end of the near wheel
+    uint64_t m_nearSpan{0};    ///< from there to m_nearEnd
     std::size_t m_size{0};     ///< events in all of them
     std::vector<Event> m_late; ///< as m_current, inserted far from its beginning: a heap
     Wheel m_near;              ///< up to the end of far tick m_farTick
@@ -228,6 +229,7 @@ class TimingWheelScheduler final : public Scheduler
 
     NodePool m_pool;
     std::vector<Event> m_sorting; ///< kept for its memory
+    uint64_t m_nearEnd{0};        ///< end of the near wheel
     uint64_t m_nearTick{0};       ///< bucket of the near wheel that m_current came from
     uint64_t m_farTick{0};        ///< bucket of the far wheel that the near wheel holds
     uint32_t m_nearShift{0};      ///< log2 of a near bucket's width
