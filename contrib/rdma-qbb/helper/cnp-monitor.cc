@@ -123,13 +123,12 @@ CnpMonitor::Sample(int64_t nowPs, bool first)
         {
             continue;
         }
-        for (const RdmaQueuePair* qp : m_fabric.GetHw(host).GetOpenQueuePairs())
-        {
-            if (Count* count = Find(*qp))
+        m_fabric.GetHw(host).ForEachControlled([&](const RdmaQueuePair& qp) {
+            if (Count* count = Find(qp))
             {
-                List(*qp, *count, nowPs);
+                List(qp, *count, nowPs);
             }
-        }
+        });
     }
 }
 

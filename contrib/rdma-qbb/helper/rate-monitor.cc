@@ -27,25 +27,24 @@ RateMonitor::Sample(int64_t nowPs, bool first)
                     .Decimal(topology.NodeOfHost(host.GetHostIndex()))
                     .Comma()
                     .View();
-        for (const RdmaQueuePair* qp : host.GetOpenQueuePairs())
-        {
-            if (qp->lossless || qp->contribution || qp->sndUna == qp->endSeq)
+        host.ForEachControlled([&](const RdmaQueuePair& qp) {
+            if (qp.sndUna == qp.endSeq)
             {
-                continue;
+                return;
             }
-            if (m_last.posted != qp->endSeq || m_last.rateBps != qp->GetRate() ||
-                m_last.dport != qp->dport)
+            if (m_last.posted != qp.endSeq || m_last.rateBps != qp.GetRate() ||
+                m_last.dport != qp.dport)
             {
-                Spell(*qp);
+                Spell(qp);
             }
             TextLine line(m_file.Room());
             line.Text(begin)
-                .Decimal(topology.NodeOfHost(qp->dst))
+                .Decimal(topology.NodeOfHost(qp.dst))
                 .Comma()
-                .Decimal(qp->sport)
+                .Decimal(qp.sport)
                 .Text(m_last.end);
             m_file.Take(line);
-        }
+        });
     });
 }
 

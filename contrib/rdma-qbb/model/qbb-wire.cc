@@ -9,6 +9,9 @@
 #include "ns3/node.h"
 #include "ns3/simulator.h"
 
+#include <cstddef>
+#include <type_traits>
+
 namespace ns3
 {
 
@@ -22,6 +25,7 @@ QbbWire::Connect(QbbNetDevice* receiver, QbbPortHandler* handler, bool lossy)
 {
     m_receiver = receiver;
     m_handler = handler;
+    m_arrivalCall = handler->GetArrivalCall();
     m_lossy = lossy;
     m_context = receiver->GetNode()->GetId();
     m_port = receiver->GetPort();
@@ -73,16 +77,18 @@ QbbWire::ForbidQuiet()
 bool
 QbbWire::AwaitLast()
 {
-    if (!m_tail)
+    if (!m_head)
     {
         return false;
     }
-    if (m_tail->quiet)
+    static_assert(std::is_standard_layout_v<QbbFrame> && offsetof(QbbFrame, next) == 0);
+    QbbFrame& last = *reinterpret_cast<QbbFrame*>(m_end);
+    if (last.quiet)
     {
-        m_tail->quiet = false;
+        last.quiet = false;
         if (m_armedPs == NEVER)
         {
-            Arm(m_tail->timePs);
+            Arm(last.timePs);
         }
     }
     return true;
@@ -142,7 +148,7 @@ QbbWire::HandOver(QbbFrame* frame)
     }
     frame->quiet = false;
     frame->inPort = m_port;
-    m_handler->OnFrameArrival(m_port, frame, frame->timePs);
+    m_arrivalCall(*m_handler, m_port, frame, frame->timePs);
 }
 
 bool

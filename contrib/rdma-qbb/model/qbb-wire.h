@@ -66,15 +66,8 @@ class alignas(64) QbbWire final : public QbbTimedEvent
         {
             PutQuiet(*frame, nowPs);
         }
-        if (m_tail)
-        {
-            m_tail->next = frame;
-        }
-        else
-        {
-            m_head = frame;
-        }
-        m_tail = frame;
+        *m_end = frame;
+        m_end = &frame->next;
         if (m_armedPs == NEVER && !frame->quiet)
         {
             Arm(arrivalPs);
@@ -124,10 +117,7 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     {
         QbbFrame* frame = m_head;
         m_head = frame->next;
-        if (!m_head)
-        {
-            m_tail = nullptr;
-        }
+        m_end = m_head ? m_end : &m_head;
         return frame;
     }
 
@@ -168,8 +158,8 @@ class alignas(64) QbbWire final : public QbbTimedEvent
 
     // first cache line, with the base's
     QbbFrame* m_head{nullptr};
-    QbbFrame* m_tail{nullptr};
-    int64_t m_armedPs{NEVER}; ///< arrival that is scheduled
+    QbbFrame** m_end{&m_head}; ///< where the next frame is linked: no look whether it is the first
+    int64_t m_armedPs{NEVER};  ///< arrival that is scheduled
     QbbPortHandler* m_handler{nullptr};
     uint32_t m_context{0}; ///< the receiver's node id
     uint16_t m_port{0};    ///< the receiver's index there
@@ -178,6 +168,7 @@ class alignas(64) QbbWire final : public QbbTimedEvent
 
     // second
     uint64_t m_arrived{0};
+    QbbPortHandler::ArrivalCall m_arrivalCall{nullptr}; ///< of m_handler
     QbbTransmissionEnds* m_sendersEnds{nullptr};
     QbbTransmissionEnds* m_receiversEnds{nullptr};
     QbbNetDevice* m_sender;

@@ -59,6 +59,14 @@ RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
     }
 }
 
+QbbPortHandler::ArrivalCall
+RdmaHw::GetArrivalCall() const
+{
+    return [](QbbPortHandler& self, uint16_t port, QbbFrame* frame, int64_t nowPs) {
+        static_cast<RdmaHw&>(self).OnFrameArrival(port, frame, nowPs);
+    };
+}
+
 bool
 RdmaHw::HasQuietArrivals() const
 {
@@ -104,15 +112,14 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
     if (frame->flags & QBB_FLAG_MULTICAST)
     {
         m_inNetwork->OnHostFrame(*this, *frame);
-        m_nics[port]->GetDevice().GetPool().Free(frame);
+        Free(frame);
         return;
     }
     RdmaRxQueuePair* rx = FindReceiver(frame->qpn);
-    QbbFramePool& pool = m_nics[port]->GetDevice().GetPool();
     if (!rx)
     {
         ++m_counters.staleFrames;
-        pool.Free(frame);
+        Free(frame);
         return;
     }
     if (frame->telemetry)
@@ -155,7 +162,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         }
         else
         {
-            pool.Free(frame);
+            Free(frame);
         }
         if (messageEnd)
         {
@@ -180,7 +187,7 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
     switch (verdict)
     {
     case RdmaLossRecovery::Verdict::Silent:
-        m_nics[port]->GetDevice().GetPool().Free(frame);
+        Free(frame);
         break;
     case RdmaLossRecovery::Verdict::Ack:
         Answer(port, rx, frame, QbbFrameKind::Ack, mark, false, nowPs);

@@ -226,7 +226,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
     if (!qp)
     {
         ++m_counters.staleFrames;
-        m_nics[frame->inPort]->GetDevice().GetPool().Free(frame);
+        Free(frame);
         return;
     }
     if (frame->kind == QbbFrameKind::Cnp || (frame->flags & QBB_FLAG_CNP))
@@ -265,7 +265,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
         }
         qp->nic->Activate(*qp, nowPs);
     }
-    m_nics[frame->inPort]->GetDevice().GetPool().Free(frame);
+    Free(frame);
     CompleteMessages(*qp);
 }
 

@@ -147,6 +147,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
         m_senders.push_back(std::make_unique<RdmaQueuePair>());
         m_senders.back()->qpn = index;
+        m_controlled.push_back(false);
     }
     else
     {
@@ -200,6 +201,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     AskWishes();
     if (!qp.lossless)
     {
+        m_controlled.set(index);
         m_congestion->OnQpInit(qp);
     }
     m_qpOpen(qp);
@@ -261,6 +263,7 @@ RdmaHw::Close(RdmaQueuePair& qp)
     RdmaDeadlineTimer timer = std::move(qp.m_timer);
     const uint32_t nextQpn = qp.qpn + (1U << INDEX_BITS);
     const uint32_t index = qp.qpn & INDEX_MASK;
+    m_controlled.reset(index);
     qp = RdmaQueuePair();
     qp.qpn = nextQpn;
     qp.m_timer = std::move(timer);

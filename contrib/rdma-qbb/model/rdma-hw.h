@@ -17,6 +17,7 @@
 #include "ns3/rdma-loss-recovery.h"
 #include "ns3/traced-callback.h"
 
+#include <boost/dynamic_bitset.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -177,8 +178,19 @@ class RdmaHw : public Object, public QbbPortHandler
     /// Send a queue pair's frames from another NIC port from now on.
     void MoveQueuePair(uint32_t qpn, uint16_t nic);
 
-    /// @return the connections that are open, in the order of their numbers
+    /// @return the connections that are open, in the order of their places
     std::vector<const RdmaQueuePair*> GetOpenQueuePairs() const;
+
+    /// Run f(queue pair) for each open connection under congestion control, in the same order.
+    template <typename Function>
+    void ForEachControlled(Function f) const
+    {
+        for (std::size_t index = m_controlled.find_first(); index != m_controlled.npos;
+             index = m_controlled.find_next(index))
+        {
+            f(*m_senders[index]);
+        }
+    }
 
     /// @return counters
     const RdmaHwCounters& GetCounters() const;
@@ -217,7 +229,8 @@ class RdmaHw : public Object, public QbbPortHandler
     void RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective);
 
     // --- QbbPortHandler
-    void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) override;
+    void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) final;
+    ArrivalCall GetArrivalCall() const override;
     bool HasQuietArrivals() const override;
     bool ArrivesQuietly(const QbbFrame& frame, QbbWire& wire) override;
     void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
@@ -283,6 +296,16 @@ class RdmaHw : public Object, public QbbPortHandler
     RdmaRxQueuePair& OpenReceiver(RdmaQueuePair& sender);
     void ReleaseReceiver(uint32_t qpn);
 
+    /// Give back a frame that ends here.
+    void Free(QbbFrame* frame)
+    {
+        if (!m_pool) [[unlikely]]
+        {
+            m_pool = &m_nics[0]->GetDevice().GetPool();
+        }
+        m_pool->Free(frame);
+    }
+
     RdmaQueuePair* FindSender(uint32_t qpn)
     {
         RdmaQueuePair* qp = m_senders[qpn & INDEX_MASK].get();
@@ -295,31 +318,34 @@ class RdmaHw : public Object, public QbbPortHandler
         return rx->qpn == qpn && rx->sender ? rx : nullptr;
     }
 
-    uint32_t m_hostIndex{0};
-    std::vector<std::unique_ptr<RdmaNic>> m_nics;
-    Ptr<RdmaCongestionOps> m_congestion;
-    Ptr<RdmaLossRecovery> m_recovery;
-    Ptr<InNetworkEngine> m_inNetwork;
+    // hot: what frames touch, a cache line for the ways in and two more for all else
+    alignas(64) std::vector<std::unique_ptr<RdmaRxQueuePair>> m_receivers;
     std::vector<std::unique_ptr<RdmaQueuePair>> m_senders;
-    std::vector<uint32_t> m_freeSenders;
-    std::vector<std::unique_ptr<RdmaRxQueuePair>> m_receivers;
-    std::vector<uint32_t> m_freeReceivers;
-    std::vector<std::unique_ptr<RdmaMessage[]>> m_messageSlabs;
-    RdmaMessage* m_freeMessages{nullptr};
-    RdmaMessageFunctions m_functions;
-    QbbClock m_clock;
-    std::function<uint32_t(uint32_t)> m_resolver;
+    QbbFramePool* m_pool{nullptr}; ///< of all ports; asked for when the first frame ends here
+    uint32_t m_hostIndex{0};
+    uint32_t m_ackBytes{84};
+    std::vector<std::unique_ptr<RdmaNic>> m_nics;
+    FrameWishes m_wishes;
+    uint64_t m_losslessAckInterval{0};
+    uint64_t m_ackInterval{1};
     RdmaHwCounters m_counters;
-
     uint32_t m_mtu{1000};
     uint32_t m_dataOverhead{82};
     uint32_t m_nvlinkOverhead{0};
-    uint32_t m_ackBytes{84};
-    uint64_t m_ackInterval{1};
-    uint64_t m_losslessAckInterval{0};
     bool m_ackHighPriority{false};
     uint8_t m_maxRetries{0};
-    FrameWishes m_wishes;
+    Ptr<RdmaCongestionOps> m_congestion;
+    Ptr<RdmaLossRecovery> m_recovery;
+
+    Ptr<InNetworkEngine> m_inNetwork;
+    RdmaMessage* m_freeMessages{nullptr};
+    QbbClock m_clock;
+    std::vector<uint32_t> m_freeSenders;
+    std::vector<uint32_t> m_freeReceivers;
+    boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control
+    std::vector<std::unique_ptr<RdmaMessage[]>> m_messageSlabs;
+    RdmaMessageFunctions m_functions;
+    std::function<uint32_t(uint32_t)> m_resolver;
 
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageDelivered;

@@ -187,6 +187,14 @@ SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
     Forward(frame, outPort, nowPs);
 }
 
+QbbPortHandler::ArrivalCall
+SwitchNode::GetArrivalCall() const
+{
+    return [](QbbPortHandler& self, uint16_t port, QbbFrame* frame, int64_t nowPs) {
+        static_cast<SwitchNode&>(self).OnFrameArrival(port, frame, nowPs);
+    };
+}
+
 void
 SwitchNode::AcknowledgeContribution(QbbFrame* frame, uint64_t seq, int64_t nowPs)
 {

@@ -150,7 +150,8 @@ class SwitchNode : public Node, public QbbPortHandler
     virtual int64_t AssignStreams(int64_t stream);
 
     // --- QbbPortHandler
-    void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) override;
+    void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) final;
+    ArrivalCall GetArrivalCall() const override;
     void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
 
     /// Signature of "Drop".
