@@ -5,6 +5,7 @@
 
 #include "ns3/flow-executor.h"
 #include "ns3/flow-graph.h"
+#include "ns3/input-error.h"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -75,7 +76,7 @@ class Line : public FlowGraph
     {
         Lane lane = m_copying;
         lane.peer = peer;
-        lane.messages = MESSAGES;
+        lane.messages = m_copying.messages ? m_copying.messages : MESSAGES;
         return lane;
     }
 
@@ -192,6 +193,15 @@ TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
     chain.Start(1);
     chain.network.Run();
     EXPECT_EQ(chain.DoneAt(1), MICROSECOND + static_cast<TimePs>(MESSAGES) * 4 * MICROSECOND);
+}
+
+TEST(FlowExecutor, RefusesMoreMessagesThanItCanCount)
+{
+    Lane lane;
+    lane.messages = uint64_t{1} << 31;
+    EXPECT_THROW(Chain(2, true, lane).Start(0), ns3::InputError);
+    lane.messages = (uint64_t{1} << 31) - 1;
+    EXPECT_NO_THROW(Chain(2, true, lane).Start(0));
 }
 
 TEST(CopyTime, PassesThatAreCutShortLastAsLongAsWholeOnes)

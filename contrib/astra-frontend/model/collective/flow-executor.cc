@@ -11,6 +11,27 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// @return a lane whose messages the counters of its ends can count
+Lane
+Countable(const Lane& lane)
+{
+    constexpr uint64_t LIMIT = INT32_MAX;
+    if (lane.messages > LIMIT)
+    {
+        throw ns3::InputError("workload",
+                              0,
+                              "has a collective of " + std::to_string(lane.messages) +
+                                  " messages on one connection",
+                              "at most " + std::to_string(LIMIT));
+    }
+    return lane;
+}
+
+} // namespace
+
 FlowExecution::FlowExecution(std::shared_ptr<const FlowGraph> theGraph, const CommGroup& theGroup)
     : graph(std::move(theGraph)),
       group(&theGroup)
@@ -36,11 +57,11 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
     : m_execution(std::move(execution)),
       m_ranks(std::move(ranks)),
       m_rank(rank),
-      m_network(network),
       m_tagBase(tagBase),
+      m_network(network),
+      m_holdsSlots(m_execution.graph->HoldsSlots()),
       m_info(info),
-      m_done(std::move(done)),
-      m_holdsSlots(m_execution.graph->HoldsSlots())
+      m_done(std::move(done))
 {
     (*m_ranks)[rank] = this;
     m_info.wireInflation = m_execution.wireInflation;
@@ -51,7 +72,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         Outbound& outbound = m_outbound.emplace_back();
         outbound.owner = this;
         outbound.index = i;
-        outbound.lane = graph.GetOutbound(rank, i);
+        outbound.lane = Countable(graph.GetOutbound(rank, i));
         outbound.holdsSlots = m_holdsSlots && outbound.lane.kind == LaneKind::Message;
         outbound.isUsed = outbound.lane.messages > 0;
         if (outbound.isUsed)
@@ -66,10 +87,9 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         Inbound& inbound = m_inbound.emplace_back();
         inbound.owner = this;
         inbound.index = i;
-        inbound.lane = graph.GetInbound(rank, i);
+        inbound.lane = Countable(graph.GetInbound(rank, i));
         if (m_holdsSlots && inbound.lane.messages)
         {
-            inbound.peerLane = graph.GetPeerLane(rank, i);
             inbound.passedBy = graph.GetTargets(rank, i, 0);
         }
         m_left += inbound.lane.messages;
@@ -150,7 +170,9 @@ FlowExecutor::LearnSlots()
             if (inbound.lane.messages > 0 && inbound.lane.kind == LaneKind::Message &&
                 inbound.lane.peer == m_rank)
             {
-                m_outbound[inbound.peerLane].taken = inbound.taken;
+                const uint32_t lane =
+                    m_execution.graph->GetPeerLane(receiver->m_rank, inbound.index);
+                m_outbound[lane].taken = inbound.taken;
             }
         }
     }
@@ -203,7 +225,7 @@ FlowExecutor::Advance(Outbound& outbound)
             return;
         }
         outbound.isNextKnown = false;
-        outbound.sentNeeds = outbound.next.needs;
+        outbound.sentNeeds = static_cast<uint32_t>(outbound.next.needs);
         if (++outbound.sent == outbound.lane.messages)
         {
             outbound.window = 0;
@@ -375,12 +397,13 @@ FlowExecutor::OnSent(Outbound& outbound)
     {
         if (outbound.sources.size() == 1)
         {
-            outbound.passed = outbound.completed == outbound.sent
-                                  ? outbound.sentNeeds
-                                  : m_execution.graph->GetNeeds(m_rank,
-                                                                outbound.index,
-                                                                outbound.completed - 1,
-                                                                outbound.sources.front());
+            outbound.passed =
+                outbound.completed == outbound.sent
+                    ? outbound.sentNeeds
+                    : static_cast<uint32_t>(m_execution.graph->GetNeeds(m_rank,
+                                                                        outbound.index,
+                                                                        outbound.completed - 1,
+                                                                        outbound.sources.front()));
         }
         for (const uint32_t source : outbound.sources)
         {
@@ -388,7 +411,10 @@ FlowExecutor::OnSent(Outbound& outbound)
         }
     }
     Advance(outbound);
-    CopyArrived(m_inbound[outbound.index]);
+    if (outbound.delaysCopy)
+    {
+        CopyArrived(m_inbound[outbound.index]);
+    }
     if (outbound.lane.result != Lane::NONE)
     {
         OnReceived(m_inbound[outbound.lane.result]);
@@ -400,7 +426,6 @@ FlowExecutor::OnSent(Outbound& outbound)
 void
 FlowExecutor::OnArrived(Inbound& inbound)
 {
-    inbound.hasArrived = true;
     if (inbound.next.ownCopy)
     {
         CopyArrived(inbound);
@@ -412,12 +437,12 @@ FlowExecutor::OnArrived(Inbound& inbound)
 void
 FlowExecutor::CopyArrived(Inbound& inbound)
 {
-    if (!inbound.hasArrived ||
-        m_outbound[inbound.index].completed < inbound.next.ownCopy.value_or(0))
+    Outbound& own = m_outbound[inbound.index];
+    own.delaysCopy = own.completed < inbound.next.ownCopy.value_or(0);
+    if (own.delaysCopy)
     {
         return;
     }
-    inbound.hasArrived = false;
     const uint64_t bytes = inbound.next.bytes;
     const CopyTime copy = CopyTimeOf(inbound.lane, bytes, m_execution.wireInflation);
     m_network.sim_schedule(
@@ -430,7 +455,7 @@ FlowExecutor::CopyArrived(Inbound& inbound)
         &inbound);
 }
 
-uint64_t
+uint32_t
 FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
 {
     if (outbound.completed == 0)
@@ -441,14 +466,15 @@ FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
     {
         return outbound.passed;
     }
-    return m_execution.graph->GetNeeds(m_rank, outbound.index, outbound.completed - 1, inbound);
+    return static_cast<uint32_t>(
+        m_execution.graph->GetNeeds(m_rank, outbound.index, outbound.completed - 1, inbound));
 }
 
 void
 FlowExecutor::FreeSlots(Inbound& inbound)
 {
     // What has been passed on to everyone, or is passed on to no one, is out of its slot.
-    uint64_t taken = inbound.received;
+    uint32_t taken = inbound.received;
     for (const uint32_t target : inbound.passedBy)
     {
         const Outbound& outbound = m_outbound[target];
@@ -470,7 +496,7 @@ FlowExecutor::FreeSlots(Inbound& inbound)
     }
     if (!inbound.sender)
     {
-        inbound.sender = &sender->m_outbound[inbound.peerLane];
+        inbound.sender = &sender->m_outbound[m_execution.graph->GetPeerLane(m_rank, inbound.index)];
     }
     Outbound& outbound = *inbound.sender;
     if (outbound.taken < inbound.taken)
@@ -483,7 +509,6 @@ FlowExecutor::FreeSlots(Inbound& inbound)
 void
 FlowExecutor::OnReceived(Inbound& inbound)
 {
-    inbound.hasArrived = false;
     ++inbound.received;
     --m_left;
     if (m_holdsSlots && inbound.lane.kind == LaneKind::Message)

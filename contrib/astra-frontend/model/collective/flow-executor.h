@@ -73,43 +73,44 @@ class FlowExecutor : public RankCollective
     std::string DescribeWait() const override;
 
   private:
-    // What is touched for every message stands together, at the begin of each.
-    struct Outbound
+    // The first cache line of each is what other lanes look at, too; counters count messages.
+    struct alignas(64) Outbound
     {
         FlowExecutor* owner;
-        uint64_t sent{0};
-        uint64_t completed{0};
-        uint64_t taken{0};               ///< messages out of their slots at the receiver
+        uint32_t sent{0};
+        uint32_t completed{0};
+        uint32_t taken{0};               ///< out of their slots at the receiver
+        uint32_t passed{0};              ///< what the message completed last needed
         FlowGraph::OutboundMessage next; ///< the message `sent`, once isNextKnown
         LaneRange sources;
-        uint32_t window{0};      ///< messages that may be on their way now; 0 if none may be sent
+        uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
+        uint32_t sentNeeds{0}; ///< next.needs of the message sent last
+        uint32_t index;
         bool holdsSlots{false};  ///< whether its messages wait for slots at the receiver
         bool isNextKnown{false}; ///< whether next has been asked for
         bool isUsed{false};      ///< whether it has messages
+        bool delaysCopy{false};  ///< CopyArrived() of the same index waits for it
 
-        uint32_t index;
-        uint64_t sentNeeds{0};          ///< next.needs of the message sent last
-        uint64_t passed{0};             ///< what the message completed last needed
+        // what sending one takes besides
         MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
         uint64_t latencyBytes{0};       ///< what latency was worked out for
         TimePs latency{0};              ///< LatencyOf() latencyBytes
         Lane lane;
     };
 
-    struct Inbound
+    struct alignas(64) Inbound
     {
         FlowExecutor* owner;
-        uint64_t received{0};
-        uint64_t taken{0};              ///< messages passed on or copied: their slots are free
-        uint64_t told{0};               ///< of which the sender has been told
-        FlowGraph::InboundMessage next; ///< the message `received`
-        LaneRange passedBy;             ///< GetTargets(), where slots are held
-
-        Outbound* sender{nullptr};      ///< the lane at its sender, which may have gone
-        MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
+        uint32_t received{0};
+        uint32_t taken{0}; ///< passed on or copied: their slots are free
+        uint32_t told{0};  ///< of which the sender has been told
         uint32_t index;
-        uint32_t peerLane{0};   ///< number of the lane at its sender
-        bool hasArrived{false}; ///< the next message waits to be copied
+        LaneRange passedBy;             ///< GetTargets(), where slots are held
+        Outbound* sender{nullptr};      ///< the lane at its sender, once it has begun
+        FlowGraph::InboundMessage next; ///< the message `received`
+
+        // what receiving one takes besides
+        MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
         Lane lane;
     };
 
@@ -125,7 +126,7 @@ class FlowExecutor : public RankCollective
     /// Tell the sender of a lane which slots have become free.
     void FreeSlots(Inbound& inbound);
     /// @return messages of an inbound lane that completed messages of @p outbound have passed on
-    uint64_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
+    uint32_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
     /// Ask receivers that have begun earlier which slots are free.
     void LearnSlots();
     /// @return whether the next message of a lane has a slot at its receiver
@@ -145,17 +146,18 @@ class FlowExecutor : public RankCollective
     /// Run @p handler with @p arg from the event loop.
     void Defer(MessageHandler handler, void* arg);
 
-    FlowExecution m_execution;
-    std::shared_ptr<FlowRanks> m_ranks;
-    uint32_t m_rank;
-    AstraNetworkAPI& m_network;
-    int m_tagBase;
-    sim_request m_info;
-    std::function<void()> m_done;
+    // what each message touches comes first
     std::vector<Outbound> m_outbound;
     std::vector<Inbound> m_inbound;
     uint64_t m_left{0}; ///< messages to be sent or received
-    bool m_holdsSlots;  ///< FlowGraph::HoldsSlots()
+    FlowExecution m_execution;
+    std::shared_ptr<FlowRanks> m_ranks;
+    uint32_t m_rank;
+    int m_tagBase;
+    AstraNetworkAPI& m_network;
+    bool m_holdsSlots; ///< FlowGraph::HoldsSlots()
+    sim_request m_info;
+    std::function<void()> m_done;
 };
 
 } // namespace AstraSim
