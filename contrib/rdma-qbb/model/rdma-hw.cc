@@ -116,8 +116,8 @@ void
 RdmaHw::DoDispose()
 {
     m_nics.clear();
-    m_senders.clear();
-    m_receivers.clear();
+    m_senders.Clear();
+    m_receivers.Clear();
     m_congestion = nullptr;
     m_recovery = nullptr;
     m_inNetwork = nullptr;
@@ -143,10 +143,9 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     uint32_t index;
     if (m_freeSenders.empty())
     {
-        index = static_cast<uint32_t>(m_senders.size());
+        index = static_cast<uint32_t>(m_senders.Size());
         NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
-        m_senders.push_back(std::make_unique<RdmaQueuePair>());
-        m_senders.back()->qpn = index;
+        m_senders.Add().qpn = index;
         m_controlled.push_back(false);
     }
     else
@@ -154,7 +153,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         index = m_freeSenders.back();
         m_freeSenders.pop_back();
     }
-    RdmaQueuePair& qp = *m_senders[index];
+    RdmaQueuePair& qp = m_senders[index];
     QbbNetDevice& device = m_nics[config.nic]->GetDevice();
     device.Initialize();
 
@@ -223,17 +222,16 @@ RdmaHw::OpenReceiver(RdmaQueuePair& sender)
     uint32_t index;
     if (m_freeReceivers.empty())
     {
-        index = static_cast<uint32_t>(m_receivers.size());
+        index = static_cast<uint32_t>(m_receivers.Size());
         NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
-        m_receivers.push_back(std::make_unique<RdmaRxQueuePair>());
-        m_receivers.back()->qpn = index;
+        m_receivers.Add().qpn = index;
     }
     else
     {
         index = m_freeReceivers.back();
         m_freeReceivers.pop_back();
     }
-    RdmaRxQueuePair& rx = *m_receivers[index];
+    RdmaRxQueuePair& rx = m_receivers[index];
     rx.hw = this;
     rx.sender = &sender;
     rx.senderQpn = sender.qpn;
@@ -290,12 +288,12 @@ void
 RdmaHw::ReleaseReceiver(uint32_t qpn)
 {
     const uint32_t index = qpn & INDEX_MASK;
-    if (QbbWire* wire = m_receivers[index]->wire)
+    if (QbbWire* wire = m_receivers[index].wire)
     {
         wire->HandOverQuiet(Simulator::Now().GetTimeStep());
     }
-    *m_receivers[index] = RdmaRxQueuePair();
-    m_receivers[index]->qpn = qpn + (1U << INDEX_BITS);
+    m_receivers[index] = RdmaRxQueuePair();
+    m_receivers[index].qpn = qpn + (1U << INDEX_BITS);
     m_freeReceivers.push_back(index);
 }
 
@@ -322,11 +320,11 @@ std::vector<const RdmaQueuePair*>
 RdmaHw::GetOpenQueuePairs() const
 {
     std::vector<const RdmaQueuePair*> open;
-    for (const auto& qp : m_senders)
+    for (std::size_t index = 0; index < m_senders.Size(); ++index)
     {
-        if (qp->m_open)
+        if (m_senders[index].m_open)
         {
-            open.push_back(qp.get());
+            open.push_back(&m_senders[index]);
         }
     }
     return open;

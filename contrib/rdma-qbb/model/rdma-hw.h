@@ -11,6 +11,7 @@
 #include "rdma-nic.h"
 #include "rdma-queue-pair.h"
 #include "rdma-rx-queue-pair.h"
+#include "stable-array.h"
 
 #include "ns3/object.h"
 #include "ns3/rdma-congestion-ops.h"
@@ -188,7 +189,7 @@ class RdmaHw : public Object, public QbbPortHandler
         for (std::size_t index = m_controlled.find_first(); index != m_controlled.npos;
              index = m_controlled.find_next(index))
         {
-            f(*m_senders[index]);
+            f(m_senders[index]);
         }
     }
 
@@ -308,23 +309,23 @@ class RdmaHw : public Object, public QbbPortHandler
 
     RdmaQueuePair* FindSender(uint32_t qpn)
     {
-        RdmaQueuePair* qp = m_senders[qpn & INDEX_MASK].get();
+        RdmaQueuePair* qp = &m_senders[qpn & INDEX_MASK];
         return qp->qpn == qpn && qp->m_open ? qp : nullptr;
     }
 
     RdmaRxQueuePair* FindReceiver(uint32_t qpn)
     {
-        RdmaRxQueuePair* rx = m_receivers[qpn & INDEX_MASK].get();
+        RdmaRxQueuePair* rx = &m_receivers[qpn & INDEX_MASK];
         return rx->qpn == qpn && rx->sender ? rx : nullptr;
     }
 
     // hot: what frames touch, a cache line for the ways in and two more for all else
-    alignas(64) std::vector<std::unique_ptr<RdmaRxQueuePair>> m_receivers;
-    std::vector<std::unique_ptr<RdmaQueuePair>> m_senders;
+    alignas(64) StableArray<RdmaRxQueuePair> m_receivers;
+    StableArray<RdmaQueuePair> m_senders;
+    std::vector<std::unique_ptr<RdmaNic>> m_nics;
     QbbFramePool* m_pool{nullptr}; ///< of all ports; asked for when the first frame ends here
     uint32_t m_hostIndex{0};
     uint32_t m_ackBytes{84};
-    std::vector<std::unique_ptr<RdmaNic>> m_nics;
     FrameWishes m_wishes;
     uint64_t m_losslessAckInterval{0};
     uint64_t m_ackInterval{1};

@@ -38,7 +38,7 @@ struct RdmaRecoveryState
  * flight, 0 for none) bound the sender together; a congestion control sets both through SetRate()
  * and SetWindow(), so that the packet path reads plain fields.
  */
-class RdmaQueuePair
+class alignas(64) RdmaQueuePair
 {
   public:
     RdmaQueuePair();
@@ -52,6 +52,11 @@ class RdmaQueuePair
     uint64_t bottleneckBps{0}; ///< lowest rate on the path
     int64_t baseRttPs{0};      ///< round trip of one full frame and its ACK on an idle path
 
+  private:
+    uint64_t m_minRateBps{0};
+    uint64_t m_windowBytes{0};
+
+  public:
     // --- what each message touches
     RdmaMessage* lastMessage{nullptr};     ///< newest message
     RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
@@ -201,9 +206,6 @@ class RdmaQueuePair
     int64_t m_pacedForPs{0};                    ///< time of its valid entry among the paced
     RdmaDeadlineTimer m_timer;                  ///< retransmission
 
-    // --- what few frames touch
-    uint64_t m_minRateBps{0};
-    uint64_t m_windowBytes{0};
     RdmaHw* m_peerHw{nullptr}; ///< where the receiving side is
 };
 
