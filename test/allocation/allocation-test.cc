@@ -4,13 +4,10 @@
  * Counts heap allocations: a packet must not cost any, whatever it meets on its way, nor a message
  * of a connection that is there.
  */
+#include "../support/text-fabric.h"
+
 #include "ns3/astra-sim-network.h"
-#include "ns3/cluster-topology.h"
-#include "ns3/fabric-conf.h"
 #include "ns3/ns3-flags.h"
-#include "ns3/nstime.h"
-#include "ns3/rdma-fabric.h"
-#include "ns3/simulator.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -57,15 +54,19 @@ namespace
 {
 
 /// Five hosts around a switch.
-class Star
+class Star : public TextFabric
 {
   public:
     explicit Star(const std::string& conf)
+        : TextFabric(Text(), conf)
     {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS);
-        }
+    }
+
+  private:
+    /// @return the topology, after what comes before a fabric
+    static std::string Text()
+    {
+        UsePicoseconds();
         UseFastSimulator();
         std::ostringstream text;
         text << "6 1 5\n5\n";
@@ -73,26 +74,8 @@ class Star
         {
             text << host << " 5 100Gbps 1us 0\n";
         }
-        std::istringstream topologyStream(text.str());
-        std::istringstream confStream(conf);
-        m_topology = ClusterTopology::Read(topologyStream, "topology");
-        m_conf = FabricConf::Read(confStream, "conf");
-        m_conf.Check();
-        fabric = CreateObject<RdmaFabric>();
-        fabric->Build(m_topology, m_conf);
+        return text.str();
     }
-
-    ~Star()
-    {
-        Simulator::Destroy();
-        fabric->Dispose();
-    }
-
-    Ptr<RdmaFabric> fabric;
-
-  private:
-    ClusterTopology m_topology;
-    FabricConf m_conf;
 };
 
 /// Allocations and frames of an incast of four senders with @p bytes each.

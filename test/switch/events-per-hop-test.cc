@@ -4,16 +4,12 @@
  * What costs no event: arrivals at which nothing is decided, ends of transmissions at switches. How
  * many events are left, that nobody sees a difference, and that who looks sees what is true.
  */
+#include "../support/text-fabric.h"
+
 #include "ns3/callback.h"
-#include "ns3/cluster-topology.h"
-#include "ns3/fabric-conf.h"
-#include "ns3/nstime.h"
-#include "ns3/rdma-fabric.h"
-#include "ns3/simulator.h"
 
 #include <functional>
 #include <gtest/gtest.h>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,28 +23,12 @@ namespace
 constexpr uint64_t PAYLOAD = 1000;
 
 /// A small fabric without congestion control, to which a test posts messages.
-class Fabric
+class Fabric : public TextFabric
 {
   public:
     explicit Fabric(const std::string& topology, const std::string& keys = {})
+        : TextFabric(topology, "PACKET_PAYLOAD_SIZE 1000\nCC_MODE 0\nHAS_WIN 0\n" + keys)
     {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS);
-        }
-        std::istringstream topologyStream(topology);
-        std::istringstream confStream("PACKET_PAYLOAD_SIZE 1000\nCC_MODE 0\nHAS_WIN 0\n" + keys);
-        m_topology = ClusterTopology::Read(topologyStream, "topology");
-        m_conf = FabricConf::Read(confStream, "conf");
-        m_conf.Check();
-        fabric = CreateObject<RdmaFabric>();
-        fabric->Build(m_topology, m_conf);
-    }
-
-    ~Fabric()
-    {
-        Simulator::Destroy();
-        fabric->Dispose();
     }
 
     void Send(uint32_t from, uint32_t to, uint64_t frames)
@@ -68,7 +48,6 @@ class Fabric
         }
     }
 
-    Ptr<RdmaFabric> fabric;
     std::vector<int64_t> timesPs; ///< of deliveries and completions
     std::vector<int64_t> seenPs;  ///< of watched frames
 
@@ -77,9 +56,6 @@ class Fabric
     {
         times->push_back(Simulator::Now().GetTimeStep());
     }
-
-    ClusterTopology m_topology;
-    FabricConf m_conf;
 };
 
 /// Two GPUs at an NVSwitch.

@@ -4,15 +4,11 @@
  * A frame that finds its egress idle passes a switch by a short way. A port whose queues are
  * watched uses the long one: outcomes must be the same.
  */
+#include "../support/text-fabric.h"
+
 #include "ns3/callback.h"
-#include "ns3/cluster-topology.h"
-#include "ns3/fabric-conf.h"
-#include "ns3/nstime.h"
-#include "ns3/rdma-fabric.h"
-#include "ns3/simulator.h"
 
 #include <gtest/gtest.h>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -52,17 +48,8 @@ CountEnqueue(uint64_t* count, Ptr<const QbbNetDevice>, const QbbFrame&)
 Outcome
 RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
 {
-    if (Time::GetResolution() != Time::PS)
-    {
-        Time::SetResolution(Time::PS);
-    }
-    std::istringstream topologyStream(TOPOLOGY);
-    std::istringstream confStream(confText);
-    const ClusterTopology topology = ClusterTopology::Read(topologyStream, "topology");
-    FabricConf conf = FabricConf::Read(confStream, "conf");
-    conf.Check();
-    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
-    fabric->Build(topology, conf);
+    const TextFabric text(TOPOLOGY, confText);
+    const Ptr<RdmaFabric> fabric = text.fabric;
     fabric->AssignStreams(1);
     if (enqueued)
     {
@@ -106,8 +93,6 @@ RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
                                   static_cast<uint64_t>(counters.busyPs)});
         }
     }
-    Simulator::Destroy();
-    fabric->Dispose();
     return outcome;
 }
 
