@@ -113,10 +113,16 @@ MessageCounter::MessageCounter(LinkUse& use, const RdmaFabric& fabric)
 {
 }
 
+inline MessageCounter::Route&
+MessageCounter::RouteOf(const RdmaQueuePair& qp)
+{
+    return m_routes[ROUTES_PER_HOST * qp.src + qp.dst % ROUTES_PER_HOST];
+}
+
 void
 MessageCounter::Count(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose)
 {
-    const Route& route = m_routes[ROUTES_PER_HOST * qp.src + qp.dst % ROUTES_PER_HOST];
+    const Route& route = RouteOf(qp);
     if (route.nic != qp.nic || route.dst != qp.dst || (route.chosen && route.hash != qp.hash) ||
         m_version != m_fabric.GetRoutes().GetVersion())
     {
@@ -137,11 +143,7 @@ MessageCounter::CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purp
         m_version = version;
         std::ranges::fill(m_routes, Route());
     }
-    Walk(m_use,
-         m_fabric,
-         qp,
-         purpose,
-         m_routes[ROUTES_PER_HOST * qp.src + qp.dst % ROUTES_PER_HOST])
+    Walk(m_use, m_fabric, qp, purpose, RouteOf(qp))
         .Leave(m_fabric.GetTopology().NodeOfHost(qp.src), qp.nic->GetDevice().GetPort(), bytes);
 }
 

@@ -64,6 +64,8 @@ class MessageCounter
 
     static constexpr uint32_t ROUTES_PER_HOST = 4;
 
+    /// @return where the path of a queue pair's messages is remembered
+    Route& RouteOf(const RdmaQueuePair& qp);
     /// Count a message whose path is not remembered, and remember it. Apart, so that what it needs
     /// on the stack costs the others nothing.
     [[gnu::noinline]] void CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose);

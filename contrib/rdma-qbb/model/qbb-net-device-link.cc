@@ -71,12 +71,7 @@ QbbNetDevice::OnLinkChange(bool up)
             }
         }
         m_pausingMask = 0;
-        while (m_control)
-        {
-            QbbFrame* frame = m_control;
-            m_control = frame->next;
-            m_pool->Free(frame);
-        }
+        FreeControl();
     }
     else
     {
@@ -111,8 +106,14 @@ QbbNetDevice::DrawLoss()
 void
 QbbNetDevice::Lose(QbbFrame* frame)
 {
+    Discard(frame, m_counters.lostFrames);
+}
+
+void
+QbbNetDevice::Discard(QbbFrame* frame, uint64_t& count)
+{
     m_frameLost(this, *frame);
-    ++m_counters.lostFrames;
+    ++count;
     if (frame->kind == QbbFrameKind::Data)
     {
         m_counters.lostPayload += frame->payloadBytes;

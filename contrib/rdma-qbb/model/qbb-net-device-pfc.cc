@@ -161,12 +161,17 @@ QbbNetDevice::FlushQueue(uint8_t priority, int64_t nowPs)
     {
         QbbFrame* frame = Dequeue(priority);
         m_handler->OnFrameDeparture(m_port, *frame, nowPs);
-        m_frameLost(this, *frame);
-        ++m_counters.flushedFrames;
-        if (frame->kind == QbbFrameKind::Data)
-        {
-            m_counters.lostPayload += frame->payloadBytes;
-        }
+        Discard(frame, m_counters.flushedFrames);
+    }
+}
+
+void
+QbbNetDevice::FreeControl()
+{
+    while (m_control)
+    {
+        QbbFrame* frame = m_control;
+        m_control = frame->next;
         m_pool->Free(frame);
     }
 }

@@ -167,12 +167,7 @@ QbbNetDevice::DoDispose()
         }
         queue = Queue();
     }
-    while (m_control)
-    {
-        QbbFrame* frame = m_control;
-        m_control = frame->next;
-        m_pool->Free(frame);
-    }
+    FreeControl();
     m_wire->Detach();
     if (m_transmitEvent)
     {

@@ -366,6 +366,10 @@ class QbbNetDevice : public NetDevice
     void OnPauseRefresh(int64_t nowPs);
     void QueuePfc(uint8_t priority, uint16_t quanta);
     void FlushQueues(int64_t nowPs);
+    /// Free a frame that is lost here. @param count of m_counters
+    void Discard(QbbFrame* frame, uint64_t& count);
+    /// Free the PFC frames that wait to be sent.
+    void FreeControl();
     uint16_t PauseQuanta() const;
 
     /// Fire the trace sources of a frame that begins to be sent.

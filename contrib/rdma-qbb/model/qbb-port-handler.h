@@ -38,6 +38,16 @@ class QbbPortHandler
                                  QbbFrame* frame,
                                  int64_t nowPs);
 
+    /// @return what calls T's OnFrameArrival(); without a table of virtual functions if that is
+    /// final
+    template <typename T>
+    static ArrivalCall ArrivalCallOf()
+    {
+        return [](QbbPortHandler& handler, uint16_t port, QbbFrame* frame, int64_t nowPs) {
+            static_cast<T&>(handler).OnFrameArrival(port, frame, nowPs);
+        };
+    }
+
     /**
      * A wire asks once and keeps the answer: the object, and its table of virtual functions, are
      * seldom in the cache when a frame arrives, and the processor can run ahead where it knows
@@ -46,9 +56,7 @@ class QbbPortHandler
      */
     virtual ArrivalCall GetArrivalCall() const
     {
-        return [](QbbPortHandler& handler, uint16_t port, QbbFrame* frame, int64_t nowPs) {
-            handler.OnFrameArrival(port, frame, nowPs);
-        };
+        return ArrivalCallOf<QbbPortHandler>();
     }
 
     /// @return whether some frames may arrive quietly; the same for ever

@@ -62,9 +62,7 @@ RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
 QbbPortHandler::ArrivalCall
 RdmaHw::GetArrivalCall() const
 {
-    return [](QbbPortHandler& self, uint16_t port, QbbFrame* frame, int64_t nowPs) {
-        static_cast<RdmaHw&>(self).OnFrameArrival(port, frame, nowPs);
-    };
+    return ArrivalCallOf<RdmaHw>();
 }
 
 bool

@@ -52,7 +52,7 @@ class alignas(64) RdmaQueuePair
     uint64_t bottleneckBps{0}; ///< lowest rate on the path
     int64_t baseRttPs{0};      ///< round trip of one full frame and its ACK on an idle path
 
-  private:
+  private: // seldom touched; they fill the first cache line
     uint64_t m_minRateBps{0};
     uint64_t m_windowBytes{0};
 
@@ -61,7 +61,7 @@ class alignas(64) RdmaQueuePair
     RdmaMessage* lastMessage{nullptr};     ///< newest message
     RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
 
-    // --- what each frame touches, from here to the private part: three cache lines
+    // --- what each frame touches, from here to m_timer: three cache lines
     RdmaNic* nic{nullptr}; ///< the NIC it sends from
     uint32_t qpn{0};       ///< number at this host
     uint32_t peerQpn{0};   ///< number of the receiving side at the peer
@@ -98,7 +98,6 @@ class alignas(64) RdmaQueuePair
         __builtin_prefetch(&nic);
         __builtin_prefetch(&sndNxt);
         __builtin_prefetch(&m_rateBps);
-        __builtin_prefetch(&m_place);
     }
 
     /// @return the sending rate in bit/s

@@ -190,9 +190,7 @@ SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
 QbbPortHandler::ArrivalCall
 SwitchNode::GetArrivalCall() const
 {
-    return [](QbbPortHandler& self, uint16_t port, QbbFrame* frame, int64_t nowPs) {
-        static_cast<SwitchNode&>(self).OnFrameArrival(port, frame, nowPs);
-    };
+    return ArrivalCallOf<SwitchNode>();
 }
 
 void

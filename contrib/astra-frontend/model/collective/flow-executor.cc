@@ -397,13 +397,9 @@ FlowExecutor::OnSent(Outbound& outbound)
     {
         if (outbound.sources.size() == 1)
         {
-            outbound.passed =
-                outbound.completed == outbound.sent
-                    ? outbound.sentNeeds
-                    : static_cast<uint32_t>(m_execution.graph->GetNeeds(m_rank,
-                                                                        outbound.index,
-                                                                        outbound.completed - 1,
-                                                                        outbound.sources.front()));
+            outbound.passed = outbound.completed == outbound.sent
+                                  ? outbound.sentNeeds
+                                  : NeededByLast(outbound, outbound.sources.front());
         }
         for (const uint32_t source : outbound.sources)
         {
@@ -456,6 +452,13 @@ FlowExecutor::CopyArrived(Inbound& inbound)
 }
 
 uint32_t
+FlowExecutor::NeededByLast(const Outbound& outbound, uint32_t inbound) const
+{
+    return static_cast<uint32_t>(
+        m_execution.graph->GetNeeds(m_rank, outbound.index, outbound.completed - 1, inbound));
+}
+
+uint32_t
 FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
 {
     if (outbound.completed == 0)
@@ -466,8 +469,7 @@ FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
     {
         return outbound.passed;
     }
-    return static_cast<uint32_t>(
-        m_execution.graph->GetNeeds(m_rank, outbound.index, outbound.completed - 1, inbound));
+    return NeededByLast(outbound, inbound);
 }
 
 void

@@ -125,6 +125,8 @@ class FlowExecutor : public RankCollective
     void CopyArrived(Inbound& inbound);
     /// Tell the sender of a lane which slots have become free.
     void FreeSlots(Inbound& inbound);
+    /// @return messages of an inbound lane that the message completed last on @p outbound needed
+    uint32_t NeededByLast(const Outbound& outbound, uint32_t inbound) const;
     /// @return messages of an inbound lane that completed messages of @p outbound have passed on
     uint32_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
     /// Ask receivers that have begun earlier which slots are free.
