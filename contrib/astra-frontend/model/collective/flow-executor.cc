@@ -511,6 +511,12 @@ FlowExecutor::FreeSlots(Inbound& inbound)
 void
 FlowExecutor::OnReceived(Inbound& inbound)
 {
+    __builtin_prefetch(&inbound.stream); // for Expect(); the others for Advance()
+    if (!inbound.passedBy.empty())
+    {
+        __builtin_prefetch(&m_outbound[inbound.passedBy.front()]);
+        __builtin_prefetch(&m_outbound[inbound.passedBy.front()].stream);
+    }
     ++inbound.received;
     --m_left;
     if (m_holdsSlots && inbound.lane.kind == LaneKind::Message)

@@ -47,7 +47,7 @@ AnaSim::Launch(void* argument)
         return;
     }
     const uint32_t parts = self.m_paths->CountParts(message.src, message.dst, message.wireBytes);
-    message.partsToDeliver = parts;
+    message.partsToDeliver = static_cast<uint16_t>(parts);
     const uint64_t each = message.wireBytes / parts;
     for (uint32_t part = 0; part < parts; ++part)
     {

@@ -83,6 +83,11 @@ AstraSimFabric::Join(const JoinCall& call)
 void
 AstraSimFabric::Launch(Message* message)
 {
+    if (message->qp)
+    {
+        __builtin_prefetch(&message->qp->lastMessage);
+        message->qp->FetchAhead();
+    }
     if (message->IsLocal())
     {
         message->partsToDeliver = 1;
@@ -103,8 +108,8 @@ AstraSimFabric::Launch(Message* message)
         const uint64_t frames = (message->wireBytes - 1) / m_fabric.GetConf().payloadBytes + 1;
         parts = static_cast<uint32_t>(std::min<uint64_t>(parts, frames));
     }
-    message->partsToDeliver = parts;
-    message->partsToAcknowledge = parts;
+    message->partsToDeliver = static_cast<uint16_t>(parts);
+    message->partsToAcknowledge = static_cast<uint16_t>(parts);
     if (parts == 1)
     {
         LaunchPart(message, 0, message->wireBytes);

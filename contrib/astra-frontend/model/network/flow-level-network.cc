@@ -107,8 +107,8 @@ FlowLevelFabric::Launch(Message* message)
     }
     const uint64_t frames = (message->wireBytes - 1) / m_config.networkFrames.mtuPayload + 1;
     const auto parts = static_cast<uint32_t>(std::min<uint64_t>(m_config.qpsPerConnection, frames));
-    message->partsToDeliver = parts;
-    message->partsToAcknowledge = parts;
+    message->partsToDeliver = static_cast<uint16_t>(parts);
+    message->partsToAcknowledge = static_cast<uint16_t>(parts);
     const uint64_t each = message->wireBytes / parts;
     for (uint32_t number = 0; number < parts; ++number)
     {

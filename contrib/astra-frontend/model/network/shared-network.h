@@ -103,16 +103,18 @@ class SharedNetwork
     /// A message between sim_send() and its last acknowledgement.
     struct NetworkMessage : MessageMatcher::Send
     {
-        uint64_t wireBytes{0};
-        uint64_t rateCapBps{0};
+        // what is touched when it ends comes first
+        uint16_t partsToDeliver{0};
+        uint16_t partsToAcknowledge{0};
         MessageHandler sent{nullptr};
         void* sentArg{nullptr};
+
+        uint64_t wireBytes{0};
+        uint64_t rateCapBps{0};
         uint32_t src{0};
         uint32_t dst{0};
         uint32_t channel{0};
         uint16_t purpose{0}; ///< what it is for, see TrafficPurpose()
-        uint32_t partsToDeliver{0};
-        uint32_t partsToAcknowledge{0};
 
         /// Of a rank's program, as opposed to traffic beside it.
         bool IsMatched() const
