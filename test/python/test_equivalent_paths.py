@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Ways through the simulator that must give the same results, byte by byte, over twenty configurations and seeds:
-our simulator implementation and wheel beside ns-3's own, and with the monitors' samples beside without."""
+our simulator implementation and wheel beside ns-3's own, with the monitors' samples beside without, and with somebody who
+looks at every frame of the hosts (what they do is an event then) beside without."""
 import os
 import pathlib
 import sys
@@ -16,12 +17,14 @@ NAMES = list(configurations.CONFIGURATIONS)
 
 NS3_OWN = ["--SimulatorImplementationType=ns3::DefaultSimulatorImpl", "--SchedulerType=ns3::MapScheduler"]
 NO_SAMPLES = ["--set", "MON_START=1000000000", "--set", "MON_END=2000000000"]
+WATCHED = ["--set", "ENABLE_TRACE=1", "--set"]
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     directory = tmp_path_factory.mktemp("inputs")
     configurations.prepare(directory)
+    (directory / "hosts").write_text("16\n" + " ".join(map(str, range(16))) + "\n")
     return directory
 
 
@@ -34,6 +37,12 @@ def test_results_do_not_depend_on_the_way_through_the_simulator(name, inputs, tm
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "ns3", seed, NS3_OWN)
     assert configurations.fingerprint(tmp_path / "ns3") == ours
+
+    configurations.run(PROGRAM, name, inputs, tmp_path / "watched", seed, [*WATCHED, f"TRACE_FILE={inputs / 'hosts'}"])
+    watched = configurations.fingerprint(tmp_path / "watched")
+    (trace,) = watched.keys() - ours.keys()
+    del watched[trace]
+    assert watched == ours
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "unsampled", seed, NO_SAMPLES)
     samples = {"qlen.txt", "bandwidth.txt", "rate.txt", "cnp.txt"}

@@ -27,9 +27,9 @@ PacedQueue::Grow()
 }
 
 void
-PacedQueue::PushIntoHeap(int64_t timePs, RdmaQueuePair* qp)
+PacedQueue::PushIntoHeap(int64_t timePs, RdmaQueuePair* qp, uint32_t bytes)
 {
-    m_heap.push_back({timePs, m_order++, qp});
+    m_heap.push_back({timePs, m_order++, bytes, qp});
     std::push_heap(m_heap.begin(), m_heap.end(), Later);
 }
 

@@ -39,13 +39,25 @@ class PacedQueue
         return m_head != m_tail ? m_ring[m_head & m_mask].qp : nullptr;
     }
 
-    /// Add an entry.
-    void Push(int64_t timePs, RdmaQueuePair* qp)
+    /// @return what Push() said of the entry that is popped next if it is sure that no other has
+    /// the same time, else 0
+    uint32_t GetNextBytes() const
+    {
+        const bool two = m_tail - m_head > 1 && m_ring[(m_head + 1) & m_mask].timePs == m_nextPs;
+        return m_heap.empty() && !two ? m_ring[m_head & m_mask].bytes : 0;
+    }
+
+    /**
+     * Add an entry.
+     * @param timePs when the pair may send
+     * @param bytes of the frame that it will send then, below 2^24
+     */
+    void Push(int64_t timePs, RdmaQueuePair* qp, uint32_t bytes = 0)
     {
         m_nextPs = std::min(m_nextPs, timePs);
         if (timePs < m_lastPs) [[unlikely]]
         {
-            PushIntoHeap(timePs, qp);
+            PushIntoHeap(timePs, qp, bytes);
             return;
         }
         m_lastPs = timePs;
@@ -53,7 +65,7 @@ class PacedQueue
         {
             Grow();
         }
-        m_ring[m_tail++ & m_mask] = {timePs, m_order++, qp};
+        m_ring[m_tail++ & m_mask] = {timePs, m_order++, bytes, qp};
     }
 
     /// Take the earliest entry out; the queue is not empty.
@@ -80,13 +92,14 @@ class PacedQueue
     struct Entry
     {
         int64_t timePs;
-        uint64_t order; ///< keeps equal times first in, first out
+        uint64_t order : 40; ///< keeps equal times first in, first out
+        uint64_t bytes : 24;
         RdmaQueuePair* qp;
     };
 
     static bool Later(const Entry& a, const Entry& b);
     void Grow();
-    void PushIntoHeap(int64_t timePs, RdmaQueuePair* qp);
+    void PushIntoHeap(int64_t timePs, RdmaQueuePair* qp, uint32_t bytes);
     /// Pop() while the heap holds something.
     RdmaQueuePair* PopEither();
 

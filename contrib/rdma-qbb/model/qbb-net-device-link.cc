@@ -19,7 +19,7 @@ QbbNetDevice::ConnectWire()
     if (m_peerRaw && m_peerRaw->m_handler)
     {
         m_wire->Connect(m_peerRaw, m_peerRaw->m_handler, m_errorRate > 0);
-        m_wire->SetEnds(m_ends, m_peerRaw->m_ends);
+        m_wire->SetLateWork(m_late, m_source, m_peerRaw->m_source ? nullptr : m_peerRaw->m_late);
     }
 }
 
@@ -72,6 +72,10 @@ QbbNetDevice::OnLinkChange(bool up)
         }
         m_pausingMask = 0;
         FreeControl();
+        if (m_source && m_late)
+        {
+            AwaitLateWork(nowPs); // what would have had it carried out has been lost
+        }
     }
     else
     {

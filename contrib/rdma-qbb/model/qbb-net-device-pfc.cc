@@ -3,6 +3,7 @@
  *
  * QbbNetDevice: priority flow control (IEEE 802.1Qbb), both ends.
  */
+#include "qbb-late-work.h"
 #include "qbb-net-device.h"
 
 #include "ns3/log.h"
@@ -85,6 +86,10 @@ QbbNetDevice::OnPauseRefresh(int64_t nowPs)
 void
 QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
 {
+    if (m_source && m_late)
+    {
+        m_late->SettleBefore(nowPs);
+    }
     const uint8_t bit = 1U << frame.priority;
     const bool pause = frame.quanta > 0;
     if (pause && (m_ignoredMask & bit))
@@ -133,6 +138,10 @@ QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
     if ((before & ~mask) && m_linkUp)
     {
         TransmitWhenFree(nowPs);
+    }
+    if (m_source && m_late)
+    {
+        AwaitLateWork(nowPs);
     }
 }
 

@@ -190,6 +190,7 @@ QbbNetDevice::SendFrom(Ptr<Packet> packet,
 {
     NS_LOG_FUNCTION(this << packet << protocol);
     Initialize();
+    Settle();
     m_macTx(packet);
     if (!m_handler || !IsLinkUp() ||
         m_queues[m_otherPriority].bytes + packet->GetSize() > m_otherQueueLimit)

@@ -3,7 +3,7 @@
  */
 #include "qbb-net-device.h"
 
-#include "qbb-transmission-ends.h"
+#include "qbb-late-work.h"
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
@@ -146,7 +146,7 @@ QbbNetDevice::DoInitialize()
         m_linkUp = m_channel->IsUp();
     }
     m_nodeId = m_node->GetId();
-    if (!m_ends)
+    if (!m_late)
     {
         m_transmitEvent = Create<TransmitEvent>(this);
     }
@@ -187,7 +187,7 @@ QbbNetDevice::DoDispose()
     m_node = nullptr;
     m_handler = nullptr;
     m_source = nullptr;
-    m_ends = nullptr;
+    m_late = nullptr;
     m_receive =
         MakeNullCallback<bool, Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&>();
     NetDevice::DoDispose();
@@ -205,10 +205,10 @@ QbbNetDevice::SetHandler(QbbPortHandler* handler, uint16_t port)
 }
 
 void
-QbbNetDevice::SetTransmissionEnds(QbbTransmissionEnds* ends)
+QbbNetDevice::SetLateWork(QbbLateWork* work)
 {
     NS_ASSERT_MSG(!m_transmitEvent, "set before the simulation begins");
-    m_ends = ends;
+    m_late = work;
 }
 
 void
@@ -367,6 +367,10 @@ QbbNetDevice::Transmit(int64_t nowPs)
     {
         ArmTransmit(nowPs);
     }
+    else if (m_source && m_late && m_late->IsPending())
+    {
+        AwaitLateWork(nowPs);
+    }
 }
 
 void
@@ -385,15 +389,15 @@ QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
 void
 QbbNetDevice::ArmTransmit(int64_t nowPs)
 {
-    if (m_ends)
+    if (m_late)
     {
         // What waits leaves in time if the arrival of the frame being sent is an event. If all of
         // it arrives quietly, there is time until something else happens.
-        const bool inTime = !(m_loudQueued || m_control) || m_wire->AwaitLast();
+        const bool inTime = !(m_loudQueued || m_control || m_sourceReady) || m_wire->AwaitLast();
         if (!m_transmitArmed)
         {
             m_transmitArmed = true;
-            m_ends->Add(m_port);
+            m_late->AddEnd(m_port);
         }
         else if (inTime)
         {
@@ -401,13 +405,22 @@ QbbNetDevice::ArmTransmit(int64_t nowPs)
         }
         if (m_watched || !inTime)
         {
-            m_ends->Await(*this);
+            m_late->Await(*this);
         }
     }
     else if (!m_transmitArmed)
     {
         m_transmitArmed = true;
         m_transmitEvent->ScheduleAt(m_nodeId, m_busyUntilPs);
+    }
+}
+
+void
+QbbNetDevice::AwaitLateWork(int64_t nowPs)
+{
+    if (m_watched || !m_wire->AwaitLast())
+    {
+        m_late->AwaitNext(nowPs);
     }
 }
 
@@ -422,9 +435,9 @@ void
 QbbNetDevice::Settle() const
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    if (m_ends)
+    if (m_late)
     {
-        m_ends->Settle(nowPs);
+        m_late->Settle(m_source ? nowPs - 1 : nowPs); // a host's work comes last at its time
     }
     if (m_peerRaw)
     {
@@ -436,6 +449,14 @@ void
 QbbNetDevice::OnWatched()
 {
     m_watched = true;
+    if (m_late && m_transmitArmed)
+    {
+        m_late->Await(*this);
+    }
+    if (m_source && m_late && m_late->IsPending())
+    {
+        AwaitLateWork(Simulator::Now().GetTimeStep());
+    }
     if (m_peerRaw)
     {
         m_peerRaw->m_wire->SetReceiverWatched();

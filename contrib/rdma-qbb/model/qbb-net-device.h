@@ -26,7 +26,7 @@
 namespace ns3
 {
 
-class QbbTransmissionEnds;
+class QbbLateWork;
 
 // Hot path: Enqueue, Transmit and the two events run once per packet and hop.
 
@@ -53,8 +53,7 @@ struct QbbPortCounters
  * the link by weighted round robin in bytes. PFC frames overtake everything.
  *
  * A frame costs one simulator event per hop, its arrival, or none (QbbWire). The end of a
- * transmission is an event only while something waits for it, and at switches hardly ever
- * (QbbTransmissionEnds).
+ * transmission is hardly ever one (QbbLateWork).
  *
  * The device is an ordinary ns3::NetDevice as well: Send() carries any packet as a frame of kind
  * Other, in priority queue "OtherPriority", and the receive callbacks get it at the far end.
@@ -80,8 +79,8 @@ class QbbNetDevice : public NetDevice
     /// Say where frames come from that wait in no queue (hosts only).
     void SetSource(QbbFrameSource* source);
 
-    /// Let @p ends carry out the ends of this port's transmissions (switches only).
-    void SetTransmissionEnds(QbbTransmissionEnds* ends);
+    /// Let @p work carry out the ends of this port's transmissions; without it they are events.
+    void SetLateWork(QbbLateWork* work);
 
     /// Put @p frame, which the device now owns, into the queue of its priority.
     void Enqueue(QbbFrame* frame, int64_t nowPs);
@@ -261,7 +260,49 @@ class QbbNetDevice : public NetDevice
     /// Carry out what is due by now and was no event, so that what is asked next is up to date.
     void Settle() const;
 
-    // --- for QbbWire and QbbTransmissionEnds
+    // --- for QbbWire and QbbLateWork
+    /// Say when this port's own late work is due; INT64_MAX for never.
+    void SetLateWorkDue(int64_t timePs)
+    {
+        m_wire->SetPortsWorkDue(timePs);
+    }
+
+    /// See to it that the source's late work is carried out in time; it waits for no end of a
+    /// transmission.
+    void AwaitLateWork(int64_t nowPs);
+
+    /// Have late work carried out at this time at the latest, no frame being under way.
+    void WakeAt(int64_t timePs)
+    {
+        m_wire->WakeAt(m_nodeId, timePs);
+    }
+
+    /// The same, at exactly this time, after all that is scheduled for it.
+    void FireAt(int64_t timePs)
+    {
+        m_wire->ScheduleAt(m_nodeId, timePs);
+    }
+
+    /// @return the way out, to fetch it ahead
+    const QbbWire& GetWire() const
+    {
+        return *m_wire;
+    }
+
+    /// Bring what sending touches into the cache.
+    void FetchAhead() const
+    {
+        __builtin_prefetch(&m_control);
+        __builtin_prefetch(&m_counters);
+        __builtin_prefetch(&m_wire);
+    }
+
+    /// @return whether somebody looks at the frames of this port
+    bool IsWatched() const
+    {
+        return m_watched;
+    }
+
     /// The frame being sent ends, and something waits.
     void OnTransmissionEnd(int64_t timePs);
     /// @return whether the wire loses a frame (draws at random)
@@ -395,7 +436,7 @@ class QbbNetDevice : public NetDevice
     QbbPortCounters m_counters;
     QbbWire* m_wire;
     QbbFrameSource* m_source{nullptr};
-    QbbTransmissionEnds* m_ends{nullptr}; ///< null: at a host
+    QbbLateWork* m_late{nullptr}; ///< of the node or the port; null: ends are events
     QbbFramePool* m_pool{nullptr};
     uint64_t m_rateBps{0};
     mutable int64_t m_txTimePs{0};     ///< of a frame of m_txTimeBytes
@@ -405,7 +446,7 @@ class QbbNetDevice : public NetDevice
     std::array<uint32_t, PRIORITIES> m_weight;
 
     using TransmitEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnTransmissionEnd>;
-    Ptr<TransmitEvent> m_transmitEvent; ///< hosts only
+    Ptr<TransmitEvent> m_transmitEvent; ///< without m_late
     using ExpiryEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseExpiry>;
     using RefreshEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseRefresh>;
 

@@ -42,7 +42,7 @@ QbbTransmissionEnds::AddPort(QbbNetDevice* device)
 }
 
 void
-QbbTransmissionEnds::Add(uint16_t port)
+QbbTransmissionEnds::AddEnd(uint16_t port)
 {
     const int64_t timePs = m_ports[port]->PeekBusyUntilPs();
     const Key key = static_cast<Key>(timePs) << PORT_BITS | port;
@@ -55,7 +55,7 @@ QbbTransmissionEnds::Add(uint16_t port)
         m_ends.insert(std::upper_bound(m_ends.begin() + m_first, m_ends.end(), key, IsEarlier),
                       key);
     }
-    m_earliestPs = std::min(m_earliestPs, timePs);
+    m_duePs = std::min(m_duePs, timePs);
     if (m_punctual)
     {
         Await(*m_ports[port]);
@@ -78,20 +78,20 @@ QbbTransmissionEnds::SettleDue(int64_t nowPs)
     m_settling = true;
     do
     {
-        const int64_t timePs = m_earliestPs;
+        const int64_t timePs = m_duePs;
         QbbNetDevice* device = PortOf(m_ends[m_first]);
         if (++m_first == m_ends.size())
         {
             m_ends.clear();
             m_first = 0;
-            m_earliestPs = INT64_MAX;
+            m_duePs = NEVER;
         }
         else
         {
-            m_earliestPs = PortOf(m_ends[m_first])->PeekBusyUntilPs();
+            m_duePs = PortOf(m_ends[m_first])->PeekBusyUntilPs();
         }
         device->OnTransmissionEnd(timePs);
-    } while (m_earliestPs <= nowPs);
+    } while (m_duePs <= nowPs);
     m_settling = false;
     if (m_first >= m_ports.size())
     {
@@ -105,7 +105,7 @@ QbbTransmissionEnds::Clear()
 {
     m_ends.clear();
     m_first = 0;
-    m_earliestPs = INT64_MAX;
+    m_duePs = NEVER;
     m_ports.clear();
 }
 

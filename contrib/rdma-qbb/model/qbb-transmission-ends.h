@@ -4,6 +4,7 @@
 #ifndef QBB_TRANSMISSION_ENDS_H
 #define QBB_TRANSMISSION_ENDS_H
 
+#include "qbb-late-work.h"
 #include "qbb-port-event.h"
 
 #include "ns3/ptr.h"
@@ -15,49 +16,26 @@
 namespace ns3
 {
 
-class QbbNetDevice;
-
-// Hot path: Settle runs twice per packet and hop.
-
 /**
  * @brief The ends of transmissions at a switch for which something waits.
  *
- * When a port ends a frame and the next one waits, the next one leaves the buffer and enters the
- * wire. Nobody notices before something arrives at the switch, or the frame that ended arrives at
- * the far end; so an end is no event of its own. It is carried out late, with its own time and in
- * the order of times, before whatever may notice it: Settle().
+ * The next frame leaves the buffer and enters the wire: late work of all the switch's ports, in the
+ * order of times.
  *
  * While a partner is paused that is not so: an end may resume it, at once. Then, and for ports
  * whose frames somebody looks at, ends are events.
  */
-class QbbTransmissionEnds
+class QbbTransmissionEnds final : public QbbLateWork
 {
   public:
     QbbTransmissionEnds();
     ~QbbTransmissionEnds();
-    QbbTransmissionEnds(const QbbTransmissionEnds&) = delete;
-    QbbTransmissionEnds& operator=(const QbbTransmissionEnds&) = delete;
 
     /// Add the next port; ports are known by their index.
     void AddPort(QbbNetDevice* device);
 
-    /**
-     * A port shall send its next frame when the one being sent ends.
-     * @param port whose QbbNetDevice::PeekBusyUntilPs() is when that is; not yet added
-     */
-    void Add(uint16_t port);
-
-    /// Carry out the end of this port's transmission at exactly its time.
-    void Await(const QbbNetDevice& device);
-
-    /// Carry out what is due. @param nowPs the time now; ends at this very time come first
-    void Settle(int64_t nowPs)
-    {
-        if (m_earliestPs <= nowPs)
-        {
-            SettleDue(nowPs);
-        }
-    }
+    void AddEnd(uint16_t port) override;
+    void Await(const QbbNetDevice& device) override;
 
     /// The switch ends: nothing more is carried out.
     void Clear();
@@ -69,20 +47,24 @@ class QbbTransmissionEnds
     /// The end of a port's transmission in one number: time in the high bits, port in the lowest.
     using Key = uint64_t;
 
-    void SettleDue(int64_t nowPs);
+    void OnAwaited(int64_t nowPs)
+    {
+        Settle(nowPs);
+    }
+
+    void SettleDue(int64_t nowPs) override;
 
     QbbNetDevice* PortOf(Key end) const
     {
         return m_ports[static_cast<uint16_t>(end)];
     }
 
-    int64_t m_earliestPs{INT64_MAX};
     std::vector<Key> m_ends; ///< earliest first; most are added at the end
     std::size_t m_first{0};  ///< those before it are done
     std::vector<QbbNetDevice*> m_ports;
     bool m_punctual{false};
     bool m_settling{false};
-    using Event = QbbPortEvent<QbbTransmissionEnds, &QbbTransmissionEnds::Settle>;
+    using Event = QbbPortEvent<QbbTransmissionEnds, &QbbTransmissionEnds::OnAwaited>;
     Ptr<Event> m_event;
 };
 

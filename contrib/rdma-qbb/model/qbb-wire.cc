@@ -3,12 +3,14 @@
  */
 #include "qbb-wire.h"
 
+#include "qbb-late-work.h"
 #include "qbb-net-device.h"
-#include "qbb-transmission-ends.h"
 
+#include "ns3/assert.h"
 #include "ns3/node.h"
 #include "ns3/simulator.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
@@ -45,8 +47,16 @@ QbbWire::Detach()
         m_watchEvent->Detach();
     }
     m_armedPs = NEVER;
-    m_sendersEnds = nullptr;
-    m_receiversEnds = nullptr;
+    SetLateWork(nullptr, true, nullptr);
+    m_portsWorkPs = NEVER;
+}
+
+void
+QbbWire::SetLateWork(QbbLateWork* atSender, bool isPorts, QbbLateWork* atReceiver)
+{
+    m_sendersWork = atSender;
+    m_sendersWorkPs = atSender && !isPorts ? &atSender->GetDuePs() : &m_portsWorkPs;
+    m_receiversWork = atReceiver;
 }
 
 void
@@ -109,9 +119,18 @@ QbbWire::Cut(int64_t nowPs)
 void
 QbbWire::Fire(int64_t nowPs)
 {
-    if (m_sendersEnds)
+    __builtin_prefetch(m_head);
+    if (nowPs == m_wakePs)
     {
-        m_sendersEnds->Settle(nowPs); // what follows is on the wire before this one leaves it
+        m_wakePs = NEVER;
+        // A frame that arrives now is not scheduled when it is put on the wire.
+        m_armedPs = std::min(m_armedPs, nowPs);
+    }
+    if (*m_sendersWorkPs <= nowPs)
+    {
+        m_sender->FetchAhead();
+        m_sendersWork->FetchAhead();
+        m_sendersWork->Settle(nowPs); // what follows is on the wire before this one leaves it
     }
     if (nowPs != m_armedPs)
     {
@@ -119,15 +138,27 @@ QbbWire::Fire(int64_t nowPs)
     }
     m_armedPs = NEVER;
     HandOverQuiet(nowPs);
-    QbbFrame* frame = Pop();
-    ArmNext();
+    QbbFrame* frame = nullptr;
+    if (m_head && m_head->timePs <= nowPs) [[likely]]
+    {
+        frame = Pop();
+        NS_ASSERT_MSG(frame->timePs == nowPs, "a frame was put on the wire too late");
+    }
+    if (!ArmNext() && m_portsWorkPs != NEVER)
+    {
+        m_sender->AwaitLateWork(nowPs);
+    }
+    if (!frame) [[unlikely]]
+    {
+        return;
+    }
     if (m_special && !HandleSpecial(frame)) [[unlikely]]
     {
         return;
     }
-    if (m_receiversEnds)
+    if (m_receiversWork)
     {
-        m_receiversEnds->Settle(nowPs);
+        m_receiversWork->Settle(nowPs);
     }
     if (frame->kind == QbbFrameKind::Pfc) [[unlikely]]
     {
@@ -142,7 +173,7 @@ void
 QbbWire::HandOver(QbbFrame* frame)
 {
     ++m_arrived;
-    if (frame->quiet && m_receiverWatched) [[unlikely]]
+    if (frame->quiet && m_special && m_receiverWatched) [[unlikely]]
     {
         m_receiver->TraceRx(*frame, *m_sender);
     }

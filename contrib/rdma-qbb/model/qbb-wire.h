@@ -13,8 +13,8 @@
 namespace ns3
 {
 
+class QbbLateWork;
 class QbbNetDevice;
-class QbbTransmissionEnds;
 
 // Hot path: Put and Fire run once per packet and hop and touch no device.
 
@@ -101,14 +101,39 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     /// Fire the receiver's trace sources from now on, each at its time.
     void SetReceiverWatched();
 
-    /// Say whose ends of transmissions come before what arrives.
-    void SetEnds(QbbTransmissionEnds* atSender, QbbTransmissionEnds* atReceiver)
+    /**
+     * Say whose late work comes before what arrives; null: nobody's.
+     * @param atSender the sender's
+     * @param isPorts whether it is that of the sending port alone, which calls SetPortsWorkDue()
+     * @param atReceiver the receiver's, if it does not see to it itself
+     */
+    void SetLateWork(QbbLateWork* atSender, bool isPorts, QbbLateWork* atReceiver);
+
+    /**
+     * Say when the sending port's late work is due. An arrival looks at it here, since it would
+     * seldom find the sender in the cache.
+     * @param timePs INT64_MAX for never
+     */
+    void SetPortsWorkDue(int64_t timePs)
     {
-        m_sendersEnds = atSender;
-        m_receiversEnds = atReceiver;
+        m_portsWorkPs = timePs;
     }
 
     void Fire(int64_t nowPs) override;
+
+    /**
+     * Have the sender's late work carried out, and the frame handed over that arrives then.
+     * @param context the sender's node id
+     * @param timePs not after the arrival of the first frame that the work sends; none is under way
+     */
+    void WakeAt(uint32_t context, int64_t timePs)
+    {
+        if (timePs < m_wakePs)
+        {
+            m_wakePs = timePs;
+            ScheduleAt(context, timePs);
+        }
+    }
 
   private:
     static constexpr int64_t NEVER = INT64_MAX;
@@ -127,8 +152,8 @@ class alignas(64) QbbWire final : public QbbTimedEvent
         ScheduleAt(m_context, timePs);
     }
 
-    /// Schedule the first frame that is not quiet.
-    void ArmNext()
+    /// Schedule the first frame that is not quiet. @return false if there is none
+    bool ArmNext()
     {
         const QbbFrame* frame = m_head;
         while (frame && frame->quiet)
@@ -139,6 +164,7 @@ class alignas(64) QbbWire final : public QbbTimedEvent
         {
             Arm(frame->timePs);
         }
+        return frame;
     }
 
     /// What a frame that may arrive quietly needs on its way.
@@ -146,7 +172,7 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     {
         HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
         frame.quiet = m_mayBeQuiet;
-        if (m_receiverWatched) [[unlikely]]
+        if (m_special && m_receiverWatched) [[unlikely]]
         {
             m_watchEvent->ScheduleAt(m_context, frame.timePs);
         }
@@ -169,9 +195,14 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     // second
     uint64_t m_arrived{0};
     QbbPortHandler::ArrivalCall m_arrivalCall{nullptr}; ///< of m_handler
-    QbbTransmissionEnds* m_sendersEnds{nullptr};
-    QbbTransmissionEnds* m_receiversEnds{nullptr};
+    const int64_t* m_sendersWorkPs{&m_portsWorkPs};     ///< when m_sendersWork is due
+    int64_t m_portsWorkPs{NEVER};
+    QbbLateWork* m_sendersWork{nullptr};
+    QbbLateWork* m_receiversWork{nullptr};
+    int64_t m_wakePs{NEVER}; ///< WakeAt() that is scheduled
     QbbNetDevice* m_sender;
+
+    // seldom
     QbbNetDevice* m_receiver{nullptr};
     bool m_lossy{false};
     bool m_receiverWatched{false};

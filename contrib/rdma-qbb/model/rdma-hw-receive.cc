@@ -154,7 +154,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
             rx->unacknowledged = 0;
             if (messageEnd)
             {
-                __builtin_prefetch(&rx->sender->deliveryMessage); // Deliver() begins there
+                __builtin_prefetch(rx->sender->deliveryMessage->observer); // told by Deliver()
             }
             Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
         }
@@ -217,6 +217,7 @@ RdmaHw::Answer(uint16_t port,
                int64_t nowPs)
 {
     rx.sender->FetchAhead(); // by when the answer arrives it is there
+    m_nics[port]->SettleBefore(nowPs);
     frame->kind = kind;
     frame->seq = rx.expectedSeq;
     frame->payloadBytes = selective ? NamedDistance(rx) : 0;
@@ -266,6 +267,7 @@ RdmaHw::MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind
 void
 RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
 {
+    m_nics[port]->SettleBefore(nowPs);
     QbbNetDevice& device = m_nics[port]->GetDevice();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
     rx.cnpPs = nowPs;
@@ -276,13 +278,15 @@ RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
 void
 RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
 {
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    m_nics[port]->SettleBefore(nowPs);
     QbbNetDevice& device = m_nics[port]->GetDevice();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
     frame->seq = rx.expectedSeq;
     frame->payloadBytes = selective ? NamedDistance(rx) : 0;
     frame->flags = selective ? QBB_FLAG_SELECTIVE : 0;
     ++m_counters.nacksSent;
-    device.Enqueue(frame, Simulator::Now().GetTimeStep());
+    device.Enqueue(frame, nowPs);
 }
 
 void

@@ -45,6 +45,7 @@ RdmaHw::SeekSendMessage(RdmaQueuePair& qp)
     {
         qp.sendMessage = qp.sendMessage->next;
     }
+    qp.nic->OnChange(qp, m_clock.NowPs());
 }
 
 void
@@ -61,6 +62,7 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* obse
 {
     NS_ASSERT_MSG(bytes > 0, "a message has at least one byte");
     const int64_t nowPs = m_clock.NowPs();
+    qp.nic->SettleBefore(nowPs);
     RdmaMessage* message = TakeMessage();
     qp.endSeq += bytes;
     message->endSeq = qp.endSeq;
@@ -93,7 +95,8 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* obse
 QbbFrame*
 RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
 {
-    __builtin_prefetch(qp.m_receiver); // by when the frame arrives it is there
+    __builtin_prefetch(qp.sendMessage);
+    __builtin_prefetch(qp.m_receiver); // for when the frame arrives
     QbbNetDevice& device = qp.nic->GetDevice();
     QbbFrame* frame = device.GetPool().Allocate();
     const RdmaMessage* message;
@@ -128,10 +131,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     frame->sport = qp.sport;
     frame->dport = qp.dport;
     frame->priority = qp.priority;
-    frame->wireBytes =
-        qp.nvlinkFrames ? frame->payloadBytes + m_nvlinkOverhead
-                        : std::max(frame->payloadBytes + m_dataOverhead + m_wishes.telemetryBytes,
-                                   QbbNetDevice::MIN_WIRE_BYTES);
+    frame->wireBytes = WireBytesOf(qp, frame->payloadBytes);
     if (qp.lossless)
     {
         frame->flags = QBB_FLAG_LOSSLESS;
@@ -187,6 +187,7 @@ void
 RdmaHw::OnTimeout(RdmaQueuePair& qp)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
+    qp.nic->SettleBefore(nowPs);
     const QbbNetDevice& device = qp.nic->GetDevice();
     const bool paused = device.GetPausedMask() >> qp.priority & 1;
     if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
@@ -229,6 +230,11 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
         Free(frame);
         return;
     }
+    if (const RdmaMessage* message = qp->firstMessage)
+    {
+        __builtin_prefetch(message->observer); // told at the end of this function
+    }
+    qp->nic->SettleBefore(nowPs);
     if (frame->kind == QbbFrameKind::Cnp || (frame->flags & QBB_FLAG_CNP))
     {
         m_cnpReceived(*qp);

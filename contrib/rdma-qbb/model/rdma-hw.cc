@@ -244,6 +244,7 @@ void
 RdmaHw::Close(RdmaQueuePair& qp)
 {
     NS_LOG_FUNCTION(this << qp.Describe());
+    qp.Settle();
     m_qpClose(qp);
     if (!qp.lossless)
     {
@@ -301,9 +302,12 @@ void
 RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
 {
     RdmaQueuePair& qp = *FindSender(qpn);
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    qp.nic->SettleBefore(nowPs);
+    m_nics[nic]->SettleBefore(nowPs);
     qp.nic->Deactivate(qp);
     qp.nic = m_nics[nic].get();
-    qp.nic->Activate(qp, Simulator::Now().GetTimeStep());
+    qp.nic->Activate(qp, nowPs);
 }
 
 const RdmaHwCounters&

@@ -18,6 +18,7 @@
 #include "ns3/rdma-loss-recovery.h"
 #include "ns3/traced-callback.h"
 
+#include <algorithm>
 #include <boost/dynamic_bitset.hpp>
 #include <cstdint>
 #include <functional>
@@ -218,6 +219,18 @@ class RdmaHw : public Object, public QbbPortHandler
         return qp.recovery ? RecoveryCanSend(qp) : qp.CanSend();
     }
 
+    /// @return bytes on the wire of the pair's next frame; 0 if it has none, or its recovery
+    /// decides
+    uint32_t GetNextWireBytes(const RdmaQueuePair& qp) const
+    {
+        if (!qp.sendMessage || qp.recovery)
+        {
+            return 0;
+        }
+        const uint64_t left = qp.sendMessage->endSeq - qp.sndNxt;
+        return WireBytesOf(qp, static_cast<uint32_t>(std::min<uint64_t>(qp.mtu, left)));
+    }
+
     /// Build the pair's next frame and advance it.
     QbbFrame* BuildFrame(RdmaQueuePair& qp, int64_t nowPs);
 
@@ -264,6 +277,15 @@ class RdmaHw : public Object, public QbbPortHandler
     };
 
     void AskWishes();
+
+    /// @return bytes on the wire of a data frame of the pair
+    uint32_t WireBytesOf(const RdmaQueuePair& qp, uint32_t payloadBytes) const
+    {
+        return qp.nvlinkFrames ? payloadBytes + m_nvlinkOverhead
+                               : std::max(payloadBytes + m_dataOverhead + m_wishes.telemetryBytes,
+                                          QbbNetDevice::MIN_WIRE_BYTES);
+    }
+
     /// CanSend() where the recovery has a say.
     bool RecoveryCanSend(const RdmaQueuePair& qp) const;
     void OnData(uint16_t port, QbbFrame* frame, int64_t nowPs);

@@ -5,25 +5,20 @@
 
 #include "rdma-hw.h"
 
-#include "ns3/node.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ns3
 {
 
 RdmaNic::RdmaNic(RdmaHw* hw, QbbNetDevice* device)
     : m_hw(hw),
-      m_device(device),
-      m_pacingEvent(Create<PacingEvent>(this))
+      m_device(device)
 {
     device->SetSource(this);
-}
-
-RdmaNic::~RdmaNic()
-{
-    m_pacingEvent->Detach();
+    device->SetLateWork(this);
 }
 
 void
@@ -49,7 +44,8 @@ RdmaNic::PushPaced(RdmaQueuePair& qp)
 {
     qp.m_place = RdmaQueuePair::Place::Paced;
     qp.m_pacedForPs = qp.nextAvailPs;
-    m_paced.Push(qp.nextAvailPs, &qp);
+    m_paced.Push(qp.nextAvailPs, &qp, m_hw->GetNextWireBytes(qp));
+    SetDue(std::min(m_duePs, qp.nextAvailPs));
 }
 
 void
@@ -79,7 +75,7 @@ RdmaNic::Activate(RdmaQueuePair& qp, int64_t nowPs)
     Place(qp, std::max(nowPs, m_device->PeekBusyUntilPs()));
     if (qp.m_place == RdmaQueuePair::Place::Paced)
     {
-        ArmPacing(nowPs);
+        m_device->AwaitLateWork(nowPs);
     }
     else if (qp.m_place == RdmaQueuePair::Place::Ready)
     {
@@ -109,42 +105,103 @@ RdmaNic::Deactivate(RdmaQueuePair& qp)
         }
         m_device->SetSourceReadyMask(m_readyMask);
     }
+    if (qp.m_place == RdmaQueuePair::Place::Paced)
+    {
+        m_doubtfulPs = std::max(m_doubtfulPs, qp.m_pacedForPs);
+        m_device->AwaitLateWork(Simulator::Now().GetTimeStep());
+    }
     qp.m_place = RdmaQueuePair::Place::Idle;
 }
 
 void
-RdmaNic::OnPacingChange(RdmaQueuePair& qp)
+RdmaNic::OnChange(RdmaQueuePair& qp, int64_t nowPs)
 {
-    // A later time needs nothing: the entry is looked at when it comes up.
-    if (qp.m_place == RdmaQueuePair::Place::Paced && qp.nextAvailPs < qp.m_pacedForPs)
+    if (qp.m_place != RdmaQueuePair::Place::Paced)
     {
+        return;
+    }
+    m_doubtfulPs = std::max(m_doubtfulPs, qp.m_pacedForPs);
+    // A later time needs no new entry: the old one is looked at when it comes up.
+    if (qp.nextAvailPs < qp.m_pacedForPs)
+    {
+        qp.nextAvailPs = std::max(qp.nextAvailPs, nowPs);
         PushPaced(qp);
-        ArmPacing(Simulator::Now().GetTimeStep());
     }
+    m_device->AwaitLateWork(nowPs);
+}
+
+// --- late work
+
+void
+RdmaNic::AddEnd(uint16_t)
+{
+    m_endPs = m_device->PeekBusyUntilPs();
+    SetDue(std::min(m_duePs, m_endPs));
 }
 
 void
-RdmaNic::SchedulePacing(int64_t nowPs)
+RdmaNic::Await(const QbbNetDevice& device)
 {
-    const int64_t timePs = std::max(m_paced.NextPs(), nowPs);
-    if (timePs < m_armedPs)
-    {
-        m_armedPs = timePs;
-        m_pacingEvent->ScheduleAt(m_device->GetNodeId(), timePs);
-    }
+    m_device->FireAt(device.PeekBusyUntilPs());
 }
 
 void
-RdmaNic::OnPacingEvent(int64_t nowPs)
+RdmaNic::AwaitNext(int64_t nowPs)
 {
-    if (nowPs < m_armedPs)
+    int64_t wakePs = m_paced.NextPs();
+    if (wakePs == PacedQueue::NEVER)
     {
-        return; // an earlier expiry has done this one's work
+        return;
     }
-    m_armedPs = INT64_MAX;
-    while (m_paced.NextPs() <= nowPs)
+    if (!m_device->IsWatched())
     {
-        const int64_t timePs = m_paced.NextPs();
+        // Only the size of what is sure to be sent first counts: a smaller frame in its place would
+        // arrive earlier.
+        const bool sure = wakePs > m_doubtfulPs && !m_readyMask && !m_device->GetPausedMask();
+        wakePs += m_device->GetTxTimePs(sure ? m_paced.GetNextBytes() : 0) + m_device->GetDelayPs();
+    }
+    m_device->WakeAt(std::max(wakePs, nowPs));
+}
+
+void
+RdmaNic::SettleDue(int64_t nowPs)
+{
+    if (m_settling)
+    {
+        return; // somebody asks the port in the middle of its sending
+    }
+    if (m_device->IsWatched() && m_duePs == nowPs && m_lastPs != nowPs)
+    {
+        // Where nobody looks, the work of a time comes after all else that happens then.
+        m_lastPs = nowPs;
+        m_device->FireAt(nowPs);
+        return;
+    }
+    m_settling = true;
+    if (const RdmaQueuePair* next = m_paced.GuessNext())
+    {
+        next->FetchAhead();
+    }
+    do
+    {
+        if (m_paced.NextPs() <= m_endPs)
+        {
+            ReleasePaced(m_paced.NextPs());
+        }
+        else
+        {
+            m_device->OnTransmissionEnd(std::exchange(m_endPs, NEVER));
+        }
+        SetDue(std::min(m_paced.NextPs(), m_endPs));
+    } while (m_duePs <= nowPs);
+    m_settling = false;
+}
+
+void
+RdmaNic::ReleasePaced(int64_t timePs)
+{
+    while (m_paced.NextPs() <= timePs)
+    {
         RdmaQueuePair& qp = *m_paced.Pop();
         if (const RdmaQueuePair* next = m_paced.GuessNext())
         {
@@ -152,12 +209,13 @@ RdmaNic::OnPacingEvent(int64_t nowPs)
         }
         if (qp.m_place == RdmaQueuePair::Place::Paced && qp.m_pacedForPs == timePs)
         {
-            Place(qp, nowPs);
+            Place(qp, timePs);
         }
     }
-    ArmPacing(nowPs);
-    m_device->SetSourceReady(m_readyMask, nowPs);
+    m_device->SetSourceReady(m_readyMask, timePs);
 }
+
+// --- sending
 
 QbbFrame*
 RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
@@ -177,11 +235,7 @@ RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
         m_readyMask &= ~(1U << priority);
     }
     Place(qp, freePs);
-    if (qp.m_place == RdmaQueuePair::Place::Paced)
-    {
-        ArmPacing(nowPs);
-    }
-    else if (qp.m_place == RdmaQueuePair::Place::Idle)
+    if (qp.m_place == RdmaQueuePair::Place::Idle)
     {
         // The window is full: without an answer nothing would move until the timeout.
         frame->flags |= QBB_FLAG_ACK_REQUEST;

@@ -5,6 +5,7 @@
 #define RDMA_NIC_H
 
 #include "paced-queue.h"
+#include "qbb-late-work.h"
 #include "qbb-net-device.h"
 #include "qbb-port-handler.h"
 #include "rdma-queue-pair.h"
@@ -23,14 +24,17 @@ namespace ns3
  * Queue pairs that may send now stand in a ring per priority and take turns, one frame each. Pairs
  * held back by their rate wait in a queue ordered by time; pairs with nothing to send or a full
  * window stand in neither and come back through Activate().
+ *
+ * That a pair's time has come, or that the port is free again, is late work (QbbLateWork): nobody
+ * notices before the frame that is sent then arrives at the far end, or something happens to one of
+ * the port's queue pairs. The engine settles the port before it touches one.
  */
-class RdmaNic : public QbbFrameSource
+class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
 {
   public:
     /// @param hw the engine that builds the frames
     /// @param device the port
     RdmaNic(RdmaHw* hw, QbbNetDevice* device);
-    ~RdmaNic() override;
 
     /// A queue pair may have become able to send.
     void Activate(RdmaQueuePair& qp, int64_t nowPs);
@@ -39,10 +43,15 @@ class RdmaNic : public QbbFrameSource
     /// ring).
     void Deactivate(RdmaQueuePair& qp);
 
-    /// A queue pair's rate, and so its next sending time, has changed.
-    void OnPacingChange(RdmaQueuePair& qp);
+    /// What decides when a queue pair sends its next frame, or the frame, has changed.
+    void OnChange(RdmaQueuePair& qp, int64_t nowPs);
 
     QbbFrame* PullFrame(uint8_t priority, int64_t nowPs) override;
+
+    // --- QbbLateWork
+    void AddEnd(uint16_t port) override;
+    void Await(const QbbNetDevice& device) override;
+    void AwaitNext(int64_t nowPs) override;
 
     /// @return the port
     QbbNetDevice& GetDevice() const
@@ -63,27 +72,27 @@ class RdmaNic : public QbbFrameSource
     /// Put a pair where it belongs, if it may send at @p freePs, when the port is free again.
     void Place(RdmaQueuePair& qp, int64_t freePs);
 
-    /// Wake up at the time of the earliest paced pair.
-    void ArmPacing(int64_t nowPs)
+    /// Set when the first work is due.
+    void SetDue(int64_t timePs)
     {
-        if (m_paced.NextPs() < m_armedPs)
-        {
-            SchedulePacing(nowPs);
-        }
+        m_duePs = timePs;
+        m_device->SetLateWorkDue(timePs);
     }
 
-    void SchedulePacing(int64_t nowPs);
-    void OnPacingEvent(int64_t nowPs);
+    /// Let the pairs go whose time has come. @param timePs that time
+    void ReleasePaced(int64_t timePs);
+    void SettleDue(int64_t nowPs) override;
 
-    using PacingEvent = QbbPortEvent<RdmaNic, &RdmaNic::OnPacingEvent>;
-
+    // hot, with the bases'
     RdmaHw* m_hw;
     QbbNetDevice* m_device;
+    int64_t m_endPs{NEVER};          ///< when the frame being sent ends, if another one waits
+    int64_t m_doubtfulPs{INT64_MIN}; ///< up to then, entries of m_paced may be out of date
     uint8_t m_readyMask{0};
+    bool m_settling{false};
     std::array<Ring, QbbNetDevice::PRIORITIES> m_rings;
     PacedQueue m_paced;
-    int64_t m_armedPs{INT64_MAX}; ///< earliest pacing expiry in the event list
-    Ptr<PacingEvent> m_pacingEvent;
+    int64_t m_lastPs{INT64_MIN}; ///< when work has last been put behind all else
 };
 
 } // namespace ns3

@@ -5,6 +5,8 @@
 
 #include "rdma-nic.h"
 
+#include "ns3/simulator.h"
+
 #include <algorithm>
 
 namespace ns3
@@ -26,6 +28,11 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     {
         return;
     }
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (nic)
+    {
+        nic->SettleBefore(nowPs);
+    }
     m_rateBps = rate;
     if (m_paced && lastTxBytes && rate)
     {
@@ -34,15 +41,29 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     UpdateEffectiveWindow();
     if (nic)
     {
-        nic->OnPacingChange(*this);
+        nic->OnChange(*this, nowPs);
+    }
+}
+
+void
+RdmaQueuePair::Settle()
+{
+    if (nic && nic->IsPending())
+    {
+        nic->SettleBefore(Simulator::Now().GetTimeStep());
     }
 }
 
 void
 RdmaQueuePair::SetWindow(uint64_t bytes)
 {
+    Settle();
     m_windowBytes = bytes;
     UpdateEffectiveWindow();
+    if (m_place == Place::Paced && !CanSend())
+    {
+        nic->OnChange(*this, Simulator::Now().GetTimeStep());
+    }
 }
 
 void

@@ -100,6 +100,10 @@ class alignas(64) RdmaQueuePair
         __builtin_prefetch(&m_rateBps);
     }
 
+    /// Carry out what its port has to do by now: before a look at what has been sent, or a change
+    /// of what may be, outside of the engine's calls.
+    void Settle();
+
     /// @return the sending rate in bit/s
     uint64_t GetRate() const
     {

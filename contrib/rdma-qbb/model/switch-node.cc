@@ -60,13 +60,14 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
     const auto port = static_cast<uint16_t>(m_ports.size());
     AddDevice(device);
     device->SetHandler(this, port);
-    device->SetTransmissionEnds(&m_ends);
+    device->SetLateWork(&m_ends);
     m_ends.AddPort(PeekPointer(device));
     if (port > 0)
     {
         device->SharePool(*m_ports[0]);
     }
     m_ports.push_back(PeekPointer(device));
+    m_wires.push_back(&device->GetWire());
     return port;
 }
 
@@ -82,6 +83,7 @@ SwitchNode::DoDispose()
 {
     m_ends.Clear();
     m_ports.clear();
+    m_wires.clear();
     m_policy = nullptr;
     m_pintEncoder = nullptr;
     m_inNetwork = nullptr;
@@ -134,6 +136,8 @@ inline void
 SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
 {
     QbbNetDevice& device = *m_ports[outPort];
+    device.FetchAhead(); // what follows would fetch one line after the other
+    __builtin_prefetch(m_wires[outPort]);
     if (device.CanSendNow(nowPs) &&
         m_mmu->PassThrough(frame->inPort, frame->priority, frame->wireBytes))
     {

@@ -179,7 +179,8 @@ class SwitchNode : public Node, public QbbPortHandler
     static constexpr uint16_t NO_PORT = UINT16_MAX;
 
     mutable QbbTransmissionEnds m_ends;
-    std::vector<QbbNetDevice*> m_ports; ///< borrowed from the node's device list
+    std::vector<QbbNetDevice*> m_ports;  ///< borrowed from the node's device list
+    std::vector<const QbbWire*> m_wires; ///< their ways out, to fetch them ahead
     const ForwardingTable* m_table{nullptr};
     Ptr<RoutingPolicy> m_policy;
     Ptr<SwitchMmu> m_mmu;

@@ -276,6 +276,7 @@ RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp)
 void
 RdmaDcqcnBase::OnDecreaseTick(RdmaQueuePair& qp)
 {
+    qp.Settle();
     State& state = StateOf(qp);
     const int64_t nowPs = NowPs();
     CatchUp(qp, state, nowPs);
@@ -327,6 +328,7 @@ RdmaDcqcnBase::Increase(RdmaQueuePair& qp, State& state) const
 void
 RdmaDcqcnBase::OnIncreaseTimer(RdmaQueuePair& qp, int64_t deadlinePs)
 {
+    qp.Settle();
     State& state = StateOf(qp);
     if (qp.sndUna >= qp.endSeq)
     {

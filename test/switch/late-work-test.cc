@@ -1,0 +1,221 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * What a host's port does late, with its own time: sends the next frame when one ends, or when a
+ * queue pair's gap is over. All times follow from rates, sizes and delays.
+ */
+#include "../support/plain-fabric.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace ns3
+{
+
+namespace
+{
+
+// Hosts 0 to 2 at switch 3, by links so short that a paced sender's is idle between two frames.
+constexpr const char* STAR =
+    "4 1 3\n3\n0 3 100Gbps 25ns 0\n1 3 100Gbps 25ns 0\n2 3 100Gbps 25ns 0\n";
+constexpr int64_t DELAY_PS = 25'000;
+constexpr int64_t PS_PER_BYTE = 80;
+constexpr uint64_t OVERHEAD = 82;
+constexpr uint64_t WIRE_BYTES = PlainFabric::PAYLOAD + OVERHEAD;
+constexpr int64_t FRAME_PS = WIRE_BYTES * PS_PER_BYTE;
+constexpr int64_t ANSWER_PS = 84 * PS_PER_BYTE;
+
+constexpr uint64_t TENTH = 10'000'000'000;
+constexpr int64_t GAP_PS = 10 * FRAME_PS; ///< between the begins of frames at a tenth of the rate
+
+RdmaConnectionOptions
+Paced(uint64_t rateBps)
+{
+    RdmaConnectionOptions options;
+    options.rateCapBps = rateBps;
+    return options;
+}
+
+/// @return when a frame that host 0 begins to send is at a host beyond the idle switch
+int64_t
+ArrivalOf(int64_t begunPs, int64_t framePs)
+{
+    return begunPs + 2 * (framePs + DELAY_PS);
+}
+
+/// @return events of a run in which host 0 sends so many frames at a tenth of the rate
+uint64_t
+EventsOfPaced(uint64_t frames, bool watched, std::vector<int64_t>& timesPs)
+{
+    PlainFabric star(STAR);
+    if (watched)
+    {
+        star.Watch(0, 0);
+    }
+    star.Send(0, 2, frames, Paced(TENTH));
+    Simulator::Run();
+    timesPs = star.timesPs;
+    if (watched)
+    {
+        // Frames are seen when they begin; their answers when they are back.
+        EXPECT_EQ(star.seenPs.size(), 2 * frames);
+        for (std::size_t k = 0; k < frames; ++k)
+        {
+            EXPECT_EQ(star.seenPs[2 * k], static_cast<int64_t>(k) * GAP_PS) << k;
+        }
+    }
+    return Simulator::GetEventCount();
+}
+
+/// @return when a message of two frames is delivered whose rate is doubled between them
+int64_t
+DeliveredWhenFaster(int64_t timePs)
+{
+    PlainFabric star(STAR);
+    RdmaQueuePair* qp = star.fabric->GetDriver(0)->Connect(2, Paced(2 * TENTH));
+    qp->SetRate(TENTH);
+    star.Post(*qp, 2 * PlainFabric::PAYLOAD);
+    Simulator::Schedule(TimeStep(timePs), [qp] { qp->SetRate(2 * TENTH); });
+    Simulator::Run();
+    return star.timesPs.at(0);
+}
+
+/**
+ * Two queue pairs of host 0 wait for their gaps to end, the link being idle: a first one with a
+ * full frame that is to go at GAP_PS, and another with a small frame that is to go before that one
+ * would end. Then something happens by which the first one does not go.
+ * @param prevent what happens, to the fabric and the first queue pair
+ * @param priority the other one's
+ */
+void
+ExpectSmallFrameInTime(const std::function<void(PlainFabric&, RdmaQueuePair&)>& prevent,
+                       uint8_t priority = 3)
+{
+    constexpr uint64_t SMALL = 10;
+    constexpr int64_t SMALL_PS = (SMALL + OVERHEAD) * PS_PER_BYTE;
+    constexpr uint64_t OTHER_RATE = 10'820'000'000; // a frame takes 800 ns
+    constexpr int64_t OTHER_GAP_PS = 800'000;
+    PlainFabric star(STAR);
+    RdmaQueuePair* first = star.fabric->GetDriver(0)->Connect(1, Paced(TENTH));
+    star.fabric->GetHw(0).PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr);
+    RdmaConnectionOptions options = Paced(OTHER_RATE);
+    options.priority = priority;
+    RdmaQueuePair* other = star.Send(0, 2, 1, options);
+    star.Post(*other, SMALL);
+    Simulator::Schedule(NanoSeconds(700), [&] { prevent(star, *first); });
+    constexpr int64_t BEGUN_PS = FRAME_PS + OTHER_GAP_PS;
+    static_assert(GAP_PS < BEGUN_PS && BEGUN_PS + SMALL_PS < GAP_PS + FRAME_PS);
+    const int64_t deliveredPs = ArrivalOf(BEGUN_PS, SMALL_PS);
+    Simulator::Schedule(TimeStep(deliveredPs + 1), [&star] {
+        EXPECT_EQ(star.timesPs.size(), 3U) << "it is there by then, and not only says so later";
+    });
+    Simulator::Stop(MicroSeconds(3));
+    Simulator::Run();
+    ASSERT_EQ(star.timesPs.size(), 4U);
+    EXPECT_EQ(star.timesPs[2], deliveredPs);
+    EXPECT_EQ(star.timesPs[3], ArrivalOf(deliveredPs, ANSWER_PS));
+}
+
+} // namespace
+
+TEST(LateWork, AFrameOfAPacedQueuePairCostsItsArrivals)
+{
+    std::vector<int64_t> unwatched;
+    std::vector<int64_t> watched;
+    std::vector<int64_t> few;
+    // It arrives at the switch and at the host, its answer at the switch and at the sender.
+    EXPECT_EQ(EventsOfPaced(60, false, unwatched) - EventsOfPaced(20, false, few), 40U * 4);
+    EventsOfPaced(60, true, watched);
+    EXPECT_EQ(watched, unwatched) << "who watches changes nothing";
+    const int64_t deliveredPs = ArrivalOf(59 * GAP_PS, FRAME_PS);
+    EXPECT_EQ(unwatched, (std::vector{deliveredPs, ArrivalOf(deliveredPs, ANSWER_PS)}));
+}
+
+TEST(LateWork, WhoAsksBetweenTwoFramesSeesWhatHasBeenSent)
+{
+    PlainFabric star(STAR);
+    const RdmaQueuePair* qp = star.Send(0, 2, 60, Paced(TENTH));
+    for (const int64_t frames : {1, 7, 30, 59})
+    {
+        Simulator::Schedule(TimeStep(frames * GAP_PS - 1), [&star, qp, frames] {
+            const auto sent = static_cast<uint64_t>(frames);
+            EXPECT_EQ(star.fabric->GetDevice(0, 0).GetTxBytes(), sent * WIRE_BYTES);
+            EXPECT_EQ(star.fabric->GetHw(0).GetCounters().sentPayload, sent * PlainFabric::PAYLOAD);
+            EXPECT_EQ(qp->sndNxt, sent * PlainFabric::PAYLOAD);
+        });
+    }
+    Simulator::Run();
+    EXPECT_EQ(star.timesPs.size(), 2U);
+}
+
+TEST(LateWork, AHigherRateBringsTheNextFrameForward)
+{
+    EXPECT_EQ(DeliveredWhenFaster(300'000), ArrivalOf(GAP_PS / 2, FRAME_PS));
+}
+
+TEST(LateWork, AGapThatIsOverAtAHigherRateEndsAtOnce)
+{
+    EXPECT_EQ(DeliveredWhenFaster(700'000), ArrivalOf(700'000, FRAME_PS));
+}
+
+TEST(LateWork, AMessageOfAnotherQueuePairDoesNotWaitForTheGap)
+{
+    PlainFabric star(STAR);
+    star.Send(0, 1, 2, Paced(TENTH));
+    Simulator::Schedule(NanoSeconds(400), [&star] { star.Send(0, 2, 1); });
+    Simulator::Run();
+    ASSERT_EQ(star.timesPs.size(), 4U);
+    EXPECT_EQ(star.timesPs[0], ArrivalOf(400'000, FRAME_PS));
+    EXPECT_EQ(star.timesPs[2], ArrivalOf(GAP_PS, FRAME_PS));
+}
+
+TEST(LateWork, ASmallFrameIsInTimeWhenAFullOneBeforeItIsDelayed)
+{
+    ExpectSmallFrameInTime([](PlainFabric&, RdmaQueuePair& qp) { qp.SetRate(TENTH / 10); });
+}
+
+TEST(LateWork, ASmallFrameIsInTimeWhenAFullOneBeforeItIsForgotten)
+{
+    ExpectSmallFrameInTime([](PlainFabric&, RdmaQueuePair& qp) { qp.hw->Close(qp); });
+}
+
+TEST(LateWork, ASmallFrameIsInTimeWhenAFullOneBeforeItIsPaused)
+{
+    const auto pause = [](PlainFabric& star, RdmaQueuePair&) {
+        star.fabric->GetDevice(3, 0).SendPfc(3, true, Simulator::Now().GetTimeStep());
+    };
+    ExpectSmallFrameInTime(pause, 4);
+}
+
+TEST(LateWork, AGapGoesOnWhileTheLinkIsDown)
+{
+    // The second frame's time comes while the link is down, the third one's when it is up again.
+    PlainFabric star(STAR, "RTO 1000\n");
+    star.Send(0, 2, 3, Paced(TENTH));
+    Simulator::Schedule(NanoSeconds(500),
+                        &RdmaFabric::SetLinkUp,
+                        PeekPointer(star.fabric),
+                        0,
+                        false);
+    constexpr int64_t UP_PS = 1'000'000;
+    Simulator::Schedule(TimeStep(UP_PS), &RdmaFabric::SetLinkUp, PeekPointer(star.fabric), 0, true);
+    Simulator::Run();
+    static_assert(GAP_PS < UP_PS && UP_PS < 2 * GAP_PS);
+    ASSERT_EQ(star.timesPs.size(), 2U);
+    EXPECT_EQ(star.timesPs[0], ArrivalOf(UP_PS + GAP_PS, FRAME_PS));
+    EXPECT_EQ(star.fabric->GetTotals().framesInUse, 0U);
+}
+
+TEST(LateWork, WhoBeginsToLookSeesTheNextFrameAtItsTime)
+{
+    PlainFabric star(STAR);
+    star.Send(0, 2, 3, Paced(TENTH));
+    Simulator::Schedule(NanoSeconds(500), [&star] { star.Watch(0, 0); });
+    Simulator::Run();
+    ASSERT_EQ(star.seenPs.size(), 4U) << "two frames and two answers";
+    EXPECT_EQ(star.seenPs[0], GAP_PS);
+    EXPECT_EQ(star.seenPs[2], 2 * GAP_PS);
+}
+
+} // namespace ns3
