@@ -6,7 +6,6 @@
 #include "trace-source.h"
 
 #include "ns3/callback.h"
-#include "ns3/simulator.h"
 
 namespace ns3
 {
@@ -40,7 +39,7 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
                     .dport = qp.dport,
                     .bytes = message.bytes,
                     .startPs = message.startPs,
-                    .fctPs = Simulator::Now().GetTimeStep() - message.startPs,
+                    .fctPs = m_clock.NowPs() - message.startPs,
                     .idealPs = m_fabric.GetIdealFctPs(qp.src, qp.dst, message.bytes)});
 }
 

@@ -7,6 +7,8 @@
 #include "fabric-identity.h"
 #include "fct-writer.h"
 
+#include "ns3/qbb-clock.h"
+
 #include <string>
 
 namespace ns3
@@ -36,6 +38,7 @@ class FctMonitor
     void OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message);
 
     RdmaFabric& m_fabric;
+    QbbClock m_clock;
     FctWriter m_writer;
 };
 

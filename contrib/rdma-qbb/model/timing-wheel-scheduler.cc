@@ -229,7 +229,7 @@ uint32_t
 TimingWheelScheduler::Sort(uint32_t list)
 {
     // What was inserted in order comes in the opposite order, since a bucket is a stack, or, from
-    // the far wheel, in order again: one comparison finds its place, at either end.
+    // the far wheel, in order again: a look at one end, seldom the other, finds its place.
     uint32_t sorted = list;
     uint32_t last = list;
     uint32_t steps = 0;
@@ -237,7 +237,13 @@ TimingWheelScheduler::Sort(uint32_t list)
     {
         const uint32_t next = m_pool[node].next;
         const Event& ev = m_pool[node].event;
-        uint32_t* place = &sorted;
+        if (Earlier(ev, m_pool[sorted].event)) [[likely]]
+        {
+            m_pool[node].next = std::exchange(sorted, node);
+            node = next;
+            continue;
+        }
+        uint32_t* place = &m_pool[sorted].next;
         if (Earlier(m_pool[last].event, ev))
         {
             place = &m_pool[last].next;

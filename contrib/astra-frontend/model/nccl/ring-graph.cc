@@ -104,8 +104,12 @@ RingGraph::ChunkOf(uint32_t place, uint32_t step) const
 {
     const uint32_t ranks = GetRanks();
     // AllGather starts with the own chunk; the others with the one before it.
-    const uint32_t first = m_op == CollectiveOp::AllGather ? place : place + ranks - 1;
-    return (first + 2 * ranks - step) % ranks;
+    uint32_t chunk =
+        (m_op == CollectiveOp::AllGather ? place : place + ranks - 1) + 2 * ranks - step;
+    // There are fewer than 2 * ranks steps, and a division would take longer than all else here.
+    chunk -= chunk >= 2 * ranks ? 2 * ranks : 0;
+    chunk -= chunk >= ranks ? ranks : 0;
+    return chunk;
 }
 
 std::pair<uint64_t, uint64_t>
