@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -85,18 +86,55 @@ class Line : public FlowGraph
     uint64_t m_empty;
 };
 
-/// The ranks of a Line on a network in memory.
+/// A Line of three whose middle passes the first message on and copies the others.
+class Tap : public Line
+{
+  public:
+    Tap()
+        : Line(3, true, {}, 0)
+    {
+    }
+
+    Lane GetOutbound(uint32_t rank, uint32_t lane) const override
+    {
+        return FirstOf(1, rank, Line::GetOutbound(rank, lane));
+    }
+
+    Lane GetInbound(uint32_t rank, uint32_t lane) const override
+    {
+        return FirstOf(2, rank, Line::GetInbound(rank, lane));
+    }
+
+    std::optional<uint64_t> GetOwnCopy(uint32_t rank, uint32_t, uint64_t message) const override
+    {
+        return rank == 1 && message > 0 ? std::optional<uint64_t>(0) : std::nullopt;
+    }
+
+  private:
+    static Lane FirstOf(uint32_t shortened, uint32_t rank, Lane lane)
+    {
+        lane.messages = rank == shortened ? 1 : lane.messages;
+        return lane;
+    }
+};
+
+/// The ranks of a graph on a network in memory.
 class Chain
 {
   public:
     Chain(uint32_t ranks, bool holds, const Lane& copying = {}, uint64_t empty = 0)
-        : network(static_cast<int>(ranks), MICROSECOND, 0),
-          m_graph(std::make_shared<Line>(ranks, holds, copying, empty)),
-          m_shared(std::make_shared<FlowRanks>(ranks)),
-          m_done(ranks),
-          m_executors(ranks)
+        : Chain(std::make_shared<Line>(ranks, holds, copying, empty))
     {
-        for (uint32_t rank = 0; rank < ranks; ++rank)
+    }
+
+    explicit Chain(std::shared_ptr<const FlowGraph> graph)
+        : network(static_cast<int>(graph->GetRanks()), MICROSECOND, 0),
+          m_graph(std::move(graph)),
+          m_shared(std::make_shared<FlowRanks>(m_graph->GetRanks())),
+          m_done(m_graph->GetRanks()),
+          m_executors(m_graph->GetRanks())
+    {
+        for (uint32_t rank = 0; rank < m_graph->GetRanks(); ++rank)
         {
             m_group.ranks.push_back(static_cast<int>(rank));
         }
@@ -193,6 +231,19 @@ TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
     chain.Start(1);
     chain.network.Run();
     EXPECT_EQ(chain.DoneAt(1), MICROSECOND + static_cast<TimePs>(MESSAGES) * 4 * MICROSECOND);
+}
+
+TEST(FlowExecutor, ACopiedMessageIsOutOfItsSlotThoughOthersArePassedOn)
+{
+    Chain chain(std::make_shared<Tap>());
+    for (uint32_t rank = 0; rank < 3; ++rank)
+    {
+        chain.Start(rank);
+    }
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Messages(), MESSAGES + 1);
+    EXPECT_GT(chain.DoneAt(0), 0);
+    EXPECT_GT(chain.DoneAt(1), 0);
 }
 
 TEST(FlowExecutor, RefusesMoreMessagesThanItCanCount)

@@ -91,6 +91,9 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         if (m_holdsSlots && inbound.lane.messages)
         {
             inbound.passedBy = graph.GetTargets(rank, i, 0);
+            inbound.isPassedOn = std::ranges::any_of(inbound.passedBy, [this](uint32_t target) {
+                return m_outbound[target].isUsed;
+            });
         }
         m_left += inbound.lane.messages;
     }
@@ -519,7 +522,10 @@ FlowExecutor::OnReceived(Inbound& inbound)
     }
     ++inbound.received;
     --m_left;
-    if (m_holdsSlots && inbound.lane.kind == LaneKind::Message)
+    // What is passed on is out of its slot when it has been: OnSent(). If not, or if it has been
+    // copied, it is now.
+    if (m_holdsSlots && inbound.lane.kind == LaneKind::Message &&
+        (!inbound.isPassedOn || inbound.taken != inbound.told))
     {
         FreeSlots(inbound);
     }

@@ -104,7 +104,8 @@ class FlowExecutor : public RankCollective
         uint32_t received{0};
         uint32_t taken{0}; ///< passed on or copied: their slots are free
         uint32_t told{0};  ///< of which the sender has been told
-        uint32_t index;
+        uint32_t index : 31;
+        uint32_t isPassedOn : 1 {0};    ///< whether one of passedBy has messages
         LaneRange passedBy;             ///< GetTargets(), where slots are held
         Outbound* sender{nullptr};      ///< the lane at its sender, once it has begun
         FlowGraph::InboundMessage next; ///< the message `received`
