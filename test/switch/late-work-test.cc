@@ -170,6 +170,22 @@ TEST(LateWork, AMessageOfAnotherQueuePairDoesNotWaitForTheGap)
     EXPECT_EQ(star.timesPs[2], ArrivalOf(GAP_PS, FRAME_PS));
 }
 
+TEST(LateWork, GapsThatEndTogetherAreServedInTheOrderInWhichTheyBegan)
+{
+    // The second pair begins a frame later, and its gap is shorter by as much.
+    constexpr uint64_t SMALL = 10;
+    PlainFabric star(STAR);
+    RdmaHw& hw = star.fabric->GetHw(0);
+    RdmaQueuePair* first = star.fabric->GetDriver(0)->Connect(1, Paced(TENTH));
+    hw.PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr);
+    RdmaQueuePair* second = star.fabric->GetDriver(0)->Connect(2, Paced(100'000'000'000 / 9));
+    hw.PostMessage(*second, PlainFabric::PAYLOAD, nullptr);
+    star.Post(*second, SMALL);
+    Simulator::Run();
+    ASSERT_EQ(star.timesPs.size(), 2U);
+    EXPECT_EQ(star.timesPs[0], ArrivalOf(GAP_PS + FRAME_PS, (SMALL + OVERHEAD) * PS_PER_BYTE));
+}
+
 TEST(LateWork, ASmallFrameIsInTimeWhenAFullOneBeforeItIsDelayed)
 {
     ExpectSmallFrameInTime([](PlainFabric&, RdmaQueuePair& qp) { qp.SetRate(TENTH / 10); });

@@ -45,7 +45,10 @@ RdmaNic::PushPaced(RdmaQueuePair& qp)
     qp.m_place = RdmaQueuePair::Place::Paced;
     qp.m_pacedForPs = qp.nextAvailPs;
     m_paced.Push(qp.nextAvailPs, &qp, m_hw->GetNextWireBytes(qp));
-    SetDue(std::min(m_duePs, qp.nextAvailPs));
+    if (qp.nextAvailPs < m_duePs)
+    {
+        SetDue(qp.nextAvailPs);
+    }
 }
 
 void
@@ -65,11 +68,23 @@ RdmaNic::Place(RdmaQueuePair& qp, int64_t freePs)
     }
 }
 
+inline bool
+RdmaNic::CanSendAtOnce(const RdmaQueuePair& qp, int64_t nowPs) const
+{
+    return !m_readyMask && qp.nextAvailPs <= nowPs && m_device->CanSendNow(nowPs) &&
+           m_hw->CanSend(qp);
+}
+
 void
 RdmaNic::Activate(RdmaQueuePair& qp, int64_t nowPs)
 {
     if (qp.m_place != RdmaQueuePair::Place::Idle)
     {
+        return;
+    }
+    if (CanSendAtOnce(qp, nowPs))
+    {
+        SendAtOnce(qp, nowPs);
         return;
     }
     Place(qp, std::max(nowPs, m_device->PeekBusyUntilPs()));
@@ -207,15 +222,38 @@ RdmaNic::ReleasePaced(int64_t timePs)
         {
             next->FetchAhead();
         }
-        if (qp.m_place == RdmaQueuePair::Place::Paced && qp.m_pacedForPs == timePs)
+        if (qp.m_place != RdmaQueuePair::Place::Paced || qp.m_pacedForPs != timePs)
         {
-            Place(qp, timePs);
+            continue;
         }
+        if (m_paced.NextPs() > timePs && CanSendAtOnce(qp, timePs))
+        {
+            SendAtOnce(qp, timePs);
+            return;
+        }
+        Place(qp, timePs);
     }
     m_device->SetSourceReady(m_readyMask, timePs);
 }
 
 // --- sending
+
+void
+RdmaNic::SendAtOnce(RdmaQueuePair& qp, int64_t nowPs)
+{
+    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
+    Place(qp, nowPs + m_device->GetTxTimePs(frame->wireBytes));
+    RequestAnswer(qp, *frame);
+    m_device->SendNow(frame, nowPs);
+    if (m_readyMask)
+    {
+        m_device->SetSourceReady(m_readyMask, nowPs);
+    }
+    else if (IsPending())
+    {
+        m_device->AwaitLateWork(nowPs);
+    }
+}
 
 QbbFrame*
 RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
@@ -235,11 +273,7 @@ RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
         m_readyMask &= ~(1U << priority);
     }
     Place(qp, freePs);
-    if (qp.m_place == RdmaQueuePair::Place::Idle)
-    {
-        // The window is full: without an answer nothing would move until the timeout.
-        frame->flags |= QBB_FLAG_ACK_REQUEST;
-    }
+    RequestAnswer(qp, *frame);
     m_device->SetSourceReadyMask(m_readyMask);
     return frame;
 }

@@ -72,6 +72,21 @@ class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
     /// Put a pair where it belongs, if it may send at @p freePs, when the port is free again.
     void Place(RdmaQueuePair& qp, int64_t freePs);
 
+    /// @return whether the pair may send now, and nothing else wants to
+    bool CanSendAtOnce(const RdmaQueuePair& qp, int64_t nowPs) const;
+    /// Send the next frame of a pair past the ring: what that comes to after CanSendAtOnce().
+    void SendAtOnce(RdmaQueuePair& qp, int64_t nowPs);
+
+    /// Ask for an answer to the frame that a pair has just built if it waits for one.
+    static void RequestAnswer(const RdmaQueuePair& qp, QbbFrame& frame)
+    {
+        if (qp.m_place == RdmaQueuePair::Place::Idle)
+        {
+            // The window is full: without an answer nothing would move until the timeout.
+            frame.flags |= QBB_FLAG_ACK_REQUEST;
+        }
+    }
+
     /// Set when the first work is due.
     void SetDue(int64_t timePs)
     {
