@@ -205,17 +205,17 @@ TimingWheelScheduler::RemoveNext()
     return next;
 }
 
-void
-TimingWheelScheduler::TakeWithLate(Event& next)
+Scheduler::Event
+TimingWheelScheduler::TakeWithLate()
 {
     if (m_current != NIL && Earlier(m_pool[m_current].event, m_late.front()))
     {
-        TakeCurrent(next);
-        return;
+        return TakeCurrent();
     }
     std::pop_heap(m_late.begin(), m_late.end(), Later());
-    next = m_late.back();
+    const Event next = m_late.back();
     m_late.pop_back();
+    return next;
 }
 
 void

@@ -71,14 +71,14 @@ class TimingWheelScheduler final : public Scheduler
         --m_size;
         if (!m_late.empty()) [[unlikely]]
         {
-            TakeWithLate(next);
+            next = TakeWithLate(); // not by reference: so next may be in registers
             return true;
         }
         if (m_current == NIL)
         {
             FillCurrent();
         }
-        TakeCurrent(next);
+        next = TakeCurrent();
         return true;
     }
 
@@ -177,16 +177,17 @@ class TimingWheelScheduler final : public Scheduler
     /// Fill the list being emptied, which is empty, from the next bucket that holds events.
     void FillCurrent();
     /// Take the first of the list being emptied or of m_late.
-    void TakeWithLate(Event& next);
+    Event TakeWithLate();
 
     /// Take the first of the list being emptied.
-    void TakeCurrent(Event& next)
+    Event TakeCurrent()
     {
         const uint32_t node = m_current;
-        next = m_pool[node].event;
+        const Event next = m_pool[node].event;
         m_current = m_pool[node].next;
         m_pool.Free(node);
         FetchAhead(m_pool[m_current != NIL ? m_current : m_nextList].event);
+        return next;
     }
 
     /// Bring what an event needs first into the cache.
