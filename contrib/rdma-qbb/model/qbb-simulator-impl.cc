@@ -60,8 +60,8 @@ QbbSimulatorImpl::GetTypeId()
 }
 
 QbbSimulatorImpl::QbbSimulatorImpl()
-    : m_uid(FIRST_UID),
-      m_currentUid(EventId::UID::INVALID),
+    : m_currentUid(EventId::UID::INVALID),
+      m_uid(FIRST_UID),
       m_context(Simulator::NO_CONTEXT),
       m_thread(std::this_thread::get_id())
 {

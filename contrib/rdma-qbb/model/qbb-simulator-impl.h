@@ -153,8 +153,10 @@ class QbbSimulatorImpl final : public SimulatorImpl
     Ptr<Scheduler> m_events;
     TimingWheelScheduler* m_wheel{nullptr}; ///< m_events if it is a wheel
     uint64_t m_nowTs{0};
-    uint32_t m_uid;
+    // Apart from each other, or both would be read at once from an event that has just been written
+    // in two pieces, which waits until it is in the cache.
     uint32_t m_currentUid;
+    uint32_t m_uid;
     uint32_t m_context;
     bool m_stop{false};
     uint64_t m_eventCount{0};
