@@ -64,10 +64,9 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
     m_ends.AddPort(PeekPointer(device));
     if (port > 0)
     {
-        device->SharePool(*m_ports[0]);
+        device->SharePool(*m_ports[0].device);
     }
-    m_ports.push_back(PeekPointer(device));
-    m_wires.push_back(&device->GetWire());
+    m_ports.push_back({PeekPointer(device), &device->GetWire()});
     return port;
 }
 
@@ -83,7 +82,6 @@ SwitchNode::DoDispose()
 {
     m_ends.Clear();
     m_ports.clear();
-    m_wires.clear();
     m_policy = nullptr;
     m_pintEncoder = nullptr;
     m_inNetwork = nullptr;
@@ -135,9 +133,9 @@ SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
 inline void
 SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
 {
-    QbbNetDevice& device = *m_ports[outPort];
+    QbbNetDevice& device = *m_ports[outPort].device;
     device.FetchAhead(); // what follows would fetch one line after the other
-    __builtin_prefetch(m_wires[outPort]);
+    __builtin_prefetch(m_ports[outPort].wire);
     if (device.CanSendNow(nowPs) &&
         m_mmu->PassThrough(frame->inPort, frame->priority, frame->wireBytes))
     {
@@ -166,10 +164,10 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         {
             m_mmu->SetPaused(inPort, priority, true);
             m_ends.SetPunctual(true);
-            m_ports[inPort]->SendPfc(priority, true, nowPs);
+            m_ports[inPort].device->SendPfc(priority, true, nowPs);
         }
     }
-    m_ports[outPort]->Enqueue(frame, nowPs);
+    m_ports[outPort].device->Enqueue(frame, nowPs);
 }
 
 void
@@ -218,7 +216,7 @@ SwitchNode::Drop(QbbFrame* frame)
         m_droppedPayload += frame->payloadBytes;
     }
     m_drop(this, *frame);
-    m_ports[frame->inPort]->GetPool().Free(frame);
+    m_ports[frame->inPort].device->GetPool().Free(frame);
 }
 
 void
@@ -261,13 +259,13 @@ SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
 {
     m_mmu->SetPaused(port, priority, false);
     m_ends.SetPunctual(m_mmu->HasPaused());
-    m_ports[port]->SendPfc(priority, false, nowPs);
+    m_ports[port].device->SendPfc(priority, false, nowPs);
 }
 
 void
 SwitchNode::UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireBytes, int64_t nowPs)
 {
-    const QbbNetDevice& device = *m_ports[port];
+    const QbbNetDevice& device = *m_ports[port].device;
     m_pintEncoder->OnDequeue(m_pintPorts[port],
                              telemetry,
                              wireBytes,
@@ -288,7 +286,7 @@ SwitchNode::AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs)
     }
     if (telemetry.hopCount < telemetry.hopLimit)
     {
-        const QbbNetDevice& device = *m_ports[port];
+        const QbbNetDevice& device = *m_ports[port].device;
         telemetry.hops[telemetry.hopCount++] = {device.GetRateBps(),
                                                 device.PeekTxBytes() + frame.wireBytes,
                                                 nowPs,

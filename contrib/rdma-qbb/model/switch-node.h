@@ -82,7 +82,7 @@ class SwitchNode : public Node, public QbbPortHandler
     /// @return port @p index
     QbbNetDevice& GetPort(uint16_t index) const
     {
-        return *m_ports[index];
+        return *m_ports[index].device;
     }
 
     /// @return number of ports
@@ -135,7 +135,7 @@ class SwitchNode : public Node, public QbbPortHandler
     void ForwardResult(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     {
         frame->inPort = NO_PORT;
-        QbbNetDevice& device = *m_ports[outPort];
+        QbbNetDevice& device = *m_ports[outPort].device;
         if (device.CanSendNow(nowPs))
         {
             device.SendNow(frame, nowPs);
@@ -162,6 +162,13 @@ class SwitchNode : public Node, public QbbPortHandler
     void DoDispose() override;
 
   private:
+    /// A port, borrowed from the node's device list.
+    struct Port
+    {
+        QbbNetDevice* device;
+        const QbbWire* wire; ///< its way out, to fetch it ahead
+    };
+
     /// Send @p frame by @p outPort: at once if it is idle, else by way of the buffer.
     void Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs);
     /// Admit @p frame and queue it at @p outPort, or drop it.
@@ -179,8 +186,7 @@ class SwitchNode : public Node, public QbbPortHandler
     static constexpr uint16_t NO_PORT = UINT16_MAX;
 
     mutable QbbTransmissionEnds m_ends;
-    std::vector<QbbNetDevice*> m_ports;  ///< borrowed from the node's device list
-    std::vector<const QbbWire*> m_wires; ///< their ways out, to fetch them ahead
+    std::vector<Port> m_ports;
     const ForwardingTable* m_table{nullptr};
     Ptr<RoutingPolicy> m_policy;
     Ptr<SwitchMmu> m_mmu;
