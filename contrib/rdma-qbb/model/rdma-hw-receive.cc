@@ -120,6 +120,10 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         Free(frame);
         return;
     }
+    if (frame->flags & QBB_FLAG_LAST)
+    {
+        __builtin_prefetch(&rx->sender->deliveryMessage); // Deliver() begins there
+    }
     if (frame->telemetry)
     {
         frame->telemetry->receivedPs = nowPs;

@@ -324,7 +324,6 @@ RdmaHw::CompleteMessages(RdmaQueuePair& qp)
     }
     if (!qp.firstMessage)
     {
-        qp.lastMessage = nullptr;
         if (qp.closeWhenDone && qp.m_open && qp.endSeq > 0)
         {
             Close(qp);

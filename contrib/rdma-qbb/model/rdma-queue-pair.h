@@ -58,7 +58,7 @@ class alignas(64) RdmaQueuePair
 
   public:
     // --- what each message touches
-    RdmaMessage* lastMessage{nullptr};     ///< newest message
+    RdmaMessage* lastMessage{nullptr};     ///< newest message, while there is one
     RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
 
     // --- what each frame touches, from here to m_timer: three cache lines
