@@ -11,6 +11,10 @@ import argparse
 import pathlib
 import sys
 
+import python_modules
+
+python_modules.require("numpy", "pandas")
+
 from clusterresults import ResultsError, open_runs
 from clusterresults.tables import MAKERS, all_tables, as_markdown, as_text, write_csv
 

@@ -10,6 +10,10 @@ import pathlib
 import re
 import sys
 
+import python_modules
+
+python_modules.require("numpy", "pandas", "matplotlib")
+
 from clusterresults import ResultsError, open_runs
 from clusterresults.plots import KINDS, style
 

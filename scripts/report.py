@@ -11,6 +11,10 @@ import argparse
 import pathlib
 import sys
 
+import python_modules
+
+python_modules.require("numpy", "pandas", "matplotlib", "jinja2")
+
 from clusterresults import ResultsError, open_runs
 from clusterresults.page import render
 

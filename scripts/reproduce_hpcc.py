@@ -17,6 +17,9 @@ import subprocess
 import sys
 
 import hpcc_traffic
+import python_modules
+
+python_modules.require("matplotlib")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKLOADS = {"FB_Hadoop": "FbHdp_distribution.txt", "WebSearch": "WebSearch_distribution.txt"}

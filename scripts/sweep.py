@@ -34,6 +34,10 @@ import pathlib
 import signal
 import sys
 
+import python_modules
+
+python_modules.require("yaml")
+
 from clustersweep import grid as grids
 from clustersweep import processes, runs, table
 from clustersweep.errors import InputError

@@ -30,6 +30,25 @@ def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
     assert "is not an ns-3 source tree" in result.stderr
 
 
+@pytest.mark.parametrize("script, arguments, module", [
+    ("scripts/plot.py", ["fct", "."], "numpy"),
+    ("scripts/analyze_results.py", ["--dirs", "."], "numpy"),
+    ("scripts/report.py", ["."], "numpy"),
+    ("scripts/sweep.py", ["sweep.yaml"], "yaml"),
+    ("scripts/reproduce_hpcc.py", [], "matplotlib"),
+    ("topologies/gen_Topo_Template.py", ["--draw", "star"], "matplotlib"),
+])
+def test_a_python_without_a_module_is_refused_in_one_line(script, arguments, module, tmp_path):
+    (tmp_path / "star").write_text("2 1 0 0 1 A100\n\n0 1 100Gbps 1us 0\n")
+    # -S: without Debian's packages
+    result = subprocess.run(["/usr/bin/python3", "-S", ROOT / script, *arguments], cwd=tmp_path,
+                            capture_output=True, text=True)
+    assert result.returncode == 2, result.stderr
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"{pathlib.Path(script).name}: ")
+    assert f"no module '{module}'; expected" in line
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A small repository with a copy of the check; add(path, text) puts a source into it."""

@@ -131,7 +131,11 @@ def look(given):
     elif given["describe"]:
         print("\n".join(describe(topology)))
     else:
-        from clustertopo.draw import draw  # matplotlib takes a second to load
+        try:
+            from clustertopo.draw import draw  # matplotlib takes a second to load
+        except ModuleNotFoundError as missing:
+            raise InputError(f"{sys.executable} has no module '{missing.name}'; expected a Python that has it, "
+                             f"such as /usr/bin/python3 with the package python3-{missing.name}") from missing
         print("\n".join(draw(topology, given["output"] or path)))
 
 
