@@ -31,6 +31,7 @@ struct RdmaAckView
  * One object serves all queue pairs of a host; what it keeps per queue pair it stores in
  * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow(); one
  * that sets windows calls SetVariableWindow(false) first, or they are scaled by the rate as well.
+ * Timers of its own call RdmaQueuePair::Settle() before they look at what has been sent.
  * A new algorithm is a new pair of files with a TypeId and its own attributes; nothing else
  * changes. The design follows ns-3's TcpCongestionOps.
  */
