@@ -314,6 +314,7 @@ TimingWheelScheduler::GuessNext(std::size_t word, uint64_t used)
     // its last one may well be empty.
     constexpr uint64_t LAST = uint64_t{1} << 63;
     m_nextList = m_near.heads[word + std::countr_zero(used | LAST)];
+    m_fetched = m_nextList;
     used &= used - 1;
     m_pool.FetchAhead(m_near.heads[word + std::countr_zero(used | LAST)]);
 }

@@ -187,6 +187,8 @@ class TimingWheelScheduler final : public Scheduler
         m_current = m_pool[node].next;
         m_pool.Free(node);
         FetchAhead(m_pool[m_current != NIL ? m_current : m_nextList].event);
+        m_fetched = m_pool[m_fetched].next; // a list is followed one node after the other
+        m_pool.FetchAhead(m_fetched);
         return next;
     }
 
@@ -219,6 +221,7 @@ class TimingWheelScheduler final : public Scheduler
 
     // What has the earliest time comes first; each holds only what is not in those before it.
     uint32_t m_nextList{NIL};  ///< the bucket after m_current's, when that was filled: a guess
+    uint32_t m_fetched{NIL};   ///< node of that list fetched ahead last
     uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first
     uint64_t m_currentEnd{0};  ///< end of the bucket that m_current came from
     uint64_t m_nearSpan{0};    ///< from there to m_nearEnd
