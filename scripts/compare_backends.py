@@ -265,6 +265,10 @@ def main():
     parser.add_argument("--speed", action="store_true", help="compare CPU seconds of longer runs")
     arguments = parser.parse_args()
     program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
+    if not program.is_file():
+        print(f"compare_backends.py: {program}: is not there; expected the program: scripts/build.sh -c all",
+              file=sys.stderr)
+        return 2
     if arguments.speed:
         measure_speed(program, arguments.output, arguments.case)
         return 0

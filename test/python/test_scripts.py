@@ -49,6 +49,14 @@ def test_a_python_without_a_module_is_refused_in_one_line(script, arguments, mod
     assert f"no module '{module}'; expected" in line
 
 
+def test_backends_are_not_compared_without_the_program(tmp_path):
+    result = subprocess.run([ROOT / "scripts/compare_backends.py"], cwd=tmp_path, capture_output=True, text=True,
+                            env={"PROGRAM_DIR": str(tmp_path)})
+    assert result.returncode == 2
+    assert result.stderr == (f"compare_backends.py: {tmp_path / 'SimAI_simulator'}: is not there; "
+                             "expected the program: scripts/build.sh -c all\n")
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A small repository with a copy of the check; add(path, text) puts a source into it."""
