@@ -4,14 +4,11 @@
  * The packet path, part by part: a frame from host to switch to host with its acknowledgement, a
  * frame through a switch's buffer, the choice of a path, an acknowledgement at its sender.
  */
-#include "ns3/cluster-topology.h"
-#include "ns3/fabric-conf.h"
+#include "../contrib/rdma-qbb/test/text-fabric.h"
+
 #include "ns3/flow-hash.h"
 #include "ns3/ns3-flags.h"
-#include "ns3/nstime.h"
 #include "ns3/qbb-frame-pool.h"
-#include "ns3/rdma-fabric.h"
-#include "ns3/simulator.h"
 #include "ns3/switch-mmu.h"
 
 #include <benchmark/benchmark.h>
@@ -24,42 +21,22 @@ namespace
 using namespace ns3;
 
 /// Hosts around one switch; ends with its object.
-class Star
+class Star : public BuiltFabric
 {
   public:
     Star(uint32_t hosts, const std::string& conf)
+        : BuiltFabric(Text(hosts), conf)
     {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS);
-        }
-        UseFastSimulator();
-        std::ostringstream text;
-        text << hosts + 1 << " 1 " << hosts << "\n" << hosts << "\n";
-        for (uint32_t host = 0; host < hosts; ++host)
-        {
-            text << host << " " << hosts << " 400Gbps 500ns 0\n";
-        }
-        std::istringstream topologyText(text.str());
-        std::istringstream confText(conf);
-        m_topology = ClusterTopology::Read(topologyText, "star");
-        m_conf = FabricConf::Read(confText, "conf");
-        m_conf.Check();
-        fabric = CreateObject<RdmaFabric>();
-        fabric->Build(m_topology, m_conf);
     }
-
-    ~Star()
-    {
-        Simulator::Destroy();
-        fabric->Dispose();
-    }
-
-    Ptr<RdmaFabric> fabric;
 
   private:
-    ClusterTopology m_topology;
-    FabricConf m_conf;
+    /// @return the topology, after what comes before a fabric
+    static std::string Text(uint32_t hosts)
+    {
+        UsePicoseconds();
+        UseFastSimulator();
+        return TextFabric::Star(hosts, "400Gbps", "500ns");
+    }
 };
 
 /// One queue pair, one message: each frame crosses two links and its acknowledgement two.

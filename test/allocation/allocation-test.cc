@@ -4,7 +4,7 @@
  * Counts heap allocations: a packet must not cost any, whatever it meets on its way, nor a message
  * of a connection that is there.
  */
-#include "../support/text-fabric.h"
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
 
 #include "ns3/astra-sim-network.h"
 #include "ns3/ns3-flags.h"
@@ -54,11 +54,11 @@ namespace
 {
 
 /// Five hosts around a switch.
-class Star : public TextFabric
+class Star : public BuiltFabric
 {
   public:
     explicit Star(const std::string& conf)
-        : TextFabric(Text(), conf)
+        : BuiltFabric(Text(), conf)
     {
     }
 
@@ -68,13 +68,7 @@ class Star : public TextFabric
     {
         UsePicoseconds();
         UseFastSimulator();
-        std::ostringstream text;
-        text << "6 1 5\n5\n";
-        for (int host = 0; host < 5; ++host)
-        {
-            text << host << " 5 100Gbps 1us 0\n";
-        }
-        return text.str();
+        return TextFabric::Star(5, "100Gbps", "1us");
     }
 };
 

@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
+
 #include "ns3/nstime.h"
 #include "ns3/rdma-deadline-timer.h"
 #include "ns3/simulator.h"
@@ -26,10 +28,7 @@ NowPs()
 
 TEST(DeadlineTimer, ExpiresAtTheLastDeadlineAfterItHasBeenMoved)
 {
-    if (Time::GetResolution() != Time::PS)
-    {
-        Time::SetResolution(Time::PS);
-    }
+    UsePicoseconds();
     std::vector<int64_t> expiries;
     RdmaDeadlineTimer place;
     EXPECT_FALSE(place.IsMade());

@@ -4,17 +4,15 @@
 #ifndef FLOW_RUN_H
 #define FLOW_RUN_H
 
-#include "ns3/fabric-conf.h"
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
+
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
-#include "ns3/rdma-fabric.h"
-#include "ns3/simulator.h"
 
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -70,32 +68,21 @@ class FlowRun
             const std::string& conf,
             const std::string& flows,
             const std::vector<uint32_t>& traceNodes = {})
+        : m_text(topology, conf)
     {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS); // ns-3 takes it once per process
-        }
-        std::istringstream topologyText(topology);
-        m_topology = ClusterTopology::Read(topologyText, "topology");
-        std::istringstream confText(conf);
-        m_conf = FabricConf::Read(confText, "conf");
         std::ofstream(m_directory / "flows") << flows;
-        m_fabric = CreateObject<RdmaFabric>();
-        m_fabric->Build(m_topology, m_conf);
-        m_monitors = std::make_unique<FabricMonitors>(*m_fabric,
-                                                      m_conf,
+        m_monitors = std::make_unique<FabricMonitors>(Fabric(),
+                                                      m_text.conf,
                                                       m_directory.Path(),
                                                       m_warnings,
                                                       traceNodes);
-        m_runner = std::make_unique<FlowRunner>(*m_fabric, m_directory / "flows");
+        m_runner = std::make_unique<FlowRunner>(Fabric(), m_directory / "flows");
     }
 
     ~FlowRun()
     {
         m_monitors.reset();
         m_runner.reset();
-        Simulator::Destroy();
-        m_fabric->Dispose();
     }
 
     void Run(int64_t stopPs = 0)
@@ -119,7 +106,7 @@ class FlowRun
 
     RdmaFabric& Fabric()
     {
-        return *m_fabric;
+        return *m_text.fabric;
     }
 
     FlowRunner& Runner()
@@ -129,10 +116,8 @@ class FlowRun
 
   private:
     ScratchDirectory m_directory;
-    ClusterTopology m_topology;
-    FabricConf m_conf;
+    BuiltFabric m_text;
     std::vector<std::string> m_warnings;
-    Ptr<RdmaFabric> m_fabric;
     std::unique_ptr<FabricMonitors> m_monitors;
     std::unique_ptr<FlowRunner> m_runner;
 };
@@ -141,13 +126,7 @@ class FlowRun
 inline std::string
 Star(uint32_t hosts)
 {
-    std::string text = std::to_string(hosts + 1) + " 1 " + std::to_string(hosts) + "\n" +
-                       std::to_string(hosts) + "\n";
-    for (uint32_t host = 0; host < hosts; ++host)
-    {
-        text += std::to_string(host) + " " + std::to_string(hosts) + " 100Gbps 1us 0\n";
-    }
-    return text;
+    return TextFabric::Star(hosts, "100Gbps", "1us");
 }
 
 /// No congestion control and no window: hosts send at line rate.

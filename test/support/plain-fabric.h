@@ -4,7 +4,7 @@
 #ifndef PLAIN_FABRIC_H
 #define PLAIN_FABRIC_H
 
-#include "text-fabric.h"
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
 
 #include "ns3/callback.h"
 
@@ -16,13 +16,13 @@ namespace ns3
 {
 
 /// A small fabric without congestion control, to which a test posts messages.
-class PlainFabric : public TextFabric
+class PlainFabric : public BuiltFabric
 {
   public:
     static constexpr uint64_t PAYLOAD = 1000; ///< bytes of a full frame
 
     explicit PlainFabric(const std::string& topology, const std::string& keys = {})
-        : TextFabric(topology, "PACKET_PAYLOAD_SIZE 1000\nCC_MODE 0\nHAS_WIN 0\n" + keys)
+        : BuiltFabric(topology, "PACKET_PAYLOAD_SIZE 1000\nCC_MODE 0\nHAS_WIN 0\n" + keys)
     {
     }
 

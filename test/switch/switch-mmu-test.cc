@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
+
 #include "ns3/boolean.h"
 #include "ns3/nstime.h"
 #include "ns3/switch-mmu.h"
@@ -25,10 +27,7 @@ constexpr uint32_t FRAME = 1000;
 Ptr<SwitchMmu>
 MakeMmu(bool dynamic)
 {
-    if (Time::GetResolution() != Time::PS)
-    {
-        Time::SetResolution(Time::PS);
-    }
+    UsePicoseconds();
     Ptr<SwitchMmu> mmu = CreateObject<SwitchMmu>();
     mmu->SetAttribute("BufferBytes", UintegerValue(100'000));
     mmu->SetAttribute("ReserveBytes", UintegerValue(4000));

@@ -4,7 +4,7 @@
  * A frame that finds its egress idle passes a switch by a short way. A port whose queues are
  * watched uses the long one: outcomes must be the same.
  */
-#include "../support/text-fabric.h"
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
 
 #include "ns3/callback.h"
 
@@ -48,7 +48,7 @@ CountEnqueue(uint64_t* count, Ptr<const QbbNetDevice>, const QbbFrame&)
 Outcome
 RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
 {
-    const TextFabric text(TOPOLOGY, confText);
+    const BuiltFabric text(TOPOLOGY, confText);
     const Ptr<RdmaFabric> fabric = text.fabric;
     fabric->AssignStreams(1);
     if (enqueued)

@@ -3,18 +3,15 @@
  */
 // A port's pcap file of a run with congestion, as Wireshark sees it.
 
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
 #include "tshark.h"
 
-#include "ns3/cluster-topology.h"
 #include "ns3/ethernet-header.h"
-#include "ns3/fabric-conf.h"
 #include "ns3/input-error.h"
 #include "ns3/ipv4-header.h"
 #include "ns3/qbb-packet-builder.h"
 #include "ns3/qbb-pcap-helper.h"
-#include "ns3/rdma-fabric.h"
 #include "ns3/roce-headers.h"
-#include "ns3/simulator.h"
 #include "ns3/udp-header.h"
 
 #include <algorithm>
@@ -22,7 +19,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,34 +35,16 @@ class QbbPcapOfIncast : public testing::Test
   protected:
     void SetUp() override
     {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS);
-        }
-        std::istringstream links("5 1 4\n4\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n"
-                                 "2 4 100Gbps 1us 0\n3 4 100Gbps 1us 0\n");
-        std::istringstream keys("CC_MODE RdmaDcqcnPaper\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n"
-                                "BUFFER_SIZE 600000\nKMIN 5000\nKMAX 5000\nPMAX 1\n");
-        m_topology = ClusterTopology::Read(links, "star");
-        m_conf = FabricConf::Read(keys, "conf");
-        m_fabric = CreateObject<RdmaFabric>();
-        m_fabric->Build(m_topology, m_conf);
-    }
-
-    void TearDown() override
-    {
-        Close();
+        m_text.emplace(TextFabric::Star(4, "100Gbps", "1us"),
+                       "CC_MODE RdmaDcqcnPaper\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n"
+                       "BUFFER_SIZE 600000\nKMIN 5000\nKMAX 5000\nPMAX 1\n");
+        m_fabric = PeekPointer(m_text->fabric);
     }
 
     /// End the simulation, and with it the files.
     void Close()
     {
-        Simulator::Destroy();
-        if (m_fabric)
-        {
-            m_fabric->Dispose();
-            m_fabric = nullptr;
-        }
+        m_text.reset();
     }
 
     void Run()
@@ -80,9 +59,8 @@ class QbbPcapOfIncast : public testing::Test
         Simulator::Run();
     }
 
-    ClusterTopology m_topology;
-    FabricConf m_conf;
-    Ptr<RdmaFabric> m_fabric;
+    std::optional<BuiltFabric> m_text;
+    RdmaFabric* m_fabric{nullptr}; ///< until Close()
 };
 
 TEST_F(QbbPcapOfIncast, HoldsEveryFrameOfThePortInOrder)

@@ -4,23 +4,20 @@
 #ifndef FABRIC_TEST_SUPPORT_H
 #define FABRIC_TEST_SUPPORT_H
 
-#include "ns3/cluster-topology.h"
-#include "ns3/fabric-conf.h"
-#include "ns3/nstime.h"
-#include "ns3/rdma-fabric.h"
-#include "ns3/simulator.h"
+#include "text-fabric.h"
 
-#include <sstream>
-#include <string>
+#include <memory>
 #include <vector>
 
 namespace ns3
 {
 
-/// A small fabric for a test: topology and configuration from text, flows by a line of code.
-class FabricUnderTest
+/// A small fabric for a test, and flows by a line of code.
+class FabricUnderTest : public TextFabric
 {
   public:
+    using TextFabric::TextFabric;
+
     /// What became of a flow.
     struct Flow
     {
@@ -28,31 +25,6 @@ class FabricUnderTest
         int64_t deliveredPs{-1};
         int64_t sentPs{-1};
     };
-
-    FabricUnderTest(const std::string& topologyText, const std::string& confText)
-    {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS);
-        }
-        std::istringstream topologyStream(topologyText);
-        std::istringstream confStream(confText);
-        topology = ClusterTopology::Read(topologyStream, "topology");
-        conf = FabricConf::Read(confStream, "conf");
-        conf.Check();
-        fabric = CreateObject<RdmaFabric>();
-    }
-
-    ~FabricUnderTest()
-    {
-        Simulator::Destroy();
-        fabric->Dispose();
-    }
-
-    void Build()
-    {
-        fabric->Build(topology, conf);
-    }
 
     /// Send @p bytes at @p startPs. @return where its times will be found
     const Flow& Send(uint32_t src,
@@ -77,21 +49,6 @@ class FabricUnderTest
         return flow;
     }
 
-    /// @return a topology of @p hosts hosts around one switch, in the three-field form
-    static std::string Star(uint32_t hosts, const std::string& rate, const std::string& delay)
-    {
-        std::ostringstream text;
-        text << hosts + 1 << " 1 " << hosts << "\n" << hosts << "\n";
-        for (uint32_t i = 0; i < hosts; ++i)
-        {
-            text << hosts << " " << i << " " << rate << " " << delay << " 0\n";
-        }
-        return text.str();
-    }
-
-    ClusterTopology topology;
-    FabricConf conf;
-    Ptr<RdmaFabric> fabric;
     std::vector<std::unique_ptr<Flow>> flows;
 };
 

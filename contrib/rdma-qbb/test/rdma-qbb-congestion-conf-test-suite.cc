@@ -3,6 +3,8 @@
  */
 // What the keys of a configuration for windows and rates do to a whole fabric.
 
+#include "text-fabric.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/nstime.h"
@@ -147,10 +149,7 @@ class CongestionConfTestSuite : public TestSuite
     CongestionConfTestSuite()
         : TestSuite("rdma-qbb-congestion-conf")
     {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS);
-        }
+        UsePicoseconds();
         AddTestCase(new RateBoundSpacesFrames);
         AddTestCase(new WindowKeys);
         AddTestCase(new AlgorithmWindows);

@@ -4,6 +4,7 @@
 // Where each congestion control settles on one shared link, against its theory.
 
 #include "star-fabric.h"
+#include "text-fabric.h"
 
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
@@ -370,10 +371,7 @@ class SteadyStateTestSuite : public TestSuite
     SteadyStateTestSuite()
         : TestSuite("rdma-qbb-congestion-steady-state")
     {
-        if (Time::GetResolution() != Time::PS)
-        {
-            Time::SetResolution(Time::PS);
-        }
+        UsePicoseconds();
         AddTestCase(new NoneIsLossless);
         AddTestCase(new DcqcnSettles(2));
         AddTestCase(new DcqcnSettles(8));
