@@ -72,10 +72,7 @@ QbbNetDevice::OnLinkChange(bool up)
         }
         m_pausingMask = 0;
         FreeControl();
-        if (m_source && m_late)
-        {
-            AwaitLateWork(nowPs); // what would have had it carried out has been lost
-        }
+        AwaitLateWork(nowPs); // what would have had it carried out has been lost
     }
     else
     {

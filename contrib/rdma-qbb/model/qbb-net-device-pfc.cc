@@ -3,7 +3,6 @@
  *
  * QbbNetDevice: priority flow control (IEEE 802.1Qbb), both ends.
  */
-#include "qbb-late-work.h"
 #include "qbb-net-device.h"
 
 #include "ns3/log.h"
@@ -86,10 +85,7 @@ QbbNetDevice::OnPauseRefresh(int64_t nowPs)
 void
 QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
 {
-    if (m_source && m_late)
-    {
-        m_late->SettleBefore(nowPs);
-    }
+    Settle();
     const uint8_t bit = 1U << frame.priority;
     const bool pause = frame.quanta > 0;
     if (pause && (m_ignoredMask & bit))
@@ -139,10 +135,7 @@ QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
     {
         TransmitWhenFree(nowPs);
     }
-    if (m_source && m_late)
-    {
-        AwaitLateWork(nowPs);
-    }
+    AwaitLateWork(nowPs);
 }
 
 void

@@ -3,8 +3,6 @@
  */
 #include "qbb-net-device.h"
 
-#include "qbb-late-work.h"
-
 #include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/log.h"
@@ -146,10 +144,6 @@ QbbNetDevice::DoInitialize()
         m_linkUp = m_channel->IsUp();
     }
     m_nodeId = m_node->GetId();
-    if (!m_late)
-    {
-        m_transmitEvent = Create<TransmitEvent>(this);
-    }
     ConnectWire();
     NetDevice::DoInitialize();
 }
@@ -169,10 +163,6 @@ QbbNetDevice::DoDispose()
     }
     FreeControl();
     m_wire->Detach();
-    if (m_transmitEvent)
-    {
-        m_transmitEvent->Detach();
-    }
     if (m_expiryEvent)
     {
         m_expiryEvent->Detach();
@@ -207,7 +197,7 @@ QbbNetDevice::SetHandler(QbbPortHandler* handler, uint16_t port)
 void
 QbbNetDevice::SetLateWork(QbbLateWork* work)
 {
-    NS_ASSERT_MSG(!m_transmitEvent, "set before the simulation begins");
+    NS_ASSERT_MSG(!IsInitialized(), "set before the simulation begins");
     m_late = work;
 }
 
@@ -367,7 +357,7 @@ QbbNetDevice::Transmit(int64_t nowPs)
     {
         ArmTransmit(nowPs);
     }
-    else if (m_source && m_late && m_late->IsPending())
+    else if (m_source && m_late->IsPending())
     {
         AwaitLateWork(nowPs);
     }
@@ -389,36 +379,28 @@ QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
 void
 QbbNetDevice::ArmTransmit(int64_t nowPs)
 {
-    if (m_late)
-    {
-        // What waits leaves in time if the arrival of the frame being sent is an event. If all of
-        // it arrives quietly, there is time until something else happens.
-        const bool inTime = !(m_loudQueued || m_control || m_sourceReady) || m_wire->AwaitLast();
-        if (!m_transmitArmed)
-        {
-            m_transmitArmed = true;
-            m_late->AddEnd(m_port);
-        }
-        else if (inTime)
-        {
-            return;
-        }
-        if (m_watched || !inTime)
-        {
-            m_late->Await(*this);
-        }
-    }
-    else if (!m_transmitArmed)
+    // What waits leaves in time if the arrival of the frame being sent is an event. If all of it
+    // arrives quietly, there is time until something else happens.
+    const bool inTime = !(m_loudQueued || m_control || m_sourceReady) || m_wire->AwaitLast();
+    if (!m_transmitArmed)
     {
         m_transmitArmed = true;
-        m_transmitEvent->ScheduleAt(m_nodeId, m_busyUntilPs);
+        m_late->AddEnd(m_port);
+    }
+    else if (inTime)
+    {
+        return;
+    }
+    if (m_watched || !inTime)
+    {
+        m_late->Await(*this);
     }
 }
 
 void
 QbbNetDevice::AwaitLateWork(int64_t nowPs)
 {
-    if (m_watched || !m_wire->AwaitLast())
+    if (m_source && m_late->IsPending() && (m_watched || !m_wire->AwaitLast()))
     {
         m_late->AwaitNext(nowPs);
     }
@@ -449,11 +431,11 @@ void
 QbbNetDevice::OnWatched()
 {
     m_watched = true;
-    if (m_late && m_transmitArmed)
+    if (m_transmitArmed)
     {
         m_late->Await(*this);
     }
-    if (m_source && m_late && m_late->IsPending())
+    if (m_source && m_late->IsPending())
     {
         AwaitLateWork(Simulator::Now().GetTimeStep());
     }

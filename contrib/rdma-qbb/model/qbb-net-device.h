@@ -7,6 +7,7 @@
 #include "qbb-channel.h"
 #include "qbb-frame-pool.h"
 #include "qbb-frame.h"
+#include "qbb-late-work.h"
 #include "qbb-port-event.h"
 #include "qbb-port-handler.h"
 #include "qbb-wire.h"
@@ -25,8 +26,6 @@
 
 namespace ns3
 {
-
-class QbbLateWork;
 
 // Hot path: Enqueue, Transmit and the two events run once per packet and hop.
 
@@ -79,7 +78,7 @@ class QbbNetDevice : public NetDevice
     /// Say where frames come from that wait in no queue (hosts only).
     void SetSource(QbbFrameSource* source);
 
-    /// Let @p work carry out the ends of this port's transmissions; without it they are events.
+    /// Let @p work carry out the ends of this port's transmissions. A port that sends has one.
     void SetLateWork(QbbLateWork* work);
 
     /// Put @p frame, which the device now owns, into the queue of its priority.
@@ -267,8 +266,8 @@ class QbbNetDevice : public NetDevice
         m_wire->SetPortsWorkDue(timePs);
     }
 
-    /// See to it that the source's late work is carried out in time; it waits for no end of a
-    /// transmission.
+    /// See to it that the source's late work, if it has some, is carried out in time; it waits for
+    /// no end of a transmission.
     void AwaitLateWork(int64_t nowPs);
 
     /// Have late work carried out at this time at the latest, no frame being under way.
@@ -436,7 +435,7 @@ class QbbNetDevice : public NetDevice
     QbbPortCounters m_counters;
     QbbWire* m_wire;
     QbbFrameSource* m_source{nullptr};
-    QbbLateWork* m_late{nullptr}; ///< of the node or the port; null: ends are events
+    QbbLateWork* m_late{nullptr}; ///< of the node, or of a host's port alone
     QbbFramePool* m_pool{nullptr};
     uint64_t m_rateBps{0};
     mutable int64_t m_txTimePs{0};     ///< of a frame of m_txTimeBytes
@@ -445,8 +444,6 @@ class QbbNetDevice : public NetDevice
     std::array<int64_t, PRIORITIES> m_credit{}; ///< weighted round robin, bytes
     std::array<uint32_t, PRIORITIES> m_weight;
 
-    using TransmitEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnTransmissionEnd>;
-    Ptr<TransmitEvent> m_transmitEvent; ///< without m_late
     using ExpiryEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseExpiry>;
     using RefreshEvent = QbbPortEvent<QbbNetDevice, &QbbNetDevice::OnPauseRefresh>;
 

@@ -10,7 +10,6 @@
 #include "ns3/node.h"
 #include "ns3/simulator.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
@@ -123,8 +122,10 @@ QbbWire::Fire(int64_t nowPs)
     if (nowPs == m_wakePs)
     {
         m_wakePs = NEVER;
-        // A frame that arrives now is not scheduled when it is put on the wire.
-        m_armedPs = std::min(m_armedPs, nowPs);
+        if (m_armedPs == NEVER)
+        {
+            m_armedPs = nowPs; // a frame that arrives now is not scheduled when it is put here
+        }
     }
     if (*m_sendersWorkPs <= nowPs)
     {

@@ -221,7 +221,7 @@ RdmaHw::Answer(uint16_t port,
                int64_t nowPs)
 {
     rx.sender->FetchAhead(); // by when the answer arrives it is there
-    m_nics[port]->SettleBefore(nowPs);
+    QbbNetDevice& device = SettledPort(port, nowPs);
     frame->kind = kind;
     frame->seq = rx.expectedSeq;
     frame->payloadBytes = selective ? NamedDistance(rx) : 0;
@@ -239,7 +239,6 @@ RdmaHw::Answer(uint16_t port,
     }
     frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
     ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
-    QbbNetDevice& device = m_nics[port]->GetDevice();
     if (device.CanSendNow(nowPs))
     {
         OnFrameDeparture(port, *frame, nowPs);
@@ -271,8 +270,7 @@ RdmaHw::MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind
 void
 RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
 {
-    m_nics[port]->SettleBefore(nowPs);
-    QbbNetDevice& device = m_nics[port]->GetDevice();
+    QbbNetDevice& device = SettledPort(port, nowPs);
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
     rx.cnpPs = nowPs;
     ++m_counters.cnpsSent;
@@ -283,8 +281,7 @@ void
 RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    m_nics[port]->SettleBefore(nowPs);
-    QbbNetDevice& device = m_nics[port]->GetDevice();
+    QbbNetDevice& device = SettledPort(port, nowPs);
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
     frame->seq = rx.expectedSeq;
     frame->payloadBytes = selective ? NamedDistance(rx) : 0;

@@ -45,7 +45,7 @@ RdmaHw::SeekSendMessage(RdmaQueuePair& qp)
     {
         qp.sendMessage = qp.sendMessage->next;
     }
-    qp.nic->OnChange(qp, m_clock.NowPs());
+    qp.nic->OnChange(qp);
 }
 
 void

@@ -309,6 +309,14 @@ class RdmaHw : public Object, public QbbPortHandler
     QbbFrame* MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind kind);
     void SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs);
     void Deliver(RdmaRxQueuePair& rx);
+
+    /// @return a port that has done what was due before now
+    QbbNetDevice& SettledPort(uint16_t port, int64_t nowPs)
+    {
+        m_nics[port]->SettleBefore(nowPs);
+        return m_nics[port]->GetDevice();
+    }
+
     void Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs);
     void CompleteMessages(RdmaQueuePair& qp);
     void RestartTimer(RdmaQueuePair& qp, int64_t nowPs);

@@ -45,10 +45,7 @@ RdmaNic::PushPaced(RdmaQueuePair& qp)
     qp.m_place = RdmaQueuePair::Place::Paced;
     qp.m_pacedForPs = qp.nextAvailPs;
     m_paced.Push(qp.nextAvailPs, &qp, m_hw->GetNextWireBytes(qp));
-    if (qp.nextAvailPs < m_duePs)
-    {
-        SetDue(qp.nextAvailPs);
-    }
+    AddDue(qp.nextAvailPs);
 }
 
 void
@@ -129,12 +126,13 @@ RdmaNic::Deactivate(RdmaQueuePair& qp)
 }
 
 void
-RdmaNic::OnChange(RdmaQueuePair& qp, int64_t nowPs)
+RdmaNic::OnChange(RdmaQueuePair& qp)
 {
     if (qp.m_place != RdmaQueuePair::Place::Paced)
     {
         return;
     }
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_doubtfulPs = std::max(m_doubtfulPs, qp.m_pacedForPs);
     // A later time needs no new entry: the old one is looked at when it comes up.
     if (qp.nextAvailPs < qp.m_pacedForPs)
@@ -151,7 +149,7 @@ void
 RdmaNic::AddEnd(uint16_t)
 {
     m_endPs = m_device->PeekBusyUntilPs();
-    SetDue(std::min(m_duePs, m_endPs));
+    AddDue(m_endPs);
 }
 
 void

@@ -44,7 +44,7 @@ class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
     void Deactivate(RdmaQueuePair& qp);
 
     /// What decides when a queue pair sends its next frame, or the frame, has changed.
-    void OnChange(RdmaQueuePair& qp, int64_t nowPs);
+    void OnChange(RdmaQueuePair& qp);
 
     QbbFrame* PullFrame(uint8_t priority, int64_t nowPs) override;
 
@@ -87,6 +87,15 @@ class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
         }
     }
 
+    /// Note that work is due at @p timePs.
+    void AddDue(int64_t timePs)
+    {
+        if (timePs < m_duePs)
+        {
+            SetDue(timePs);
+        }
+    }
+
     /// Set when the first work is due.
     void SetDue(int64_t timePs)
     {
@@ -105,8 +114,8 @@ class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
     int64_t m_doubtfulPs{INT64_MIN}; ///< up to then, entries of m_paced may be out of date
     uint8_t m_readyMask{0};
     bool m_settling{false};
-    std::array<Ring, QbbNetDevice::PRIORITIES> m_rings;
     PacedQueue m_paced;
+    std::array<Ring, QbbNetDevice::PRIORITIES> m_rings;
     int64_t m_lastPs{INT64_MIN}; ///< when work has last been put behind all else
 };
 

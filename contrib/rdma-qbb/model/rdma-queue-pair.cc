@@ -28,11 +28,7 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     {
         return;
     }
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
-    if (nic)
-    {
-        nic->SettleBefore(nowPs);
-    }
+    Settle();
     m_rateBps = rate;
     if (m_paced && lastTxBytes && rate)
     {
@@ -41,7 +37,7 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     UpdateEffectiveWindow();
     if (nic)
     {
-        nic->OnChange(*this, nowPs);
+        nic->OnChange(*this);
     }
 }
 
@@ -60,9 +56,9 @@ RdmaQueuePair::SetWindow(uint64_t bytes)
     Settle();
     m_windowBytes = bytes;
     UpdateEffectiveWindow();
-    if (m_place == Place::Paced && !CanSend())
+    if (nic && !CanSend())
     {
-        nic->OnChange(*this, Simulator::Now().GetTimeStep());
+        nic->OnChange(*this);
     }
 }
 
