@@ -134,9 +134,7 @@ QbbNetDevice::DoInitialize()
     m_poolRef = m_poolRef->Resolve();
     m_pool = PeekPointer(m_poolRef);
     m_rateBps = m_rate.GetBitRate();
-    m_txTimeBytes = 0;
-    constexpr uint64_t PS_PER_8S = UINT64_C(8000000000000);
-    m_psPerByte = PS_PER_8S % m_rateBps == 0 ? PS_PER_8S / m_rateBps : 0;
+    m_serialization = SerializationDelay(m_rateBps);
     if (m_channel)
     {
         m_delayPs = m_channel->GetDelayPs();
@@ -243,12 +241,16 @@ QbbNetDevice::Enqueue(QbbFrame* frame, int64_t nowPs)
 }
 
 void
-QbbNetDevice::SendNow(QbbFrame* frame, int64_t nowPs)
+QbbNetDevice::SendNow(QbbFrame* frame, int64_t nowPs, bool isAwaited)
 {
     NS_ASSERT(CanSendNow(nowPs));
     ++m_counters.txFrames;
     m_counters.txBytes += frame->wireBytes;
     m_wire->AskQuiet(*frame);
+    if (isAwaited)
+    {
+        frame->quiet = false;
+    }
     PutOnWire(frame, nowPs);
 }
 
@@ -361,19 +363,6 @@ QbbNetDevice::Transmit(int64_t nowPs)
     {
         AwaitLateWork(nowPs);
     }
-}
-
-void
-QbbNetDevice::PutOnWire(QbbFrame* frame, int64_t nowPs)
-{
-    if (m_watched) [[unlikely]]
-    {
-        TraceTx(*frame);
-    }
-    const int64_t txTime = GetTxTimePs(frame->wireBytes);
-    m_busyUntilPs = nowPs + txTime;
-    m_counters.busyPs += txTime;
-    m_wire->Put(frame, m_busyUntilPs + m_delayPs, nowPs);
 }
 
 void

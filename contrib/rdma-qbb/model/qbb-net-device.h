@@ -11,6 +11,7 @@
 #include "qbb-port-event.h"
 #include "qbb-port-handler.h"
 #include "qbb-wire.h"
+#include "serialization-delay.h"
 #include "watched-trace.h"
 
 #include "ns3/address.h"
@@ -94,8 +95,9 @@ class QbbNetDevice : public NetDevice
     /**
      * Send @p frame, which the device now owns, past the queues: what Enqueue() comes to after
      * CanSendNow(), but that the handler is not told of the departure.
+     * @param isAwaited whether its arrival shall be an event, before which late work is carried out
      */
-    void SendNow(QbbFrame* frame, int64_t nowPs);
+    void SendNow(QbbFrame* frame, int64_t nowPs, bool isAwaited = false);
 
     /// The source's ready priorities have changed. Sends if the port is idle.
     void SetSourceReady(uint8_t mask, int64_t nowPs)
@@ -165,18 +167,7 @@ class QbbNetDevice : public NetDevice
     /// @return time that @p bytes occupy the wire, in picoseconds, rounded up
     int64_t GetTxTimePs(uint32_t bytes) const
     {
-        if (m_psPerByte)
-        {
-            return static_cast<int64_t>(bytes * m_psPerByte);
-        }
-        if (bytes != m_txTimeBytes)
-        {
-            // Most frames of a port are of one size: the division is done once for it.
-            m_txTimeBytes = bytes;
-            m_txTimePs =
-                static_cast<int64_t>((bytes * UINT64_C(8000000000000) + m_rateBps - 1) / m_rateBps);
-        }
-        return m_txTimePs;
+        return m_serialization(bytes);
     }
 
     /// @return bytes on the wire sent so far
@@ -382,7 +373,19 @@ class QbbNetDevice : public NetDevice
     /// @return the priority in @p eligible whose turn it is
     uint8_t ChooseByWeight(uint8_t eligible);
     QbbFrame* Dequeue(uint8_t priority);
-    void PutOnWire(QbbFrame* frame, int64_t nowPs);
+
+    void PutOnWire(QbbFrame* frame, int64_t nowPs)
+    {
+        if (m_watched) [[unlikely]]
+        {
+            TraceTx(*frame);
+        }
+        const int64_t txTime = GetTxTimePs(frame->wireBytes);
+        m_busyUntilPs = nowPs + txTime;
+        m_counters.busyPs += txTime;
+        m_wire->Put(frame, m_busyUntilPs + m_delayPs, nowPs);
+    }
+
     /// Wake up when the frame being sent ends, if something waits.
     void ArmTransmit(int64_t nowPs);
 
@@ -419,7 +422,7 @@ class QbbNetDevice : public NetDevice
     alignas(64) QbbFrame* m_control{nullptr}; ///< PFC frames to send, newest first
     int64_t m_busyUntilPs{0};
     int64_t m_delayPs{0};
-    uint64_t m_psPerByte{0};  ///< 0: the rate does not divide evenly
+    SerializationDelay m_serialization;
     bool m_watched{false};    ///< somebody looks at the trace sources of frames
     uint8_t m_queuedMask{0};  ///< bit p: queue p holds frames
     uint8_t m_sourceReady{0}; ///< bit p: the source has a frame of priority p
@@ -438,8 +441,6 @@ class QbbNetDevice : public NetDevice
     QbbLateWork* m_late{nullptr}; ///< of the node, or of a host's port alone
     QbbFramePool* m_pool{nullptr};
     uint64_t m_rateBps{0};
-    mutable int64_t m_txTimePs{0};     ///< of a frame of m_txTimeBytes
-    mutable uint32_t m_txTimeBytes{0}; ///< the size worked out last
     std::array<Queue, PRIORITIES> m_queues;
     std::array<int64_t, PRIORITIES> m_credit{}; ///< weighted round robin, bytes
     std::array<uint32_t, PRIORITIES> m_weight;

@@ -175,16 +175,9 @@ class alignas(64) RdmaQueuePair
     void UpdateEffectiveWindow();
 
     /// @return time that the rate puts between the begin of a frame and of the next, in picoseconds
-    int64_t GapPs(uint32_t wireBytes)
+    int64_t GapPs(uint32_t wireBytes) const
     {
-        if (wireBytes != m_gapBytes || m_rateBps != m_gapRateBps)
-        {
-            // Frames of one size at one rate follow each other: the division is done once.
-            m_gapBytes = wireBytes;
-            m_gapRateBps = m_rateBps;
-            m_gapPs = static_cast<int64_t>(wireBytes * 8e12 / static_cast<double>(m_rateBps));
-        }
-        return m_gapPs;
+        return static_cast<int64_t>(wireBytes * 8e12 / static_cast<double>(m_rateBps));
     }
 
     /// Where RdmaNic keeps it.
@@ -197,9 +190,6 @@ class alignas(64) RdmaQueuePair
 
     uint64_t m_rateBps{0};
     uint64_t m_effectiveWindow{UINT64_MAX};
-    uint64_t m_gapRateBps{0}; ///< what m_gapPs was worked out for
-    int64_t m_gapPs{0};
-    uint32_t m_gapBytes{0}; ///< what m_gapPs was worked out for
     Place m_place{Place::Idle};
     bool m_open{false}; ///< between Connect() and its end
     bool m_paced{true};
