@@ -133,14 +133,13 @@ class QbbSimulatorImpl final : public SimulatorImpl
     uint32_t Insert(uint64_t ts, uint32_t context, EventImpl* event)
     {
         const uint32_t uid = m_uid++;
-        const Scheduler::Event entry{event, {ts, uid, context}};
         if (m_wheel)
         {
-            m_wheel->Insert(entry);
+            m_wheel->Insert(event, ts, uid, context);
         }
         else
         {
-            m_events->Insert(entry);
+            m_events->Insert({event, {ts, uid, context}});
         }
         return uid;
     }

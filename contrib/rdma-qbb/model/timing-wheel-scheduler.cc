@@ -139,9 +139,17 @@ TimingWheelScheduler::UpdateNearEnd()
     m_nearSpan = m_nearEnd - m_currentEnd;
 }
 
-void
-TimingWheelScheduler::InsertElsewhere(const Event& ev)
+bool
+TimingWheelScheduler::IsEmpty() const
 {
+    return m_current == NIL && m_late.empty() && m_near.IsEmpty() && m_far.IsEmpty() &&
+           m_heap.empty();
+}
+
+void
+TimingWheelScheduler::InsertElsewhere(EventImpl* impl, uint64_t ts, uint32_t uid, uint32_t context)
+{
+    const Event ev{impl, {ts, uid, context}};
     const uint64_t farTick = ev.key.m_ts >> m_farShift;
     if (ev.key.m_ts < m_currentEnd)
     {
@@ -174,14 +182,15 @@ TimingWheelScheduler::InsertCurrent(const Event& ev)
         before = after;
         after = m_pool[after].next;
     }
-    m_pool.Push(after, ev); // may move the nodes
+    // may move the nodes
+    m_pool.Push(after, ev.impl, ev.key.m_ts, ev.key.m_uid, ev.key.m_context);
     (before == NIL ? m_current : m_pool[before].next) = after;
 }
 
 Scheduler::Event
 TimingWheelScheduler::PeekNext() const
 {
-    NS_ASSERT(m_size > 0);
+    NS_ASSERT(!IsEmpty());
     if (m_current == NIL && m_late.empty())
     {
         // Moving to the next bucket changes how the events are kept, not which there are.
@@ -199,9 +208,9 @@ TimingWheelScheduler::PeekNext() const
 Scheduler::Event
 TimingWheelScheduler::RemoveNext()
 {
-    NS_ASSERT(m_size > 0);
     Event next;
-    TakeNext(next);
+    const bool taken = TakeNext(next);
+    NS_ASSERT(taken);
     return next;
 }
 
@@ -218,11 +227,12 @@ TimingWheelScheduler::TakeWithLate()
     return next;
 }
 
-void
+bool
 TimingWheelScheduler::FillCurrent()
 {
     const uint32_t list = AdvanceBucket();
     m_current = m_pool[list].next == NIL ? list : Sort(list);
+    return m_current != NIL;
 }
 
 uint32_t
@@ -298,6 +308,10 @@ TimingWheelScheduler::AdvanceBucket()
     else
     {
         slot = FindFarther(slot);
+        if (slot == OccupancyBitmap::NONE)
+        {
+            return NIL;
+        }
         used = m_near.occupied.WordOf(slot);
     }
     m_nearTick = (m_nearTick & ~m_near.mask) + slot;
@@ -323,20 +337,23 @@ std::size_t
 TimingWheelScheduler::FindFarther(std::size_t slot)
 {
     slot = m_near.occupied.FindNext(slot);
-    if (slot == OccupancyBitmap::NONE)
+    if (slot == OccupancyBitmap::NONE && AdvanceNearWheel())
     {
-        AdvanceNearWheel();
         slot = m_near.occupied.FindNext(0);
     }
     return slot;
 }
 
-void
+bool
 TimingWheelScheduler::AdvanceNearWheel()
 {
     uint64_t farTick = m_far.FindAfter(m_farTick);
     if (farTick == UINT64_MAX)
     {
+        if (m_heap.empty())
+        {
+            return false;
+        }
         farTick = m_heap.front().key.m_ts >> m_farShift;
     }
     m_farTick = farTick;
@@ -351,6 +368,7 @@ TimingWheelScheduler::AdvanceNearWheel()
         m_near.Push(m_pool, ev.key.m_ts >> m_nearShift, ev);
         node = next;
     }
+    return true;
 }
 
 void
@@ -368,7 +386,6 @@ void
 TimingWheelScheduler::Remove(const Event& ev)
 {
     NS_LOG_FUNCTION(this << ev.impl << ev.key.m_ts << ev.key.m_uid);
-    NS_ASSERT(m_size > 0);
     const auto same = [&ev](const Event& other) { return other.key == ev.key; };
     const auto eraseFromHeap = [&same](std::vector<Event>& heap) {
         const auto found = std::find_if(heap.begin(), heap.end(), same);
@@ -401,7 +418,6 @@ TimingWheelScheduler::Remove(const Event& ev)
         removed = eraseFromHeap(m_heap);
     }
     NS_ASSERT_MSG(removed, "an event was to be removed that is not scheduled");
-    m_size -= removed;
 }
 
 bool

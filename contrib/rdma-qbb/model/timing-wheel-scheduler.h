@@ -42,21 +42,22 @@ class TimingWheelScheduler final : public Scheduler
 
     void Insert(const Event& ev) override
     {
-        ++m_size;
+        Insert(ev.impl, ev.key.m_ts, ev.key.m_uid, ev.key.m_context);
+    }
+
+    /// The same, with what may be in registers.
+    void Insert(EventImpl* impl, uint64_t ts, uint32_t uid, uint32_t context)
+    {
         // One comparison for both ends of the near wheel: an earlier time wraps around.
-        if (ev.key.m_ts - m_currentEnd < m_nearSpan) [[likely]]
+        if (ts - m_currentEnd < m_nearSpan) [[likely]]
         {
-            m_near.Push(m_pool, ev.key.m_ts >> m_nearShift, ev);
+            m_near.Push(m_pool, ts >> m_nearShift, impl, ts, uid, context);
             return;
         }
-        InsertElsewhere(ev);
+        InsertElsewhere(impl, ts, uid, context);
     }
 
-    bool IsEmpty() const override
-    {
-        return m_size == 0;
-    }
-
+    bool IsEmpty() const override;
     Event PeekNext() const override;
     Event RemoveNext() override;
     void Remove(const Event& ev) override;
@@ -64,19 +65,14 @@ class TimingWheelScheduler final : public Scheduler
     /// Take the next event out. @return false if there is none
     bool TakeNext(Event& next)
     {
-        if (m_size == 0)
-        {
-            return false;
-        }
-        --m_size;
         if (!m_late.empty()) [[unlikely]]
         {
             next = TakeWithLate(); // not by reference: so next may be in registers
             return true;
         }
-        if (m_current == NIL)
+        if (m_current == NIL && !FillCurrent())
         {
-            FillCurrent();
+            return false;
         }
         next = TakeCurrent();
         return true;
@@ -101,8 +97,8 @@ class TimingWheelScheduler final : public Scheduler
       public:
         NodePool();
 
-        /// Put @p ev in front of the list at @p head.
-        void Push(uint32_t& head, const Event& ev)
+        /// Put an event in front of the list at @p head.
+        void Push(uint32_t& head, EventImpl* impl, uint64_t ts, uint32_t uid, uint32_t context)
         {
             if (m_free == NIL) [[unlikely]]
             {
@@ -110,7 +106,7 @@ class TimingWheelScheduler final : public Scheduler
             }
             const uint32_t node = m_free;
             m_free = m_nodes[node].next;
-            m_nodes[node] = Node{ev, head};
+            m_nodes[node] = Node{{impl, {ts, uid, context}}, head};
             head = node;
         }
 
@@ -148,10 +144,26 @@ class TimingWheelScheduler final : public Scheduler
 
         void Resize(std::size_t buckets);
 
+        void Push(NodePool& pool,
+                  uint64_t tick,
+                  EventImpl* impl,
+                  uint64_t ts,
+                  uint32_t uid,
+                  uint32_t context)
+        {
+            const uint64_t slot = tick & mask;
+            occupied.Set(slot); // a look whether it is already would cost more
+            pool.Push(heads[slot], impl, ts, uid, context);
+        }
+
         void Push(NodePool& pool, uint64_t tick, const Event& ev)
         {
-            occupied.Set(tick & mask); // a look whether it is already would cost more
-            pool.Push(heads[tick & mask], ev);
+            Push(pool, tick, ev.impl, ev.key.m_ts, ev.key.m_uid, ev.key.m_context);
+        }
+
+        bool IsEmpty() const
+        {
+            return occupied.FindNext(0) == OccupancyBitmap::NONE;
         }
 
         /// Empty a bucket. @return its list
@@ -171,11 +183,12 @@ class TimingWheelScheduler final : public Scheduler
     };
 
     /// Insert into what is not the near wheel.
-    void InsertElsewhere(const Event& ev);
+    void InsertElsewhere(EventImpl* impl, uint64_t ts, uint32_t uid, uint32_t context);
     /// Insert into the bucket being emptied, or before it.
     void InsertCurrent(const Event& ev);
     /// Fill the list being emptied, which is empty, from the next bucket that holds events.
-    void FillCurrent();
+    /// @return false if there is none
+    bool FillCurrent();
     /// Take the first of the list being emptied or of m_late.
     Event TakeWithLate();
 
@@ -186,7 +199,9 @@ class TimingWheelScheduler final : public Scheduler
         const Event next = m_pool[node].event;
         m_current = m_pool[node].next;
         m_pool.Free(node);
-        FetchAhead(m_pool[m_current != NIL ? m_current : m_nextList].event);
+        // Whether the bucket ends here is hard to predict: no branch.
+        const uint32_t atEnd = -static_cast<uint32_t>(m_current == NIL);
+        FetchAhead(m_pool[m_current | (m_nextList & atEnd)].event);
         m_fetched = m_pool[m_fetched].next; // a list is followed one node after the other
         m_pool.FetchAhead(m_fetched);
         return next;
@@ -200,14 +215,15 @@ class TimingWheelScheduler final : public Scheduler
         __builtin_prefetch(impl + 64);
     }
 
-    /// Move time to the next bucket that holds events. @return its list; the wheels are not empty
+    /// Move time to the next bucket that holds events. @return its list; NIL if there is none
     uint32_t AdvanceBucket();
-    /// @return the next slot of the near wheel that holds events, after @p slot
+    /// @return the next slot of the near wheel that holds events, after @p slot; NONE if none does
     std::size_t FindFarther(std::size_t slot);
     /// Guess what comes next. @param used slots in use from @p word on, a bit each
     void GuessNext(std::size_t word, uint64_t used);
-    /// Fill the near wheel with the next stretch of time that holds events.
-    void AdvanceNearWheel();
+    /// Fill the near wheel with the next stretch of time that holds events. @return false if there
+    /// is none
+    bool AdvanceNearWheel();
     /// Move events from the heap to the far wheel that it reaches now.
     void PullFromHeap();
     /// @return a bucket's list in order
@@ -225,7 +241,6 @@ class TimingWheelScheduler final : public Scheduler
     uint32_t m_current{NIL};   ///< up to m_currentEnd: a list, earliest first
     uint64_t m_currentEnd{0};  ///< end of the bucket that m_current came from
     uint64_t m_nearSpan{0};    ///< from there to m_nearEnd
-    std::size_t m_size{0};     ///< events in all of them
     std::vector<Event> m_late; ///< as m_current, inserted far from its beginning: a heap
     Wheel m_near;              ///< up to the end of far tick m_farTick
     Wheel m_far;               ///< the following turn of the far wheel
