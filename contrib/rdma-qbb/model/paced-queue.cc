@@ -10,7 +10,7 @@ namespace ns3
 bool
 PacedQueue::Later(const Entry& a, const Entry& b)
 {
-    return a.timePs != b.timePs ? a.timePs > b.timePs : a.order > b.order;
+    return a.timePs != b.timePs ? a.timePs > b.timePs : static_cast<int32_t>(a.order - b.order) > 0;
 }
 
 void

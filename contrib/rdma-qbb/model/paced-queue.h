@@ -50,7 +50,7 @@ class PacedQueue
     /**
      * Add an entry.
      * @param timePs when the pair may send
-     * @param bytes of the frame that it will send then, below 2^24
+     * @param bytes of the frame that it will send then
      */
     void Push(int64_t timePs, RdmaQueuePair* qp, uint32_t bytes = 0)
     {
@@ -92,8 +92,8 @@ class PacedQueue
     struct Entry
     {
         int64_t timePs;
-        uint64_t order : 40; ///< keeps equal times first in, first out
-        uint64_t bytes : 24;
+        uint32_t order; ///< keeps equal times first in, first out; wraps around
+        uint32_t bytes;
         RdmaQueuePair* qp;
     };
 
@@ -110,7 +110,7 @@ class PacedQueue
     int64_t m_lastPs{INT64_MIN};  ///< time of the ring's last entry
     int64_t m_nextPs{NEVER};
     std::vector<Entry> m_heap; ///< entries earlier than the ring's last one when they came
-    uint64_t m_order{0};
+    uint32_t m_order{0};
 };
 
 } // namespace ns3

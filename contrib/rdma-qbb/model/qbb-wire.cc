@@ -56,6 +56,7 @@ QbbWire::SetLateWork(QbbLateWork* atSender, bool isPorts, QbbLateWork* atReceive
     m_sendersWork = atSender;
     m_sendersWorkPs = atSender && !isPorts ? &atSender->GetDuePs() : &m_portsWorkPs;
     m_receiversWork = atReceiver;
+    m_receiversWorkPs = atReceiver ? &atReceiver->GetDuePs() : &NO_WORK;
 }
 
 void
@@ -81,6 +82,23 @@ QbbWire::ForbidQuiet()
     m_armedPs = NEVER; // the first of them may come before what was scheduled
     ArmNext();
     m_sender->OnQuietForbidden();
+}
+
+[[gnu::noinline]] void
+QbbWire::ArmFirst(int64_t timePs)
+{
+    Arm(timePs);
+}
+
+[[gnu::noinline]] void
+QbbWire::PutQuiet(QbbFrame& frame, int64_t nowPs)
+{
+    HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
+    frame.quiet = m_mayBeQuiet;
+    if (m_special && m_receiverWatched) [[unlikely]]
+    {
+        m_watchEvent->ScheduleAt(m_context, frame.timePs);
+    }
 }
 
 bool
@@ -157,7 +175,7 @@ QbbWire::Fire(int64_t nowPs)
     {
         return;
     }
-    if (m_receiversWork)
+    if (*m_receiversWorkPs <= nowPs)
     {
         m_receiversWork->Settle(nowPs);
     }

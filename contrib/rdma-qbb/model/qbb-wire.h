@@ -70,7 +70,7 @@ class alignas(64) QbbWire final : public QbbTimedEvent
         m_end = &frame->next;
         if (m_armedPs == NEVER && !frame->quiet)
         {
-            Arm(arrivalPs);
+            ArmFirst(arrivalPs);
         }
     }
 
@@ -137,6 +137,7 @@ class alignas(64) QbbWire final : public QbbTimedEvent
 
   private:
     static constexpr int64_t NEVER = INT64_MAX;
+    static constexpr int64_t NO_WORK = NEVER; ///< when it is due
 
     QbbFrame* Pop()
     {
@@ -167,16 +168,11 @@ class alignas(64) QbbWire final : public QbbTimedEvent
         return frame;
     }
 
+    // Not inlined, so that Put() without them needs no room on the stack.
+    /// Arm() of a frame that has been put on an idle wire.
+    void ArmFirst(int64_t timePs);
     /// What a frame that may arrive quietly needs on its way.
-    void PutQuiet(QbbFrame& frame, int64_t nowPs)
-    {
-        HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
-        frame.quiet = m_mayBeQuiet;
-        if (m_special && m_receiverWatched) [[unlikely]]
-        {
-            m_watchEvent->ScheduleAt(m_context, frame.timePs);
-        }
-    }
+    void PutQuiet(QbbFrame& frame, int64_t nowPs);
 
     void HandOver(QbbFrame* frame);
     /// What is rare at an arrival. @return false if the frame is gone
@@ -198,11 +194,12 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     const int64_t* m_sendersWorkPs{&m_portsWorkPs};     ///< when m_sendersWork is due
     int64_t m_portsWorkPs{NEVER};
     QbbLateWork* m_sendersWork{nullptr};
-    QbbLateWork* m_receiversWork{nullptr};
-    int64_t m_wakePs{NEVER}; ///< WakeAt() that is scheduled
+    const int64_t* m_receiversWorkPs{&NO_WORK}; ///< when m_receiversWork is due
+    int64_t m_wakePs{NEVER};                    ///< WakeAt() that is scheduled
     QbbNetDevice* m_sender;
 
     // seldom
+    QbbLateWork* m_receiversWork{nullptr};
     QbbNetDevice* m_receiver{nullptr};
     bool m_lossy{false};
     bool m_receiverWatched{false};

@@ -72,6 +72,19 @@ RdmaNic::CanSendAtOnce(const RdmaQueuePair& qp, int64_t nowPs) const
            m_hw->CanSend(qp);
 }
 
+inline void
+RdmaNic::SendAtOnce(RdmaQueuePair& qp, int64_t nowPs)
+{
+    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
+    Place(qp, nowPs + m_device->GetTxTimePs(frame->wireBytes));
+    RequestAnswer(qp, *frame);
+    m_device->SendNow(frame, nowPs, IsPending());
+    if (m_readyMask)
+    {
+        m_device->SetSourceReady(m_readyMask, nowPs);
+    }
+}
+
 void
 RdmaNic::Activate(RdmaQueuePair& qp, int64_t nowPs)
 {
@@ -176,6 +189,30 @@ RdmaNic::AwaitNext(int64_t nowPs)
     m_device->WakeAt(std::max(wakePs, nowPs));
 }
 
+inline void
+RdmaNic::ReleasePaced(int64_t timePs)
+{
+    while (m_paced.NextPs() <= timePs)
+    {
+        RdmaQueuePair& qp = *m_paced.Pop();
+        if (const RdmaQueuePair* next = m_paced.GuessNext())
+        {
+            next->FetchAhead();
+        }
+        if (qp.m_place != RdmaQueuePair::Place::Paced || qp.m_pacedForPs != timePs)
+        {
+            continue;
+        }
+        if (m_paced.NextPs() > timePs && CanSendAtOnce(qp, timePs))
+        {
+            SendAtOnce(qp, timePs);
+            return;
+        }
+        Place(qp, timePs);
+    }
+    m_device->SetSourceReady(m_readyMask, timePs);
+}
+
 void
 RdmaNic::SettleDue(int64_t nowPs)
 {
@@ -210,48 +247,7 @@ RdmaNic::SettleDue(int64_t nowPs)
     m_settling = false;
 }
 
-void
-RdmaNic::ReleasePaced(int64_t timePs)
-{
-    while (m_paced.NextPs() <= timePs)
-    {
-        RdmaQueuePair& qp = *m_paced.Pop();
-        if (const RdmaQueuePair* next = m_paced.GuessNext())
-        {
-            next->FetchAhead();
-        }
-        if (qp.m_place != RdmaQueuePair::Place::Paced || qp.m_pacedForPs != timePs)
-        {
-            continue;
-        }
-        if (m_paced.NextPs() > timePs && CanSendAtOnce(qp, timePs))
-        {
-            SendAtOnce(qp, timePs);
-            return;
-        }
-        Place(qp, timePs);
-    }
-    m_device->SetSourceReady(m_readyMask, timePs);
-}
-
 // --- sending
-
-void
-RdmaNic::SendAtOnce(RdmaQueuePair& qp, int64_t nowPs)
-{
-    QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
-    Place(qp, nowPs + m_device->GetTxTimePs(frame->wireBytes));
-    RequestAnswer(qp, *frame);
-    m_device->SendNow(frame, nowPs);
-    if (m_readyMask)
-    {
-        m_device->SetSourceReady(m_readyMask, nowPs);
-    }
-    else if (IsPending())
-    {
-        m_device->AwaitLateWork(nowPs);
-    }
-}
 
 QbbFrame*
 RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
