@@ -173,7 +173,6 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.bottleneckBps = config.bottleneckBps;
     qp.baseRttPs = config.baseRttPs;
     qp.mtu = m_mtu;
-    qp.m_peerHw = config.peer;
     qp.m_open = true;
     qp.SetPaced(config.paced);
     qp.SetVariableWindow(config.variableWindow);
@@ -253,9 +252,9 @@ RdmaHw::Close(RdmaQueuePair& qp)
     qp.nic->Deactivate(qp);
     qp.m_timer.Stop();
     ForgetMessages(qp);
-    if (qp.m_peerHw)
+    if (qp.m_receiver)
     {
-        qp.m_peerHw->ReleaseReceiver(qp.peerQpn);
+        qp.m_receiver->hw->ReleaseReceiver(qp.peerQpn);
     }
 
     // The object stays for the next connection; its timer and memory with it.

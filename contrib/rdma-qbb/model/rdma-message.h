@@ -36,7 +36,7 @@ class RdmaMessageObserver
 };
 
 /// A message posted to a queue pair: a range of its byte stream.
-struct RdmaMessage
+struct alignas(64) RdmaMessage
 {
     RdmaMessage* next{nullptr};             ///< the message posted after it
     uint64_t endSeq{0};                     ///< offset after its last byte

@@ -194,13 +194,17 @@ class alignas(64) RdmaQueuePair
     bool m_open{false}; ///< between Connect() and its end
     bool m_paced{true};
     bool m_variableWindow{false};
-    RdmaQueuePair* m_nextReady{nullptr};
-    const RdmaRxQueuePair* m_receiver{nullptr}; ///< to fetch it into the cache; else see peerQpn
-    int64_t m_pacedForPs{0};                    ///< time of its valid entry among the paced
-    RdmaDeadlineTimer m_timer;                  ///< retransmission
+    const RdmaRxQueuePair* m_receiver{nullptr}; ///< null if it ends at a switch
 
-    RdmaHw* m_peerHw{nullptr}; ///< where the receiving side is
+    union {
+        RdmaQueuePair* m_nextReady{nullptr}; ///< in the ring; Place::Ready
+        int64_t m_pacedForPs;                ///< time of its valid entry; Place::Paced
+    };
+
+    RdmaDeadlineTimer m_timer; ///< retransmission
 };
+
+static_assert(sizeof(RdmaQueuePair) == 256);
 
 } // namespace ns3
 

@@ -75,6 +75,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         outbound.lane = Countable(graph.GetOutbound(rank, i));
         outbound.holdsSlots = m_holdsSlots && outbound.lane.kind == LaneKind::Message;
         outbound.isUsed = outbound.lane.messages > 0;
+        outbound.hasResult = outbound.lane.result != Lane::NONE;
         if (outbound.isUsed)
         {
             outbound.sources = graph.GetSources(rank, i);
@@ -414,7 +415,7 @@ FlowExecutor::OnSent(Outbound& outbound)
     {
         CopyArrived(m_inbound[outbound.index]);
     }
-    if (outbound.lane.result != Lane::NONE)
+    if (outbound.hasResult)
     {
         OnReceived(m_inbound[outbound.lane.result]);
         return;

@@ -86,10 +86,11 @@ class FlowExecutor : public RankCollective
         uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
         uint32_t sentNeeds{0}; ///< next.needs of the message sent last
         uint32_t index;
-        bool holdsSlots{false};  ///< whether its messages wait for slots at the receiver
-        bool isNextKnown{false}; ///< whether next has been asked for
-        bool isUsed{false};      ///< whether it has messages
-        bool delaysCopy{false};  ///< CopyArrived() of the same index waits for it
+        bool holdsSlots : 1 {false}; ///< whether its messages wait for slots at the receiver
+        bool isUsed : 1 {false};     ///< whether it has messages
+        bool hasResult : 1 {false};  ///< whether it fills an inbound lane of its own, lane.result
+        bool isNextKnown{false};     ///< whether next has been asked for
+        bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
 
         // what sending one takes besides
         MessageStream* stream{nullptr}; ///< sim_request::stream of its messages

@@ -15,8 +15,9 @@ namespace ns3
 class RdmaDeadlineTimer::Event : public EventImpl
 {
   public:
-    explicit Event(RdmaDeadlineTimer* timer)
-        : m_timer(timer)
+    Event(RdmaDeadlineTimer* timer, std::function<void()> expire)
+        : m_timer(timer),
+          m_expire(std::move(expire))
     {
     }
 
@@ -24,6 +25,12 @@ class RdmaDeadlineTimer::Event : public EventImpl
     void Attach(RdmaDeadlineTimer* timer)
     {
         m_timer = timer;
+    }
+
+    /// The deadline has come.
+    void Expire()
+    {
+        m_expire();
     }
 
   private:
@@ -36,13 +43,13 @@ class RdmaDeadlineTimer::Event : public EventImpl
     }
 
     RdmaDeadlineTimer* m_timer;
+    std::function<void()> m_expire;
 };
 
 RdmaDeadlineTimer::RdmaDeadlineTimer() = default;
 
 RdmaDeadlineTimer::RdmaDeadlineTimer(std::function<void()> expire)
-    : m_event(Create<Event>(this)),
-      m_expire(std::move(expire))
+    : m_event(Create<Event>(this, std::move(expire)))
 {
 }
 
@@ -65,7 +72,6 @@ RdmaDeadlineTimer::operator=(RdmaDeadlineTimer&& other) noexcept
     std::swap(m_deadlinePs, other.m_deadlinePs);
     std::swap(m_armedPs, other.m_armedPs);
     std::swap(m_event, other.m_event);
-    std::swap(m_expire, other.m_expire);
     for (RdmaDeadlineTimer* timer : {this, &other})
     {
         if (timer->m_event)
@@ -102,7 +108,7 @@ RdmaDeadlineTimer::OnEvent()
         return;
     }
     m_deadlinePs = NEVER;
-    m_expire();
+    m_event->Expire();
 }
 
 } // namespace ns3

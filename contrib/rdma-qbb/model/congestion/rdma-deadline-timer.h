@@ -73,10 +73,10 @@ class RdmaDeadlineTimer
     void Arm();
     void OnEvent();
 
+    // Small, since it stands among what each frame touches: what is called is in the event.
     int64_t m_deadlinePs{NEVER};
     int64_t m_armedPs{NEVER}; ///< earliest time at which the event is in the list
     Ptr<Event> m_event;
-    std::function<void()> m_expire;
 };
 
 } // namespace ns3
