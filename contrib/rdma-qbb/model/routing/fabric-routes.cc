@@ -129,7 +129,8 @@ FabricRoutes::MakeNetworkTables()
 {
     const uint32_t groups = m_groupHosts.size();
     m_distance.assign(std::size_t{m_topology.switchCount} * groups, UNREACHABLE);
-    std::vector<std::map<std::vector<uint16_t>, uint32_t>> offsets(m_topology.switchCount);
+    std::vector<std::map<std::vector<uint16_t>, ForwardingTable::Entry>> entries(
+        m_topology.switchCount);
     for (uint32_t node = 0; node < m_topology.nodeCount; ++node)
     {
         if (m_topology.Is(node, NodeKind::Switch))
@@ -161,8 +162,7 @@ FabricRoutes::MakeNetworkTables()
                 ports = AttachedPorts(node, group);
                 entry.width = ports.size() / m_groupHosts[group].size();
                 entry.stride = entry.width;
-                entry.offset = table.m_ports.size();
-                table.m_ports.insert(table.m_ports.end(), ports.begin(), ports.end());
+                table.SetPorts(entry, ports);
                 continue;
             }
             ports.clear();
@@ -175,14 +175,13 @@ FabricRoutes::MakeNetworkTables()
                     ports.push_back(p);
                 }
             }
-            const auto [offset, isNew] =
-                offsets[index].try_emplace(ports, static_cast<uint32_t>(table.m_ports.size()));
+            const auto [known, isNew] = entries[index].try_emplace(ports, entry);
             if (isNew)
             {
-                table.m_ports.insert(table.m_ports.end(), ports.begin(), ports.end());
+                table.SetPorts(known->second, ports);
+                known->second.width = ports.size();
             }
-            entry.width = ports.size();
-            entry.offset = offset->second;
+            entry = known->second;
         }
     }
 }
@@ -205,17 +204,18 @@ FabricRoutes::MakeNvSwitchTables()
         table.m_ports.clear();
         for (uint32_t i = 0; i < m_topology.gpusPerServer; ++i)
         {
-            ForwardingTable::Entry& entry = table.m_entries[i];
-            entry.offset = table.m_ports.size();
+            std::vector<uint16_t> ports;
             for (uint16_t p = 0; p < all.size(); ++p)
             {
                 if (m_links.IsUp(all[p].link) &&
                     m_topology.HostIndexOf(all[p].peer) == table.m_firstGroup + i)
                 {
-                    table.m_ports.push_back(p);
-                    ++entry.width;
+                    ports.push_back(p);
                 }
             }
+            ForwardingTable::Entry& entry = table.m_entries[i];
+            entry.width = ports.size();
+            table.SetPorts(entry, ports);
         }
     }
 }

@@ -4,6 +4,7 @@
 #ifndef FORWARDING_TABLE_H
 #define FORWARDING_TABLE_H
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,7 +43,8 @@ class ForwardingTable
             return {};
         }
         const Entry entry = m_entries[row];
-        return {m_ports.data() + entry.offset + place.index * entry.stride, entry.width};
+        const uint16_t* ports = entry.isRun ? ALL_PORTS.data() : m_ports.data();
+        return {ports + entry.offset + place.index * entry.stride, entry.width};
     }
 
   private:
@@ -52,10 +54,17 @@ class ForwardingTable
     /// attached.
     struct Entry
     {
-        uint32_t offset{0}; ///< into m_ports
-        uint16_t width{0};  ///< number of ports in a set
+        uint32_t offset : 31 {0};   ///< into m_ports, or ALL_PORTS
+        uint32_t isRun : 1 {false}; ///< the sets are, one after the other, a part of ALL_PORTS
+        uint16_t width{0};          ///< number of ports in a set
         uint16_t stride{0}; ///< 0: one set for all hosts; else width: one set per host, in order
     };
+
+    /// Let an entry's sets be @p ports, which are kept if they are no run.
+    void SetPorts(Entry& entry, std::span<const uint16_t> ports);
+
+    /// All small numbers in order. Most sets are a part of it: that is always in the cache.
+    static const std::array<uint16_t, 4096> ALL_PORTS;
 
     const HostPlace* m_places{nullptr};
     uint32_t m_firstGroup{0};
