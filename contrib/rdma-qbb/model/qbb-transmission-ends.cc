@@ -14,6 +14,7 @@ namespace
 {
 
 constexpr uint32_t PORT_BITS = 16;
+constexpr uint64_t TIME = UINT64_MAX << PORT_BITS;
 
 /// Ends are close together: the difference of two tells the earlier one even where the time's
 /// highest bits are lost.
@@ -79,7 +80,8 @@ QbbTransmissionEnds::SettleDue(int64_t nowPs)
     do
     {
         const int64_t timePs = m_duePs;
-        QbbNetDevice* device = PortOf(m_ends[m_first]);
+        const Key end = m_ends[m_first];
+        QbbNetDevice* device = PortOf(end);
         if (++m_first == m_ends.size())
         {
             m_ends.clear();
@@ -88,7 +90,9 @@ QbbTransmissionEnds::SettleDue(int64_t nowPs)
         }
         else
         {
-            m_duePs = PortOf(m_ends[m_first])->PeekBusyUntilPs();
+            const Key next = m_ends[m_first];
+            m_duePs += static_cast<int64_t>((next & TIME) - (end & TIME)) >> PORT_BITS;
+            PortOf(next)->FetchAhead();
         }
         device->OnTransmissionEnd(timePs);
     } while (m_duePs <= nowPs);

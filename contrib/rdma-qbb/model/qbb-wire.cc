@@ -137,6 +137,7 @@ void
 QbbWire::Fire(int64_t nowPs)
 {
     __builtin_prefetch(m_head);
+    m_handler->FetchAhead();
     if (nowPs == m_wakePs)
     {
         m_wakePs = NEVER;

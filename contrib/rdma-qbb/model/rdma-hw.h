@@ -349,16 +349,16 @@ class RdmaHw : public Object, public QbbPortHandler
         return rx->qpn == qpn && rx->sender ? rx : nullptr;
     }
 
-    // hot: what frames touch, a cache line for the ways in and two more for all else
-    alignas(64) StableArray<RdmaRxQueuePair> m_receivers;
+    // hot: what frames touch, the ways in first
+    StableArray<RdmaRxQueuePair> m_receivers;
     StableArray<RdmaQueuePair> m_senders;
     std::vector<std::unique_ptr<RdmaNic>> m_nics;
     QbbFramePool* m_pool{nullptr}; ///< of all ports; asked for when the first frame ends here
     uint32_t m_hostIndex{0};
     uint32_t m_ackBytes{84};
-    FrameWishes m_wishes;
     uint64_t m_losslessAckInterval{0};
     uint64_t m_ackInterval{1};
+    FrameWishes m_wishes;
     RdmaHwCounters m_counters;
     uint32_t m_mtu{1000};
     uint32_t m_dataOverhead{82};

@@ -185,18 +185,21 @@ class SwitchNode : public Node, public QbbPortHandler
     /// No route; or, as a frame's inPort: made here.
     static constexpr uint16_t NO_PORT = UINT16_MAX;
 
-    mutable QbbTransmissionEnds m_ends;
+    // hot
     std::vector<Port> m_ports;
     const ForwardingTable* m_table{nullptr};
-    Ptr<RoutingPolicy> m_policy;
     Ptr<SwitchMmu> m_mmu;
+    Ptr<PintEncoder> m_pintEncoder;
+    Ptr<RoutingPolicy> m_policy;
     uint32_t m_seed{0};
     bool m_ecnEnabled{true};
+    mutable QbbTransmissionEnds m_ends;
+
+    // seldom
+    Ptr<InNetworkEngine> m_inNetwork;
     uint64_t m_bufferDrops{0};
     uint64_t m_routeDrops{0};
     uint64_t m_droppedPayload{0};
-    Ptr<InNetworkEngine> m_inNetwork;
-    Ptr<PintEncoder> m_pintEncoder;
     std::vector<PintPortState> m_pintPorts;
     TracedCallback<Ptr<const SwitchNode>, const QbbFrame&> m_drop;
 };
