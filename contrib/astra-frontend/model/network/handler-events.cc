@@ -12,8 +12,8 @@
 namespace AstraSim
 {
 
-/// Outlives its owner while it is in the simulator's list.
-class HandlerEvents::Event final : public ns3::QbbTimedEvent
+/// Outlives its owner while it is in the simulator's list. One line of the cache.
+class alignas(64) HandlerEvents::Event final : public ns3::QbbTimedEvent
 {
   public:
     explicit Event(HandlerEvents* owner)
@@ -34,19 +34,23 @@ class HandlerEvents::Event final : public ns3::QbbTimedEvent
             __builtin_prefetch(reinterpret_cast<const void*>(arg));
             __builtin_prefetch(reinterpret_cast<const void*>(arg + 64));
         }
+        void* arg = m_arg;
         m_next = m_owner->m_free;
         m_owner->m_free = this;
-        m_handler(m_arg);
+        m_handler(arg);
     }
 
   private:
     friend class HandlerEvents;
 
     HandlerEvents* m_owner;        ///< null once it has gone
-    Event* m_next{nullptr};        ///< in the list of free ones
     const Event* m_after{nullptr}; ///< the one scheduled after it, which may have been used again
     MessageHandler m_handler{nullptr};
-    void* m_arg{nullptr};
+
+    union {
+        void* m_arg;
+        Event* m_next{nullptr}; ///< in the list of free ones
+    };
 };
 
 HandlerEvents::HandlerEvents()
