@@ -24,7 +24,6 @@ class CongestionTest : public testing::Test
     CongestionTest()
     {
         m_qp.lineRateBps = static_cast<uint64_t>(LINE_BPS);
-        m_qp.bottleneckBps = m_qp.lineRateBps;
         m_qp.baseRttPs = static_cast<int64_t>(BASE_RTT_PS);
         m_qp.mtu = 1000;
         m_qp.endSeq = uint64_t{1} << 40;

@@ -11,6 +11,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ns3
 {
@@ -37,14 +38,26 @@ RdmaHw::RecoveryCanSend(const RdmaQueuePair& qp) const
            (qp.CanSend() && qp.GetInFlight() < m_recovery->GetFlightLimit(qp));
 }
 
+inline void
+RdmaHw::SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message)
+{
+    qp.m_sendMessage = message;
+    if (message)
+    {
+        qp.m_sendEndSeq = message->endSeq;
+        qp.m_sendsFirst = qp.sndNxt + message->bytes == message->endSeq;
+    }
+}
+
 void
 RdmaHw::SeekSendMessage(RdmaQueuePair& qp)
 {
-    qp.sendMessage = qp.firstMessage;
-    while (qp.sendMessage && qp.sendMessage->endSeq <= qp.sndNxt)
+    RdmaMessage* message = qp.firstMessage;
+    while (message && message->endSeq <= qp.sndNxt)
     {
-        qp.sendMessage = qp.sendMessage->next;
+        message = message->next;
     }
+    SetSendMessage(qp, message);
     qp.nic->OnChange(qp);
 }
 
@@ -72,9 +85,9 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* obse
     const bool restart = !qp.firstMessage;
     (restart ? qp.firstMessage : qp.lastMessage->next) = message;
     qp.lastMessage = message;
-    if (!qp.sendMessage)
+    if (!qp.m_sendMessage)
     {
-        qp.sendMessage = message;
+        SetSendMessage(qp, message);
     }
     if (!qp.deliveryMessage)
     {
@@ -95,32 +108,35 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* obse
 QbbFrame*
 RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
 {
-    __builtin_prefetch(qp.sendMessage);
     __builtin_prefetch(qp.m_receiver); // for when the frame arrives
     QbbNetDevice& device = qp.nic->GetDevice();
     QbbFrame* frame = device.GetPool().Allocate();
-    const RdmaMessage* message;
+    uint64_t messageEnd;
+    bool isFirst;
     if (qp.recovery && m_recovery->HasRetransmission(qp))
     {
         frame->seq = m_recovery->NextRetransmission(qp);
-        message = qp.firstMessage;
+        const RdmaMessage* message = qp.firstMessage;
         while (message->endSeq <= frame->seq)
         {
             message = message->next;
         }
+        messageEnd = message->endSeq;
+        isFirst = frame->seq + message->bytes == messageEnd;
         frame->payloadBytes =
-            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, message->endSeq - frame->seq));
+            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, messageEnd - frame->seq));
     }
     else
     {
-        message = qp.sendMessage;
         frame->seq = qp.sndNxt;
+        messageEnd = qp.m_sendEndSeq;
+        isFirst = std::exchange(qp.m_sendsFirst, false);
         frame->payloadBytes =
-            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, message->endSeq - qp.sndNxt));
+            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, messageEnd - frame->seq));
         qp.sndNxt += frame->payloadBytes;
-        if (qp.sndNxt == message->endSeq)
+        if (qp.sndNxt == messageEnd)
         {
-            qp.sendMessage = message->next;
+            SetSendMessage(qp, qp.m_sendMessage->next);
         }
     }
     frame->kind = QbbFrameKind::Data;
@@ -154,8 +170,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
         }
     }
     const uint64_t end = frame->seq + frame->payloadBytes;
-    frame->flags |= (frame->seq + message->bytes == message->endSeq ? QBB_FLAG_FIRST : 0) |
-                    (end == message->endSeq ? QBB_FLAG_LAST : 0);
+    frame->flags |= (isFirst ? QBB_FLAG_FIRST : 0) | (end == messageEnd ? QBB_FLAG_LAST : 0);
     if (frame->seq < qp.highestSent)
     {
         frame->flags |= QBB_FLAG_RETRANSMIT;

@@ -170,7 +170,6 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.closeWhenDone = config.closeWhenDone;
     qp.lineRateBps =
         config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();
-    qp.bottleneckBps = config.bottleneckBps;
     qp.baseRttPs = config.baseRttPs;
     qp.mtu = m_mtu;
     qp.m_open = true;
@@ -188,7 +187,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         RdmaRxQueuePair& rx = config.peer->OpenReceiver(qp);
         qp.peerQpn = rx.qpn;
         qp.m_receiver = &rx;
-        m_recovery->OnQpInit(qp, rx);
+        m_recovery->OnQpInit(qp, rx, config.bottleneckBps);
     }
     else
     {

@@ -223,11 +223,11 @@ class RdmaHw : public Object, public QbbPortHandler
     /// decides
     uint32_t GetNextWireBytes(const RdmaQueuePair& qp) const
     {
-        if (!qp.sendMessage || qp.recovery)
+        if (!qp.m_sendMessage || qp.recovery)
         {
             return 0;
         }
-        const uint64_t left = qp.sendMessage->endSeq - qp.sndNxt;
+        const uint64_t left = qp.m_sendEndSeq - qp.sndNxt;
         return WireBytesOf(qp, static_cast<uint32_t>(std::min<uint64_t>(qp.mtu, left)));
     }
 
@@ -321,6 +321,8 @@ class RdmaHw : public Object, public QbbPortHandler
     void CompleteMessages(RdmaQueuePair& qp);
     void RestartTimer(RdmaQueuePair& qp, int64_t nowPs);
     void SeekSendMessage(RdmaQueuePair& qp);
+    /// Go on to send @p message, which sndNxt is in; null: there is no more.
+    static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
     RdmaMessage* TakeMessage();
     void GiveBack(RdmaMessage* message);
     void ForgetMessages(RdmaQueuePair& qp);

@@ -47,16 +47,17 @@ class alignas(64) RdmaQueuePair
     RdmaQueuePair& operator=(RdmaQueuePair&&) noexcept;
 
     // --- worked out once
-    RdmaHw* hw{nullptr};       ///< the host's RDMA engine
-    uint64_t lineRateBps{0};   ///< rate of the NIC port, or the cap set for the connection
-    uint64_t bottleneckBps{0}; ///< lowest rate on the path
-    int64_t baseRttPs{0};      ///< round trip of one full frame and its ACK on an idle path
+    RdmaHw* hw{nullptr};     ///< the host's RDMA engine
+    uint64_t lineRateBps{0}; ///< rate of the NIC port, or the cap set for the connection
+    int64_t baseRttPs{0};    ///< round trip of one full frame and its ACK on an idle path
 
   private: // seldom touched; they fill the first cache line
     uint64_t m_minRateBps{0};
     uint64_t m_windowBytes{0};
 
   public:
+    std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
+
     // --- what each message touches
     RdmaMessage* lastMessage{nullptr};     ///< newest message, while there is one
     RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
@@ -87,10 +88,8 @@ class alignas(64) RdmaQueuePair
     uint64_t sndUna{0};             ///< first byte not acknowledged
     uint64_t endSeq{0};             ///< bytes posted so far
     uint64_t highestSent{0};        ///< sndNxt's maximum: below it a frame is a retransmission
-    RdmaMessage* firstMessage{nullptr};              ///< oldest message not wholly acknowledged
-    RdmaMessage* sendMessage{nullptr};               ///< the one that sndNxt is in; null at the end
-    std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
-    std::unique_ptr<RdmaRecoveryState> recovery;     ///< owned by the loss recovery
+    RdmaMessage* firstMessage{nullptr};          ///< oldest message not wholly acknowledged
+    std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 
     /// Bring what a frame touches into the cache.
     void FetchAhead() const
@@ -188,12 +187,15 @@ class alignas(64) RdmaQueuePair
         Paced, ///< in the queue of those held back by their rate
     };
 
+    RdmaMessage* m_sendMessage{nullptr}; ///< the one that sndNxt is in; null at the end
+    uint64_t m_sendEndSeq{0};            ///< its endSeq: most frames need no look at it
     uint64_t m_rateBps{0};
     uint64_t m_effectiveWindow{UINT64_MAX};
     Place m_place{Place::Idle};
     bool m_open{false}; ///< between Connect() and its end
     bool m_paced{true};
     bool m_variableWindow{false};
+    bool m_sendsFirst{false}; ///< whether the next frame is the first of m_sendMessage
     const RdmaRxQueuePair* m_receiver{nullptr}; ///< null if it ends at a switch
 
     union {

@@ -22,6 +22,7 @@ namespace
 {
 
 constexpr uint32_t MTU = 1000;
+constexpr uint64_t LINK_BPS = 100'000'000'000;
 
 /// Both sides of a connection with IRN, driven by hand: what was sent, what arrives.
 class IrnByHand
@@ -42,7 +43,7 @@ class IrnByHand
         }
         sender.sndNxt = sender.endSeq;
         irn = CreateObject<RdmaIrn>();
-        irn->OnQpInit(sender, receiver);
+        irn->OnQpInit(sender, receiver, LINK_BPS);
     }
 
     /// A frame arrives. @return the verdict where it is not the one expected
@@ -275,9 +276,8 @@ class IrnLimitsTestCase : public TestCase
     void DoRun() override
     {
         IrnByHand link{100000};
-        link.sender.bottleneckBps = 100'000'000'000;
         link.sender.baseRttPs = 8'000'000;
-        // 100 Gb/s x 8 us = 100,000 bytes
+        // LINK_BPS x 8 us = 100,000 bytes
         NS_TEST_ASSERT_MSG_EQ(link.irn->GetFlightLimit(link.sender), 100'000, "BDP");
         link.sender.sndUna = 97'000;
         NS_TEST_ASSERT_MSG_EQ(link.irn->GetTimeoutPs(link.sender), 100'000'000, "three frames");

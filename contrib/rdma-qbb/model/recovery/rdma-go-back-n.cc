@@ -63,7 +63,7 @@ RdmaGoBackN::GetTypeId()
 }
 
 void
-RdmaGoBackN::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx)
+RdmaGoBackN::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t)
 {
     if (auto reorder = MakeReorderBuffer(rx, false))
     {

@@ -25,7 +25,8 @@ namespace
 /// What the sender knows beyond the cumulative acknowledgement.
 struct IrnSender : public RdmaRecoveryState
 {
-    SeqRanges arrived; ///< frames above sndUna that NACKs named
+    uint64_t bottleneckBps{0}; ///< lowest rate on the path
+    SeqRanges arrived;         ///< frames above sndUna that NACKs named
     bool recovering{false};
     uint64_t recoveryEnd{0}; ///< recovery ends when this is acknowledged
     uint64_t resendNext{0};  ///< next frame to send again, if below resendEnd
@@ -160,9 +161,11 @@ RdmaIrn::GetTypeId()
 }
 
 void
-RdmaIrn::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx)
+RdmaIrn::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t bottleneckBps)
 {
-    qp.recovery = std::make_unique<IrnSender>();
+    auto sender = std::make_unique<IrnSender>();
+    sender->bottleneckBps = bottleneckBps;
+    qp.recovery = std::move(sender);
     auto receiver = std::make_unique<IrnReceiver>();
     receiver->reorder = MakeReorderBuffer(rx, true);
     rx.recovery = std::move(receiver);
@@ -311,7 +314,7 @@ RdmaIrn::GetFlightLimit(const RdmaQueuePair& qp) const
     {
         return m_bdpCapBytes;
     }
-    const double bdp = static_cast<double>(qp.bottleneckBps) / 8e12 * qp.baseRttPs;
+    const double bdp = static_cast<double>(SenderState(qp).bottleneckBps) / 8e12 * qp.baseRttPs;
     return bdp > 0 ? std::max(static_cast<uint64_t>(bdp), uint64_t{qp.mtu}) : UINT64_MAX;
 }
 

@@ -42,8 +42,8 @@ class RdmaLossRecovery : public Object
 
     static TypeId GetTypeId();
 
-    /// A connection is new.
-    virtual void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx)
+    /// A connection is new. @param bottleneckBps lowest rate on its path, bit/s
+    virtual void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t bottleneckBps)
     {
     }
 
