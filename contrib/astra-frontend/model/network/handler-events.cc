@@ -33,6 +33,7 @@ class alignas(64) HandlerEvents::Event final : public ns3::QbbTimedEvent
             const auto arg = reinterpret_cast<uintptr_t>(after->m_arg);
             __builtin_prefetch(reinterpret_cast<const void*>(arg));
             __builtin_prefetch(reinterpret_cast<const void*>(arg + 64));
+            __builtin_prefetch(after->m_after); // and its own will be asked then
         }
         void* arg = m_arg;
         m_next = m_owner->m_free;
