@@ -105,39 +105,51 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* obse
     qp.nic->Activate(qp, nowPs);
 }
 
+inline void
+RdmaHw::Cut(const RdmaQueuePair& qp, QbbFrame& frame, bool isFirst, uint64_t endSeq)
+{
+    const uint64_t left = endSeq - frame.seq;
+    frame.payloadBytes = static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, left));
+    frame.flags = (isFirst ? QBB_FLAG_FIRST : 0) | (left <= qp.mtu ? QBB_FLAG_LAST : 0);
+}
+
+inline void
+RdmaHw::CutNext(RdmaQueuePair& qp, QbbFrame& frame)
+{
+    frame.seq = qp.sndNxt;
+    Cut(qp, frame, std::exchange(qp.m_sendsFirst, false), qp.m_sendEndSeq);
+    qp.sndNxt += frame.payloadBytes;
+    if (qp.sndNxt == qp.m_sendEndSeq)
+    {
+        SetSendMessage(qp, qp.m_sendMessage->next);
+    }
+}
+
+void
+RdmaHw::CutAgain(RdmaQueuePair& qp, QbbFrame& frame)
+{
+    frame.seq = m_recovery->NextRetransmission(qp);
+    const RdmaMessage* message = qp.firstMessage;
+    while (message->endSeq <= frame.seq)
+    {
+        message = message->next;
+    }
+    Cut(qp, frame, frame.seq + message->bytes == message->endSeq, message->endSeq);
+}
+
 QbbFrame*
 RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
 {
     __builtin_prefetch(qp.m_receiver); // for when the frame arrives
     QbbNetDevice& device = qp.nic->GetDevice();
     QbbFrame* frame = device.GetPool().Allocate();
-    uint64_t messageEnd;
-    bool isFirst;
     if (qp.recovery && m_recovery->HasRetransmission(qp))
     {
-        frame->seq = m_recovery->NextRetransmission(qp);
-        const RdmaMessage* message = qp.firstMessage;
-        while (message->endSeq <= frame->seq)
-        {
-            message = message->next;
-        }
-        messageEnd = message->endSeq;
-        isFirst = frame->seq + message->bytes == messageEnd;
-        frame->payloadBytes =
-            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, messageEnd - frame->seq));
+        CutAgain(qp, *frame);
     }
     else
     {
-        frame->seq = qp.sndNxt;
-        messageEnd = qp.m_sendEndSeq;
-        isFirst = std::exchange(qp.m_sendsFirst, false);
-        frame->payloadBytes =
-            static_cast<uint16_t>(std::min<uint64_t>(qp.mtu, messageEnd - frame->seq));
-        qp.sndNxt += frame->payloadBytes;
-        if (qp.sndNxt == messageEnd)
-        {
-            SetSendMessage(qp, qp.m_sendMessage->next);
-        }
+        CutNext(qp, *frame);
     }
     frame->kind = QbbFrameKind::Data;
     frame->src = qp.src;
@@ -148,14 +160,14 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     frame->dport = qp.dport;
     frame->priority = qp.priority;
     frame->wireBytes = WireBytesOf(qp, frame->payloadBytes);
-    if (qp.lossless)
-    {
-        frame->flags = QBB_FLAG_LOSSLESS;
-    }
     if (qp.contribution)
     {
-        frame->flags = QBB_FLAG_REDUCE;
+        frame->flags |= QBB_FLAG_REDUCE;
         frame->hash = qp.qpn; // the switch answers to it
+    }
+    else if (qp.lossless)
+    {
+        frame->flags |= QBB_FLAG_LOSSLESS;
     }
     if (!qp.lossless)
     {
@@ -170,7 +182,6 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
         }
     }
     const uint64_t end = frame->seq + frame->payloadBytes;
-    frame->flags |= (isFirst ? QBB_FLAG_FIRST : 0) | (end == messageEnd ? QBB_FLAG_LAST : 0);
     if (frame->seq < qp.highestSent)
     {
         frame->flags |= QBB_FLAG_RETRANSMIT;

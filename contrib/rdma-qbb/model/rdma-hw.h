@@ -321,6 +321,12 @@ class RdmaHw : public Object, public QbbPortHandler
     void CompleteMessages(RdmaQueuePair& qp);
     void RestartTimer(RdmaQueuePair& qp, int64_t nowPs);
     void SeekSendMessage(RdmaQueuePair& qp);
+    /// Say which bytes a frame has: from its seq on, to the end of the message at most.
+    static void Cut(const RdmaQueuePair& qp, QbbFrame& frame, bool isFirst, uint64_t endSeq);
+    /// Cut the frame that follows the ones sent.
+    static void CutNext(RdmaQueuePair& qp, QbbFrame& frame);
+    /// Cut the frame that the recovery wants to be sent again.
+    void CutAgain(RdmaQueuePair& qp, QbbFrame& frame);
     /// Go on to send @p message, which sndNxt is in; null: there is no more.
     static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
     RdmaMessage* TakeMessage();
