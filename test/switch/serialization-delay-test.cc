@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "ns3/path-timing.h"
 #include "ns3/serialization-delay.h"
 
 #include <cstdint>
@@ -9,19 +10,6 @@
 
 namespace ns3
 {
-
-namespace
-{
-
-/// ceil(8 * bytes / rate), in picoseconds, by long division.
-int64_t
-Divided(uint64_t rateBps, uint32_t bytes)
-{
-    const auto bits = static_cast<unsigned __int128>(bytes) * 8'000'000'000'000;
-    return static_cast<int64_t>((bits + rateBps - 1) / rateBps);
-}
-
-} // namespace
 
 TEST(SerializationDelay, WholePicosecondsPerByte)
 {
@@ -49,7 +37,7 @@ TEST(SerializationDelay, IsWhatADivisionGives)
         // From 1 kb/s to 4.4 Tb/s, round rates and any.
         const uint64_t rate = (random() >> (22 + random() % 32)) / 1000 * (i % 2 ? 1000 : 1) + 1000;
         const auto bytes = static_cast<uint32_t>(random() >> (44 + random() % 12));
-        ASSERT_EQ(SerializationDelay(rate)(bytes), Divided(rate, bytes))
+        ASSERT_EQ(SerializationDelay(rate)(bytes), SerializationPs(bytes, rate))
             << bytes << " bytes at " << rate << " bit/s";
     }
 }
@@ -60,7 +48,7 @@ TEST(SerializationDelay, QueuesOfManyMegabytes)
     for (const uint64_t rate : {2'880'000'000'000, 3'200'000'000'000, 3'000'000'000})
     {
         const uint32_t bytes = 900'000'000;
-        EXPECT_EQ(SerializationDelay(rate)(bytes), Divided(rate, bytes)) << rate;
+        EXPECT_EQ(SerializationDelay(rate)(bytes), SerializationPs(bytes, rate)) << rate;
     }
 }
 

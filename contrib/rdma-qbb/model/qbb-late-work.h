@@ -4,7 +4,8 @@
 #ifndef QBB_LATE_WORK_H
 #define QBB_LATE_WORK_H
 
-#include <cstddef>
+#include "fetch-lines.h"
+
 #include <cstdint>
 
 namespace ns3
@@ -47,11 +48,7 @@ class QbbLateWork
     /// Bring what the work touches first into the cache, all at once.
     void FetchAhead() const
     {
-        constexpr std::size_t LINES = 3;
-        for (std::size_t line = 0; line < LINES; ++line)
-        {
-            __builtin_prefetch(reinterpret_cast<const char*>(this) + 64 * line);
-        }
+        FetchLines<3>(this);
     }
 
     /// @return when the first of it is due; INT64_MAX for never

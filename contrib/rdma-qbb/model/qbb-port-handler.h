@@ -4,6 +4,7 @@
 #ifndef QBB_PORT_HANDLER_H
 #define QBB_PORT_HANDLER_H
 
+#include "fetch-lines.h"
 #include "qbb-frame.h"
 
 #include <cstdint>
@@ -37,8 +38,7 @@ class alignas(64) QbbPortHandler
     /// Bring what an arrival needs first into the cache.
     void FetchAhead() const
     {
-        __builtin_prefetch(this);
-        __builtin_prefetch(reinterpret_cast<const char*>(this) + 64);
+        FetchLines<2>(this);
     }
 
     /// OnFrameArrival() of a class, called without a look at the object.

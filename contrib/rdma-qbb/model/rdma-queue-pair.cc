@@ -32,7 +32,7 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     m_rateBps = rate;
     if (m_paced && lastTxBytes && rate)
     {
-        nextAvailPs = lastTxPs + static_cast<int64_t>(lastTxBytes * 8e12 / rate);
+        nextAvailPs = lastTxPs + GapPs(lastTxBytes);
     }
     UpdateEffectiveWindow();
     if (nic)

@@ -4,6 +4,7 @@
 #ifndef RDMA_QUEUE_PAIR_H
 #define RDMA_QUEUE_PAIR_H
 
+#include "fetch-lines.h"
 #include "rdma-message.h"
 
 #include "ns3/rdma-deadline-timer.h"
@@ -94,9 +95,7 @@ class alignas(64) RdmaQueuePair
     /// Bring what a frame touches into the cache.
     void FetchAhead() const
     {
-        __builtin_prefetch(&nic);
-        __builtin_prefetch(&sndNxt);
-        __builtin_prefetch(&m_rateBps);
+        FetchLines<3>(&nic);
     }
 
     /// Carry out what its port has to do by now: before a look at what has been sent, or a change

@@ -12,7 +12,8 @@ namespace ns3
 // Hot path: once per packet and hop, without a division or a branch.
 
 /**
- * @brief How long a line of one rate is busy with a number of bytes.
+ * @brief How long a line of one rate is busy with a number of bytes: SerializationPs() for a port,
+ * which asks for every frame.
  *
  * Picoseconds, rounded up. Exact where bytes times rate are below 2^64: at 2.88 Tb/s up to 6 MB;
  * beyond, a result may be one picosecond too small.

@@ -4,6 +4,7 @@
 #ifndef TIMING_WHEEL_SCHEDULER_H
 #define TIMING_WHEEL_SCHEDULER_H
 
+#include "fetch-lines.h"
 #include "occupancy-bitmap.h"
 
 #include "ns3/scheduler.h"
@@ -201,18 +202,10 @@ class TimingWheelScheduler final : public Scheduler
         m_pool.Free(node);
         // Whether the bucket ends here is hard to predict: no branch.
         const uint32_t atEnd = -static_cast<uint32_t>(m_current == NIL);
-        FetchAhead(m_pool[m_current | (m_nextList & atEnd)].event);
+        FetchLines<2>(m_pool[m_current | (m_nextList & atEnd)].event.impl);
         m_fetched = m_pool[m_fetched].next; // a list is followed one node after the other
         m_pool.FetchAhead(m_fetched);
         return next;
-    }
-
-    /// Bring what an event needs first into the cache.
-    static void FetchAhead(const Event& ev)
-    {
-        const char* impl = reinterpret_cast<const char*>(ev.impl);
-        __builtin_prefetch(impl);
-        __builtin_prefetch(impl + 64);
     }
 
     /// Move time to the next bucket that holds events. @return its list; NIL if there is none

@@ -3,6 +3,7 @@
  */
 #include "handler-events.h"
 
+#include "ns3/fetch-lines.h"
 #include "ns3/nstime.h"
 #include "ns3/simulator.h"
 
@@ -30,9 +31,7 @@ class alignas(64) HandlerEvents::Event final : public ns3::QbbTimedEvent
         if (const Event* after = m_after)
         {
             // Delays are much the same, so that one is likely to be next.
-            const auto arg = reinterpret_cast<uintptr_t>(after->m_arg);
-            __builtin_prefetch(reinterpret_cast<const void*>(arg));
-            __builtin_prefetch(reinterpret_cast<const void*>(arg + 64));
+            ns3::FetchLines<2>(after->m_arg);
             __builtin_prefetch(after->m_after); // and its own will be asked then
         }
         void* arg = m_arg;
