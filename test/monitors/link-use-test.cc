@@ -8,7 +8,9 @@
 #include "ns3/links-writer.h"
 #include "ns3/traffic-purpose.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
+#include <random>
 
 using namespace ns3;
 using testing::ElementsAre;
@@ -110,6 +112,48 @@ TEST(LinkUse, ALargePairIsFoundAmongThousandsOfSmallOnesAndClaimsNothingOfTheirs
     EXPECT_EQ(use.Of(2, 0).bytes, 400000U);
     EXPECT_LE(use.Of(2, 0).pairs.size(), LinkUse::PAIRS_KEPT);
     EXPECT_EQ(use.DescribePairs(2, 0, 3), "50000>60000 50%");
+}
+
+/// Against Space-Saving as it is published, message by message, with as many pairs as counters, one
+/// more or less, and few that take turns.
+TEST(LinkUse, PairsThatTakeTurnsCountAsTheirMessagesOneByOne)
+{
+    const ClusterTopology topology = ReadTopology(Star(2));
+    std::mt19937 random(1);
+    for (const uint32_t count : {1, 2, 3, 14, 15, 16, 17, 40})
+    {
+        LinkUse use(topology);
+        std::vector<LinkUse::Pair> plain;
+        for (uint32_t i = 0; i < 2000; ++i)
+        {
+            const uint32_t src = random() % (i % 50 < 40 ? std::min(count, 2U) : count);
+            const uint64_t bytes = 1 + random() % 3;
+            use.Add(2, 0, src, 1, bytes, 0);
+            const auto least = std::ranges::min_element(plain, {}, &LinkUse::Pair::bytes);
+            const auto known = std::ranges::find(plain, src, &LinkUse::Pair::src);
+            if (known != plain.end())
+            {
+                known->bytes += bytes;
+            }
+            else if (plain.size() < LinkUse::PAIRS_KEPT)
+            {
+                plain.push_back({src, 1, bytes, 0});
+            }
+            else
+            {
+                *least = {src, 1, least->bytes + bytes, least->bytes};
+            }
+        }
+        const LinkUse::Port& counted = use.Of(2, 0);
+        EXPECT_EQ(counted.messages, 2000U);
+        ASSERT_EQ(counted.pairs.size(), plain.size()) << count;
+        for (std::size_t i = 0; i < plain.size(); ++i)
+        {
+            EXPECT_EQ(counted.pairs[i].src, plain[i].src) << count;
+            EXPECT_EQ(counted.pairs[i].bytes, plain[i].bytes) << count;
+            EXPECT_EQ(counted.pairs[i].inherited, plain[i].inherited) << count;
+        }
+    }
 }
 
 TEST(LinkUse, CountsOnEveryLinkWhatEcmpSentThere)

@@ -34,16 +34,39 @@ LinkUse::LinkUse(const ClusterTopology& topology)
     m_ports.resize(ports);
 }
 
-void
-LinkUse::EndRun(uint32_t index) const
+LinkUse::Run&
+LinkUse::Begin(uint32_t index, uint32_t src, uint32_t dst, uint16_t purpose)
 {
-    const Run run = m_runs[index];
-    if (run.messages == 0)
+    Runs& runs = m_runs[index];
+    if (runs.first.messages && !runs.second.messages && !runs.first.isAlone)
     {
-        return;
+        runs.second = {0, 0, src, dst, purpose, false};
+        return runs.second;
     }
-    m_runs[index] = {};
+    EndRuns(index);
+    // Sums do not depend on the order in which runs end, but what a new pair displaces does.
+    runs.first = {0, 0, src, dst, purpose, m_ports[index].pairs.size() + 2 > PAIRS_KEPT};
+    return runs.first;
+}
+
+void
+LinkUse::EndRuns(uint32_t index) const
+{
     Port& port = m_ports[index];
+    Runs& runs = m_runs[index];
+    for (Run* run : {&runs.first, &runs.second})
+    {
+        if (run->messages)
+        {
+            Put(port, *run);
+        }
+        *run = {};
+    }
+}
+
+void
+LinkUse::Put(Port& port, const Run& run)
+{
     port.messages += run.messages;
     port.bytes += run.bytes;
     const auto known = std::find_if(port.purposes.begin(),

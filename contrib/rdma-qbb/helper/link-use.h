@@ -75,14 +75,18 @@ class LinkUse
     /// hosts for the same purpose.
     void Add(uint32_t index, uint32_t src, uint32_t dst, uint64_t bytes, uint16_t purpose)
     {
-        Run& run = m_runs[index];
-        if (run.src != src || run.dst != dst || run.purpose != purpose)
+        Runs& runs = m_runs[index];
+        Run* run = &runs.first;
+        if (!run->IsOf(src, dst, purpose))
         {
-            EndRun(index);
-            run = {0, 0, src, dst, purpose};
+            run = &runs.second;
+            if (!run->IsOf(src, dst, purpose))
+            {
+                run = &Begin(index, src, dst, purpose);
+            }
         }
-        ++run.messages;
-        run.bytes += bytes;
+        ++run->messages;
+        run->bytes += bytes;
     }
 
     /// @return the number of a port among all ports
@@ -95,7 +99,7 @@ class LinkUse
     const Port& Of(uint32_t node, uint16_t port) const
     {
         const uint32_t index = IndexOf(node, port);
-        EndRun(index);
+        EndRuns(index);
         return m_ports[index];
     }
 
@@ -116,24 +120,42 @@ class LinkUse
     std::string DescribePairs(uint32_t node, uint16_t port, std::size_t limit) const;
 
   private:
-    /// The newest messages over a port, of one pair of hosts for one purpose; not yet in its Port.
-    /// Apart from it, since messages touch no more than this: two in a line of cache.
-    struct alignas(32) Run
+    /// Messages over a port of one pair of hosts for one purpose, not yet in its Port.
+    struct Run
     {
         uint64_t messages{0};
         uint64_t bytes{0};
         uint32_t src{0};
         uint32_t dst{0};
         uint16_t purpose{0};
+        bool isAlone{false}; ///< whether it ends when another begins
+
+        bool IsOf(uint32_t theSrc, uint32_t theDst, uint16_t thePurpose) const
+        {
+            return src == theSrc && dst == theDst && purpose == thePurpose;
+        }
     };
 
-    /// Put the run of a port, if there is one, among its other messages.
-    void EndRun(uint32_t index) const;
+    /// The newest messages over a port, apart from it, since most touch no more than this: one
+    /// line of the cache. The two may take turns, as the peers of a rank in a tree do.
+    struct alignas(64) Runs
+    {
+        Run first;
+        Run second; ///< began after the first; only while both will find a counter
+    };
+
+    static_assert(sizeof(Runs) == 64);
+
+    /// Begin a run of a port. @return it
+    Run& Begin(uint32_t index, uint32_t src, uint32_t dst, uint16_t purpose);
+    /// Put the runs of a port among its other messages, in the order in which they began.
+    void EndRuns(uint32_t index) const;
+    static void Put(Port& port, const Run& run);
     static void AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes);
 
     std::vector<uint32_t> m_firstPort; ///< by node: its first in m_ports
-    // Looking at a port ends its run, which changes no sum.
-    mutable std::vector<Run> m_runs;
+    // Looking at a port ends its runs, which changes no sum.
+    mutable std::vector<Runs> m_runs;
     mutable std::vector<Port> m_ports;
 };
 
