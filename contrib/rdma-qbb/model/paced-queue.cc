@@ -17,13 +17,14 @@ void
 PacedQueue::Grow()
 {
     // The ring is full: what it holds begins at its head and wraps around.
-    std::rotate(m_ring.begin(),
-                m_ring.begin() + static_cast<std::ptrdiff_t>(m_head & m_mask),
-                m_ring.end());
-    m_tail -= m_head;
+    const std::size_t size = m_mask + 1;
+    std::vector<Entry> grown(2 * size);
+    std::rotate_copy(m_ring, m_ring + (m_head & m_mask), m_ring + size, grown.begin());
+    m_grown.swap(grown);
+    m_ring = m_grown.data();
+    m_mask = m_grown.size() - 1;
+    m_tail = size;
     m_head = 0;
-    m_ring.resize(std::max<std::size_t>(8, 2 * m_ring.size()));
-    m_mask = m_ring.size() - 1;
 }
 
 void

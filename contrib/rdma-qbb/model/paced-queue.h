@@ -5,6 +5,7 @@
 #define PACED_QUEUE_H
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,6 +27,10 @@ class PacedQueue
 {
   public:
     static constexpr int64_t NEVER = INT64_MAX; ///< what NextPs() returns when nothing waits
+
+    PacedQueue() = default;
+    PacedQueue(const PacedQueue&) = delete;
+    PacedQueue& operator=(const PacedQueue&) = delete;
 
     /// @return the time of the earliest entry
     int64_t NextPs() const
@@ -84,6 +89,8 @@ class PacedQueue
         {
             m_nextPs = NEVER;
             m_lastPs = INT64_MIN;
+            m_head = 0; // where the next ones find their line in the cache
+            m_tail = 0;
         }
         return qp;
     }
@@ -97,20 +104,24 @@ class PacedQueue
         RdmaQueuePair* qp;
     };
 
+    static constexpr std::size_t FIRST = 4; ///< entries without a way to elsewhere
+
     static bool Later(const Entry& a, const Entry& b);
     void Grow();
     void PushIntoHeap(int64_t timePs, RdmaQueuePair* qp, uint32_t bytes);
     /// Pop() while the heap holds something.
     RdmaQueuePair* PopEither();
 
-    std::vector<Entry> m_ring;
-    std::size_t m_mask{SIZE_MAX}; ///< size of the ring, a power of two, minus 1
-    std::size_t m_head{0};        ///< counts all entries taken from the ring
-    std::size_t m_tail{0};        ///< counts all entries put into it
-    int64_t m_lastPs{INT64_MIN};  ///< time of the ring's last entry
     int64_t m_nextPs{NEVER};
+    Entry* m_ring{m_first.data()};
+    std::size_t m_mask{FIRST - 1}; ///< size of the ring, a power of two, minus 1
+    std::size_t m_head{0};         ///< counts all entries taken from the ring
+    std::size_t m_tail{0};         ///< counts all entries put into it
+    int64_t m_lastPs{INT64_MIN};   ///< time of the ring's last entry
     std::vector<Entry> m_heap; ///< entries earlier than the ring's last one when they came
     uint32_t m_order{0};
+    std::array<Entry, FIRST> m_first; ///< the ring, until it has to grow
+    std::vector<Entry> m_grown;       ///< the ring, then
 };
 
 } // namespace ns3
