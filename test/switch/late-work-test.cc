@@ -98,7 +98,7 @@ ExpectSmallFrameInTime(const std::function<void(PlainFabric&, RdmaQueuePair&)>& 
     constexpr int64_t OTHER_GAP_PS = 800'000;
     PlainFabric star(STAR);
     RdmaQueuePair* first = star.fabric->GetDriver(0)->Connect(1, Paced(TENTH));
-    star.fabric->GetHw(0).PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr);
+    star.fabric->GetHw(0).PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr, nullptr);
     RdmaConnectionOptions options = Paced(OTHER_RATE);
     options.priority = priority;
     RdmaQueuePair* other = star.Send(0, 2, 1, options);
@@ -177,9 +177,9 @@ TEST(LateWork, GapsThatEndTogetherAreServedInTheOrderInWhichTheyBegan)
     PlainFabric star(STAR);
     RdmaHw& hw = star.fabric->GetHw(0);
     RdmaQueuePair* first = star.fabric->GetDriver(0)->Connect(1, Paced(TENTH));
-    hw.PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr);
+    hw.PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr, nullptr);
     RdmaQueuePair* second = star.fabric->GetDriver(0)->Connect(2, Paced(100'000'000'000 / 9));
-    hw.PostMessage(*second, PlainFabric::PAYLOAD, nullptr);
+    hw.PostMessage(*second, PlainFabric::PAYLOAD, nullptr, nullptr);
     star.Post(*second, SMALL);
     Simulator::Run();
     ASSERT_EQ(star.timesPs.size(), 2U);

@@ -158,7 +158,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
             rx->unacknowledged = 0;
             if (messageEnd)
             {
-                __builtin_prefetch(rx->sender->deliveryMessage->observer); // told by Deliver()
+                FetchLines<2>(rx->sender->deliveryMessage); // told by Deliver()
             }
             Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
         }
@@ -300,10 +300,7 @@ RdmaHw::Deliver(RdmaRxQueuePair& rx)
         sender.deliveryMessage = message.next;
         m_counters.deliveredBytes += message.bytes;
         sender.hw->m_messageDelivered(sender, message);
-        if (message.observer)
-        {
-            message.observer->OnDelivered();
-        }
+        message.OnDelivered();
     }
 }
 

@@ -67,31 +67,30 @@ RdmaHw::PostMessage(RdmaQueuePair& qp,
                     std::function<void()> sent,
                     std::function<void()> delivered)
 {
-    PostMessage(qp, bytes, m_functions.Observe(std::move(sent), std::move(delivered)));
+    PostMessage(qp, bytes, m_functions.Take(std::move(sent), std::move(delivered)));
 }
 
 void
-RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* observer)
+RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
 {
     NS_ASSERT_MSG(bytes > 0, "a message has at least one byte");
     const int64_t nowPs = m_clock.NowPs();
     qp.nic->SettleBefore(nowPs);
-    RdmaMessage* message = TakeMessage();
     qp.endSeq += bytes;
-    message->endSeq = qp.endSeq;
-    message->bytes = bytes;
-    message->startPs = nowPs;
-    message->observer = observer;
+    message.next = nullptr;
+    message.endSeq = qp.endSeq;
+    message.bytes = bytes;
+    message.startPs = nowPs;
     const bool restart = !qp.firstMessage;
-    (restart ? qp.firstMessage : qp.lastMessage->next) = message;
-    qp.lastMessage = message;
+    (restart ? qp.firstMessage : qp.lastMessage->next) = &message;
+    qp.lastMessage = &message;
     if (!qp.m_sendMessage)
     {
-        SetSendMessage(qp, message);
+        SetSendMessage(qp, &message);
     }
     if (!qp.deliveryMessage)
     {
-        qp.deliveryMessage = message;
+        qp.deliveryMessage = &message;
     }
     m_counters.postedBytes += bytes;
     if (restart)
@@ -258,7 +257,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
     }
     if (const RdmaMessage* message = qp->firstMessage)
     {
-        __builtin_prefetch(message->observer); // told at the end of this function
+        FetchLines<2>(message); // told at the end of this function
     }
     qp->nic->SettleBefore(nowPs);
     if (frame->kind == QbbFrameKind::Cnp || (frame->flags & QBB_FLAG_CNP))
@@ -333,19 +332,13 @@ RdmaHw::CompleteMessages(RdmaQueuePair& qp)
     {
         RdmaMessage* message = qp.firstMessage;
         qp.firstMessage = message->next;
-        RdmaMessageObserver* observer = message->observer;
-        __builtin_prefetch(observer); // seldom in the cache, and called when the traces are written
         m_counters.acknowledgedBytes += message->bytes;
         m_messageSent(qp, *message);
-        GiveBack(message);
         const uint32_t qpn = qp.qpn;
-        if (observer)
+        message->OnSent();
+        if (qp.qpn != qpn)
         {
-            observer->OnSent();
-            if (qp.qpn != qpn)
-            {
-                return; // the handler closed the connection
-            }
+            return; // the handler closed the connection
         }
     }
     if (!qp.firstMessage)

@@ -273,13 +273,8 @@ RdmaHw::ForgetMessages(RdmaQueuePair& qp)
     while (qp.firstMessage)
     {
         RdmaMessage* message = qp.firstMessage;
-        RdmaMessageObserver* observer = message->observer;
         qp.firstMessage = message->next;
-        GiveBack(message);
-        if (observer)
-        {
-            observer->OnForgotten();
-        }
+        message->OnForgotten();
     }
 }
 
@@ -330,31 +325,6 @@ RdmaHw::GetOpenQueuePairs() const
         }
     }
     return open;
-}
-
-RdmaMessage*
-RdmaHw::TakeMessage()
-{
-    constexpr uint32_t SLAB = 16;
-    if (!m_freeMessages)
-    {
-        m_messageSlabs.push_back(std::make_unique<RdmaMessage[]>(SLAB));
-        for (uint32_t i = 0; i < SLAB; ++i)
-        {
-            GiveBack(&m_messageSlabs.back()[i]);
-        }
-    }
-    RdmaMessage* message = m_freeMessages;
-    m_freeMessages = message->next;
-    message->next = nullptr;
-    return message;
-}
-
-void
-RdmaHw::GiveBack(RdmaMessage* message)
-{
-    message->next = m_freeMessages;
-    m_freeMessages = message;
 }
 
 uint32_t

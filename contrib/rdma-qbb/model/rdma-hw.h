@@ -159,9 +159,9 @@ class RdmaHw : public Object, public QbbPortHandler
     /**
      * Post a message.
      * @param bytes its size, 1 or more
-     * @param observer told how it fares; may be null
+     * @param message told how it fares
      */
-    void PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessageObserver* observer);
+    void PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message);
 
     /**
      * Post a message.
@@ -329,8 +329,6 @@ class RdmaHw : public Object, public QbbPortHandler
     void CutAgain(RdmaQueuePair& qp, QbbFrame& frame);
     /// Go on to send @p message, which sndNxt is in; null: there is no more.
     static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
-    RdmaMessage* TakeMessage();
-    void GiveBack(RdmaMessage* message);
     void ForgetMessages(RdmaQueuePair& qp);
     RdmaRxQueuePair& OpenReceiver(RdmaQueuePair& sender);
     void ReleaseReceiver(uint32_t qpn);
@@ -377,12 +375,10 @@ class RdmaHw : public Object, public QbbPortHandler
     Ptr<RdmaLossRecovery> m_recovery;
 
     Ptr<InNetworkEngine> m_inNetwork;
-    RdmaMessage* m_freeMessages{nullptr};
     QbbClock m_clock;
     std::vector<uint32_t> m_freeSenders;
     std::vector<uint32_t> m_freeReceivers;
     boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control
-    std::vector<std::unique_ptr<RdmaMessage[]>> m_messageSlabs;
     RdmaMessageFunctions m_functions;
     std::function<uint32_t(uint32_t)> m_resolver;
 

@@ -8,10 +8,10 @@
 namespace ns3
 {
 
-class RdmaMessageFunctions::Observer final : public RdmaMessageObserver
+class RdmaMessageFunctions::Message final : public RdmaMessage
 {
   public:
-    explicit Observer(RdmaMessageFunctions& owner)
+    explicit Message(RdmaMessageFunctions& owner)
         : m_owner(owner)
     {
     }
@@ -39,7 +39,7 @@ class RdmaMessageFunctions::Observer final : public RdmaMessageObserver
     {
         m_sent = nullptr;
         m_delivered = nullptr;
-        m_next = m_owner.m_free;
+        next = m_owner.m_free;
         m_owner.m_free = this;
     }
 
@@ -47,7 +47,6 @@ class RdmaMessageFunctions::Observer final : public RdmaMessageObserver
     friend class RdmaMessageFunctions;
 
     RdmaMessageFunctions& m_owner;
-    Observer* m_next{nullptr};
     std::function<void()> m_sent;
     std::function<void()> m_delivered;
 };
@@ -56,21 +55,17 @@ RdmaMessageFunctions::RdmaMessageFunctions() = default;
 
 RdmaMessageFunctions::~RdmaMessageFunctions() = default;
 
-RdmaMessageObserver*
-RdmaMessageFunctions::Observe(std::function<void()> sent, std::function<void()> delivered)
+RdmaMessage&
+RdmaMessageFunctions::Take(std::function<void()> sent, std::function<void()> delivered)
 {
-    if (!sent && !delivered)
-    {
-        return nullptr;
-    }
     if (!m_free)
     {
-        m_free = m_all.emplace_back(std::make_unique<Observer>(*this)).get();
+        m_free = m_all.emplace_back(std::make_unique<Message>(*this)).get();
     }
-    Observer* observer = std::exchange(m_free, m_free->m_next);
-    observer->m_sent = std::move(sent);
-    observer->m_delivered = std::move(delivered);
-    return observer;
+    Message* message = std::exchange(m_free, static_cast<Message*>(m_free->next));
+    message->m_sent = std::move(sent);
+    message->m_delivered = std::move(delivered);
+    return *message;
 }
 
 } // namespace ns3

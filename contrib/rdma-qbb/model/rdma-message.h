@@ -13,39 +13,37 @@ namespace ns3
 {
 
 /**
- * @brief Who is told how a message fares.
+ * @brief A message posted to a queue pair: a range of its byte stream, told how it fares.
  *
- * The message keeps a pointer to it until OnSent() or OnForgotten(), one of which comes last.
+ * Whoever posts it keeps it at its address until OnSent() or OnForgotten(), one of which comes
+ * last; it may be posted again then, even from inside. A sender's message is often not in the
+ * cache, so that whoever keeps more about it than this derives from it.
  */
-class RdmaMessageObserver
+class RdmaMessage
 {
   public:
+    RdmaMessage* next{nullptr}; ///< the message posted after it
+    uint64_t endSeq{0};         ///< offset after its last byte
+    uint64_t bytes{0};          ///< its size
+    int64_t startPs{0};         ///< when it was posted
+
     /// The receiver has all of it.
-    virtual void OnDelivered() = 0;
+    virtual void OnDelivered()
+    {
+    }
 
     /// Its last byte has been acknowledged.
-    virtual void OnSent() = 0;
+    virtual void OnSent()
+    {
+    }
 
     /// Its connection has been closed before that.
     virtual void OnForgotten()
     {
     }
-
-  protected:
-    ~RdmaMessageObserver() = default;
 };
 
-/// A message posted to a queue pair: a range of its byte stream.
-struct alignas(64) RdmaMessage
-{
-    RdmaMessage* next{nullptr};             ///< the message posted after it
-    uint64_t endSeq{0};                     ///< offset after its last byte
-    uint64_t bytes{0};                      ///< its size
-    int64_t startPs{0};                     ///< when it was posted
-    RdmaMessageObserver* observer{nullptr}; ///< told how it fares; may be null
-};
-
-/// Observers that call functions, used again and again.
+/// Messages that call functions, used again and again.
 class RdmaMessageFunctions
 {
   public:
@@ -53,17 +51,17 @@ class RdmaMessageFunctions
     ~RdmaMessageFunctions();
 
     /**
-     * @param sent may be empty
-     * @param delivered may be empty
-     * @return an observer of one message, or null if both are empty
+     * @param sent called at the last acknowledgement; may be empty
+     * @param delivered called when the receiver has all of it; may be empty
+     * @return a message to be posted once
      */
-    RdmaMessageObserver* Observe(std::function<void()> sent, std::function<void()> delivered);
+    RdmaMessage& Take(std::function<void()> sent, std::function<void()> delivered);
 
   private:
-    class Observer;
+    class Message;
 
-    std::vector<std::unique_ptr<Observer>> m_all;
-    Observer* m_free{nullptr};
+    std::vector<std::unique_ptr<Message>> m_all;
+    Message* m_free{nullptr};
 };
 
 } // namespace ns3

@@ -24,7 +24,8 @@ AnaSim::Send(const SendCall& call)
 {
     Message* message = m_messages.Take();
     message->network = this;
-    const TimePs latency = Accept(*message, call);
+    const auto [latency, wireBytes] = Accept(*message, call);
+    message->wireBytes = wireBytes;
     if (latency > 0)
     {
         m_loop.Schedule(latency, &AnaSim::Launch, message);

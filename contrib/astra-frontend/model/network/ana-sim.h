@@ -62,6 +62,7 @@ class AnaSim : public SharedNetwork
     {
         Message* next{nullptr};
         AnaSim* network{nullptr};
+        uint64_t wireBytes{0};
         TimePs acknowledgement{0};
     };
 

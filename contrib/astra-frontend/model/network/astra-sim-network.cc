@@ -47,7 +47,8 @@ AstraSimFabric::Send(const SendCall& call)
 {
     Message* message = m_messages.Take();
     message->fabric = this;
-    const TimePs latency = Accept(*message, call);
+    const auto [latency, wireBytes] = Accept(*message, call);
+    message->WireBytes() = wireBytes;
     message->qp = FindLastQueuePair(*message);
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (latency > 0 || message->IsLocal())
@@ -102,23 +103,24 @@ AstraSimFabric::Launch(Message* message)
             message);
         return;
     }
+    const uint64_t bytes = message->WireBytes();
     uint32_t parts = m_fabric.GetConf().qpsPerConnection;
     if (parts > 1)
     {
-        const uint64_t frames = (message->wireBytes - 1) / m_fabric.GetConf().payloadBytes + 1;
+        const uint64_t frames = (bytes - 1) / m_fabric.GetConf().payloadBytes + 1;
         parts = static_cast<uint32_t>(std::min<uint64_t>(parts, frames));
     }
     message->partsToDeliver = static_cast<uint16_t>(parts);
     message->partsToAcknowledge = static_cast<uint16_t>(parts);
     if (parts == 1)
     {
-        LaunchPart(message, 0, message->wireBytes);
+        LaunchPart(message, 0, bytes);
         return;
     }
-    const uint64_t each = message->wireBytes / parts;
+    const uint64_t each = bytes / parts;
     for (uint32_t part = 0; part < parts; ++part)
     {
-        LaunchPart(message, part, part + 1 == parts ? message->wireBytes - each * part : each);
+        LaunchPart(message, part, part + 1 == parts ? bytes - each * part : each);
     }
 }
 
@@ -193,7 +195,14 @@ AstraSimFabric::LaunchPart(Message* message, uint32_t part, uint64_t bytes)
     {
         m_counter->Count(*qp, bytes, message->purpose);
     }
-    qp->hw->PostMessage(*qp, bytes, message);
+    if (part == 0)
+    {
+        qp->hw->PostMessage(*qp, bytes, *message);
+        return;
+    }
+    Part* other = m_parts.Take();
+    other->whole = message;
+    qp->hw->PostMessage(*qp, bytes, *other);
 }
 
 void

@@ -54,11 +54,12 @@ class AstraSimFabric : public SharedNetwork
 
   private:
     /// What all messages know; in the cache line of what is touched when one ends.
-    struct MessageHead : ns3::RdmaMessageObserver
+    struct MessageHead : ns3::RdmaMessage
     {
         AstraSimFabric* fabric{nullptr};
     };
 
+    /// A message; on the fabric, it is its own first part.
     struct alignas(64) Message final : MessageHead, NetworkMessage
     {
         void OnDelivered() override
@@ -71,8 +72,33 @@ class AstraSimFabric : public SharedNetwork
             fabric->PartAcknowledged(this);
         }
 
-        Message* next{nullptr};
+        /// @return its size with the protocol's overhead; of its first part, once that is posted
+        uint64_t& WireBytes()
+        {
+            return RdmaMessage::bytes;
+        }
+
         ns3::RdmaQueuePair* qp{nullptr}; ///< of its first part; null if not known
+    };
+
+    static_assert(sizeof(Message) == 128); // two lines of the cache
+
+    /// Another part of a message.
+    struct Part final : ns3::RdmaMessage
+    {
+        void OnDelivered() override
+        {
+            whole->fabric->PartDelivered(*whole);
+        }
+
+        void OnSent() override
+        {
+            Message* message = whole;
+            message->fabric->m_parts.GiveBack(this);
+            message->fabric->PartAcknowledged(message);
+        }
+
+        Message* whole{nullptr};
     };
 
     /// A queue pair that several messages use, one after the other.
@@ -128,6 +154,7 @@ class AstraSimFabric : public SharedNetwork
     HandlerEvents m_events;
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;
+    ObjectPool<Part> m_parts;
     std::vector<PendingPart> m_withoutPath;
 };
 

@@ -51,7 +51,8 @@ FlowLevelFabric::Send(const SendCall& call)
 {
     Message* message = m_messages.Take();
     message->fabric = this;
-    const TimePs latency = Accept(*message, call);
+    const auto [latency, wireBytes] = Accept(*message, call);
+    message->wireBytes = wireBytes;
     message->lane = message->channel;
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (latency > 0 || message->IsLocal())
@@ -79,6 +80,7 @@ FlowLevelFabric::StartBackground(const Background& flow)
     message->dst = flow.dst;
     message->sent = flow.done;
     message->sentArg = flow.arg;
+    message->bytes = flow.bytes;
     message->wireBytes = flow.bytes;
     message->dport = flow.dport;
     message->purpose = BACKGROUND_PURPOSE;

@@ -150,6 +150,7 @@ class FlowLevelFabric : public SharedNetwork
     {
         Message* next{nullptr};
         FlowLevelFabric* fabric{nullptr};
+        uint64_t wireBytes{0};
         uint64_t lane{0};      ///< tells connections between two hosts apart
         bool hashesNic{false}; ///< of no channel: the NIC is chosen by the hash
         uint16_t dport{100};

@@ -12,7 +12,7 @@ namespace AstraSim
 {
 
 /// Objects that come and go often: taken from and given back to slabs, never freed before the pool.
-/// @tparam T has a member `T* next`
+/// @tparam T has a member `next`, a pointer to T or to a base of it
 template <typename T>
 class ObjectPool
 {
@@ -30,7 +30,7 @@ class ObjectPool
             }
         }
         T* object = m_free;
-        m_free = object->next;
+        m_free = static_cast<T*>(object->next);
         *object = T();
         return object;
     }

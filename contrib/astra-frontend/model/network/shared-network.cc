@@ -11,7 +11,7 @@ namespace AstraSim
 SharedNetwork::SharedNetwork() = default;
 SharedNetwork::~SharedNetwork() = default;
 
-TimePs
+SharedNetwork::Demand
 SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
 {
     message.src = call.src;
@@ -24,21 +24,19 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
                       call.tag,
                       call.bytes,
                       call.request ? call.request->stream : nullptr);
-    message.wireBytes = call.bytes;
     if (!call.request)
     {
-        return 0;
+        return {0, call.bytes};
     }
     call.request->stream = message.stream;
     message.channel = call.request->channel;
     message.purpose = call.request->purpose;
     message.rateCapBps = call.request->rateCapBps;
-    if (call.request->wireInflation != 1)
-    {
-        message.wireBytes = static_cast<uint64_t>(
-            std::ceil(static_cast<double>(call.bytes) * call.request->wireInflation));
-    }
-    return call.request->sendLatency;
+    const double inflation = call.request->wireInflation;
+    return {call.request->sendLatency,
+            inflation == 1
+                ? call.bytes
+                : static_cast<uint64_t>(std::ceil(static_cast<double>(call.bytes) * inflation))};
 }
 
 void
@@ -49,6 +47,8 @@ SharedNetwork::PartDelivered(NetworkMessage& message)
         return;
     }
     ++m_deliveredCount;
+    __builtin_prefetch(message.sentArg);
+    __builtin_prefetch(static_cast<const char*>(message.sentArg) + 64);
     MessageMatcher::Send* ended = m_matcher.Deliver(message);
     while (ended)
     {

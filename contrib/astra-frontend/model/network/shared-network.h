@@ -109,7 +109,6 @@ class SharedNetwork
         MessageHandler sent{nullptr};
         void* sentArg{nullptr};
 
-        uint64_t wireBytes{0};
         uint64_t rateCapBps{0};
         uint32_t src{0};
         uint32_t dst{0};
@@ -125,7 +124,7 @@ class SharedNetwork
         /// Of which nothing goes over the network.
         bool IsLocal() const
         {
-            return src == dst || wireBytes == 0;
+            return src == dst || bytes == 0;
         }
     };
 
@@ -168,12 +167,19 @@ class SharedNetwork
         }
     }
 
+    /// What the network has to do about a call.
+    struct Demand
+    {
+        TimePs latency;     ///< before the first byte leaves
+        uint64_t wireBytes; ///< with the protocol's overhead
+    };
+
     /**
      * Note that @p call has been made.
      * @param message gets what it says
-     * @return the latency before its first byte leaves
+     * @return what else it asks for
      */
-    TimePs Accept(NetworkMessage& message, const SendCall& call);
+    Demand Accept(NetworkMessage& message, const SendCall& call);
 
     /// A part of @p message is at its destination; the last one completes receives.
     void PartDelivered(NetworkMessage& message);
