@@ -124,9 +124,15 @@ TEST(LinkUse, PairsThatTakeTurnsCountAsTheirMessagesOneByOne)
     {
         LinkUse use(topology);
         std::vector<LinkUse::Pair> plain;
+        uint32_t turns[2] = {};
         for (uint32_t i = 0; i < 2000; ++i)
         {
-            const uint32_t src = random() % (i % 50 < 40 ? std::min(count, 2U) : count);
+            if (i % 5 == 0)
+            {
+                turns[0] = random() % count;
+                turns[1] = random() % count;
+            }
+            const uint32_t src = turns[random() % 2];
             const uint64_t bytes = 1 + random() % 3;
             use.Add(2, 0, src, 1, bytes, 0);
             const auto least = std::ranges::min_element(plain, {}, &LinkUse::Pair::bytes);

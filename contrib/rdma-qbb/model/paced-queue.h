@@ -118,7 +118,7 @@ class PacedQueue
     std::size_t m_head{0};         ///< counts all entries taken from the ring
     std::size_t m_tail{0};         ///< counts all entries put into it
     int64_t m_lastPs{INT64_MIN};   ///< time of the ring's last entry
-    std::vector<Entry> m_heap; ///< entries earlier than the ring's last one when they came
+    std::vector<Entry> m_heap;     ///< entries earlier than the ring's last one when they came
     uint32_t m_order{0};
     std::array<Entry, FIRST> m_first; ///< the ring, until it has to grow
     std::vector<Entry> m_grown;       ///< the ring, then
