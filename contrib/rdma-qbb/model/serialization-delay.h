@@ -41,7 +41,7 @@ class SerializationDelay
     }
 
   private:
-    using Wide = unsigned __int128;
+    __extension__ using Wide = unsigned __int128;
     static constexpr uint64_t PS_PER_8S = 8'000'000'000'000;
 
     uint64_t m_whole{0};    ///< whole picoseconds per byte

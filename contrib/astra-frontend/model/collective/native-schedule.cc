@@ -18,7 +18,8 @@ namespace AstraSim
 uint64_t
 NativeSchedule::BytesOf(uint64_t count) const
 {
-    const auto product = static_cast<unsigned __int128>(m_bytes) * count;
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{m_bytes} * count;
     return std::max<uint64_t>(static_cast<uint64_t>(product / m_ranks), 1);
 }
 
