@@ -3,6 +3,8 @@
  */
 #include "shared-network.h"
 
+#include "ns3/fetch-lines.h"
+
 #include <cmath>
 
 namespace AstraSim
@@ -47,8 +49,7 @@ SharedNetwork::PartDelivered(NetworkMessage& message)
         return;
     }
     ++m_deliveredCount;
-    __builtin_prefetch(message.sentArg);
-    __builtin_prefetch(static_cast<const char*>(message.sentArg) + 64);
+    ns3::FetchLines<2>(message.sentArg); // by when the acknowledgement arrives it is there
     MessageMatcher::Send* ended = m_matcher.Deliver(message);
     while (ended)
     {
