@@ -148,8 +148,8 @@ void
 RdmaFabric::CreateLinks()
 {
     m_devices.resize(m_topology->nodeCount);
-    // Attributes given to a factory cost a look-up by name each; links that differ are few.
-    std::map<uint64_t, ObjectFactory> devices;                    // by rate
+    // Objects made from their attributes cost much; links that differ are few.
+    std::map<uint64_t, Ptr<QbbNetDevice>> models;                 // by rate
     std::map<std::pair<int64_t, double>, ObjectFactory> channels; // by delay and error rate
     for (uint32_t i = 0; i < m_topology->links.size(); ++i)
     {
@@ -166,31 +166,38 @@ RdmaFabric::CreateLinks()
                                               "ErrorRate",
                                               DoubleValue(error));
         }
-        const auto [deviceOf, isNewDevice] = devices.try_emplace(link.rateBps);
-        if (isNewDevice)
+        Ptr<QbbNetDevice>& model = models[link.rateBps];
+        if (!model)
         {
-            deviceOf->second = ObjectFactory("ns3::QbbNetDevice",
-                                             "DataRate",
-                                             DataRateValue(DataRate(link.rateBps)),
-                                             "RdmaMtu",
-                                             UintegerValue(m_conf->payloadBytes),
-                                             "PauseTime",
-                                             TimeValue(PicoSeconds(m_conf->pauseTimePs)));
+            model = CreateDeviceModel(link.rateBps);
         }
         auto channel = channelOf->second.Create<QbbChannel>();
-        channel->Attach(AddDevice(link.a, deviceOf->second.Create<QbbNetDevice>()));
-        channel->Attach(AddDevice(link.b, deviceOf->second.Create<QbbNetDevice>()));
+        channel->Attach(AddDevice(link.a, CopyObject<QbbNetDevice>(model)));
+        channel->Attach(AddDevice(link.b, CopyObject<QbbNetDevice>(model)));
         m_channels.push_back(channel);
     }
 }
 
 Ptr<QbbNetDevice>
-RdmaFabric::AddDevice(uint32_t id, Ptr<QbbNetDevice> device)
+RdmaFabric::CreateDeviceModel(uint64_t rateBps) const
 {
+    auto device =
+        CreateObjectWithAttributes<QbbNetDevice>("DataRate",
+                                                 DataRateValue(DataRate(rateBps)),
+                                                 "RdmaMtu",
+                                                 UintegerValue(m_conf->payloadBytes),
+                                                 "PauseTime",
+                                                 TimeValue(PicoSeconds(m_conf->pauseTimePs)));
     for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
     {
         device->SetWeight(priority, m_conf->queueWeights[priority]);
     }
+    return device;
+}
+
+Ptr<QbbNetDevice>
+RdmaFabric::AddDevice(uint32_t id, Ptr<QbbNetDevice> device)
+{
     device->SetAddress(
         QbbPacketBuilder::PortAddress(id, static_cast<uint16_t>(m_devices[id].size())));
     if (SwitchNode* node = m_switches[id])

@@ -263,6 +263,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
                         InNetworkSpec& spec) const;
     void CreateNodes();
     void CreateLinks();
+    /// @return a port of a link of @p rateBps, to be copied
+    Ptr<QbbNetDevice> CreateDeviceModel(uint64_t rateBps) const;
     /// Put a device at the next port of a node. @return the device
     Ptr<QbbNetDevice> AddDevice(uint32_t id, Ptr<QbbNetDevice> device);
     void ConfigureHosts();

@@ -105,8 +105,7 @@ RdmaHw::GetTypeId()
 }
 
 RdmaHw::RdmaHw()
-    : m_congestion(CreateObject<RdmaNoCongestionControl>()),
-      m_recovery(CreateObject<RdmaGoBackN>())
+    : m_congestion(CreateObject<RdmaNoCongestionControl>())
 {
 }
 
@@ -156,6 +155,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     RdmaQueuePair& qp = m_senders[index];
     QbbNetDevice& device = m_nics[config.nic]->GetDevice();
     device.Initialize();
+    PrepareForPair();
 
     qp.hw = this;
     qp.nic = m_nics[config.nic].get();
@@ -195,7 +195,6 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         qp.peerQpn = config.inNetworkOperation;
         qp.dport = config.inNetworkMember;
     }
-    AskWishes();
     if (!qp.lossless)
     {
         m_controlled.set(index);
@@ -206,8 +205,12 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
 }
 
 void
-RdmaHw::AskWishes()
+RdmaHw::PrepareForPair()
 {
+    if (!m_recovery)
+    {
+        m_recovery = CreateObject<RdmaGoBackN>();
+    }
     m_wishes.cnpIntervalPs = m_congestion->GetCnpIntervalPs();
     m_wishes.telemetryBytes = m_congestion->GetTelemetryWireBytes();
     m_wishes.telemetry = m_congestion->GetTelemetry();
@@ -234,7 +237,7 @@ RdmaHw::OpenReceiver(RdmaQueuePair& sender)
     rx.sender = &sender;
     rx.senderQpn = sender.qpn;
     rx.lossless = sender.lossless;
-    AskWishes();
+    PrepareForPair();
     return rx;
 }
 

@@ -135,7 +135,7 @@ class RdmaHw : public Object, public QbbPortHandler
         m_recovery = recovery;
     }
 
-    /// @return the loss recovery
+    /// @return the loss recovery; null before the first queue pair if none was set
     Ptr<RdmaLossRecovery> GetLossRecovery() const
     {
         return m_recovery;
@@ -276,7 +276,8 @@ class RdmaHw : public Object, public QbbPortHandler
         EcnCodepoint ecn{EcnCodepoint::NotEct};
     };
 
-    void AskWishes();
+    /// Ask the congestion control; recover losses by Go-back-N unless something else was set.
+    void PrepareForPair();
 
     /// @return bytes on the wire of a data frame of the pair
     uint32_t WireBytesOf(const RdmaQueuePair& qp, uint32_t payloadBytes) const

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 namespace AstraSim
@@ -20,6 +22,7 @@ class ObjectPool
     /// @return an object in its first state; stays at its address until it is given back
     T* Take()
     {
+        static_assert(std::is_nothrow_default_constructible_v<T>, "or it would be destroyed twice");
         constexpr std::size_t SLAB = 256;
         if (!m_free)
         {
@@ -31,8 +34,9 @@ class ObjectPool
         }
         T* object = m_free;
         m_free = static_cast<T*>(object->next);
-        *object = T();
-        return object;
+        std::destroy_at(object);
+        // Not T(), which would fill it with zeros before its members get their values.
+        return ::new (object) T;
     }
 
     /// @param object from Take()
