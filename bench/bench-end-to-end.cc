@@ -46,12 +46,14 @@ main(int argc, char* argv[])
         const auto run = nlohmann::json::parse(std::ifstream(options.output + "/run.json"));
         const double hops = run["packet_hops"];
         const double events = run["events"];
+        const double simulating = run["simulation_wall_s"];
         fmt::print("packet-hops           {:.0f}\n"
                    "events                {:.0f}\n"
                    "events per packet-hop {:.3f}\n"
                    "flows                 {}\n"
                    "CPU seconds           {:.3f} (set-up included)\n"
                    "packet-hops per CPU s {:.2f} million\n"
+                   "packet-hops per s     {:.2f} million (wall time, from first event to last)\n"
                    "peak memory           {} MB\n",
                    hops,
                    events,
@@ -59,6 +61,7 @@ main(int argc, char* argv[])
                    run["flows"].dump(),
                    cpu,
                    hops / cpu / 1e6,
+                   hops / simulating / 1e6,
                    AstraSim::PeakMemoryBytes() >> 20);
         return status;
     }

@@ -5,10 +5,12 @@
     bench/run.py                 everything (about ten minutes)
     bench/run.py --quick         smaller inputs, one run each (about a minute)
     bench/run.py --only ring-128 --runs 5
+    bench/run.py --train --build DIR   the smaller whole runs once, for scripts/build.sh --profile trained
 
 Build them first: scripts/build.sh -c all && cmake --build --preset release
 Figures are CPU seconds of whole processes; the medians of runs taken in turn. Compare ratios: absolute figures are
-those of the machine. Instructions are callgrind's, for those who have valgrind."""
+those of the machine. 'simulating' is millions of packet-hops per second from the first event to the last, without set-up
+and the writing of results, by the clock on the wall. Instructions are callgrind's, for those who have valgrind."""
 import argparse
 import os
 import pathlib
@@ -128,10 +130,16 @@ class Bench:
         """Whether the user asked for a part."""
         return not self.only or name in self.only
 
+    def train(self):
+        """The whole runs, for a program that records what it does."""
+        for name, (arguments, extra) in end_to_end_cases(self.inputs, True).items():
+            run([self.programs / "bench-end-to-end", *arguments, "-o", self.directory / name], extra)
+
     def end_to_end(self):
         """Whole runs, beside the same traffic on ns-3's own devices."""
         cases = {name: case for name, case in end_to_end_cases(self.inputs, self.quick).items() if self.wanted(name)}
         speeds = {name: [] for name in cases}
+        simulating = {name: [] for name in cases}
         figures = {}
         yardstick = {"global": [], "nix": []}
         for _ in range(self.runs):
@@ -139,19 +147,20 @@ class Bench:
                 output = self.directory / name
                 figures[name] = run([self.programs / "bench-end-to-end", *arguments, "-o", output], extra)
                 speeds[name].append(figures[name]["packet-hops per CPU s"])
+                simulating[name].append(figures[name]["packet-hops per s"])
                 if name == "ring-128":
                     for routing, results in yardstick.items():
                         results.append(self.yardstick(arguments, extra, routing))
         if not cases:
             return
-        print(f"{'whole runs':16}{'packet-hops':>13}{'M hops/CPU s':>14}{'ns/hop':>8}{'events/hop':>12}"
+        print(f"{'whole runs':16}{'packet-hops':>13}{'M hops/CPU s':>14}{'ns/hop':>8}{'simulating':>12}{'events/hop':>12}"
               f"{'memory MB':>11}{'to ns-3':>9}{'nix':>6}")
         base = {routing: statistics.median(results) for routing, results in yardstick.items() if results}
         for name in cases:
             speed = statistics.median(speeds[name])
             ratio = f"{speed / base['global']:9.0f}{speed / base['nix']:6.0f}" if base else ""
             print(f"{name:16}{figures[name]['packet-hops']:13.0f}{speed:14.2f}{1000 / speed:8.0f}"
-                  f"{figures[name]['events per packet-hop']:12.2f}{figures[name]['peak memory']:11.0f}{ratio}")
+                  f"{statistics.median(simulating[name]):12.2f}{figures[name]['events per packet-hop']:12.2f}{figures[name]['peak memory']:11.0f}{ratio}")
         for routing, speed in base.items():
             print(f"{'ns-3, ' + routing:29}{speed:14.4f}{1000 / speed:8.0f}")
 
@@ -213,16 +222,26 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, or the name of a micro-benchmark; may repeat")
+    parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
     arguments = parser.parse_args()
+    program = arguments.build / "bin" / "bench-end-to-end"
+    if not program.exists():
+        print(f"run.py: {program}: is not there; expected the programs: "
+              "scripts/build.sh -c all && cmake --build --preset release", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         directory = pathlib.Path(name)
         (directory / "small").mkdir()
         bench = Bench(arguments, directory)
+        if arguments.train:
+            bench.train()
+            return 0
         for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.micro):
             part()
             sys.stdout.flush()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The scripts of the door: what they refuse, and what the layering check finds."""
+import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -13,7 +15,7 @@ SPDX = "// SPDX-License-Identifier: GPL-2.0-only\n"
 @pytest.mark.parametrize("arguments, message", [
     ([], "-c is missing"),
     (["-c", "gpu"], "unknown component 'gpu'; expected ns3, analytical, phy or all"),
-    (["-c", "ns3", "--profile", "fast"], "unknown profile 'fast'"),
+    (["-c", "ns3", "--profile", "fast"], "unknown profile 'fast'; expected release, trained or debug"),
     (["--fast"], "unknown argument '--fast'"),
     (["-c", "ns3", "-j", "many"], "-j 'many' is not a number"),
 ])
@@ -21,6 +23,31 @@ def test_build_refuses_wrong_arguments(arguments, message):
     result = subprocess.run([ROOT / "scripts/build.sh", *arguments], capture_output=True, text=True)
     assert result.returncode == 2
     assert message in result.stderr
+
+
+def test_training_records_and_is_used(tmp_path):
+    flags = {}
+    for training in ("record", "use"):
+        subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                        f"-DTRAINING={training}"], check=True, capture_output=True)
+        commands = json.loads((tmp_path / "compile_commands.json").read_text())
+        (flags[training],) = (entry["command"] for entry in commands if entry["file"].endswith("model/rdma-hw.cc"))
+    assert "-fprofile-generate" in flags["record"] and "-fprofile-use" not in flags["record"]
+    assert "-fprofile-use" in flags["use"] and "-fprofile-generate" not in flags["use"]
+    wrong = subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-DTRAINING=yes"], capture_output=True, text=True)
+    assert wrong.returncode != 0
+    assert "TRAINING is yes; expected off, record or use" in wrong.stderr
+
+
+def test_a_training_run_passes_through_all_cases(tmp_path):
+    programs = pathlib.Path(os.environ["PROGRAM_DIR"])
+    result = subprocess.run([ROOT / "bench/run.py", "--train", "--build", programs.parent], capture_output=True,
+                            text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert result.returncode == 0, result.stderr
+    assert not list(tmp_path.iterdir()), "leaves nothing behind"
+    wrong = subprocess.run([ROOT / "bench/run.py", "--train", "--build", tmp_path], capture_output=True, text=True)
+    assert wrong.returncode == 2
+    assert "bin/bench-end-to-end: is not there; expected the programs" in wrong.stderr
 
 
 def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
