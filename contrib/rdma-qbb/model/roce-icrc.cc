@@ -85,14 +85,14 @@ void
 RoceIcrcTrailer::Serialize(Buffer::Iterator end) const
 {
     end.Prev(ICRC_BYTES);
-    end.WriteHtolsbU32(icrc);
+    end.WriteU32(icrc);
 }
 
 uint32_t
 RoceIcrcTrailer::Deserialize(Buffer::Iterator end)
 {
     end.Prev(ICRC_BYTES);
-    icrc = end.ReadLsbtohU32();
+    icrc = end.ReadU32();
     return ICRC_BYTES;
 }
 

@@ -145,21 +145,28 @@ class KvCacheReader
         found->second(Number());
     }
 
+    static KvRequest ParseRequest(ns3::InputLines& lines)
+    {
+        const auto& fields = lines.Fields();
+        if (fields.size() == 2)
+        {
+            const auto arrival = ns3::ParseScaled(fields[0], PS_PER_SECOND);
+            const auto tokens = ns3::ParseUnsigned(fields[1]);
+            if (arrival && tokens && *tokens > 0)
+            {
+                return {*arrival, *tokens};
+            }
+        }
+        lines.Fail("this line is no request", "<arrival in seconds> <prompt tokens>");
+    }
+
     void ReadTrace(const std::string& path)
     {
         const auto beside = std::filesystem::path(m_lines.Name()).parent_path() / path;
         ns3::InputLines lines(std::filesystem::exists(beside) ? beside.string() : path);
         while (lines.Next())
         {
-            const auto& fields = lines.Fields();
-            const auto arrival =
-                fields.size() == 2 ? ns3::ParseScaled(fields[0], PS_PER_SECOND) : std::nullopt;
-            const auto tokens = fields.size() == 2 ? ns3::ParseUnsigned(fields[1]) : std::nullopt;
-            if (!arrival || !tokens || *tokens == 0)
-            {
-                lines.Fail("this line is no request", "<arrival in seconds> <prompt tokens>");
-            }
-            m_config.requests.push_back({*arrival, *tokens});
+            m_config.requests.push_back(ParseRequest(lines));
         }
         std::stable_sort(m_config.requests.begin(), m_config.requests.end(), [](auto& a, auto& b) {
             return a.arrival < b.arrival;
