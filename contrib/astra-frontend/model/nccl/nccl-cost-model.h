@@ -75,6 +75,8 @@ class NcclCostModel
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
 
   private:
+    static constexpr uint32_t MAX_RING_CHANNELS = 32;
+
     /// What NCCL's search of the topology finds for an algorithm in one node.
     struct Search
     {

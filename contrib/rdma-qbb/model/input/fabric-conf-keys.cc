@@ -4,6 +4,7 @@
 #include "fabric-conf-keys.h"
 
 #include "fabric-conf-key-kinds.h"
+#include "fabric-conf-row-kinds.h"
 
 #include <utility>
 

@@ -1,0 +1,196 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * How many channels NCCL opens, how fast each is, and which algorithms a group may use.
+ */
+#include "nccl-cost-model.h"
+
+#include <algorithm>
+#include <span>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr uint32_t MAX_COLLNET_RANKS = 8; ///< of a node (NCCL_MAX_DIRECT_ARITY and the own)
+
+bool
+IsSwitched(NcclAlgorithm algorithm)
+{
+    return algorithm == NcclAlgorithm::Nvls || algorithm == NcclAlgorithm::NvlsTree;
+}
+
+/// @return the highest speed a channel can have, if @p fits tells which it could
+template <typename Fits>
+double
+HighestSpeed(std::span<const double> speeds, Fits fits, double otherwise)
+{
+    const auto it = std::find_if(speeds.begin(), speeds.end(), fits);
+    return it != speeds.end() ? *it : otherwise;
+}
+
+} // namespace
+
+NcclCostModel::Search
+NcclCostModel::SearchWithinNode() const
+{
+    // As many channels of the GPU's speed as its NVLinks hold.
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    Search search;
+    search.channels =
+        std::max(1U, static_cast<uint32_t>(std::lround(nvlink / m_machine.gpu.channelGBps)));
+    search.channels = std::min(search.channels, MAX_RING_CHANNELS / 2);
+    search.intraGBps = nvlink / search.channels;
+    search.interGBps = search.intraGBps;
+    return search;
+}
+
+NcclCostModel::Search
+NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
+{
+    if (shape.GetNodes() == 1)
+    {
+        return SearchWithinNode();
+    }
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    Search search;
+    // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
+    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_RING_CHANNELS / 2);
+    // What does not close in a node leaves the NVLinks of one GPU of it free.
+    const double perNode = shape.GetRanksPerNode();
+    const double passing = closes ? 1 : perNode / std::max(1.0, perNode - 1);
+    const double limit = perNode == 1
+                             ? m_machine.nicGBps
+                             : std::min(m_machine.nicGBps, passing * nvlink / search.channels);
+    double speed = HighestSpeed(
+        NcclSpeedsBetweenNodes(m_machine.gpu.generation),
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+    constexpr double FAST = 25;
+    constexpr double VERY_FAST = 50;
+    const bool enough = m_machine.gpu.generation != GpuGeneration::Ampere && speed < VERY_FAST &&
+                        search.channels > 4;
+    if (speed >= FAST && !enough && 2 * search.channels <= MAX_RING_CHANNELS / 2)
+    {
+        search.channels *= 2;
+        speed /= 2;
+    }
+    search.intraGBps = speed;
+    search.interGBps = speed;
+    return search;
+}
+
+NcclCostModel::Search
+NcclCostModel::SearchNvls(const GroupShape& shape) const
+{
+    constexpr uint32_t MAX_HEADS = 32;
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const bool within = shape.GetNodes() == 1;
+    Search search;
+    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_HEADS);
+    // A GPU's links carry each head's traffic, and the own head's twice.
+    const double share = nvlink / (search.channels + 1);
+    const auto speeds = within ? NcclSpeedsWithinNode(m_machine.gpu.generation)
+                               : NcclSpeedsBetweenNodes(m_machine.gpu.generation);
+    const double limit = within ? share : std::min(share, m_machine.nicGBps);
+    search.intraGBps = HighestSpeed(
+        speeds,
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+    search.interGBps = search.intraGBps;
+    if (!within)
+    {
+        const double inter = std::min(m_machine.nicGBps, 2 * search.intraGBps);
+        search.interGBps = HighestSpeed(
+            speeds,
+            [inter](double candidate) { return candidate <= inter; },
+            search.intraGBps);
+    }
+    return search;
+}
+
+uint32_t
+NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const
+{
+    uint32_t channels;
+    if (IsSwitched(algorithm))
+    {
+        const bool blackwell = m_machine.gpu.generation == GpuGeneration::Blackwell;
+        channels = !blackwell ? 16 : shape.GetNodes() > 1 ? 32 : 24;
+    }
+    else
+    {
+        channels = m_options.ringChannels ? m_options.ringChannels
+                                          : 2 * SearchChannels(shape, true).channels;
+    }
+    channels = std::clamp(channels, 1U, MAX_RING_CHANNELS);
+    if (m_options.maxChannels)
+    {
+        channels = std::min(channels, m_options.maxChannels);
+    }
+    return std::max(channels, m_options.minChannels);
+}
+
+uint32_t
+NcclCostModel::ChannelsForSize(uint32_t channels,
+                               NcclProtocol protocol,
+                               uint32_t ranks,
+                               uint64_t bytes) const
+{
+    const NcclBlock block = NcclBlockOf(protocol);
+    const uint64_t threshold =
+        uint64_t{block.threshold} * (protocol == NcclProtocol::Ll ? ranks : 1);
+    const uint32_t least = std::max(1U, m_options.minChannels);
+    while (channels > least && bytes < channels * block.threads * threshold)
+    {
+        --channels;
+    }
+    return channels;
+}
+
+bool
+NcclCostModel::IsPossible(NcclAlgorithm algorithm,
+                          NcclProtocol protocol,
+                          CollectiveOp op,
+                          const GroupShape& shape) const
+{
+    const bool simple = protocol == NcclProtocol::Simple;
+    const bool allReduce = op == CollectiveOp::AllReduce;
+    const bool gathersOrScatters =
+        op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
+    switch (algorithm)
+    {
+    case NcclAlgorithm::Ring:
+        return true;
+    case NcclAlgorithm::Tree:
+        return allReduce && shape.GetRanks() > 1;
+    case NcclAlgorithm::Pat:
+        return m_tuning.hasPat && simple && shape.GetNodes() > 1 && shape.GetRanksPerNode() == 1 &&
+               gathersOrScatters;
+    case NcclAlgorithm::Nvls:
+        return simple && shape.GetNodes() == 1 && HasNvls(shape) &&
+               (allReduce ? m_options.nvlsEnable
+                          : gathersOrScatters && m_options.release != NcclRelease::V2_18 &&
+                                (m_options.nvlsEnable || m_options.nvlsTreeEnable));
+    case NcclAlgorithm::NvlsTree:
+        return m_options.nvlsTreeEnable && simple && allReduce && shape.GetNodes() > 1 &&
+               HasNvls(shape);
+    default:
+        return m_options.collNetEnable && simple && allReduce && shape.GetNodes() > 1 &&
+               shape.GetRanksPerNode() <= MAX_COLLNET_RANKS &&
+               (algorithm == NcclAlgorithm::CollNetChain || m_machine.nvswitchesPerServer > 0);
+    }
+}
+
+bool
+NcclCostModel::HasNvls(const GroupShape& shape) const
+{
+    return m_machine.nvswitchesPerServer > 0 && m_machine.gpu.generation != GpuGeneration::Ampere &&
+           std::all_of(shape.nodes.begin(), shape.nodes.end(), [](const auto& node) {
+               return node.size() > 1;
+           });
+}
+
+} // namespace AstraSim
