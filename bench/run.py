@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs the benchmarks and prints one table, with ratios to ns-3's own devices on the same traffic.
 
-    bench/run.py                 everything (about ten minutes)
+    bench/run.py                 everything (about four minutes)
     bench/run.py --quick         smaller inputs, one run each (about a minute)
     bench/run.py --only ring-128 --runs 5
     bench/run.py --train --build DIR   the smaller whole runs once, for scripts/build.sh --profile trained
@@ -160,7 +160,8 @@ class Bench:
             speed = statistics.median(speeds[name])
             ratio = f"{speed / base['global']:9.0f}{speed / base['nix']:6.0f}" if base else ""
             print(f"{name:16}{figures[name]['packet-hops']:13.0f}{speed:14.2f}{1000 / speed:8.0f}"
-                  f"{statistics.median(simulating[name]):12.2f}{figures[name]['events per packet-hop']:12.2f}{figures[name]['peak memory']:11.0f}{ratio}")
+                  f"{statistics.median(simulating[name]):12.2f}{figures[name]['events per packet-hop']:12.2f}"
+                  f"{figures[name]['peak memory']:11.0f}{ratio}")
         for routing, speed in base.items():
             print(f"{'ns-3, ' + routing:29}{speed:14.4f}{1000 / speed:8.0f}")
 
