@@ -115,28 +115,20 @@ QbbNetDevice::GetTypeId()
 }
 
 QbbNetDevice::QbbNetDevice()
-    : m_wireRef(Create<QbbWire>(this)),
-      m_poolRef(Create<QbbFramePool>())
 {
     m_weight.fill(1);
-    m_wire = PeekPointer(m_wireRef);
-    m_pool = PeekPointer(m_poolRef);
 }
 
 QbbNetDevice::QbbNetDevice(const QbbNetDevice& model)
     : NetDevice(model),
       m_pauseTime(model.m_pauseTime),
-      m_wireRef(Create<QbbWire>(this)),
       m_rate(model.m_rate),
       m_otherPriority(model.m_otherPriority),
       m_otherQueueLimit(model.m_otherQueueLimit),
       m_mtu(model.m_mtu),
       m_rdmaMtu(model.m_rdmaMtu),
-      m_poolRef(Create<QbbFramePool>()),
       m_weight(model.m_weight)
 {
-    m_wire = PeekPointer(m_wireRef);
-    m_pool = PeekPointer(m_poolRef);
 }
 
 QbbNetDevice::~QbbNetDevice() = default;

@@ -442,7 +442,7 @@ class QbbNetDevice : public NetDevice
     // cold
     QbbNetDevice* m_peerRaw{nullptr};
     double m_errorRate{0};
-    Ptr<QbbWire> m_wireRef;
+    Ptr<QbbWire> m_wireRef{Create<QbbWire>(this)};
     DataRate m_rate;
     uint8_t m_otherPriority{1};
     uint32_t m_otherQueueLimit{0};
@@ -453,7 +453,7 @@ class QbbNetDevice : public NetDevice
     Ptr<Node> m_node;
     Ptr<QbbChannel> m_channel;
     Ptr<QbbNetDevice> m_peer;
-    Ptr<QbbFramePool> m_poolRef;
+    Ptr<QbbFramePool> m_poolRef{Create<QbbFramePool>()};
     Ptr<UniformRandomVariable> m_lossVariable;
     NetDevice::ReceiveCallback m_receive;
     NetDevice::PromiscReceiveCallback m_promiscReceive;
@@ -494,10 +494,10 @@ class QbbNetDevice : public NetDevice
     uint32_t m_loudQueued{0}; ///< frames in the queues that will not arrive quietly
     uint32_t m_nodeId{0};
     QbbPortHandler* m_handler{nullptr};
-    QbbWire* m_wire;
+    QbbWire* m_wire{PeekPointer(m_wireRef)};
     QbbFrameSource* m_source{nullptr};
     QbbLateWork* m_late{nullptr}; ///< of the node, or of a host's port alone
-    QbbFramePool* m_pool{nullptr};
+    QbbFramePool* m_pool{PeekPointer(m_poolRef)};
     QbbPortCounters m_counters; ///< its first three still in the second line
 };
 

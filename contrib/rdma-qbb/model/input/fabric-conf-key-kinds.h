@@ -33,15 +33,23 @@ Refuse(const InputLines& line, const FabricConfKey& key, std::string_view value)
     line.Fail(key.name + " cannot be '" + std::string(value) + "'", key.type + ", " + key.range);
 }
 
+/// Refuse a line that has not @p count values after its key.
+inline void
+RequireValues(const InputLines& line, const FabricConfKey& key, std::size_t count)
+{
+    const std::size_t values = line.Fields().size() - 1;
+    if (values != count)
+    {
+        line.Fail(key.name + " has " + std::to_string(values) + " values",
+                  (count == 1 ? "one" : std::to_string(count)) + ": " + key.type);
+    }
+}
+
 /// @return the only value of the line
 inline std::string_view
 One(const InputLines& line, const FabricConfKey& key)
 {
-    if (line.Fields().size() != 2)
-    {
-        line.Fail(key.name + " has " + std::to_string(line.Fields().size() - 1) + " values",
-                  "one: " + key.type);
-    }
+    RequireValues(line, key, 1);
     return line.Fields()[1];
 }
 

@@ -181,11 +181,7 @@ LinkChange(const char* name, bool up, const char* description)
         key,
         [key, up](FabricConf& conf, const InputLines& line) {
             const auto& fields = line.Fields();
-            if (fields.size() != 4)
-            {
-                line.Fail(key.name + " has " + std::to_string(fields.size() - 1) + " values",
-                          "3: " + key.type);
-            }
+            RequireValues(line, key, 3);
             const auto timePs = ParseScaled(fields[1], PS_PER_US);
             const auto a = ParseUnsigned(fields[2]);
             const auto b = ParseUnsigned(fields[3]);
@@ -236,11 +232,7 @@ NodeChange(const char* name, bool up, const char* description)
     return {key,
             [key, up](FabricConf& conf, const InputLines& line) {
                 const auto& fields = line.Fields();
-                if (fields.size() != 3)
-                {
-                    line.Fail(key.name + " has " + std::to_string(fields.size() - 1) + " values",
-                              "2: " + key.type);
-                }
+                RequireValues(line, key, 2);
                 const auto timePs = ParseScaled(fields[1], PS_PER_US);
                 const auto node = ParseUnsigned(fields[2]);
                 if (!timePs)
@@ -282,11 +274,7 @@ QueueWeight(const char* name, const char* description)
     return {key,
             [key](FabricConf& conf, const InputLines& line) {
                 const auto& fields = line.Fields();
-                if (fields.size() != 3)
-                {
-                    line.Fail(key.name + " has " + std::to_string(fields.size() - 1) + " values",
-                              "2: " + key.type);
-                }
+                RequireValues(line, key, 2);
                 const auto priority = ParseUnsigned(fields[1]);
                 const auto weight = ParseUnsigned(fields[2]);
                 if (!priority || *priority == 0 || *priority >= conf.queueWeights.size())
