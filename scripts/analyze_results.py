@@ -11,12 +11,12 @@ import argparse
 import pathlib
 import sys
 
-import python_modules
+import checkout
 
-python_modules.require("numpy", "pandas")
+checkout.require_modules("numpy", "pandas")
 
-from clusterresults import ResultsError, open_runs
-from clusterresults.tables import MAKERS, all_tables, as_markdown, as_text, write_csv
+from clustersim.results import ResultsError, open_runs
+from clustersim.results.tables import MAKERS, all_tables, as_markdown, as_text, write_csv
 
 
 def write(tables, problems, directory):

@@ -10,12 +10,12 @@ import pathlib
 import re
 import sys
 
-import python_modules
+import checkout
 
-python_modules.require("numpy", "pandas", "matplotlib")
+checkout.require_modules("numpy", "pandas", "matplotlib")
 
-from clusterresults import ResultsError, open_runs
-from clusterresults.plots import KINDS, style
+from clustersim.results import ResultsError, open_runs
+from clustersim.results.plots import KINDS, style
 
 
 def parse(arguments):

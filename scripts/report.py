@@ -11,12 +11,12 @@ import argparse
 import pathlib
 import sys
 
-import python_modules
+import checkout
 
-python_modules.require("numpy", "pandas", "matplotlib", "jinja2")
+checkout.require_modules("numpy", "pandas", "matplotlib", "jinja2")
 
-from clusterresults import ResultsError, open_runs
-from clusterresults.page import render
+from clustersim.results import ResultsError, open_runs
+from clustersim.results.page import render
 
 
 def main(arguments):

@@ -17,9 +17,9 @@ import subprocess
 import sys
 
 import hpcc_traffic
-import python_modules
+import checkout
 
-python_modules.require("matplotlib")
+checkout.require_modules("matplotlib")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKLOADS = {"FB_Hadoop": "FbHdp_distribution.txt", "WebSearch": "WebSearch_distribution.txt"}
@@ -155,7 +155,7 @@ LINES = {"HPCC": (0, "-"), "DCQCN": (1, "-"), "DCQCN+win": (1, "--"), "TIMELY": 
 
 def plot(path, rows):
     from matplotlib.ticker import LogLocator, NullFormatter
-    from clusterresults.plots import style
+    from clustersim.results.plots import style
     with style.theme():
         figure, axes = style.new_figure(11.5, 8, rows=len(SCENARIOS), columns=len(WORKLOADS), squeeze=False)
         for i, scenario in enumerate(SCENARIOS):

@@ -34,13 +34,13 @@ import pathlib
 import signal
 import sys
 
-import python_modules
+import checkout
 
-python_modules.require("yaml")
+checkout.require_modules("yaml")
 
-from clustersweep import grid as grids
-from clustersweep import processes, runs, table
-from clustersweep.errors import InputError
+from clustersim.sweep import grid as grids
+from clustersim.sweep import processes, runs, table
+from clustersim.sweep.errors import InputError
 
 ROOT = pathlib.Path(__file__).absolute().parents[1]
 

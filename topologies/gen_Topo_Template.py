@@ -14,9 +14,12 @@ wins over its template. Examples:
 Nodes are numbered GPUs first, then NVSwitches, access switches (ASW), aggregation switches (PSW) and
 core switches.
 """
+import pathlib
 import sys
 
-from clustertopo.command_line import main
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+
+from clustersim.topology.command_line import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:], __doc__))

@@ -11,12 +11,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/analyze_results.py"
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import run_directory  # noqa: E402
-from clusterresults import open_runs, tables  # noqa: E402
-from clusterresults.tables.percentiles import percentiles  # noqa: E402
+from clustersim.results import open_runs, tables  # noqa: E402
+from clustersim.results.tables.percentiles import percentiles  # noqa: E402
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "python"))
 
-from clusterresults import ResultsError, open_run, open_runs  # noqa: E402
-from clusterresults.plots import KINDS, bandwidths, pairs, pauses, queues, style, timelines  # noqa: E402
+from clustersim.results import ResultsError, open_run, open_runs  # noqa: E402
+from clustersim.results.plots import KINDS, bandwidths, pairs, pauses, queues, style, timelines  # noqa: E402
 
 TOPOLOGY = "\n".join(["6 2 1 1 8 A100", "4 5 ", *(f"{g} 4 2400Gbps 0.000025ms 0\n{g} 5 100Gbps 0.0005ms 0"
                                                   for g in range(4))]) + "\n"
@@ -122,7 +122,7 @@ def test_completion_times_of_one_magnitude_have_a_linear_axis(directory):
 
 
 def test_many_sizes_make_buckets_of_equal_numbers():
-    from clusterresults.plots.flows import BUCKETS, buckets_of
+    from clustersim.results.plots.flows import BUCKETS, buckets_of
     largest = buckets_of(np.arange(1, 12 * BUCKETS + 1))
     assert list(largest) == [12 * (i + 1) for i in range(BUCKETS)]
 

@@ -9,12 +9,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/report.py"
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import run_directory  # noqa: E402
-from clusterresults import open_runs  # noqa: E402
-from clusterresults.page.glance import glance_of, time_text  # noqa: E402
+from clustersim.results import open_runs  # noqa: E402
+from clustersim.results.page.glance import glance_of, time_text  # noqa: E402
 from headless_browser import CHROMIUM, Browser  # noqa: E402
 
 PHONE, DESKTOP = (390, 844), (1280, 900)

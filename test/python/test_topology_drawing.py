@@ -10,11 +10,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
-sys.path.insert(0, str(ROOT / "topologies"))
+sys.path.insert(0, str(ROOT / "python"))
 
-from clustertopo.draw import figure_of, rails_of  # noqa: E402
-from clustertopo.graph import Graph  # noqa: E402
-from clustertopo.reader import read  # noqa: E402
+from clustersim.topology.draw import figure_of, rails_of  # noqa: E402
+from clustersim.topology.graph import Graph  # noqa: E402
+from clustersim.topology.reader import read  # noqa: E402
 
 
 def run(directory, *arguments):

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""collectives.csv: one row per collective of each group, in the order of their ends.
+
+Columns: id, layer, pass, phase (fwd, ig, wg), group (such as DP3), ranks, op, bytes, algorithm,
+protocol, channels, start_ns, end_ns, algbw and busbw (GB/s), flows, and two worked out here: kind
+(group without its number) and duration_ns.
+"""
+from clustersim.results.records import read_comma_separated
+
+COLUMNS = {"id": "int", "layer": "text", "pass": "int", "phase": "text", "group": "text",
+           "ranks": "int", "op": "text", "bytes": "int", "algorithm": "text", "protocol": "text",
+           "channels": "int", "start_ns": "float", "end_ns": "float", "algbw": "float",
+           "busbw": "float", "flows": "int"}
+
+
+def read_collectives(path, problems):
+    """@return the collectives, or None"""
+    frame = read_comma_separated(path, COLUMNS, problems)
+    if frame is None:
+        return None
+    kind = frame["group"].str.rstrip("0123456789[]:# -.")
+    frame["kind"] = kind.where(kind != "", frame["group"])
+    frame["duration_ns"] = frame["end_ns"] - frame["start_ns"]
+    return frame

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which file of a directory holds what."""
+from clustersim.results.run_json import options_of
+
+# What a run calls a file, and what SimAI's and the HPCC simulator's files are called like.
+MONITORS = {
+    "fct": ("FCT_OUTPUT_FILE", "fct.txt", ("*fct*.txt", "*fct*")),
+    "pfc": ("PFC_OUTPUT_FILE", "pfc.txt", ("*pfc*.txt", "*pfc*")),
+    "qlen": ("QLEN_MON_FILE", "qlen.txt", ("*qlen*.txt", "*qlen*")),
+    "bandwidth": ("BW_MON_FILE", "bandwidth.txt", ("*bandwidth*.txt", "*_bw*.txt", "bw*.txt")),
+    "rate": ("RATE_MON_FILE", "rate.txt", ("*rate*.txt",)),
+    "cnp": ("CNP_MON_FILE", "cnp.txt", ("*cnp*.txt",)),
+}
+
+
+def is_inside(path, directory):
+    return path.resolve().is_relative_to(directory.resolve())
+
+
+def find_monitor(directory, kind, info):
+    """@return path of a monitor's file; None if there is none"""
+    key, usual, patterns = MONITORS[kind]
+    configured = options_of(info).get(key)
+    for name in ((configured,) if configured else ()) + (usual,):
+        for path in (directory / name, directory / name.rsplit("/", 1)[-1]):
+            if path.is_file() and is_inside(path, directory):
+                return path
+    if info:
+        return None
+    for where in (directory, directory / "mix", directory / "monitor_output"):
+        for pattern in patterns:
+            for path in sorted(where.glob(pattern)):
+                if path.is_file():
+                    return path
+    return None
+
+
+def monitor_name(kind, info):
+    """@return the name that the file should have"""
+    key, usual, _ = MONITORS[kind]
+    return options_of(info).get(key) or usual
+
+
+def numbered(directory, stem):
+    """@return the files STEM.csv or, of several jobs, STEM.0.csv, STEM.1.csv, ... in their order"""
+    single = directory / f"{stem}.csv"
+    jobs = [path for path in directory.glob(f"{stem}.*.csv") if path.name.split(".")[-2].isdigit()]
+    jobs.sort(key=lambda path: int(path.name.split(".")[-2]))
+    return ([single] if single.is_file() else []) + jobs

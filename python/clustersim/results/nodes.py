@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Names and kinds of the nodes of a run, from its topology if there is one."""
+import hashlib
+import pathlib
+
+from clustersim.topology.cluster import InputError
+from clustersim.topology.graph import Graph
+from clustersim.topology.reader import read
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+LINK_KINDS = ("NVLink", "GPU to switch", "switch to GPU", "switch up", "switch down",
+              "switch to switch", "GPU to GPU", "all links")
+
+
+def find_topology(path, directory, sha256, problems):
+    """Reads the topology that a run names.
+
+    @param path as in run.json; looked for as given, in the repository, in and beside the run directory
+    @param sha256 of the file that the run used, or None
+    @return clustersim.topology's Topology, or None
+    """
+    path = pathlib.Path(path)
+    places = (path, ROOT / path, directory / path.name, directory.parent / path.name)
+    found = next((place for place in places if place.is_file()), None)
+    if not found:
+        problems.add(path, 0, "the topology of the run is not there; names and kinds of nodes are left "
+                              "out", "the file, or --topology FILE")
+        return None
+    if sha256 and hashlib.sha256(found.read_bytes()).hexdigest() != sha256:
+        problems.add(found, 0, "the topology has changed since the run; names and kinds of nodes are "
+                               "left out", f"a file with SHA-256 {sha256}")
+        return None
+    return read_topology(found, problems)
+
+
+def read_topology(path, problems):
+    """@return the topology, or None if the file is none"""
+    try:
+        return read(path)
+    except InputError as error:
+        problems.add(path, 0, f"the topology cannot be used ({error})", "a topology file")
+        return None
+
+
+class Nodes:
+    """What is known of nodes and links; without a topology only their numbers."""
+
+    def __init__(self, topology):
+        self.topology = topology
+        self.graph = Graph(topology) if topology else None
+        self._host = {node: i for i, node in enumerate(topology.gpus)} if topology else {}
+
+    def node_of_host(self, host):
+        """@return the node of host i of fct.txt"""
+        if self.topology and host < len(self.topology.gpus):
+            return self.topology.gpus[host]
+        return host
+
+    def server_of_host(self, host):
+        """@return the server of a host, or None if unknown"""
+        return host // self.topology.gpus_per_server if self.topology else None
+
+    def kind(self, node):
+        """@return "GPU", "NVSwitch", "tier 1", ... or "node" """
+        return self.graph.name(node) if self.graph and 0 <= node < self.topology.nodes else "node"
+
+    def name(self, node):
+        """@return such as "GPU 3", "NVSwitch 16", "switch 20 (tier 1)", or "node 3" """
+        kind = self.kind(node)
+        if kind == "GPU":
+            return f"GPU {self._host[node]}"
+        return f"switch {node} ({kind})" if kind.startswith("tier") else f"{kind} {node}"
+
+    def link_kind(self, node, peer):
+        """@return one of LINK_KINDS, for the direction from node to peer"""
+        kinds = self.kind(node), self.kind(peer)
+        if "node" in kinds:
+            return "all links"
+        if "NVSwitch" in kinds:
+            return "NVLink"
+        if "GPU" in kinds:
+            if kinds[0] == kinds[1]:
+                return "GPU to GPU"
+            return "GPU to switch" if kinds[0] == "GPU" else "switch to GPU"
+        tiers = self.graph.tier[node], self.graph.tier[peer]
+        if tiers[0] == tiers[1]:
+            return "switch to switch"
+        return "switch up" if tiers[0] < tiers[1] else "switch down"

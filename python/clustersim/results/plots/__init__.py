@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Plots of runs. Every function returns a matplotlib Figure, or raises ResultsError that says why not.
+
+    from clustersim.results import open_run
+    from clustersim.results.plots import KINDS, style
+    with style.theme("dark"):
+        figure = KINDS["pfc"].draw([open_run("results/first")])
+    figure.savefig("pfc.svg")
+"""
+import dataclasses
+from collections.abc import Callable
+
+from clustersim.results.plots import bandwidths, flows, links, pairs, pauses, queues, style, timelines
+
+__all__ = ["KINDS", "Kind", "style"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of plot. One that compares takes all runs into one figure, another is made for each run."""
+    function: Callable
+    compares: bool
+    summary: str
+
+    def draw(self, runs, **options):
+        """@param runs all that are compared, or the one that is shown @return a Figure"""
+        if self.compares:
+            return self.function(runs, **options)
+        (run,) = runs
+        return self.function(run, **options)
+
+
+KINDS = {
+    "fct": Kind(flows.fct_cdf, True, "flow completion times, cumulative"),
+    "slowdown": Kind(flows.slowdown, True, "slowdown of flows by size, median and 99th percentile"),
+    "busbw": Kind(bandwidths.busbw, True, "bus bandwidth by size, with published measurements"),
+    "collectives": Kind(timelines.collectives, False, "when each group did which collective"),
+    "ranks": Kind(timelines.ranks, False, "computation, waiting and collectives of ranks (timeline.json)"),
+    "links": Kind(links.link_utilisation, False, "utilisation of links on the drawn topology"),
+    "queues": Kind(queues.queue_lengths, False, "lengths of the fullest switch queues over time"),
+    "heat": Kind(queues.queue_heat_map, False, "lengths of switch queues as a heat map"),
+    "pfc": Kind(pauses.pfc, False, "when which ports were paused"),
+    "rates": Kind(pairs.rates, False, "rates and congestion notifications of queue pairs"),
+}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Bus bandwidth of collectives against their size, with published measurements."""
+import pathlib
+
+import pandas as pd
+
+from clustersim.results.plots import style
+from clustersim.results.problem import ResultsError
+
+PUBLISHED = pathlib.Path(__file__).with_name("published_busbw.csv")
+MARKERS = "os^Dv"
+COLUMNS = ["source", "gpu_type", "op", "ranks", "bytes", "busbw"]
+
+
+def read_published(path=PUBLISHED):
+    """@return measurements, busbw in GB/s by source, GPU type, operation, ranks and bytes"""
+    try:
+        frame = pd.read_csv(path, comment="#", skipinitialspace=True)
+        if list(frame.columns) != COLUMNS:
+            raise ValueError(f"its columns are {', '.join(map(str, frame.columns))}")
+        return frame.astype({"ranks": int, "bytes": int, "busbw": float})
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be used ({error}); expected the columns {', '.join(COLUMNS)}") from None
+
+
+def curves(run):
+    """@return (op, kind of group, ranks) -> median busbw in GB/s by bytes"""
+    table = run.collectives.groupby(["op", "kind", "ranks", "bytes"])["busbw"].median()
+    found = {}
+    for (op, kind, ranks, size), busbw in table.items():
+        found.setdefault((op, kind, ranks), {})[size] = busbw
+    return found
+
+
+def _fitting(published, run, keys):
+    """Yields the measurements of this run's kind of GPU, for operations and groups that it has."""
+    gpu_type = run.topology.gpu_type if run.topology else None
+    for (source, gpu, op, ranks), rows in published.groupby(["source", "gpu_type", "op", "ranks"]):
+        # Measured inside one server: a group over several is another case.
+        if gpu == gpu_type and any(key[0] == op and key[2] == ranks for key in keys) \
+                and ranks <= run.topology.gpus_per_server:
+            yield f"measured: {ranks} × {gpu}, {op} ({source})", rows.sort_values("bytes")
+
+
+def busbw(runs, published=PUBLISHED):
+    """A line per run, operation and kind of group, and what others measured on such GPUs."""
+    runs = [run for run in runs if run.collectives is not None and len(run.collectives)]
+    if not runs:
+        raise style.NothingToDraw("no run has finished collectives (collectives.csv)")
+    measurements = read_published(published) if published else None
+    figure, axes = style.new_figure(10, 4.8)
+    drawn, sizes, lines = {}, set(), 0
+    kinds = sorted({key for run in runs for key in curves(run)})
+    for i, run in enumerate(runs):
+        mine = curves(run)
+        for key, points in mine.items():
+            op, kind, ranks = key
+            label = f"{op}, {kind} of {ranks}"
+            look = style.line(kinds.index(key))
+            if len(runs) > 1:
+                # A colour for each run, dashes and markers for each kind of collective.
+                label = f"{style.shorten(run.name)}: {label}"
+                look = {"color": style.colour(i), "linestyle": style.LINES[kinds.index(key) % len(style.LINES)]}
+            axes.plot(list(points), list(points.values()), markersize=4.5, label=label,
+                      marker=MARKERS[kinds.index(key) % len(MARKERS)], **look)
+            lines += 1
+            sizes |= set(points)
+        if measurements is not None:
+            drawn |= dict(_fitting(measurements, run, mine))
+    largest = max(sizes)
+    for i, (label, rows) in enumerate(drawn.items()):
+        # Far beyond what was simulated there is nothing to compare.
+        rows = rows[rows["bytes"] <= max(4 * largest, rows["bytes"].min())]
+        axes.plot(rows["bytes"], rows["busbw"], color=style.ink_colour(), linestyle=style.LINES[1 + i % 3],
+                  linewidth=1.2, marker="x", markersize=5, label=label)
+        sizes |= set(rows["bytes"])
+    axes.set_xscale("log", base=2)
+    ticks = style.apart(sorted(sizes), 12)
+    axes.set_xticks(ticks, [style.size_text(size) for size in ticks], **style.slant(len(ticks) > 7))
+    axes.set_xticks([], minor=True)
+    axes.margins(x=0.05)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("size of the collective, as nccl-tests counts it")
+    axes.set_ylabel("bus bandwidth (GB/s)")
+    axes.set_title("Bus bandwidth by size")
+    style.legend(axes, lines + len(drawn), title="collective")
+    return figure

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What congestion control did to queue pairs: their rates, and the notifications that they got."""
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from clustersim.results.plots import style
+
+PAIR = ["src", "dst", "sport", "dport"]
+FEW = 12  # pairs, of which every one is shown
+
+
+def interesting(rates, cnps, most=6):
+    """@return the pairs to show: those with most notifications, then those at the lowest mean rate"""
+    heard = {} if cnps is None or not len(cnps) else cnps.groupby(PAIR)["cnps"].max().to_dict()
+    mean = rates.groupby(PAIR)["gbps"].mean()
+    order = sorted(mean.index, key=lambda pair: (-heard.get(pair, 0), mean[pair], pair))
+    return order[:most]
+
+
+def with_gaps(times, values, interval):
+    """@return the samples with "not a number" where samples are missing, so that no line crosses"""
+    gaps = np.nonzero(np.diff(times) > 1.5 * interval)[0] + 1
+    return np.insert(times.astype(float), gaps, np.nan), np.insert(values.astype(float), gaps, np.nan)
+
+
+def _name(run, pair):
+    return f"{run.nodes.name(pair[0])} → {run.nodes.name(pair[1])} :{pair[2]}"
+
+
+def rates(run):
+    """Rate of queue pairs over time with the spread of all, and congestion notifications below."""
+    style.need_packets(run)
+    samples, cnps = run.rates, run.cnps
+    if samples is None or not len(samples):
+        raise style.NothingToDraw(f"{run.name}: no queue pair was sampled (rate.txt); QP_MON_INTERVAL may be too "
+                                  f"long")
+    heard = cnps is not None and len(cnps) > 0
+    figure, (above, below) = style.new_figure(10, 6.2, rows=2, sharex=True, height_ratios=[2, 1])
+    span = max(samples["time_ns"].max(), cnps["time_ns"].max() if heard else 0)
+    factor = style.time_axis(below, span)
+    by_time = samples.groupby("time_ns")["gbps"]
+    times = np.array(sorted(by_time.groups))
+    interval = np.diff(times).min() if len(times) > 1 else 1
+    count = samples.groupby(PAIR).ngroups
+    if count > FEW:
+        low, middle, high = (by_time.quantile(share).to_numpy() for share in (0.05, 0.5, 0.95))
+        x, low_gaps = with_gaps(times, low, interval)
+        above.fill_between(x / factor, low_gaps, with_gaps(times, high, interval)[1], color=style.soft_colour(),
+                           alpha=0.3, linewidth=0, label=f"5% to 95% of {count}")
+        above.plot(x / factor, with_gaps(times, middle, interval)[1], color=style.soft_colour(), linewidth=1.2,
+                   label="median of all")
+    shown = interesting(samples, cnps, 6 if count > FEW else FEW)
+    groups = samples.groupby(PAIR)
+    for i, pair in enumerate(shown):
+        mine = groups.get_group(pair)
+        x, y = with_gaps(mine["time_ns"].to_numpy(), mine["gbps"].to_numpy(), interval)
+        above.plot(x / factor, y, linewidth=1.3, marker="." if len(mine) < 3 else None, label=_name(run, pair),
+                   **style.line(i))
+    above.set_ylim(bottom=0)
+    above.set_xlim(0, span / factor)
+    above.set_ylabel("sending rate (Gb/s)")
+    above.set_title(f"Queue pairs: {style.shorten(run.name)}")
+    style.legend(above, len(shown), title="queue pairs" + (" with most CNPs" if heard and count > FEW else ""))
+    below.set_ylabel("CNPs so far")
+    if not heard:
+        below.set_ylim(0, 1)
+        below.set_yticks([0])
+        below.annotate("no pair got a congestion notification", (0.5, 0.5), xycoords="axes fraction", ha="center",
+                       va="center", color=style.soft_colour())
+        return figure
+    got = cnps.groupby(PAIR)
+    for i, pair in enumerate(shown):
+        if pair in got.groups:
+            mine = got.get_group(pair)
+            below.plot(np.append(mine["time_ns"], span) / factor, np.append(mine["cnps"], mine["cnps"].iloc[-1]),
+                       drawstyle="steps-post", linewidth=1.3, **style.line(i))
+    below.set_ylim(bottom=0)
+    below.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    return figure

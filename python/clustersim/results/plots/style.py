@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How all plots look: colours, sizes, units, and the parts that several plots share."""
+import contextlib
+import math
+
+import matplotlib
+import matplotlib.colors
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from clustersim.results.problem import ResultsError
+
+# Okabe and Ito's colours, which people with any colour blindness can tell apart. Yellow comes last: it is
+# pale on white.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
+LINES = ("-", "--", ":", "-.")
+SEQUENTIAL = "cividis"  # made for colour-blind people; its darkest is the smallest value
+THEMES = {
+    "light": {"paper": "#ffffff", "ink": "#1a1a1a", "soft": "#767676", "grid": "#dddddd"},
+    "dark": {"paper": "#16191d", "ink": "#e8e8e8", "soft": "#a0a0a0", "grid": "#3a3f45"},
+}
+MOST_ROWS = 32  # of a picture with a row per port or group: more cannot be read
+MOST_LINES = 8  # that are told apart by colour
+MOST_POINTS = 3000  # along an axis: about twice what a picture can show
+
+
+class NothingToDraw(ResultsError):
+    """The run has no data for this plot; the text says which."""
+
+
+def need_packets(run):
+    """@throw NothingToDraw if the run's network has no packets, and so no queues, pauses and rates"""
+    if not run.packets:
+        raise NothingToDraw(f"{run.name}: --network {run.backend} simulates no packets")
+
+
+@contextlib.contextmanager
+def theme(name="light", colours=None):
+    """Figures that are made inside look like this. @param colours instead of the theme's own"""
+    colours = colours or THEMES[name]
+    settings = {
+        "figure.facecolor": colours["paper"], "axes.facecolor": colours["paper"],
+        "savefig.facecolor": colours["paper"], "text.color": colours["ink"],
+        "axes.edgecolor": colours["soft"], "axes.labelcolor": colours["ink"],
+        "xtick.color": colours["ink"], "ytick.color": colours["ink"], "grid.color": colours["grid"],
+        "grid.linewidth": 0.7, "axes.grid": True, "axes.axisbelow": True,
+        "axes.spines.top": False, "axes.spines.right": False, "font.size": 10,
+        "axes.titlesize": 12, "axes.titleweight": "bold", "axes.titlelocation": "left",
+        "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.8,
+        "axes.prop_cycle": matplotlib.cycler(color=COLOURS), "figure.dpi": 100, "savefig.dpi": 150,
+        # The same data give the same file.
+        "svg.hashsalt": "cluster-sim",
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def soft_colour():
+    """@return the colour of what is in the background: remarks, the many lines behind the few"""
+    return matplotlib.rcParams["axes.edgecolor"]
+
+
+def ink_colour():
+    return matplotlib.rcParams["text.color"]
+
+
+def new_figure(width=8.0, height=4.5, rows=1, columns=1, **arguments):
+    """@return a Figure and its axes; not registered with pyplot, so nothing has to be closed"""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **arguments)
+
+
+def save(figure, path):
+    """Writes a figure in the format of the path's suffix, without a date in it."""
+    # Laid out once: every format gets the same places, whichever is written first.
+    if figure.get_layout_engine():
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def colour(index):
+    return COLOURS[index % len(COLOURS)]
+
+
+def line(index):
+    """@return the style of the n-th line: colours first, then other dashes"""
+    return {"color": colour(index), "linestyle": LINES[index // len(COLOURS) % len(LINES)]}
+
+
+def time_unit(longest_ns):
+    """@return (nanoseconds in a unit, its name), such that the longest time has few digits"""
+    for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if longest_ns >= 10 * factor or (name == "µs" and longest_ns >= factor):
+            return factor, name
+    return 1.0, "ns"
+
+
+def time_text(ns):
+    """@return a time in a word"""
+    for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= factor:
+            return f"{ns / factor:.3g} {name}"
+    return f"{ns:.3g} ns"
+
+
+def byte_unit(most):
+    """@return (bytes in a unit, its name); units are powers of 1000, as in a conf"""
+    for factor, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if most >= factor:
+            return factor, name
+    return 1.0, "bytes"
+
+
+def size_text(size):
+    """@return a size in a word: powers of 1024 when it is a multiple, else of 1000"""
+    for power, name in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size >= 1024**power and size % 1024**power == 0:
+            return f"{size // 1024**power} {name}"
+    for factor, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if size >= factor:
+            return f"{size / factor:.3g} {name}"
+    return f"{size:g} B"
+
+
+def time_axis(axes, longest_ns):
+    """Labels the x axis as simulated time. @return nanoseconds in its unit"""
+    factor, name = time_unit(longest_ns)
+    axes.set_xlabel(f"simulated time ({name})")
+    axes.xaxis.set_major_locator(MaxNLocator(8))
+    return factor
+
+
+def remark(axes, text):
+    """A line under the title, for what the picture leaves out or how it is to be read."""
+    axes.set_title(f"{axes.get_title(loc='left')}\n", loc="left")
+    axes.annotate(text, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
+                  color=soft_colour(), va="bottom")
+
+
+def legend(axes, entries, **arguments):
+    """A legend beside the axes, where it covers no data; none for a single entry without a title."""
+    if entries < 2 and "title" not in arguments:
+        return
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, alignment="left",
+                **arguments)
+
+
+def port_name(run, node, port):
+    """@return such as "switch 20 → GPU 3", or with the port's number when its peer is unknown"""
+    name = run.nodes.name(node)
+    links = run.links
+    if links is not None:
+        peers = links.loc[(links["node"] == node) & (links["port"] == port), "peer"]
+        # With the peer, the tier needs no saying.
+        if len(peers):
+            return f"{_short(name)} → {_short(run.nodes.name(int(peers.iloc[0])))}"
+    return f"{name} port {port}"
+
+
+def _short(name):
+    return name.partition(" (")[0]
+
+
+def merge_spans(starts, ends, gap):
+    """@return (start, length) of the intervals, ordered, those less than a gap apart joined"""
+    merged = []
+    for start, end in sorted(zip(starts, ends)):
+        if merged and start - merged[-1][1] < gap:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return [(start, end - start) for start, end in merged]
+
+
+def name_rows(axes, names):
+    """Names the rows of a picture, the first at the top."""
+    axes.set_yticks(range(len(names)), names, fontsize=9 if len(names) <= 20 else 7)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(False, axis="y")
+
+
+def slant(many):
+    """@return how labels of an x axis stand: upright, or slanting when there are many of them"""
+    return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if many else {}
+
+
+def apart(values, most):
+    """@return ascending values without those too near to the one before, on a logarithmic axis with room for most"""
+    kept = []
+    for value in values:
+        if not kept or math.log(value / kept[-1]) >= math.log(values[-1] / values[0]) / most:
+            kept.append(value)
+    return kept
+
+
+def rows_height(rows):
+    """@return inches of a picture with so many rows"""
+    return 1.6 + max(1.2, rows * (0.28 if rows <= 20 else 0.2))
+
+
+def on_colour(fill):
+    """@return black or white, whichever can be read on a fill"""
+    red, green, blue = matplotlib.colors.to_rgb(fill)
+    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
+
+
+def shorten(text, most=36):
+    return text if len(text) <= most else text[:most // 2 - 1] + "…" + text[-most // 2:]
+
+
+def percentile(ordered, share):
+    """@return the smallest of the ordered values that is at least as large as that share (in %) of them"""
+    return ordered[max(0, math.ceil(len(ordered) * share / 100 - 1e-9) - 1)]

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run directory."""
+import functools
+import pathlib
+
+import pandas as pd
+
+from clustersim.results import end_to_end, files, run_json
+from clustersim.results.collectives import read_collectives
+from clustersim.results.flows import read_flows
+from clustersim.results.links import read_links
+from clustersim.results.nodes import Nodes, find_topology, read_topology
+from clustersim.results.pauses import pauses_of, read_pause_events, read_paused_queues
+from clustersim.results.problem import Problems, ResultsError
+from clustersim.results.queues import read_queues
+from clustersim.results.requests import is_memory_trace, read_memory, read_requests
+from clustersim.results.samples import read_bandwidth, read_cnps, read_rates
+from clustersim.results.timeline import read_timeline
+
+KINDS = ("info", "summary", "layers", "collectives", "flows", "pause_events", "paused_queues", "queues", "bandwidth",
+         "rates", "cnps", "links", "requests", "memory", "timeline", "topology")
+
+
+class Run:
+    """A run directory; see the package's description for its properties."""
+
+    def __init__(self, directory, name=None, topology=None):
+        """@param name shown in tables (default: the directory's) @param topology file to use"""
+        self.directory = pathlib.Path(directory)
+        if not self.directory.is_dir():
+            raise ResultsError(f"{directory}: no such directory; expected the output directory of a run")
+        self.name = name or self.directory.resolve().name
+        self.problems = Problems()
+        self._topology_file = topology
+        self._check()
+
+    def _check(self):
+        if (self.directory / "run.json").is_file():
+            status = self.info.get("status", "finished")
+            if status != "finished":
+                self.problems.add(self.directory / "run.json", 0, f"the status of the run is '{status}': "
+                                  f"its results are of what it did until then", "'finished'")
+        elif not (files.numbered(self.directory, "EndToEnd") or self._foreign_end_to_end()
+                  or (self.directory / "collectives.csv").is_file()
+                  or any(files.find_monitor(self.directory, kind, {}) for kind in files.MONITORS)):
+            raise ResultsError(f"{self.directory}: holds no results; expected the output directory of a "
+                               f"run (run.json, EndToEnd.csv, fct.txt, ...)")
+
+    def _foreign_end_to_end(self):
+        return sorted(self.directory.glob("*EndToEnd*.csv"))
+
+    @functools.cached_property
+    def info(self):
+        path = self.directory / "run.json"
+        return run_json.read_run_json(path, self.problems) if path.is_file() else {}
+
+    @property
+    def options(self):
+        """Effective options of run.json by name"""
+        return run_json.options_of(self.info)
+
+    @property
+    def workload(self):
+        """Base name of the workload or of the flows, or an empty string"""
+        return run_json.input_name(self.info, "workload") or run_json.input_name(self.info, "flows")
+
+    @property
+    def topology_name(self):
+        """Base name of the topology, or an empty string"""
+        return pathlib.Path(self._topology_file or self.info.get("topology", "")).name or \
+            run_json.input_name(self.info, "topology")
+
+    @property
+    def congestion_control(self):
+        """Such as "DCQCN", or an empty string"""
+        return run_json.congestion_control(self.info)
+
+    @property
+    def backend(self):
+        """Such as "ns3", "flow" or "analytical", or an empty string if run.json does not say"""
+        return str(self.info.get("network", self.info.get("backend", "")))
+
+    @property
+    def packets(self):
+        """Whether the run was simulated packet by packet, as far as is known"""
+        return self.backend in ("", "ns3", "packet")
+
+    def _missing(self, name):
+        self.problems.add(self.directory / name, 0, "the file is missing; what is made from it is left "
+                                                    "out", "a file that the run writes")
+
+    def _monitor(self, kind, read):
+        path = files.find_monitor(self.directory, kind, self.info)
+        if path:
+            return read(path, self.problems)
+        if self.info and self.packets:
+            self._missing(files.monitor_name(kind, self.info))
+        return None
+
+    def _file(self, name, read, expected):
+        path = self.directory / name
+        if path.is_file():
+            return read(path)
+        if expected:
+            self._missing(name)
+        return None
+
+    @property
+    def _has_collectives(self):
+        return bool(run_json.input_of(self.info, "workload"))
+
+    @functools.cached_property
+    def flows(self):
+        return self._monitor("fct", read_flows)
+
+    @functools.cached_property
+    def pause_events(self):
+        return self._monitor("pfc", read_pause_events)
+
+    @functools.cached_property
+    def pauses(self):
+        events = self.pause_events
+        return None if events is None else pauses_of(events, self.simulated_ns)
+
+    @functools.cached_property
+    def paused_queues(self):
+        expected = self.packets and self.info.get("longest_pause_ns", 0) > 0
+        return self._file("pauses.csv", lambda path: read_paused_queues(path, self.problems), expected)
+
+    @functools.cached_property
+    def queues(self):
+        return self._monitor("qlen", read_queues)
+
+    @functools.cached_property
+    def queue_samples(self):
+        """How often each port was looked at for qlen.txt (empty ports have no line), or None"""
+        if self.queues is None or "samples" in self.queues or not self.simulated_ns:
+            return None
+        try:
+            start = float(self.options.get("QLEN_MON_START", self.options["MON_START"]))
+            end = float(self.options.get("QLEN_MON_END", self.options["MON_END"]))
+            interval = float(self.options["QLEN_MON_INTERVAL"])
+        except (KeyError, ValueError):
+            return None
+        last = min(end, self.simulated_ns / 1000)
+        return int((last - start) // interval) + 1 if interval > 0 and last >= start else 0
+
+    @functools.cached_property
+    def bandwidth(self):
+        return self._monitor("bandwidth", read_bandwidth)
+
+    @functools.cached_property
+    def rates(self):
+        return self._monitor("rate", read_rates)
+
+    @functools.cached_property
+    def cnps(self):
+        return self._monitor("cnp", read_cnps)
+
+    @functools.cached_property
+    def _end_to_end(self):
+        paths = files.numbered(self.directory, "EndToEnd") or self._foreign_end_to_end()
+        if not paths:
+            if self._has_collectives:
+                self._missing("EndToEnd.csv")
+            return None, None
+        read = [end_to_end.read_end_to_end(path, self.problems) for path in paths]
+        end_to_end.number_jobs(read)
+        return (end_to_end.summary_frame([summary for summary, _ in read if summary]),
+                end_to_end.layers_frame([layer for _, layers in read for layer in layers]))
+
+    @property
+    def summary(self):
+        return self._end_to_end[0]
+
+    @property
+    def layers(self):
+        return self._end_to_end[1]
+
+    @functools.cached_property
+    def collectives(self):
+        return self._file("collectives.csv", lambda path: read_collectives(path, self.problems),
+                          self._has_collectives)
+
+    @functools.cached_property
+    def links(self):
+        return self._file("links.csv",
+                          lambda path: read_links(path, self.simulated_ns, self.problems),
+                          self._has_collectives and self.packets)
+
+    def _jobs(self, paths, read):
+        frames = [(str(i), read(path, self.problems)) for i, path in enumerate(paths)]
+        frames = [frame.assign(job=name) for name, frame in frames if frame is not None]
+        return pd.concat(frames, ignore_index=True) if frames else None
+
+    @functools.cached_property
+    def requests(self):
+        return self._jobs(files.numbered(self.directory, "requests"), read_requests)
+
+    @functools.cached_property
+    def memory(self):
+        return self._jobs([path for path in sorted(self.directory.glob("*.csv"))
+                           if is_memory_trace(path)], read_memory)
+
+    @functools.cached_property
+    def timeline(self):
+        return self._file("timeline.json", lambda path: read_timeline(path, self.problems), False)
+
+    @functools.cached_property
+    def simulated_ns(self):
+        """Simulated time, of run.json or else the last end of a flow or collective; None if unknown"""
+        if isinstance(self.info.get("simulated_ns"), (int, float)):
+            return float(self.info["simulated_ns"])
+        ends = []
+        if self.flows is not None and len(self.flows):
+            ends.append(float((self.flows["start_ns"] + self.flows["fct_ns"]).max()))
+        if self.collectives is not None and len(self.collectives):
+            ends.append(float(self.collectives["end_ns"].max()))
+        return max(ends, default=None)
+
+    @functools.cached_property
+    def topology(self):
+        if self._topology_file:
+            return read_topology(self._topology_file, self.problems)
+        entry = run_json.input_of(self.info, "topology")
+        path = entry.get("path") or self.info.get("topology")
+        if not path:
+            return None
+        return find_topology(path, self.directory, entry.get("sha256"), self.problems)
+
+    @functools.cached_property
+    def nodes(self):
+        """Names and kinds of nodes and links"""
+        return Nodes(self.topology)
+
+    def read_all(self):
+        """Reads every file, large ones too. @return the problems found"""
+        for kind in KINDS:
+            getattr(self, kind)
+        return self.problems
+
+
+def open_run(directory, name=None, topology=None):
+    """@return the run in a directory @throw ResultsError if it holds no results"""
+    return Run(directory, name, topology)
+
+
+def _without_common_words(names):
+    """@return the names without the words (joined by "__") that are the same in all of them"""
+    words = [name.split("__") for name in names]
+    if len(set(names)) < 2 or len({len(each) for each in words}) > 1:
+        return names
+    differ = [i for i, column in enumerate(zip(*words)) if len(set(column)) > 1]
+    return ["__".join(each[i] for i in differ) for each in words]
+
+
+def open_runs(directories, topology=None):
+    """Opens several runs, each with a name of its own: the last parts of the paths that differ.
+
+    Runs of a sweep (topology__conf__workload) are named after that in which they differ.
+    """
+    paths = [pathlib.Path(directory) for directory in directories]
+    runs = [Run(path, topology=topology) for path in paths]
+    for run, name in zip(runs, _without_common_words([run.name for run in runs])):
+        run.name = name
+    parts = 1
+    while len({run.name for run in runs}) < len(runs) and parts < 64:
+        parts += 1
+        for run in runs:
+            run.name = "/".join(run.directory.resolve().parts[-parts:])
+    return runs

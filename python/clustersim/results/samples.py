@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""bandwidth.txt, rate.txt and cnp.txt: samples of ports and of queue pairs.
+
+bandwidth: time_ns (end of the interval), node, port (from 1), gbps (sent in the interval; idle ports
+have no line). rates: time_ns, src, dst (node ids), sport, dport, bytes (of the queue pair), gbps.
+cnps: time_ns, src, dst, sport, dport, bytes, cnps (received so far).
+"""
+from clustersim.results.records import read_comma_separated
+
+PAIR = {"time": "int", "src": "int", "dst": "int", "sport": "int", "dport": "int", "size": "int"}
+BANDWIDTH = {"time": "int", "node_id": "int", "port_id": "int", "bandwidth": "float"}
+NAMES = {"time": "time_ns", "node_id": "node", "port_id": "port", "bandwidth": "gbps", "size": "bytes",
+         "curr_rate": "gbps", "cnp_number": "cnps"}
+
+
+def _read(path, columns, problems):
+    frame = read_comma_separated(path, columns, problems)
+    return None if frame is None else frame.rename(columns=NAMES)
+
+
+def read_bandwidth(path, problems):
+    """@return bandwidth of ports, or None"""
+    return _read(path, BANDWIDTH, problems)
+
+
+def read_rates(path, problems):
+    """@return sending rates of queue pairs, or None"""
+    return _read(path, PAIR | {"curr_rate": "float"}, problems)
+
+
+def read_cnps(path, problems):
+    """@return congestion notifications of queue pairs, or None"""
+    return _read(path, PAIR | {"cnp_number": "int"}, problems)

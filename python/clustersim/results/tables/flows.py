@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How much longer flows took than they would have alone."""
+import numpy as np
+
+from clustersim.results.tables.percentiles import percentiles
+from clustersim.results.tables.table import Table
+
+LIMITS = (1e4, 1e5, 1e6, 1e7)  # bytes; a range is below its limit
+RANGES = ("< 10 KB", "10 - 100 KB", "100 KB - 1 MB", "1 - 10 MB", ">= 10 MB")
+
+
+def path_kinds(run):
+    """@return for each flow "NVLink" or "network", or "all" where the topology is unknown"""
+    topology = run.topology
+    if topology is None or not topology.nvswitches:
+        return np.full(len(run.flows), "all" if topology is None else "network", dtype=object)
+    per_server = topology.gpus_per_server
+    same = run.flows["src"] // per_server == run.flows["dst"] // per_server
+    return np.where(same, "NVLink", "network").astype(object)
+
+
+def slowdowns_by_size(run):
+    """Yields path, range of sizes, and the slowdowns of its flows, for all that have any."""
+    if run.flows is None:
+        return
+    paths, values = path_kinds(run), run.flows["slowdown"].to_numpy()
+    ranges = np.digitize(run.flows["bytes"], LIMITS)
+    for path in sorted(set(paths), reverse=True):
+        for number, name in enumerate((*RANGES, "all")):
+            chosen = (paths == path) & ((ranges == number) | (name == "all")) & ~np.isnan(values)
+            if chosen.any():
+                yield path, name, values[chosen]
+
+
+def slowdown_table(runs):
+    """@return one row per run, path and range of sizes"""
+    rows = []
+    for run in runs:
+        for path, name, values in slowdowns_by_size(run):
+            rows.append((run.name, path, name, len(values), *percentiles(values, (50, 95, 99, 99.9)),
+                         float(values.max())))
+    order = {name: i for i, name in enumerate((*RANGES, "all"))}
+    rows.sort(key=lambda row: (row[1] == "NVLink", order[row[2]]))  # stable: runs stay in their order
+    return Table("slowdown", "Slowdown of flows by size",
+                 ("run", "path", "flow size", "flows", "p50", "p95", "p99", "p99.9", "max"), rows,
+                 note="Slowdown is a flow's duration divided by what it would be alone (1 is ideal).")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How busy links were, and the busiest of them."""
+from clustersim.results.nodes import LINK_KINDS
+from clustersim.results.tables.percentiles import percentiles
+from clustersim.results.tables.table import Table
+
+
+def links_with_kinds(run):
+    """@return run.links with the column kind (see nodes.LINK_KINDS), or None"""
+    if run.links is None or not run.simulated_ns:
+        return None
+    kinds = [run.nodes.link_kind(node, peer) for node, peer in zip(run.links["node"], run.links["peer"])]
+    return run.links.assign(kind=kinds)
+
+
+def utilisation_table(runs):
+    """@return one row per run and kind of link"""
+    rows = []
+    for run in runs:
+        links = links_with_kinds(run)
+        for kind, group in () if links is None else links.groupby("kind"):
+            busy = 100 * group["utilisation"]
+            mean = float(busy.mean())
+            rows.append((run.name, kind, len(group), int((group["tx_bytes"] > 0).sum()), mean,
+                         *percentiles(busy, (50, 99)), float(busy.max()),
+                         float(busy.max()) / mean if mean else None,
+                         float(group["pause_ns"].sum()) / 1e3, int(group["drops"].sum())))
+    rows.sort(key=lambda row: LINK_KINDS.index(row[1]))  # stable: runs stay in their order
+    return Table("utilisation", "Utilisation of links",
+                 ("run", "links", "count", "used", "mean %", "p50 %", "p99 %", "max %", "max / mean",
+                  "paused us", "drops"), rows,
+                 note="Share of the run in which a link was sending, each direction counted; max / mean "
+                      "far above 1 means that routing or the job uses few of the links.",
+                 optional=("paused us", "drops"),
+                 digits={"mean %": 2, "p50 %": 2, "p99 %": 2, "max %": 2, "max / mean": 2})
+
+
+def hottest_table(runs, count=None):
+    """@param count links per run (default: 10, or 5 of several runs)
+
+    @return the busiest network links of each run and what used them
+    """
+    rows, count = [], count or (10 if len(runs) == 1 else 5)
+    for run in runs:
+        links = links_with_kinds(run)
+        if links is None:
+            continue
+        network = links[links["kind"] != "NVLink"]
+        chosen = network[network["tx_bytes"] > 0].sort_values(
+            ["utilisation", "node", "port"], ascending=[False, True, True]).head(count)
+        for row in chosen.to_dict("records"):
+            rows.append((run.name, run.nodes.name(row["node"]), row["port"], run.nodes.name(row["peer"]),
+                         row["rate_bps"] / 1e9, 100 * row["utilisation"], row["tx_bytes"] / 1e6,
+                         row["pause_ns"] / 1e3, row["drops"], row.get("used_by", ""),
+                         row.get("largest_flows", "")))
+    columns = ["run", "from", "port", "to", "Gb/s", "busy %", "MB", "paused us", "drops", "used by",
+               "largest flows"]
+    keep = [i for i in range(len(columns)) if i < 9 or any(row[i] for row in rows)]
+    return Table("hottest", "Hottest network links", tuple(columns[i] for i in keep),
+                 [tuple(row[i] for i in keep) for row in rows],
+                 note="Largest flows: source > destination, numbers of GPUs, and their share of the link's "
+                      "bytes." if len(keep) == len(columns) else "",
+                 digits={"Gb/s": 0, "busy %": 2}, optional=("paused us", "drops"))

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Flags, and what they lead to."""
+import argparse
+import sys
+
+from clustersim.topology import clos, dragonfly, fat_tree, rail_only, rails, torus
+from clustersim.topology.cluster import InputError, check_units, write
+from clustersim.topology.describe import describe
+from clustersim.topology.presets import NVLINK, preset
+from clustersim.topology.reader import find_unreachable, read
+
+SHARED = dict(gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=1,
+              nvlink_bw="2880Gbps", nv_latency="0.000025ms", latency="0.0005ms",
+              bandwidth="400Gbps", ap_bandwidth="400Gbps", core_bandwidth="400Gbps", error_rate="0",
+              rails=None, core_switch_num=0, radix=8, nics_per_leaf=32, leaves_per_pod=8,
+              oversubscription=1.0, routers_per_group=4, gpus_per_router=2, global_links=2,
+              groups=None, dims="4x4")
+OTHERS = {
+    "FatTree": fat_tree.build,
+    "Clos2": lambda options: clos.build(options, 2),
+    "Clos3": lambda options: clos.build(options, 3),
+    "Dragonfly": dragonfly.build,
+    "Torus": torus.build,
+    "RailOnly": rail_only.build,
+}
+# Flags that only some architectures read; another would silently ignore them.
+OF_RAILS = {"rail_optimized", "dual_tor", "dual_plane", "asw_switch_num", "nics_per_aswitch",
+            "psw_switch_num", "asw_per_psw", "core_switch_num", "rails"}
+OF_OTHERS = {
+    "FatTree": {"radix"},
+    "Clos2": {"nics_per_leaf", "oversubscription"},
+    "Clos3": {"nics_per_leaf", "oversubscription", "leaves_per_pod"},
+    "Dragonfly": {"routers_per_group", "gpus_per_router", "global_links", "groups"},
+    "Torus": {"dims"},
+    "RailOnly": set(),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise InputError(message)
+
+
+def make_parser(description):
+    parser = Parser(prog="gen_Topo_Template.py", description=description, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    topologies = [*rails.TEMPLATES, *OTHERS]
+    add = parser.add_argument
+    add("-topo", "--topology", choices=topologies, metavar="NAME", help=", ".join(topologies))
+    add("--preset", choices=NVLINK, metavar="GPU",
+        help=f"sets GPU type, NVLink rate and delay: {', '.join(NVLINK)}")
+    add("-g", "--gpu", type=int, help="number of GPUs")
+    add("-ro", "--ro", "--rail_optimized", dest="rail_optimized", action="store_true", default=None,
+        help="GPU k of every server of a segment is on the same access switch")
+    add("-dt", "--dt", "--dual_ToR", dest="dual_tor", action="store_true", default=None,
+        help="every NIC is on two access switches")
+    add("-dp", "--dp", "--dual_plane", dest="dual_plane", action="store_true", default=None,
+        help="the two access switches belong to separate planes")
+    add("-gps", "--gpu_per_server", type=int, help="GPUs per server (8)")
+    add("-gt", "--gpu_type", help="GPU type (H100)")
+    add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1)")
+    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch (2880Gbps)")
+    add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
+    add("-l", "--latency", help="delay of all other links (0.0005ms)")
+    add("-bw", "--bandwidth", help="NIC to ASW")
+    add("-apbw", "--ap_bandwidth", help="ASW to PSW, or switch to switch (400Gbps)")
+    add("-er", "--error_rate", help="packet error rate of every link (0)")
+    add("-asn", "-asw", "--asw_switch_num", type=int, help="access switches")
+    add("-npa", "-nps", "--nics_per_aswitch", type=int, help="NICs per access switch")
+    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod")
+    add("-app", "--asw_per_psw", type=int, help="access switches that an aggregation switch holds")
+    pods = parser.add_argument_group("several pods").add_argument
+    pods("-csn", "--core_switch_num", type=int,
+         help="core switches over the pods, a multiple of -psn (0: one pod)")
+    pods("-cbw", "--core_bandwidth", help="PSW to core, or spine to core, or group to group (400Gbps)")
+    pods("--rails", type=int, help="rails when rail-optimised (GPUs per server; 4 for NVL36, NVL72)")
+    other = parser.add_argument_group("other architectures").add_argument
+    other("--radix", type=int, help="FatTree: ports of each switch (8)")
+    other("--nics_per_leaf", type=int, help="Clos2, Clos3: NICs on a leaf (32)")
+    other("--leaves_per_pod", type=int, help="Clos3: leaves of a pod (8)")
+    other("--oversubscription", type=float, help="Clos2, Clos3: capacity down over up, per tier (1)")
+    other("--routers_per_group", type=int, help="Dragonfly: routers of a group (4)")
+    other("--gpus_per_router", type=int, help="Dragonfly: GPUs on a router (2)")
+    other("--global_links", type=int, help="Dragonfly: links of a router to other groups (2)")
+    other("--groups", type=int, help="Dragonfly: groups (as many as the global links reach)")
+    other("--dims", help="Torus: servers in each dimension (4x4)")
+    files = parser.add_argument_group("instead of generating").add_argument
+    files("--check", metavar="FILE", help="check every rule of the format")
+    files("--describe", metavar="FILE", help="layers, oversubscription, path lengths, bisection, parts")
+    files("--draw", metavar="FILE", help="draw up to 1,024 GPUs, into FILE.png and FILE.svg")
+    files("--output", metavar="BASE", help="--draw: write BASE.png and BASE.svg")
+    return parser
+
+
+def options_of(given):
+    """@return the builder and the effective options: a flag wins over a preset over a template"""
+    topology = given.pop("topology")
+    other = topology in OTHERS
+    ours = OF_OTHERS.get(topology, OF_RAILS)
+    foreign = [name for name in set().union(OF_RAILS, *OF_OTHERS.values()) - ours
+               if given[name] is not None]
+    if foreign:
+        raise InputError(f"--{min(foreign)} means nothing for {topology or 'no template'}; expected "
+                         f"its own flags, see --help")
+    template = {} if other else rails.defaults(topology, given)
+    chosen = preset(given["preset"]) if given["preset"] else {}
+    flags = {name: value for name, value in given.items() if value is not None}
+    options = argparse.Namespace(**(SHARED | template | chosen | flags))
+    check_units(options)
+    return OTHERS.get(topology, rails.build), options
+
+
+def generate(given):
+    build, options = options_of(given)
+    cluster, warnings = build(options)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    write(cluster, cluster.name)
+    print(cluster.name)
+
+
+def look(given):
+    path = given["check"] or given["describe"] or given["draw"]
+    topology = read(path)
+    if given["check"]:
+        print(f"{path}: {len(topology.gpus)} GPUs, {len(topology.nvswitches)} NVSwitches, "
+              f"{len(topology.switches)} switches, {len(topology.links)} links: no mistake")
+        pair = find_unreachable(topology, over_nvlink=False)
+        if pair:
+            print(f"{path}: GPU {pair[0]} and GPU {pair[1]} meet only in another GPU's NVLink (rail-only)")
+    elif given["describe"]:
+        print("\n".join(describe(topology)))
+    else:
+        try:
+            from clustersim.topology.draw import draw  # matplotlib takes a second to load
+        except ModuleNotFoundError as missing:
+            raise InputError(f"{sys.executable} has no module '{missing.name}'; expected a Python that has it, "
+                             f"such as /usr/bin/python3 with the package python3-{missing.name}") from missing
+        print("\n".join(draw(topology, given["output"] or path)))
+
+
+def main(arguments, description):
+    try:
+        given = vars(make_parser(description).parse_args(arguments))
+        if sum(given[name] is not None for name in ("check", "describe", "draw")) > 1:
+            raise InputError("--check, --describe and --draw are one at a time; expected one of them")
+        if given["check"] or given["describe"] or given["draw"]:
+            look(given)
+        else:
+            generate(given)
+    except (InputError, OSError) as error:
+        print(f"gen_Topo_Template.py: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Says what a topology is: layers, links, oversubscription, path lengths, bisection, parts."""
+from clustersim.topology.graph import Graph
+
+
+def rate(bps):
+    return f"{bps / 1e9:g} Gb/s"
+
+
+def describe(topology):
+    """@return the description as lines of text"""
+    graph = Graph(topology)
+    yield f"{topology.path}"
+    servers = len(topology.gpus) // topology.gpus_per_server
+    yield (f"GPUs            {len(topology.gpus)} {topology.gpu_type} in {servers} servers of "
+           f"{topology.gpus_per_server}").replace("  in", " in")
+    if topology.nvswitches:
+        yield f"NVSwitches      {len(topology.nvswitches)}"
+    for tier in sorted(graph.tiers):
+        members = graph.tiers[tier]
+        ports = [graph.degree[node] for node in members]
+        yield f"switch tier {tier}   {len(members)} switches, {span(ports)} ports used"
+    if graph.planes > 1:
+        yield f"planes          {graph.planes} (they meet only in the GPUs)"
+
+    yield "links"
+    for (low, high, bps), count in sorted(graph.link_kinds().items()):
+        yield f"  {low} - {high}: {count} x {rate(bps)}"
+
+    yield "oversubscription (capacity down / capacity up; 1 is none)"
+    ratios = list(graph.oversubscription())
+    for tier, ratio in ratios:
+        yield f"  tier {tier}: {ratio:.3g}:1"
+    if not ratios:
+        yield "  no tier has another above it"
+
+    yield "path lengths (links on a shortest path, pairs of GPUs)"
+    lengths = graph.path_lengths()
+    pairs = sum(lengths.values())
+    for length in sorted(lengths):
+        yield f"  {length}: {lengths[length]} pairs ({100 * lengths[length] / pairs:.1f} %)"
+
+    if servers > 1:
+        cut = graph.bisection_bps()
+        half = graph.nic_bps(servers // 2)
+        yield (f"bisection       {rate(cut)} from the first half of the servers to the second, "
+               f"{100 * cut / half:.3g} % of what their NICs can send" if half else
+               f"bisection       {rate(cut)}")
+    cables = sum(count for (low, _, _), count in graph.link_kinds(nvlinks=False).items())
+    yield (f"parts           {len(topology.switches)} switches, {cables} cables, {2 * cables} optics "
+           f"(two for each cable that is no NVLink)")
+
+
+def span(numbers):
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Draws a topology: layers from bottom to top, rails by colour, planes by the shape of switches."""
+import collections
+import math
+
+import matplotlib
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
+from matplotlib.figure import Figure
+
+from clustersim.topology.cluster import InputError
+from clustersim.topology.graph import Graph
+from clustersim.topology.layout import layout_of
+
+MOST_GPUS = 1024
+# Okabe and Ito's colours, which people with any colour blindness can tell apart.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+PLAIN = "#8a8a8a"
+OF_TIER = {1: "#0072B2", 2: "#009E73", 3: "#D55E00", 4: "#CC79A7"}
+OF_GPU = "#56B4E9"
+SHAPES = ("s", "D", "^", "v")
+MOST_COLUMNS = 12  # of the legend
+# Both grow steadily away from the paper, so that the busiest stands out in grey as well.
+ON_LIGHT = LinearSegmentedColormap.from_list("busy", ["#d8d8d8", "#f2b134", "#d55e00", "#5a0a00"])
+ON_DARK = LinearSegmentedColormap.from_list("busy", ["#3c4248", "#a8480a", "#f2a93b", "#fff6cf"])
+
+
+def rails_of(graph):
+    """@return the rail of each GPU and access switch, or None for each when there are no rails
+
+    There are rails when switches share servers out by the place of a GPU in its server: several
+    switches on each server, each with several servers.
+    """
+    topology = graph.topology
+    per_server = topology.gpus_per_server
+    places, servers = collections.defaultdict(set), collections.defaultdict(set)
+    for i, gpu in enumerate(topology.gpus):
+        for tor in graph.tors[gpu]:
+            places[tor].add(i % per_server)
+            servers[tor].add(i // per_server)
+    sets = {frozenset(found) for found in places.values()}
+    disjoint = sum(len(found) for found in sets) == len(set().union(*sets)) if sets else False
+    if len(sets) < 2 or not disjoint or min(map(len, servers.values())) < 2:
+        return None
+    number = {found: i for i, found in enumerate(sorted(sets, key=min))}
+    rail = {tor: number[frozenset(found)] for tor, found in places.items()}
+    for gpu in topology.gpus:
+        rail[gpu] = next((rail[tor] for tor in graph.tors[gpu]), None)
+    return rail
+
+
+def draw(topology, base):
+    """Writes base.png and base.svg. @return the names of the files"""
+    figure = figure_of(topology)
+    files = [f"{base}.png", f"{base}.svg"]
+    for file in files:
+        figure.savefig(file, dpi=150)
+    return files
+
+
+def figure_of(topology, link_values=None, value_name="", title=None):
+    """@param link_values number from 0 on by (low node, high node): shown as width and colour of the links,
+    and nodes are left plain @return a matplotlib Figure in the colours of matplotlib's current settings"""
+    if len(topology.gpus) > MOST_GPUS:
+        raise InputError(f"{topology.path}: {len(topology.gpus)} GPUs make no readable picture; "
+                         f"expected at most {MOST_GPUS}")
+    graph = Graph(topology)
+    rail = rails_of(graph) or {}
+    layout = layout_of(graph)
+    figure = Figure(figsize=_size(layout), layout="constrained")
+    axes = figure.add_subplot()
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
+    if layout.square:
+        axes.set_aspect("equal")
+    for y, label in layout.labels.items():
+        axes.text(-0.012, y, label, ha="right", va="center", fontsize=11)
+    if link_values is None:
+        _coloured_links(axes, topology, graph, layout, rail)
+    else:
+        _measured_links(figure, axes, topology, layout, link_values, value_name)
+    _nodes(axes, topology, graph, layout.place, rail, link_values is not None)
+    axes.margins(0.015)
+    axes.set_title(title or topology.path.rsplit("/", 1)[-1], loc="left", fontsize=13)
+    axes.axis("off")
+    return figure
+
+
+def _size(layout):
+    if not layout.square:
+        return 14, 7
+    wide = max(x for x, _ in layout.place.values()) - min(x for x, _ in layout.place.values())
+    tall = max(y for _, y in layout.place.values()) - min(y for _, y in layout.place.values())
+    # A circle is as tall as it is wide, but for where its outermost nodes happen to be.
+    return (10, 10) if abs(wide - tall) < 0.2 * wide else (14, max(5, min(14, 14 * tall / wide + 1)))
+
+
+def _ends(topology):
+    return sorted({(min(link.a, link.b), max(link.a, link.b)) for link in topology.links})
+
+
+def _line(layout, key):
+    """@return the points of a link"""
+    a, b = layout.place[key[0]], layout.place[key[1]]
+    if key not in layout.curved:
+        return [a, b]
+    # A bow beside the straight line, which would run through the nodes between the two.
+    bend = min(0.4, 0.1 + 0.05 * math.hypot(b[0] - a[0], b[1] - a[1]))
+    length = math.hypot(b[0] - a[0], b[1] - a[1])
+    aside = (-abs(b[1] - a[1]) / length * bend, abs(a[0] - b[0]) / length * bend)
+    shares = [i / 16 for i in range(17)]
+    return [(a[0] + (b[0] - a[0]) * t + aside[0] * 4 * t * (1 - t),
+             a[1] + (b[1] - a[1]) * t + aside[1] * 4 * t * (1 - t)) for t in shares]
+
+
+def _coloured_links(axes, topology, graph, layout, rail):
+    keys = _ends(topology)
+    special = set(topology.nvswitches)
+
+    def colour(a, b):
+        if a in special or b in special:
+            return PLAIN
+        number = rail.get(a) if rail.get(a) is not None else rail.get(b)
+        if number is not None:
+            return COLOURS[number % len(COLOURS)]
+        # Of the colour of the lower switch, which tells what it links up to.
+        tiers = [graph.tier[node] for node in (a, b) if node in graph.tier]
+        return OF_TIER.get(min(tiers), PLAIN) if tiers else PLAIN
+
+    many = len(keys) > 1000
+    axes.add_collection(LineCollection([_line(layout, key) for key in keys],
+                                       colors=[colour(*key) for key in keys], zorder=1,
+                                       alpha=max(0.2, min(0.7, 13 / math.sqrt(len(keys)))),
+                                       linewidths=0.6 if many else 0.9))
+
+
+def _measured_links(figure, axes, topology, layout, values, value_name):
+    # The busiest are drawn last, over the others.
+    keys = sorted(_ends(topology), key=lambda key: values.get(key, 0))
+    numbers = [values.get(key, 0) for key in keys]
+    top = round_up(max(numbers, default=0))
+    dark = sum(to_rgb(matplotlib.rcParams["figure.facecolor"])) < 1.5
+    thin = 0.6 if len(keys) <= 1000 else 0.35
+    lines = LineCollection([_line(layout, key) for key in keys], cmap=ON_DARK if dark else ON_LIGHT,
+                           array=numbers, zorder=1, linewidths=[thin + 3.2 * thin * n / top for n in numbers],
+                           norm=Normalize(0, top))
+    axes.add_collection(lines)
+    figure.colorbar(lines, ax=axes, label=value_name, shrink=0.7, pad=0.01)
+
+
+def round_up(value):
+    """@return the least of 1, 2, 5, 10, 20, 50, ... that is not below a value; 1 for 0"""
+    if value <= 0:
+        return 1
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-12))
+
+
+def _nodes(axes, topology, graph, place, rail, plain):
+    size = max(7, min(80, 4000 / max(1, len(topology.gpus))))
+    of_switch = max(18, min(90, 5000 / max(1, len(topology.switches))))
+    groups = [("GPU", topology.gpus, "o", size),
+              ("NVSwitch", topology.nvswitches, "P", max(7, min(90, 2600 / max(1, len(topology.nvswitches)))))]
+    planes = [[node for node in topology.switches if graph.plane[node] == plane] for plane in range(graph.planes)]
+    if rail and all(len({rail.get(node) for node in nodes}) == 1 for nodes in planes):
+        planes = [topology.switches]  # rails that nothing joins: colours tell them apart
+    for plane, nodes in enumerate(planes):
+        name = f"switch, plane {plane + 1}" if len(planes) > 1 else "switch"
+        groups.append((name, nodes, SHAPES[plane % len(SHAPES)], of_switch))
+    ink, paper = matplotlib.rcParams["text.color"], matplotlib.rcParams["figure.facecolor"]
+
+    def colour(node):
+        if plain:
+            return paper
+        if rail:
+            return PLAIN if rail.get(node) is None else COLOURS[rail[node] % len(COLOURS)]
+        if node in graph.tier:
+            return OF_TIER.get(graph.tier[node], PLAIN)
+        return OF_GPU if node in graph.gpus else PLAIN
+
+    for name, nodes, shape, area in groups:
+        if nodes:
+            axes.scatter([place[n][0] for n in nodes], [place[n][1] for n in nodes], s=area,
+                         marker=shape, c=[colour(n) for n in nodes], edgecolors=ink,
+                         linewidths=0.5 if area > 12 else 0.2, zorder=2)
+            axes.scatter([], [], marker=shape, c=[paper], edgecolors=ink, label=name)
+    numbers = [] if plain else sorted({number for number in rail.values() if number is not None})
+    for number in numbers[:len(COLOURS)]:
+        again = " and on" if len(numbers) > len(COLOURS) else ""
+        axes.plot([], [], color=COLOURS[number], linewidth=3, label=f"rail {number}{again}")
+    shapes = len(axes.get_legend_handles_labels()[1]) - min(len(numbers), len(COLOURS))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), frameon=False, fontsize=9,
+                ncols=min(shapes + min(len(numbers), len(COLOURS)), MOST_COLUMNS))

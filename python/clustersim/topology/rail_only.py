@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A rail-only network: a switch for each rail and nothing between them; rails meet in NVLink alone.
+
+Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs, Hot Interconnects 2024.
+"""
+from clustersim.topology.cluster import Cluster, InputError, count_nvswitches, nvlinks
+
+
+def build(options):
+    gpus = options.gpu or 64
+    nvswitches = count_nvswitches(gpus, options)
+    if nvswitches == 0 and options.gpu_per_server > 1:
+        raise InputError("a rail-only network without NVSwitches has no way between rails; expected "
+                         "--nv_switch_per_server of 1 or more")
+    name = f"RailOnly_{gpus}g_{options.gpu_per_server}gps_{options.bandwidth}_{options.gpu_type}"
+    return Cluster(name, gpus, options.gpu_per_server, nvswitches, options.gpu_per_server, options.gpu_type,
+                   links(options, gpus, nvswitches), options.error_rate), []
+
+
+def links(options, gpus, nvswitches):
+    first = gpus + nvswitches
+    for gpu in range(gpus):
+        yield from nvlinks(gpu, options, gpus)
+        yield gpu, first + gpu % options.gpu_per_server, options.bandwidth, options.latency

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Pods of access and aggregation switches: Spectrum-X, AlibabaHPN, DCN+, NVL36, NVL72 and what the
+flags --ro, --dt and --dp make; one pod, or several under a core layer.
+"""
+import dataclasses
+import math
+
+from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks,
+                                 require_at_least_one)
+from clustersim.topology.presets import preset
+
+BASE = dict(gpu=32, bandwidth="400Gbps", asw_switch_num=8, nics_per_aswitch=64, psw_switch_num=64,
+            asw_per_psw=64, rail_optimized=False, dual_tor=False, dual_plane=False)
+SPECTRUM_X = BASE | dict(gpu=4096, rail_optimized=True)
+ALIBABA_HPN = BASE | dict(gpu=15360, bandwidth="200Gbps", asw_switch_num=240, nics_per_aswitch=128,
+                          psw_switch_num=120, asw_per_psw=240, rail_optimized=True, dual_tor=True)
+ALIBABA_HPN_DUAL_PLANE = ALIBABA_HPN | dict(asw_per_psw=120, dual_plane=True)
+DCN = BASE | dict(gpu=512, psw_switch_num=8, asw_per_psw=8)
+DCN_DUAL_TOR = DCN | dict(bandwidth="200Gbps", nics_per_aswitch=128, dual_tor=True)
+# A rack is one NVLink domain; its trays of four GPUs are what the rails are counted in.
+NVL72 = BASE | preset("GB200") | dict(gpu=576, gpu_per_server=72, rails=4, rail_optimized=True,
+                                      asw_switch_num=8, nics_per_aswitch=72)
+NVL36 = NVL72 | dict(gpu=288, gpu_per_server=36, asw_switch_num=4)
+
+TEMPLATES = {
+    "Spectrum-X": ("Spectrum-X", SPECTRUM_X),
+    "AlibabaHPN": ("AlibabaHPN", ALIBABA_HPN),
+    "AlibabaHPN-SinglePlane": ("AlibabaHPN", ALIBABA_HPN),
+    "AlibabaHPN-DualPlane": ("AlibabaHPN", ALIBABA_HPN_DUAL_PLANE),
+    "DCN+": ("DCN+", DCN),
+    "DCN-SingleToR": ("DCN+", DCN),
+    "DCN-DualToR": ("DCN+", DCN_DUAL_TOR),
+    "NVL36": ("NVL36", NVL36),
+    "NVL72": ("NVL72", NVL72),
+}
+
+
+def defaults(topology, given):
+    """@return what the template sets, where two flags choose a variant of it"""
+    family, template = TEMPLATES.get(topology, ("", BASE))
+    if family == "AlibabaHPN" and given["dual_plane"]:
+        template = ALIBABA_HPN_DUAL_PLANE
+    if family == "DCN+" and given["dual_tor"]:
+        template = DCN_DUAL_TOR
+    return dict(family=family) | template
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """Counts that follow from the options."""
+    tors: int
+    planes: int
+    rails: int
+    asws_per_segment: int
+    segment_gpus: int
+    segments_per_pod: int
+    pods: int
+
+
+def shape(options):
+    tors = 2 if options.dual_tor else 1
+    planes = 2 if options.dual_plane else 1
+    rails = options.rails or options.gpu_per_server if options.rail_optimized else 1
+    asws_per_segment = tors * rails
+    segment_gpus = options.nics_per_aswitch * rails
+    halves = 2 if options.rail_optimized and options.dual_tor else 1
+    segments_per_pod = options.asw_per_psw // (asws_per_segment // halves)
+    segments = math.ceil(options.gpu / segment_gpus)
+    pods = math.ceil(segments / segments_per_pod) if segments_per_pod else segments + 1
+    return Shape(tors, planes, rails, asws_per_segment, segment_gpus, segments_per_pod, pods)
+
+
+def check(options):
+    """@return the number of access switches that the GPUs need, the shape, and warnings"""
+    require_at_least_one(options, "gpu", "asw_switch_num", "nics_per_aswitch", "psw_switch_num",
+                         "asw_per_psw")
+    count_nvswitches(options.gpu, options)
+    if options.dual_plane and not (options.rail_optimized and options.dual_tor):
+        raise InputError("--dp (dual plane) needs --ro and --dt: each plane has one ToR of a rail")
+    s = shape(options)
+    if options.gpu_per_server % s.rails:
+        raise InputError(f"--rails {s.rails} do not divide the {options.gpu_per_server} GPUs of a "
+                         f"server; expected a divisor")
+    if options.psw_switch_num % s.planes:
+        raise InputError(f"{options.psw_switch_num} PSWs cannot be split over two planes; "
+                         f"expected an even number")
+    segments = math.ceil(options.gpu / s.segment_gpus)
+    if segments > s.segments_per_pod and not options.core_switch_num:
+        raise InputError(f"{options.gpu} GPUs need {segments} segments and a pod holds "
+                         f"{s.segments_per_pod}; expected at most "
+                         f"{s.segments_per_pod * s.segment_gpus} GPUs, larger --asw_per_psw, or "
+                         f"several pods under --core_switch_num switches")
+    if options.core_switch_num:
+        if options.core_switch_num % options.psw_switch_num:
+            raise InputError(f"{options.core_switch_num} core switches cannot be shared out to "
+                             f"{options.psw_switch_num} PSWs of a pod; expected a multiple")
+        if not s.segments_per_pod:
+            raise InputError(f"--asw_per_psw {options.asw_per_psw} holds no segment; expected "
+                             f"{s.asws_per_segment} or more")
+    needed = segments * s.asws_per_segment
+    warnings = []
+    if needed != options.asw_switch_num:
+        warnings.append(f"{options.gpu} GPUs need {needed} access switches, not "
+                        f"{options.asw_switch_num}; {needed} are used")
+    return needed, s, warnings
+
+
+def build(options):
+    """@return the cluster and warnings"""
+    asws, s, warnings = check(options)
+    core = options.core_switch_num
+    nvswitches = count_nvswitches(options.gpu, options)
+    return Cluster(file_name(options, s), options.gpu, options.gpu_per_server, nvswitches,
+                   asws + options.psw_switch_num * s.pods + core, options.gpu_type,
+                   links(options, s, nvswitches, asws), options.error_rate), warnings
+
+
+def links(options, s, nvswitches, asws):
+    first_asw = options.gpu + nvswitches
+    asws_per_tor = asws // s.tors
+    for gpu in range(options.gpu):
+        yield from nvlinks(gpu, options, options.gpu)
+        if options.rail_optimized:
+            asw = gpu // s.segment_gpus * s.rails + gpu % s.rails
+        else:
+            asw = gpu // options.nics_per_aswitch
+        for tor in range(s.tors):
+            yield gpu, first_asw + tor * asws_per_tor + asw, options.bandwidth, options.latency
+
+    first_psw = first_asw + asws
+    psws = options.psw_switch_num // s.planes
+    asws_per_pod = s.segments_per_pod * s.asws_per_segment // s.tors
+    for asw in range(asws):
+        plane = asw // asws_per_tor if s.planes == 2 else 0
+        pod = asw % asws_per_tor // asws_per_pod
+        first = first_psw + (plane * s.pods + pod) * psws
+        for psw in range(first, first + psws):
+            yield first_asw + asw, psw, options.ap_bandwidth, options.latency
+
+    # The PSWs at the same place of their pods share their core switches, so planes stay apart.
+    cores = options.core_switch_num // options.psw_switch_num
+    first_core = first_psw + options.psw_switch_num * s.pods
+    for plane in range(s.planes):
+        for pod in range(s.pods):
+            for place in range(psws):
+                psw = first_psw + (plane * s.pods + pod) * psws + place
+                first = first_core + (plane * psws + place) * cores
+                for switch in range(first, first + cores):
+                    yield psw, switch, options.core_bandwidth, options.latency
+
+
+def file_name(options, s):
+    size = f"{options.gpu}g_{options.gpu_per_server}gps"
+    if options.core_switch_num:
+        size += f"_{s.pods}pods"
+    tor = "DualToR" if options.dual_tor else "SingleToR"
+    plane = "DualPlane" if options.dual_plane else "SinglePlane"
+    ending = f"{options.bandwidth}_{options.gpu_type}"
+    if options.family in ("Spectrum-X", "NVL36", "NVL72"):
+        return f"{options.family}_{size}_{ending}"
+    if options.family == "AlibabaHPN":
+        return f"AlibabaHPN_{size}_{tor}_{plane}_{ending}"
+    if options.family == "DCN+":
+        return f"DCN+{tor}_{size}_{ending}"
+    if not options.rail_optimized:
+        return f"No_Rail_Opti_{size}_{tor}_{ending}"
+    if options.dual_tor:
+        return f"Rail_Opti_{size}_{tor}_{plane}_{ending}"
+    return f"Rail_Opti_{tor}_{size}_{ending}"

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads a topology file and checks every rule of the format, with file and line."""
+import dataclasses
+import re
+
+from clustersim.topology.cluster import InputError
+
+RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9,
+              "Gi": 2**30, "T": 10**12, "Ti": 2**40}
+RATE = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|[kKMGT]?)(bps|b/s|Bps|B/s)")
+TIME = re.compile(r"\+?(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(s|ms|us|ns|ps|fs|min|h)?")
+TIME_UNITS = {"fs": 1e-3, "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, None: 1e12,
+              "min": 60e12, "h": 3600e12}
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    a: int
+    b: int
+    rate_bps: float
+    delay_ps: float
+    error_rate: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    path: str
+    nodes: int
+    gpus_per_server: int
+    nvswitches: list
+    switches: list
+    gpus: list
+    gpu_type: str
+    links: list
+
+
+class _Lines:
+    """The lines of a file without comments, each with its number."""
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            with open(path, encoding="utf-8") as file:
+                self.lines = [line.split("#", 1)[0].split() for line in file]
+        except UnicodeDecodeError:
+            raise InputError(f"{path}:1: is not text; expected a topology file") from None
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}; expected a topology file") from None
+        self.number = 0
+
+    def error(self, what):
+        return InputError(f"{self.path}:{self.number}: {what}")
+
+    def next(self):
+        """@return the fields of the next line that has any, or None at the end"""
+        while self.number < len(self.lines):
+            self.number += 1
+            if self.lines[self.number - 1]:
+                return self.lines[self.number - 1]
+        return None
+
+
+def _count(lines, text, name):
+    if not re.fullmatch(r"\d+", text):
+        raise lines.error(f"<{name}> is '{text}'; expected a whole number, 0 or more")
+    return int(text)
+
+
+def _header(lines):
+    fields = lines.next()
+    if fields is None:
+        lines.number = 1
+        raise lines.error("the file is empty; expected <nodes> <gpus_per_server> <nvswitches> "
+                          "<switches> <links> <gpu_type>")
+    if len(fields) == 6:
+        names = ("nodes", "gpus_per_server", "nvswitches", "switches", "links")
+        nodes, per_server, nv, switches, links = (
+            _count(lines, text, name) for text, name in zip(fields, names))
+        gpu_type = fields[5]
+        if per_server < 1:
+            raise lines.error("<gpus_per_server> is 0; expected 1 or more")
+    elif len(fields) == 3:
+        nodes, switches, links = (_count(lines, text, name)
+                                  for text, name in zip(fields, ("nodes", "switches", "links")))
+        per_server, nv, gpu_type = 1, 0, ""
+    else:
+        raise lines.error(f"the first line has {len(fields)} fields; expected 6 (<nodes> "
+                          f"<gpus_per_server> <nvswitches> <switches> <links> <gpu_type>) or 3 "
+                          f"(<nodes> <switches> <links>)")
+    gpus = nodes - nv - switches
+    if gpus < 1:
+        raise lines.error(f"{nodes} nodes minus {nv} NVSwitches and {switches} switches leave no GPU; "
+                          f"expected at least one")
+    if gpus % per_server:
+        raise lines.error(f"{gpus} GPUs do not fill servers of {per_server}; expected a multiple")
+    if nv % (gpus // per_server):
+        raise lines.error(f"{nv} NVSwitches for {gpus // per_server} servers; expected the same number "
+                          f"in each server")
+    return nodes, per_server, nv, switches, links, gpu_type
+
+
+def _switch_ids(lines, nodes, count):
+    ids, seen = [], set()
+    while len(ids) < count:
+        fields = lines.next()
+        if fields is None:
+            raise lines.error(f"the file ends after {len(ids)} switch ids; expected {count}")
+        for text in fields:
+            node = _count(lines, text, "switch id")
+            if node >= nodes:
+                raise lines.error(f"switch id {node} is out of range; expected 0 to {nodes - 1}")
+            if node in seen:
+                raise lines.error(f"switch id {node} occurs twice; expected each once")
+            seen.add(node)
+            ids.append(node)
+    if len(ids) > count:
+        raise lines.error(f"{len(ids)} switch ids; expected {count}, as many as the first line says")
+    return ids
+
+
+def _link(lines, fields, nodes):
+    if len(fields) != 5:
+        raise lines.error(f"{len(fields)} fields; expected <src> <dst> <rate> <delay> <error_rate>")
+    a, b = _count(lines, fields[0], "src"), _count(lines, fields[1], "dst")
+    for node in (a, b):
+        if node >= nodes:
+            raise lines.error(f"node {node} is out of range; expected 0 to {nodes - 1}")
+    if a == b:
+        raise lines.error(f"node {a} is linked to itself; expected another node")
+    rate = RATE.fullmatch(fields[2])
+    if not rate:
+        raise lines.error(f"'{fields[2]}' is not a rate; expected one such as 400Gbps")
+    bps = float(rate[1]) * RATE_UNITS[rate[2]] * (8 if rate[3].startswith("B") else 1)
+    if bps <= 0:
+        raise lines.error(f"the rate {fields[2]} is not positive; expected more than 0")
+    delay = TIME.fullmatch(fields[3])
+    if not delay:
+        raise lines.error(f"'{fields[3]}' is not a time; expected one such as 0.0005ms")
+    try:
+        error_rate = float(fields[4])
+    except ValueError:
+        error_rate = -1
+    if not 0 <= error_rate <= 1:
+        raise lines.error(f"the error rate '{fields[4]}' is not a probability; expected 0 to 1")
+    return Link(a, b, bps, float(delay[1]) * TIME_UNITS[delay[2]], error_rate)
+
+
+def read(path):
+    """Reads and checks a file, by the same rules as the simulator."""
+    lines = _Lines(path)
+    nodes, per_server, nv, switches, link_count, gpu_type = _header(lines)
+    ids = _switch_ids(lines, nodes, nv + switches)
+    # Two switches may have a bundle of links; a GPU's cable listed twice is a mistake.
+    special, links, seen = set(ids), [], {}
+    while (fields := lines.next()) is not None:
+        if len(links) == link_count:
+            if not gpu_type:
+                break  # the HPCC simulator's files go on with spare links and notes for people
+            raise lines.error(f"more links than the {link_count} of the first line; expected the end "
+                              f"of the file")
+        link = _link(lines, fields, nodes)
+        pair = (min(link.a, link.b), max(link.a, link.b))
+        if pair in seen and not (link.a in special and link.b in special):
+            raise lines.error(f"nodes {link.a} and {link.b} are already linked in line {seen[pair]}; "
+                              f"expected one link (only two switches may have several)")
+        seen.setdefault(pair, lines.number)
+        links.append(link)
+    if len(links) < link_count:
+        lines.number = len(lines.lines)
+        raise lines.error(f"the file ends after {len(links)} links; expected {link_count}, as many as "
+                          f"the first line says")
+    topology = Topology(str(path), nodes, per_server, ids[:nv], ids[nv:],
+                        [n for n in range(nodes) if n not in special], gpu_type, links)
+    if gpu_type and topology.gpus[-1] != len(topology.gpus) - 1:
+        lines.number = 2
+        raise lines.error(f"GPU ids are not 0 to {len(topology.gpus) - 1}; expected GPUs before "
+                          f"switches in the six-field form")
+    _check_nvswitches(topology)
+    _check_reachable(topology)
+    return topology
+
+
+def _check_nvswitches(topology):
+    """An NVSwitch serves the GPUs of one server, which is what makes it one."""
+    nvswitches, server_of = set(topology.nvswitches), {}
+    index = {gpu: i for i, gpu in enumerate(topology.gpus)}
+    for link in topology.links:
+        for nv, other in ((link.a, link.b), (link.b, link.a)):
+            if nv in nvswitches:
+                if other not in index:
+                    raise InputError(f"{topology.path}: NVSwitch {nv} is linked to switch {other}; "
+                                     f"expected links to GPUs only")
+                server = index[other] // topology.gpus_per_server
+                if server_of.setdefault(nv, server) != server:
+                    raise InputError(f"{topology.path}: NVSwitch {nv} is linked to GPUs of servers "
+                                     f"{server_of[nv]} and {server}; expected GPUs of one server")
+
+
+def _check_reachable(topology):
+    pair = find_unreachable(topology, over_nvlink=True)
+    if pair:
+        raise InputError(f"{topology.path}: GPU {pair[0]} cannot reach GPU {pair[1]} over switches and "
+                         f"NVLink; expected a path")
+
+
+def find_unreachable(topology, over_nvlink):
+    """Two GPUs reach each other by switches that connect, an NVSwitch or a cable.
+
+    over_nvlink: also over the NVLink of a GPU that hangs on the other's switches, as in a rail-only network
+    @return two GPUs that do not, the first one below the second, or None
+    """
+    parent = list(range(topology.nodes))
+
+    def find(node):
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    switches, gpus = set(topology.switches), set(topology.gpus)
+    linked = {gpu: set() for gpu in topology.gpus}
+    near = {gpu: set() for gpu in topology.gpus}
+    for link in topology.links:
+        if link.a in switches and link.b in switches:
+            parent[find(link.a)] = find(link.b)
+        for gpu, other in ((link.a, link.b), (link.b, link.a)):
+            if gpu in gpus:
+                (linked if other in switches else near)[gpu].add(other)
+    for gpu in gpus if over_nvlink else ():
+        for nvswitch in sorted(near[gpu] - gpus)[:1]:
+            for switch in linked[gpu]:
+                parent[find(switch)] = find(nvswitch)
+    kinds = {}
+    for gpu, direct in linked.items():
+        kinds.setdefault(frozenset(find(switch) for switch in direct), []).append(gpu)
+    for one in kinds:
+        for two in kinds:
+            if one & two:
+                continue
+            for a in kinds[one]:
+                for b in kinds[two]:
+                    if a != b and not (b in near[a] or near[a] & near[b] - gpus):
+                        return min(a, b), max(a, b)
+    return None
