@@ -31,7 +31,7 @@ def test_training_records_and_is_used(tmp_path):
         subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                         f"-DTRAINING={training}"], check=True, capture_output=True)
         commands = json.loads((tmp_path / "compile_commands.json").read_text())
-        (flags[training],) = (entry["command"] for entry in commands if entry["file"].endswith("model/rdma-hw.cc"))
+        (flags[training],) = (entry["command"] for entry in commands if entry["file"].endswith("model/host/rdma-hw.cc"))
     assert "-fprofile-generate" in flags["record"] and "-fprofile-use" not in flags["record"]
     assert "-fprofile-use" in flags["use"] and "-fprofile-generate" not in flags["use"]
     wrong = subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-DTRAINING=yes"], capture_output=True, text=True)

@@ -3,10 +3,9 @@
  */
 #include "rdma-dcqcn.h"
 
-#include "rdma-deadline-timer.h"
-
 #include "ns3/boolean.h"
 #include "ns3/double.h"
+#include "ns3/rdma-deadline-timer.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/simulator.h"
 #include "ns3/uinteger.h"

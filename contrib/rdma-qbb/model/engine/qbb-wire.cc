@@ -4,10 +4,10 @@
 #include "qbb-wire.h"
 
 #include "qbb-late-work.h"
-#include "qbb-net-device.h"
 
 #include "ns3/assert.h"
 #include "ns3/node.h"
+#include "ns3/qbb-net-device.h"
 #include "ns3/simulator.h"
 
 #include <cstddef>

@@ -4,9 +4,8 @@
 #ifndef QBB_FRAME_POOL_H
 #define QBB_FRAME_POOL_H
 
-#include "qbb-frame.h"
-
 #include "ns3/ptr.h"
+#include "ns3/qbb-frame.h"
 #include "ns3/simple-ref-count.h"
 
 #include <cstdint>

@@ -5,7 +5,8 @@
 #define QBB_PORT_HANDLER_H
 
 #include "fetch-lines.h"
-#include "qbb-frame.h"
+
+#include "ns3/qbb-frame.h"
 
 #include <cstdint>
 

@@ -5,10 +5,11 @@
 #define RDMA_NIC_H
 
 #include "paced-queue.h"
-#include "qbb-late-work.h"
-#include "qbb-net-device.h"
-#include "qbb-port-handler.h"
 #include "rdma-queue-pair.h"
+
+#include "ns3/qbb-late-work.h"
+#include "ns3/qbb-net-device.h"
+#include "ns3/qbb-port-handler.h"
 
 #include <array>
 #include <cstdint>

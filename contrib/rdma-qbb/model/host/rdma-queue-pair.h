@@ -4,9 +4,9 @@
 #ifndef RDMA_QUEUE_PAIR_H
 #define RDMA_QUEUE_PAIR_H
 
-#include "fetch-lines.h"
 #include "rdma-message.h"
 
+#include "ns3/fetch-lines.h"
 #include "ns3/rdma-deadline-timer.h"
 
 #include <cstdint>

@@ -4,9 +4,10 @@
 #ifndef QBB_WIRE_H
 #define QBB_WIRE_H
 
-#include "qbb-frame.h"
 #include "qbb-port-event.h"
 #include "qbb-port-handler.h"
+
+#include "ns3/qbb-frame.h"
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
  */
 #include "qbb-transmission-ends.h"
 
-#include "qbb-net-device.h"
+#include "ns3/qbb-net-device.h"
 
 #include <algorithm>
 

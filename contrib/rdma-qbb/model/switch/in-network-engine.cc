@@ -3,10 +3,10 @@
  */
 #include "in-network-engine.h"
 
-#include "rdma-hw.h"
 #include "switch-node.h"
 
 #include "ns3/assert.h"
+#include "ns3/rdma-hw.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>

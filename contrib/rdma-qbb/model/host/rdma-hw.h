@@ -4,18 +4,18 @@
 #ifndef RDMA_HW_H
 #define RDMA_HW_H
 
-#include "in-network-engine.h"
-#include "qbb-clock.h"
-#include "qbb-net-device.h"
-#include "qbb-port-handler.h"
 #include "rdma-nic.h"
 #include "rdma-queue-pair.h"
 #include "rdma-rx-queue-pair.h"
-#include "stable-array.h"
 
+#include "ns3/in-network-engine.h"
 #include "ns3/object.h"
+#include "ns3/qbb-clock.h"
+#include "ns3/qbb-net-device.h"
+#include "ns3/qbb-port-handler.h"
 #include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-loss-recovery.h"
+#include "ns3/stable-array.h"
 #include "ns3/traced-callback.h"
 
 #include <algorithm>

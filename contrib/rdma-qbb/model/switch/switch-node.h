@@ -4,16 +4,16 @@
 #ifndef SWITCH_NODE_H
 #define SWITCH_NODE_H
 
-#include "flow-hash.h"
 #include "in-network-engine.h"
-#include "qbb-net-device.h"
-#include "qbb-port-handler.h"
-#include "qbb-transmission-ends.h"
 #include "switch-mmu.h"
 
+#include "ns3/flow-hash.h"
 #include "ns3/forwarding-table.h"
 #include "ns3/node.h"
 #include "ns3/pint-encoder.h"
+#include "ns3/qbb-net-device.h"
+#include "ns3/qbb-port-handler.h"
+#include "ns3/qbb-transmission-ends.h"
 #include "ns3/routing-policy.h"
 #include "ns3/simulator.h"
 #include "ns3/traced-callback.h"

@@ -4,10 +4,10 @@
  * RdmaHw: the receiving side of the transport, and what ports ask. Hot path: ArrivesQuietly and
  * OnData run once per data frame.
  */
-#include "flow-hash.h"
 #include "rdma-hw.h"
 
 #include "ns3/ethernet-header.h"
+#include "ns3/flow-hash.h"
 #include "ns3/ipv4-header.h"
 #include "ns3/log.h"
 #include "ns3/packet.h"

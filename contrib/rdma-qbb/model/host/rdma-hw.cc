@@ -5,13 +5,12 @@
  */
 #include "rdma-hw.h"
 
-#include "flow-hash.h"
-#include "qbb-wire.h"
-
 #include "ns3/abort.h"
 #include "ns3/boolean.h"
+#include "ns3/flow-hash.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
+#include "ns3/qbb-wire.h"
 #include "ns3/rdma-go-back-n.h"
 #include "ns3/rdma-no-congestion-control.h"
 #include "ns3/simulator.h"

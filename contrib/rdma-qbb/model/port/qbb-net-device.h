@@ -5,13 +5,6 @@
 #define QBB_NET_DEVICE_H
 
 #include "qbb-channel.h"
-#include "qbb-frame-pool.h"
-#include "qbb-frame.h"
-#include "qbb-late-work.h"
-#include "qbb-port-event.h"
-#include "qbb-port-handler.h"
-#include "qbb-wire.h"
-#include "serialization-delay.h"
 #include "watched-trace.h"
 
 #include "ns3/address.h"
@@ -19,7 +12,14 @@
 #include "ns3/mac48-address.h"
 #include "ns3/net-device.h"
 #include "ns3/nstime.h"
+#include "ns3/qbb-frame-pool.h"
+#include "ns3/qbb-frame.h"
+#include "ns3/qbb-late-work.h"
+#include "ns3/qbb-port-event.h"
+#include "ns3/qbb-port-handler.h"
+#include "ns3/qbb-wire.h"
 #include "ns3/random-variable-stream.h"
+#include "ns3/serialization-delay.h"
 #include "ns3/traced-callback.h"
 
 #include <array>

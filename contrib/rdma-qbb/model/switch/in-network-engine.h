@@ -4,9 +4,8 @@
 #ifndef IN_NETWORK_ENGINE_H
 #define IN_NETWORK_ENGINE_H
 
-#include "qbb-frame.h"
-
 #include "ns3/object.h"
+#include "ns3/qbb-frame.h"
 
 #include <cstdint>
 #include <functional>

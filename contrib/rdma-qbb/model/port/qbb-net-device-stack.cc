@@ -4,13 +4,13 @@
  * QbbNetDevice: the ns3::NetDevice interface, for ordinary protocol stacks.
  */
 #include "qbb-net-device.h"
-#include "qbb-packet-builder.h"
 
 #include "ns3/ethernet-header.h"
 #include "ns3/ipv4-header.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
+#include "ns3/qbb-packet-builder.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
