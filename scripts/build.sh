@@ -95,4 +95,5 @@ mkdir -p "$target"
 for name in "${programs[@]}"; do
   cmake -E copy_if_different "build/$profile/bin/$name" "$target/$name"
   echo "$target/$name"
+  [ "$name" != collective-perf ] || cp -P "build/$profile/bin/"*_perf "$target/"
 done

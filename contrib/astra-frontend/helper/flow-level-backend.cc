@@ -133,7 +133,6 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                               "--network packet for that");
     }
     WarnOfNoEffect(inputs, warnings);
-    RemovePacketFiles(inputs.conf, m_output);
     m_fabric = std::make_unique<FlowLevelFabric>(m_loop,
                                                  inputs.topology,
                                                  MakeConfig(inputs.conf, inputs.topology));
@@ -142,6 +141,11 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
     {
         m_background = std::make_unique<FlowLevelBackground>(m_loop, *m_fabric, background.file);
     }
+    if (m_output.empty())
+    {
+        return;
+    }
+    RemovePacketFiles(inputs.conf, m_output);
     m_fct = std::make_unique<ns3::FctWriter>(
         inputs.topology,
         ns3::ResolveOutputPath("FCT_OUTPUT_FILE", inputs.conf.fctOutputFile, m_output, warnings));
@@ -180,8 +184,11 @@ FlowLevelBackend::FinishWorkloads()
 void
 FlowLevelBackend::Finish()
 {
-    m_fct->Flush();
-    WriteLinks();
+    if (m_fct)
+    {
+        m_fct->Flush();
+        WriteLinks();
+    }
 }
 
 void

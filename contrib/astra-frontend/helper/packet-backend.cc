@@ -60,11 +60,14 @@ PacketBackend::PacketBackend(const RunOptions& options,
     }
     m_network = std::make_unique<AstraSimFabric>(*m_fabric);
     m_network->CountIn(m_use);
-    m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
-                                                       m_conf,
-                                                       m_output,
-                                                       m_conf.warnings,
-                                                       TraceNodes(inputs));
+    if (!m_output.empty())
+    {
+        m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
+                                                           m_conf,
+                                                           m_output,
+                                                           m_conf.warnings,
+                                                           TraceNodes(inputs));
+    }
     warnings.insert(warnings.end(), m_conf.warnings.begin(), m_conf.warnings.end());
     for (const std::string& port : options.pcap)
     {
@@ -118,7 +121,10 @@ PacketBackend::FinishWorkloads()
     {
         Simulator::Stop();
     }
-    m_monitors->StopSampling();
+    if (m_monitors)
+    {
+        m_monitors->StopSampling();
+    }
     if (!m_stop.IsExpired())
     {
         Simulator::Remove(m_stop);
@@ -128,6 +134,10 @@ PacketBackend::FinishWorkloads()
 void
 PacketBackend::Finish()
 {
+    if (!m_monitors)
+    {
+        return;
+    }
     m_monitors->Finish();
     ns3::WriteLinks(m_fabric->GetTopology(),
                     ns3::CountersOf(*m_fabric),

@@ -147,6 +147,19 @@ ToString(NetworkModel network)
         ->first;
 }
 
+NetworkModel
+ParseNetworkModel(const std::string& name)
+{
+    const auto network = std::find_if(std::begin(NETWORKS),
+                                      std::end(NETWORKS),
+                                      [&name](const auto& known) { return name == known.first; });
+    if (network == std::end(NETWORKS))
+    {
+        RefuseFlag("--network " + name, NetworkNames());
+    }
+    return network->second;
+}
+
 RunOptions
 RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
 {
@@ -180,15 +193,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.progress = raw.progress == "auto"     ? ProgressMode::Auto
                        : raw.progress == "always" ? ProgressMode::Always
                                                   : ProgressMode::Never;
-    const auto network =
-        std::find_if(std::begin(NETWORKS), std::end(NETWORKS), [&raw](const auto& known) {
-            return raw.network == known.first;
-        });
-    if (network == std::end(NETWORKS))
-    {
-        RefuseFlag("--network " + raw.network, NetworkNames());
-    }
-    options.network = network->second;
+    options.network = ParseNetworkModel(raw.network);
     for (const std::string& workload : raw.workloads)
     {
         options.jobs.push_back(ParseJobPlacement(workload));

@@ -37,6 +37,9 @@ enum class NetworkModel : uint8_t
 /// @return the name that --network takes
 const char* ToString(NetworkModel network);
 
+/// @param name as --network takes it @throw ns3::InputError for any other
+NetworkModel ParseNetworkModel(const std::string& name);
+
 /// Everything a run is asked for: flags, then environment, then files.
 struct RunOptions
 {

@@ -1,0 +1,363 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "collective-perf.h"
+
+#include "backend-factory.h"
+#include "collective-perf-table.h"
+#include "program-flags.h"
+#include "run-console.h"
+#include "run-inputs.h"
+
+#include "ns3/collective-test-workload.h"
+#include "ns3/job.h"
+#include "ns3/machine-model.h"
+#include "ns3/mock-nccl-group.h"
+#include "ns3/output-file.h"
+#include "ns3/system-config.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <numeric>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr std::size_t MAX_WAIT_LINES = 20;
+
+/// A run of collective-perf, from options to the last line; one object per run.
+class CollectivePerf
+{
+  public:
+    explicit CollectivePerf(const CollectivePerfOptions& options)
+        : m_options(options)
+    {
+    }
+
+    int Run();
+
+  private:
+    /// Ends the simulation's own activities when the last rank is done.
+    class FinishWatcher : public RunObserver
+    {
+      public:
+        FinishWatcher(SimulationBackend& backend, uint32_t ranks)
+            : m_backend(backend),
+              m_left(ranks)
+        {
+        }
+
+        void RankFinished(int, TimePs) override
+        {
+            if (--m_left == 0)
+            {
+                m_backend.FinishWorkloads();
+            }
+        }
+
+      private:
+        SimulationBackend& m_backend;
+        uint32_t m_left;
+    };
+
+    uint32_t CountRanks() const;
+    void PrintDevices() const;
+    void MakePoints();
+    CollectiveTestPoint PointOf(const CollectivePerfRow& row) const;
+    std::vector<uint64_t> PairsAt(uint64_t bytes,
+                                  const std::function<uint32_t(uint32_t)>& peer) const;
+    void PointDone(std::size_t point, const CollectiveTestResult& result);
+    double TimeOf(const CollectiveTestResult& result) const;
+    int Simulate();
+    int ReportUnfinished(const SimulationBackend& backend, const Job& job) const;
+    void PrintChoices() const;
+
+    const CollectivePerfOptions& m_options;
+    RunConsole m_console{false};
+    RunInputs m_inputs;
+    MachineModel m_machine;
+    uint32_t m_ranks{0};
+    std::unique_ptr<CollectivePerfTable> m_table;
+    std::unique_ptr<MockNcclGroup> m_nccl;
+    std::unique_ptr<CollectiveTestWorkload> m_workload;
+    std::vector<CollectivePerfRow> m_rows;
+    std::vector<std::size_t> m_pointOf; ///< of each row; rows that differ in name only share one
+    std::vector<CollectiveTestPoint> m_points;
+    std::vector<std::size_t> m_firstRow; ///< of each point
+    std::vector<CollectiveTestResult> m_results;
+    std::size_t m_printed{0}; ///< rows
+};
+
+uint32_t
+CollectivePerf::CountRanks() const
+{
+    const uint64_t perProcess = uint64_t{m_options.threads} * m_options.gpusPerThread;
+    const uint32_t gpus = m_inputs.topology.hostCount;
+    if (m_options.processes == 0)
+    {
+        if (gpus % perProcess != 0)
+        {
+            RefuseFlag(fmt::format("-t {} -g {}: {} GPUs are not so many for each process",
+                                   m_options.threads,
+                                   m_options.gpusPerThread,
+                                   gpus),
+                       "a divisor of the topology's GPUs, or --processes");
+        }
+        return gpus;
+    }
+    const uint64_t ranks = m_options.processes * perProcess;
+    if (ranks > gpus)
+    {
+        RefuseFlag(fmt::format("{} ranks on {} GPUs", ranks, gpus), "a larger --network-topo");
+    }
+    return static_cast<uint32_t>(ranks);
+}
+
+void
+CollectivePerf::PrintDevices() const
+{
+    std::string text = "# Using devices\n";
+    const uint32_t perProcess = m_options.threads * m_options.gpusPerThread;
+    for (uint32_t rank = 0; rank < m_ranks; ++rank)
+    {
+        const uint32_t server = m_machine.ServerOf(static_cast<int>(rank));
+        text += fmt::format("#  Rank {:2} Group  0 Pid {:6} on {:>10} device {:2} [{:#04x}] {}\n",
+                            rank,
+                            rank / perProcess,
+                            "server" + std::to_string(server),
+                            rank % m_machine.gpusPerServer,
+                            rank % m_machine.gpusPerServer,
+                            m_machine.gpuType);
+    }
+    m_console.Say(text + "#\n");
+}
+
+std::vector<uint64_t>
+CollectivePerf::PairsAt(uint64_t bytes, const std::function<uint32_t(uint32_t)>& peer) const
+{
+    std::vector<uint64_t> pairs(std::size_t{m_ranks} * m_ranks, 0);
+    for (uint32_t rank = 0; rank < m_ranks; ++rank)
+    {
+        pairs[std::size_t{rank} * m_ranks + peer(rank)] = bytes;
+    }
+    return pairs;
+}
+
+CollectiveTestPoint
+CollectivePerf::PointOf(const CollectivePerfRow& row) const
+{
+    CollectiveTestPoint point;
+    const CollectiveOp op = m_options.test->op;
+    if (row.requestBytes == 0)
+    {
+        return point;
+    }
+    if (op == CollectiveOp::SendRecv)
+    {
+        const auto next = [this](uint32_t rank) { return (rank + 1) % m_ranks; };
+        point.steps.push_back({CollectiveOp::AllToAllV,
+                               row.requestBytes * m_ranks,
+                               0,
+                               PairsAt(row.requestBytes, next)});
+    }
+    else if (op == CollectiveOp::None)
+    {
+        uint64_t bytes = row.requestBytes / m_ranks;
+        for (uint32_t mask = 1; mask < m_ranks; mask *= 2, bytes *= 2)
+        {
+            const auto opposite = [mask](uint32_t rank) { return rank ^ mask; };
+            point.steps.push_back(
+                {CollectiveOp::AllToAllV, bytes * m_ranks, 0, PairsAt(bytes, opposite)});
+        }
+    }
+    else
+    {
+        point.steps.push_back({op, row.requestBytes, std::max(row.root, 0)});
+    }
+    return point;
+}
+
+void
+CollectivePerf::MakePoints()
+{
+    m_rows = m_table->Rows();
+    std::map<std::pair<uint64_t, int>, std::size_t> known;
+    for (std::size_t row = 0; row < m_rows.size(); ++row)
+    {
+        const std::pair key{m_rows[row].requestBytes, m_rows[row].root};
+        const auto [found, isNew] = known.emplace(key, m_points.size());
+        if (isNew)
+        {
+            m_points.push_back(PointOf(m_rows[row]));
+            m_firstRow.push_back(row);
+        }
+        m_pointOf.push_back(found->second);
+    }
+}
+
+double
+CollectivePerf::TimeOf(const CollectiveTestResult& result) const
+{
+    const auto& times = result.microseconds;
+    switch (m_options.rankTime)
+    {
+    case RankTime::Rank0:
+        return times.front();
+    case RankTime::Average:
+        return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+    case RankTime::Smallest:
+        return *std::min_element(times.begin(), times.end());
+    case RankTime::Largest:
+        return *std::max_element(times.begin(), times.end());
+    }
+    return 0;
+}
+
+void
+CollectivePerf::PointDone(std::size_t point, const CollectiveTestResult& result)
+{
+    m_results.push_back(result);
+    for (; m_printed < m_rows.size() && m_pointOf[m_printed] <= point; ++m_printed)
+    {
+        m_console.Say(m_table->Row(m_rows[m_printed], TimeOf(m_results[m_pointOf[m_printed]])));
+    }
+}
+
+int
+CollectivePerf::ReportUnfinished(const SimulationBackend& backend, const Job& job) const
+{
+    std::cerr << "the test cannot finish, waiting at " << backend.Now() / 1000 << " ns:\n";
+    std::vector<std::string> lines = backend.DescribeObstacles(MAX_WAIT_LINES);
+    for (const auto& more : {job.DescribeWaits(), backend.DescribeWaits(MAX_WAIT_LINES)})
+    {
+        lines.insert(lines.end(), more.begin(), more.end());
+    }
+    for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAIT_LINES); ++i)
+    {
+        std::cerr << "  " << lines[i] << "\n";
+    }
+    return 1;
+}
+
+int
+CollectivePerf::Simulate()
+{
+    std::vector<std::string> warnings;
+    const auto backend = MakeBackend(m_options.run,
+                                     m_inputs,
+                                     BackgroundFlows::Find(m_options.run, m_inputs),
+                                     m_options.run.output,
+                                     warnings);
+    m_console.Warn(warnings);
+    CollectiveTestIterations iterations;
+    iterations.timed = m_options.iterations;
+    iterations.warmUp = m_options.warmUps > 0;
+    iterations.barrier = m_options.blocking == 1 || m_options.blocking == 3;
+    iterations.simulatesAll = m_options.simulatesAll;
+    m_workload = std::make_unique<CollectiveTestWorkload>(
+        m_options.test->program,
+        m_points,
+        iterations,
+        [this](std::size_t point, const CollectiveTestResult& result) {
+            PointDone(point, result);
+        });
+    FinishWatcher watcher(*backend, m_ranks);
+    JobDescription description;
+    description.workload = m_workload.get();
+    description.ranks.resize(m_ranks);
+    std::iota(description.ranks.begin(), description.ranks.end(), 0);
+    description.nccl = m_nccl.get();
+    description.network = [&](int rank) -> AstraNetworkAPI& { return backend->GetNetwork(rank); };
+    description.observer = &watcher;
+    Job job(std::move(description));
+    job.Start();
+    backend->Run();
+    backend->Finish();
+    return job.Finished() ? 0 : ReportUnfinished(*backend, job);
+}
+
+void
+CollectivePerf::PrintChoices() const
+{
+    std::string text =
+        "# What NCCL's debug output would name, and the timed iterations simulated:\n";
+    for (std::size_t point = 0; point < m_points.size(); ++point)
+    {
+        if (m_points[point].steps.empty() || m_ranks < 2)
+        {
+            continue;
+        }
+        const CollectiveChoice choice =
+            m_nccl->Describe(m_workload->GetGroup(), m_points[point].steps.front());
+        text += fmt::format("#   {} ({} of {})\n",
+                            m_table->Choice(m_rows[m_firstRow[point]], choice),
+                            m_results[point].simulated,
+                            m_options.iterations);
+    }
+    m_console.Say(text + "#\n");
+}
+
+int
+CollectivePerf::Run()
+{
+    m_inputs = RunInputs::Read(m_options.run, m_console);
+    m_ranks = CountRanks();
+    if (m_options.root >= static_cast<int>(m_ranks) && m_options.test->rooted)
+    {
+        RefuseFlag(fmt::format("-r {} with {} ranks", m_options.root, m_ranks), "a lower rank");
+    }
+    if (m_options.test->op == CollectiveOp::None && !std::has_single_bit(m_ranks))
+    {
+        RefuseFlag(fmt::format("hypercube_perf on {} ranks", m_ranks), "a power of two");
+    }
+    if (!m_options.run.output.empty())
+    {
+        ns3::MakeOutputDirectory(m_options.run.output);
+    }
+    m_machine = MachineModel::FromTopology(m_inputs.topology);
+    m_machine.packetBytes = m_inputs.conf.payloadBytes;
+    m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.run.nccl);
+    m_machine = m_nccl->GetMachine();
+    m_table = std::make_unique<CollectivePerfTable>(m_options, m_ranks);
+    MakePoints();
+    m_console.Say(m_table->Header());
+    m_console.Say(fmt::format("# Network {}: {} {}\n#\n",
+                              ToString(m_options.run.network),
+                              m_inputs.conf.topologyFile,
+                              m_options.run.conf));
+    PrintDevices();
+    m_console.Say(m_table->ColumnNames());
+    if (const int status = Simulate(); status != 0)
+    {
+        return status;
+    }
+    for (uint32_t cycle = 1; cycle < m_options.cycles; ++cycle)
+    {
+        for (std::size_t row = 0; row < m_rows.size(); ++row)
+        {
+            m_console.Say(m_table->Row(m_rows[row], TimeOf(m_results[m_pointOf[row]])));
+        }
+    }
+    m_console.Say(m_table->Footer());
+    PrintChoices();
+    m_console.Say(fmt::format("# Collective test concluded: {}\n", m_options.test->program));
+    return 0;
+}
+
+} // namespace
+
+int
+RunCollectivePerf(const CollectivePerfOptions& options)
+{
+    CollectivePerf run(options);
+    return run.Run();
+}
+
+} // namespace AstraSim

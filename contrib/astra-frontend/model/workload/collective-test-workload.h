@@ -1,0 +1,109 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_TEST_WORKLOAD_H
+#define COLLECTIVE_TEST_WORKLOAD_H
+
+#include "ns3/astra-network-api.h"
+#include "ns3/workload.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// One measurement: what a single iteration does.
+struct CollectiveTestPoint
+{
+    std::vector<CollectiveRequest> steps; ///< one after the other; none for nothing to do
+};
+
+/// How often a point's collectives are carried out.
+struct CollectiveTestIterations
+{
+    uint32_t timed{20};       ///< iterations that are measured
+    bool warmUp{true};        ///< one iteration before them that is not
+    bool barrier{false};      ///< all ranks finish an iteration before any begins the next
+    double steadiness{0.001}; ///< relative difference of iterations that counts as none
+    bool simulatesAll{false}; ///< also those that a steady state would repeat
+};
+
+/// What a point took.
+struct CollectiveTestResult
+{
+    std::vector<double> microseconds; ///< per iteration, of each rank
+    uint32_t simulated{0};            ///< timed iterations that were simulated
+};
+
+/**
+ * @brief Collectives of all ranks, timed as nccl-tests times them.
+ *
+ * The points follow each other behind a barrier of all ranks. The iterations of a point follow each
+ * other on each rank as kernels do on a stream; a rank's time is that from the end of its warm-up
+ * to its last end, divided by the iterations. When two successive iterations of the rank that is
+ * first took the same time, the rest is taken to repeat the second.
+ */
+class CollectiveTestWorkload : public Workload
+{
+  public:
+    /// Called after each point, in their order.
+    using PointDone = std::function<void(std::size_t point, const CollectiveTestResult& result)>;
+
+    /**
+     * @param name what a run's messages call it
+     * @param points what is measured
+     * @param iterations how often
+     * @param done told of each result
+     */
+    CollectiveTestWorkload(std::string name,
+                           std::vector<CollectiveTestPoint> points,
+                           const CollectiveTestIterations& iterations,
+                           PointDone done);
+    ~CollectiveTestWorkload() override;
+
+    uint32_t GetRankCount() const override;
+    void Bind(const std::vector<int>& ranks) override;
+    std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
+    uint64_t GetCollectiveCount() const override;
+    uint32_t GetPassCount() const override;
+    uint32_t GetLayerCount() const override;
+    std::string_view GetLayerName(uint32_t layer) const override;
+    const std::string& GetFileName() const override;
+
+    /// @return the communicator of all ranks
+    const CommGroup& GetGroup() const
+    {
+        return m_group;
+    }
+
+  private:
+    class Rank;
+
+    /// @return whether iteration @p iteration of the current point is to be simulated; the first
+    /// rank that asks decides by how long its last two took
+    bool Continues(uint32_t iteration, TimePs previous, TimePs last);
+    /// A rank has done all iterations of the current point.
+    void Finished(uint32_t rank, double microseconds);
+    /// A rank has come to the end of an iteration that all are to finish.
+    void ArriveAtBarrier();
+
+    std::string m_name;
+    std::vector<CollectiveTestPoint> m_points;
+    CollectiveTestIterations m_iterations;
+    PointDone m_done;
+    CommGroup m_group;
+    std::vector<Rank*> m_ranks; ///< borrowed from the job
+    std::size_t m_point{0};
+    uint32_t m_decided{0};   ///< iterations of the point for which it is known...
+    uint32_t m_planned{0};   ///< ...that so many are simulated
+    uint32_t m_arrived{0};   ///< ranks at the barrier
+    uint32_t m_ranksDone{0}; ///< with the point
+    CollectiveTestResult m_result;
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_TEST_WORKLOAD_H */

@@ -1,0 +1,57 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Simulates a program of nccl-tests and prints its table:
+ *
+ *   collective-perf all_reduce_perf -b 8 -e 1G -f 2 --network-topo Spectrum-X_16g_8gps_400Gbps_H100
+ *
+ * Links named after the tests choose the test: all_reduce_perf -b 8 -e 1G ...
+ * Exit status: 0 done, 1 the test did not finish, 2 an input is wrong.
+ */
+#include "ns3/collective-perf.h"
+
+#include "ns3/collective-perf-options.h"
+#include "ns3/huge-pages.h"
+#include "ns3/input-error.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/nstime.h"
+#include "ns3/run-record.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+
+int
+main(int argc, char* argv[])
+{
+    try
+    {
+        // Before anything makes a Time or schedules an event.
+        ns3::Time::SetResolution(ns3::Time::PS);
+        ns3::UseHugePages();
+        ns3::UseFastSimulator();
+        const auto environment = [](const std::string& name) -> std::optional<std::string> {
+            const char* value = std::getenv(name.c_str());
+            return value ? std::optional<std::string>(value) : std::nullopt;
+        };
+        const auto options =
+            AstraSim::CollectivePerfOptions::Parse(argv[0], {argv + 1, argv + argc}, environment);
+        if (options.help)
+        {
+            std::cout << AstraSim::CollectivePerfOptions::Help();
+            return 0;
+        }
+        if (options.version)
+        {
+            std::cout << "collective-perf " << AstraSim::ProgramVersion() << "\n";
+            return 0;
+        }
+        return AstraSim::RunCollectivePerf(options);
+    }
+    catch (const ns3::InputError& error)
+    {
+        std::cerr << error.what() << "\n";
+        return 2;
+    }
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""collective-perf from the outside, read as scripts read nccl-tests."""
+import csv
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from test_simulator import servers
+
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
+# What such scripts look for: a row of thirteen fields, the first two of which are numbers.
+ROW = re.compile(r"^\s+(\d+)\s+(\d+)\s+(\w+)\s+(\w*)\s+(-?\d+)"
+                 r"\s+([\d.e+]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s+([\d.e+]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s*$")
+TESTS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast", "reduce", "gather",
+         "scatter", "hypercube")
+
+
+def run(*arguments, program="collective-perf", env=None):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+    return subprocess.run([str(PROGRAMS / program), *map(str, arguments)], env={**clean, **(env or {})},
+                          capture_output=True, text=True, timeout=120, check=False)
+
+
+def table(*arguments, **options):
+    """@return the rows as tuples: size, count, type, redop, root, time, algbw, busbw, wrong, and in place again"""
+    result = run(*arguments, **options)
+    assert result.returncode == 0, result.stderr
+    rows = []
+    for line in result.stdout.splitlines():
+        if line.startswith("#"):
+            continue
+        match = ROW.match(line)
+        assert match, line
+        fields = match.groups()
+        rows.append((int(fields[0]), int(fields[1]), *fields[2:4], int(fields[4]), *map(float, fields[5:8]),
+                     fields[8], *map(float, fields[9:12]), fields[12]))
+    return rows, result.stdout
+
+
+@pytest.fixture(scope="module")
+def two_servers(tmp_path_factory):
+    return servers(tmp_path_factory.mktemp("topology") / "n.txt", 2, gpus=4)
+
+
+def test_the_table_is_that_of_nccl_tests_line_for_line(two_servers):
+    _, text = table("all_reduce_perf", "-b", 8, "-e", "1M", "-f", 2, "--network", "flow", "--network-topo", two_servers)
+    lines = text.splitlines()
+    assert "# nThread 1 nGpus 1 minBytes 8 maxBytes 1048576 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 " \
+           "validation: 1 graph: 0" in lines
+    assert "#                                                              out-of-place                       in-place" \
+           "          " in lines
+    names = next(i for i, line in enumerate(lines) if line.startswith("#       size"))
+    assert lines[names] == ("#       size         count      type   redop    root     time   algbw   busbw  #wrong"
+                            "     time   algbw   busbw  #wrong ")
+    assert lines[names + 1] == ("#        (B)    (elements)                               (us)  (GB/s)  (GB/s)        "
+                                "     (us)  (GB/s)  (GB/s)         ")
+    # Each column ends below the end of its name.
+    for line in lines[names + 2:names + 20]:
+        assert len(line) == len(lines[names].rstrip())
+    assert [int(line.split()[0]) for line in lines[names + 2:names + 20]] == [8 << i for i in range(18)]
+    assert "# Out of bounds values : 0 OK" in lines
+    assert lines[-1] == "# Collective test concluded: all_reduce_perf"
+
+
+def test_bandwidths_are_size_over_time_and_the_average_is_that_of_the_column(two_servers):
+    rows, text = table("all_reduce_perf", "-b", "64K", "-e", "4M", "-f", 4, "--network", "flow", "--network-topo",
+                       two_servers)
+    assert [row[0] for row in rows] == [65536, 262144, 1048576, 4194304]
+    for row in rows:
+        size, count, kind, redop, root, time, algbw, busbw, wrong = row[:9]
+        assert (count, kind, redop, root, wrong) == (size // 4, "float", "sum", -1, "0")
+        assert row[5:9] == row[9:13]
+        # The printed time has two decimals, and so have the bandwidths.
+        assert algbw == pytest.approx(size / time / 1e3, abs=0.006 + 0.006 * algbw / time)
+        assert busbw == pytest.approx(algbw * 2 * 7 / 8, abs=0.02)
+    average = float(re.search(r"# Avg bus bandwidth +: ([\d.]+)", text).group(1))
+    assert average == pytest.approx(sum(row[7] for row in rows) / len(rows), abs=0.006)
+
+
+def test_a_single_iteration_takes_what_the_simulator_says(tmp_path, two_servers):
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 TP\n")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+    subprocess.run([PROGRAMS / "SimAI_simulator", "-w", tmp_path / "w.txt", "-n", two_servers, "-o", tmp_path / "out",
+                    "--quiet"], check=True, env=clean)
+    with (tmp_path / "out" / "collectives.csv").open(newline="") as file:
+        row = next(csv.DictReader(file, skipinitialspace=True))
+    expected = (float(row["end_ns"]) - float(row["start_ns"])) / 1e3
+    rows, text = table("all_reduce_perf", "-b", "1M", "-e", "1M", "-n", 1, "-w", 0, "-a", 3, "--network-topo",
+                       two_servers)
+    assert rows[0][5] == pytest.approx(expected, abs=0.006)
+    spelling = {"LL": "LL", "LL128": "LL128", "Simple": "SIMPLE"}
+    assert f"AllReduce: 1048576 Bytes -> Algo {row['algorithm'].upper()} proto {spelling[row['protocol']]} " \
+           f"channel{{Lo..Hi}}={{0..{int(row['channels']) - 1}}} (1 of 1)" in text
+
+
+def test_repeated_iterations_are_those_that_a_full_simulation_finds(two_servers):
+    arguments = ("all_gather_perf", "-b", "1M", "-e", "8M", "-f", 2, "-n", 6, "--network-topo", two_servers)
+    short, text = table(*arguments)
+    full, _ = table(*arguments, "--all-iterations")
+    assert "of 6)" in text and "(6 of 6)" not in text
+    for one, other in zip(short, full):
+        assert one[5] == pytest.approx(other[5], rel=2e-3)
+
+
+# Size of a row of 1 MiB of floats on 8 ranks, its count, and busbw over algbw.
+SHAPES = {"all_reduce": (1 << 20, 1 << 18, 14 / 8), "all_gather": (1 << 20, 1 << 15, 7 / 8),
+          "reduce_scatter": (1 << 20, 1 << 15, 7 / 8), "alltoall": (1 << 20, 1 << 15, 7 / 8),
+          "sendrecv": (1 << 20, 1 << 18, 1), "broadcast": (1 << 20, 1 << 18, 1), "reduce": (1 << 20, 1 << 18, 1),
+          "gather": (1 << 20, 1 << 15, 7 / 8), "scatter": (1 << 20, 1 << 15, 7 / 8),
+          "hypercube": (1 << 20, 1 << 15, 1)}
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_each_program_has_a_link_and_its_own_count_and_factor(two_servers, test):
+    rows, text = table("-b", "1M", "-e", "1M", "--network", "flow", "--network-topo", two_servers,
+                       program=test + "_perf")
+    assert f"# Collective test starting: {test}_perf" in text
+    size, count, factor = SHAPES[test]
+    assert rows[0][:2] == (size, count)
+    assert rows[0][7] == pytest.approx(rows[0][6] * factor, abs=0.01)
+    # hypercube counts what comes from the other seven ranks
+    assert rows[0][6] == pytest.approx(size / rows[0][5] / 1e3 * (7 / 8 if test == "hypercube" else 1), abs=0.01)
+
+
+def test_a_hypercube_sends_twice_as_much_in_each_step(tmp_path, two_servers):
+    table("hypercube_perf", "-b", "1M", "-e", "1M", "-n", 1, "-w", 0, "--network", "flow", "--network-topo",
+          two_servers, "--output", tmp_path / "out")
+    sent = [int(line.split()[4]) for line in (tmp_path / "out" / "fct.txt").read_text().splitlines()]
+    # 8 ranks hold 128 KiB each and send all they have to the opposite rank: 1, 2, then 4 parts.
+    assert sum(sent) == 8 * (1 + 2 + 4) * (128 << 10)
+
+
+def test_sendrecv_goes_round_the_ranks(tmp_path, two_servers):
+    table("sendrecv_perf", "-b", "1M", "-e", "1M", "-n", 1, "-w", 0, "--network", "flow", "--network-topo", two_servers,
+          "--output", tmp_path / "out")
+    sent = {}
+    for line in (tmp_path / "out" / "fct.txt").read_text().splitlines():
+        src, dst, _, _, size = line.split()[:5]
+        sent[src, dst] = sent.get((src, dst), 0) + int(size)
+    assert len(sent) == 8 and set(sent.values()) == {1 << 20}
+    assert len({src for src, _ in sent}) == len({dst for _, dst in sent}) == 8
+
+
+def test_sizes_that_do_not_fill_a_part_of_16_bytes_are_cut(two_servers):
+    rows, _ = table("all_gather_perf", "-b", 100, "-e", 300, "-i", 100, "--network", "flow", "--network-topo",
+                    two_servers)
+    assert [row[:2] for row in rows] == [(0, 0), (128, 4), (256, 8)]
+    assert rows[0][5:8] == (0, 0, 0)
+
+
+def test_types_reductions_and_roots_make_rows_of_their_own(two_servers):
+    common = ("-b", "64K", "-e", "64K", "--network", "flow", "--network-topo", two_servers)
+    rows, _ = table("reduce_perf", *common, "-d", "all", "-o", "all", "-r", -1)
+    assert len(rows) == 12 * 6 * 8
+    assert {row[4] for row in rows} == set(range(8))
+    assert rows[0][1:4] == (65536, "int8", "sum")
+    rows, _ = table("broadcast_perf", *common, "-d", "half", "-r", 3, "-c", 0)
+    assert rows[0][:5] == (65536, 32768, "half", "none", 3)
+    assert rows[0][8] == rows[0][12] == "N/A"
+
+
+def test_blocking_iterations_wait_for_the_slowest_rank(two_servers):
+    common = ("broadcast_perf", "-b", "4M", "-e", "4M", "-n", 4, "--network", "flow", "--network-topo", two_servers)
+    alone, _ = table(*common, "-z", 0, "-a", 3)
+    together, _ = table(*common, "-z", 1, "-a", 0)
+    assert together[0][5] >= alone[0][5]
+    least, _ = table(*common, "-z", 1, "-a", 2)
+    assert least[0][5] == together[0][5]  # all ranks wait for the last
+
+
+def test_fewer_processes_use_the_first_gpus(two_servers):
+    _, text = table("all_reduce_perf", "-b", "1M", "-e", "1M", "-g", 4, "--processes", 1, "--network", "flow",
+                    "--network-topo", two_servers)
+    assert len(re.findall(r"^#  Rank +\d+ Group +0 Pid +\d+ on +server0 device", text, re.MULTILINE)) == 4
+
+
+@pytest.mark.parametrize("arguments, what", [
+    (["all_reduce"], "no topology"),
+    (["all_redcue_perf"], '"all_redcue_perf" is not a valid test; expected a test of --help; the nearest is all_reduce'),
+    ([], "no test is named"),
+    (["all_reduce_perf", "-b", "8Q"], '-b: "8Q" is not a valid size'),
+    (["all_reduce_perf", "-b", "2M", "-e", "1M"], "-b 2M is above -e 1M"),
+    (["all_reduce_perf", "-b", "0", "-e", "1M", "-f", "2"], "sizes from 0 do not grow"),
+    (["all_reduce_perf", "-d", "int3"], "-d int3 is not a valid type"),
+    (["all_reduce_perf", "-o", "xor"], "-o xor is not a valid operation"),
+    (["all_reduce_perf", "-m", "2"], "-m 2"),
+    (["all_reduce_perf", "-n", "0"], "-n is 0"),
+    (["all_reduce_perf", "--network", "pakcet"], "--network pakcet"),
+    (["all_reduce_perf", "--nonsense", "1"], "unknown flag '--nonsense'"),
+    (["broadcast_perf", "-r", "8", "-n", "1"], "-r 8 with 8 ranks"),
+    (["all_reduce_perf", "-g", "3"], "8 GPUs are not so many"),
+    (["all_reduce_perf", "--processes", "9"], "9 ranks on 8 GPUs"),
+    (["hypercube_perf", "--processes", "6"], "hypercube_perf on 6 ranks"),
+])
+def test_mistakes_are_one_line_and_status_2(two_servers, arguments, what):
+    topology = [] if what == "no topology" else ["--network-topo", two_servers]
+    result = run(*arguments, *(topology if arguments else []))
+    assert result.returncode == 2
+    assert result.stdout == "" and what in result.stderr
+    assert len(result.stderr.splitlines()) == 1
