@@ -112,6 +112,17 @@ def test_every_combination_runs_once_and_has_a_row(place):
     assert len(markdown) == 2 + len(rows) and "| total time us |" in markdown[0]
 
 
+def test_generated_topologies_that_differ_in_what_their_names_omit_are_two(place):
+    (place / "grid.yaml").write_text(
+        "topologies:\n- generate: -topo Spectrum-X -g 16 -psn 8\n- generate: -topo Spectrum-X -g 16 -psn 4\n"
+        "workloads: [one.txt]\nprogram: program.py\n")
+    assert sweep(place).returncode == 0
+    used = [dict(zip(a[::2], a[1::2]))["-n"] for a in (
+        json.loads((path / "arguments").read_text())[0] for path in sorted((place / "out/runs").iterdir()))]
+    # 16 GPUs and 2 NVSwitches, 8 leaves, and 4 or 8 spines.
+    assert [pathlib.Path(path).read_text().split()[0] for path in used] == ["30", "34"]
+
+
 def test_times_are_compared_among_runs_of_a_workload(place):
     write(place, "network: [fast, slow]\n", "[one.txt]")
     assert sweep(place).returncode == 0
@@ -232,7 +243,7 @@ def test_the_example_gives_the_results_of_runs_by_hand(place):
     assert result.returncode == 0, result.stderr + result.stdout
     rows = table(place)
     assert [r["topology"] for r in rows] == ["Spectrum-X", "AlibabaHPN", "Clos-4to1"]
-    topology = next((place / "out/topologies").glob("Spectrum-X*"))
+    topology = next((place / "out/topologies/Spectrum-X").iterdir())
     subprocess.run([program, "-w", ROOT / "workloads/allToAll_EP64.txt", "-n", topology, "-c",
                     ROOT / "conf/SimAI.conf", "-o", place / "hand", "-q"], check=True)
     by_hand = (place / "hand/EndToEnd.csv").read_text().splitlines()[1].rsplit(",", 1)[1]

@@ -48,10 +48,15 @@ def test_files_are_byte_identical_to_the_samples(tmp_path, flags, name):
      512, 64 + 64, 4096 + 4096 + 64 * 64),
     ("-topo AlibabaHPN", "AlibabaHPN_15360g_8gps_DualToR_SinglePlane_200Gbps_H100",
      1920, 240 + 120, 15360 + 2 * 15360 + 240 * 120),
-    ("-topo AlibabaHPN-DualPlane", "AlibabaHPN_15360g_8gps_DualToR_DualPlane_200Gbps_H100",
+    ("-topo AlibabaHPN --dp", "AlibabaHPN_15360g_8gps_DualToR_DualPlane_200Gbps_H100",
+     1920, 240 + 120, 15360 + 2 * 15360 + 240 * 60),
+    # Asked for by a name that says all, a topology is written under that name.
+    ("-topo AlibabaHPN-SinglePlane -g 1024 -bw 400Gbps", "AlibabaHPN-SinglePlane_1024g_8gps_400Gbps_H100",
+     128, 16 + 120, 1024 + 2 * 1024 + 16 * 120),
+    ("-topo AlibabaHPN-DualPlane", "AlibabaHPN-DualPlane_15360g_8gps_200Gbps_H100",
      1920, 240 + 120, 15360 + 2 * 15360 + 240 * 60),
     ("-topo DCN+", "DCN+SingleToR_512g_8gps_400Gbps_H100", 64, 8 + 8, 512 + 512 + 8 * 8),
-    ("-topo DCN-DualToR", "DCN+DualToR_512g_8gps_200Gbps_H100", 64, 8 + 8, 512 + 2 * 512 + 8 * 8),
+    ("-topo DCN-DualToR", "DCN-DualToR_512g_8gps_200Gbps_H100", 64, 8 + 8, 512 + 2 * 512 + 8 * 8),
     ("--ro", "Rail_Opti_SingleToR_32g_8gps_400Gbps_H100", 4, 8 + 64, 32 + 32 + 8 * 64),
     ("--ro --dt -asn 16", "Rail_Opti_32g_8gps_DualToR_SinglePlane_400Gbps_H100",
      4, 16 + 64, 32 + 64 + 16 * 64),
@@ -109,3 +114,18 @@ def test_what_cannot_be_built_is_refused(tmp_path, flags, message):
     assert result.returncode == 2
     assert message in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_another_topology_is_not_overwritten(tmp_path):
+    name = "Spectrum-X_16g_8gps_400Gbps_H100"
+    assert generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-psn", "8").returncode == 0
+    before = (tmp_path / name).read_bytes()
+    assert generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-psn", "8").returncode == 0, "the same again"
+    refused = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-psn", "4")
+    assert refused.returncode == 2
+    assert f"{name}: exists and holds another topology" in refused.stderr and "expected another name" in refused.stderr
+    assert (tmp_path / name).read_bytes() == before
+    other = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-psn", "4", "-o", "four")
+    assert other.stdout.strip() == "four"
+    assert generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-psn", "4", "--force").returncode == 0
+    assert (tmp_path / name).read_bytes() == (tmp_path / "four").read_bytes() != before

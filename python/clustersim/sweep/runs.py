@@ -30,8 +30,11 @@ def generate_topologies(grid, output):
         if choice.file:
             files[choice.name] = choice.file
             continue
-        directory = output / "topologies"
+        # A directory for each: names of generated files do not tell all that flags may change.
+        directory = output / "topologies" / choice.name
         directory.mkdir(parents=True, exist_ok=True)
+        for file in filter(pathlib.Path.is_file, directory.iterdir()):
+            file.unlink()  # of an earlier sweep, maybe of other flags
         made = subprocess.run([GENERATOR, *choice.generate], cwd=directory, capture_output=True, text=True)
         if made.returncode:
             message = made.stderr.strip().removeprefix("gen_Topo_Template.py: ")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What every architecture builds, and the file that it is written to."""
 import dataclasses
+import pathlib
 import re
 
 
@@ -61,11 +62,17 @@ def check_units(options):
         raise InputError(f"--error_rate '{options.error_rate}' is not a probability; expected 0 to 1")
 
 
-def write(cluster, path):
+def write(cluster, path, force=False):
+    """Writes the file. @param force whether a file of other content may be overwritten"""
     nodes = cluster.gpus + cluster.nvswitches + cluster.switches
     lines = [f"{a} {b} {rate} {delay} {cluster.error_rate}\n" for a, b, rate, delay in cluster.links]
-    with open(path, "w") as file:
-        file.write(f"{nodes} {cluster.gpus_per_server} {cluster.nvswitches} {cluster.switches} "
-                   f"{len(lines)} {cluster.gpu_type}\n")
-        file.write("".join(f"{node} " for node in range(cluster.gpus, nodes)) + "\n")
-        file.writelines(lines)
+    text = (f"{nodes} {cluster.gpus_per_server} {cluster.nvswitches} {cluster.switches} "
+            f"{len(lines)} {cluster.gpu_type}\n"
+            + "".join(f"{node} " for node in range(cluster.gpus, nodes)) + "\n" + "".join(lines))
+    path = pathlib.Path(path)
+    if not force and path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
+        raise InputError(f"{path}: exists and holds another topology, perhaps one that earlier runs refer "
+                         f"to; expected another name (-o FILE), or --force to overwrite it")
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

@@ -84,11 +84,14 @@ def make_parser(description):
     other("--global_links", type=int, help="Dragonfly: links of a router to other groups (2)")
     other("--groups", type=int, help="Dragonfly: groups (as many as the global links reach)")
     other("--dims", help="Torus: servers in each dimension (4x4)")
+    made = parser.add_argument_group("the file that is made").add_argument
+    made("-o", "--output", metavar="FILE",
+         help="write FILE instead of the name that follows from the flags; --draw: FILE.png and FILE.svg")
+    made("--force", action="store_true", help="overwrite a file that holds another topology")
     files = parser.add_argument_group("instead of generating").add_argument
     files("--check", metavar="FILE", help="check every rule of the format")
     files("--describe", metavar="FILE", help="layers, oversubscription, path lengths, bisection, parts")
     files("--draw", metavar="FILE", help="draw up to 1,024 GPUs, into FILE.png and FILE.svg")
-    files("--output", metavar="BASE", help="--draw: write BASE.png and BASE.svg")
     return parser
 
 
@@ -115,8 +118,9 @@ def generate(given):
     cluster, warnings = build(options)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    write(cluster, cluster.name)
-    print(cluster.name)
+    path = given["output"] or cluster.name
+    write(cluster, path, given["force"])
+    print(path)
 
 
 def look(given):

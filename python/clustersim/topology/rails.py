@@ -35,14 +35,19 @@ TEMPLATES = {
 }
 
 
+# Templates that say all in their names: what they make is named after them.
+NAMED = ("AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR")
+
+
 def defaults(topology, given):
     """@return what the template sets, where two flags choose a variant of it"""
     family, template = TEMPLATES.get(topology, ("", BASE))
+    name = topology if topology in NAMED else ""
     if family == "AlibabaHPN" and given["dual_plane"]:
         template = ALIBABA_HPN_DUAL_PLANE
     if family == "DCN+" and given["dual_tor"]:
         template = DCN_DUAL_TOR
-    return dict(family=family) | template
+    return dict(family=family, template_name=name) | template
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,6 +161,8 @@ def file_name(options, s):
     tor = "DualToR" if options.dual_tor else "SingleToR"
     plane = "DualPlane" if options.dual_plane else "SinglePlane"
     ending = f"{options.bandwidth}_{options.gpu_type}"
+    if options.template_name:
+        return f"{options.template_name}_{size}_{ending}"
     if options.family in ("Spectrum-X", "NVL36", "NVL72"):
         return f"{options.family}_{size}_{ending}"
     if options.family == "AlibabaHPN":
