@@ -4,8 +4,9 @@
 
     scripts/analyze_results.py --dirs results/a results/b -o results/comparison
 
-The first run is the one that others are compared with. Tables are printed; -o writes each as CSV with
-all digits, and all of them as comparison.md. Directories of SimAI and of the HPCC simulator will do.
+The first run is the one that others are compared with. A directory of runs counts as its runs. Tables are
+printed, with what limits each group in words; -o writes each table as CSV with all digits, and all of them
+as comparison.md. Directories of SimAI and of the HPCC simulator will do.
 """
 import argparse
 import pathlib

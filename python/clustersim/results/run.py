@@ -254,12 +254,27 @@ def _without_common_words(names):
     return ["__".join(each[i] for i in differ) for each in words]
 
 
+def _holds_run(directory):
+    return (directory / "run.json").is_file() or bool(files.numbered(directory, "EndToEnd"))
+
+
+def _runs_in(directory):
+    """@return the directory, or the runs in it if it is none itself"""
+    if not directory.is_dir() or _holds_run(directory):
+        return [directory]
+    inside = sorted(path for path in directory.iterdir() if path.is_dir() and _holds_run(path))
+    if not inside and (directory / "runs").is_dir():  # a sweep's
+        return _runs_in(directory / "runs")
+    return inside or [directory]
+
+
 def open_runs(directories, topology=None):
     """Opens several runs, each with a name of its own: the last parts of the paths that differ.
 
+    A directory without results of its own that holds run directories counts as these.
     Runs of a sweep (topology__conf__workload) are named after that in which they differ.
     """
-    paths = [pathlib.Path(directory) for directory in directories]
+    paths = [path for directory in directories for path in _runs_in(pathlib.Path(directory))]
     runs = [Run(path, topology=topology) for path in paths]
     for run, name in zip(runs, _without_common_words([run.name for run in runs])):
         run.name = name

@@ -23,7 +23,7 @@ __all__ = ["render"]
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "layers": "Layers",
+SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "verdict": "What limits it", "layers": "Layers",
          "busbw": "Bus bandwidth", "requests": "KV-cache", "slowdown": "Slowdown", "pfc": "PFC",
          "origins": "Origins of pauses",
          "queues": "Queues", "utilisation": "Utilisation", "hottest": "Hottest links"}

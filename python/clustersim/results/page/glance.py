@@ -2,6 +2,8 @@
 """The top of the page: which run is fastest, and where the time of each went."""
 import dataclasses
 
+from clustersim.results.verdict import sentences_of
+
 # Part of the time, its name, and its place in Okabe and Ito's palette.
 PARTS = (("compute", "computation", 3), ("exposed_tp", "exposed TP", 1), ("exposed_dp", "exposed DP", 2),
          ("exposed_dp_ep", "exposed DP_EP", 5), ("exposed_ep", "exposed EP", 4),
@@ -30,6 +32,9 @@ class Glance:
     sentences: list
     bars: list
     legend: list  # (name, colour) of the parts that occur
+
+
+VERDICTS = 2  # at the top; the section "What limits each group" has all
 
 
 def time_text(microseconds):
@@ -79,6 +84,8 @@ def _sentences(runs, jobs):
                          f"{run.flows['slowdown'].median():.2f}.")
         if run.info.get("drops"):
             found.append(f"{run.name}: {run.info['drops']} frames were lost.")
+    if len(runs) == 1:
+        found += [sentence.replace(" us ", " \u00b5s ") for sentence in sentences_of(runs[0])[:VERDICTS]]
     return found
 
 

@@ -10,34 +10,47 @@ def busbw_by_size(run):
     """@return one row per operation, kind of group, ranks and size
 
     Index: KEY. Columns: count, algorithm (such as "Ring LL128", several joined by "/"), time_us (the
-    slowest group's), algbw and busbw (GB/s, medians over groups and passes).
+    slowest group's), algbw and busbw (GB/s, medians over groups and passes; from the first rank's start to
+    the last one's end), busbw_last_start (from the last rank's start; the same where a run does not say).
     """
     frame = run.collectives
     if frame is None or frame.empty:
         return None
     frame = frame.assign(choice=(frame["algorithm"] + " " + frame["protocol"]).str.strip(),
                          time_us=frame["duration_ns"] / 1e3)
+    if "busbw_last_start" not in frame:
+        frame["busbw_last_start"] = frame["busbw"]
     groups = frame.groupby(KEY, sort=True)
     return groups.agg(count=("id", "size"), algorithm=("choice", lambda c: "/".join(sorted(set(c)))),
-                      time_us=("time_us", "max"), algbw=("algbw", "median"), busbw=("busbw", "median"))
+                      time_us=("time_us", "max"), algbw=("algbw", "median"), busbw=("busbw", "median"),
+                      busbw_last_start=("busbw_last_start", "median"))
 
 
 def busbw_table(runs):
-    """@return one row per kind of collective, a column per run"""
+    """@return one row per kind of collective, a column per run, and one from the last start where it differs"""
     found = {run.name: busbw_by_size(run) for run in runs}
     found = {name: frame for name, frame in found.items() if frame is not None}
     keys = sorted(set().union(*(frame.index for frame in found.values())))
+
+    def values(key, column):
+        return [float(found[run.name].loc[key, column])
+                if run.name in found and key in found[run.name].index else None for run in runs]
+
+    late = any(frame["busbw_last_start"].gt(1.01 * frame["busbw"]).any() for frame in found.values())
     rows = []
     for key in keys:
         chosen = [frame.loc[key, "algorithm"] for frame in found.values() if key in frame.index]
-        rows.append((*key, "/".join(dict.fromkeys(chosen)),
-                     *(float(found[run.name].loc[key, "busbw"])
-                       if run.name in found and key in found[run.name].index else None
-                       for run in runs)))
+        rows.append((*key, "/".join(dict.fromkeys(chosen)), *values(key, "busbw"),
+                     *(values(key, "busbw_last_start") if late else ())))
     names = [f"{run.name} GB/s" for run in runs] if len(runs) > 1 else ["busbw GB/s"]
+    if late:
+        names += ([f"{run.name} from last start GB/s" for run in runs] if len(runs) > 1 else
+                  ["from last start GB/s"])
     return Table("busbw", "Bus bandwidth of collectives by size",
                  ("op", "group", "ranks", "bytes", "algorithm", *names), rows,
-                 note="Median over the groups of a kind and over passes.",
+                 note="Median over the groups of a kind and over passes, from the first rank's start to the "
+                      "last rank's end" + ("; \"from last start\" begins when the last rank has started, so that "
+                                           "a straggler before the collective does not count." if late else "."),
                  digits=dict.fromkeys(names, 2))
 
 

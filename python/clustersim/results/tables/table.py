@@ -13,7 +13,7 @@ class Table:
 
     digits: column -> digits after the point of its numbers in text and Markdown (default 3); CSV has
     all digits. note: a sentence on how to read it. optional: columns that only CSV has while they are
-    zero or empty in all rows.
+    zero or empty in all rows. sentences: what the rows say, in words.
     """
     key: str
     title: str
@@ -22,6 +22,7 @@ class Table:
     note: str = ""
     digits: dict = dataclasses.field(default_factory=dict)
     optional: tuple = ()
+    sentences: list = dataclasses.field(default_factory=list)
 
     def for_people(self):
         """@return the table without optional columns that say nothing"""
@@ -67,7 +68,7 @@ def as_text(table, widest=48):
     numeric = table.numeric()
     text = ["  ".join(cell.rjust(width) if right else cell.ljust(width)
                       for cell, width, right in zip(line, widths, numeric)).rstrip() for line in lines]
-    return "\n".join([table.title, *text])
+    return "\n".join([table.title, *text, *(f"- {sentence}" for sentence in table.sentences)])
 
 
 def as_markdown(table):
@@ -77,8 +78,9 @@ def as_markdown(table):
     table = table.for_people()
     text = [f"## {table.title}", ""] + ([table.note, ""] if table.note else [])
     rule = ["---:" if right else "---" for right in table.numeric()]
+    words = ["", *(f"- {sentence}" for sentence in table.sentences)] if table.sentences else []
     return "\n".join([*text, line(table.columns), line(rule),
-                      *(line(table.cells(row)) for row in table.rows), ""])
+                      *(line(table.cells(row)) for row in table.rows), *words, ""])
 
 
 def write_csv(table, path):

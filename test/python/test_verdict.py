@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What limits each group: every share and every sentence is worked out from the records in view."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+from clustersim.results import open_runs, tables  # noqa: E402
+from clustersim.results.verdict import findings_of, overlap, sentences_of, union  # noqa: E402
+
+# Servers 0-1 and 2-3 with NVSwitches 4 and 5, leaves 6 (GPUs 0 and 2) and 7 (1 and 3), spine 8.
+TOPOLOGY = """9 2 2 3 10 H100
+4 5 6 7 8
+0 4 800Gbps 25ns 0
+1 4 800Gbps 25ns 0
+2 5 800Gbps 25ns 0
+3 5 800Gbps 25ns 0
+0 6 100Gbps 1us 0
+2 6 100Gbps 1us 0
+1 7 100Gbps 1us 0
+3 7 100Gbps 1us 0
+6 8 100Gbps 1us 0
+7 8 100Gbps 1us 0
+"""
+HEAD = ("id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,algbw,busbw,flows,"
+        "last_start_ns,busbw_last_start\n")
+# DP is active from 100 to 200 us (its second rank comes 20 us late), EP from 300 to 400, TP from 0 to 50.
+COLLECTIVES = HEAD + """1,a,0,fwd,TP0,2,AllReduce,1000000,Ring,LL128,2,0,50000,20,20,8,0,20
+2,a,0,wg,DP0,4,AllReduce,1000000,Ring,Simple,2,80000,200000,8,12,8,100000,15
+3,a,0,fwd,EP0,2,AllToAll,1000000,Direct,Simple,1,300000,400000,10,5,8,300000,5
+"""
+LINKS = """node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,largest_flows
+0,1,4,800000000000,4000000,40000,0,0,1,AllReduce TP 100%,
+1,1,4,800000000000,3000000,30000,0,0,1,AllReduce TP 100%,
+0,2,6,100000000000,1700000,136000,0,0,1,AllToAll EP 56%; AllReduce DP 44%,
+6,3,8,100000000000,750000,{up},5000,0,1,AllReduce DP 100%,
+7,3,8,100000000000,375000,30000,0,0,1,AllReduce DP 100%,
+8,1,6,100000000000,500000,40000,0,0,1,AllReduce DP 100%,
+6,1,0,100000000000,900000,72000,0,0,1,AllToAll EP 100%,
+"""
+
+
+def write(directory, cc="1", cnps=70, network="packet", collectives=COLLECTIVES, up=60000):
+    directory.mkdir()
+    (directory / "topology").write_text(TOPOLOGY)
+    (directory / "collectives.csv").write_text(collectives)
+    (directory / "links.csv").write_text(LINKS.format(up=up))
+    (directory / "run.json").write_text(json.dumps({
+        "status": "finished", "network": network, "cnps": cnps, "simulated_ns": 400000.0, "topology": "topology",
+        "inputs": [{"role": "workload", "path": "w", "sha256": "1"}, {"role": "topology", "path": "topology"}],
+        "options": {"CC_MODE": cc, "nvls": False}}))
+    return directory
+
+
+def by_name(run, runs=()):
+    return {finding.name: finding for finding in findings_of(run, runs)}
+
+
+def sentence(run, name, runs=()):
+    return next(text for text in sentences_of(run, runs) if text.startswith(name))
+
+
+def test_shares_are_of_the_time_from_the_last_start(tmp_path):
+    run, = open_runs([write(tmp_path / "run")])
+    found = by_name(run)
+    # 60 of the 100 us from the last start to the end; PFC took 5 us; the other uplink sent 30 us.
+    dp = found["AllReduce DP"]
+    assert (dp.bound, dp.link_name) == ("switch up", "switch 6 (tier 1) to switch 8 (tier 2)")
+    assert (dp.busy, dp.paused, dp.others, dp.waited_ns) == (0.6, 0.05, 0, 20000)
+    assert dp.idle == pytest.approx(0.35)
+    assert dp.uneven == pytest.approx(60 / 45)
+    # Access links sent 0.44 x 1.7 MB for it, uplinks 1.125 MB.
+    assert dp.above == pytest.approx(1.125 / (0.44 * 1.7))
+    # 136 us x 56 % of 100 us; the link has other traffic at other times only.
+    ep = found["AllToAll EP"]
+    assert (ep.bound, ep.busy, ep.others) == ("GPU to switch", pytest.approx(0.7616), 0)
+    assert found["AllReduce TP"].bound == "NVLink" and found["AllReduce TP"].busy == 0.8
+
+
+def test_idle_time_of_a_congested_bottleneck_is_bounded_by_what_congestion_control_may_cost(tmp_path):
+    congested, calm, hpcc, none = open_runs([
+        write(tmp_path / "congested"), write(tmp_path / "calm", cnps=0), write(tmp_path / "hpcc", cc="3", cnps=0),
+        write(tmp_path / "none", cc="0", cnps=0)])
+    assert by_name(congested)["AllReduce DP"].lost == pytest.approx(0.35)
+    assert by_name(congested)["AllReduce TP"].lost == 0, "NVLinks have no congestion control"
+    assert by_name(hpcc)["AllReduce DP"].lost == pytest.approx(0.35)
+    assert by_name(calm)["AllReduce DP"].lost == by_name(none)["AllReduce DP"].lost == 0
+    assert ("Up to 35% of its time is lost to congestion control (DCQCN): 70 congestion notifications slowed senders; "
+            "the same run with --network flow tells how much.") in sentence(congested, "AllReduce DP")
+    assert "The idle 35% are steps that wait for each other." in sentence(calm, "AllReduce DP")
+
+
+def test_a_run_that_shares_links_fairly_tells_what_congestion_control_costs(tmp_path):
+    quicker = COLLECTIVES.replace("80000,200000", "80000,175000")
+    quick = COLLECTIVES.replace("80000,200000", "80000,180000")
+    runs = open_runs([write(tmp_path / "dcqcn"), write(tmp_path / "hpcc", cc="3", collectives=quick),
+                      write(tmp_path / "flow", network="flow", collectives=quicker)])
+    for run in runs:  # the same topology, by its checksum
+        run.info["inputs"][1]["sha256"] = "2"
+    # 75 us instead of 100, and 75 instead of 80.
+    assert by_name(runs[0], runs)["AllReduce DP"].lost == pytest.approx(0.25)
+    assert by_name(runs[1], runs)["AllReduce DP"].lost == pytest.approx(1 - 75 / 80)
+    text = sentence(runs[0], "AllReduce DP", runs)
+    assert "25% of its time is lost to congestion control" in text
+    assert "with links shared fairly it takes 75 us instead of 100 us" in text
+    assert "To change: HPCC as congestion control (80 us instead of 100 us)" in text
+    assert "as congestion control" not in sentence(runs[1], "AllReduce DP", runs), "DCQCN is slower"
+
+
+def test_sentences_say_where_bytes_went_and_what_to_change(tmp_path):
+    run, = open_runs([write(tmp_path / "run", up=95000)])
+    dp, ep, tp = (sentence(run, name) for name in ("AllReduce DP", "AllToAll EP", "AllReduce TP"))
+    assert "bounded by the bandwidth of the uplinks of switches" in dp
+    # Four NICs of 100 Gb/s below, two uplinks of 100 Gb/s.
+    assert "more capacity above the access switches (oversubscribed 2:1)" in dp
+    assert "through spines" in dp and "Its ranks start 20 us apart" in dp
+    assert "No byte of it goes above the access switches" in ep
+    assert "NVLS is off" in tp and "AS_NVLS_ENABLE=1" in tp and "spines" not in tp
+    run.options["nvls"] = True
+    assert "NVLS is off" not in sentence(run, "AllReduce TP")
+
+
+def test_the_verdict_is_a_table_with_its_sentences(tmp_path):
+    runs = open_runs([write(tmp_path / "run")])
+    table = next(each for each in tables.all_tables(runs) if each.key == "verdict")
+    assert [(row["op"], row["group"], row["busy %"]) for row in table.records()][0] == ("AllReduce", "DP", 60)
+    assert "- AllReduce DP (4 ranks, Ring) is" in tables.as_text(table)
+    assert "- AllReduce DP (4 ranks, Ring) is" in tables.as_markdown(table)
+
+
+def test_busbw_from_the_last_start_has_a_column_of_its_own(tmp_path):
+    runs = open_runs([write(tmp_path / "run")])
+    table = next(each for each in tables.all_tables(runs) if each.key == "busbw")
+    dp = next(row for row in table.records() if row["group"] == "DP")
+    assert (dp["busbw GB/s"], dp["from last start GB/s"]) == (12, 15)
+    assert "from the first rank's start" in table.note and "from last start" in table.note
+
+
+def test_unions_and_overlaps():
+    assert union([(5, 7), (0, 2), (1, 3), (9, 9)]) == [[0, 3], [5, 7]]
+    assert overlap([[0, 3], [5, 7]], [[2, 6]]) == 2
+
+
+def test_an_oversubscribed_fabric_has_the_verdict_of_its_completion_times(tmp_path):
+    program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "32", "--nics_per_leaf", "16",
+                    "--oversubscription", "4", "-o", tmp_path / "topology"], check=True, stdout=subprocess.DEVNULL)
+    (tmp_path / "micro").write_text("1 ALLTOALL 8388608 EP\n")
+    for name, *flags in (("DCQCN", "--network", "packet"), ("flow", "--network", "flow")):
+        subprocess.run([program, "-w", tmp_path / "micro", "-n", tmp_path / "topology", "-c", ROOT / "conf/DCQCN.conf",
+                        "-o", tmp_path / "runs" / name, "-q", *flags], check=True)
+
+    def time_of(name):
+        with (tmp_path / "runs" / name / "collectives.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        return sum(float(row["end_ns"]) - float(row.get("last_start_ns", row["start_ns"])) for row in rows) / len(rows)
+
+    runs = open_runs([tmp_path / "runs"])  # a folder of runs counts as its runs
+    assert [run.name for run in runs] == ["DCQCN", "flow"]
+    found = by_name(runs[0], runs)["AllToAll EP"]
+    assert found.bound in ("switch up", "switch down")
+    assert found.lost == pytest.approx(1 - time_of("flow") / time_of("DCQCN"))
+    fair = by_name(runs[1], runs)["AllToAll EP"]
+    assert fair.busy > 0.9 and fair.lost == 0
