@@ -127,5 +127,7 @@ def test_a_file_of_another_topology_is_not_overwritten(tmp_path):
     assert (tmp_path / name).read_bytes() == before
     other = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-psn", "4", "-o", "four")
     assert other.stdout.strip() == "four"
+    inside = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-o", "made/here/")
+    assert inside.stdout.strip() == f"made/here/{name}" and (tmp_path / "made/here" / name).is_file()
     assert generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-psn", "4", "--force").returncode == 0
     assert (tmp_path / name).read_bytes() == (tmp_path / "four").read_bytes() != before

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flags, and what they lead to."""
 import argparse
+import pathlib
 import sys
 
 from clustersim.topology import clos, dragonfly, fat_tree, rail_only, rails, torus
@@ -86,7 +87,8 @@ def make_parser(description):
     other("--dims", help="Torus: servers in each dimension (4x4)")
     made = parser.add_argument_group("the file that is made").add_argument
     made("-o", "--output", metavar="FILE",
-         help="write FILE instead of the name that follows from the flags; --draw: FILE.png and FILE.svg")
+         help="write FILE; DIR/: into that directory, under the name that follows from the flags (default: into "
+              "the current one); --draw: FILE.png and FILE.svg")
     made("--force", action="store_true", help="overwrite a file that holds another topology")
     files = parser.add_argument_group("instead of generating").add_argument
     files("--check", metavar="FILE", help="check every rule of the format")
@@ -113,12 +115,23 @@ def options_of(given):
     return OTHERS.get(topology, rails.build), options
 
 
+def output_path(wanted, name):
+    """@return the file to write: as wanted, or of that name in a directory that is wanted"""
+    if not wanted:
+        return name
+    path = pathlib.Path(wanted)
+    if wanted.endswith("/") or path.is_dir():
+        path.mkdir(parents=True, exist_ok=True)
+        return path / name
+    return path
+
+
 def generate(given):
     build, options = options_of(given)
     cluster, warnings = build(options)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    path = given["output"] or cluster.name
+    path = output_path(given["output"], cluster.name)
     write(cluster, path, given["force"])
     print(path)
 
