@@ -8,13 +8,14 @@
 # one-line stubs, as in an ns-3 build directory.
 
 find_package(ns3 REQUIRED)
-foreach(module core network internet stats applications point-to-point bridge traffic-control
-               nix-vector-routing)
-  if(TARGET ns3::lib${module})
-    set(lib${module} ns3::lib${module})
-    # Debian's targets name the headers of Python and libxml2 too, which nothing here uses.
-    set_property(TARGET ns3::lib${module} PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
-  endif()
+get_property(ns3_targets DIRECTORY PROPERTY IMPORTED_TARGETS)
+list(FILTER ns3_targets INCLUDE REGEX "^ns3::lib")
+foreach(target ${ns3_targets})
+  string(REPLACE "ns3::" "" module ${target})
+  set(${module} ${target})
+  list(APPEND ns3_modules ${target})
+  # Debian's targets name the headers of Python and libxml2 too, which nothing here uses.
+  set_property(TARGET ${target} PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
 endforeach()
 
 set(NS3_MODULE_HEADERS ${CMAKE_BINARY_DIR}/include)

@@ -14,8 +14,8 @@ Usage: scripts/build.sh -c ns3|analytical|phy|all [--profile release|trained|deb
                    phy         SimAI_phynet
                    all         every program there is
   --profile        release (default): optimised
-                   trained: optimised twice, the second time by what small benchmark runs did;
-                     takes three times as long to build, simulates 2 to 4 % faster (GCC only)
+                   trained: optimised across files, and a second time with profiles from short
+                     benchmark runs; takes several times as long to build (GCC only)
                    debug: assertions, NS_LOG and sanitizers
   --werror         treat compiler warnings as errors
   -j N             parallel jobs (default: what cores and memory allow)
@@ -77,16 +77,18 @@ if [ -z "$jobs" ]; then
 fi
 
 scripts/setup.sh
-[ "$profile" = debug ] || options+=(-DLINK_TIME_OPTIMIZATION=ON)
+link_time_optimization=OFF
+[ "$profile" != trained ] || link_time_optimization=ON
+options+=(-DLINK_TIME_OPTIMIZATION=$link_time_optimization)
 if [ "$profile" = trained ]; then
-  cmake --preset trained "${options[@]}" -DTRAINING=record > /dev/null
+  scripts/configure.sh trained "${options[@]}" -DTRAINING=record
   find build/trained -name '*.gcda' -delete
   cmake --build --preset trained -j "$jobs" --target bench-end-to-end
   echo "training"
   bench/run.py --train --build build/trained
   options+=(-DTRAINING=use)
 fi
-cmake --preset "$profile" "${options[@]}" > /dev/null
+scripts/configure.sh "$profile" "${options[@]}"
 cmake --build --preset "$profile" -j "$jobs" --target "${programs[@]}"
 
 target=bin

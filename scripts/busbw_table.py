@@ -65,9 +65,12 @@ def render(table):
 
 
 def main(arguments):
-    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
-        print(__doc__.strip(), file=sys.stderr)
-        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
+    if {"-h", "--help"} & set(arguments):
+        print(__doc__.strip())
+        return 0
+    if len(arguments) != 1:
+        print(f"busbw_table.py: {len(arguments)} arguments; expected one, the directory of a run", file=sys.stderr)
+        return 2
     try:
         print(render(rows(read(arguments[0]))))
     except (InputError, ValueError) as error:

@@ -7,6 +7,7 @@
 # NS3_DIR is a checkout of ns-3-dev. Its contrib/ gets a link to each module; only they and the ns-3
 # modules they need are configured.
 set -euo pipefail
+. "$(dirname "$0")/show-help.sh"
 repository=$(cd "$(dirname "$0")/.." && pwd)
 
 ns3_dir=${1:-}
@@ -25,7 +26,9 @@ done
 
 cd "$ns3_dir"
 # ns-3 writes the stub of a header once and never again, even after the header has moved.
-grep -rlsE 'contrib/(rdma-qbb|astra-frontend)/' build/include/ns3 | xargs -r rm
+if [ -d build/include/ns3 ]; then
+  find build/include/ns3 -name '*.h' -exec grep -lE 'contrib/(rdma-qbb|astra-frontend)/' {} + | xargs -r rm
+fi
 list=$(IFS=';'; echo "${modules[*]}")
 ./ns3 configure --enable-tests --enable-modules "$list" \
   --filter-module-examples-and-tests "$list" -d default --disable-werror

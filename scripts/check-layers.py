@@ -9,6 +9,7 @@
 - Header names are unique over both modules, and every source names its licence.
 - Every header compiles by itself: either its source includes it first, or it is compiled alone here.
 """
+import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -42,6 +43,7 @@ def layer_of(path):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     errors = []
     headers = {}
     for path in files(".h"):

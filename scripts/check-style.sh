@@ -3,6 +3,7 @@
 #
 # Checks the formatting and the layering of the sources. Usage: scripts/check-style.sh [--fix]
 set -euo pipefail
+. "$(dirname "$0")/show-help.sh"
 cd "$(dirname "$0")/.."
 
 mode=(--dry-run --Werror)

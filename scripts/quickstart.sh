@@ -5,9 +5,11 @@
 # A100 with 100 Gb/s NICs, runs AllReduces of several sizes over NVLink (groups of 8) and over the
 # fabric (groups of 16) at packet level, and prints their bandwidths. Usage: scripts/quickstart.sh
 set -euo pipefail
+. "$(dirname "$0")/show-help.sh"
 cd "$(dirname "$0")/.."
 
-scripts/build.sh -c ns3
+[ $# -eq 0 ] || { echo "quickstart.sh: unexpected argument '$1'; expected none" >&2; exit 2; }
+scripts/build.sh -c all
 
 results=results/quickstart
 topology=Spectrum-X_128g_8gps_100Gbps_A100

@@ -4,6 +4,7 @@
 # Installs the Debian packages that building, testing, plotting and the documentation need.
 # Asks nothing, and does nothing when everything is there. Usage: scripts/setup.sh
 set -euo pipefail
+. "$(dirname "$0")/show-help.sh"
 
 packages=(
   # the simulator

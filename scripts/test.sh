@@ -6,13 +6,14 @@
 #
 # Usage: scripts/test.sh [--no-debug]
 set -euo pipefail
+. "$(dirname "$0")/show-help.sh"
 cd "$(dirname "$0")/.."
 
 with_debug=true
 case ${1:-} in
   "") ;;
   --no-debug) with_debug=false ;;
-  *) echo "Usage: scripts/test.sh [--no-debug]" >&2; exit 2 ;;
+  *) echo "test.sh: unknown argument '$1'; expected --no-debug or nothing" >&2; exit 2 ;;
 esac
 
 step() {
@@ -25,13 +26,13 @@ step() {
 
 build_and_run() {
   local profile=$1 target=$2
-  cmake --preset "$profile" -DWARNINGS_AS_ERRORS=ON > /dev/null
+  scripts/configure.sh "$profile" -DWARNINGS_AS_ERRORS=ON
   step "$profile: build" cmake --build --preset "$profile" -j "$(nproc)" --target "$target"
   step "$profile: tests" ctest --preset "$profile" -j "$(nproc)" --output-on-failure
 }
 
 step "packages" scripts/setup.sh
-cmake --preset release > /dev/null
+scripts/configure.sh release
 step "style" scripts/check-style.sh
 step "programs" scripts/build.sh -c all --werror
 step "quick start" scripts/quickstart.sh

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Sphinx configuration; everything comes from Debian packages and no page needs the network."""
+import pathlib
+
 project = "cluster-sim"
 author = "The authors"
 copyright = "the authors, GPL-2.0-only"
-release = "0.1.0"
+release = (pathlib.Path(__file__).resolve().parents[2] / "VERSION").read_text().strip()
 extensions = []
 html_theme = "sphinx_rtd_theme"
 html_show_sphinx = False

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -145,3 +146,61 @@ def test_a_source_without_licence_is_found(tree):
     result = check()
     assert result.returncode == 1
     assert "a.cc: has no SPDX-License-Identifier" in result.stderr
+
+
+@pytest.mark.parametrize("script", sorted(path.name for pattern in ("*.sh", "*.py") for path in (ROOT / "scripts").glob(pattern)
+                                          if os.access(path, os.X_OK)))
+def test_help_only_prints(script, tmp_path):
+    """In an empty copy of the checkout: whatever a script did besides printing would fail or leave something."""
+    for folder in ("scripts", "python"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    before = sorted(tmp_path.rglob("*"))
+    result = subprocess.run([tmp_path / "scripts" / script, "--help"], cwd=tmp_path, capture_output=True, text=True,
+                            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert "usage" in result.stdout.lower()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_moved_checkout_configures_afresh(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    (first / "scripts").mkdir(parents=True)
+    for name in ("configure.sh", "show-help.sh"):
+        shutil.copy2(ROOT / "scripts" / name, first / "scripts")
+    shutil.copy2(ROOT / "CMakePresets.json", first)
+    (first / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(empty NONE)\n")
+
+    def configure(directory):
+        return subprocess.run([directory / "scripts/configure.sh", "release"], capture_output=True, text=True)
+
+    assert configure(first).returncode == 0
+    assert configure(first).stdout == ""
+    first.rename(second)
+    moved = configure(second)
+    assert moved.returncode == 0, moved.stderr
+    assert f"was made in {first} and starts afresh" in moved.stdout
+    shutil.copytree(second, first)
+    copied = configure(first)
+    assert copied.returncode == 0, copied.stderr
+    assert "starts afresh" in copied.stdout
+
+
+def test_check_in_tree_configures_a_fresh_tree(tmp_path):
+    """A clone of ns-3 that was never built has no build/include/ns3."""
+    for name in ("ns3", "test.py"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} \"$1\" >> {tmp_path}/called\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "contrib").mkdir()
+    result = subprocess.run([ROOT / "scripts/check-in-tree.sh", tmp_path], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    called = (tmp_path / "called").read_text().splitlines()
+    assert called[:2] == ["ns3 configure", "ns3 build"]
+    assert len(called) > 10 and set(called[2:]) == {"test.py --no-build"}
+    assert "suites passed" in result.stdout
+
+
+def test_programs_in_scratch_link_every_installed_module():
+    """A module that no program of ours includes is in the link line of each, for a user's own program."""
+    ninja = (pathlib.Path(os.environ["PROGRAM_DIR"]).parent / "build.ninja").read_text()
+    (libraries,) = re.findall(r"^build bin/SimCCL: .*?LINK_LIBRARIES = (.*?)$", ninja, re.DOTALL | re.MULTILINE)
+    assert "libns3-csma.so" in libraries and "--as-needed" in libraries

@@ -19,7 +19,7 @@ namespace AstraSim
 std::string
 ProgramVersion()
 {
-    return "0.1.0";
+    return PROGRAM_VERSION;
 }
 
 std::string
