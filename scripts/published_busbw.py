@@ -29,7 +29,7 @@ MEASURED = {
 NVLINK = {"A100": "2400Gbps", "H100": "3600Gbps"}
 ENVIRONMENT = {
     "A100": {"NCCL_TUNING": "2.18"},
-    "H100": {"NCCL_TUNING": "2.18", "AS_NVLS_ENABLE": "1"},
+    "H100": {"NCCL_TUNING": "2.18"},
 }
 HEADER = ("GPUs", "MiB", "choice", "ours GB/s", "measured GB/s", "error")
 # Comments around the table in a documentation page.

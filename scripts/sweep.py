@@ -11,9 +11,9 @@ The grid is a YAML file; names of files in it are relative to its own directory:
     - ../conf/SimAI.conf
     - {file: ../conf/HPCC.conf, set: {BUFFER_SIZE: 16}}
   workloads: [../workloads/microAllReduce_16g.txt]
-  env:                              # variables, such as AS_NVLS_ENABLE
+  env:                              # variables, such as NCCL_NVLS_ENABLE
     - {name: ring}
-    - {name: nvls, set: {AS_NVLS_ENABLE: 1}}
+    - {name: ring, set: {NCCL_NVLS_ENABLE: 0}}
   network: [packet, flow]           # --network of the program
   program: ../bin/SimAI_simulator   # this one when left out
   flags: --passes 2                 # of every run

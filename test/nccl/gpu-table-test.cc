@@ -39,7 +39,8 @@ ErrorOf(const std::string& text)
 TEST(GpuTable, KnowsNvidiasTypesByThemselves)
 {
     const GpuTable table;
-    for (const char* name : {"A100", "A800", "H100", "H800", "H20", "H200", "B200", "GB200"})
+    for (const char* name :
+         {"A100", "A800", "H100", "H800", "H20", "H200", "GH200", "B200", "GB200", "B300", "GB300"})
     {
         EXPECT_NE(table.Find(name), nullptr) << name;
     }
@@ -49,18 +50,18 @@ TEST(GpuTable, KnowsNvidiasTypesByThemselves)
 TEST(GpuTable, RowsAddTypesAndReplaceThem)
 {
     std::istringstream text("# name generation channel NVLink\n"
-                            "B300 Blackwell 45.5 800  # new\n"
+                            "MyGpu Blackwell 45.5 800  # new\n"
                             "H100 Hopper 24 300\n");
     GpuTable table;
     table.AddRows(text, "gpus.txt");
-    const GpuProfile* b300 = table.Find("B300");
-    ASSERT_NE(b300, nullptr);
-    EXPECT_EQ(b300->generation, GpuGeneration::Blackwell);
-    EXPECT_EQ(b300->channelGBps, 45.5);
-    EXPECT_EQ(b300->nvlinkGBps, 800);
+    const GpuProfile* added = table.Find("MyGpu");
+    ASSERT_NE(added, nullptr);
+    EXPECT_EQ(added->generation, GpuGeneration::Blackwell);
+    EXPECT_EQ(added->channelGBps, 45.5);
+    EXPECT_EQ(added->nvlinkGBps, 800);
     EXPECT_EQ(table.Find("H100")->nvlinkGBps, 300);
     EXPECT_EQ(table.Find("H200")->nvlinkGBps, 360) << "the others stay";
-    EXPECT_THAT(table.GetNames(), testing::EndsWith("GB200, B300"));
+    EXPECT_THAT(table.GetNames(), testing::EndsWith("GB300, MyGpu"));
 }
 
 TEST(GpuTable, MistakesNameFileAndLine)
@@ -80,9 +81,8 @@ TEST(GpuTable, ARowOfTheTopologysTypeCounts)
     const std::string path = testing::TempDir() + "gpus.txt";
     std::ofstream(path) << "MyGpu Ampere 10 120\n";
     MachineModel machine;
-    machine.gpuType = "MyGpu"; // as the topology says; not built in, so H100 stands for it
+    machine.gpuType = "MyGpu"; // as the topology says
     NcclOptions options;
-    EXPECT_EQ(MockNcclGroup(machine, options).GetMachine().gpu.nvlinkGBps, 360);
     options.gpuTable = path;
     const MockNcclGroup group(machine, options);
     EXPECT_EQ(group.GetMachine().gpu.name, "MyGpu");
@@ -92,11 +92,50 @@ TEST(GpuTable, ARowOfTheTopologysTypeCounts)
     CollectiveRequest request;
     request.op = CollectiveOp::AllReduce;
     request.bytes = 1 << 30;
+    machine.gpuType = "H100";
     EXPECT_GT(group.Choose(ranks, request).predicted,
               MockNcclGroup(machine, NcclOptions()).Choose(ranks, request).predicted)
         << "a third of H100's NVLink rate";
     options.gpuType = "H101";
     EXPECT_THROW(MockNcclGroup(machine, options), ns3::InputError);
+}
+
+TEST(GpuTable, AnUnknownTypeOfATopologyIsAnErrorThatNamesTheKnownOnes)
+{
+    MachineModel machine;
+    machine.gpuType = "V100";
+    machine.source = "cluster.txt";
+    machine.gpuTypeLine = 3;
+    try
+    {
+        const MockNcclGroup group(machine, NcclOptions());
+        FAIL() << "accepted";
+    }
+    catch (const ns3::InputError& error)
+    {
+        EXPECT_THAT(error.what(), testing::StartsWith("cluster.txt:3: 'V100'"));
+        EXPECT_THAT(error.what(), testing::HasSubstr("GB300"));
+        EXPECT_THAT(error.what(), testing::HasSubstr("--gpu-table"));
+    }
+    EXPECT_THROW(FindGpuProfile("V100"), ns3::InputError);
+    machine.gpuType.clear(); // a file of three fields names none
+    EXPECT_EQ(MockNcclGroup(machine, NcclOptions()).GetMachine().gpu.generation,
+              GpuGeneration::Hopper);
+}
+
+TEST(NcclOptions, NvlsThatIsRequiredMustBeThere)
+{
+    MachineModel machine;
+    NcclOptions options;
+    options.nvlsRequired = true;
+    EXPECT_NO_THROW(MockNcclGroup(machine, options));
+    machine.switchesJoinServers = false;
+    EXPECT_THROW(MockNcclGroup(machine, options), ns3::InputError);
+    machine.switchesJoinServers = true;
+    machine.gpu = FindGpuProfile("A100");
+    EXPECT_THROW(MockNcclGroup(machine, options), ns3::InputError);
+    machine.gpusPerServer = 1; // NCCL does not look for it there
+    EXPECT_NO_THROW(MockNcclGroup(machine, options));
 }
 
 } // namespace AstraSim

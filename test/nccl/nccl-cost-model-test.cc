@@ -7,6 +7,7 @@
 #include "ns3/nccl-cost-model.h"
 #include "ns3/nccl-options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <numeric>
@@ -153,8 +154,7 @@ TEST(NcclCostModel, ProtocolsOfA100CrossWhereTheirTimesAreEqual)
 TEST(NcclCostModel, NvlsReplacesRingsOfH100WhereTheirTimesAreEqual)
 {
     // NCCL 2.30: LL 15.0 us and 141 GB/s; NVLS 25 us and 8 heads x 40 GB/s x 0.85 x 7/8 x 2.
-    Cluster cluster("H100", 8, 50);
-    cluster.options.nvlsEnable = true;
+    const Cluster cluster("H100", 8, 50);
     const double nvls = 8 * 40 * 0.85 * 7 / 8 * 2;
     const double crossing = 10e-6 / (14.0 / 8 * (1 / 141.0 - 1 / nvls)) * 1e9;
     EXPECT_EQ(cluster.Choice(1, static_cast<uint64_t>(crossing * 0.999)), "Ring LL");
@@ -164,9 +164,7 @@ TEST(NcclCostModel, NvlsReplacesRingsOfH100WhereTheirTimesAreEqual)
 
 TEST(NcclCostModel, NvlsTreeTakesTheSlowerOfNodeAndNetwork)
 {
-    Cluster cluster("H100", 8, 50);
-    cluster.options.nvlsEnable = true;
-    cluster.options.nvlsTreeEnable = true;
+    const Cluster cluster("H100", 8, 50);
     const auto busGBps = [&](uint32_t servers) {
         const GroupShape shape = cluster.Servers(servers);
         const auto predicted = [&](uint64_t bytes) {
@@ -245,7 +243,7 @@ TEST(NcclCostModel, BlocksCopyOverNvLinkAsFastHoweverManyServersAndChannels)
 
 TEST(NcclCostModel, MinAndMaxChannelsAreHonoured)
 {
-    Cluster cluster("H100", 8, 50);
+    Cluster cluster("A100", 8, 25);
     cluster.options = OptionsOf({{"NCCL_MAX_NCHANNELS", "4"}});
     EXPECT_EQ(cluster.AllReduce(1, 1 << 30).channels, 4U);
     cluster.options = OptionsOf({{"NCCL_MIN_NCHANNELS", "28"}});
@@ -257,7 +255,7 @@ TEST(NcclCostModel, MinAndMaxChannelsAreHonoured)
 
 TEST(NcclCostModel, AlgorithmsAndProtocolsCanBeForcedOrLeftOut)
 {
-    Cluster cluster("H100", 8, 50);
+    Cluster cluster("A100", 8, 25); // has no NVLS
     cluster.options = OptionsOf({{"NCCL_ALGO", "tree"}, {"NCCL_PROTO", "Simple"}});
     EXPECT_EQ(cluster.Choice(1, 8), "Tree Simple");
     cluster.options = OptionsOf({{"NCCL_PROTO", "^LL,Simple"}});
@@ -265,7 +263,61 @@ TEST(NcclCostModel, AlgorithmsAndProtocolsCanBeForcedOrLeftOut)
     cluster.options = OptionsOf({{"NCCL_ALGO", "^Ring"}});
     EXPECT_EQ(cluster.Choice(1, 1 << 30), "Tree Simple");
     cluster.options = OptionsOf({{"NCCL_ALGO", "NVLS"}});
-    EXPECT_THROW(cluster.Choice(1, 1 << 30), ns3::InputError); // not enabled
+    EXPECT_THROW(cluster.Choice(1, 1 << 30), ns3::InputError);
+    Cluster hopper("H100", 8, 50);
+    hopper.options = cluster.options;
+    EXPECT_EQ(hopper.Choice(1, 8), "NVLS Simple");
+    hopper.options = OptionsOf({{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}});
+    EXPECT_THROW(hopper.Choice(1, 8), ns3::InputError);
+}
+
+TEST(NcclCostModel, HopperAndBlackwellUseNvlsUnlessToldOtherwise)
+{
+    for (const char* gpu : {"H100", "H200", "B200", "GB300"})
+    {
+        Cluster cluster(gpu, 8, 50);
+        EXPECT_EQ(cluster.Choice(1, 1 << 30), "NVLS Simple") << gpu;
+        EXPECT_EQ(cluster.Choice(4, 1 << 30), "NVLSTree Simple") << gpu;
+        cluster.options = OptionsOf({{"NCCL_NVLS_ENABLE", "0"}});
+        EXPECT_EQ(cluster.Choice(1, 1 << 30), "Ring Simple") << gpu;
+        EXPECT_THAT(cluster.Choice(4, 1 << 30), testing::Not(testing::HasSubstr("NVLS"))) << gpu;
+        cluster.options = OptionsOf({{"AS_NVLSTREE_ENABLE", "0"}});
+        EXPECT_EQ(cluster.Choice(1, 1 << 30), "NVLS Simple") << gpu;
+        EXPECT_THAT(cluster.Choice(4, 1 << 30), testing::Not(testing::HasSubstr("NVLS"))) << gpu;
+    }
+    EXPECT_EQ(Cluster("A100", 8, 25).Choice(1, 1 << 30), "Ring Simple");
+}
+
+TEST(NcclOptions, NcclsVariableAndOursSayWhetherNvlsIsUsed)
+{
+    struct Case
+    {
+        std::map<std::string, std::string> environment;
+        bool nvls;
+        bool tree;
+    };
+
+    const Case cases[] = {
+        {{}, true, true},
+        {{{"NCCL_NVLS_ENABLE", "2"}}, true, true},
+        {{{"NCCL_NVLS_ENABLE", "1"}}, true, true},
+        {{{"NCCL_NVLS_ENABLE", "0"}}, false, false},
+        {{{"AS_NVLS_ENABLE", "0"}}, false, false},
+        {{{"NCCL_NVLS_ENABLE", "0"}, {"AS_NVLS_ENABLE", "1"}}, true, true},
+        {{{"AS_NVLSTREE_ENABLE", "0"}}, true, false},
+        {{{"AS_NVLS_ENABLE", "0"}, {"AS_NVLSTREE_ENABLE", "1"}}, false, true},
+        {{{"NCCL_SELECT", "rules"}}, false, false}, // as SimAI has it
+        {{{"NCCL_SELECT", "rules"}, {"AS_NVLS_ENABLE", "1"}}, true, false},
+    };
+    for (const Case& item : cases)
+    {
+        const NcclOptions options = OptionsOf(item.environment);
+        EXPECT_EQ(options.nvlsEnable, item.nvls) << testing::PrintToString(item.environment);
+        EXPECT_EQ(options.nvlsTreeEnable, item.tree) << testing::PrintToString(item.environment);
+    }
+    EXPECT_TRUE(OptionsOf({{"NCCL_NVLS_ENABLE", "1"}}).nvlsRequired);
+    EXPECT_FALSE(OptionsOf({{"NCCL_NVLS_ENABLE", "2"}}).nvlsRequired);
+    EXPECT_THROW(OptionsOf({{"NCCL_NVLS_ENABLE", "3"}}), ns3::InputError);
 }
 
 TEST(NcclCostModel, RulesAreThoseOfTheSeed)

@@ -351,7 +351,7 @@ TEST(NcclCostModel, SmallMessagesTakeLowLatencyAndLargeOnesBandwidth)
     EXPECT_EQ(choose(1ULL << 30), NcclProtocol::Simple);
 }
 
-TEST(NcclCostModel, NvlsNeedsHopperOneNodeAndTheUsersConsent)
+TEST(NcclCostModel, NvlsNeedsHopperOneNodeASwitchAndTheUsersConsent)
 {
     MachineModel machine;
     NcclOptions options;
@@ -364,10 +364,14 @@ TEST(NcclCostModel, NvlsNeedsHopperOneNodeAndTheUsersConsent)
                                 CollectiveOp::AllReduce,
                                 shape);
     };
-    EXPECT_FALSE(possible(node));
-    options.nvlsEnable = true;
     EXPECT_TRUE(possible(node));
     EXPECT_FALSE(possible(two));
+    options.nvlsEnable = false;
+    EXPECT_FALSE(possible(node));
+    options.nvlsEnable = true;
+    machine.switchesJoinServers = false;
+    EXPECT_FALSE(possible(node));
+    machine.switchesJoinServers = true;
     machine.gpu = FindGpuProfile("A100");
     EXPECT_FALSE(possible(node));
 }

@@ -42,8 +42,6 @@ Only(NcclAlgorithm algorithm)
     options.algorithms = {algorithm};
     options.protocols = {NcclProtocol::Simple};
     options.maxChannels = 1;
-    options.nvlsEnable = true;
-    options.nvlsTreeEnable = true;
     options.collNetEnable = true;
     return options;
 }

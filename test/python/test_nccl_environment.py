@@ -26,7 +26,10 @@ def simccl(tmp_path, op="AllReduce", size=1 << 22, nodes=2, gpu_type="H100", **e
 @pytest.mark.parametrize("env, choice", [
     ({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}, ("Ring", "Simple", "16")),
     ({"NCCL_ALGO": "Tree", "NCCL_PROTO": "LL128"}, ("Tree", "LL128", "16")),
-    ({"NCCL_ALGO": "^Tree", "NCCL_PROTO": "^LL,LL128"}, ("Ring", "Simple", "16")),
+    ({}, ("NVLSTree", "Simple", "16")),
+    ({"NCCL_NVLS_ENABLE": "0"}, ("Tree", "LL128", "16")),
+    ({"AS_NVLSTREE_ENABLE": "0"}, ("Tree", "LL128", "16")),
+    ({"NCCL_ALGO": "^Tree,NVLSTree", "NCCL_PROTO": "^LL,LL128"}, ("Ring", "Simple", "16")),
     ({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_NCHANNELS": "4"}, ("Ring", "Simple", "4")),
     ({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MIN_NCHANNELS": "24"}, ("Ring", "Simple", "24")),
     ({"NCCL_SELECT": "rules"}, ("Ring", "Simple", "16")),
@@ -52,3 +55,29 @@ def test_cross_nic_decides_where_rings_leave_a_node(tmp_path):
     _, flows = simccl(tmp_path, **ring, NCCL_CROSS_NIC="0")
     # Every node is walked alike: in at one GPU, out at the next.
     assert all(src % 8 == (dst + 1) % 8 for src, dst in hops_between_nodes(flows))
+
+
+def test_a_topology_of_an_unknown_gpu_type_is_refused(tmp_path):
+    (tmp_path / "n.txt").write_text("# two of a kind\n3 1 0 1 2 V100\n2 \n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n")
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    command = [PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "-c",
+               pathlib.Path(__file__).resolve().parents[2] / "conf/SimAI.conf", "--tp", "2", "-o", "out"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("n.txt:2: 'V100' is not a known GPU type; expected one of A100, ")
+    assert "--gpu-table" in result.stderr and result.stderr.count("\n") == 1
+    (tmp_path / "gpus.txt").write_text("V100 Ampere 20 120\n")
+    result = subprocess.run([*command, "--gpu-table", "gpus.txt"], cwd=tmp_path, capture_output=True, text=True,
+                            check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_nvls_must_be_there_where_it_is_required(tmp_path):
+    def ask(**env):
+        return subprocess.run([PROGRAM, "--op", "AllReduce", "--size", "1024", "--nRanks", "8", "--nNodes", "1",
+                               "--gpus_per_node", "8", "--gpu_type", "A100", "-o", tmp_path], capture_output=True,
+                              text=True, check=False, env={**os.environ, **env})
+    assert ask(NCCL_NVLS_ENABLE="2").returncode == 0
+    result = ask(NCCL_NVLS_ENABLE="1")
+    assert result.returncode == 2 and "NCCL_NVLS_ENABLE is '1'" in result.stderr
+    assert ask(NCCL_NVLS_ENABLE="3").returncode == 2

@@ -173,7 +173,10 @@ AnalyticalRun::RecordInputs()
 void
 AnalyticalRun::Simulate()
 {
-    m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.environment.nccl);
+    NcclOptions nccl = m_options.environment.nccl;
+    nccl.gpuType.clear(); // MakeMachine() has read both
+    nccl.gpuTable.clear();
+    m_nccl = std::make_unique<MockNcclGroup>(m_machine, nccl);
     m_collectives = std::make_unique<AnalyticalCollectives>(*m_nccl, m_busbw, m_options.overlap);
     const auto pipelineGBps = m_busbw.Find(GroupKind::Pp, CollectiveOp::SendRecv);
     MachinePaths::Machine paths;
@@ -331,6 +334,7 @@ MakeMachine(const AnalyticalOptions& options, uint32_t* gpus)
     if (const GpuProfile* profile = table.Find(gpuType.empty() ? machine.gpuType : gpuType))
     {
         machine.gpu = *profile;
+        machine.gpuType = profile->name;
         machine.nvlinkGBps = options.topology.empty() ? profile->nvlinkGBps : machine.nvlinkGBps;
     }
     else if (!gpuType.empty())

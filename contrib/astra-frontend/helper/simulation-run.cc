@@ -136,6 +136,7 @@ SimulationRun::RecordInputs()
     m_record->SetOption("payload_bytes", conf.payloadBytes);
     m_record->SetOption("qps_per_connection", conf.qpsPerConnection);
     m_record->SetOption("nvls", m_options.nccl.nvlsEnable);
+    m_record->SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
     for (const auto& [key, value] : ns3::FabricConfValues(conf))
     {
         m_record->SetOption(key, value);

@@ -55,8 +55,10 @@ ToString(GpuGeneration generation)
     return NAMES[static_cast<uint8_t>(generation)];
 }
 
-// Channel speeds: 12 channels fill a node's NVLinks (A100 12 x 20, H100 12 x 30 GB/s); A800, H800
-// and H20 have fewer or as many NVLinks of the same kind.
+// Channel speeds: 12 channels fill a node's NVLinks (A100 12 x 20, H100 12 x 30 GB/s), 16 those of
+// Blackwell (16 x 45); A800, H800 and H20 have fewer or as many NVLinks of the same kind. A GH200
+// is an H100 to NCCL, a B300 or GB300 a B200: the same NVLinks, the same tables (compute capability
+// 10).
 GpuTable::GpuTable()
     : m_rows{{"A100", GpuGeneration::Ampere, 20, 240},
              {"A800", GpuGeneration::Ampere, 20, 160},
@@ -64,8 +66,11 @@ GpuTable::GpuTable()
              {"H200", GpuGeneration::Hopper, 30, 360},
              {"H20", GpuGeneration::Hopper, 30, 360},
              {"H800", GpuGeneration::Hopper, 20, 160},
+             {"GH200", GpuGeneration::Hopper, 30, 360},
              {"B200", GpuGeneration::Blackwell, 45, 720},
-             {"GB200", GpuGeneration::Blackwell, 45, 720}}
+             {"GB200", GpuGeneration::Blackwell, 45, 720},
+             {"B300", GpuGeneration::Blackwell, 45, 720},
+             {"GB300", GpuGeneration::Blackwell, 45, 720}}
 {
 }
 

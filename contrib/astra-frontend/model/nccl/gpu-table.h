@@ -42,7 +42,7 @@ struct GpuProfile
  *
  * @code
  * # name   generation  channel  NVLink
- * B300     Blackwell   45       720
+ * MyGpu    Blackwell   40       640
  * H100     Hopper      30       340
  * @endcode
  */

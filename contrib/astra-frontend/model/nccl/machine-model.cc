@@ -3,7 +3,11 @@
  */
 #include "machine-model.h"
 
+#include "ns3/input-error.h"
+#include "ns3/input-lines.h"
+
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 
 namespace AstraSim
@@ -14,6 +18,35 @@ namespace
 
 constexpr double BITS_PER_GB = 8e9;
 
+/// @return whether every server has an NVSwitch that all of its GPUs are linked to
+bool
+SwitchesJoinServers(const ns3::ClusterTopology& topology)
+{
+    const auto isLinked = [&](uint32_t host, uint32_t node) {
+        const auto ports = topology.Ports(topology.NodeOfHost(host));
+        return std::any_of(ports.begin(), ports.end(), [node](const auto& port) {
+            return port.peer == node;
+        });
+    };
+    for (uint32_t first = 0; first < topology.hostCount; first += topology.gpusPerServer)
+    {
+        const auto ports = topology.Ports(topology.NodeOfHost(first));
+        const bool joined = std::any_of(ports.begin(), ports.end(), [&](const auto& port) {
+            bool all = topology.Is(port.peer, ns3::ClusterTopology::NodeKind::NvSwitch);
+            for (uint32_t gpu = 1; all && gpu < topology.gpusPerServer; ++gpu)
+            {
+                all = isLinked(first + gpu, port.peer);
+            }
+            return all;
+        });
+        if (!joined)
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
 } // namespace
 
 GpuProfile
@@ -21,7 +54,14 @@ FindGpuProfile(const std::string& gpuType)
 {
     const GpuTable table;
     const GpuProfile* profile = table.Find(gpuType);
-    return profile ? *profile : *table.Find("H100");
+    if (!profile)
+    {
+        throw ns3::InputError("GPU type",
+                              0,
+                              "'" + gpuType + "' is not a known GPU type",
+                              "one of " + table.GetNames());
+    }
+    return *profile;
 }
 
 MachineModel
@@ -29,7 +69,17 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology)
 {
     MachineModel machine;
     machine.gpuType = topology.gpuType;
-    machine.gpu = FindGpuProfile(topology.gpuType);
+    machine.source = topology.source;
+    const GpuTable builtIn;
+    if (const GpuProfile* profile = builtIn.Find(topology.gpuType))
+    {
+        machine.gpu = *profile;
+    }
+    else if (std::filesystem::is_regular_file(topology.source))
+    {
+        ns3::InputLines lines(topology.source);
+        machine.gpuTypeLine = lines.Next() ? lines.Line() : 0;
+    }
     machine.gpusPerServer = topology.gpusPerServer;
     machine.nvswitchesPerServer =
         topology.ServerCount() ? topology.nvswitchCount / topology.ServerCount() : 0;
@@ -40,6 +90,7 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology)
         const double rate = static_cast<double>(topology.links[port.link].rateBps) / BITS_PER_GB;
         (topology.IsNvLink(port.link) ? nvlink : nic) += rate;
     }
+    machine.switchesJoinServers = machine.nvswitchesPerServer > 0 && SwitchesJoinServers(topology);
     machine.nvlinkGBps = nvlink;
     machine.nicGBps = nic;
     return machine;

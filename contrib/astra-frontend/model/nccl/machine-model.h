@@ -17,16 +17,19 @@
 namespace AstraSim
 {
 
-/// @return the built-in profile of a GPU type; unknown types take H100's
+/// @return the built-in profile of a GPU type. @throw ns3::InputError if there is none
 GpuProfile FindGpuProfile(const std::string& gpuType);
 
 /// The machine as collectives see it.
 struct MachineModel
 {
-    GpuProfile gpu;
-    std::string gpuType; ///< as the topology has it; gpu is H100's where that is not known
+    GpuProfile gpu;             ///< H100's figures where nobody names a type
+    std::string gpuType;        ///< as the topology has it; empty where it has none
+    std::string source;         ///< the topology's file, for messages
+    std::size_t gpuTypeLine{0}; ///< where the file says it; 0 if unknown
     uint32_t gpusPerServer{8};
     uint32_t nvswitchesPerServer{1}; ///< 0: GPUs of a server talk through their NICs
+    bool switchesJoinServers{true};  ///< whether one NVSwitch reaches all GPUs of a server (NVLS)
     double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it
     double nicGBps{50};              ///< of all NICs of one GPU together
     /// Payload of the network's packets, which leave when a GPU has written them; 0 for none.

@@ -109,7 +109,8 @@ class GraphPlan : public CollectivePlan
             throw ns3::InputError("AS_NVLS_ENABLE",
                                   0,
                                   "no NVSwitch joins the ranks of group " + m_group.name,
-                                  "ranks of one server with an NVSwitch");
+                                  "ranks of one server whose links to an NVSwitch are up, or "
+                                  "NCCL_NVLS_ENABLE=0");
         }
     }
 
@@ -169,25 +170,45 @@ MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& opt
       m_options(options),
       m_model(m_machine, m_options)
 {
-    if (m_options.gpuType.empty() && m_options.gpuTable.empty())
+    ResolveGpu();
+    if (m_options.nvlsRequired && m_machine.gpusPerServer > 1 && !m_model.HasNvls())
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              "NCCL_NVLS_ENABLE is '1', but the NVSwitches of this machine do not "
+                              "reduce",
+                              "0, or 2 for NVLS where the GPUs have it: Hopper and Blackwell with "
+                              "an NVSwitch that joins all GPUs of a server");
+    }
+}
+
+void
+MockNcclGroup::ResolveGpu()
+{
+    const bool given = !m_options.gpuType.empty();
+    const std::string& type = given ? m_options.gpuType : m_machine.gpuType;
+    if (type.empty() || (m_options.gpuTable.empty() && type == m_machine.gpu.name))
     {
         return;
     }
     const GpuTable table =
         m_options.gpuTable.empty() ? GpuTable() : GpuTable::Read(m_options.gpuTable);
-    const bool given = !m_options.gpuType.empty();
-    const GpuProfile* profile = table.Find(given ? m_options.gpuType : m_machine.gpuType);
+    const GpuProfile* profile = table.Find(type);
     if (profile)
     {
         m_machine.gpu = *profile;
+        return;
     }
-    else if (given)
+    const std::string expected =
+        "one of " + table.GetNames() + ", or a type that a file given by --gpu-table adds";
+    if (given)
     {
-        throw ns3::InputError("environment",
-                              0,
-                              "AS_GPU_TYPE is '" + m_options.gpuType + "'",
-                              "one of " + table.GetNames());
+        throw ns3::InputError("environment", 0, "AS_GPU_TYPE is '" + type + "'", expected);
     }
+    throw ns3::InputError(m_machine.source.empty() ? "topology" : m_machine.source,
+                          m_machine.gpuTypeLine,
+                          "'" + type + "' is not a known GPU type",
+                          expected);
 }
 
 MockNcclGroup::~MockNcclGroup() = default;

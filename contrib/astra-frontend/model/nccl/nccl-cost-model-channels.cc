@@ -15,6 +15,7 @@ namespace
 {
 
 constexpr uint32_t MAX_COLLNET_RANKS = 8; ///< of a node (NCCL_MAX_DIRECT_ARITY and the own)
+constexpr uint32_t MAX_NVLS_RANKS = 32;   ///< of AllGather and ReduceScatter by NVLS
 
 bool
 IsSwitched(NcclAlgorithm algorithm)
@@ -173,7 +174,8 @@ NcclCostModel::IsPossible(NcclAlgorithm algorithm,
         return simple && shape.GetNodes() == 1 && HasNvls(shape) &&
                (allReduce ? m_options.nvlsEnable
                           : gathersOrScatters && m_options.release != NcclRelease::V2_18 &&
-                                (m_options.nvlsEnable || m_options.nvlsTreeEnable));
+                                (m_options.nvlsEnable || m_options.nvlsTreeEnable) &&
+                                shape.GetRanksPerNode() <= MAX_NVLS_RANKS);
     case NcclAlgorithm::NvlsTree:
         return m_options.nvlsTreeEnable && simple && allReduce && shape.GetNodes() > 1 &&
                HasNvls(shape);
@@ -187,8 +189,7 @@ NcclCostModel::IsPossible(NcclAlgorithm algorithm,
 bool
 NcclCostModel::HasNvls(const GroupShape& shape) const
 {
-    return m_machine.nvswitchesPerServer > 0 && m_machine.gpu.generation != GpuGeneration::Ampere &&
-           std::all_of(shape.nodes.begin(), shape.nodes.end(), [](const auto& node) {
+    return HasNvls() && std::all_of(shape.nodes.begin(), shape.nodes.end(), [](const auto& node) {
                return node.size() > 1;
            });
 }

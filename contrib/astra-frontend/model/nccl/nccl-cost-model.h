@@ -71,6 +71,13 @@ class NcclCostModel
                     CollectiveOp op,
                     const GroupShape& shape) const;
 
+    /// @return whether the machine's NVSwitches may reduce
+    bool HasNvls() const
+    {
+        return m_machine.nvswitchesPerServer > 0 && m_machine.switchesJoinServers &&
+               m_machine.gpu.generation != GpuGeneration::Ampere;
+    }
+
     /// @return channels a communicator of this shape has
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
 

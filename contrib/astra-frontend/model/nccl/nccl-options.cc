@@ -62,9 +62,15 @@ class Reader
         return number;
     }
 
+    std::optional<bool> FindFlag(const std::string& name) const
+    {
+        const auto value = Number<uint32_t>(name, 0, 1, "0 or 1");
+        return value ? std::optional(*value == 1) : std::nullopt;
+    }
+
     bool Flag(const std::string& name) const
     {
-        return Number<uint32_t>(name, 0, 1, "0 or 1").value_or(0) == 1;
+        return FindFlag(name).value_or(false);
     }
 
     /// @return the choices that a comma list names, "^" in front for all others
@@ -116,6 +122,22 @@ class Reader
     const NcclOptions::Lookup& m_lookup;
 };
 
+/// NCCL uses NVLS where the GPUs have it; SimAI's rules only where they are told to.
+void
+ReadNvls(const Reader& reader, NcclOptions& options)
+{
+    constexpr uint32_t REQUIRED = 1;
+    constexpr uint32_t WHERE_SUPPORTED = 2;
+    const auto ncclValue =
+        reader.Number<uint32_t>("NCCL_NVLS_ENABLE", 0, WHERE_SUPPORTED, "0, 1 or 2");
+    const bool byDefault = !options.selectByRules;
+    const auto nvls = reader.FindFlag("AS_NVLS_ENABLE");
+    options.nvlsEnable = nvls.value_or(ncclValue ? *ncclValue > 0 : byDefault);
+    options.nvlsTreeEnable =
+        reader.FindFlag("AS_NVLSTREE_ENABLE").value_or(byDefault && options.nvlsEnable);
+    options.nvlsRequired = ncclValue == REQUIRED && options.nvlsEnable;
+}
+
 } // namespace
 
 const char*
@@ -138,8 +160,6 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
 {
     const Reader reader(lookup);
     NcclOptions options;
-    options.nvlsEnable = reader.Flag("AS_NVLS_ENABLE");
-    options.nvlsTreeEnable = reader.Flag("AS_NVLSTREE_ENABLE");
     options.collNetEnable = reader.Flag("NCCL_COLLNET_ENABLE");
     options.pxnEnable = reader.Number<uint32_t>("NCCL_PXN_DISABLE", 0, 1, "0 or 1")
                             .value_or(reader.Flag("AS_PXN_ENABLE") ? 0 : 1) == 0;
@@ -183,6 +203,7 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         Reader::Refuse("NCCL_SELECT", *select, "rules or model");
     }
     options.selectByRules = select == "rules";
+    ReadNvls(reader, options);
     if (const auto latency = reader.Number<double>("AS_SEND_LAT",
                                                    0.0,
                                                    MAX_SEND_LATENCY_US,

@@ -56,8 +56,9 @@ const char* ToString(NcclProtocol protocol);
 /// What a user may set; the names are those of the environment variables.
 struct NcclOptions
 {
-    bool nvlsEnable{false};                  ///< AS_NVLS_ENABLE
-    bool nvlsTreeEnable{false};              ///< AS_NVLSTREE_ENABLE
+    bool nvlsEnable{true};                   ///< NCCL_NVLS_ENABLE; AS_NVLS_ENABLE wins
+    bool nvlsTreeEnable{true};               ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
+    bool nvlsRequired{false};                ///< NCCL_NVLS_ENABLE 1: an error where there is none
     bool collNetEnable{false};               ///< NCCL_COLLNET_ENABLE
     bool pxnEnable{false};                   ///< AS_PXN_ENABLE; NCCL_PXN_DISABLE wins
     std::vector<NcclAlgorithm> algorithms;   ///< NCCL_ALGO; empty: all
