@@ -102,7 +102,7 @@ def test_repeated_iterations_are_those_that_a_full_simulation_finds(two_servers)
     full, _ = table(*arguments, "--all-iterations")
     assert "of 6)" in text and "(6 of 6)" not in text
     for one, other in zip(short, full):
-        assert one[5] == pytest.approx(other[5], rel=2e-3)
+        assert one[5] == pytest.approx(other[5], rel=6e-3)
 
 
 # Size of a row of 1 MiB of floats on 8 ranks, its count, and busbw over algbw.

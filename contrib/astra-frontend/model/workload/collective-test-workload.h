@@ -27,7 +27,7 @@ struct CollectiveTestIterations
     uint32_t timed{20};       ///< iterations that are measured
     bool warmUp{true};        ///< one iteration before them that is not
     bool barrier{false};      ///< all ranks finish an iteration before any begins the next
-    double steadiness{0.001}; ///< relative difference of iterations that counts as none
+    double steadiness{0.005}; ///< relative difference of iterations that counts as none
     bool simulatesAll{false}; ///< also those that a steady state would repeat
 };
 

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How far simulated times are from measured ones: by size, by table, and over all tables."""
+import pandas as pd
+
+SMALL = 32 << 10  # largest of the small sizes
+LARGE = 1 << 20   # smallest of the large sizes
+BANDS = ("small", "middle", "large")
+ROW_COLUMNS = ("table", "held out", "size", "measured us", "simulated us", "measured busbw", "simulated busbw", "error",
+               "algorithm", "protocol", "channels", "doubt")
+
+
+def band_of(size):
+    return "small" if size <= SMALL else "large" if size >= LARGE else "middle"
+
+
+def rows_of(table, simulated):
+    """@return the rows of ROW_COLUMNS; the error is that of the bus bandwidth, as a fraction of the measured one"""
+    rows = []
+    for row in table.rows:
+        if row.size not in simulated:
+            continue
+        ours = simulated[row.size]
+        busbw = row.busbw * row.microseconds / ours.microseconds
+        rows.append((table.name, table.machine.held_out, row.size, row.microseconds, ours.microseconds, row.busbw, busbw,
+                     row.microseconds / ours.microseconds - 1, ours.algorithm, ours.protocol, ours.channels, row.doubt))
+    return rows
+
+
+def frame_of(rows):
+    frame = pd.DataFrame(rows, columns=ROW_COLUMNS)
+    frame["band"] = frame["size"].map(band_of)
+    return frame
+
+
+def summarize(frame):
+    """@return per table and band of sizes: how many sizes, the mean and the largest size of the error"""
+    counted = frame[frame["doubt"] == ""].assign(magnitude=lambda rows: rows["error"].abs())
+    grouped = counted.groupby(["table", "held out", "band"], sort=False)["magnitude"]
+    return grouped.agg(["count", "mean", "max"]).reset_index()
+
+
+def overall(frame):
+    """@return the same over all tables that may be looked at, and over those that are held out; each table counts
+    the same, however many sizes it has"""
+    by_table = summarize(frame)
+    grouped = by_table.groupby(["held out", "band"], sort=False)
+    return grouped.agg(tables=("table", "count"), count=("count", "sum"), mean=("mean", "mean"),
+                       max=("max", "max")).reset_index()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The accuracy card as a documentation page."""
+from clustersim.accuracy.card import BANDS, overall, summarize
+from clustersim.accuracy.plots import size_name
+
+BAND_NAMES = {"small": "to 32 KiB", "middle": "64 to 512 KiB", "large": "from 1 MiB"}
+INTRODUCTION = """\
+.. Written by scripts/accuracy.py --update; do not edit.
+
+Accuracy card
+=============
+
+Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. Everything is
+run anew, in a minute or two, and this page is written, by
+
+::
+
+   scripts/accuracy.py --update
+
+What is compared
+----------------
+
+- The **error** is that of the bus bandwidth: simulated over measured, minus one. Means are of its magnitude.
+- Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
+- A tenth of the tables, three, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
+  at them, and they are reported apart. They are the better estimate of the error on your machine.
+- A size does not count (grey crosses) where its source calls it bad, or where a larger size was measured to take less than
+  nine tenths of its time: no model of a quiet machine makes a message slower by making it shorter.
+- More than 64 ranks carry out one iteration of each size, and none above 1 GiB: more would take minutes each.
+- Every variable has its default, but for what the source says was set; the release of NCCL is that of the source, where it
+  names one. The network is @NETWORK@.
+
+What is table and what is model
+-------------------------------
+
+- *Tables*: NCCL's own tuning constants (latencies, channel and tree bandwidths, thresholds), by release and GPU generation;
+  rates of links, from vendors' sheets; latency and efficiency of kinds of networks (:doc:`nccl`).
+- *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing of
+  links, queues and congestion. No figure is fitted per table or per size.
+- *Not modelled*: the launch of kernels, CPU proxies, other tenants of a cloud's network, firmware.
+- Sources round: where one prints bus bandwidths of 0.04 GB/s only, its times are known to an eighth.
+
+"""
+
+
+def percent(value):
+    return f"{value * 100:.1f} %"
+
+
+def signed(value):
+    return f"{value * 100:+.1f} %"
+
+
+def list_table(header, rows, widths):
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
+    for row in (header, *rows):
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
+    return "\n".join(lines) + "\n\n"
+
+
+def cell_of(summary, name, band):
+    found = summary[(summary["table"] == name) & (summary["band"] == band)]
+    return [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
+
+
+def summary_section(tables, frame):
+    text = "All tables\n----------\n\n"
+    rows = []
+    totals = overall(frame)
+    for held_out in (False, True):
+        row = [("held out: " if held_out else "") + "mean of tables"]
+        for band in BANDS:
+            found = totals[(totals["held out"] == held_out) & (totals["band"] == band)]
+            row += [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
+        rows.append(row)
+    summary = summarize(frame)
+    for table in tables:
+        cells = [cell for band in BANDS for cell in cell_of(summary, table.name, band)]
+        rows.append([f":ref:`{table.name} <accuracy-{table.name.lower()}>`" +
+                     (" (held out)" if table.machine.held_out else ""), *cells])
+    header = ["table"]
+    for band in BANDS:
+        header += [f"{BAND_NAMES[band]}: mean", "worst"]
+    return text + list_table(header, rows, (40, 10, 10, 10, 10, 10, 10))
+
+
+def table_section(table, frame, image):
+    title = table.name
+    text = f".. _accuracy-{title.lower()}:\n\n{title}\n{'~' * len(title)}\n\n"
+    for key in ("machine", "network", "settings", "source"):
+        if key in table.header:
+            text += f"- {key}: {escape(table.header[key])}\n"
+    if table.machine.note:
+        text += f"- note: {table.machine.note}\n"
+    if table.machine.held_out:
+        text += "- held out\n"
+    text += f"\n.. image:: {image}\n   :alt: time and bus bandwidth by size, measured and simulated\n\n"
+    rows = [(size_name(row["size"]), f"{row['measured us']:.2f}", f"{row['simulated us']:.2f}", signed(row["error"]),
+             f"{row['algorithm']} {row['protocol']}, {row['channels']}", row["doubt"]) for _, row in frame.iterrows()]
+    return text + list_table(("size", "measured us", "simulated us", "error", "choice, channels", "not counted"), rows,
+                             (12, 14, 14, 12, 28, 20))
+
+
+def escape(text):
+    return text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("`", "\\`")
+
+
+def render(tables, frame, network, image_of):
+    """@return the page's text; image_of(table) is the path of its plot, seen from the page"""
+    text = INTRODUCTION.replace("@NETWORK@", f"``--network {network}``")
+    text += summary_section(tables, frame) + "Table by table\n--------------\n\n"
+    for table in tables:
+        text += table_section(table, frame[frame["table"] == table.name], image_of(table))
+    return text.rstrip() + "\n"

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Simulates the machine of a table with collective-perf."""
+import dataclasses
+import os
+import re
+import subprocess
+
+from clustersim.accuracy.tables import AccuracyError
+
+RELEASES = ("2.18", "2.20", "2.30")  # of the cost models that NCCL_TUNING knows
+ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
+CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}")
+# On so many ranks larger sizes would take minutes each: a single iteration, and none above MOST_BYTES.
+MANY_RANKS = 65
+MOST_BYTES = 1 << 30
+NV_DELAY = "0.000025ms"
+DELAY = "0.0005ms"
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulated:
+    """A simulated size."""
+    microseconds: float
+    algorithm: str
+    protocol: str
+    channels: int
+
+
+def sizes_of(table, max_bytes):
+    """@return the sizes of a table that are simulated"""
+    most = min(max_bytes, MOST_BYTES) if table.machine.ranks >= MANY_RANKS else max_bytes
+    return [row.size for row in table.rows if row.size <= most]
+
+
+def write_topology(path, machine):
+    """A switch that joins the k-th NICs of all GPUs, for each k; an NVSwitch in each server."""
+    gpus, nvswitches = machine.ranks, machine.servers if machine.nvlink_gbps else 0
+    first = gpus + nvswitches
+    switches = machine.nics_per_gpu
+    links = []
+    for gpu in range(gpus):
+        if nvswitches:
+            links.append(f"{gpu} {gpus + gpu // machine.gpus_per_server} {machine.nvlink_gbps}Gbps {NV_DELAY} 0")
+        links += [f"{gpu} {first + k} {machine.nic_gbps}Gbps {DELAY} 0" for k in range(switches)]
+    nodes = range(gpus, first + switches)
+    path.write_text(f"{first + switches} {machine.gpus_per_server} {nvswitches} {switches} {len(links)} {machine.gpu}\n"
+                    f"{' '.join(map(str, nodes))}\n" + "\n".join(links) + "\n", encoding="utf-8")
+
+
+def environment_of(machine):
+    """What the source says was set, and the release; no other variable of NCCL's or ours."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
+    settings = {name: str(value) for name, value in machine.environment.items()}
+    if machine.nccl:
+        version = tuple(map(int, machine.nccl.split(".")[:2]))
+        older = [release for release in RELEASES if tuple(map(int, release.split("."))) <= version]
+        settings["NCCL_TUNING"] = older[-1] if older else RELEASES[0]
+    return clean | settings
+
+
+def simulate(table, sizes, directory, program, gpu_table, network):
+    """@return what each of the sizes takes, by size; its topology and output stay in the directory"""
+    directory.mkdir(parents=True, exist_ok=True)
+    topology = directory / f"{table.name}.topology"
+    write_topology(topology, table.machine)
+    command = [str(program), table.machine.test, "-b", str(min(sizes)), "-e", str(max(sizes)), "-f", "2",
+               "--network", network, "--network-topo", str(topology), "--gpu-table", str(gpu_table)]
+    command += ["-n", "1", "-w", "0"] if table.machine.ranks >= MANY_RANKS else []
+    result = subprocess.run(command, env=environment_of(table.machine), capture_output=True, text=True, check=False)
+    (directory / f"{table.name}.txt").write_text(result.stdout, encoding="utf-8")
+    if result.returncode != 0:
+        raise AccuracyError(f"{table.name}: {' '.join(command)}: {result.stderr.strip() or result.returncode}")
+    times, choices = {}, {}
+    for line in result.stdout.splitlines():
+        if match := ROW.match(line):
+            times[int(match[1])] = float(match[2])
+        elif match := CHOICE.match(line):
+            choices[int(match[1])] = (match[2], match[3], int(match[4]) + 1)
+    missing = [size for size in sizes if size not in times or size not in choices]
+    if missing:
+        raise AccuracyError(f"{table.name}: collective-perf printed no row for {missing[0]} bytes")
+    return {size: Simulated(times[size], *choices[size]) for size in sizes}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads published nccl-tests tables and the descriptions of their machines."""
+import csv
+import dataclasses
+import pathlib
+
+import yaml
+
+FACTORS = {  # busbw over algbw, as nccl-tests counts
+    "all_reduce_perf": lambda ranks: 2 * (ranks - 1) / ranks,
+    "all_gather_perf": lambda ranks: (ranks - 1) / ranks,
+    "reduce_scatter_perf": lambda ranks: (ranks - 1) / ranks,
+    "alltoall_perf": lambda ranks: (ranks - 1) / ranks,
+    "sendrecv_perf": lambda ranks: 1.0,
+}
+DISTURBED = 0.9  # a size is, if a larger one took less than this part of its time
+
+
+class AccuracyError(Exception):
+    """A mistake in the data; its text is the line that the user sees."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What machines.yaml says of a table."""
+    gpu: str
+    nvlink_gbps: float
+    test: str = "all_reduce_perf"
+    servers: int = 1
+    gpus_per_server: int = 8
+    nics_per_gpu: int = 1
+    nic_gbps: float = 400
+    network: str = "none"
+    nccl: str = ""
+    environment: dict = dataclasses.field(default_factory=dict)
+    held_out: bool = False
+    bad: tuple = ()
+    note: str = ""
+
+    @property
+    def ranks(self):
+        return self.servers * self.gpus_per_server
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A measured size."""
+    size: int
+    microseconds: float
+    busbw: float
+    doubt: str = ""  # why it does not count
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    name: str
+    machine: Machine
+    header: dict  # "machine", "network", "settings", "source" of the comments
+    rows: tuple
+
+
+def read_machines(path):
+    """@return machine by table name"""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise AccuracyError(f"{path}: cannot be read ({reason}); expected descriptions of machines") from None
+    machines = {}
+    for name, fields in data["tables"].items():
+        merged = data["defaults"] | fields
+        try:
+            machine = Machine(nvlink_gbps=data["nvlink_gbps"][merged["gpu"]], **merged)
+        except (KeyError, TypeError) as error:
+            raise AccuracyError(f"{path}: {name}: {error}; expected the fields that its comments name") from None
+        if machine.test not in FACTORS:
+            raise AccuracyError(f"{path}: {name}: unknown test {machine.test}; expected {', '.join(FACTORS)}")
+        machines[name] = machine
+    return machines
+
+
+def read_table(path, machine):
+    header, lines = {}, []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            key, _, value = line[1:].partition(":")
+            header[key.strip()] = value.strip()
+        else:
+            lines.append(line)
+    try:
+        raw = [(int(row["size_bytes"]), float(row["time_us"] or 0), float(row["busbw_GBps"] or 0))
+               for row in csv.DictReader(lines)]
+    except (KeyError, ValueError) as error:
+        raise AccuracyError(f"{path}: {error}; expected the columns size_bytes, time_us, busbw_GBps") from None
+    factor = FACTORS[machine.test](machine.ranks)
+    # A source gives the time, the bus bandwidth or both; the time has more digits.
+    times = [time or factor * size / busbw / 1e3 for size, time, busbw in raw]
+    rows = []
+    for i, (size, _, _) in enumerate(raw):
+        doubt = ""
+        if size in machine.bad:
+            doubt = "bad by its source"
+        elif min(times[i:]) < DISTURBED * times[i]:
+            doubt = "a larger size was faster"
+        rows.append(Row(size, times[i], factor * size / times[i] / 1e3, doubt))
+    return Table(path.stem, machine, header, tuple(rows))
+
+
+def read_tables(directory):
+    """@return every table of a directory, in the order of machines.yaml"""
+    directory = pathlib.Path(directory)
+    machines = read_machines(directory / "machines.yaml")
+    described, present = set(machines), {path.stem for path in directory.glob("*.csv")}
+    if described != present:
+        odd = sorted(described ^ present)[0]
+        raise AccuracyError(f"{directory}: {odd} has no {'table' if odd in described else 'machine in machines.yaml'}; "
+                            f"expected both of each")
+    return [read_table(directory / f"{name}.csv", machine) for name, machine in machines.items()]

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The accuracy card: its data, its arithmetic, and that a short set is no worse than the card says."""
+import hashlib
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MEASUREMENTS = ROOT / "docs/source/data/measurements"
+sys.path.insert(0, str(ROOT / "python"))
+from clustersim.accuracy import card, page, simulate, tables  # noqa: E402
+
+SHORT = ("allreduce_1x8xA100_azure_ndv4", "alltoall_1x8xB200_vultr", "allreduce_2x8xB200_ib_vultr",
+         "allreduce_16x8xH100_small_nccl1469")
+SHORT_BYTES = 4 << 20
+
+
+def accuracy(*arguments):
+    return subprocess.run([sys.executable, ROOT / "scripts/accuracy.py", *map(str, arguments)], capture_output=True,
+                          text=True, timeout=300, check=False)
+
+
+def a_table(tmp_path, rows, **fields):
+    path = tmp_path / "t.csv"
+    path.write_text("# machine: two\n# source: a test\nsize_bytes,time_us,busbw_GBps\n" +
+                    "".join(",".join(map(str, row)) + "\n" for row in rows))
+    return tables.read_table(path, tables.Machine(gpu="H100", nvlink_gbps=3600, **fields))
+
+
+def test_every_table_has_a_source_and_a_machine_and_its_bandwidths_fit_its_times():
+    found = tables.read_tables(MEASUREMENTS)
+    assert len(found) == len(list(MEASUREMENTS.glob("*.csv"))) >= 24
+    for table in found:
+        assert table.header["source"] and table.header["machine"]
+        factor = tables.FACTORS[table.machine.test](table.machine.ranks)
+        for line in (MEASUREMENTS / f"{table.name}.csv").read_text().splitlines():
+            if line.startswith("#") or line.startswith("size"):
+                continue
+            size, time, busbw = (float(field or 0) for field in line.split(","))
+            if time and busbw:
+                # Sources print two decimals.
+                assert busbw == pytest.approx(factor * size / time / 1e3, rel=0.012, abs=0.0151), table.name
+
+
+def test_a_tenth_is_held_out_by_name_and_not_by_result():
+    found = tables.read_tables(MEASUREMENTS)
+    by_hash = sorted((hashlib.sha256(table.name.encode()).hexdigest(), table.name) for table in found)
+    held_out = {table.name for table in found if table.machine.held_out}
+    assert held_out == {name for _, name in by_hash[:len(held_out)]}
+    assert len(held_out) >= len(found) / 10
+
+
+def test_a_time_that_the_source_leaves_out_follows_from_the_bandwidth(tmp_path):
+    table = a_table(tmp_path, [(8_000_000, "", 7)], servers=1)
+    # 8 ranks: factor 14/8; 8 MB * 1.75 / 7 GB/s = 2 ms
+    assert table.rows[0].microseconds == pytest.approx(2000)
+
+
+def test_sizes_that_the_source_calls_bad_or_that_larger_ones_beat_do_not_count(tmp_path):
+    table = a_table(tmp_path, [(1024, 50, ""), (2048, 100, ""), (4096, 89, ""), (8192, 95, ""), (16384, 400, "")],
+                    bad=(16384,))
+    assert [row.doubt for row in table.rows] == ["", "a larger size was faster", "", "", "bad by its source"]
+
+
+def test_errors_are_those_of_the_bandwidth_and_tables_count_the_same(tmp_path):
+    one = a_table(tmp_path, [(1 << 20, 100, ""), (2 << 20, 200, "")])
+    ours = {1 << 20: simulate.Simulated(80.0, "RING", "LL", 1), 2 << 20: simulate.Simulated(250.0, "RING", "LL", 1)}
+    frame = card.frame_of(card.rows_of(one, ours))
+    assert list(frame["error"].round(6)) == [0.25, -0.2]
+    summary = card.summarize(frame)
+    assert summary["mean"].iloc[0] == pytest.approx(0.225) and summary["max"].iloc[0] == pytest.approx(0.25)
+    other = frame.iloc[:1].assign(table="other", error=0.125)
+    total = card.overall(pd.concat([frame, other]))
+    assert total["mean"].iloc[0] == pytest.approx((0.225 + 0.125) / 2)
+    assert total["tables"].iloc[0] == 2 and total["count"].iloc[0] == 3
+
+
+def test_a_machine_becomes_a_topology_with_all_its_nics(tmp_path):
+    machine = tables.Machine(gpu="H100", nvlink_gbps=3600, servers=2, gpus_per_server=4, nics_per_gpu=2, nic_gbps=200)
+    simulate.write_topology(tmp_path / "t", machine)
+    result = subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "--check", tmp_path / "t"],
+                            capture_output=True, text=True, check=True)
+    assert "8 GPUs, 2 NVSwitches, 2 switches, 24 links: no mistake" in result.stdout
+
+
+def test_a_short_set_is_no_worse_than_the_card_says(tmp_path):
+    patterns = [argument for name in SHORT for argument in ("--tables", name)]
+    result = accuracy(*patterns, "--max-bytes", SHORT_BYTES, "-o", tmp_path)
+    assert result.returncode == 0, result.stderr
+    ours = pd.read_csv(tmp_path / "accuracy.csv", keep_default_na=False)
+    recorded = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    assert set(ours["table"]) == set(SHORT)
+    recorded = recorded[recorded["table"].isin(SHORT) & (recorded["size"] <= SHORT_BYTES)]
+    for frame in (ours, recorded):
+        frame["band"] = frame["size"].map(card.band_of)
+    ours, recorded = card.summarize(ours), card.summarize(recorded)
+    merged = ours.merge(recorded, on=["table", "band"], suffixes=(" now", " recorded"))
+    assert len(merged) == len(ours) == len(recorded)
+    for _, row in merged.iterrows():
+        # Run scripts/accuracy.py --update when a model gets better; a model that gets worse must say why.
+        assert row["mean now"] <= row["mean recorded"] + 0.02, f"{row['table']}, {row['band']}"
+    assert (tmp_path / "plots" / f"{SHORT[0]}.svg").is_file()
+
+
+def test_the_page_shows_every_table_of_the_card():
+    text = (ROOT / "docs/source/models/accuracy.rst").read_text()
+    for table in tables.read_tables(MEASUREMENTS):
+        assert f".. _accuracy-{table.name.lower()}:" in text
+        assert (ROOT / f"docs/source/models/images/accuracy/{table.name}.svg").is_file()
+    assert page.escape("a_b*") == "a\\_b\\*"
+
+
+@pytest.mark.parametrize("spoil, what", [
+    (lambda path: (path / "extra.csv").write_text("size_bytes,time_us,busbw_GBps\n"), "extra has no machine"),
+    (lambda path: (path / "alltoall_2x4xGB200_nvl.csv").unlink(), "alltoall_2x4xGB200_nvl has no table"),
+    (lambda path: (path / "machines.yaml").write_text("tables: ["), "machines.yaml: cannot be read"),
+    (lambda path: (path / "allreduce_1x4xGB200.csv").write_text("size\n1\n"), "expected the columns size_bytes"),
+])
+def test_mistakes_in_the_data_are_one_line_and_status_2(tmp_path, spoil, what):
+    shutil.copytree(MEASUREMENTS, tmp_path / "m")
+    spoil(tmp_path / "m")
+    result = accuracy("--measurements", tmp_path / "m", "-o", tmp_path / "out", "--max-bytes", 1)
+    assert result.returncode == 2
+    assert what in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_update_refuses_a_part_of_the_tables(tmp_path):
+    result = accuracy("--update", "--tables", "*H100*", "-o", tmp_path)
+    assert result.returncode == 2 and "--update goes with no flag" in result.stderr
