@@ -11,11 +11,11 @@ packages=(
   build-essential cmake ninja-build ccache git
   libns3-dev ns3 libgsl-dev libsqlite3-dev
   libboost1.81-dev libboost-program-options1.81-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
-  libprotobuf-dev protobuf-compiler libssl-dev
+  libprotobuf-dev protobuf-compiler python3-protobuf libssl-dev
   # its tests
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 python3-pytest tshark valgrind chromium
   # topologies, analysis, plots, documentation
-  python3 python3-numpy python3-pandas python3-matplotlib python3-yaml python3-jinja2
+  python3 python3-pydantic python3-numpy python3-pandas python3-matplotlib python3-yaml python3-jinja2
   python3-sphinx python3-sphinx-rtd-theme
 )
 

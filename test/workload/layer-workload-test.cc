@@ -47,6 +47,17 @@ TEST(RankLayout, GroupsFollowTheRuleOfTheFormat)
     EXPECT_EQ(layout.GetStage(13), 1);
 }
 
+TEST(RankLayout, ContextParallelGroupsAreConsecutiveTpGroups)
+{
+    // 16 ranks: TP 2, PP 2, DP 4, of which two and two share a sequence.
+    const RankLayout layout({2, 1, 2, 16, false, 2}, AllRanks(16), "w.txt");
+    EXPECT_THAT(layout.GetGroup(GroupKind::Cp, 0).ranks, ElementsAre(0, 2));
+    EXPECT_THAT(layout.GetGroup(GroupKind::Cp, 7).ranks, ElementsAre(5, 7));
+    EXPECT_THAT(layout.GetGroup(GroupKind::Cp, 12).ranks, ElementsAre(12, 14));
+    EXPECT_THAT(layout.GetGroup(GroupKind::Dp, 12).ranks, ElementsAre(8, 10, 12, 14));
+    EXPECT_THROW(RankLayout({2, 1, 2, 16, false, 3}, AllRanks(16), "w.txt"), ns3::InputError);
+}
+
 TEST(RankLayout, EveryRankIsInOneGroupOfEachKindOnce)
 {
     for (const auto& [tp, ep, pp, world] : {std::array{1, 4, 3, 24},

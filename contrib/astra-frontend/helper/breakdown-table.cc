@@ -46,6 +46,10 @@ PartsOf(const TimeBreakdown& breakdown)
         {"exposed EP communication", exposed(GroupKind::Ep)},
         {"exposed PP communication", exposed(GroupKind::Pp)},
     };
+    if (exposed(GroupKind::Cp) > 0)
+    {
+        parts.push_back({"exposed CP communication", exposed(GroupKind::Cp)});
+    }
     if (exposed(GroupKind::Custom) > 0)
     {
         parts.push_back({"exposed communication of other groups", exposed(GroupKind::Custom)});

@@ -51,7 +51,7 @@ ToString(CollectiveOp op)
 const char*
 ToString(GroupKind kind)
 {
-    static constexpr const char* NAMES[] = {"TP", "DP", "EP", "DP_EP", "PP", "CUSTOM"};
+    static constexpr const char* NAMES[] = {"TP", "DP", "EP", "DP_EP", "PP", "CP", "CUSTOM"};
     return NAMES[static_cast<uint8_t>(kind)];
 }
 

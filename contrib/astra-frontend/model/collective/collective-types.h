@@ -36,6 +36,7 @@ enum class GroupKind : uint8_t
     Ep,
     DpEp,
     Pp,
+    Cp,
     Custom, ///< a communicator file, a Chakra process group, a list of ranks
 };
 

@@ -20,7 +20,7 @@ namespace AstraSim
 {
 
 /// What part of each kind of group's communication runs beside computation; by GroupKind, 0 to 1.
-using OverlapRatios = std::array<double, 6>;
+using OverlapRatios = std::array<double, 7>;
 
 /**
  * @brief Collectives without messages: each takes the time that its bus bandwidth gives it, from

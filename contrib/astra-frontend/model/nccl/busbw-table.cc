@@ -26,6 +26,7 @@ const std::map<std::string, GroupKind> GROUPS = {
     {"EP", GroupKind::Ep},
     {"DP_EP", GroupKind::DpEp},
     {"PP", GroupKind::Pp},
+    {"CP", GroupKind::Cp},
 };
 
 const std::map<std::string, CollectiveOp> COLLECTIVES = {
@@ -104,7 +105,7 @@ BusbwTable::Read(std::istream& text, const std::string& name)
                 throw InputError(name,
                                  number,
                                  "unknown group '" + key + "'",
-                                 "TP, DP, EP, DP_EP or PP; the nearest is " +
+                                 "TP, DP, EP, DP_EP, PP or CP; the nearest is " +
                                      ns3::NearestName(key, NamesOf(GROUPS)));
             }
             group = known->second;
@@ -123,7 +124,7 @@ BusbwTable::Read(std::istream& text, const std::string& name)
                          : "'" + key + "' does not belong to group " + ToString(*group),
                 unknown  ? "the nearest is " + ns3::NearestName(key, NamesOf(COLLECTIVES))
                 : !group ? "a line 'TP:' first"
-                         : "collectives in TP, DP, EP and DP_EP, 'busbw' in PP");
+                         : "collectives in TP, DP, EP, DP_EP and CP, 'busbw' in PP");
         }
         if (value == "null" || value == "~" || value == "None")
         {

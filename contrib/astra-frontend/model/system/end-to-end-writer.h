@@ -20,7 +20,7 @@ namespace AstraSim
 struct TimeBreakdown
 {
     double compute{0};
-    std::array<double, 6> exposed{}; ///< communication that ranks waited for, by GroupKind
+    std::array<double, 7> exposed{}; ///< communication that ranks waited for, by GroupKind
     double bubble{0};                ///< waiting for other pipeline stages to get there
     double total{0};                 ///< until the last rank was done
 
@@ -96,7 +96,7 @@ class EndToEndWriter : public RunObserver
     std::vector<std::string> m_names;
     uint32_t m_ranks;
     std::vector<LayerTimes> m_layers;
-    std::array<TimePs, 6> m_exposedByGroup{}; ///< by GroupKind
+    std::array<TimePs, 7> m_exposedByGroup{}; ///< by GroupKind
     TimePs m_bubble{0};
     TimePs m_finished{0};
     TimePs m_sumOfFinishes{0}; ///< over ranks

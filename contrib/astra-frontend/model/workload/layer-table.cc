@@ -25,7 +25,7 @@ constexpr std::string_view POLICY_NAMES =
     "HYBRID_DLRM_ENHANCED, DLRM, DATA, MODEL or MICRO";
 constexpr std::string_view OP_NAMES =
     "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, ALLREDUCEALLTOALL or SENDRECV, with or "
-    "without _TP, _DP, _EP, _DP_EP or _PP";
+    "without _TP, _DP, _EP, _DP_EP, _PP or _CP";
 
 std::optional<ParallelismPolicy>
 ParsePolicy(std::string_view word)
@@ -55,6 +55,7 @@ ParseGroup(std::string_view word)
         {"EP", GroupKind::Ep},
         {"DP_EP", GroupKind::DpEp},
         {"PP", GroupKind::Pp},
+        {"CP", GroupKind::Cp},
     };
     const auto found = GROUPS.find(word);
     return found == GROUPS.end() ? std::nullopt : std::optional(found->second);
@@ -196,6 +197,10 @@ class LayerTableReader
         {
             m_table.sizes.pp = Small(field, key, 1);
         }
+        else if (key == "cp")
+        {
+            m_table.sizes.cp = Small(field, key, 1);
+        }
         else if (key == "vpp")
         {
             m_table.virtualStages = Small(field, key, 1);
@@ -228,7 +233,7 @@ class LayerTableReader
         else
         {
             Fail("unknown key '" + key + "' in the header",
-                 "model_parallel_NPU_group, ep, pp, vpp, ga, all_gpus, checkpoints, "
+                 "model_parallel_NPU_group, ep, pp, cp, vpp, ga, all_gpus, checkpoints, "
                  "checkpoint_initiates or pp_comm");
         }
         return field + 1;
@@ -374,7 +379,7 @@ class LayerTableReader
             const auto group = ParseGroup(Field(3));
             if (!group)
             {
-                Fail("unknown group '" + std::string(Field(3)) + "'", "TP, DP, EP, DP_EP or PP");
+                Fail("unknown group '" + std::string(Field(3)) + "'", "TP, DP, EP, DP_EP, PP or CP");
             }
             collective.group = *group;
             layer.name =

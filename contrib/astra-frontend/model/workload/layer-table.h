@@ -62,6 +62,7 @@ struct ParallelSizes
     uint32_t pp{0};
     uint32_t world{0};
     bool everyGroupIsWorld{false}; ///< micro lines without sizes: each name means all ranks
+    uint32_t cp{0};                ///< context parallel: part of DP
 };
 
 /// A text workload as it is written.

@@ -16,7 +16,8 @@ RankLayout::RankLayout(const ParallelSizes& sizes,
     : m_everyGroupIsWorld(sizes.everyGroupIsWorld),
       m_tp(std::max(sizes.tp, 1U)),
       m_ep(std::max(sizes.ep, 1U)),
-      m_pp(std::max(sizes.pp, 1U))
+      m_pp(std::max(sizes.pp, 1U)),
+      m_cp(std::max(sizes.cp, 1U))
 {
     const auto world = static_cast<uint32_t>(ranks.size());
     const uint64_t inner = uint64_t{m_tp} * m_pp;
@@ -38,9 +39,17 @@ RankLayout::RankLayout(const ParallelSizes& sizes,
                                   std::to_string(m_dp),
                               "EP x DP_EP = DP");
     }
+    if (m_dp % m_cp != 0)
+    {
+        throw ns3::InputError(file,
+                              1,
+                              "CP " + std::to_string(m_cp) + " does not divide DP " +
+                                  std::to_string(m_dp),
+                              "a multiple of CP, whose ranks DP counts");
+    }
     uint32_t id = 0;
     for (const auto kind :
-         {GroupKind::Tp, GroupKind::Dp, GroupKind::Ep, GroupKind::DpEp, GroupKind::Pp})
+         {GroupKind::Tp, GroupKind::Dp, GroupKind::Ep, GroupKind::DpEp, GroupKind::Pp, GroupKind::Cp})
     {
         auto& groups = m_groups[static_cast<std::size_t>(kind)];
         groups.resize(world / GetSize(kind));
@@ -76,6 +85,8 @@ RankLayout::GetSize(GroupKind kind) const
         return m_dp / m_ep;
     case GroupKind::Pp:
         return m_pp;
+    case GroupKind::Cp:
+        return m_cp;
     case GroupKind::Custom:
         break;
     }
@@ -104,6 +115,8 @@ RankLayout::GroupIndex(GroupKind kind, uint32_t jobRank) const
         return (stage * m_ep + replica % m_ep) * m_tp + inTp;
     case GroupKind::Pp:
         return jobRank % m_stageRanks;
+    case GroupKind::Cp:
+        return (stage * (m_dp / m_cp) + replica / m_cp) * m_tp + inTp;
     case GroupKind::Custom:
         break;
     }

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Flags of scripts/workload.py: AICB's, in both of its spellings, and ours."""
+import argparse
+import json
+import pathlib
+import sys
+
+import pydantic
+
+from clustersim.workload import aicb, catalogue, chakra, gpus, hugging_face, measured, megatron, memory, simai_text
+from clustersim.workload.errors import InputError
+from clustersim.workload.model import Model
+from clustersim.workload.parallel import RECOMPUTATION, Parallelism
+
+# AICB's flags that change nothing here, and why.
+WITHOUT_EFFECT = {
+    "--use_flash_attn": "attention is always fused", "--flash_attn": "attention is always fused",
+    "--moe_grouped_gemm": "experts are always grouped", "--grouped_gemm": "experts are always grouped",
+    "--moe_enable": "a model with experts has them", "--overlap_grad_reduce": "gradients are always reduced beside backward",
+    "--overlap_version": "rows do not depend on it", "--computation_enable": "it is for GPUs",
+    "--enable_visual": "scripts/plot.py draws results", "--workload_only": "there is nothing else",
+    "--openai_gelu": "a GELU takes its bytes' time", "--onnx_safe": "it changes no size",
+    "--squared_relu": "a GELU takes its bytes' time", "--bias_gelu_fusion": "kernels are always fused",
+    "--gated_linear_unit": "--swiglu says it", "--contiguous_gradients": "it moves no byte", "--amp_enabled": "bfloat16 is assumed",
+}
+VALUES_WITHOUT_EFFECT = {
+    "--pp_rank": "all stages are written", "--epoch_num": "--passes of the simulators repeats a workload",
+    "--activation_func": "--swiglu says it", "--max_position_embeddings": "rotary positions have no weights",
+    "--reduce_bucket_size": "gradients are reduced layer by layer", "--allgather_bucket_size": "weights are gathered at once",
+    "--param_persistence_threshold": "all weights are sharded", "--model_persistence_threshold": "all weights are sharded",
+    "--max_live_parameters": "layers are gathered one by one", "--prefetch_bucket_size": "layers are gathered one by one",
+}
+# Sizes of a model that flags may give or change: flag, and field of Model.
+SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads", "--num_query_groups": "kv_heads",
+         "--kv_channels": "head_dim", "--ffn_hidden_size": "ffn", "--vocab_size": "vocabulary", "--num_experts": "experts",
+         "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers"}
+OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"], "--n_dense_layers": ["--n_dense_layer"]}
+LATENT = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim", "--qk_rope_dim": "rope_dim",
+          "--v_head_dim": "value_dim"}
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise InputError(f"{message}; expected the flags of --help")
+
+
+def _spellings(name):
+    """AICB writes some flags with hyphens and some with underscores; both are read."""
+    hyphens, underscores = "--" + name[2:].replace("_", "-"), "--" + name[2:].replace("-", "_")
+    return list(dict.fromkeys([name, underscores, hyphens, *OTHER_SPELLINGS.get(name, [])]))
+
+
+def add_model_flags(parser):
+    group = parser.add_argument_group("the model")
+    group.add_argument("--model_name", "--model-name", "--model", metavar="NAME",
+                       help=f"of the catalogue: {', '.join(catalogue.entries())}")
+    group.add_argument("-m", "--model_size", metavar="SIZE", help="AICB's: 7, 13, 22, 65, 175, 405, moe, deepseek671, ...")
+    group.add_argument("--config", metavar="FILE", help="config.json of a Hugging Face model")
+    for flag, field in SIZES.items():
+        group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
+    for flag, field in LATENT.items():
+        group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
+    group.add_argument("--n_shared_expert", "--n_shared_experts", type=int, metavar="N", help=argparse.SUPPRESS)
+    group.add_argument("--swiglu", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--make_vocab_size_divisible_by", type=int, default=1, metavar="N", help="pad the vocabulary (1)")
+
+
+def add_plan_flags(parser):
+    group = parser.add_argument_group("parallelism")
+    add = group.add_argument
+    add("--world_size", "--world-size", "--gpus", type=int, metavar="N", help="number of GPUs")
+    add("--tp", "--tensor_model_parallel_size", "--tensor-model-parallel-size", type=int, default=1, metavar="N",
+        help="tensor parallel")
+    add("--pp", "--pipeline_model_parallel", "--pipeline-model-parallel", "--pipeline_model_parallel_size", type=int,
+        default=1, metavar="N", help="pipeline stages")
+    add("--vpp", "--virtual_pipeline", type=int, default=1, metavar="N", help="interleaved chunks of layers per stage")
+    add("--ep", "--expert_model_parallel_size", "--expert-model-parallel-size", type=int, default=1, metavar="N",
+        help="expert parallel")
+    add("--cp", "--context_parallel_size", "--context-parallel-size", type=int, default=1, metavar="N",
+        help="context parallel")
+    add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
+    add("--sp", "--sp-enable", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
+        action="store_true", help="sequence parallel")
+    add("--zero", "--zero_stage", "--stage", type=int, metavar="0..3", help="stage of ZeRO (1: Megatron's distributed optimizer)")
+    add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
+    add("--recompute", "--recompute_activations", "--recompute-activations", nargs="?", const="selective", default="none",
+        metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
+    add("--micro_batch", "--micro-batch", type=int, default=1, metavar="N", help="sequences of a micro-batch")
+    add("--global_batch", "--global-batch", type=int, default=0, metavar="N", help="sequences of an iteration")
+    add("--seq_length", "--seq-length", "--seq_len", type=int, default=2048, metavar="N", help="tokens of a sequence (2048)")
+    add("--frame", choices=["Megatron", "DeepSpeed", "DeepSeek"], default="Megatron",
+        help="AICB's; DeepSpeed means ZeRO of --stage (3)")
+
+
+def make_parser(description):
+    parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter,
+                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *LATENT])} --n_shared_expert --swiglu "
+                           "--add_bias_linear.")
+    add_model_flags(parser)
+    add_plan_flags(parser)
+    group = parser.add_argument_group("time and memory")
+    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+    group.add_argument("--measured", "--comp_filepath", metavar="FILE",
+                       help="times of operators: CSV, or what AICB's AIOB writes")
+    group.add_argument("--aiob_enable", "--aiob", action="store_true", help="AICB's; with --layout aicb its profiled rows")
+    group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
+                       help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
+    group.add_argument("--dtype", default="bfloat16", help=argparse.SUPPRESS)
+    group = parser.add_argument_group("output")
+    group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
+                       help="directory (results/workload)")
+    group.add_argument("--name", metavar="NAME", help="of the files, without ending (from model and parallelism)")
+    group.add_argument("--format", choices=["text", "chakra", "both"], default="text", help="SimAI text, Chakra traces or both")
+    group.add_argument("--layout", choices=["megatron", *(f"aicb-{r}" for r in aicb.RELEASES), "aicb"], default="megatron",
+                       help="rows: Megatron-LM's, or AICB's with its errors (aicb: 2.1)")
+    for flag in WITHOUT_EFFECT:
+        parser.add_argument(*_spellings(flag), dest="no_effect", action="append_const", const=flag, help=argparse.SUPPRESS)
+    for flag in VALUES_WITHOUT_EFFECT:
+        parser.add_argument(*_spellings(flag), dest="no_effect_" + flag[2:], metavar="V", help=argparse.SUPPRESS)
+    return parser
+
+
+def _warn(given):
+    reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
+    reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
+    for flag, why in reasons.items():
+        print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
+
+
+def find_model(given):
+    """@return the Model that the flags name and change"""
+    sources = [source for source in (given.config, given.model_name, given.model_size) if source]
+    changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
+    if given.config:
+        base = hugging_face.read(given.config).dict()
+    elif {"layers", "hidden", "heads"} <= changes.keys():
+        base = {}
+    elif not sources:
+        raise InputError("there is no model; expected --model_name, --config, or --num_layers, --hidden_size and "
+                         "--num_attention_heads")
+    else:
+        base = catalogue.find(given.model_name or given.model_size).dict()
+    try:
+        return _changed(given, base, changes)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])).removeprefix("__root__")
+        raise InputError(f"the model's {where + ': ' if where else ''}{first['msg']}; expected sizes that agree") from None
+
+
+def _changed(given, base, changes):
+    fields = {**base, **changes}
+    if not base:
+        fields = {"name": given.model_name or "custom", "vocabulary": 32000, "gated": given.swiglu or given.frame == "DeepSeek",
+                  "bias": given.add_bias_linear, **changes}
+        fields.setdefault("ffn", int(8 * fields["hidden"] / 3) // 64 * 64 if fields["gated"] else 4 * fields["hidden"])
+        fields["experts"] = fields.get("experts", 0) if fields.get("experts", 0) > 1 else 0
+    if not base or changes.keys() & {"heads", "hidden"}:
+        fields["kv_heads"] = changes.get("kv_heads", fields["heads"])
+        fields["head_dim"] = changes.get("head_dim", max(1, fields["hidden"] // max(1, fields["heads"])))
+    if fields.get("experts") and (not base or "ffn" in changes):
+        fields["expert_ffn"] = fields["ffn"]
+        fields.setdefault("experts_per_token", 1)
+    if not fields.get("experts"):
+        fields.update(experts_per_token=0, expert_ffn=0, shared_ffn=0, dense_layers=0)
+    latent = {field: getattr(given, field) for field in LATENT.values() if getattr(given, field) is not None}
+    if latent:
+        fields["latent"] = {**(fields.get("latent") or {}), **latent}
+    if given.n_shared_expert is not None:
+        fields["shared_ffn"] = given.n_shared_expert * fields["expert_ffn"]
+    step = given.make_vocab_size_divisible_by * given.tp if given.make_vocab_size_divisible_by > 1 else 1
+    fields["vocabulary"] = -(-fields["vocabulary"] // step) * step
+    return Model(**fields)
+
+
+def find_plan(given):
+    """@return the Parallelism that the flags describe"""
+    inner = given.tp * given.pp * given.cp
+    world = given.world_size or inner * (given.dp or 1)
+    if given.dp and inner * given.dp != world:
+        raise InputError(f"TP {given.tp} x PP {given.pp} x CP {given.cp} x DP {given.dp} = {inner * given.dp}, but "
+                         f"world_size is {world}; expected them to be equal")
+    zero = given.zero
+    if zero is None:
+        zero = 3 if given.frame == "DeepSpeed" else 1
+    return Parallelism(world_size=world, tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
+                       sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
+                       micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
+
+
+def find_gpu(given):
+    gpu = gpus.find(given.gpu_type)
+    return gpu.copy(update={"measured": measured.read(given.measured)}) if given.measured else gpu
+
+
+def file_name(model, plan):
+    parts = [model.name, f"world_size{plan.world_size}", f"tp{plan.tp}", f"pp{plan.pp}"]
+    parts += [f"{key}{value}" for key, value in (("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp)) if value > 1]
+    parts += [f"gbs{plan.sequences}", f"mbs{plan.micro_batch}", f"seq{plan.sequence}"]
+    return "-".join(parts)
+
+
+def summary(iteration, used, gpu):
+    """@return what is written beside the workload, for people and for scripts"""
+    model, plan = iteration.model, iteration.plan
+    rows = iteration.stage_rows(iteration.heaviest_stage())
+    return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
+            "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
+            "vpp": plan.virtual, "ep": plan.ep, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute,
+            "sequence_parallel": plan.sequence_parallel, "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
+            "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name,
+            "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
+                             "optimizer": used.optimizer, "activations": used.activations},
+            "flops": iteration.flops(), "compute_ns": sum(row.compute_ns for row in rows) * plan.micro_batches}
+
+
+def _write(given, iteration, directory, name):
+    written = []
+    if given.layout != "megatron":
+        if given.format != "text":
+            raise InputError(f"--layout {given.layout} has rows for SimAI's text only; expected --format text")
+        release = given.layout.removeprefix("aicb-") if "-" in given.layout else aicb.RELEASES[-1]
+        rows = aicb.AicbIteration(iteration.model, iteration.plan, iteration, release, given.aiob_enable)
+        contents = aicb.render(rows)
+    else:
+        contents = simai_text.render(iteration)
+    directory.mkdir(parents=True, exist_ok=True)
+    if given.format in ("text", "both"):
+        written.append(directory / f"{name}.txt")
+        written[-1].write_text(contents)
+    if given.format in ("chakra", "both"):
+        chakra.write(iteration, directory / name)
+        written.append(directory / f"{name}.*.et")
+    return written
+
+
+def run(arguments, description):
+    given = make_parser(description).parse_args(arguments)
+    if given.dtype not in ("bfloat16", "bf16", "float16", "fp16"):
+        raise InputError(f'--dtype "{given.dtype}" is not supported; expected bfloat16')
+    model, plan, gpu = find_model(given), find_plan(given), find_gpu(given)
+    iteration = megatron.Iteration(model, plan, gpu)
+    used = memory.check(model, plan, gpu, given.reserved_gb)
+    _warn(given)
+    directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
+    written = _write(given, iteration, directory, name)
+    facts = summary(iteration, used, gpu)
+    (directory / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
+    print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batches of {plan.micro_batch} x "
+          f"{plan.sequence} tokens")
+    print(f"memory of a GPU: {used.describe()}")
+    print(f"computation of a GPU: {facts['compute_ns'] / 1e6:.1f} ms of an iteration")
+    print("written: " + ", ".join(map(str, written)))

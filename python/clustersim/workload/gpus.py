@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How long an operator takes on a GPU: a roofline with measured ceilings."""
+import functools
+import pathlib
+from typing import Dict, Tuple
+
+import yaml
+from pydantic import BaseModel, Extra
+
+from clustersim.workload.errors import InputError, nearest
+
+# Outputs of a matrix product that one block of threads computes (NVIDIA, Matrix Multiplication Background User's Guide).
+TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64))
+
+
+class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
+    """Rates as in gpus.yaml; `measured` has times in ns of operators by name: forward, input and weight gradient."""
+    name: str
+    tflops: float
+    sms: int
+    memory_gb: float
+    memory_gbps: float
+    matmul: float
+    attention: Tuple[float, float]
+    stream: float
+    measured: Dict[str, Tuple[float, float, float]] = {}
+
+    def times_ns(self, operator):
+        """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
+        if operator.name in self.measured:
+            return self.measured[operator.name]
+        moved = operator.bytes / (self.memory_gbps * self.stream)  # 10^9 bytes/s: nanoseconds
+        if operator.kind == "matmul":
+            m, n, k, count = operator.shape
+            passes = ((m, n, k), (m, k, n), (k, n, m))
+            return tuple(max(self._matmul_ns(*shape, count), moved) for shape in passes)
+        if operator.kind == "attention":
+            forward, backward = self.attention
+            # The backward pass computes the scores again: five products instead of two.
+            return (operator.flops / (self.tflops * 1e3 * forward),
+                    2.5 * operator.flops / (self.tflops * 1e3 * backward), 0.0)
+        # Backward reads the incoming gradient as well.
+        return moved, 1.5 * moved, 0.0
+
+    def _matmul_ns(self, m, n, k, count):
+        return 2 * m * n * k * count / (self.tflops * 1e3 * self.matmul * _filled(m, n, count, self.sms))
+
+
+@functools.lru_cache(None)
+def _filled(m, n, count, sms):
+    """@return the share of the SMs' time that outputs take, with the best tile: the rest is tile and wave quantization"""
+    best = 0.0
+    for rows, columns in TILES:
+        tiles = -(-m // rows) * -(-n // columns) * count
+        waves = -(-tiles // sms)
+        best = max(best, m * n * count / (waves * sms * rows * columns))
+    return best
+
+
+@functools.lru_cache(None)
+def _table():
+    return yaml.safe_load((pathlib.Path(__file__).parent / "gpus.yaml").read_text())
+
+
+def names():
+    return list(_table())
+
+
+def find(name):
+    """@return the Gpu of that name"""
+    for known, fields in _table().items():
+        if known.lower() == name.strip().lower():
+            return Gpu(name=known, **fields)
+    raise InputError(f'"{name}" is not a known GPU type; expected one of {", ".join(names())}{nearest(name, names())}')

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The rows of a training iteration as Megatron-LM carries it out.
+
+A row computes and then communicates. So the rows of a block are where its collectives are: `attention_column` has what is
+before the gathering of its input, `attention_row` what is between that and the scattering of its output. Backward, the
+same collectives come in the opposite order, gathering for scattering (Korthikanti et al., arXiv 2205.05198, figure 6).
+"""
+import functools
+
+from clustersim.workload import memory, operators
+from clustersim.workload.operators import ELEMENT
+from clustersim.workload.parallel import check
+from clustersim.workload.rows import NOTHING, Collective, Row
+
+COUNT = 8  # bytes of a number of tokens that ranks tell each other before they exchange tokens
+# Adam reads a gradient and three states, writes the states and a weight: float32 but the last.
+UPDATE = 4 + 2 * 12 + 2
+
+
+class Iteration:
+    """One iteration of a model: rows of each pipeline stage, for one micro-batch."""
+
+    def __init__(self, model, plan, gpu):
+        check(model, plan)
+        self.model, self.plan, self.gpu = model, plan, gpu
+
+    @property
+    def pipeline_bytes(self):
+        """Bytes that a rank sends to the next stage for each micro-batch."""
+        return ELEMENT * self.plan.local_tokens * self.model.hidden if self.plan.pp > 1 else 0
+
+    @property
+    def lists_micro_batches(self):
+        """Whether gradients are reduced after each micro-batch, not after the last."""
+        return self.plan.zero >= 2 and self.plan.micro_batches > 1
+
+    @functools.lru_cache(None)
+    def heaviest_stage(self):
+        """@return the stage that computes longest"""
+        stages = sorted({0, self.plan.pp - 1})
+        return max(stages, key=lambda stage: sum(row.compute_ns for row in self.stage_rows(stage)))
+
+    def flops(self):
+        """@return floating-point operations of an iteration on all GPUs, without recomputation"""
+        total = 0.0
+        for stage in range(self.plan.pp):
+            layers, ends = memory.stage_operators(self.model, self.plan, stage)
+            for operator in [o for layer in layers for o in layer] + ends:
+                total += operator.flops * 3
+        return total * self.plan.micro_batches * self.plan.tp * self.plan.replicas
+
+    def stage_rows(self, stage):
+        """@return rows of pipeline stage `stage`"""
+        model, plan = self.model, self.plan
+        counts = plan.stage_layers(model.layers)
+        first = sum(counts[:stage])
+        rows = self._embedding() if stage == 0 else []
+        for index in range(first, first + counts[stage]):
+            rows += [row.named(f"{row.name}_{index}") for row in self._layer(model.has_experts(index))]
+        if stage == plan.pp - 1:
+            rows += self._head()
+        return self._parameters(stage, rows) + rows
+
+    def checkpoints(self, stage):
+        """@return for full recomputation the numbers of each layer's first and last row in `stage_rows`, from 0"""
+        if self.plan.recompute != "full":
+            return []
+        spans = {}
+        for number, row in enumerate(self.stage_rows(stage)):
+            last = row.name.rsplit("_", 1)[-1]
+            if last.isdigit():
+                spans.setdefault(int(last), []).append(number)
+        return [(numbers[0], numbers[-1]) for numbers in spans.values()]
+
+    # -- a layer
+
+    @functools.lru_cache(None)
+    def _times(self, experts):
+        index = next(i for i in range(self.model.layers) if self.model.has_experts(i) == experts)
+        return {o.name: (o, self.gpu.times_ns(o)) for o in operators.layer(self.model, self.plan, index)}
+
+    def _sum(self, known, names, which):
+        total = sum(known[name][1][which] for name in names)
+        if which == 1 and "attention" in names and self.plan.recompute == "selective":
+            total += known["attention"][1][0]
+        return total
+
+    @functools.lru_cache(None)
+    def _layer(self, experts):
+        known = self._times(experts)
+        attention = [name for name in known if name in _ATTENTION]
+        rows = self._block("attention", known, attention, gathered=self._attention_gather())
+        if self.plan.cp > 1:
+            rows = self._with_context(rows, known)
+        if experts:
+            rows += self._moe(known)
+        else:
+            rows += self._block("mlp", known, ["post_norm", "mlp_up", "mlp_activation", "mlp_down"])
+        return tuple(self._gathered_weights(known, rows))
+
+    def _tp(self, op, bytes_):
+        return Collective(op, "TP", int(bytes_)) if self.plan.tp > 1 else NOTHING
+
+    def _sequence_bytes(self):
+        return ELEMENT * self.plan.tokens * self.model.hidden
+
+    def _attention_gather(self):
+        """Latent attention gathers its compressed queries, keys and values, not its input."""
+        latent = self.model.latent
+        if not latent:
+            return self._sequence_bytes()
+        queries = latent.q_rank or self.model.hidden
+        return ELEMENT * self.plan.tokens * (queries + latent.kv_rank + latent.rope_dim)
+
+    def _block(self, name, known, names, gathered=None):
+        """Column-parallel, then row-parallel layers."""
+        local = [n for n in names if n in _BEFORE_GATHER]
+        split = [n for n in names if n not in local]
+        whole = self._sequence_bytes()
+        gathered = whole if gathered is None else gathered
+        sequence = self.plan.sequence_parallel
+        column = Row(f"{name}_column", self._sum(known, local, 0),
+                     self._tp("ALLGATHER", gathered) if sequence else NOTHING,
+                     self._sum(known, names, 1), self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", gathered),
+                     self._sum(known, names, 2), self._gradients(known, names))
+        row = Row(f"{name}_row", self._sum(known, split, 0), self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
+                  0.0, self._tp("ALLGATHER", whole) if sequence else NOTHING)
+        return [column, row]
+
+    def _with_context(self, rows, known):
+        """Keys and values of a sequence's parts are gathered, their gradients scattered (arXiv 2407.21783, section 3.3.2)."""
+        column, row = rows
+        model, plan = self.model, self.plan
+        if model.latent:
+            width = model.heads // plan.tp * (model.latent.nope_dim + model.latent.rope_dim + model.latent.value_dim)
+        else:
+            width = 2 * max(model.kv_heads // plan.tp, 1) * model.head_dim
+        whole = ELEMENT * plan.tokens * plan.cp * width
+        late = self._sum(known, ["attention", "projection"], 0)
+        of_projection = self._sum(known, ["projection"], 1)
+        of_core = self._sum(known, ["attention"], 1)
+        context = Row("attention_context", row.forward_ns - late, Collective("ALLGATHER", "CP", whole),
+                      of_core, Collective("REDUCESCATTER", "CP", whole))
+        again = Row("attention_context_again", input_ns=of_projection, input=Collective("ALLGATHER", "CP", whole))
+        row.forward_ns = late
+        column.input_ns -= of_core + of_projection
+        return [column, context, again, row]
+
+    def _moe(self, known):
+        model, plan = self.model, self.plan
+        tokens = ELEMENT * plan.local_tokens * model.experts_per_token * model.hidden
+        exchange = Collective("ALLTOALL", "EP", tokens) if plan.ep > 1 else NOTHING
+        counts = Collective("ALLGATHER", "EP", COUNT * model.experts * plan.ep) if plan.ep > 1 else NOTHING
+        routing = [n for n in ("post_norm", "router", "shared_gate") if n in known]
+        work = ["expert_up", "expert_activation", "expert_down"]
+        router = Row("mlp_router", self._sum(known, routing, 0), counts, self._sum(known, routing, 1), NOTHING,
+                     self._sum(known, routing, 2), self._gradients(known, routing))
+        dispatch = Row("mlp_dispatch", self._sum(known, ["dispatch"], 0), exchange, self._sum(known, ["dispatch"], 1), exchange)
+        gather = Row("mlp_gather", 0.0, self._tp("ALLGATHER", tokens * plan.tp), self._sum(known, work, 1),
+                     self._tp("REDUCESCATTER", tokens * plan.tp), self._sum(known, work, 2),
+                     self._gradients(known, work, expert=True))
+        scatter = Row("mlp_experts", self._sum(known, work, 0), self._tp("REDUCESCATTER", tokens * plan.tp),
+                      0.0, self._tp("ALLGATHER", tokens * plan.tp))
+        combine = Row("mlp_combine", self._sum(known, ["combine"], 0), exchange, self._sum(known, ["combine"], 1), exchange)
+        rows = [router, dispatch, gather, scatter, combine]
+        if model.shared_ffn:
+            rows += self._block("mlp_shared", known, ["shared_up", "shared_activation", "shared_down"])
+        return rows
+
+    # -- weights and their gradients
+
+    def _group(self, expert):
+        plan = self.plan
+        return ("DP_EP", plan.expert_replicas) if expert else ("DP", plan.replicas)
+
+    def _gradients(self, known, names, expert=False):
+        parameters = sum(known[name][0].parameters for name in names)
+        return self._reduce(parameters, expert)
+
+    def _reduce(self, parameters, expert=False):
+        group, size = self._group(expert)
+        if size < 2 or not parameters:
+            return NOTHING
+        return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, memory.GRADIENT * parameters)
+
+    def _gathered_weights(self, known, rows):
+        """ZeRO-3 gathers a layer's weights before its forward pass and before its backward pass."""
+        if self.plan.zero < 3:
+            return rows
+        before, after = [], []
+        for expert in (False, True):
+            group, size = self._group(expert)
+            weights = sum(o.parameters for o, _ in known.values() if o.name.startswith("expert_") == expert)
+            if size > 1 and weights:
+                gather = Collective("ALLGATHER", group, memory.WEIGHT * weights)
+                prefix = "expert_weights" if expert else "weights"
+                before.append(Row(prefix, forward=gather))
+                after.append(Row(prefix + "_again", input=gather))
+        return before + list(rows) + after
+
+    def _stage_parameters(self, stage, expert):
+        layers, ends = memory.stage_operators(self.model, self.plan, stage)
+        every = [o for layer in layers for o in layer] + ends
+        return sum(o.parameters for o in every if o.name.startswith("expert_") == expert)
+
+    def _parameters(self, stage, rows):
+        """The optimizer's step, and with ZeRO-1 and 2 the gathering of what it has updated."""
+        plan = self.plan
+        result, held = [], 0.0
+        for expert in (False, True):
+            group, size = self._group(expert)
+            parameters = self._stage_parameters(stage, expert)
+            held += parameters / (size if plan.zero else 1)
+            if plan.zero in (1, 2) and size > 1 and parameters:
+                name = "expert_parameters" if expert else "parameters"
+                result.append(Row(name, weight=Collective("ALLGATHER", group, memory.WEIGHT * parameters)))
+        measured = self.gpu.measured.get("optimizer")
+        update = measured[0] if measured else held * UPDATE / (self.gpu.memory_gbps * self.gpu.stream)
+        # The first row's gradients are the last to come.
+        last = next((row for row in result + rows if row.weight is not NOTHING), None)
+        if last is not None:
+            last.update_ns = update
+        else:
+            result.append(Row("optimizer", weight_ns=update / plan.micro_batches))
+        return result
+
+    # -- the ends
+
+    def _embedding(self):
+        whole, sequence = self._sequence_bytes(), self.plan.sequence_parallel
+        [operator] = operators.embedding(self.model, self.plan)
+        forward, backward, _ = self.gpu.times_ns(operator)
+        row = Row("embedding", forward, self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
+                  backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce(operator.parameters))
+        return self._tied(operator.parameters) + [row]
+
+    def _tied(self, parameters):
+        """The first and the last stage add up the gradients of the weights that both have."""
+        if not self.model.tied or self.plan.pp == 1:
+            return []
+        return [Row("tied_embedding", weight=Collective("ALLREDUCE", "PP", memory.GRADIENT * parameters))]
+
+    def _head(self):
+        model, plan = self.model, self.plan
+        sequence, whole = plan.sequence_parallel, self._sequence_bytes()
+        known = {o.name: (o, self.gpu.times_ns(o))
+                 for o in operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)}
+        names = list(known)
+        column = Row("head_column", self._sum(known, ["final_norm"], 0),
+                     self._tp("ALLGATHER", whole) if sequence else NOTHING, self._sum(known, names, 1),
+                     self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole), self._sum(known, names, 2),
+                     self._gradients(known, names))
+        loss = self._tp("ALLREDUCE", 4 * plan.tokens)  # the largest logit, the target's logit, the sum of exponentials
+        rows = [column, Row("cross_entropy1", self._sum(known, ["logits", "loss"], 0), loss)]
+        if plan.tp > 1:
+            rows += [Row("cross_entropy2", forward=loss), Row("cross_entropy3", forward=loss)]
+        tied = self._tied(known["logits"][0].parameters) if plan.pp > 1 else []
+        return tied + rows
+
+
+_ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention",
+              "projection"}
+# Sequence parallelism computes these on a part of the sequence.
+_BEFORE_GATHER = {"input_norm", "post_norm", "query_down", "key_value_down"}

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Memory of a GPU: weights, gradients, optimizer states, and activations of the micro-batches in flight.
+
+Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients (4), float32 master weights and two moments
+(12). ZeRO (Rajbhandari et al., arXiv 1910.02054) spreads the states over the replicas from stage 1 on, gradients from stage
+2, weights from stage 3.
+"""
+import dataclasses
+
+from clustersim.workload import operators
+from clustersim.workload.errors import InputError
+
+WEIGHT, GRADIENT, OPTIMIZER = 2, 4, 12
+RESERVED_GB = 5.0  # CUDA's context, NCCL's buffers, what the allocator cannot use
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """Bytes of the GPU of a pipeline stage that needs most."""
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+
+    @property
+    def total(self):
+        return self.weights + self.gradients + self.optimizer + self.activations
+
+    def describe(self):
+        gb = 1e9
+        return (f"{self.total / gb:.1f} GB: weights {self.weights / gb:.1f}, gradients {self.gradients / gb:.1f}, "
+                f"optimizer {self.optimizer / gb:.1f}, activations {self.activations / gb:.1f}")
+
+
+def _is_expert(operator):
+    return operator.name.startswith("expert_")
+
+
+def stage_operators(model, plan, stage):
+    """@return per layer of the stage its operators, and those of the embedding or the head at the ends"""
+    counts = plan.stage_layers(model.layers)
+    first = sum(counts[:stage])
+    layers = [list(operators.layer(model, plan, index)) for index in range(first, first + counts[stage])]
+    ends = list(operators.embedding(model, plan)) if stage == 0 else []
+    if stage == plan.pp - 1:
+        ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)
+    return layers, ends
+
+
+def _kept(plan, layer):
+    """Bytes of activations that one layer keeps of one micro-batch."""
+    if plan.recompute == "full":
+        return layer[0].kept
+    dropped = ("attention",) if plan.recompute == "selective" else ()
+    return sum(operator.kept for operator in layer if operator.name not in dropped)
+
+
+def in_flight(plan, stage):
+    """@return micro-batches whose activations a stage holds at most, in parts of the stage's layers"""
+    warm_up = plan.pp - stage
+    if plan.virtual > 1:
+        # Narayanan et al., arXiv 2104.04473: (v-1) p + 2 (p - stage) - 1 chunks, each 1/v of the stage.
+        chunks = (plan.virtual - 1) * plan.pp + 2 * warm_up - 1
+        return min(chunks / plan.virtual, plan.micro_batches)
+    return min(warm_up, plan.micro_batches)
+
+
+def of_stage(model, plan, stage):
+    layers, ends = stage_operators(model, plan, stage)
+    every = [operator for layer in layers for operator in layer] + ends
+    dense = sum(operator.parameters for operator in every if not _is_expert(operator))
+    expert = sum(operator.parameters for operator in every if _is_expert(operator))
+
+    def shared(bytes_each, from_stage):
+        spread = plan.zero >= from_stage
+        return bytes_each * (dense / (plan.replicas if spread else 1) + expert / (plan.expert_replicas if spread else 1))
+
+    activations = in_flight(plan, stage) * sum(_kept(plan, layer) for layer in layers)
+    activations += sum(operator.kept for operator in ends)
+    if plan.recompute == "full":
+        activations += max(sum(operator.kept for operator in layer) for layer in layers)  # the one computed again
+    return Memory(shared(WEIGHT, 3), shared(GRADIENT, 2), shared(OPTIMIZER, 1), activations)
+
+
+def needed(model, plan):
+    """@return Memory of the GPU that needs most"""
+    stages = {0, plan.pp - 1} | ({1} if plan.pp > 2 else set())
+    return max((of_stage(model, plan, stage) for stage in sorted(stages)), key=lambda memory: memory.total)
+
+
+def check(model, plan, gpu, reserved_gb=RESERVED_GB):
+    """@return Memory of the GPU that needs most; refuses a plan that does not fit"""
+    memory = needed(model, plan)
+    if memory.total > (gpu.memory_gb - reserved_gb) * 1e9:
+        raise InputError(f"{model.name} with {plan.describe()} needs {memory.describe()} on a GPU; "
+                         f"expected at most {gpu.memory_gb - reserved_gb:g} GB of the {gpu.memory_gb:g} GB of {gpu.name}")
+    return memory

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a rank computes for one micro-batch: operators with their work, weights, and what they keep for backward.
+
+Activations are bfloat16. What is kept follows Korthikanti et al., Reducing Activation Recomputation in Large Transformer
+Models (arXiv 2205.05198), for attention that does not store its scores.
+"""
+import dataclasses
+from typing import Tuple
+
+ELEMENT = 2  # bytes of a bfloat16
+
+
+@dataclasses.dataclass(frozen=True)
+class Operator:
+    """One kernel, or a few of the same kind. All figures are of one rank and one micro-batch."""
+    name: str
+    kind: str  # matmul, attention or memory
+    bytes: float  # that it reads and writes, forward
+    flops: float = 0.0  # forward
+    shape: Tuple[int, int, int, int] = (0, 0, 0, 1)  # of products: m, n, k and how many
+    parameters: int = 0
+    kept: float = 0.0  # bytes that backward needs
+
+
+def _matmul(name, m, n, k, count=1, bias=0, kept=None):
+    m = max(m, 1)
+    return Operator(name, "matmul", ELEMENT * count * (m * k + k * n + m * n), 2.0 * m * n * k * count, (m, n, k, count),
+                    count * k * n + bias, ELEMENT * m * k * count if kept is None else kept)
+
+
+def _norm(name, model, tokens):
+    moved = ELEMENT * tokens * model.hidden
+    # Two reads and two writes: the residual stream is updated in the same kernel.
+    return Operator(name, "memory", 4 * moved, parameters=model.norm_parameters, kept=moved)
+
+
+def attention(model, plan):
+    """@return operators of a layer's attention, in their order"""
+    h, tokens, local = model.hidden, plan.tokens, plan.local_tokens
+    heads = model.heads // plan.tp
+    query, value = model.query_width // plan.tp, model.value_width // plan.tp
+    yield _norm("input_norm", model, local)
+    if model.latent:
+        a = model.latent
+        keys, cached = query, heads * (a.nope_dim + a.value_dim)
+        if a.q_rank:
+            yield _matmul("query_down", local, a.q_rank, h, bias=a.q_rank, kept=0)
+            yield _matmul("query_up", tokens, query, a.q_rank)
+        else:
+            yield _matmul("query", tokens, query, h, kept=0)
+        yield _matmul("key_value_down", local, a.kv_rank + a.rope_dim, h, bias=a.kv_rank)
+        yield _matmul("key_value_up", tokens, cached, a.kv_rank)
+    else:
+        keys = value_of_kv = max(model.kv_heads // plan.tp, 1) * model.head_dim
+        width = query + keys + value_of_kv
+        biases = (width if model.bias or model.qkv_bias else 0) + (2 * model.head_dim if model.qk_norm else 0)
+        kept = ELEMENT * local * h  # with sequence parallelism the gathered input is not kept
+        yield _matmul("qkv", tokens, width, h, bias=biases, kept=kept)
+    scores = plan.micro_batch * plan.sequence ** 2 / plan.cp / 2  # causal: half of them
+    kept_kv = query + value if model.latent else 2 * keys
+    yield Operator("attention", "attention", ELEMENT * tokens * (query + keys + 2 * value), 2 * scores * (query + value),
+                   kept=ELEMENT * tokens * (query + kept_kv))
+    yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
+
+
+def _mlp(model, plan, prefix, ffn, tokens, count=1, kept_input=True):
+    width = ffn // plan.tp
+    inward = 2 if model.gated else 1
+    bias = count * inward * width if model.bias else 0
+    kept = ELEMENT * (plan.local_tokens * model.hidden if kept_input else tokens * count * model.hidden)
+    yield _matmul(prefix + "up", tokens, inward * width, model.hidden, count, bias, kept)
+    yield Operator(prefix + "activation", "memory", ELEMENT * tokens * count * (inward + 1) * width,
+                   kept=ELEMENT * tokens * count * inward * width)
+    yield _matmul(prefix + "down", tokens, model.hidden, width, count, count * model.hidden if model.bias else 0)
+
+
+def dense_mlp(model, plan):
+    yield _norm("post_norm", model, plan.local_tokens)
+    yield from _mlp(model, plan, "mlp_", model.ffn, plan.tokens)
+
+
+def router(model, plan):
+    yield _norm("post_norm", model, plan.local_tokens)
+    yield _matmul("router", plan.local_tokens, model.experts, model.hidden,
+                  bias=model.experts if model.router_bias else 0, kept=0)
+    if model.shared_gate:
+        yield _matmul("shared_gate", plan.local_tokens, 1, model.hidden, kept=0)
+
+
+def permute(name, model, plan):
+    """Moves tokens into the order of their experts, or back."""
+    moved = ELEMENT * plan.local_tokens * model.experts_per_token * model.hidden
+    return Operator(name, "memory", 2 * moved)
+
+
+def experts(model, plan):
+    """The routed experts of a rank, each with its fair share of the tokens."""
+    local = model.experts // plan.ep
+    # Tokens of all ranks that exchange, times the experts of each, over all experts.
+    arriving = plan.tokens * plan.ep * model.experts_per_token // model.experts
+    yield from _mlp(model, plan, "expert_", model.expert_ffn, max(arriving, 1), local, kept_input=False)
+
+
+def shared_experts(model, plan):
+    yield from _mlp(model, plan, "shared_", model.shared_ffn, plan.tokens)
+
+
+def embedding(model, plan):
+    moved = ELEMENT * plan.tokens * model.hidden
+    return [Operator("embedding", "memory", 2 * moved,
+                     parameters=-(-model.vocabulary // plan.tp) * model.hidden + model.positions * model.hidden)]
+
+
+def head(model, plan, owns_weights=True):
+    """The last norm, the logits and the loss. Logits are kept as float32 (2205.05198, section 4.3)."""
+    columns = -(-model.vocabulary // plan.tp)
+    yield _norm("final_norm", model, plan.local_tokens)
+    logits = _matmul("logits", plan.tokens, columns, model.hidden, kept=ELEMENT * plan.local_tokens * model.hidden)
+    yield logits if owns_weights else dataclasses.replace(logits, parameters=0)
+    yield Operator("loss", "memory", 3 * 4 * plan.tokens * columns, kept=4 * plan.tokens * columns)
+
+
+def layer(model, plan, index):
+    """@return every operator of transformer layer `index`"""
+    yield from attention(model, plan)
+    if not model.has_experts(index):
+        yield from dense_mlp(model, plan)
+        return
+    yield from router(model, plan)
+    yield permute("dispatch", model, plan)
+    yield from experts(model, plan)
+    yield permute("combine", model, plan)
+    if model.shared_ffn:
+        yield from shared_experts(model, plan)

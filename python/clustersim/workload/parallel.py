@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How a model is spread over GPUs: Megatron-LM's parallelism, checked."""
+import dataclasses
+
+from clustersim.workload.errors import InputError
+
+RECOMPUTATION = ("none", "selective", "full")
+
+
+@dataclasses.dataclass(frozen=True)
+class Parallelism:
+    """Ranks are numbered with tensor parallelism innermost, then context and data parallelism, the pipeline outermost."""
+    world_size: int
+    tp: int = 1  # tensor parallel
+    pp: int = 1  # pipeline stages
+    virtual: int = 1  # chunks of layers per stage: interleaving
+    ep: int = 1  # expert parallel: part of context x data parallel
+    cp: int = 1  # context parallel: a sequence is cut into cp parts
+    sequence_parallel: bool = False
+    zero: int = 0  # stage of ZeRO; 1 is Megatron's distributed optimizer
+    recompute: str = "none"
+    micro_batch: int = 1  # sequences
+    global_batch: int = 0  # sequences; 0: as many micro-batches as fill the pipeline
+    sequence: int = 4096  # tokens
+
+    @property
+    def dp(self):
+        return self.world_size // (self.tp * self.pp * self.cp)
+
+    @property
+    def replicas(self):
+        """Ranks that hold the same dense weights, and reduce their gradients: data x context parallel."""
+        return self.dp * self.cp
+
+    @property
+    def expert_replicas(self):
+        return self.replicas // self.ep
+
+    @property
+    def micro_batches(self):
+        if self.global_batch:
+            return self.global_batch // (self.micro_batch * self.dp)
+        return 4 * self.pp if self.pp > 1 else 1
+
+    @property
+    def sequences(self):
+        """Of a global batch."""
+        return self.micro_batches * self.micro_batch * self.dp
+
+    @property
+    def tokens(self):
+        """Of a micro-batch on a rank, before sequence parallelism."""
+        return self.micro_batch * self.sequence // self.cp
+
+    @property
+    def local_tokens(self):
+        """The same where sequence parallelism cuts them."""
+        return self.tokens // self.tp if self.sequence_parallel else self.tokens
+
+    def stage_layers(self, layers):
+        """@return layers of each stage; if they do not divide, the last stages, which have the head, get fewer"""
+        least, more = divmod(layers, self.pp)
+        return [least + (stage < more) for stage in range(self.pp)]
+
+    def describe(self):
+        parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
+        parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
+        parts += ["SP"] if self.sequence_parallel else []
+        parts += [f"ZeRO-{self.zero}"] if self.zero else []
+        parts += [f"{self.recompute} recomputation"] if self.recompute != "none" else []
+        return ", ".join(parts)
+
+
+def _divides(part, whole, what, expected):
+    if whole % part:
+        raise InputError(f"{what}; expected {expected}")
+
+
+def check(model, plan):
+    """Refuses what Megatron-LM would refuse, and what cannot be."""
+    for name, value in (("world_size", plan.world_size), ("TP", plan.tp), ("PP", plan.pp), ("EP", plan.ep), ("CP", plan.cp),
+                        ("VPP", plan.virtual), ("micro_batch", plan.micro_batch), ("seq_length", plan.sequence)):
+        if value < 1:
+            raise InputError(f"{name} is {value}; expected at least 1")
+    inner = plan.tp * plan.pp * plan.cp
+    _divides(inner, plan.world_size, f"TP {plan.tp} x PP {plan.pp} x CP {plan.cp} = {inner} does not divide "
+             f"{plan.world_size} GPUs", "TP x PP x CP x DP = world_size")
+    _divides(plan.tp, model.heads, f"TP {plan.tp} does not divide the {model.heads} attention heads",
+             "a divisor of the heads")
+    _divides(plan.tp, model.ffn, f"TP {plan.tp} does not divide the FFN size {model.ffn}", "a divisor")
+    if model.experts:
+        _divides(plan.tp, model.expert_ffn, f"TP {plan.tp} does not divide the experts' FFN size {model.expert_ffn}",
+                 "a divisor")
+    if max(model.kv_heads, plan.tp) % min(model.kv_heads, plan.tp):
+        raise InputError(f"TP {plan.tp} and {model.kv_heads} key-value heads do not divide one another; "
+                         "expected a divisor or a multiple")
+    _divides(plan.ep, max(model.experts, 1), f"EP {plan.ep} does not divide the model's {model.experts} experts",
+             "a divisor of the experts")
+    _divides(plan.ep, plan.replicas, f"EP {plan.ep} does not divide DP x CP = {plan.replicas}", "EP x DP_EP = DP x CP")
+    _check_sequence(model, plan)
+    if plan.pp * plan.virtual > model.layers:
+        raise InputError(f"PP {plan.pp} x VPP {plan.virtual} is more than {model.layers} layers; "
+                         "expected a layer for every virtual stage")
+    if plan.virtual > 1:
+        if plan.pp == 1:
+            raise InputError("VPP without a pipeline; expected PP of at least 2")
+        _divides(plan.pp * plan.virtual, model.layers, f"PP {plan.pp} x VPP {plan.virtual} does not divide "
+                 f"{model.layers} layers", "equal virtual stages")
+    _check_batch(plan)
+
+
+def _check_sequence(model, plan):
+    cut = plan.cp * (plan.tp if plan.sequence_parallel else 1)
+    _divides(cut, plan.sequence, f"CP and sequence parallelism cut {plan.sequence} tokens into {cut} parts",
+             "a seq_length that they divide")
+    if model.experts and plan.tp > 1 and not plan.sequence_parallel:
+        raise InputError("experts with tensor parallelism need sequence parallelism, as in Megatron-LM; expected --sp")
+    if plan.zero not in (0, 1, 2, 3):
+        raise InputError(f"ZeRO stage {plan.zero}; expected 0 to 3")
+    if plan.zero > 1 and plan.pp > 1:
+        raise InputError(f"ZeRO-{plan.zero} shards gradients, which a pipeline accumulates; expected ZeRO-1 or PP 1")
+    if plan.recompute not in RECOMPUTATION:
+        raise InputError(f'"{plan.recompute}" is not a kind of recomputation; expected {", ".join(RECOMPUTATION)}')
+
+
+def _check_batch(plan):
+    if plan.global_batch:
+        step = plan.micro_batch * plan.dp
+        _divides(step, plan.global_batch, f"a global batch of {plan.global_batch} is no multiple of micro-batch "
+                 f"{plan.micro_batch} x DP {plan.dp}", f"a multiple of {step}")
+    if plan.virtual > 1 and plan.micro_batches % plan.pp:
+        raise InputError(f"interleaving needs whole groups of {plan.pp} micro-batches, not {plan.micro_batches}; "
+                         "expected a global batch for a multiple of PP")

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A row of a workload: what a rank computes in each of three passes, and the collective after it."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """Bytes are as nccl-tests counts them: for AllGather and ReduceScatter the whole buffer, for AllToAll what a rank sends."""
+    op: str = "NONE"
+    group: str = "TP"
+    bytes: int = 0
+
+
+NOTHING = Collective()
+
+
+@dataclasses.dataclass
+class Row:
+    """Times are nanoseconds. Forward and input-gradient collectives block; that of the weight gradient does not."""
+    name: str
+    forward_ns: float = 0.0
+    forward: Collective = NOTHING
+    input_ns: float = 0.0
+    input: Collective = NOTHING
+    weight_ns: float = 0.0
+    weight: Collective = NOTHING
+    update_ns: float = 0.0  # after the weight gradient's collective
+
+    def named(self, name):
+        return dataclasses.replace(self, name=name)
+
+    @property
+    def compute_ns(self):
+        return self.forward_ns + self.input_ns + self.weight_ns

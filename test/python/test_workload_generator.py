@@ -1,0 +1,499 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Workloads from a model's name: sizes against published figures, rows against AICB's files, runs of what is written."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "python"))
+
+from clustersim.workload import (aicb, catalogue, gpus, hugging_face, layout, measured, megatron, memory,  # noqa: E402
+                                 operators, schedule, simai_text)
+from clustersim.workload.errors import InputError  # noqa: E402
+from clustersim.workload.model import Model  # noqa: E402
+from clustersim.workload.parallel import Parallelism  # noqa: E402
+
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
+SHARED = pathlib.Path(os.environ.get("SHARED_DATA_DIR", REPOSITORY / "../shared/data"))
+H100 = gpus.find("H100")
+
+
+def gpt(layers=4, hidden=1024, heads=16, vocabulary=32000, **others):
+    return Model(**{**dict(name="gpt", layers=layers, hidden=hidden, heads=heads, kv_heads=heads, head_dim=hidden // heads,
+                           ffn=4 * hidden, vocabulary=vocabulary, gated=False), **others})
+
+
+def generate(*arguments, status=0):
+    done = subprocess.run([REPOSITORY / "scripts/workload.py", *map(str, arguments)], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def run(program, *arguments):
+    subprocess.run([PROGRAMS / program, *map(str, arguments)], check=True, capture_output=True, text=True)
+
+
+def total_us(directory):
+    """The last row of EndToEnd.csv ends with the total time."""
+    return float(list(csv.reader(open(directory / "EndToEnd.csv")))[-1][5])
+
+
+# -- models
+
+
+@pytest.mark.parametrize("name", catalogue.entries())
+def test_models_have_their_published_number_of_parameters(name):
+    entry = catalogue.entries()[name]
+    counted = catalogue.find(name).parameters() / 1e9 + entry.get("outside", 0)
+    assert counted == pytest.approx(entry["published"], rel=0.01)
+
+
+@pytest.mark.parametrize("written, name", [("Llama_70B", "llama3_70b"), ("llama-3-405B", "llama3_405b"), ("GPT-13B", "gpt_13b"),
+                                           ("DeepSeek_671B", "deepseek_v3"), ("Mixtral_8*7B", "mixtral_8x7b")])
+def test_models_are_found_by_what_others_call_them(written, name):
+    assert catalogue.find(written).name == name
+
+
+def test_active_parameters_are_those_that_the_authors_name():
+    # arXiv 2412.19437: 37 billion of 671; model page of Qwen3-235B-A22B: 22 billion.
+    assert catalogue.find("deepseek_v3").active_parameters() == pytest.approx(37e9, rel=0.02)
+    assert catalogue.find("qwen3_235b_a22b").active_parameters() == pytest.approx(22e9, rel=0.03)
+
+
+CONFIGS = {
+    "llama3_70b": dict(model_type="llama", hidden_size=8192, num_hidden_layers=80, num_attention_heads=64,
+                       num_key_value_heads=8, intermediate_size=28672, vocab_size=128256, tie_word_embeddings=False),
+    "mixtral_8x7b": dict(model_type="mixtral", hidden_size=4096, num_hidden_layers=32, num_attention_heads=32,
+                         num_key_value_heads=8, intermediate_size=14336, vocab_size=32000, num_local_experts=8,
+                         num_experts_per_tok=2, tie_word_embeddings=False),
+    "qwen3_30b_a3b": dict(model_type="qwen3_moe", hidden_size=2048, num_hidden_layers=48, num_attention_heads=32,
+                          num_key_value_heads=4, head_dim=128, intermediate_size=6144, moe_intermediate_size=768,
+                          vocab_size=151936, num_experts=128, num_experts_per_tok=8, decoder_sparse_step=1,
+                          tie_word_embeddings=False),
+    "deepseek_v3": dict(model_type="deepseek_v3", hidden_size=7168, num_hidden_layers=61, num_attention_heads=128,
+                        num_key_value_heads=128, intermediate_size=18432, moe_intermediate_size=2048, vocab_size=129280,
+                        q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128,
+                        n_routed_experts=256, n_shared_experts=1, num_experts_per_tok=8, first_k_dense_replace=3,
+                        moe_layer_freq=1, topk_method="noaux_tc", tie_word_embeddings=False),
+    "llama4_maverick": dict(model_type="llama4", text_config=dict(
+        model_type="llama4_text", hidden_size=5120, num_hidden_layers=48, num_attention_heads=40, num_key_value_heads=8,
+        head_dim=128, intermediate_size=8192, intermediate_size_mlp=16384, vocab_size=202048, num_local_experts=128,
+        num_experts_per_tok=1, interleave_moe_layer_step=2, tie_word_embeddings=False)),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_hugging_face_configuration_gives_the_catalogue_s_model(name, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIGS[name]))
+    read, known = hugging_face.read(path), catalogue.find(name)
+    assert read.dict(exclude={"name"}) == known.dict(exclude={"name"})
+
+
+@pytest.mark.parametrize("text, message", [
+    ("{", "config.json:1:"),
+    ("[]", "config.json:1: not an object"),
+    ('{"model_type": "llama"}', "there is no hidden_size"),
+    ('{"model_type": "qwen3_next", "hidden_size": 1}', "linear attention"),
+    ('{"hidden_size": 64, "num_hidden_layers": -1, "num_attention_heads": 4, "vocab_size": 9}', "layers"),
+    ('{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": "x"}', "vocabulary"),
+])
+def test_a_configuration_that_is_none_is_refused_in_one_line(text, message, tmp_path):
+    (tmp_path / "config.json").write_text(text)
+    done = generate("--config", tmp_path / "config.json", "--world_size", 8, "-o", tmp_path, status=2)
+    assert message in done.stderr and "; expected " in done.stderr and done.stderr.count("\n") == 1
+
+
+# -- operators, memory and time
+
+
+@pytest.mark.parametrize("name", ["gpt_13b", "llama3_8b", "mixtral_8x7b", "deepseek_v2_lite", "llama4_maverick"])
+def test_operators_hold_every_parameter_once(name):
+    model = catalogue.find(name)
+    plan = Parallelism(world_size=1)
+    layers, ends = memory.stage_operators(model, plan, 0)
+    assert sum(o.parameters for layer in [*layers, ends] for o in layer) == model.parameters()
+
+
+def test_tensor_and_expert_parallelism_shard_matrices_and_copy_norms():
+    model = catalogue.find("mixtral_8x7b")
+    whole = {o.name: o.parameters for o in operators.layer(model, Parallelism(world_size=1), 0)}
+    plan = Parallelism(world_size=16, tp=4, ep=4, sequence_parallel=True)
+    part = {o.name: o.parameters for o in operators.layer(model, plan, 0)}
+    assert part["qkv"] * 4 == whole["qkv"]
+    assert part["expert_up"] * 16 == whole["expert_up"]
+    assert part["input_norm"] == whole["input_norm"]
+
+
+@pytest.mark.parametrize("tp, sequence_parallel, constant", [(1, False, 32), (8, False, 8 + 24 / 8), (8, True, 32 / 8)])
+def test_activations_of_a_gpt_layer_are_those_of_korthikanti(tp, sequence_parallel, constant):
+    # arXiv 2205.05198, table 2, without the scores, which fused attention does not keep, and the dropout masks (2 sbh).
+    model = gpt()
+    plan = Parallelism(world_size=tp, tp=tp, sequence_parallel=sequence_parallel, sequence=2048, micro_batch=3)
+    kept = sum(o.kept for o in operators.layer(model, plan, 0))
+    assert kept == pytest.approx(constant * 2048 * 3 * 1024)
+
+
+def test_work_of_an_iteration_is_the_closed_form_of_narayanan():
+    # arXiv 2104.04473, appendix: 72 B s l h^2 (1 + s/6h + V/12lh) without recomputation; causal attention is half of it.
+    model = gpt(layers=6, vocabulary=51200)
+    plan = Parallelism(world_size=8, tp=2, pp=2, sequence=2048, global_batch=16)
+    h, s, layers = 1024, 2048, 6
+    expected = 72 * 16 * s * layers * h * h * (1 + s / (12 * h) + 51200 / (12 * layers * h))
+    assert megatron.Iteration(model, plan, H100).flops() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("zero, bytes_each", [(0, 18), (1, 6 + 12 / 8), (2, 2 + 16 / 8), (3, 18 / 8)])
+def test_states_take_what_the_paper_on_zero_says(zero, bytes_each):
+    model = gpt()
+    needed = memory.needed(model, Parallelism(world_size=8, zero=zero))
+    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters())
+
+
+def test_a_pipeline_s_first_stage_holds_a_micro_batch_for_each_stage():
+    plan = Parallelism(world_size=4, pp=4, global_batch=16)
+    assert [memory.in_flight(plan, stage) for stage in range(4)] == [4, 3, 2, 1]
+    # Interleaving by 2 holds (1 + (p-1)/(p v)) times as much (arXiv 2205.05198, section 4.2.3).
+    interleaved = Parallelism(world_size=4, pp=4, virtual=2, global_batch=16)
+    assert memory.in_flight(interleaved, 0) == pytest.approx(4 * (1 + 3 / 8))
+
+
+def test_a_product_that_fills_the_gpu_takes_its_work_at_the_ceiling():
+    # 132 SMs: 11 x 12 tiles of 128 x 128.
+    product = operators._matmul("x", 11 * 128, 12 * 128, 8192)
+    expected = 2 * 11 * 128 * 12 * 128 * 8192 / (989e12 * 0.803) * 1e9
+    assert H100.times_ns(product)[0] == pytest.approx(expected)
+    # One tile more takes another wave of the smallest tiles, not a 133rd of the time.
+    larger = operators._matmul("x", 11 * 128 + 1, 12 * 128, 8192)
+    assert H100.times_ns(larger)[0] > 1.05 * expected
+
+
+def test_a_thin_product_takes_the_time_of_its_bytes():
+    product = operators._matmul("x", 1, 8192, 8192)
+    assert H100.times_ns(product)[0] == pytest.approx(2 * (8192 + 8192 ** 2 + 8192) / (3350e9 * 0.9) * 1e9)
+
+
+def test_measured_times_replace_the_roofline(tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text("operator,forward_us,input_gradient_us,weight_gradient_us\nattention,10,25,0\nqkv,1.5,2,3\n")
+    gpu = H100.copy(update={"measured": measured.read(path)})
+    plan = Parallelism(world_size=1)
+    rows = {row.name: row for row in megatron.Iteration(gpt(), plan, gpu).stage_rows(0)}
+    known = {o.name: H100.times_ns(o)[0] for o in operators.attention(gpt(), plan)}
+    assert rows["attention_row_0"].forward_ns == pytest.approx(10_000 + 1_500 + known["projection"])
+
+
+def test_aiob_s_times_are_read_as_aicb_reads_them(tmp_path):
+    path = tmp_path / "Example.txt"
+    path.write_text("train_iter:10\natten_qkv:\n    time_gpu_max: 1255\n    time_gpu_min: 862\n    time_gpu_avg: 889\n")
+    assert measured.read(path) == {"qkv": (889_000.0,) * 3}
+
+
+@pytest.mark.parametrize("text, message", [
+    ("operator,forward_us,input_gradient_us,weight_gradient_us\nqkw,1,2,3\n", ':2: "qkw" is not an operator'),
+    ("operator,forward_us,input_gradient_us,weight_gradient_us\nqkv,1,2\n", ":2: 3 columns"),
+    ("operator,forward_us,input_gradient_us,weight_gradient_us\nqkv,1,2,-3\n", ':2: "-3" is not a valid time'),
+    ("operator,forward_us,input_gradient_us,weight_gradient_us\n", "there are no times"),
+    ("hello\n", ":1: neither CSV nor AIOB's text"),
+    ("Emb:\n  time_gpu_avg: fast\n", ':2: "fast" is not a valid time'),
+])
+def test_measured_times_that_are_wrong_are_refused(text, message, tmp_path):
+    path = tmp_path / "times"
+    path.write_text(text)
+    with pytest.raises(InputError, match=".*; expected ") as error:
+        measured.read(path)
+    assert message in str(error.value)
+
+
+# -- rows
+
+
+def sequence(text):
+    """Of each row its name and its collectives with their bytes; the bytes of NONE mean nothing."""
+    rows = []
+    for line in text.splitlines()[2:]:
+        cells = line.split()
+        collectives = [(cells[i], int(cells[i + 1])) if cells[i] != "NONE" else "NONE" for i in (3, 6, 9)]
+        rows.append((cells[0], *collectives))
+    return rows
+
+
+def aicb_rows(model, plan, release, profiled=False):
+    iteration = megatron.Iteration(model, plan, H100)
+    return sequence(aicb.render(aicb.AicbIteration(model, plan, iteration, release, profiled)))
+
+
+def test_rows_are_those_of_simai_s_example_line_for_line():
+    model = gpt(layers=96, hidden=6144, heads=48, ffn=24576, vocabulary=50257, experts=128, experts_per_token=4,
+                expert_ffn=24576)
+    plan = Parallelism(world_size=9216, tp=2, pp=12, ep=16, global_batch=24 * 384, sequence=4096, sequence_parallel=True)
+    theirs = sequence((SHARED / "simai/workload_analytical.txt").read_text())
+    assert len(theirs) == 1789
+    assert aicb_rows(model, plan, "1.1") == theirs
+
+
+LOSS = [(f"cross_entropy{i}", ("ALLREDUCE", 8192), "NONE", "NONE") for i in (1, 2, 3)]
+STEP = [(f"optimizer{i}", ("ALLREDUCE", 4), "NONE", "NONE") for i in (1, 2, 3, 4)]
+NONE = "NONE"
+
+
+def both(op_forward, op_backward, size):
+    return (op_forward, size), (op_backward, size), NONE
+
+
+# What aliyun/aicb's files of 2024 hold, workload/simAI/model_workload: G13B-M1-C01, G13B-M1-C02, L7B-M1-C04.
+OLD_FILES = {
+    "G13B-M1-C01": (dict(layers=40, hidden=5120, heads=40), dict(world_size=8, tp=8), 3248619520, 20971520, 327680000, [
+        ("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)), ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520))]),
+    "G13B-M1-C02": (dict(layers=40, hidden=5120, heads=40), dict(world_size=8, tp=8, sequence_parallel=True), 3248619520,
+                    20971520, 327680000, [
+        ("attention_column_layer", *both("ALLGATHER", "REDUCESCATTER", 20971520)),
+        ("attention_row_layer", *both("REDUCESCATTER", "ALLGATHER", 20971520)),
+        ("mlp_column_layer", *both("ALLGATHER", "REDUCESCATTER", 20971520)),
+        ("mlp_row_layer", *both("REDUCESCATTER", "ALLGATHER", 20971520))]),
+    "L7B-M1-C04": (dict(layers=32, hidden=4096, heads=32, ffn=11008, gated=True), dict(world_size=8, tp=2), 6754926592,
+                   16777216, 262144000, [
+        ("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 16777216)), ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 16777216))]),
+}
+
+
+@pytest.mark.parametrize("name", OLD_FILES)
+def test_rows_are_those_of_aicb_s_files_of_2024(name):
+    sizes, plan, weights, activation, embedding, layer = OLD_FILES[name]
+    theirs = [("norm", ("BROADCAST", 16384), NONE, NONE),
+              ("grad_norm", ("ALLGATHER", weights), NONE, ("REDUCESCATTER", 2 * weights)),
+              ("layernorm", NONE, ("ALLREDUCE", weights), NONE),
+              ("embedding_layer", *both("ALLREDUCE", "ALLREDUCE", activation))]
+    theirs += layer * sizes["layers"] + [("embedding_norm", ("ALLREDUCE", embedding), NONE, NONE)] + LOSS + STEP
+    assert aicb_rows(gpt(**sizes), Parallelism(**plan, sequence=2048), "1.0") == theirs
+
+
+MOE = dict(experts=8, experts_per_token=2, expert_ffn=13632)
+SMALL = dict(layers=4, hidden=5120, heads=40, ffn=13632, gated=True)
+# What AICB 2.1 itself writes for the model of 4 layers of width 5120: flags, rows before, of a micro-batch, times.
+NEW_FILES = {
+    "without SP": (
+        {}, dict(tp=2, global_batch=16), False,
+        [("grad_norm", ("ALLGATHER", 1654128640), NONE, ("REDUCESCATTER", 3308257280)),
+         ("layernorm", NONE, ("ALLREDUCE", 1654128640), NONE),
+         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)), ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
+        [("embedding_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)),
+         *[("attention_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520)),
+           ("mlp_layer", *both("ALLREDUCE", "ALLREDUCE", 20971520))] * 4,
+         ("embedding_norm", ("ALLREDUCE", 327680000), NONE, NONE)], 2),
+    "profiled, SP, pipeline": (
+        {}, dict(tp=2, pp=2, global_batch=16, sequence_parallel=True), True,
+        [("grad_gather", NONE, NONE, ("ALLGATHER", 1329111040)), ("grad_param_comm", NONE, NONE, ("REDUCESCATTER", 2658222080)),
+         ("grad_param_compute", NONE, NONE, NONE), ("embedding_grads", NONE, ("ALLREDUCE", 20971520), NONE),
+         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)), ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
+        [("embedding_layer", ("ALLREDUCE", 20971520), NONE, NONE),
+         *[("attention_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE),
+           ("attention_row", *both("REDUCESCATTER", "ALLGATHER", 20971520)),
+           ("mlp_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE),
+           ("mlp_row", *both("REDUCESCATTER", "ALLGATHER", 20971520))] * 2,
+         ("final_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE)], 4),
+    "profiled, experts": (
+        MOE, dict(tp=2, ep=4, global_batch=16, sequence_parallel=True), True,
+        [("grad_gather", NONE, NONE, ("ALLGATHER", 1259683840)), ("grad_param_comm", NONE, NONE, ("REDUCESCATTER", 2519367680)),
+         ("grad_param_compute", NONE, NONE, NONE), ("embedding_grads", NONE, ("ALLREDUCE", 20971520), NONE),
+         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 1116733440)),
+         ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 2233466880))],
+        [("embedding_layer", ("ALLREDUCE", 20971520), NONE, NONE),
+         *[("attention_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE),
+           ("attention_row", *both("REDUCESCATTER", "ALLGATHER", 20971520)),
+           ("mlp_moelayer", ("ALLGATHER", 128), NONE, NONE), ("mlp_moelayer", *both("ALLTOALL_EP", "ALLTOALL_EP", 20971520)),
+           ("mlp_moelayer", *both("ALLGATHER", "REDUCESCATTER", 41943040)),
+           ("mlp_moelayer", *both("REDUCESCATTER", "ALLGATHER", 41943040)),
+           ("mlp_moelayer", *both("ALLTOALL_EP", "ALLTOALL_EP", 20971520))] * 4,
+         ("final_column", ("ALLGATHER", 20971520), ("REDUCESCATTER", 0), NONE)], 2),
+    "recomputed, not profiled": (
+        {}, dict(tp=1, global_batch=32, sequence_parallel=True, recompute="full"), False,
+        [("grad_norm", ("ALLGATHER", 3615047680), NONE, ("REDUCESCATTER", 7230095360)),
+         ("moe_grad_norm1", NONE, NONE, ("ALLGATHER_DP_EP", 0)), ("moe_grad_norm2", NONE, NONE, ("REDUCESCATTER_DP_EP", 0))],
+        [("embedding_layer", NONE, NONE, NONE),
+         *[("attention_column", ("ALLGATHER", 41943040), NONE, NONE), ("attention_row", ("REDUCESCATTER", 41943040), NONE, NONE),
+           ("mlp_column", ("ALLGATHER", 20971520), NONE, NONE), ("mlp_row", ("REDUCESCATTER", 20971520), NONE, NONE)] * 4,
+         ("final_column", ("ALLGATHER", 20971520), NONE, NONE), ("embedding_norm", ("ALLREDUCE", 327680000), NONE, NONE)], 2),
+}
+
+
+@pytest.mark.parametrize("name", NEW_FILES)
+def test_rows_are_those_of_aicb_2_1(name):
+    experts, plan, profiled, before, body, times = NEW_FILES[name]
+    model = gpt(**SMALL, **experts)
+    assert aicb_rows(model, Parallelism(world_size=16, sequence=2048, **plan), "2.1", profiled) == (
+        before + body * times + LOSS + STEP)
+
+
+def test_sequence_parallelism_moves_the_same_bytes_backward_in_the_opposite_order():
+    plan = Parallelism(world_size=16, tp=4, sequence_parallel=True, sequence=2048, zero=1)
+    rows = {row.name: row for row in megatron.Iteration(gpt(), plan, H100).stage_rows(0)}
+    whole = 2 * 2048 * 1024
+    for block in ("attention", "mlp"):
+        column, row = rows[f"{block}_column_1"], rows[f"{block}_row_1"]
+        assert (column.forward.op, column.input.op) == ("ALLGATHER", "REDUCESCATTER")
+        assert (row.forward.op, row.input.op) == ("REDUCESCATTER", "ALLGATHER")
+        assert {c.bytes for c in (column.forward, column.input, row.forward, row.input)} == {whole}
+
+
+@pytest.mark.parametrize("zero, op, gathered", [(0, "ALLREDUCE", 0), (1, "REDUCESCATTER", 1), (2, "REDUCESCATTER", 1),
+                                                (3, "REDUCESCATTER", 2)])
+def test_gradients_of_all_weights_are_reduced_once_and_weights_gathered(zero, op, gathered):
+    model = gpt()
+    rows = megatron.Iteration(model, Parallelism(world_size=8, zero=zero), H100).stage_rows(0)
+    reduced = [row.weight for row in rows if row.weight.op == op]
+    assert sum(collective.bytes for collective in reduced) == 4 * model.parameters()
+    gathers = [c for row in rows for c in (row.forward, row.input, row.weight) if c.op == "ALLGATHER"]
+    ends = 0 if zero < 3 else 2 * (2 * model.vocabulary * model.hidden + model.hidden)
+    assert sum(c.bytes for c in gathers) == gathered * (2 * model.parameters() - ends)
+
+
+def test_experts_reduce_among_those_that_hold_the_same_and_others_among_all():
+    model = catalogue.find("mixtral_8x7b")
+    plan = Parallelism(world_size=32, ep=8, zero=0)
+    rows = megatron.Iteration(model, plan, H100).stage_rows(0)
+    by_group = {}
+    for row in rows:
+        by_group[row.weight.group] = by_group.get(row.weight.group, 0) + row.weight.bytes
+    experts = model.layers * model.expert_parameters()
+    assert by_group["DP_EP"] == 4 * experts // 8
+    assert by_group["DP"] == 4 * (model.parameters() - experts)
+
+
+def test_every_message_of_a_pipeline_is_sent_once_and_received_once():
+    model = gpt(layers=16)
+    for pp, virtual, micro_batches in ((2, 1, 1), (4, 1, 6), (4, 2, 8), (2, 4, 2)):
+        plan = Parallelism(world_size=pp, pp=pp, virtual=virtual, global_batch=micro_batches)
+        iteration = megatron.Iteration(model, plan, H100)
+        sent, received = [], []
+        for stage in range(pp):
+            for step in schedule.Program(iteration, stage).steps:
+                if step.kind == "send":
+                    sent.append(step.message)
+                elif step.kind == "receive":
+                    received.append(step.message)
+        assert sorted(sent) == sorted(received)
+        assert len(set(sent)) == len(sent) == 2 * micro_batches * (pp * virtual - 1)
+
+
+def test_groups_of_each_kind_share_out_the_ranks():
+    plan = Parallelism(world_size=48, tp=2, pp=3, cp=2, ep=4)
+    for kind in ("TP", "DP", "EP", "CP", "DP_EP", "PP"):
+        groups = {}
+        for rank in range(48):
+            number, ranks = layout.group_of(plan, kind, rank)
+            assert rank in ranks and len(ranks) == layout.size_of(plan, kind)
+            assert groups.setdefault(number, ranks) == ranks
+        assert sorted(rank for ranks in groups.values() for rank in ranks) == list(range(48))
+
+
+# -- the command, and what the simulators make of it
+
+STAR = "19 8 2 1 32 H100\n16 17 18\n"
+
+
+@pytest.fixture(scope="module")
+def topology(tmp_path_factory):
+    """Two servers of eight H100 and one switch."""
+    path = tmp_path_factory.mktemp("topology") / "star"
+    lines = [f"{gpu} {16 + gpu // 8} 2880Gbps 25ns 0\n{gpu} 18 400Gbps 500ns 0\n" for gpu in range(16)]
+    path.write_text(STAR + "".join(lines))
+    return path
+
+
+def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
+    long = ["--frame=Megatron", "--model_name", "llama2_7b", "--world_size=16", "--tensor_model_parallel_size=2",
+            "--pipeline_model_parallel=2", "--global_batch=16", "--micro_batch=1", "--seq_length=1024",
+            "--enable_sequence_parallel", "--use-distributed-optimizer"]
+    short = ["--model_name", "Llama2-7B", "--world_size", 16, "--tp", 2, "--pp", 2, "--dp", 4, "--global_batch", 16, "--sp",
+             "--seq_length", 1024]
+    generate(*long, "-o", tmp_path, "--name", "long")
+    done = generate(*short, "--use_flash_attn", "--output_dir", tmp_path, "--name", "short")
+    assert done.stderr == "workload.py: warning: --use_flash_attn has no effect: attention is always fused\n"
+    assert (tmp_path / "long.txt").read_text() == (tmp_path / "short.txt").read_text()
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], "there is no model"),
+    (["--model_name", "llama_71b"], 'the nearest is llama_7b'),
+    (["--model_name", "llama2_7b", "--tp", 3, "--world_size", 3], "TP 3 does not divide the 32 attention heads"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--tp", 4, "--pp", 4], "does not divide 8 GPUs"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--dp", 4], "expected them to be equal"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 3], "EP 3 does not divide the model's 8 experts"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 64, "--tp", 2], "expected --sp"),
+    (["--model_name", "llama3_405b", "--world_size", 64, "--tp", 8], "needs"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--global_batch", 12], "no multiple of micro-batch 1 x DP 8"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--gpu_type", "H1000"], "the nearest is H100"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 4], "expected 0 to 3"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--vpp", 2], "VPP without a pipeline"),
+    (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout", "aicb"],
+     "expected --layout megatron"),
+    (["--model_name", "llama2_7b", "--world_sise", 8], "unrecognized arguments"),
+])
+def test_a_plan_that_cannot_be_is_refused_in_one_line_and_writes_nothing(arguments, message, tmp_path):
+    done = generate(*arguments, "-o", tmp_path / "out", status=2)
+    assert message in done.stderr and "; expected " in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_does_not_fit_is_refused_with_its_memory(tmp_path):
+    done = generate("--model_name", "llama3_70b", "--world_size", 8, "--tp", 8, "-o", tmp_path, status=2)
+    # 70.55 billion parameters, 18 bytes each, on eight GPUs are 159 GB alone.
+    assert "llama3_70b with TP 8, DP 1, PP 1, ZeRO-1 needs" in done.stderr and "80 GB of H100" in done.stderr
+
+
+RUNS = {
+    "dense": ["--model_name", "llama2_7b", "--num_layers", 4, "--tp", 2, "--sp", "--pp", 2, "--vpp", 2, "--global_batch", 16],
+    "experts": ["--model_name", "mixtral_8x7b", "--num_layers", 2, "--tp", 2, "--sp", "--ep", 4, "--cp", 2, "--zero", 0],
+    "latent": ["--model_name", "deepseek_v2_lite", "--num_layers", 3, "--ep", 16, "--recompute", "full"],
+    "sharded": ["--model_name", "llama2_7b", "--num_layers", 2, "--zero", 3, "--global_batch", 32],
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_simulators_run_what_is_written(name, topology, tmp_path):
+    generate(*RUNS[name], "--world_size", 16, "--seq_length", 1024, "-o", tmp_path, "--name", name, "--format", "both")
+    text = tmp_path / f"{name}.txt"
+    facts = json.loads((tmp_path / f"{name}.json").read_text())
+    run("SimAI_analytical", "-w", text, "-g", 16, "-r_f", tmp_path / "analytical")
+    run("SimAI_simulator", "-w", text, "-n", topology, "-c", REPOSITORY / "conf/SimAI.conf", "-o", tmp_path / "flow",
+        "--network", "flow")
+    (tmp_path / "network.txt").write_text(f"TOPOLOGY_FILE {topology}\nPACKET_PAYLOAD_SIZE 9000\n")
+    (tmp_path / "system.json").write_text("{}")
+    run("SimAI_simulator", "--workload-configuration", tmp_path / name, "--system-configuration", tmp_path / "system.json",
+        "--network-configuration", tmp_path / "network.txt", "-o", tmp_path / "traces", "--network", "flow")
+    times = [total_us(tmp_path / run_) for run_ in ("analytical", "flow", "traces")]
+    assert min(times) >= facts["compute_ns"] / 1000 * 0.99
+    # Both writers say the same; text has the heaviest stage for all, and weights gathered beside gradients.
+    assert times[2] == pytest.approx(times[1], rel=0.15)
+
+
+def test_text_and_traces_of_one_stage_take_the_same_time(topology, tmp_path):
+    generate("--model_name", "llama2_7b", "--num_layers", 2, "--tp", 8, "--sp", "--zero", 0, "--world_size", 16, "--seq_length",
+             1024, "--micro_batch", 2, "--global_batch", 8, "-o", tmp_path, "--name", "x", "--format", "both")
+    (tmp_path / "network.txt").write_text(f"TOPOLOGY_FILE {topology}\nPACKET_PAYLOAD_SIZE 9000\n")
+    (tmp_path / "system.json").write_text("{}")
+    run("SimAI_simulator", "-w", tmp_path / "x.txt", "-n", topology, "-c", tmp_path / "network.txt", "-o", tmp_path / "text",
+        "--network", "flow")
+    run("SimAI_simulator", "--workload-configuration", tmp_path / "x", "--system-configuration", tmp_path / "system.json",
+        "--network-configuration", tmp_path / "network.txt", "-o", tmp_path / "traces", "--network", "flow")
+    assert total_us(tmp_path / "traces") == pytest.approx(total_us(tmp_path / "text"), rel=0.005)
+
+
+def test_a_pipeline_of_equal_stages_takes_the_textbook_s_time(tmp_path):
+    # No communication: (m + p - 1) forward and backward passes of a stage, here without embedding and head.
+    plan = Parallelism(world_size=4, pp=4, global_batch=8, sequence=1024, zero=0)
+    iteration = megatron.Iteration(gpt(layers=8), plan, H100)
+    rows = [row for row in iteration.stage_rows(1) if row.name != "optimizer"]
+    header = [("model_parallel_NPU_group", 1), ("ep", 1), ("pp", 4), ("vpp", 1), ("ga", 8), ("all_gpus", 4),
+              ("checkpoints", 0), ("checkpoint_initiates", 0), ("pp_comm", 0)]
+    (tmp_path / "w.txt").write_text(simai_text.text(header, rows))
+    run("SimAI_analytical", "-w", tmp_path / "w.txt", "-g", 4, "-r_f", tmp_path / "r")
+    rounded = sum(round(t) for row in rows for t in (row.forward_ns, row.input_ns, row.weight_ns)) / 1000
+    assert total_us(tmp_path / "r") == pytest.approx((8 + 4 - 1) * rounded, abs=0.01)
