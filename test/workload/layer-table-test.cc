@@ -65,6 +65,14 @@ TEST(LayerTable, ReadsEveryFieldOfTheHeader)
     EXPECT_FALSE(table.layers[0].initiates);
 }
 
+TEST(LayerTable, ReadsContextParallelGroups)
+{
+    const auto table = Read("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 cp: 4\n1\n"
+                            "a -1 1 ALLGATHER_CP 64 1 NONE 0 1 NONE 0 0\n");
+    EXPECT_EQ(table.sizes.cp, 4);
+    EXPECT_EQ(table.layers[0].comm[0].group, GroupKind::Cp);
+}
+
 TEST(LayerTable, ReadsEveryColumnOfALayer)
 {
     const auto layer =

@@ -75,11 +75,8 @@ FindRepresentatives(const LayerWorkload& workload, uint32_t ranks, const Machine
     for (uint32_t stage = 0; stage < stages; ++stage)
     {
         const uint32_t begin = stage * stageRanks;
-        for (const auto kind : {GroupKind::Tp,
-              GroupKind::Dp,
-              GroupKind::Ep,
-              GroupKind::DpEp,
-              GroupKind::Cp})
+        for (const auto kind :
+             {GroupKind::Tp, GroupKind::Dp, GroupKind::Ep, GroupKind::DpEp, GroupKind::Cp})
         {
             if (!GroupsAreAlike(layout, kind, begin, begin + stageRanks, machine))
             {

@@ -379,7 +379,8 @@ class LayerTableReader
             const auto group = ParseGroup(Field(3));
             if (!group)
             {
-                Fail("unknown group '" + std::string(Field(3)) + "'", "TP, DP, EP, DP_EP, PP or CP");
+                Fail("unknown group '" + std::string(Field(3)) + "'",
+                     "TP, DP, EP, DP_EP, PP or CP");
             }
             collective.group = *group;
             layer.name =

@@ -48,8 +48,12 @@ RankLayout::RankLayout(const ParallelSizes& sizes,
                               "a multiple of CP, whose ranks DP counts");
     }
     uint32_t id = 0;
-    for (const auto kind :
-         {GroupKind::Tp, GroupKind::Dp, GroupKind::Ep, GroupKind::DpEp, GroupKind::Pp, GroupKind::Cp})
+    for (const auto kind : {GroupKind::Tp,
+                            GroupKind::Dp,
+                            GroupKind::Ep,
+                            GroupKind::DpEp,
+                            GroupKind::Pp,
+                            GroupKind::Cp})
     {
         auto& groups = m_groups[static_cast<std::size_t>(kind)];
         groups.resize(world / GetSize(kind));

@@ -22,7 +22,8 @@ namespace AstraSim
  * Tensor parallelism is innermost and the pipeline outermost: a stage is world/pp consecutive
  * ranks, made of TP groups of consecutive ranks; the ranks at the same place of a stage's TP groups
  * are a DP group; EP consecutive TP groups exchange experts (EP), and the TP groups EP apart hold
- * the same experts (DP_EP); CP consecutive TP groups share a sequence (CP), as parts of DP; the ranks at the same place of all stages are a PP group.
+ * the same experts (DP_EP); CP consecutive TP groups share a sequence (CP), as parts of DP; the
+ * ranks at the same place of all stages are a PP group.
  */
 class RankLayout
 {
