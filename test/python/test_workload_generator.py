@@ -140,6 +140,19 @@ def test_activations_of_a_gpt_layer_are_those_of_korthikanti(tp, sequence_parall
     assert kept == pytest.approx(constant * 2048 * 3 * 1024)
 
 
+def test_selective_recomputation_drops_the_outputs_of_norms_and_activation_functions():
+    # Of 32 sbh two outputs of norms (2 sbh each) and one of the activation function (8 sbh) need not be kept.
+    model = gpt(layers=2)
+    plans = [Parallelism(world_size=1, recompute=kind, sequence=2048) for kind in ("none", "selective")]
+    whole, less = (memory.needed(model, plan).activations for plan in plans)
+    assert whole - less == pytest.approx(2 * 12 * 2048 * 1024)
+    rows = [{r.name: r for r in megatron.Iteration(model, plan, H100).stage_rows(0)} for plan in plans]
+    activation = next(o for o in operators.layer(model, plans[0], 0) if o.name == "mlp_activation")
+    norm = next(o for o in operators.layer(model, plans[0], 0) if o.name == "post_norm")
+    added = rows[1]["mlp_column_0"].input_ns - rows[0]["mlp_column_0"].input_ns
+    assert added == pytest.approx(H100.times_ns(activation)[0] + H100.times_ns(norm)[0])
+
+
 def test_work_of_an_iteration_is_the_closed_form_of_narayanan():
     # arXiv 2104.04473, appendix: 72 B s l h^2 (1 + s/6h + V/12lh) without recomputation; causal attention is half of it.
     model = gpt(layers=6, vocabulary=51200)

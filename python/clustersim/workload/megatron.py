@@ -49,6 +49,7 @@ class Iteration:
                 total += operator.flops * 3
         return total * self.plan.micro_batches * self.plan.tp * self.plan.replicas
 
+    @functools.lru_cache(None)
     def stage_rows(self, stage):
         """@return rows of pipeline stage `stage`"""
         model, plan = self.model, self.plan
@@ -81,8 +82,8 @@ class Iteration:
 
     def _sum(self, known, names, which):
         total = sum(known[name][1][which] for name in names)
-        if which == 1 and "attention" in names and self.plan.recompute == "selective":
-            total += known["attention"][1][0]
+        if which == 1 and self.plan.recompute == "selective":
+            total += sum(known[name][1][0] for name in names if name in memory.CHEAP)
         return total
 
     @functools.lru_cache(None)

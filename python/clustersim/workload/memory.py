@@ -11,6 +11,10 @@ from clustersim.workload import operators
 from clustersim.workload.errors import InputError
 
 WEIGHT, GRADIENT, OPTIMIZER = 2, 4, 12
+# Selective recomputation: what needs no matrix product is computed again (Megatron-LM's --recompute-modules layernorm, moe_act),
+# so products need not keep these inputs. Fused attention keeps no scores that could be dropped.
+CHEAP = {"input_norm", "post_norm", "mlp_activation", "expert_activation", "shared_activation"}
+INPUTS_OF_CHEAP = {"qkv", "key_value_down", "mlp_up", "mlp_down", "expert_down", "shared_up", "shared_down"}
 RESERVED_GB = 5.0  # CUDA's context, NCCL's buffers, what the allocator cannot use
 
 
@@ -40,7 +44,7 @@ def stage_operators(model, plan, stage):
     """@return per layer of the stage its operators, and those of the embedding or the head at the ends"""
     counts = plan.stage_layers(model.layers)
     first = sum(counts[:stage])
-    layers = [list(operators.layer(model, plan, index)) for index in range(first, first + counts[stage])]
+    layers = [operators.layer(model, plan, index) for index in range(first, first + counts[stage])]
     ends = list(operators.embedding(model, plan)) if stage == 0 else []
     if stage == plan.pp - 1:
         ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)
@@ -51,7 +55,7 @@ def _kept(plan, layer):
     """Bytes of activations that one layer keeps of one micro-batch."""
     if plan.recompute == "full":
         return layer[0].kept
-    dropped = ("attention",) if plan.recompute == "selective" else ()
+    dropped = INPUTS_OF_CHEAP if plan.recompute == "selective" else ()
     return sum(operator.kept for operator in layer if operator.name not in dropped)
 
 

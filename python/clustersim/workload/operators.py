@@ -5,6 +5,7 @@ Activations are bfloat16. What is kept follows Korthikanti et al., Reducing Acti
 Models (arXiv 2205.05198), for attention that does not store its scores.
 """
 import dataclasses
+import functools
 from typing import Tuple
 
 ELEMENT = 2  # bytes of a bfloat16
@@ -120,15 +121,15 @@ def head(model, plan, owns_weights=True):
     yield Operator("loss", "memory", 3 * 4 * plan.tokens * columns, kept=4 * plan.tokens * columns)
 
 
+@functools.lru_cache(4096)
+def _layer(model, plan, has_experts):
+    every = [*attention(model, plan)]
+    if not has_experts:
+        return (*every, *dense_mlp(model, plan))
+    every += [*router(model, plan), permute("dispatch", model, plan), *experts(model, plan), permute("combine", model, plan)]
+    return (*every, *(shared_experts(model, plan) if model.shared_ffn else ()))
+
+
 def layer(model, plan, index):
     """@return every operator of transformer layer `index`"""
-    yield from attention(model, plan)
-    if not model.has_experts(index):
-        yield from dense_mlp(model, plan)
-        return
-    yield from router(model, plan)
-    yield permute("dispatch", model, plan)
-    yield from experts(model, plan)
-    yield permute("combine", model, plan)
-    if model.shared_ffn:
-        yield from shared_experts(model, plan)
+    return _layer(model, plan, model.has_experts(index))

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Flags and output of scripts/plan.py."""
+import argparse
+import csv
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from clustersim.results.plots import style
+from clustersim.topology.cluster import InputError as TopologyError
+from clustersim.topology.reader import read as read_topology
+from clustersim.workload import command_line, gpus, memory, plans, search, simai_text
+from clustersim.workload.errors import InputError
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+OBJECTIVES = ("time", "tokens/s/GPU", "cost")
+# Peaks of NVLink and NIC in GB/s, one direction, where no topology says them.
+NVLINK_GBPS = {"A100": 300, "A800": 200, "H800": 200, "B200": 900, "GB200": 900}
+NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
+COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompute", "micro_batch", "micro_batches", "memory_gb",
+           "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
+           "bound_by", "simulated_ms")
+SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompute", "micro_batch", "memory_gb", "time_ms",
+         "tokens_per_s_per_gpu", "mfu", "bubble", "bound_by", "simulated_ms")
+
+
+def make_parser(description):
+    parser = command_line.Parser(prog="plan.py", description=description, allow_abbrev=False,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    command_line.add_model_flags(parser)
+    add = parser.add_argument
+    add("--gpus", "--world_size", type=int, required=True, metavar="N", help="number of GPUs")
+    add("--topology", "-n", metavar="FILE", help="gives GPU type, GPUs per server and the links' rates")
+    add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
+    add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
+    add("--nic_type", choices=NIC_GBPS, default="cx7", help="without a topology (cx7: 400 Gb/s)")
+    add("--global_batch", type=int, default=0, metavar="N", help="sequences of an iteration (as many as GPUs)")
+    add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
+    add("--objective", choices=OBJECTIVES, default="time",
+        help="time (default) takes all GPUs; the others also try halves, quarters, ...")
+    add("--gpu_hour", type=float, default=2.0, metavar="PRICE", help="price of a GPU for an hour, for the cost (2)")
+    add("--measured", metavar="FILE", help="times of operators, as for workload.py")
+    add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB", help="memory that the job cannot have (5)")
+    add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
+    add("--simulate", type=int, default=0, metavar="N", help="simulate the best N on the topology (0)")
+    add("--network", choices=["packet", "flow", "analytical"], default="packet", help="how to simulate them (packet)")
+    add("--conf", "-c", default=str(ROOT / "conf/SimAI.conf"), metavar="FILE", help="of the simulation (conf/SimAI.conf)")
+    add("--time_limit", type=float, default=600, metavar="S", help="seconds for each simulation (600)")
+    add("--output_dir", "-o", default="results/plan", metavar="DIR", help="plans.csv, plans.json, plans.png, workloads")
+    add("--bin", default=str(ROOT / "bin"), metavar="DIR", help="the programs (bin)")
+    parser.set_defaults(frame="Megatron", tp=1)
+    return parser
+
+
+def _check(given):
+    for flag in ("gpus", "top", "seq_length"):
+        if getattr(given, flag) < 1:
+            raise InputError(f"--{flag} is {getattr(given, flag)}; expected at least 1")
+    if given.simulate < 0 or given.global_batch < 0 or not given.gpu_hour >= 0:
+        raise InputError("--simulate, --global_batch or --gpu_hour is negative; expected 0 or more")
+    if given.simulate and not given.topology:
+        raise InputError("--simulate has no network; expected --topology")
+    if given.topology and (given.gpu_type or given.gpus_per_server):
+        raise InputError("--gpu_type and --gpus_per_server contradict --topology, which has them; expected one of both")
+
+
+def find_machine(given):
+    """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
+    if not given.topology:
+        gpu = gpus.find(given.gpu_type or "H100")
+        per_server = given.gpus_per_server or 8
+        machine = plans.Machine(per_server, NVLINK_GBPS.get(gpu.name, 450), NIC_GBPS[given.nic_type])
+        return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", given.nic_type]
+    topology = read_topology(given.topology)
+    if len(topology.gpus) < given.gpus:
+        raise InputError(f"{given.topology}: has {len(topology.gpus)} GPUs; expected at least --gpus {given.gpus}")
+    inside, outside = set(topology.nvswitches) | set(topology.gpus), set(topology.switches) - set(topology.nvswitches)
+    first = topology.gpus[0]
+    rates = {"nvlink": 0.0, "nic": 0.0}
+    for link in topology.links:
+        if first in (link.a, link.b):
+            other = link.b if link.a == first else link.a
+            rates["nic" if other in outside else "nvlink" if other in inside else "nic"] += link.rate_bps / 8e9
+    fastest = max(rates.values())
+    machine = plans.Machine(topology.gpus_per_server, rates["nvlink"] or fastest, rates["nic"] or fastest)
+    return machine, gpus.find(topology.gpu_type), ["-n", given.topology]
+
+
+def _counts(given):
+    """@return numbers of GPUs to try"""
+    counts = [given.gpus]
+    while given.objective != "time" and counts[-1] % 2 == 0:
+        counts.append(counts[-1] // 2)
+    return counts
+
+
+def _value(given, timed):
+    return timed.total_ns if given.objective == "time" else -timed.tokens_per_s / timed.plan.world_size
+
+
+def _search(given, model, machine, gpu, flags, directory):
+    """@return the best plans, and counts of what was looked at"""
+    found, seen, timed = [], 0, 0
+    for count in _counts(given):
+        listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
+                                             given.reserved_gb)
+        seen += len(listed) + too_large
+        analytical = search.Analytical(pathlib.Path(given.bin) / "SimAI_analytical", ["-g", str(count), *flags], directory)
+        some, runs = search.best(listed, analytical, given.top)
+        found, timed = found + some, timed + runs
+    if not found:
+        raise InputError(f"{model.name} fits on {given.gpus} {gpu.name} in none of {seen} plans; expected more GPUs, more "
+                         "memory or a --global_batch that can be shared out")
+    found.sort(key=lambda each: _value(given, each))
+    return found[:given.top], seen, timed
+
+
+def _row(given, number, timed, gpu):
+    plan = timed.plan
+    share = {key: value / timed.total_ns for key, value in timed.parts.items()}
+    cost = plan.world_size * timed.total_ns / 3.6e12 * given.gpu_hour / (plan.sequences * plan.sequence) * 1e9
+    return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
+            "ep": plan.ep, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute, "micro_batch": plan.micro_batch,
+            "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
+            "time_ms": timed.total_ns / 1e6, "tokens_per_s_per_gpu": timed.tokens_per_s / plan.world_size,
+            "mfu": timed.utilisation(gpu), "cost": cost, "computation": share["compute"],
+            **{key: share[key] for key in ("TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")}, "bound_by": timed.bound_by,
+            "simulated_ms": None}
+
+
+def _text(key, value):
+    if value is None:
+        return "-"
+    if key in ("mfu", "bubble", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP"):
+        return f"{100 * value:.1f}%"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def table(rows):
+    """@return the table for people"""
+    shown = [key for key in SHOWN if key != "simulated_ms" or any(row[key] for row in rows)]
+    cells = [shown] + [[_text(key, row[key]) for key in shown] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in cells)
+
+
+def _simulate(given, best, rows, directory):
+    for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
+        result = directory / f"plan{number}"
+        command = [pathlib.Path(given.bin) / "SimAI_simulator", "-w", directory / f"plan{number}.txt", "-n", given.topology,
+                   "-c", given.conf, "-o", result, "--network", given.network, "--quiet", "--progress", "never"]
+        if timed.plan.world_size != len(read_topology(given.topology).gpus):
+            raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "
+                             f"{timed.plan.world_size}")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=given.time_limit)
+        except subprocess.TimeoutExpired:
+            print(f"plan.py: warning: plan {number} was not simulated within {given.time_limit:g} s (--time_limit); "
+                  "--network flow is faster", file=sys.stderr)
+            continue
+        if done.returncode:
+            raise InputError((done.stderr or done.stdout).strip().splitlines()[-1])
+        row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
+
+
+def draw(rows, title):
+    """@return a Figure: where the time of each plan goes"""
+    parts = ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")
+    with style.theme():
+        figure, axes = style.new_figure(9, 1.5 + 0.42 * len(rows))
+        left = [0.0] * len(rows)
+        places = range(len(rows))
+        for part, colour in zip(parts, style.COLOURS):
+            widths = [row[part] * row["time_ms"] for row in rows]
+            if max(widths) > 0:
+                axes.barh(places, widths, left=left, color=colour, label=part)
+                left = [start + width for start, width in zip(left, widths)]
+        names = [f"{row['rank']}: TP {row['tp']} PP {row['pp']}x{row['vpp']} DP {row['dp']} EP {row['ep']} CP {row['cp']} "
+                 f"mb {row['micro_batch']}" for row in rows]
+        axes.set_yticks(list(places), names)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("ms of an iteration")
+        axes.set_title(title)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25 if len(rows) < 4 else -0.12), ncol=8)
+    return figure
+
+
+def _write(given, rows, best, directory, title):
+    with open(directory / "plans.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    (directory / "plans.json").write_text(json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
+                                                      for row, timed in zip(rows, best)], indent=1) + "\n")
+    figure = draw(rows, title)
+    for ending in ("png", "svg"):
+        style.save(figure, directory / f"plans.{ending}")
+
+
+def run(arguments, description):
+    given = make_parser(description).parse_args(arguments)
+    _check(given)
+    model = command_line.find_model(given)
+    try:
+        machine, gpu, flags = find_machine(given)
+        if given.measured:
+            gpu = gpu.copy(update={"measured": command_line.measured.read(given.measured)})
+        with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
+            best, seen, timed = _search(given, model, machine, gpu, flags, scratch)
+        rows = [_row(given, number, each, gpu) for number, each in enumerate(best, 1)]
+        directory = pathlib.Path(given.output_dir)
+        directory.mkdir(parents=True, exist_ok=True)
+        for number, each in enumerate(best, 1):
+            simai_text.write(each.candidate.iteration, directory / f"plan{number}.txt")
+        _simulate(given, best, rows, directory)
+    except TopologyError as error:
+        raise InputError(str(error)) from None
+    title = f"{model.name} on {given.gpus} {gpu.name}, {given.global_batch or given.gpus} x {given.seq_length} tokens"
+    _write(given, rows, best, directory, title)
+    print(f"{title}: {seen} plans, {timed} timed, the others cannot be better")
+    print(table(rows))
+    print(f"results in {directory}; the best plan's workload is {directory / 'plan1.txt'}")

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The search for the best plan: it misses none, its bounds hold, and what it writes runs."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "python"))
+
+from clustersim.workload import catalogue, gpus, megatron, memory, plans, search  # noqa: E402
+from clustersim.workload.parallel import Parallelism  # noqa: E402
+
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
+H100 = gpus.find("H100")
+MACHINE = plans.Machine(8, 450, 50)
+SMALL = catalogue.find("llama2_7b").copy(update={"layers": 4})
+
+
+def analytical(directory, count):
+    return search.Analytical(PROGRAMS / "SimAI_analytical", ["-g", str(count), "-g_type", "H100"], directory)
+
+
+def plan(*arguments, status=0):
+    done = subprocess.run([REPOSITORY / "scripts/plan.py", "--bin", PROGRAMS, *map(str, arguments)], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """All plans of a small model on 16 GPUs, and the time of each."""
+    listed, _ = plans.candidates(SMALL, H100, MACHINE, 16, 16, 2048)
+    runner = analytical(tmp_path_factory.mktemp("all"), 16)
+    return listed, {candidate: runner.time(candidate, f"all{i}") for i, candidate in enumerate(listed)}
+
+
+def test_no_plan_is_faster_than_its_bound(everything):
+    listed, timed = everything
+    assert len(listed) > 50
+    for candidate in listed:
+        assert timed[candidate].total_ns >= candidate.bound_ns * (1 - 1e-6), candidate.plan.describe()
+
+
+def test_the_search_finds_the_best_of_all_plans_without_running_all(everything, tmp_path):
+    listed, timed = everything
+    best, runs = search.best(listed, analytical(tmp_path, 16), 3)
+    expected = sorted(t.total_ns for t in timed.values())[:3]
+    assert [t.total_ns for t in best] == pytest.approx(expected)
+    assert 3 <= runs < len(listed)
+
+
+def test_parts_add_up_to_the_time(everything):
+    _, timed = everything
+    for each in timed.values():
+        assert sum(each.parts.values()) == pytest.approx(each.total_ns, rel=0.02), each.plan.describe()
+
+
+def test_a_long_iteration_is_what_two_shorter_ones_say(tmp_path):
+    runner = analytical(tmp_path, 16)
+    for virtual in (1, 2):
+        shape = Parallelism(world_size=16, tp=2, sequence_parallel=True, pp=2, virtual=virtual, zero=1, global_batch=4 * 32,
+                            sequence=1024)
+        candidate = plans.Candidate(megatron.Iteration(SMALL, shape, H100), memory.needed(SMALL, shape), 0)
+        assert shape.micro_batches > search.STEADY_GROUPS * shape.pp
+        whole, parts = runner.run(candidate.iteration, f"whole{virtual}")
+        told = runner.time(candidate, f"told{virtual}")
+        assert told.total_ns == pytest.approx(whole, rel=1e-3)
+        assert told.parts["compute"] == pytest.approx(parts["compute"], rel=1e-3)
+
+
+def test_every_plan_is_one_that_megatron_allows_and_that_fits(everything):
+    listed, _ = everything
+    for candidate in listed:
+        shape = candidate.plan
+        assert shape.tp * shape.pp * shape.cp * shape.dp == 16 and shape.sequences == 16
+        assert candidate.memory.total <= 75e9
+    sizes = {(c.plan.tp, c.plan.pp, c.plan.cp, c.plan.micro_batch, c.plan.virtual) for c in listed}
+    assert {(1, 1, 1, 1, 1), (8, 2, 1, 2, 2), (2, 2, 4, 8, 1), (4, 4, 1, 1, 1)} <= sizes
+
+
+def test_plans_are_written_as_table_picture_and_workloads(tmp_path):
+    done = plan("--model", "mixtral_8x7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 16, "--top", 3, "-o", tmp_path)
+    assert "the best plan's workload is" in done.stdout
+    rows = list(csv.DictReader(open(tmp_path / "plans.csv")))
+    assert [row["rank"] for row in rows] == ["1", "2", "3"]
+    assert float(rows[0]["time_ms"]) <= float(rows[1]["time_ms"]) <= float(rows[2]["time_ms"])
+    # Model FLOPs utilisation by its definition.
+    told = json.loads((tmp_path / "plans.json").read_text())[0]
+    assert told["tokens_per_s_per_gpu"] == pytest.approx(16 * 4096 / (told["time_ms"] / 1e3) / 16)
+    for name in ("plans.png", "plans.svg", "plan1.txt", "plan3.txt"):
+        assert (tmp_path / name).stat().st_size > 0
+
+
+def test_fewer_gpus_serve_the_other_objectives(tmp_path):
+    plan("--model", "llama2_7b", "--num_layers", 4, "--gpus", 16, "--global_batch", 16, "--top", 4, "-o", tmp_path, "--objective",
+         "tokens/s/GPU")
+    rows = list(csv.DictReader(open(tmp_path / "plans.csv")))
+    rates = [float(row["tokens_per_s_per_gpu"]) for row in rows]
+    assert rates == sorted(rates, reverse=True)
+    # Fewer GPUs with the same batch communicate less: the best of them are not all 16.
+    assert min(int(row["gpus"]) for row in rows) < 16
+
+
+def test_the_best_plans_are_simulated_on_the_topology(tmp_path):
+    lines = [f"{gpu} 8 2880Gbps 25ns 0\n{gpu} 9 400Gbps 500ns 0\n" for gpu in range(8)]
+    (tmp_path / "server").write_text("10 8 1 1 16 H100\n8 9\n" + "".join(lines))
+    plan("--model", "llama2_7b", "--num_layers", 2, "--gpus", 8, "--topology", tmp_path / "server", "--global_batch", 8,
+         "--seq_length", 1024, "--top", 2, "--simulate", 1, "--network", "flow", "-o", tmp_path / "out")
+    rows = list(csv.DictReader(open(tmp_path / "out/plans.csv")))
+    # The estimate and the simulation model the same machine.
+    assert float(rows[0]["simulated_ms"]) == pytest.approx(float(rows[0]["time_ms"]), rel=0.2)
+    assert rows[1]["simulated_ms"] == ""
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--model", "deepseek_v3", "--gpus", 16], "fits on 16 H100 in none of"),
+    (["--model", "llama2_7b", "--gpus", 0], "--gpus is 0"),
+    (["--model", "llama2_7b", "--gpus", 8, "--simulate", 1], "expected --topology"),
+    (["--model", "llama2_7b", "--gpus", 8, "--topology", "nowhere"], "nowhere"),
+    (["--model", "llama2_7b", "--gpus", 8, "--objective", "speed"], "invalid choice"),
+    (["--gpus", 8], "there is no model"),
+])
+def test_what_cannot_be_planned_is_refused_in_one_line(arguments, message, tmp_path):
+    done = plan(*arguments, "-o", tmp_path / "out", status=2)
+    assert message in done.stderr and "expected" in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
