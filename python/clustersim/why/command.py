@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Flags and output of scripts/why.py."""
+import argparse
+import collections
+import csv
+import json
+import pathlib
+import re
+import tempfile
+
+from clustersim.topology.cluster import InputError as TopologyError
+from clustersim.why import path as paths
+from clustersim.why import records as recorded
+from clustersim.why.machine import CARRIERS, Machine
+from clustersim.why.what_if import CHANGES, Runner, bound_us, worked_out
+from clustersim.workload.errors import InputError
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
+
+
+def make_parser(description):
+    parser = argparse.ArgumentParser(prog="why.py", description=description, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", metavar="RUN", help="directory of a run of SimAI_simulator")
+    parser.add_argument("-o", "--output", metavar="DIR", help="for path.csv, why.json and the runs (RUN/why)")
+    parser.add_argument("--factor", type=float, default=1.1, metavar="X", help="how much faster in what-ifs (1.1)")
+    parser.add_argument("--no-confirm", action="store_true", help="work the what-ifs out, but do not run them")
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="longest parts of the path to show (10)")
+    parser.add_argument("--program", default=str(ROOT / "bin/SimAI_simulator"), metavar="FILE", help="the simulator (bin/)")
+    return parser
+
+
+def _layer(name):
+    """Layers of a kind have the same name with another number."""
+    return re.sub(r"_\d+$", "", name)
+
+
+def _what(segment):
+    if segment.kind == "compute":
+        return f"compute {_layer(segment.layer)}, {PHASES.get(segment.detail, segment.detail)}"
+    if segment.kind == "communication":
+        return f"{segment.detail} of {_layer(segment.layer)}"
+    return {"message": "message to another pipeline stage", "update": "optimizer's step"}.get(segment.kind, "other")
+
+
+def _kind(segment, machine, known):
+    if segment.kind == "compute":
+        return "computation"
+    if segment.kind not in ("communication", "message"):
+        return segment.kind
+    carrier, _ = machine.blame(segment, known)
+    return f"communication over {carrier}"
+
+
+def _shares(segments, total, label):
+    sums = collections.Counter()
+    counts = collections.Counter()
+    for segment in segments:
+        sums[label(segment)] += segment.duration
+        counts[label(segment)] += 1
+    return [(name, microseconds, microseconds / total, counts[name]) for name, microseconds in sums.most_common()]
+
+
+def _lines(rows, limit=None):
+    return [f"  {100 * share:6.2f}%  {microseconds:14.3f} us  {count:6d} x  {name}" for name, microseconds, share, count in
+            rows[:limit]]
+
+
+def _flow_text(segment):
+    flow = segment.flow
+    if flow is None:
+        return ""
+    rate = flow.bytes * 8 / (flow.end - flow.start) / 1e3 if flow.end > flow.start else 0
+    return f"{flow.src}>{flow.dst} {flow.bytes} bytes at {rate:.1f} Gb/s"
+
+
+def _write_path(segments, machine, known, directory):
+    with open(directory / "path.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["start_us", "end_us", "duration_us", "kind", "rank", "layer", "detail", "collective", "carrier",
+                         "bandwidth_share", "last_flow"])
+        for segment in segments:
+            carrier, share = (machine.blame(segment, known) if segment.kind in ("communication", "message") else ("", None))
+            writer.writerow([f"{segment.start:.6f}", f"{segment.end:.6f}", f"{segment.duration:.6f}", segment.kind, segment.rank,
+                             segment.layer, segment.detail, segment.collective or "", carrier,
+                             "" if share is None else f"{share:.4f}", _flow_text(segment)])
+
+
+def _follow(runner, directory, output):
+    """@return the run's directory, or that of a repetition if it has no whole timeline, its Records and its path"""
+    if (directory / "timeline.json").is_file():
+        known = recorded.read(directory)
+        segments = paths.critical_path(known)
+        if len(known.spans) == runner.ranks() and all(segment.kind != "other" for segment in segments):
+            return directory, known, segments
+    repeated = output / "timeline"
+    runner.run(repeated, timeline=True)
+    known = recorded.read(repeated)
+    return repeated, known, paths.critical_path(known)
+
+
+def _links(machine):
+    lines = []
+    for carrier in CARRIERS:
+        link = machine.busiest(carrier)
+        if link:
+            lines.append(f"  {carrier:7} {link.node} -> {link.peer}: busy {100 * link.busy_share:.1f}% of the time, {link.used_by}")
+    return lines
+
+
+def _confirm(runner, machine, factor, output):
+    measured = {}
+    with tempfile.TemporaryDirectory(prefix="why-") as scratch:
+        for change in CHANGES:
+            if change.resource != "computation" and not machine.busiest(change.resource):
+                continue
+            role, changed = runner.changed(change, factor, machine, pathlib.Path(scratch))
+            measured[change.name] = runner.run(output / change.name.replace(" ", "-"), {role: changed})
+    return measured
+
+
+def run(arguments, description):
+    given = make_parser(description).parse_args(arguments)
+    if not given.factor > 0:
+        raise InputError(f"--factor is {given.factor}; expected more than 0")
+    directory = pathlib.Path(given.run)
+    output = pathlib.Path(given.output) if given.output else directory / "why"
+    runner = Runner(directory, given.program)
+    output.mkdir(parents=True, exist_ok=True)
+    try:
+        followed, known, segments = _follow(runner, directory, output)
+        total = known.finished[1]
+        machine = Machine(runner.inputs["topology"], followed, total * 1000)
+    except TopologyError as error:
+        raise InputError(str(error)) from None
+    bound = bound_us(segments, known, machine)
+    expected = worked_out(bound, total, given.factor)
+    _write_path(segments, machine, known, output)
+    print(f"{directory}: {total:.3f} us; the critical path has {len(segments)} parts on "
+          f"{len({segment.rank for segment in segments})} of {len(known.spans)} ranks")
+    kinds = _shares(segments, total, lambda segment: _kind(segment, machine, known))
+    print("\n".join(["where the time goes", *_lines(kinds)]))
+    print("\n".join(["the longest parts", *_lines(_shares(segments, total, _what), given.top)]))
+    print("\n".join(["the busiest links", *_links(machine)]))
+    measured = {} if given.no_confirm else _confirm(runner, machine, given.factor, output)
+    print(f"what if, {100 * (given.factor - 1):+.0f}%: worked out on the path" + ("" if given.no_confirm else ", and as run"))
+    for change in CHANGES:
+        told = f", run {100 * (measured[change.name] / total - 1):+.2f}%" if change.name in measured else ""
+        print(f"  {change.name:17} {100 * expected[change.name]:+.2f}%{told}")
+    facts = {"total_us": total, "parts": [dict(zip(("name", "us", "share", "count"), row)) for row in kinds], "bound_us": bound,
+             "factor": given.factor, "worked_out": expected,
+             "run": {name: value / total - 1 for name, value in measured.items()}}
+    (output / "why.json").write_text(json.dumps(facts, indent=1) + "\n")
+    print(f"every part of the path: {output / 'path.csv'}")

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What if something were faster? Worked out on the critical path, and confirmed by a run.
+
+A part of the path that is bound by a rate r takes r / (r x factor) of its time if that is higher. The path may then become another, so
+what is worked out is at most what can be won; the run tells.
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+
+from clustersim.workload.errors import InputError
+
+RATE_COLUMN = 2
+COMPUTE_COLUMNS = (2, 5, 8, 11)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    name: str
+    resource: str  # computation, or a carrier
+
+
+CHANGES = (Change("GPUs", "computation"), Change("NVLink rate", "NVLink"), Change("NIC rate", "NIC"),
+           Change("fabric link rate", "fabric"))
+
+
+def bound_us(segments, records, machine):
+    """@return microseconds of the path that each resource is to blame for, and of the rest"""
+    bound = {change.resource: 0.0 for change in CHANGES} | {"latency": 0.0}
+    for segment in segments:
+        if segment.kind in ("compute", "update"):
+            bound["computation"] += segment.duration
+        elif segment.kind in ("communication", "message"):
+            carrier, share = machine.blame(segment, records)
+            bound[carrier] += share * segment.duration
+            bound["latency"] += (1 - share) * segment.duration
+    return bound
+
+
+def worked_out(bound, total_us, factor):
+    """@return the relative change of the iteration for each Change"""
+    return {change.name: -bound[change.resource] * (1 - 1 / factor) / total_us for change in CHANGES}
+
+
+class Runner:
+    """Repeats a run of SimAI_simulator from its run.json, as it was or changed."""
+
+    def __init__(self, directory, program):
+        self.directory, self.program = pathlib.Path(directory), pathlib.Path(program)
+        try:
+            self.record = json.loads((self.directory / "run.json").read_text())
+        except (OSError, json.JSONDecodeError):
+            raise InputError(f"{directory}: no readable run.json; expected the directory of a run of SimAI_simulator") from None
+        if not self.program.is_file():
+            raise InputError(f"{program}: no such file; expected SimAI_simulator, which scripts/build.sh -c all builds")
+        self.inputs = {}
+        for entry in self.record.get("inputs", []):
+            if entry["role"] in self.inputs:
+                raise InputError(f"{directory}: the run had several inputs called {entry['role']}; expected one job")
+            self.inputs[entry["role"]] = pathlib.Path(entry["path"])
+        for role in ("workload", "topology"):
+            path = self.inputs.get(role)
+            if not path or not path.is_file():
+                raise InputError(f"{directory}: its {role} {path or ''} is no file; expected the run of a SimAI text workload "
+                                 "whose inputs are still there")
+        if self.record.get("status") != "finished":
+            raise InputError(f"{directory}: the run is {self.record.get('status')}; expected a finished one")
+        if self.record.get("network") == "busbw":
+            raise InputError(f"{directory}: a run of SimAI_analytical has no ranks to follow; expected one of SimAI_simulator "
+                             "(--network analytical is as fast)")
+
+    def ranks(self):
+        with open(self.inputs["workload"]) as file:
+            header = file.readline().replace(":", " ").split()
+        return int(header[header.index("all_gpus") + 1]) if "all_gpus" in header else 1 << 20
+
+    def run(self, output, changes=(), timeline=False):
+        """Runs into `output` with inputs of `changes` (role: file)"""
+        inputs = {**self.inputs, **dict(changes)}
+        options = self.record["options"]
+        command = [self.program, "-w", inputs["workload"], "-n", inputs["topology"], "-o", output, "--quiet", "--progress", "never",
+                   "--network", self.record["network"], "--seed", str(self.record["seed"]), "--passes", str(options["passes"])]
+        if "configuration" in inputs:
+            command += ["-c", inputs["configuration"]]
+        for key, role in (("--system-configuration", "system"),):
+            if role in inputs:
+                command += [key, inputs[role]]
+        for setting in options.get("set", []):
+            command += ["--set", setting]
+        command += options.get("ns3", [])
+        if timeline:
+            command += ["--timeline-ranks", str(self.ranks()), "--timeline-limit", str(10 ** 9)]
+        environment = {**os.environ, **{k: str(v) for k, v in options.get("nccl_environment", {}).items()}}
+        environment["AS_NVLS_ENABLE"] = "1" if options.get("nvls") else "0"
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        if done.returncode:
+            raise InputError((done.stderr or done.stdout).strip().splitlines()[-1])
+        return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"] / 1000
+
+    def changed(self, change, factor, machine, directory):
+        """@return the input that `change` by `factor` replaces, written to `directory`: role and file"""
+        if change.resource == "computation":
+            path = directory / "workload.txt"
+            path.write_text(_faster_workload(self.inputs["workload"].read_text(), factor))
+            return "workload", path
+        path = directory / "topology"
+        path.write_text(_faster_links(self.inputs["topology"].read_text(), factor, change.resource, machine))
+        return "topology", path
+
+
+def _faster_workload(text, factor):
+    lines = text.splitlines()
+    result = lines[:2]
+    for line in lines[2:]:
+        cells = line.split()
+        for column in COMPUTE_COLUMNS:
+            if len(cells) == 12:
+                cells[column] = str(round(float(cells[column]) / factor))
+        result.append("\t".join(cells))
+    return "\n".join(result) + "\n"
+
+
+def _faster_links(text, factor, carrier, machine):
+    """Multiplies the rates of the links of a kind; the lines of links have five fields, the first two of which are nodes."""
+    result, header = [], 0
+    rates = {(link.a, link.b): link.rate_bps for link in machine.topology.links}
+    for line in text.splitlines():
+        cells = line.split("#", 1)[0].split()
+        header += bool(cells) or header == 1
+        if header > 2 and len(cells) == 5 and machine.carrier_of_link(int(cells[0]), int(cells[1])) == carrier:
+            cells[RATE_COLUMN] = f"{round(rates[int(cells[0]), int(cells[1])] * factor)}bps"
+            line = " ".join(cells)
+        result.append(line)
+    return "\n".join(result) + "\n"
