@@ -67,6 +67,14 @@ def sentence(run, name, runs=()):
     return next(text for text in sentences_of(run, runs) if text.startswith(name))
 
 
+def test_a_purpose_with_no_percent_of_any_link_is_left_out(tmp_path):
+    directory = write(tmp_path / "run")
+    links = (directory / "links.csv").read_text().replace("AllReduce TP 100%", "AllToAll EP 100%; AllReduce TP 0%")
+    (directory / "links.csv").write_text(links)
+    run, = open_runs([directory])
+    assert set(by_name(run)) == {"AllReduce DP", "AllToAll EP"}
+
+
 def test_shares_are_of_the_time_from_the_last_start(tmp_path):
     run, = open_runs([write(tmp_path / "run")])
     found = by_name(run)

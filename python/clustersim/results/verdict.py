@@ -202,6 +202,8 @@ def findings_of(run, runs=()):
         if not mine or not active:
             continue
         busy, link, shares = max(mine, key=lambda item: (item[0], -item[1]["node"], -item[1]["port"]))
+        if not busy:
+            continue  # its share of every link is rounded to 0%
         share = min(1.0, busy / active)
         others = min(1 - share, _others(link, shares, purpose, activity, intervals) / active)
         paused = min(1 - share - others, link["pause_ns"] * shares[purpose] / active)
