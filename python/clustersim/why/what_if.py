@@ -93,7 +93,9 @@ class Runner:
         if timeline:
             command += ["--timeline-ranks", str(self.ranks()), "--timeline-limit", str(10 ** 9)]
         environment = {**os.environ, **{k: str(v) for k, v in options.get("nccl_environment", {}).items()}}
-        environment["AS_NVLS_ENABLE"] = "1" if options.get("nvls") else "0"
+        for variable, option in (("AS_NVLS_ENABLE", "nvls"), ("AS_NVLSTREE_ENABLE", "nvls_tree")):
+            if not options.get(option, True):
+                environment[variable] = "0"
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             raise InputError((done.stderr or done.stdout).strip().splitlines()[-1])
