@@ -18,7 +18,7 @@ from clustersim.workload.errors import InputError
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 # Peaks of NVLink and NIC in GB/s, one direction, where no topology says them.
-NVLINK_GBPS = {"A100": 300, "A800": 200, "H800": 200, "B200": 900, "GB200": 900}
+NVLINK_GBPS = {"A100": 300, "A800": 200, "H800": 200, "B200": 900, "GB200": 900, "B300": 900, "GB300": 900}
 NIC_GBPS = {"cx6": 25, "cx7": 50, "bf3": 50}
 COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompute", "micro_batch", "micro_batches", "memory_gb",
            "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
