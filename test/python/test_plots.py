@@ -165,13 +165,36 @@ def test_rates_have_gaps_where_a_pair_was_not_sampled(directory):
     assert pairs.interesting(run.rates, run.cnps)[0] == (0, 3, 10000, 100), "the pair with notifications first"
 
 
+def test_rates_without_notifications_have_one_panel_that_says_so(directory):
+    (directory / "cnp.txt").write_text("time, src, dst, sport, dport, size, cnp_number\n")
+    axes, = draw("rates", directory).axes
+    assert any(text.get_text() == "no pair got a congestion notification" for text in axes.texts)
+    head, *lines = (directory / "rate.txt").read_text().splitlines()
+    full = [line.rpartition(",")[0] + ", 100.000000" for line in lines]
+    (directory / "rate.txt").write_text("\n".join([head, *full]) + "\n")
+    axes, = draw("rates", directory).axes
+    assert any(text.get_text() == "line rate throughout, no congestion notification" for text in axes.texts)
+
+
+def test_lines_on_each_other_become_one_with_both_names():
+    with style.theme("light"):
+        _, axes = style.new_figure()
+        for label, values in (("a", [1, 2, 100]), ("b", [1, 2.001, 100]), ("c", [1, 2.1, 100])):
+            axes.plot([1, 2, 3], values, label=label)
+        assert style.merge_coinciding(axes) == 2
+    # c lies 0.1% of the picture's range from a, but differs by 5% from it.
+    assert [line.get_label() for line in axes.get_lines()] == ["a\n= b", "c"]
+
+
 def test_links_show_their_busier_direction(directory):
     figure = draw("links", directory)
     assert "Link utilisation" in figure.axes[0].get_title(loc="left")
     drawn = next(c for c in figure.axes[0].collections if c.get_array() is not None)
-    # 8 links; 40% and 90% are those with counters
-    assert sorted(np.round(drawn.get_array(), 6))[-2:] == [40, 90]
-    assert drawn.norm.vmax == 100
+    # Of 8 links two carried something, at 40% and 90%; what carried nothing is left out, and said so.
+    assert sorted(np.round(drawn.get_array(), 6)) == [40, 90]
+    assert (drawn.norm.vmin, drawn.norm.vmax) == (0, 100), "one scale for all runs"
+    remark = next(text.get_text() for text in figure.axes[0].texts if "left out" in text.get_text())
+    assert remark.startswith("left out: 6 links that carried nothing")
     assert "%" in figure.axes[1].get_ylabel()
 
 

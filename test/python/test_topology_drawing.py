@@ -68,3 +68,11 @@ def test_too_many_gpus_for_a_picture_are_refused(tmp_path):
     name = run(tmp_path, *"-topo Spectrum-X -g 2048".split()).stdout.strip()
     result = run(tmp_path, "--draw", name)
     assert result.returncode == 2 and "expected at most 1024" in result.stderr
+
+
+def test_rates_and_oversubscription_stand_between_the_layers(tmp_path):
+    run(tmp_path, "-topo", "Clos2", "-g", "16", "--nics_per_leaf", "8", "--oversubscription", "4", "-o", "clos")
+    with matplotlib.rc_context():
+        texts = [text.get_text() for text in figure_of(read(tmp_path / "clos")).axes[0].texts]
+    assert "4 × 400 Gb/s\n4:1 oversubscribed" in texts
+    assert "16 × 400 Gb/s" in texts and "16 × 2880 Gb/s" in texts

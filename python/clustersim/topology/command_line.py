@@ -8,6 +8,7 @@ from clustersim.topology import clos, dragonfly, fat_tree, rail_only, rails, tor
 from clustersim.topology.cluster import InputError, check_units, write
 from clustersim.topology.describe import describe
 from clustersim.topology.presets import NVLINK, preset
+from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
 
 SHARED = dict(gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=1,
@@ -93,6 +94,7 @@ def make_parser(description):
     files = parser.add_argument_group("instead of generating").add_argument
     files("--check", metavar="FILE", help="check every rule of the format")
     files("--describe", metavar="FILE", help="layers, oversubscription, path lengths, bisection, parts")
+    files("--prices", metavar="FILE", help="--describe: also what the parts cost and draw, such as prices.yaml")
     files("--draw", metavar="FILE", help="draw up to 1,024 GPUs, into FILE.png and FILE.svg")
     return parser
 
@@ -146,7 +148,8 @@ def look(given):
         if pair:
             print(f"{path}: GPU {pair[0]} and GPU {pair[1]} meet only in another GPU's NVLink (rail-only)")
     elif given["describe"]:
-        print("\n".join(describe(topology)))
+        prices = Prices(given["prices"]) if given["prices"] else None
+        print("\n".join([*describe(topology), *(cost_lines(topology, prices) if prices else ())]))
     else:
         try:
             from clustersim.topology.draw import draw  # matplotlib takes a second to load
@@ -161,6 +164,8 @@ def main(arguments, description):
         given = vars(make_parser(description).parse_args(arguments))
         if sum(given[name] is not None for name in ("check", "describe", "draw")) > 1:
             raise InputError("--check, --describe and --draw are one at a time; expected one of them")
+        if given["prices"] and not given["describe"]:
+            raise InputError("--prices is for --describe; expected --describe FILE --prices FILE")
         if given["check"] or given["describe"] or given["draw"]:
             look(given)
         else:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Draws a topology: layers from bottom to top, rails by colour, planes by the shape of switches."""
 import collections
+import dataclasses
 import math
 
 import matplotlib
@@ -58,12 +59,17 @@ def draw(topology, base):
     return files
 
 
-def figure_of(topology, link_values=None, value_name="", title=None):
+def figure_of(topology, link_values=None, value_name="", title=None, top=None):
     """@param link_values number from 0 on by (low node, high node): shown as width and colour of the links,
-    and nodes are left plain @return a matplotlib Figure in the colours of matplotlib's current settings"""
+    and nodes are left plain; links of 0, and switches that have no others, are left out
+    @param top end of the scale of the values (default: the next round number)
+    @return a matplotlib Figure in the colours of matplotlib's current settings"""
     if len(topology.gpus) > MOST_GPUS:
         raise InputError(f"{topology.path}: {len(topology.gpus)} GPUs make no readable picture; "
                          f"expected at most {MOST_GPUS}")
+    remark = ""
+    if link_values is not None:
+        topology, remark = without_idle(topology, link_values)
     graph = Graph(topology)
     rail = rails_of(graph) or {}
     layout = layout_of(graph)
@@ -76,13 +82,65 @@ def figure_of(topology, link_values=None, value_name="", title=None):
         axes.text(-0.012, y, label, ha="right", va="center", fontsize=11)
     if link_values is None:
         _coloured_links(axes, topology, graph, layout, rail)
+        remark = _say_rates(axes, graph, layout)
     else:
-        _measured_links(figure, axes, topology, layout, link_values, value_name)
+        _measured_links(figure, axes, topology, layout, link_values, value_name, top)
     _nodes(axes, topology, graph, layout.place, rail, link_values is not None)
     axes.margins(0.015)
-    axes.set_title(title or topology.path.rsplit("/", 1)[-1], loc="left", fontsize=13)
+    axes.set_title((title or topology.path.rsplit("/", 1)[-1]) + ("\n" if remark else ""), loc="left", fontsize=13)
+    if remark:
+        axes.annotate(remark, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
+                      color=matplotlib.rcParams["axes.edgecolor"], va="bottom")
     axes.axis("off")
     return figure
+
+
+def without_idle(topology, values):
+    """@return the topology without links that carried nothing and switches that have no others, and a sentence
+    that says so; as it is where nothing carried anything"""
+    used = [link for link in topology.links if values.get((min(link.a, link.b), max(link.a, link.b)), 0) > 0]
+    if not used or len(used) == len(topology.links):
+        return topology, ""
+    ends = {node for link in used for node in (link.a, link.b)}
+    switches = [node for node in topology.switches if node in ends]
+    nvswitches = [node for node in topology.nvswitches if node in ends]
+    gone = len(topology.switches) + len(topology.nvswitches) - len(switches) - len(nvswitches)
+    remark = f"left out: {len(topology.links) - len(used)} links that carried nothing"
+    if gone:
+        remark += f", {gone} switches that have no others"
+    return dataclasses.replace(topology, links=used, switches=switches, nvswitches=nvswitches), remark
+
+
+def _rate_text(bps):
+    return f"{bps / 1e9:g} Gb/s"
+
+
+def _say_rates(axes, graph, layout):
+    """Writes between two layers how many links of which rate join them, and how far the lower is oversubscribed.
+
+    @return the same as a sentence where nodes stand in no layers
+    """
+    kinds = collections.defaultdict(list)
+    for (low, high, bps), count in sorted(graph.link_kinds().items()):
+        kinds[frozenset((low, high))].append(f"{count} × {_rate_text(bps)}")
+    over = {tier: ratio for tier, ratio in graph.oversubscription()}
+    if layout.square:
+        return "; ".join(f"{' to '.join(sorted(ends, reverse=True)) if len(ends) > 1 else 'switch to switch'}: "
+                         f"{', '.join(texts)}" for ends, texts in kinds.items())
+    heights = {}
+    for node, (_, y) in layout.place.items():
+        heights.setdefault(graph.name(node), []).append(y)
+    for ends, texts in kinds.items():
+        if len(ends) < 2 or not ends <= heights.keys():
+            continue
+        (low, high) = sorted(ends, key=lambda name: max(heights[name]))
+        text = "\n".join(texts)
+        tier = int(low.split()[1]) if low.startswith("tier") else None
+        if tier in over:
+            text += f"\n{over[tier]:.3g}:1 oversubscribed" if over[tier] > 1.001 else "\nnot oversubscribed"
+        axes.text(1.012, (max(heights[low]) + min(heights[high])) / 2, text, ha="left", va="center", fontsize=9,
+                  color=matplotlib.rcParams["axes.edgecolor"])
+    return ""
 
 
 def _size(layout):
@@ -133,11 +191,11 @@ def _coloured_links(axes, topology, graph, layout, rail):
                                        linewidths=0.6 if many else 0.9))
 
 
-def _measured_links(figure, axes, topology, layout, values, value_name):
+def _measured_links(figure, axes, topology, layout, values, value_name, top):
     # The busiest are drawn last, over the others.
     keys = sorted(_ends(topology), key=lambda key: values.get(key, 0))
     numbers = [values.get(key, 0) for key in keys]
-    top = round_up(max(numbers, default=0))
+    top = top or round_up(max(numbers, default=0))
     dark = sum(to_rgb(matplotlib.rcParams["figure.facecolor"])) < 1.5
     thin = 0.6 if len(keys) <= 1000 else 0.35
     lines = LineCollection([_line(layout, key) for key in keys], cmap=ON_DARK if dark else ON_LIGHT,

@@ -9,6 +9,7 @@ The page needs no network: style, script and plots are in it. It follows the rea
 setting, and fits a phone.
 """
 import pathlib
+import re
 
 import jinja2
 
@@ -55,6 +56,7 @@ def render(runs, title=None, plots=True):
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
+    environment.filters["units"] = lambda text: re.sub(r"(?<=\d) us\b", " \u00b5s", text)
     environment.globals.update(sort_key=_sort_key, cell=_cell, heading=_heading, short=SHORT)
     names = ", ".join(run.name for run in runs)
     heading = title or (f"Run {names}" if len(runs) == 1 else f"Comparison of {len(runs)} runs")

@@ -75,7 +75,7 @@ def _sentences(runs, jobs):
     elif len(jobs) == 1:
         row = jobs[0][1]
         share = 100 * row["exposed"] / row["total"] if row["total"] else 0
-        found.append(f"It takes {time_text(row['total'])}, {share:.0f} % of it communication that no "
+        found.append(f"It takes {time_text(row['total'])}, {share:.0f}% of it communication that no "
                      f"computation hides.")
     for run in runs:
         if not jobs and run.flows is not None and len(run.flows):
@@ -85,7 +85,7 @@ def _sentences(runs, jobs):
         if run.info.get("drops"):
             found.append(f"{run.name}: {run.info['drops']} frames were lost.")
     if len(runs) == 1:
-        found += [sentence.replace(" us ", " \u00b5s ") for sentence in sentences_of(runs[0])[:VERDICTS]]
+        found += sentences_of(runs[0])[:VERDICTS]
     return found
 
 

@@ -24,8 +24,9 @@ def read_published(path=PUBLISHED):
 
 
 def curves(run):
-    """@return (op, kind of group, ranks) -> median busbw in GB/s by bytes"""
-    table = run.collectives.groupby(["op", "kind", "ranks", "bytes"])["busbw"].median()
+    """@return (op, kind of group, ranks) -> median busbw in GB/s by bytes, from the last start where it is known"""
+    column = "busbw_last_start" if "busbw_last_start" in run.collectives else "busbw"
+    table = run.collectives.groupby(["op", "kind", "ranks", "bytes"])[column].median()
     found = {}
     for (op, kind, ranks, size), busbw in table.items():
         found.setdefault((op, kind, ranks), {})[size] = busbw
@@ -49,7 +50,7 @@ def busbw(runs, published=PUBLISHED):
         raise style.NothingToDraw("no run has finished collectives (collectives.csv)")
     measurements = read_published(published) if published else None
     figure, axes = style.new_figure(10, 4.8)
-    drawn, sizes, lines = {}, set(), 0
+    drawn, sizes = {}, set()
     kinds = sorted({key for run in runs for key in curves(run)})
     for i, run in enumerate(runs):
         mine = curves(run)
@@ -63,7 +64,6 @@ def busbw(runs, published=PUBLISHED):
                 look = {"color": style.colour(i), "linestyle": style.LINES[kinds.index(key) % len(style.LINES)]}
             axes.plot(list(points), list(points.values()), markersize=4.5, label=label,
                       marker=MARKERS[kinds.index(key) % len(MARKERS)], **look)
-            lines += 1
             sizes |= set(points)
         if measurements is not None:
             drawn |= dict(_fitting(measurements, run, mine))
@@ -83,5 +83,7 @@ def busbw(runs, published=PUBLISHED):
     axes.set_xlabel("size of the collective, as nccl-tests counts it")
     axes.set_ylabel("bus bandwidth (GB/s)")
     axes.set_title("Bus bandwidth by size")
-    style.legend(axes, lines + len(drawn), title="collective")
+    if any("busbw_last_start" in run.collectives for run in runs):
+        style.remark(axes, "from the last rank's start to the last rank's end")
+    style.legend(axes, style.merge_coinciding(axes), title="collective")
     return figure

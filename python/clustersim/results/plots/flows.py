@@ -52,7 +52,7 @@ def fct_cdf(runs):
     axes.set_title("Flow completion times")
     if left_out:
         style.remark(axes, LEFT_OUT)
-    style.legend(axes, len(found), title="run")
+    style.legend(axes, style.merge_coinciding(axes), title="run")
     return figure
 
 

@@ -26,6 +26,6 @@ def link_utilisation(run):
         raise style.NothingToDraw(f"{run.name}: the length of the run is unknown (run.json)")
     try:
         return draw.figure_of(run.topology, utilisations(links), "busy share of the run, busier direction (%)",
-                              f"Link utilisation: {style.shorten(run.name)}")
+                              f"Link utilisation: {style.shorten(run.name)}", 100)
     except InputError as error:
         raise style.NothingToDraw(str(error)) from None

@@ -23,6 +23,16 @@ def with_gaps(times, values, interval):
     return np.insert(times.astype(float), gaps, np.nan), np.insert(values.astype(float), gaps, np.nan)
 
 
+def at_line_rate(run, samples):
+    """@return whether every sample is the rate of the fastest link of its sender"""
+    links = run.links
+    if links is None:
+        return samples["gbps"].min() > 0.999 * samples["gbps"].max()
+    network = links[[run.nodes.kind(peer) != "NVSwitch" for peer in links["peer"]]]
+    line = samples["src"].map(network.groupby("node")["rate_bps"].max() / 1e9)
+    return bool((samples["gbps"] >= 0.999 * line).all())
+
+
 def _name(run, pair):
     return f"{run.nodes.name(pair[0])} → {run.nodes.name(pair[1])} :{pair[2]}"
 
@@ -35,7 +45,11 @@ def rates(run):
         raise style.NothingToDraw(f"{run.name}: no queue pair was sampled (rate.txt); QP_MON_INTERVAL may be too "
                                   f"long")
     heard = cnps is not None and len(cnps) > 0
-    figure, (above, below) = style.new_figure(10, 6.2, rows=2, sharex=True, height_ratios=[2, 1])
+    if heard:
+        figure, (above, below) = style.new_figure(10, 6.2, rows=2, sharex=True, height_ratios=[2, 1])
+    else:
+        figure, above = style.new_figure(10, 4.4)
+        below = above
     span = max(samples["time_ns"].max(), cnps["time_ns"].max() if heard else 0)
     factor = style.time_axis(below, span)
     by_time = samples.groupby("time_ns")["gbps"]
@@ -61,13 +75,11 @@ def rates(run):
     above.set_ylabel("sending rate (Gb/s)")
     above.set_title(f"Queue pairs: {style.shorten(run.name)}")
     style.legend(above, len(shown), title="queue pairs" + (" with most CNPs" if heard and count > FEW else ""))
-    below.set_ylabel("CNPs so far")
     if not heard:
-        below.set_ylim(0, 1)
-        below.set_yticks([0])
-        below.annotate("no pair got a congestion notification", (0.5, 0.5), xycoords="axes fraction", ha="center",
-                       va="center", color=style.soft_colour())
+        style.remark(above, "line rate throughout, no congestion notification" if at_line_rate(run, samples) else
+                     "no pair got a congestion notification")
         return figure
+    below.set_ylabel("CNPs so far")
     got = cnps.groupby(PAIR)
     for i, pair in enumerate(shown):
         if pair in got.groups:

@@ -5,6 +5,7 @@ import math
 
 import matplotlib
 import matplotlib.colors
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -136,6 +137,31 @@ def remark(axes, text):
     axes.set_title(f"{axes.get_title(loc='left')}\n", loc="left")
     axes.annotate(text, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
                   color=soft_colour(), va="bottom")
+
+
+SAME = 0.005  # of the range of the picture: lines nearer than that to each other lie on each other
+EQUAL = 0.01  # of a value: what differs by more has a line of its own, wherever that lies
+
+
+def merge_coinciding(axes):
+    """Hides lines that lie on an earlier one, which then has their names as well. @return lines that are left"""
+    left = []
+    low, high = axes.get_ylim()
+    scale = np.log if axes.get_yscale() == "log" else np.asarray
+    low, high = scale(low), scale(high)
+    for line in axes.get_lines():
+        if line.get_label().startswith("_"):
+            continue
+        x, y = (np.asarray(values, dtype=float) for values in line.get_data())
+        twin = next((other for other, (xs, ys) in left if len(xs) == len(x) and np.allclose(xs, x)
+                     and np.nanmax(np.abs(scale(ys) - scale(y)), initial=0) <= SAME * abs(high - low)
+                     and np.allclose(ys, y, rtol=EQUAL, equal_nan=True)), None)
+        if twin is None:
+            left.append((line, (x, y)))
+            continue
+        twin.set_label(f"{twin.get_label()}\n= {line.get_label()}")
+        line.remove()
+    return len(left)
 
 
 def legend(axes, entries, **arguments):

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""gen_Topo_Template.py --describe --prices: parts counted by hand."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
+sys.path.insert(0, str(ROOT / "python"))
+
+from clustersim.topology.prices import Prices, parts_of  # noqa: E402
+from clustersim.topology.reader import read  # noqa: E402
+
+PRICES = """currency: EUR
+gpu: {price: 1000, watts: 500}
+nic: {400Gbps: {price: 100, watts: 20}}
+switch:
+  - {ports: 8, rate: 400Gbps, price: 900, watts: 90}
+  - {ports: 16, rate: 400Gbps, price: 700, watts: 95}
+  - {ports: 64, rate: 100Gbps, price: 1, watts: 1}
+transceiver: {400Gbps: {price: 10, watts: 8}}
+cable: {price: 2}
+"""
+
+
+def run(directory, *arguments):
+    return subprocess.run([GENERATOR, *arguments], cwd=directory, capture_output=True, text=True)
+
+
+@pytest.fixture
+def place(tmp_path):
+    # 16 GPUs on 2 leaves with 4 uplinks each to 4 spines: 16 + 8 cables.
+    run(tmp_path, "-topo", "Clos2", "-g", "16", "--nics_per_leaf", "8", "--oversubscription", "2", "-o", "clos")
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    return tmp_path
+
+
+def test_parts_are_those_of_the_links(place):
+    parts = {part.name: part for part in parts_of(read(place / "clos"), Prices(place / "prices.yaml"))}
+    assert {name: part.count for name, part in parts.items()} == {
+        "GPU": 16, "NIC 400 Gb/s": 16, "switch, tier 1 (16 x 400Gbps)": 2, "switch, tier 2 (16 x 400Gbps)": 4,
+        "transceiver 400 Gb/s": 48, "cable": 24}
+    # A leaf has 12 ports. A spine has two, and 16 cost less than 8 in this list; 64 of them are too slow.
+    assert sum(part.count * part.price for part in parts.values() if part.network) == \
+        16 * 100 + 6 * 700 + 48 * 10 + 24 * 2
+    assert sum(part.count * part.watts for part in parts.values()) == 16 * 500 + 16 * 20 + 6 * 95 + 48 * 8
+
+
+def test_describe_prints_sums_and_per_gpu(place):
+    result = run(place, "--describe", "clos", "--prices", "prices.yaml")
+    assert result.returncode == 0, result.stderr
+    network = 16 * 100 + 6 * 700 + 48 * 10 + 24 * 2
+    lines = {" ".join(line.split()[:-2]): line.split()[-2:] for line in result.stdout.splitlines() if line.strip()}
+    assert lines["network"][0] == f"{network:,}"
+    assert lines["network, per GPU"][0] == f"{network / 16:,.0f}"
+    assert lines["all"][0] == f"{network + 16000:,}"
+    assert "EUR" in result.stdout
+
+
+def test_the_shipped_list_prices_the_templates(place):
+    for flags in ("-topo Spectrum-X -g 64", "-topo AlibabaHPN -g 64 --dp", "-topo DCN+ -g 64"):
+        run(place, *flags.split(), "-o", "some", "--force")
+        result = run(place, "--describe", "some", "--prices", ROOT / "topologies/prices.yaml")
+        assert result.returncode == 0, f"{flags}: {result.stderr}"
+
+
+@pytest.mark.parametrize("change, message", [
+    (("gpu: {price: 1000", "gpu: {price: dear"), "gpu: price is 'dear'; expected a number"),
+    (("nic: {400Gbps", "nic: {200Gbps"), "nic of 400Gbps has no price; expected"),
+    (("ports: 16", "ports: 9"), "none has 12 ports of 400Gbps; expected"),
+    (("cable:", "cables:"), "unknown key 'cables'; expected one of"),
+    (("currency: EUR", "currency: ["), "is not YAML; expected"),
+])
+def test_a_list_that_does_not_do_is_refused(place, change, message):
+    (place / "prices.yaml").write_text(PRICES.replace(*change))
+    result = run(place, "--describe", "clos", "--prices", "prices.yaml")
+    assert result.returncode == 2 and message in result.stderr, result.stderr
+
+
+def test_prices_need_a_topology(place):
+    result = run(place, "--prices", "prices.yaml")
+    assert result.returncode == 2 and "expected --describe FILE" in result.stderr
