@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Topologies, results, plots and sweeps of the cluster simulator: what the scripts are made of."""
+"""Topologies, simulations, results, plots and sweeps of AI clusters: what the scripts are made of.
+
+    topology    generates, checks, describes and draws topology files
+    simulation  runs the simulator from Python: simulate()
+    results     reads what a run leaves as pandas DataFrames; tables, plots, a page
+    sweep       grids of topologies, confs, workloads and variables
+"""
+from clustersim.simulation import SimulationError, simulate
+
+__all__ = ["SimulationError", "simulate"]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs SimAI_simulator and returns its results.
+
+    from clustersim import simulate
+    run = simulate("workloads/microAllReduce_16g.txt", "Spectrum-X_16g_8gps_400Gbps_H100",
+                   conf="conf/SimAI.conf", output="results/api", network="flow")
+    print(run.collectives["busbw"].max())
+"""
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clustersim.results import Run
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class SimulationError(Exception):
+    """The simulator refused an input (status 2) or did not finish; the text is what it printed."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def find_program(name: str = "SimAI_simulator") -> pathlib.Path:
+    """Finds a program: in the folder PROGRAM_DIR names, in bin/ of this checkout, or on the PATH.
+
+    @raise FileNotFoundError if it is in none of them
+    """
+    places = [pathlib.Path(os.environ["PROGRAM_DIR"])] if "PROGRAM_DIR" in os.environ else []
+    for place in (*places, CHECKOUT / "bin"):
+        if os.access(place / name, os.X_OK):
+            return place / name
+    found = shutil.which(name)
+    if not found:
+        raise FileNotFoundError(f"{name}: not in bin/ and not on the PATH; expected the program that "
+                                "scripts/build.sh -c all builds")
+    return pathlib.Path(found)
+
+
+def command_line(workload: os.PathLike | str, topology: os.PathLike | str, *, output: os.PathLike | str,
+                 conf: os.PathLike | str | None = None, program: os.PathLike | str | None = None,
+                 **flags: object) -> list[str]:
+    """@return the words of the command that simulate() runs; see there"""
+    words = [str(program or find_program()), "-w", str(workload), "-n", str(topology), "-o", str(output), "-q"]
+    if conf is not None:
+        words += ["-c", str(conf)]
+    for name, value in flags.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words += [flag, str(value)]
+    return words
+
+
+def simulate(workload: os.PathLike | str, topology: os.PathLike | str, *, output: os.PathLike | str,
+             conf: os.PathLike | str | None = None, program: os.PathLike | str | None = None,
+             environment: Mapping[str, str] | None = None, **flags: object) -> Run:
+    """Simulates a workload on a topology and opens the results.
+
+    @param workload, topology, conf files, as for the program's -w, -n and -c
+    @param output directory of the results, as for -o
+    @param program the program; else find_program()
+    @param environment variables in addition to those of this process, such as {"NCCL_ALGO": "Ring"}
+    @param flags further flags by name: network="flow" is --network flow, seed=7 is --seed 7; True is the flag
+        alone; None and False leave it out
+    @return the run, as clustersim.results.open_run() gives it
+    @raise SimulationError if the program ends with another status than 0
+    """
+    from clustersim.results import open_run
+
+    words = command_line(workload, topology, output=output, conf=conf, program=program, **flags)
+    result = subprocess.run(words, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                            capture_output=True, text=True)
+    if result.returncode != 0:
+        raise SimulationError(result.stderr.strip() or f"{words[0]} ended with status {result.returncode}",
+                              result.returncode)
+    return open_run(output)

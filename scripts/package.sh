@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Builds the Debian package and the Python wheel into build/release/, and tries both: the package is
+# unpacked into an empty folder and its programs run there; the wheel is installed into a new virtual
+# environment. lintian reads the package.
+#
+# Usage: scripts/package.sh [--no-checks]
+#
+#   --no-checks   build the package only
+set -euo pipefail
+. "$(dirname "$0")/show-help.sh"
+cd "$(dirname "$0")/.."
+
+checks=true
+case ${1:-} in
+  "") ;;
+  --no-checks) checks=false ;;
+  *) echo "package.sh: unknown argument '$1'; expected --no-checks or nothing" >&2; exit 2 ;;
+esac
+
+scripts/build.sh -c all
+build=build/release
+version=$(cat VERSION)
+
+rm -rf "$build/man" "$build"/cluster-sim_*.deb
+mkdir -p "$build/man"
+man_page() { # NAME PROGRAM
+  help2man --no-info --no-discard-stderr --version-string="$version" --source=cluster-sim \
+    --name="part of a packet-level simulator of AI clusters" \
+    --output="$build/man/$1.1" "$2"
+  gzip -9 -n "$build/man/$1.1"
+}
+for program in bin/*; do
+  [ ! -f "$program" ] || man_page "$(basename "$program")" "$program"
+done
+for script in scripts/*.py; do
+  name=$(basename "$script" .py)
+  [ ! -x "$script" ] || [ "$name" = check-layers ] || man_page "cluster-sim-${name//_/-}" "$script"
+done
+man_page cluster-sim-topology topologies/gen_Topo_Template.py
+
+{
+  printf 'cluster-sim (%s) unstable; urgency=medium\n\n  * See CHANGES.md and RELEASE_NOTES.md.\n\n' "$version"
+  printf ' -- the authors <maintainers@cluster-sim.invalid>  %s\n' "$(git log -1 --format=%aD 2> /dev/null || date -R)"
+} | gzip -9 -n > "$build/changelog.gz"
+(cd "$build" && cpack -G DEB > cpack.log) || { cat "$build/cpack.log" >&2; exit 1; }
+package=$(ls "$build"/cluster-sim_*.deb)
+echo "$package"
+$checks || exit 0
+
+lintian --fail-on error,warning "$package"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+dpkg-deb -x "$package" "$scratch/root"
+for program in bin/*; do
+  [ ! -f "$program" ] || "$scratch/root/usr/bin/$(basename "$program")" --help > /dev/null
+done
+(
+  cd "$scratch"
+  export PATH=$scratch/root/usr/bin:$PATH
+  cluster-sim-topology -topo Spectrum-X -g 16
+  SimAI_simulator -q -w root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt --network flow \
+    -c root/usr/lib/cluster-sim/conf/SimAI.conf -n Spectrum-X_16g_8gps_400Gbps_H100 -o run
+  cluster-sim-busbw-table run
+)
+
+/usr/bin/python3 -m venv --system-site-packages "$scratch/venv"
+"$scratch/venv/bin/pip" wheel -q --no-deps --no-build-isolation -w "$build" .
+"$scratch/venv/bin/pip" install -q --no-deps --no-index --find-links "$build" clustersim
+cd "$scratch"
+PROGRAM_DIR=$scratch/root/usr/bin "$scratch/venv/bin/python" - << 'TEXT'
+import clustersim
+assert "venv" in clustersim.__file__, clustersim.__file__
+run = clustersim.simulate("root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt",
+                          "Spectrum-X_16g_8gps_400Gbps_H100", conf="root/usr/lib/cluster-sim/conf/SimAI.conf",
+                          output="api", network="flow")
+print(f"wheel: {len(run.collectives)} collectives simulated from Python")
+TEXT

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""clustersim.simulate() runs a simulation from Python and returns its results."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+import clustersim  # noqa: E402
+from clustersim.simulation import command_line  # noqa: E402
+
+
+@pytest.fixture
+def topology(tmp_path):
+    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16"], cwd=tmp_path,
+                   check=True, capture_output=True)
+    return tmp_path / "Spectrum-X_16g_8gps_400Gbps_H100"
+
+
+def test_a_simulation_returns_its_results(topology, tmp_path):
+    workload = tmp_path / "one.txt"
+    workload.write_text("1 ALLREDUCE 1048576 TP\n")
+    run = clustersim.simulate(workload, topology, output=tmp_path / "run", network="flow", tp=8,
+                              environment={"NCCL_ALGO": "Ring"})
+    assert run.info["status"] == "finished"
+    assert len(run.collectives) == 2, "one per group of 8 of the 16 ranks"
+    assert set(run.collectives["algorithm"]) == {"Ring"}
+    factor = run.collectives["busbw"] / run.collectives["algbw"]
+    assert factor.to_list() == pytest.approx([2 * 7 / 8] * 2, rel=1e-4)
+
+
+def test_what_the_simulator_refuses_is_an_exception_with_its_line(topology, tmp_path):
+    workload = tmp_path / "wrong.txt"
+    workload.write_text("1 ALLREDUCE many TP\n")
+    with pytest.raises(clustersim.SimulationError, match=r"wrong.txt:1: .*many") as refused:
+        clustersim.simulate(workload, topology, output=tmp_path / "run")
+    assert refused.value.status == 2
+
+
+def test_flags_become_words():
+    words = command_line("w", "n", output="o", program="SimAI_simulator", seed=7, check=True, max_time=None,
+                         num_queues_per_dim=2)
+    assert words == ["SimAI_simulator", "-w", "w", "-n", "n", "-o", "o", "-q", "--seed", "7", "--check",
+                     "--num-queues-per-dim", "2"]
