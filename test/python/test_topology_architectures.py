@@ -114,7 +114,7 @@ def test_pods_meet_in_the_core_and_planes_do_not(tmp_path):
 
 @pytest.mark.parametrize("gpu, rate", [("A100", 2400), ("A800", 1600), ("H100", 2880), ("H800", 1280),
                                        ("H20", 2880), ("H200", 2880), ("B200", 5760),
-                                       ("GB200", 5760)])
+                                       ("GB200", 5760), ("GH200", 2880), ("B300", 5760), ("GB300", 5760)])
 def test_presets_set_type_and_nvlink_rate_and_flags_win(tmp_path, gpu, rate):
     name = run(tmp_path, "-topo", "Spectrum-X", "-g", "16", "--preset", gpu).stdout.strip()
     lines = (tmp_path / name).read_text().splitlines()
@@ -125,6 +125,53 @@ def test_presets_set_type_and_nvlink_rate_and_flags_win(tmp_path, gpu, rate):
     assert lines[0].endswith("X") and lines[2].split()[2] == "1Gbps"
 
 
+# GPUs of a server, NVSwitches, NICs of GPU 0 and their rate.
+@pytest.mark.parametrize("preset, per_server, nvswitches, nics, rate", [
+    ("GH200-quad", 4, 36, 1, "200Gbps"), ("GB200-NVL36", 36, 4, 1, "400Gbps"), ("GB200-NVL72", 72, 2, 1, "400Gbps"),
+    ("GB300-NVL36", 36, 4, 1, "800Gbps"), ("GB300-NVL72", 72, 2, 1, "800Gbps"), ("B300-HGX", 8, 18, 1, "800Gbps"),
+    ("A100-2NIC", 8, 18, 2, "100Gbps"), ("H100-2NIC", 8, 18, 2, "200Gbps"), ("A100-4NIC", 8, 18, 1, "100Gbps"),
+    ("H100-4NIC", 8, 18, 1, "400Gbps"), ("H100-1NIC", 8, 18, 1, "400Gbps")])
+def test_presets_of_machines_set_servers_and_nics(tmp_path, preset, per_server, nvswitches, nics, rate):
+    name = run(tmp_path, "-topo", "Clos2", "-g", "144", "--preset", preset, "--nics_per_leaf", "36",
+               "-apbw", "400Gbps").stdout.strip()
+    lines = (tmp_path / name).read_text().splitlines()
+    header = lines[0].split()
+    assert header[1:3] == [str(per_server), str(nvswitches)] and header[5] == preset.split("-")[0]
+    of_gpu_0 = [line.split() for line in lines[2:] if line.startswith("0 ")]
+    wires = [line for line in of_gpu_0 if int(line[1]) >= 144 + nvswitches]
+    assert len(wires) == nics and {line[2] for line in wires} == {rate}
+    assert run(tmp_path, "--check", name).returncode == 0
+
+
+@pytest.mark.parametrize("flags", [
+    "-topo Spectrum-X -g 32", "-topo AlibabaHPN -g 32", "-topo AlibabaHPN --dp -g 32", "-topo DCN+ -g 32",
+    "-topo Clos2 -g 32", "-topo Clos3 -g 32", "-topo RailOnly -g 32", "-topo FatTree", "-topo Torus -gps 4",
+    "-topo Dragonfly -gps 2"])
+def test_every_architecture_has_a_plane_for_each_nic_of_a_gpu(tmp_path, flags):
+    one = run(tmp_path, *flags.split(), "-o", "one")
+    two = run(tmp_path, *flags.split(), "--nics_per_gpu", "2", "-o", "two")
+    assert one.returncode == two.returncode == 0, two.stderr
+    assert run(tmp_path, "--check", "two").returncode == 0
+    count = [dict(zip(("nodes", "server", "nvswitches", "switches", "links"),
+                      map(int, (tmp_path / name).read_text().split()[:5]))) for name in ("one", "two")]
+    gpus = count[0]["nodes"] - count[0]["nvswitches"] - count[0]["switches"]
+    assert count[1]["switches"] == 2 * count[0]["switches"] and count[1]["nvswitches"] == count[0]["nvswitches"]
+    per_server = count[0]["nvswitches"] * count[0]["server"] // gpus
+    nvlinks = gpus * per_server
+    assert count[1]["links"] - nvlinks == 2 * (count[0]["links"] - nvlinks)
+
+
+def test_gpus_that_share_a_nic_meet_in_it(tmp_path):
+    name = run(tmp_path, *"-topo Clos2 -g 16 --gpus_per_nic 4 --nics_per_leaf 16".split()).stdout.strip()
+    links = [line.split() for line in (tmp_path / name).read_text().splitlines()[2:]]
+    nodes = int((tmp_path / name).read_text().split()[0])
+    nics = range(nodes - 4, nodes)
+    for nic in nics:
+        gpus = [int(a) for a, b, *_ in links if int(b) == nic]
+        assert gpus == list(range(4 * (nic - nics[0]), 4 * (nic - nics[0]) + 4))
+        assert len([link for link in links if int(link[0]) == nic]) == 1  # to its access switch
+
+
 def test_15360_gpus_take_less_than_5_seconds(tmp_path):
     start = time.monotonic()
     assert run(tmp_path, "-topo", "AlibabaHPN").returncode == 0
@@ -133,6 +180,10 @@ def test_15360_gpus_take_less_than_5_seconds(tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     ("-topo FatTree --radix 5", "expected an even number"),
+    ("-topo Clos2 -g 16 --nics_per_gpu 2 --gpus_per_nic 2", "contradict each other"),
+    ("-topo Clos2 -g 16 --gpus_per_nic 3", "does not divide the 8 GPUs"),
+    ("-topo Clos2 -g 16 --nics_per_gpu 0", "--nics_per_gpu 0 is not possible"),
+    ("-topo AlibabaHPN -g 64 -asn 16 --gpus_per_nic 2", "expected a single ToR"),
     ("-topo FatTree -g 100", "has 128 GPUs, not 100"),
     ("-topo Clos2 --oversubscription 3", "expected a whole number"),
     ("-topo Clos2 --oversubscription 0", "expected more than 0"),

@@ -4,6 +4,8 @@ import dataclasses
 import pathlib
 import re
 
+PCIE_DELAY = "0.00005ms"  # of a PCIe switch between a GPU and a NIC that it shares: 50 ns, a guess
+
 
 class InputError(Exception):
     """A user's mistake; its text is the line that the user sees."""
@@ -37,6 +39,53 @@ def count_nvswitches(gpus, options):
         raise InputError(f"{gpus} GPUs do not fill servers of {options.gpu_per_server}; "
                          f"expected a multiple")
     return gpus // options.gpu_per_server * options.nv_switch_per_server
+
+
+def with_nics(cluster, nics_per_gpu, gpus_per_nic):
+    """@return the cluster with another number of NICs: each further NIC of a GPU is on a copy of the switches (a
+    plane), or neighbours in a server share one NIC, a node between them and its switch"""
+    if nics_per_gpu > 1 and gpus_per_nic > 1:
+        raise InputError("--nics_per_gpu and --gpus_per_nic contradict each other; expected one of them above 1")
+    if nics_per_gpu > 1:
+        return dataclasses.replace(cluster, name=f"{cluster.name}_{nics_per_gpu}nics",
+                                   switches=cluster.switches * nics_per_gpu,
+                                   links=_planes(cluster, nics_per_gpu))
+    if gpus_per_nic > 1:
+        if cluster.gpus_per_server % gpus_per_nic:
+            raise InputError(f"--gpus_per_nic {gpus_per_nic} does not divide the {cluster.gpus_per_server} GPUs of a "
+                             f"server; expected a divisor")
+        return dataclasses.replace(cluster, name=f"{cluster.name}_1nic{gpus_per_nic}g",
+                                   switches=cluster.switches + cluster.gpus // gpus_per_nic,
+                                   links=_shared_nics(cluster, gpus_per_nic))
+    return cluster
+
+
+def _planes(cluster, planes):
+    first = cluster.gpus + cluster.nvswitches
+    links = list(cluster.links)
+    yield from links
+    for plane in range(1, planes):
+        for a, b, rate, delay in links:
+            if not (cluster.gpus <= a < first or cluster.gpus <= b < first):
+                yield (a + plane * cluster.switches if a >= first else a, b + plane * cluster.switches if b >= first else b,
+                       rate, delay)
+
+
+def _shared_nics(cluster, share):
+    first = cluster.gpus + cluster.nvswitches
+    nics = first + cluster.switches
+    seen = set()
+    for a, b, rate, delay in cluster.links:
+        if a < cluster.gpus and b >= first:
+            if a in seen:
+                raise InputError("--gpus_per_nic with two ToRs for each NIC is not possible; expected a single ToR")
+            seen.add(a)
+            nic = nics + a // share
+            yield a, nic, rate, PCIE_DELAY
+            if a % share == 0:
+                yield nic, b, rate, delay
+        else:
+            yield a, b, rate, delay
 
 
 def require_at_least_one(options, *names):

@@ -5,9 +5,9 @@ import pathlib
 import sys
 
 from clustersim.topology import clos, dragonfly, fat_tree, rail_only, rails, torus
-from clustersim.topology.cluster import InputError, check_units, write
+from clustersim.topology.cluster import InputError, check_units, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
-from clustersim.topology.presets import NVLINK, preset
+from clustersim.topology.presets import PRESETS, preset
 from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
 
@@ -16,7 +16,7 @@ SHARED = dict(gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=
               bandwidth="400Gbps", ap_bandwidth="400Gbps", core_bandwidth="400Gbps", error_rate="0",
               rails=None, core_switch_num=0, radix=8, nics_per_leaf=32, leaves_per_pod=8,
               oversubscription=1.0, routers_per_group=4, gpus_per_router=2, global_links=2,
-              groups=None, dims="4x4")
+              groups=None, dims="4x4", nics_per_gpu=1, gpus_per_nic=1)
 OTHERS = {
     "FatTree": fat_tree.build,
     "Clos2": lambda options: clos.build(options, 2),
@@ -49,8 +49,9 @@ def make_parser(description):
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
     add("-topo", "--topology", choices=topologies, metavar="NAME", help=", ".join(topologies))
-    add("--preset", choices=NVLINK, metavar="GPU",
-        help=f"sets GPU type, NVLink rate and delay: {', '.join(NVLINK)}")
+    add("--preset", choices=PRESETS, metavar="NAME",
+        help=f"sets GPU type, NVLink rate and delay; those with a dash also a server's GPUs and NICs: "
+             f"{', '.join(PRESETS)}")
     add("-g", "--gpu", type=int, help="number of GPUs")
     add("-ro", "--ro", "--rail_optimized", dest="rail_optimized", action="store_true", default=None,
         help="GPU k of every server of a segment is on the same access switch")
@@ -65,6 +66,8 @@ def make_parser(description):
     add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
     add("-l", "--latency", help="delay of all other links (0.0005ms)")
     add("-bw", "--bandwidth", help="NIC to ASW")
+    add("--nics_per_gpu", type=int, help="NICs of each GPU (1), the k-th ones on the k-th copy of all switches (a plane)")
+    add("--gpus_per_nic", type=int, help="GPUs that share a NIC (1), neighbours in a server")
     add("-apbw", "--ap_bandwidth", help="ASW to PSW, or switch to switch (400Gbps)")
     add("-er", "--error_rate", help="packet error rate of every link (0)")
     add("-asn", "-asw", "--asw_switch_num", type=int, help="access switches")
@@ -114,6 +117,7 @@ def options_of(given):
     flags = {name: value for name, value in given.items() if value is not None}
     options = argparse.Namespace(**(SHARED | template | chosen | flags))
     check_units(options)
+    require_at_least_one(options, "nics_per_gpu", "gpus_per_nic")
     return OTHERS.get(topology, rails.build), options
 
 
@@ -131,6 +135,7 @@ def output_path(wanted, name):
 def generate(given):
     build, options = options_of(given)
     cluster, warnings = build(options)
+    cluster = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     path = output_path(given["output"], cluster.name)

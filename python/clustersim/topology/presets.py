@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What --preset sets: GPU type, NVLink rate of one GPU in one direction, NVLink delay.
+"""What --preset sets: GPU type, NVLink rate of one GPU in one direction, NVLink delay; presets of whole machines
+also GPUs of a server, their NICs and rates.
 
 A100 and A800 have the nominal rate. From Hopper on it is 80 % of the nominal rate, as in the
 generator's default for H100 (2880 of 3600 Gb/s), so that a preset and the default agree. Delays are
@@ -15,8 +16,27 @@ NVLINK = {
     "H200": "2880Gbps",   # 900 GB/s x 0.8
     "B200": "5760Gbps",   # 1800 GB/s x 0.8
     "GB200": "5760Gbps",  # 1800 GB/s x 0.8
+    "GH200": "2880Gbps",  # 900 GB/s x 0.8
+    "B300": "5760Gbps",   # 1800 GB/s x 0.8
+    "GB300": "5760Gbps",  # 1800 GB/s x 0.8
 }
+# A rack of NVL36 or NVL72 is one server, as its NVSwitches join all its GPUs.
+MACHINES = {
+    "GH200-quad": ("GH200", dict(gpu_per_server=4, bandwidth="200Gbps")),     # Alps: 4 NICs of Slingshot-11
+    "GB200-NVL36": ("GB200", dict(gpu_per_server=36)),                        # 1 x 400 Gb/s per GPU
+    "GB200-NVL72": ("GB200", dict(gpu_per_server=72)),
+    "GB300-NVL36": ("GB300", dict(gpu_per_server=36, bandwidth="800Gbps")),   # ConnectX-8
+    "GB300-NVL72": ("GB300", dict(gpu_per_server=72, bandwidth="800Gbps")),
+    "B300-HGX": ("B300", dict(gpu_per_server=8, bandwidth="800Gbps")),
+    "A100-2NIC": ("A100", dict(nics_per_gpu=2, bandwidth="100Gbps")),         # 16 x 100 Gb/s: OCI BM.GPU4.8
+    "H100-2NIC": ("H100", dict(nics_per_gpu=2, bandwidth="200Gbps")),         # 16 x 200 Gb/s: OCI BM.GPU.H100.8
+    "A100-4NIC": ("A100", dict(gpus_per_nic=2, bandwidth="100Gbps")),         # 4 x 100 Gb/s: p4d, p4de
+    "H100-4NIC": ("H100", dict(gpus_per_nic=2)),                              # 4 x 400 Gb/s
+    "H100-1NIC": ("H100", dict(gpus_per_nic=8)),                              # one 400 Gb/s NIC for 8 GPUs
+}
+PRESETS = [*NVLINK, *MACHINES]
 
 
-def preset(gpu_type):
-    return dict(gpu_type=gpu_type, nvlink_bw=NVLINK[gpu_type], nv_latency=NV_LATENCY)
+def preset(name):
+    gpu_type, machine = MACHINES.get(name, (name, {}))
+    return dict(gpu_type=gpu_type, nvlink_bw=NVLINK[gpu_type], nv_latency=NV_LATENCY) | machine
