@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from clustersim.topology import clos, dragonfly, fat_tree, rail_only, rails, torus
+from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.cluster import InputError, check_units, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
 from clustersim.topology.presets import PRESETS, preset
@@ -94,6 +94,10 @@ def make_parser(description):
          help="write FILE; DIR/: into that directory, under the name that follows from the flags (default: into "
               "the current one); --draw: FILE.png and FILE.svg")
     made("--force", action="store_true", help="overwrite a file that holds another topology")
+    astra = parser.add_argument_group("from ASTRA-sim").add_argument
+    astra("--astra_network", metavar="FILE",
+          help="the topology that a network file of ASTRA-sim's analytical back ends describes (YAML); with -gt")
+    astra("--decimal_gb", action="store_true", help="its GB/s are 10^9 bytes/s (ASTRA-sim's are 2^30)")
     files = parser.add_argument_group("instead of generating").add_argument
     files("--check", metavar="FILE", help="check every rule of the format")
     files("--describe", metavar="FILE", help="layers, oversubscription, path lengths, bisection, parts")
@@ -132,10 +136,25 @@ def output_path(wanted, name):
     return path
 
 
+def of_astra_sim(given):
+    """@return the cluster of --astra_network, which leaves nothing else to choose but the GPU type"""
+    allowed = {"astra_network", "decimal_gb", "gpu_type", "output", "force"}
+    foreign = sorted(name for name, value in given.items() if value not in (None, False) and name not in allowed)
+    if foreign:
+        raise InputError(f"--{foreign[0]} means nothing beside --astra_network; expected -gt, --decimal_gb, --output")
+    unit = 10**9 if given["decimal_gb"] else astra_network.ASTRA_GB
+    return astra_network.build(given["astra_network"], unit, given["gpu_type"] or SHARED["gpu_type"])
+
+
 def generate(given):
-    build, options = options_of(given)
-    cluster, warnings = build(options)
-    cluster = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic)
+    if given["astra_network"]:
+        cluster, warnings = of_astra_sim(given), []
+    else:
+        if given.pop("decimal_gb"):
+            raise InputError("--decimal_gb is for --astra_network; expected that flag too")
+        build, options = options_of(given)
+        cluster, warnings = build(options)
+        cluster = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     path = output_path(given["output"], cluster.name)

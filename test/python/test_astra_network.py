@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Topologies from ASTRA-sim's own network files, and what its formula gives for a ring on them."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
+SIMULATOR = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+GB = 2**30
+
+
+def generate(directory, *flags):
+    return subprocess.run([GENERATOR, *map(str, flags)], cwd=directory, capture_output=True, text=True, check=False)
+
+
+def network(path, kinds, npus, bandwidths, latencies):
+    path.write_text(f"topology: [ {', '.join(kinds)} ]\nnpus_count: {npus}\nbandwidth: {bandwidths}\n"
+                    f"latency: {latencies}\n")
+    return path
+
+
+def links_of(path):
+    return [line.split() for line in path.read_text().splitlines()[2:]]
+
+
+def test_a_gigabyte_is_2_to_the_30_unless_asked_otherwise(tmp_path):
+    file = network(tmp_path / "n.yml", ["Switch"], [8], [50.0], [500.0])
+    assert generate(tmp_path, "--astra_network", file, "-o", "binary").returncode == 0
+    assert generate(tmp_path, "--astra_network", file, "--decimal_gb", "-o", "decimal").returncode == 0
+    assert {tuple(link[2:4]) for link in links_of(tmp_path / "binary")} == {(f"{50 * GB * 8}bps", "500ns")}
+    assert {tuple(link[2:4]) for link in links_of(tmp_path / "decimal")} == {("400000000000bps", "500ns")}
+
+
+# Routers and switches; links between them.
+@pytest.mark.parametrize("kinds, npus, switches, links", [
+    (["Ring"], [8], 8, 8), (["Ring"], [2], 2, 1), (["FullyConnected"], [6], 6, 15), (["Switch"], [8], 1, 0),
+    (["Ring", "Switch"], [4, 2], 8 + 4, 2 * 4 + 4 * 2), (["FullyConnected", "Ring", "Switch"], [2, 3, 2], 12 + 6, 6 + 12 + 12),
+])
+def test_each_dimension_has_its_links(tmp_path, kinds, npus, switches, links):
+    file = network(tmp_path / "n.yml", kinds, npus, [50] * len(npus), [500] * len(npus))
+    assert generate(tmp_path, "--astra_network", file, "-o", "t").returncode == 0
+    assert generate(tmp_path, "--check", "t").returncode == 0
+    header = (tmp_path / "t").read_text().split()
+    gpus = int(header[0]) - int(header[3])
+    assert int(header[3]) == switches
+    assert len([link for link in links_of(tmp_path / "t") if int(link[0]) >= gpus]) == links
+
+
+def test_a_native_ring_takes_what_astra_sims_formula_gives(tmp_path):
+    file = network(tmp_path / "n.yml", ["Ring"], [8], [50.0], [500.0])
+    assert generate(tmp_path, "--astra_network", file, "-o", "t").returncode == 0
+    size, ranks = 64 << 20, 8
+    (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {size} DP\n")
+    system = {"scheduling-policy": "LIFO", "endpoint-delay": 0, "active-chunks-per-dimension": 1,
+              "preferred-dataset-splits": 1, "all-reduce-implementation": ["ring"], "local-mem-bw": 1e6}
+    (tmp_path / "s.json").write_text(json.dumps(system))
+    subprocess.run([SIMULATOR, "-w", tmp_path / "w.txt", "-n", tmp_path / "t", "--system-configuration",
+                    tmp_path / "s.json", "--network", "flow", "-c", ROOT / "conf/SimAI.conf", "-o", tmp_path / "out",
+                    "--quiet"], check=True)
+    with (tmp_path / "out/collectives.csv").open(newline="") as rows:
+        row = next(csv.DictReader(rows, skipinitialspace=True))
+    ours = float(row["end_ns"]) - float(row["start_ns"])
+    formula = 2 * (ranks - 1) * (size / ranks / (50 * GB) * 1e9 + 500)
+    # Ours has headers (82 of 9,082 bytes) and the first frame of each step once more: a few thousandths.
+    assert 1 < ours / formula < 1.02
+
+
+@pytest.mark.parametrize("text, what", [
+    ("topology: [ Mesh ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", '"Mesh" is not a valid topology'),
+    ("topology: [ Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", "npus_count is not a list"),
+    ("topology: [ Ring ]\nnpus_count: [ 1 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n", "1 NPUs"),
+    ("topology: [ Ring\n", "cannot be read"),
+    ("just text\n", "topology is not a list"),
+])
+def test_mistakes_are_one_line_and_status_2(tmp_path, text, what):
+    (tmp_path / "n.yml").write_text(text)
+    result = generate(tmp_path, "--astra_network", "n.yml", "-o", "t")
+    assert result.returncode == 2 and what in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "t").exists()
+
+
+def test_other_flags_are_refused_beside_it(tmp_path):
+    file = network(tmp_path / "n.yml", ["Ring"], [8], [50.0], [500.0])
+    assert "--gpu means nothing beside" in generate(tmp_path, "--astra_network", file, "-g", 8).stderr
+    assert "expected that flag too" in generate(tmp_path, "-topo", "Clos2", "--decimal_gb").stderr
