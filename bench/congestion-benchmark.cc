@@ -23,7 +23,7 @@ OnAck(benchmark::State& state, const char* algorithm)
     qp.lineRateBps = 100'000'000'000;
     qp.baseRttPs = 10'000'000;
     qp.endSeq = UINT64_MAX;
-    qp.lastTxBytes = 1082;
+    qp.NoteSent(1082, 0);
     qp.SetRate(qp.lineRateBps);
     ops->OnQpInit(qp);
 
@@ -41,7 +41,7 @@ OnAck(benchmark::State& state, const char* algorithm)
         }
         telemetry.sentPs = nowPs - 11'000'000;
         qp.sndUna += 1000;
-        qp.sndNxt = qp.highestSent = qp.sndUna + 125'000;
+        qp.SetSndNxt(qp.sndUna + 125'000);
         ops->OnAck(qp, {nowPs, qp.sndUna, 1000, frames % 64 == 0, &telemetry});
         benchmark::DoNotOptimize(qp.GetRate());
     }

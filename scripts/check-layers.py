@@ -3,6 +3,11 @@
 """Checks which file includes which, over both modules.
 
 - rdma-qbb includes nothing of astra-frontend.
+- In rdma-qbb's model, host and switch -> port -> engine -> packet: no include points up. Plug-ins (congestion, recovery,
+  routing) know host or switch, which know of them their interfaces and defaults only.
+- Only the link engine knows which events are left out: its words appear nowhere else. Only hosts and switches fetch ahead
+  besides it.
+- No two headers include each other.
 - In astra-frontend, workload -> system -> collective and nccl -> the network API: no include points
   up, and none of these folders reaches an ns-3 header, directly or through a header of ours.
 - Only single ns-3 headers are included, never a module header.
@@ -29,6 +34,36 @@ MAY_INCLUDE = {
 }
 
 
+# The same for rdma-qbb/model; "interface" is INTERFACES.
+MODEL_MAY_INCLUDE = {
+    "packet": set(),
+    "engine": {"packet"},
+    "port": {"engine", "packet"},
+    "interface": {"engine", "packet", "input"},
+    "switch": {"port", "engine", "packet", "interface"},
+    "host": {"port", "engine", "packet", "interface"},
+    "congestion": {"interface", "host", "engine", "packet", "input"},
+    "recovery": {"interface", "host", "engine", "packet", "input"},
+    "routing": {"interface", "switch", "packet", "input"},
+    "in-network": {"interface", "host", "switch", "port", "engine", "packet"},
+    "input": {"packet"},
+}
+# What hosts and switches know of their plug-ins: interfaces, and defaults.
+INTERFACES = {"rdma-congestion-ops", "rdma-no-congestion-control", "rdma-loss-recovery", "rdma-go-back-n",
+              "routing-policy",
+              "forwarding-table", "in-network-hook"}
+
+# Words of the link engine for what it leaves out, and where they may appear.
+ELISION = re.compile(r"\w*(?:Quiet|quiet|Settl|settl|Await|LateWork|Punctual|CatchUp|CaughtUp|HandOver)\w*")
+ELISION_FOLDER = "contrib/rdma-qbb/model/engine/"
+ELISION_ELSEWHERE = {
+    "contrib/rdma-qbb/model/packet/qbb-frame.h": {"quiet"},  # the engine's bit in a frame
+}
+FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
+FETCH_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "host", "switch"))
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+
+
 def files(*suffixes):
     return sorted(p for module in ("rdma-qbb", "astra-frontend")
                   for folder in ("model", "helper", "test", "examples")
@@ -40,6 +75,37 @@ def layer_of(path):
     if path.name in ("astra-network-api.h", "forwarding-network.h"):
         return "network-api"
     return parts[2] if parts[0] == "astra-frontend" and parts[1] == "model" else parts[0]
+
+
+def model_layer_of(path):
+    """@return the layer of a file in rdma-qbb/model, or None"""
+    parts = path.relative_to(ROOT / "contrib").parts
+    if parts[:2] != ("rdma-qbb", "model"):
+        return None
+    return "interface" if path.suffix == ".h" and path.stem in INTERFACES else parts[2]
+
+
+def check_words(path):
+    """@return what is wrong with the words of a source: the link engine's are its own"""
+    where = str(path.relative_to(ROOT))
+    if "/test/" in where or not where.startswith("contrib/rdma-qbb/"):
+        code = NOT_CODE.sub("", path.read_text()) if FETCH.search(path.read_text()) else ""
+        return [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]
+    code = NOT_CODE.sub("", path.read_text())
+    errors = []
+    if not where.startswith(ELISION_FOLDER):
+        words = set(ELISION.findall(code)) - ELISION_ELSEWHERE.get(where, set())
+        errors += [f"{where}: {word} is a word of the link engine ({ELISION_FOLDER})" for word in sorted(words)]
+    if not where.startswith(FETCH_FOLDERS):
+        errors += [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]
+    return errors
+
+
+def mutual_includes(includes, headers):
+    """@return the pairs of headers that include each other"""
+    edges = {(path.name, name.removeprefix("ns3/")) for path, names in includes.items() for name in names
+             if path.suffix == ".h" and name.removeprefix("ns3/") in headers}
+    return [f"{a} and {b} include each other" for a, b in sorted(edges) if a < b and (b, a) in edges]
 
 
 def main():
@@ -81,6 +147,9 @@ def main():
                 continue
             if module == "rdma-qbb" and "astra-frontend" in target.parts:
                 errors.append(f"{where}: rdma-qbb must not know {name}")
+            layer = model_layer_of(path)
+            if layer and model_layer_of(target) not in MODEL_MAY_INCLUDE[layer] | {layer}:
+                errors.append(f"{where}: {layer} must not include {name} of {model_layer_of(target)}")
             allowed = MAY_INCLUDE.get(layer_of(path)) if "test" not in where.parts else None
             if allowed and module == "astra-frontend" and "astra-frontend" in target.parts:
                 if layer_of(target) not in allowed:
@@ -90,6 +159,10 @@ def main():
             chain = chain_to_ns3(path, {path})
             if chain:
                 errors.append(f"{where}: reaches ns-3: {' -> '.join(chain)}")
+
+    errors += mutual_includes(includes, headers)
+    for path in includes:
+        errors += check_words(path)
 
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
                              check=True).stdout.split("\n")

@@ -38,8 +38,7 @@ class CongestionTest : public testing::Test
              uint64_t bytes = 1000)
     {
         m_qp.sndUna += bytes;
-        m_qp.sndNxt = std::max(m_qp.sndNxt, m_qp.sndUna);
-        m_qp.highestSent = std::max(m_qp.highestSent, m_qp.sndNxt);
+        m_qp.SetSndNxt(std::max(m_qp.GetSndNxt(), m_qp.sndUna));
         ops.OnAck(m_qp, {nowPs, m_qp.sndUna, bytes, marked, telemetry});
     }
 

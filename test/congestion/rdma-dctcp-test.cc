@@ -19,7 +19,7 @@ class RdmaDctcpTest : public CongestionTest
         m_dctcp->SetAttribute("RateBased", BooleanValue(rateBased));
         m_dctcp->OnQpInit(m_qp);
         // The first acknowledgement ends an empty window: from here windows are ten frames.
-        m_qp.sndNxt = 10000;
+        m_qp.SetSndNxt(10000);
         Ack(*m_dctcp, 0);
         m_alpha = 15.0 / 16;
     }
@@ -27,11 +27,11 @@ class RdmaDctcpTest : public CongestionTest
     /// Acknowledge a window of ten frames, the first ones marked; more data is sent meanwhile.
     void Window(int marked)
     {
-        m_qp.sndUna = m_qp.sndNxt;
-        const uint64_t end = m_qp.sndNxt + 10000;
+        m_qp.sndUna = m_qp.GetSndNxt();
+        const uint64_t end = m_qp.GetSndNxt() + 10000;
         for (int frame = 0; frame < 10; ++frame)
         {
-            m_qp.sndNxt = end;
+            m_qp.SetSndNxt(end);
             Ack(*m_dctcp, 0, frame < marked);
         }
     }
@@ -52,8 +52,8 @@ TEST_F(RdmaDctcpTest, AlphaFollowsTheMarkedFractionOncePerWindow)
     Start();
     ASSERT_NEAR(m_dctcp->GetAlpha(m_qp), m_alpha, 1e-12);
     // The window's fraction is taken in by the first acknowledgement of the next one.
-    m_qp.sndUna = m_qp.sndNxt;
-    m_qp.sndNxt += 10000;
+    m_qp.sndUna = m_qp.GetSndNxt();
+    m_qp.SetSndNxt(m_qp.GetSndNxt() + 10000);
     Ack(*m_dctcp, 0, false); // ends the window of the bytes before, none of them marked
     m_alpha *= 15.0 / 16;
     for (int frame = 1; frame < 10; ++frame)
@@ -61,7 +61,7 @@ TEST_F(RdmaDctcpTest, AlphaFollowsTheMarkedFractionOncePerWindow)
         Ack(*m_dctcp, 0, frame <= 4);
     }
     EXPECT_NEAR(m_dctcp->GetAlpha(m_qp), m_alpha, 1e-12) << "no update within a window";
-    m_qp.sndNxt += 10000;
+    m_qp.SetSndNxt(m_qp.GetSndNxt() + 10000);
     Ack(*m_dctcp, 0, false);
     // Nine frames since the update, four marked, and this one.
     EXPECT_NEAR(m_dctcp->GetAlpha(m_qp), m_alpha * 15 / 16 + 0.4 / 16, 1e-12);
@@ -71,7 +71,7 @@ TEST_F(RdmaDctcpTest, FirstMarkOfAWindowCutsOnceByHalfAlpha)
 {
     Start();
     const double before = m_qp.GetWindow();
-    m_qp.sndNxt += 20000;
+    m_qp.SetSndNxt(m_qp.GetSndNxt() + 20000);
     Ack(*m_dctcp, 0, true);
     const double alpha = m_dctcp->GetAlpha(m_qp);
     EXPECT_NEAR(m_qp.GetWindow(), before * (1 - alpha / 2), 1);
@@ -90,7 +90,7 @@ TEST_F(RdmaDctcpTest, UnmarkedWindowAddsOneFrameWhileItLimits)
     double window = before;
     for (int frame = 0; frame < 125; ++frame)
     {
-        m_qp.sndNxt = m_qp.sndUna + m_qp.GetWindow(); // the window is full
+        m_qp.SetSndNxt(m_qp.sndUna + m_qp.GetWindow()); // the window is full
         Ack(*m_dctcp, 0);
         window += 1000 * 1000 / window;
     }

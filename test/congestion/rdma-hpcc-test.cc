@@ -87,7 +87,7 @@ TEST_F(RdmaHpccTest, MultiplicativeStepFollowsThePaper)
     auto hpcc = Make();
     AckWithHops(*hpcc, {Hop(0, 0, 40000)});
     // 1 us later: 10,000 bytes sent = 80 Gb/s; least queue 25,000 bytes = 0.2 of a BDP.
-    m_qp.sndNxt = 100000;
+    m_qp.SetSndNxt(100000);
     AckWithHops(*hpcc, {Hop(1000000, 10000, 25000)});
     const double u = 25000 * 8 / (LINE_BPS * 10e-6) + 0.8;
     const double utilization = 0.9 * 1 + 0.1 * u; // tau/T = 0.1, U starts at 1
@@ -109,7 +109,7 @@ TEST_F(RdmaHpccTest, WithinARoundEachAcknowledgementStartsFromTheSameReference)
 {
     auto hpcc = Make({}, 0);
     AckWithHops(*hpcc, {Hop(0, 0, 0)});
-    m_qp.sndNxt = 1000000;
+    m_qp.SetSndNxt(1000000);
     // Full utilisation for a whole T each time: U = 1.
     AckWithHops(*hpcc, {Hop(10000000, 125000, 0)});
     const double once = LINE_BPS * 0.95 + AI_BPS;
@@ -123,7 +123,7 @@ TEST_F(RdmaHpccTest, WithoutFastReactOnlyARoundsEndChangesTheRate)
 {
     auto hpcc = Make({{"FastReact", false}}, 0);
     AckWithHops(*hpcc, {Hop(0, 0, 0)});
-    m_qp.sndNxt = 1000000;
+    m_qp.SetSndNxt(1000000);
     AckWithHops(*hpcc, {Hop(10000000, 125000, 0)});
     const uint64_t rate = m_qp.GetRate();
     AckWithHops(*hpcc, {Hop(20000000, 125000, 0)});
@@ -179,7 +179,7 @@ TEST_F(RdmaHpccTest, SampleFeedbackIgnoresEmptyQueuesWithinARound)
 {
     auto hpcc = Make({{"SampleFeedback", true}}, 0);
     AckWithHops(*hpcc, {Hop(0, 0, 0)});
-    m_qp.sndNxt = 1000000;
+    m_qp.SetSndNxt(1000000);
     AckWithHops(*hpcc, {Hop(10000000, 125000, 0)}); // ends a round: used
     const uint64_t rate = m_qp.GetRate();
     AckWithHops(*hpcc, {Hop(20000000, 135000, 0)});

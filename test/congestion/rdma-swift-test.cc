@@ -44,8 +44,8 @@ class RdmaSwiftTest : public CongestionTest
         telemetry.receivedPs = telemetry.sentPs + fabricUs * 500000;
         telemetry.switchCount = m_switches;
         telemetry.acknowledgedPs = telemetry.receivedPs + endpointUs * 1000000;
-        m_qp.lastTxBytes = 1082;
-        m_qp.sndNxt = m_qp.sndUna + m_qp.GetWindow();
+        m_qp.NoteSent(1082, 0);
+        m_qp.SetSndNxt(m_qp.sndUna + m_qp.GetWindow());
         Ack(*m_swift, nowUs * 1000000, false, &telemetry);
     }
 

@@ -132,11 +132,11 @@ TEST_F(RdmaTimelyTest, ZeroSegmentBytesUpdatesOncePerRoundTrip)
 {
     m_timely->SetAttribute("SegmentBytes", UintegerValue(0));
     Start();
-    m_qp.sndNxt = 5000;
+    m_qp.SetSndNxt(5000);
     for (int frame = 1; frame <= 11; ++frame)
     {
         Rtt(20); // updates at bytes 1000, 6000, 7000 ... as nothing more is sent
-        m_qp.sndNxt = m_qp.sndUna < 5000 ? 5000 : 11000;
+        m_qp.SetSndNxt(m_qp.sndUna < 5000 ? 5000 : 11000);
     }
     EXPECT_NEAR(m_qp.GetRate(), 50e9 + DELTA_BPS, 1);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Ways through the simulator that must give the same results, byte by byte, over twenty configurations and seeds:
-our simulator implementation and wheel beside ns-3's own, with the monitors' samples beside without, and with somebody who
-looks at every frame of the hosts (what they do is an event then) beside without."""
+our simulator implementation and wheel beside ns-3's own, each kind of event that the link engine leaves out beside without it,
+the monitors' samples beside none, and somebody who looks at every frame of the hosts beside nobody."""
 import os
 import pathlib
 import sys
@@ -17,6 +17,7 @@ NAMES = list(configurations.CONFIGURATIONS)
 
 NS3_OWN = ["--SimulatorImplementationType=ns3::DefaultSimulatorImpl", "--SchedulerType=ns3::MapScheduler"]
 NO_SAMPLES = ["--set", "MON_START=1000000000", "--set", "MON_END=2000000000"]
+EVENTS = {name: [f"--ns3::LinkEngine::{name}=true"] for name in ("ArrivalEvents", "SendEvents")}
 WATCHED = ["--set", "ENABLE_TRACE=1", "--set"]
 
 
@@ -37,6 +38,10 @@ def test_results_do_not_depend_on_the_way_through_the_simulator(name, inputs, tm
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "ns3", seed, NS3_OWN)
     assert configurations.fingerprint(tmp_path / "ns3") == ours
+
+    for attribute, flags in EVENTS.items():
+        configurations.run(PROGRAM, name, inputs, tmp_path / attribute, seed, flags)
+        assert configurations.fingerprint(tmp_path / attribute) == ours, attribute
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "watched", seed, [*WATCHED, f"TRACE_FILE={inputs / 'hosts'}"])
     watched = configurations.fingerprint(tmp_path / "watched")
@@ -61,3 +66,12 @@ def test_the_configurations_meet_marks_pauses_losses_and_cuts(inputs, tmp_path):
         if len((tmp_path / name / "cnp.txt").read_text().splitlines()) > 1:
             met.add("marks")
     assert met == {"pauses", "drops", "timeouts", "retransmitted_bytes", "marks"}
+
+
+def test_the_link_engine_leaves_events_out_unless_told_otherwise(inputs, tmp_path):
+    events = {}
+    for attribute, flags in {"neither": [], **EVENTS}.items():
+        configurations.run(PROGRAM, "dcqcn-tensor", inputs, tmp_path / attribute, 1, flags)
+        events[attribute] = configurations.record(tmp_path / attribute)["events"]
+    assert events["ArrivalEvents"] > events["neither"]
+    assert events["SendEvents"] > events["neither"]

@@ -7,6 +7,9 @@
  */
 #include "../support/plain-fabric.h"
 
+#include "ns3/boolean.h"
+#include "ns3/config.h"
+
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -84,6 +87,17 @@ TEST(EventsPerHop, AFrameOnNvlinkCostsItsArrivalAtTheSwitch)
     {
         EXPECT_EQ(watched[2 + k], static_cast<int64_t>(k + 2) * frame + 2 * NVLINK_DELAY_PS) << k;
     }
+}
+
+TEST(EventsPerHop, ArrivalEventsMakesEveryArrivalAnEvent)
+{
+    std::vector<int64_t> quiet;
+    std::vector<int64_t> all;
+    EventsOfServer(60, false, &quiet);
+    Config::SetDefault("ns3::LinkEngine::ArrivalEvents", BooleanValue(true));
+    EXPECT_EQ(EventsOfServer(60, false, &all) - EventsOfServer(20, false), 40U * 2);
+    Config::SetDefault("ns3::LinkEngine::ArrivalEvents", BooleanValue(false));
+    EXPECT_EQ(all, quiet);
 }
 
 TEST(EventsPerHop, CountersAreUpToDateForWhoAsksAmidQuietArrivals)

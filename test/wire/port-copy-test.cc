@@ -81,7 +81,6 @@ TEST_F(PortCopy, IsJoinedToNothing)
     EXPECT_EQ(copy->GetNode(), nullptr);
     EXPECT_EQ(copy->GetChannel(), nullptr);
     EXPECT_EQ(copy->GetPeer(), nullptr);
-    EXPECT_NE(&copy->GetWire(), &model->GetWire());
     EXPECT_NE(&copy->GetPool(), &model->GetPool());
 
     // It may be joined to others like any port.

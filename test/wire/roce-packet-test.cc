@@ -294,7 +294,7 @@ TEST(QbbPacketBuilder, AckNamesTheLastPacketAndNakTheOneExpected)
 
 TEST(QbbPacketBuilder, AckWithAnEchoedMarkHasTheBecnBit)
 {
-    EXPECT_TRUE(Parsed(Build(AnswerFrame(QbbFrameKind::Ack, 3000, QBB_FLAG_CNP))).bth.becn);
+    EXPECT_TRUE(Parsed(Build(AnswerFrame(QbbFrameKind::Ack, 3000, QBB_ANSWER_MARKED))).bth.becn);
 }
 
 TEST(QbbPacketBuilder, CnpHasOpcode0x81AndSixteenReservedBytes)

@@ -39,7 +39,7 @@ class RocePcap : public testing::Test
         Write(QbbFrameKind::Data, 1000, 1000);
         Write(QbbFrameKind::Data, 2000, 997, QBB_FLAG_LAST);
         Write(QbbFrameKind::Data, 3000, 64, QBB_FLAG_FIRST | QBB_FLAG_LAST);
-        Write(QbbFrameKind::Ack, 3000, 0, QBB_FLAG_CNP);
+        Write(QbbFrameKind::Ack, 3000, 0, QBB_ANSWER_MARKED);
         Write(QbbFrameKind::Nack, 1000, 0);
         Write(QbbFrameKind::Cnp, 0, 0);
         Write(QbbFrameKind::Pfc, 0, 0);

@@ -144,7 +144,7 @@ MessageCounter::CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purp
         std::ranges::fill(m_routes, Route());
     }
     Walk(m_use, m_fabric, qp, purpose, RouteOf(qp))
-        .Leave(m_fabric.GetTopology().NodeOfHost(qp.src), qp.nic->GetDevice().GetPort(), bytes);
+        .Leave(m_fabric.GetTopology().NodeOfHost(qp.src), qp.nic->GetPort().GetPort(), bytes);
 }
 
 void
@@ -160,7 +160,7 @@ CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec
         const InNetworkMember& member = spec.members[i];
         const uint32_t host = member.host->GetHostIndex();
         const uint32_t node = topology.NodeOfHost(host);
-        const uint16_t port = member.host->GetNic(member.nic).GetDevice().GetPort();
+        const uint16_t port = member.host->GetNic(member.nic).GetPort().GetPort();
         const ClusterTopology::Port& end = topology.Ports(node)[port];
         const bool memberSends = spec.kind != InNetworkKind::Multicast || i == spec.root;
         const bool memberReceives = spec.kind != InNetworkKind::Reduce || i == spec.root;

@@ -209,7 +209,7 @@ RdmaFabric::MoveQueuePairs()
                 continue;
             }
             const auto& ports = *FindPair(qp->src, qp->dst).ports;
-            const uint16_t current = qp->nic->GetDevice().GetPort();
+            const uint16_t current = qp->nic->GetPort().GetPort();
             if (!ports.empty() && std::find(ports.begin(), ports.end(), current) == ports.end())
             {
                 hw.MoveQueuePair(qp->qpn, ports[qp->hash % ports.size()]);

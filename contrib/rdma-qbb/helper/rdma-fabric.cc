@@ -138,7 +138,7 @@ RdmaFabric::CreateNodes()
             node->SetRoutingPolicy(policy);
         }
         node->SetForwardingTable(&m_routes->Table(id));
-        node->SetInNetworkEngine(m_inNetwork);
+        node->SetInNetworkHook(m_inNetwork);
         m_nodes[id] = node;
         m_switches[id] = PeekPointer(node);
     }
@@ -232,7 +232,7 @@ RdmaFabric::ConfigureHosts()
         hw.SetAttribute("AckHighPriority", BooleanValue(m_conf->ackHighPriority));
         hw.SetCongestionOps(congestion);
         hw.SetLossRecovery(recovery);
-        hw.SetInNetworkEngine(m_inNetwork);
+        hw.SetInNetworkHook(m_inNetwork);
     }
     m_frameSizes = FabricFrameSizes::Of(GetHw(0));
     m_recentIdeals.resize(m_drivers.size() * IDEALS_PER_HOST);

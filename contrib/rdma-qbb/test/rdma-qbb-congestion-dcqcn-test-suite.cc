@@ -167,8 +167,8 @@ class DcqcnByteCounter : public DcqcnTestCase
         dcqcn->OnCnp(qp); // RT = 50, RC = 25
 
         const auto send = [&](uint64_t bytes) {
-            qp.highestSent += bytes;
-            dcqcn->OnAck(qp, {0, qp.highestSent, bytes, false, nullptr});
+            qp.SetSndNxt(qp.GetHighestSent() + bytes);
+            dcqcn->OnAck(qp, {0, qp.GetHighestSent(), bytes, false, nullptr});
         };
         double rt = 50e9;
         double rc = 25e9;
@@ -394,7 +394,7 @@ class DcqcnEvents : public DcqcnTestCase
         {
             dcqcn->OnCnp(qp);
         }
-        qp.sndUna = qp.sndNxt = qp.endSeq; // all sent and acknowledged
+        qp.SetSndNxt(qp.sndUna = qp.endSeq); // all sent and acknowledged
         Simulator::Run();
         NS_TEST_EXPECT_MSG_EQ(Simulator::GetEventCount() - before,
                               2u,

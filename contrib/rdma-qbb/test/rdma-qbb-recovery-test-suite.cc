@@ -41,7 +41,7 @@ class IrnByHand
             (sender.firstMessage ? m_messages[m_messages.size() - 2]->next : sender.firstMessage) =
                 &message;
         }
-        sender.sndNxt = sender.endSeq;
+        sender.SetSndNxt(sender.endSeq);
         irn = CreateObject<RdmaIrn>();
         irn->OnQpInit(sender, receiver, LINK_BPS);
     }
@@ -67,7 +67,7 @@ class IrnByHand
     {
         QbbFrame nack{};
         nack.kind = QbbFrameKind::Nack;
-        nack.flags = QBB_FLAG_SELECTIVE;
+        nack.answerFlags = QBB_ANSWER_SELECTIVE;
         nack.seq = receiver.expectedSeq;
         nack.payloadBytes = static_cast<uint16_t>((seq - receiver.expectedSeq) / MTU);
         Ack();

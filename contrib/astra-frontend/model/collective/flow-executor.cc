@@ -430,12 +430,6 @@ FlowExecutor::NeededByLast(const Outbound& outbound, uint32_t inbound) const
 void
 FlowExecutor::OnReceived(Inbound& inbound)
 {
-    __builtin_prefetch(&inbound.stream); // for Expect(); the others for Advance()
-    if (!inbound.passedBy.empty())
-    {
-        __builtin_prefetch(&m_outbound[inbound.passedBy.front()]);
-        __builtin_prefetch(&m_outbound[inbound.passedBy.front()].stream);
-    }
     ++inbound.received;
     --m_left;
     // What is passed on is out of its slot when it has been: OnSent(). If not, or if it has been

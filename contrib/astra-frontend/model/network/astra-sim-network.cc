@@ -84,11 +84,6 @@ AstraSimFabric::Join(const JoinCall& call)
 void
 AstraSimFabric::Launch(Message* message)
 {
-    if (message->qp)
-    {
-        __builtin_prefetch(&message->qp->lastMessage);
-        message->qp->FetchAhead();
-    }
     if (message->IsLocal())
     {
         message->partsToDeliver = 1;

@@ -3,7 +3,6 @@
  */
 #include "handler-events.h"
 
-#include "ns3/fetch-lines.h"
 #include "ns3/nstime.h"
 #include "ns3/simulator.h"
 
@@ -28,12 +27,6 @@ class alignas(64) HandlerEvents::Event final : public ns3::QbbTimedEvent
         {
             return;
         }
-        if (const Event* after = m_after)
-        {
-            // Delays are much the same, so that one is likely to be next.
-            ns3::FetchLines<2>(after->m_arg);
-            __builtin_prefetch(after->m_after); // and its own will be asked then
-        }
         void* arg = m_arg;
         m_next = m_owner->m_free;
         m_owner->m_free = this;
@@ -43,8 +36,7 @@ class alignas(64) HandlerEvents::Event final : public ns3::QbbTimedEvent
   private:
     friend class HandlerEvents;
 
-    HandlerEvents* m_owner;        ///< null once it has gone
-    const Event* m_after{nullptr}; ///< the one scheduled after it, which may have been used again
+    HandlerEvents* m_owner; ///< null once it has gone
     MessageHandler m_handler{nullptr};
 
     union {
@@ -75,12 +67,6 @@ HandlerEvents::Schedule(TimePs delay, MessageHandler handler, void* arg)
         m_free = m_events.emplace_back(new Event(this));
     }
     Event* event = std::exchange(m_free, m_free->m_next);
-    event->m_after = nullptr;
-    if (m_last)
-    {
-        m_last->m_after = event;
-    }
-    m_last = event;
     event->m_handler = handler;
     event->m_arg = arg;
     event->Ref(); // the simulator drops one reference after each expiry

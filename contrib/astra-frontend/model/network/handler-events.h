@@ -40,7 +40,6 @@ class HandlerEvents
     ns3::QbbSimulatorImpl* m_simulator{nullptr}; ///< null if another implementation runs
     std::vector<Event*> m_events;                ///< all; each holds a reference of its own
     Event* m_free{nullptr};
-    Event* m_last{nullptr}; ///< scheduled last
 };
 
 } // namespace AstraSim

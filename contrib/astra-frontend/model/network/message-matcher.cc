@@ -107,7 +107,6 @@ MessageMatcher::Send*
 MessageMatcher::Deliver(Send& send)
 {
     Stream& stream = *send.stream;
-    __builtin_prefetch(stream.arg);
     Send* ended = nullptr;
     send.delivered = true;
     uint64_t available = TakeDelivered(stream, ended);

@@ -3,8 +3,6 @@
  */
 #include "shared-network.h"
 
-#include "ns3/fetch-lines.h"
-
 #include <cmath>
 
 namespace AstraSim
@@ -49,7 +47,6 @@ SharedNetwork::PartDelivered(NetworkMessage& message)
         return;
     }
     ++m_deliveredCount;
-    ns3::FetchLines<2>(message.sentArg); // by when the acknowledgement arrives it is there
     MessageMatcher::Send* ended = m_matcher.Deliver(message);
     while (ended)
     {

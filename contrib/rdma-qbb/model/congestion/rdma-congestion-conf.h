@@ -4,8 +4,9 @@
 #ifndef RDMA_CONGESTION_CONF_H
 #define RDMA_CONGESTION_CONF_H
 
-#include "pint-encoder.h"
 #include "rdma-congestion-ops.h"
+
+#include "ns3/pint-encoder.h"
 
 #include <cstdint>
 

@@ -31,7 +31,6 @@ struct RdmaAckView
  * One object serves all queue pairs of a host; what it keeps per queue pair it stores in
  * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow(); one
  * that sets windows calls SetVariableWindow(false) first, or they are scaled by the rate as well.
- * Timers of its own call RdmaQueuePair::Settle() before they look at what has been sent.
  * A new algorithm is a new pair of files with a TypeId and its own attributes; nothing else
  * changes. The design follows ns-3's TcpCongestionOps.
  */
@@ -72,8 +71,8 @@ class RdmaCongestionOps : public Object
 
     /**
      * @return the least time in picoseconds between two CNP frames that a receiver sends for one
-     * queue pair; 0: receivers send no CNP frames, marks ride on ACKs (QBB_FLAG_CNP) and each such
-     * ACK counts as a notification
+     * queue pair; 0: receivers send no CNP frames, marks ride on ACKs (QBB_ANSWER_MARKED) and each
+     * such ACK counts as a notification
      */
     virtual int64_t GetCnpIntervalPs() const
     {

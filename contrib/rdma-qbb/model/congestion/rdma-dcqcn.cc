@@ -240,7 +240,7 @@ RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp)
 {
     State& state = StateOf(qp);
     const int64_t nowPs = NowPs();
-    CatchUp(qp, state, nowPs);
+    MakeUpTicks(qp, state, nowPs);
     AdvanceAlpha(state, nowPs);
     const bool first = !state.congested;
     if (first)
@@ -275,10 +275,9 @@ RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp)
 void
 RdmaDcqcnBase::OnDecreaseTick(RdmaQueuePair& qp)
 {
-    qp.Settle();
     State& state = StateOf(qp);
     const int64_t nowPs = NowPs();
-    CatchUp(qp, state, nowPs);
+    MakeUpTicks(qp, state, nowPs);
     AdvanceAlpha(state, nowPs);
     Decrease(qp, state, nowPs);
 }
@@ -294,7 +293,7 @@ RdmaDcqcnBase::Decrease(RdmaQueuePair& qp, State& state, int64_t nowPs)
     state.lastDecreasePs = nowPs;
     state.timeStage = 0;
     state.byteStage = 0;
-    state.byteMark = qp.highestSent;
+    state.byteMark = qp.GetHighestSent();
     state.nextIncreasePs = nowPs + m_increaseInterval.GetPicoSeconds();
     state.timers->increase.SetDeadline(state.nextIncreasePs);
 }
@@ -327,7 +326,6 @@ RdmaDcqcnBase::Increase(RdmaQueuePair& qp, State& state) const
 void
 RdmaDcqcnBase::OnIncreaseTimer(RdmaQueuePair& qp, int64_t deadlinePs)
 {
-    qp.Settle();
     State& state = StateOf(qp);
     if (qp.sndUna >= qp.endSeq)
     {
@@ -346,7 +344,7 @@ RdmaDcqcnBase::OnIncreaseTimer(RdmaQueuePair& qp, int64_t deadlinePs)
 }
 
 void
-RdmaDcqcnBase::CatchUp(RdmaQueuePair& qp, State& state, int64_t nowPs)
+RdmaDcqcnBase::MakeUpTicks(RdmaQueuePair& qp, State& state, int64_t nowPs)
 {
     if (!state.parked)
     {
@@ -373,7 +371,7 @@ RdmaDcqcnBase::OnRestart(RdmaQueuePair& qp)
     State& state = StateOf(qp);
     if (state.parked)
     {
-        CatchUp(qp, state, NowPs());
+        MakeUpTicks(qp, state, NowPs());
     }
 }
 
@@ -383,13 +381,13 @@ RdmaDcqcnBase::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
     State& state = StateOf(qp);
     if (state.parked)
     {
-        CatchUp(qp, state, ack.nowPs);
+        MakeUpTicks(qp, state, ack.nowPs);
     }
     if (!m_byteCounter)
     {
         return;
     }
-    while (qp.GetRate() < qp.lineRateBps && qp.highestSent - state.byteMark >= m_byteCounter)
+    while (qp.GetRate() < qp.lineRateBps && qp.GetHighestSent() - state.byteMark >= m_byteCounter)
     {
         state.byteMark += m_byteCounter;
         Increase(qp, state);

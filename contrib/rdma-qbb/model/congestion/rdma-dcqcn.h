@@ -83,7 +83,7 @@ class RdmaDcqcnBase : public RdmaCongestionOps
     void Increase(RdmaQueuePair& qp, State& state) const;
     void OnDecreaseTick(RdmaQueuePair& qp);
     void OnIncreaseTimer(RdmaQueuePair& qp, int64_t deadlinePs);
-    void CatchUp(RdmaQueuePair& qp, State& state, int64_t nowPs);
+    void MakeUpTicks(RdmaQueuePair& qp, State& state, int64_t nowPs);
 
     Time m_alphaInterval;
     Time m_decreaseInterval;

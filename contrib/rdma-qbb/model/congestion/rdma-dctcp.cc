@@ -87,7 +87,7 @@ RdmaDctcp::OnQpInit(RdmaQueuePair& qp)
 {
     auto state = std::make_unique<State>();
     state->rateBps = static_cast<double>(qp.lineRateBps);
-    state->windowEndSeq = qp.sndNxt;
+    state->windowEndSeq = qp.GetSndNxt();
     if (m_rateBased)
     {
         qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));
@@ -120,7 +120,7 @@ RdmaDctcp::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
         state.alpha = (1 - m_gain) * state.alpha + m_gain * marked;
         state.ackedBytes = 0;
         state.markedBytes = 0;
-        state.windowEndSeq = qp.sndNxt;
+        state.windowEndSeq = qp.GetSndNxt();
     }
     if (state.cut && ack.ackSeq > state.cutEndSeq)
     {
@@ -129,7 +129,7 @@ RdmaDctcp::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
     if (ack.ecnEcho && !state.cut)
     {
         state.cut = true;
-        state.cutEndSeq = qp.sndNxt;
+        state.cutEndSeq = qp.GetSndNxt();
         Cut(qp, state);
     }
     else if (!state.cut)

@@ -94,7 +94,7 @@ RdmaHpccBase::InitRound(RdmaQueuePair& qp, RoundState& state) const
                  .minBps = std::min(lineBps, static_cast<double>(minBps)),
                  .maxBps = lineBps};
     state.whole = {.referenceBps = lineBps};
-    state.roundEndSeq = qp.sndNxt;
+    state.roundEndSeq = qp.GetSndNxt();
     qp.SetMinRate(minBps);
     if (!m_rateBased)
     {
@@ -110,7 +110,7 @@ RdmaHpccBase::EndRound(RdmaQueuePair& qp, RoundState& state, const RdmaAckView& 
     {
         return false;
     }
-    state.roundEndSeq = qp.sndNxt;
+    state.roundEndSeq = qp.GetSndNxt();
     return true;
 }
 

@@ -4,8 +4,9 @@
 #ifndef RDMA_HPCC_PINT_H
 #define RDMA_HPCC_PINT_H
 
-#include "pint-encoder.h"
 #include "rdma-hpcc-base.h"
+
+#include "ns3/pint-encoder.h"
 
 namespace ns3
 {

@@ -192,7 +192,7 @@ RdmaSwift::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
     state.timeouts = 0;
     state.switches = telemetry.switchCount;
     state.rttPs = std::max<int64_t>(1, ack.nowPs - telemetry.sentPs);
-    state.frameBits = std::max(state.frameBits, 8.0 * qp.lastTxBytes);
+    state.frameBits = std::max(state.frameBits, 8.0 * qp.GetLastTxBytes());
     const int64_t endpointPs =
         std::max<int64_t>(0, telemetry.acknowledgedPs - telemetry.receivedPs);
     const double ackedFrames = static_cast<double>(ack.newlyAcked) / qp.mtu;

@@ -162,7 +162,7 @@ RdmaTimely::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
     {
         return;
     }
-    state.nextUpdateSeq = m_segmentBytes ? ack.ackSeq + m_segmentBytes : qp.sndNxt + 1;
+    state.nextUpdateSeq = m_segmentBytes ? ack.ackSeq + m_segmentBytes : qp.GetSndNxt() + 1;
     Update(qp, state, static_cast<double>(ack.nowPs - ack.telemetry->sentPs));
 }
 

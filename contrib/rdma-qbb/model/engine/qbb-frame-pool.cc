@@ -134,6 +134,7 @@ QbbFramePool::Merge(Ptr<QbbFramePool> a, Ptr<QbbFramePool> b)
               std::back_inserter(a->m_telemetrySlabs));
     b->m_frameSlabs.clear();
     b->m_telemetrySlabs.clear();
+    a->m_engine = a->m_engine ? a->m_engine : b->m_engine;
     a->m_inUse += b->m_inUse;
     b->m_inUse = 0;
     b->m_mergedInto = a;

@@ -4,6 +4,8 @@
 #ifndef QBB_FRAME_POOL_H
 #define QBB_FRAME_POOL_H
 
+#include "link-engine.h"
+
 #include "ns3/ptr.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/simple-ref-count.h"
@@ -69,6 +71,16 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
     /// @return bytes of memory the pool holds
     uint64_t GetMemoryBytes() const;
 
+    /// @return what governs the links of the fabric
+    LinkEngine& GetEngine()
+    {
+        if (!m_engine)
+        {
+            m_engine = CreateObject<LinkEngine>();
+        }
+        return *m_engine;
+    }
+
     /// Make @p a and @p b one pool. @return the pool that serves both from now on
     static Ptr<QbbFramePool> Merge(Ptr<QbbFramePool> a, Ptr<QbbFramePool> b);
 
@@ -88,6 +100,7 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
     uint64_t m_inUse{0};
     uint32_t m_members{1}; ///< pools that have become one with this
     Ptr<QbbFramePool> m_mergedInto;
+    Ptr<LinkEngine> m_engine;
 };
 
 } // namespace ns3

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * RdmaHw: the receiving side of the transport, and what ports ask. Hot path: ArrivesQuietly and
- * OnData run once per data frame.
+ * RdmaHw: the receiving side of the transport, and what ports ask. Hot path: OnData runs once per
+ * data frame.
  */
 #include "rdma-hw.h"
 
@@ -27,17 +27,17 @@ constexpr uint16_t ETHERTYPE_IPV4 = 0x0800;
 
 /// @return how a selective answer names a frame: its distance from the byte expected, in MTUs
 uint16_t
-NamedDistance(const RdmaRxQueuePair& rx)
+NamedMtus(const RdmaRxQueuePair& rx)
 {
-    return static_cast<uint16_t>((rx.namedSeq - rx.expectedSeq) / rx.sender->mtu);
+    return static_cast<uint16_t>((rx.namedSeq - rx.expectedSeq) / rx.mtu);
 }
 
-/// @return whether the receiver has all of the oldest message that was not delivered
+/// @return whether a message has ended up to the byte expected of which the last frame came out of
+/// order
 bool
-HasNextMessage(const RdmaRxQueuePair& rx)
+HasPassedLaterEnd(RdmaRxQueuePair& rx)
 {
-    const RdmaMessage* message = rx.sender->deliveryMessage;
-    return message && message->endSeq <= rx.expectedSeq;
+    return std::erase_if(rx.laterEnds, [&rx](uint64_t end) { return end <= rx.expectedSeq; }) > 0;
 }
 
 } // namespace
@@ -51,7 +51,7 @@ RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
         OnData(port, frame, nowPs);
         return;
     case QbbFrameKind::Other:
-        m_nics[port]->GetDevice().ReceiveOther(frame);
+        m_devices[port]->ReceiveOther(frame);
         return;
     default:
         OnAck(frame, nowPs);
@@ -59,47 +59,15 @@ RdmaHw::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
     }
 }
 
-QbbPortHandler::ArrivalCall
+LinkNode::ArrivalCall
 RdmaHw::GetArrivalCall() const
 {
     return ArrivalCallOf<RdmaHw>();
 }
 
 bool
-RdmaHw::HasQuietArrivals() const
+RdmaHw::IsEndpoint() const
 {
-    return true;
-}
-
-bool
-RdmaHw::ArrivesQuietly(const QbbFrame& frame, QbbWire& wire)
-{
-    if (frame.flags & QBB_FLAG_MULTICAST)
-    {
-        return m_inNetwork->ArrivesQuietly(frame);
-    }
-    RdmaRxQueuePair* rx = FindReceiver(frame.qpn);
-    if (!rx || rx->wireSeq != frame.seq)
-    {
-        return false; // something was lost: it will be answered
-    }
-    if (rx->wire != &wire)
-    {
-        if (rx->wire)
-        {
-            rx->wire->ForbidQuiet(); // its frames and this wire's have no common order
-            return false;
-        }
-        rx->wire = &wire;
-    }
-    rx->wireSeq += frame.payloadBytes;
-    rx->wireUnacknowledged += frame.payloadBytes;
-    if ((frame.flags & (QBB_FLAG_LAST | QBB_FLAG_ACK_REQUEST)) ||
-        rx->wireUnacknowledged >= m_losslessAckInterval)
-    {
-        rx->wireUnacknowledged = 0;
-        return false;
-    }
     return true;
 }
 
@@ -119,10 +87,6 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         ++m_counters.staleFrames;
         Free(frame);
         return;
-    }
-    if (frame->flags & QBB_FLAG_LAST)
-    {
-        __builtin_prefetch(&rx->sender->deliveryMessage); // Deliver() begins there
     }
     if (frame->telemetry)
     {
@@ -147,19 +111,14 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         bool messageEnd = frame->flags & QBB_FLAG_LAST;
         if (rx->recovery)
         {
-            m_recovery->OnInOrder(*rx);
-            messageEnd = HasNextMessage(*rx); // what was kept may reach farther than the frame
+            m_recovery->OnInOrder(*rx); // what was kept may reach farther than the frame
+            messageEnd |= HasPassedLaterEnd(*rx);
         }
-        NS_ASSERT(messageEnd == HasNextMessage(*rx));
         const uint64_t interval = rx->lossless ? m_losslessAckInterval : m_ackInterval;
         if (messageEnd || mark || rx->unacknowledged >= interval ||
             (frame->flags & QBB_FLAG_ACK_REQUEST))
         {
             rx->unacknowledged = 0;
-            if (messageEnd)
-            {
-                FetchLines<2>(rx->sender->deliveryMessage); // told by Deliver()
-            }
             Answer(port, *rx, frame, QbbFrameKind::Ack, mark, false, nowPs);
         }
         else
@@ -184,6 +143,10 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
     {
         ++m_counters.outOfOrderFrames;
         m_counters.reorderBytes = std::max(m_counters.reorderBytes, end - before);
+        if (rx.recovery && (frame->flags & QBB_FLAG_LAST))
+        {
+            rx.laterEnds.push_back(end);
+        }
     }
     const auto verdict = m_recovery->OnUnexpected(rx, *frame, nowPs);
     switch (verdict)
@@ -207,6 +170,7 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
     }
     if (rx.expectedSeq != before)
     {
+        HasPassedLaterEnd(rx);
         Deliver(rx);
     }
 }
@@ -220,11 +184,10 @@ RdmaHw::Answer(uint16_t port,
                bool selective,
                int64_t nowPs)
 {
-    rx.sender->FetchAhead(); // by when the answer arrives it is there
-    QbbNetDevice& device = SettledPort(port, nowPs);
+    LinkPort& device = m_nics[port]->GetPort();
     frame->kind = kind;
-    frame->seq = rx.expectedSeq;
-    frame->payloadBytes = selective ? NamedDistance(rx) : 0;
+    frame->expectedSeq = rx.expectedSeq;
+    frame->namedMtus = selective ? NamedMtus(rx) : 0;
     frame->dst = frame->src;
     frame->src = m_hostIndex;
     frame->qpn = rx.senderQpn;
@@ -232,7 +195,7 @@ RdmaHw::Answer(uint16_t port,
     // The way back is another 5-tuple; its hash differs from the way there.
     frame->hash = ~frame->hash;
     frame->ecn = EcnCodepoint::NotEct;
-    frame->flags = (mark ? QBB_FLAG_CNP : 0) | (selective ? QBB_FLAG_SELECTIVE : 0);
+    frame->answerFlags = (mark ? QBB_ANSWER_MARKED : 0) | (selective ? QBB_ANSWER_SELECTIVE : 0);
     if (m_ackHighPriority)
     {
         frame->priority = 0;
@@ -251,18 +214,17 @@ RdmaHw::Answer(uint16_t port,
 }
 
 QbbFrame*
-RdmaHw::MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind kind)
+RdmaHw::MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind)
 {
-    const RdmaQueuePair& sender = *rx.sender;
-    QbbFrame* frame = device.GetPool().Allocate();
+    QbbFrame* frame = port.GetPool().Allocate();
     frame->kind = kind;
     frame->src = m_hostIndex;
-    frame->dst = sender.src;
-    frame->qpn = sender.qpn;
-    frame->hash = ~sender.hash;
-    frame->sport = sender.dport;
-    frame->dport = sender.sport;
-    frame->priority = m_ackHighPriority ? 0 : sender.priority;
+    frame->dst = rx.peer.host;
+    frame->qpn = rx.senderQpn;
+    frame->hash = ~rx.peer.hash;
+    frame->sport = rx.peer.dport;
+    frame->dport = rx.peer.sport;
+    frame->priority = m_ackHighPriority ? 0 : rx.peer.priority;
     frame->wireBytes = m_ackBytes;
     return frame;
 }
@@ -270,7 +232,7 @@ RdmaHw::MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind
 void
 RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
 {
-    QbbNetDevice& device = SettledPort(port, nowPs);
+    LinkPort& device = m_nics[port]->GetPort();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
     rx.cnpPs = nowPs;
     ++m_counters.cnpsSent;
@@ -281,11 +243,11 @@ void
 RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    QbbNetDevice& device = SettledPort(port, nowPs);
+    LinkPort& device = m_nics[port]->GetPort();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
-    frame->seq = rx.expectedSeq;
-    frame->payloadBytes = selective ? NamedDistance(rx) : 0;
-    frame->flags = selective ? QBB_FLAG_SELECTIVE : 0;
+    frame->expectedSeq = rx.expectedSeq;
+    frame->namedMtus = selective ? NamedMtus(rx) : 0;
+    frame->answerFlags = selective ? QBB_ANSWER_SELECTIVE : 0;
     ++m_counters.nacksSent;
     device.Enqueue(frame, nowPs);
 }

@@ -35,7 +35,7 @@ bool
 RdmaHw::RecoveryCanSend(const RdmaQueuePair& qp) const
 {
     return m_recovery->HasRetransmission(qp) ||
-           (qp.CanSend() && qp.GetInFlight() < m_recovery->GetFlightLimit(qp));
+           (qp.MaySend() && qp.InFlight() < m_recovery->GetFlightLimit(qp));
 }
 
 inline void
@@ -45,7 +45,7 @@ RdmaHw::SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message)
     if (message)
     {
         qp.m_sendEndSeq = message->endSeq;
-        qp.m_sendsFirst = qp.sndNxt + message->bytes == message->endSeq;
+        qp.m_sendsFirst = qp.m_sndNxt + message->bytes == message->endSeq;
     }
 }
 
@@ -53,7 +53,7 @@ void
 RdmaHw::SeekSendMessage(RdmaQueuePair& qp)
 {
     RdmaMessage* message = qp.firstMessage;
-    while (message && message->endSeq <= qp.sndNxt)
+    while (message && message->endSeq <= qp.m_sndNxt)
     {
         message = message->next;
     }
@@ -74,9 +74,8 @@ void
 RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
 {
     NS_ASSERT_MSG(bytes > 0, "a message has at least one byte");
-    const int64_t nowPs = m_clock.NowPs();
-    qp.nic->SettleBefore(nowPs);
-    qp.endSeq += bytes;
+    const int64_t nowPs = NowPs();
+    Present(qp).endSeq += bytes;
     message.next = nullptr;
     message.endSeq = qp.endSeq;
     message.bytes = bytes;
@@ -115,10 +114,10 @@ RdmaHw::Cut(const RdmaQueuePair& qp, QbbFrame& frame, bool isFirst, uint64_t end
 inline void
 RdmaHw::CutNext(RdmaQueuePair& qp, QbbFrame& frame)
 {
-    frame.seq = qp.sndNxt;
+    frame.seq = qp.m_sndNxt;
     Cut(qp, frame, std::exchange(qp.m_sendsFirst, false), qp.m_sendEndSeq);
-    qp.sndNxt += frame.payloadBytes;
-    if (qp.sndNxt == qp.m_sendEndSeq)
+    qp.m_sndNxt += frame.payloadBytes;
+    if (qp.m_sndNxt == qp.m_sendEndSeq)
     {
         SetSendMessage(qp, qp.m_sendMessage->next);
     }
@@ -139,9 +138,8 @@ RdmaHw::CutAgain(RdmaQueuePair& qp, QbbFrame& frame)
 QbbFrame*
 RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
 {
-    __builtin_prefetch(qp.m_receiver); // for when the frame arrives
-    QbbNetDevice& device = qp.nic->GetDevice();
-    QbbFrame* frame = device.GetPool().Allocate();
+    LinkPort& port = qp.nic->GetPort();
+    QbbFrame* frame = port.GetPool().Allocate();
     if (qp.recovery && m_recovery->HasRetransmission(qp))
     {
         CutAgain(qp, *frame);
@@ -162,18 +160,27 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     if (qp.contribution)
     {
         frame->flags |= QBB_FLAG_REDUCE;
-        frame->hash = qp.qpn; // the switch answers to it
+        frame->senderQpn = qp.qpn; // the switch answers to it
     }
     else if (qp.lossless)
     {
         frame->flags |= QBB_FLAG_LOSSLESS;
+        qp.m_unrequestedBytes += frame->payloadBytes;
+        if (qp.m_unrequestedBytes >= m_losslessAckInterval)
+        {
+            frame->flags |= QBB_FLAG_ACK_REQUEST;
+        }
+        if (frame->flags & (QBB_FLAG_LAST | QBB_FLAG_ACK_REQUEST))
+        {
+            qp.m_unrequestedBytes = 0;
+        }
     }
     if (!qp.lossless)
     {
         frame->ecn = m_wishes.ecn;
         if (m_wishes.telemetry != RdmaCongestionOps::Telemetry::None)
         {
-            frame->telemetry = device.GetPool().AllocateTelemetry();
+            frame->telemetry = port.GetPool().AllocateTelemetry();
             frame->telemetry->sentPs = nowPs;
             frame->telemetry->hopLimit = m_wishes.telemetry == RdmaCongestionOps::Telemetry::Int
                                              ? QbbTelemetry::MAX_HOPS
@@ -181,19 +188,18 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
         }
     }
     const uint64_t end = frame->seq + frame->payloadBytes;
-    if (frame->seq < qp.highestSent)
+    if (frame->seq < qp.m_highestSent)
     {
         frame->flags |= QBB_FLAG_RETRANSMIT;
         m_counters.retransmitted += frame->payloadBytes;
     }
-    qp.highestSent = std::max(qp.highestSent, end);
+    qp.m_highestSent = std::max(qp.m_highestSent, end);
     m_counters.sentPayload += frame->payloadBytes;
 
-    qp.lastTxPs = nowPs;
-    qp.lastTxBytes = frame->wireBytes;
-    qp.nextAvailPs = !qp.m_paced || qp.m_rateBps >= device.GetRateBps()
-                         ? nowPs
-                         : nowPs + qp.GapPs(frame->wireBytes);
+    qp.NoteSent(frame->wireBytes, nowPs);
+    qp.m_nextAvailPs = !qp.m_paced || qp.m_rateBps >= port.GetRateBps()
+                           ? nowPs
+                           : nowPs + qp.GapPs(frame->wireBytes);
     return frame;
 }
 
@@ -212,8 +218,7 @@ void
 RdmaHw::OnTimeout(RdmaQueuePair& qp)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    qp.nic->SettleBefore(nowPs);
-    const QbbNetDevice& device = qp.nic->GetDevice();
+    const QbbNetDevice& device = *m_devices[Present(qp).nic->GetPort().GetPort()];
     const bool paused = device.GetPausedMask() >> qp.priority & 1;
     if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
         qp.pausedTimeouts < MAX_PAUSED_TIMEOUTS)
@@ -259,18 +264,18 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
     {
         FetchLines<2>(message); // told at the end of this function
     }
-    qp->nic->SettleBefore(nowPs);
-    if (frame->kind == QbbFrameKind::Cnp || (frame->flags & QBB_FLAG_CNP))
+    if (frame->kind == QbbFrameKind::Cnp || (frame->answerFlags & QBB_ANSWER_MARKED))
     {
         m_cnpReceived(*qp);
         m_congestion->OnCnp(*qp);
     }
     if (frame->kind != QbbFrameKind::Cnp)
     {
-        const uint64_t newly = frame->seq > qp->sndUna ? frame->seq - qp->sndUna : 0;
+        const uint64_t seq = frame->expectedSeq;
+        const uint64_t newly = seq > qp->sndUna ? seq - qp->sndUna : 0;
         if (newly)
         {
-            Acknowledge(*qp, frame->seq, nowPs);
+            Acknowledge(*qp, seq, nowPs);
         }
         if (frame->kind == QbbFrameKind::Nack)
         {
@@ -284,9 +289,9 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
         if (!qp->lossless && qp->acksWanted)
         {
             const RdmaAckView view{nowPs,
-                                   frame->seq,
+                                   seq,
                                    newly,
-                                   (frame->flags & QBB_FLAG_CNP) != 0,
+                                   (frame->answerFlags & QBB_ANSWER_MARKED) != 0,
                                    frame->telemetry};
             m_congestion->OnAck(*qp, view);
         }
@@ -304,9 +309,9 @@ void
 RdmaHw::Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs)
 {
     qp.sndUna = seq;
-    if (qp.sndNxt < seq)
+    if (qp.m_sndNxt < seq)
     {
-        qp.sndNxt = seq;
+        qp.m_sndNxt = seq;
         SeekSendMessage(qp);
     }
     qp.retries = 0;

@@ -10,7 +10,6 @@
 #include "ns3/flow-hash.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
-#include "ns3/qbb-wire.h"
 #include "ns3/rdma-go-back-n.h"
 #include "ns3/rdma-no-congestion-control.h"
 #include "ns3/simulator.h"
@@ -113,7 +112,9 @@ RdmaHw::~RdmaHw() = default;
 void
 RdmaHw::DoDispose()
 {
+    RemoveLinkPorts();
     m_nics.clear();
+    m_devices.clear();
     m_senders.Clear();
     m_receivers.Clear();
     m_congestion = nullptr;
@@ -125,12 +126,8 @@ RdmaHw::DoDispose()
 uint16_t
 RdmaHw::AddNic(Ptr<QbbNetDevice> device)
 {
-    const auto port = static_cast<uint16_t>(m_nics.size());
-    device->SetHandler(this, port);
-    if (port > 0)
-    {
-        device->SharePool(m_nics[0]->GetDevice());
-    }
+    const uint16_t port = AddLinkPort(*device, device->GetNode()->GetId());
+    m_devices.push_back(PeekPointer(device));
     m_nics.push_back(std::make_unique<RdmaNic>(this, PeekPointer(device)));
     return port;
 }
@@ -152,7 +149,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         m_freeSenders.pop_back();
     }
     RdmaQueuePair& qp = m_senders[index];
-    QbbNetDevice& device = m_nics[config.nic]->GetDevice();
+    QbbNetDevice& device = *m_devices[config.nic];
     device.Initialize();
     PrepareForPair();
 
@@ -236,6 +233,8 @@ RdmaHw::OpenReceiver(RdmaQueuePair& sender)
     rx.sender = &sender;
     rx.senderQpn = sender.qpn;
     rx.lossless = sender.lossless;
+    rx.mtu = static_cast<uint16_t>(sender.mtu);
+    rx.peer = {sender.src, sender.hash, sender.sport, sender.dport, sender.priority};
     PrepareForPair();
     return rx;
 }
@@ -244,8 +243,7 @@ void
 RdmaHw::Close(RdmaQueuePair& qp)
 {
     NS_LOG_FUNCTION(this << qp.Describe());
-    qp.Settle();
-    m_qpClose(qp);
+    m_qpClose(Present(qp));
     if (!qp.lossless)
     {
         m_congestion->OnQpClose(qp);
@@ -284,35 +282,30 @@ void
 RdmaHw::ReleaseReceiver(uint32_t qpn)
 {
     const uint32_t index = qpn & INDEX_MASK;
-    if (QbbWire* wire = m_receivers[index].wire)
-    {
-        wire->HandOverQuiet(Simulator::Now().GetTimeStep());
-    }
-    m_receivers[index] = RdmaRxQueuePair();
-    m_receivers[index].qpn = qpn + (1U << INDEX_BITS);
+    RdmaRxQueuePair& rx = Received(m_receivers[index]);
+    rx = RdmaRxQueuePair();
+    rx.qpn = qpn + (1U << INDEX_BITS);
     m_freeReceivers.push_back(index);
 }
 
 void
 RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
 {
-    RdmaQueuePair& qp = *FindSender(qpn);
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
-    qp.nic->SettleBefore(nowPs);
-    m_nics[nic]->SettleBefore(nowPs);
+    RdmaQueuePair& qp = Present(*FindSender(qpn));
+    if (qp.lossless)
+    {
+        // On the new way frames may overtake those on the old one.
+        m_devices[nic]->GetPool().GetEngine().OnDisorder();
+    }
     qp.nic->Deactivate(qp);
     qp.nic = m_nics[nic].get();
-    qp.nic->Activate(qp, nowPs);
+    qp.nic->Activate(qp, Simulator::Now().GetTimeStep());
 }
 
 const RdmaHwCounters&
 RdmaHw::GetCounters() const
 {
-    for (const auto& nic : m_nics)
-    {
-        nic->GetDevice().Settle();
-    }
-    return m_counters;
+    return Received(m_counters);
 }
 
 std::vector<const RdmaQueuePair*>

@@ -8,11 +8,10 @@
 #include "rdma-queue-pair.h"
 #include "rdma-rx-queue-pair.h"
 
-#include "ns3/in-network-engine.h"
+#include "ns3/in-network-hook.h"
+#include "ns3/link-node.h"
 #include "ns3/object.h"
-#include "ns3/qbb-clock.h"
 #include "ns3/qbb-net-device.h"
-#include "ns3/qbb-port-handler.h"
 #include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-loss-recovery.h"
 #include "ns3/stable-array.h"
@@ -82,7 +81,7 @@ struct RdmaHwCounters
  *
  * Left out: verbs other than WRITE, completion queues, memory registration, connection set-up time.
  */
-class RdmaHw : public Object, public QbbPortHandler
+class RdmaHw : public Object, public LinkNode
 {
   public:
     static TypeId GetTypeId();
@@ -142,9 +141,9 @@ class RdmaHw : public Object, public QbbPortHandler
     }
 
     /// Set where results of in-network operations go.
-    void SetInNetworkEngine(Ptr<InNetworkEngine> engine)
+    void SetInNetworkHook(Ptr<InNetworkHook> hook)
     {
-        m_inNetwork = engine;
+        m_inNetwork = hook;
     }
 
     /// Set who answers which host an IPv4 address belongs to (UINT32_MAX: none), for other traffic.
@@ -216,7 +215,7 @@ class RdmaHw : public Object, public QbbPortHandler
     /// @return whether the pair has a frame that window and recovery let it send
     bool CanSend(const RdmaQueuePair& qp) const
     {
-        return qp.recovery ? RecoveryCanSend(qp) : qp.CanSend();
+        return qp.recovery ? RecoveryCanSend(qp) : qp.MaySend();
     }
 
     /// @return bytes on the wire of the pair's next frame; 0 if it has none, or its recovery
@@ -227,7 +226,7 @@ class RdmaHw : public Object, public QbbPortHandler
         {
             return 0;
         }
-        const uint64_t left = qp.m_sendEndSeq - qp.sndNxt;
+        const uint64_t left = qp.m_sendEndSeq - qp.m_sndNxt;
         return WireBytesOf(qp, static_cast<uint32_t>(std::min<uint64_t>(qp.mtu, left)));
     }
 
@@ -242,11 +241,10 @@ class RdmaHw : public Object, public QbbPortHandler
      */
     void RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective);
 
-    // --- QbbPortHandler
+    // --- LinkNode
     void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) final;
     ArrivalCall GetArrivalCall() const override;
-    bool HasQuietArrivals() const override;
-    bool ArrivesQuietly(const QbbFrame& frame, QbbWire& wire) override;
+    bool IsEndpoint() const override;
     void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
     void OnOtherSend(uint16_t port,
                      QbbFrame& frame,
@@ -307,16 +305,9 @@ class RdmaHw : public Object, public QbbPortHandler
                 bool selective,
                 int64_t nowPs);
     /// Make a frame from receiver to sender that answers no frame.
-    QbbFrame* MakeAnswer(QbbNetDevice& device, const RdmaRxQueuePair& rx, QbbFrameKind kind);
+    QbbFrame* MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind);
     void SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs);
     void Deliver(RdmaRxQueuePair& rx);
-
-    /// @return a port that has done what was due before now
-    QbbNetDevice& SettledPort(uint16_t port, int64_t nowPs)
-    {
-        m_nics[port]->SettleBefore(nowPs);
-        return m_nics[port]->GetDevice();
-    }
 
     void Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs);
     void CompleteMessages(RdmaQueuePair& qp);
@@ -339,7 +330,7 @@ class RdmaHw : public Object, public QbbPortHandler
     {
         if (!m_pool) [[unlikely]]
         {
-            m_pool = &m_nics[0]->GetDevice().GetPool();
+            m_pool = &m_nics[0]->GetPort().GetPool();
         }
         m_pool->Free(frame);
     }
@@ -375,8 +366,8 @@ class RdmaHw : public Object, public QbbPortHandler
     Ptr<RdmaCongestionOps> m_congestion;
     Ptr<RdmaLossRecovery> m_recovery;
 
-    Ptr<InNetworkEngine> m_inNetwork;
-    QbbClock m_clock;
+    Ptr<InNetworkHook> m_inNetwork;
+    std::vector<QbbNetDevice*> m_devices; ///< the NIC ports
     std::vector<uint32_t> m_freeSenders;
     std::vector<uint32_t> m_freeReceivers;
     boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control

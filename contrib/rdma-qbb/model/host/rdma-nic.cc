@@ -8,17 +8,15 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ns3
 {
 
-RdmaNic::RdmaNic(RdmaHw* hw, QbbNetDevice* device)
+RdmaNic::RdmaNic(RdmaHw* hw, LinkPort* port)
     : m_hw(hw),
-      m_device(device)
+      m_port(port)
 {
-    device->SetSource(this);
-    device->SetLateWork(this);
+    port->SetSource(this);
 }
 
 void
@@ -43,9 +41,8 @@ void
 RdmaNic::PushPaced(RdmaQueuePair& qp)
 {
     qp.m_place = RdmaQueuePair::Place::Paced;
-    qp.m_pacedForPs = qp.nextAvailPs;
-    m_paced.Push(qp.nextAvailPs, &qp, m_hw->GetNextWireBytes(qp));
-    AddDue(qp.nextAvailPs);
+    qp.m_pacedForPs = qp.m_nextAvailPs;
+    m_paced.Push(qp.m_nextAvailPs, &qp, m_hw->GetNextWireBytes(qp));
 }
 
 void
@@ -55,7 +52,7 @@ RdmaNic::Place(RdmaQueuePair& qp, int64_t freePs)
     {
         qp.m_place = RdmaQueuePair::Place::Idle;
     }
-    else if (qp.nextAvailPs > freePs)
+    else if (qp.m_nextAvailPs > freePs)
     {
         PushPaced(qp);
     }
@@ -68,7 +65,7 @@ RdmaNic::Place(RdmaQueuePair& qp, int64_t freePs)
 inline bool
 RdmaNic::CanSendAtOnce(const RdmaQueuePair& qp, int64_t nowPs) const
 {
-    return !m_readyMask && qp.nextAvailPs <= nowPs && m_device->CanSendNow(nowPs) &&
+    return !m_readyMask && qp.m_nextAvailPs <= nowPs && m_port->CanSendNow(nowPs) &&
            m_hw->CanSend(qp);
 }
 
@@ -76,12 +73,16 @@ inline void
 RdmaNic::SendAtOnce(RdmaQueuePair& qp, int64_t nowPs)
 {
     QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
-    Place(qp, nowPs + m_device->GetTxTimePs(frame->wireBytes));
+    Place(qp, nowPs + m_port->GetTxTimePs(frame->wireBytes));
     RequestAnswer(qp, *frame);
-    m_device->SendNow(frame, nowPs, IsPending());
+    m_port->SendNow(frame, nowPs);
+    if (m_paced.NextPs() != PacedQueue::NEVER)
+    {
+        SetTimer(nowPs);
+    }
     if (m_readyMask)
     {
-        m_device->SetSourceReady(m_readyMask, nowPs);
+        m_port->SetSourceReady(m_readyMask, nowPs);
     }
 }
 
@@ -97,14 +98,14 @@ RdmaNic::Activate(RdmaQueuePair& qp, int64_t nowPs)
         SendAtOnce(qp, nowPs);
         return;
     }
-    Place(qp, std::max(nowPs, m_device->PeekBusyUntilPs()));
+    Place(qp, std::max(nowPs, m_port->GetBusyUntilPs()));
     if (qp.m_place == RdmaQueuePair::Place::Paced)
     {
-        m_device->AwaitLateWork(nowPs);
+        SetTimer(nowPs);
     }
     else if (qp.m_place == RdmaQueuePair::Place::Ready)
     {
-        m_device->SetSourceReady(m_readyMask, nowPs);
+        m_port->SetSourceReady(m_readyMask, nowPs);
     }
 }
 
@@ -128,12 +129,12 @@ RdmaNic::Deactivate(RdmaQueuePair& qp)
         {
             m_readyMask &= ~(1U << qp.priority);
         }
-        m_device->SetSourceReadyMask(m_readyMask);
+        m_port->SetSourceReadyMask(m_readyMask);
     }
     if (qp.m_place == RdmaQueuePair::Place::Paced)
     {
         m_doubtfulPs = std::max(m_doubtfulPs, qp.m_pacedForPs);
-        m_device->AwaitLateWork(Simulator::Now().GetTimeStep());
+        SetTimer(Simulator::Now().GetTimeStep());
     }
     qp.m_place = RdmaQueuePair::Place::Idle;
 }
@@ -148,103 +149,46 @@ RdmaNic::OnChange(RdmaQueuePair& qp)
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_doubtfulPs = std::max(m_doubtfulPs, qp.m_pacedForPs);
     // A later time needs no new entry: the old one is looked at when it comes up.
-    if (qp.nextAvailPs < qp.m_pacedForPs)
+    if (qp.m_nextAvailPs < qp.m_pacedForPs)
     {
-        qp.nextAvailPs = std::max(qp.nextAvailPs, nowPs);
+        qp.m_nextAvailPs = std::max(qp.m_nextAvailPs, nowPs);
         PushPaced(qp);
     }
-    m_device->AwaitLateWork(nowPs);
+    SetTimer(nowPs);
 }
 
-// --- late work
+// --- pairs that wait for their time
 
-void
-RdmaNic::AddEnd(uint16_t)
+uint32_t
+RdmaNic::GetLeastBytes() const
 {
-    m_endPs = m_device->PeekBusyUntilPs();
-    AddDue(m_endPs);
-}
-
-void
-RdmaNic::Await(const QbbNetDevice& device)
-{
-    m_device->FireAt(device.PeekBusyUntilPs());
+    const bool sure = m_paced.NextPs() > m_doubtfulPs && !m_readyMask && !m_port->GetPausedMask();
+    return sure ? m_paced.GetNextBytes() : 0;
 }
 
 void
-RdmaNic::AwaitNext(int64_t nowPs)
+RdmaNic::OnTimer(int64_t nowPs)
 {
-    int64_t wakePs = m_paced.NextPs();
-    if (wakePs == PacedQueue::NEVER)
-    {
-        return;
-    }
-    if (!m_device->IsWatched())
-    {
-        // Only the size of what is sure to be sent first counts: a smaller frame in its place would
-        // arrive earlier.
-        const bool sure = wakePs > m_doubtfulPs && !m_readyMask && !m_device->GetPausedMask();
-        wakePs += m_device->GetTxTimePs(sure ? m_paced.GetNextBytes() : 0) + m_device->GetDelayPs();
-    }
-    m_device->WakeAt(std::max(wakePs, nowPs));
-}
-
-inline void
-RdmaNic::ReleasePaced(int64_t timePs)
-{
-    while (m_paced.NextPs() <= timePs)
+    while (m_paced.NextPs() <= nowPs)
     {
         RdmaQueuePair& qp = *m_paced.Pop();
         if (const RdmaQueuePair* next = m_paced.GuessNext())
         {
             next->FetchAhead();
         }
-        if (qp.m_place != RdmaQueuePair::Place::Paced || qp.m_pacedForPs != timePs)
+        if (qp.m_place != RdmaQueuePair::Place::Paced || qp.m_pacedForPs != nowPs)
         {
             continue;
         }
-        if (m_paced.NextPs() > timePs && CanSendAtOnce(qp, timePs))
+        if (m_paced.NextPs() > nowPs && CanSendAtOnce(qp, nowPs))
         {
-            SendAtOnce(qp, timePs);
+            SendAtOnce(qp, nowPs);
             return;
         }
-        Place(qp, timePs);
+        Place(qp, nowPs);
     }
-    m_device->SetSourceReady(m_readyMask, timePs);
-}
-
-void
-RdmaNic::SettleDue(int64_t nowPs)
-{
-    if (m_settling)
-    {
-        return; // somebody asks the port in the middle of its sending
-    }
-    if (m_device->IsWatched() && m_duePs == nowPs && m_lastPs != nowPs)
-    {
-        // Where nobody looks, the work of a time comes after all else that happens then.
-        m_lastPs = nowPs;
-        m_device->FireAt(nowPs);
-        return;
-    }
-    m_settling = true;
-    if (const RdmaQueuePair* next = m_paced.GuessNext())
-    {
-        next->FetchAhead();
-    }
-    do
-    {
-        if (m_paced.NextPs() <= m_endPs)
-        {
-            ReleasePaced(m_paced.NextPs());
-        }
-        else
-        {
-            m_device->OnTransmissionEnd(std::exchange(m_endPs, NEVER));
-        }
-        SetDue(std::min(m_paced.NextPs(), m_endPs));
-    } while (m_duePs <= nowPs);
-    m_settling = false;
+    SetTimer(nowPs);
+    m_port->SetSourceReady(m_readyMask, nowPs);
 }
 
 // --- sending
@@ -255,8 +199,8 @@ RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
     Ring& ring = m_rings[priority];
     RdmaQueuePair& qp = *ring.head;
     QbbFrame* frame = m_hw->BuildFrame(qp, nowPs);
-    const int64_t freePs = nowPs + m_device->GetTxTimePs(frame->wireBytes);
-    if (ring.tail == &qp && qp.nextAvailPs <= freePs && m_hw->CanSend(qp))
+    const int64_t freePs = nowPs + m_port->GetTxTimePs(frame->wireBytes);
+    if (ring.tail == &qp && qp.m_nextAvailPs <= freePs && m_hw->CanSend(qp))
     {
         return frame; // it would leave the ring and come back at once
     }
@@ -268,7 +212,11 @@ RdmaNic::PullFrame(uint8_t priority, int64_t nowPs)
     }
     Place(qp, freePs);
     RequestAnswer(qp, *frame);
-    m_device->SetSourceReadyMask(m_readyMask);
+    if (qp.m_place == RdmaQueuePair::Place::Paced)
+    {
+        SetTimer(nowPs);
+    }
+    m_port->SetSourceReadyMask(m_readyMask);
     return frame;
 }
 

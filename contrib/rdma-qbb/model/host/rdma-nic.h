@@ -7,9 +7,7 @@
 #include "paced-queue.h"
 #include "rdma-queue-pair.h"
 
-#include "ns3/qbb-late-work.h"
-#include "ns3/qbb-net-device.h"
-#include "ns3/qbb-port-handler.h"
+#include "ns3/link-port.h"
 
 #include <array>
 #include <cstdint>
@@ -25,17 +23,13 @@ namespace ns3
  * Queue pairs that may send now stand in a ring per priority and take turns, one frame each. Pairs
  * held back by their rate wait in a queue ordered by time; pairs with nothing to send or a full
  * window stand in neither and come back through Activate().
- *
- * That a pair's time has come, or that the port is free again, is late work (QbbLateWork): nobody
- * notices before the frame that is sent then arrives at the far end, or something happens to one of
- * the port's queue pairs. The engine settles the port before it touches one.
  */
-class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
+class RdmaNic final : public LinkSource
 {
   public:
     /// @param hw the engine that builds the frames
-    /// @param device the port
-    RdmaNic(RdmaHw* hw, QbbNetDevice* device);
+    /// @param port the port
+    RdmaNic(RdmaHw* hw, LinkPort* port);
 
     /// A queue pair may have become able to send.
     void Activate(RdmaQueuePair& qp, int64_t nowPs);
@@ -47,17 +41,15 @@ class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
     /// What decides when a queue pair sends its next frame, or the frame, has changed.
     void OnChange(RdmaQueuePair& qp);
 
+    // --- LinkSource
     QbbFrame* PullFrame(uint8_t priority, int64_t nowPs) override;
-
-    // --- QbbLateWork
-    void AddEnd(uint16_t port) override;
-    void Await(const QbbNetDevice& device) override;
-    void AwaitNext(int64_t nowPs) override;
+    void OnTimer(int64_t nowPs) override;
+    uint32_t GetLeastBytes() const override;
 
     /// @return the port
-    QbbNetDevice& GetDevice() const
+    LinkPort& GetPort() const
     {
-        return *m_device;
+        return *m_port;
     }
 
   private:
@@ -79,45 +71,29 @@ class alignas(64) RdmaNic final : public QbbLateWork, public QbbFrameSource
     void SendAtOnce(RdmaQueuePair& qp, int64_t nowPs);
 
     /// Ask for an answer to the frame that a pair has just built if it waits for one.
-    static void RequestAnswer(const RdmaQueuePair& qp, QbbFrame& frame)
+    static void RequestAnswer(RdmaQueuePair& qp, QbbFrame& frame)
     {
         if (qp.m_place == RdmaQueuePair::Place::Idle)
         {
             // The window is full: without an answer nothing would move until the timeout.
             frame.flags |= QBB_FLAG_ACK_REQUEST;
+            qp.m_unrequestedBytes = 0;
         }
     }
 
-    /// Note that work is due at @p timePs.
-    void AddDue(int64_t timePs)
+    /// Have the port call at the time of the first pair that waits for its time.
+    void SetTimer(int64_t nowPs)
     {
-        if (timePs < m_duePs)
-        {
-            SetDue(timePs);
-        }
+        m_port->SetTimer(m_paced.NextPs(), nowPs);
     }
 
-    /// Set when the first work is due.
-    void SetDue(int64_t timePs)
-    {
-        m_duePs = timePs;
-        m_device->SetLateWorkDue(timePs);
-    }
-
-    /// Let the pairs go whose time has come. @param timePs that time
-    void ReleasePaced(int64_t timePs);
-    void SettleDue(int64_t nowPs) override;
-
-    // hot, with the bases'
+    // hot, with the base's
     RdmaHw* m_hw;
-    QbbNetDevice* m_device;
-    int64_t m_endPs{NEVER};          ///< when the frame being sent ends, if another one waits
+    LinkPort* m_port;
     int64_t m_doubtfulPs{INT64_MIN}; ///< up to then, entries of m_paced may be out of date
     uint8_t m_readyMask{0};
-    bool m_settling{false};
     PacedQueue m_paced;
-    std::array<Ring, QbbNetDevice::PRIORITIES> m_rings;
-    int64_t m_lastPs{INT64_MIN}; ///< when work has last been put behind all else
+    std::array<Ring, LinkPort::PRIORITIES> m_rings;
 };
 
 } // namespace ns3

@@ -3,9 +3,7 @@
  */
 #include "rdma-queue-pair.h"
 
-#include "rdma-nic.h"
-
-#include "ns3/simulator.h"
+#include "rdma-hw.h"
 
 #include <algorithm>
 
@@ -20,6 +18,13 @@ RdmaQueuePair::RdmaQueuePair(RdmaQueuePair&&) noexcept = default;
 
 RdmaQueuePair& RdmaQueuePair::operator=(RdmaQueuePair&&) noexcept = default;
 
+template <typename T>
+T&
+RdmaQueuePair::Present(T& state) const
+{
+    return hw ? hw->Present(state) : state;
+}
+
 void
 RdmaQueuePair::SetRate(uint64_t rateBps)
 {
@@ -28,11 +33,10 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     {
         return;
     }
-    Settle();
-    m_rateBps = rate;
-    if (m_paced && lastTxBytes && rate)
+    Present(m_rateBps) = rate;
+    if (m_paced && m_lastTxBytes && rate)
     {
-        nextAvailPs = lastTxPs + GapPs(lastTxBytes);
+        m_nextAvailPs = m_lastTxPs + GapPs(m_lastTxBytes);
     }
     UpdateEffectiveWindow();
     if (nic)
@@ -41,22 +45,49 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     }
 }
 
-void
-RdmaQueuePair::Settle()
+uint64_t
+RdmaQueuePair::GetSndNxt() const
 {
-    if (nic && nic->IsPending())
-    {
-        nic->SettleBefore(Simulator::Now().GetTimeStep());
-    }
+    return Present(m_sndNxt);
+}
+
+void
+RdmaQueuePair::SetSndNxt(uint64_t seq)
+{
+    Present(m_sndNxt) = seq;
+    m_highestSent = std::max(m_highestSent, seq);
+}
+
+uint64_t
+RdmaQueuePair::GetHighestSent() const
+{
+    return Present(m_highestSent);
+}
+
+uint32_t
+RdmaQueuePair::GetLastTxBytes() const
+{
+    return Present(m_lastTxBytes);
+}
+
+uint64_t
+RdmaQueuePair::GetInFlight() const
+{
+    return Present(*this).InFlight();
+}
+
+bool
+RdmaQueuePair::CanSend() const
+{
+    return Present(*this).MaySend();
 }
 
 void
 RdmaQueuePair::SetWindow(uint64_t bytes)
 {
-    Settle();
-    m_windowBytes = bytes;
+    Present(m_windowBytes) = bytes;
     UpdateEffectiveWindow();
-    if (nic && !CanSend())
+    if (nic && !MaySend())
     {
         nic->OnChange(*this);
     }

@@ -82,13 +82,21 @@ class alignas(64) RdmaQueuePair
     bool lossless{false};           ///< on NVLink: no congestion control, ACK at message ends only
     bool nvlinkFrames{false};       ///< its frames have NVLink's overhead
     uint32_t mtu{1000};             ///< payload bytes of a full frame
-    uint32_t lastTxBytes{0};        ///< wire bytes of the last frame
-    int64_t lastTxPs{0};            ///< start of the last frame
-    int64_t nextAvailPs{0};         ///< pacing: no frame before this time
-    uint64_t sndNxt{0};             ///< next byte to send
-    uint64_t sndUna{0};             ///< first byte not acknowledged
-    uint64_t endSeq{0};             ///< bytes posted so far
-    uint64_t highestSent{0};        ///< sndNxt's maximum: below it a frame is a retransmission
+
+  private:
+    uint32_t m_lastTxBytes{0}; ///< wire bytes of the last frame
+    int64_t m_lastTxPs{0};     ///< start of the last frame
+    int64_t m_nextAvailPs{0};  ///< pacing: no frame before this time
+    uint64_t m_sndNxt{0};      ///< next byte to send
+
+  public:
+    uint64_t sndUna{0}; ///< first byte not acknowledged
+    uint64_t endSeq{0}; ///< bytes posted so far
+
+  private:
+    uint64_t m_highestSent{0}; ///< m_sndNxt's maximum: below it a frame is a retransmission
+
+  public:
     RdmaMessage* firstMessage{nullptr};          ///< oldest message not wholly acknowledged
     std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 
@@ -98,9 +106,24 @@ class alignas(64) RdmaQueuePair
         FetchLines<3>(&nic);
     }
 
-    /// Carry out what its port has to do by now: before a look at what has been sent, or a change
-    /// of what may be, outside of the engine's calls.
-    void Settle();
+    /// @return next byte to send
+    uint64_t GetSndNxt() const;
+
+    /// Go on from this byte.
+    void SetSndNxt(uint64_t seq);
+
+    /// @return the greatest that GetSndNxt() has been: below it a frame is a retransmission
+    uint64_t GetHighestSent() const;
+
+    /// @return bytes on the wire of the frame sent last
+    uint32_t GetLastTxBytes() const;
+
+    /// Note that a frame of so many bytes on the wire begins to be sent.
+    void NoteSent(uint32_t wireBytes, int64_t nowPs)
+    {
+        m_lastTxPs = nowPs;
+        m_lastTxBytes = wireBytes;
+    }
 
     /// @return the sending rate in bit/s
     uint64_t GetRate() const
@@ -146,16 +169,10 @@ class alignas(64) RdmaQueuePair
     }
 
     /// @return bytes sent and not acknowledged
-    uint64_t GetInFlight() const
-    {
-        return sndNxt > sndUna ? sndNxt - sndUna : 0;
-    }
+    uint64_t GetInFlight() const;
 
     /// @return whether something is left to send and the window lets it
-    bool CanSend() const
-    {
-        return sndNxt < endSeq && GetInFlight() < m_effectiveWindow;
-    }
+    bool CanSend() const;
 
     /// @return whether the pair is between Connect() and its end
     bool IsOpen() const
@@ -171,6 +188,21 @@ class alignas(64) RdmaQueuePair
     friend class RdmaNic;
 
     void UpdateEffectiveWindow();
+
+    /// @return @p state, which its port changes, as it is at the present moment
+    template <typename T>
+    T& Present(T& state) const;
+
+    // What the public functions of these names say, for the engine, which knows the state.
+    uint64_t InFlight() const
+    {
+        return m_sndNxt > sndUna ? m_sndNxt - sndUna : 0;
+    }
+
+    bool MaySend() const
+    {
+        return m_sndNxt < endSeq && InFlight() < m_effectiveWindow;
+    }
 
     /// @return time that the rate puts between the begin of a frame and of the next, in picoseconds
     int64_t GapPs(uint32_t wireBytes) const
@@ -191,10 +223,11 @@ class alignas(64) RdmaQueuePair
     uint64_t m_rateBps{0};
     uint64_t m_effectiveWindow{UINT64_MAX};
     Place m_place{Place::Idle};
-    bool m_open{false}; ///< between Connect() and its end
-    bool m_paced{true};
-    bool m_variableWindow{false};
-    bool m_sendsFirst{false}; ///< whether the next frame is the first of m_sendMessage
+    bool m_open : 1 {false}; ///< between Connect() and its end
+    bool m_paced : 1 {true};
+    bool m_variableWindow : 1 {false};
+    bool m_sendsFirst{false};       ///< whether the next frame is the first of m_sendMessage
+    uint32_t m_unrequestedBytes{0}; ///< lossless: sent since a frame that asked for an answer
     const RdmaRxQueuePair* m_receiver{nullptr}; ///< null if it ends at a switch
 
     union {

@@ -8,17 +8,26 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace ns3
 {
 
-class QbbWire;
+/// What answers to a sender carry; told when the connection is set up.
+struct RdmaPeer
+{
+    uint32_t host{0}; ///< its host index
+    uint32_t hash{0}; ///< of the 5-tuple of its frames
+    uint16_t sport{0};
+    uint16_t dport{0};
+    uint8_t priority{0};
+};
 
 /**
  * @brief Receiver side of an RDMA connection.
  *
- * Knows its sender as connection set-up would have told it: which messages to expect and whether
- * marks are answered by CNP frames.
+ * Knows its sender as connection set-up has told it (RdmaPeer) and as frames tell: which bytes are
+ * there, and where messages end.
  */
 struct alignas(64) RdmaRxQueuePair
 {
@@ -28,18 +37,18 @@ struct alignas(64) RdmaRxQueuePair
     uint32_t senderQpn{0};          ///< number of the other side, at its host
     uint64_t expectedSeq{0};        ///< next byte in order
     uint64_t unacknowledged{0};     ///< bytes received in order since the last acknowledgement
-    QbbWire* wire{nullptr};         ///< what its frames come by, if they may arrive quietly
-    uint64_t wireSeq{0};            ///< expectedSeq when all that is on the wire has arrived
-    uint32_t wireUnacknowledged{0}; ///< the same of unacknowledged
-    bool lossless{false};           ///< on NVLink, as the sender
+    bool lossless{false};           ///< on NVLink
+    uint16_t mtu{0};                ///< payload bytes of a full frame
     std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 
     // --- the rest
-    RdmaHw* hw{nullptr};            ///< the host it is at
-    uint64_t nackedSeq{UINT64_MAX}; ///< expectedSeq of the last NACK
-    int64_t nackPs{0};              ///< when it was sent
-    int64_t cnpPs{INT64_MIN / 2};   ///< when the last CNP frame was sent
-    uint64_t namedSeq{0};           ///< where the frame begins that a selective NACK names
+    RdmaHw* hw{nullptr}; ///< the host it is at
+    RdmaPeer peer;
+    std::vector<uint64_t> laterEnds; ///< ends of messages whose last frame came out of order
+    uint64_t nackedSeq{UINT64_MAX};  ///< expectedSeq of the last NACK
+    int64_t nackPs{0};               ///< when it was sent
+    int64_t cnpPs{INT64_MIN / 2};    ///< when the last CNP frame was sent
+    uint64_t namedSeq{0};            ///< where the frame begins that a selective NACK names
 };
 
 } // namespace ns3

@@ -32,18 +32,23 @@ enum class EcnCodepoint : uint8_t
     Ce = 3,
 };
 
-/// Bits of QbbFrame::flags.
-enum QbbFrameFlags : uint8_t
+/// Bits of QbbFrame::flags, of Data.
+enum QbbDataFlags : uint8_t
 {
-    QBB_FLAG_CNP = 1,         ///< Ack: the receiver saw CE and echoes it here (no CNP frame)
-    QBB_FLAG_LOSSLESS = 1,    ///< Data: of a queue pair on NVLink
-    QBB_FLAG_ACK_REQUEST = 2, ///< Data: the receiver shall acknowledge now
-    QBB_FLAG_RETRANSMIT = 4,  ///< Data: sent before
-    QBB_FLAG_SELECTIVE = 8,   ///< Nack: names the frame that came out of order (IRN)
-    QBB_FLAG_REDUCE = 16,     ///< Data: a switch adds it to its group's sum
-    QBB_FLAG_MULTICAST = 32,  ///< Data: a switch copies it to its group
-    QBB_FLAG_FIRST = 64,      ///< Data: the first frame of its message
-    QBB_FLAG_LAST = 128,      ///< Data: the last frame of its message
+    QBB_FLAG_LOSSLESS = 1,    ///< of a queue pair on NVLink
+    QBB_FLAG_ACK_REQUEST = 2, ///< the receiver shall acknowledge now
+    QBB_FLAG_RETRANSMIT = 4,  ///< sent before
+    QBB_FLAG_REDUCE = 16,     ///< a contribution: a switch adds it to its group's sum
+    QBB_FLAG_MULTICAST = 32,  ///< a result: a switch copies it to its group
+    QBB_FLAG_FIRST = 64,      ///< the first frame of its message
+    QBB_FLAG_LAST = 128,      ///< the last frame of its message
+};
+
+/// Bits of QbbFrame::answerFlags, of Ack and Nack.
+enum QbbAnswerFlags : uint8_t
+{
+    QBB_ANSWER_MARKED = 1,    ///< the receiver saw CE and echoes it here (no CNP frame)
+    QBB_ANSWER_SELECTIVE = 2, ///< Nack: names the frame that came out of order (IRN)
 };
 
 /// One hop's record of in-band telemetry (HPCC, section 3.1), written when a frame leaves a port.
@@ -78,44 +83,76 @@ struct QbbTelemetry
 /**
  * @brief The record that stands for a packet between QBB devices.
  *
+ * Where a field depends on the kind of frame, each kind has its own name for it.
+ *
  * Pooled (QbbFramePool), linked intrusively, and turned into a real ns-3 Packet with real headers
  * only when somebody looks (QbbPacketBuilder). Hosts are numbered by their index in the topology.
  */
 struct alignas(64) QbbFrame
 {
+    static constexpr uint32_t MIN_WIRE_BYTES = 84; ///< 64-byte frame, preamble and gap
+
     QbbFrame* next; ///< queue, wire or free list it is in
     int64_t timePs; ///< on a wire: arrival at the far end
 
-    /// Data: first byte's offset in the queue pair's stream. Ack, Nack: next expected byte.
-    uint64_t seq;
+    union {
+        uint64_t seq;         ///< Data: first byte's offset in the queue pair's stream
+        uint64_t expectedSeq; ///< Ack, Nack: next byte that the receiver expects
+    };
 
     union {
         QbbTelemetry* telemetry; ///< Data, Ack: null unless the congestion control asked for it
         void* packet;            ///< Other: a Packet, holding one reference
     };
 
-    uint32_t src;       ///< host index of the origin
-    uint32_t dst;       ///< host index of the destination
-    uint32_t qpn;       ///< queue pair number at the destination
-    uint32_t hash;      ///< hash of the 5-tuple, computed once per queue pair
+    uint32_t src; ///< host index of the origin
+    uint32_t dst; ///< host index of the destination
+
+    union {
+        uint32_t qpn;       ///< queue pair number at the destination
+        uint32_t operation; ///< contribution, result: of which in-network operation
+    };
+
+    union {
+        uint32_t hash;      ///< hash of the 5-tuple, computed once per queue pair
+        uint32_t senderQpn; ///< contribution: queue pair number at the origin
+    };
+
     uint32_t wireBytes; ///< bytes it occupies on a link, preamble and gap included
 
-    /// Data: bytes of message data. Selective Nack: distance from seq to the frame out of order, in
-    /// MTUs.
-    uint16_t payloadBytes;
+    union {
+        uint16_t payloadBytes; ///< Data: bytes of message data
+        uint16_t namedMtus;    ///< selective Nack: MTUs from expectedSeq to the frame out of order
+    };
 
     union {
         uint16_t sport;  ///< UDP source port
         uint16_t quanta; ///< Pfc: pause time in quanta of 512 bit times; 0 resumes
     };
 
-    uint16_t dport;  ///< UDP destination port of the queue pair (in headers it is 4791)
+    union {
+        uint16_t dport;  ///< UDP destination port of the queue pair (in headers it is 4791)
+        uint16_t member; ///< contribution, result: who sends or gets it, a number in the operation
+    };
+
     uint16_t inPort; ///< port it came in by, at the node it is at
     QbbFrameKind kind;
     uint8_t priority : 7; ///< queue, 0..7
-    uint8_t quiet : 1;    ///< on a wire: its arrival is no event (QbbWire)
+    uint8_t quiet : 1;    ///< the link engine's: its arrival is no event
     EcnCodepoint ecn;
-    uint8_t flags; ///< QbbFrameFlags
+
+    union {
+        uint8_t flags;       ///< Data: QbbDataFlags
+        uint8_t answerFlags; ///< Ack, Nack: QbbAnswerFlags
+    };
+
+    /// @return whether a host that gets it, all of its message before it, has nothing to answer or
+    /// to decide
+    bool AsksNothing() const
+    {
+        return (flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST)) &&
+               !(flags & (QBB_FLAG_LAST | QBB_FLAG_ACK_REQUEST)) && kind == QbbFrameKind::Data;
+    }
 };
 
 static_assert(sizeof(QbbFrame) == 64, "a frame is one cache line");

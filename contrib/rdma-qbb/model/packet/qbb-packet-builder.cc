@@ -218,15 +218,16 @@ QbbPacketBuilder::BuildAck(const QbbFrame& frame) const
     const bool nack = frame.kind == QbbFrameKind::Nack;
     RoceAeth aeth;
     aeth.syndrome = nack ? RoceAeth::NAK_SEQUENCE_ERROR : RoceAeth::ACK;
-    if (nack && (frame.flags & QBB_FLAG_SELECTIVE))
+    if (nack && (frame.answerFlags & QBB_ANSWER_SELECTIVE))
     {
-        aeth.messageSequence = (PsnAt(frame.seq) + frame.payloadBytes) & MASK_24;
+        aeth.messageSequence = (PsnAt(frame.expectedSeq) + frame.namedMtus) & MASK_24;
     }
     RoceBth bth;
     bth.opcode = RoceOpcode::RcAcknowledge;
-    bth.becn = frame.flags & QBB_FLAG_CNP;
+    bth.becn = frame.answerFlags & QBB_ANSWER_MARKED;
     bth.destinationQp = QueuePairNumber(frame.qpn);
-    bth.psn = nack || frame.seq == 0 ? PsnAt(frame.seq) : PsnAt(frame.seq - 1);
+    const uint64_t expected = frame.expectedSeq;
+    bth.psn = nack || expected == 0 ? PsnAt(expected) : PsnAt(expected - 1);
 
     const uint32_t telemetry = TelemetryBytes(frame, ACK_OVERHEAD);
     bth.padCount = -telemetry & 3;

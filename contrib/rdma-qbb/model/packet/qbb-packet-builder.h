@@ -40,7 +40,7 @@ struct QbbLinkAddresses
  *    of this packet for First.
  *  - A selective NAK (IRN) names the packet that came out of order in the AETH's message sequence
  *    number, as IRN needs both numbers and RoCEv2 has room for one.
- *  - An ACK with QBB_FLAG_CNP has the BECN bit.
+ *  - An ACK with QBB_ANSWER_MARKED has the BECN bit.
  *  - Queue pair numbers begin at 16.
  *  - Type of service: class selector of the priority, and the frame's ECN bits. Time to live: 64 at
  *    every hop.

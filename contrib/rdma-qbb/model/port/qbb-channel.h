@@ -19,7 +19,7 @@ class QbbNetDevice;
 /**
  * @brief A full-duplex cable between two QbbNetDevices: a delay, an error rate, and up or down.
  *
- * Frames on the wire are kept by the sending device; the channel only joins the two ends.
+ * Frames on the wire are kept by the sending port; the channel only joins the two ends.
  */
 class QbbChannel : public Channel
 {

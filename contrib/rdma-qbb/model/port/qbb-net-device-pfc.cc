@@ -23,30 +23,9 @@ QbbNetDevice::PauseQuanta() const
         return UINT16_MAX;
     }
     // One quantum is 512 bit times; rounded up so that a pause never ends before its refresh.
-    const double quantumPs = 512.0 * 1e12 / static_cast<double>(m_rateBps);
+    const double quantumPs = 512.0 * 1e12 / static_cast<double>(GetRateBps());
     const double quanta = static_cast<double>(m_pauseTime.GetTimeStep()) / quantumPs;
     return static_cast<uint16_t>(std::clamp(quanta + 1, 1.0, 65535.0));
-}
-
-void
-QbbNetDevice::QueuePfc(uint8_t priority, uint16_t quanta)
-{
-    // A newer word on a priority replaces one that still waits to be sent.
-    for (QbbFrame* frame = m_control; frame; frame = frame->next)
-    {
-        if (frame->priority == priority)
-        {
-            frame->quanta = quanta;
-            return;
-        }
-    }
-    QbbFrame* frame = m_pool->Allocate();
-    frame->kind = QbbFrameKind::Pfc;
-    frame->priority = priority;
-    frame->quanta = quanta;
-    frame->wireBytes = MIN_WIRE_BYTES;
-    frame->next = m_control;
-    m_control = frame;
 }
 
 void
@@ -55,6 +34,8 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
     NS_LOG_FUNCTION(this << +priority << pause);
     const uint8_t bit = 1U << priority;
     m_pausingMask = pause ? m_pausingMask | bit : m_pausingMask & ~bit;
+    m_resumeMask = pause ? m_resumeMask | bit : m_resumeMask & ~bit;
+    NeedDeparturesInTime(m_resumeMask != 0); // one of them may end the pause
     QueuePfc(priority, pause ? PauseQuanta() : 0);
     if (pause && !m_refreshArmed && !m_pauseTime.IsZero())
     {
@@ -63,7 +44,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
             m_refreshEvent = Create<RefreshEvent>(this);
         }
         m_refreshArmed = true;
-        m_refreshEvent->ScheduleAt(m_nodeId, nowPs + m_pauseTime.GetTimeStep() / 2);
+        m_refreshEvent->ScheduleAt(GetNodeId(), nowPs + m_pauseTime.GetTimeStep() / 2);
     }
     TransmitWhenFree(nowPs);
 }
@@ -71,8 +52,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
 void
 QbbNetDevice::OnPauseRefresh(int64_t nowPs)
 {
-    Settle();
-    m_refreshArmed = false;
+    Present(m_refreshArmed) = false;
     for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
     {
         if (m_pausingMask >> priority & 1)
@@ -85,7 +65,6 @@ QbbNetDevice::OnPauseRefresh(int64_t nowPs)
 void
 QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
 {
-    Settle();
     const uint8_t bit = 1U << frame.priority;
     const bool pause = frame.quanta > 0;
     if (pause && (m_ignoredMask & bit))
@@ -94,7 +73,7 @@ QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
     }
     if (pause && !m_pauseTime.IsZero())
     {
-        const double quantumPs = 512.0 * 1e12 / static_cast<double>(m_rateBps);
+        const double quantumPs = 512.0 * 1e12 / static_cast<double>(GetRateBps());
         m_pausedUntilPs[frame.priority] = nowPs + static_cast<int64_t>(frame.quanta * quantumPs);
         if (!m_expiryEvent)
         {
@@ -103,22 +82,21 @@ QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
         if (!m_expiryArmed)
         {
             m_expiryArmed = true;
-            m_expiryEvent->ScheduleAt(m_nodeId, m_pausedUntilPs[frame.priority]);
+            m_expiryEvent->ScheduleAt(GetNodeId(), m_pausedUntilPs[frame.priority]);
         }
     }
-    if (pause == static_cast<bool>(m_pausedMask & bit))
+    if (pause == static_cast<bool>(GetPausedMask() & bit))
     {
         return;
     }
-    ChangePause(pause ? m_pausedMask | bit : m_pausedMask & ~bit, nowPs);
+    ChangePause(pause ? GetPausedMask() | bit : GetPausedMask() & ~bit, nowPs);
     m_pfc(this, frame.priority, pause);
 }
 
 void
 QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
 {
-    const uint8_t before = m_pausedMask;
-    m_pausedMask = mask;
+    const uint8_t before = GetPausedMask();
     if (!before && mask)
     {
         m_pausedSincePs = nowPs;
@@ -131,68 +109,26 @@ QbbNetDevice::ChangePause(uint8_t mask, int64_t nowPs)
     {
         ++m_counters.pausesReceived;
     }
-    if ((before & ~mask) && m_linkUp)
-    {
-        TransmitWhenFree(nowPs);
-    }
-    AwaitLateWork(nowPs);
+    SetPausedMask(mask, nowPs);
 }
 
 void
 QbbNetDevice::SetPauseIgnored(uint8_t priority, bool ignored, int64_t nowPs)
 {
-    Settle();
     const uint8_t bit = 1U << priority;
-    m_ignoredMask = ignored ? m_ignoredMask | bit : m_ignoredMask & ~bit;
-    if (ignored && (m_pausedMask & bit))
+    Present(m_ignoredMask) = ignored ? m_ignoredMask | bit : m_ignoredMask & ~bit;
+    if (ignored && (GetPausedMask() & bit))
     {
-        ChangePause(m_pausedMask & ~bit, nowPs);
+        ChangePause(GetPausedMask() & ~bit, nowPs);
         m_pfc(this, priority, false);
-    }
-}
-
-void
-QbbNetDevice::FlushQueue(uint8_t priority, int64_t nowPs)
-{
-    Settle();
-    if (m_queuedMask >> priority & 1)
-    {
-        m_wire->ForbidQuiet(); // what follows will be out of order
-    }
-    while (m_queuedMask >> priority & 1)
-    {
-        QbbFrame* frame = Dequeue(priority);
-        m_handler->OnFrameDeparture(m_port, *frame, nowPs);
-        Discard(frame, m_counters.flushedFrames);
-    }
-}
-
-void
-QbbNetDevice::FreeControl()
-{
-    while (m_control)
-    {
-        QbbFrame* frame = m_control;
-        m_control = frame->next;
-        m_pool->Free(frame);
-    }
-}
-
-void
-QbbNetDevice::FlushQueues(int64_t nowPs)
-{
-    for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
-    {
-        FlushQueue(priority, nowPs);
     }
 }
 
 void
 QbbNetDevice::OnPauseExpiry(int64_t nowPs)
 {
-    Settle();
-    m_expiryArmed = false;
-    uint8_t mask = m_pausedMask;
+    Present(m_expiryArmed) = false;
+    uint8_t mask = GetPausedMask();
     int64_t next = INT64_MAX;
     for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
     {
@@ -210,14 +146,14 @@ QbbNetDevice::OnPauseExpiry(int64_t nowPs)
             next = std::min(next, m_pausedUntilPs[priority]);
         }
     }
-    if (mask != m_pausedMask)
+    if (mask != GetPausedMask())
     {
         ChangePause(mask, nowPs);
     }
     if (next != INT64_MAX)
     {
         m_expiryArmed = true;
-        m_expiryEvent->ScheduleAt(m_nodeId, next);
+        m_expiryEvent->ScheduleAt(GetNodeId(), next);
     }
 }
 

@@ -190,10 +190,9 @@ QbbNetDevice::SendFrom(Ptr<Packet> packet,
 {
     NS_LOG_FUNCTION(this << packet << protocol);
     Initialize();
-    Settle();
     m_macTx(packet);
-    if (!m_handler || !IsLinkUp() ||
-        m_queues[m_otherPriority].bytes + packet->GetSize() > m_otherQueueLimit)
+    if (!GetLinkNode() || !IsLinkUp() ||
+        GetQueueBytes(m_otherPriority) + packet->GetSize() > m_otherQueueLimit)
     {
         m_macTxDrop(packet);
         return false;
@@ -205,14 +204,14 @@ QbbNetDevice::SendFrom(Ptr<Packet> packet,
     header.SetLengthType(protocol);
     copy->AddHeader(header);
 
-    QbbFrame* frame = m_pool->Allocate();
+    QbbFrame* frame = GetPool().Allocate();
     frame->kind = QbbFrameKind::Other;
     frame->priority = m_otherPriority;
     frame->wireBytes = std::max(copy->GetSize() + FCS_PREAMBLE_GAP, MIN_WIRE_BYTES);
     frame->src = UINT32_MAX;
     frame->dst = UINT32_MAX;
     frame->packet = GetPointer(copy); // the frame keeps this reference
-    m_handler->OnOtherSend(m_port, *frame, *copy, protocol);
+    GetLinkNode()->OnOtherSend(GetPort(), *frame, *copy, protocol);
     Enqueue(frame, Simulator::Now().GetTimeStep());
     return true;
 }
@@ -229,7 +228,7 @@ QbbNetDevice::ReceiveOther(QbbFrame* frame)
     Ptr<Packet> packet(static_cast<Packet*>(frame->packet), false); // takes the frame's reference
     frame->packet = nullptr;
     const bool marked = frame->ecn == EcnCodepoint::Ce;
-    m_pool->Free(frame);
+    GetPool().Free(frame);
     EthernetHeader header(false);
     packet->RemoveHeader(header);
     if (marked)

@@ -13,7 +13,6 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace ns3
 {
@@ -121,13 +120,13 @@ QbbNetDevice::QbbNetDevice()
 
 QbbNetDevice::QbbNetDevice(const QbbNetDevice& model)
     : NetDevice(model),
+      m_weight(model.m_weight),
       m_pauseTime(model.m_pauseTime),
       m_rate(model.m_rate),
       m_otherPriority(model.m_otherPriority),
       m_otherQueueLimit(model.m_otherQueueLimit),
       m_mtu(model.m_mtu),
-      m_rdmaMtu(model.m_rdmaMtu),
-      m_weight(model.m_weight)
+      m_rdmaMtu(model.m_rdmaMtu)
 {
 }
 
@@ -139,36 +138,17 @@ QbbNetDevice::DoInitialize()
     NS_ABORT_MSG_UNLESS(Time::GetResolution() == Time::PS,
                         "QbbNetDevice counts in picoseconds: call Time::SetResolution(Time::PS) "
                         "before anything else");
-    m_poolRef = m_poolRef->Resolve();
-    m_pool = PeekPointer(m_poolRef);
-    m_rateBps = m_rate.GetBitRate();
-    m_serialization = SerializationDelay(m_rateBps);
-    if (m_channel)
-    {
-        m_delayPs = m_channel->GetDelayPs();
-        m_errorRate = m_channel->GetErrorRate();
-        m_linkUp = m_channel->IsUp();
-    }
-    m_nodeId = m_node->GetId();
-    ConnectWire();
+    const bool isUp = m_channel && m_channel->IsUp();
+    const bool isLossy = m_channel && m_channel->GetErrorRate() > 0;
+    const int64_t delayPs = m_channel ? m_channel->GetDelayPs() : 0;
+    Start(m_rate.GetBitRate(), delayPs, isUp, isLossy);
     NetDevice::DoInitialize();
 }
 
 void
 QbbNetDevice::DoDispose()
 {
-    for (auto& queue : m_queues)
-    {
-        while (queue.head)
-        {
-            QbbFrame* frame = queue.head;
-            queue.head = frame->next;
-            m_pool->Free(frame);
-        }
-        queue = Queue();
-    }
-    FreeControl();
-    m_wire->Detach();
+    Stop();
     if (m_expiryEvent)
     {
         m_expiryEvent->Detach();
@@ -177,40 +157,12 @@ QbbNetDevice::DoDispose()
     {
         m_refreshEvent->Detach();
     }
-    m_peerRaw = nullptr;
     m_peer = nullptr;
     m_channel = nullptr;
     m_node = nullptr;
-    m_handler = nullptr;
-    m_source = nullptr;
-    m_late = nullptr;
     m_receive =
         MakeNullCallback<bool, Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&>();
     NetDevice::DoDispose();
-}
-
-void
-QbbNetDevice::SetHandler(QbbPortHandler* handler, uint16_t port)
-{
-    m_handler = handler;
-    m_port = port;
-    if (m_peerRaw)
-    {
-        m_peerRaw->ConnectWire();
-    }
-}
-
-void
-QbbNetDevice::SetLateWork(QbbLateWork* work)
-{
-    NS_ASSERT_MSG(!IsInitialized(), "set before the simulation begins");
-    m_late = work;
-}
-
-void
-QbbNetDevice::SetSource(QbbFrameSource* source)
-{
-    m_source = source;
 }
 
 void
@@ -221,66 +173,13 @@ QbbNetDevice::SetWeight(uint8_t priority, uint32_t weight)
     m_weight[priority] = weight;
 }
 
-// --- sending
-
-void
-QbbNetDevice::Enqueue(QbbFrame* frame, int64_t nowPs)
-{
-    if (m_watched) [[unlikely]]
-    {
-        m_frameEnqueue(this, *frame);
-    }
-    m_wire->AskQuiet(*frame);
-    m_loudQueued += !frame->quiet;
-    Queue& queue = m_queues[frame->priority];
-    frame->next = nullptr;
-    if (queue.tail)
-    {
-        queue.tail->next = frame;
-    }
-    else
-    {
-        queue.head = frame;
-    }
-    queue.tail = frame;
-    queue.bytes += frame->wireBytes;
-    m_queuedMask |= 1U << frame->priority;
-    TransmitWhenFree(nowPs);
-}
-
-void
-QbbNetDevice::SendNow(QbbFrame* frame, int64_t nowPs, bool isAwaited)
-{
-    NS_ASSERT(CanSendNow(nowPs));
-    ++m_counters.txFrames;
-    m_counters.txBytes += frame->wireBytes;
-    m_wire->AskQuiet(*frame);
-    if (isAwaited)
-    {
-        frame->quiet = false;
-    }
-    PutOnWire(frame, nowPs);
-}
-
-QbbFrame*
-QbbNetDevice::Dequeue(uint8_t priority)
-{
-    Queue& queue = m_queues[priority];
-    QbbFrame* frame = queue.head;
-    queue.head = frame->next;
-    queue.bytes -= frame->wireBytes;
-    m_loudQueued -= !frame->quiet;
-    if (!queue.head)
-    {
-        queue.tail = nullptr;
-        m_queuedMask &= ~(1U << priority);
-    }
-    return frame;
-}
-
 uint8_t
-QbbNetDevice::ChooseByWeight(uint8_t eligible)
+QbbNetDevice::ChoosePriority(uint8_t eligible)
 {
+    if (eligible & 1)
+    {
+        return 0;
+    }
     // Surplus round robin: a priority sends while its credit is positive and pays for what it sent
     // afterwards, so frame sizes need not be known in advance.
     for (;;)
@@ -301,145 +200,16 @@ QbbNetDevice::ChooseByWeight(uint8_t eligible)
     }
 }
 
-QbbFrame*
-QbbNetDevice::TakeNext(int64_t nowPs)
+void
+QbbNetDevice::OnChosen(uint8_t priority, uint32_t bytes)
 {
-    if (m_control)
-    {
-        QbbFrame* frame = m_control;
-        m_control = frame->next;
-        ++m_counters.pfcSent;
-        return frame;
-    }
-    const uint8_t eligible = (m_queuedMask | m_sourceReady) & ~m_pausedMask;
-    if (!eligible)
-    {
-        return nullptr;
-    }
-    uint8_t priority = 0;
-    if (!(eligible & 1))
-    {
-        if (!(eligible & (eligible - 1)))
-        {
-            priority = static_cast<uint8_t>(std::countr_zero(eligible));
-        }
-        else
-        {
-            priority = ChooseByWeight(eligible);
-        }
-    }
-    QbbFrame* frame;
-    if (m_queuedMask >> priority & 1)
-    {
-        frame = Dequeue(priority);
-        m_handler->OnFrameDeparture(m_port, *frame, nowPs);
-    }
-    else
-    {
-        frame = m_source->PullFrame(priority, nowPs);
-        m_wire->AskQuiet(*frame);
-    }
-    if (eligible & (eligible - 1))
-    {
-        m_credit[priority] -= frame->wireBytes;
-    }
-    ++m_counters.txFrames;
-    m_counters.txBytes += frame->wireBytes;
-    return frame;
+    m_credit[priority] -= bytes;
 }
 
 void
-QbbNetDevice::Transmit(int64_t nowPs)
+QbbNetDevice::TraceEnqueue(const QbbFrame& frame)
 {
-    if (!m_linkUp)
-    {
-        // A switch cannot hold frames for a port that is down: they would pause others for ever.
-        FlushQueues(nowPs);
-        return;
-    }
-    QbbFrame* frame = TakeNext(nowPs);
-    if (!frame)
-    {
-        return;
-    }
-    PutOnWire(frame, nowPs);
-    if (m_control || ((m_queuedMask | m_sourceReady) & ~m_pausedMask))
-    {
-        ArmTransmit(nowPs);
-    }
-    else if (m_source && m_late->IsPending())
-    {
-        AwaitLateWork(nowPs);
-    }
-}
-
-void
-QbbNetDevice::ArmTransmit(int64_t nowPs)
-{
-    // What waits leaves in time if the arrival of the frame being sent is an event. If all of it
-    // arrives quietly, there is time until something else happens.
-    const bool inTime = !(m_loudQueued || m_control || m_sourceReady) || m_wire->AwaitLast();
-    if (!m_transmitArmed)
-    {
-        m_transmitArmed = true;
-        m_late->AddEnd(m_port);
-    }
-    else if (inTime)
-    {
-        return;
-    }
-    if (m_watched || !inTime)
-    {
-        m_late->Await(*this);
-    }
-}
-
-void
-QbbNetDevice::AwaitLateWork(int64_t nowPs)
-{
-    if (m_source && m_late->IsPending() && (m_watched || !m_wire->AwaitLast()))
-    {
-        m_late->AwaitNext(nowPs);
-    }
-}
-
-void
-QbbNetDevice::OnTransmissionEnd(int64_t timePs)
-{
-    m_transmitArmed = false;
-    TransmitWhenFree(timePs);
-}
-
-void
-QbbNetDevice::Settle() const
-{
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
-    if (m_late)
-    {
-        m_late->Settle(m_source ? nowPs - 1 : nowPs); // a host's work comes last at its time
-    }
-    if (m_peerRaw)
-    {
-        m_peerRaw->m_wire->HandOverQuiet(nowPs);
-    }
-}
-
-void
-QbbNetDevice::OnWatched()
-{
-    m_watched = true;
-    if (m_transmitArmed)
-    {
-        m_late->Await(*this);
-    }
-    if (m_source && m_late->IsPending())
-    {
-        AwaitLateWork(Simulator::Now().GetTimeStep());
-    }
-    if (m_peerRaw)
-    {
-        m_peerRaw->m_wire->SetReceiverWatched();
-    }
+    m_frameEnqueue(this, frame);
 }
 
 void
@@ -453,37 +223,83 @@ QbbNetDevice::TraceTx(const QbbFrame& frame)
 }
 
 void
-QbbNetDevice::TraceRx(const QbbFrame& frame, const QbbNetDevice& sender)
+QbbNetDevice::TraceRx(const QbbFrame& frame, const LinkPort&)
 {
     m_frameRx(this, frame);
     if (!m_phyRxEnd.IsEmpty())
     {
-        m_phyRxEnd(sender.MakePacket(frame));
+        m_phyRxEnd(m_peer->MakePacket(frame));
     }
 }
 
-uint64_t
-QbbNetDevice::PeekQueueBytes() const
+void
+QbbNetDevice::TraceLost(const QbbFrame& frame)
 {
-    uint64_t bytes = 0;
-    for (uint32_t mask = m_queuedMask; mask; mask &= mask - 1)
-    {
-        bytes += m_queues[std::countr_zero(mask)].bytes;
-    }
-    return bytes;
+    m_frameLost(this, frame);
 }
 
 QbbPortCounters
 QbbNetDevice::GetCounters(int64_t nowPs) const
 {
-    Settle();
-    QbbPortCounters counters = m_counters;
-    counters.rxFrames = m_peerRaw ? m_peerRaw->m_wire->GetArrivedCount() : 0;
-    if (m_pausedMask)
+    QbbPortCounters counters = CountAll();
+    if (GetPausedMask())
     {
         counters.pausedPs += nowPs - m_pausedSincePs;
     }
     return counters;
+}
+
+// --- the link to the far end
+
+void
+QbbNetDevice::JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer)
+{
+    NS_LOG_FUNCTION(this << channel << peer);
+    m_channel = channel;
+    m_peer = peer;
+    Join(*peer);
+    if (channel->GetErrorRate() > 0 && !m_lossVariable)
+    {
+        m_lossVariable = CreateObject<UniformRandomVariable>();
+    }
+}
+
+void
+QbbNetDevice::OnLinkChange(bool up)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    SetLinkUp(up, nowPs);
+    if (!up)
+    {
+        // A dead link neither pauses nor is paused: the partner's state died with it.
+        const uint8_t paused = GetPausedMask();
+        ChangePause(0, nowPs);
+        for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
+        {
+            if (paused >> priority & 1)
+            {
+                m_pfc(this, priority, false);
+            }
+        }
+        m_pausingMask = 0;
+    }
+    m_linkChange();
+}
+
+bool
+QbbNetDevice::LosesFrame()
+{
+    return m_lossVariable->GetValue() < m_channel->GetErrorRate();
+}
+
+int64_t
+QbbNetDevice::AssignStreams(int64_t stream)
+{
+    if (m_lossVariable)
+    {
+        m_lossVariable->SetStream(stream);
+    }
+    return 1;
 }
 
 } // namespace ns3

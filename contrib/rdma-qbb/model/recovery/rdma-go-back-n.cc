@@ -102,21 +102,19 @@ RdmaGoBackN::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t no
 void
 RdmaGoBackN::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
 {
-    qp.sndNxt = std::max(qp.sndUna, nack.seq);
-    if (m_backToZero && m_chunkBytes > 0)
-    {
-        qp.sndNxt -= qp.sndNxt % m_chunkBytes;
-    }
+    GoBackTo(qp, std::max(qp.sndUna, nack.expectedSeq));
 }
 
 void
 RdmaGoBackN::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
 {
-    qp.sndNxt = qp.sndUna;
-    if (m_backToZero && m_chunkBytes > 0)
-    {
-        qp.sndNxt -= qp.sndUna % m_chunkBytes;
-    }
+    GoBackTo(qp, qp.sndUna);
+}
+
+void
+RdmaGoBackN::GoBackTo(RdmaQueuePair& qp, uint64_t seq) const
+{
+    qp.SetSndNxt(m_backToZero && m_chunkBytes > 0 ? seq - seq % m_chunkBytes : seq);
 }
 
 int64_t

@@ -33,6 +33,9 @@ class RdmaGoBackN : public RdmaLossRecovery
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
 
   private:
+    /// Send again from a byte, or from its chunk's first one.
+    void GoBackTo(RdmaQueuePair& qp, uint64_t seq) const;
+
     Time m_nackInterval;
     Time m_timeout;
     uint64_t m_chunkBytes{4000};

@@ -91,7 +91,7 @@ class FrameCursor
             m_seq = fullFrames ? m_seq + fullFrames * m_qp.mtu : GetEnd();
             SeekMessage();
         }
-        return m_message && m_seq < m_qp.sndNxt;
+        return m_message && m_seq < m_qp.GetSndNxt();
     }
 
   private:
@@ -112,7 +112,7 @@ class FrameCursor
 void
 NoteArrived(const RdmaQueuePair& qp, const QbbFrame& nack, SeqRanges& arrived)
 {
-    const uint64_t low = nack.seq + uint64_t{nack.payloadBytes} * qp.mtu;
+    const uint64_t low = nack.expectedSeq + uint64_t{nack.namedMtus} * qp.mtu;
     FrameCursor cursor(qp, qp.sndUna);
     if (!cursor.Seek(low) || cursor.GetBegin() >= low + qp.mtu)
     {
@@ -221,14 +221,14 @@ RdmaIrn::OnInOrder(RdmaRxQueuePair& rx)
 void
 RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
 {
-    if (qp.sndUna >= qp.sndNxt)
+    if (qp.sndUna >= qp.GetSndNxt())
     {
         return; // late: everything has been acknowledged since
     }
     IrnSender& sender = SenderState(qp);
     NoteArrived(qp, nack, sender.arrived);
     // Whatever came out of order, the frame expected did not come before it.
-    uint64_t lostBelow = nack.seq == qp.sndUna ? qp.sndUna + 1 : 0;
+    uint64_t lostBelow = nack.expectedSeq == qp.sndUna ? qp.sndUna + 1 : 0;
     if (!sender.arrived.IsEmpty())
     {
         lostBelow = std::max(lostBelow, sender.arrived.HighestBegin());
@@ -240,7 +240,7 @@ RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
     if (!sender.recovering)
     {
         sender.recovering = true;
-        sender.recoveryEnd = qp.sndNxt;
+        sender.recoveryEnd = qp.GetSndNxt();
         sender.resendNext = qp.sndUna;
         sender.resendEnd = 0;
     }
@@ -271,9 +271,9 @@ RdmaIrn::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
 {
     IrnSender& sender = SenderState(qp);
     sender.recovering = true;
-    sender.recoveryEnd = qp.sndNxt;
+    sender.recoveryEnd = qp.GetSndNxt();
     sender.resendNext = qp.sndUna;
-    sender.resendEnd = qp.sndNxt;
+    sender.resendEnd = qp.GetSndNxt();
     sender.SkipArrived();
 }
 

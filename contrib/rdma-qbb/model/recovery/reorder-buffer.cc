@@ -12,7 +12,7 @@ namespace ns3
 
 ReorderBuffer::ReorderBuffer(RdmaRxQueuePair& rx, uint32_t frames, int64_t limitPs, bool selective)
     : m_rx(rx),
-      m_reachBytes(uint64_t{frames} * rx.sender->mtu),
+      m_reachBytes(uint64_t{frames} * rx.mtu),
       m_limitPs(limitPs),
       m_selective(selective)
 {

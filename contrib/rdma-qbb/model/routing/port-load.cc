@@ -26,8 +26,8 @@ LeastLoadedPort(std::span<const uint16_t> ports,
     for (uint32_t i = 0; i < count; ++i)
     {
         const QbbNetDevice& device = node.GetPort(ports[at]);
-        int64_t loadPs = std::max<int64_t>(device.PeekBusyUntilPs() - nowPs, 0) +
-                         device.GetTxTimePs(static_cast<uint32_t>(device.PeekQueueBytes()));
+        int64_t loadPs = std::max<int64_t>(device.GetBusyUntilPs() - nowPs, 0) +
+                         device.GetTxTimePs(static_cast<uint32_t>(device.GetQueueBytes()));
         if (device.GetPausedMask() >> priority & 1)
         {
             loadPs += PAUSED;

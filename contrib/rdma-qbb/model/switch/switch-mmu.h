@@ -163,16 +163,8 @@ class SwitchMmu : public Object
     /// Remember that the partner of an ingress has been paused or resumed.
     void SetPaused(uint32_t port, uint8_t priority, bool paused)
     {
-        bool& was = m_ingress[port * PRIORITIES + priority].paused;
-        m_pausedCount += static_cast<uint32_t>(paused) - static_cast<uint32_t>(was);
-        was = paused;
+        m_ingress[port * PRIORITIES + priority].paused = paused;
         m_pressed |= paused;
-    }
-
-    /// @return whether any partner is paused
-    bool HasPaused() const
-    {
-        return m_pausedCount > 0;
     }
 
     /// @return whether a frame that leaves behind this egress queue is marked CE (draws at random)
@@ -315,9 +307,8 @@ class SwitchMmu : public Object
     uint64_t m_sharedUsed{0};
     uint64_t m_totalBytes{0};
     uint64_t m_peakBytes{0};
-    uint64_t m_easyBytes{0};   ///< up to here IsEasy() need not look closer
-    bool m_pressed{false};     ///< some ingress has been paused or has used headroom
-    uint32_t m_pausedCount{0}; ///< ingresses whose partners are paused
+    uint64_t m_easyBytes{0}; ///< up to here IsEasy() need not look closer
+    bool m_pressed{false};   ///< some ingress has been paused or has used headroom
 
     uint64_t m_bufferBytes{0};
     uint64_t m_reserve{0};

@@ -57,17 +57,9 @@ SwitchNode::~SwitchNode() = default;
 uint16_t
 SwitchNode::AddPort(Ptr<QbbNetDevice> device)
 {
-    const auto port = static_cast<uint16_t>(m_ports.size());
     AddDevice(device);
-    device->SetHandler(this, port);
-    device->SetLateWork(&m_ends);
-    m_ends.AddPort(PeekPointer(device));
-    if (port > 0)
-    {
-        device->SharePool(*m_ports[0].device);
-    }
-    m_ports.push_back({PeekPointer(device), &device->GetWire()});
-    return port;
+    m_ports.push_back(PeekPointer(device));
+    return AddLinkPort(*device, GetId());
 }
 
 void
@@ -80,7 +72,7 @@ SwitchNode::DoInitialize()
 void
 SwitchNode::DoDispose()
 {
-    m_ends.Clear();
+    RemoveLinkPorts();
     m_ports.clear();
     m_policy = nullptr;
     m_pintEncoder = nullptr;
@@ -125,6 +117,10 @@ SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
     }
     if (m_policy)
     {
+        if (frame.kind == QbbFrameKind::Data && (frame.flags & QBB_FLAG_LOSSLESS))
+        {
+            m_ports[0]->GetPool().GetEngine().OnDisorder(); // they may overtake each other
+        }
         return m_policy->Choose(ports, frame, *this, nowPs);
     }
     return ports[EcmpChoice(frame.hash, m_seed, static_cast<uint32_t>(ports.size()))];
@@ -133,9 +129,7 @@ SwitchNode::Route(const QbbFrame& frame, int64_t nowPs) const
 inline void
 SwitchNode::Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
 {
-    QbbNetDevice& device = *m_ports[outPort].device;
-    device.FetchAhead(); // what follows would fetch one line after the other
-    __builtin_prefetch(m_ports[outPort].wire);
+    QbbNetDevice& device = *m_ports[outPort];
     if (device.CanSendNow(nowPs) &&
         m_mmu->PassThrough(frame->inPort, frame->priority, frame->wireBytes))
     {
@@ -163,11 +157,10 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         if (m_mmu->ShouldPause(inPort, priority))
         {
             m_mmu->SetPaused(inPort, priority, true);
-            m_ends.SetPunctual(true);
-            m_ports[inPort].device->SendPfc(priority, true, nowPs);
+            m_ports[inPort]->SendPfc(priority, true, nowPs);
         }
     }
-    m_ports[outPort].device->Enqueue(frame, nowPs);
+    m_ports[outPort]->Enqueue(frame, nowPs);
 }
 
 void
@@ -189,7 +182,7 @@ SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
     Forward(frame, outPort, nowPs);
 }
 
-QbbPortHandler::ArrivalCall
+LinkNode::ArrivalCall
 SwitchNode::GetArrivalCall() const
 {
     return ArrivalCallOf<SwitchNode>();
@@ -199,11 +192,11 @@ void
 SwitchNode::AcknowledgeContribution(QbbFrame* frame, uint64_t seq, int64_t nowPs)
 {
     frame->kind = QbbFrameKind::Ack;
-    frame->flags = 0;
-    frame->seq = seq;
-    frame->payloadBytes = 0;
+    frame->answerFlags = 0;
+    frame->expectedSeq = seq;
+    frame->namedMtus = 0;
     frame->dst = frame->src;
-    frame->qpn = frame->hash; // contributions carry their sender's queue pair number there
+    frame->qpn = frame->senderQpn;
     frame->wireBytes = QbbNetDevice::MIN_WIRE_BYTES;
     Forward(frame, frame->inPort, nowPs);
 }
@@ -216,7 +209,7 @@ SwitchNode::Drop(QbbFrame* frame)
         m_droppedPayload += frame->payloadBytes;
     }
     m_drop(this, *frame);
-    m_ports[frame->inPort].device->GetPool().Free(frame);
+    m_ports[frame->inPort]->GetPool().Free(frame);
 }
 
 void
@@ -258,18 +251,17 @@ void
 SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
 {
     m_mmu->SetPaused(port, priority, false);
-    m_ends.SetPunctual(m_mmu->HasPaused());
-    m_ports[port].device->SendPfc(priority, false, nowPs);
+    m_ports[port]->SendPfc(priority, false, nowPs);
 }
 
 void
 SwitchNode::UpdatePint(uint16_t port, QbbTelemetry* telemetry, uint32_t wireBytes, int64_t nowPs)
 {
-    const QbbNetDevice& device = *m_ports[port].device;
+    const QbbNetDevice& device = *m_ports[port];
     m_pintEncoder->OnDequeue(m_pintPorts[port],
                              telemetry,
                              wireBytes,
-                             device.PeekQueueBytes(),
+                             device.GetQueueBytes(),
                              device.GetRateBps(),
                              nowPs);
 }
@@ -286,11 +278,11 @@ SwitchNode::AddTelemetry(uint16_t port, QbbFrame& frame, int64_t nowPs)
     }
     if (telemetry.hopCount < telemetry.hopLimit)
     {
-        const QbbNetDevice& device = *m_ports[port].device;
+        const QbbNetDevice& device = *m_ports[port];
         telemetry.hops[telemetry.hopCount++] = {device.GetRateBps(),
-                                                device.PeekTxBytes() + frame.wireBytes,
+                                                device.GetTxBytes() + frame.wireBytes,
                                                 nowPs,
-                                                device.PeekQueueBytes(frame.priority)};
+                                                device.GetQueueBytes(frame.priority)};
     }
 }
 

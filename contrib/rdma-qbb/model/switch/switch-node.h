@@ -4,16 +4,14 @@
 #ifndef SWITCH_NODE_H
 #define SWITCH_NODE_H
 
-#include "in-network-engine.h"
 #include "switch-mmu.h"
 
 #include "ns3/flow-hash.h"
 #include "ns3/forwarding-table.h"
+#include "ns3/in-network-hook.h"
 #include "ns3/node.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/qbb-net-device.h"
-#include "ns3/qbb-port-handler.h"
-#include "ns3/qbb-transmission-ends.h"
 #include "ns3/routing-policy.h"
 #include "ns3/simulator.h"
 #include "ns3/traced-callback.h"
@@ -37,7 +35,7 @@ namespace ns3
  * Left out: cut-through, address learning, spanning trees, forwarding latency of its own (attribute
  * of the link).
  */
-class SwitchNode : public Node, public QbbPortHandler
+class SwitchNode : public Node, public LinkNode
 {
   public:
     static TypeId GetTypeId();
@@ -72,17 +70,16 @@ class SwitchNode : public Node, public QbbPortHandler
         return m_seed;
     }
 
-    /// @return the shared buffer, brought up to date
+    /// @return the shared buffer
     Ptr<SwitchMmu> GetMmu() const
     {
-        m_ends.Settle(Simulator::Now().GetTimeStep());
-        return m_mmu;
+        return Present(m_mmu);
     }
 
     /// @return port @p index
     QbbNetDevice& GetPort(uint16_t index) const
     {
-        return *m_ports[index].device;
+        return *m_ports[index];
     }
 
     /// @return number of ports
@@ -119,9 +116,9 @@ class SwitchNode : public Node, public QbbPortHandler
     void SetPintEncoder(Ptr<PintEncoder> encoder);
 
     /// Let this switch carry out in-network operations.
-    void SetInNetworkEngine(Ptr<InNetworkEngine> engine)
+    void SetInNetworkHook(Ptr<InNetworkHook> hook)
     {
-        m_inNetwork = engine;
+        m_inNetwork = hook;
     }
 
     // --- for InNetworkEngine
@@ -135,7 +132,7 @@ class SwitchNode : public Node, public QbbPortHandler
     void ForwardResult(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
     {
         frame->inPort = NO_PORT;
-        QbbNetDevice& device = *m_ports[outPort].device;
+        QbbNetDevice& device = *m_ports[outPort];
         if (device.CanSendNow(nowPs))
         {
             device.SendNow(frame, nowPs);
@@ -149,7 +146,7 @@ class SwitchNode : public Node, public QbbPortHandler
     /// Fix the random streams. @return how many were used
     virtual int64_t AssignStreams(int64_t stream);
 
-    // --- QbbPortHandler
+    // --- LinkNode
     void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) final;
     ArrivalCall GetArrivalCall() const override;
     void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs) override;
@@ -162,13 +159,6 @@ class SwitchNode : public Node, public QbbPortHandler
     void DoDispose() override;
 
   private:
-    /// A port, borrowed from the node's device list.
-    struct Port
-    {
-        QbbNetDevice* device;
-        const QbbWire* wire; ///< its way out, to fetch it ahead
-    };
-
     /// Send @p frame by @p outPort: at once if it is idle, else by way of the buffer.
     void Forward(QbbFrame* frame, uint16_t outPort, int64_t nowPs);
     /// Admit @p frame and queue it at @p outPort, or drop it.
@@ -186,17 +176,16 @@ class SwitchNode : public Node, public QbbPortHandler
     static constexpr uint16_t NO_PORT = UINT16_MAX;
 
     // hot
-    std::vector<Port> m_ports;
+    std::vector<QbbNetDevice*> m_ports; ///< borrowed from the node's device list
     const ForwardingTable* m_table{nullptr};
     Ptr<SwitchMmu> m_mmu;
     Ptr<PintEncoder> m_pintEncoder;
     Ptr<RoutingPolicy> m_policy;
     uint32_t m_seed{0};
     bool m_ecnEnabled{true};
-    mutable QbbTransmissionEnds m_ends;
 
     // seldom
-    Ptr<InNetworkEngine> m_inNetwork;
+    Ptr<InNetworkHook> m_inNetwork;
     uint64_t m_bufferDrops{0};
     uint64_t m_routeDrops{0};
     uint64_t m_droppedPayload{0};

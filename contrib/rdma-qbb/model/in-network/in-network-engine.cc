@@ -3,11 +3,10 @@
  */
 #include "in-network-engine.h"
 
-#include "switch-node.h"
-
 #include "ns3/assert.h"
 #include "ns3/rdma-hw.h"
 #include "ns3/simulator.h"
+#include "ns3/switch-node.h"
 
 #include <algorithm>
 
@@ -25,7 +24,6 @@ struct InNetworkEngine::Operation
     struct Progress
     {
         uint64_t received{0};
-        uint64_t sent{0}; ///< received, and on the wire to the member
         bool joined{false};
         bool done{false};
         std::function<void()> onDone;
@@ -233,8 +231,8 @@ InNetworkEngine::OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 void
 InNetworkEngine::OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 {
-    const uint32_t index = frame->qpn;
-    const uint32_t sender = frame->dport;
+    const uint32_t index = frame->operation;
+    const uint32_t sender = frame->member;
     QbbFramePool& pool = node.GetPort(frame->inPort).GetPool();
     Operation& operation = *m_operations[index];
     uint64_t& contributed = operation.contributed[sender];
@@ -268,9 +266,9 @@ InNetworkEngine::OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs
 void
 InNetworkEngine::OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 {
-    const uint32_t index = frame->qpn;
+    const uint32_t index = frame->operation;
     Operation& operation = *m_operations[index];
-    const auto at = static_cast<uint32_t>(frame->dport - operation.spec.members.size());
+    const auto at = static_cast<uint32_t>(frame->member - operation.spec.members.size());
     SendDown(operation, index, at, frame->seq, frame->payloadBytes, nowPs);
     node.GetPort(frame->inPort).GetPool().Free(frame);
 }
@@ -278,17 +276,18 @@ InNetworkEngine::OnResult(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 InNetworkEngine::Piece
 InNetworkEngine::MakePiece(const Operation& operation,
                            uint32_t index,
-                           QbbFrameFlags flag,
+                           QbbDataFlags flag,
                            uint64_t seq,
                            uint16_t payload)
 {
     const InNetworkSpec& spec = operation.spec;
+    const bool isLast = seq + payload == spec.bytes;
     return {seq,
             index,
             spec.members[0].host->GetDataWireBytes(payload, spec.nvlink),
             payload,
             spec.priority,
-            flag};
+            static_cast<uint8_t>(isLast ? flag | QBB_FLAG_LAST : flag)};
 }
 
 inline void
@@ -301,14 +300,14 @@ InNetworkEngine::SendPiece(const Piece& piece,
 {
     QbbFrame* frame = node.GetPort(port).GetPool().Allocate();
     frame->kind = QbbFrameKind::Data;
-    frame->flags = piece.flag;
+    frame->flags = piece.flags;
     frame->seq = piece.seq;
     frame->payloadBytes = piece.payload;
     frame->wireBytes = piece.wireBytes;
-    frame->qpn = piece.operation;
+    frame->operation = piece.operation;
     frame->priority = piece.priority;
     frame->dst = dst;
-    frame->dport = number;
+    frame->member = number;
     node.ForwardResult(frame, port, nowPs);
 }
 
@@ -364,20 +363,11 @@ InNetworkEngine::SendDown(Operation& operation,
     }
 }
 
-bool
-InNetworkEngine::ArrivesQuietly(const QbbFrame& frame)
-{
-    Operation& operation = *m_operations[frame.qpn];
-    Operation::Progress& progress = operation.progress[frame.dport];
-    progress.sent += frame.payloadBytes;
-    return progress.sent < operation.spec.bytes;
-}
-
 void
 InNetworkEngine::OnHostFrame(const RdmaHw& host, const QbbFrame& frame)
 {
-    const uint32_t index = frame.qpn;
-    const uint32_t member = frame.dport;
+    const uint32_t index = frame.operation;
+    const uint32_t member = frame.member;
     Operation& operation = *m_operations[index];
     Operation::Progress& progress = operation.progress[member];
     progress.received += frame.payloadBytes;

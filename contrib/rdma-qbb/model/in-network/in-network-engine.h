@@ -4,7 +4,7 @@
 #ifndef IN_NETWORK_ENGINE_H
 #define IN_NETWORK_ENGINE_H
 
-#include "ns3/object.h"
+#include "ns3/in-network-hook.h"
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>
@@ -74,7 +74,7 @@ struct InNetworkSpec
  * Left out: precision and time of the switch's arithmetic, limits on operations at once and on what
  * a switch holds while other contributions are late.
  */
-class InNetworkEngine : public Object
+class InNetworkEngine : public InNetworkHook
 {
   public:
     static TypeId GetTypeId();
@@ -91,16 +91,9 @@ class InNetworkEngine : public Object
      */
     void Join(uint32_t operation, uint32_t member, std::function<void()> done);
 
-    // --- for switches and hosts
-
-    /// A contribution or a result arrived at a switch. Takes the frame.
-    void OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs);
-
-    /// A result arrived at a host. Does not take the frame.
-    void OnHostFrame(const RdmaHw& host, const QbbFrame& frame);
-
-    /// A result is on its way to a host. @return whether it is not the host's last
-    bool ArrivesQuietly(const QbbFrame& frame);
+    // --- InNetworkHook
+    void OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs) override;
+    void OnHostFrame(const RdmaHw& host, const QbbFrame& frame) override;
 
     /// @return operations that are not complete
     uint64_t GetOpenCount() const
@@ -119,7 +112,7 @@ class InNetworkEngine : public Object
         uint32_t wireBytes;
         uint16_t payload;
         uint8_t priority;
-        QbbFrameFlags flag;
+        uint8_t flags;
     };
 
     void Send(Operation& operation, uint32_t index, uint32_t member);
@@ -136,7 +129,7 @@ class InNetworkEngine : public Object
                   int64_t nowPs);
     static Piece MakePiece(const Operation& operation,
                            uint32_t index,
-                           QbbFrameFlags flag,
+                           QbbDataFlags flag,
                            uint64_t seq,
                            uint16_t payload);
     /// Send a piece from a switch to the host or switch of a number.

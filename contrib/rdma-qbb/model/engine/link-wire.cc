@@ -1,13 +1,12 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "qbb-wire.h"
+#include "link-wire.h"
 
-#include "qbb-late-work.h"
+#include "link-agenda.h"
+#include "link-port.h"
 
 #include "ns3/assert.h"
-#include "ns3/node.h"
-#include "ns3/qbb-net-device.h"
 #include "ns3/simulator.h"
 
 #include <cstddef>
@@ -16,26 +15,31 @@
 namespace ns3
 {
 
-QbbWire::QbbWire(QbbNetDevice* sender)
+LinkWire::LinkWire(LinkPort* sender)
     : m_sender(sender)
 {
 }
 
 void
-QbbWire::Connect(QbbNetDevice* receiver, QbbPortHandler* handler, bool lossy)
+LinkWire::Connect(LinkPort* receiver, bool lossy)
 {
     m_receiver = receiver;
-    m_handler = handler;
-    m_arrivalCall = handler->GetArrivalCall();
+    m_node = receiver->GetLinkNode();
+    m_arrivalCall = m_node->GetArrivalCall();
     m_lossy = lossy;
-    m_context = receiver->GetNode()->GetId();
+    m_context = receiver->GetNodeId();
     m_port = receiver->GetPort();
     m_special = m_lossy || m_receiverWatched;
-    m_mayBeQuiet = !lossy && handler->HasQuietArrivals();
+    LinkEngine& engine = m_sender->GetPool().GetEngine();
+    m_mayBeQuiet = !lossy && m_node->IsEndpoint() && engine.MayLeaveOutArrivals();
+    if (m_mayBeQuiet)
+    {
+        engine.AddWireToEndpoint(this);
+    }
 }
 
 void
-QbbWire::Detach()
+LinkWire::Detach()
 {
     while (m_head)
     {
@@ -45,22 +49,21 @@ QbbWire::Detach()
     {
         m_watchEvent->Detach();
     }
+    m_mayBeQuiet = false;
     m_armedPs = NEVER;
-    SetLateWork(nullptr, true, nullptr);
-    m_portsWorkPs = NEVER;
+    SetSendersAgenda(nullptr, true);
+    m_ownWorkPs = NEVER;
 }
 
 void
-QbbWire::SetLateWork(QbbLateWork* atSender, bool isPorts, QbbLateWork* atReceiver)
+LinkWire::SetSendersAgenda(LinkAgenda* agenda, bool isItsOwn)
 {
-    m_sendersWork = atSender;
-    m_sendersWorkPs = atSender && !isPorts ? &atSender->GetDuePs() : &m_portsWorkPs;
-    m_receiversWork = atReceiver;
-    m_receiversWorkPs = atReceiver ? &atReceiver->GetDuePs() : &NO_WORK;
+    m_sendersAgenda = agenda;
+    m_sendersWorkPs = agenda && !isItsOwn ? &agenda->GetDuePs() : &m_ownWorkPs;
 }
 
 void
-QbbWire::SetReceiverWatched()
+LinkWire::SetReceiverWatched()
 {
     m_receiverWatched = true;
     m_special = true;
@@ -71,8 +74,12 @@ QbbWire::SetReceiverWatched()
 }
 
 void
-QbbWire::ForbidQuiet()
+LinkWire::ForbidQuiet()
 {
+    if (!m_mayBeQuiet)
+    {
+        return;
+    }
     m_mayBeQuiet = false;
     HandOverQuiet(Simulator::Now().GetTimeStep());
     for (QbbFrame* frame = m_head; frame; frame = frame->next)
@@ -85,13 +92,13 @@ QbbWire::ForbidQuiet()
 }
 
 [[gnu::noinline]] void
-QbbWire::ArmFirst(int64_t timePs)
+LinkWire::ArmFirst(int64_t timePs)
 {
     Arm(timePs);
 }
 
 [[gnu::noinline]] void
-QbbWire::PutQuiet(QbbFrame& frame, int64_t nowPs)
+LinkWire::PutQuiet(QbbFrame& frame, int64_t nowPs)
 {
     HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
     frame.quiet = m_mayBeQuiet;
@@ -102,7 +109,7 @@ QbbWire::PutQuiet(QbbFrame& frame, int64_t nowPs)
 }
 
 bool
-QbbWire::AwaitLast()
+LinkWire::AwaitLast()
 {
     if (!m_head)
     {
@@ -122,23 +129,23 @@ QbbWire::AwaitLast()
 }
 
 void
-QbbWire::Cut(int64_t nowPs)
+LinkWire::Cut(int64_t nowPs)
 {
     HandOverQuiet(nowPs);
-    m_mayBeQuiet = false; // a receiver that lacks a frame answers the next one
-    m_armedPs = NEVER;
     while (m_head)
     {
         m_sender->Lose(Pop());
     }
+    m_armedPs = NEVER;
 }
 
 void
-QbbWire::Fire(int64_t nowPs)
+LinkWire::Fire(int64_t nowPs)
 {
     __builtin_prefetch(m_head);
-    m_handler->FetchAhead();
-    if (nowPs == m_wakePs)
+    m_node->FetchAhead();
+    const bool isWake = nowPs == m_wakePs;
+    if (isWake)
     {
         m_wakePs = NEVER;
         if (m_armedPs == NEVER)
@@ -149,11 +156,15 @@ QbbWire::Fire(int64_t nowPs)
     if (*m_sendersWorkPs <= nowPs)
     {
         m_sender->FetchAhead();
-        m_sendersWork->FetchAhead();
-        m_sendersWork->Settle(nowPs); // what follows is on the wire before this one leaves it
+        m_sendersAgenda->FetchAhead();
+        m_sendersAgenda->Settle(nowPs); // what follows is on the wire before this one leaves it
     }
     if (nowPs != m_armedPs)
     {
+        if (isWake && m_ownWorkPs != NEVER)
+        {
+            m_sender->AwaitWork(nowPs);
+        }
         return; // the frame was lost in a cut, or is scheduled for another time
     }
     m_armedPs = NEVER;
@@ -164,9 +175,9 @@ QbbWire::Fire(int64_t nowPs)
         frame = Pop();
         NS_ASSERT_MSG(frame->timePs == nowPs, "a frame was put on the wire too late");
     }
-    if (!ArmNext() && m_portsWorkPs != NEVER)
+    if (!ArmNext() && m_ownWorkPs != NEVER)
     {
-        m_sender->AwaitLateWork(nowPs);
+        m_sender->AwaitWork(nowPs);
     }
     if (!frame) [[unlikely]]
     {
@@ -176,10 +187,7 @@ QbbWire::Fire(int64_t nowPs)
     {
         return;
     }
-    if (*m_receiversWorkPs <= nowPs)
-    {
-        m_receiversWork->Settle(nowPs);
-    }
+    m_node->CatchUp(nowPs);
     if (frame->kind == QbbFrameKind::Pfc) [[unlikely]]
     {
         m_receiver->ReceivePfc(*frame, nowPs);
@@ -190,7 +198,7 @@ QbbWire::Fire(int64_t nowPs)
 }
 
 void
-QbbWire::HandOver(QbbFrame* frame)
+LinkWire::HandOver(QbbFrame* frame)
 {
     ++m_arrived;
     if (frame->quiet && m_special && m_receiverWatched) [[unlikely]]
@@ -199,13 +207,13 @@ QbbWire::HandOver(QbbFrame* frame)
     }
     frame->quiet = false;
     frame->inPort = m_port;
-    m_arrivalCall(*m_handler, m_port, frame, frame->timePs);
+    m_arrivalCall(*m_node, m_port, frame, frame->timePs);
 }
 
 bool
-QbbWire::HandleSpecial(QbbFrame* frame)
+LinkWire::HandleSpecial(QbbFrame* frame)
 {
-    if (m_lossy && m_sender->DrawLoss())
+    if (m_lossy && m_sender->LosesFrame())
     {
         m_sender->Lose(frame);
         return false;

@@ -1,11 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#ifndef QBB_WIRE_H
-#define QBB_WIRE_H
+#ifndef LINK_WIRE_H
+#define LINK_WIRE_H
 
+#include "link-node.h"
 #include "qbb-port-event.h"
-#include "qbb-port-handler.h"
 
 #include "ns3/qbb-frame.h"
 
@@ -14,8 +14,8 @@
 namespace ns3
 {
 
-class QbbLateWork;
-class QbbNetDevice;
+class LinkAgenda;
+class LinkPort;
 
 // Hot path: Put and Fire run once per packet and hop and touch no device.
 
@@ -23,39 +23,34 @@ class QbbNetDevice;
  * @brief One direction of a link: the frames that a port has sent and the far end lacks.
  *
  * Frames arrive in the order in which they were sent, so only the first one is scheduled, and the
- * wire itself is that event. A frame at whose arrival nothing is decided (it is in order, and no
- * answer is due, see QbbPortHandler::ArrivesQuietly) is not scheduled at all: it is handed over,
- * with the time of its arrival, before the next thing is that the far end may notice.
+ * wire itself is that event. A frame at whose arrival nothing is decided (it ends there and asks
+ * for no answer) is quiet, that is, it is not scheduled at all: it is handed over, with the time of
+ * its arrival, before the next thing is that the far end may notice.
  */
-class alignas(64) QbbWire final : public QbbTimedEvent
+class alignas(64) LinkWire final : public QbbTimedEvent
 {
   public:
     /// @param sender the port that frames come from
-    explicit QbbWire(QbbNetDevice* sender);
+    explicit LinkWire(LinkPort* sender);
 
     /**
      * Say where frames go.
-     * @param receiver the port at the far end
-     * @param handler the node behind it
+     * @param receiver the port at the far end, which is at a node
      * @param lossy whether frames may be lost
      */
-    void Connect(QbbNetDevice* receiver, QbbPortHandler* handler, bool lossy);
+    void Connect(LinkPort* receiver, bool lossy);
 
     /// The sender ends: frames that are under way are freed, what is scheduled does nothing.
     void Detach();
 
-    /**
-     * Find out whether a frame will arrive quietly, and note it in the frame. To be asked once for
-     * each, in the order of sending.
-     */
-    void AskQuiet(QbbFrame& frame)
+    /// Find out whether the arrival of a frame will be an event, and note it in the frame.
+    void Classify(QbbFrame& frame)
     {
-        frame.quiet = m_mayBeQuiet && (frame.flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST)) &&
-                      frame.kind == QbbFrameKind::Data && m_handler->ArrivesQuietly(frame, *this);
+        frame.quiet = frame.AsksNothing() && m_mayBeQuiet;
     }
 
     /**
-     * Send a frame of which AskQuiet() has been asked.
+     * Send a frame that has been classified.
      * @param arrivalPs when the far end has all of it; frames do not overtake each other
      * @param nowPs when it begins to be sent
      */
@@ -103,27 +98,26 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     void SetReceiverWatched();
 
     /**
-     * Say whose late work comes before what arrives; null: nobody's.
-     * @param atSender the sender's
-     * @param isPorts whether it is that of the sending port alone, which calls SetPortsWorkDue()
-     * @param atReceiver the receiver's, if it does not see to it itself
+     * Say whose work comes before what arrives.
+     * @param agenda the sender's; null: nobody's
+     * @param isItsOwn whether it is that of the sending port alone, which calls SetSendersWorkDue()
      */
-    void SetLateWork(QbbLateWork* atSender, bool isPorts, QbbLateWork* atReceiver);
+    void SetSendersAgenda(LinkAgenda* agenda, bool isItsOwn);
 
     /**
-     * Say when the sending port's late work is due. An arrival looks at it here, since it would
+     * Say when the sending port's own work is due. An arrival looks at it here, since it would
      * seldom find the sender in the cache.
      * @param timePs INT64_MAX for never
      */
-    void SetPortsWorkDue(int64_t timePs)
+    void SetSendersWorkDue(int64_t timePs)
     {
-        m_portsWorkPs = timePs;
+        m_ownWorkPs = timePs;
     }
 
     void Fire(int64_t nowPs) override;
 
     /**
-     * Have the sender's late work carried out, and the frame handed over that arrives then.
+     * Have the sender's work carried out, and the frame handed over that arrives then.
      * @param context the sender's node id
      * @param timePs not after the arrival of the first frame that the work sends; none is under way
      */
@@ -138,7 +132,6 @@ class alignas(64) QbbWire final : public QbbTimedEvent
 
   private:
     static constexpr int64_t NEVER = INT64_MAX;
-    static constexpr int64_t NO_WORK = NEVER; ///< when it is due
 
     QbbFrame* Pop()
     {
@@ -183,31 +176,29 @@ class alignas(64) QbbWire final : public QbbTimedEvent
     QbbFrame* m_head{nullptr};
     QbbFrame** m_end{&m_head}; ///< where the next frame is linked: no look whether it is the first
     int64_t m_armedPs{NEVER};  ///< arrival that is scheduled
-    QbbPortHandler* m_handler{nullptr};
-    uint32_t m_context{0}; ///< the receiver's node id
-    uint16_t m_port{0};    ///< the receiver's index there
-    bool m_special{false}; ///< frames may be lost, or somebody looks
+    LinkNode* m_node{nullptr}; ///< the receiver's
+    uint32_t m_context{0};     ///< its id
+    uint16_t m_port{0};        ///< the receiver's index there
+    bool m_special{false};     ///< frames may be lost, or somebody looks
     bool m_mayBeQuiet{false};
 
     // second
     uint64_t m_arrived{0};
-    QbbPortHandler::ArrivalCall m_arrivalCall{nullptr}; ///< of m_handler
-    const int64_t* m_sendersWorkPs{&m_portsWorkPs};     ///< when m_sendersWork is due
-    int64_t m_portsWorkPs{NEVER};
-    QbbLateWork* m_sendersWork{nullptr};
-    const int64_t* m_receiversWorkPs{&NO_WORK}; ///< when m_receiversWork is due
-    int64_t m_wakePs{NEVER};                    ///< WakeAt() that is scheduled
-    QbbNetDevice* m_sender;
+    LinkNode::ArrivalCall m_arrivalCall{nullptr}; ///< of m_node
+    const int64_t* m_sendersWorkPs{&m_ownWorkPs}; ///< when m_sendersAgenda has something to do
+    int64_t m_ownWorkPs{NEVER};
+    LinkAgenda* m_sendersAgenda{nullptr};
+    int64_t m_wakePs{NEVER}; ///< WakeAt() that is scheduled
+    LinkPort* m_sender;
 
     // seldom
-    QbbLateWork* m_receiversWork{nullptr};
-    QbbNetDevice* m_receiver{nullptr};
+    LinkPort* m_receiver{nullptr};
     bool m_lossy{false};
     bool m_receiverWatched{false};
-    using WatchEvent = QbbPortEvent<QbbWire, &QbbWire::HandOverQuiet>;
+    using WatchEvent = QbbPortEvent<LinkWire, &LinkWire::HandOverQuiet>;
     Ptr<WatchEvent> m_watchEvent; ///< a look at quiet arrivals for who watches; decides nothing
 };
 
 } // namespace ns3
 
-#endif /* QBB_WIRE_H */
+#endif /* LINK_WIRE_H */

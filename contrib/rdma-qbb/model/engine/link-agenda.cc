@@ -1,0 +1,204 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "link-agenda.h"
+
+#include "fetch-lines.h"
+#include "link-port.h"
+
+#include <utility>
+
+namespace ns3
+{
+
+namespace
+{
+
+constexpr uint32_t PORT_BITS = 16;
+constexpr uint64_t TIME = UINT64_MAX << PORT_BITS;
+
+/// Ends are close together: the difference of two tells the earlier one even where the time's
+/// highest bits are lost.
+bool
+IsEarlier(uint64_t a, uint64_t b)
+{
+    return static_cast<int64_t>(a - b) < 0;
+}
+
+} // namespace
+
+LinkAgenda::LinkAgenda(Order order)
+    : m_order(order),
+      m_event(Create<Event>(this)),
+      m_lastEvent(Create<LastEvent>(this))
+{
+}
+
+LinkAgenda::~LinkAgenda()
+{
+    m_event->Detach();
+    m_lastEvent->Detach();
+}
+
+uint16_t
+LinkAgenda::AddPort(LinkPort* port)
+{
+    m_ports.push_back(port);
+    return static_cast<uint16_t>(m_ports.size() - 1);
+}
+
+void
+LinkAgenda::Clear()
+{
+    m_ends.clear();
+    m_first = 0;
+    m_endPs = NEVER;
+    m_timerPs = NEVER;
+    m_duePs = NEVER;
+    m_copy = nullptr;
+    m_ports.clear();
+}
+
+void
+LinkAgenda::FetchAhead() const
+{
+    FetchLines<2>(this);
+}
+
+void
+LinkAgenda::SetDue(int64_t timePs)
+{
+    m_duePs = timePs;
+    if (m_copy)
+    {
+        m_copy->SetSendersWorkDue(timePs);
+    }
+}
+
+void
+LinkAgenda::AddEnd(const LinkPort& port)
+{
+    const int64_t timePs = port.m_hot.busyUntilPs;
+    const Key key = static_cast<Key>(timePs) << PORT_BITS | port.m_place;
+    if (m_first == m_ends.size() || IsEarlier(m_ends.back(), key))
+    {
+        m_ends.push_back(key);
+    }
+    else
+    {
+        m_ends.insert(std::upper_bound(m_ends.begin() + m_first, m_ends.end(), key, IsEarlier),
+                      key);
+    }
+    m_endPs = std::min(m_endPs, timePs);
+    if (timePs < m_duePs)
+    {
+        SetDue(timePs);
+    }
+    if (IsExact())
+    {
+        AwaitEnd(port);
+    }
+}
+
+void
+LinkAgenda::AwaitEnd(const LinkPort& port)
+{
+    m_event->ScheduleAt(port.GetNodeId(), port.m_hot.busyUntilPs);
+}
+
+inline void
+LinkAgenda::CarryOutEnd()
+{
+    const int64_t timePs = m_endPs;
+    const Key end = m_ends[m_first];
+    LinkPort* port = PortOf(end);
+    if (++m_first == m_ends.size())
+    {
+        m_ends.clear();
+        m_first = 0;
+        m_endPs = NEVER;
+    }
+    else
+    {
+        const Key next = m_ends[m_first];
+        m_endPs += static_cast<int64_t>((next & TIME) - (end & TIME)) >> PORT_BITS;
+        PortOf(next)->FetchAhead();
+    }
+    port->OnTransmissionEnd(timePs);
+}
+
+void
+LinkAgenda::SettleDue(int64_t nowPs)
+{
+    if (m_order == Order::Last && m_duePs == nowPs && !m_isLast && m_ports[0]->IsExact())
+    {
+        if (m_lastPs != nowPs)
+        {
+            m_lastPs = nowPs;
+            m_lastEvent->ScheduleAt(m_ports[0]->GetNodeId(), nowPs);
+        }
+        return;
+    }
+    CarryOut(nowPs);
+}
+
+void
+LinkAgenda::CarryOut(int64_t untilPs)
+{
+    if (m_settling)
+    {
+        return; // somebody asks in the middle of it
+    }
+    m_settling = true;
+    do
+    {
+        if (m_timerPs <= m_endPs)
+        {
+            m_ports[0]->OnTimer(std::exchange(m_timerPs, NEVER));
+        }
+        else
+        {
+            CarryOutEnd();
+        }
+        SetDue(std::min(m_timerPs, m_endPs));
+    } while (m_duePs <= untilPs);
+    m_settling = false;
+    if (m_timerPs != NEVER)
+    {
+        m_ports[0]->AwaitWork(untilPs);
+    }
+    if (m_first >= m_ports.size())
+    {
+        m_ends.erase(m_ends.begin(), m_ends.begin() + static_cast<std::ptrdiff_t>(m_first));
+        m_first = 0;
+    }
+}
+
+void
+LinkAgenda::OnLast(int64_t nowPs)
+{
+    m_isLast = true;
+    Settle(nowPs);
+    m_isLast = false;
+}
+
+void
+LinkAgenda::HoldExact()
+{
+    if (m_exactHolds++ > 0)
+    {
+        return;
+    }
+    for (std::size_t i = m_first; i < m_ends.size(); ++i)
+    {
+        AwaitEnd(*PortOf(m_ends[i]));
+    }
+}
+
+void
+LinkAgenda::ReleaseExact()
+{
+    --m_exactHolds;
+}
+
+} // namespace ns3

@@ -1,0 +1,179 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef LINK_AGENDA_H
+#define LINK_AGENDA_H
+
+#include "qbb-port-event.h"
+
+#include "ns3/ptr.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+class LinkPort;
+class LinkWire;
+
+// Hot path: Settle runs twice per packet and hop.
+
+/**
+ * @brief What ports that share state do at times of their own, and nobody notices at once.
+ *
+ * When a port ends a frame and the next one waits, or when the time has come that a port's source
+ * has set, a frame enters the wire. Nobody notices before something happens at the node, or a frame
+ * arrives at the far end; so this is no event of its own. It is carried out late, with its own time
+ * and in the order of times, before whatever may notice it: Settle().
+ *
+ * A switch's ports share its buffer and thus one agenda; each port of a host has its own. Where
+ * somebody looks at frames, where the end of a transmission may have the partner resumed, and where
+ * LinkEngine says so, each of these things is an event (it is exact).
+ */
+class alignas(64) LinkAgenda
+{
+  public:
+    static constexpr int64_t NEVER = INT64_MAX;
+
+    /// Where its work comes among all that happens at the same time.
+    enum class Order : uint8_t
+    {
+        First,
+        Last,
+    };
+
+    explicit LinkAgenda(Order order);
+    ~LinkAgenda();
+    LinkAgenda(const LinkAgenda&) = delete;
+    LinkAgenda& operator=(const LinkAgenda&) = delete;
+
+    /// Add a port. @return its place here
+    uint16_t AddPort(LinkPort* port);
+
+    /// Keep a copy of GetDuePs() up to date at @p wire.
+    void CopyDueTo(LinkWire* wire)
+    {
+        m_copy = wire;
+    }
+
+    /// The node ends: nothing more is carried out.
+    void Clear();
+
+    /// Carry out what is due. @param nowPs the time now; what is due at this very time is, too
+    void Settle(int64_t nowPs)
+    {
+        if (m_duePs <= nowPs)
+        {
+            SettleDue(nowPs);
+        }
+    }
+
+    /// Carry out what comes before something that happens now.
+    void CatchUp(int64_t nowPs)
+    {
+        const int64_t timePs = m_order == Order::First ? nowPs : nowPs - 1;
+        if (m_duePs <= timePs)
+        {
+            CarryOut(timePs);
+        }
+    }
+
+    /// @return when the first of it is due; NEVER for never
+    const int64_t& GetDuePs() const
+    {
+        return m_duePs;
+    }
+
+    /// @return whether there is work at a time to come
+    bool IsPending() const
+    {
+        return m_duePs != NEVER;
+    }
+
+    /// @return whether it is being carried out
+    bool IsSettling() const
+    {
+        return m_settling;
+    }
+
+    /// A port shall send its next frame when the one being sent ends.
+    void AddEnd(const LinkPort& port);
+
+    /// Carry out the end of this port's transmission at exactly its time.
+    void AwaitEnd(const LinkPort& port);
+
+    /// Call the port's source at this time; NEVER: not at all.
+    void SetTimer(int64_t timePs)
+    {
+        m_timerPs = timePs;
+        SetDue(std::min(m_timerPs, m_endPs));
+    }
+
+    /// @return the time set
+    int64_t GetTimerPs() const
+    {
+        return m_timerPs;
+    }
+
+    /// One more, or one less, reason to carry out everything at exactly its time.
+    void HoldExact();
+    void ReleaseExact();
+
+    /// @return whether there is such a reason
+    bool IsExact() const
+    {
+        return m_exactHolds > 0;
+    }
+
+    /// Bring what the work touches first into the cache.
+    void FetchAhead() const;
+
+  private:
+    /// The end of a port's transmission in one number: time in the high bits, port in the lowest.
+    using Key = uint64_t;
+
+    void OnEvent(int64_t nowPs)
+    {
+        Settle(nowPs);
+    }
+
+    /// All else that is scheduled for this time has happened.
+    void OnLast(int64_t nowPs);
+
+    void SetDue(int64_t timePs);
+    void SettleDue(int64_t nowPs);
+    /// Do what is due up to this time.
+    void CarryOut(int64_t untilPs);
+    /// Carry out the first end.
+    void CarryOutEnd();
+
+    LinkPort* PortOf(Key end) const
+    {
+        return m_ports[static_cast<uint16_t>(end)];
+    }
+
+    // hot
+    int64_t m_duePs{NEVER};   ///< the earlier one of the next two
+    int64_t m_endPs{NEVER};   ///< when the first end is due
+    int64_t m_timerPs{NEVER}; ///< when the source is to be called
+    LinkWire* m_copy{nullptr};
+    std::size_t m_first{0}; ///< ends before it are done
+    Order m_order;
+    bool m_settling{false};
+    uint32_t m_exactHolds{0};
+    std::vector<Key> m_ends; ///< earliest first; most are added at the end
+    std::vector<LinkPort*> m_ports;
+    int64_t m_lastPs{INT64_MIN}; ///< when work has last been put behind all else
+    bool m_isLast{false};        ///< nothing is before it any more
+    using Event = QbbPortEvent<LinkAgenda, &LinkAgenda::OnEvent>;
+    using LastEvent = QbbPortEvent<LinkAgenda, &LinkAgenda::OnLast>;
+    Ptr<Event> m_event;
+    Ptr<LastEvent> m_lastEvent;
+};
+
+} // namespace ns3
+
+#endif /* LINK_AGENDA_H */

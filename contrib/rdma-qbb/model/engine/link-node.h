@@ -1,0 +1,162 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef LINK_NODE_H
+#define LINK_NODE_H
+
+#include "fetch-lines.h"
+#include "link-agenda.h"
+#include "qbb-clock.h"
+
+#include "ns3/qbb-frame.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ns3
+{
+
+class LinkPort;
+class Packet;
+
+/**
+ * @brief A node as the links see it: a switch's forwarding, or a host's RDMA engine, with its
+ * ports.
+ *
+ * Ports tell it of arrivals and departures, each with its time and in the order of times. Whatever
+ * it shows to others it shows by way of Present(), since the ports may have more to do by then:
+ * what changes at a departure or at an arrival is then as it is at the present moment.
+ *
+ * One indirect call per arrival and one per departure is all the indirection of the packet path.
+ * What a derived class needs first when a frame arrives comes first among its members: they follow
+ * in the same two cache lines.
+ */
+class alignas(64) LinkNode
+{
+  public:
+    LinkNode() = default;
+    LinkNode(const LinkNode&) = delete;
+    LinkNode& operator=(const LinkNode&) = delete;
+    virtual ~LinkNode() = default;
+
+    /**
+     * A frame has arrived whole. The node owns it from here.
+     * @param port index of the port at this node
+     * @param frame any kind but Pfc
+     * @param nowPs current time
+     */
+    virtual void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) = 0;
+
+    /// OnFrameArrival() of a class, called without a look at the object.
+    using ArrivalCall = void (*)(LinkNode& node, uint16_t port, QbbFrame* frame, int64_t nowPs);
+
+    /// @return what calls T's OnFrameArrival(); without a table of virtual functions if that is
+    /// final
+    template <typename T>
+    static ArrivalCall ArrivalCallOf()
+    {
+        return [](LinkNode& node, uint16_t port, QbbFrame* frame, int64_t nowPs) {
+            static_cast<T&>(node).OnFrameArrival(port, frame, nowPs);
+        };
+    }
+
+    /**
+     * A wire asks once and keeps the answer: the object, and its table of virtual functions, are
+     * seldom in the cache when a frame arrives, and the processor can run ahead where it knows
+     * which code comes next.
+     * @return what calls OnFrameArrival() of this node's class
+     */
+    virtual ArrivalCall GetArrivalCall() const
+    {
+        return ArrivalCallOf<LinkNode>();
+    }
+
+    /// @return whether frames end here: what the ports do then changes nothing but their own state,
+    /// and a frame that asks for no answer (QbbFrame::AsksNothing()) changes nothing but counts
+    virtual bool IsEndpoint() const
+    {
+        return false;
+    }
+
+    /// A frame from one of the port's queues begins to be sent (switches release its buffer).
+    virtual void OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
+    {
+    }
+
+    /**
+     * An ordinary packet is about to be queued: fill in where it goes (src, dst, hash, ecn).
+     * @param packet the packet, Ethernet header first
+     * @param protocol its EtherType
+     */
+    virtual void OnOtherSend(uint16_t port,
+                             QbbFrame& frame,
+                             const Packet& packet,
+                             uint16_t protocol)
+    {
+    }
+
+    // --- for LinkPort and LinkWire
+    /// Carry out what comes before what happens now.
+    void CatchUp() const
+    {
+        CatchUp(m_clock.NowPs());
+    }
+
+    /// Carry out what comes before something that happens now.
+    void CatchUp(int64_t nowPs) const
+    {
+        if (m_caughtUpPs != nowPs)
+        {
+            CatchUpPorts(nowPs);
+        }
+    }
+
+    /// Bring what an arrival needs first into the cache.
+    void FetchAhead() const
+    {
+        FetchLines<2>(this);
+    }
+
+    /// @return @p state, which departures from this node change, as it is at the present moment
+    template <typename T>
+    T& Present(T& state) const
+    {
+        CatchUp();
+        return state;
+    }
+
+  protected:
+    /// @return the time in picoseconds
+    int64_t NowPs() const
+    {
+        return m_clock.NowPs();
+    }
+
+    /// Add the next port. @param nodeId the ns-3 node's. @return the port's index
+    uint16_t AddLinkPort(LinkPort& port, uint32_t nodeId);
+
+    /// The node ends: its ports do nothing more.
+    void RemoveLinkPorts();
+
+    /// @return @p state, which arrivals here change as well
+    template <typename T>
+    T& Received(T& state) const
+    {
+        HandOverArrivals();
+        return Present(state);
+    }
+
+  private:
+    void CatchUpPorts(int64_t nowPs) const;
+    void HandOverArrivals() const;
+
+    mutable int64_t m_caughtUpPs{INT64_MIN}; ///< when CatchUp() has last been called
+    std::vector<std::unique_ptr<LinkAgenda>> m_agendas;
+    std::vector<LinkPort*> m_linkPorts;
+    mutable QbbClock m_clock;
+};
+
+} // namespace ns3
+
+#endif /* LINK_NODE_H */

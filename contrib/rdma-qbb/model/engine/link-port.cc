@@ -1,0 +1,497 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "link-port.h"
+
+#include "ns3/assert.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ns3
+{
+
+LinkPort::LinkPort()
+    : m_poolRef(Create<QbbFramePool>()),
+      m_wireRef(Create<LinkWire>(this))
+{
+    m_hot.pool = PeekPointer(m_poolRef);
+    m_hot.wire = PeekPointer(m_wireRef);
+}
+
+LinkPort::~LinkPort() = default;
+
+void
+LinkPort::JoinNode(LinkNode& node, uint32_t nodeId, uint16_t port, LinkAgenda& agenda)
+{
+    NS_ASSERT_MSG(!m_started, "joined before the simulation begins");
+    m_hot.node = &node;
+    m_hot.nodeId = nodeId;
+    m_hot.port = port;
+    m_hot.agenda = &agenda;
+    m_place = agenda.AddPort(this);
+    if (m_peer && m_peer->m_started)
+    {
+        m_peer->ConnectWire();
+    }
+}
+
+void
+LinkPort::SharePool(LinkPort& other)
+{
+    m_poolRef = QbbFramePool::Merge(m_poolRef, other.m_poolRef);
+    m_hot.pool = PeekPointer(m_poolRef);
+}
+
+void
+LinkPort::Join(LinkPort& peer)
+{
+    m_peer = &peer;
+    if (peer.m_hot.watched)
+    {
+        m_hot.wire->SetReceiverWatched();
+    }
+    SharePool(peer);
+}
+
+void
+LinkPort::Start(uint64_t rateBps, int64_t delayPs, bool isUp, bool lossy)
+{
+    m_poolRef = m_poolRef->Resolve();
+    m_hot.pool = PeekPointer(m_poolRef);
+    m_rateBps = rateBps;
+    m_hot.serialization = SerializationDelay(rateBps);
+    m_hot.delayPs = delayPs;
+    m_hot.linkUp = isUp;
+    m_lossy = lossy;
+    m_started = true;
+    ConnectWire();
+    if (m_hot.agenda && !m_hot.pool->GetEngine().MayLeaveOutSends())
+    {
+        m_hot.agenda->HoldExact();
+    }
+}
+
+void
+LinkPort::ConnectWire()
+{
+    if (!m_peer || !m_peer->m_hot.node)
+    {
+        return;
+    }
+    m_hot.wire->Connect(m_peer, m_lossy);
+    const bool isItsOwn = m_hot.node && m_hot.node->IsEndpoint();
+    m_hot.wire->SetSendersAgenda(m_hot.agenda, isItsOwn);
+    if (isItsOwn)
+    {
+        m_hot.agenda->CopyDueTo(m_hot.wire);
+    }
+}
+
+void
+LinkPort::Stop()
+{
+    for (Queue& queue : m_queues)
+    {
+        while (queue.head)
+        {
+            QbbFrame* frame = queue.head;
+            queue.head = frame->next;
+            m_hot.pool->Free(frame);
+        }
+        queue = Queue();
+    }
+    FreeControl();
+    m_hot.wire->Detach();
+    m_peer = nullptr;
+    m_hot.node = nullptr;
+    m_hot.source = nullptr;
+    m_hot.agenda = nullptr;
+}
+
+void
+LinkPort::FetchAhead() const
+{
+    __builtin_prefetch(&m_hot.control);
+    __builtin_prefetch(&m_hot.wire);
+}
+
+// --- sending
+
+void
+LinkPort::Enqueue(QbbFrame* frame, int64_t nowPs)
+{
+    if (m_hot.watched) [[unlikely]]
+    {
+        TraceEnqueue(*frame);
+    }
+    m_hot.wire->Classify(*frame);
+    m_hot.loudQueued += !frame->quiet;
+    Queue& queue = m_queues[frame->priority];
+    frame->next = nullptr;
+    if (queue.tail)
+    {
+        queue.tail->next = frame;
+    }
+    else
+    {
+        queue.head = frame;
+    }
+    queue.tail = frame;
+    queue.bytes += frame->wireBytes;
+    m_hot.queuedMask |= 1U << frame->priority;
+    TransmitWhenFree(nowPs);
+}
+
+QbbFrame*
+LinkPort::Dequeue(uint8_t priority)
+{
+    Queue& queue = m_queues[priority];
+    QbbFrame* frame = queue.head;
+    queue.head = frame->next;
+    queue.bytes -= frame->wireBytes;
+    m_hot.loudQueued -= !frame->quiet;
+    if (!queue.head)
+    {
+        queue.tail = nullptr;
+        m_hot.queuedMask &= ~(1U << priority);
+    }
+    return frame;
+}
+
+inline void
+LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
+{
+    if (m_hot.watched) [[unlikely]]
+    {
+        TraceTx(*frame);
+    }
+    const int64_t txTime = GetTxTimePs(frame->wireBytes);
+    m_hot.busyUntilPs = nowPs + txTime;
+    m_hot.busyPs += txTime;
+    m_hot.wire->Put(frame, m_hot.busyUntilPs + m_hot.delayPs, nowPs);
+}
+
+void
+LinkPort::SendNow(QbbFrame* frame, int64_t nowPs)
+{
+    NS_ASSERT(CanSendNow(nowPs));
+    ++m_hot.txFrames;
+    m_hot.txBytes += frame->wireBytes;
+    m_hot.wire->Classify(*frame);
+    PutOnWire(frame, nowPs);
+}
+
+inline QbbFrame*
+LinkPort::TakeNext(int64_t nowPs)
+{
+    if (m_hot.control)
+    {
+        QbbFrame* frame = m_hot.control;
+        m_hot.control = frame->next;
+        ++m_counters.pfcSent;
+        return frame;
+    }
+    const uint8_t eligible = (m_hot.queuedMask | m_hot.sourceReady) & ~m_hot.pausedMask;
+    if (!eligible)
+    {
+        return nullptr;
+    }
+    const bool several = eligible & (eligible - 1);
+    const uint8_t priority =
+        several ? ChoosePriority(eligible) : static_cast<uint8_t>(std::countr_zero(eligible));
+    QbbFrame* frame;
+    if (m_hot.queuedMask >> priority & 1)
+    {
+        frame = Dequeue(priority);
+        m_hot.node->OnFrameDeparture(m_hot.port, *frame, nowPs);
+    }
+    else
+    {
+        frame = m_hot.source->PullFrame(priority, nowPs);
+        m_hot.wire->Classify(*frame);
+    }
+    if (several)
+    {
+        OnChosen(priority, frame->wireBytes);
+    }
+    ++m_hot.txFrames;
+    m_hot.txBytes += frame->wireBytes;
+    return frame;
+}
+
+void
+LinkPort::Transmit(int64_t nowPs)
+{
+    if (!m_hot.linkUp)
+    {
+        // A switch cannot hold frames for a port that is down: they would pause others for ever.
+        FlushQueues(nowPs);
+        return;
+    }
+    m_hot.transmitting = true;
+    QbbFrame* frame = TakeNext(nowPs);
+    m_hot.transmitting = false;
+    if (!frame)
+    {
+        return;
+    }
+    PutOnWire(frame, nowPs);
+    if (m_hot.control || ((m_hot.queuedMask | m_hot.sourceReady) & ~m_hot.pausedMask))
+    {
+        ArmTransmit(nowPs);
+    }
+    else if (m_hot.source)
+    {
+        AwaitWork(nowPs);
+    }
+}
+
+void
+LinkPort::ArmTransmit(int64_t nowPs)
+{
+    // What waits leaves in time if the arrival of the frame being sent is an event. If all of it
+    // arrives quietly, there is time until something else happens.
+    const bool inTime =
+        !(m_hot.loudQueued || m_hot.control || m_hot.sourceReady) || m_hot.wire->AwaitLast();
+    if (!m_hot.transmitArmed)
+    {
+        m_hot.transmitArmed = true;
+        m_hot.agenda->AddEnd(*this);
+    }
+    else if (inTime)
+    {
+        return;
+    }
+    if (m_hot.watched || !inTime)
+    {
+        m_hot.agenda->AwaitEnd(*this);
+    }
+}
+
+void
+LinkPort::AwaitWork(int64_t nowPs)
+{
+    if (!m_hot.source || !m_hot.agenda->IsPending() || (!IsExact() && m_hot.wire->AwaitLast()))
+    {
+        return;
+    }
+    int64_t wakePs = m_hot.agenda->GetTimerPs();
+    if (wakePs == LinkAgenda::NEVER)
+    {
+        return;
+    }
+    if (!IsExact())
+    {
+        // Only the size of what is sure to be sent first counts: a smaller frame in its place would
+        // arrive earlier.
+        wakePs += GetTxTimePs(m_hot.source->GetLeastBytes()) + m_hot.delayPs;
+    }
+    m_hot.wire->WakeAt(m_hot.nodeId, std::max(wakePs, nowPs));
+}
+
+void
+LinkPort::OnTransmissionEnd(int64_t timePs)
+{
+    m_hot.transmitArmed = false;
+    TransmitWhenFree(timePs);
+}
+
+// --- asking and watching
+
+void
+LinkPort::HandOverArrivals(int64_t nowPs) const
+{
+    if (m_peer)
+    {
+        m_peer->m_hot.wire->HandOverQuiet(nowPs);
+    }
+}
+
+QbbPortCounters
+LinkPort::CountAll() const
+{
+    CatchUp();
+    HandOverArrivals(Simulator::Now().GetTimeStep());
+    QbbPortCounters counters = m_counters;
+    counters.busyPs = m_hot.busyPs;
+    counters.txFrames = m_hot.txFrames;
+    counters.txBytes = m_hot.txBytes;
+    counters.rxFrames = m_peer ? m_peer->m_hot.wire->GetArrivedCount() : 0;
+    return counters;
+}
+
+uint64_t
+LinkPort::GetQueueBytes() const
+{
+    CatchUp();
+    uint64_t bytes = 0;
+    for (uint32_t mask = m_hot.queuedMask; mask; mask &= mask - 1)
+    {
+        bytes += m_queues[std::countr_zero(mask)].bytes;
+    }
+    return bytes;
+}
+
+void
+LinkPort::Watch()
+{
+    m_hot.watched = true;
+    if (m_hot.transmitArmed)
+    {
+        m_hot.agenda->AwaitEnd(*this);
+    }
+    if (m_hot.source)
+    {
+        AwaitWork(Simulator::Now().GetTimeStep());
+    }
+    if (m_peer)
+    {
+        m_peer->m_hot.wire->SetReceiverWatched();
+    }
+}
+
+void
+LinkPort::OnQuietForbidden()
+{
+    for (Queue& queue : m_queues)
+    {
+        for (QbbFrame* frame = queue.head; frame; frame = frame->next)
+        {
+            m_hot.loudQueued += frame->quiet;
+            frame->quiet = false;
+        }
+    }
+    if (m_hot.transmitArmed)
+    {
+        ArmTransmit(Simulator::Now().GetTimeStep());
+    }
+}
+
+// --- pauses
+
+void
+LinkPort::QueuePfc(uint8_t priority, uint16_t quanta)
+{
+    for (QbbFrame* frame = m_hot.control; frame; frame = frame->next)
+    {
+        if (frame->priority == priority)
+        {
+            frame->quanta = quanta;
+            return;
+        }
+    }
+    QbbFrame* frame = m_hot.pool->Allocate();
+    frame->kind = QbbFrameKind::Pfc;
+    frame->priority = priority;
+    frame->quanta = quanta;
+    frame->wireBytes = QbbFrame::MIN_WIRE_BYTES;
+    frame->next = m_hot.control;
+    m_hot.control = frame;
+}
+
+void
+LinkPort::NeedDeparturesInTime(bool need)
+{
+    if (need == m_hot.departuresInTime)
+    {
+        return;
+    }
+    m_hot.departuresInTime = need;
+    if (need)
+    {
+        m_hot.agenda->HoldExact();
+    }
+    else
+    {
+        m_hot.agenda->ReleaseExact();
+    }
+}
+
+void
+LinkPort::SetPausedMask(uint8_t mask, int64_t nowPs)
+{
+    const uint8_t resumed = m_hot.pausedMask & ~mask;
+    m_hot.pausedMask = mask;
+    if (resumed && m_hot.linkUp)
+    {
+        TransmitWhenFree(nowPs);
+    }
+    AwaitWork(nowPs);
+}
+
+// --- losses
+
+void
+LinkPort::SetLinkUp(bool up, int64_t nowPs)
+{
+    CatchUp();
+    HandOverArrivals(nowPs);
+    m_hot.linkUp = up;
+    if (up)
+    {
+        TransmitWhenFree(nowPs);
+        return;
+    }
+    m_hot.wire->Cut(nowPs);
+    FlushQueues(nowPs);
+    FreeControl();
+    AwaitWork(nowPs); // what would have had it carried out has been lost
+}
+
+void
+LinkPort::Lose(QbbFrame* frame)
+{
+    Discard(frame, m_counters.lostFrames);
+}
+
+void
+LinkPort::Discard(QbbFrame* frame, uint64_t& count)
+{
+    TraceLost(*frame);
+    ++count;
+    if (frame->kind == QbbFrameKind::Data)
+    {
+        m_counters.lostPayload += frame->payloadBytes;
+        if (frame->flags & (QBB_FLAG_LOSSLESS | QBB_FLAG_MULTICAST))
+        {
+            m_hot.pool->GetEngine().OnDisorder(); // what follows will be out of order
+        }
+    }
+    m_hot.pool->Free(frame);
+}
+
+void
+LinkPort::FlushQueue(uint8_t priority, int64_t nowPs)
+{
+    CatchUp();
+    while (m_hot.queuedMask >> priority & 1)
+    {
+        QbbFrame* frame = Dequeue(priority);
+        m_hot.node->OnFrameDeparture(m_hot.port, *frame, nowPs);
+        Discard(frame, m_counters.flushedFrames);
+    }
+}
+
+void
+LinkPort::FlushQueues(int64_t nowPs)
+{
+    for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
+    {
+        FlushQueue(priority, nowPs);
+    }
+}
+
+void
+LinkPort::FreeControl()
+{
+    while (m_hot.control)
+    {
+        QbbFrame* frame = m_hot.control;
+        m_hot.control = frame->next;
+        m_hot.pool->Free(frame);
+    }
+}
+
+} // namespace ns3

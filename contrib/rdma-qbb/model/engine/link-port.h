@@ -1,0 +1,401 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef LINK_PORT_H
+#define LINK_PORT_H
+
+#include "link-agenda.h"
+#include "link-node.h"
+#include "link-wire.h"
+#include "qbb-frame-pool.h"
+#include "serialization-delay.h"
+
+#include "ns3/ptr.h"
+#include "ns3/qbb-frame.h"
+
+#include <array>
+#include <cstdint>
+
+namespace ns3
+{
+
+// Hot path: Enqueue, SendNow and Transmit run once per packet and hop.
+
+/// What a port has done so far.
+struct QbbPortCounters
+{
+    int64_t busyPs{0};          ///< time spent sending
+    uint64_t txFrames{0};       ///< frames begun, PFC not included
+    uint64_t txBytes{0};        ///< their bytes on the wire
+    uint64_t rxFrames{0};       ///< frames received whole, PFC not included
+    uint64_t lostFrames{0};     ///< lost on this port's outgoing wire: errors, cuts
+    uint64_t flushedFrames{0};  ///< dropped from its queues: link down, PFC watchdog
+    uint64_t lostPayload{0};    ///< RDMA payload bytes in lost and flushed frames
+    uint64_t pfcSent{0};        ///< PFC frames sent, pause and resume
+    uint64_t pausesReceived{0}; ///< transitions of a priority into pause
+    int64_t pausedPs{0}; ///< time spent with at least one priority paused, up to the last change
+};
+
+/**
+ * @brief Where a host's port takes data frames from that wait in no queue: its queue pairs.
+ *
+ * The source tells the port which priorities have a frame ready (LinkPort::SetSourceReady), and
+ * when it wants to be called (LinkPort::SetTimer).
+ */
+class alignas(64) LinkSource
+{
+  public:
+    virtual ~LinkSource() = default;
+
+    /**
+     * @param priority one that the source said is ready
+     * @param nowPs current time
+     * @return the next frame of that priority, never null
+     */
+    virtual QbbFrame* PullFrame(uint8_t priority, int64_t nowPs) = 0;
+
+    /// The time of SetTimer() has come.
+    virtual void OnTimer(int64_t nowPs) = 0;
+
+    /// @return a size in bytes such that no frame is smaller that the source sends from the time of
+    /// its timer on, if nothing happens before; 0 if it does not know
+    virtual uint32_t GetLeastBytes() const = 0;
+};
+
+/**
+ * @brief One end of a link: the frames that wait, those under way, and when the port is free.
+ *
+ * Sends a frame when the port is free and one may go: PFC frames first, then what the derived class
+ * chooses among the priorities that have a frame and are not paused. Each is sent at its time, and
+ * what others are told of the port is as it is at the present moment (LinkAgenda).
+ */
+class LinkPort
+{
+  public:
+    static constexpr uint8_t PRIORITIES = 8;
+
+    LinkPort(const LinkPort&) = delete;
+    LinkPort& operator=(const LinkPort&) = delete;
+
+    /// Say where frames come from that wait in no queue (hosts only).
+    void SetSource(LinkSource* source)
+    {
+        m_hot.source = source;
+    }
+
+    /// Put @p frame, which the port now owns, into the queue of its priority.
+    void Enqueue(QbbFrame* frame, int64_t nowPs);
+
+    /// @return whether a frame of any priority would leave at once, and nobody watches the queues
+    bool CanSendNow(int64_t nowPs) const
+    {
+        __builtin_prefetch(&m_hot.wire); // comes next, and would be fetched only then
+        return nowPs >= m_hot.busyUntilPs && m_hot.linkUp && !m_hot.control &&
+               !(m_hot.queuedMask | m_hot.sourceReady | m_hot.pausedMask |
+                 static_cast<uint8_t>(m_hot.watched));
+    }
+
+    /**
+     * Send @p frame, which the port now owns, past the queues: what Enqueue() comes to after
+     * CanSendNow(), but that the node is not told of the departure.
+     */
+    void SendNow(QbbFrame* frame, int64_t nowPs);
+
+    /// The source's ready priorities have changed. Sends if the port is idle.
+    void SetSourceReady(uint8_t mask, int64_t nowPs)
+    {
+        m_hot.sourceReady = mask;
+        if (mask)
+        {
+            TransmitWhenFree(nowPs);
+        }
+    }
+
+    /// The source's ready priorities have changed while the port pulls a frame from it.
+    void SetSourceReadyMask(uint8_t mask)
+    {
+        m_hot.sourceReady = mask;
+    }
+
+    /// Call the source at @p timePs, not before now; replaces the time set before. INT64_MAX: do
+    /// not. To be repeated whenever the source would answer another GetLeastBytes().
+    void SetTimer(int64_t timePs, int64_t nowPs)
+    {
+        LinkAgenda& agenda = *m_hot.agenda;
+        agenda.SetTimer(timePs);
+        if (!m_hot.transmitting && !agenda.IsSettling())
+        {
+            AwaitWork(nowPs);
+        }
+    }
+
+    /// @return bytes in the queue of @p priority
+    uint64_t GetQueueBytes(uint8_t priority) const
+    {
+        CatchUp();
+        return m_queues[priority].bytes;
+    }
+
+    /// @return bytes in all queues
+    uint64_t GetQueueBytes() const;
+
+    /// Run f(frame) for each frame in the queue of @p priority, oldest first.
+    template <typename Function>
+    void ForEachQueued(uint8_t priority, Function f) const
+    {
+        CatchUp();
+        for (const QbbFrame* frame = m_queues[priority].head; frame; frame = frame->next)
+        {
+            f(*frame);
+        }
+    }
+
+    /// Drop all frames in the queue of @p priority.
+    void FlushQueue(uint8_t priority, int64_t nowPs);
+
+    /// @return line rate in bit/s
+    uint64_t GetRateBps() const
+    {
+        return m_rateBps;
+    }
+
+    /// @return time that @p bytes occupy the wire, in picoseconds, rounded up
+    int64_t GetTxTimePs(uint32_t bytes) const
+    {
+        return m_hot.serialization(bytes);
+    }
+
+    /// @return propagation delay to the far end, in picoseconds
+    int64_t GetDelayPs() const
+    {
+        return m_hot.delayPs;
+    }
+
+    /// @return bytes on the wire sent so far
+    uint64_t GetTxBytes() const
+    {
+        CatchUp();
+        return m_hot.txBytes;
+    }
+
+    /// @return when the frame being sent ends, or a time in the past
+    int64_t GetBusyUntilPs() const
+    {
+        CatchUp();
+        return m_hot.busyUntilPs;
+    }
+
+    /// @return bit p set: priority p is paused by the far end
+    uint8_t GetPausedMask() const
+    {
+        return m_hot.pausedMask;
+    }
+
+    /// @return id of this port's node
+    uint32_t GetNodeId() const
+    {
+        return m_hot.nodeId;
+    }
+
+    /// @return index of this port at its node
+    uint16_t GetPort() const
+    {
+        return m_hot.port;
+    }
+
+    /// @return the node behind the port; null if there is none yet
+    LinkNode* GetLinkNode() const
+    {
+        return m_hot.node;
+    }
+
+    /// @return the pool frames come from
+    QbbFramePool& GetPool() const
+    {
+        return *m_hot.pool;
+    }
+
+    /// @return whether somebody looks at the frames of this port
+    bool IsWatched() const
+    {
+        return m_hot.watched;
+    }
+
+    /// Bring what sending touches into the cache.
+    void FetchAhead() const;
+
+    // --- for LinkNode, LinkAgenda and LinkWire
+    void JoinNode(LinkNode& node, uint32_t nodeId, uint16_t port, LinkAgenda& agenda);
+    /// Use one pool with @p other, another port of the same node or the far end.
+    void SharePool(LinkPort& other);
+    /// The frame being sent ends, and something waits.
+    void OnTransmissionEnd(int64_t timePs);
+
+    /// The source's time has come.
+    void OnTimer(int64_t timePs)
+    {
+        m_hot.source->OnTimer(timePs);
+    }
+
+    /// @return whether each thing that this port does is an event
+    bool IsExact() const
+    {
+        return m_hot.watched || m_hot.agenda->IsExact();
+    }
+
+    /// See to it that the source's work, if it has some, is carried out in time; it waits for no
+    /// end of a transmission.
+    void AwaitWork(int64_t nowPs);
+    /// The wire schedules every arrival from now on.
+    void OnQuietForbidden();
+    /// Hand over what has arrived here.
+    void HandOverArrivals(int64_t nowPs) const;
+    /// Count and free a frame that the wire has lost.
+    void Lose(QbbFrame* frame);
+
+    // --- of derived classes, for LinkWire
+    /// @return whether the wire loses a frame (draws at random)
+    virtual bool LosesFrame() = 0;
+    virtual void ReceivePfc(const QbbFrame& frame, int64_t nowPs) = 0;
+    /// Somebody looks at frames, and this one has been received.
+    virtual void TraceRx(const QbbFrame& frame, const LinkPort& sender) = 0;
+
+  protected:
+    /// Frames of one priority, first in first out.
+    struct Queue
+    {
+        QbbFrame* head{nullptr};
+        QbbFrame* tail{nullptr};
+        uint64_t bytes{0};
+    };
+
+    LinkPort();
+    ~LinkPort();
+
+    // --- what derived classes choose and want to know
+    /// @return the priority in @p eligible, two or more, to send next
+    virtual uint8_t ChoosePriority(uint8_t eligible) = 0;
+    /// A frame of so many bytes has been chosen among several priorities.
+    virtual void OnChosen(uint8_t priority, uint32_t bytes) = 0;
+    /// Somebody looks at frames, and this one has come to this place.
+    virtual void TraceEnqueue(const QbbFrame& frame) = 0;
+    virtual void TraceTx(const QbbFrame& frame) = 0;
+    /// A frame is lost here.
+    virtual void TraceLost(const QbbFrame& frame) = 0;
+
+    // --- what derived classes do to it
+    /// The link begins to exist. @param lossy whether it may lose frames
+    void Start(uint64_t rateBps, int64_t delayPs, bool isUp, bool lossy);
+    /// The port ends.
+    void Stop();
+    /// Join the port at the far end.
+    void Join(LinkPort& peer);
+    /// Somebody looks at frames from now on.
+    void Watch();
+    /// Send and receive nothing any more, and lose what is under way or waits; or work again.
+    void SetLinkUp(bool up, int64_t nowPs);
+    /// Another word on a priority for the far end; replaces one that still waits to be sent.
+    void QueuePfc(uint8_t priority, uint16_t quanta);
+    /// Frames that leave this node may change what is to be sent by this port at once, and
+    /// therefore leave at exactly their times; or no longer.
+    void NeedDeparturesInTime(bool need);
+    /// Change which priorities may not be sent.
+    void SetPausedMask(uint8_t mask, int64_t nowPs);
+
+    /// Send now if the port is idle, else when the frame being sent ends.
+    void TransmitWhenFree(int64_t nowPs)
+    {
+        if (nowPs >= m_hot.busyUntilPs)
+        {
+            Transmit(nowPs);
+        }
+        else
+        {
+            ArmTransmit(nowPs);
+        }
+    }
+
+    /// @return what the port has done so far, but for the time it has been paused
+    QbbPortCounters CountAll() const;
+
+    /// @return @p state, which departures from this node change, as it is at the present moment
+    template <typename T>
+    T& Present(T& state) const
+    {
+        CatchUp();
+        return state;
+    }
+
+    /// What each frame touches: two cache lines.
+    struct alignas(64) Hot
+    {
+        QbbFrame* control{nullptr}; ///< PFC frames to send, newest first
+        int64_t busyUntilPs{0};
+        int64_t delayPs{0};
+        SerializationDelay serialization;
+        bool watched{false};    ///< somebody looks at the trace sources of frames
+        uint8_t queuedMask{0};  ///< bit p: queue p holds frames
+        uint8_t sourceReady{0}; ///< bit p: the source has a frame of priority p
+        uint8_t pausedMask{0};  ///< bit p: paused by the far end
+        bool transmitArmed{false};
+        bool transmitting{false};
+        bool linkUp{false};
+        bool departuresInTime{false};
+        uint16_t port{0};
+        uint32_t loudQueued{0}; ///< frames in the queues that will not arrive quietly
+        uint32_t nodeId{0};
+        LinkNode* node{nullptr};
+        LinkWire* wire{nullptr};
+        LinkSource* source{nullptr};
+        LinkAgenda* agenda{nullptr};
+        QbbFramePool* pool{nullptr};
+        int64_t busyPs{0}; ///< this and the next two as in QbbPortCounters
+        uint64_t txFrames{0};
+        uint64_t txBytes{0};
+    };
+
+    static_assert(sizeof(Hot) == 128);
+
+    Hot m_hot;
+    QbbPortCounters m_counters; ///< those that are not in Hot
+    std::array<Queue, PRIORITIES> m_queues;
+
+  private:
+    friend class LinkAgenda;
+
+    void CatchUp() const
+    {
+        if (m_hot.node)
+        {
+            m_hot.node->CatchUp();
+        }
+    }
+
+    /// Send the next frame, if there is one that may go. The port is idle.
+    void Transmit(int64_t nowPs);
+    /// @return the frame to send next, taken out of its queue or the source; null if none may go
+    QbbFrame* TakeNext(int64_t nowPs);
+    QbbFrame* Dequeue(uint8_t priority);
+    void PutOnWire(QbbFrame* frame, int64_t nowPs);
+    /// Wake up when the frame being sent ends, if something waits.
+    void ArmTransmit(int64_t nowPs);
+    /// Tell the wire where it leads.
+    void ConnectWire();
+    void FlushQueues(int64_t nowPs);
+    /// Free a frame that is lost here. @param count of m_counters
+    void Discard(QbbFrame* frame, uint64_t& count);
+    /// Free the PFC frames that wait to be sent.
+    void FreeControl();
+
+    uint16_t m_place{0}; ///< in the agenda
+    bool m_started{false};
+    bool m_lossy{false};
+    uint64_t m_rateBps{0};
+    LinkPort* m_peer{nullptr};
+    Ptr<QbbFramePool> m_poolRef;
+    Ptr<LinkWire> m_wireRef;
+};
+
+} // namespace ns3
+
+#endif /* LINK_PORT_H */
