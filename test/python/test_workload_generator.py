@@ -448,6 +448,7 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout", "aicb"],
      "expected --layout megatron"),
     (["--model_name", "llama2_7b", "--world_sise", 8], "unrecognized arguments"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp4"], "expected bfloat16 or fp8"),
 ])
 def test_a_plan_that_cannot_be_is_refused_in_one_line_and_writes_nothing(arguments, message, tmp_path):
     done = generate(*arguments, "-o", tmp_path / "out", status=2)
@@ -497,6 +498,34 @@ def test_text_and_traces_of_one_stage_take_the_same_time(topology, tmp_path):
     run("SimAI_simulator", "--workload-configuration", tmp_path / "x", "--system-configuration", tmp_path / "system.json",
         "--network-configuration", tmp_path / "network.txt", "-o", tmp_path / "traces", "--network", "flow")
     assert total_us(tmp_path / "traces") == pytest.approx(total_us(tmp_path / "text"), rel=0.005)
+
+
+# NVIDIA, Megatron Bridge, performance summary 26.02 and 25.11, DGX-H100, FP8: tokens per second and GPU.
+PUBLISHED = {
+    "llama3_8b": (dict(world_size=8, zero=3, global_batch=128), 14451),
+    "llama3_70b": (dict(world_size=64, tp=4, pp=8, virtual=5, zero=1, global_batch=256, sequence_parallel=True,
+                        recompute="selective"), 1621),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_estimates_of_dense_models_are_close_to_published_throughput(name, tmp_path):
+    sizes, published = PUBLISHED[name]
+    plan = Parallelism(**sizes, sequence=8192)
+    simai_text.write(megatron.Iteration(catalogue.find(name), plan, gpus.find("H100", "fp8")), tmp_path / "w.txt")
+    run("SimAI_analytical", "-w", tmp_path / "w.txt", "-g", plan.world_size, "-g_type", "H100", "-r_f", tmp_path / "r")
+    estimate = plan.sequences * plan.sequence / plan.world_size / (total_us(tmp_path / "r") / 1e6)
+    assert estimate == pytest.approx(published, rel=0.15)
+
+
+def test_products_of_8_bit_floats_take_half_the_time_and_attention_the_same():
+    eight, sixteen = gpus.find("H100", "fp8"), H100
+    product = operators._matmul("x", 8192, 8192, 8192)
+    assert eight.times_ns(product)[0] == pytest.approx(sixteen.times_ns(product)[0] * 989 * 0.803 / (1979 * 0.709))
+    attention = next(o for o in operators.attention(gpt(), Parallelism(world_size=1)) if o.kind == "attention")
+    assert eight.times_ns(attention) == sixteen.times_ns(attention)
+    with pytest.raises(InputError, match="A100 has no 8-bit floats; expected"):
+        gpus.find("A100", "fp8")
 
 
 def test_a_pipeline_of_equal_stages_takes_the_textbook_s_time(tmp_path):

@@ -107,7 +107,7 @@ def make_parser(description):
     group.add_argument("--aiob_enable", "--aiob", action="store_true", help="AICB's; with --layout aicb its profiled rows")
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
                        help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
-    group.add_argument("--dtype", default="bfloat16", help=argparse.SUPPRESS)
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help="of matrix products: bfloat16 (default) or fp8")
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory (results/workload)")
@@ -190,8 +190,15 @@ def find_plan(given):
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
+def dtype_of(given):
+    names = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16", "fp16": "bfloat16", "fp8": "fp8"}
+    if given.dtype not in names:
+        raise InputError(f'--dtype "{given.dtype}" is not supported; expected bfloat16 or fp8')
+    return names[given.dtype]
+
+
 def find_gpu(given):
-    gpu = gpus.find(given.gpu_type)
+    gpu = gpus.find(given.gpu_type, dtype_of(given))
     return gpu.copy(update={"measured": measured.read(given.measured)}) if given.measured else gpu
 
 
@@ -238,8 +245,6 @@ def _write(given, iteration, directory, name):
 
 def run(arguments, description):
     given = make_parser(description).parse_args(arguments)
-    if given.dtype not in ("bfloat16", "bf16", "float16", "fp16"):
-        raise InputError(f'--dtype "{given.dtype}" is not supported; expected bfloat16')
     model, plan, gpu = find_model(given), find_plan(given), find_gpu(given)
     iteration = megatron.Iteration(model, plan, gpu)
     used = memory.check(model, plan, gpu, given.reserved_gb)

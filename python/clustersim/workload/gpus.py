@@ -2,7 +2,7 @@
 """How long an operator takes on a GPU: a roofline with measured ceilings."""
 import functools
 import pathlib
-from typing import Dict, Tuple
+from typing import Dict, Optional, Tuple
 
 import yaml
 from pydantic import BaseModel, Extra
@@ -23,6 +23,8 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
     matmul: float
     attention: Tuple[float, float]
     stream: float
+    fp8: Optional[Tuple[float, float]] = None  # peak and ceiling of products of 8-bit floats
+    product: Optional[Tuple[float, float]] = None  # peak and ceiling of matrix products, if not those of bfloat16
     measured: Dict[str, Tuple[float, float, float]] = {}
 
     def times_ns(self, operator):
@@ -43,7 +45,8 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
         return moved, 1.5 * moved, 0.0
 
     def _matmul_ns(self, m, n, k, count):
-        return 2 * m * n * k * count / (self.tflops * 1e3 * self.matmul * _filled(m, n, count, self.sms))
+        peak, ceiling = self.product or (self.tflops, self.matmul)
+        return 2 * m * n * k * count / (peak * 1e3 * ceiling * _filled(m, n, count, self.sms))
 
 
 @functools.lru_cache(None)
@@ -66,9 +69,14 @@ def names():
     return list(_table())
 
 
-def find(name):
-    """@return the Gpu of that name"""
+def find(name, dtype="bfloat16"):
+    """@return the Gpu of that name; with `dtype` fp8 its matrix products are of 8-bit floats, attention is not"""
     for known, fields in _table().items():
         if known.lower() == name.strip().lower():
-            return Gpu(name=known, **fields)
+            gpu = Gpu(name=known, **fields)
+            if dtype != "fp8":
+                return gpu
+            if not gpu.fp8:
+                raise InputError(f"{known} has no 8-bit floats; expected --dtype bfloat16")
+            return gpu.copy(update={"product": gpu.fp8})
     raise InputError(f'"{name}" is not a known GPU type; expected one of {", ".join(names())}{nearest(name, names())}')

@@ -43,6 +43,7 @@ def make_parser(description):
         help="time (default) takes all GPUs; the others also try halves, quarters, ...")
     add("--gpu_hour", type=float, default=2.0, metavar="PRICE", help="price of a GPU for an hour, for the cost (2)")
     add("--measured", metavar="FILE", help="times of operators, as for workload.py")
+    add("--dtype", default="bfloat16", metavar="TYPE", help="of matrix products: bfloat16 (default) or fp8")
     add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB", help="memory that the job cannot have (5)")
     add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
     add("--simulate", type=int, default=0, metavar="N", help="simulate the best N on the topology (0)")
@@ -70,7 +71,7 @@ def _check(given):
 def find_machine(given):
     """@return Machine, the Gpu, and the flags of SimAI_analytical that mean the same"""
     if not given.topology:
-        gpu = gpus.find(given.gpu_type or "H100")
+        gpu = gpus.find(given.gpu_type or "H100", command_line.dtype_of(given))
         per_server = given.gpus_per_server or 8
         machine = plans.Machine(per_server, NVLINK_GBPS.get(gpu.name, 450), NIC_GBPS[given.nic_type])
         return machine, gpu, ["-g_type", gpu.name, "-g_p_s", str(per_server), "-nic_t", given.nic_type]
@@ -86,7 +87,7 @@ def find_machine(given):
             rates["nic" if other in outside else "nvlink" if other in inside else "nic"] += link.rate_bps / 8e9
     fastest = max(rates.values())
     machine = plans.Machine(topology.gpus_per_server, rates["nvlink"] or fastest, rates["nic"] or fastest)
-    return machine, gpus.find(topology.gpu_type), ["-n", given.topology]
+    return machine, gpus.find(topology.gpu_type, command_line.dtype_of(given)), ["-n", given.topology]
 
 
 def _counts(given):
