@@ -484,8 +484,8 @@ def test_the_simulators_run_what_is_written(name, topology, tmp_path):
         "--network-configuration", tmp_path / "network.txt", "-o", tmp_path / "traces", "--network", "flow")
     times = [total_us(tmp_path / run_) for run_ in ("analytical", "flow", "traces")]
     assert min(times) >= facts["compute_ns"] / 1000 * 0.99
-    # Both writers say the same; text has the heaviest stage for all, and weights gathered beside gradients.
-    assert times[2] == pytest.approx(times[1], rel=0.15)
+    # Both writers say the same, but that text has the heaviest stage for all, and gathers weights beside gradients.
+    assert times[2] == pytest.approx(times[1], rel=0.15 if "--pp" in RUNS[name] else 0.03)
 
 
 def test_text_and_traces_of_one_stage_take_the_same_time(topology, tmp_path):

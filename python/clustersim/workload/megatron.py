@@ -217,11 +217,13 @@ class Iteration:
                 result.append(Row(name, weight=Collective("ALLGATHER", group, memory.WEIGHT * parameters)))
         measured = self.gpu.measured.get("optimizer")
         update = measured[0] if measured else held * UPDATE / (self.gpu.memory_gbps * self.gpu.stream)
-        # The first row's gradients are the last to come.
-        last = next((row for row in result + rows if row.weight is not NOTHING), None)
-        if last is not None:
+        # The first row's gradients are the last to come. The step follows the last group: it is told after each, for
+        # updates go on beside one another.
+        lasts = [next((row for row in result + rows if row.weight.group == group and row.weight is not NOTHING), None)
+                 for group in ("DP", "DP_EP")]
+        for last in filter(None, lasts):
             last.update_ns = update
-        else:
+        if not any(lasts):
             result.append(Row("optimizer", weight_ns=update / plan.micro_batches))
         return result
 

@@ -67,7 +67,8 @@ class Program:
         self.iteration, self.plan, self.stage = iteration, iteration.plan, stage
         rows = iteration.stage_rows(stage)
         self.once = [row for row in rows if row.name in ONCE]
-        self.update_ns = sum(row.update_ns for row in rows) + sum(row.weight_ns * self.plan.micro_batches for row in self.once)
+        self.update_ns = (max(row.update_ns for row in rows) +
+                          sum(row.weight_ns * self.plan.micro_batches for row in self.once))
         self.chunks = _chunks([row for row in rows if row not in self.once], self.plan.virtual)
         self.steps = []
         for forward, micro_batch, chunk in units(self.plan, stage):
