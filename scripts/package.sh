@@ -52,7 +52,8 @@ $checks || exit 0
 lintian --fail-on error,warning "$package"
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+checkout=$PWD
+trap 'rm -rf "$scratch" "$checkout/python/clustersim.egg-info"' EXIT
 dpkg-deb -x "$package" "$scratch/root"
 for program in bin/*; do
   [ ! -f "$program" ] || "$scratch/root/usr/bin/$(basename "$program")" --help > /dev/null
@@ -69,7 +70,7 @@ done
 /usr/bin/python3 -m venv --system-site-packages "$scratch/venv"
 "$scratch/venv/bin/pip" wheel -q --no-deps --no-build-isolation -w "$build" .
 "$scratch/venv/bin/pip" install -q --no-deps --no-index --find-links "$build" clustersim
-cd "$scratch"
+cd "$scratch" # where Python imports the wheel, not the checkout
 PROGRAM_DIR=$scratch/root/usr/bin "$scratch/venv/bin/python" - << 'TEXT'
 import clustersim
 assert "venv" in clustersim.__file__, clustersim.__file__
