@@ -3,6 +3,8 @@
  */
 #include "flow-level-backend.h"
 
+#include "attribute-default.h"
+
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
 #include "ns3/links-writer.h"
@@ -26,19 +28,6 @@ using Routing = ns3::FabricConf::Routing;
 
 namespace
 {
-
-/// @return the value in force of an attribute whose object the flow-level network does without
-template <typename Value>
-Value
-AttributeDefault(ns3::TypeId type, const char* name)
-{
-    ns3::TypeId::AttributeInformation information;
-    type.LookupAttributeByName(name, &information);
-    Value value;
-    value.DeserializeFromString(information.initialValue->SerializeToString(information.checker),
-                                information.checker);
-    return value;
-}
 
 FlowLevelConfig
 MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)

@@ -43,12 +43,21 @@ NetworkNames()
     return names;
 }
 
+/// What --fast-forward takes.
+constexpr std::pair<const char*, FastForwardMode> FAST_FORWARD_MODES[] = {
+    {"off", FastForwardMode::Off},
+    {"on", FastForwardMode::On},
+    {"exact", FastForwardMode::Exact},
+    {"verify", FastForwardMode::Verify},
+};
+
 /// Raw values of flags that are read further below.
 struct RawFlags
 {
     std::vector<std::string> workloads;
     std::string progress{"auto"};
     std::string network{"packet"};
+    std::string fastForward{"off"};
     std::string logging;
     std::string gpuTable;
 };
@@ -89,6 +98,12 @@ Describe(RunOptions& options, RawFlags& raw)
     add("background-flows",
         po::value(&options.backgroundFlows),
         "flow file that runs beside the workloads; else FLOW_FILE");
+    add("fast-forward",
+        po::value(&raw.fastForward)->implicit_value("on"),
+        "simulate traffic that repeats once: off, on, exact or verify");
+    add("fast-forward-memory",
+        po::value(&options.fastForwardMemoryMib),
+        "MiB for what --fast-forward keeps (1024)");
     add("timeline-ranks",
         po::value(&options.timelineRanks),
         "write timeline.json of the ranks below this number");
@@ -194,6 +209,19 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
                        : raw.progress == "always" ? ProgressMode::Always
                                                   : ProgressMode::Never;
     options.network = ParseNetworkModel(raw.network);
+    const auto mode =
+        std::find_if(std::begin(FAST_FORWARD_MODES),
+                     std::end(FAST_FORWARD_MODES),
+                     [&raw](const auto& known) { return raw.fastForward == known.first; });
+    if (mode == std::end(FAST_FORWARD_MODES))
+    {
+        RefuseFlag("--fast-forward " + raw.fastForward, "off, on, exact or verify");
+    }
+    options.fastForward = mode->second;
+    if (options.fastForwardMemoryMib == 0)
+    {
+        RefuseFlag("--fast-forward-memory is 0", "MiB, 1 or more");
+    }
     for (const std::string& workload : raw.workloads)
     {
         options.jobs.push_back(ParseJobPlacement(workload));

@@ -34,6 +34,15 @@ enum class NetworkModel : uint8_t
     Flow,       ///< messages as fluids that share the links of their paths
 };
 
+/// Whether traffic that repeats is simulated again.
+enum class FastForwardMode : uint8_t
+{
+    Off,    ///< everything is simulated
+    On,     ///< a pattern once
+    Exact,  ///< and nothing is cut off
+    Verify, ///< a sample of the reused again, to know the errors
+};
+
 /// @return the name that --network takes
 const char* ToString(NetworkModel network);
 
@@ -63,6 +72,8 @@ struct RunOptions
     double commScale{1};
     double injectionScale{1};
     bool rendezvous{false};
+    FastForwardMode fastForward{FastForwardMode::Off};
+    uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
     ProgressMode progress{ProgressMode::Auto};
     bool quiet{false};
     bool help{false};

@@ -4,6 +4,7 @@
 #include "simulation-run.h"
 
 #include "backend-factory.h"
+#include "fast-forward-backend.h"
 #include "run-console.h"
 #include "run-inputs.h"
 #include "run-jobs.h"
@@ -55,6 +56,7 @@ class SimulationRun
     void Simulate();
     int Report();
     void RecordResults();
+    void RecordFastForward();
     int ReportUnfinished();
 
     const RunOptions& m_options;
@@ -64,6 +66,7 @@ class SimulationRun
     std::unique_ptr<RunRecord> m_record;
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<SimulationBackend> m_backend;
+    FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
     std::unique_ptr<RunJobs> m_jobs;
     SimulationEnd m_end{SimulationEnd::Drained};
     double m_wallSeconds{0};
@@ -184,7 +187,20 @@ SimulationRun::Build()
     MachineModel machine = MachineModel::FromTopology(m_inputs.topology);
     machine.packetBytes = m_inputs.conf.payloadBytes;
     m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.nccl);
-    m_jobs = std::make_unique<RunJobs>(m_options, m_inputs.topology, m_output, *m_nccl, m_console);
+    CollectiveImplementation* collectives = m_nccl.get();
+    if (m_options.fastForward != FastForwardMode::Off)
+    {
+        auto forward = std::make_unique<FastForwardBackend>(m_options,
+                                                            m_inputs,
+                                                            std::move(m_backend),
+                                                            *m_nccl,
+                                                            warnings);
+        m_forward = forward.get();
+        m_backend = std::move(forward);
+        collectives = &m_forward->GetCollectives();
+    }
+    m_jobs =
+        std::make_unique<RunJobs>(m_options, m_inputs.topology, m_output, *collectives, m_console);
     m_jobs->AddTo(*m_backend);
     m_console.Warn(warnings);
 }
@@ -203,6 +219,10 @@ SimulationRun::Simulate()
                               totals.packetHops,
                               totals.events};
     });
+    if (m_forward)
+    {
+        m_forward->Start();
+    }
     m_jobs->Start([&] {
         progress.Stop();
         m_backend->FinishWorkloads();
@@ -239,10 +259,43 @@ SimulationRun::RecordResults()
     m_record->Set("reorder_bytes", totals.reorderBytes);
     m_record->Set("collectives", m_jobs->GetSummary().GetCount());
     m_record->Set("flows", totals.flows);
+    if (m_forward)
+    {
+        RecordFastForward();
+    }
     if (totals.backgroundFlows)
     {
         m_record->Set("background_flows", *totals.backgroundFlows);
     }
+}
+
+void
+SimulationRun::RecordFastForward()
+{
+    const FastForwardReport report = m_forward->GetReport();
+    const bool hasPackets = report.carried.packetHops > 0;
+    nlohmann::ordered_json record = {
+        {"unit", hasPackets ? "packet_hops" : "flows"},
+        {"simulated", report.simulatedWork},
+        {"of_which_again", report.repeatedWork},
+        {"reused", report.reusedWork},
+        {"skipped", 0},
+        {"parts", report.parts},
+        {"patterns_simulated", report.simulations},
+        {"patterns_reused", report.reuses},
+        {"tails_cut", report.cutTails},
+        {"late_ends", report.late},
+        {"stored_patterns", report.storedPatterns},
+        {"stored_bytes", report.storedBytes},
+        {"forgotten_patterns", report.forgottenPatterns},
+    };
+    if (m_options.fastForward == FastForwardMode::Verify)
+    {
+        record["verified_ends"] = report.verified;
+        record["largest_error"] = report.largestError;
+        record["mean_error"] = report.meanError;
+    }
+    m_record->Set("fast_forward", record);
 }
 
 int

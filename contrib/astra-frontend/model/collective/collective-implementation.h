@@ -14,6 +14,8 @@
 namespace AstraSim
 {
 
+class FlowGraph;
+
 /// What was chosen for a collective; becomes columns of collectives.csv.
 struct CollectiveChoice
 {
@@ -56,6 +58,12 @@ class CollectivePlan
     const CollectiveChoice& GetChoice() const
     {
         return m_choice;
+    }
+
+    /// @return the flows; null if they do not follow from a graph
+    virtual const FlowGraph* GetGraph() const
+    {
+        return nullptr;
     }
 
     /**

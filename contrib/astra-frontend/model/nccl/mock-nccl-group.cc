@@ -44,6 +44,11 @@ class GraphPlan : public CollectivePlan
         m_execution.packetBytes = packetBytes;
     }
 
+    const FlowGraph* GetGraph() const override
+    {
+        return m_execution.graph.get();
+    }
+
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
                                                AstraNetworkAPI& network,
                                                int tagBase,

@@ -60,6 +60,12 @@ class FlowRouter
      */
     std::optional<FlowStart> Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport);
 
+    /// The next connection of any two hosts is the first of them again.
+    void ForgetConnections()
+    {
+        m_pairs.clear();
+    }
+
     /**
      * Follow a connection's path.
      * @param there gets the links to the destination

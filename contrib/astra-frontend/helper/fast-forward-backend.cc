@@ -1,0 +1,166 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "fast-forward-backend.h"
+
+#include "attribute-default.h"
+
+#include "ns3/input-error.h"
+#include "ns3/switch-node.h"
+#include "ns3/uinteger.h"
+
+#include <fmt/format.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+[[noreturn]] void
+Refuse(const std::string& what, const std::string& expected)
+{
+    throw ns3::InputError("--fast-forward", 0, what, expected);
+}
+
+/// What happens at times of its own, or between messages of one collective, is in no pattern.
+void
+Check(const RunOptions& options, const RunInputs& inputs)
+{
+    if (!inputs.conf.linkEvents.empty())
+    {
+        Refuse("LINK_DOWN and LINK_UP change the network at times of their own",
+               "a run without the flag, or links that stay as they are");
+    }
+    if (!options.backgroundFlows.empty() || !inputs.conf.flowFile.empty())
+    {
+        Refuse("flows beside the workloads are in no pattern", "a run without the flag");
+    }
+    if (!options.pcap.empty() || inputs.conf.enableTrace)
+    {
+        Refuse("packets that are not simulated cannot be captured or traced",
+               "a run without the flag, or without --pcap and ENABLE_TRACE");
+    }
+    if (!options.system.empty())
+    {
+        Refuse("collectives of a system file have messages one by one",
+               "a run without the flag, or without --system-configuration");
+    }
+    if (options.rendezvous)
+    {
+        Refuse("with --rendezvous-protocol messages wait for their receives",
+               "a run without one of the two");
+    }
+}
+
+FastForwardConfig
+ConfigOf(const RunOptions& options)
+{
+    FastForwardConfig config;
+    config.verifies = options.fastForward == FastForwardMode::Verify;
+    if (options.fastForward == FastForwardMode::Exact)
+    {
+        config.tail = 0;
+        config.grain = 0;
+    }
+    config.memoryBytes = options.fastForwardMemoryMib << 20;
+    return config;
+}
+
+uint32_t
+EcmpSeed()
+{
+    return static_cast<uint32_t>(
+        AttributeDefault<ns3::UintegerValue>(ns3::SwitchNode::GetTypeId(), "EcmpSeed").Get());
+}
+
+CarriedTraffic
+CarriedBy(const BackendTotals& totals)
+{
+    return {totals.flows,
+            totals.packets,
+            totals.packetHops,
+            totals.drops,
+            totals.pauses,
+            totals.pausedPs,
+            totals.longestPausePs,
+            totals.timeouts,
+            totals.retransmittedBytes,
+            totals.nacks,
+            totals.outOfOrderPackets,
+            totals.reorderBytes};
+}
+
+} // namespace
+
+FastForwardBackend::FastForwardBackend(const RunOptions& options,
+                                       const RunInputs& inputs,
+                                       std::unique_ptr<SimulationBackend> inner,
+                                       CollectiveImplementation& nccl,
+                                       std::vector<std::string>& warnings)
+    : m_inner(std::move(inner)),
+      m_side({[this](int rank) -> AstraNetworkAPI& { return m_inner->GetNetwork(rank); },
+              &nccl,
+              [this] { m_inner->Run(); },
+              [this] { return CarriedBy(m_inner->GetTotals()); }}),
+      m_shapes(inputs.topology, EcmpSeed()),
+      m_forward(ConfigOf(options), m_inner->GetNetwork(0), m_shapes, m_side),
+      m_collectives(nccl, m_forward, m_shapes),
+      m_network(
+          inputs.topology.hostCount,
+          [this](int rank) -> AstraNetworkAPI& { return m_inner->GetNetwork(rank); },
+          m_forward,
+          m_shapes),
+      m_verifies(options.fastForward == FastForwardMode::Verify)
+{
+    Check(options, inputs);
+    if (options.network != NetworkModel::Analytical)
+    {
+        warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
+                              "monitors) hold nothing of what is simulated beside the run");
+    }
+}
+
+BackendTotals
+FastForwardBackend::GetTotals() const
+{
+    const CarriedTraffic carried = m_forward.GetReport().carried;
+    BackendTotals totals;
+    totals.events = m_inner->GetTotals().events;
+    totals.flows = carried.flows;
+    totals.packets = carried.packets;
+    totals.packetHops = carried.packetHops;
+    totals.drops = carried.drops;
+    totals.pauses = carried.pauses;
+    totals.pausedPs = carried.pausedPs;
+    totals.timeouts = carried.timeouts;
+    totals.longestPausePs = carried.longestPausePs;
+    totals.retransmittedBytes = carried.retransmittedBytes;
+    totals.nacks = carried.nacks;
+    totals.outOfOrderPackets = carried.outOfOrderPackets;
+    totals.reorderBytes = carried.reorderBytes;
+    return totals;
+}
+
+std::string
+FastForwardBackend::DescribeTraffic(double wallSeconds) const
+{
+    const FastForwardReport report = m_forward.GetReport();
+    const char* unit = report.carried.packetHops ? "packet-hops" : "flows";
+    std::string text = fmt::format("{} {} in {:.2f} s: {} simulated for {} patterns, {} reused",
+                                   report.carried.Work(),
+                                   unit,
+                                   wallSeconds,
+                                   report.simulatedWork,
+                                   report.simulations,
+                                   report.reusedWork);
+    if (m_verifies)
+    {
+        text += fmt::format("; of {} ends simulated again the largest error is {:.4f}%",
+                            report.verified,
+                            100 * report.largestError);
+    }
+    return text;
+}
+
+} // namespace AstraSim

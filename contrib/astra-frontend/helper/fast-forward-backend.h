@@ -1,0 +1,114 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FAST_FORWARD_BACKEND_H
+#define FAST_FORWARD_BACKEND_H
+
+#include "run-inputs.h"
+#include "run-options.h"
+#include "simulation-backend.h"
+
+#include "ns3/collective-implementation.h"
+#include "ns3/fast-forward.h"
+#include "ns3/forwarded-collectives.h"
+#include "ns3/forwarded-network.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief A network whose traffic is simulated once per pattern, on copies of another network.
+ *
+ * Only the clock of the other network runs in the run itself.
+ */
+class FastForwardBackend : public SimulationBackend
+{
+  public:
+    /**
+     * @param inner simulates patterns
+     * @param nccl what the copies carry collectives out with; outlives the object
+     * @throw ns3::InputError if the run has something that does not follow from patterns
+     */
+    FastForwardBackend(const RunOptions& options,
+                       const RunInputs& inputs,
+                       std::unique_ptr<SimulationBackend> inner,
+                       CollectiveImplementation& nccl,
+                       std::vector<std::string>& warnings);
+
+    /// @return what the run's ranks carry collectives out with
+    CollectiveImplementation& GetCollectives()
+    {
+        return m_collectives;
+    }
+
+    /// Keep the network as it is now; before anything begins on it.
+    void Start()
+    {
+        m_side.Start();
+    }
+
+    FastForwardReport GetReport() const
+    {
+        return m_forward.GetReport();
+    }
+
+    AstraNetworkAPI& GetNetwork(int rank) override
+    {
+        return m_network.GetNetwork(rank);
+    }
+
+    SimulationEnd Run() override
+    {
+        return m_inner->Run();
+    }
+
+    void FinishWorkloads() override
+    {
+        m_inner->FinishWorkloads();
+    }
+
+    void Finish() override
+    {
+        m_inner->Finish();
+    }
+
+    BackendTotals GetTotals() const override;
+    std::string DescribeTraffic(double wallSeconds) const override;
+
+    std::vector<std::string> DescribeWaits(std::size_t limit) const override
+    {
+        return m_network.DescribeReceives(limit);
+    }
+
+    TimePs Now() const override
+    {
+        return m_inner->Now();
+    }
+
+    void Schedule(TimePs delay, std::function<void()> action) override
+    {
+        m_inner->Schedule(delay, std::move(action));
+    }
+
+    bool IsIdle() const override
+    {
+        return m_inner->IsIdle();
+    }
+
+  private:
+    std::unique_ptr<SimulationBackend> m_inner;
+    SideSimulation m_side;
+    ShapeFinder m_shapes;
+    FastForward m_forward;
+    ForwardedCollectives m_collectives;
+    ForwardedNetwork m_network;
+    bool m_verifies;
+};
+
+} // namespace AstraSim
+
+#endif /* FAST_FORWARD_BACKEND_H */

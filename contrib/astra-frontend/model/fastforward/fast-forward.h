@@ -1,0 +1,157 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FAST_FORWARD_H
+#define FAST_FORWARD_H
+
+#include "operation-shape.h"
+#include "part-pattern.h"
+#include "part-store.h"
+#include "side-simulation.h"
+
+#include "ns3/astra-network-api.h"
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What a user asks of fast-forward.
+struct FastForwardConfig
+{
+    bool verifies{false};                ///< simulate a sample of what is reused again
+    /// Share of its time that an operation's end may be cut off when another begins in its part.
+    double tail{0.01};
+    /// Share of the shortest operation's time by which starts may differ in what is one pattern.
+    double grain{1e-3};
+    uint64_t memoryBytes{uint64_t{1} << 30}; ///< of the store
+};
+
+/// What became of a run's traffic.
+struct FastForwardReport
+{
+    CarriedTraffic carried;         ///< all together
+    uint64_t simulatedWork{0};      ///< packet-hops (flows without packets) that were simulated
+    uint64_t reusedWork{0};         ///< and that were not, as they repeat
+    uint64_t repeatedWork{0};       ///< of the simulated: again, as something began in a part
+    uint64_t parts{0};
+    uint64_t simulations{0};
+    uint64_t reuses{0};
+    uint64_t cutTails{0};           ///< operations that ended beside a new one of their part
+    uint64_t late{0};               ///< ends that were known only when they were past
+    uint64_t verified{0};           ///< reused ends that were simulated again
+    double largestError{0};         ///< of those, relative to the time since the part began
+    double meanError{0};
+    std::size_t storedPatterns{0};
+    uint64_t storedBytes{0};
+    uint64_t forgottenPatterns{0};
+};
+
+/**
+ * @brief Simulates each pattern of traffic once and reuses what came of it.
+ *
+ * Operations (collectives and messages) that are under way together and share links, directly or
+ * over others, are a part. Nothing that is not in a part has an influence on it, so what happens in
+ * it follows from its operations, their paths and sizes, and when their ranks began, relative to
+ * its first start: its pattern. A pattern that has not come before is simulated beside the run
+ * (SideSimulation); afterwards, and wherever in the network it comes again, each end is at the time
+ * at which it was then. An operation that begins in a part makes a new pattern of it, with all that
+ * began before; what is over stays as it was, as the past does not depend on it. Patterns are looked
+ * up and simulated as late as possible, before the first end that may be next.
+ *
+ * Three approximations keep patterns few, and can be turned off: an operation that has all but
+ * ended (its tail) does not join a new one to its part; a collective counts once all its ranks have
+ * begun; starts that differ by less than a grain are the same, and ends follow the last of them.
+ *
+ * A part begins on a network in its first state: connections are new, at full rate.
+ */
+class FastForward
+{
+  public:
+    class Operation;
+
+    /**
+     * @param clock the time of the run and its events
+     * @param shapes works out what operations share
+     * @param side simulates patterns
+     * All outlive the object.
+     */
+    FastForward(FastForwardConfig config,
+                AstraNetworkAPI& clock,
+                ShapeFinder& shapes,
+                SideSimulation& side);
+    ~FastForward();
+    FastForward(const FastForward&) = delete;
+    FastForward& operator=(const FastForward&) = delete;
+
+    /// Told of an end. From the event loop, once per rank that began.
+    using EndHandler = std::function<void(uint32_t rank)>;
+
+    /**
+     * An operation that ranks will begin; it is gone after its last end.
+     * @param shape outlives the operation
+     */
+    Operation& Open(PartOperation what, const OperationShape& shape, EndHandler ended);
+
+    /// A rank (index in the group) begins its part now.
+    void Begin(Operation& operation, uint32_t rank);
+
+    FastForwardReport GetReport() const;
+
+    TimePs Now() const
+    {
+        return ToPicoseconds(m_clock.sim_get_time());
+    }
+
+  private:
+    struct Part;
+
+    void JoinPart(Operation& operation);
+    bool IsNearlyOver(const Operation& operation, TimePs now) const;
+    void Detach(Operation& operation);
+    void Merge(Part& into, Part& from);
+    /// @return a time before which no rank of an operation ends, after all have begun
+    TimePs ShortestTime(const Operation& operation) const;
+    void LearnTimes(const Part& part, const PartOutcome& outcome);
+    /// Evaluate a part at @p time, unless it is earlier anyway.
+    void Plan(Part& part, TimePs time);
+    void OnPlanned(Part& part);
+    void Evaluate(Part& part);
+    PartPattern PatternOf(const Part& part) const;
+    TimePs GrainOf(const Part& part) const;
+    Digest KeyOf(const Part& part) const;
+    /// @return what comes of a part, its ends counted from each operation's anchor
+    PartOutcome Simulate(const Part& part);
+    const PartOutcome& Find(Part& part);
+    void Verify(const Part& part, PartStore::Entry& entry);
+    void Apply(Part& part, const PartOutcome& outcome);
+    void Arm(Operation& operation);
+    void OnEnd(Operation& operation);
+    void Leave(Operation& operation);
+    void Release(Operation& operation);
+    void End(Part& part);
+    void Schedule(TimePs delay, MessageHandler handler, void* arg);
+
+    FastForwardConfig m_config;
+    AstraNetworkAPI& m_clock;
+    ShapeFinder& m_shapes;
+    SideSimulation& m_side;
+    PartStore m_store;
+    /// By directed link: operations under way that may take it.
+    std::vector<boost::container::small_vector<Operation*, 2>> m_users;
+    std::list<Part> m_parts;
+    /// By shape: the shortest time from when all ranks have begun to the first end.
+    boost::unordered_flat_map<Digest, TimePs, Digest::Hash> m_shortest;
+    uint64_t m_nextOrder{0};
+    FastForwardReport m_report;
+    double m_errorSum{0};
+};
+
+} // namespace AstraSim
+
+#endif /* FAST_FORWARD_H */

@@ -1,0 +1,69 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FORWARDED_NETWORK_H
+#define FORWARDED_NETWORK_H
+
+#include "fast-forward.h"
+
+#include "ns3/object-pool.h"
+#include "ns3/shared-network.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
+#include <memory>
+#include <tuple>
+
+namespace AstraSim
+{
+
+/// The network of all ranks whose messages' times come from a FastForward.
+class ForwardedNetwork : public SharedNetwork
+{
+  public:
+    /// @param inner the network of a rank: its clock, and what it supports
+    ForwardedNetwork(uint32_t ranks,
+                     std::function<AstraNetworkAPI&(int)> inner,
+                     FastForward& forward,
+                     ShapeFinder& shapes);
+
+  private:
+    struct Message : NetworkMessage
+    {
+        Message* next{nullptr};
+    };
+
+    /// Source, destination, bytes, channel, latency, inflation, limit.
+    using ShapeKey = std::tuple<uint32_t, uint32_t, uint64_t, uint32_t, TimePs, double, uint64_t>;
+
+    TimePs Now() const override;
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
+    void Send(const SendCall& call) override;
+
+    void Forget(NetworkMessage& message) override
+    {
+        m_messages.GiveBack(static_cast<Message*>(&message));
+    }
+
+    bool Supports(std::span<const int> members) override;
+    int Join(const JoinCall& call) override;
+    const OperationShape& ShapeOf(const PartOperation& what);
+    void SendToSelf(Message* message);
+
+    std::function<AstraNetworkAPI&(int)> m_inner;
+    FastForward& m_forward;
+    ShapeFinder& m_shapes;
+    boost::unordered_flat_map<ShapeKey, std::unique_ptr<OperationShape>> m_known;
+    ObjectPool<Message> m_messages;
+};
+
+/// One rank's view of a ForwardedNetwork.
+class ForwardedRankNetwork : public RankNetwork
+{
+  public:
+    using RankNetwork::RankNetwork;
+};
+
+} // namespace AstraSim
+
+#endif /* FORWARDED_NETWORK_H */

@@ -1,0 +1,80 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PART_PATTERN_H
+#define PART_PATTERN_H
+
+#include "ns3/astra-network-api.h"
+#include "ns3/collective-types.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What ranks do together: a collective, or a message from the first to the second of its ranks.
+struct PartOperation
+{
+    bool isMessage{false};
+    CommGroup group;
+    CollectiveRequest request; ///< of a message: its bytes
+    sim_request info;
+};
+
+/// @return whether no rank is through with @p op before all have begun it
+bool NeedsAllRanks(CollectiveOp op);
+
+/// A time that is not there: not started, or not over.
+inline constexpr TimePs NO_TIME = -1;
+
+/// An operation of a part, and when its ranks begin it.
+struct TimedOperation
+{
+    const PartOperation* operation;
+    std::vector<TimePs> starts; ///< by rank, since the part began; NO_TIME if not yet
+};
+
+/// All that determines what happens in a part of the network, from its first start on.
+using PartPattern = std::vector<TimedOperation>;
+
+/// What a network has carried.
+struct CarriedTraffic
+{
+    uint64_t flows{0};
+    uint64_t packets{0};
+    uint64_t packetHops{0};
+    uint64_t drops{0};
+    uint64_t pauses{0};
+    TimePs pausedPs{0};
+    TimePs longestPausePs{0};
+    uint64_t timeouts{0};
+    uint64_t retransmittedBytes{0};
+    uint64_t nacks{0};
+    uint64_t outOfOrderPackets{0};
+    uint64_t reorderBytes{0};
+
+    /// @return what it cost to simulate: packet-hops, or flows where there are no packets
+    uint64_t Work() const
+    {
+        return packetHops ? packetHops : flows;
+    }
+
+    CarriedTraffic& operator+=(const CarriedTraffic& other);
+};
+
+/// What came of a pattern.
+struct PartOutcome
+{
+    /// By operation and rank, since the part began; NO_TIME where the operation is not over. The
+    /// ends of a message are its last acknowledgement and its delivery.
+    std::vector<std::vector<TimePs>> ends;
+    CarriedTraffic traffic;
+
+    /// @return bytes of memory it takes
+    uint64_t MemoryBytes() const;
+};
+
+} // namespace AstraSim
+
+#endif /* PART_PATTERN_H */

@@ -1,0 +1,73 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PART_STORE_H
+#define PART_STORE_H
+
+#include "digest.h"
+#include "part-pattern.h"
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+
+namespace AstraSim
+{
+
+/**
+ * @brief What came of the patterns that were simulated, in a bounded memory: what was not asked for
+ * longest goes first.
+ */
+class PartStore
+{
+  public:
+    /// An outcome with how often it was asked for.
+    struct Entry
+    {
+        Digest key;
+        PartOutcome outcome;
+        uint64_t uses{0};
+    };
+
+    /// @param limit bytes
+    explicit PartStore(uint64_t limit)
+        : m_limit(limit)
+    {
+    }
+
+    /// @return the outcome of the pattern with that key, or null; valid until the next Put()
+    Entry* Find(const Digest& key);
+
+    /// Keep an outcome. @return where it is kept; valid until the next Put()
+    Entry* Put(const Digest& key, PartOutcome outcome);
+
+    uint64_t GetBytes() const
+    {
+        return m_bytes;
+    }
+
+    std::size_t GetSize() const
+    {
+        return m_entries.size();
+    }
+
+    /// @return how many outcomes had to go
+    uint64_t GetForgotten() const
+    {
+        return m_forgotten;
+    }
+
+  private:
+    static uint64_t BytesOf(const Entry& entry);
+
+    uint64_t m_limit;
+    uint64_t m_bytes{0};
+    uint64_t m_forgotten{0};
+    std::list<Entry> m_entries; ///< the one asked for last comes first
+    std::unordered_map<Digest, std::list<Entry>::iterator, Digest::Hash> m_places;
+};
+
+} // namespace AstraSim
+
+#endif /* PART_STORE_H */

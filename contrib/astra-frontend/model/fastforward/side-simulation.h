@@ -1,0 +1,72 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SIDE_SIMULATION_H
+#define SIDE_SIMULATION_H
+
+#include "part-pattern.h"
+
+#include "ns3/collective-implementation.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Simulates patterns beside the run, each on a network on which nothing has happened yet.
+ *
+ * A copy of the process (fork) is made before the run begins and keeps the untouched network; for
+ * each pattern it makes a copy of itself, which simulates the pattern, reports and ends. So what
+ * comes of a pattern depends on the pattern alone, whatever was simulated before, and the run's own
+ * clock and network are not touched. gem5 samples processors in the same way.
+ *
+ * @code
+ * SideSimulation side({network, &nccl, run, carried});
+ * side.Start(); // before anything is scheduled
+ * const PartOutcome outcome = side.Simulate(pattern);
+ * @endcode
+ */
+class SideSimulation
+{
+  public:
+    /// What the copies work with; everything borrowed.
+    struct Setup
+    {
+        std::function<AstraNetworkAPI&(int)> network; ///< of a rank
+        CollectiveImplementation* nccl;
+        std::function<void()> run; ///< simulate until nothing is left
+        std::function<CarriedTraffic()> carried;
+    };
+
+    explicit SideSimulation(Setup setup);
+    ~SideSimulation();
+    SideSimulation(const SideSimulation&) = delete;
+    SideSimulation& operator=(const SideSimulation&) = delete;
+
+    /// Make the copy that keeps the network as it is now. @throw ns3::InputError if it cannot be
+    void Start();
+
+    /**
+     * @return what comes of @p pattern
+     * @throw ns3::InputError if its simulation failed; that of the run would, too
+     */
+    PartOutcome Simulate(const PartPattern& pattern);
+
+  private:
+    class Copy;
+
+    [[noreturn]] void Serve(int socket);
+
+    Setup m_setup;
+    int m_socket{-1};
+    pid_t m_server{-1};
+};
+
+} // namespace AstraSim
+
+#endif /* SIDE_SIMULATION_H */

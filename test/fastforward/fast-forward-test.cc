@@ -1,0 +1,268 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A FastForward beside the same traffic on the network that it saves.
+ */
+#include "ns3/event-loop.h"
+#include "ns3/fast-forward.h"
+#include "ns3/flow-level-network.h"
+#include "ns3/forwarded-network.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using AstraSim::AstraNetworkAPI;
+using AstraSim::CarriedTraffic;
+using AstraSim::EventLoop;
+using AstraSim::FastForward;
+using AstraSim::FastForwardConfig;
+using AstraSim::FastForwardReport;
+using AstraSim::FlowLevelConfig;
+using AstraSim::FlowLevelFabric;
+using AstraSim::ForwardedNetwork;
+using AstraSim::OperationShape;
+using AstraSim::PartOperation;
+using AstraSim::ShapeFinder;
+using AstraSim::sim_request;
+using AstraSim::SideSimulation;
+using AstraSim::TimePs;
+using ns3::ClusterTopology;
+
+namespace
+{
+
+/// Eight hosts on a switch, the last two of them by slower links.
+const std::string STAR = "9 1 0 1 8 A100\n8\n"
+                         "0 8 100Gbps 1us 0\n1 8 100Gbps 1us 0\n2 8 100Gbps 1us 0\n"
+                         "3 8 100Gbps 1us 0\n4 8 100Gbps 1us 0\n5 8 100Gbps 1us 0\n"
+                         "6 8 50Gbps 1us 0\n7 8 50Gbps 1us 0\n";
+
+ClusterTopology
+ReadTopology(const std::string& text)
+{
+    std::istringstream stream(text);
+    return ClusterTopology::Read(stream, "test");
+}
+
+/// A message to be sent at a time, and when it arrived.
+struct Message
+{
+    TimePs at;
+    int src;
+    int dst;
+    uint64_t bytes;
+    TimePs arrived{-1};
+    TimePs acknowledged{-1};
+    EventLoop* loop{nullptr};
+    AstraNetworkAPI* from{nullptr};
+    AstraNetworkAPI* to{nullptr};
+
+    /// Have it sent at its time.
+    void Schedule(EventLoop& clock, AstraNetworkAPI& source, AstraNetworkAPI& destination)
+    {
+        loop = &clock;
+        from = &source;
+        to = &destination;
+        loop->Schedule(
+            at,
+            [](void* arg) { static_cast<Message*>(arg)->Send(); },
+            this);
+    }
+
+    void Send()
+    {
+        const auto sent = [](void* arg) {
+            auto* message = static_cast<Message*>(arg);
+            message->acknowledged = message->loop->Now();
+        };
+        const auto received = [](void* arg) {
+            auto* message = static_cast<Message*>(arg);
+            message->arrived = message->loop->Now();
+        };
+        sim_request request;
+        from->sim_send(nullptr, bytes, AstraSim::UINT8, dst, 0, &request, sent, this);
+        to->sim_recv(nullptr, bytes, AstraSim::UINT8, src, 0, &request, received, this);
+    }
+};
+
+/// Send @p messages on the flow-level network itself.
+void
+SendPlainly(const ClusterTopology& topology, std::vector<Message>& messages)
+{
+    EventLoop loop;
+    FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
+    for (Message& message : messages)
+    {
+        message.Schedule(loop, fabric.GetNetwork(message.src), fabric.GetNetwork(message.dst));
+    }
+    loop.Run();
+}
+
+/// Send @p messages with their times from patterns of the flow-level network.
+FastForwardReport
+SendForwarded(const ClusterTopology& topology,
+              std::vector<Message>& messages,
+              FastForwardConfig config = {.tail = 0, .grain = 0})
+{
+    EventLoop loop;
+    FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
+    const auto network = [&fabric](int rank) -> AstraNetworkAPI& {
+        return fabric.GetNetwork(rank);
+    };
+    ShapeFinder shapes(topology, 0);
+    SideSimulation side({network,
+                         nullptr,
+                         [&loop] { loop.Run(); },
+                         [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; }});
+    FastForward forward(config, fabric.GetNetwork(0), shapes, side);
+    ForwardedNetwork forwarded(topology.hostCount, network, forward, shapes);
+    side.Start();
+    for (Message& message : messages)
+    {
+        message.Schedule(loop, forwarded.GetNetwork(message.src), forwarded.GetNetwork(message.dst));
+    }
+    loop.Run();
+    return forward.GetReport();
+}
+
+void
+ExpectTheSame(const std::vector<Message>& forwarded, const std::vector<Message>& plain)
+{
+    for (std::size_t i = 0; i < plain.size(); ++i)
+    {
+        EXPECT_EQ(forwarded[i].arrived, plain[i].arrived) << "message " << i;
+        EXPECT_EQ(forwarded[i].acknowledged, plain[i].acknowledged) << "message " << i;
+    }
+}
+
+OperationShape
+ShapeOfMessage(ShapeFinder& shapes, int src, int dst, uint64_t bytes)
+{
+    PartOperation what;
+    what.isMessage = true;
+    what.group.ranks = {src, dst};
+    what.request.bytes = bytes;
+    return shapes.Find(what, nullptr);
+}
+
+} // namespace
+
+TEST(ShapeFinder, KnowsLikePathsWhereverTheyAre)
+{
+    const ClusterTopology topology = ReadTopology(STAR);
+    ShapeFinder shapes(topology, 0);
+    const auto reference = ShapeOfMessage(shapes, 0, 1, 1000);
+    EXPECT_EQ(reference.digest, ShapeOfMessage(shapes, 4, 2, 1000).digest);
+    EXPECT_NE(reference.digest, ShapeOfMessage(shapes, 0, 6, 1000).digest) << "a slower link";
+    EXPECT_NE(reference.digest, ShapeOfMessage(shapes, 0, 1, 1001).digest) << "another size";
+    // Up, down, and the same links the other way for acknowledgements.
+    EXPECT_EQ(reference.links.size(), 4U);
+}
+
+TEST(FastForward, ReusesAMessageElsewhereAndLater)
+{
+    const ClusterTopology topology = ReadTopology(STAR);
+    std::vector<Message> plain = {{0, 0, 1, 1 << 20},
+                                  {0, 2, 3, 1 << 20},
+                                  {1'000'000'000, 4, 5, 1 << 20},
+                                  {2'000'000'000, 6, 7, 1 << 20}};
+    std::vector<Message> forwarded = plain;
+    SendPlainly(topology, plain);
+    const FastForwardReport report = SendForwarded(topology, forwarded);
+    ExpectTheSame(forwarded, plain);
+    EXPECT_EQ(report.parts, 4U);
+    EXPECT_EQ(report.simulations, 2U) << "the fourth has slower links";
+    EXPECT_EQ(report.reuses, 2U);
+    EXPECT_EQ(report.carried.flows, 4U);
+    EXPECT_EQ(report.simulatedWork, 2U);
+    EXPECT_EQ(report.reusedWork, 2U);
+}
+
+TEST(FastForward, AMessageThatBeginsInAPartEndsItsReuse)
+{
+    const ClusterTopology topology = ReadTopology(STAR);
+    // Alone 1 MiB takes about 85 us; the third is on the second's way after half of that.
+    std::vector<Message> plain = {{0, 0, 1, 1 << 20},
+                                  {200'000'000, 2, 3, 1 << 20},
+                                  {240'000'000, 4, 3, 1 << 20}};
+    std::vector<Message> forwarded = plain;
+    SendPlainly(topology, plain);
+    const FastForwardReport report = SendForwarded(topology, forwarded);
+    ExpectTheSame(forwarded, plain);
+    EXPECT_GT(plain[1].arrived - plain[1].at, plain[0].arrived + 30'000'000);
+    EXPECT_EQ(report.parts, 2U);
+    EXPECT_EQ(report.reuses, 0U) << "the second was not looked up before the third began";
+    EXPECT_EQ(report.simulations, 2U);
+}
+
+TEST(FastForward, AMessageThatJoinsTwoPartsMakesThemOne)
+{
+    const ClusterTopology topology = ReadTopology(STAR);
+    std::vector<Message> plain = {{0, 0, 1, 4 << 20},
+                                  {10'000'000, 2, 3, 4 << 20},
+                                  {50'000'000, 0, 3, 4 << 20},
+                                  {60'000'000, 4, 5, 4 << 20}};
+    std::vector<Message> forwarded = plain;
+    SendPlainly(topology, plain);
+    const FastForwardReport report = SendForwarded(topology, forwarded);
+    ExpectTheSame(forwarded, plain);
+    EXPECT_EQ(report.parts, 2U);
+}
+
+TEST(FastForward, RandomTrafficIsThatOfTheNetworkItself)
+{
+    const ClusterTopology topology = ReadTopology(STAR);
+    for (uint32_t seed = 1; seed <= 20; ++seed)
+    {
+        std::mt19937 random(seed);
+        std::vector<Message> plain;
+        for (int i = 0; i < 30; ++i)
+        {
+            const int src = static_cast<int>(random() % 8);
+            const int dst = (src + 1 + static_cast<int>(random() % 7)) % 8;
+            const auto at = static_cast<TimePs>(random() % 4000) * 1'000'000;
+            plain.push_back({at, src, dst, uint64_t{1 + random() % 64} << 14});
+        }
+        std::vector<Message> forwarded = plain;
+        SendPlainly(topology, plain);
+        SendForwarded(topology, forwarded);
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        ExpectTheSame(forwarded, plain);
+    }
+}
+
+TEST(FastForward, VerifyingSimulatesTheFirstSecondAndFourthReuse)
+{
+    const ClusterTopology topology = ReadTopology(STAR);
+    std::vector<Message> messages;
+    for (TimePs i = 0; i < 6; ++i)
+    {
+        messages.push_back({i * 1'000'000'000, 0, 1, 1 << 16});
+    }
+    const FastForwardReport report =
+        SendForwarded(topology, messages, {.verifies = true, .tail = 0, .grain = 0});
+    EXPECT_EQ(report.reuses, 5U);
+    EXPECT_EQ(report.verified, 2U * 3U) << "two ends each";
+    EXPECT_EQ(report.largestError, 0);
+}
+
+TEST(FastForward, ABoundOnMemoryCostsSimulationsOnly)
+{
+    const ClusterTopology topology = ReadTopology(STAR);
+    std::vector<Message> plain;
+    for (TimePs i = 0; i < 12; ++i)
+    {
+        plain.push_back({i * 1'000'000'000, 0, 1, uint64_t{1} << (14 + i % 3)});
+    }
+    std::vector<Message> forwarded = plain;
+    SendPlainly(topology, plain);
+    const FastForwardReport report =
+        SendForwarded(topology, forwarded, {.tail = 0, .grain = 0, .memoryBytes = 1});
+    ExpectTheSame(forwarded, plain);
+    EXPECT_EQ(report.simulations, 12U);
+    EXPECT_EQ(report.storedPatterns, 1U);
+}
