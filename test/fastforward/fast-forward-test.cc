@@ -27,8 +27,8 @@ using AstraSim::ForwardedNetwork;
 using AstraSim::OperationShape;
 using AstraSim::PartOperation;
 using AstraSim::ShapeFinder;
-using AstraSim::sim_request;
 using AstraSim::SideSimulation;
+using AstraSim::sim_request;
 using AstraSim::TimePs;
 using ns3::ClusterTopology;
 
@@ -123,7 +123,9 @@ SendForwarded(const ClusterTopology& topology,
     side.Start();
     for (Message& message : messages)
     {
-        message.Schedule(loop, forwarded.GetNetwork(message.src), forwarded.GetNetwork(message.dst));
+        message.Schedule(loop,
+                         forwarded.GetNetwork(message.src),
+                         forwarded.GetNetwork(message.dst));
     }
     loop.Run();
     return forward.GetReport();

@@ -1,98 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "fast-forward.h"
+#include "fast-forward-part.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <utility>
 
 namespace AstraSim
 {
-
-/// A collective or a message that ranks are about.
-class FastForward::Operation
-{
-  public:
-    PartOperation what;
-    const OperationShape* shape{nullptr};
-    EndHandler ended;
-    FastForward* owner{nullptr};
-    Part* part{nullptr};        ///< whose pattern it belongs to
-    uint64_t order{0};          ///< of its first start
-    std::vector<TimePs> starts; ///< by rank; NO_TIME if not yet
-    std::vector<TimePs> ends;   ///< as foreseen; NO_TIME if not yet known
-    std::vector<bool> told;
-    uint32_t begun{0};
-    uint32_t over{0};
-    uint32_t events{0};          ///< of its ends, in the event loop
-    TimePs armed{INT64_MAX};     ///< time of the earliest
-    bool holdsLinks{false};      ///< is under way, as seen by others
-    bool isPast{false};          ///< its ends are settled, whatever comes of its part
-
-    uint32_t CountRanks() const
-    {
-        return static_cast<uint32_t>(starts.size());
-    }
-
-    bool HasBegun() const
-    {
-        return begun == CountRanks();
-    }
-
-    bool IsOver() const
-    {
-        return over == CountRanks();
-    }
-
-    /// @return what its ends follow: the last start where it needs all ranks, else the first
-    TimePs Anchor() const
-    {
-        const bool last = NeedsAllRanks(what.request.op);
-        TimePs anchor = last ? 0 : INT64_MAX;
-        for (const TimePs start : starts)
-        {
-            if (start != NO_TIME)
-            {
-                anchor = last ? std::max(anchor, start) : std::min(anchor, start);
-            }
-        }
-        return anchor;
-    }
-};
-
-/// Operations that share links while they are under way.
-struct FastForward::Part
-{
-    FastForward* owner{nullptr};
-    std::list<Part>::iterator self;
-    std::vector<std::unique_ptr<Operation>> operations; ///< in the order of their first starts
-    uint32_t underWay{0};      ///< of them
-    uint32_t events{0};        ///< evaluations in the event loop
-    uint32_t starts{0};        ///< of all ranks, ever
-    uint32_t startsSeen{0};    ///< when the next evaluation was planned
-    TimePs lastStart{0};
-    TimePs changed{NO_TIME};   ///< when the first began that the last evaluation did not know
-    TimePs nextEvaluation{INT64_MAX};
-    bool isMerged{false};       ///< its operations belong to another
-    bool wasSimulated{false};  ///< what its ends are from was simulated for it
-    uint64_t simulatedWork{0}; ///< for it, all times together
-    CarriedTraffic traffic;    ///< as of the last evaluation
-
-    TimePs Begin() const
-    {
-        TimePs begin = INT64_MAX;
-        for (const auto& operation : operations)
-        {
-            for (const TimePs start : operation->starts)
-            {
-                begin = start == NO_TIME ? begin : std::min(begin, start);
-            }
-        }
-        return begin;
-    }
-};
 
 FastForward::FastForward(FastForwardConfig config,
                          AstraNetworkAPI& clock,
@@ -143,8 +58,8 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     operation.starts[rank] = now;
     ++operation.begun;
     // What a rank can send before the others begin is little.
-    const bool counts = operation.HasBegun() || m_config.tail == 0 ||
-                        !NeedsAllRanks(operation.what.request.op);
+    const bool counts =
+        operation.HasBegun() || m_config.tail == 0 || !NeedsAllRanks(operation.what.request.op);
     if (!counts)
     {
         return;
@@ -161,32 +76,6 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     if (operation.HasBegun() || !NeedsAllRanks(operation.what.request.op))
     {
         Plan(part, now + ShortestTime(operation));
-    }
-}
-
-TimePs
-FastForward::ShortestTime(const Operation& operation) const
-{
-    const auto known = m_shortest.find(operation.shape->digest);
-    return known == m_shortest.end() ? 0 : known->second / 2;
-}
-
-void
-FastForward::LearnTimes(const Part& part, const PartOutcome& outcome)
-{
-    for (std::size_t i = 0; i < part.operations.size(); ++i)
-    {
-        const Operation& operation = *part.operations[i];
-        const auto& starts = operation.starts;
-        const auto& ends = outcome.ends[i];
-        if (!operation.HasBegun())
-        {
-            continue;
-        }
-        const TimePs last = *std::max_element(starts.begin(), starts.end()) - operation.Anchor();
-        const TimePs shortest = *std::min_element(ends.begin(), ends.end()) - last;
-        const auto [known, isNew] = m_shortest.try_emplace(operation.shape->digest, shortest);
-        known->second = std::max<TimePs>(std::min(known->second, shortest), 0);
     }
 }
 
@@ -243,9 +132,9 @@ void
 FastForward::Detach(Operation& operation)
 {
     const TimePs now = Now();
-    m_report.cutTails += std::any_of(operation.ends.begin(), operation.ends.end(), [now](TimePs end) {
-        return end > now;
-    });
+    m_report.cutTails += std::any_of(operation.ends.begin(),
+                                     operation.ends.end(),
+                                     [now](TimePs end) { return end > now; });
     operation.isPast = true;
     Release(operation);
 }
@@ -349,7 +238,8 @@ FastForward::Evaluate(Part& part)
 {
     const bool somethingEnds =
         std::any_of(part.operations.begin(), part.operations.end(), [](const auto& operation) {
-            return !operation->IsOver() && (operation->HasBegun() || !NeedsAllRanks(operation->what.request.op));
+            return !operation->IsOver() &&
+                   (operation->HasBegun() || !NeedsAllRanks(operation->what.request.op));
         });
     if (!somethingEnds)
     {
@@ -357,142 +247,6 @@ FastForward::Evaluate(Part& part)
     }
     part.changed = NO_TIME;
     Apply(part, Find(part));
-}
-
-PartPattern
-FastForward::PatternOf(const Part& part) const
-{
-    const TimePs begin = part.Begin();
-    PartPattern pattern;
-    for (const auto& operation : part.operations)
-    {
-        TimedOperation timed{&operation->what, operation->starts};
-        for (TimePs& start : timed.starts)
-        {
-            start = start == NO_TIME ? NO_TIME : start - begin;
-        }
-        pattern.push_back(std::move(timed));
-    }
-    return pattern;
-}
-
-TimePs
-FastForward::GrainOf(const Part& part) const
-{
-    TimePs shortest = INT64_MAX;
-    for (const auto& operation : part.operations)
-    {
-        const auto known = m_shortest.find(operation->shape->digest);
-        shortest = known == m_shortest.end() ? 0 : std::min(shortest, known->second);
-    }
-    const auto grain = static_cast<uint64_t>(m_config.grain * static_cast<double>(shortest));
-    return static_cast<TimePs>(std::bit_floor(std::max<uint64_t>(grain, 1)));
-}
-
-Digest
-FastForward::KeyOf(const Part& part) const
-{
-    const TimePs origin = part.operations.front()->Anchor();
-    const TimePs grain = GrainOf(part);
-    const auto add = [grain](Digest& key, TimePs time) {
-        const TimePs half = time < 0 ? -grain / 2 : grain / 2;
-        key.Add(static_cast<uint64_t>((time + half) / grain));
-    };
-    Digest key;
-    for (const auto& operation : part.operations)
-    {
-        const TimePs anchor = operation->Anchor();
-        key.Add(operation->shape->digest);
-        add(key, anchor - origin);
-        for (const TimePs start : operation->starts)
-        {
-            key.Add(uint64_t{start == NO_TIME});
-            add(key, start == NO_TIME ? 0 : start - anchor);
-        }
-    }
-    if (part.operations.size() == 1)
-    {
-        return key;
-    }
-    // Which links are the same.
-    boost::unordered_flat_map<uint32_t, uint64_t> first; // link: operation and place where it was
-    for (uint64_t number = 0; number < part.operations.size(); ++number)
-    {
-        const auto& links = part.operations[number]->shape->links;
-        for (uint64_t place = 0; place < links.size(); ++place)
-        {
-            const auto [known, isNew] = first.try_emplace(links[place], number << 32 | place);
-            if (!isNew)
-            {
-                key.Add(known->second);
-                key.Add(number << 32 | place);
-            }
-        }
-    }
-    return key;
-}
-
-PartOutcome
-FastForward::Simulate(const Part& part)
-{
-    PartOutcome outcome = m_side.Simulate(PatternOf(part));
-    const TimePs begin = part.Begin();
-    for (std::size_t i = 0; i < outcome.ends.size(); ++i)
-    {
-        const TimePs anchor = part.operations[i]->Anchor();
-        for (TimePs& end : outcome.ends[i])
-        {
-            end = end == NO_TIME ? NO_TIME : begin + end - anchor;
-        }
-    }
-    return outcome;
-}
-
-const PartOutcome&
-FastForward::Find(Part& part)
-{
-    const Digest key = KeyOf(part);
-    if (PartStore::Entry* known = m_store.Find(key))
-    {
-        part.wasSimulated = false;
-        ++m_report.reuses;
-        // The 1st, 2nd, 4th, 8th ... reuse of each.
-        if (m_config.verifies && std::has_single_bit(++known->uses))
-        {
-            Verify(part, *known);
-        }
-        return known->outcome;
-    }
-    PartStore::Entry* made = m_store.Put(key, Simulate(part));
-    LearnTimes(part, made->outcome);
-    part.wasSimulated = true;
-    part.simulatedWork += made->outcome.traffic.Work();
-    m_report.simulatedWork += made->outcome.traffic.Work();
-    ++m_report.simulations;
-    return made->outcome;
-}
-
-void
-FastForward::Verify(const Part& part, PartStore::Entry& entry)
-{
-    const PartOutcome again = Simulate(part);
-    for (std::size_t i = 0; i < again.ends.size(); ++i)
-    {
-        for (std::size_t rank = 0; rank < again.ends[i].size(); ++rank)
-        {
-            const TimePs end = again.ends[i][rank];
-            const TimePs reused = entry.outcome.ends[i][rank];
-            if (end == NO_TIME && reused == NO_TIME)
-            {
-                continue;
-            }
-            const double error = static_cast<double>(std::abs(end - reused)) /
-                                 static_cast<double>(std::max<TimePs>(end, 1));
-            ++m_report.verified;
-            m_errorSum += error;
-            m_report.largestError = std::max(m_report.largestError, error);
-        }
-    }
 }
 
 void

@@ -24,7 +24,7 @@ namespace AstraSim
 /// What a user asks of fast-forward.
 struct FastForwardConfig
 {
-    bool verifies{false};                ///< simulate a sample of what is reused again
+    bool verifies{false}; ///< simulate a sample of what is reused again
     /// Share of its time that an operation's end may be cut off when another begins in its part.
     double tail{0.01};
     /// Share of the shortest operation's time by which starts may differ in what is one pattern.
@@ -35,17 +35,17 @@ struct FastForwardConfig
 /// What became of a run's traffic.
 struct FastForwardReport
 {
-    CarriedTraffic carried;         ///< all together
-    uint64_t simulatedWork{0};      ///< packet-hops (flows without packets) that were simulated
-    uint64_t reusedWork{0};         ///< and that were not, as they repeat
-    uint64_t repeatedWork{0};       ///< of the simulated: again, as something began in a part
+    CarriedTraffic carried;    ///< all together
+    uint64_t simulatedWork{0}; ///< packet-hops (flows without packets) that were simulated
+    uint64_t reusedWork{0};    ///< and that were not, as they repeat
+    uint64_t repeatedWork{0};  ///< of the simulated: again, as something began in a part
     uint64_t parts{0};
     uint64_t simulations{0};
     uint64_t reuses{0};
-    uint64_t cutTails{0};           ///< operations that ended beside a new one of their part
-    uint64_t late{0};               ///< ends that were known only when they were past
-    uint64_t verified{0};           ///< reused ends that were simulated again
-    double largestError{0};         ///< of those, relative to the time since the part began
+    uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
+    uint64_t late{0};       ///< ends that were known only when they were past
+    uint64_t verified{0};   ///< reused ends that were simulated again
+    double largestError{0}; ///< of those, relative to the time since the part began
     double meanError{0};
     std::size_t storedPatterns{0};
     uint64_t storedBytes{0};
@@ -61,8 +61,8 @@ struct FastForwardReport
  * its first start: its pattern. A pattern that has not come before is simulated beside the run
  * (SideSimulation); afterwards, and wherever in the network it comes again, each end is at the time
  * at which it was then. An operation that begins in a part makes a new pattern of it, with all that
- * began before; what is over stays as it was, as the past does not depend on it. Patterns are looked
- * up and simulated as late as possible, before the first end that may be next.
+ * began before; what is over stays as it was, as the past does not depend on it. Patterns are
+ * looked up and simulated as late as possible, before the first end that may be next.
  *
  * Three approximations keep patterns few, and can be turned off: an operation that has all but
  * ended (its tail) does not join a new one to its part; a collective counts once all its ranks have

@@ -83,11 +83,10 @@ class ForwardedPlan : public CollectivePlan
             instance->done.resize(instance->left);
             PartOperation what = m_what;
             what.info = info;
-            instance->operation = &m_forward.Open(std::move(what),
-                                                  m_shape,
-                                                  [this, tagBase](uint32_t rank) {
-                                                      End(tagBase, rank);
-                                                  });
+            instance->operation =
+                &m_forward.Open(std::move(what), m_shape, [this, tagBase](uint32_t rank) {
+                    End(tagBase, rank);
+                });
         }
         instance->done[rankIndex] = std::move(done);
         return std::make_unique<ForwardedRank>(m_forward, instance, rankIndex);

@@ -34,8 +34,7 @@ ForwardedNetwork::Schedule(TimePs delay, MessageHandler handler, void* arg)
 bool
 ForwardedNetwork::Supports(std::span<const int> members)
 {
-    return m_inner(members.front())
-        .sim_in_network_supported(InNetworkOp::ReduceMulticast, members);
+    return m_inner(members.front()).sim_in_network_supported(InNetworkOp::ReduceMulticast, members);
 }
 
 int

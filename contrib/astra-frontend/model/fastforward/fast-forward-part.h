@@ -1,0 +1,102 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FAST_FORWARD_PART_H
+#define FAST_FORWARD_PART_H
+
+#include "fast-forward.h"
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// A collective or a message that ranks are about.
+class FastForward::Operation
+{
+  public:
+    PartOperation what;
+    const OperationShape* shape{nullptr};
+    EndHandler ended;
+    FastForward* owner{nullptr};
+    Part* part{nullptr};        ///< whose pattern it belongs to
+    uint64_t order{0};          ///< of its first start
+    std::vector<TimePs> starts; ///< by rank; NO_TIME if not yet
+    std::vector<TimePs> ends;   ///< as foreseen; NO_TIME if not yet known
+    std::vector<bool> told;
+    uint32_t begun{0};
+    uint32_t over{0};
+    uint32_t events{0};      ///< of its ends, in the event loop
+    TimePs armed{INT64_MAX}; ///< time of the earliest
+    bool holdsLinks{false};  ///< is under way, as seen by others
+    bool isPast{false};      ///< its ends are settled, whatever comes of its part
+
+    uint32_t CountRanks() const
+    {
+        return static_cast<uint32_t>(starts.size());
+    }
+
+    bool HasBegun() const
+    {
+        return begun == CountRanks();
+    }
+
+    bool IsOver() const
+    {
+        return over == CountRanks();
+    }
+
+    /// @return what its ends follow: the last start where it needs all ranks, else the first
+    TimePs Anchor() const
+    {
+        const bool last = NeedsAllRanks(what.request.op);
+        TimePs anchor = last ? 0 : INT64_MAX;
+        for (const TimePs start : starts)
+        {
+            if (start != NO_TIME)
+            {
+                anchor = last ? std::max(anchor, start) : std::min(anchor, start);
+            }
+        }
+        return anchor;
+    }
+};
+
+/// Operations that share links while they are under way.
+struct FastForward::Part
+{
+    FastForward* owner{nullptr};
+    std::list<Part>::iterator self;
+    std::vector<std::unique_ptr<Operation>> operations; ///< in the order of their first starts
+    uint32_t underWay{0};                               ///< of them
+    uint32_t events{0};                                 ///< evaluations in the event loop
+    uint32_t starts{0};                                 ///< of all ranks, ever
+    uint32_t startsSeen{0};                             ///< when the next evaluation was planned
+    TimePs lastStart{0};
+    TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
+    TimePs nextEvaluation{INT64_MAX};
+    bool isMerged{false};      ///< its operations belong to another
+    bool wasSimulated{false};  ///< what its ends are from was simulated for it
+    uint64_t simulatedWork{0}; ///< for it, all times together
+    CarriedTraffic traffic;    ///< as of the last evaluation
+
+    TimePs Begin() const
+    {
+        TimePs begin = INT64_MAX;
+        for (const auto& operation : operations)
+        {
+            for (const TimePs start : operation->starts)
+            {
+                begin = start == NO_TIME ? begin : std::min(begin, start);
+            }
+        }
+        return begin;
+    }
+};
+
+} // namespace AstraSim
+
+#endif /* FAST_FORWARD_PART_H */
