@@ -166,6 +166,12 @@ def test_a_run_that_cannot_be_followed_is_refused_in_one_line(change, message, s
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [["--factor", "0"], ["--factor", "nan"], ["--top", "0"], ["--speed", "2"]])
+def test_flags_that_make_no_sense_are_refused(arguments, tmp_path):
+    done = why(tmp_path, *arguments, status=2)
+    assert "; expected " in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_a_directory_without_a_run_is_refused(tmp_path):
     done = why(tmp_path, status=2)
     assert "no readable run.json; expected" in done.stderr and done.stderr.count("\n") == 1

@@ -19,8 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise InputError(f"{message}; expected the flags of --help")
+
+
 def make_parser(description):
-    parser = argparse.ArgumentParser(prog="why.py", description=description, allow_abbrev=False,
+    parser = Parser(prog="why.py", description=description, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="RUN", help="directory of a run of SimAI_simulator")
     parser.add_argument("-o", "--output", metavar="DIR", help="for path.csv, why.json and the runs (RUN/why)")
@@ -122,8 +127,10 @@ def _confirm(runner, machine, factor, output):
 
 def run(arguments, description):
     given = make_parser(description).parse_args(arguments)
-    if not given.factor > 0:
+    if not 0 < given.factor < float("inf"):
         raise InputError(f"--factor is {given.factor}; expected more than 0")
+    if given.top < 1:
+        raise InputError(f"--top is {given.top}; expected at least 1")
     directory = pathlib.Path(given.run)
     output = pathlib.Path(given.output) if given.output else directory / "why"
     runner = Runner(directory, given.program)

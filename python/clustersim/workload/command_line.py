@@ -158,6 +158,9 @@ def _changed(given, base, changes):
         fields.setdefault("ffn", int(8 * fields["hidden"] / 3) // 64 * 64 if fields["gated"] else 4 * fields["hidden"])
         fields["experts"] = fields.get("experts", 0) if fields.get("experts", 0) > 1 else 0
     if not base or changes.keys() & {"heads", "hidden"}:
+        if "head_dim" not in changes and fields["heads"] > 0 and fields["hidden"] % fields["heads"]:
+            raise InputError(f"{fields['heads']} heads do not divide a hidden size of {fields['hidden']}; expected a divisor, "
+                             "or --kv_channels")
         fields["kv_heads"] = changes.get("kv_heads", fields["heads"])
         fields["head_dim"] = changes.get("head_dim", max(1, fields["hidden"] // max(1, fields["heads"])))
     if fields.get("experts") and (not base or "ffn" in changes):
@@ -170,6 +173,8 @@ def _changed(given, base, changes):
         fields["latent"] = {**(fields.get("latent") or {}), **latent}
     if given.n_shared_expert is not None:
         fields["shared_ffn"] = given.n_shared_expert * fields["expert_ffn"]
+    if given.make_vocab_size_divisible_by < 1:
+        raise InputError(f"--make_vocab_size_divisible_by is {given.make_vocab_size_divisible_by}; expected at least 1")
     step = given.make_vocab_size_divisible_by * given.tp if given.make_vocab_size_divisible_by > 1 else 1
     fields["vocabulary"] = -(-fields["vocabulary"] // step) * step
     return Model(**fields)

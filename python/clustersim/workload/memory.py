@@ -94,6 +94,8 @@ def needed(model, plan):
 
 def check(model, plan, gpu, reserved_gb=RESERVED_GB):
     """@return Memory of the GPU that needs most; refuses a plan that does not fit"""
+    if not 0 <= reserved_gb < gpu.memory_gb:
+        raise InputError(f"{reserved_gb:g} GB cannot be reserved on a GPU with {gpu.memory_gb:g} GB; expected less, and at least 0")
     memory = needed(model, plan)
     if memory.total > (gpu.memory_gb - reserved_gb) * 1e9:
         raise InputError(f"{model.name} with {plan.describe()} needs {memory.describe()} on a GPU; "

@@ -124,6 +124,8 @@ def _check_sequence(model, plan):
 
 
 def _check_batch(plan):
+    if plan.global_batch < 0:
+        raise InputError(f"global_batch is {plan.global_batch}; expected at least 1")
     if plan.global_batch:
         step = plan.micro_batch * plan.dp
         _divides(step, plan.global_batch, f"a global batch of {plan.global_batch} is no multiple of micro-batch "

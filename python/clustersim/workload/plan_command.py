@@ -57,9 +57,12 @@ def make_parser(description):
 
 
 def _check(given):
-    for flag in ("gpus", "top", "seq_length"):
-        if getattr(given, flag) < 1:
+    for flag in ("gpus", "top", "seq_length", "gpus_per_server"):
+        if getattr(given, flag) is not None and getattr(given, flag) < 1:
             raise InputError(f"--{flag} is {getattr(given, flag)}; expected at least 1")
+    for flag in ("time_limit", "reserved_gb"):
+        if not 0 <= getattr(given, flag) < float("inf"):
+            raise InputError(f"--{flag} is {getattr(given, flag):g}; expected a number, 0 or more")
     if given.simulate < 0 or given.global_batch < 0 or not given.gpu_hour >= 0:
         raise InputError("--simulate, --global_batch or --gpu_hour is negative; expected 0 or more")
     if given.simulate and not given.topology:
