@@ -80,7 +80,7 @@ def layer_of(path):
 def model_layer_of(path):
     """@return the layer of a file in rdma-qbb/model, or None"""
     parts = path.relative_to(ROOT / "contrib").parts
-    if parts[:2] != ("rdma-qbb", "model"):
+    if parts[:2] != ("rdma-qbb", "model") or len(parts) < 4:
         return None
     return "interface" if path.suffix == ".h" and path.stem in INTERFACES else parts[2]
 

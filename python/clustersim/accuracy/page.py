@@ -11,11 +11,7 @@ Accuracy card
 =============
 
 Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. Everything is
-run anew, in a minute or two, and this page is written, by
-
-::
-
-   scripts/accuracy.py --update
+run anew, in a minute or two, and this page is written, by ``scripts/accuracy.py --update``.
 
 What is compared
 ----------------

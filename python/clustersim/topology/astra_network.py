@@ -13,6 +13,7 @@ import itertools
 import math
 import pathlib
 
+from clustersim import required_modules
 from clustersim.topology.cluster import Cluster, InputError
 
 ASTRA_GB = 2**30
@@ -24,7 +25,9 @@ ROUTER_DELAY = "1ps"
 
 def read(path):
     """@return kind, number of NPUs, bandwidth in ASTRA-sim's GB/s and latency in ns, of each dimension"""
-    import yaml  # only this needs it
+    required_modules.require("yaml")  # only this needs it
+    import yaml
+
     try:
         data = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -13,8 +13,7 @@
 import collections
 import dataclasses
 
-import yaml
-
+from clustersim import required_modules
 from clustersim.topology.cluster import InputError
 from clustersim.topology.graph import Graph
 from clustersim.topology.reader import RATE, RATE_UNITS
@@ -50,6 +49,9 @@ class Prices:
     """A list of prices; asks for what it lacks only when a topology needs it."""
 
     def __init__(self, path):
+        required_modules.require("yaml")  # the generator needs it for this alone
+        import yaml
+
         self.path = path
         try:
             with open(path, encoding="utf-8") as file:
