@@ -12,9 +12,11 @@ Figures are CPU seconds of whole processes; the medians of runs taken in turn. C
 those of the machine. 'simulating' is millions of packet-hops per second from the first event to the last, without set-up
 and the writing of results, by the clock on the wall. Instructions are callgrind's, for those who have valgrind."""
 import argparse
+import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -209,6 +211,31 @@ class Bench:
             ratios.append(seconds[0] / seconds[1])
         print(f"monitors at their defaults: {100 * (statistics.median(ratios) - 1):.1f} % more CPU time than without samples")
 
+    def fast_forward(self):
+        """An iteration of GPT on 128 GPUs: packets once, then fast-forward on every kind of network."""
+        if not self.wanted("fast-forward"):
+            return
+        text = (ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt").read_text()
+        workload = self.directory / "gpt-128.txt"
+        workload.write_text(text.replace("all_gpus: 1024", "all_gpus: 128").replace("ga: 16", "ga: 8"))
+        job = ["-w", workload, "-n", self.inputs.topology(128, "-gt", "A100", "-bw", "100Gbps"),
+               "-c", ROOT / "conf" / "SimAI.conf", "-q", *(("--comm-scale", "0.125") if self.quick else ())]
+        print(f"{'GPT, 128 GPUs':16}{'network':>12}{'CPU s':>9}{'fast-forward':>14}{'ratio':>7}{'difference':>12}")
+        for network in ("packet", "flow", "analytical"):
+            whole, time = self.timed(*job, "--network", network)
+            fast, close = self.timed(*job, "--network", network, "--fast-forward")
+            print(f"{'':16}{network:>12}{whole:9.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%")
+
+    def timed(self, *arguments):
+        """CPU seconds of a run of the simulator, with those of its copies, and its simulated time."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        output = self.directory / "timed"
+        subprocess.run([self.programs / "SimAI_simulator", *arguments, "-o", output], env=environment(), check=True,
+                       stderr=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        return seconds, json.loads((output / "run.json").read_text())["simulated_ns"]
+
     def micro(self):
         """Google Benchmark's programs."""
         for program in ("bench-packet-path", "bench-scheduler", "bench-flow-graph", "congestion-benchmark"):
@@ -222,7 +249,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller inputs, one run each")
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
-                        help="a case, or instructions, memory, monitors, or the name of a micro-benchmark; may repeat")
+                        help="a case, or instructions, memory, monitors, fast-forward, or the name of a micro-benchmark; "
+                             "may repeat")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
     arguments = parser.parse_args()
@@ -238,7 +266,7 @@ def main():
         if arguments.train:
             bench.train()
             return 0
-        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.micro):
+        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.micro):
             part()
             sys.stdout.flush()
     return 0

@@ -69,6 +69,16 @@ FastForward::GrainOf(const Part& part) const
     return static_cast<TimePs>(std::bit_floor(std::max<uint64_t>(grain, 1)));
 }
 
+TimePs
+FastForward::EarliestStart(const Part& part) const
+{
+    const Operation& only = *part.operations.front();
+    const auto known = m_shortest.find(only.shape->digest);
+    const bool matters = m_config.grain == 0 || part.operations.size() > 1 ||
+                         known == m_shortest.end() || !NeedsAllRanks(only.what.request.op);
+    return matters ? INT64_MIN : -known->second;
+}
+
 Digest
 FastForward::KeyOf(const Part& part) const
 {
@@ -78,6 +88,7 @@ FastForward::KeyOf(const Part& part) const
         const TimePs half = time < 0 ? -grain / 2 : grain / 2;
         key.Add(static_cast<uint64_t>((time + half) / grain));
     };
+    const TimePs earliest = EarliestStart(part);
     Digest key;
     for (const auto& operation : part.operations)
     {
@@ -87,7 +98,7 @@ FastForward::KeyOf(const Part& part) const
         for (const TimePs start : operation->starts)
         {
             key.Add(uint64_t{start == NO_TIME});
-            add(key, start == NO_TIME ? 0 : start - anchor);
+            add(key, start == NO_TIME ? 0 : std::max(start - anchor, earliest));
         }
     }
     if (part.operations.size() == 1)

@@ -64,9 +64,10 @@ struct FastForwardReport
  * began before; what is over stays as it was, as the past does not depend on it. Patterns are
  * looked up and simulated as late as possible, before the first end that may be next.
  *
- * Three approximations keep patterns few, and can be turned off: an operation that has all but
+ * Four approximations keep patterns few, and can be turned off: an operation that has all but
  * ended (its tail) does not join a new one to its part; a collective counts once all its ranks have
- * begun; starts that differ by less than a grain are the same, and ends follow the last of them.
+ * begun; starts that differ by less than a grain are the same, and ends follow the last of them; by
+ * how much more than its own time a rank is early does not matter.
  *
  * A part begins on a network in its first state: connections are new, at full rate.
  */
@@ -124,6 +125,9 @@ class FastForward
     void Evaluate(Part& part);
     PartPattern PatternOf(const Part& part) const;
     TimePs GrainOf(const Part& part) const;
+    /// @return the time before the last start from which on a collective that is alone has done all
+    /// that it can without the last rank, below 0
+    TimePs EarliestStart(const Part& part) const;
     Digest KeyOf(const Part& part) const;
     /// @return what comes of a part, its ends counted from each operation's anchor
     PartOutcome Simulate(const Part& part);
