@@ -7,6 +7,7 @@
  *
  * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong.
  */
+#include "ns3/fabric-conf.h"
 #include "ns3/huge-pages.h"
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
@@ -37,6 +38,16 @@ main(int argc, char* argv[])
         if (options.help)
         {
             std::cout << AstraSim::RunOptions::Help();
+            return 0;
+        }
+        if (options.helpConf)
+        {
+            std::cout << ns3::FabricConfHelp();
+            return 0;
+        }
+        if (!options.printAttributes.empty())
+        {
+            std::cout << ns3::AttributesHelp(options.printAttributes);
             return 0;
         }
         if (options.version)

@@ -15,7 +15,9 @@
 #include "ns3/input-lines.h"
 #include "ns3/layer-table.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/program-flags.h"
 #include "ns3/rank-layout.h"
+#include "ns3/run-record.h"
 
 #include <algorithm>
 #include <boost/program_options.hpp>
@@ -40,6 +42,14 @@ using ns3::InputError;
 
 constexpr std::size_t MAX_DOT_FLOWS = 400;
 
+/// Names that other programs use for these flags.
+const FlagAliases SPELLINGS_OF_SIMAI = {
+    {"g-p-s", "gpus_per_node"},
+    {"gpus-per-server", "gpus_per_node"},
+    {"g-type", "gpu_type"},
+    {"nv", "nvlink"},
+};
+
 struct Options
 {
     std::string op;
@@ -57,7 +67,9 @@ struct Options
     std::string topology;
     std::string output;
     uint64_t maxFlows;
+    bool quiet{false};
     bool help{false};
+    bool version{false};
 };
 
 po::options_description
@@ -66,6 +78,8 @@ Describe(Options& options)
     po::options_description description("SimCCL [flags]");
     auto add = description.add_options();
     add("help,h", po::bool_switch(&options.help), "this text");
+    add("version", po::bool_switch(&options.version), "the version of the program");
+    add("quiet,q", po::bool_switch(&options.quiet), "write the files and print nothing");
     add("op",
         po::value(&options.op)->default_value("AllReduce"),
         "AllReduce AllGather ReduceScatter AllToAll AllToAllV Broadcast Reduce Gather Scatter "
@@ -174,7 +188,7 @@ ReadPairs(const std::string& path, std::size_t ranks)
                 std::from_chars(field.data(), field.data() + field.size(), bytes);
             if (error != std::errc() || end != field.data() + field.size())
             {
-                lines.Fail("'" + std::string(field) + "' is no number of bytes", expected);
+                lines.Fail("'" + std::string(field) + "' is not a valid number of bytes", expected);
             }
             pairs.push_back(bytes);
         }
@@ -206,7 +220,7 @@ CheckFits(uint64_t ranks, uint64_t gpus, const std::string& source)
 }
 
 std::vector<Job>
-JobsOf(const Options& options, uint64_t gpus)
+JobsOf(const Options& options, uint64_t gpus, uint32_t gpusPerServer)
 {
     if (options.workload.empty())
     {
@@ -237,13 +251,16 @@ JobsOf(const Options& options, uint64_t gpus)
         return {job};
     }
     const LayerTable table = ReadLayerTable(options.workload);
+    const uint64_t world = table.sizes.world ? table.sizes.world : gpus; // micro lines take all
     if (!options.topology.empty())
     {
-        CheckFits(table.sizes.world, gpus, options.workload);
+        CheckFits(world, gpus, options.workload);
     }
-    std::vector<int> ranks(table.sizes.world);
+    std::vector<int> ranks(world);
     std::iota(ranks.begin(), ranks.end(), 0);
-    const RankLayout layout(table.sizes, ranks, table.file);
+    ParallelSizes sizes;
+    sizes.gpusPerServer = gpusPerServer;
+    const RankLayout layout(GroupSizes(table, sizes, ranks), ranks, table.file);
     std::vector<Job> jobs;
     std::set<std::tuple<GroupKind, CollectiveOp, uint64_t>> seen;
     for (const Layer& layer : table.layers)
@@ -344,6 +361,30 @@ ShowSummary(const LinkClasses& links, const NcclPlan& plan, const std::vector<Si
                static_cast<double>(dag.critical) / 1e6);
 }
 
+void
+ShowJob(const Job& job, const MockNcclGroup& group, const std::vector<SingleFlow>& flows)
+{
+    const MachineModel& machine = group.GetMachine();
+    const NcclPlan plan = group.Choose(job.group, job.request);
+    const GroupShape shape(job.group, machine);
+    const CollectiveChoice choice = group.Describe(job.group, job.request);
+    fmt::print("{} of {} bytes, group {}: {} ranks on {} nodes\n",
+               ToString(job.request.op),
+               job.request.bytes,
+               job.group.name,
+               shape.GetRanks(),
+               shape.GetNodes());
+    fmt::print("  choice         {}, {}, {} channels\n",
+               choice.algorithm,
+               choice.protocol,
+               choice.channels);
+    if (choice.predicted > 0)
+    {
+        fmt::print("  NCCL's estimate {:.3f} us\n", static_cast<double>(choice.predicted) / 1e6);
+    }
+    ShowSummary(LinkClasses(machine, job.group), plan, flows);
+}
+
 std::ofstream
 OpenOutput(const Options& options, const std::string& name)
 {
@@ -374,30 +415,15 @@ Run(const Options& options)
     const Cluster cluster = ClusterOf(options, gpus);
     const MockNcclGroup group(cluster.machine, nccl);
     const MachineModel& machine = group.GetMachine();
-    const auto jobs = JobsOf(options, cluster.gpus);
+    const auto jobs = JobsOf(options, cluster.gpus, machine.gpusPerServer);
     std::ofstream csv = OpenOutput(options, "ncclFlowModel_detailed_flows.csv");
     for (const Job& job : jobs)
     {
         const auto flows = group.GetSingleFlows(job.group, job.request, options.maxFlows);
-        const NcclPlan plan = group.Choose(job.group, job.request);
-        const GroupShape shape(job.group, machine);
-        const CollectiveChoice choice = group.Describe(job.group, job.request);
-        fmt::print("{} of {} bytes, group {}: {} ranks on {} nodes\n",
-                   ToString(job.request.op),
-                   job.request.bytes,
-                   job.group.name,
-                   shape.GetRanks(),
-                   shape.GetNodes());
-        fmt::print("  choice         {}, {}, {} channels\n",
-                   choice.algorithm,
-                   choice.protocol,
-                   choice.channels);
-        if (choice.predicted > 0)
+        if (!options.quiet)
         {
-            fmt::print("  NCCL's estimate {:.3f} us\n",
-                       static_cast<double>(choice.predicted) / 1e6);
+            ShowJob(job, group, flows);
         }
-        ShowSummary(LinkClasses(machine, job.group), plan, flows);
         if (jobs.size() > 1)
         {
             csv << "# " << ToString(job.request.op) << ' ' << job.request.bytes << ' '
@@ -421,19 +447,21 @@ main(int argc, char* argv[])
     {
         Options options;
         const auto description = Describe(options);
-        try
+        po::variables_map values;
+        const auto unknown =
+            ReadFlags({argv + 1, argv + argc}, description, values, SPELLINGS_OF_SIMAI);
+        if (!unknown.empty())
         {
-            po::variables_map values;
-            po::store(po::parse_command_line(argc, argv, description), values);
-            po::notify(values);
-        }
-        catch (const po::error& error)
-        {
-            throw InputError("command line", 0, error.what(), "flags as --help says");
+            RefuseUnknownFlag(unknown.front(), description);
         }
         if (options.help)
         {
-            std::cout << description;
+            std::cout << description << SPELLING_NOTE;
+            return 0;
+        }
+        if (options.version)
+        {
+            std::cout << "SimCCL " << ProgramVersion() << "\n";
             return 0;
         }
         Run(options);

@@ -17,6 +17,7 @@
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/pfc-watchdog.h"
+#include "ns3/program-flags.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
@@ -50,6 +51,7 @@ struct Options
     bool help{false};
     bool helpConf{false};
     bool version{false};
+    std::string printAttributes; ///< name of a class
     std::vector<std::string> ns3Flags;
 };
 
@@ -60,14 +62,17 @@ DescribeOptions(Options& options)
     auto add = description.add_options();
     add("help,h", po::bool_switch(&options.help), "this text");
     add("help-conf", po::bool_switch(&options.helpConf), "the keys of a configuration file");
-    add("conf,c", po::value(&options.conf), "configuration file (SimAI.conf syntax)");
-    add("topology,n", po::value(&options.topology), "topology file; else TOPOLOGY_FILE");
+    add("network-conf,c", po::value(&options.conf), "configuration file (SimAI.conf syntax)");
+    add("network-topo,n", po::value(&options.topology), "topology file; else TOPOLOGY_FILE");
     add("flows,f", po::value(&options.flows), "flow file; else FLOW_FILE");
     add("output,o",
         po::value(&options.output),
         "output directory; else results/<flows>_<topology>");
     add("set", po::value(&options.keys)->composing(), "KEY=VALUE, wins over the file; may repeat");
     add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
+    add("PrintAttributes",
+        po::value(&options.printAttributes),
+        "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
     add("version", po::bool_switch(&options.version), "the version of this program");
     add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
     return description;
@@ -78,28 +83,21 @@ ParseCommandLine(int argc, char* argv[])
 {
     Options options;
     const po::options_description description = DescribeOptions(options);
-    po::positional_options_description positional;
-    positional.add("conf", 1);
-    const auto style =
-        po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    try
+    po::variables_map values;
+    for (const std::string& word :
+         AstraSim::ReadFlags({argv + 1, argv + argc}, description, values))
     {
-        const auto parsed = po::command_line_parser(argc, argv)
-                                .options(description)
-                                .positional(positional)
-                                .style(style)
-                                .allow_unregistered()
-                                .run();
-        po::variables_map values;
-        po::store(parsed, values);
-        po::notify(values);
-        options.ns3Flags = po::collect_unrecognized(parsed.options, po::exclude_positional);
+        if (!word.starts_with('-') && options.conf.empty())
+        {
+            options.conf = word;
+        }
+        else
+        {
+            options.ns3Flags.push_back(word);
+        }
     }
-    catch (const po::error& error)
-    {
-        throw InputError("command line", 0, error.what(), "flags as --help says");
-    }
-    if (options.conf.empty() && !options.help && !options.helpConf && !options.version)
+    if (options.conf.empty() && !options.help && !options.helpConf && !options.version &&
+        options.printAttributes.empty())
     {
         throw InputError("command line", 0, "no configuration file", "qbb-flows CONF or -c CONF");
     }
@@ -195,6 +193,7 @@ RecordResults(AstraSim::RunRecord& record,
     record.Set("timeouts", totals.timeouts);
     record.Set("retransmitted_bytes", totals.retransmitted);
     record.Set("nacks", totals.nacks);
+    record.Set("cnps", totals.cnps);
     record.Set("out_of_order_packets", totals.outOfOrderFrames);
     record.Set("reorder_bytes", totals.reorderBytes);
     record.Set("flows", runner.Finished());
@@ -355,14 +354,19 @@ main(int argc, char* argv[])
         if (options.help)
         {
             Options unused;
-            std::cout << DescribeOptions(unused)
+            std::cout << DescribeOptions(unused) << AstraSim::SPELLING_NOTE
                       << "\nAny ns-3 attribute default or global value is a flag too:\n"
                          "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
             return 0;
         }
         if (options.version)
         {
-            std::cout << AstraSim::ProgramVersion() << "\n";
+            std::cout << "qbb-flows " << AstraSim::ProgramVersion() << "\n";
+            return 0;
+        }
+        if (!options.printAttributes.empty())
+        {
+            std::cout << AttributesHelp(options.printAttributes);
             return 0;
         }
         if (options.helpConf)

@@ -78,6 +78,33 @@ TEST_F(AnalyticalCollectivesTest, WithoutOneNcclsModelSays)
                 0.1e6);
 }
 
+TEST(AnalyticalCollectives, AGivenSendLatencyStandsBeforeEachMessageOfTheRow)
+{
+    NcclOptions options;
+    options.algorithms = {NcclAlgorithm::Ring};
+    const MockNcclGroup without(Machine(), options);
+    options.sendLatency = 5'000'000; // 5 us
+    const MockNcclGroup with(Machine(), options);
+    const CommGroup group = Group(GroupKind::Dp, 16);
+    // A ring of 16 hands a byte on 30 times; NCCL's own latencies are gone.
+    const CollectiveRequest small{CollectiveOp::AllReduce, 16};
+    EXPECT_NEAR(static_cast<double>(AnalyticalCollectives(with, {}, {}).GetTime(group, small)),
+                30 * 5e6,
+                1e5);
+    const CollectiveRequest large{CollectiveOp::AllReduce, 64'000'000};
+    const NcclPlan plan = without.Choose(group, large);
+    EXPECT_EQ(AnalyticalCollectives(with, {}, {}).GetTime(group, large),
+              plan.predicted - plan.latency + 30 * 5'000'000);
+    // AllToAll sends to all at once; a bandwidth of the user's has it once.
+    const CollectiveRequest all{CollectiveOp::AllToAll, 1'600'000'000};
+    EXPECT_NEAR(static_cast<double>(AnalyticalCollectives(with, {}, {}).GetTime(group, all)),
+                (5 + 800e6 / 50e9 * 1e6) * 1e6,
+                1);
+    AnalyticalCollectives given(with, Table("TP:\nallreduce: 300\n"), {});
+    EXPECT_EQ(given.GetTime(Group(GroupKind::Tp, 8), {CollectiveOp::AllReduce, 960'000'000}),
+              5'600'000'000 + 5'000'000);
+}
+
 TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
 {
     AnalyticalCollectives collectives(m_nccl, {}, {});

@@ -138,7 +138,7 @@ TEST(ClusterTopology, MistakesNameLineAndWhatWasExpected)
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 5")),
                 testing::HasSubstr("t:2: node 5 is listed as a switch twice"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 7")),
-                testing::HasSubstr("t:2: '7' is no node; expected an id from 0 to 6"));
+                testing::HasSubstr("t:2: '7' is not a valid node; expected an id from 0 to 6"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "3 5 6")),
                 testing::HasSubstr("t:2: node 3 is listed as a switch"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 6 6")), testing::HasSubstr("t:2: "));

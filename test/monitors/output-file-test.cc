@@ -247,22 +247,39 @@ TEST(ResolveOutputPath, RelativePathsStayInsideTheOutputDirectory)
     EXPECT_THAT(warnings, IsEmpty());
     EXPECT_EQ(ResolveOutputPath("K", "../../scratch/fct.txt", out, warnings), out + "/fct.txt");
     EXPECT_THAT(warnings,
-                ElementsAre("K ../../scratch/fct.txt is outside the output directory; it goes to " +
+                ElementsAre("K ../../scratch/fct.txt is outside the output directory; the file is "
+                            "written to " +
                             out + "/fct.txt"));
 }
 
-TEST(ResolveOutputPath, AbsolutePathsThatCannotBeWrittenBecomeTheirBaseName)
+TEST(ResolveOutputPath, AbsolutePathsBecomeTheirBaseNameInTheOutputDirectory)
+{
+    ScratchDirectory elsewhere;
+    std::filesystem::create_directory(elsewhere / "out");
+    std::vector<std::string> warnings;
+    const std::string out = elsewhere / "out";
+    // Its directory could be written, but a second run would overwrite the first one's file.
+    const std::string shared = elsewhere / "x_fct.txt";
+    EXPECT_EQ(ResolveOutputPath("FCT", shared, out, warnings), out + "/x_fct.txt");
+    EXPECT_THAT(warnings,
+                ElementsAre("FCT " + shared +
+                            " is outside the output directory; the file is written to " + out +
+                            "/x_fct.txt"));
+    warnings.clear();
+    EXPECT_EQ(ResolveOutputPath("FCT", "/no/such/place/x_fct.txt", out, warnings),
+              out + "/x_fct.txt");
+    EXPECT_THAT(warnings, ElementsAre(HasSubstr("FCT /no/such/place/x_fct.txt is outside")));
+    std::ofstream(elsewhere / "file") << "";
+    EXPECT_THROW(ResolveOutputPath("K", "fct.txt", elsewhere / "file", warnings), InputError);
+}
+
+TEST(ResolveOutputPath, AbsolutePathsInsideTheOutputDirectoryStand)
 {
     ScratchDirectory directory;
     std::vector<std::string> warnings;
     const std::string out = directory.Path();
-    EXPECT_EQ(ResolveOutputPath("K", out + "/x.txt", "/elsewhere", warnings), out + "/x.txt");
+    EXPECT_EQ(ResolveOutputPath("K", out + "/mix/x.txt", out, warnings), out + "/mix/x.txt");
     EXPECT_THAT(warnings, IsEmpty());
-    EXPECT_EQ(ResolveOutputPath("FCT", "/no/such/place/x_fct.txt", out, warnings),
-              out + "/x_fct.txt");
-    EXPECT_THAT(warnings, ElementsAre(HasSubstr("FCT /no/such/place/x_fct.txt cannot be written")));
-    std::ofstream(directory / "file") << "";
-    EXPECT_THROW(ResolveOutputPath("K", "fct.txt", directory / "file", warnings), InputError);
 }
 
 TEST(FindInput, TriesThePathThenTheConfsDirectoryThenTheBaseNameThere)

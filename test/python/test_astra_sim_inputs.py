@@ -113,10 +113,10 @@ def test_trace_enabled_writes_the_timeline_with_every_flow(tmp_path):
     assert result.returncode == 0, result.stderr
     events = json.loads((tmp_path / "out" / "timeline.json").read_text())
     flows = {}
-    for event in (e for e in events if e["cat"] == "flow"):
+    for event in (e for e in events if e.get("cat") == "flow"):
         flows.setdefault(event["id"], {})[event["ph"]] = event
     assert len(flows) == ranks * 4 * 2 * (ranks - 1)
-    phases = [e for e in events if e["cat"] == "stream"]
+    phases = [e for e in events if e.get("cat") == "stream"]
     for flow in flows.values():
         assert flow["b"]["name"] == f"to {(flow['b']['pid'] + 1) % ranks}"
         assert flow["b"]["args"]["bytes"] == (1 << 20) // 4 // ranks
@@ -129,7 +129,7 @@ def test_trace_enabled_writes_the_timeline_with_every_flow(tmp_path):
     assert limited.returncode == 0, limited.stderr
     events = json.loads((tmp_path / "out" / "timeline.json").read_text())
     assert {e["pid"] for e in events} == {0}
-    assert len({e.get("id", f"x{i}") for i, e in enumerate(events)}) == 5
+    assert len({e.get("id", f"x{i}") for i, e in enumerate(events) if e["ph"] != "M"}) == 5
 
 
 def test_boost_mode_says_that_it_has_no_effect(tmp_path):

@@ -100,7 +100,7 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
         std::string error;
     } cases[] = {
         {"{\n\"endpoint-dealy\": 1}",
-         ":2: 'endpoint-dealy' is no key of a system file; expected "
+         ":2: 'endpoint-dealy' is not a key of a system file; expected "
          "perhaps 'endpoint-delay'"},
         {"{\n\"endpoint-delay\": }", ":2: is no valid JSON"},
         {R"({"peak-perf": 1e3000})", "holds a number that is too large"},

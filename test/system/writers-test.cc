@@ -10,6 +10,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -48,7 +49,22 @@ class Writers : public ::testing::Test
         return text.str();
     }
 
-    /// An AllReduce of 1 MB over 4 ranks in 20 us: algbw 50 GB/s, busbw 75 GB/s.
+    /// @return the events of timeline.json that are no names
+    nlohmann::json Events() const
+    {
+        nlohmann::json found = nlohmann::json::array();
+        for (const auto& event : nlohmann::json::parse(Text("timeline.json")))
+        {
+            if (event["ph"] != "M")
+            {
+                found.push_back(event);
+            }
+        }
+        return found;
+    }
+
+    /// An AllReduce of 1 MB over 4 ranks in 20 us: algbw 50 GB/s, busbw 75 GB/s. The last rank
+    /// begins half-way, from which on it is 150 GB/s.
     CollectiveRecord Record(uint32_t layer, uint32_t pass, TimePs start, TimePs end) const
     {
         return {7,
@@ -59,7 +75,8 @@ class Writers : public ::testing::Test
                 1'000'000,
                 &m_choice,
                 start,
-                end};
+                end,
+                (start + end) / 2};
     }
 
     std::filesystem::path m_folder;
@@ -77,9 +94,9 @@ TEST_F(Writers, CollectivesHaveARowEachAsTheyEnd)
     EXPECT_EQ(
         Text("collectives.csv"),
         "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
-        "algbw,busbw,flows\n"
+        "algbw,busbw,flows,last_start_ns,busbw_last_start\n"
         "7,layer,1,fwd,TP0,4,AllReduce,1000000,Ring,Simple,2,1000.000,21000.000,50.000000,"
-        "75.000000,24\n");
+        "75.000000,24,11000.000,150.000000\n");
 }
 
 TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
@@ -148,7 +165,7 @@ TEST_F(Writers, TimelineShowsFlowsThatOverlap)
     writer.FlowEnded({1, FlowRecord::IN_NETWORK, 1, 0, 0, 1'000'000, 4'000'000});
     writer.FlowEnded({2, 0, 1, 0, 0, 0, 1});
     writer.Finish();
-    const auto events = nlohmann::json::parse(Text("timeline.json"));
+    const auto events = Events();
     ASSERT_EQ(events.size(), 4);
     EXPECT_EQ(events[0]["ph"], "b");
     EXPECT_EQ(events[1]["ph"], "e");
@@ -180,7 +197,7 @@ TEST_F(Writers, TimelineIsChromeTraceFormatWithinItsBounds)
     writer.ComputeEnded({0, "over the limit", position, 0, 1});
     writer.Finish();
     EXPECT_EQ(writer.GetDropped(), 1);
-    const auto events = nlohmann::json::parse(Text("timeline.json"));
+    const auto events = Events();
     ASSERT_EQ(events.size(), 3);
     EXPECT_EQ(events[0]["name"], "a\"b");
     EXPECT_EQ(events[0]["ph"], "X");
@@ -190,4 +207,34 @@ TEST_F(Writers, TimelineIsChromeTraceFormatWithinItsBounds)
     EXPECT_EQ(events[1]["pid"], 1);
     EXPECT_EQ(events[1]["args"]["chunk"], 2);
     EXPECT_EQ(events[2]["name"], "bubble");
+}
+
+TEST_F(Writers, TimelineNamesEachRankAndThreadOnceForViewers)
+{
+    TimelineWriter writer(Path("timeline.json"), 2, 100);
+    const WorkloadPosition position{};
+    for (const int rank : {1, 0, 1})
+    {
+        writer.ComputeEnded({rank, "layer", position, 0, 1'000'000});
+        writer.StreamPhaseEnded(
+            {rank, 9, "layer", CollectiveOp::AllReduce, 0, 0, 3, 1000, 0, 1'000'000});
+    }
+    writer.Finish();
+    std::map<std::pair<int, int>, std::string> threads;
+    std::map<int, std::string> ranks;
+    int names = 0;
+    for (const auto& event : nlohmann::json::parse(Text("timeline.json")))
+    {
+        if (event["ph"] == "M")
+        {
+            ++names;
+            const std::string name = event["args"]["name"];
+            (event["name"] == "process_name" ? ranks[event["pid"]]
+                                             : threads[{event["pid"], event["tid"]}]) = name;
+        }
+    }
+    EXPECT_EQ(names, 6);
+    EXPECT_EQ(ranks, (std::map<int, std::string>{{0, "rank 0"}, {1, "rank 1"}}));
+    EXPECT_EQ((threads[{0, 0}]), "computation");
+    EXPECT_EQ((threads[{1, 5}]), "stream queue 3");
 }

@@ -124,7 +124,8 @@ TEST(KvCache, RefusesIncompleteFiles)
     const std::string requests = "requests 3\nrate 10\nprompt_tokens 7\n";
     EXPECT_THAT(error("KV\n"), HasSubstr("kv.txt:1: the file does not begin with KV_CACHE"));
     EXPECT_THAT(error("KV_CACHE\nlayer 3\n"), HasSubstr("kv.txt:2: unknown key 'layer'"));
-    EXPECT_THAT(error("KV_CACHE\nlayers 0\n"), HasSubstr("kv.txt:2: '0' is no value of layers"));
+    EXPECT_THAT(error("KV_CACHE\nlayers 0\n"),
+                HasSubstr("kv.txt:2: '0' is not a valid value of layers"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0-x\n"), HasSubstr("no list of ranks"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\n" + MODEL + requests), HasSubstr("prefill and decode"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\ndecode 1\n" + MODEL), HasSubstr("trace, or requests"));

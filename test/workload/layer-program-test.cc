@@ -173,6 +173,15 @@ TEST(LayerProgram, PoliciesDifferInWhatTheyWaitFor)
     EXPECT_EQ(Spell(CompileProgram(Read("MICRO\n" + layers), 1, 0)), "f0 i0 w0 f1 i1 w1 ");
 }
 
+TEST(LayerProgram, InferenceIsForwardPassesOnlyAndStagesShareTheLayers)
+{
+    const auto table = Read(Header(2, 1, 2, "mode: 1") + Layers(3, true, true, false));
+    EXPECT_EQ(Spell(CompileProgram(table, 1, 0)), "F0 f0 F1 f1 F2 f2 F0 f0 F1 f1 F2 f2 ");
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 0)), "F0 f0 >0 F0 f0 >1 ");
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 1)), "?0 F1 f1 F2 f2 ?1 F1 f1 F2 f2 ");
+    EXPECT_THROW(CompileProgram(table, 4, 0), ns3::InputError);
+}
+
 TEST(LayerProgram, PipelineRunsOneForwardOneBackward)
 {
     const auto table = Read(Header(2, 1, 2, "") + Layers(1, false, false, true));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <sstream>
 
 using namespace AstraSim;
@@ -119,6 +120,48 @@ TEST(LayerTable, ReadsMicroLines)
     EXPECT_EQ(table.layers[1].comm[0].bytes, 64);
 }
 
+TEST(LayerTable, ReadsHeadersAsAicbWritesThem)
+{
+    const auto table = Read("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 "
+                            "expert_parallel_npu_group: 4 pp: 2 all_gpus: 32 mode: 1 vpp: 1 ga: 1 "
+                            "checkpoints: 0 checkpoint_initiates: 0 pp_comm: 8388608.0\n2\n"
+                            "a -1 10 ALLREDUCE 4096.0 20 NONE 0 30 NONE 0 40\n" +
+                            LAYER);
+    EXPECT_EQ(table.sizes.ep, 4);
+    EXPECT_EQ(table.pipelineBytes, 8388608);
+    EXPECT_EQ(table.layers.at(0).comm[0].bytes, 4096);
+    EXPECT_TRUE(table.inference);
+    EXPECT_FALSE(Read(HEADER + "1\n" + LAYER).inference);
+    EXPECT_THAT(ErrorOf("DATA mode: 2\n1\n" + LAYER),
+                HasSubstr("w.txt:1: '2' is not a valid mode"));
+    EXPECT_THAT(ErrorOf("DATA pp_comm: 8.5\n1\n" + LAYER),
+                HasSubstr("w.txt:1: '8.5' is not a valid value of pp_comm"));
+}
+
+TEST(LayerTable, MicroLinesTakeServersAsTpAndTheirNumberAsDpAndEp)
+{
+    const auto table = Read("1 ALLREDUCE 8 TP\n1 ALLTOALL 8 EP\n");
+    const auto ranks = [](int first, int count) {
+        std::vector<int> numbers(static_cast<std::size_t>(count));
+        std::iota(numbers.begin(), numbers.end(), first);
+        return numbers;
+    };
+    ParallelSizes options;
+    options.gpusPerServer = 8;
+    const ParallelSizes sizes = GroupSizes(table, options, ranks(16, 32));
+    EXPECT_EQ(sizes.tp, 8);
+    EXPECT_EQ(sizes.ep, 4); // DP is 32 / 8 as well
+    EXPECT_FALSE(sizes.everyGroupIsWorld);
+    // One server, half servers, ranks apart: every group is all ranks.
+    EXPECT_TRUE(GroupSizes(table, options, ranks(0, 8)).everyGroupIsWorld);
+    EXPECT_TRUE(GroupSizes(table, options, ranks(4, 16)).everyGroupIsWorld);
+    EXPECT_TRUE(GroupSizes(table, options, ranks(0, 12)).everyGroupIsWorld);
+    // A flag goes first.
+    options.tp = 4;
+    EXPECT_EQ(GroupSizes(table, options, ranks(0, 32)).tp, 4);
+    EXPECT_EQ(GroupSizes(table, options, ranks(0, 32)).ep, 0);
+}
+
 TEST(LayerTable, NamesFileLineAndExpectation)
 {
     const struct
@@ -127,10 +170,10 @@ TEST(LayerTable, NamesFileLineAndExpectation)
         std::string error;
     } cases[] = {
         {"", "w.txt: the workload is empty"},
-        {"TRANSFORMER\n1\n" + LAYER, "w.txt:1: 'TRANSFORMER' is no parallelism policy"},
+        {"TRANSFORMER\n1\n" + LAYER, "w.txt:1: 'TRANSFORMER' is not a valid parallelism policy"},
         {"HYBRID_TRANSFORMER\n1\n" + LAYER, "w.txt:1: the header does not say how many ranks"},
         {"DATA tpp: 3\n1\n" + LAYER, "w.txt:1: unknown key 'tpp'"},
-        {"DATA all_gpus: x\n1\n" + LAYER, "w.txt:1: 'x' is no value of all_gpus"},
+        {"DATA all_gpus: x\n1\n" + LAYER, "w.txt:1: 'x' is not a valid value of all_gpus"},
         {"DATA all_gpus:\n1\n" + LAYER, "w.txt:1: the line ends where all_gpus should be"},
         {"DATA all_gpus: 0\n1\n" + LAYER, "w.txt:1: all_gpus is 0"},
         {"DLRM\n1\n" + LAYER, "w.txt:1: the header does not say where the bottom network ends"},
@@ -142,20 +185,20 @@ TEST(LayerTable, NamesFileLineAndExpectation)
         {HEADER + "1\n" + LAYER + LAYER, "w.txt:4: there are more than the 1 layers announced"},
         {HEADER + "1\na -1 10 NONE 0\n", "w.txt:3: a layer with 5 fields; expected 12"},
         {HEADER + "1\na -1 10 NONE 0 20 NONE 0 -3 NONE 0 40\n",
-         "w.txt:3: '-3' is no value of wg_ns"},
+         "w.txt:3: '-3' is not a valid value of wg_ns"},
         {HEADER + "1\na -1 10 ALLREDUCES 0 20 NONE 0 3 NONE 0 40\n",
          "w.txt:3: unknown collective 'ALLREDUCES'"},
         {HEADER + "1\na -1 10 ALLREDUCE_XP 0 20 NONE 0 3 NONE 0 40\n",
          "w.txt:3: unknown collective 'ALLREDUCE_XP'"},
         {HEADER + "1\na -1 10 ALLREDUCE 1e3x 20 NONE 0 3 NONE 0 40\n",
-         "w.txt:3: '1e3x' is no value of the collective's size"},
+         "w.txt:3: '1e3x' is not a valid value of the collective's size"},
         {"DATA checkpoints: 1 4 checkpoint_initiates: 0\n1\n" + LAYER,
          "w.txt:1: checkpoint layer 4 does not exist"},
         {"DATA checkpoints: 0 checkpoint_initiates: 1 0\n1\n" + LAYER,
          "w.txt:1: layer 0 starts a re-computation but no layer up to it is a checkpoint"},
         {"1 ALLREDUCE 8\n", "w.txt:1: a micro line with 3 fields"},
         {"0 ALLREDUCE 8 DP\n", "w.txt:1: the number of passes is 0"},
-        {"1 NONE 8 DP\n", "w.txt:1: 'NONE' is no collective of a micro line"},
+        {"1 NONE 8 DP\n", "w.txt:1: 'NONE' is not a valid collective of a micro line"},
         {"1 ALLREDUCE 8 XP\n", "w.txt:1: unknown group 'XP'"},
     };
 

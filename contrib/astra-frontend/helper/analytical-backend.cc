@@ -62,6 +62,12 @@ AnalyticalBackend::Make(const RunOptions& options,
     const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, inputs.conf.qpsPerConnection};
     const TimePs limit =
         inputs.conf.stopTimePs == ns3::TIME_PS_MAX ? EventLoop::NO_LIMIT : inputs.conf.stopTimePs;
+    if (!inputs.dimensions.empty())
+    {
+        return std::make_unique<AnalyticalBackend>(
+            std::make_unique<DimensionalPaths>(inputs.dimensions),
+            limit);
+    }
     return std::make_unique<AnalyticalBackend>(
         std::make_unique<TopologyPaths>(inputs.topology, sizes),
         limit);

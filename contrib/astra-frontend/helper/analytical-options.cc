@@ -5,9 +5,7 @@
 
 #include "program-flags.h"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 #include <sstream>
 
 namespace AstraSim
@@ -19,10 +17,12 @@ namespace
 namespace po = boost::program_options;
 
 /// Short names of several letters, with dashes for underscores, and SimAI's second names.
-const std::map<std::string, std::string> ALIASES = {
+const FlagAliases ALIASES = {
     {"g-p-s", "gpus-per-server"},
     {"r", "result"},
     {"r-f", "result-folder"},
+    {"o", "result-folder"},
+    {"output", "result-folder"},
     {"nv", "nvlink"},
     {"nic", "nic-busbw"},
     {"n-p-s", "nic-per-server"},
@@ -88,7 +88,7 @@ Describe(AnalyticalOptions& options, RawFlags& raw)
         po::value(&options.folder),
         "[-r_f] directory; else results, without -r results/<workload>_analytical");
     add("visual", po::value(&raw.visual), "[-v] 1: also draw where the time goes (SVG)");
-    add("passes", po::value(&options.passes), "how often the workload is done");
+    add("passes", po::value(&options.passes), "number of iterations");
     add("tp", po::value(&options.sizes.tp), "tensor parallel size, for micro lines");
     add("ep", po::value(&options.sizes.ep), "expert parallel size, for micro lines");
     add("pp", po::value(&options.sizes.pp), "pipeline stages, for micro lines");
@@ -96,43 +96,21 @@ Describe(AnalyticalOptions& options, RawFlags& raw)
     return description;
 }
 
-/// @return the arguments with every flag of several letters as --its-name
+/// @return the arguments with a value for every -v, which SimAI lets stand alone
 std::vector<std::string>
-Normalise(const std::vector<std::string>& arguments, const po::options_description& description)
+CompleteVisual(const std::vector<std::string>& arguments)
 {
     std::vector<std::string> result;
     for (std::size_t i = 0; i < arguments.size(); ++i)
     {
-        const std::string& argument = arguments[i];
-        const auto begin = argument.find_first_not_of('-');
-        if (begin == 0 || begin > 2)
+        const bool visual =
+            arguments[i] == "-v" || arguments[i] == "-visual" || arguments[i] == "--visual";
+        const bool given = visual && i + 1 < arguments.size() && arguments[i + 1].size() == 1;
+        result.push_back(arguments[i]);
+        if (visual && !given)
         {
-            result.push_back(argument);
-            continue;
+            result.emplace_back("1");
         }
-        const auto equals = argument.find('=');
-        std::string name = argument.substr(begin, equals - begin);
-        std::replace(name.begin(), name.end(), '_', '-');
-        if (name.size() == 1 && equals != std::string::npos)
-        {
-            name = argument.substr(0, equals);
-            result.insert(result.end(), {name, argument.substr(equals + 1)});
-            continue;
-        }
-        const auto alias = ALIASES.find(name);
-        name = alias == ALIASES.end() ? name : alias->second;
-        if (name.size() == 1 || !description.find_nothrow(name, false))
-        {
-            result.push_back(argument);
-            continue;
-        }
-        std::string value = equals == std::string::npos ? "" : argument.substr(equals);
-        if (name == "visual" && value.empty())
-        {
-            const bool given = i + 1 < arguments.size() && arguments[i + 1].size() == 1;
-            value = "=" + (given ? arguments[++i] : "1");
-        }
-        result.push_back("--" + name + value);
     }
     return result;
 }
@@ -176,17 +154,13 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
     RawFlags raw;
     const po::options_description description = Describe(options, raw);
     po::variables_map values;
-    const auto unknown = ReadFlags(Normalise(arguments, description), description, values);
+    const auto unknown = ReadFlags(CompleteVisual(arguments), description, values, ALIASES);
     if (!unknown.empty())
     {
         RefuseUnknownFlag(unknown.front(), description);
     }
     options.environment = RunEnvironment::Read(environment);
-    if (options.environment.nccl.sendLatency)
-    {
-        options.environment.warnings.push_back(
-            "AS_SEND_LAT has no effect: collectives are costed as a whole");
-    }
+    options.quiet = options.quiet || options.environment.logLevel > LogLevel::Info;
     if (options.help || options.version)
     {
         return options;
@@ -226,11 +200,10 @@ AnalyticalOptions::Help()
     AnalyticalOptions options;
     RawFlags raw;
     std::ostringstream text;
-    text << Describe(options, raw)
-         << "\nFlags of several letters take one dash or two, and _ or - within.\n"
-            "\nEnvironment: AS_NVLS_ENABLE AS_NVLSTREE_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
-            "  AS_GPU_TYPE AS_NET_BW NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
-            "  NCCL_TUNING NCCL_SELECT\n"
+    text << Describe(options, raw) << SPELLING_NOTE
+         << "\nEnvironment: AS_NVLS_ENABLE AS_NVLSTREE_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
+            "  AS_GPU_TYPE AS_NET_BW AS_SEND_LAT AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO\n"
+            "  NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNING NCCL_SELECT\n"
             "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong.\n";
     return text.str();
 }

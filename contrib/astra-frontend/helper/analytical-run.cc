@@ -5,6 +5,7 @@
 
 #include "analytical-backend.h"
 #include "breakdown-table.h"
+#include "micro-groups.h"
 #include "rank-symmetry.h"
 #include "run-console.h"
 #include "run-record.h"
@@ -47,7 +48,7 @@ class AnalyticalRun
   public:
     explicit AnalyticalRun(const AnalyticalOptions& options)
         : m_options(options),
-          m_console(options.quiet)
+          m_console(options.quiet, options.environment.logLevel)
     {
     }
 
@@ -91,6 +92,7 @@ AnalyticalRun::ReadInputs()
     }
     WorkloadOptions options{m_options.sizes, m_options.passes, {}, {}};
     options.waitsForGradients = true;
+    options.sizes.gpusPerServer = m_machine.gpusPerServer;
     m_workload = OpenWorkload(m_options.workload, options);
     const uint32_t needed = m_workload->GetRankCount();
     m_gpus = m_options.gpus.value_or(needed         ? needed
@@ -246,7 +248,7 @@ AnalyticalRun::Describe() const
                             layout.GetSize(GroupKind::Pp),
                             m_job->CountSimulated());
     }
-    return text + "\n";
+    return text + "\n" + DescribeMicroGroups(*m_workload);
 }
 
 int

@@ -87,6 +87,10 @@ WriteBreakdownSvg(const TimeBreakdown& breakdown, const std::string& title, cons
     double y = 150;
     for (std::size_t i = 0; i < parts.size(); ++i)
     {
+        if (parts[i].microseconds <= 0)
+        {
+            continue;
+        }
         const double share = Share(parts[i].microseconds, breakdown.total);
         const double width = WIDTH * share / 100;
         bars += fmt::format("<rect x=\"{:.2f}\" y=\"60\" width=\"{:.2f}\" height=\"56\" "

@@ -163,6 +163,7 @@ PacketBackend::GetTotals() const
     totals.timeouts = fabric.timeouts;
     totals.retransmittedBytes = fabric.retransmitted;
     totals.nacks = fabric.nacks;
+    totals.cnps = fabric.cnps;
     totals.outOfOrderPackets = fabric.outOfOrderFrames;
     totals.reorderBytes = fabric.reorderBytes;
     if (m_background)

@@ -6,6 +6,7 @@
 #include "ns3/input-error.h"
 #include "ns3/nearest-name.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace AstraSim
@@ -34,6 +35,76 @@ RefuseNegatives(const po::parsed_options& parsed)
     }
 }
 
+/// What a flag is called in some programs or simulators, and its name here.
+const FlagAliases ALIASES_OF_ALL = {
+    {"topology", "network-topo"},
+    {"conf", "network-conf"},
+    {"config", "network-conf"},
+};
+
+/// @return the name that a description has for a flag, or an empty string
+std::string
+KnownName(const std::string& written,
+          const po::options_description& description,
+          const FlagAliases& aliases)
+{
+    std::string dashed = written;
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    std::string underscored = written;
+    std::replace(underscored.begin(), underscored.end(), '-', '_');
+    std::vector<std::string> candidates = {written, dashed, underscored};
+    for (const FlagAliases* names : {&aliases, &ALIASES_OF_ALL})
+    {
+        if (const auto alias = names->find(dashed); alias != names->end())
+        {
+            candidates.push_back(alias->second);
+        }
+    }
+    for (const std::string& name : candidates)
+    {
+        if (name.size() > 1 && description.find_nothrow(name, false))
+        {
+            return name;
+        }
+    }
+    return "";
+}
+
+/// @return the arguments with every known flag of several letters as --its-name
+std::vector<std::string>
+Normalise(const std::vector<std::string>& arguments,
+          const po::options_description& description,
+          const FlagAliases& aliases)
+{
+    std::vector<std::string> result;
+    for (const std::string& argument : arguments)
+    {
+        const auto begin = argument.find_first_not_of('-');
+        if (begin == 0 || begin > 2)
+        {
+            result.push_back(argument);
+            continue;
+        }
+        const auto equals = argument.find('=');
+        const std::string written = argument.substr(begin, equals - begin);
+        const std::string name = KnownName(written, description, aliases);
+        const std::string value = equals == std::string::npos ? "" : argument.substr(equals);
+        if (!name.empty())
+        {
+            result.push_back("--" + name + value);
+        }
+        else if (written.size() == 1 && !value.empty())
+        {
+            result.insert(result.end(), {argument.substr(0, equals), value.substr(1)});
+        }
+        else
+        {
+            result.push_back(argument);
+        }
+    }
+    return result;
+}
+
 } // namespace
 
 void
@@ -45,13 +116,14 @@ RefuseFlag(const std::string& what, const std::string& expected)
 std::vector<std::string>
 ReadFlags(const std::vector<std::string>& arguments,
           const po::options_description& description,
-          po::variables_map& values)
+          po::variables_map& values,
+          const FlagAliases& aliases)
 {
     try
     {
         const auto style =
             po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-        const auto parsed = po::command_line_parser(arguments)
+        const auto parsed = po::command_line_parser(Normalise(arguments, description, aliases))
                                 .options(description)
                                 .style(style)
                                 .allow_unregistered()

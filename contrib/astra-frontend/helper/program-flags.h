@@ -5,6 +5,7 @@
 #define PROGRAM_FLAGS_H
 
 #include <boost/program_options.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,26 @@ namespace AstraSim
 /// @throw ns3::InputError about the command line
 [[noreturn]] void RefuseFlag(const std::string& what, const std::string& expected);
 
+/// Other names of flags, with dashes for underscores, and the names they stand for.
+using FlagAliases = std::map<std::string, std::string>;
+
+/// A sentence for --help on what ReadFlags() accepts.
+inline constexpr const char* SPELLING_NOTE =
+    "\nFlags of several letters take one dash or two, and _ or - within.\n";
+
 /**
- * Read flags into the variables that @p description names.
+ * Read flags into the variables that @p description names. All programs spell flags alike: a flag
+ * of several letters has one dash or two, and underscores or dashes within; --topology is
+ * --network-topo, --conf and --config are --network-conf, where a program has these.
  * @param[out] values what was given
+ * @param aliases of this program, besides those of all
  * @return arguments that are no known flag
  * @throw ns3::InputError for a value that cannot be read, or a negative number
  */
 std::vector<std::string> ReadFlags(const std::vector<std::string>& arguments,
                                    const boost::program_options::options_description& description,
-                                   boost::program_options::variables_map& values);
+                                   boost::program_options::variables_map& values,
+                                   const FlagAliases& aliases = {});
 
 /// Refuse @p flag and name the nearest flag of @p description. @throw ns3::InputError
 [[noreturn]] void RefuseUnknownFlag(const std::string& flag,

@@ -4,6 +4,9 @@
 #ifndef RUN_CONSOLE_H
 #define RUN_CONSOLE_H
 
+#include "run-environment.h"
+
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -15,16 +18,21 @@ namespace AstraSim
 class RunConsole
 {
   public:
-    /// @param quiet say nothing but warnings
-    explicit RunConsole(bool quiet)
-        : m_quiet(quiet)
+    /// @param quiet say nothing but warnings @param level AS_LOG_LEVEL
+    explicit RunConsole(bool quiet, LogLevel level = LogLevel::Info)
+        : m_level(quiet ? std::max(level, LogLevel::Warning) : level)
     {
+    }
+
+    LogLevel GetLevel() const
+    {
+        return m_level;
     }
 
     /// Print @p text to standard output.
     void Say(const std::string& text) const
     {
-        if (!m_quiet)
+        if (m_level <= LogLevel::Info)
         {
             std::cout << text << std::flush;
         }
@@ -35,13 +43,16 @@ class RunConsole
     {
         for (const std::string& warning : warnings)
         {
-            std::cerr << "warning: " << warning << "\n";
+            if (m_level <= LogLevel::Warning)
+            {
+                std::cerr << "warning: " << warning << "\n";
+            }
         }
         warnings.clear();
     }
 
   private:
-    bool m_quiet;
+    LogLevel m_level;
 };
 
 } // namespace AstraSim

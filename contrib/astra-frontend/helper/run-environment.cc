@@ -4,11 +4,41 @@
 #include "run-environment.h"
 
 #include "ns3/input-error.h"
+#include "ns3/units.h"
 
+#include <array>
 #include <charconv>
+#include <fmt/format.h>
 
 namespace AstraSim
 {
+
+namespace
+{
+
+/// Above it AS_SEND_LAT is a mistake in the unit rather than a slow host.
+constexpr TimePs LONGEST_USUAL_LATENCY = 1'000'000'000; // 1000 us
+
+constexpr uint32_t MAX_THREADS = 1024;
+
+LogLevel
+ParseLogLevel(const std::string& text)
+{
+    static constexpr std::array NAMES = {"DEBUG", "INFO", "WARNING", "ERROR"};
+    for (std::size_t i = 0; i < NAMES.size(); ++i)
+    {
+        if (text == NAMES[i] || text == std::to_string(i))
+        {
+            return static_cast<LogLevel>(i);
+        }
+    }
+    throw ns3::InputError("environment",
+                          0,
+                          "AS_LOG_LEVEL is '" + text + "'",
+                          "DEBUG, INFO, WARNING or ERROR, or 0 to 3");
+}
+
+} // namespace
 
 RunEnvironment
 RunEnvironment::Read(const NcclOptions::Lookup& lookup)
@@ -24,6 +54,14 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
         return value;
     };
     environment.nccl = NcclOptions::FromEnvironment(recording);
+    if (environment.nccl.sendLatency.value_or(0) > LONGEST_USUAL_LATENCY)
+    {
+        environment.warnings.push_back(
+            "AS_SEND_LAT is " + environment.variables["AS_SEND_LAT"] +
+            " microseconds before each flow; SimAI's newer pages write nanoseconds, which would be "
+            "AS_SEND_LAT=" +
+            fmt::format("{:g}", static_cast<double>(*environment.nccl.sendLatency) / 1e9));
+    }
     const auto bandwidth = recording("AS_NET_BW");
     if (bandwidth && !bandwidth->empty())
     {
@@ -39,13 +77,21 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
         }
         environment.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
     }
-    for (const char* name : {"AS_LOG_LEVEL", "AS_SIM_THREADS"})
+    if (const auto level = lookup("AS_LOG_LEVEL"); level && !level->empty())
     {
-        const auto value = lookup(name);
-        if (value && !value->empty() && *value != "0")
+        environment.logLevel = ParseLogLevel(*level);
+    }
+    if (const auto threads = lookup("AS_SIM_THREADS"); threads && !threads->empty())
+    {
+        const auto count = ns3::ParseUnsigned(*threads);
+        if (!count || *count == 0 || *count > MAX_THREADS)
         {
-            environment.warnings.push_back(std::string(name) + " is accepted and has no effect");
+            throw ns3::InputError("environment",
+                                  0,
+                                  "AS_SIM_THREADS is '" + *threads + "'",
+                                  "a number of threads from 1 to " + std::to_string(MAX_THREADS));
         }
+        environment.threads = static_cast<uint32_t>(*count);
     }
     return environment;
 }

@@ -15,13 +15,24 @@
 namespace AstraSim
 {
 
+/// What a run tells of itself; a level includes those after it.
+enum class LogLevel : uint8_t
+{
+    Debug,   ///< each collective as it starts and ends
+    Info,    ///< the inputs, the results
+    Warning, ///< what may not be as it was meant
+    Error,   ///< why a run fails
+};
+
 /// What the environment variables of the programs say.
 struct RunEnvironment
 {
     NcclOptions nccl;
     std::optional<uint64_t> netBandwidthBps;      ///< AS_NET_BW: rate of NIC links
     std::map<std::string, std::string> variables; ///< those that were set, by name
-    std::vector<std::string> warnings;            ///< what has no effect, a line each
+    LogLevel logLevel{LogLevel::Info};            ///< AS_LOG_LEVEL
+    std::optional<uint32_t> threads;              ///< AS_SIM_THREADS: -t, unless that is given
+    std::vector<std::string> warnings;            ///< what may not be as it was meant, a line each
 
     /// @throw ns3::InputError naming the variable whose value cannot be used
     static RunEnvironment Read(const NcclOptions::Lookup& lookup);

@@ -3,6 +3,8 @@
  */
 #include "run-inputs.h"
 
+#include "astra-network-file.h"
+
 #include "ns3/flow-file.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
@@ -21,7 +23,11 @@ FabricConf
 ReadConf(const RunOptions& options, const RunConsole& console)
 {
     FabricConf conf;
-    if (!options.conf.empty())
+    if (IsAstraNetworkFile(options.conf))
+    {
+        conf.topologyFile = options.conf;
+    }
+    else if (!options.conf.empty())
     {
         conf = FabricConf::Read(options.conf);
     }
@@ -79,7 +85,16 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
 {
     RunInputs inputs;
     inputs.conf = ReadConf(options, console);
-    inputs.topology = ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
+    if (IsAstraNetworkFile(options.conf))
+    {
+        inputs.dimensions = ReadAstraNetworkFile(options.conf);
+        inputs.topology = TopologyOf(inputs.dimensions, options.conf);
+    }
+    else
+    {
+        inputs.topology =
+            ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
+    }
     if (options.netBandwidthBps)
     {
         SetNicRates(inputs.topology, *options.netBandwidthBps);

@@ -8,10 +8,12 @@
 #include "run-options.h"
 
 #include "ns3/cluster-topology.h"
+#include "ns3/dimensional-paths.h"
 #include "ns3/fabric-conf.h"
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace AstraSim
 {
@@ -21,6 +23,7 @@ struct RunInputs
 {
     ns3::FabricConf conf;
     ns3::ClusterTopology topology;
+    std::vector<NetworkDimension> dimensions; ///< of ASTRA-sim's analytical network; empty: none
 
     /**
      * Read the configuration and the topology.

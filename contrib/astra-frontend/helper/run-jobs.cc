@@ -3,6 +3,8 @@
  */
 #include "run-jobs.h"
 
+#include "micro-groups.h"
+
 #include "ns3/input-error.h"
 #include "ns3/logical-topology.h"
 #include "ns3/run-observer.h"
@@ -77,7 +79,8 @@ RunJobs::RunJobs(const RunOptions& options,
       m_nccl(nccl),
       m_console(console),
       m_system(SystemOf(options)),
-      m_collectives(std::make_unique<CollectivesWriter>(m_output + "/collectives.csv"))
+      m_collectives(std::make_unique<CollectivesWriter>(m_output + "/collectives.csv")),
+      m_sysReport(console)
 {
     m_timelineRanks = options.timelineRanks > 0 || !m_system.traceEnabled
                           ? options.timelineRanks
@@ -145,6 +148,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
 {
     auto running = std::make_unique<RunningJob>();
     WorkloadOptions options{m_options.sizes, m_options.passes, m_options.communicators, {}};
+    options.sizes.gpusPerServer = m_topology.gpusPerServer;
     if (!m_options.remoteMemory.empty())
     {
         options.memory = ReadRemoteMemoryConfig(m_options.remoteMemory);
@@ -163,6 +167,10 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
                                   m_topology.hostCount));
     }
     description.config = m_system;
+    if (m_logicalRanks == ranks)
+    {
+        description.logicalDimensions = m_logicalDimensions;
+    }
     if (!m_options.logicalTopology.empty())
     {
         description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
@@ -173,6 +181,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     };
     description.observer = &running->observers;
     running->job = std::make_unique<Job>(std::move(description));
+    m_console.Say(DescribeMicroGroups(*running->workload));
     Observe(*running, option, number, ranks);
     m_jobs.push_back(std::move(running));
 }
@@ -211,6 +220,23 @@ RunJobs::Observe(RunningJob& running,
     running.observers.Add(*running.endToEnd);
     running.observers.Add(*m_collectives);
     running.observers.Add(m_summary);
+    if (m_options.reportsRanks)
+    {
+        running.observers.Add(m_sysReport);
+    }
+    if (m_options.simaiFiles)
+    {
+        running.utilization = std::make_unique<DimensionUtilization>(
+            m_output + "/ncclFlowModel__dimension_utilization_0" + suffix + ".csv",
+            running.job->GetRanks().front(),
+            static_cast<uint32_t>(std::max<std::size_t>(1, m_logicalDimensions.size())),
+            m_system.queuesPerDimension);
+        running.observers.Add(*running.utilization);
+    }
+    if (m_console.GetLevel() == LogLevel::Debug)
+    {
+        running.observers.Add(m_log);
+    }
 }
 
 void
@@ -274,6 +300,15 @@ RunJobs::Finish()
     for (const auto& running : m_jobs)
     {
         running->endToEnd->Finish();
+        if (running->utilization)
+        {
+            running->utilization->Finish();
+            const std::filesystem::path file = running->endToEnd->GetPath();
+            std::filesystem::copy_file(file,
+                                       file.parent_path() /
+                                           ("ncclFlowModel_" + file.filename().string()),
+                                       std::filesystem::copy_options::overwrite_existing);
+        }
     }
 }
 

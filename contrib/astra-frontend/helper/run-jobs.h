@@ -4,10 +4,13 @@
 #ifndef RUN_JOBS_H
 #define RUN_JOBS_H
 
+#include "collective-log.h"
 #include "collective-summary.h"
+#include "dimension-utilization.h"
 #include "run-console.h"
 #include "run-options.h"
 #include "simulation-backend.h"
+#include "sys-report.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/collective-implementation.h"
@@ -23,6 +26,7 @@
 
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -58,6 +62,16 @@ class RunJobs
             CollectiveImplementation& nccl,
             const RunConsole& console);
     ~RunJobs();
+
+    /// Set the logical dimensions of jobs on all ranks; a file of the user's goes first.
+    void SetLogicalDimensions(std::vector<uint32_t> dimensions)
+    {
+        m_logicalDimensions = std::move(dimensions);
+        m_logicalRanks = std::accumulate(m_logicalDimensions.begin(),
+                                         m_logicalDimensions.end(),
+                                         std::size_t{1},
+                                         std::multiplies<>());
+    }
 
     /**
      * Read the workloads and place them.
@@ -100,6 +114,7 @@ class RunJobs
         std::unique_ptr<Workload> workload;
         std::unique_ptr<WorkloadResultWriter> results;
         std::unique_ptr<LocalMemoryWriter> memory;
+        std::unique_ptr<DimensionUtilization> utilization;
         RunObservers observers;
         std::unique_ptr<EndToEndWriter> endToEnd;
         std::unique_ptr<Job> job;
@@ -126,6 +141,10 @@ class RunJobs
     int m_timelineRanks{0};
     std::vector<std::unique_ptr<ObservedNetwork>> m_observed; ///< of ranks in the timeline
     CollectiveSummary m_summary;
+    CollectiveLog m_log;
+    SysReport m_sysReport;
+    std::vector<uint32_t> m_logicalDimensions;
+    std::size_t m_logicalRanks{0}; ///< product of the dimensions
     std::unique_ptr<FinishWatcher> m_watcher;
     std::vector<std::unique_ptr<RunningJob>> m_jobs;
     TimePs m_finishedPs{0};

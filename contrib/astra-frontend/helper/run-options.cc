@@ -3,6 +3,7 @@
  */
 #include "run-options.h"
 
+#include "astra-network-file.h"
 #include "program-flags.h"
 #include "run-environment.h"
 
@@ -68,6 +69,10 @@ Describe(RunOptions& options, RawFlags& raw)
     po::options_description description("SimAI_simulator -w WORKLOAD -n TOPOLOGY -c CONF [flags]");
     auto add = description.add_options();
     add("help,h", po::bool_switch(&options.help), "this text");
+    add("help-conf", po::bool_switch(&options.helpConf), "the keys of a configuration file");
+    add("PrintAttributes",
+        po::value(&options.printAttributes),
+        "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
     add("version", po::bool_switch(&options.version), "the version of the program");
     add("workload,w",
         po::value(&raw.workloads)->composing(),
@@ -78,11 +83,15 @@ Describe(RunOptions& options, RawFlags& raw)
         po::value(&raw.network),
         ("how the network is simulated: " + NetworkNames()).c_str());
     add("output,o", po::value(&options.output), "output directory; else ./results/<w>_<n>/");
+    add("simai-files",
+        po::bool_switch(&options.simaiFiles),
+        "also write ncclFlowModel_EndToEnd.csv and ncclFlowModel__dimension_utilization_0.csv");
     add("thread,t", po::value(&options.threads), "accepted; a run uses one core");
     add("system-configuration", po::value(&options.system), "ASTRA-sim system file (JSON)");
     add("network-configuration",
         po::value(&options.conf),
-        "ASTRA-sim's name of -c; the file names the topology");
+        "ASTRA-sim's name of -c; names the topology, or is a network of its analytical back ends "
+        "(F.yml)");
     add("logical-topology-configuration",
         po::value(&options.logicalTopology),
         "logical dimensions (JSON)");
@@ -112,7 +121,7 @@ Describe(RunOptions& options, RawFlags& raw)
     add("comm-scale", po::value(&options.commScale), "multiplies every collective's bytes");
     add("injection-scale", po::value(&options.injectionScale), "multiplies the endpoint delay");
     add("rendezvous-protocol", po::value(&options.rendezvous), "messages wait for their receive");
-    add("passes", po::value(&options.passes), "how often the workload is done");
+    add("passes", po::value(&options.passes), "number of iterations");
     add("tp", po::value(&options.sizes.tp), "tensor parallel size, for micro lines");
     add("ep", po::value(&options.sizes.ep), "expert parallel size, for micro lines");
     add("pp", po::value(&options.sizes.pp), "pipeline stages, for micro lines");
@@ -193,11 +202,17 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.netBandwidthBps = read.netBandwidthBps;
     options.environment = read.variables;
     options.warnings = read.warnings;
+    options.logLevel = read.logLevel;
+    options.quiet = options.quiet || read.logLevel > LogLevel::Info;
+    if (!values.count("thread") && read.threads)
+    {
+        options.threads = *read.threads;
+    }
     if (!raw.gpuTable.empty())
     {
         options.nccl.gpuTable = raw.gpuTable;
     }
-    if (options.help || options.version)
+    if (options.help || options.helpConf || options.version || !options.printAttributes.empty())
     {
         return options;
     }
@@ -222,6 +237,21 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     {
         RefuseFlag("--fast-forward-memory is 0", "MiB, 1 or more");
     }
+    if (IsAstraNetworkFile(options.conf))
+    {
+        if (values.count("network") && options.network != NetworkModel::Analytical)
+        {
+            RefuseFlag("--network " + raw.network + " with ASTRA-sim's " + options.conf,
+                       "--network analytical, or a topology and a configuration for the others");
+        }
+        if (!options.topology.empty())
+        {
+            RefuseFlag("-n " + options.topology + " with " + options.conf,
+                       "one of the two, as the second describes the network, too");
+        }
+        options.network = NetworkModel::Analytical;
+    }
+    options.reportsRanks = values.count("workload-configuration") > 0;
     for (const std::string& workload : raw.workloads)
     {
         options.jobs.push_back(ParseJobPlacement(workload));
@@ -264,11 +294,12 @@ RunOptions::Help()
     RawFlags raw;
     std::ostringstream text;
     text
-        << Describe(options, raw)
+        << Describe(options, raw) << SPELLING_NOTE
         << "\nAny ns-3 attribute default or global value is a flag too:\n"
            "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
            "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
-           "  AS_NET_BW NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_CROSS_NIC\n"
+           "  AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS "
+           "NCCL_MAX_NCHANNELS NCCL_CROSS_NIC\n"
            "  NCCL_TUNING NCCL_SELECT\n"
            "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong.\n";
     return text.str();

@@ -4,6 +4,8 @@
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
 
+#include "run-environment.h"
+
 #include "ns3/layer-table.h"
 #include "ns3/nccl-options.h"
 #include "ns3/rank-list.h"
@@ -74,9 +76,14 @@ struct RunOptions
     bool rendezvous{false};
     FastForwardMode fastForward{FastForwardMode::Off};
     uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
+    bool reportsRanks{false};            ///< print ASTRA-sim's line when a rank has finished
+    bool simaiFiles{false};              ///< --simai-files: also under the names SimAI has
     ProgressMode progress{ProgressMode::Auto};
     bool quiet{false};
+    LogLevel logLevel{LogLevel::Info}; ///< AS_LOG_LEVEL
     bool help{false};
+    bool helpConf{false};
+    std::string printAttributes; ///< name of a class
     bool version{false};
     std::vector<std::string> confKeys; ///< --set KEY=VALUE
     std::vector<std::string> pcap;     ///< --pcap NODE:PORT

@@ -30,6 +30,7 @@ struct BackendTotals
     uint64_t pfcStorms{0};    ///< pauses that lasted PFC_WATCHDOG
     uint64_t retransmittedBytes{0};
     uint64_t nacks{0};
+    uint64_t cnps{0};                        ///< congestion notifications sent
     uint64_t outOfOrderPackets{0};           ///< came before one sent earlier
     uint64_t reorderBytes{0};                ///< farthest that one was ahead
     std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none

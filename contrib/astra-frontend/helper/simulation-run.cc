@@ -42,7 +42,7 @@ class SimulationRun
   public:
     explicit SimulationRun(const RunOptions& options)
         : m_options(options),
-          m_console(options.quiet)
+          m_console(options.quiet, options.logLevel)
     {
     }
 
@@ -116,8 +116,9 @@ SimulationRun::RecordInputs()
     const ns3::FabricConf& conf = m_inputs.conf;
     m_record->AddInput("topology", conf.topologyFile);
     m_record->Set("topology", conf.topologyFile);
+    const std::string confFile = m_inputs.dimensions.empty() ? m_options.conf : "";
     const std::pair<const char*, const std::string&> files[] = {
-        {"configuration", m_options.conf},
+        {"configuration", confFile},
         {"system", m_options.system},
         {"logical topology", m_options.logicalTopology},
         {"communicators", m_options.communicators},
@@ -201,6 +202,12 @@ SimulationRun::Build()
     }
     m_jobs =
         std::make_unique<RunJobs>(m_options, m_inputs.topology, m_output, *collectives, m_console);
+    std::vector<uint32_t> dimensions;
+    for (const NetworkDimension& dimension : m_inputs.dimensions)
+    {
+        dimensions.push_back(dimension.npus);
+    }
+    m_jobs->SetLogicalDimensions(std::move(dimensions));
     m_jobs->AddTo(*m_backend);
     m_console.Warn(warnings);
 }
@@ -255,6 +262,7 @@ SimulationRun::RecordResults()
     m_record->Set("timeouts", totals.timeouts);
     m_record->Set("retransmitted_bytes", totals.retransmittedBytes);
     m_record->Set("nacks", totals.nacks);
+    m_record->Set("cnps", totals.cnps);
     m_record->Set("out_of_order_packets", totals.outOfOrderPackets);
     m_record->Set("reorder_bytes", totals.reorderBytes);
     m_record->Set("collectives", m_jobs->GetSummary().GetCount());

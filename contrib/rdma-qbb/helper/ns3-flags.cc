@@ -102,6 +102,34 @@ ApplyNs3Flags(const std::vector<std::string>& flags)
     }
 }
 
+std::string
+AttributesHelp(const std::string& name)
+{
+    TypeId type;
+    if (!TypeId::LookupByNameFailSafe(name, &type))
+    {
+        throw InputError("command line",
+                         0,
+                         "--PrintAttributes: '" + name + "' is not a class of ns-3",
+                         "a TypeId such as ns3::RdmaDcqcn");
+    }
+    std::string text;
+    for (TypeId each = type;; each = each.GetParent())
+    {
+        for (std::size_t i = 0; i < each.GetAttributeN(); ++i)
+        {
+            const TypeId::AttributeInformation attribute = each.GetAttribute(i);
+            text += "--" + each.GetAttributeFullName(i) + "=" +
+                    attribute.initialValue->SerializeToString(attribute.checker) + "\n    " +
+                    attribute.help + "\n";
+        }
+        if (!each.HasParent())
+        {
+            return text;
+        }
+    }
+}
+
 void
 UseFastSimulator()
 {

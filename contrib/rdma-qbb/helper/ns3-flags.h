@@ -19,6 +19,13 @@ namespace ns3
 void ApplyNs3Flags(const std::vector<std::string>& flags);
 
 /**
+ * @param name of a class, such as ns3::RdmaDcqcn
+ * @return its attributes, those of its base classes included: name, default, description
+ * @throw InputError if ns-3 does not know the class
+ */
+std::string AttributesHelp(const std::string& name);
+
+/**
  * Run on QbbSimulatorImpl and TimingWheelScheduler unless flags say otherwise later: the same
  * results as with ns-3's own, sooner. Before anything schedules an event.
  */

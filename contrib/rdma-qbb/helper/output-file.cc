@@ -148,19 +148,20 @@ ResolveOutputPath(const std::string& key,
                   std::vector<std::string>& warnings)
 {
     const fs::path wanted = path;
-    if (wanted.is_absolute() && IsWritableDirectory(wanted.parent_path()))
+    fs::path normal = wanted.lexically_normal();
+    if (wanted.is_absolute())
     {
-        return wanted;
+        const fs::path root = fs::absolute(outputDirectory).lexically_normal();
+        normal = normal.lexically_relative(root);
     }
-    const fs::path normal = wanted.lexically_normal();
-    const bool leadsOut = wanted.is_absolute() || *normal.begin() == "..";
-    const fs::path inside = fs::path(outputDirectory) / (leadsOut ? normal.filename() : normal);
+    const bool leadsOut = normal.empty() || *normal.begin() == "..";
+    const fs::path inside =
+        fs::path(outputDirectory) / (leadsOut ? wanted.lexically_normal().filename() : normal);
     if (leadsOut)
     {
-        warnings.push_back(
-            key + " " + path +
-            (wanted.is_absolute() ? " cannot be written" : " is outside the output directory") +
-            "; it goes to " + inside.string());
+        warnings.push_back(key + " " + path +
+                           " is outside the output directory; the file is written to " +
+                           inside.string());
     }
     std::error_code error;
     fs::create_directories(inside.parent_path(), error);

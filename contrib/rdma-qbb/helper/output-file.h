@@ -104,11 +104,10 @@ class OutputFile
 void MakeOutputDirectory(const std::string& path);
 
 /**
- * Where an output named in a configuration file goes. A relative path is relative to the output
- * directory. Files of other machines name places that do not exist here, and nothing is written
- * outside the output directory unless an absolute path asks for it: an absolute path whose
- * directory cannot be written, and a relative one that leads out of the output directory, become
- * their base name in the output directory, with a warning.
+ * Where an output named in a configuration file goes: always into the output directory, so that no
+ * run overwrites the files of another. A relative path is relative to that directory. A path that
+ * leads out of it, as absolute paths of other machines do, becomes its base name there, with a
+ * warning.
  *
  * @param key name of the configuration key, for the warning
  * @param path as the user wrote it

@@ -309,6 +309,7 @@ RdmaFabric::GetTotals() const
         totals.timeouts += counters.timeouts;
         totals.retransmitted += counters.retransmitted;
         totals.nacks += counters.nacksSent;
+        totals.cnps += counters.cnpsSent;
         totals.outOfOrderFrames += counters.outOfOrderFrames;
         totals.reorderBytes = std::max(totals.reorderBytes, counters.reorderBytes);
     }

@@ -48,6 +48,7 @@ struct FabricTotals
     uint64_t timeouts{0};            ///< retransmission timers that ran out
     uint64_t retransmitted{0};       ///< payload bytes sent more than once
     uint64_t nacks{0};               ///< NACKs sent
+    uint64_t cnps{0};                ///< CNPs sent
     uint64_t outOfOrderFrames{0};    ///< data frames that came before one sent earlier
     uint64_t reorderBytes{0};        ///< farthest that one reached beyond the byte expected
     uint64_t framesInUse{0};         ///< frames that are somewhere in the fabric

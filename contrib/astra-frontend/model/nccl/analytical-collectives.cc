@@ -4,6 +4,7 @@
 #include "analytical-collectives.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +29,32 @@ IsPairwise(CollectiveOp op)
     return op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV ||
            op == CollectiveOp::Gather || op == CollectiveOp::Scatter ||
            op == CollectiveOp::SendRecv;
+}
+
+/// @return how many messages of a collective wait for each other, one after another
+uint32_t
+MessagesInARow(NcclAlgorithm algorithm, CollectiveOp op, const GroupShape& shape)
+{
+    const uint32_t ranks = shape.GetRanks();
+    const uint32_t nodes = shape.GetNodes();
+    const auto levels = static_cast<uint32_t>(std::bit_width(nodes) - 1);
+    switch (algorithm)
+    {
+    case NcclAlgorithm::Ring:
+        return (op == CollectiveOp::AllReduce ? 2 : 1) * (ranks - 1);
+    case NcclAlgorithm::Tree:
+        return 2 * (shape.GetRanksPerNode() - 1 + levels);
+    case NcclAlgorithm::NvlsTree:
+        return 1 + 2 * levels;
+    case NcclAlgorithm::Pat:
+        return static_cast<uint32_t>(std::bit_width(ranks - 1));
+    case NcclAlgorithm::CollNetChain:
+        return 2 * (shape.GetRanksPerNode() - 1) + 1;
+    case NcclAlgorithm::Nvls:
+    case NcclAlgorithm::CollNetDirect:
+        break;
+    }
+    return nodes > 1 ? 2 : 1;
 }
 
 class WaitingRank;
@@ -163,6 +190,8 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
                                const CollectiveRequest& request,
                                CollectiveChoice* choice) const
 {
+    // A latency the user gives stands for all of NCCL's, as in the simulator.
+    const auto sendLatency = m_nccl.GetOptions().sendLatency;
     CollectiveChoice chosen;
     TimePs time = 0;
     if (const auto busbw = m_busbw.Find(group.kind, request.op))
@@ -171,7 +200,8 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
             BusBandwidthFactor(request.op, static_cast<uint32_t>(group.ranks.size()));
         chosen.algorithm = "busbw";
         chosen.protocol = "-";
-        time = TransferTime(factor * static_cast<double>(request.bytes), *busbw);
+        time = sendLatency.value_or(0) +
+               TransferTime(factor * static_cast<double>(request.bytes), *busbw);
     }
     else
     {
@@ -181,6 +211,11 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
         chosen.protocol = ToString(plan.protocol);
         chosen.channels = pairwise ? 1 : plan.channels;
         time = pairwise ? PairwiseTime(group, request) : plan.predicted;
+        if (sendLatency && !pairwise)
+        {
+            const GroupShape shape(group, m_nccl.GetMachine());
+            time += *sendLatency * MessagesInARow(plan.algorithm, request.op, shape) - plan.latency;
+        }
     }
     chosen.predicted = time;
     if (choice)
@@ -245,17 +280,20 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
     const double far = std::max(*std::max_element(inFar.begin(), inFar.end()),
                                 *std::max_element(outFar.begin(), outFar.end()));
     const NcclPlan plan = m_nccl.Choose(group, request);
+    const auto sendLatency = m_nccl.GetOptions().sendLatency;
     TimePs time = 0;
     if (near > 0)
     {
-        time = plan.intraLatency +
+        time = sendLatency.value_or(plan.intraLatency) +
                TransferTime(near, std::min(machine.nvlinkGBps, machine.gpu.nvlinkGBps));
     }
     if (far > 0)
     {
-        time = std::max(time, plan.interLatency + TransferTime(far, machine.nicGBps));
+        time =
+            std::max(time,
+                     sendLatency.value_or(plan.interLatency) + TransferTime(far, machine.nicGBps));
     }
-    return plan.baseLatency + time;
+    return (sendLatency ? 0 : plan.baseLatency) + time;
 }
 
 std::shared_ptr<const CollectivePlan>

@@ -30,7 +30,9 @@ using OverlapRatios = std::array<double, 7>;
  * NCCL's cost model: time = latency + bytes / bandwidth of the algorithm and protocol it would
  * choose on the machine. AllToAll, Gather, Scatter and SendRecv move at the speed of the NVLinks
  * and NICs that carry them. Ranks wait for (1 - overlap ratio) of the time; the rest counts in
- * records only.
+ * records only. A latency that the user gives (AS_SEND_LAT) counts once for a bandwidth of the
+ * user's; elsewhere it takes the place of NCCL's latencies, before each of the messages that wait
+ * for each other.
  */
 class AnalyticalCollectives : public CollectiveImplementation
 {

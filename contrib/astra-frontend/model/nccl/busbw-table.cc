@@ -56,7 +56,10 @@ ReadBandwidth(const std::string& text, const std::string& file, std::size_t line
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || value > 1e9)
     {
-        throw InputError(file, line, "'" + text + "' is no bandwidth", "GB/s above 0, or null");
+        throw InputError(file,
+                         line,
+                         "'" + text + "' is not a valid bandwidth",
+                         "GB/s above 0, or null");
     }
     return value;
 }

@@ -41,7 +41,7 @@ ParseGBps(const ns3::InputLines& lines, std::string_view text)
     if (error != std::errc() || end != text.data() + text.size() || !(value > 0) ||
         !(value <= MAX_GBPS))
     {
-        lines.Fail("'" + std::string(text) + "' is no bandwidth", "GB/s above 0");
+        lines.Fail("'" + std::string(text) + "' is not a valid bandwidth", "GB/s above 0");
     }
     return value;
 }

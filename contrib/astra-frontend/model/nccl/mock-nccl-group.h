@@ -60,6 +60,12 @@ class MockNcclGroup : public CollectiveImplementation
         return m_machine;
     }
 
+    /// @return what the user asked for
+    const NcclOptions& GetOptions() const
+    {
+        return m_options;
+    }
+
   private:
     /// Take the profile of the GPU type that the user or the topology names.
     void ResolveGpu();

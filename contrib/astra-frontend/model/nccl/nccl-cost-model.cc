@@ -62,6 +62,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
 void
 NcclCostModel::Predict(NcclPlan& plan, double latencyUs, double algGBps, uint64_t bytes)
 {
+    plan.latency = FromMicroseconds(latencyUs);
     plan.predicted = FromMicroseconds(latencyUs + static_cast<double>(bytes) / (algGBps * 1e3));
 }
 

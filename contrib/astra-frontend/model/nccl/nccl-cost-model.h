@@ -27,6 +27,7 @@ struct NcclPlan
     TimePs intraLatency{0};  ///< per step within a node
     TimePs interLatency{0};  ///< per step between nodes
     TimePs predicted{0};     ///< latency + bytes / bandwidth
+    TimePs latency{0};       ///< of which latency, all steps together
     /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
     /// itself.
     uint64_t passBytes{0};

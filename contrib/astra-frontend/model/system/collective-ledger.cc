@@ -125,6 +125,7 @@ CollectiveLedger::Leave(CollectiveInstance& instance, TimePs now)
     ++m_ended;
     CollectiveRecord record = RecordOf(instance);
     record.end = now + instance.choice.hidden;
+    record.lastStart = std::max(record.start, record.lastStart); // nothing begins in a group of one
     const auto found = m_running.find(instance.key);
     m_retired = std::move(found->second);
     m_running.erase(found);
@@ -170,7 +171,8 @@ CollectiveLedger::MessageArrived(int src, int dst, int tag, uint64_t bytes, Time
                                   message.bytes,
                                   &choice,
                                   message.start,
-                                  now};
+                                  now,
+                                  message.start};
     m_observer.CollectiveEnded(record);
     return message.start;
 }
@@ -230,7 +232,8 @@ CollectiveLedger::RecordOf(const CollectiveInstance& instance) const
             instance.request.bytes,
             &instance.choice,
             instance.start,
-            0};
+            0,
+            instance.lastStart};
 }
 
 } // namespace AstraSim

@@ -30,6 +30,7 @@ struct CollectiveInstance
     CollectiveSchedule schedule;
     CollectiveChoice choice; ///< of all phases together
     TimePs start{0};
+    TimePs lastStart{0};
     uint32_t joined{0};
     uint32_t finished{0};
     uint32_t members{0}; ///< ranks that are simulated
@@ -90,6 +91,12 @@ class CollectiveLedger
                              const WorkloadPosition& position,
                              int rank,
                              TimePs now);
+
+    /// A rank begins its part of @p instance: it has joined, and its turn has come.
+    static void Begin(CollectiveInstance& instance, TimePs now)
+    {
+        instance.lastStart = now;
+    }
 
     /// @return the plan and tags of a phase; made when the first rank reaches it
     const CollectiveInstance::Part& GetPart(CollectiveInstance& instance,

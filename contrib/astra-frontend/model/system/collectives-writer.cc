@@ -16,7 +16,7 @@ CollectivesWriter::CollectivesWriter(const std::string& path)
 {
     m_file
         << "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
-           "algbw,busbw,flows\n";
+           "algbw,busbw,flows,last_start_ns,busbw_last_start\n";
     if (!m_file.flush())
     {
         throw ns3::InputError(path, 0, "cannot be written", "a writable output directory");
@@ -27,27 +27,35 @@ void
 CollectivesWriter::CollectiveEnded(const CollectiveRecord& record)
 {
     const double nanoseconds = static_cast<double>(record.end - record.start) / 1000;
-    const double algbw = nanoseconds > 0 ? static_cast<double>(record.bytes) / nanoseconds : 0;
+    const double together = static_cast<double>(record.end - record.lastStart) / 1000;
+    const auto bandwidth = [&record](double duration) {
+        return duration > 0 ? static_cast<double>(record.bytes) / duration : 0;
+    };
+    const double algbw = bandwidth(nanoseconds);
     const auto ranks = static_cast<uint32_t>(record.group->ranks.size());
+    const double factor = BusBandwidthFactor(record.op, ranks);
     fmt::memory_buffer row;
-    fmt::format_to(std::back_inserter(row),
-                   "{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.6f},{:.6f},{}\n",
-                   record.id,
-                   record.layer,
-                   record.position.pass,
-                   ToString(record.position.phase),
-                   record.group->name,
-                   ranks,
-                   ToString(record.op),
-                   record.bytes,
-                   record.choice->algorithm,
-                   record.choice->protocol,
-                   record.choice->channels,
-                   static_cast<double>(record.start) / 1000,
-                   static_cast<double>(record.end) / 1000,
-                   algbw,
-                   algbw * BusBandwidthFactor(record.op, ranks),
-                   record.choice->flows);
+    fmt::format_to(
+        std::back_inserter(row),
+        "{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.6f},{:.6f},{},{:.3f},{:.6f}\n",
+        record.id,
+        record.layer,
+        record.position.pass,
+        ToString(record.position.phase),
+        record.group->name,
+        ranks,
+        ToString(record.op),
+        record.bytes,
+        record.choice->algorithm,
+        record.choice->protocol,
+        record.choice->channels,
+        static_cast<double>(record.start) / 1000,
+        static_cast<double>(record.end) / 1000,
+        algbw,
+        algbw * factor,
+        record.choice->flows,
+        static_cast<double>(record.lastStart) / 1000,
+        bandwidth(together) * factor);
     m_file.write(row.data(), static_cast<std::streamsize>(row.size()));
 }
 

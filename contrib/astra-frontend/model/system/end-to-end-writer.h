@@ -66,6 +66,12 @@ class EndToEndWriter : public RunObserver
     /// @return where the time went so far
     TimeBreakdown GetBreakdown() const;
 
+    /// @return the file
+    const std::string& GetPath() const
+    {
+        return m_path;
+    }
+
     /// Write the file. @throw ns3::InputError if it cannot be written
     void Finish();
 

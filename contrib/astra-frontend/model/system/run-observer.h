@@ -46,6 +46,7 @@ struct CollectiveRecord
     const CollectiveChoice* choice; ///< algorithm, protocol, channels, flows
     TimePs start;                   ///< the first rank's start
     TimePs end;                     ///< the last rank's end; 0 while it runs
+    TimePs lastStart;               ///< the last rank's start; 0 while ranks are missing
 };
 
 /// A rank that computes.

@@ -86,6 +86,11 @@ StreamBaseline::init()
     const uint32_t phase = steps_finished - 1;
     const auto& description = my_current_phase();
     auto& instance = *dataset.instance;
+    if (!dataset.begun)
+    {
+        dataset.begun = true;
+        CollectiveLedger::Begin(instance, phaseStart);
+    }
     m_part = &owner.get_ledger().GetPart(instance, chunk, phase, owner.get_job_rank(), phaseStart);
     const uint32_t index =
         description.dimension < 0

@@ -101,7 +101,7 @@ class SystemFile
                     std::min_element(keys.begin(), keys.end(), [&key](auto& a, auto& b) {
                         return EditDistance(a.first, key) < EditDistance(b.first, key);
                     });
-                Fail(key, "is no key of a system file", "perhaps '" + nearest->first + "'");
+                Fail(key, "is not a key of a system file", "perhaps '" + nearest->first + "'");
             }
             found->second(key, value);
         }

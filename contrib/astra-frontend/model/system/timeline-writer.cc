@@ -6,6 +6,7 @@
 #include "ns3/input-error.h"
 
 #include <fmt/format.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace AstraSim
@@ -87,11 +88,12 @@ TimelineWriter::FlowEnded(const FlowRecord& record)
     }
     const std::string name =
         record.dst == FlowRecord::IN_NETWORK ? "in network" : fmt::format("to {}", record.dst);
+    Name(record.src, COMPUTE_THREAD);
     m_file << fmt::format(
         R"({}{{"ph":"b","pid":{},"tid":0,"id":{},"name":"{}","cat":"flow","ts":{:.6f},"args":{{"bytes":{},"channel":{},"collective":{}}}}},)"
         "\n"
         R"({{"ph":"e","pid":{},"tid":0,"id":{},"name":"{}","cat":"flow","ts":{:.6f}}})",
-        m_written == 1 ? "" : ",\n",
+        Separator(),
         record.src,
         m_written,
         name,
@@ -121,6 +123,43 @@ TimelineWriter::Admit(int rank)
     return true;
 }
 
+const char*
+TimelineWriter::Separator()
+{
+    const bool first = m_first;
+    m_first = false;
+    return first ? "" : ",\n";
+}
+
+void
+TimelineWriter::Name(int rank, int thread)
+{
+    const auto [known, isNew] = m_named.insert({rank, thread});
+    if (!isNew)
+    {
+        return;
+    }
+    const auto neighbour = std::next(known);
+    const bool isNewRank = (known == m_named.begin() || std::prev(known)->first != rank) &&
+                           (neighbour == m_named.end() || neighbour->first != rank);
+    if (isNewRank)
+    {
+        m_file << fmt::format(
+            R"({}{{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"rank {}"}}}})",
+            Separator(),
+            rank,
+            rank);
+    }
+    m_file << fmt::format(
+        R"({}{{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})",
+        Separator(),
+        rank,
+        thread,
+        thread == COMPUTE_THREAD ? "computation"
+        : thread == WAIT_THREAD  ? "waiting"
+                                 : fmt::format("stream queue {}", thread - FIRST_QUEUE_THREAD));
+}
+
 void
 TimelineWriter::Write(int rank,
                       int thread,
@@ -134,11 +173,12 @@ TimelineWriter::Write(int rank,
     {
         return;
     }
+    Name(rank, thread);
     fmt::memory_buffer text;
     fmt::format_to(
         std::back_inserter(text),
         R"({}{{"ph":"X","pid":{},"tid":{},"name":{},"cat":"{}","ts":{:.6f},"dur":{:.6f},"args":{{{}}}}})",
-        m_written == 1 ? "" : ",\n",
+        Separator(),
         rank,
         thread,
         nlohmann::json(std::string(name)).dump(),

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <set>
 #include <string>
 
 namespace AstraSim
@@ -51,6 +52,12 @@ class TimelineWriter : public RunObserver
     /// @return whether one more event may be written
     bool Admit(int rank);
 
+    /// @return what stands between two events
+    const char* Separator();
+
+    /// Name the rank and the thread for viewers, once.
+    void Name(int rank, int thread);
+
     void Write(int rank,
                int thread,
                std::string_view name,
@@ -65,6 +72,8 @@ class TimelineWriter : public RunObserver
     uint64_t m_limit;
     uint64_t m_written{0};
     uint64_t m_dropped{0};
+    bool m_first{true};                    ///< nothing is written yet
+    std::set<std::pair<int, int>> m_named; ///< ranks and threads
 };
 
 } // namespace AstraSim

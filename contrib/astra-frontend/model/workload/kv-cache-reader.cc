@@ -71,7 +71,7 @@ class KvCacheReader
         const auto value = ns3::ParseUnsigned(m_lines.Fields()[1]);
         if (!value || *value == 0 || *value > UINT32_MAX)
         {
-            m_lines.Fail("'" + std::string(m_lines.Fields()[1]) + "' is no value of " +
+            m_lines.Fail("'" + std::string(m_lines.Fields()[1]) + "' is not a valid value of " +
                              std::string(m_lines.Fields()[0]),
                          "a whole number above 0");
         }

@@ -37,6 +37,11 @@ class ProgramCompiler
     std::vector<ProgramStep> Compile()
     {
         const Rows all{0, static_cast<uint32_t>(m_table.layers.size())};
+        if (m_table.inference)
+        {
+            CompileInference();
+            return std::move(m_steps);
+        }
         switch (m_table.policy)
         {
         case ParallelismPolicy::Micro:
@@ -86,6 +91,37 @@ class ProgramCompiler
                 {
                     Collective(row, phase, Kind::Collective);
                 }
+            }
+        }
+    }
+
+    /// Forward passes only. The file lists all layers of the model; stages share them.
+    void CompileInference()
+    {
+        RefuseBlockingPipelineCollectives();
+        const auto total = static_cast<uint32_t>(m_table.layers.size());
+        if (total < m_stages)
+        {
+            throw ns3::InputError(m_table.file,
+                                  2,
+                                  std::to_string(total) + " layers for " +
+                                      std::to_string(m_stages) + " pipeline stages",
+                                  "at least one layer for each stage");
+        }
+        const auto cut = [this, total](uint32_t stage) {
+            return static_cast<uint32_t>(uint64_t{stage} * total / m_stages);
+        };
+        const Rows mine{cut(m_stage), cut(m_stage + 1)};
+        for (uint32_t i = 0; i < m_table.gradientAccumulation; ++i)
+        {
+            if (m_stage > 0)
+            {
+                Message(Kind::ReceiveActivation, mine.begin, i, m_stage - 1);
+            }
+            Forward(mine);
+            if (m_stage + 1 < m_stages)
+            {
+                Message(Kind::SendActivation, mine.end - 1, i, m_stage);
             }
         }
     }

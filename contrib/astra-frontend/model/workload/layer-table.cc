@@ -111,9 +111,29 @@ class LayerTableReader
         const auto value = ns3::ParseUnsigned(Field(field));
         if (!value)
         {
-            Fail("'" + std::string(Field(field)) + "' is no value of " + what, "a whole number");
+            Fail("'" + std::string(Field(field)) + "' is not a valid value of " + what,
+                 "a whole number");
         }
         return *value;
+    }
+
+    /// @return a size; AICB's Python writes some with a decimal point, such as 8388608.0
+    uint64_t Bytes(std::size_t field, const std::string& what) const
+    {
+        if (field < m_lines.Fields().size())
+        {
+            const std::string_view text = Field(field);
+            const auto point = text.find('.');
+            if (point != std::string_view::npos && point > 0 &&
+                text.find_first_not_of('0', point + 1) == std::string_view::npos)
+            {
+                if (const auto value = ns3::ParseUnsigned(text.substr(0, point)))
+                {
+                    return *value;
+                }
+            }
+        }
+        return Number(field, what);
     }
 
     uint32_t Small(std::size_t field, const std::string& what, uint32_t least) const
@@ -132,7 +152,7 @@ class LayerTableReader
         const auto time = ns3::ParseScaled(Field(field), 1000);
         if (!time)
         {
-            Fail("'" + std::string(Field(field)) + "' is no value of " + what,
+            Fail("'" + std::string(Field(field)) + "' is not a valid value of " + what,
                  "nanoseconds, not negative");
         }
         return *time;
@@ -143,7 +163,7 @@ class LayerTableReader
         const auto policy = ParsePolicy(Field(0));
         if (!policy)
         {
-            Fail("'" + std::string(Field(0)) + "' is no parallelism policy", POLICY_NAMES);
+            Fail("'" + std::string(Field(0)) + "' is not a valid parallelism policy", POLICY_NAMES);
         }
         m_table.policy = *policy;
         m_headerLine = m_lines.Line();
@@ -189,7 +209,7 @@ class LayerTableReader
         {
             m_table.sizes.tp = Small(field, key, 1);
         }
-        else if (key == "ep")
+        else if (key == "ep" || key == "expert_parallel_npu_group")
         {
             m_table.sizes.ep = Small(field, key, 1);
         }
@@ -215,7 +235,16 @@ class LayerTableReader
         }
         else if (key == "pp_comm")
         {
-            m_table.pipelineBytes = Number(field, key);
+            m_table.pipelineBytes = Bytes(field, key);
+        }
+        else if (key == "mode")
+        {
+            m_table.inference = Number(field, key) == 1;
+            if (!m_table.inference && Field(field) != "0")
+            {
+                Fail("'" + std::string(Field(field)) + "' is not a valid mode",
+                     "0 (training) or 1 (inference: forward passes only)");
+            }
         }
         else if (key == "DLRM_LAST_BOTTOM_LAYER")
         {
@@ -233,8 +262,9 @@ class LayerTableReader
         else
         {
             Fail("unknown key '" + key + "' in the header",
-                 "model_parallel_NPU_group, ep, pp, cp, vpp, ga, all_gpus, checkpoints, "
-                 "checkpoint_initiates or pp_comm");
+                 "model_parallel_NPU_group, ep, expert_parallel_npu_group, pp, cp, vpp, ga, "
+                 "all_gpus, "
+                 "mode, checkpoints, checkpoint_initiates or pp_comm");
         }
         return field + 1;
     }
@@ -311,7 +341,7 @@ class LayerTableReader
         {
             collective.group = DefaultGroup(phase);
         }
-        collective.bytes = Number(field + 1, "the collective's size");
+        collective.bytes = Bytes(field + 1, "the collective's size");
         return collective;
     }
 
@@ -360,6 +390,7 @@ class LayerTableReader
 
     void ReadMicroLines()
     {
+        m_table.microLines = true;
         do
         {
             if (m_lines.Fields().size() != 4)
@@ -368,11 +399,12 @@ class LayerTableReader
                      "<passes> <OP> <bytes> <GROUP>");
             }
             Layer layer;
+            layer.line = m_lines.Line();
             layer.repeat = Small(0, "the number of passes", 1);
             LayerCollective collective = ParseCollectiveName(Field(1));
             if (collective.op == CollectiveOp::None || m_suffixed)
             {
-                Fail("'" + std::string(Field(1)) + "' is no collective of a micro line",
+                Fail("'" + std::string(Field(1)) + "' is not a valid collective of a micro line",
                      "ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, ...");
             }
             collective.bytes = Number(2, "the collective's size");
@@ -440,6 +472,44 @@ ReadLayerTable(const std::string& path)
 {
     ns3::InputLines lines(path);
     return LayerTableReader(lines).Read();
+}
+
+ParallelSizes
+GroupSizes(const LayerTable& table, const ParallelSizes& options, const std::vector<int>& ranks)
+{
+    ParallelSizes sizes = table.sizes;
+    const auto choose = [](uint32_t& size, uint32_t option) { size = size ? size : option; };
+    choose(sizes.tp, options.tp);
+    choose(sizes.ep, options.ep);
+    choose(sizes.pp, options.pp);
+    sizes.world = static_cast<uint32_t>(ranks.size());
+    sizes.gpusPerServer = 0;
+    if (table.policy == ParallelismPolicy::Model && sizes.tp == 0)
+    {
+        sizes.tp = sizes.world;
+    }
+    if (table.policy != ParallelismPolicy::Micro || sizes.tp || sizes.ep || sizes.pp)
+    {
+        return sizes;
+    }
+    const uint32_t server = options.gpusPerServer;
+    const auto gap = std::adjacent_find(ranks.begin(), ranks.end(), [](int rank, int next) {
+        return next != rank + 1;
+    });
+    const bool wholeServers = server > 1 && sizes.world > server && sizes.world % server == 0 &&
+                              static_cast<uint32_t>(ranks.front()) % server == 0 &&
+                              gap == ranks.end();
+    if (table.microLines && wholeServers)
+    {
+        sizes.gpusPerServer = server;
+        sizes.tp = server;
+        sizes.ep = sizes.world / server;
+    }
+    else
+    {
+        sizes.everyGroupIsWorld = true;
+    }
+    return sizes;
 }
 
 LayerTable

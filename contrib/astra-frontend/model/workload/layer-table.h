@@ -61,8 +61,9 @@ struct ParallelSizes
     uint32_t ep{0};
     uint32_t pp{0};
     uint32_t world{0};
-    bool everyGroupIsWorld{false}; ///< micro lines without sizes: each name means all ranks
+    bool everyGroupIsWorld{false}; ///< without sizes: each name means all ranks
     uint32_t cp{0};                ///< context parallel: part of DP
+    uint32_t gpusPerServer{0};     ///< micro lines without sizes: what a TP group is
 };
 
 /// A text workload as it is written.
@@ -75,6 +76,8 @@ struct LayerTable
     uint32_t gradientAccumulation{1}; ///< ga: micro-batches
     uint64_t pipelineBytes{0};        ///< pp_comm: bytes between stages per micro-batch
     int lastBottomLayer{-1};          ///< DLRM: the last layer of the bottom network
+    bool inference{false};            ///< mode 1 of AICB: forward passes only
+    bool microLines{false};           ///< made of `<passes> <OP> <bytes> <GROUP>`
     std::vector<Layer> layers;
 };
 
@@ -90,6 +93,17 @@ struct LayerTable
  * @throw ns3::InputError with the line of the mistake
  */
 LayerTable ReadLayerTable(const std::string& path);
+
+/**
+ * Sizes of a workload's groups on some ranks. Micro lines without sizes take a server's GPUs as TP
+ * and all its servers as DP and EP; where the ranks are not several whole servers, each name means
+ * all of them.
+ * @param options sizes where the file has none, and a server's GPUs (0: unknown)
+ * @param ranks of the network
+ */
+ParallelSizes GroupSizes(const LayerTable& table,
+                         const ParallelSizes& options,
+                         const std::vector<int>& ranks);
 
 /// @copydoc ReadLayerTable(const std::string&) @param name what to call the text in errors
 LayerTable ReadLayerTable(std::istream& text, const std::string& name);

@@ -5,6 +5,8 @@
 
 #include "layer-rank.h"
 
+#include "ns3/input-error.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -15,13 +17,10 @@ LayerWorkload::LayerWorkload(LayerTable table,
                              uint32_t passes,
                              bool waits)
     : m_table(std::move(table)),
+      m_options(options),
       m_passes(passes),
       m_waits(waits)
 {
-    const auto choose = [](uint32_t& size, uint32_t option) { size = size ? size : option; };
-    choose(m_table.sizes.tp, options.tp);
-    choose(m_table.sizes.ep, options.ep);
-    choose(m_table.sizes.pp, options.pp);
 }
 
 uint32_t
@@ -33,15 +32,10 @@ LayerWorkload::GetRankCount() const
 void
 LayerWorkload::Bind(const std::vector<int>& ranks)
 {
-    ParallelSizes sizes = m_table.sizes;
-    sizes.world = static_cast<uint32_t>(ranks.size());
-    if (m_table.policy == ParallelismPolicy::Model && sizes.tp == 0)
-    {
-        sizes.tp = sizes.world;
-    }
-    sizes.everyGroupIsWorld = m_table.policy == ParallelismPolicy::Micro && sizes.tp == 0 &&
-                              sizes.ep == 0 && sizes.pp == 0;
+    const ParallelSizes sizes = GroupSizes(m_table, m_options, ranks);
     m_layout = std::make_unique<RankLayout>(sizes, ranks, m_table.file);
+    m_groupsAreServers = sizes.gpusPerServer > 0;
+    RefuseMicroLinesOfOneRank();
     const uint32_t stages = m_layout->GetStageCount();
     for (uint32_t stage = 0; stage < stages; ++stage)
     {
@@ -55,6 +49,29 @@ LayerWorkload::Bind(const std::vector<int>& ranks)
                        step.phase != TrainingPhase::WeightGradient;
             });
         }
+    }
+}
+
+void
+LayerWorkload::RefuseMicroLinesOfOneRank() const
+{
+    for (const Layer& layer : m_table.layers)
+    {
+        const LayerCollective& collective = layer.comm.front();
+        if (!m_table.microLines || m_layout->GetSize(collective.group) > 1)
+        {
+            continue;
+        }
+        const auto size = [this](GroupKind kind) {
+            return ToString(kind) + (" " + std::to_string(m_layout->GetSize(kind)));
+        };
+        throw ns3::InputError(m_table.file,
+                              layer.line,
+                              ToString(collective.group) +
+                                  (" groups have one rank, with " + size(GroupKind::Tp) + ", ") +
+                                  size(GroupKind::Dp) + ", " + size(GroupKind::Ep) + ", " +
+                                  size(GroupKind::DpEp) + ", " + size(GroupKind::Pp),
+                              "groups of two ranks or more (--tp, --ep and --pp set their sizes)");
     }
 }
 

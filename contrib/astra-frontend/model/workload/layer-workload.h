@@ -62,6 +62,12 @@ class LayerWorkload : public Workload
         return *m_layout;
     }
 
+    /// @return whether the groups of micro lines follow the servers: see GroupSizes()
+    bool GroupsAreServers() const
+    {
+        return m_groupsAreServers;
+    }
+
     /// @return the program of pipeline stage @p stage
     const std::vector<ProgramStep>& GetProgram(uint32_t stage) const
     {
@@ -69,9 +75,14 @@ class LayerWorkload : public Workload
     }
 
   private:
+    /// A collective of one rank measures nothing. @throw ns3::InputError
+    void RefuseMicroLinesOfOneRank() const;
+
     LayerTable m_table;
+    ParallelSizes m_options;
     uint32_t m_passes;
     bool m_waits;
+    bool m_groupsAreServers{false};
     std::unique_ptr<RankLayout> m_layout;
     std::vector<std::vector<ProgramStep>> m_programs; ///< per pipeline stage
 };

@@ -68,7 +68,7 @@ class TopologyFile
         const auto value = ParseUnsigned(text);
         if (!value || *value >= m_topology.nodeCount)
         {
-            m_lines.Fail("'" + std::string(text) + "' is no node",
+            m_lines.Fail("'" + std::string(text) + "' is not a valid node",
                          "an id from 0 to " + std::to_string(m_topology.nodeCount - 1));
         }
         return *value;

@@ -30,7 +30,7 @@ TraceNodes(InputLines lines, uint32_t nodeCount)
             const auto value = ParseUnsigned(field);
             if (!value)
             {
-                lines.Fail("'" + std::string(field) + "' is no node id",
+                lines.Fail("'" + std::string(field) + "' is not a valid node id",
                            count ? "a whole number" : "the number of trace nodes");
             }
             if (!count)
@@ -80,7 +80,8 @@ FlowFile::ReadCount()
     const auto count = ParseUnsigned(m_lines.Fields()[0]);
     if (!count || m_lines.Fields().size() != 1)
     {
-        m_lines.Fail("'" + std::string(m_lines.RestFrom(0)) + "' is no number of flows", expected);
+        m_lines.Fail("'" + std::string(m_lines.RestFrom(0)) + "' is not a valid number of flows",
+                     expected);
     }
     m_count = *count;
 }
@@ -91,7 +92,7 @@ FlowFile::Host(std::string_view text, const char* role) const
     const auto node = ParseUnsigned(text);
     if (!node || *node >= m_topology.nodeCount)
     {
-        m_lines.Fail(std::string(role) + " '" + std::string(text) + "' is no node",
+        m_lines.Fail(std::string(role) + " '" + std::string(text) + "' is not a valid node",
                      "an id from 0 to " + std::to_string(m_topology.nodeCount - 1));
     }
     const uint32_t host = m_topology.HostIndexOf(*node);
@@ -151,7 +152,7 @@ FlowFile::Next()
     const auto bytes = ParseUnsigned(fields[fields.size() - 2]);
     if (!bytes || *bytes == 0)
     {
-        m_lines.Fail("'" + std::string(fields[fields.size() - 2]) + "' is no flow size",
+        m_lines.Fail("'" + std::string(fields[fields.size() - 2]) + "' is not a valid flow size",
                      "a whole number of bytes above 0");
     }
     flow.bytes = *bytes;

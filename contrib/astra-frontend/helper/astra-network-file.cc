@@ -1,0 +1,190 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "astra-network-file.h"
+
+#include "ns3/input-error.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <yaml-cpp/yaml.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+using ns3::InputError;
+
+constexpr uint64_t MOST_NPUS = 1 << 20;
+constexpr double BYTES_PER_NS_OF_GB = 1.073741824; // 2^30 bytes a second
+
+/// Reads one file; a mistake names its line.
+class Reader
+{
+  public:
+    explicit Reader(const std::string& path)
+        : m_path(path)
+    {
+        try
+        {
+            m_root = YAML::LoadFile(path);
+        }
+        catch (const YAML::BadFile&)
+        {
+            throw InputError(path, 0, "cannot be read", "a network of ASTRA-sim (YAML)");
+        }
+        catch (const YAML::Exception& error)
+        {
+            throw InputError(path,
+                             static_cast<std::size_t>(error.mark.line + 1),
+                             "is not YAML: " + error.msg,
+                             "topology, npus_count, bandwidth and latency, a list each");
+        }
+        if (!m_root.IsMap())
+        {
+            throw InputError(path, 1, "has no keys", "topology, npus_count, bandwidth and latency");
+        }
+    }
+
+    std::vector<NetworkDimension> Read() const
+    {
+        RefuseOtherKeys();
+        const YAML::Node shapes = List("topology", 0);
+        const std::size_t count = shapes.size();
+        const YAML::Node npus = List("npus_count", count);
+        const YAML::Node bandwidths = List("bandwidth", count);
+        const YAML::Node latencies = List("latency", count);
+        std::vector<NetworkDimension> dimensions;
+        uint64_t all = 1;
+        for (std::size_t i = 0; i < count; ++i)
+        {
+            NetworkDimension dimension;
+            dimension.shape = ShapeOf(shapes[i]);
+            const double size = Number(npus[i], "npus_count", 2);
+            if (size != std::floor(size) || size * static_cast<double>(all) > MOST_NPUS)
+            {
+                Fail(npus[i],
+                     "npus_count is " + npus[i].Scalar(),
+                     "whole numbers whose product is at most " + std::to_string(MOST_NPUS));
+            }
+            dimension.npus = static_cast<uint32_t>(size);
+            all *= dimension.npus;
+            dimension.bytesPerNs =
+                Number(bandwidths[i], "bandwidth", std::numeric_limits<double>::min()) *
+                BYTES_PER_NS_OF_GB;
+            dimension.latency = std::llround(Number(latencies[i], "latency", 0) * 1000);
+            dimensions.push_back(dimension);
+        }
+        return dimensions;
+    }
+
+  private:
+    [[noreturn]] void Fail(const YAML::Node& node,
+                           const std::string& what,
+                           const std::string& expected) const
+    {
+        throw InputError(m_path, static_cast<std::size_t>(node.Mark().line + 1), what, expected);
+    }
+
+    void RefuseOtherKeys() const
+    {
+        for (const auto& entry : m_root)
+        {
+            const std::string key = entry.first.Scalar();
+            if (key != "topology" && key != "npus_count" && key != "bandwidth" && key != "latency")
+            {
+                Fail(entry.first,
+                     "unknown key '" + key + "'",
+                     "topology, npus_count, bandwidth or latency");
+            }
+        }
+    }
+
+    /// @param count entries it must have; 0 for one or more
+    YAML::Node List(const std::string& key, std::size_t count) const
+    {
+        const YAML::Node list = m_root[key];
+        if (!list || !list.IsSequence() || list.size() == 0 || (count && list.size() != count))
+        {
+            const std::string expected =
+                count ? std::to_string(count) + " entries, as topology has" : "a list";
+            throw InputError(m_path,
+                             list ? static_cast<std::size_t>(list.Mark().line + 1) : 1,
+                             !list ? "has no " + key : key + " is not such a list",
+                             expected);
+        }
+        return list;
+    }
+
+    NetworkDimension::Shape ShapeOf(const YAML::Node& node) const
+    {
+        static const std::map<std::string, NetworkDimension::Shape> SHAPES = {
+            {"Ring", NetworkDimension::Shape::Ring},
+            {"FullyConnected", NetworkDimension::Shape::FullyConnected},
+            {"Switch", NetworkDimension::Shape::Switch},
+        };
+        const auto found = node.IsScalar() ? SHAPES.find(node.Scalar()) : SHAPES.end();
+        if (found == SHAPES.end())
+        {
+            Fail(node,
+                 "'" + (node.IsScalar() ? node.Scalar() : "a list") + "' is not a valid topology",
+                 "Ring, FullyConnected or Switch");
+        }
+        return found->second;
+    }
+
+    double Number(const YAML::Node& node, const std::string& key, double least) const
+    {
+        double value = 0;
+        if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) ||
+            !std::isfinite(value) || value < least)
+        {
+            Fail(node,
+                 key + " has an entry that is not valid",
+                 key == "npus_count"  ? "2 or more NPUs"
+                 : key == "bandwidth" ? "GB/s above 0"
+                                      : "nanoseconds, 0 or more");
+        }
+        return value;
+    }
+
+    std::string m_path;
+    YAML::Node m_root;
+};
+
+} // namespace
+
+bool
+IsAstraNetworkFile(const std::string& path)
+{
+    return path.ends_with(".yml") || path.ends_with(".yaml");
+}
+
+std::vector<NetworkDimension>
+ReadAstraNetworkFile(const std::string& path)
+{
+    return Reader(path).Read();
+}
+
+ns3::ClusterTopology
+TopologyOf(const std::vector<NetworkDimension>& dimensions, const std::string& path)
+{
+    const uint32_t npus = DimensionalPaths(dimensions).GetRankCount();
+    const NetworkDimension& outer = dimensions.back();
+    ns3::ClusterTopology topology;
+    topology.source = path;
+    topology.kind.assign(npus, ns3::ClusterTopology::NodeKind::Host);
+    topology.kind.push_back(ns3::ClusterTopology::NodeKind::Switch);
+    for (uint32_t npu = 0; npu < npus; ++npu)
+    {
+        const auto rateBps = static_cast<uint64_t>(std::llround(outer.bytesPerNs * 8e9));
+        topology.links.push_back({npu, npus, rateBps, outer.latency, 0, 0, 0, 0});
+    }
+    topology.Index();
+    return topology;
+}
+
+} // namespace AstraSim

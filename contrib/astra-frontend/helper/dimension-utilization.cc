@@ -1,0 +1,83 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "dimension-utilization.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr TimePs WINDOW = 10'000'000; // 10 us
+
+} // namespace
+
+void
+DimensionUtilization::StreamPhaseEnded(const StreamPhaseRecord& record)
+{
+    if (record.rank == m_rank)
+    {
+        // Collectives that go over the whole group at once have queues of their own.
+        const auto dimension = static_cast<std::size_t>(record.queue) / m_queues;
+        m_busy[dimension < m_busy.size() ? dimension : 0].push_back({record.start, record.end});
+    }
+}
+
+void
+DimensionUtilization::Finish()
+{
+    std::vector<std::vector<TimePs>> windows(m_busy.size());
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < m_busy.size(); ++i)
+    {
+        auto& intervals = m_busy[i];
+        std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
+            return a.start < b.start;
+        });
+        TimePs covered = 0; // streams overlap; time counts once
+        for (const Interval& interval : intervals)
+        {
+            for (TimePs at = std::max(interval.start, covered); at < interval.end;)
+            {
+                const auto window = static_cast<std::size_t>(at / WINDOW);
+                const TimePs until =
+                    std::min(interval.end, static_cast<TimePs>(window + 1) * WINDOW);
+                windows[i].resize(std::max(windows[i].size(), window + 1));
+                windows[i][window] += until - at;
+                at = until;
+            }
+            covered = std::max(covered, interval.end);
+        }
+        most = std::max(most, windows[i].size());
+    }
+    std::ofstream file(m_path);
+    file << "time (us)";
+    for (std::size_t i = 0; i < windows.size(); ++i)
+    {
+        file << ",dim" << i + 1 << " util";
+    }
+    file << '\n';
+    for (std::size_t window = 0; window < most; ++window)
+    {
+        file << (window + 1) * WINDOW / 1'000'000;
+        for (const auto& dimension : windows)
+        {
+            const TimePs busy = window < dimension.size() ? dimension[window] : 0;
+            file << fmt::format(",{:.2f}", 100.0 * static_cast<double>(busy) / WINDOW);
+        }
+        file << '\n';
+    }
+    if (!file.flush())
+    {
+        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
+    }
+}
+
+} // namespace AstraSim

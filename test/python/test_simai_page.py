@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The worked examples of SimAI's page on communication, as they stand, pasted into one shell.
+
+The folder holds bin/, SimAI.conf, the generator and the scripts, as SimAI's users have them. The clusters
+here are small; the page's have 1,024 GPUs.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
+GPUS = 32
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("topologies", "scripts", "python", "workloads"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "bin").symlink_to(PROGRAMS)
+    shutil.copy(ROOT / "conf/SimAI.conf", tmp_path / "SimAI.conf")
+    (tmp_path / "gen_Topo_Template.py").symlink_to(ROOT / "topologies/gen_Topo_Template.py")
+    (tmp_path / "analyze_results.py").symlink_to(ROOT / "scripts/analyze_results.py")
+    return tmp_path
+
+
+def shell(folder, commands):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+    environment["PATH"] = f"/usr/bin:{environment['PATH']}"  # Debian's Python, which has the modules
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=folder, env=environment,
+                          capture_output=True, text=True, timeout=600)
+
+
+def test_three_networks_in_a_loop_and_their_comparison(folder):
+    result = shell(folder, f"""
+printf '1 ALLREDUCE 1048576 TP\\n1 ALLREDUCE 1048576 DP\\n1 ALLTOALL 1048576 EP\\n' > micro.txt
+for topo in Spectrum-X AlibabaHPN-SinglePlane AlibabaHPN-DualPlane; do
+  python3 gen_Topo_Template.py -topo $topo -g {GPUS} -gt H100 -bw 400Gbps -psn 8
+done
+for topo in Spectrum-X AlibabaHPN-SinglePlane AlibabaHPN-DualPlane; do
+  AS_SEND_LAT=3 AS_NVLS_ENABLE=1 AS_SIM_THREADS=1 AS_LOG_LEVEL=INFO ./bin/SimAI_simulator -t 1 \\
+    -w ./micro.txt -n ./${{topo}}_{GPUS}g_8gps_400Gbps_H100 --config SimAI.conf -o ./results/${{topo}}/
+done
+python3 analyze_results.py --dirs ./results/
+""")
+    assert result.returncode == 0, result.stderr
+    for topo in ("Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane"):
+        assert (folder / "results" / topo / "EndToEnd.csv").is_file()
+        assert f"results in ./results/{topo}/" in result.stdout
+        assert any(line.startswith(topo) for line in result.stdout.splitlines()), "each run is in the tables"
+    # Micro lines take servers as TP and the rest as DP and EP, and say so.
+    assert f"TP groups are the 8 GPUs of a server, DP and EP groups the {GPUS // 8} GPUs" in result.stdout
+
+
+def test_the_clusters_of_the_page_have_1024_gpus_under_its_names(folder):
+    result = shell(folder, """
+for topo in Spectrum-X AlibabaHPN-SinglePlane AlibabaHPN-DualPlane; do
+  python3 gen_Topo_Template.py -topo $topo -g 1024 -gt H100 -bw 400Gbps
+  python3 gen_Topo_Template.py --check ./${topo}_1024g_8gps_400Gbps_H100
+done
+printf '1 ALLREDUCE 1024 TP\\n' > micro.txt
+for topo in Spectrum-X AlibabaHPN-SinglePlane AlibabaHPN-DualPlane; do
+  ./bin/SimAI_simulator -w micro.txt -n ./${topo}_1024g_8gps_400Gbps_H100 -c SimAI.conf -o ./results/${topo}/ -q
+done
+""")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("1024 GPUs") == 3
+
+
+@pytest.mark.parametrize("flags", [
+    "-network flow", "--network=flow", "-network=flow -q", "-topology sx --conf SimAI.conf",
+    "--network_topo sx -config SimAI.conf"])
+def test_flags_have_one_dash_or_two_and_the_names_of_all_programs(folder, flags):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    topology = "" if "topo" in flags else "-n sx"
+    result = shell(folder, f"bin/SimAI_simulator -w micro.txt {topology} {flags} -o out")
+    assert result.returncode == 0, result.stderr
+    assert ("results in" in result.stdout) == ("-q" not in flags)
+
+
+@pytest.mark.parametrize("program", ["SimAI_simulator", "SimAI_analytical", "SimCCL", "qbb-flows"])
+def test_every_program_prints_its_version_and_its_help(folder, program):
+    for flag in ("--version", "-version", "--help", "-h"):
+        result = shell(folder, f"bin/{program} {flag}")
+        assert result.returncode == 0 and program in result.stdout, result.stderr
+
+
+def test_every_program_reads_the_topology_by_the_same_names(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    (folder / "flows.txt").write_text("1\n0 9 3 100 1000 0\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    for flag in ("-n", "--network-topo", "--topology", "-topology"):
+        for command in ("SimAI_simulator -w micro.txt", "SimAI_analytical -w micro.txt", "SimCCL -w micro.txt",
+                        "qbb-flows -f flows.txt --conf SimAI.conf"):
+            result = shell(folder, f"bin/{command} {flag} sx -q -o out")
+            assert result.returncode == 0, f"{command} {flag}: {result.stderr}"
+
+
+def test_a_latency_in_nanoseconds_warns(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    warned = shell(folder, "AS_SEND_LAT=7200 bin/SimAI_simulator -w micro.txt -n sx -o out")
+    assert warned.returncode == 0 and "which would be AS_SEND_LAT=7.2" in warned.stderr
+    assert "AS_SEND_LAT" not in shell(folder, "AS_SEND_LAT=1000 bin/SimAI_simulator -w micro.txt -n sx -o out").stderr
+    silent = shell(folder, "AS_LOG_LEVEL=ERROR AS_SEND_LAT=7200 bin/SimAI_simulator -w micro.txt -n sx -o out")
+    assert silent.stdout == silent.stderr == ""
+    told = shell(folder, "AS_LOG_LEVEL=DEBUG bin/SimAI_simulator -w micro.txt -n sx -o out").stderr
+    assert told.count("starts: AllReduce of 1024 bytes") == told.count("ends: AllReduce of 1024 bytes") == 2
+    refused = shell(folder, "AS_SIM_THREADS=0 bin/SimAI_simulator -w micro.txt -n sx -o out")
+    assert refused.returncode == 2 and "AS_SIM_THREADS is '0'; expected" in refused.stderr
+
+
+def test_names_of_simai_s_files_on_request(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 16777216 DP\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    result = shell(folder, "bin/SimAI_simulator -w micro.txt -n sx -o out --simai-files -q --network flow")
+    assert result.returncode == 0, result.stderr
+    assert (folder / "out/ncclFlowModel_EndToEnd.csv").read_bytes() == (folder / "out/EndToEnd.csv").read_bytes()
+    lines = (folder / "out/ncclFlowModel__dimension_utilization_0.csv").read_text().splitlines()
+    assert lines[0] == "time (us),dim1 util"
+    times, shares = zip(*(map(float, line.split(",")) for line in lines[1:]))
+    assert list(times) == [10 * (i + 1) for i in range(len(times))]
+    total = float((folder / "out/EndToEnd.csv").read_text().splitlines()[1].rsplit(",", 1)[1])
+    # The AllReduce runs all the time: whole windows, and the rest of the last.
+    assert set(shares[:-1]) == {100.0}
+    assert shares[-1] == pytest.approx((total % 10) * 10, abs=0.01)
+
+
+def test_outputs_of_absolute_names_go_to_the_output_directory(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 1024 DP\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    (folder / "shared").mkdir()
+    conf = (folder / "SimAI.conf").read_text()
+    absolute = "\n".join(f"{line.split()[0]} {folder}/shared/{line.split()[1]}"
+                         if line.startswith("FCT_OUTPUT_FILE") else line for line in conf.splitlines())
+    (folder / "absolute.conf").write_text(absolute + "\n")
+    assert "shared" in absolute
+    for out in ("one", "two"):
+        result = shell(folder, f"bin/SimAI_simulator -w micro.txt -n sx -c absolute.conf -o {out}")
+        assert result.returncode == 0 and "is outside the output directory" in result.stderr
+        assert list((folder / out).glob("*fct*"))
+    assert not list((folder / "shared").iterdir())
+    analysed = shell(folder, "scripts/analyze_results.py --dirs one two --tables runs")
+    assert "missing" not in analysed.stderr
