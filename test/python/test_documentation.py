@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """README and docs: every command runs, every link leads somewhere, the site builds.
 
-A page's commands run in order in a directory that looks like the top of the repository, with bin/
-holding the programs of this build, so nothing is written into the checkout.
+A page's commands run one after another in one shell, as a reader pastes them, in a directory that looks like
+the top of the repository, with bin/ holding the programs of this build, so nothing is written into the
+checkout.
 """
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -52,10 +54,52 @@ def checkout(tmp_path):
 def test_commands_of_a_page_run(page, checkout):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("AS_", "NCCL_"))}
-    for block in filter(runnable, command_blocks(page)):
-        result = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=checkout,
-                                env=environment, capture_output=True, text=True, timeout=300)
-        assert result.returncode == 0, f"{block}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
+    page_of_commands = "".join(f"echo {shlex.quote(block)} > block\n{block}"
+                               for block in filter(runnable, command_blocks(page)))
+    result = subprocess.run(["bash", "-euo", "pipefail", "-c", page_of_commands], cwd=checkout,
+                            env=environment, capture_output=True, text=True, timeout=600)
+    last = checkout / "block"
+    assert last.is_file(), "no block of the page leaves the top of the repository"
+    assert result.returncode == 0, f"{last.read_text()}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
+
+
+def inline_commands(page):
+    """Yields commands within sentences. Words in capitals stand for what a reader puts there."""
+    for text in re.findall(r"(?<!`)``?([^`]+?)``?(?!`)", page.read_text()):
+        words = text.split()
+        while words and re.fullmatch(r"[A-Z_]+=\S+", words[0]):
+            words = words[1:]
+        if words and re.match(r"(bin|scripts|topologies|bench)/[^/]+$", words[0]) and not DONE_ELSEWHERE.match(text):
+            yield text, words
+
+
+def test_inline_commands_have_programs_and_flags_that_exist(checkout):
+    helps = {}
+    for page in PAGES:
+        for text, (program, *arguments) in inline_commands(page):
+            where = f"{page.relative_to(ROOT)}: {text}"
+            # Benchmarks are built by their own targets.
+            benchmark = ROOT / "bench" / f"{pathlib.Path(program).name}.cc"
+            assert (checkout / program).exists() or benchmark.is_file(), where
+            runs = (checkout / program).is_file() and os.access(checkout / program, os.X_OK)
+            if program not in helps and runs:
+                shown = subprocess.run([checkout / program, "--help"], cwd=checkout, capture_output=True, text=True)
+                assert shown.returncode == 0, f"{where}: {shown.stderr}"
+                helps[program] = shown.stdout
+            for flag in arguments:
+                if program in helps and flag.startswith("-") and not flag.startswith("--ns3::"):
+                    assert flag.split("=")[0] in helps[program], f"{where}: no {flag}"
+
+
+WIDEST = 100  # columns that a page shows of a command
+
+
+def test_commands_do_not_run_off_the_page():
+    for page in PAGES:
+        for block in command_blocks(page):
+            for line in block.splitlines():
+                # What stands between quotes cannot be broken.
+                assert len(re.sub(r"'[^']*'", "''", line)) <= WIDEST, f"{page.relative_to(ROOT)}: {line}"
 
 
 def test_no_page_has_commands_that_are_not_run():

@@ -74,7 +74,7 @@ class _Reader:
         found = {}
         for key, value in node.value:
             if key.value not in allowed:
-                raise self.error(key, f"'{key.value}' is no key of {where}; expected one of "
+                raise self.error(key, f"'{key.value}' is not a key of {where}; expected one of "
                                       f"{', '.join(allowed)}")
             if key.value in found:
                 raise self.error(key, f"'{key.value}' occurs twice in {where}; expected it once")
@@ -102,7 +102,7 @@ class _Reader:
     def file(self, node, where):
         path = self.root / self.text(node, where)
         if not path.is_file():
-            raise self.error(node, f"{where} '{node.value}' is no file; expected one, its name relative "
+            raise self.error(node, f"{where} '{node.value}' is not a file; expected one, its name relative "
                                    f"to {self.root}")
         return path
 
@@ -221,7 +221,7 @@ def read(path, default_program):
                else default_program)
     if not program.is_file():
         if "program" in keys:
-            raise reader.error(keys["program"], f"program '{program}' is no file; expected a program that "
+            raise reader.error(keys["program"], f"program '{program}' is not a file; expected a program that "
                                                 f"is built")
         raise InputError(f"{program}: no such file; expected the simulator, which scripts/build.sh -c all "
                          f"builds")
