@@ -54,9 +54,9 @@ TEST(DimensionalPaths, DimensionsMultiplyWithTheFirstInside)
     slow.bytesPerNs = 50;
     DimensionalPaths paths({Dimension(Shape::Ring, 4), slow});
     EXPECT_EQ(paths.GetRankCount(), 12);
-    EXPECT_EQ(Alone(paths, 4, 7), 500'000 + BYTES_TIME);           // once around back
-    EXPECT_EQ(Alone(paths, 1, 9), 2 * 500'000 + 2 * BYTES_TIME);   // same place, other group
-    EXPECT_EQ(Alone(paths, 0, 10), 4 * 500'000 + 2 * BYTES_TIME);  // two around, and the switch
+    EXPECT_EQ(Alone(paths, 4, 7), 500'000 + BYTES_TIME);          // once around back
+    EXPECT_EQ(Alone(paths, 1, 9), 2 * 500'000 + 2 * BYTES_TIME);  // same place, other group
+    EXPECT_EQ(Alone(paths, 0, 10), 4 * 500'000 + 2 * BYTES_TIME); // two around, and the switch
     EXPECT_EQ(paths.Find(4, 5, 0, 10'000, 8'000'000'000)->limited, 500'000 + 10'000'000);
 }
 

@@ -13,8 +13,8 @@ namespace AstraSim
 {
 
 /**
- * @brief SimAI's file of how busy the logical dimensions were: for each 10 us, the share of the time
- * in which one rank had a stream in the dimension.
+ * @brief SimAI's file of how busy the logical dimensions were: for each 10 us, the share of the
+ * time in which one rank had a stream in the dimension.
  */
 class DimensionUtilization : public RunObserver
 {
