@@ -48,6 +48,30 @@ TEST(DirectGraph, AllToAllGivesEveryPairItsShare)
     }
 }
 
+TEST(DirectGraph, PairsOfANodeShareTheRateOfItsBlocks)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllToAll;
+    request.bytes = 64 * 1024;
+    NcclPlan plan;
+    plan.pairGBps = 700;
+    const DirectGraph graph(request, MakeShape(16, 8), plan, -1);
+    uint64_t within = 0;
+    for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+    {
+        const Lane out = graph.GetOutbound(3, lane);
+        if (out.peer < 8)
+        {
+            within += out.rateCapBps;
+        }
+        else
+        {
+            EXPECT_EQ(out.rateCapBps, 0U) << "the NIC limits it";
+        }
+    }
+    EXPECT_EQ(within, 700ULL * 8 * 1'000'000'000);
+}
+
 TEST(DirectGraph, WhatARankSendsAndReceivesIsSpreadOverTwoPorts)
 {
     CollectiveRequest request;

@@ -222,7 +222,8 @@ TEST(FlowExecutor, ArrivalFreesASlotWhereTheGraphSaysSo)
 
 TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
 {
-    // 1000 bytes at 8 Gb/s last 1 us, and each copy waits 3 us first.
+    // 1000 bytes at 8 Gb/s last 1 us, half of that in the own memory, and each copy waits 3 us
+    // first.
     Lane copying;
     copying.latency = 3 * MICROSECOND;
     copying.rateCapBps = 8000000000;
@@ -230,7 +231,7 @@ TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
     chain.Start(0);
     chain.Start(1);
     chain.network.Run();
-    EXPECT_EQ(chain.DoneAt(1), MICROSECOND + static_cast<TimePs>(MESSAGES) * 4 * MICROSECOND);
+    EXPECT_EQ(chain.DoneAt(1), MICROSECOND + static_cast<TimePs>(MESSAGES) * 7 * MICROSECOND / 2);
 }
 
 TEST(FlowExecutor, ACopiedMessageIsOutOfItsSlotThoughOthersArePassedOn)
@@ -261,6 +262,8 @@ TEST(CopyTime, PassesThatAreCutShortLastAsLongAsWholeOnes)
     lane.latency = 2 * MICROSECOND;
     lane.rateCapBps = 8000000000; // 1000 bytes per us
     lane.passBytes = 1000;
+    EXPECT_EQ(CopyTimeOf(lane, 1500, 1).latency, 2 * MICROSECOND) << "passes of any length";
+    lane.wholePasses = true;
     const CopyTime two = CopyTimeOf(lane, 1500, 1);
     EXPECT_EQ(two.latency, 2 * MICROSECOND + MICROSECOND / 2); // 1500 bytes take two passes of 1 us
     EXPECT_EQ(two.duration, MICROSECOND + MICROSECOND / 2);

@@ -202,26 +202,30 @@ TEST(NcclCostModel, ChannelsShrinkWithTheSizeWithoutChangingTheChoice)
     EXPECT_EQ(cluster.AllReduce(1, 8).channels, 1U);
 }
 
-TEST(NcclCostModel, BlocksCopyOverNvLinkAsFastHoweverManyServersAndChannels)
+TEST(NcclCostModel, BlocksCopyOverNvLinkAsFastAsThePlanInForceNeeds)
 {
     // GB/s on the wire of a channel's block: what it moves of data times the protocol's inflation.
+    // NVLinks of 360 GB/s are shared by 24 channels in a server and by 16 between servers (8 of
+    // 45). What LL moves is a block's own limit.
     Cluster h100("H100", 8, 50);
 
     const struct
     {
         NcclProtocol protocol;
-        double ring;
+        double within;
+        double between;
     } cases[] = {
-        {NcclProtocol::Ll, 2 * 141.0 / 24},
-        {NcclProtocol::Ll128, 128.0 / 120 * 0.92 * 360 / 24},
-        {NcclProtocol::Simple, 360.0 / 24},
+        {NcclProtocol::Ll, 2 * 141.0 / 24, 2 * 141.0 / 24},
+        {NcclProtocol::Ll128, 128.0 / 120 * 0.92 * 360 / 24, 128.0 / 120 * 8 * 36.7 / 16},
+        {NcclProtocol::Simple, 360.0 / 24, 360.0 / 16},
     };
 
     h100.SetNvLinkGBps(360);
-    for (const auto& [protocol, ring] : cases)
+    for (const auto& [protocol, within, between] : cases)
     {
         for (const uint32_t servers : {1U, 2U, 16U})
         {
+            const double ring = servers == 1 ? within : between;
             for (const uint32_t most : {0U, 2U})
             {
                 h100.options.maxChannels = most;
@@ -362,6 +366,101 @@ TEST(NcclCostModel, CollNetServesAllReduceBetweenNodesWhereItIsOn)
     EXPECT_TRUE(possible(NcclAlgorithm::CollNetChain, CollectiveOp::AllReduce, 2));
     EXPECT_FALSE(possible(NcclAlgorithm::CollNetDirect, CollectiveOp::AllReduce, 1));
     EXPECT_FALSE(possible(NcclAlgorithm::CollNetChain, CollectiveOp::AllGather, 2));
+}
+
+TEST(NcclCostModel, StepsTakeWhatTheirLinksTake)
+{
+    // LL through an NVSwitch 1.4 us, from GPU to GPU 0.2; between nodes NCCL's 2.7, and 0.6 more on
+    // Slingshot.
+    const auto plan = [](const Cluster& cluster, uint32_t servers) {
+        return cluster.Model().Evaluate(NcclAlgorithm::Ring,
+                                        NcclProtocol::Ll,
+                                        CollectiveOp::AllReduce,
+                                        cluster.Servers(servers),
+                                        1024);
+    };
+    Cluster switched("H100", 8, 50);
+    const Cluster meshed("GH200", 4, 25);
+    EXPECT_EQ(plan(switched, 1).intraLatency, 1.4 * PS_PER_US);
+    EXPECT_EQ(plan(meshed, 1).intraLatency, 0.2 * PS_PER_US);
+    EXPECT_EQ(plan(switched, 2).interLatency, 2.7 * PS_PER_US);
+    switched.options = OptionsOf({{"AS_NETWORK_KIND", "slingshot"}});
+    EXPECT_EQ(plan(switched, 2).interLatency, 3.3 * PS_PER_US);
+}
+
+TEST(NcclCostModel, GpusWithoutAnNvSwitchHaveNoNvls)
+{
+    EXPECT_EQ(Cluster("GH200", 8, 25).Choice(1, 1 << 30), "Ring Simple");
+    EXPECT_EQ(Cluster("H200", 8, 25).Choice(1, 1 << 30), "NVLS Simple");
+}
+
+TEST(NcclCostModel, NetworkKindsLeaveOutWhatTheyCannotCarry)
+{
+    // EFA keeps no order of writes: Simple only. Google's settings of TCPXO leave LL and NVLS out.
+    Cluster efa("A100", 8, 50);
+    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}});
+    Cluster tcpxo("H100", 8, 25);
+    tcpxo.options = OptionsOf({{"AS_NETWORK_KIND", "TCPXO"}});
+    for (uint64_t bytes = 8; bytes <= 1ULL << 33; bytes *= 4)
+    {
+        EXPECT_THAT(efa.Choice(2, bytes), testing::EndsWith(" Simple")) << bytes;
+        EXPECT_THAT(tcpxo.Choice(2, bytes), testing::Not(testing::EndsWith(" LL"))) << bytes;
+        EXPECT_THAT(tcpxo.Choice(2, bytes), testing::Not(testing::HasSubstr("NVLS"))) << bytes;
+    }
+    EXPECT_EQ(efa.Choice(1, 8), "Ring LL") << "within a server there is no network";
+    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}, {"NCCL_PROTO", "LL"}});
+    EXPECT_THAT(efa.Choice(2, 8), testing::EndsWith(" LL")) << "the user's word counts";
+    EXPECT_THROW(OptionsOf({{"AS_NETWORK_KIND", "carrier pigeon"}}), ns3::InputError);
+}
+
+TEST(NcclCostModel, NvlsTreeOnBlackwellHasTheChannelsThatNcclSets)
+{
+    // NCCL 2.30 src/transport/nvls.cc: 24 in one node; of two nodes 32; of more 24 with NICs of 400
+    // or, on up to 8 GPUs, 800 Gb/s, else 32. Chunks by NIC and GPUs per node.
+    struct Case
+    {
+        const char* gpu;
+        uint32_t gpus;
+        double nicGBps;
+        uint32_t servers;
+        uint32_t channels;
+        uint64_t chunkKiB;
+    };
+
+    const Case cases[] = {
+        {"B200", 8, 50, 1, 24, 128},
+        {"B200", 8, 50, 2, 32, 64},
+        {"B300", 8, 100, 2, 32, 128},
+        {"GB200", 4, 50, 2, 32, 256},
+        {"B200", 8, 50, 4, 24, 64},
+        {"GB200", 8, 50, 4, 24, 128},
+        {"B300", 8, 100, 4, 24, 256},
+        {"GB300", 36, 100, 4, 32, 64},
+        {"B200", 8, 25, 4, 32, 64},
+        {"H100", 8, 50, 2, 16, 128},
+        {"H100", 8, 50, 4, 16, 64},
+    };
+    for (const Case& item : cases)
+    {
+        const Cluster cluster(item.gpu, item.gpus, item.nicGBps);
+        const NcclPlan plan = cluster.Model().Evaluate(NcclAlgorithm::NvlsTree,
+                                                       NcclProtocol::Simple,
+                                                       CollectiveOp::AllReduce,
+                                                       cluster.Servers(item.servers),
+                                                       1 << 30);
+        EXPECT_EQ(plan.channels, item.channels) << item.gpu << " " << item.servers;
+        EXPECT_EQ(plan.nvlsChunk, item.chunkKiB * 1024) << item.gpu << " " << item.servers;
+    }
+}
+
+TEST(NcclCostModel, PairsShareWhatBlocksStoreOverNvLink)
+{
+    EXPECT_NEAR(Cluster("B200", 8, 50).Model().PairGBps(),
+                0.925 * 450,
+                1e-9); // the cluster's NVLinks
+    Cluster cluster("B200", 8, 50);
+    cluster.SetNvLinkGBps(900);
+    EXPECT_NEAR(cluster.Model().PairGBps(), 0.925 * 720, 1e-9);
 }
 
 TEST(NcclOptions, ReleaseOfTheTablesCanBeChosen)

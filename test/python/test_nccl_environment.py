@@ -81,3 +81,26 @@ def test_nvls_must_be_there_where_it_is_required(tmp_path):
     result = ask(NCCL_NVLS_ENABLE="1")
     assert result.returncode == 2 and "NCCL_NVLS_ENABLE is '1'" in result.stderr
     assert ask(NCCL_NVLS_ENABLE="3").returncode == 2
+
+
+def test_the_kind_of_network_sets_latency_and_rate(tmp_path):
+    lines = [f"{gpu} {16 + gpu // 8} 2880Gbps 0.000025ms 0\n{gpu} 18 200Gbps 0.0005ms 0\n" for gpu in range(16)]
+    (tmp_path / "n.txt").write_text("19 8 2 1 32 H100\n16 17 18 \n" + "".join(lines))
+    (tmp_path / "w.txt").write_text("1 ALLGATHER 1024 TP\n1 ALLGATHER 268435456 TP\n")
+
+    def times(*flags, **env):
+        result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "--tp", "16", "-o",
+                                 "out", "--network", "flow", *flags], cwd=tmp_path, capture_output=True, text=True,
+                                check=False, env={**os.environ, "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", **env})
+        assert result.returncode == 0, result.stderr
+        with (tmp_path / "out/collectives.csv").open(newline="") as file:
+            return [float(row["end_ns"]) - float(row["start_ns"]) for row in csv.DictReader(file)]
+    plain, kind = times(), times("--network-kind", "tcpxo")
+    # Data cross the network twice on their way round; the NICs reach 0.95 of their rate.
+    assert kind[0] - plain[0] >= 2 * 20000
+    assert kind[1] > plain[1] * 1.04
+    assert times(AS_NETWORK_KIND="TCPXO") == kind
+    assert times("--network-kind", "none", AS_NETWORK_KIND="TCPXO") == plain, "a flag wins"
+    result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "--network-kind", "x"],
+                            cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and "--network-kind is 'x'; expected one of none, InfiniBand" in result.stderr

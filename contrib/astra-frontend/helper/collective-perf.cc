@@ -321,7 +321,8 @@ CollectivePerf::Run()
     {
         ns3::MakeOutputDirectory(m_options.run.output);
     }
-    m_machine = MachineModel::FromTopology(m_inputs.topology);
+    m_machine =
+        MachineModel::FromTopology(m_inputs.topology, m_options.run.nccl.networkKind->efficiency);
     m_machine.packetBytes = m_inputs.conf.payloadBytes;
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.run.nccl);
     m_machine = m_nccl->GetMachine();

@@ -9,6 +9,8 @@
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 
+#include <cmath>
+
 namespace AstraSim
 {
 
@@ -63,8 +65,9 @@ ReadConf(const RunOptions& options, const RunConsole& console)
     return conf;
 }
 
+/// Give the links of NICs a rate, or part of the one they have.
 void
-SetNicRates(ClusterTopology& topology, uint64_t rateBps)
+SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double part)
 {
     for (uint32_t i = 0; i < topology.links.size(); ++i)
     {
@@ -73,7 +76,8 @@ SetNicRates(ClusterTopology& topology, uint64_t rateBps)
                             topology.Is(link.b, ClusterTopology::NodeKind::Host);
         if (atHost && !topology.IsNvLink(i))
         {
-            link.rateBps = rateBps;
+            const auto rate = static_cast<double>(rateBps.value_or(link.rateBps));
+            link.rateBps = static_cast<uint64_t>(std::llround(rate * part));
         }
     }
 }
@@ -95,9 +99,10 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         inputs.topology =
             ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
     }
-    if (options.netBandwidthBps)
+    if (const double part = options.nccl.networkKind->efficiency;
+        options.netBandwidthBps || part != 1)
     {
-        SetNicRates(inputs.topology, *options.netBandwidthBps);
+        SetNicRates(inputs.topology, options.netBandwidthBps, part);
     }
     std::vector<std::string> warnings = options.warnings;
     console.Warn(warnings);

@@ -61,6 +61,7 @@ struct RawFlags
     std::string fastForward{"off"};
     std::string logging;
     std::string gpuTable;
+    std::string networkKind;
 };
 
 po::options_description
@@ -104,6 +105,9 @@ Describe(RunOptions& options, RawFlags& raw)
         "communicators (JSON), or empty");
     add("logging-configuration", po::value(&raw.logging), "accepted, no effect");
     add("gpu-table", po::value(&raw.gpuTable), "GPU types besides the built-in ones");
+    add("network-kind",
+        po::value(&raw.networkKind),
+        ("what joins the servers: " + NetworkKind::GetNames()).c_str());
     add("background-flows",
         po::value(&options.backgroundFlows),
         "flow file that runs beside the workloads; else FLOW_FILE");
@@ -212,6 +216,10 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     {
         options.nccl.gpuTable = raw.gpuTable;
     }
+    if (!raw.networkKind.empty())
+    {
+        options.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
+    }
     if (options.help || options.helpConf || options.version || !options.printAttributes.empty())
     {
         return options;
@@ -298,6 +306,7 @@ RunOptions::Help()
         << "\nAny ns-3 attribute default or global value is a flag too:\n"
            "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
            "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
+           "  AS_NETWORK_KIND NCCL_NVLS_ENABLE\n"
            "  AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS "
            "NCCL_MAX_NCHANNELS NCCL_CROSS_NIC\n"
            "  NCCL_TUNING NCCL_SELECT\n"

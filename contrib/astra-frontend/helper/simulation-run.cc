@@ -139,6 +139,7 @@ SimulationRun::RecordInputs()
                         conf.ccTypeId.empty() ? std::to_string(conf.ccMode) : conf.ccTypeId);
     m_record->SetOption("payload_bytes", conf.payloadBytes);
     m_record->SetOption("qps_per_connection", conf.qpsPerConnection);
+    m_record->SetOption("network_kind", m_options.nccl.networkKind->name);
     m_record->SetOption("nvls", m_options.nccl.nvlsEnable);
     m_record->SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
     for (const auto& [key, value] : ns3::FabricConfValues(conf))
@@ -185,7 +186,8 @@ SimulationRun::Build()
     }
     std::vector<std::string> warnings;
     m_backend = MakeBackend(m_options, m_inputs, background, m_output, warnings);
-    MachineModel machine = MachineModel::FromTopology(m_inputs.topology);
+    MachineModel machine =
+        MachineModel::FromTopology(m_inputs.topology, m_options.nccl.networkKind->efficiency);
     machine.packetBytes = m_inputs.conf.payloadBytes;
     m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.nccl);
     CollectiveImplementation* collectives = m_nccl.get();

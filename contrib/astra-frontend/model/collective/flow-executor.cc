@@ -14,6 +14,9 @@ namespace AstraSim
 namespace
 {
 
+/// How much faster a GPU copies within its memory than it sends to another's.
+constexpr TimePs OWN_COPY_SPEED = 2;
+
 /// @return a lane whose messages the counters of its ends can count
 Lane
 Countable(const Lane& lane)
@@ -411,7 +414,7 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     const uint64_t bytes = inbound.next.bytes;
     const CopyTime copy = CopyTimeOf(inbound.lane, bytes, m_execution.wireInflation);
     m_network.sim_schedule(
-        MakeTimespec(bytes ? copy.latency + copy.duration : 0),
+        MakeTimespec(bytes ? copy.latency + copy.duration / OWN_COPY_SPEED : 0),
         [](void* arg) {
             auto* lane = static_cast<Inbound*>(arg);
             lane->taken = lane->received + 1;

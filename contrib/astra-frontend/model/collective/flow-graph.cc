@@ -27,7 +27,7 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
     const double psPerByte =
         8 * wireInflation * PS_PER_SECOND / static_cast<double>(lane.rateCapBps);
     const uint64_t passes = lane.passBytes ? DivideUp(bytes, lane.passBytes) : 1;
-    const uint64_t idle = passes > 1 ? passes * lane.passBytes - bytes : 0;
+    const uint64_t idle = lane.wholePasses && passes > 1 ? passes * lane.passBytes - bytes : 0;
     CopyTime time;
     time.latency = lane.latency * static_cast<TimePs>(lane.waitsEachPass ? passes : 1) +
                    static_cast<TimePs>(psPerByte * static_cast<double>(idle));

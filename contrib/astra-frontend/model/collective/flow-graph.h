@@ -56,7 +56,8 @@ struct Lane
     uint8_t tag{0};      ///< message tag; the same at both ends, one lane per (src, dst, tag)
     ConnType type{ConnType::P2p};
     LaneKind kind{LaneKind::Message};
-    bool waitsEachPass{false}; ///< flags travel with the data (LL, LL128): each pass waits for them
+    bool waitsEachPass{false}; ///< each pass waits for the flags that travel with its data
+    bool wholePasses{false};   ///< a pass that is cut short takes as long as a whole one
     /// Messages that may be on their way at once; 0 for GetSlots(). 1 where the GPU itself copies
     /// message by message (NVLink).
     uint32_t slots{0};
@@ -83,8 +84,8 @@ struct CopyTime
 };
 
 /**
- * A pass that is cut short takes as long as a whole one, as it waits for the same memory; in a
- * message of less than a pass the latency stands for that waiting.
+ * Where passes are whole, one that is cut short takes as long as any; in a message of less than a
+ * pass the latency stands for that waiting.
  * @param lane what moves it
  * @param bytes of data
  * @param wireInflation bytes on the wire per byte of data

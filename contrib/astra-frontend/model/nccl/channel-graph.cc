@@ -50,7 +50,8 @@ ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType t
     if (!inter && m_stepLatency < 0)
     {
         lane.passBytes = m_plan.passBytes;
-        lane.waitsEachPass = m_plan.protocol != NcclProtocol::Simple;
+        lane.waitsEachPass = m_plan.waitsEachPass;
+        lane.wholePasses = m_plan.wholePasses;
     }
     lane.rateCapBps = inter ? 0 : static_cast<uint64_t>(m_plan.channelGBps * 8e9);
     return lane;

@@ -53,7 +53,8 @@ class ChannelGraph : public FlowGraph
     /// @return whether a GPU's copying of what it has received from @p peer takes time of its own
     bool CopiesFrom(uint32_t rank, uint32_t peer) const
     {
-        return m_stepLatency < 0 && m_plan.passBytes > 0 &&
+        // With flags in the data (LL, LL128) words leave their slots as they arrive.
+        return m_stepLatency < 0 && m_plan.protocol == NcclProtocol::Simple &&
                m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
     }
 

@@ -44,6 +44,14 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;
+    if (!inter && m_stepLatency < 0)
+    {
+        // All of a rank's pairs share what its blocks store over NVLink.
+        const auto peers = static_cast<double>(m_shape.nodes[m_shape.NodeOf(from)].size() - 1);
+        const double perPair =
+            m_plan.pairGBps / (m_request.op == CollectiveOp::SendRecv ? 1 : peers);
+        lane.rateCapBps = static_cast<uint64_t>(perPair * 8e9);
+    }
     return lane;
 }
 

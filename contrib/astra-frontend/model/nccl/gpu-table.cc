@@ -66,11 +66,11 @@ GpuTable::GpuTable()
              {"H200", GpuGeneration::Hopper, 30, 360},
              {"H20", GpuGeneration::Hopper, 30, 360},
              {"H800", GpuGeneration::Hopper, 20, 160},
-             {"GH200", GpuGeneration::Hopper, 30, 360},
+             {"GH200", GpuGeneration::Hopper, 30, 360, true, true},
              {"B200", GpuGeneration::Blackwell, 45, 720},
-             {"GB200", GpuGeneration::Blackwell, 45, 720},
+             {"GB200", GpuGeneration::Blackwell, 45, 720, false, true},
              {"B300", GpuGeneration::Blackwell, 45, 720},
-             {"GB300", GpuGeneration::Blackwell, 45, 720}}
+             {"GB300", GpuGeneration::Blackwell, 45, 720, false, true}}
 {
 }
 

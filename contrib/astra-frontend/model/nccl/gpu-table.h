@@ -32,6 +32,8 @@ struct GpuProfile
     /// hold (NCCL src/graph/search.cc: speeds it tries; topo.h: NVLink rates).
     double channelGBps{30};
     double nvlinkGBps{360}; ///< NCCL's usable NVLink rate of a GPU in one direction
+    bool meshed{false};     ///< NVLinks join the GPUs of a node directly, without an NVSwitch
+    bool onGrace{false};    ///< the CPU is on the same module: NICs are reached over it
 };
 
 /**

@@ -65,7 +65,7 @@ FindGpuProfile(const std::string& gpuType)
 }
 
 MachineModel
-MachineModel::FromTopology(const ns3::ClusterTopology& topology)
+MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicEfficiency)
 {
     MachineModel machine;
     machine.gpuType = topology.gpuType;
@@ -85,14 +85,21 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology)
         topology.ServerCount() ? topology.nvswitchCount / topology.ServerCount() : 0;
     double nvlink = 0;
     double nic = 0;
+    uint32_t nics = 0;
     for (const auto& port : topology.Ports(topology.NodeOfHost(0)))
     {
         const double rate = static_cast<double>(topology.links[port.link].rateBps) / BITS_PER_GB;
         (topology.IsNvLink(port.link) ? nvlink : nic) += rate;
+        if (!topology.IsNvLink(port.link))
+        {
+            ++nics;
+            machine.networkDelay = 2 * topology.links[port.link].delayPs;
+        }
     }
     machine.switchesJoinServers = machine.nvswitchesPerServer > 0 && SwitchesJoinServers(topology);
     machine.nvlinkGBps = nvlink;
-    machine.nicGBps = nic;
+    machine.nicGBps = nic / nicEfficiency;
+    machine.nicsPerGpu = std::max(1U, nics);
     return machine;
 }
 

@@ -6,6 +6,7 @@
 
 #include "gpu-table.h"
 
+#include "ns3/astra-network-api.h"
 #include "ns3/cluster-topology.h"
 #include "ns3/collective-types.h"
 
@@ -32,11 +33,17 @@ struct MachineModel
     bool switchesJoinServers{true};  ///< whether one NVSwitch reaches all GPUs of a server (NVLS)
     double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it
     double nicGBps{50};              ///< of all NICs of one GPU together
+    uint32_t nicsPerGpu{1};          ///< at least 1
+    /// What the links of the shortest path between NICs take, one way; NCCL's latencies have it in
+    /// them.
+    TimePs networkDelay{0};
     /// Payload of the network's packets, which leave when a GPU has written them; 0 for none.
     uint64_t packetBytes{0};
 
-    /// Derive it from a topology.
-    static MachineModel FromTopology(const ns3::ClusterTopology& topology);
+    /// Derive it from a topology. @param nicEfficiency part of their rate that its NICs reach, and
+    /// that the topology's links have
+    static MachineModel FromTopology(const ns3::ClusterTopology& topology,
+                                     double nicEfficiency = 1);
 
     /// @return the server of a rank
     uint32_t ServerOf(int rank) const

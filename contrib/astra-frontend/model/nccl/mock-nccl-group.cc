@@ -238,11 +238,13 @@ MockNcclGroup::Decide(const CommGroup& group,
     {
         return m_model.Choose(request.op, shape, group.kind, request.bytes);
     }
-    return m_model.Evaluate(NcclAlgorithm::Ring,
-                            NcclProtocol::Simple,
-                            request.op,
-                            shape,
-                            request.bytes);
+    NcclPlan plan = m_model.Evaluate(NcclAlgorithm::Ring,
+                                     NcclProtocol::Simple,
+                                     request.op,
+                                     shape,
+                                     request.bytes);
+    plan.pairGBps = m_model.PairGBps();
+    return plan;
 }
 
 CollectiveChoice

@@ -58,13 +58,13 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
     const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     Search search;
     // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
-    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_RING_CHANNELS / 2);
+    search.channels =
+        std::clamp(shape.GetRanksPerNode() * m_machine.nicsPerGpu, 1U, MAX_RING_CHANNELS / 2);
+    const double nic = m_machine.nicGBps * shape.GetRanksPerNode() / search.channels;
     // What does not close in a node leaves the NVLinks of one GPU of it free.
     const double perNode = shape.GetRanksPerNode();
     const double passing = closes ? 1 : perNode / std::max(1.0, perNode - 1);
-    const double limit = perNode == 1
-                             ? m_machine.nicGBps
-                             : std::min(m_machine.nicGBps, passing * nvlink / search.channels);
+    const double limit = perNode == 1 ? nic : std::min(nic, passing * nvlink / search.channels);
     double speed = HighestSpeed(
         NcclSpeedsBetweenNodes(m_machine.gpu.generation),
         [limit](double candidate) { return candidate <= limit; },
@@ -78,9 +78,27 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
         search.channels *= 2;
         speed /= 2;
     }
-    search.intraGBps = speed;
     search.interGBps = speed;
+    search.intraGBps =
+        closes || perNode == 1 ? speed : RaiseForTrees(speed, passing * nvlink / search.channels);
     return search;
+}
+
+double
+NcclCostModel::RaiseForTrees(double interGBps, double nvlinkGBps) const
+{
+    // What a tree of two nodes carries between them is half of what it carries within: the search
+    // then tries the next higher speeds within a node, up to one that is twice that of a NIC.
+    const auto speeds = NcclSpeedsBetweenNodes(m_machine.gpu.generation);
+    double raised = interGBps;
+    for (auto next = speeds.rbegin(); next != speeds.rend() && raised < 2 * interGBps; ++next)
+    {
+        if (*next > raised && *next <= nvlinkGBps)
+        {
+            raised = *next;
+        }
+    }
+    return raised;
 }
 
 NcclCostModel::Search
@@ -112,14 +130,51 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
     return search;
 }
 
+NcclCostModel::NvlsTuning
+NcclCostModel::TuneNvls(const GroupShape& shape) const
+{
+    // NCCL src/transport/nvls.cc: ncclNvlsTuning, ncclNvlsTreeSm100Tuning.
+    constexpr uint64_t KIB = 1024;
+    constexpr double NDR = 48; ///< GB/s of a NIC of 400 Gb/s
+    constexpr double XDR = 96;
+    const uint32_t nodes = shape.GetNodes();
+    const uint32_t perNode = shape.GetFewestRanks();
+    const double nic = m_machine.nicGBps;
+    const bool nearNic = !m_machine.gpu.onGrace;
+    if (m_machine.gpu.generation != GpuGeneration::Blackwell)
+    {
+        return {16, (nodes >= 4 ? 64 : 128) * KIB};
+    }
+    NvlsTuning tuning{nodes > 1 ? 32U : 24U, (nodes >= 4 ? 64 : 128) * KIB};
+    if (nodes == 1 || m_options.release != NcclRelease::V2_30)
+    {
+        return tuning;
+    }
+    if (nodes == 2 && nic >= NDR)
+    {
+        const bool small = perNode >= 16 || (perNode <= 8 && nearNic && nic < XDR);
+        tuning.chunk = (perNode <= 4 ? 256 : small ? 64 : 128) * KIB;
+    }
+    else if (nic >= XDR)
+    {
+        tuning.channels = perNode <= 8 ? 24 : 32;
+        tuning.chunk = (perNode <= 8 ? 256 : perNode < 32 ? 128 : 64) * KIB;
+    }
+    else if (nic >= NDR)
+    {
+        tuning.channels = 24;
+        tuning.chunk = (nearNic ? 64 : 128) * KIB;
+    }
+    return tuning;
+}
+
 uint32_t
 NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const
 {
     uint32_t channels;
     if (IsSwitched(algorithm))
     {
-        const bool blackwell = m_machine.gpu.generation == GpuGeneration::Blackwell;
-        channels = !blackwell ? 16 : shape.GetNodes() > 1 ? 32 : 24;
+        channels = TuneNvls(shape).channels;
     }
     else
     {

@@ -21,6 +21,23 @@ constexpr std::array<double, NCCL_PROTOCOLS> WIRE_INFLATION = {2.0, 128.0 / 120.
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85, 0.74};
 constexpr double NVLS_HALVES_220 = 5.0 / 6;
 
+// What a step of LL takes before its data, in microseconds. NCCL counts 0.6 with the data of a
+// pass; nccl-tests' AllReduce and AllGather of few bytes on 8 B200, 8 H100 and 4 GH200 tell them
+// apart.
+constexpr double LL_STEP_SWITCHED = 1.4; // through an NVSwitch
+constexpr double LL_STEP_DIRECT = 0.2;   // from GPU to GPU
+
+// A round of NVLS waits for the flags of each head: microseconds per head. And reductions and
+// multicasts reach that part of what stores reach. From the steps that the sizes of chunks make in
+// published tables of 8 H100 and 8 B200.
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HEAD_US = {0, 0.5, 1.15};
+constexpr double NVLS_LINK_EFFICIENCY = 0.92;
+
+// Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks: 664
+// of 720 GB/s in sendrecv_perf on 8 B200.
+constexpr double PAIR_EFFICIENCY = 0.925;
+constexpr uint32_t MAX_HEADS = 32; ///< NCCL_MAX_NVLS_ARITY
+
 constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an instance's tags
 
 std::size_t
@@ -55,7 +72,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.wireInflation = WIRE_INFLATION[p];
     plan.baseLatency = FromMicroseconds(latencies.base[p]);
     plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
-    plan.interLatency = FromMicroseconds(latencies.net[p]);
+    plan.interLatency = InterLatency(latencies.net[p]);
     return plan;
 }
 
@@ -91,11 +108,35 @@ NcclCostModel::RingBusGBps(const NcclTuning& tuning,
 }
 
 double
-NcclCostModel::CopyGBps(NcclProtocol protocol, CollectiveOp op) const
+NcclCostModel::CopyGBps(NcclProtocol protocol, CollectiveOp op, const GroupShape& shape) const
 {
-    const Search search = SearchWithinNode();
-    const uint32_t channels = std::min(2 * search.channels, MAX_RING_CHANNELS);
-    return RingBusGBps(m_hardware, protocol, op, 1, search) / channels;
+    const auto perChannel = [&](const Search& search) {
+        const uint32_t channels = std::min(2 * search.channels, MAX_RING_CHANNELS);
+        return RingBusGBps(m_hardware, protocol, op, 1, search) / channels;
+    };
+    const double within = perChannel(SearchWithinNode());
+    // LL's limit is of all channels together, whatever their number: it says nothing of a block.
+    return protocol == NcclProtocol::Ll ? within
+                                        : std::max(within, perChannel(SearchChannels(shape, true)));
+}
+
+double
+NcclCostModel::PairGBps() const
+{
+    return PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+}
+
+double
+NcclCostModel::LlStepUs() const
+{
+    return m_machine.gpu.meshed ? LL_STEP_DIRECT : LL_STEP_SWITCHED;
+}
+
+TimePs
+NcclCostModel::InterLatency(double ncclUs) const
+{
+    const TimePs step = FromMicroseconds(ncclUs + m_options.networkKind->stepUs);
+    return std::max<TimePs>(0, step - m_machine.networkDelay);
 }
 
 NcclPlan
@@ -118,7 +159,11 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     plan.channels = ChannelsForSize(all, protocol, ranks, bytes);
 
     const double busGBps = RingBusGBps(m_tuning, protocol, op, nodes, SearchChannels(shape, true));
-    plan.channelGBps = CopyGBps(protocol, op) * plan.wireInflation;
+    plan.channelGBps = CopyGBps(protocol, op, shape) * plan.wireInflation;
+    // On Ampere alone, published tables show whole passes, and LL128 that waits for each.
+    const bool ampere = m_machine.gpu.generation == GpuGeneration::Ampere;
+    plan.wholePasses = ampere && protocol != NcclProtocol::Ll;
+    plan.waitsEachPass = ampere && protocol == NcclProtocol::Ll128;
     const NcclBlock block = NcclBlockOf(protocol);
     plan.passBytes = block.passBytes;
     if (m_tuning.roundsChunks)
@@ -136,9 +181,10 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     const double inter = shape.GetRanksPerNode() == 1
                              ? m_tuning.LatenciesOf(NcclAlgorithm::Tree).net[p]
                              : latencies.net[p];
-    plan.intraLatency = FromMicroseconds(intra);
-    plan.interLatency = FromMicroseconds(inter);
-    double latency = latencies.base[p] + (steps - interSteps) * intra + interSteps * inter;
+    plan.intraLatency = FromMicroseconds(protocol == NcclProtocol::Ll ? LlStepUs() : intra);
+    plan.interLatency = InterLatency(inter);
+    double latency = latencies.base[p] + (steps - interSteps) * intra +
+                     interSteps * (inter + m_options.networkKind->stepUs);
     if (protocol == NcclProtocol::Simple && allReduce && nodes > 1 &&
         bytes / (uint64_t{all} * ranks) >= 64)
     {
@@ -191,13 +237,18 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
     // Everything goes up and down, over the same links.
     const double algGBps = TreeBusGBps(m_tuning, protocol, shape) / 2;
     // Half of a block's time, or of its threads, goes up and half goes down.
-    plan.channelGBps = CopyGBps(protocol, CollectiveOp::AllReduce) / 2 * plan.wireInflation;
+    plan.channelGBps = CopyGBps(protocol, CollectiveOp::AllReduce, shape) / 2 * plan.wireInflation;
+    if (protocol == NcclProtocol::Ll)
+    {
+        plan.intraLatency = FromMicroseconds(LlStepUs());
+    }
     plan.passBytes = NcclBlockOf(protocol).passBytes;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);
     const double latency =
-        latencies.base[p] + 2 * ((shape.GetRanksPerNode() - 1.0) * latencies.nvlink[p] +
-                                 FloorLog2(nodes) * latencies.net[p]);
+        latencies.base[p] +
+        2 * ((shape.GetRanksPerNode() - 1.0) * latencies.nvlink[p] +
+             FloorLog2(nodes) * (latencies.net[p] + m_options.networkKind->stepUs));
     Predict(plan, latency, algGBps * NcclTreeCorrection(protocol, bytes), bytes);
     return plan;
 }
@@ -217,7 +268,7 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     const double level =
         m_tuning.LatenciesOf(NcclAlgorithm::Tree).net[static_cast<std::size_t>(plan.protocol)] /
         LEVELS_AT_ONCE;
-    plan.interLatency = FromMicroseconds(level);
+    plan.interLatency = InterLatency(level);
     const double latency = latencies.base[static_cast<std::size_t>(plan.protocol)] +
                            FloorLog2(shape.GetNodes()) * level + PER_RANK * ranks;
     Predict(plan, latency, algGBps, bytes);
@@ -263,6 +314,21 @@ NcclCostModel::NvlsAlgGBps(const NcclTuning& tuning,
     return algGBps;
 }
 
+double
+NcclCostModel::NvlsLinkGBps(CollectiveOp op, const GroupShape& shape) const
+{
+    // Each GPU's data goes through its links once, and a head's share once more.
+    const double heads = std::min(MAX_HEADS, shape.GetFewestRanks());
+    const double usable = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const double links = usable * NVLS_LINK_EFFICIENCY / (1 + 1 / heads);
+    if (shape.GetFewestRanks() <= MAX_HEADS)
+    {
+        return links;
+    }
+    // Where most GPUs are no heads, NCCL's own figures are the only ones there are.
+    return std::min(links, NvlsAlgGBps(m_hardware, NcclAlgorithm::Nvls, op, shape));
+}
+
 NcclPlan
 NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
                             CollectiveOp op,
@@ -276,16 +342,25 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
     plan.channels = GetChannels(algorithm, shape);
     const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
-    plan.channelGBps = NvlsAlgGBps(m_hardware, algorithm, op, shape) / plan.channels;
+    plan.channelGBps = NvlsLinkGBps(op, shape) / plan.channels;
+    plan.nvlsChunk = TuneNvls(shape).chunk;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
-    // What NCCL calls a step's latency counts once: the steps of NVLS are the chunks' pipeline.
-    plan.baseLatency = FromMicroseconds(latencies.base[p] + latencies.nvlink[p]);
-    plan.intraLatency = 0;
+    // What NCCL calls a step's latency is that of the whole pipeline; its first and last stage are
+    // simulated, round by round.
+    const uint32_t heads = std::min(MAX_HEADS, shape.GetFewestRanks());
+    const double round = heads * NVLS_HEAD_US[static_cast<std::size_t>(m_machine.gpu.generation)];
+    const double whole = latencies.base[p] + latencies.nvlink[p];
+    plan.baseLatency = FromMicroseconds(std::max(0.0, whole - 2 * round));
+    plan.intraLatency = FromMicroseconds(round);
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,
-            latencies.base[p] + latencies.nvlink[p] + interSteps * latencies.net[p],
-            algGBps,
+            whole + interSteps * (latencies.net[p] + m_options.networkKind->stepUs),
+            // NCCL 2.30 corrects NVLS-Tree on Blackwell as it corrects trees, on x86 hosts.
+            tree && m_tuning.nvlsHalves && !m_machine.gpu.onGrace &&
+                    m_machine.gpu.generation == GpuGeneration::Blackwell
+                ? algGBps * NcclTreeCorrection(NcclProtocol::Simple, bytes)
+                : algGBps,
             bytes);
     return plan;
 }
@@ -375,6 +450,13 @@ NcclCostModel::Choose(CollectiveOp op,
                       GroupKind kind,
                       uint64_t bytes) const
 {
+    const auto suitsNetwork = [&](NcclProtocol protocol) {
+        const NetworkKind& kind = *m_options.networkKind;
+        return shape.GetNodes() == 1 || !m_options.protocols.empty() ||
+               (protocol == NcclProtocol::Ll      ? kind.allowsLl
+                : protocol == NcclProtocol::Ll128 ? kind.allowsLl128
+                                                  : true);
+    };
     if (m_options.selectByRules)
     {
         return ChooseByRules(op, shape, kind, bytes);
@@ -397,7 +479,7 @@ NcclCostModel::Choose(CollectiveOp op,
              {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
         {
             if (!allows(m_options.algorithms, algorithm) ||
-                !allows(m_options.protocols, protocol) ||
+                !allows(m_options.protocols, protocol) || !suitsNetwork(protocol) ||
                 !IsPossible(algorithm, protocol, op, shape))
             {
                 continue;

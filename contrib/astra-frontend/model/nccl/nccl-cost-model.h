@@ -31,7 +31,11 @@ struct NcclPlan
     /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
     /// itself.
     uint64_t passBytes{0};
-    uint64_t chunkGrain{16}; ///< a ring's chunks are multiples of it
+    bool waitsEachPass{false}; ///< see Lane
+    bool wholePasses{false};   ///< see Lane
+    uint64_t chunkGrain{16};   ///< a ring's chunks are multiples of it
+    double pairGBps{0};        ///< what a rank sends to all others of its node
+    uint64_t nvlsChunk{0};     ///< of NVLS-Tree: bytes of a channel's chunk at most
 };
 
 /**
@@ -76,8 +80,11 @@ class NcclCostModel
     bool HasNvls() const
     {
         return m_machine.nvswitchesPerServer > 0 && m_machine.switchesJoinServers &&
-               m_machine.gpu.generation != GpuGeneration::Ampere;
+               !m_machine.gpu.meshed && m_machine.gpu.generation != GpuGeneration::Ampere;
     }
+
+    /// @return GB/s that a rank's blocks store in the other GPUs of its node
+    double PairGBps() const;
 
     /// @return channels a communicator of this shape has
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;
@@ -101,6 +108,8 @@ class NcclCostModel
 
     /// @param closes whether a channel comes back to where it starts: a ring, not a tree
     Search SearchChannels(const GroupShape& shape, bool closes) const;
+    /// @return GB/s of a tree's channel within a node
+    double RaiseForTrees(double interGBps, double nvlinkGBps) const;
     Search SearchWithinNode() const;
     Search SearchNvls(const GroupShape& shape) const;
 
@@ -111,8 +120,14 @@ class NcclCostModel
                        uint32_t nodes,
                        const Search& search) const;
 
-    /// @return GB/s of data that a channel's block moves over NVLink, however many nodes there are
-    double CopyGBps(NcclProtocol protocol, CollectiveOp op) const;
+    /// @return GB/s of data that a channel's block moves over NVLink in a group of this shape
+    double CopyGBps(NcclProtocol protocol, CollectiveOp op, const GroupShape& shape) const;
+    /// @return what a step of LL takes within a node
+    double LlStepUs() const;
+    /// @return what a step between nodes takes besides the links' delay
+    TimePs InterLatency(double ncclUs) const;
+    /// @return GB/s at which a GPU's data may go through the NVSwitches that reduce
+    double NvlsLinkGBps(CollectiveOp op, const GroupShape& shape) const;
     double TreeBusGBps(const NcclTuning& tuning,
                        NcclProtocol protocol,
                        const GroupShape& shape) const;
@@ -134,6 +149,15 @@ class NcclCostModel
     NcclPlan EvaluateCollNet(NcclAlgorithm algorithm,
                              const GroupShape& shape,
                              uint64_t bytes) const;
+
+    /// What NCCL sets for NVLS-Tree between Blackwell nodes.
+    struct NvlsTuning
+    {
+        uint32_t channels{0};
+        uint64_t chunk{0}; ///< of a channel, at most
+    };
+
+    NvlsTuning TuneNvls(const GroupShape& shape) const;
     uint32_t ChannelsForSize(uint32_t channels,
                              NcclProtocol protocol,
                              uint32_t ranks,

@@ -130,7 +130,7 @@ ReadNvls(const Reader& reader, NcclOptions& options)
     constexpr uint32_t WHERE_SUPPORTED = 2;
     const auto ncclValue =
         reader.Number<uint32_t>("NCCL_NVLS_ENABLE", 0, WHERE_SUPPORTED, "0, 1 or 2");
-    const bool byDefault = !options.selectByRules;
+    const bool byDefault = !options.selectByRules && options.networkKind->allowsNvls;
     const auto nvls = reader.FindFlag("AS_NVLS_ENABLE");
     options.nvlsEnable = nvls.value_or(ncclValue ? *ncclValue > 0 : byDefault);
     options.nvlsTreeEnable =
@@ -153,6 +153,21 @@ ToString(NcclProtocol protocol)
 {
     static constexpr const char* NAMES[] = {"LL", "LL128", "Simple"};
     return NAMES[static_cast<uint8_t>(protocol)];
+}
+
+void
+NcclOptions::SetNetworkKind(const std::string& kind,
+                            const std::string& source,
+                            const std::string& what)
+{
+    networkKind = NetworkKind::Find(kind);
+    if (!networkKind)
+    {
+        throw ns3::InputError(source,
+                              0,
+                              what + " is '" + kind + "'",
+                              "one of " + NetworkKind::GetNames());
+    }
 }
 
 NcclOptions
@@ -203,6 +218,10 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         Reader::Refuse("NCCL_SELECT", *select, "rules or model");
     }
     options.selectByRules = select == "rules";
+    if (const auto kind = reader.Text("AS_NETWORK_KIND"))
+    {
+        options.SetNetworkKind(*kind, "environment", "AS_NETWORK_KIND");
+    }
     ReadNvls(reader, options);
     if (const auto latency = reader.Number<double>("AS_SEND_LAT",
                                                    0.0,

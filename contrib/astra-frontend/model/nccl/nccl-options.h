@@ -4,6 +4,8 @@
 #ifndef NCCL_OPTIONS_H
 #define NCCL_OPTIONS_H
 
+#include "network-kind.h"
+
 #include "ns3/astra-network-api.h"
 
 #include <cstdint>
@@ -70,8 +72,15 @@ struct NcclOptions
     NcclRelease release{NcclRelease::V2_30}; ///< NCCL_TUNING
     bool selectByRules{false};               ///< NCCL_SELECT rules instead of model
     std::optional<TimePs> sendLatency;       ///< AS_SEND_LAT: before each flow, and nothing else
-    std::string gpuType;                     ///< AS_GPU_TYPE; empty: the topology's
-    std::string gpuTable;                    ///< AS_GPU_TABLE: file of GPU types; empty: none
+    /// AS_NETWORK_KIND: what joins the nodes; never null
+    const NetworkKind* networkKind{NetworkKind::All().data()};
+    std::string gpuType;  ///< AS_GPU_TYPE; empty: the topology's
+    std::string gpuTable; ///< AS_GPU_TABLE: file of GPU types; empty: none
+
+    /// @throw ns3::InputError from @p source if nothing has that name. @param what gave it
+    void SetNetworkKind(const std::string& kind,
+                        const std::string& source,
+                        const std::string& what);
 
     /// Answers the value of an environment variable, or nothing.
     using Lookup = std::function<std::optional<std::string>(const std::string& name)>;

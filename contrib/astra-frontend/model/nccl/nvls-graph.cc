@@ -8,6 +8,7 @@
 #include "ns3/divide-up.h"
 
 #include <algorithm>
+#include <span>
 
 namespace AstraSim
 {
@@ -31,7 +32,7 @@ TreesOf(const GroupShape& shape)
 
 /// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking; src/transport/nvls.cc)
 uint64_t
-ChunkBytes(const GroupShape& shape, uint32_t heads, uint32_t channels, uint64_t bytes)
+ChunkBytes(const GroupShape& shape, uint32_t heads, const NcclPlan& plan, uint64_t bytes)
 {
     struct Limit
     {
@@ -40,10 +41,12 @@ ChunkBytes(const GroupShape& shape, uint32_t heads, uint32_t channels, uint64_t 
     };
 
     static constexpr Limit ONE_NODE[] = {{65536, 64}, {32768, 8}, {16384, 2}};
-    static constexpr Limit TREE[] = {{131072, 16}, {65536, 4}, {32768, 1}};
-    const uint64_t concurrent = uint64_t{channels} * heads;
-    uint64_t chunk = shape.GetNodes() >= 4 ? 65536 : 131072;
-    for (const Limit& limit : shape.GetNodes() > 1 ? TREE : ONE_NODE)
+    static constexpr Limit TREE[] = {{262144, 32}, {131072, 16}, {65536, 4}, {32768, 1}};
+    const uint64_t concurrent = uint64_t{plan.channels} * heads;
+    uint64_t chunk = plan.nvlsChunk ? plan.nvlsChunk : 131072;
+    const auto limits =
+        shape.GetNodes() > 1 ? std::span<const Limit>(TREE) : std::span<const Limit>(ONE_NODE);
+    for (const Limit& limit : limits)
     {
         if (bytes < limit.rounds * concurrent * chunk)
         {
@@ -80,7 +83,7 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
             m_headOf[node[i]] = i;
         }
     }
-    const uint64_t chunk = ChunkBytes(shape, m_heads, plan.channels, request.bytes);
+    const uint64_t chunk = ChunkBytes(shape, m_heads, plan, request.bytes);
     m_messagesPerChunk = shape.GetNodes() == 1 ? DivideUp(chunk, PASS_BYTES) : 1;
     const uint64_t message = RoundUp(DivideUp(chunk, m_messagesPerChunk), ALIGNMENT);
     const auto trees = static_cast<uint32_t>(m_trees.size());
@@ -228,6 +231,7 @@ NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
     lane.messages = RoundCount(tree);
     lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 /
                                             static_cast<double>(m_trees.size()));
+    lane.latency = m_plan.intraLatency;
     lane.slots = 1;
     lane.result = tree * LanesPerTree() + (scatters ? SCATTERED : GATHERED);
     return lane;

@@ -189,6 +189,11 @@ RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
 {
     const ChannelShape& shape = m_channels[channel];
     Lane lane = Connect(rank, peer, channel, ConnType::Ring);
+    if (lane.slots == 1 && !lane.wholePasses)
+    {
+        // NCCL's latency is that of a chunk: the slices of one follow each other.
+        lane.latency /= shape.fullLoops ? m_full.slices : std::max(1U, shape.last.slices);
+    }
     lane.messages = shape.bytes == 0 ? 0
                                      : shape.fullLoops * shape.perFullLoop +
                                            static_cast<uint64_t>(m_steps) * shape.last.slices;

@@ -1,0 +1,93 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "network-kind.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr std::array<NetworkKind, 6> KINDS = {{
+    {"none", 1, 0, true, true, true, "links as the topology has them, latencies as NCCL has them"},
+    {"InfiniBand",
+     0.97,
+     0,
+     true,
+     true,
+     true,
+     "48 to 49 GB/s of 50 per NDR NIC (nccl-tests issue 267; ib_write_bw 387 of 400 Gb/s)"},
+    {"RoCE",
+     0.97,
+     0,
+     true,
+     true,
+     true,
+     "ib_write_bw of 384 to 390 of 400 Gb/s (OCI's guides of their shapes)"},
+    {"Slingshot",
+     0.935,
+     0.6,
+     true,
+     true,
+     true,
+     "Cassini NIC: 23.1 GB/s of 25 in long messages; step of 5.6 us at 8 B on 16 GH200 nodes"},
+    {"EFA",
+     0.85,
+     35,
+     false,
+     false,
+     true,
+     "SRD keeps no order of writes, so aws-ofi-nccl of p4d allows Simple only; latency at 8 B and "
+     "rate of p4de"},
+    {"TCPXO",
+     0.95,
+     20,
+     false,
+     true,
+     false,
+     "Google's settings of a3-megagpu (NCCL_PROTO=Simple,LL128, NCCL_NVLS_ENABLE=0); latency and "
+     "rate of its AllGather"},
+}};
+
+bool
+IsSame(const std::string& a, const std::string& b)
+{
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+        return std::tolower(x) == std::tolower(y);
+    });
+}
+
+} // namespace
+
+std::span<const NetworkKind>
+NetworkKind::All()
+{
+    return KINDS;
+}
+
+const NetworkKind*
+NetworkKind::Find(const std::string& name)
+{
+    const auto it = std::find_if(KINDS.begin(), KINDS.end(), [&](const NetworkKind& kind) {
+        return IsSame(kind.name, name);
+    });
+    return it != KINDS.end() ? &*it : nullptr;
+}
+
+std::string
+NetworkKind::GetNames()
+{
+    std::string names;
+    for (const NetworkKind& kind : KINDS)
+    {
+        names += (names.empty() ? "" : ", ") + std::string(kind.name);
+    }
+    return names;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,43 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NETWORK_KIND_H
+#define NETWORK_KIND_H
+
+#include <span>
+#include <string>
+
+namespace AstraSim
+{
+
+/**
+ * @brief What differs between networks of one line rate, whatever their topology: how much of the
+ * line rate a NIC reaches, what a step between nodes takes beyond NCCL's own figures, and which
+ * protocols may be used.
+ *
+ * NCCL's latencies were measured on InfiniBand. A cloud's transport adds to them. The figures are
+ * of the network, not of a size or a collective; each row says where it comes from.
+ */
+struct NetworkKind
+{
+    const char* name;
+    double efficiency;    ///< part of a NIC's line rate that its transport reaches with long messages
+    double stepUs;        ///< microseconds of a step between nodes on top of NCCL's
+    bool allowsLl;        ///< whether LL may be used
+    bool allowsLl128;     ///< whether LL128 may be used
+    bool allowsNvls;      ///< whether its vendor's settings leave NVLS and NVLS-Tree on
+    const char* evidence; ///< where the figures come from
+
+    /// @return all kinds, the one without a name in a run first
+    static std::span<const NetworkKind> All();
+
+    /// @return the kind of a name; capital letters do not count; null if there is none
+    static const NetworkKind* Find(const std::string& name);
+
+    /// @return the names of all kinds, separated by commas
+    static std::string GetNames();
+};
+
+} // namespace AstraSim
+
+#endif /* NETWORK_KIND_H */
