@@ -79,6 +79,8 @@ def read(directory):
     collectives = {}
     for event in _events(path):
         arguments = event.get("args", {})
+        if event["ph"] == "M":
+            continue  # names of ranks and threads, for viewers
         if event["ph"] == "b":
             open_flows[event["id"]] = (event, arguments)
             continue
