@@ -233,6 +233,11 @@ CollectivePerf::PointDone(std::size_t point, const CollectiveTestResult& result)
 int
 CollectivePerf::ReportUnfinished(const SimulationBackend& backend, const Job& job) const
 {
+    if (const std::string split = m_inputs.DescribeSplitRails(); !split.empty())
+    {
+        std::cerr << split << "\n";
+        return 1;
+    }
     std::cerr << "the test cannot finish, waiting at " << backend.Now() / 1000 << " ns:\n";
     std::vector<std::string> lines = backend.DescribeObstacles(MAX_WAIT_LINES);
     for (const auto& more : {job.DescribeWaits(), backend.DescribeWaits(MAX_WAIT_LINES)})

@@ -10,6 +10,7 @@
 #include "ns3/input-path.h"
 
 #include <cmath>
+#include <fmt/format.h>
 
 namespace AstraSim
 {
@@ -114,6 +115,23 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         console.Warn(warnings);
     }
     return inputs;
+}
+
+std::string
+RunInputs::DescribeSplitRails() const
+{
+    const auto pair = topology.FindUnconnected(false);
+    if (!pair || !conf.linkEvents.empty())
+    {
+        return "";
+    }
+    return fmt::format(
+        "{}: a message has no path: rank {} and rank {}, for one, meet only in another "
+        "GPU's NVLink (rail-only); expected PXN (AS_PXN_ENABLE=1), or collectives that "
+        "stay on rails and in servers",
+        topology.source,
+        pair->hostA,
+        pair->hostB);
 }
 
 BackgroundFlows

@@ -31,6 +31,10 @@ struct RunInputs
      * @throw ns3::InputError for a mistake in them, or if there is no topology
      */
     static RunInputs Read(const RunOptions& options, const RunConsole& console);
+
+    /// @return why a run cannot finish that sends between GPUs which no switches join, for good: a
+    /// line; empty if all GPUs are joined, or links go down or come up
+    std::string DescribeSplitRails() const;
 };
 
 /// Flows that run beside the workloads.

@@ -314,6 +314,12 @@ SimulationRun::ReportUnfinished()
     const bool outOfTime = m_end == SimulationEnd::OutOfTime;
     m_record->Write(outOfTime ? "stopped" : "stuck");
     const bool deadlock = m_end == SimulationEnd::Deadlock;
+    const std::string split = m_inputs.DescribeSplitRails();
+    if (!outOfTime && !deadlock && !split.empty())
+    {
+        std::cerr << split << "\n";
+        return 1;
+    }
     std::cerr << (outOfTime  ? "SIMULATOR_STOP_TIME came before the workload finished"
                   : deadlock ? "the workload cannot finish: the network is deadlocked"
                              : "the workload cannot finish: nothing is left to simulate")

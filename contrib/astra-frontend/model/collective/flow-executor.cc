@@ -85,6 +85,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         }
         m_left += outbound.lane.messages;
     }
+    AssignNics();
     m_inbound.reserve(graph.GetLaneCount());
     for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
     {
@@ -100,6 +101,34 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
             });
         }
         m_left += inbound.lane.messages;
+    }
+}
+
+void
+FlowExecutor::AssignNics()
+{
+    // Not by the channel's number: the channels that leave a server by one GPU are often all even
+    // or all odd. By their order, the GPUs of a rail agree, so receivers' NICs share the work too.
+    const auto serverOf = [this](uint32_t rank) {
+        return m_execution.serverOf ? (*m_execution.serverOf)[rank] : rank;
+    };
+    uint32_t channels = 0;
+    uint32_t last = Lane::NONE;
+    for (Outbound& outbound : m_outbound)
+    {
+        Lane& lane = outbound.lane;
+        if (lane.nic != Lane::NONE)
+        {
+            continue;
+        }
+        lane.nic = lane.channel;
+        if (lane.kind == LaneKind::Message && outbound.isUsed &&
+            serverOf(lane.peer) != serverOf(m_rank))
+        {
+            channels += lane.channel != last;
+            last = lane.channel;
+            lane.nic = channels - 1;
+        }
     }
 }
 
@@ -241,6 +270,7 @@ FlowExecutor::Send(Outbound& outbound)
     request.tag = m_tagBase + lane.tag;
     request.reqCount = bytes;
     request.channel = lane.channel;
+    request.nic = lane.nic == Lane::NICS_IN_TURN ? outbound.sent : lane.nic;
     request.sendLatency = outbound.latency;
     request.rateCapBps = lane.rateCapBps;
     request.stream = outbound.stream;

@@ -68,6 +68,9 @@ struct Lane
     uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
     /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
     uint32_t passBytes{0};
+    /// sim_request::nic of its messages; NONE: the executor shares channels out to the NICs.
+    uint32_t nic{NONE};
+    static constexpr uint32_t NICS_IN_TURN = NONE - 1; ///< as nic: its messages take them in turn
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const

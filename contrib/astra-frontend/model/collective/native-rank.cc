@@ -106,6 +106,7 @@ NativeRank::run(Packet& packet)
     sim_request request = m_info;
     request.tag = static_cast<uint32_t>(tag);
     request.channel = packet.lane;
+    request.nic = packet.lane;
     if (step.sendTo >= 0)
     {
         const int curr_receiver = m_ranks[static_cast<std::size_t>(step.sendTo)];

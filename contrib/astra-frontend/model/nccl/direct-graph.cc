@@ -37,6 +37,7 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     Lane lane;
     lane.peer = other;
     lane.channel = PairChannel(m_shape, from, to);
+    lane.nic = lane.channel;
     lane.tag = 0;
     lane.type = ConnType::P2p;
     lane.messages = DivideUp(PairBytes(m_request, GetRanks(), from, to), MESSAGE_BYTES);

@@ -185,6 +185,7 @@ NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
     Lane lane;
     lane.peer = m_shape.nodes[neighbour][m_headOf[rank]];
     lane.channel = m_headOf[rank];
+    lane.nic = tree;
     lane.tag = static_cast<uint8_t>(TREE_TAGS + tree);
     lane.type = ConnType::Tree;
     lane.messages = MessageCount(m_headOf[rank], tree);

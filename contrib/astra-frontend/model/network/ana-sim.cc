@@ -60,7 +60,8 @@ void
 AnaSim::LaunchPart(Message& message, uint32_t number, uint64_t bytes)
 {
     const uint32_t channel = message.channel + number;
-    const auto path = m_paths->Find(message.src, message.dst, channel, bytes, message.rateCapBps);
+    const auto path =
+        m_paths->Find(message.src, message.dst, message.nic + number, bytes, message.rateCapBps);
     if (!path)
     {
         m_withoutPath.emplace_back(message.src, message.dst);

@@ -69,7 +69,8 @@ struct sim_request
     uint32_t layerNum{0};    ///< layer of the workload
     uint32_t collective{0};  ///< collective instance, from 1; 0 for none
     uint16_t purpose{0};     ///< what it is for, see TrafficPurpose()
-    uint32_t channel{0};     ///< NCCL channel: choses the NIC and the QP of the connection
+    uint32_t channel{0};     ///< NCCL channel: chooses the QP of the connection
+    uint32_t nic{0};         ///< chooses the NIC of a source that has several: the remainder counts
     TimePs sendLatency{0};   ///< software latency before the first byte leaves
     double wireInflation{1}; ///< bytes on the wire per byte of message (LL 2, LL128 128/120)
     uint64_t rateCapBps{0};  ///< a channel's own speed limit in bit/s; 0 for none

@@ -19,6 +19,7 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
       m_inNetwork(fabric)
 {
     MakeRanks<ASTRASimNetwork>(*this, fabric.GetTopology().hostCount);
+    LookAtNics(fabric.GetTopology());
     m_fabric.TraceConnectWithoutContext("RoutesChanged",
                                         ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }
@@ -130,17 +131,17 @@ ns3::RdmaQueuePair*
 AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDone)
 {
     ns3::RdmaConnectionOptions options;
-    options.channel = static_cast<int32_t>(message.channel + part);
+    options.channel = static_cast<int32_t>(message.nic + part);
     options.rateCapBps = message.rateCapBps;
     options.closeWhenDone = closeWhenDone;
     return m_fabric.GetDriver(message.src)->Connect(message.dst, options);
 }
 
 ns3::RdmaQueuePair*
-AstraSimFabric::FindLastQueuePair(const Message& message)
+AstraSimFabric::FindLastQueuePair(const Message& message) const
 {
     const auto* last = static_cast<const Connection*>(MessageMatcher::NoteOf(message));
-    return last && last->channel == message.channel && last->rateCapBps == message.rateCapBps
+    return last && last->lane == LaneOf(message) && last->rateCapBps == message.rateCapBps
                ? last->qp
                : nullptr;
 }
@@ -157,7 +158,7 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
         return Connect(message, part, true);
     }
     Connection*& connection =
-        m_connections[{message.src, message.dst, message.channel, part, message.rateCapBps}];
+        m_connections[{message.src, message.dst, LaneOf(message), part, message.rateCapBps}];
     if (!connection)
     {
         ns3::RdmaQueuePair* qp = Connect(message, part, false);
@@ -168,7 +169,7 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
         connection = m_connectionPool.Take();
         connection->qp = qp;
         connection->rateCapBps = message.rateCapBps;
-        connection->channel = message.channel;
+        connection->lane = LaneOf(message);
     }
     if (part == 0)
     {

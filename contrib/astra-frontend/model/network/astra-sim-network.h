@@ -107,7 +107,7 @@ class AstraSimFabric : public SharedNetwork
         Connection* next{nullptr};
         ns3::RdmaQueuePair* qp{nullptr};
         uint64_t rateCapBps{0};
-        uint32_t channel{0};
+        uint64_t lane{0}; ///< LaneOf() its messages
     };
 
     /// A part of a message that found no path; tried again when routes change.
@@ -137,7 +137,7 @@ class AstraSimFabric : public SharedNetwork
     void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
     /// @return the connection that the message before in its stream used, if it may use it too;
     /// messages of a stream do, as a rule
-    static ns3::RdmaQueuePair* FindLastQueuePair(const Message& message);
+    ns3::RdmaQueuePair* FindLastQueuePair(const Message& message) const;
     /// @return the queue pair for a part of a message, or null if it has no path
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
     ns3::RdmaQueuePair* Connect(const Message& message, uint32_t part, bool closeWhenDone);

@@ -38,6 +38,7 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
         m_transfers.AddLink(link.rateBps);
     }
     MakeRanks<FlowLevelNetwork>(*this, topology.hostCount);
+    LookAtNics(topology);
     m_router.SetSpreading(m_config.spreading);
     ScheduleLinkEvents();
 }
@@ -53,7 +54,7 @@ FlowLevelFabric::Send(const SendCall& call)
     message->fabric = this;
     const auto [latency, wireBytes] = Accept(*message, call);
     message->wireBytes = wireBytes;
-    message->lane = message->channel;
+    message->lane = LaneOf(*message);
     // Never from inside the call: handlers of a message to oneself would run too early.
     if (latency > 0 || message->IsLocal())
     {
@@ -175,8 +176,7 @@ FlowLevelFabric::Begin(Part* part)
     const bool isOpen = connection ? connection->open : part->start.sport != 0;
     if (!isOpen)
     {
-        const int64_t channel =
-            message.hashesNic ? -1 : static_cast<int64_t>(message.channel) + part->number;
+        const int64_t channel = message.hashesNic ? -1 : int64_t{message.nic} + part->number;
         const auto start = m_router.Open(message.src, message.dst, channel, message.dport);
         if (!start)
         {

@@ -3,6 +3,7 @@
  */
 #include "shared-network.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace AstraSim
@@ -30,6 +31,7 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
     }
     call.request->stream = message.stream;
     message.channel = call.request->channel;
+    message.nic = static_cast<uint16_t>(call.request->nic);
     message.purpose = call.request->purpose;
     message.rateCapBps = call.request->rateCapBps;
     const double inflation = call.request->wireInflation;
@@ -37,6 +39,18 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
             inflation == 1
                 ? call.bytes
                 : static_cast<uint64_t>(std::ceil(static_cast<double>(call.bytes) * inflation))};
+}
+
+void
+SharedNetwork::LookAtNics(const ns3::ClusterTopology& topology)
+{
+    for (uint32_t host = 0; host < topology.hostCount && !m_severalNics; ++host)
+    {
+        const auto ports = topology.Ports(topology.NodeOfHost(host));
+        m_severalNics = std::count_if(ports.begin(), ports.end(), [&](const auto& port) {
+                            return !topology.IsNvLink(port.link);
+                        }) > 1;
+    }
 }
 
 void

@@ -8,6 +8,8 @@
 #include "message-matcher.h"
 #include "object-pool.h"
 
+#include "ns3/cluster-topology.h"
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -114,6 +116,7 @@ class SharedNetwork
         uint32_t dst{0};
         uint32_t channel{0};
         uint16_t purpose{0}; ///< what it is for, see TrafficPurpose()
+        uint16_t nic{0};     ///< of the source's that it leaves by: the remainder counts
 
         /// Of a rank's program, as opposed to traffic beside it.
         bool IsMatched() const
@@ -204,6 +207,15 @@ class SharedNetwork
         }
     }
 
+    /// Look whether hosts have several NICs, which then tell connections apart.
+    void LookAtNics(const ns3::ClusterTopology& topology);
+
+    /// @return what tells the connections of a source and destination apart: channel and NIC
+    uint64_t LaneOf(const NetworkMessage& message) const
+    {
+        return message.channel | (m_severalNics ? uint64_t{message.nic} << 32 : 0);
+    }
+
     /// Give back a message that ended while those sent before it were under way.
     virtual void Forget(NetworkMessage& message) = 0;
 
@@ -231,6 +243,7 @@ class SharedNetwork
     MessageMatcher m_matcher;
     std::vector<std::unique_ptr<RankNetwork>> m_ranks;
     uint64_t m_deliveredCount{0};
+    bool m_severalNics{false};
 };
 
 } // namespace AstraSim
