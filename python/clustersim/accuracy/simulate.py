@@ -48,9 +48,10 @@ def write_topology(path, machine):
 
 
 def environment_of(machine):
-    """What the source says was set, and the release; no other variable of NCCL's or ours."""
+    """The kind of network, what the source says was set, and the release; no other variable of NCCL's or ours."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
-    settings = {name: str(value) for name, value in machine.environment.items()}
+    settings = {"AS_NETWORK_KIND": machine.network}
+    settings |= {name: str(value) for name, value in machine.environment.items()}
     if machine.nccl:
         version = tuple(map(int, machine.nccl.split(".")[:2]))
         older = [release for release in RELEASES if tuple(map(int, release.split("."))) <= version]
