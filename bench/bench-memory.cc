@@ -52,6 +52,7 @@ main(int argc, char* argv[])
         const ClusterTopology topology = ClusterTopology::Read(argv[1]);
         FabricConf conf = argc > 2 ? FabricConf::Read(argv[2]) : FabricConf();
         conf.Check();
+        conf.Apply();
         const uint32_t hosts = topology.hostCount;
 
         const double empty = HeapBytes();

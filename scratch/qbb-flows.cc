@@ -125,6 +125,9 @@ ReadConf(const Options& options)
         conf.Set(key, "command line");
     }
     conf.Check();
+    conf.Apply();
+    ApplyNs3Environment();
+    ApplyNs3Flags(options.ns3Flags);
     conf.topologyFile = options.topology.empty()
                             ? Located("TOPOLOGY_FILE", conf.topologyFile, conf, options.quiet)
                             : options.topology;
@@ -163,7 +166,7 @@ BeginRecord(const Options& options, const FabricConf& conf, const std::string& d
     record.AddInput("configuration", conf.source);
     record.AddInput("topology", conf.topologyFile);
     record.AddInput("flows", conf.flowFile);
-    record.Set("seed", conf.seed);
+    record.Set("seed", RngSeedManager::GetSeed());
     for (const auto& [key, value] : FabricConfValues(conf))
     {
         record.SetOption(key, value);
@@ -255,7 +258,6 @@ Run(const Options& options)
         traceNodes = ReadTraceNodes(conf.traceFile, topology.nodeCount);
     }
 
-    RngSeedManager::SetSeed(conf.seed);
     Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
     fabric->SetLosslessMask(summary.priorityMask);
     fabric->Build(topology, conf);
@@ -374,7 +376,6 @@ main(int argc, char* argv[])
             std::cout << FabricConfHelp();
             return 0;
         }
-        ApplyNs3Flags(options.ns3Flags);
         const int status = Run(options);
         Simulator::Destroy();
         return status;

@@ -36,21 +36,22 @@ MAY_INCLUDE = {
 
 # The same for rdma-qbb/model; "interface" is INTERFACES.
 MODEL_MAY_INCLUDE = {
+    "attribute": set(),
     "packet": set(),
     "engine": {"packet"},
-    "port": {"engine", "packet"},
+    "port": {"engine", "packet", "attribute"},
     "interface": {"engine", "packet", "input"},
-    "switch": {"port", "engine", "packet", "interface"},
-    "host": {"port", "engine", "packet", "interface"},
+    "switch": {"port", "engine", "packet", "interface", "attribute"},
+    "host": {"port", "engine", "packet", "interface", "attribute"},
     "congestion": {"interface", "host", "engine", "packet", "input"},
     "recovery": {"interface", "host", "engine", "packet", "input"},
-    "routing": {"interface", "switch", "packet", "input"},
+    "routing": {"interface", "switch", "packet", "input", "attribute"},
     "in-network": {"interface", "host", "switch", "port", "engine", "packet"},
-    "input": {"packet"},
+    "input": {"packet", "attribute", "interface"},
 }
 # What hosts and switches know of their plug-ins: interfaces, and defaults.
-INTERFACES = {"rdma-congestion-ops", "rdma-no-congestion-control", "rdma-loss-recovery", "rdma-go-back-n",
-              "routing-policy",
+INTERFACES = {"rdma-congestion-ops", "rdma-dcqcn", "rdma-loss-recovery", "rdma-go-back-n",
+              "routing-policy", "ecmp-routing",
               "forwarding-table", "in-network-hook"}
 
 # Words of the link engine for what it leaves out, and where they may appear.

@@ -15,6 +15,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace
 {
@@ -28,19 +29,32 @@ Literal(const std::string& text)
     return text.empty() ? "" : "``" + text + "``";
 }
 
+std::string
+Listed(const std::vector<std::string>& attributes)
+{
+    std::string text;
+    for (const std::string& attribute : attributes)
+    {
+        text += (text.empty() ? "" : ", ") + Literal(attribute);
+    }
+    return text;
+}
+
 /// @return the table of all keys in reStructuredText
 std::string
 RenderPage()
 {
     std::ostringstream page;
     page << ".. Made from the parser's own table: see test/documentation.\n\n"
-         << ".. list-table::\n   :header-rows: 1\n   :widths: 22 14 26 12 26\n\n"
-         << "   * - key\n     - type\n     - legal values\n     - default\n     - meaning\n";
+         << ".. list-table::\n   :header-rows: 1\n   :widths: 20 12 22 10 22 14\n\n"
+         << "   * - key\n     - type\n     - legal values\n     - default\n     - meaning\n"
+         << "     - attributes\n";
     for (const ns3::FabricConfKey& key : ns3::FabricConfKeys())
     {
         page << "   * - " << Literal(key.name) << "\n     - " << key.type << "\n     - "
              << key.range << "\n     - " << Literal(key.defaultValue) << "\n     - "
-             << key.description << (key.hasEffect ? "" : " *Accepted, no effect.*") << "\n";
+             << key.description << (key.hasEffect ? "" : " *Accepted, no effect.*") << "\n     - "
+             << Listed(key.attributes) << "\n";
     }
     std::string text = page.str();
     for (std::size_t blank = 0; (blank = text.find(" \n", blank)) != std::string::npos;)

@@ -68,7 +68,7 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert record["status"] == "finished" and record["seed"] == 7 and record["flows"] == 1
     assert record["options"]["SEED"] == "7" and record["options"]["QP_MON_INTERVAL"] == "10"
-    assert record["options"]["RP_TIMER"] == "900", "defaults are options in force too"
+    assert record["options"]["RP_TIMER"] == "300", "defaults are options in force too"
     assert hashlib.sha256(STAR.encode()).hexdigest() in json.dumps(record["inputs"])
     assert record["packet_hops"] == 400 and record["drops"] == 0
 
@@ -82,7 +82,7 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"conf": "EWMA_GAIN 2\n"}, "run.conf:1: EWMA_GAIN cannot be '2'; expected number, above 0 to 1"),
     ({"conf": "LINK_DOWN 1 0 1\n"}, "run.conf:1: LINK_DOWN names 0 and 1, which no link joins"),
     ({"conf": "ROUTING_AT spray core\n"}, "run.conf:1: ROUTING_AT names core, which no network switch"),
-    ({"conf": "CC_MODE ns3::NoSuch\n"}, "run.conf: CC_MODE"),
+    ({"conf": "CC_MODE ns3::NoSuch\n"}, "run.conf:1: CC_MODE cannot be 'ns3::NoSuch'; expected number or TypeId"),
     ({"flags": ["--set", "SEED=x"]}, "command line:1: SEED cannot be 'x'"),
     ({"flags": ["--ns3::RdmaHw::Mtuu=1"]}, "command line: unknown flag or refused value"),
     ({"output": "topology.txt"}, "topology.txt: is no directory"),

@@ -1,31 +1,29 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/applied-conf.h"
 #include "example-topologies.h"
 
 #include "ns3/adaptive-routing.h"
 #include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
 #include "ns3/routing-policy-factory.h"
+#include "ns3/simulator.h"
 #include "ns3/spray-routing.h"
+#include "ns3/switch-node.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sstream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 using namespace ns3;
 using testing::HasSubstr;
-using Routing = FabricConf::Routing;
 
 namespace
 {
-
-FabricConf
-Parse(const std::string& text)
-{
-    std::istringstream stream(text);
-    return FabricConf::Read(stream, "c");
-}
 
 /// Two servers of four GPUs: hosts 0..7, NVSwitches 8 and 9, access switches 10..13, spines 14..16.
 ClusterTopology
@@ -41,7 +39,8 @@ ErrorOf(const std::string& text)
 {
     try
     {
-        RoutingBySwitch(SmallCluster(), Parse(text));
+        const AppliedConf applied(text, "c");
+        RoutingBySwitch(SmallCluster(), applied.conf);
     }
     catch (const InputError& error)
     {
@@ -60,16 +59,20 @@ TEST(RoutingPolicyFactory, LayersCountFromTheHosts)
 
 TEST(RoutingPolicyFactory, RoutingIsForNetworkSwitchesAndRoutingAtForSome)
 {
-    const auto routing = RoutingBySwitch(
-        SmallCluster(),
-        Parse("ROUTING adaptive\nROUTING_AT spray psw\nROUTING_AT flowlet 16 9-10\n"));
-    EXPECT_EQ(routing[0], Routing::Ecmp) << "a host";
-    EXPECT_EQ(routing[8], Routing::Ecmp) << "an NVSwitch";
-    EXPECT_EQ(routing[9], Routing::Ecmp) << "an NVSwitch within a range";
-    EXPECT_EQ(routing[10], Routing::Flowlet);
-    EXPECT_EQ(routing[11], Routing::Adaptive);
-    EXPECT_EQ(routing[14], Routing::Spray);
-    EXPECT_EQ(routing[16], Routing::Flowlet) << "the last line that names it counts";
+    const AppliedConf applied(
+        "ROUTING adaptive\nROUTING_AT spray psw\nROUTING_AT flowlet 16 9-10\n");
+    const auto types = RoutingBySwitch(SmallCluster(), applied.conf);
+    std::vector<std::string> routing;
+    std::transform(types.begin(), types.end(), std::back_inserter(routing), [](TypeId each) {
+        return each.GetName();
+    });
+    EXPECT_EQ(routing[0], "ns3::EcmpRouting") << "a host";
+    EXPECT_EQ(routing[8], "ns3::EcmpRouting") << "an NVSwitch";
+    EXPECT_EQ(routing[9], "ns3::EcmpRouting") << "an NVSwitch within a range";
+    EXPECT_EQ(routing[10], "ns3::FlowletRouting");
+    EXPECT_EQ(routing[11], "ns3::AdaptiveRouting");
+    EXPECT_EQ(routing[14], "ns3::SprayRouting");
+    EXPECT_EQ(routing[16], "ns3::FlowletRouting") << "the last line that names it counts";
 }
 
 TEST(RoutingPolicyFactory, PlacesThatTheTopologyLacksAreNamedWithTheirLine)
@@ -81,12 +84,18 @@ TEST(RoutingPolicyFactory, PlacesThatTheTopologyLacksAreNamedWithTheirLine)
     EXPECT_EQ(ErrorOf("ROUTING_AT spray 16-40\n"), "no error");
 }
 
-TEST(RoutingPolicyFactory, MakesThePolicyOfEachWord)
+TEST(RoutingPolicyFactory, ASwitchMakesThePolicyThatItsAttributeNames)
 {
-    EXPECT_EQ(CreateRoutingPolicy(Routing::Ecmp), nullptr);
-    EXPECT_TRUE(DynamicCast<FlowletRouting>(CreateRoutingPolicy(Routing::Flowlet)));
-    EXPECT_FALSE(CreateRoutingPolicy(Routing::AdaptiveFlowlet)->Reorders());
-    EXPECT_TRUE(DynamicCast<AdaptiveRouting>(CreateRoutingPolicy(Routing::Adaptive))->Reorders());
-    EXPECT_TRUE(DynamicCast<SprayRouting>(CreateRoutingPolicy(Routing::Spray))->Reorders());
-    EXPECT_TRUE(DynamicCast<SprayRouting>(CreateRoutingPolicy(Routing::RandomSpray))->Reorders());
+    const auto policyOf = [](const char* name) {
+        Ptr<SwitchNode> node = CreateObject<SwitchNode>();
+        node->SetRoutingPolicyType(TypeId::LookupByName(name));
+        return node->GetRoutingPolicy();
+    };
+    EXPECT_EQ(policyOf("ns3::EcmpRouting"), nullptr) << "built in";
+    EXPECT_TRUE(DynamicCast<FlowletRouting>(policyOf("ns3::FlowletRouting")));
+    EXPECT_FALSE(policyOf("ns3::AdaptiveFlowletRouting")->Reorders());
+    EXPECT_TRUE(DynamicCast<AdaptiveRouting>(policyOf("ns3::AdaptiveRouting"))->Reorders());
+    EXPECT_TRUE(DynamicCast<SprayRouting>(policyOf("ns3::SprayRouting"))->Reorders());
+    EXPECT_TRUE(DynamicCast<SprayRouting>(policyOf("ns3::RandomSprayRouting"))->Reorders());
+    Simulator::Destroy();
 }

@@ -38,7 +38,7 @@ MakeMmu(bool dynamic)
     mmu->SetPorts(2);
     for (uint32_t port = 0; port < 2; ++port)
     {
-        mmu->ConfigurePort(port, 100'000'000'000, 1'000'000, 1082, 0.5);
+        mmu->ConfigurePort(port, 100'000'000'000, 1'000'000, 1082, 4);
     }
     mmu->Partition();
     return mmu;

@@ -25,7 +25,7 @@ const std::map<std::string, std::string> VALUES = {
     {"OtherPriority", "5"},
     {"OtherQueueLimit", "4242"},
     {"Mtu", "1234"},
-    {"RdmaMtu", "4321"},
+    {"QueueWeights", "3=4"},
 };
 
 std::string

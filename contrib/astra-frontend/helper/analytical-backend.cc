@@ -3,10 +3,12 @@
  */
 #include "analytical-backend.h"
 
+#include "ns3/attribute-default.h"
+#include "ns3/double.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/topology-paths.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -50,16 +52,17 @@ AnalyticalBackend::Make(const RunOptions& options,
         Refuse("LINK_DOWN and LINK_UP have no effect");
     }
     const auto& links = inputs.topology.links;
-    if (inputs.conf.errorRatePerLink > 0 ||
+    if (ns3::AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0 ||
         std::any_of(links.begin(), links.end(), [](const auto& link) {
             return link.errorRate > 0;
         }))
     {
         warnings.push_back("--network analytical loses no packets: error rates have no effect");
     }
-    ns3::ApplyNs3Flags(options.ns3Flags);
-    const auto frames = ns3::FabricFrameSizes::Of(inputs.conf);
-    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, inputs.conf.qpsPerConnection};
+    const auto frames = ns3::FabricFrameSizes::OfDefaults();
+    const auto qpsPerConnection = static_cast<uint32_t>(
+        ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
+    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, qpsPerConnection};
     const TimePs limit =
         inputs.conf.stopTimePs == ns3::TIME_PS_MAX ? EventLoop::NO_LIMIT : inputs.conf.stopTimePs;
     if (!inputs.dimensions.empty())

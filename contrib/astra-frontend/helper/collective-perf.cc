@@ -9,12 +9,14 @@
 #include "run-console.h"
 #include "run-inputs.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/collective-test-workload.h"
 #include "ns3/job.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
 #include "ns3/output-file.h"
 #include "ns3/system-config.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <bit>
@@ -328,7 +330,8 @@ CollectivePerf::Run()
     }
     m_machine =
         MachineModel::FromTopology(m_inputs.topology, m_options.run.nccl.networkKind->efficiency);
-    m_machine.packetBytes = m_inputs.conf.payloadBytes;
+    m_machine.packetBytes =
+        static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.run.nccl);
     m_machine = m_nccl->GetMachine();
     m_table = std::make_unique<CollectivePerfTable>(m_options, m_ranks);

@@ -3,10 +3,8 @@
  */
 #include "fast-forward-backend.h"
 
-#include "attribute-default.h"
-
+#include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
-#include "ns3/switch-node.h"
 #include "ns3/uinteger.h"
 
 #include <fmt/format.h>
@@ -71,7 +69,7 @@ uint32_t
 EcmpSeed()
 {
     return static_cast<uint32_t>(
-        AttributeDefault<ns3::UintegerValue>(ns3::SwitchNode::GetTypeId(), "EcmpSeed").Get());
+        ns3::AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
 }
 
 CarriedTraffic

@@ -3,15 +3,16 @@
  */
 #include "flow-level-backend.h"
 
-#include "attribute-default.h"
-
+#include "ns3/attribute-default.h"
+#include "ns3/boolean.h"
+#include "ns3/double.h"
 #include "ns3/fabric-frame-sizes.h"
+#include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
 #include "ns3/links-writer.h"
-#include "ns3/ns3-flags.h"
-#include "ns3/rdma-fabric.h"
+#include "ns3/nstime.h"
+#include "ns3/object-factory.h"
 #include "ns3/routing-policy-factory.h"
-#include "ns3/switch-node.h"
 #include "ns3/traffic-purpose.h"
 #include "ns3/uinteger.h"
 
@@ -24,36 +25,43 @@ namespace AstraSim
 {
 
 using ns3::FabricConf;
-using Routing = ns3::FabricConf::Routing;
 
 namespace
 {
 
+using ns3::AttributeDefault;
+
+/// @return whether frames of one queue pair overtake each other with that policy
+bool
+Spreads(ns3::TypeId policy)
+{
+    ns3::ObjectFactory factory;
+    factory.SetTypeId(policy);
+    return factory.Create<ns3::RoutingPolicy>()->Reorders();
+}
+
 FlowLevelConfig
 MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)
 {
-    const auto frames = ns3::FabricFrameSizes::Of(conf);
+    const auto frames = ns3::FabricFrameSizes::OfDefaults();
     FlowLevelConfig config;
     config.networkFrames = frames.network;
     config.nvlinkFrames = frames.nvlink;
-    config.ackIntervalBytes = std::max<uint64_t>(conf.l2AckInterval, 1);
-    config.qpsPerConnection = conf.qpsPerConnection;
-    config.persistentConnections = conf.qpMode == FabricConf::QpMode::Persistent;
+    config.ackIntervalBytes = AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::AckInterval");
+    config.qpsPerConnection = static_cast<uint32_t>(
+        AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
+    config.persistentConnections =
+        AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs");
     const auto routing = ns3::RoutingBySwitch(topology, conf);
-    const auto spreads = [](Routing each) {
-        return each == Routing::Adaptive || each == Routing::Spray || each == Routing::RandomSpray;
-    };
-    if (std::any_of(routing.begin(), routing.end(), spreads))
+    if (std::any_of(routing.begin(), routing.end(), Spreads))
     {
         config.spreading.resize(routing.size());
-        std::transform(routing.begin(), routing.end(), config.spreading.begin(), spreads);
+        std::transform(routing.begin(), routing.end(), config.spreading.begin(), Spreads);
     }
-    config.ecmpSeed = static_cast<uint32_t>(
-        AttributeDefault<ns3::UintegerValue>(ns3::SwitchNode::GetTypeId(), "EcmpSeed").Get());
+    config.ecmpSeed =
+        static_cast<uint32_t>(AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
     config.routeUpdateDelay =
-        AttributeDefault<ns3::TimeValue>(ns3::RdmaFabric::GetTypeId(), "RouteUpdateDelay")
-            .Get()
-            .GetPicoSeconds();
+        AttributeDefault<ns3::TimeValue>("ns3::RdmaFabric::RouteUpdateDelay").GetPicoSeconds();
     config.linkEvents = conf.linkEvents;
     config.source = conf.source;
     return config;
@@ -63,17 +71,19 @@ void
 WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
 {
     const auto& links = inputs.topology.links;
-    const bool losses = inputs.conf.errorRatePerLink > 0 ||
-                        std::any_of(links.begin(), links.end(), [](const auto& link) {
-                            return link.errorRate > 0;
-                        });
+    const bool losses =
+        AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0 ||
+        std::any_of(links.begin(), links.end(), [](const auto& link) {
+            return link.errorRate > 0;
+        });
     if (losses)
     {
         warnings.emplace_back("--network flow loses nothing: error rates have no effect");
     }
     const auto routing = ns3::RoutingBySwitch(inputs.topology, inputs.conf);
-    if (std::any_of(routing.begin(), routing.end(), [](Routing each) {
-            return each == Routing::Flowlet || each == Routing::AdaptiveFlowlet;
+    if (std::any_of(routing.begin(), routing.end(), [](ns3::TypeId each) {
+            return each.IsChildOf(ns3::FlowletRouting::GetTypeId()) ||
+                   each == ns3::FlowletRouting::GetTypeId();
         }))
     {
         warnings.emplace_back(
@@ -113,7 +123,6 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
       m_output(std::move(output)),
       m_use(inputs.topology)
 {
-    ns3::ApplyNs3Flags(options.ns3Flags);
     if (!options.pcap.empty())
     {
         throw ns3::InputError("--network flow",

@@ -6,10 +6,8 @@
 #include "ns3/flow-file.h"
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
-#include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
 #include "ns3/traffic-purpose.h"
 
@@ -48,8 +46,6 @@ PacketBackend::PacketBackend(const RunOptions& options,
       m_output(std::move(output)),
       m_use(inputs.topology)
 {
-    ns3::ApplyNs3Flags(options.ns3Flags);
-    ns3::RngSeedManager::SetSeed(m_conf.seed);
     m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
     m_fabric->SetLosslessMask(m_fabric->GetLosslessMask() | background.priorityMask);
     m_fabric->Build(inputs.topology, m_conf);

@@ -8,6 +8,7 @@
 #include "ns3/flow-file.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
+#include "ns3/ns3-flags.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -38,11 +39,14 @@ ReadConf(const RunOptions& options, const RunConsole& console)
     {
         conf.Set(key, "command line");
     }
-    conf.Check();
     if (options.seed)
     {
-        conf.seed = *options.seed;
+        conf.Set("SEED " + std::to_string(*options.seed), "--seed");
     }
+    conf.Check();
+    conf.Apply();
+    ns3::ApplyNs3Environment();
+    ns3::ApplyNs3Flags(options.ns3Flags);
     if (!options.topology.empty())
     {
         conf.topologyFile = options.topology;

@@ -11,10 +11,13 @@
 #include "run-progress.h"
 #include "run-record.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
 #include "ns3/output-file.h"
+#include "ns3/rng-seed-manager.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <array>
@@ -133,12 +136,8 @@ SimulationRun::RecordInputs()
         }
     }
     m_record->Set("network", ToString(m_options.network));
-    m_record->Set("seed", conf.seed);
+    m_record->Set("seed", ns3::RngSeedManager::GetSeed());
     m_record->SetOption("passes", m_options.passes);
-    m_record->SetOption("cc_mode",
-                        conf.ccTypeId.empty() ? std::to_string(conf.ccMode) : conf.ccTypeId);
-    m_record->SetOption("payload_bytes", conf.payloadBytes);
-    m_record->SetOption("qps_per_connection", conf.qpsPerConnection);
     m_record->SetOption("network_kind", m_options.nccl.networkKind->name);
     m_record->SetOption("nvls", m_options.nccl.nvlsEnable);
     m_record->SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
@@ -188,7 +187,8 @@ SimulationRun::Build()
     m_backend = MakeBackend(m_options, m_inputs, background, m_output, warnings);
     MachineModel machine =
         MachineModel::FromTopology(m_inputs.topology, m_options.nccl.networkKind->efficiency);
-    machine.packetBytes = m_inputs.conf.payloadBytes;
+    machine.packetBytes =
+        static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
     m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.nccl);
     CollectiveImplementation* collectives = m_nccl.get();
     if (m_options.fastForward != FastForwardMode::Off)

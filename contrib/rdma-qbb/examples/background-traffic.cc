@@ -81,6 +81,7 @@ Run(const Options& options)
     std::istringstream keys("CC_MODE 1\nPACKET_PAYLOAD_SIZE " + std::to_string(RDMA_PAYLOAD) +
                             "\n");
     FabricConf conf = FabricConf::Read(keys, "conf");
+    conf.Apply();
     Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
     fabric->Build(topology, conf);
     QbbInternetHelper(fabric).InstallAll();

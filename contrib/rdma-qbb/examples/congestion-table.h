@@ -110,6 +110,7 @@ class CongestionTable
         std::istringstream text(row.conf);
         FabricConf conf = FabricConf::Read(text, row.name);
         conf.Check();
+        const auto replaced = conf.Apply();
         auto fabric = CreateObject<RdmaFabric>();
         fabric->Build(topology, conf);
         fabric->AssignStreams(1);
@@ -163,6 +164,7 @@ class CongestionTable
         std::fflush(stdout);
         Simulator::Destroy();
         fabric->Dispose();
+        std::for_each(replaced.rbegin(), replaced.rend(), SetDefault);
     }
 
     uint32_t m_senders{4};

@@ -46,6 +46,7 @@ Run(const Options& options, const std::string& recovery, const std::string& erro
     std::istringstream keys("CC_MODE 0\nPACKET_PAYLOAD_SIZE 1000\nLOSS_RECOVERY " + recovery +
                             "\nERROR_RATE_PER_LINK " + errorRate + "\n");
     FabricConf conf = FabricConf::Read(keys, "conf");
+    conf.Apply();
     Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
     fabric->Build(topology, conf);
     fabric->AssignStreams(1);

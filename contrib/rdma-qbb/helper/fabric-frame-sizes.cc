@@ -4,9 +4,7 @@
 #include "fabric-frame-sizes.h"
 
 #include "ns3/qbb-net-device.h"
-#include "ns3/rdma-congestion-conf.h"
 #include "ns3/rdma-hw.h"
-#include "ns3/uinteger.h"
 
 namespace ns3
 {
@@ -27,12 +25,9 @@ FabricFrameSizes::Of(const RdmaHw& host)
 }
 
 FabricFrameSizes
-FabricFrameSizes::Of(const FabricConf& conf)
+FabricFrameSizes::OfDefaults()
 {
-    Ptr<RdmaHw> host = CreateObject<RdmaHw>();
-    host->SetAttribute("Mtu", UintegerValue(conf.payloadBytes));
-    host->SetCongestionOps(CreateCongestionOps(conf));
-    return Of(*host);
+    return Of(*CreateObject<RdmaHw>());
 }
 
 } // namespace ns3

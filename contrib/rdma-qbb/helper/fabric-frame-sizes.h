@@ -4,7 +4,6 @@
 #ifndef FABRIC_FRAME_SIZES_H
 #define FABRIC_FRAME_SIZES_H
 
-#include "ns3/fabric-conf.h"
 #include "ns3/path-timing.h"
 
 namespace ns3
@@ -21,12 +20,8 @@ struct FabricFrameSizes
     /// @return the sizes of a host that is set up
     static FabricFrameSizes Of(const RdmaHw& host);
 
-    /**
-     * @return the sizes a fabric with this configuration would have, without building one; ns-3
-     * attribute defaults count
-     * @throw InputError if CC_MODE names no algorithm
-     */
-    static FabricFrameSizes Of(const FabricConf& conf);
+    /// @return the sizes that hosts made now would have
+    static FabricFrameSizes OfDefaults();
 };
 
 } // namespace ns3

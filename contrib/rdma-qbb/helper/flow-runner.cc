@@ -75,7 +75,7 @@ FlowRunner::TakePlace()
 std::vector<RdmaQueuePair*>
 FlowRunner::Connect(const FlowRecord& flow, uint32_t count)
 {
-    const bool persistent = m_fabric.GetConf().qpMode == FabricConf::QpMode::Persistent;
+    const bool persistent = m_fabric.HasPersistentQueuePairs();
     std::vector<RdmaQueuePair*> pairs;
     std::vector<RdmaQueuePair*>& open =
         persistent ? m_connections[{flow.src, flow.dst, flow.priority, flow.dport}] : pairs;
@@ -99,7 +99,7 @@ void
 FlowRunner::StartFlow(const FlowRecord& flow)
 {
     const uint32_t parts =
-        static_cast<uint32_t>(std::min<uint64_t>(m_fabric.GetConf().qpsPerConnection, flow.bytes));
+        static_cast<uint32_t>(std::min<uint64_t>(m_fabric.GetQpsPerConnection(), flow.bytes));
     const uint32_t place = TakePlace();
     const std::vector<RdmaQueuePair*> pairs = Connect(flow, parts);
     m_active[place] = {flow, parts, pairs.empty()};

@@ -3,12 +3,17 @@
  */
 #include "ns3-flags.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/config.h"
 #include "ns3/global-value.h"
 #include "ns3/input-error.h"
 #include "ns3/string.h"
 #include "ns3/type-id.h"
 #include "ns3/units.h"
+
+#include <algorithm>
+#include <boost/algorithm/string.hpp>
+#include <cstdlib>
 
 namespace ns3
 {
@@ -56,14 +61,21 @@ IsReadable(const std::string& type, const std::string& value)
 bool
 SetAttributeDefault(const std::string& name, const std::string& value)
 {
-    const std::size_t colons = name.rfind("::");
-    TypeId type;
-    TypeId::AttributeInformation information;
-    return colons != std::string::npos && colons > 0 &&
-           TypeId::LookupByNameFailSafe(name.substr(0, colons), &type) &&
-           type.LookupAttributeByName(name.substr(colons + 2), &information) &&
-           IsReadable(information.checker->GetValueTypeName(), value) &&
-           Config::SetDefaultFailSafe(name, StringValue(value));
+    const auto declared = FindAttributes(name);
+    const AttributeSetting setting{name, Create<StringValue>(value)};
+    const bool legal =
+        !declared.empty() &&
+        std::all_of(declared.begin(),
+                    declared.end(),
+                    [&](const DeclaredAttribute& each) {
+                        return IsReadable(each.information.checker->GetValueTypeName(), value);
+                    }) &&
+        IsLegal(setting);
+    if (legal)
+    {
+        SetDefault(setting);
+    }
+    return legal;
 }
 
 bool
@@ -80,6 +92,23 @@ SetGlobal(const std::string& name, const std::string& value)
     return false;
 }
 
+void
+ApplyNs3Flag(const std::string& flag, const std::string& origin)
+{
+    const std::size_t equals = flag.find('=');
+    const bool isFlag = flag.starts_with("--") && equals != std::string::npos;
+    const std::string name = isFlag ? flag.substr(2, equals - 2) : "";
+    const std::string value = isFlag ? flag.substr(equals + 1) : "";
+    if (!isFlag || (!SetAttributeDefault(name, value) && !SetGlobal(name, value)))
+    {
+        throw InputError(origin,
+                         0,
+                         "unknown flag or refused value: " + flag,
+                         "a flag of --help, or --ns3::Class::Attribute=value or "
+                         "--GlobalValue=value of ns-3");
+    }
+}
+
 } // namespace
 
 void
@@ -87,18 +116,31 @@ ApplyNs3Flags(const std::vector<std::string>& flags)
 {
     for (const std::string& flag : flags)
     {
-        const std::size_t equals = flag.find('=');
-        const bool isFlag = flag.starts_with("--") && equals != std::string::npos;
-        const std::string name = isFlag ? flag.substr(2, equals - 2) : "";
-        const std::string value = isFlag ? flag.substr(equals + 1) : "";
-        if (!isFlag || (!SetAttributeDefault(name, value) && !SetGlobal(name, value)))
+        ApplyNs3Flag(flag, "command line");
+    }
+}
+
+void
+ApplyNs3Environment()
+{
+    for (const char* name : {"NS_ATTRIBUTE_DEFAULT", "NS_GLOBAL_VALUE"})
+    {
+        const char* text = std::getenv(name);
+        if (!text)
         {
-            throw InputError("command line",
-                             0,
-                             "unknown flag or refused value: " + flag,
-                             "a flag of --help, or --ns3::Class::Attribute=value or "
-                             "--GlobalValue=value of ns-3");
+            continue;
         }
+        std::vector<std::string> settings;
+        boost::split(settings, text, boost::is_any_of(";"));
+        for (const std::string& setting : settings)
+        {
+            if (!setting.empty())
+            {
+                ApplyNs3Flag("--" + setting, "environment: " + std::string(name));
+            }
+        }
+        // ns-3 reads it whenever it makes an object, and would put it above the command line.
+        unsetenv(name);
     }
 }
 

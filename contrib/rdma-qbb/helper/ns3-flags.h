@@ -26,6 +26,13 @@ void ApplyNs3Flags(const std::vector<std::string>& flags);
 std::string AttributesHelp(const std::string& name);
 
 /**
+ * Set what ns-3's own variables NS_ATTRIBUTE_DEFAULT and NS_GLOBAL_VALUE say ("name=value;..."):
+ * after a configuration file, which they win over, and before flags, which win over them.
+ * @throw InputError as ApplyNs3Flags()
+ */
+void ApplyNs3Environment();
+
+/**
  * Run on QbbSimulatorImpl and TimingWheelScheduler unless flags say otherwise later: the same
  * results as with ns-3's own, sooner. Before anything schedules an event.
  */

@@ -12,7 +12,11 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <istream>
+#include <ostream>
+#include <string_view>
 #include <tuple>
 
 namespace ns3
@@ -23,6 +27,9 @@ namespace
 
 /// Storms that are kept as text; the records count them all.
 constexpr std::size_t MAX_STORM_LINES = 100;
+
+/// Names of actions, in their order.
+constexpr std::array<std::string_view, 3> ACTIONS{"Alert", "Drop", "Forward"};
 
 uint64_t
 KeyOf(uint32_t node, uint16_t port, uint8_t priority)
@@ -40,14 +47,64 @@ Micros(int64_t ps)
 
 } // namespace
 
-PfcWatchdog::PfcWatchdog(RdmaFabric& fabric)
-    : m_fabric(fabric),
-      m_timePs(fabric.GetConf().pfcWatchdogPs),
-      m_action(fabric.GetConf().pfcAction)
+ATTRIBUTE_HELPER_CPP(PfcAction);
+
+std::ostream&
+operator<<(std::ostream& text, const PfcAction& action)
 {
+    return text << ACTIONS[static_cast<std::size_t>(action)];
+}
+
+std::istream&
+operator>>(std::istream& text, PfcAction& action)
+{
+    std::string word;
+    text >> word;
+    const auto named = std::find(ACTIONS.begin(), ACTIONS.end(), word);
+    const bool legal = named != ACTIONS.end();
+    if (legal)
+    {
+        action = static_cast<PfcAction>(named - ACTIONS.begin());
+    }
+    text.clear(legal ? std::ios::eofbit : std::ios::eofbit | std::ios::failbit);
+    return text;
+}
+
+NS_OBJECT_ENSURE_REGISTERED(PfcWatchdog);
+
+TypeId
+PfcWatchdog::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::PfcWatchdog")
+            .SetParent<Object>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<PfcWatchdog>()
+            .AddAttribute("Timeout",
+                          "A queue that is paused for so long without a break is a PFC storm, and "
+                          "a reason to search for a deadlock; 0: off",
+                          TimeValue(MilliSeconds(10)),
+                          MakeTimeAccessor(&PfcWatchdog::m_timeout),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("Action",
+                          "What a PFC storm leads to: a report (a deadlock then ends the run), the "
+                          "loss of what the queue holds, or sending in spite of the pause for "
+                          "Timeout",
+                          PfcActionValue(PfcAction::Alert),
+                          MakePfcActionAccessor(&PfcWatchdog::m_action),
+                          MakePfcActionChecker());
+    return tid;
+}
+
+PfcWatchdog::PfcWatchdog() = default;
+
+void
+PfcWatchdog::Watch(RdmaFabric& fabric)
+{
+    m_fabric = &fabric;
     const TraceSource<QbbNetDevice> source("Pfc");
     const auto sink = MakeCallback(&PfcWatchdog::OnPfc, this);
-    ForEachPort(m_fabric,
+    ForEachPort(*m_fabric,
                 [&](uint32_t, uint16_t, QbbNetDevice& device) { source.Connect(device, sink); });
 }
 
@@ -56,7 +113,7 @@ PfcWatchdog::~PfcWatchdog() = default;
 void
 PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
-    const uint32_t node = m_fabric.NodeOf(*device);
+    const uint32_t node = m_fabric->NodeOf(*device);
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const uint64_t key = KeyOf(node, device->GetPort(), priority);
     PfcPauseRecord& record =
@@ -66,7 +123,7 @@ PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused
         record.sincePs = nowPs;
         ++record.pauses;
         m_paused.push_back(key);
-        ScheduleCheck(m_timePs);
+        ScheduleCheck(m_timeout.GetTimeStep());
     }
     else if (!paused && record.sincePs >= 0)
     {
@@ -82,7 +139,7 @@ PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused
 void
 PfcWatchdog::ScheduleCheck(int64_t delayPs)
 {
-    if (m_timePs > 0 && !m_checkScheduled)
+    if (m_timeout.GetTimeStep() > 0 && !m_checkScheduled)
     {
         m_checkScheduled = true;
         Simulator::Schedule(PicoSeconds(delayPs), [this] { Check(); });
@@ -99,12 +156,12 @@ PfcWatchdog::Check()
     for (const uint64_t key : m_paused)
     {
         PfcPauseRecord& record = m_records.at(key);
-        if (nowPs - record.sincePs < m_timePs)
+        if (nowPs - record.sincePs < m_timeout.GetTimeStep())
         {
-            nextPs = std::min(nextPs, record.sincePs + m_timePs);
+            nextPs = std::min(nextPs, record.sincePs + m_timeout.GetTimeStep());
             continue;
         }
-        nextPs = std::min(nextPs, nowPs + m_timePs);
+        nextPs = std::min(nextPs, nowPs + m_timeout.GetTimeStep());
         storms.push_back(key);
         if (!record.storm)
         {
@@ -135,7 +192,7 @@ PfcWatchdog::NoteStorm(PfcPauseRecord& record, int64_t nowPs)
     {
         return;
     }
-    const auto& port = m_fabric.GetTopology().Ports(record.node)[record.port];
+    const auto& port = m_fabric->GetTopology().Ports(record.node)[record.port];
     m_stormLines.push_back(
         "PFC storm at " + Micros(nowPs) + ": node " + std::to_string(record.node) + " port " +
         std::to_string(record.port + 1) + " priority " + std::to_string(record.priority) +
@@ -145,7 +202,7 @@ PfcWatchdog::NoteStorm(PfcPauseRecord& record, int64_t nowPs)
 void
 PfcWatchdog::SearchDeadlock(int64_t nowPs)
 {
-    const std::vector<PfcWait> circle = FindPfcDeadlock(m_fabric.GetSwitches());
+    const std::vector<PfcWait> circle = FindPfcDeadlock(m_fabric->GetSwitches());
     if (circle.empty())
     {
         return;
@@ -164,7 +221,7 @@ PfcWatchdog::SearchDeadlock(int64_t nowPs)
             std::to_string(wait.priority) + ", paused by node " + std::to_string(wait.pausedBy) +
             (record == m_records.end() ? "" : " since " + Micros(record->second.sincePs)));
     }
-    if (m_action == FabricConf::PfcAction::Alert)
+    if (m_action == PfcAction::Alert)
     {
         m_stopped = true;
         Simulator::Stop();
@@ -174,17 +231,17 @@ PfcWatchdog::SearchDeadlock(int64_t nowPs)
 void
 PfcWatchdog::Act(const PfcPauseRecord& record, int64_t nowPs)
 {
-    QbbNetDevice& device = m_fabric.GetDevice(record.node, record.port);
+    QbbNetDevice& device = m_fabric->GetDevice(record.node, record.port);
     const uint8_t priority = record.priority;
     switch (m_action)
     {
-    case FabricConf::PfcAction::Alert:
+    case PfcAction::Alert:
         break;
-    case FabricConf::PfcAction::Drop:
+    case PfcAction::Drop:
         device.FlushQueue(priority, nowPs);
         break;
-    case FabricConf::PfcAction::Forward:
-        Simulator::Schedule(PicoSeconds(m_timePs), [&device, priority] {
+    case PfcAction::Forward:
+        Simulator::Schedule(m_timeout, [&device, priority] {
             device.SetPauseIgnored(priority, false, Simulator::Now().GetTimeStep());
         });
         device.SetPauseIgnored(priority, true, nowPs);

@@ -4,13 +4,16 @@
 #ifndef PFC_WATCHDOG_H
 #define PFC_WATCHDOG_H
 
-#include "ns3/fabric-conf.h"
+#include "ns3/attribute-helper.h"
+#include "ns3/attribute.h"
 #include "ns3/nstime.h"
+#include "ns3/object.h"
 #include "ns3/qbb-net-device.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -18,6 +21,19 @@ namespace ns3
 {
 
 class RdmaFabric;
+
+/// What is done about a queue that is paused for too long: an attribute's type.
+enum class PfcAction
+{
+    Alert,   ///< reports it
+    Drop,    ///< drops what the queue holds
+    Forward, ///< lets the queue send all the same for a time
+};
+
+std::ostream& operator<<(std::ostream& text, const PfcAction& action);
+std::istream& operator>>(std::istream& text, PfcAction& action);
+
+ATTRIBUTE_HELPER_HEADER(PfcAction);
 
 /// What pauses have done to one queue of a port.
 struct PfcPauseRecord
@@ -36,23 +52,23 @@ struct PfcPauseRecord
 /**
  * @brief Watches the pauses of all ports of a fabric: who pauses whom, storms, deadlocks.
  *
- * A queue that is paused without a break for PFC_WATCHDOG microseconds is a storm. What happens
- * then says PFC_WATCHDOG_ACTION, as with the watchdogs of switches: `alert` notes it; `drop` drops
- * what the queue holds; `forward` lets it send in spite of the pauses for the same time again. At
- * each storm the pauses are searched for a deadlock; with `alert`, which cannot resolve one, that
- * ends the simulation.
+ * A queue that is paused without a break for the Timeout is a storm. What happens then says the
+ * Action, as with the watchdogs of switches: Alert notes it; Drop drops what the queue holds;
+ * Forward lets it send in spite of the pauses for the same time again. At each storm the pauses are
+ * searched for a deadlock; with Alert, which cannot resolve one, that ends the simulation.
  *
  * Costs nothing while nothing is paused, and little then: it listens to changes only.
  */
-class PfcWatchdog
+class PfcWatchdog : public Object
 {
   public:
-    /// @param fabric built; outlives the object
-    explicit PfcWatchdog(RdmaFabric& fabric);
-    ~PfcWatchdog();
+    static TypeId GetTypeId();
 
-    PfcWatchdog(const PfcWatchdog&) = delete;
-    PfcWatchdog& operator=(const PfcWatchdog&) = delete;
+    PfcWatchdog();
+    ~PfcWatchdog() override;
+
+    /// Begin to watch. @param fabric built; outlives the object
+    void Watch(RdmaFabric& fabric);
 
     /// @return a record of each queue that was ever paused, by node, port and priority; a pause
     /// that lasts counts up to now
@@ -90,9 +106,9 @@ class PfcWatchdog
     void SearchDeadlock(int64_t nowPs);
     void Act(const PfcPauseRecord& record, int64_t nowPs);
 
-    RdmaFabric& m_fabric;
-    int64_t m_timePs;
-    FabricConf::PfcAction m_action;
+    RdmaFabric* m_fabric{nullptr};
+    Time m_timeout;
+    PfcAction m_action{PfcAction::Alert};
     boost::unordered_flat_map<uint64_t, PfcPauseRecord> m_records;
     std::vector<uint64_t> m_paused; ///< keys of the queues that are paused
     bool m_checkScheduled{false};

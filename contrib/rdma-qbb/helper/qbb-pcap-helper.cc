@@ -109,7 +109,7 @@ QbbPcapHelper::Capture(const RdmaFabric& fabric,
                          "0 to " + std::to_string(ports - 1));
     }
     const std::string name = "node-" + std::to_string(node) + "-port-" + std::to_string(index);
-    QbbPcapHelper(fabric.GetConf().payloadBytes)
+    QbbPcapHelper(fabric.GetHw(0).GetMtu())
         .EnablePcap(directory + "/" + name + ".pcap", &fabric.GetDevice(node, index), false, true);
 }
 

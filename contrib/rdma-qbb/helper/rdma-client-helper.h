@@ -5,6 +5,7 @@
 #define RDMA_CLIENT_HELPER_H
 
 #include "ns3/application-container.h"
+#include "ns3/node-container.h"
 #include "ns3/node.h"
 #include "ns3/object-factory.h"
 
@@ -28,11 +29,17 @@ class RdmaClientHelper
     /// @param remote number of the destination host @param bytes size of the message
     RdmaClientHelper(uint32_t remote, uint64_t bytes);
 
+    /// @param remote the destination, of a fabric that has been built @param bytes as above
+    RdmaClientHelper(Ptr<Node> remote, uint64_t bytes);
+
     /// Set an attribute of the applications installed from now on.
     void SetAttribute(const std::string& name, const AttributeValue& value);
 
     /// Install one application on @p node.
     ApplicationContainer Install(Ptr<Node> node) const;
+
+    /// Install one application on each node.
+    ApplicationContainer Install(const NodeContainer& nodes) const;
 
   private:
     ObjectFactory m_factory;

@@ -64,7 +64,7 @@ RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
                           InNetworkSpec& spec) const
 {
     return PlanOnNvSwitch(hosts, stripe, spec) ||
-           (m_conf->inNetworkReduction && PlanOnSwitches(hosts, stripe, spec));
+           (m_inNetworkReduction && PlanOnSwitches(hosts, stripe, spec));
 }
 
 bool
@@ -115,8 +115,7 @@ RdmaFabric::PlanOnSwitches(const std::vector<uint32_t>& hosts,
 {
     const auto isUsable = [this](uint32_t link) {
         // A frame that is lost would be missing from the sum for ever.
-        return m_links->IsUp(link) &&
-               m_topology->links[link].errorRate + m_conf->errorRatePerLink == 0;
+        return m_links->IsUp(link) && m_topology->links[link].errorRate + m_errorRatePerLink == 0;
     };
     // The top of the tree is nearest to the host that is farthest from it, then to all.
     using Distance = std::tuple<uint32_t, uint64_t>; // farthest, sum

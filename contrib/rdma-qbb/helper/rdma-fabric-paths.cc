@@ -68,14 +68,10 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
     path.nvlink = pair.nvlink;
     path.baseRttPs = pair.baseRttPs;
     path.bottleneckBps = pair.bottleneckBps;
-    if (m_conf->hasWindow && !pair.nvlink)
-    {
-        path.windowBytes =
-            m_conf->globalT ? m_extremes.maxBdpBytes : BdpBytes(pair.bottleneckBps, pair.baseRttPs);
-        path.variableWindow = m_conf->variableWindow;
-    }
-    path.paced = m_conf->rateBound || pair.nvlink;
-    if (m_conf->globalT && !pair.nvlink)
+    const bool global = m_globalBaseRtt && !pair.nvlink;
+    path.windowBytes =
+        global ? m_extremes.maxBdpBytes : BdpBytes(pair.bottleneckBps, pair.baseRttPs);
+    if (global)
     {
         path.baseRttPs = m_extremes.maxBaseRttPs;
     }
@@ -245,7 +241,7 @@ RdmaFabric::DescribeCutOff() const
 void
 RdmaFabric::ScheduleNicPauses()
 {
-    if (m_conf->nicPausePs == 0)
+    if (m_nicPauseTime.IsZero())
     {
         return;
     }
@@ -268,7 +264,7 @@ RdmaFabric::ScheduleNicPauses()
         }
     };
     Simulator::ScheduleNow([pauseAll] { pauseAll(true); });
-    Simulator::Schedule(PicoSeconds(m_conf->nicPausePs), [pauseAll] { pauseAll(false); });
+    Simulator::Schedule(m_nicPauseTime, [pauseAll] { pauseAll(false); });
 }
 
 // --- totals

@@ -6,28 +6,29 @@
 #include "rdma-fabric.h"
 
 #include "pfc-watchdog.h"
+#include "qbb-helper.h"
 
+#include "ns3/abort.h"
+#include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
+#include "ns3/ecmp-routing.h"
 #include "ns3/input-error.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
-#include "ns3/object-factory.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/pointer.h"
-#include "ns3/qbb-packet-builder.h"
-#include "ns3/rdma-congestion-conf.h"
-#include "ns3/rdma-congestion-factory.h"
-#include "ns3/rdma-loss-recovery-factory.h"
 #include "ns3/routing-policy-factory.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
+#include "ns3/units.h"
 
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace ns3
@@ -50,6 +51,41 @@ RdmaFabric::GetTypeId()
                           TimeValue(MicroSeconds(100)),
                           MakeTimeAccessor(&RdmaFabric::m_routeUpdateDelay),
                           MakeTimeChecker(Time(0)))
+            .AddAttribute("ErrorRatePerLink",
+                          "Packet loss probability added to that of each link but NVLinks",
+                          DoubleValue(0),
+                          MakeDoubleAccessor(&RdmaFabric::m_errorRatePerLink),
+                          MakeDoubleChecker<double>(0, 1))
+            .AddAttribute("InNetworkReduction",
+                          "Network switches add and copy the data of a group's ranks (CollNet), "
+                          "only over links that lose nothing",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_inNetworkReduction),
+                          MakeBooleanChecker())
+            .AddAttribute("GlobalBaseRtt",
+                          "Connections use the largest base RTT and bandwidth-delay product of any "
+                          "pair of hosts",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_globalBaseRtt),
+                          MakeBooleanChecker())
+            .AddAttribute("QpsPerConnection",
+                          "Queue pairs that a message is split over, with source ports of their "
+                          "own",
+                          UintegerValue(1),
+                          MakeUintegerAccessor(&RdmaFabric::m_qpsPerConnection),
+                          MakeUintegerChecker<uint32_t>(1, 1024))
+            .AddAttribute("PersistentQueuePairs",
+                          "A connection keeps its queue pairs between messages, with the state of "
+                          "their congestion control",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_persistentQueuePairs),
+                          MakeBooleanChecker())
+            .AddAttribute("NicPauseTime",
+                          "Every NIC pauses its switch for so long from the start, as a slow "
+                          "receiver does; 0: none does",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&RdmaFabric::m_nicPauseTime),
+                          MakeTimeChecker(Time(0)))
             .AddTraceSource("RoutesChanged",
                             "All routes have been worked out again after a link changed",
                             MakeTraceSourceAccessor(&RdmaFabric::m_routesChanged),
@@ -58,7 +94,9 @@ RdmaFabric::GetTypeId()
 }
 
 RdmaFabric::RdmaFabric()
-    : m_inNetwork(CreateObject<InNetworkEngine>())
+    : m_inNetwork(CreateObject<InNetworkEngine>()),
+      m_losslessMask(
+          static_cast<uint8_t>(AttributeDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask")))
 {
 }
 
@@ -81,176 +119,189 @@ RdmaFabric::DoDispose()
 void
 RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
 {
+    CreateNodes(topology);
+    CreateLinks(topology);
+    Configure(topology, conf);
+}
+
+void
+RdmaFabric::CreateNodes(const ClusterTopology& topology)
+{
+    using Kind = ClusterTopology::NodeKind;
+    const RdmaHostHelper hosts;
+    const SwitchHelper switches;
+    for (uint32_t id = 0; id < topology.nodeCount; ++id)
+    {
+        if (topology.Is(id, Kind::Host))
+        {
+            m_nodes.push_back(CreateObject<Node>());
+            hosts.Install(m_nodes.back());
+        }
+        else
+        {
+            const bool isNvSwitch = topology.Is(id, Kind::NvSwitch);
+            m_nodes.push_back(isNvSwitch ? Ptr<Node>(CreateObject<NVSwitchNode>())
+                                         : switches.Create());
+        }
+    }
+}
+
+void
+RdmaFabric::CreateLinks(const ClusterTopology& topology)
+{
+    m_devices.resize(topology.nodeCount);
+    // Objects made from their attributes cost much; links that differ are few.
+    std::map<std::tuple<uint64_t, int64_t, double>, QbbHelper>
+        helpers; // by rate, delay, error rate
+    for (uint32_t i = 0; i < topology.links.size(); ++i)
+    {
+        const auto& link = topology.links[i];
+        const double error =
+            std::min(link.errorRate + (topology.IsNvLink(i) ? 0 : m_errorRatePerLink), 1.0);
+        const auto [helper, isNew] = helpers.try_emplace({link.rateBps, link.delayPs, error});
+        if (isNew)
+        {
+            helper->second.SetDeviceAttribute("DataRate", DataRateValue(DataRate(link.rateBps)));
+            helper->second.SetChannelAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
+            helper->second.SetChannelAttribute("ErrorRate", DoubleValue(error));
+        }
+        const NetDeviceContainer ends = helper->second.Install(m_nodes[link.a], m_nodes[link.b]);
+        const Ptr<QbbNetDevice> a = DynamicCast<QbbNetDevice>(ends.Get(0));
+        m_devices[link.a].push_back(PeekPointer(a));
+        m_devices[link.b].push_back(PeekPointer(DynamicCast<QbbNetDevice>(ends.Get(1))));
+        m_channels.push_back(DynamicCast<QbbChannel>(a->GetChannel()));
+    }
+}
+
+void
+RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
+{
     m_topology = &topology;
     m_conf = &conf;
     m_routes = std::make_unique<FabricRoutes>(topology);
     m_links = std::make_unique<LinkState>(topology.links.size());
-    CreateNodes();
-    CreateLinks();
+    FindNodes();
+    ConfigureRouting();
     ConfigureHosts();
-    if (conf.globalT || UsesPint())
+    if (m_globalBaseRtt || UsesPint())
     {
         m_extremes = FindExtremes(*m_routes, GetFrameSizes());
     }
     ConfigureSwitches();
+    WarnOfUnlistedRates();
     for (const auto& node : m_nodes)
     {
         node->Initialize();
     }
     AssignStreams(0);
-    m_watchdog = std::make_unique<PfcWatchdog>(*this);
+    m_watchdog = CreateObject<PfcWatchdog>();
+    m_watchdog->Watch(*this);
     ScheduleLinkEvents();
     ScheduleNicPauses();
 }
 
 void
-RdmaFabric::CreateNodes()
+RdmaFabric::FindNodes()
 {
-    using Kind = ClusterTopology::NodeKind;
-    m_nodes.resize(m_topology->nodeCount);
-    m_switches.assign(m_topology->nodeCount, nullptr);
-    m_drivers.resize(m_topology->hostCount);
-    const std::vector<FabricConf::Routing> routing = RoutingBySwitch(*m_topology, *m_conf);
-    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
+    for (uint32_t id = 0; id < m_nodes.size(); ++id)
     {
-        if (m_topology->Is(id, Kind::Host))
+        const uint32_t number = m_nodes[id]->GetId();
+        m_idOfNode.resize(std::max<std::size_t>(m_idOfNode.size(), number + 1));
+        m_idOfNode[number] = id;
+        m_switches.push_back(dynamic_cast<SwitchNode*>(PeekPointer(m_nodes[id])));
+        if (m_switches.back())
         {
-            m_nodes[id] = CreateObject<Node>();
-            Ptr<RdmaHw> hw = CreateObject<RdmaHw>();
-            hw->SetHostIndex(m_topology->HostIndexOf(id));
-            Ptr<RdmaDriver> driver = CreateObject<RdmaDriver>();
-            driver->Install(hw, this);
-            m_nodes[id]->AggregateObject(driver);
-            m_drivers[m_topology->HostIndexOf(id)] = PeekPointer(driver);
             continue;
         }
-        Ptr<SwitchNode> node;
-        if (m_topology->Is(id, Kind::NvSwitch))
-        {
-            node = CreateObject<NVSwitchNode>();
-        }
-        else
-        {
-            node = CreateObject<SwitchNode>();
-            node->SetEcnEnabled(m_conf->enableQcn);
-            Ptr<RoutingPolicy> policy = CreateRoutingPolicy(routing[id]);
-            m_reorders = m_reorders || (policy && policy->Reorders());
-            node->SetRoutingPolicy(policy);
-        }
-        node->SetForwardingTable(&m_routes->Table(id));
-        node->SetInNetworkHook(m_inNetwork);
-        m_nodes[id] = node;
-        m_switches[id] = PeekPointer(node);
+        Ptr<RdmaDriver> driver = m_nodes[id]->GetObject<RdmaDriver>();
+        NS_ABORT_MSG_UNLESS(driver, "node " << number << " needs an RdmaDriver: RdmaHostHelper");
+        driver->GetHw().SetHostIndex(m_topology->HostIndexOf(id));
+        driver->SetPathPlanner(this);
+        m_drivers.push_back(PeekPointer(driver));
     }
 }
 
 void
-RdmaFabric::CreateLinks()
+RdmaFabric::ConfigureRouting()
 {
-    m_devices.resize(m_topology->nodeCount);
-    // Objects made from their attributes cost much; links that differ are few.
-    std::map<uint64_t, Ptr<QbbNetDevice>> models;                 // by rate
-    std::map<std::pair<int64_t, double>, ObjectFactory> channels; // by delay and error rate
-    for (uint32_t i = 0; i < m_topology->links.size(); ++i)
+    const std::vector<TypeId> routing = RoutingBySwitch(*m_topology, *m_conf);
+    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
     {
-        const auto& link = m_topology->links[i];
-        const double error =
-            std::min(link.errorRate + (m_topology->IsNvLink(i) ? 0 : m_conf->errorRatePerLink),
-                     1.0);
-        const auto [channelOf, isNewChannel] = channels.try_emplace({link.delayPs, error});
-        if (isNewChannel)
+        SwitchNode* node = m_switches[id];
+        if (!node)
         {
-            channelOf->second = ObjectFactory("ns3::QbbChannel",
-                                              "Delay",
-                                              TimeValue(PicoSeconds(link.delayPs)),
-                                              "ErrorRate",
-                                              DoubleValue(error));
+            continue;
         }
-        Ptr<QbbNetDevice>& model = models[link.rateBps];
-        if (!model)
+        if (m_topology->Is(id, ClusterTopology::NodeKind::Switch))
         {
-            model = CreateDeviceModel(link.rateBps);
+            const Ptr<RoutingPolicy> made = node->GetRoutingPolicy();
+            if (!m_ownConf &&
+                (made ? made->GetInstanceTypeId() : EcmpRouting::GetTypeId()) != routing[id])
+            {
+                node->SetRoutingPolicyType(routing[id]);
+            }
+            const Ptr<RoutingPolicy> policy = node->GetRoutingPolicy();
+            m_reorders = m_reorders || (policy && policy->Reorders());
         }
-        auto channel = channelOf->second.Create<QbbChannel>();
-        channel->Attach(AddDevice(link.a, CopyObject<QbbNetDevice>(model)));
-        channel->Attach(AddDevice(link.b, CopyObject<QbbNetDevice>(model)));
-        m_channels.push_back(channel);
+        node->SetForwardingTable(&m_routes->Table(id));
+        node->SetInNetworkHook(m_inNetwork);
     }
-}
-
-Ptr<QbbNetDevice>
-RdmaFabric::CreateDeviceModel(uint64_t rateBps) const
-{
-    auto device =
-        CreateObjectWithAttributes<QbbNetDevice>("DataRate",
-                                                 DataRateValue(DataRate(rateBps)),
-                                                 "RdmaMtu",
-                                                 UintegerValue(m_conf->payloadBytes),
-                                                 "PauseTime",
-                                                 TimeValue(PicoSeconds(m_conf->pauseTimePs)));
-    for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
-    {
-        device->SetWeight(priority, m_conf->queueWeights[priority]);
-    }
-    return device;
-}
-
-Ptr<QbbNetDevice>
-RdmaFabric::AddDevice(uint32_t id, Ptr<QbbNetDevice> device)
-{
-    device->SetAddress(
-        QbbPacketBuilder::PortAddress(id, static_cast<uint16_t>(m_devices[id].size())));
-    if (SwitchNode* node = m_switches[id])
-    {
-        node->AddPort(device);
-    }
-    else
-    {
-        m_nodes[id]->AddDevice(device);
-        GetHw(m_topology->HostIndexOf(id)).AddNic(device);
-    }
-    m_devices[id].push_back(PeekPointer(device));
-    return device;
 }
 
 void
 RdmaFabric::ConfigureHosts()
 {
-    Ptr<RdmaCongestionOps> congestion = CreateCongestionOps(*m_conf);
-    // Algorithms keep per-pair state in the pair, so one object serves all hosts.
-    Ptr<RdmaLossRecovery> recovery = CreateLossRecovery(*m_conf);
-    if (m_reorders)
-    {
-        recovery->SetAttribute("ReorderFrames", UintegerValue(m_conf->reorderFrames));
-        recovery->SetAttribute("ReorderTime", TimeValue(TimeStep(ReorderTimePs())));
-    }
+    const uint32_t mtu = GetHw(0).GetMtu();
     for (RdmaDriver* driver : m_drivers)
     {
         RdmaHw& hw = driver->GetHw();
-        hw.SetAttribute("Mtu", UintegerValue(m_conf->payloadBytes));
-        hw.SetAttribute("AckInterval", UintegerValue(std::max<uint64_t>(m_conf->l2AckInterval, 1)));
-        hw.SetAttribute("AckHighPriority", BooleanValue(m_conf->ackHighPriority));
-        hw.SetCongestionOps(congestion);
-        hw.SetLossRecovery(recovery);
+        if (m_reorders)
+        {
+            hw.ExpectReordering(LossTime());
+        }
         hw.SetInNetworkHook(m_inNetwork);
+    }
+    for (const auto& devices : m_devices)
+    {
+        std::for_each(devices.begin(), devices.end(), [mtu](QbbNetDevice* device) {
+            device->SetRdmaMtu(mtu);
+        });
     }
     m_frameSizes = FabricFrameSizes::Of(GetHw(0));
     m_recentIdeals.resize(m_drivers.size() * IDEALS_PER_HOST);
 }
 
-int64_t
-RdmaFabric::ReorderTimePs() const
+Time
+RdmaFabric::LossTime() const
 {
-    if (m_conf->reorderTimePs)
-    {
-        return m_conf->reorderTimePs;
-    }
-    const bool mayLose = m_losslessMask == 0 || m_conf->errorRatePerLink > 0 ||
+    const bool mayLose = m_losslessMask == 0 || m_errorRatePerLink > 0 ||
                          std::any_of(m_topology->links.begin(),
                                      m_topology->links.end(),
                                      [](const auto& link) { return link.errorRate > 0; });
-    constexpr int64_t LOSSY_PS = 100'000'000;
-    return mayLose ? LOSSY_PS : 0;
+    return mayLose ? MicroSeconds(100) : Time(0);
+}
+
+void
+RdmaFabric::WarnOfUnlistedRates()
+{
+    std::set<uint64_t> unlisted;
+    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
+    {
+        if (!m_topology->Is(id, ClusterTopology::NodeKind::Switch))
+        {
+            continue;
+        }
+        for (const ClusterTopology::Port& port : m_topology->Ports(id))
+        {
+            const uint64_t rateBps = m_topology->links[port.link].rateBps;
+            if (!m_switches[id]->GetMmu()->ListsEcnFor(rateBps) && unlisted.insert(rateBps).second)
+            {
+                m_conf->warnings.push_back(
+                    m_conf->source + ": KMIN_MAP, KMAX_MAP and PMAX_MAP do not all list " +
+                    FormatDataRate(rateBps) + "; the nearest listed rate is taken");
+            }
+        }
+    }
 }
 
 bool
@@ -260,12 +311,13 @@ RdmaFabric::UsesPint() const
 }
 
 double
-RdmaFabric::AlphaFor(uint64_t rateBps, uint64_t nicRateBps)
+RdmaFabric::AlphaScaleFor(uint64_t rateBps, uint64_t nicRateBps)
 {
-    // As the HPCC simulator: 1/8 for ports as fast as the hosts', twice that per doubling of rate.
+    // As the HPCC simulator: ports as fast as the hosts' count once, twice that per doubling of
+    // rate.
     const uint64_t ratio = std::max<uint64_t>(rateBps / nicRateBps, 1);
     const int doublings = std::min(static_cast<int>(std::bit_width(ratio)) - 1, 3);
-    return 1.0 / (8 >> doublings);
+    return 1 << doublings;
 }
 
 void
@@ -275,7 +327,7 @@ RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
     const auto ports = m_topology->Ports(id);
     const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
     const RdmaHw& host = GetHw(0);
-    const uint32_t mtuWire = host.GetDataWireBytes(m_conf->payloadBytes, nvswitch);
+    const uint32_t mtuWire = host.GetDataWireBytes(host.GetMtu(), nvswitch);
     mmu.SetPorts(static_cast<uint32_t>(ports.size()));
     for (uint32_t port = 0; port < ports.size(); ++port)
     {
@@ -284,12 +336,7 @@ RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
                           link.rateBps,
                           link.delayPs,
                           mtuWire,
-                          AlphaFor(link.rateBps, nicRateBps));
-        if (!nvswitch)
-        {
-            const EcnRamp ramp = m_conf->EcnFor(link.rateBps);
-            mmu.SetEcn(port, {ramp.kminBytes, ramp.kmaxBytes, ramp.pmax});
-        }
+                          AlphaScaleFor(link.rateBps, nicRateBps));
     }
 }
 
@@ -306,28 +353,16 @@ RdmaFabric::ConfigureSwitches()
         Ptr<SwitchMmu> mmu = m_switches[id]->GetMmu();
         const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
         mmu->SetAttribute("LosslessMask", UintegerValue(m_losslessMask));
-        mmu->SetAttribute("DynamicThreshold",
-                          BooleanValue(m_conf->dynamicPfcThreshold || nvswitch));
         ConfigurePorts(id, nicRateBps);
         if (nvswitch)
         {
-            // NVLink's credits are per link: as much as all headroom, and as much again to share.
-            uint64_t headroom = 0;
-            for (uint32_t port = 0; port < m_topology->Ports(id).size(); ++port)
-            {
-                headroom += mmu->GetHeadroom(port) * std::popcount(m_losslessMask);
-            }
-            mmu->SetAttribute("BufferBytes", UintegerValue(2 * headroom + (4U << 20)));
-        }
-        else
-        {
-            mmu->SetAttribute("BufferBytes", UintegerValue(m_conf->bufferBytes));
+            DynamicCast<NVSwitchNode>(m_nodes[id])->ConfigureBuffer();
         }
         if (mmu->Partition() == 0)
         {
             throw InputError(m_conf->source,
                              0,
-                             "BUFFER_SIZE of " + std::to_string(m_conf->bufferBytes) +
+                             "BUFFER_SIZE of " + std::to_string(mmu->GetBufferBytes()) +
                                  " bytes cannot hold the reserves and PFC headroom of the " +
                                  std::to_string(m_topology->Ports(id).size()) +
                                  " ports of switch " + std::to_string(id),
@@ -335,7 +370,12 @@ RdmaFabric::ConfigureSwitches()
         }
         if (UsesPint() && !nvswitch)
         {
-            m_switches[id]->SetPintEncoder(CreatePintEncoder(*m_conf, m_extremes.maxBaseRttPs));
+            Ptr<PintEncoder> encoder = CreateObject<PintEncoder>();
+            if (m_extremes.maxBaseRttPs > 0)
+            {
+                encoder->SetFabricBaseRtt(PicoSeconds(m_extremes.maxBaseRttPs));
+            }
+            m_switches[id]->SetPintEncoder(encoder);
         }
     }
 }
@@ -358,9 +398,9 @@ RdmaFabric::AssignStreams(int64_t stream)
             stream += node->AssignStreams(stream);
         }
     }
-    if (!m_drivers.empty())
+    for (RdmaDriver* driver : m_drivers)
     {
-        stream += GetHw(0).AssignStreams(stream);
+        stream += driver->GetHw().AssignStreams(stream);
     }
     return stream - first;
 }

@@ -10,6 +10,7 @@
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-routes.h"
 #include "ns3/in-network-engine.h"
+#include "ns3/node-container.h"
 #include "ns3/node.h"
 #include "ns3/nvswitch-node.h"
 #include "ns3/object.h"
@@ -73,6 +74,7 @@ class PfcWatchdog;
  * Time::SetResolution(Time::PS);
  * ClusterTopology topology = ClusterTopology::Read("topology.txt");
  * FabricConf conf = FabricConf::Read("SimAI.conf");
+ * conf.Apply();
  * Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
  * fabric->Build(topology, conf);
  * RdmaQueuePair* qp = fabric->GetDriver(0)->Connect(5, {});
@@ -88,7 +90,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     RdmaFabric();
     ~RdmaFabric() override;
 
-    /// Make PFC protect these priorities (bit p: priority p); before Build(). Default: 3.
+    /// Make PFC protect these priorities (bit p: priority p); before Build(). Default: as
+    /// SwitchMmu's attribute LosslessMask says.
     void SetLosslessMask(uint8_t mask)
     {
         m_losslessMask = mask;
@@ -100,13 +103,32 @@ class RdmaFabric : public Object, public RdmaPathPlanner
         return m_losslessMask;
     }
 
+    /// @return queue pairs that a message is split over
+    uint32_t GetQpsPerConnection() const
+    {
+        return m_qpsPerConnection;
+    }
+
+    /// @return whether a connection keeps its queue pairs, and what they learnt, between messages
+    bool HasPersistentQueuePairs() const
+    {
+        return m_persistentQueuePairs;
+    }
+
     /**
-     * Build everything.
+     * Build everything, with the defaults of attributes.
      * @param topology outlives the fabric
-     * @param conf outlives the fabric; lookups of unlisted rates add warnings to it
+     * @param conf outlives the fabric: what changes when and where; warnings are added to it
      * @throw InputError if the buffer cannot hold what the ports need, or a key is out of range
      */
     void Build(const ClusterTopology& topology, FabricConf& conf);
+
+    /**
+     * Build a fabric of hosts (RdmaHostHelper) and switches that QbbHelper has joined: routes,
+     * buffers and marking thresholds. Hosts are numbered in the order of the container.
+     * @throw InputError if a buffer cannot hold what its ports need
+     */
+    void Build(const NodeContainer& nodes);
 
     /// @return the ns-3 node of a topology node
     Ptr<Node> GetNode(uint32_t node) const
@@ -123,7 +145,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return the topology node that a device of this fabric is at
     uint32_t NodeOf(const QbbNetDevice& device) const
     {
-        return device.GetNode()->GetId() - m_nodes.front()->GetId();
+        return m_idOfNode[device.GetNode()->GetId()];
     }
 
     /// @return the switch at a topology node; null for hosts
@@ -262,12 +284,12 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     bool PlanOnSwitches(const std::vector<uint32_t>& hosts,
                         uint32_t stripe,
                         InNetworkSpec& spec) const;
-    void CreateNodes();
-    void CreateLinks();
-    /// @return a port of a link of @p rateBps, to be copied
-    Ptr<QbbNetDevice> CreateDeviceModel(uint64_t rateBps) const;
-    /// Put a device at the next port of a node. @return the device
-    Ptr<QbbNetDevice> AddDevice(uint32_t id, Ptr<QbbNetDevice> device);
+    void CreateNodes(const ClusterTopology& topology);
+    void CreateLinks(const ClusterTopology& topology);
+    /// Set up all nodes, which have been made and joined.
+    void Configure(const ClusterTopology& topology, FabricConf& conf);
+    void FindNodes();
+    void ConfigureRouting();
     void ConfigureHosts();
     void ConfigureSwitches();
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);
@@ -278,11 +300,14 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void ScheduleNicPauses();
     /// Move queue pairs from NIC ports that no longer begin a path to ports that do.
     void MoveQueuePairs();
-    /// @return how long receivers wait for a frame that others overtook; 0: for ever
-    int64_t ReorderTimePs() const;
+    /// @return how long receivers wait for a frame that others overtook, where the attribute does
+    /// not say; 0: for ever
+    Time LossTime() const;
+    /// Say which rates the marking thresholds do not list.
+    void WarnOfUnlistedRates();
     /// @return whether the congestion control reads HPCC-PINT's digests
     bool UsesPint() const;
-    static double AlphaFor(uint64_t rateBps, uint64_t nicRateBps);
+    static double AlphaScaleFor(uint64_t rateBps, uint64_t nicRateBps);
     Pair& FindPair(uint32_t src, uint32_t dst);
     void FillPair(Pair& pair, uint32_t src, uint32_t dst);
 
@@ -290,7 +315,10 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     FabricConf* m_conf{nullptr};
     std::unique_ptr<FabricRoutes> m_routes;
     std::unique_ptr<LinkState> m_links;
+    std::unique_ptr<ClusterTopology> m_ownTopology; ///< of nodes that a program made
+    std::unique_ptr<FabricConf> m_ownConf;          ///< likewise; says nothing
     std::vector<Ptr<Node>> m_nodes;
+    std::vector<uint32_t> m_idOfNode; ///< by ns-3's number of the node
     std::vector<std::vector<QbbNetDevice*>> m_devices;
     std::vector<SwitchNode*> m_switches;
     std::vector<RdmaDriver*> m_drivers;
@@ -301,9 +329,15 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     FabricFrameSizes m_frameSizes;
     std::vector<RecentIdeal> m_recentIdeals; ///< by source and the lowest bits of destination
     FabricExtremes m_extremes;
-    std::unique_ptr<PfcWatchdog> m_watchdog;
-    uint8_t m_losslessMask{1 << 3};
+    Ptr<PfcWatchdog> m_watchdog;
+    uint8_t m_losslessMask;
     bool m_reorders{false}; ///< some switch chooses paths per frame
+    bool m_inNetworkReduction{false};
+    bool m_globalBaseRtt{false};
+    bool m_persistentQueuePairs{false};
+    uint32_t m_qpsPerConnection{1};
+    double m_errorRatePerLink{0};
+    Time m_nicPauseTime;
     Time m_routeUpdateDelay;
     Time m_routesDue{-1}; ///< when the newest update of the routes is due
     TracedCallback<> m_routesChanged;

@@ -24,21 +24,9 @@ class PairOfHosts
 {
   public:
     explicit PairOfHosts(const std::string& keys)
+        : m_built("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n", keys),
+          m_qp(m_built.fabric->GetDriver(0)->Connect(1, {}))
     {
-        std::istringstream topology("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n");
-        m_topology = ClusterTopology::Read(topology, "pair");
-        std::istringstream text(keys);
-        m_conf = FabricConf::Read(text, "test.conf");
-        m_conf.Check();
-        m_fabric = CreateObject<RdmaFabric>();
-        m_fabric->Build(m_topology, m_conf);
-        m_qp = m_fabric->GetDriver(0)->Connect(1, {});
-    }
-
-    ~PairOfHosts()
-    {
-        Simulator::Destroy();
-        m_fabric->Dispose();
     }
 
     RdmaQueuePair& Qp()
@@ -51,16 +39,14 @@ class PairOfHosts
     {
         const Time start = Simulator::Now();
         Time end;
-        m_fabric->GetHw(0).PostMessage(*m_qp, bytes, {}, [&end] { end = Simulator::Now(); });
+        m_built.fabric->GetHw(0).PostMessage(*m_qp, bytes, {}, [&end] { end = Simulator::Now(); });
         Simulator::Run();
         return (end - start).GetSeconds() * 1e6;
     }
 
   private:
-    ClusterTopology m_topology;
-    FabricConf m_conf;
-    Ptr<RdmaFabric> m_fabric;
-    RdmaQueuePair* m_qp{nullptr};
+    BuiltFabric m_built;
+    RdmaQueuePair* m_qp;
 };
 
 class RateBoundSpacesFrames : public TestCase

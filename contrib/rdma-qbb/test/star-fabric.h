@@ -66,7 +66,7 @@ class StarFabric
                               config.rateBps,
                               config.delay.GetPicoSeconds(),
                               config.mtu + 200,
-                              1);
+                              8);
             mmu.SetEcn(port, config.ecn);
         }
         mmu.Partition();

@@ -4,6 +4,8 @@
 #ifndef TEXT_FABRIC_H
 #define TEXT_FABRIC_H
 
+#include "applied-conf.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/nstime.h"
@@ -31,14 +33,12 @@ class TextFabric
 {
   public:
     TextFabric(const std::string& topologyText, const std::string& confText)
+        : m_applied((UsePicoseconds(), confText)),
+          conf(m_applied.conf),
+          fabric(CreateObject<RdmaFabric>())
     {
-        UsePicoseconds();
         std::istringstream topologyStream(topologyText);
-        std::istringstream confStream(confText);
         topology = ClusterTopology::Read(topologyStream, "topology");
-        conf = FabricConf::Read(confStream, "conf");
-        conf.Check();
-        fabric = CreateObject<RdmaFabric>();
     }
 
     ~TextFabric()
@@ -67,8 +67,12 @@ class TextFabric
         return text.str();
     }
 
+  private:
+    AppliedConf m_applied;
+
+  public:
     ClusterTopology topology; ///< the fabric's, and so is conf
-    FabricConf conf;
+    FabricConf& conf;
     Ptr<RdmaFabric> fabric;
 };
 

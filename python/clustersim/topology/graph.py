@@ -2,6 +2,8 @@
 """What follows from the links of a topology: tiers, planes, path lengths, capacities."""
 import collections
 
+import networkx
+
 GPU, NVSWITCH = "GPU", "NVSwitch"
 
 
@@ -23,6 +25,9 @@ class Graph:
                     self.tors[a][b] = self.tors[a].get(b, 0) + link.rate_bps
                 elif a in self.gpus and b in self.nvswitches:
                     self.nv_of[a].add(b)
+        self.network = networkx.Graph()  # of the switches
+        self.network.add_nodes_from(topology.switches)
+        self.network.add_edges_from((a, b) for a, others in self.neighbours.items() for b in others)
         self.tier = self._tiers()
         self.tiers = collections.defaultdict(list)
         for switch in topology.switches:
@@ -32,30 +37,13 @@ class Graph:
 
     def _tiers(self):
         """Tier 1 is what GPUs are attached to, tier 2 what tier 1 is attached to, and so on."""
-        tier = {tor: 1 for tors in self.tors.values() for tor in tors}
-        queue = collections.deque(tier)
-        while queue:
-            switch = queue.popleft()
-            for other in self.neighbours[switch]:
-                if other not in tier:
-                    tier[other] = tier[switch] + 1
-                    queue.append(other)
-        return {switch: tier.get(switch, 1) for switch in self.topology.switches}
+        access = {tor for tors in self.tors.values() for tor in tors}
+        above = networkx.multi_source_dijkstra_path_length(self.network, access, weight=None) if access else {}
+        return {switch: above.get(switch, 0) + 1 for switch in self.topology.switches}
 
     def _planes(self):
-        plane = {}
-        for start in self.topology.switches:
-            if start in plane:
-                continue
-            number = len(set(plane.values()))
-            plane[start] = number
-            todo = [start]
-            while todo:
-                for other in self.neighbours[todo.pop()]:
-                    if other not in plane:
-                        plane[other] = number
-                        todo.append(other)
-        return plane
+        return {switch: plane for plane, switches in enumerate(networkx.connected_components(self.network))
+                for switch in switches}
 
     def name(self, node):
         if node in self.gpus:
@@ -90,7 +78,7 @@ class Graph:
         kinds = list(attached)
         distance = {}
         for tor in {tor for kind in kinds for tor in kind}:
-            distance[tor] = self._distances(tor)
+            distance[tor] = networkx.single_source_shortest_path_length(self.network, tor)
         total = collections.Counter()
         lengths = {}
         for i, one in enumerate(kinds):
@@ -114,16 +102,6 @@ class Graph:
                     total[2] += 1
         return {length: count for length, count in total.items() if count and length is not None}
 
-    def _distances(self, start):
-        distance, queue = {start: 0}, collections.deque([start])
-        while queue:
-            switch = queue.popleft()
-            for other in self.neighbours[switch]:
-                if other not in distance:
-                    distance[other] = distance[switch] + 1
-                    queue.append(other)
-        return distance
-
     def nic_bps(self, servers):
         return sum(sum(self.tors[gpu].values())
                    for gpu in self.topology.gpus[:servers * self.topology.gpus_per_server])
@@ -132,52 +110,13 @@ class Graph:
         """Largest flow from the GPUs of the first half of the servers to those of the second."""
         servers = len(self.topology.gpus) // self.topology.gpus_per_server
         first = servers // 2 * self.topology.gpus_per_server
-        capacity = collections.defaultdict(dict)
+        flows = networkx.DiGraph()
+        flows.add_nodes_from(("source", "sink"))
         for a, others in self.neighbours.items():
-            capacity[a] = dict(others)
+            flows.add_edges_from((a, b, {"capacity": bps}) for b, bps in others.items())
+        ends = collections.Counter()
         for i, gpu in enumerate(self.topology.gpus):
             for tor, bps in self.tors[gpu].items():
-                a, b = ("source", tor) if i < first else (tor, "sink")
-                capacity[a][b] = capacity[a].get(b, 0) + bps
-                capacity[b].setdefault(a, 0)
-        return _max_flow(capacity, "source", "sink")
-
-
-def _max_flow(capacity, source, sink):
-    """Dinic's algorithm: as long as there is a path, a blocking flow along the shortest ones."""
-    flow = 0
-    while True:
-        level, queue = {source: 0}, collections.deque([source])
-        while queue:
-            node = queue.popleft()
-            for other, left in capacity[node].items():
-                if left > 0 and other not in level:
-                    level[other] = level[node] + 1
-                    queue.append(other)
-        if sink not in level:
-            return flow
-        edges = {node: iter(list(capacity[node])) for node in level}
-        path = [source]
-        while path:
-            node = path[-1]
-            if node == sink:
-                pushed = min(capacity[a][b] for a, b in zip(path, path[1:]))
-                flow += pushed
-                cut = None
-                for i, (a, b) in enumerate(zip(path, path[1:])):
-                    capacity[a][b] -= pushed
-                    capacity[b][a] = capacity[b].get(a, 0) + pushed
-                    if cut is None and capacity[a][b] <= 0:
-                        cut = i
-                # The edge that filled up is tried again from its start, which moves past it.
-                path = path[:cut + 1]
-                edges[path[-1]] = iter(list(capacity[path[-1]]))
-                continue
-            for other in edges[node]:
-                if capacity[node][other] > 0 and level.get(other) == level[node] + 1:
-                    path.append(other)
-                    break
-            else:
-                path.pop()
-                if path:
-                    level[node] = -1
+                ends[("source", tor) if i < first else (tor, "sink")] += bps
+        flows.add_edges_from((a, b, {"capacity": bps}) for (a, b), bps in ends.items())
+        return networkx.maximum_flow_value(flows, "source", "sink")

@@ -3,6 +3,8 @@
 import dataclasses
 import re
 
+from networkx.utils import UnionFind
+
 from clustersim.topology.cluster import InputError
 
 RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9,
@@ -209,29 +211,23 @@ def find_unreachable(topology, over_nvlink):
     over_nvlink: also over the NVLink of a GPU that hangs on the other's switches, as in a rail-only network
     @return two GPUs that do not, the first one below the second, or None
     """
-    parent = list(range(topology.nodes))
-
-    def find(node):
-        while parent[node] != node:
-            parent[node] = node = parent[parent[node]]
-        return node
-
+    connected = UnionFind()
     switches, gpus = set(topology.switches), set(topology.gpus)
     linked = {gpu: set() for gpu in topology.gpus}
     near = {gpu: set() for gpu in topology.gpus}
     for link in topology.links:
         if link.a in switches and link.b in switches:
-            parent[find(link.a)] = find(link.b)
+            connected.union(link.a, link.b)
         for gpu, other in ((link.a, link.b), (link.b, link.a)):
             if gpu in gpus:
                 (linked if other in switches else near)[gpu].add(other)
     for gpu in gpus if over_nvlink else ():
         for nvswitch in sorted(near[gpu] - gpus)[:1]:
             for switch in linked[gpu]:
-                parent[find(switch)] = find(nvswitch)
+                connected.union(switch, nvswitch)
     kinds = {}
     for gpu, direct in linked.items():
-        kinds.setdefault(frozenset(find(switch) for switch in direct), []).append(gpu)
+        kinds.setdefault(frozenset(connected[switch] for switch in direct), []).append(gpu)
     for one in kinds:
         for two in kinds:
             if one & two:

@@ -100,10 +100,10 @@ AstraSimFabric::Launch(Message* message)
         return;
     }
     const uint64_t bytes = message->WireBytes();
-    uint32_t parts = m_fabric.GetConf().qpsPerConnection;
+    uint32_t parts = m_fabric.GetQpsPerConnection();
     if (parts > 1)
     {
-        const uint64_t frames = (bytes - 1) / m_fabric.GetConf().payloadBytes + 1;
+        const uint64_t frames = (bytes - 1) / m_fabric.GetHw(message->src).GetMtu() + 1;
         parts = static_cast<uint32_t>(std::min<uint64_t>(parts, frames));
     }
     message->partsToDeliver = static_cast<uint16_t>(parts);
@@ -123,7 +123,7 @@ AstraSimFabric::Launch(Message* message)
 bool
 AstraSimFabric::HasOwnQueuePair(const Message& message) const
 {
-    return m_fabric.GetConf().qpMode == ns3::FabricConf::QpMode::PerFlow && !message.rateCapBps &&
+    return !m_fabric.HasPersistentQueuePairs() && !message.rateCapBps &&
            !m_fabric.GetTopology().ShareNvSwitch(message.src, message.dst);
 }
 

@@ -3,8 +3,15 @@
  */
 #include "rdma-driver.h"
 
+#include "ns3/abort.h"
+#include "ns3/boolean.h"
+#include "ns3/log.h"
+#include "ns3/pointer.h"
+
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaDriver");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaDriver);
 
@@ -14,7 +21,29 @@ RdmaDriver::GetTypeId()
     static TypeId tid = TypeId("ns3::RdmaDriver")
                             .SetParent<Object>()
                             .SetGroupName("RdmaQbb")
-                            .AddConstructor<RdmaDriver>();
+                            .AddConstructor<RdmaDriver>()
+                            .AddAttribute("RdmaHw",
+                                          "The host's RDMA engine",
+                                          TypeId::ATTR_GET,
+                                          PointerValue(),
+                                          MakePointerAccessor(&RdmaDriver::GetRdmaHw),
+                                          MakePointerChecker<RdmaHw>())
+                            .AddAttribute("HasWindow",
+                                          "A connection has at most its path's bandwidth-delay "
+                                          "product in flight; NVLink has no window",
+                                          BooleanValue(true),
+                                          MakeBooleanAccessor(&RdmaDriver::m_hasWindow),
+                                          MakeBooleanChecker())
+                            .AddAttribute("VariableWindow",
+                                          "The window shrinks with the sending rate",
+                                          BooleanValue(true),
+                                          MakeBooleanAccessor(&RdmaDriver::m_variableWindow),
+                                          MakeBooleanChecker())
+                            .AddAttribute("RateBound",
+                                          "Frames are spaced by the sending rate",
+                                          BooleanValue(true),
+                                          MakeBooleanAccessor(&RdmaDriver::m_rateBound),
+                                          MakeBooleanChecker());
     return tid;
 }
 
@@ -34,15 +63,22 @@ RdmaDriver::DoDispose()
 }
 
 void
-RdmaDriver::Install(Ptr<RdmaHw> hw, RdmaPathPlanner* planner)
+RdmaDriver::Install(Ptr<RdmaHw> hw)
 {
     m_hw = hw;
+}
+
+void
+RdmaDriver::SetPathPlanner(RdmaPathPlanner* planner)
+{
     m_planner = planner;
 }
 
 RdmaQueuePair*
 RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
 {
+    NS_LOG_FUNCTION(this << dst << +options.priority);
+    NS_ABORT_MSG_UNLESS(m_planner, "no RdmaFabric was built of this host");
     const RdmaPath path = m_planner->PlanPath(m_hw->GetHostIndex(), dst, options);
     if (!path.peer)
     {
@@ -58,9 +94,10 @@ RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
     config.closeWhenDone = options.closeWhenDone;
     config.baseRttPs = path.baseRttPs;
     config.bottleneckBps = path.bottleneckBps;
-    config.windowBytes = path.windowBytes;
-    config.variableWindow = path.variableWindow;
-    config.paced = path.paced;
+    const bool hasWindow = m_hasWindow && !path.nvlink;
+    config.windowBytes = hasWindow ? path.windowBytes : 0;
+    config.variableWindow = hasWindow && m_variableWindow;
+    config.paced = m_rateBound || path.nvlink;
     config.rateCapBps = options.rateCapBps;
     return m_hw->Connect(config);
 }

@@ -27,15 +27,13 @@ struct RdmaConnectionOptions
 /// What a driver needs to know of the path to another host.
 struct RdmaPath
 {
-    RdmaHw* peer{nullptr};      ///< the other host
-    uint16_t nic{0};            ///< NIC port to send from
-    uint16_t sport{0};          ///< UDP source port
-    bool nvlink{false};         ///< stays in the server
-    int64_t baseRttPs{0};       ///< of a full frame and its ACK on the idle path
-    uint64_t bottleneckBps{0};  ///< lowest rate
-    uint64_t windowBytes{0};    ///< 0: none
-    bool variableWindow{false}; ///< scale the window by rate / line rate
-    bool paced{true};           ///< space frames by the rate
+    RdmaHw* peer{nullptr};     ///< the other host
+    uint16_t nic{0};           ///< NIC port to send from
+    uint16_t sport{0};         ///< UDP source port
+    bool nvlink{false};        ///< stays in the server
+    int64_t baseRttPs{0};      ///< of a full frame and its ACK on the idle path
+    uint64_t bottleneckBps{0}; ///< lowest rate
+    uint64_t windowBytes{0};   ///< bandwidth-delay product: what HasWindow bounds flight to
 };
 
 /// Who knows paths: implemented by what builds the fabric.
@@ -62,13 +60,22 @@ class RdmaDriver : public Object
     RdmaDriver();
     ~RdmaDriver() override;
 
-    /// @param hw the engine @param planner who knows paths; outlives this object's use
-    void Install(Ptr<RdmaHw> hw, RdmaPathPlanner* planner);
+    /// @param hw the engine
+    void Install(Ptr<RdmaHw> hw);
+
+    /// @param planner who knows paths; outlives this object's use
+    void SetPathPlanner(RdmaPathPlanner* planner);
 
     /// @return the engine
     RdmaHw& GetHw() const
     {
         return *m_hw;
+    }
+
+    /// @return the engine
+    Ptr<RdmaHw> GetRdmaHw() const
+    {
+        return m_hw;
     }
 
     /// Set up a connection. @return its sending side, or null if no path leads to @p dst
@@ -80,6 +87,9 @@ class RdmaDriver : public Object
   private:
     Ptr<RdmaHw> m_hw;
     RdmaPathPlanner* m_planner{nullptr};
+    bool m_hasWindow{true};
+    bool m_variableWindow{true};
+    bool m_rateBound{true};
 };
 
 } // namespace ns3

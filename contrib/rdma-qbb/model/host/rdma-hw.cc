@@ -10,8 +10,10 @@
 #include "ns3/flow-hash.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
+#include "ns3/object-factory.h"
+#include "ns3/pointer.h"
+#include "ns3/rdma-dcqcn.h"
 #include "ns3/rdma-go-back-n.h"
-#include "ns3/rdma-no-congestion-control.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
@@ -70,6 +72,30 @@ RdmaHw::GetTypeId()
                           BooleanValue(false),
                           MakeBooleanAccessor(&RdmaHw::m_ackHighPriority),
                           MakeBooleanChecker())
+            .AddAttribute(
+                "CongestionControl",
+                "Class of the congestion control: an RdmaCongestionOps",
+                TypeIdValue(RdmaDcqcn::GetTypeId()),
+                MakeTypeIdAccessor(&RdmaHw::SetCongestionType, &RdmaHw::GetCongestionType),
+                MakeTypeIdChecker())
+            .AddAttribute("CongestionOps",
+                          "The object of that class",
+                          TypeId::ATTR_GET,
+                          PointerValue(),
+                          MakePointerAccessor(&RdmaHw::GetCongestionOps),
+                          MakePointerChecker<RdmaCongestionOps>())
+            .AddAttribute(
+                "LossRecoveryType",
+                "Class of the loss recovery: an RdmaLossRecovery",
+                TypeIdValue(RdmaGoBackN::GetTypeId()),
+                MakeTypeIdAccessor(&RdmaHw::SetLossRecoveryType, &RdmaHw::GetLossRecoveryType),
+                MakeTypeIdChecker())
+            .AddAttribute("LossRecovery",
+                          "The object of that class",
+                          TypeId::ATTR_GET,
+                          PointerValue(),
+                          MakePointerAccessor(&RdmaHw::GetLossRecovery),
+                          MakePointerChecker<RdmaLossRecovery>())
             .AddAttribute("MaxRetries",
                           "Timeouts in a row after which a queue pair gives up; 0: never",
                           UintegerValue(10),
@@ -102,10 +128,7 @@ RdmaHw::GetTypeId()
     return tid;
 }
 
-RdmaHw::RdmaHw()
-    : m_congestion(CreateObject<RdmaNoCongestionControl>())
-{
-}
+RdmaHw::RdmaHw() = default;
 
 RdmaHw::~RdmaHw() = default;
 
@@ -128,6 +151,7 @@ RdmaHw::AddNic(Ptr<QbbNetDevice> device)
 {
     const uint16_t port = AddLinkPort(*device, device->GetNode()->GetId());
     m_devices.push_back(PeekPointer(device));
+    device->SetRdmaMtu(m_mtu);
     m_nics.push_back(std::make_unique<RdmaNic>(this, PeekPointer(device)));
     return port;
 }
@@ -203,14 +227,89 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
 void
 RdmaHw::PrepareForPair()
 {
-    if (!m_recovery)
-    {
-        m_recovery = CreateObject<RdmaGoBackN>();
-    }
+    GetCongestionOps();
+    GetLossRecovery();
     m_wishes.cnpIntervalPs = m_congestion->GetCnpIntervalPs();
     m_wishes.telemetryBytes = m_congestion->GetTelemetryWireBytes();
     m_wishes.telemetry = m_congestion->GetTelemetry();
     m_wishes.ecn = m_congestion->UsesEcn() ? EcnCodepoint::Ect0 : EcnCodepoint::NotEct;
+}
+
+void
+RdmaHw::SetCongestionOps(Ptr<RdmaCongestionOps> ops)
+{
+    NS_ABORT_MSG_IF(m_controlled.any(),
+                    "queue pairs have state of the congestion control there was");
+    m_congestion = ops;
+    m_congestionType = ops->GetInstanceTypeId();
+}
+
+void
+RdmaHw::SetCongestionType(TypeId type)
+{
+    NS_ABORT_MSG_IF(m_controlled.any(),
+                    "queue pairs have state of the congestion control there was");
+    NS_ABORT_MSG_UNLESS(type.IsChildOf(RdmaCongestionOps::GetTypeId()),
+                        type.GetName() << " is not an RdmaCongestionOps");
+    m_congestionType = type;
+    m_congestion = nullptr;
+}
+
+TypeId
+RdmaHw::GetCongestionType() const
+{
+    return m_congestionType;
+}
+
+void
+RdmaHw::SetLossRecoveryType(TypeId type)
+{
+    NS_ABORT_MSG_IF(m_freeSenders.size() < m_senders.Size(),
+                    "queue pairs have state of the loss recovery there was");
+    NS_ABORT_MSG_UNLESS(type.IsChildOf(RdmaLossRecovery::GetTypeId()),
+                        type.GetName() << " is not an RdmaLossRecovery");
+    m_recoveryType = type;
+    m_recovery = nullptr;
+}
+
+TypeId
+RdmaHw::GetLossRecoveryType() const
+{
+    return m_recoveryType;
+}
+
+Ptr<RdmaCongestionOps>
+RdmaHw::MakeCongestionOps() const
+{
+    ObjectFactory factory;
+    factory.SetTypeId(m_congestionType);
+    m_congestion = factory.Create<RdmaCongestionOps>();
+    if (m_stream >= 0)
+    {
+        m_congestion->AssignStreams(m_stream);
+    }
+    return m_congestion;
+}
+
+Ptr<RdmaLossRecovery>
+RdmaHw::MakeLossRecovery() const
+{
+    ObjectFactory factory;
+    factory.SetTypeId(m_recoveryType);
+    m_recovery = factory.Create<RdmaLossRecovery>();
+    if (m_reorders)
+    {
+        m_recovery->ExpectReordering(m_lossTime);
+    }
+    return m_recovery;
+}
+
+void
+RdmaHw::ExpectReordering(Time lossTime)
+{
+    NS_ABORT_MSG_IF(m_recovery, "the loss recovery has been made");
+    m_reorders = true;
+    m_lossTime = lossTime;
 }
 
 RdmaRxQueuePair&
@@ -329,20 +428,25 @@ RdmaHw::GetDataWireBytes(uint32_t payload, bool lossless) const
     {
         return payload + m_nvlinkOverhead;
     }
-    return std::max(payload + m_dataOverhead + m_congestion->GetTelemetryWireBytes(),
+    return std::max(payload + m_dataOverhead + GetCongestionOps()->GetTelemetryWireBytes(),
                     QbbNetDevice::MIN_WIRE_BYTES);
 }
 
 uint32_t
 RdmaHw::GetAckWireBytes() const
 {
-    return m_ackBytes + m_congestion->GetTelemetryWireBytes();
+    return m_ackBytes + GetCongestionOps()->GetTelemetryWireBytes();
 }
 
 int64_t
 RdmaHw::AssignStreams(int64_t stream)
 {
-    return m_congestion->AssignStreams(stream);
+    m_stream = stream;
+    if (m_congestion)
+    {
+        m_congestion->AssignStreams(stream);
+    }
+    return 1;
 }
 
 } // namespace ns3

@@ -116,29 +116,26 @@ class RdmaHw : public Object, public LinkNode
         return static_cast<uint16_t>(m_nics.size());
     }
 
-    /// Set the congestion control of queue pairs made from now on.
-    void SetCongestionOps(Ptr<RdmaCongestionOps> ops)
-    {
-        m_congestion = ops;
-    }
+    /// Use this congestion control; before the first queue pair.
+    void SetCongestionOps(Ptr<RdmaCongestionOps> ops);
 
-    /// @return the congestion control
+    /// @return the congestion control, of the type that attribute CongestionControl says
     Ptr<RdmaCongestionOps> GetCongestionOps() const
     {
-        return m_congestion;
+        return m_congestion ? m_congestion : MakeCongestionOps();
     }
 
-    /// Set the loss recovery of queue pairs made from now on.
-    void SetLossRecovery(Ptr<RdmaLossRecovery> recovery)
-    {
-        m_recovery = recovery;
-    }
-
-    /// @return the loss recovery; null before the first queue pair if none was set
+    /// @return the loss recovery, of the type that attribute LossRecoveryType says
     Ptr<RdmaLossRecovery> GetLossRecovery() const
     {
-        return m_recovery;
+        return m_recovery ? m_recovery : MakeLossRecovery();
     }
+
+    /**
+     * Tell the loss recovery that frames overtake each other; before the first queue pair.
+     * @param lossTime see RdmaLossRecovery::ExpectReordering()
+     */
+    void ExpectReordering(Time lossTime);
 
     /// Set where results of in-network operations go.
     void SetInNetworkHook(Ptr<InNetworkHook> hook)
@@ -274,8 +271,14 @@ class RdmaHw : public Object, public LinkNode
         EcnCodepoint ecn{EcnCodepoint::NotEct};
     };
 
-    /// Ask the congestion control; recover losses by Go-back-N unless something else was set.
+    /// Make the plug-ins if need be, and ask the congestion control what it wants.
     void PrepareForPair();
+    Ptr<RdmaCongestionOps> MakeCongestionOps() const;
+    Ptr<RdmaLossRecovery> MakeLossRecovery() const;
+    void SetCongestionType(TypeId type);
+    TypeId GetCongestionType() const;
+    void SetLossRecoveryType(TypeId type);
+    TypeId GetLossRecoveryType() const;
 
     /// @return bytes on the wire of a data frame of the pair
     uint32_t WireBytesOf(const RdmaQueuePair& qp, uint32_t payloadBytes) const
@@ -363,11 +366,16 @@ class RdmaHw : public Object, public LinkNode
     uint32_t m_nvlinkOverhead{0};
     bool m_ackHighPriority{false};
     uint8_t m_maxRetries{0};
-    Ptr<RdmaCongestionOps> m_congestion;
-    Ptr<RdmaLossRecovery> m_recovery;
+    mutable Ptr<RdmaCongestionOps> m_congestion; ///< made when first asked for: many hosts idle
+    mutable Ptr<RdmaLossRecovery> m_recovery;    ///< likewise
 
     Ptr<InNetworkHook> m_inNetwork;
     std::vector<QbbNetDevice*> m_devices; ///< the NIC ports
+    int64_t m_stream{-1};                 ///< of the congestion control; -1: automatic
+    Time m_lossTime;                      ///< see ExpectReordering()
+    TypeId m_congestionType;
+    TypeId m_recoveryType;
+    bool m_reorders{false}; ///< see ExpectReordering()
     std::vector<uint32_t> m_freeSenders;
     std::vector<uint32_t> m_freeReceivers;
     boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control

@@ -4,7 +4,8 @@
 #include "cluster-topology.h"
 #include "input-error.h"
 #include "input-lines.h"
-#include "units.h"
+
+#include "ns3/units.h"
 
 #include <algorithm>
 #include <string>

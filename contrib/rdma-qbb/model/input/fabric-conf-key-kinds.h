@@ -6,9 +6,9 @@
 
 /**
  * @file
- * Kinds of configuration keys: each function makes the rule of a key from its name, the member that
- * holds it, its legal range and a sentence; here those of one value. Included by the table of keys
- * only.
+ * Kinds of configuration keys: each function makes the rule of a key from its name, the member of
+ * FabricConf that holds it, its legal range and a sentence; here those of one value. Included by
+ * the table of keys only. Keys that stand for attributes: fabric-conf-attribute-kinds.h.
  */
 #include "fabric-conf-keys.h"
 
@@ -25,7 +25,6 @@ using Rule = FabricConfKeyRule;
 
 inline constexpr int64_t PS_PER_US = 1'000'000;
 inline constexpr int64_t PS_PER_S = 1'000'000'000'000;
-inline constexpr int64_t BYTES_PER_KB = 1000;
 
 [[noreturn]] inline void
 Refuse(const InputLines& line, const FabricConfKey& key, std::string_view value)
@@ -87,89 +86,51 @@ Single(FabricConfKey key, Member member, Parse parse, Format format)
     return {std::move(key), set, get};
 }
 
+inline std::optional<bool>
+ParseFlag(std::string_view text)
+{
+    return text == "0" || text == "1" ? std::optional(text == "1") : std::nullopt;
+}
+
 inline Rule
 Flag(const char* name, bool FabricConf::*member, const char* description)
 {
-    return Single(
-        {name, "flag", "0 or 1", "", description, true},
-        member,
-        [](std::string_view text) -> std::optional<bool> {
-            if (text != "0" && text != "1")
-            {
-                return std::nullopt;
-            }
-            return text == "1";
-        },
-        [](bool value) { return value ? "1" : "0"; });
+    return Single({name, "flag", "0 or 1", "", description, true},
+                  member,
+                  ParseFlag,
+                  [](bool value) { return value ? "1" : "0"; });
 }
 
-inline std::string
-TextIfSet(double value)
+/// What a whole number may be.
+struct WholeRange
 {
-    return Text(value);
-}
+    uint64_t lowest;
+    uint64_t highest;
 
-inline std::string
-TextIfSet(const std::optional<double>& value)
-{
-    return value ? Text(*value) : "";
-}
+    std::string Text() const
+    {
+        return "from " + std::to_string(lowest) + " to " + std::to_string(highest);
+    }
 
-inline std::string
-CountIfSet(const std::optional<uint64_t>& value)
-{
-    return value ? std::to_string(*value) : "";
-}
-
-template <typename Number>
-Rule
-Real(const char* name,
-     Number FabricConf::*member,
-     std::pair<double, double> range,
-     const char* description,
-     bool withLowest = true)
-{
-    const std::string legal =
-        (withLowest ? "from " : "above ") + Text(range.first) + " to " + Text(range.second);
-    return Single(
-        {name, "number", legal, "", description, true},
-        member,
-        [range, withLowest](std::string_view text) {
-            auto value = ParseReal(text);
-            if (value && (*value < range.first || *value > range.second ||
-                          (!withLowest && *value == range.first)))
-            {
-                value.reset();
-            }
-            return value;
-        },
-        [](const Number& value) { return TextIfSet(value); });
-}
+    std::optional<uint64_t> Parse(std::string_view text) const
+    {
+        const auto value = ParseUnsigned(text);
+        return value && *value >= lowest && *value <= highest ? value : std::nullopt;
+    }
+};
 
 template <typename Number>
 Rule
 Whole(const char* name,
       Number FabricConf::*member,
-      std::pair<uint64_t, uint64_t> range,
+      WholeRange range,
       const char* type,
       const char* description)
 {
     return Single(
-        {name,
-         type,
-         "from " + std::to_string(range.first) + " to " + std::to_string(range.second),
-         "",
-         description,
-         true},
+        {name, type, range.Text(), "", description, true},
         member,
-        [range](std::string_view text) {
-            auto value = ParseUnsigned(text);
-            if (value && (*value < range.first || *value > range.second))
-            {
-                value.reset();
-            }
-            return value;
-        },
+        [range](std::string_view text) { return range.Parse(text); },
         [](uint64_t value) { return std::to_string(value); });
 }
 
@@ -185,6 +146,13 @@ MicrosOf(const std::optional<int64_t>& ps)
     return ps ? MicrosOf(*ps) : "";
 }
 
+inline std::optional<int64_t>
+ParseMicros(std::string_view text, bool mayBeZero)
+{
+    const auto value = ParseScaled(text, PS_PER_US);
+    return value == 0 && !mayBeZero ? std::nullopt : value;
+}
+
 template <typename Time>
 Rule
 Micros(const char* name, Time FabricConf::*member, bool mayBeZero, const char* description)
@@ -192,24 +160,8 @@ Micros(const char* name, Time FabricConf::*member, bool mayBeZero, const char* d
     return Single(
         {name, "microseconds", mayBeZero ? "0 or more" : "above 0", "", description, true},
         member,
-        [mayBeZero](std::string_view text) {
-            auto value = ParseScaled(text, PS_PER_US);
-            if (value && *value == 0 && !mayBeZero)
-            {
-                value.reset();
-            }
-            return value;
-        },
+        [mayBeZero](std::string_view text) { return ParseMicros(text, mayBeZero); },
         [](const Time& value) { return MicrosOf(value); });
-}
-
-inline Rule
-Rate(const char* name, uint64_t FabricConf::*member, const char* description)
-{
-    return Single({name, "rate", "a rate such as 50Mb/s", "", description, true},
-                  member,
-                  ParseDataRateBps,
-                  FormatDataRate);
 }
 
 inline Rule
@@ -221,37 +173,20 @@ File(const char* name, std::string FabricConf::*member, const char* description)
             [member](const FabricConf& conf) { return conf.*member; }};
 }
 
-template <typename Choice, std::size_t N>
-Rule
-OneOf(const char* name,
-      Choice FabricConf::*member,
-      const std::array<std::pair<const char*, Choice>, N>& choices,
-      const char* description)
+/// A key whose every value gives the same here.
+inline Rule
+CheckedOnly(const char* name, WholeRange range, const char* description)
 {
-    std::string legal;
-    for (const auto& [text, choice] : choices)
-    {
-        legal += (legal.empty() ? "" : " or ") + std::string(text);
-    }
-    return Single(
-        {name, "word", legal, "", description, true},
-        member,
-        [choices](std::string_view text) -> std::optional<Choice> {
-            for (const auto& [known, choice] : choices)
-            {
-                if (text == known)
+    FabricConfKey key{name, "number", range.Text(), "", description, true};
+    return {key,
+            [key, range](FabricConf&, const InputLines& line) {
+                const std::string_view text = One(line, key);
+                if (!range.Parse(text))
                 {
-                    return choice;
+                    Refuse(line, key, text);
                 }
-            }
-            return std::nullopt;
-        },
-        [choices](Choice value) {
-            const auto named = std::find_if(choices.begin(), choices.end(), [value](const auto& c) {
-                return c.second == value;
-            });
-            return named->first;
-        });
+            },
+            [](const FabricConf&) { return std::string(); }};
 }
 
 /// A key that changes nothing here.
@@ -261,43 +196,6 @@ NoEffect(const char* name, const char* description)
     return {{name, "anything", "anything", "", description, false},
             [](FabricConf&, const InputLines&) {},
             [](const FabricConf&) { return std::string(); }};
-}
-
-inline Rule
-CcMode()
-{
-    FabricConfKey key{"CC_MODE",
-                      "number or TypeId",
-                      "0 or 12 none, 1 DCQCN, 3 HPCC, 7 TIMELY, 8 DCTCP, 10 HPCC-PINT, or a TypeId "
-                      "such as ns3::RdmaSwift",
-                      "1",
-                      "Congestion control.",
-                      true};
-    return {key,
-            [key](FabricConf& conf, const InputLines& line) {
-                const std::string_view text = One(line, key);
-                const auto number = ParseUnsigned(text);
-                if (!number)
-                {
-                    if (text.starts_with("-") || (text[0] >= '0' && text[0] <= '9'))
-                    {
-                        Refuse(line, key, text);
-                    }
-                    conf.ccTypeId = text;
-                    return;
-                }
-                constexpr std::array<uint64_t, 7> KNOWN{0, 1, 3, 7, 8, 10, 12};
-                if (std::find(KNOWN.begin(), KNOWN.end(), *number) == KNOWN.end())
-                {
-                    Refuse(line, key, text);
-                }
-                // ASTRA-sim's back end calls "none, only a window" 12.
-                conf.ccMode = *number == 12 ? 0 : *number;
-                conf.ccTypeId.clear();
-            },
-            [](const FabricConf& conf) {
-                return conf.ccTypeId.empty() ? std::to_string(conf.ccMode) : conf.ccTypeId;
-            }};
 }
 
 inline Rule
@@ -325,41 +223,6 @@ StopTime()
                            ? "no limit"
                            : Text(static_cast<double>(conf.stopTimePs) / PS_PER_S);
             }};
-}
-
-inline std::optional<uint64_t>
-ParseBufferBytes(std::string_view text)
-{
-    const auto value = ParseUnsigned(text);
-    if (!value || *value == 0 || *value > (1ULL << 50))
-    {
-        return std::nullopt;
-    }
-    return *value < 1024 ? *value << 20 : *value;
-}
-
-inline std::string
-BufferText(uint64_t bytes)
-{
-    constexpr uint64_t MIB = 1 << 20;
-    return std::to_string(bytes % MIB == 0 && bytes / MIB < 1024 ? bytes / MIB : bytes);
-}
-
-inline std::optional<uint64_t>
-ParseKiloBytes(std::string_view text)
-{
-    return ParseScaled(text, BYTES_PER_KB);
-}
-
-inline std::optional<double>
-ParseProbability(std::string_view text)
-{
-    auto value = ParseReal(text);
-    if (value && (*value < 0 || *value > 1))
-    {
-        value.reset();
-    }
-    return value;
 }
 
 } // namespace ns3::conf_keys

@@ -3,9 +3,16 @@
  */
 #include "fabric-conf-keys.h"
 
+#include "fabric-conf-attribute-kinds.h"
+#include "fabric-conf-custom-kinds.h"
 #include "fabric-conf-key-kinds.h"
 #include "fabric-conf-row-kinds.h"
+#include "rdma-congestion-factory.h"
 
+#include "ns3/type-id.h"
+
+#include <cmath>
+#include <string>
 #include <utility>
 
 namespace ns3
@@ -37,68 +44,70 @@ InputAndOutputRules()
 }
 
 std::vector<Rule>
+MarkingRules()
+{
+    constexpr const char* KMIN = "ns3::SwitchMmu::EcnKmin";
+    constexpr const char* KMAX = "ns3::SwitchMmu::EcnKmax";
+    constexpr const char* PMAX = "ns3::SwitchMmu::EcnPmax";
+    const RateUnit kilobytes{1000, HUGE_VAL, "KB (1000 bytes), 0 or more"};
+    const RateUnit bytes{1, HUGE_VAL, "0 or more"};
+    const RateUnit probability{1, 1, "from 0 to 1"};
+    return {
+        // A map counts, whatever the flat value: it is applied after it.
+        ForAllRates("KMAX", KMAX, "bytes", bytes, "kmax for all rates without KMAX_MAP."),
+        ForAllRates("KMIN", KMIN, "bytes", bytes, "kmin for all rates without KMIN_MAP."),
+        ForAllRates("PMAX", PMAX, "number", probability, "pmax for all rates without PMAX_MAP."),
+        ByRate("KMAX_MAP",
+               KMAX,
+               kilobytes,
+               "By link rate, the queue length from which every frame is marked."),
+        ByRate("KMIN_MAP",
+               KMIN,
+               kilobytes,
+               "By link rate, the queue length up to which no frame is marked."),
+        ByRate("PMAX_MAP",
+               PMAX,
+               probability,
+               "By link rate, the marking probability just below kmax."),
+    };
+}
+
+Rule
+EcnEnabled(const char* name, const char* description)
+{
+    Rule rule = Flag(name, "ns3::SwitchNode::EcnEnabled", description);
+    rule.sameAs = "ENABLE_QCN";
+    return rule;
+}
+
+std::vector<Rule>
 SwitchRules()
 {
-    using C = FabricConf;
     return {
-        Flag("ENABLE_QCN", &C::enableQcn, "Switches mark ECN and receivers notify senders."),
-        Flag("ECN_ENABLED", &C::enableQcn, "The same as ENABLE_QCN."),
+        EcnEnabled("ENABLE_QCN", "Switches mark ECN and receivers notify senders."),
+        EcnEnabled("ECN_ENABLED", "The same as ENABLE_QCN."),
         Flag("USE_DYNAMIC_PFC_THRESHOLD",
-             &C::dynamicPfcThreshold,
+             "ns3::SwitchMmu::DynamicThreshold",
              "The PFC threshold is a fraction of the free shared buffer; otherwise it is fixed."),
-        Single({"BUFFER_SIZE",
-                "MiB below 1024, else bytes",
-                "above 0",
-                "",
-                "Packet buffer of a switch.",
-                true},
-               &C::bufferBytes,
-               ParseBufferBytes,
-               BufferText),
-        RateMap("KMAX_MAP",
-                &C::kmaxBytes,
-                "KB (1000 bytes), 0 or more",
-                BYTES_PER_KB,
-                ParseKiloBytes,
-                "By link rate, the queue length from which every frame is marked."),
-        RateMap("KMIN_MAP",
-                &C::kminBytes,
-                "KB (1000 bytes), 0 or more",
-                BYTES_PER_KB,
-                ParseKiloBytes,
-                "By link rate, the queue length up to which no frame is marked."),
-        RateMap("PMAX_MAP",
-                &C::pmax,
-                "from 0 to 1",
-                1,
-                ParseProbability,
-                "By link rate, the marking probability just below kmax."),
-        Single({"KMAX", "bytes", "0 or more", "", "kmax for all rates without KMAX_MAP.", true},
-               &C::flatKmaxBytes,
-               ParseUnsigned,
-               CountIfSet),
-        Single({"KMIN", "bytes", "0 or more", "", "kmin for all rates without KMIN_MAP.", true},
-               &C::flatKminBytes,
-               ParseUnsigned,
-               CountIfSet),
-        Single({"PMAX", "number", "from 0 to 1", "", "pmax for all rates without PMAX_MAP.", true},
-               &C::flatPmax,
-               ParseProbability,
-               [](const std::optional<double>& value) { return TextIfSet(value); }),
+        BufferSize("BUFFER_SIZE", "ns3::SwitchMmu::BufferBytes", "Packet buffer of a switch."),
         Real("ERROR_RATE_PER_LINK",
-             &C::errorRatePerLink,
+             {"ns3::RdmaFabric::ErrorRatePerLink"},
              {0, 1},
              "Packet loss probability added to that of each link."),
-        OneOf<C::Routing, ROUTINGS.size()>(
-            "ROUTING",
-            &C::routing,
-            ROUTINGS,
-            "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After each "
-            "gap in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, "
-            "with receivers that put frames in order: adaptive the least loaded, spray the next "
-            "in turn, random-spray one at random."),
+        PlugIn({"ROUTING",
+                "word or TypeId",
+                Listed(ROUTINGS) + ", or a TypeId",
+                "",
+                "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After "
+                "each gap in a flow: flowlet at random, adaptive-flowlet the least loaded port. "
+                "Per frame, with receivers that put frames in order: adaptive the least loaded, "
+                "spray the next in turn, random-spray one at random.",
+                true},
+               "ns3::SwitchNode::RoutingPolicyType",
+               "ns3::RoutingPolicy",
+               ROUTINGS),
         Flag("IN_NETWORK_REDUCTION",
-             &C::inNetworkReduction,
+             "ns3::RdmaFabric::InNetworkReduction",
              "Network switches add and copy the data of a group's ranks (CollNet). Only over links "
              "that lose nothing."),
         RoutingAt("ROUTING_AT", "ROUTING of some switches: the last line that names one counts."),
@@ -107,156 +116,238 @@ SwitchRules()
         NodeChange("NODE_DOWN", false, "At that time from the start, all links of a node go down."),
         NodeChange("NODE_UP", true, "At that time from the start, all links of a node come up."),
         QueueWeight("QUEUE_WEIGHT",
+                    "ns3::QbbNetDevice::QueueWeights",
                     "Where priorities 1 to 7 wait at a port of a switch or a NIC, they share the "
                     "link by these weights (each 1 if not given)."),
-        Micros("PAUSE_TIME", &C::pauseTimePs, false, "How long a PFC pause lasts if not renewed."),
+        Micros("PAUSE_TIME",
+               "ns3::QbbNetDevice::PauseTime",
+               false,
+               "How long a PFC pause lasts if not renewed."),
         Micros("PFC_WATCHDOG",
-               &C::pfcWatchdogPs,
+               "ns3::PfcWatchdog::Timeout",
                true,
                "A queue that is paused for so long without a break is a PFC storm, and a reason to "
                "search for a deadlock; 0: off."),
-        OneOf<C::PfcAction, 3>("PFC_WATCHDOG_ACTION",
-                               &C::pfcAction,
-                               {{{"alert", C::PfcAction::Alert},
-                                 {"drop", C::PfcAction::Drop},
-                                 {"forward", C::PfcAction::Forward}}},
-                               "What a PFC storm leads to: a report (a deadlock then ends the "
-                               "run), the loss of what the queue holds, or sending in spite of "
-                               "the pause for the same time."),
+        OneOf("PFC_WATCHDOG_ACTION",
+              "ns3::PfcWatchdog::Action",
+              {{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}},
+              "What a PFC storm leads to: a report (a deadlock then ends the run), the loss of "
+              "what the queue holds, or sending in spite of the pause for the same time."),
     };
 }
 
 std::vector<Rule>
 TransportRules()
 {
-    using C = FabricConf;
-    using L = C::LossRecovery;
-    using Q = C::QpMode;
     return {
         Whole("PACKET_PAYLOAD_SIZE",
-              &C::payloadBytes,
+              "ns3::RdmaHw::Mtu",
               {64, 65000},
               "bytes",
               "Message bytes in a full packet."),
         Whole("L2_CHUNK_SIZE",
-              &C::l2ChunkBytes,
+              "ns3::RdmaGoBackN::ChunkBytes",
               {0, INT64_MAX},
               "bytes",
               "Go-back-0 restarts at a multiple of this; 0: at the lost packet."),
-        Whole("L2_ACK_INTERVAL",
-              &C::l2AckInterval,
-              {0, INT64_MAX},
-              "packets up to 1, bytes above",
-              "The receiver acknowledges after so much; 0 and 1: every packet."),
-        Flag("L2_BACK_TO_ZERO", &C::l2BackToZero, "A loss goes back to the chunk's first byte."),
+        AckInterval("L2_ACK_INTERVAL",
+                    "ns3::RdmaHw::AckInterval",
+                    "The receiver acknowledges after so much; 0 and 1: every packet."),
+        Flag("L2_BACK_TO_ZERO",
+             "ns3::RdmaGoBackN::BackToZero",
+             "A loss goes back to the chunk's first byte."),
         NoEffect("L2_WAIT_FOR_ACK", "Read by older simulators."),
         Flag("ACK_HIGH_PRIO",
-             &C::ackHighPriority,
+             "ns3::RdmaHw::AckHighPriority",
              "Acknowledgements go in queue 0, otherwise in the queue of their data."),
-        OneOf<L, 2>("LOSS_RECOVERY",
-                    &C::lossRecovery,
-                    {{{"gbn", L::GoBackN}, {"irn", L::Irn}}},
-                    "Go-back-N, or selective repeat as IRN does."),
+        PlugIn({"LOSS_RECOVERY",
+                "word or TypeId",
+                "gbn or irn, or a TypeId",
+                "",
+                "Go-back-N, or selective repeat as IRN does.",
+                true},
+               "ns3::RdmaHw::LossRecoveryType",
+               "ns3::RdmaLossRecovery",
+               {{"gbn", "ns3::RdmaGoBackN"}, {"irn", "ns3::RdmaIrn"}}),
         Whole("REORDER_FRAMES",
-              &C::reorderFrames,
+              "ns3::RdmaLossRecovery::ReorderFrames",
               {2, UINT16_MAX},
               "frames",
               "Where routing is per frame, a receiver keeps frames that come out of order up to so "
               "many after the one it waits for; what is beyond is dropped and asked for again."),
         Micros("REORDER_TIME",
-               &C::reorderTimePs,
+               "ns3::RdmaLossRecovery::ReorderTime",
                true,
                "Where routing is per frame, a receiver takes a frame for lost after so long; 0: "
                "100 in a fabric that may lose frames, else never."),
-        Micros("RTO", &C::rtoPs, true, "Retransmission timeout; 0: chosen from the path."),
+        Rto("RTO", "Retransmission timeout; 0: chosen from the path."),
         Whole("QPS_PER_CONNECTION",
-              &C::qpsPerConnection,
+              "ns3::RdmaFabric::QpsPerConnection",
               {1, 1024},
               "queue pairs",
               "A message is split over so many queue pairs with their own source ports."),
-        OneOf<Q, 2>("QP_MODE",
-                    &C::qpMode,
-                    {{{"per_flow", Q::PerFlow}, {"persistent", Q::Persistent}}},
-                    "New queue pairs for each message, or congestion state kept between them."),
+        OneOf("QP_MODE",
+              "ns3::RdmaFabric::PersistentQueuePairs",
+              {{"per_flow", "false"}, {"persistent", "true"}},
+              "New queue pairs for each message, or congestion state kept between them."),
         Micros("NIC_TOTAL_PAUSE_TIME",
-               &C::nicPausePs,
+               "ns3::RdmaFabric::NicPauseTime",
                true,
                "Every NIC pauses its switch for so long from the start, as a slow receiver does."),
     };
 }
 
+/// @return the words of CC_MODE
+Words
+CongestionWords()
+{
+    Words words;
+    for (const CongestionMode& mode : GetCongestionModes())
+    {
+        if (!mode.typeName.ends_with(mode.word)) // a TypeId's name is no word
+        {
+            words.emplace_back(mode.word.data(), mode.typeName.data());
+        }
+    }
+    return words;
+}
+
 std::vector<Rule>
 CongestionRules()
 {
-    using C = FabricConf;
     return {
-        CcMode(),
-        Flag("HAS_WIN", &C::hasWindow, "Bytes in flight are bounded by a window of one BDP."),
-        Flag("GLOBAL_T", &C::globalT, "All pairs use the largest base RTT and BDP of any pair."),
-        Flag("VAR_WIN", &C::variableWindow, "The window shrinks with the sending rate."),
-        Flag("RATE_BOUND", &C::rateBound, "The rate limiter is on."),
+        PlugIn({"CC_MODE",
+                "number or TypeId",
+                "0 or 12 none, 1 DCQCN, 3 HPCC, 7 TIMELY, 8 DCTCP, 10 HPCC-PINT, or a TypeId "
+                "such as ns3::RdmaSwift",
+                "",
+                "Congestion control.",
+                true},
+               "ns3::RdmaHw::CongestionControl",
+               "ns3::RdmaCongestionOps",
+               CongestionWords()),
+        Flag("HAS_WIN",
+             "ns3::RdmaDriver::HasWindow",
+             "Bytes in flight are bounded by a window of one BDP."),
+        Flag("GLOBAL_T",
+             "ns3::RdmaFabric::GlobalBaseRtt",
+             "All pairs use the largest base RTT and BDP of any pair."),
+        Flag("VAR_WIN",
+             "ns3::RdmaDriver::VariableWindow",
+             "The window shrinks with the sending rate."),
+        Flag("RATE_BOUND", "ns3::RdmaDriver::RateBound", "The rate limiter is on."),
     };
 }
 
-/// Keys that are parameters of algorithms: ApplyFabricConf() passes on those that are given.
+/// Writes the value of the attribute that the chosen congestion control, or its switches, have.
+std::string
+ValueOfChosen(const Rule& rule)
+{
+    const TypeId chosen = AttributeDefault<TypeIdValue>("ns3::RdmaHw::CongestionControl");
+    for (const std::string& attribute : rule.key.attributes)
+    {
+        for (const DeclaredAttribute& each : FindAttributes(attribute))
+        {
+            if (each.type == chosen || chosen.IsChildOf(each.type))
+            {
+                return rule.textOf(each.information.initialValue);
+            }
+        }
+    }
+    return "";
+}
+
+/// Keys that are parameters of algorithms, which have defaults of their own.
 std::vector<Rule>
 AlgorithmRules()
 {
-    using C = FabricConf;
+    const std::string any = "ns3::RdmaCongestionOps::";
+    const std::string dcqcn = "ns3::RdmaDcqcnBase::";
+    const std::string hpcc = "ns3::RdmaHpccBase::";
+    const std::string dctcp = "ns3::RdmaDctcp::";
+    const std::string timely = "ns3::RdmaTimely::";
+    // A configuration's rates are for its own links: nothing is scaled.
+    const Constants unscaled{{dcqcn + "ScaleIncrease", false}, {timely + "ScaleIncrease", false}};
+    const Constants increase{{dcqcn + "ScaleIncrease", false},
+                             {timely + "ScaleIncrease", false},
+                             {hpcc + "RateBased", true}};
     std::vector<Rule> rules{
-        Flag("FAST_REACT", &C::fastReact, "HPCC reacts to each ACK, otherwise once per RTT."),
+        Flag("FAST_REACT",
+             "ns3::RdmaHpccBase::FastReact",
+             "HPCC reacts to each ACK, otherwise once per RTT."),
         Micros("ALPHA_RESUME_INTERVAL",
-               &C::alphaResumeIntervalPs,
+               "ns3::RdmaDcqcnBase::AlphaResumeInterval",
                false,
                "DCQCN: time between updates of alpha."),
         Micros("RATE_DECREASE_INTERVAL",
-               &C::rateDecreaseIntervalPs,
+               "ns3::RdmaDcqcnBase::RateDecreaseInterval",
                false,
                "DCQCN: least time between rate decreases."),
-        Micros("RP_TIMER", &C::rpTimerPs, false, "DCQCN: time between rate increases."),
+        Micros("RP_TIMER",
+               "ns3::RdmaDcqcnBase::RpTimer",
+               false,
+               "DCQCN: time between rate increases."),
         Flag("CLAMP_TARGET_RATE",
-             &C::clampTargetRate,
+             "ns3::RdmaDcqcnBase::ClampTargetRate",
              "DCQCN: each decrease sets the target rate to the current rate."),
         Real("EWMA_GAIN",
-             &C::ewmaGain,
-             {0, 1},
-             "DCQCN and DCTCP: weight of the newest sample.",
-             false),
+             {any + "EwmaGain"},
+             {0, 1, false},
+             "DCQCN and DCTCP: weight of the newest sample."),
         Whole("FAST_RECOVERY_TIMES",
-              &C::fastRecoveryTimes,
+              "ns3::RdmaDcqcnBase::FastRecoveryTimes",
               {0, 1000},
               "rounds",
               "DCQCN: increases in fast recovery."),
-        Rate("RATE_AI", &C::rateAiBps, "Step of additive increase."),
-        Rate("RATE_HAI", &C::rateHaiBps, "Step of hyper increase."),
-        Rate("MIN_RATE", &C::minRateBps, "Least sending rate of a queue pair."),
-        Rate("DCTCP_RATE_AI", &C::dctcpRateAiBps, "DCTCP: increase per window."),
+        Rate("RATE_AI",
+             {dcqcn + "RateAi", hpcc + "RateAi", timely + "RateAi"},
+             "Step of additive increase.",
+             increase),
+        Rate("RATE_HAI", {any + "RateHai"}, "Step of hyper increase.", unscaled),
+        Rate("MIN_RATE", {any + "MinRate"}, "Least sending rate of a queue pair."),
+        Rate("DCTCP_RATE_AI",
+             {dctcp + "RateAi"},
+             "DCTCP: increase per window.",
+             {{dctcp + "RateBased", true}}),
+        // Applied after EWMA_GAIN, so that it wins over it.
         Real("DCTCP_GAIN",
-             &C::dctcpGain,
-             {0, 1},
-             "DCTCP: weight of the newest sample, if not EWMA_GAIN.",
-             false),
-        Real("U_TARGET", &C::uTarget, {0, 1}, "HPCC: link utilisation steered to.", false),
+             {dctcp + "EwmaGain"},
+             {0, 1, false},
+             "DCTCP: weight of the newest sample, if not EWMA_GAIN."),
+        Real("U_TARGET",
+             {hpcc + "TargetUtilization"},
+             {0, 1, false},
+             "HPCC: link utilisation steered to."),
         Whole("MI_THRESH",
-              &C::miThresh,
+              "ns3::RdmaHpccBase::MaxStage",
               {0, 1'000'000},
               "rounds",
               "HPCC: additive rounds before a multiplicative one."),
-        Whole(
-            "INT_MULTI",
-            &C::intMulti,
-            {1, 1024},
-            "number",
-            "HPCC: unit of telemetry counters; they are exact here, so any value gives the same."),
-        Flag("MULTI_RATE", &C::multiRate, "HPCC: a rate for each hop."),
-        Flag("SAMPLE_FEEDBACK", &C::sampleFeedback, "HPCC: only ACKs with a queue count."),
-        Real("PINT_LOG_BASE", &C::pintLogBase, {1, 2}, "HPCC-PINT: base of the encoding.", false),
-        Real("PINT_PROB", &C::pintProb, {0, 1}, "HPCC-PINT: share of ACKs that count.", false),
+        CheckedOnly("INT_MULTI",
+                    {1, 1024},
+                    "HPCC: unit of telemetry counters; they are exact here, so any value gives the "
+                    "same."),
+        Flag("MULTI_RATE", "ns3::RdmaHpcc::MultiRate", "HPCC: a rate for each hop."),
+        Flag("SAMPLE_FEEDBACK",
+             "ns3::RdmaHpcc::SampleFeedback",
+             "HPCC: only ACKs with a queue count."),
+        Real("PINT_LOG_BASE",
+             {"ns3::RdmaHpccPint::LogBase", "ns3::PintEncoder::LogBase"},
+             {1, 2, false},
+             "HPCC-PINT: base of the encoding."),
+        Real("PINT_PROB",
+             {"ns3::RdmaHpccPint::FeedbackProbability"},
+             {0, 1, false},
+             "HPCC-PINT: share of ACKs that count."),
     };
     for (Rule& rule : rules)
     {
-        rule.key.defaultValue.clear();
-        rule.key.description += " Not given: the algorithm's own.";
+        if (!rule.key.attributes.empty())
+        {
+            rule.key.defaultValue.clear();
+            rule.key.description += " Not given: the algorithm's own.";
+            rule.get = [rule](const FabricConf&) { return ValueOfChosen(rule); };
+        }
     }
     return rules;
 }
@@ -278,7 +369,7 @@ MonitorAndRunRules()
               {0, 1'000'000},
               "GPUs",
               "Hosts of a server; 0: as the topology says."),
-        Whole("SEED", &C::seed, {1, UINT32_MAX}, "number", "Seed of all random variables."),
+        Whole("SEED", "RngSeed", {1, UINT32_MAX}, "number", "Seed of all random variables."),
     };
 }
 
@@ -290,6 +381,7 @@ FabricConfRules()
     static const std::vector<Rule> rules = [] {
         std::vector<Rule> all;
         for (auto group : {InputAndOutputRules,
+                           MarkingRules,
                            SwitchRules,
                            TransportRules,
                            CongestionRules,

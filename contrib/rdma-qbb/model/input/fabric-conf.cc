@@ -8,8 +8,10 @@
 #include "input-lines.h"
 #include "nearest-name.h"
 
+#include "ns3/rate-map.h"
+
 #include <algorithm>
-#include <cmath>
+#include <fmt/format.h>
 #include <iterator>
 #include <sstream>
 #include <utility>
@@ -20,14 +22,23 @@ namespace ns3
 namespace
 {
 
-const FabricConfKeyRule&
-RuleOf(const InputLines& line)
+/// @return where the rules have the key; their number if they do not
+std::size_t
+PlaceOf(std::string_view name)
 {
-    const std::string_view name = line.Fields()[0];
     const auto& rules = FabricConfRules();
     const auto rule =
         std::find_if(rules.begin(), rules.end(), [&](const auto& r) { return r.key.name == name; });
-    if (rule == rules.end())
+    return static_cast<std::size_t>(rule - rules.begin());
+}
+
+std::size_t
+PlaceOf(const InputLines& line)
+{
+    const std::string_view name = line.Fields()[0];
+    const auto& rules = FabricConfRules();
+    const std::size_t place = PlaceOf(name);
+    if (place == rules.size())
     {
         std::vector<std::string> names;
         std::transform(rules.begin(), rules.end(), std::back_inserter(names), [](const auto& r) {
@@ -36,13 +47,14 @@ RuleOf(const InputLines& line)
         line.Fail("unknown key " + std::string(name),
                   "a known key; the nearest is " + NearestName(name, names));
     }
-    return *rule;
+    return place;
 }
 
 void
 SetFromLine(FabricConf& conf, const InputLines& line)
 {
-    const FabricConfKeyRule& rule = RuleOf(line);
+    const std::size_t place = PlaceOf(line);
+    const FabricConfKeyRule& rule = FabricConfRules()[place];
     if (line.Fields().size() < 2)
     {
         line.Fail(rule.key.name + " has no value", rule.key.range);
@@ -53,26 +65,65 @@ SetFromLine(FabricConf& conf, const InputLines& line)
                                 (line.Line() ? std::to_string(line.Line()) + ": " : " ") +
                                 rule.key.name + " is accepted and has no effect");
     }
-    rule.set(conf, line);
+    if (rule.set)
+    {
+        rule.set(conf, line);
+    }
+    if (rule.settings)
+    {
+        const std::size_t shared = rule.sameAs ? PlaceOf(rule.sameAs) : place;
+        conf.settings[shared] = rule.settings(conf, line);
+    }
     conf.given.push_back(rule.key.name);
 }
 
-/// Only the keys of a map that was given, or nearest to a rate that was not.
-template <typename Value>
-Value
-AtNearestRate(const std::map<uint64_t, Value>& values, uint64_t rateBps)
+/// @return what the key gives, if it was given
+std::optional<RateMap>
+GivenMap(const FabricConf& conf, const char* attribute)
 {
-    const auto above = values.lower_bound(rateBps);
-    if (above == values.end())
+    std::optional<RateMap> map;
+    for (const auto& [place, ofKey] : conf.settings)
     {
-        return std::prev(above)->second;
+        for (const AttributeSetting& setting : ofKey)
+        {
+            if (setting.name == attribute)
+            {
+                map = dynamic_cast<const RateMapValue&>(*setting.value).Get();
+            }
+        }
     }
-    if (above == values.begin() || above->first == rateBps)
+    return map;
+}
+
+/// @throw InputError if marking would begin above the length at which it is certain
+void
+CheckMarking(const FabricConf& conf)
+{
+    const auto kmin = GivenMap(conf, "ns3::SwitchMmu::EcnKmin");
+    const auto kmax = GivenMap(conf, "ns3::SwitchMmu::EcnKmax");
+    if (!kmin || !kmax)
     {
-        return above->second;
+        return;
     }
-    const auto below = std::prev(above);
-    return above->first - rateBps < rateBps - below->first ? above->second : below->second;
+    if (kmin->GetForAll() && kmax->GetForAll() && *kmax->GetForAll() < *kmin->GetForAll())
+    {
+        throw InputError(conf.source, 0, "KMIN is larger than KMAX", "KMIN up to KMAX");
+    }
+    for (const auto& [rateBps, bytes] : kmin->GetByRate())
+    {
+        const auto most = kmax->GetByRate().find(rateBps);
+        if (most != kmax->GetByRate().end() && most->second < bytes)
+        {
+            throw InputError(
+                conf.source,
+                0,
+                fmt::format("for {} KMIN_MAP says {:.0f} KB and KMAX_MAP says {:.0f} KB",
+                            FormatDataRate(rateBps),
+                            bytes / 1000,
+                            most->second / 1000),
+                "kmin up to kmax");
+        }
+    }
 }
 
 } // namespace
@@ -132,23 +183,7 @@ FabricConf::IsGiven(std::string_view key) const
 void
 FabricConf::Check()
 {
-    for (const auto& [rate, kmin] : kminBytes)
-    {
-        const auto kmax = kmaxBytes.find(rate);
-        if (kmax != kmaxBytes.end() && kmax->second < kmin)
-        {
-            throw InputError(source,
-                             0,
-                             "for " + FormatDataRate(rate) + " KMIN_MAP says " +
-                                 std::to_string(kmin / 1000) + " KB and KMAX_MAP says " +
-                                 std::to_string(kmax->second / 1000) + " KB",
-                             "kmin up to kmax");
-        }
-    }
-    if (flatKminBytes && flatKmaxBytes && *flatKmaxBytes < *flatKminBytes)
-    {
-        throw InputError(source, 0, "KMIN is larger than KMAX", "KMIN up to KMAX");
-    }
+    CheckMarking(*this);
     const int64_t stopPs = stopTimePs;
     if (qlenMonStartPs && *qlenMonStartPs > stopPs && *qlenMonStartPs / 1000 <= stopPs)
     {
@@ -171,34 +206,19 @@ FabricConf::Check()
     }
 }
 
-EcnRamp
-FabricConf::EcnFor(uint64_t rateBps)
+std::vector<AttributeSetting>
+FabricConf::Apply() const
 {
-    const double scale = static_cast<double>(rateBps) / 25e9;
-    EcnRamp ramp{flatKminBytes.value_or(std::llround(100e3 * scale)),
-                 flatKmaxBytes.value_or(std::llround(400e3 * scale)),
-                 flatPmax.value_or(0.2)};
-    bool listed = true;
-    const auto take = [&](const auto& map, auto& value) {
-        if (!map.empty())
-        {
-            value = AtNearestRate(map, rateBps);
-            listed = listed && map.contains(rateBps);
-        }
-    };
-    take(kminBytes, ramp.kminBytes);
-    take(kmaxBytes, ramp.kmaxBytes);
-    take(pmax, ramp.pmax);
-    if (!listed)
+    std::vector<AttributeSetting> replaced;
+    for (const auto& [place, ofKey] : settings)
     {
-        const std::string warning = source + ": KMIN_MAP, KMAX_MAP and PMAX_MAP do not all list " +
-                                    FormatDataRate(rateBps) + "; the nearest listed rate is taken";
-        if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+        for (const AttributeSetting& setting : ofKey)
         {
-            warnings.push_back(warning);
+            const auto before = SetDefault(setting);
+            replaced.insert(replaced.end(), before.begin(), before.end());
         }
     }
-    return ramp;
+    return replaced;
 }
 
 std::vector<FabricConfKey>
@@ -244,20 +264,11 @@ FabricConfHelp()
         {
             text << "; default " << key.defaultValue;
         }
+        for (const std::string& attribute : key.attributes)
+        {
+            text << "; " << attribute;
+        }
         text << "]\n";
-    }
-    return text.str();
-}
-
-std::string
-FabricConfMarkdown()
-{
-    std::ostringstream text;
-    text << "| key | value | legal range | default | meaning |\n|---|---|---|---|---|\n";
-    for (const FabricConfKey& key : FabricConfKeys())
-    {
-        text << "| `" << key.name << "` | " << key.type << " | " << key.range << " | "
-             << key.defaultValue << " | " << key.description << " |\n";
     }
     return text.str();
 }

@@ -4,9 +4,9 @@
 #ifndef FABRIC_CONF_H
 #define FABRIC_CONF_H
 
-#include "units.h"
+#include "ns3/attribute-default.h"
+#include "ns3/units.h"
 
-#include <array>
 #include <cstdint>
 #include <istream>
 #include <map>
@@ -31,42 +31,23 @@ struct LinkEvent
     std::size_t line; ///< where the file says so
 };
 
-/// ECN marking by egress queue length: RED's ramp from kmin to kmax.
-struct EcnRamp
-{
-    uint64_t kminBytes; ///< no marks up to here
-    uint64_t kmaxBytes; ///< every frame is marked from here
-    double pmax;        ///< marking probability just below kmax
-};
-
 /**
- * @brief Everything that a SimAI.conf or an HPCC configuration file says, in the simulator's units.
+ * @brief What a SimAI.conf or an HPCC configuration file says.
  *
- * A key that the file does not name keeps the value below. FabricConfHelp() describes every key.
+ * Parameters of models are attributes of ns-3: a key is another name for one (or for some), and
+ * Apply() makes its value the attribute's default. What a run reads, writes and does at which time
+ * is kept here. FabricConfHelp() describes every key.
  *
  * @code
  * FabricConf conf = FabricConf::Read("SimAI.conf");
- * conf.Set("CC_MODE 3", "command line"); // a flag wins over the file
+ * conf.Set("CC_MODE 3", "command line"); // wins over the file
  * conf.Check();
- * for (const std::string& warning : conf.warnings)
- * {
- *     std::cerr << "warning: " << warning << "\n";
- * }
+ * conf.Apply();
+ * ApplyNs3Flags(flags); // "--ns3::RdmaHw::Mtu=4096" wins over both
  * @endcode
  */
 struct FabricConf
 {
-    /// Which network port a frame takes where there are several shortest paths.
-    enum class Routing
-    {
-        Ecmp,            ///< by a hash of the 5-tuple
-        Flowlet,         ///< at random, anew after each gap in the flow
-        AdaptiveFlowlet, ///< the least loaded, anew after each gap in the flow
-        Adaptive,        ///< for each frame the least loaded
-        Spray,           ///< for each frame the next in turn
-        RandomSpray,     ///< for each frame one at random
-    };
-
     /// Some switches: a layer of them, or those of a range of node ids.
     struct RoutingPlace
     {
@@ -79,31 +60,9 @@ struct FabricConf
     /// A routing policy for some switches (ROUTING_AT).
     struct RoutingChoice
     {
-        Routing routing;
+        std::string policy; ///< TypeId name
         std::vector<RoutingPlace> places;
         std::size_t line; ///< where the file says so
-    };
-
-    /// What the PFC watchdog does about a queue that is paused for too long.
-    enum class PfcAction
-    {
-        Alert,   ///< reports it
-        Drop,    ///< drops what the queue holds
-        Forward, ///< lets the queue send all the same for a time
-    };
-
-    /// How lost frames are sent again.
-    enum class LossRecovery
-    {
-        GoBackN, ///< everything from the first lost byte
-        Irn,     ///< lost frames only
-    };
-
-    /// Whether messages between two hosts share their queue pairs.
-    enum class QpMode
-    {
-        PerFlow,    ///< each message has a new queue pair
-        Persistent, ///< a connection keeps queue pair and congestion state between messages
     };
 
     // --- inputs and outputs
@@ -120,66 +79,9 @@ struct FabricConf
     bool enableTrace{false};
     int64_t stopTimePs{TIME_PS_MAX}; ///< TIME_PS_MAX: no limit
 
-    // --- switches
-    bool enableQcn{true};
-    bool dynamicPfcThreshold{true};
-    uint64_t bufferBytes{16ULL << 20};
-    std::map<uint64_t, uint64_t> kmaxBytes; ///< by link rate in bit/s
-    std::map<uint64_t, uint64_t> kminBytes; ///< by link rate in bit/s
-    std::map<uint64_t, double> pmax;        ///< by link rate in bit/s
-    std::optional<uint64_t> flatKmaxBytes;
-    std::optional<uint64_t> flatKminBytes;
-    std::optional<double> flatPmax;
-    double errorRatePerLink{0};     ///< added to each link's own
-    bool inNetworkReduction{false}; ///< network switches reduce and multicast (CollNet)
-    Routing routing{Routing::Ecmp};
+    // --- what changes where and when
     std::vector<RoutingChoice> routingAt; ///< in file order: the last that names a switch counts
-    std::array<uint32_t, 8> queueWeights{1, 1, 1, 1, 1, 1, 1, 1}; ///< by priority; 0's is unused
-    std::vector<LinkEvent> linkEvents;                            ///< in file order
-    int64_t pauseTimePs{5'000'000};
-    int64_t pfcWatchdogPs{10'000'000'000}; ///< 0: off
-    PfcAction pfcAction{PfcAction::Alert};
-    int64_t nicPausePs{0}; ///< every NIC pauses its switch for so long from the start
-
-    // --- transport
-    uint32_t payloadBytes{1000};
-    uint64_t l2ChunkBytes{4000};
-    uint64_t l2AckInterval{1}; ///< 0, 1: every frame; above: bytes
-    bool l2BackToZero{false};
-    bool ackHighPriority{false};
-    LossRecovery lossRecovery{LossRecovery::GoBackN};
-    uint32_t reorderFrames{4096};
-    int64_t reorderTimePs{0}; ///< 0: chosen from the fabric
-    int64_t rtoPs{0};         ///< 0: chosen from the path
-    uint32_t qpsPerConnection{1};
-    QpMode qpMode{QpMode::PerFlow};
-
-    // --- congestion control; keys that are parameters of an algorithm count only if given
-    uint32_t ccMode{1};
-    std::string ccTypeId; ///< not empty: the algorithm's TypeId, and ccMode does not count
-    bool hasWindow{true};
-    bool globalT{false};
-    bool variableWindow{true};
-    bool fastReact{true};
-    bool rateBound{true};
-    int64_t alphaResumeIntervalPs{1'000'000};
-    int64_t rateDecreaseIntervalPs{4'000'000};
-    int64_t rpTimerPs{900'000'000};
-    bool clampTargetRate{false};
-    double ewmaGain{1.0 / 256};
-    uint32_t fastRecoveryTimes{1};
-    uint64_t rateAiBps{50'000'000};
-    uint64_t rateHaiBps{100'000'000};
-    uint64_t minRateBps{100'000'000};
-    uint64_t dctcpRateAiBps{1'000'000'000};
-    std::optional<double> dctcpGain; ///< not set: ewmaGain
-    double uTarget{0.95};
-    uint32_t miThresh{0};
-    uint32_t intMulti{1};
-    bool multiRate{false};
-    bool sampleFeedback{false};
-    double pintLogBase{1.05};
-    double pintProb{1.0};
+    std::vector<LinkEvent> linkEvents;    ///< in file order
 
     // --- monitors
     int64_t monStartPs{0};
@@ -192,7 +94,9 @@ struct FabricConf
 
     // --- the run
     uint32_t gpusPerServer{0}; ///< 0: as the topology says
-    uint32_t seed{1};
+
+    /// What Apply() sets, by the key's place in the table.
+    std::map<std::size_t, std::vector<AttributeSetting>> settings;
 
     std::string source;                ///< file it was read from
     std::vector<std::string> given;    ///< names of the keys that were set, in order
@@ -218,22 +122,23 @@ struct FabricConf
     bool IsGiven(std::string_view key) const;
 
     /**
-     * ECN thresholds of a port. A rate that the maps do not list takes the nearest listed, with one
-     * warning per rate; without maps and flat values, 100 KB and 400 KB per 25 Gb/s, and 0.2.
-     * @param rateBps the port's rate
+     * Make what was given the defaults of the attributes that the keys stand for. Objects made from
+     * then on have them.
+     * @return the defaults that this replaces; to restore them, SetDefault() in reverse order
      */
-    EcnRamp EcnFor(uint64_t rateBps);
+    std::vector<AttributeSetting> Apply() const;
 };
 
 /// What a user may write for a key.
 struct FabricConfKey
 {
-    std::string name;         ///< "CC_MODE"
-    std::string type;         ///< "0 or 1", "microseconds", ...
-    std::string range;        ///< legal values, for people
-    std::string defaultValue; ///< as one would write it in a file; may be empty
-    std::string description;  ///< one sentence
-    bool hasEffect;           ///< false: accepted for compatibility only
+    std::string name;                      ///< "CC_MODE"
+    std::string type;                      ///< "0 or 1", "microseconds", ...
+    std::string range;                     ///< legal values, for people
+    std::string defaultValue;              ///< as one would write it in a file; may be empty
+    std::string description;               ///< one sentence
+    bool hasEffect;                        ///< false: accepted for compatibility only
+    std::vector<std::string> attributes{}; ///< that it stands for; the first says what is in force
 };
 
 /// @return every key, grouped as FabricConf is
@@ -247,9 +152,6 @@ std::vector<std::pair<std::string, std::string>> FabricConfValues(const FabricCo
 
 /// @return the keys as a table for a terminal, a line each
 std::string FabricConfHelp();
-
-/// @return the keys as a table in Markdown
-std::string FabricConfMarkdown();
 
 } // namespace ns3
 

@@ -3,7 +3,7 @@
  */
 #include "flow-file.h"
 
-#include "units.h"
+#include "ns3/units.h"
 
 #include <algorithm>
 #include <utility>

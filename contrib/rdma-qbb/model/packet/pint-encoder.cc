@@ -77,10 +77,11 @@ PintEncoder::GetTypeId()
                 MakeDoubleAccessor(&PintEncoder::SetLogBase, &PintEncoder::GetLogBase),
                 MakeDoubleChecker<double>(1.0001, 2.0))
             .AddAttribute("BaseRtt",
-                          "Base RTT T over which utilisations are smoothed.",
-                          TimeValue(MicroSeconds(13)),
+                          "Base RTT T over which utilisations are smoothed; 0: the longest of the "
+                          "fabric, or 13 us where nobody has told.",
+                          TimeValue(Time(0)),
                           MakeTimeAccessor(&PintEncoder::m_baseRtt),
-                          MakeTimeChecker(NanoSeconds(1)));
+                          MakeTimeChecker(Time(0)));
     return tid;
 }
 
@@ -117,7 +118,8 @@ PintEncoder::OnDequeue(PintPortState& port,
                        uint64_t rateBps,
                        int64_t nowPs) const
 {
-    const double windowPs = static_cast<double>(m_baseRtt.GetPicoSeconds());
+    const Time window = m_baseRtt.IsZero() ? m_fabricBaseRtt : m_baseRtt;
+    const double windowPs = static_cast<double>(window.GetPicoSeconds());
     const double spanPs = std::min(static_cast<double>(nowPs - port.lastPs), windowPs);
     const double bdpBits = static_cast<double>(rateBps) * windowPs * 1e-12;
     const double queueShare = 8.0 * static_cast<double>(queueBytes) * spanPs / windowPs;

@@ -92,6 +92,12 @@ class PintEncoder : public Object
                    uint64_t rateBps,
                    int64_t nowPs) const;
 
+    /// Smooth over this time where BaseRtt is 0. @param baseRtt the longest of the fabric, above 0
+    void SetFabricBaseRtt(Time baseRtt)
+    {
+        m_fabricBaseRtt = baseRtt;
+    }
+
     /// Use this random stream for rounding. @return how many streams were used (1)
     int64_t AssignStreams(int64_t stream);
 
@@ -101,6 +107,7 @@ class PintEncoder : public Object
 
     double m_logBase{0};
     Time m_baseRtt;
+    Time m_fabricBaseRtt{MicroSeconds(13)};
     PintCode m_code{1.05};
     Ptr<UniformRandomVariable> m_random;
 };

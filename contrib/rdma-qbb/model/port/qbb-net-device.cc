@@ -63,12 +63,14 @@ QbbNetDevice::GetTypeId()
                           UintegerValue(9216),
                           MakeUintegerAccessor(&QbbNetDevice::m_mtu),
                           MakeUintegerChecker<uint16_t>(64))
-            .AddAttribute("RdmaMtu",
-                          "Payload bytes of a full RDMA frame: the unit of packet sequence numbers "
-                          "in the packets of PhyTxBegin and PhyRxEnd",
-                          UintegerValue(1000),
-                          MakeUintegerAccessor(&QbbNetDevice::m_rdmaMtu),
-                          MakeUintegerChecker<uint32_t>(1))
+            .AddAttribute(
+                "QueueWeights",
+                "Shares in which priorities 1 to 7 send while they all wait: \"3=4 4=1\"; "
+                "1 where nothing is said",
+                QueueWeightsValue(QueueWeights()),
+                MakeQueueWeightsAccessor(&QbbNetDevice::SetQueueWeights,
+                                         &QbbNetDevice::GetQueueWeights),
+                MakeQueueWeightsChecker())
             .AddTraceSource("PhyTxBegin",
                             "A packet begins to be sent: a real one, made only for those who look "
                             "(see QbbPacketBuilder)",
@@ -113,10 +115,7 @@ QbbNetDevice::GetTypeId()
     return tid;
 }
 
-QbbNetDevice::QbbNetDevice()
-{
-    m_weight.fill(1);
-}
+QbbNetDevice::QbbNetDevice() = default;
 
 QbbNetDevice::QbbNetDevice(const QbbNetDevice& model)
     : NetDevice(model),
@@ -163,14 +162,6 @@ QbbNetDevice::DoDispose()
     m_receive =
         MakeNullCallback<bool, Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&>();
     NetDevice::DoDispose();
-}
-
-void
-QbbNetDevice::SetWeight(uint8_t priority, uint32_t weight)
-{
-    NS_ABORT_MSG_UNLESS(priority > 0 && priority < PRIORITIES && weight > 0,
-                        "weights of 1 or more belong to priorities 1..7");
-    m_weight[priority] = weight;
 }
 
 uint8_t

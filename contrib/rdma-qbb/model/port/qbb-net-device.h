@@ -14,6 +14,7 @@
 #include "ns3/net-device.h"
 #include "ns3/nstime.h"
 #include "ns3/qbb-port-event.h"
+#include "ns3/queue-weights.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/traced-callback.h"
 
@@ -75,8 +76,24 @@ class QbbNetDevice : public NetDevice, public LinkPort
         return m_peer;
     }
 
-    /// Set the share of a priority among 1..7. @param weight relative, 1 or more
-    void SetWeight(uint8_t priority, uint32_t weight);
+    /// Set the shares of priorities 1..7.
+    void SetQueueWeights(const QueueWeights& weights)
+    {
+        m_weight = weights.weights;
+    }
+
+    /// @return the shares of priorities 1..7
+    QueueWeights GetQueueWeights() const
+    {
+        return {m_weight};
+    }
+
+    /// Set the payload of a full RDMA frame: the unit of packet sequence numbers in the packets of
+    /// PhyTxBegin and PhyRxEnd.
+    void SetRdmaMtu(uint32_t bytes)
+    {
+        m_rdmaMtu = bytes;
+    }
 
     /// Somebody connects to a trace source of frames.
     void OnWatched()

@@ -6,6 +6,7 @@
 #include "reorder-buffer.h"
 
 #include "ns3/boolean.h"
+#include "ns3/log.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-rx-queue-pair.h"
 #include "ns3/uinteger.h"
@@ -16,6 +17,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaGoBackN");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaGoBackN);
 
@@ -82,6 +85,7 @@ RdmaGoBackN::OnInOrder(RdmaRxQueuePair& rx)
 RdmaLossRecovery::Verdict
 RdmaGoBackN::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
 {
+    NS_LOG_LOGIC("byte " << frame.seq << " came where " << rx.expectedSeq << " was expected");
     if (frame.seq < rx.expectedSeq)
     {
         return Verdict::Ack;
@@ -102,12 +106,14 @@ RdmaGoBackN::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t no
 void
 RdmaGoBackN::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
 {
+    NS_LOG_INFO(qp.Describe() << " is asked for byte " << nack.expectedSeq << " again");
     GoBackTo(qp, std::max(qp.sndUna, nack.expectedSeq));
 }
 
 void
 RdmaGoBackN::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
 {
+    NS_LOG_INFO(qp.Describe() << " sends again from byte " << qp.sndUna);
     GoBackTo(qp, qp.sndUna);
 }
 

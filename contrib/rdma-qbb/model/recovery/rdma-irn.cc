@@ -6,6 +6,7 @@
 #include "reorder-buffer.h"
 #include "seq-ranges.h"
 
+#include "ns3/log.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-rx-queue-pair.h"
 #include "ns3/uinteger.h"
@@ -16,6 +17,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaIrn");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaIrn);
 
@@ -174,6 +177,7 @@ RdmaIrn::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t bottleneckBps
 RdmaLossRecovery::Verdict
 RdmaIrn::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
 {
+    NS_LOG_LOGIC("byte " << frame.seq << " came where " << rx.expectedSeq << " was expected");
     if (frame.seq < rx.expectedSeq)
     {
         return Verdict::Ack;
@@ -221,6 +225,7 @@ RdmaIrn::OnInOrder(RdmaRxQueuePair& rx)
 void
 RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
 {
+    NS_LOG_INFO(qp.Describe() << " is asked for byte " << nack.expectedSeq << " again");
     if (qp.sndUna >= qp.GetSndNxt())
     {
         return; // late: everything has been acknowledged since
@@ -269,6 +274,7 @@ RdmaIrn::OnAck(RdmaQueuePair& qp)
 void
 RdmaIrn::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
 {
+    NS_LOG_INFO(qp.Describe() << " sends again from byte " << qp.sndUna);
     IrnSender& sender = SenderState(qp);
     sender.recovering = true;
     sender.recoveryEnd = qp.GetSndNxt();

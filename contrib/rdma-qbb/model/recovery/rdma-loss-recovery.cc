@@ -20,14 +20,14 @@ RdmaLossRecovery::GetTypeId()
             .SetParent<Object>()
             .SetGroupName("RdmaQbb")
             .AddAttribute("ReorderFrames",
-                          "Frames beyond the one expected that a receiver keeps while it waits for "
-                          "frames that were overtaken; 0: a frame out of order tells of a loss",
-                          UintegerValue(0),
+                          "Where switches choose paths per frame: frames beyond the one expected "
+                          "that a receiver keeps while it waits for frames that were overtaken",
+                          UintegerValue(4096),
                           MakeUintegerAccessor(&RdmaLossRecovery::m_reorderFrames),
-                          MakeUintegerChecker<uint32_t>(0, UINT16_MAX))
+                          MakeUintegerChecker<uint32_t>(2, UINT16_MAX))
             .AddAttribute("ReorderTime",
-                          "How long a gap may last before a receiver with ReorderFrames asks for "
-                          "what is missing; 0: for ever",
+                          "How long a gap may then last before the receiver asks for what is "
+                          "missing; 0: as long as the fabric says",
                           TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaLossRecovery::m_reorderTime),
                           MakeTimeChecker(Time(0)));
@@ -37,14 +37,15 @@ RdmaLossRecovery::GetTypeId()
 std::unique_ptr<ReorderBuffer>
 RdmaLossRecovery::MakeReorderBuffer(RdmaRxQueuePair& rx, bool selective) const
 {
-    if (m_reorderFrames == 0)
+    if (!m_reorders)
     {
         return nullptr;
     }
-    return std::make_unique<ReorderBuffer>(rx,
-                                           m_reorderFrames,
-                                           m_reorderTime.GetTimeStep(),
-                                           selective);
+    return std::make_unique<ReorderBuffer>(
+        rx,
+        m_reorderFrames,
+        (m_reorderTime.IsZero() ? m_lossTime : m_reorderTime).GetTimeStep(),
+        selective);
 }
 
 RdmaLossRecovery::Verdict

@@ -24,9 +24,9 @@ struct RdmaRxQueuePair;
  * RdmaHw handles what is in order by itself and asks the plug-in only where it is not. What a
  * plug-in keeps per queue pair it stores in RdmaQueuePair::recovery and RdmaRxQueuePair::recovery.
  *
- * Where switches choose paths per frame, frames out of order are no sign of a loss. With
- * ReorderFrames a receiver keeps them and waits (ReorderBuffer); only when a gap has lasted
- * ReorderTime, or a frame comes too far ahead to be kept, does it ask for what is missing.
+ * Where switches choose paths per frame, frames out of order are no sign of a loss
+ * (ExpectReordering()). A receiver keeps them and waits (ReorderBuffer); only when a gap has lasted
+ * ReorderTime, or a frame comes more than ReorderFrames ahead, does it ask for what is missing.
  */
 class RdmaLossRecovery : public Object
 {
@@ -41,6 +41,17 @@ class RdmaLossRecovery : public Object
     };
 
     static TypeId GetTypeId();
+
+    /**
+     * Take frames out of order for overtaken, not for a sign of a loss; before the first
+     * connection.
+     * @param lossTime for how long, where ReorderTime does not say; 0: for ever
+     */
+    void ExpectReordering(Time lossTime)
+    {
+        m_reorders = true;
+        m_lossTime = lossTime;
+    }
 
     /// A connection is new. @param bottleneckBps lowest rate on its path, bit/s
     virtual void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t bottleneckBps)
@@ -95,7 +106,7 @@ class RdmaLossRecovery : public Object
     /**
      * @param rx a receiver that is new
      * @param selective whether its questions name what came after a gap
-     * @return its buffer, as the attributes say; null without ReorderFrames
+     * @return its buffer, as the attributes say; null where frames keep their order
      */
     std::unique_ptr<ReorderBuffer> MakeReorderBuffer(RdmaRxQueuePair& rx, bool selective) const;
 
@@ -105,6 +116,8 @@ class RdmaLossRecovery : public Object
   private:
     uint32_t m_reorderFrames{0};
     Time m_reorderTime;
+    Time m_lossTime;        ///< where m_reorderTime is 0
+    bool m_reorders{false}; ///< frames may overtake each other
 };
 
 } // namespace ns3

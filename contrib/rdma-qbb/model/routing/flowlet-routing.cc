@@ -5,7 +5,6 @@
 
 #include "port-load.h"
 
-#include "ns3/boolean.h"
 #include "ns3/flow-hash.h"
 #include "ns3/switch-node.h"
 
@@ -15,6 +14,7 @@ namespace ns3
 {
 
 NS_OBJECT_ENSURE_REGISTERED(FlowletRouting);
+NS_OBJECT_ENSURE_REGISTERED(AdaptiveFlowletRouting);
 
 TypeId
 FlowletRouting::GetTypeId()
@@ -29,17 +29,33 @@ FlowletRouting::GetTypeId()
                           "paths' delays differ",
                           TimeValue(MicroSeconds(50)),
                           MakeTimeAccessor(&FlowletRouting::m_gap),
-                          MakeTimeChecker(Time(0)))
-            .AddAttribute("Random",
-                          "Take a port at random instead of the least loaded",
-                          BooleanValue(false),
-                          MakeBooleanAccessor(&FlowletRouting::m_atRandom),
-                          MakeBooleanChecker());
+                          MakeTimeChecker(Time(0)));
     return tid;
 }
 
 FlowletRouting::FlowletRouting()
-    : m_random(CreateObject<UniformRandomVariable>())
+    : FlowletRouting(true)
+{
+}
+
+FlowletRouting::FlowletRouting(bool atRandom)
+    : m_atRandom(atRandom),
+      m_random(CreateObject<UniformRandomVariable>())
+{
+}
+
+TypeId
+AdaptiveFlowletRouting::GetTypeId()
+{
+    static TypeId tid = TypeId("ns3::AdaptiveFlowletRouting")
+                            .SetParent<FlowletRouting>()
+                            .SetGroupName("RdmaQbb")
+                            .AddConstructor<AdaptiveFlowletRouting>();
+    return tid;
+}
+
+AdaptiveFlowletRouting::AdaptiveFlowletRouting()
+    : FlowletRouting(false)
 {
 }
 

@@ -21,7 +21,7 @@ namespace ns3
  * Bursts of a flow with pauses longer than the difference of path delays between them can go
  * different ways without overtaking each other (Kandula et al., "Dynamic load balancing without
  * packet reordering", CCR 2007). A new burst takes a port at random (LetFlow, Vanini et al., NSDI
- * 2017) or the one with the least work before it (adaptive routing per flowlet).
+ * 2017) or, as AdaptiveFlowletRouting, the one with the least work before it.
  *
  * Flows are told apart by their 5-tuple hash. Left out: ageing of idle entries (a run is short) and
  * congestion feedback from beyond the next hop.
@@ -45,6 +45,10 @@ class FlowletRouting : public RoutingPolicy
 
     int64_t AssignStreams(int64_t stream) override;
 
+  protected:
+    /// @param atRandom take a port at random instead of the least loaded
+    explicit FlowletRouting(bool atRandom);
+
   private:
     struct Flowlet
     {
@@ -53,9 +57,18 @@ class FlowletRouting : public RoutingPolicy
     };
 
     Time m_gap;
-    bool m_atRandom{false};
+    bool m_atRandom;
     Ptr<UniformRandomVariable> m_random;
     boost::unordered_flat_map<uint64_t, Flowlet> m_flowlets; ///< by 5-tuple hash and destination
+};
+
+/// @brief Flowlet switching where a new burst takes the least loaded port.
+class AdaptiveFlowletRouting : public FlowletRouting
+{
+  public:
+    static TypeId GetTypeId();
+
+    AdaptiveFlowletRouting();
 };
 
 } // namespace ns3

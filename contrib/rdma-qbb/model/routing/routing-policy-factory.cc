@@ -3,11 +3,9 @@
  */
 #include "routing-policy-factory.h"
 
-#include "adaptive-routing.h"
-#include "flowlet-routing.h"
-#include "spray-routing.h"
+#include "ecmp-routing.h"
 
-#include "ns3/boolean.h"
+#include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -19,17 +17,7 @@ namespace ns3
 namespace
 {
 
-using Routing = FabricConf::Routing;
 using NodeKind = ClusterTopology::NodeKind;
-
-template <typename Policy>
-Ptr<RoutingPolicy>
-Create(bool atRandom)
-{
-    Ptr<Policy> policy = CreateObject<Policy>();
-    policy->SetAttribute("Random", BooleanValue(atRandom));
-    return policy;
-}
 
 /// Calls @p apply for each switch that a place names. @return whether there is one
 template <typename Apply>
@@ -54,25 +42,6 @@ ForEachAt(const FabricConf::RoutingPlace& place,
 }
 
 } // namespace
-
-Ptr<RoutingPolicy>
-CreateRoutingPolicy(Routing routing)
-{
-    switch (routing)
-    {
-    case Routing::Ecmp:
-        break;
-    case Routing::Flowlet:
-    case Routing::AdaptiveFlowlet:
-        return Create<FlowletRouting>(routing == Routing::Flowlet);
-    case Routing::Spray:
-    case Routing::RandomSpray:
-        return Create<SprayRouting>(routing == Routing::RandomSpray);
-    case Routing::Adaptive:
-        return CreateObject<AdaptiveRouting>();
-    }
-    return nullptr;
-}
 
 std::vector<uint32_t>
 SwitchLayers(const ClusterTopology& topology)
@@ -105,24 +74,26 @@ SwitchLayers(const ClusterTopology& topology)
     return layers;
 }
 
-std::vector<Routing>
+std::vector<TypeId>
 RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf)
 {
-    std::vector<Routing> routing(topology.nodeCount, Routing::Ecmp);
+    const TypeId everywhere = AttributeDefault<TypeIdValue>("ns3::SwitchNode::RoutingPolicyType");
+    std::vector<TypeId> routing(topology.nodeCount, EcmpRouting::GetTypeId());
     const std::vector<uint32_t> layers = SwitchLayers(topology);
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
         if (layers[node] > 0)
         {
-            routing[node] = conf.routing;
+            routing[node] = everywhere;
         }
     }
     for (const FabricConf::RoutingChoice& choice : conf.routingAt)
     {
+        const TypeId policy = TypeId::LookupByName(choice.policy);
         for (const FabricConf::RoutingPlace& place : choice.places)
         {
             const bool found =
-                ForEachAt(place, layers, [&](uint32_t node) { routing[node] = choice.routing; });
+                ForEachAt(place, layers, [&](uint32_t node) { routing[node] = policy; });
             if (!found)
             {
                 throw InputError(conf.source,

@@ -15,16 +15,13 @@
 namespace ns3
 {
 
-/// @return an object of the policy for one switch; null for ECMP, which is built in
-Ptr<RoutingPolicy> CreateRoutingPolicy(FabricConf::Routing routing);
-
 /**
- * Which policy each network switch has: ROUTING, and what ROUTING_AT says of some.
+ * Which policy each network switch has: the default of SwitchNode's RoutingPolicyType, and what
+ * ROUTING_AT says of some.
  * @return by node id; ECMP for all that are no network switches
  * @throw InputError if ROUTING_AT names what the topology does not have
  */
-std::vector<FabricConf::Routing> RoutingBySwitch(const ClusterTopology& topology,
-                                                 const FabricConf& conf);
+std::vector<TypeId> RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf);
 
 /**
  * @return by node id, how far a network switch is from the nearest host: 1 for access switches, 2

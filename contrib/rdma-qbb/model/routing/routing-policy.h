@@ -18,8 +18,8 @@ class SwitchNode;
 /**
  * @brief How a switch chooses among the ports that begin a shortest path: a plug-in.
  *
- * One object serves one switch. Plain ECMP is built into SwitchNode (no policy set); other policies
- * are one file pair each.
+ * One object serves one switch, made by SwitchNode from its attribute RoutingPolicyType. Plain ECMP
+ * (EcmpRouting) is built into SwitchNode; other policies are one file pair each.
  */
 class RoutingPolicy : public Object
 {

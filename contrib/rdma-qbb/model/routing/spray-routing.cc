@@ -3,12 +3,11 @@
  */
 #include "spray-routing.h"
 
-#include "ns3/boolean.h"
-
 namespace ns3
 {
 
 NS_OBJECT_ENSURE_REGISTERED(SprayRouting);
+NS_OBJECT_ENSURE_REGISTERED(RandomSprayRouting);
 
 TypeId
 SprayRouting::GetTypeId()
@@ -16,17 +15,33 @@ SprayRouting::GetTypeId()
     static TypeId tid = TypeId("ns3::SprayRouting")
                             .SetParent<RoutingPolicy>()
                             .SetGroupName("RdmaQbb")
-                            .AddConstructor<SprayRouting>()
-                            .AddAttribute("Random",
-                                          "Take a port at random instead of the next in turn",
-                                          BooleanValue(false),
-                                          MakeBooleanAccessor(&SprayRouting::m_atRandom),
-                                          MakeBooleanChecker());
+                            .AddConstructor<SprayRouting>();
     return tid;
 }
 
 SprayRouting::SprayRouting()
-    : m_random(CreateObject<UniformRandomVariable>())
+    : SprayRouting(false)
+{
+}
+
+SprayRouting::SprayRouting(bool atRandom)
+    : m_atRandom(atRandom),
+      m_random(CreateObject<UniformRandomVariable>())
+{
+}
+
+TypeId
+RandomSprayRouting::GetTypeId()
+{
+    static TypeId tid = TypeId("ns3::RandomSprayRouting")
+                            .SetParent<SprayRouting>()
+                            .SetGroupName("RdmaQbb")
+                            .AddConstructor<RandomSprayRouting>();
+    return tid;
+}
+
+RandomSprayRouting::RandomSprayRouting()
+    : SprayRouting(true)
 {
 }
 

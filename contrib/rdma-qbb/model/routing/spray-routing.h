@@ -18,9 +18,10 @@ namespace ns3
  * @brief Packet spray: each frame takes another of the shortest paths, whatever its flow.
  *
  * In turn (round robin) every port gets the same number of frames, to within one; at random
- * (RPS: Dixit et al., "On the impact of packet spraying in data center networks", INFOCOM 2013) it
- * does so on average, and switches that see the same traffic do not fall into step. Data and
- * answers take turns of their own, so that a pattern of large and small frames stays even.
+ * (RandomSprayRouting; RPS: Dixit et al., "On the impact of packet spraying in data center
+ * networks", INFOCOM 2013) it does so on average, and switches that see the same traffic do not
+ * fall into step. Data and answers take turns of their own, so that a pattern of large and small
+ * frames stays even.
  *
  * Receivers must put frames in order: see RdmaLossRecovery's reorder buffer.
  */
@@ -38,10 +39,23 @@ class SprayRouting : public RoutingPolicy
 
     int64_t AssignStreams(int64_t stream) override;
 
+  protected:
+    /// @param atRandom take a port at random instead of the next in turn
+    explicit SprayRouting(bool atRandom);
+
   private:
-    bool m_atRandom{false};
+    bool m_atRandom;
     std::vector<uint32_t> m_turns; ///< by first port of a set, data and answers apart
     Ptr<UniformRandomVariable> m_random;
+};
+
+/// @brief Packet spray at random.
+class RandomSprayRouting : public SprayRouting
+{
+  public:
+    static TypeId GetTypeId();
+
+    RandomSprayRouting();
 };
 
 } // namespace ns3

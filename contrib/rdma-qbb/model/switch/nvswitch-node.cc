@@ -3,6 +3,10 @@
  */
 #include "nvswitch-node.h"
 
+#include "ns3/boolean.h"
+#include "ns3/ecmp-routing.h"
+#include "ns3/uinteger.h"
+
 namespace ns3
 {
 
@@ -14,13 +18,35 @@ NVSwitchNode::GetTypeId()
     static TypeId tid = TypeId("ns3::NVSwitchNode")
                             .SetParent<SwitchNode>()
                             .SetGroupName("RdmaQbb")
-                            .AddConstructor<NVSwitchNode>();
+                            .AddConstructor<NVSwitchNode>()
+                            .AddAttribute("BufferBytes",
+                                          "Packet buffer of the NVSwitch; 0: NVLink's credits are "
+                                          "per link, so all headroom, as much again to share, and "
+                                          "4 MiB",
+                                          UintegerValue(0),
+                                          MakeUintegerAccessor(&NVSwitchNode::m_bufferBytes),
+                                          MakeUintegerChecker<uint64_t>());
     return tid;
 }
 
-NVSwitchNode::NVSwitchNode()
+NVSwitchNode::NVSwitchNode() = default;
+
+void
+NVSwitchNode::NotifyConstructionCompleted()
 {
+    SwitchNode::NotifyConstructionCompleted();
+    // Defaults of switches are those of the network's.
     SetEcnEnabled(false);
+    SetRoutingPolicyType(EcmpRouting::GetTypeId());
+    GetMmu()->SetAttribute("DynamicThreshold", BooleanValue(true));
+}
+
+void
+NVSwitchNode::ConfigureBuffer()
+{
+    SwitchMmu& mmu = *GetMmu();
+    const uint64_t bytes = m_bufferBytes ? m_bufferBytes : 2 * mmu.GetAllHeadroom() + (4U << 20);
+    mmu.SetAttribute("BufferBytes", UintegerValue(bytes));
 }
 
 NVSwitchNode::~NVSwitchNode() = default;

@@ -12,8 +12,9 @@ namespace ns3
 /**
  * @brief An NVSwitch: joins the GPUs of one server, reduces and multicasts (NVLS).
  *
- * Lossless and without ECN: PFC stands for NVLink's credits, in every priority but 0. It never
- * joins servers; routes say so. Contributions of in-network operations end here (InNetworkEngine).
+ * Lossless and without ECN: PFC stands for NVLink's credits. Its buffer, for which SwitchMmu's
+ * attributes do not count, has all headroom, and thresholds are dynamic. It never joins servers;
+ * routes say so. Contributions of in-network operations end here (InNetworkEngine).
  */
 class NVSwitchNode : public SwitchNode
 {
@@ -22,6 +23,15 @@ class NVSwitchNode : public SwitchNode
 
     NVSwitchNode();
     ~NVSwitchNode() override;
+
+    /// Divide the buffer; after the last port of the MMU was configured.
+    void ConfigureBuffer();
+
+  protected:
+    void NotifyConstructionCompleted() override;
+
+  private:
+    uint64_t m_bufferBytes{0};
 };
 
 } // namespace ns3

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace ns3
 {
@@ -30,47 +31,95 @@ SwitchMmu::GetTypeId()
             .AddConstructor<SwitchMmu>()
             .AddAttribute("BufferBytes",
                           "Packet buffer of the switch",
-                          UintegerValue(32 << 20),
-                          MakeUintegerAccessor(&SwitchMmu::m_bufferBytes),
+                          UintegerValue(16 << 20),
+                          MakeUintegerAccessor(
+                              &SwitchMmu::SetAndPartition<&SwitchMmu::m_bufferBytes, uint64_t>,
+                              &SwitchMmu::Get<&SwitchMmu::m_bufferBytes, uint64_t>),
                           MakeUintegerChecker<uint64_t>(1))
-            .AddAttribute("ReserveBytes",
-                          "Bytes guaranteed to each (ingress port, lossless or data priority)",
-                          UintegerValue(4096),
-                          MakeUintegerAccessor(&SwitchMmu::m_reserve),
-                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute(
+                "ReserveBytes",
+                "Bytes guaranteed to each (ingress port, lossless or data priority)",
+                UintegerValue(4096),
+                MakeUintegerAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_reserve, uint64_t>,
+                                     &SwitchMmu::Get<&SwitchMmu::m_reserve, uint64_t>),
+                MakeUintegerChecker<uint64_t>())
             .AddAttribute("ResumeOffset",
                           "Bytes below the pause threshold at which a partner is resumed",
                           UintegerValue(3072),
-                          MakeUintegerAccessor(&SwitchMmu::m_resumeOffset),
+                          MakeUintegerAccessor(
+                              &SwitchMmu::SetAndPartition<&SwitchMmu::m_resumeOffset, uint64_t>,
+                              &SwitchMmu::Get<&SwitchMmu::m_resumeOffset, uint64_t>),
                           MakeUintegerChecker<uint64_t>())
-            .AddAttribute("DynamicThreshold",
-                          "Pause at alpha times the free shared buffer, else at StaticThreshold",
-                          BooleanValue(true),
-                          MakeBooleanAccessor(&SwitchMmu::m_dynamic),
-                          MakeBooleanChecker())
-            .AddAttribute("StaticThreshold",
-                          "Shared bytes of an ingress at which its partner is paused; 0: the "
-                          "shared pool divided by the number of ports",
-                          UintegerValue(0),
-                          MakeUintegerAccessor(&SwitchMmu::m_configuredThreshold),
-                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute(
+                "DynamicThreshold",
+                "Pause at alpha times the free shared buffer, else at StaticThreshold",
+                BooleanValue(true),
+                MakeBooleanAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_dynamic, bool>,
+                                    &SwitchMmu::Get<&SwitchMmu::m_dynamic, bool>),
+                MakeBooleanChecker())
+            .AddAttribute(
+                "StaticThreshold",
+                "Shared bytes of an ingress at which its partner is paused; 0: the "
+                "shared pool divided by the number of ports",
+                UintegerValue(0),
+                MakeUintegerAccessor(
+                    &SwitchMmu::SetAndPartition<&SwitchMmu::m_configuredThreshold, uint64_t>,
+                    &SwitchMmu::Get<&SwitchMmu::m_configuredThreshold, uint64_t>),
+                MakeUintegerChecker<uint64_t>())
             .AddAttribute("LosslessMask",
                           "Bit p set: PFC protects priority p",
                           UintegerValue(1 << 3),
-                          MakeUintegerAccessor(&SwitchMmu::m_losslessMask),
+                          MakeUintegerAccessor(
+                              &SwitchMmu::SetAndPartition<&SwitchMmu::m_losslessMask, uint8_t>,
+                              &SwitchMmu::Get<&SwitchMmu::m_losslessMask, uint8_t>),
                           MakeUintegerChecker<uint8_t>(0, 0xfe))
-            .AddAttribute("LossyAlpha",
-                          "Share of the free shared buffer that an ingress of a lossy priority may "
-                          "take before its frames are dropped",
-                          DoubleValue(1.0),
-                          MakeDoubleAccessor(&SwitchMmu::m_lossyAlpha),
-                          MakeDoubleChecker<double>(0.0))
-            .AddAttribute("PfcResponseTime",
-                          "Time a partner takes from the last bit of a pause frame to its effect, "
-                          "for which headroom is kept (3840 bytes at 40 Gb/s)",
-                          TimeValue(NanoSeconds(768)),
-                          MakeTimeAccessor(&SwitchMmu::m_responseTime),
-                          MakeTimeChecker(Time(0)));
+            .AddAttribute(
+                "LossyAlpha",
+                "Share of the free shared buffer that an ingress of a lossy priority may "
+                "take before its frames are dropped",
+                DoubleValue(1.0),
+                MakeDoubleAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_lossyAlpha, double>,
+                                   &SwitchMmu::Get<&SwitchMmu::m_lossyAlpha, double>),
+                MakeDoubleChecker<double>(0.0))
+            .AddAttribute(
+                "PfcResponseTime",
+                "Time a partner takes from the last bit of a pause frame to its effect, "
+                "for which headroom is kept (3840 bytes at 40 Gb/s)",
+                TimeValue(NanoSeconds(768)),
+                MakeTimeAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_responseTime, Time>,
+                                 &SwitchMmu::Get<&SwitchMmu::m_responseTime, Time>),
+                MakeTimeChecker(Time(0)))
+            .AddAttribute(
+                "Alpha",
+                "Share of the free shared buffer that an ingress of a port as fast as "
+                "the hosts' may take before its partner is paused",
+                DoubleValue(0.125),
+                MakeDoubleAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_alpha, double>,
+                                   &SwitchMmu::Get<&SwitchMmu::m_alpha, double>),
+                MakeDoubleChecker<double>(0.0))
+            .AddAttribute(
+                "EcnKmin",
+                "Bytes of an egress queue up to which no frame is marked, by rate; not "
+                "set: 100 KB per 25 Gb/s",
+                RateMapValue(RateMap()),
+                MakeRateMapAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_ecnKmin, RateMap>,
+                                    &SwitchMmu::Get<&SwitchMmu::m_ecnKmin, RateMap>),
+                MakeRateMapChecker())
+            .AddAttribute(
+                "EcnKmax",
+                "Bytes of an egress queue from which every frame is marked, by rate; not "
+                "set: 400 KB per 25 Gb/s",
+                RateMapValue(RateMap()),
+                MakeRateMapAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_ecnKmax, RateMap>,
+                                    &SwitchMmu::Get<&SwitchMmu::m_ecnKmax, RateMap>),
+                MakeRateMapChecker())
+            .AddAttribute(
+                "EcnPmax",
+                "Probability of a mark just below EcnKmax, by rate; not set: 0.2",
+                RateMapValue(RateMap()),
+                MakeRateMapAccessor(&SwitchMmu::SetAndPartition<&SwitchMmu::m_ecnPmax, RateMap>,
+                                    &SwitchMmu::Get<&SwitchMmu::m_ecnPmax, RateMap>),
+                MakeRateMapChecker());
     return tid;
 }
 
@@ -95,35 +144,87 @@ SwitchMmu::ConfigurePort(uint32_t port,
                          uint64_t rateBps,
                          int64_t delayPs,
                          uint32_t mtuWireBytes,
-                         double alpha)
+                         double alphaScale)
 {
-    NS_LOG_FUNCTION(this << port << rateBps << delayPs << mtuWireBytes << alpha);
-    const double bytesPerPs = static_cast<double>(rateBps) / 8e12;
-    const double onWire = (2.0 * delayPs + m_responseTime.GetTimeStep()) * bytesPerPs;
-    m_ports[port].headroom = static_cast<uint64_t>(onWire) + 1 + 2 * mtuWireBytes;
-    m_ports[port].alpha = alpha;
+    NS_LOG_FUNCTION(this << port << rateBps << delayPs << mtuWireBytes << alphaScale);
+    Port& configured = m_ports[port];
+    configured.rateBps = rateBps;
+    configured.delayPs = delayPs;
+    configured.mtuWireBytes = mtuWireBytes;
+    configured.alphaScale = static_cast<float>(alphaScale);
+    Derive(configured);
+}
+
+void
+SwitchMmu::Derive(Port& port) const
+{
+    const double bytesPerPs = static_cast<double>(port.rateBps) / 8e12;
+    const double onWire = (2.0 * port.delayPs + m_responseTime.GetTimeStep()) * bytesPerPs;
+    port.headroom = static_cast<uint64_t>(onWire) + 1 + 2 * port.mtuWireBytes;
+    port.alpha = m_alpha * port.alphaScale;
+    if (!port.hasOwnEcn)
+    {
+        port.ecn = EcnFor(port.rateBps);
+    }
 }
 
 void
 SwitchMmu::SetEcn(uint32_t port, const EcnThresholds& thresholds)
 {
     m_ports[port].ecn = thresholds;
+    m_ports[port].hasOwnEcn = true;
+}
+
+EcnThresholds
+SwitchMmu::EcnFor(uint64_t rateBps) const
+{
+    const double scale = static_cast<double>(rateBps) / 25e9;
+    const auto bytes = [](double value) { return static_cast<uint64_t>(std::llround(value)); };
+    return {bytes(m_ecnKmin.At(rateBps).value_or(100e3 * scale)),
+            bytes(m_ecnKmax.At(rateBps).value_or(400e3 * scale)),
+            m_ecnPmax.At(rateBps).value_or(0.2)};
+}
+
+bool
+SwitchMmu::ListsEcnFor(uint64_t rateBps) const
+{
+    return m_ecnKmin.Lists(rateBps) && m_ecnKmax.Lists(rateBps) && m_ecnPmax.Lists(rateBps);
+}
+
+uint64_t
+SwitchMmu::GetAllHeadroom() const
+{
+    uint64_t bytes = 0;
+    for (const Port& port : m_ports)
+    {
+        bytes += port.headroom;
+    }
+    return bytes * static_cast<uint64_t>(std::popcount(m_losslessMask));
 }
 
 uint64_t
 SwitchMmu::Partition()
 {
-    const auto lossless = static_cast<uint64_t>(std::popcount(m_losslessMask));
-    uint64_t taken = m_ports.size() * std::max<uint64_t>(lossless, 1) * m_reserve;
-    for (const auto& port : m_ports)
+    for (Port& port : m_ports)
     {
-        taken += lossless * port.headroom;
+        Derive(port);
     }
+    const auto lossless = static_cast<uint64_t>(std::popcount(m_losslessMask));
+    const uint64_t taken =
+        m_ports.size() * std::max<uint64_t>(lossless, 1) * m_reserve + GetAllHeadroom();
     m_sharedBytes = taken < m_bufferBytes ? m_bufferBytes - taken : 0;
+    m_sharedUsed = 0;
+    for (const Ingress& in : m_ingress)
+    {
+        m_sharedUsed += SharedOf(in);
+    }
     m_staticThreshold = m_configuredThreshold
                             ? m_configuredThreshold
                             : m_sharedBytes / std::max<uint64_t>(m_ports.size(), 1);
     m_easyBytes = WorkOutEasyBytes();
+    m_partitioned = true;
+    NS_LOG_INFO(this << " shares " << m_sharedBytes << " of " << m_bufferBytes << " bytes among "
+                     << m_ports.size() << " ports");
     return m_sharedBytes;
 }
 
@@ -166,6 +267,8 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
             const uint64_t free = m_sharedUsed < m_sharedBytes ? m_sharedBytes - m_sharedUsed : 0;
             if (after > before && after > static_cast<uint64_t>(m_lossyAlpha * free))
             {
+                NS_LOG_INFO(this << " has no room for " << bytes << " bytes of port " << inPort
+                                 << " priority " << +priority << ": " << free << " bytes are free");
                 return false;
             }
             in.bytes += bytes;
@@ -180,9 +283,14 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
         {
             in.headroomBytes += bytes;
             m_pressed = true;
+            NS_LOG_LOGIC(this << " takes " << bytes << " bytes of port " << inPort << " priority "
+                              << +priority << " into headroom, of which " << in.headroomBytes
+                              << " are used");
         }
         else
         {
+            NS_LOG_INFO(this << " has no headroom left for " << bytes << " bytes of port " << inPort
+                             << " priority " << +priority);
             return false;
         }
         m_totalBytes += bytes;
@@ -231,7 +339,10 @@ SwitchMmu::DrawMark(const EcnThresholds& ecn, uint64_t queue)
         m_markVariable = CreateObject<UniformRandomVariable>();
         m_markVariable->SetStream(m_markStream);
     }
-    return m_markVariable->GetValue() < probability;
+    const bool marked = m_markVariable->GetValue() < probability;
+    NS_LOG_LOGIC(this << (marked ? " marks" : " does not mark") << " at " << queue
+                      << " bytes, with probability " << probability);
+    return marked;
 }
 
 int64_t

@@ -8,6 +8,7 @@
 #include "ns3/nstime.h"
 #include "ns3/object.h"
 #include "ns3/random-variable-stream.h"
+#include "ns3/rate-map.h"
 
 #include <algorithm>
 #include <array>
@@ -57,24 +58,31 @@ class SwitchMmu : public Object
     void SetPorts(uint32_t ports);
 
     /**
-     * Work out a port's headroom and its dynamic threshold's alpha.
+     * Say what a port's headroom, thresholds and marking follow from.
      * @param rateBps line rate
      * @param delayPs propagation delay to the partner
      * @param mtuWireBytes largest frame on the wire
-     * @param alpha share of the free buffer that one (port, priority) may take
+     * @param alphaScale times attribute Alpha: the share of the free buffer that one (port,
+     * priority) may take
      */
     void ConfigurePort(uint32_t port,
                        uint64_t rateBps,
                        int64_t delayPs,
                        uint32_t mtuWireBytes,
-                       double alpha);
+                       double alphaScale);
 
-    /// Set the marking thresholds of a port.
+    /// Set the marking thresholds of a port, whatever the attributes say.
     void SetEcn(uint32_t port, const EcnThresholds& thresholds);
 
+    /// @return the marking thresholds of ports of that rate, as the attributes say
+    EcnThresholds EcnFor(uint64_t rateBps) const;
+
+    /// @return whether the attributes list that rate, or hold for all
+    bool ListsEcnFor(uint64_t rateBps) const;
+
     /**
-     * Divide the buffer among reserves, headroom and the shared pool; after the last
-     * ConfigurePort() and change of an attribute.
+     * Divide the buffer among reserves, headroom and the shared pool, as the attributes say; after
+     * the last ConfigurePort(). A change of an attribute does so again.
      * @return the shared pool in bytes; 0 means that the buffer cannot hold reserves and headroom
      */
     uint64_t Partition();
@@ -217,6 +225,15 @@ class SwitchMmu : public Object
         return m_ports[port].headroom;
     }
 
+    /// @return bytes of the headroom of all ports and lossless priorities
+    uint64_t GetAllHeadroom() const;
+
+    /// @return bytes of the packet buffer
+    uint64_t GetBufferBytes() const
+    {
+        return m_bufferBytes;
+    }
+
     /// @return bytes of the shared pool
     uint64_t GetSharedBytes() const
     {
@@ -257,7 +274,30 @@ class SwitchMmu : public Object
         double alpha{0.125};
         uint64_t headroom{0};
         EcnThresholds ecn;
+        // what these follow from
+        uint64_t rateBps{0};
+        int64_t delayPs{0};
+        uint32_t mtuWireBytes{0};
+        float alphaScale{1};
+        bool hasOwnEcn{false};
     };
+
+    /// Set an attribute, and divide the buffer again if it has been.
+    template <auto MEMBER, typename Value>
+    void SetAndPartition(Value value)
+    {
+        this->*MEMBER = value;
+        if (m_partitioned)
+        {
+            Partition();
+        }
+    }
+
+    template <auto MEMBER, typename Value>
+    Value Get() const
+    {
+        return this->*MEMBER;
+    }
 
     /// @return whether an ingress has been paused or uses headroom
     bool IsPressed(uint32_t port, uint8_t priority) const
@@ -272,6 +312,9 @@ class SwitchMmu : public Object
     {
         return m_totalBytes + bytes <= m_easyBytes && !(m_pressed && IsPressed(inPort, priority));
     }
+
+    /// Work out what follows from what a port is and from the attributes.
+    void Derive(Port& port) const;
 
     /// ShouldMark() for a queue above kmin.
     bool DrawMark(const EcnThresholds& ecn, uint64_t queue);
@@ -318,7 +361,12 @@ class SwitchMmu : public Object
     Time m_responseTime;
     uint8_t m_losslessMask{0};
     bool m_dynamic{true};
+    bool m_partitioned{false};
     double m_lossyAlpha{1};
+    double m_alpha{0.125};
+    RateMap m_ecnKmin;
+    RateMap m_ecnKmax;
+    RateMap m_ecnPmax;
     int64_t m_markStream{-1};
     Ptr<UniformRandomVariable> m_markVariable; ///< made for the first frame that it decides on
 };

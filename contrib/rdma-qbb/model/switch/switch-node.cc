@@ -3,8 +3,11 @@
  */
 #include "switch-node.h"
 
+#include "ns3/abort.h"
 #include "ns3/boolean.h"
+#include "ns3/ecmp-routing.h"
 #include "ns3/log.h"
+#include "ns3/object-factory.h"
 #include "ns3/pointer.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
@@ -28,18 +31,32 @@ SwitchNode::GetTypeId()
                           "Seed of the ECMP hash; the node id is added, so that switches choose "
                           "independently",
                           UintegerValue(1),
-                          MakeUintegerAccessor(&SwitchNode::m_seed),
+                          MakeUintegerAccessor(&SwitchNode::m_seedOfAll),
                           MakeUintegerChecker<uint32_t>())
             .AddAttribute("EcnEnabled",
                           "Mark CE at the thresholds of the MMU",
                           BooleanValue(true),
                           MakeBooleanAccessor(&SwitchNode::m_ecnEnabled),
                           MakeBooleanChecker())
+            .AddAttribute("RoutingPolicyType",
+                          "Class of what chooses among the ports of several shortest paths: a "
+                          "RoutingPolicy",
+                          TypeIdValue(EcmpRouting::GetTypeId()),
+                          MakeTypeIdAccessor(&SwitchNode::SetRoutingPolicyType,
+                                             &SwitchNode::GetRoutingPolicyType),
+                          MakeTypeIdChecker())
             .AddAttribute("RoutingPolicy",
-                          "Chooses among the ports of several shortest paths; null: ECMP",
+                          "The object of RoutingPolicyType; null for ECMP, which is built in",
+                          TypeId::ATTR_GET,
                           PointerValue(),
-                          MakePointerAccessor(&SwitchNode::m_policy),
+                          MakePointerAccessor(&SwitchNode::GetRoutingPolicy),
                           MakePointerChecker<RoutingPolicy>())
+            .AddAttribute("Mmu",
+                          "The shared buffer",
+                          TypeId::ATTR_GET,
+                          PointerValue(),
+                          MakePointerAccessor(&SwitchNode::GetMmu),
+                          MakePointerChecker<SwitchMmu>())
             .AddTraceSource("Drop",
                             "A frame found no room in the buffer, or no path",
                             MakeTraceSourceAccessor(&SwitchNode::m_drop),
@@ -54,6 +71,27 @@ SwitchNode::SwitchNode()
 
 SwitchNode::~SwitchNode() = default;
 
+void
+SwitchNode::SetRoutingPolicyType(TypeId type)
+{
+    NS_ABORT_MSG_UNLESS(type.IsChildOf(RoutingPolicy::GetTypeId()),
+                        type.GetName() << " is not a RoutingPolicy");
+    if (type == EcmpRouting::GetTypeId())
+    {
+        m_policy = nullptr;
+        return;
+    }
+    ObjectFactory factory;
+    factory.SetTypeId(type);
+    m_policy = factory.Create<RoutingPolicy>();
+}
+
+TypeId
+SwitchNode::GetRoutingPolicyType() const
+{
+    return m_policy ? m_policy->GetInstanceTypeId() : EcmpRouting::GetTypeId();
+}
+
 uint16_t
 SwitchNode::AddPort(Ptr<QbbNetDevice> device)
 {
@@ -65,7 +103,7 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
 void
 SwitchNode::DoInitialize()
 {
-    m_seed = MixBits(m_seed + GetId());
+    m_seed = MixBits(m_seedOfAll + GetId());
     Node::DoInitialize();
 }
 
@@ -157,6 +195,8 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         if (m_mmu->ShouldPause(inPort, priority))
         {
             m_mmu->SetPaused(inPort, priority, true);
+            NS_LOG_INFO("switch " << GetId() << " pauses priority " << +priority << " at port "
+                                  << inPort);
             m_ports[inPort]->SendPfc(priority, true, nowPs);
         }
     }
@@ -208,6 +248,8 @@ SwitchNode::Drop(QbbFrame* frame)
     {
         m_droppedPayload += frame->payloadBytes;
     }
+    NS_LOG_INFO("switch " << GetId() << " drops a frame of host " << frame->src << " for host "
+                          << frame->dst);
     m_drop(this, *frame);
     m_ports[frame->inPort]->GetPool().Free(frame);
 }
@@ -251,6 +293,7 @@ void
 SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
 {
     m_mmu->SetPaused(port, priority, false);
+    NS_LOG_INFO("switch " << GetId() << " resumes priority " << +priority << " at port " << port);
     m_ports[port]->SendPfc(priority, false, nowPs);
 }
 

@@ -52,10 +52,13 @@ class SwitchNode : public Node, public LinkNode
         m_table = table;
     }
 
-    /// Choose paths by @p policy; null means ECMP.
-    void SetRoutingPolicy(Ptr<RoutingPolicy> policy)
+    /// Choose paths by a policy of this type, an object of which is made for this switch.
+    void SetRoutingPolicyType(TypeId type);
+
+    /// @return the policy; null for ECMP, which is built in
+    Ptr<RoutingPolicy> GetRoutingPolicy() const
     {
-        m_policy = policy;
+        return m_policy;
     }
 
     /// @return whether a queue pair's frames all take the port that ECMP's hash chooses
@@ -175,17 +178,20 @@ class SwitchNode : public Node, public LinkNode
     /// No route; or, as a frame's inPort: made here.
     static constexpr uint16_t NO_PORT = UINT16_MAX;
 
+    TypeId GetRoutingPolicyType() const;
+
     // hot
     std::vector<QbbNetDevice*> m_ports; ///< borrowed from the node's device list
     const ForwardingTable* m_table{nullptr};
     Ptr<SwitchMmu> m_mmu;
     Ptr<PintEncoder> m_pintEncoder;
     Ptr<RoutingPolicy> m_policy;
-    uint32_t m_seed{0};
+    uint32_t m_seed{0}; ///< of attribute and node id
     bool m_ecnEnabled{true};
 
     // seldom
     Ptr<InNetworkHook> m_inNetwork;
+    uint32_t m_seedOfAll{1};
     uint64_t m_bufferDrops{0};
     uint64_t m_routeDrops{0};
     uint64_t m_droppedPayload{0};

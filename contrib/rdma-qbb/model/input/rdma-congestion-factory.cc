@@ -20,8 +20,9 @@ DescribeModes()
     std::string text = "one of";
     for (const CongestionMode& mode : GetCongestionModes())
     {
-        text += mode.number < 0 ? " " : " " + std::to_string(mode.number) + "=";
-        text += std::string{mode.typeName.substr(PREFIX.size())};
+        const std::string_view name = mode.typeName.substr(PREFIX.size());
+        text += mode.word == name ? " " : " " + std::string{mode.word} + "=";
+        text += name;
     }
     return text;
 }
@@ -31,8 +32,7 @@ FindTypeName(const std::string& mode)
 {
     for (const CongestionMode& known : GetCongestionModes())
     {
-        const bool sameNumber = known.number >= 0 && mode == std::to_string(known.number);
-        if (sameNumber || mode == known.typeName)
+        if (mode == known.word || mode == known.typeName)
         {
             return std::string{known.typeName};
         }
@@ -46,16 +46,17 @@ const std::vector<CongestionMode>&
 GetCongestionModes()
 {
     // 12 is what ASTRA-sim's network files write for a window and nothing else.
-    static const std::vector<CongestionMode> modes{{0, "ns3::RdmaNoCongestionControl"},
-                                                   {1, "ns3::RdmaDcqcn"},
-                                                   {3, "ns3::RdmaHpcc"},
-                                                   {7, "ns3::RdmaTimely"},
-                                                   {8, "ns3::RdmaDctcp"},
-                                                   {10, "ns3::RdmaHpccPint"},
-                                                   {12, "ns3::RdmaNoCongestionControl"},
-                                                   {-1, "ns3::RdmaDcqcnPaper"},
-                                                   {-1, "ns3::RdmaDcqcnHpccArtifact"},
-                                                   {-1, "ns3::RdmaSwift"}};
+    static const std::vector<CongestionMode> modes{
+        {"0", "ns3::RdmaNoCongestionControl"},
+        {"1", "ns3::RdmaDcqcn"},
+        {"3", "ns3::RdmaHpcc"},
+        {"7", "ns3::RdmaTimely"},
+        {"8", "ns3::RdmaDctcp"},
+        {"10", "ns3::RdmaHpccPint"},
+        {"12", "ns3::RdmaNoCongestionControl"},
+        {"RdmaDcqcnPaper", "ns3::RdmaDcqcnPaper"},
+        {"RdmaDcqcnHpccArtifact", "ns3::RdmaDcqcnHpccArtifact"},
+        {"RdmaSwift", "ns3::RdmaSwift"}};
     return modes;
 }
 

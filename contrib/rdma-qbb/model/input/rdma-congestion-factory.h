@@ -4,7 +4,7 @@
 #ifndef RDMA_CONGESTION_FACTORY_H
 #define RDMA_CONGESTION_FACTORY_H
 
-#include "rdma-congestion-ops.h"
+#include "ns3/rdma-congestion-ops.h"
 
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace ns3
 /// One algorithm that CC_MODE can name.
 struct CongestionMode
 {
-    int number;                ///< CC_MODE number, or -1 for a name only
+    std::string_view word;     ///< what CC_MODE may say: a number, or the name without "ns3::"
     std::string_view typeName; ///< ns-3 TypeId name
 };
 

@@ -1,0 +1,134 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "attribute-default.h"
+
+#include "ns3/assert.h"
+#include "ns3/global-value.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ns3
+{
+
+namespace
+{
+
+std::optional<DeclaredAttribute>
+DeclaredBy(TypeId type, const std::string& attribute)
+{
+    for (std::size_t index = 0; index < type.GetAttributeN(); ++index)
+    {
+        TypeId::AttributeInformation information = type.GetAttribute(index);
+        if (information.name == attribute)
+        {
+            return DeclaredAttribute{type, index, information};
+        }
+    }
+    return std::nullopt;
+}
+
+GlobalValue*
+FindGlobal(const std::string& name)
+{
+    const auto global = std::find_if(GlobalValue::Begin(), GlobalValue::End(), [&](auto* each) {
+        return each->GetName() == name;
+    });
+    return global == GlobalValue::End() ? nullptr : *global;
+}
+
+} // namespace
+
+std::vector<DeclaredAttribute>
+FindAttributes(const std::string& name)
+{
+    std::vector<DeclaredAttribute> found;
+    const std::size_t colons = name.rfind("::");
+    TypeId type;
+    if (colons == std::string::npos || !TypeId::LookupByNameFailSafe(name.substr(0, colons), &type))
+    {
+        return found;
+    }
+    const std::string attribute = name.substr(colons + 2);
+    for (TypeId each = type;; each = each.GetParent())
+    {
+        if (const auto declared = DeclaredBy(each, attribute))
+        {
+            return {*declared};
+        }
+        if (each.GetParent() == each)
+        {
+            break;
+        }
+    }
+    for (std::size_t i = 0; i < TypeId::GetRegisteredN(); ++i)
+    {
+        const TypeId each = TypeId::GetRegistered(i);
+        if (each.IsChildOf(type))
+        {
+            if (const auto declared = DeclaredBy(each, attribute))
+            {
+                found.push_back(*declared);
+            }
+        }
+    }
+    return found;
+}
+
+bool
+IsLegal(const AttributeSetting& setting)
+{
+    if (const GlobalValue* global = FindGlobal(setting.name))
+    {
+        return global->GetChecker()->CreateValidValue(*setting.value) != nullptr;
+    }
+    const auto declared = FindAttributes(setting.name);
+    return !declared.empty() &&
+           std::all_of(declared.begin(), declared.end(), [&](const auto& each) {
+               return each.information.checker->CreateValidValue(*setting.value) != nullptr;
+           });
+}
+
+std::vector<AttributeSetting>
+SetDefault(const AttributeSetting& setting)
+{
+    NS_ASSERT(IsLegal(setting));
+    std::vector<AttributeSetting> replaced;
+    if (GlobalValue* global = FindGlobal(setting.name))
+    {
+        replaced.push_back({setting.name, GetDefault(setting.name)});
+        global->SetValue(*setting.value);
+    }
+    for (const DeclaredAttribute& each : FindAttributes(setting.name))
+    {
+        TypeId type = each.type;
+        replaced.push_back(
+            {type.GetName() + "::" + each.information.name, each.information.initialValue});
+        type.SetAttributeInitialValue(each.index,
+                                      each.information.checker->CreateValidValue(*setting.value));
+    }
+    return replaced;
+}
+
+Ptr<const AttributeValue>
+GetDefault(const std::string& name)
+{
+    if (const GlobalValue* global = FindGlobal(name))
+    {
+        Ptr<AttributeValue> value = global->GetChecker()->Create();
+        global->GetValue(*value);
+        return value;
+    }
+    const auto declared = FindAttributes(name);
+    return declared.empty() ? nullptr : declared.front().information.initialValue;
+}
+
+Ptr<const AttributeValue>
+GetOriginalDefault(const std::string& name)
+{
+    const auto declared = FindAttributes(name);
+    return declared.empty() ? GetDefault(name) : declared.front().information.originalInitialValue;
+}
+
+} // namespace ns3

@@ -1,0 +1,326 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+// One configuration: a key of a conf stands for attributes, or says what a run reads, writes or
+// changes; a flag can set every attribute of the module, wins over the conf, and is what all
+// objects of a fabric then have; those objects are within reach of Config paths.
+
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
+
+#include "ns3/config.h"
+#include "ns3/input-error.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/pointer.h"
+#include "ns3/rdma-hpcc.h"
+#include "ns3/string.h"
+#include "ns3/uinteger.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+
+/// Two servers of two GPUs each, an NVSwitch in each, one switch between them.
+const std::string TWO_SERVERS = "7 2 2 1 8 H100\n4 5 6\n"
+                                "0 4 2880Gbps 0.000025ms 0\n1 4 2880Gbps 0.000025ms 0\n"
+                                "2 5 2880Gbps 0.000025ms 0\n3 5 2880Gbps 0.000025ms 0\n"
+                                "0 6 400Gbps 0.0005ms 0\n1 6 400Gbps 0.0005ms 0\n"
+                                "2 6 400Gbps 0.0005ms 0\n3 6 400Gbps 0.0005ms 0\n";
+
+/// What a run reads, writes and does at which time: no parameter of a model.
+const std::set<std::string> OF_THE_RUN{
+    "TOPOLOGY_FILE",   "FLOW_FILE",       "TRACE_FILE",        "TRACE_OUTPUT_FILE",
+    "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "QLEN_MON_FILE",     "BW_MON_FILE",
+    "RATE_MON_FILE",   "CNP_MON_FILE",    "ENABLE_TRACE",      "SIMULATOR_STOP_TIME",
+    "ROUTING_AT",      "LINK_DOWN",       "LINK_UP",           "NODE_DOWN",
+    "NODE_UP",         "L2_WAIT_FOR_ACK", "INT_MULTI",         "MON_START",
+    "MON_END",         "QP_MON_INTERVAL", "QLEN_MON_INTERVAL", "BW_MON_INTERVAL",
+    "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER"};
+
+/// What the topology file says of each link.
+const std::set<std::string> OF_THE_TOPOLOGY{"ns3::QbbNetDevice::DataRate",
+                                            "ns3::QbbChannel::Delay",
+                                            "ns3::QbbChannel::ErrorRate"};
+
+/// What an NVSwitch has of its own, whatever the network's switches have.
+const std::set<std::string> OF_NVSWITCHES{"ns3::SwitchNode::EcnEnabled",
+                                          "ns3::SwitchNode::RoutingPolicyType",
+                                          "ns3::SwitchMmu::BufferBytes",
+                                          "ns3::SwitchMmu::DynamicThreshold"};
+
+/// Restores all defaults in the end.
+class Defaults : public testing::Test
+{
+  protected:
+    Defaults()
+    {
+        UsePicoseconds();
+    }
+
+    ~Defaults() override
+    {
+        Config::Reset();
+    }
+};
+
+std::string
+DefaultText(const std::string& name)
+{
+    const auto declared = FindAttributes(name);
+    return declared.empty()
+               ? std::to_string(AttributeDefault<UintegerValue>(name))
+               : GetDefault(name)->SerializeToString(declared.front().information.checker);
+}
+
+/// Give an attribute another default by a flag. @return whether there is a text that does it
+bool
+ChangeByFlag(const std::string& name)
+{
+    const std::string before = DefaultText(name);
+    for (const char* text : {"3",
+                             "5",
+                             "0.5",
+                             "0.25",
+                             "1234",
+                             "1.5",
+                             "7us",
+                             "3Gb/s",
+                             "false",
+                             "true",
+                             "3=4",
+                             "25Gb/s=70000",
+                             "Drop",
+                             "Forward",
+                             "ns3::RdmaHpcc",
+                             "ns3::RdmaSwift",
+                             "ns3::RdmaIrn",
+                             "ns3::RdmaGoBackN",
+                             "ns3::FlowletRouting",
+                             "ns3::SprayRouting"})
+    {
+        const bool isType = std::string(text).starts_with("ns3::");
+        const bool wantsType = name.ends_with("Type") || name.ends_with("::CongestionControl");
+        const bool rightType =
+            !isType ||
+            (name.ends_with("Control") &&
+             (std::string(text) == "ns3::RdmaHpcc" || std::string(text) == "ns3::RdmaSwift")) ||
+            (name.ends_with("RecoveryType") &&
+             (std::string(text) == "ns3::RdmaIrn" || std::string(text) == "ns3::RdmaGoBackN")) ||
+            (name.ends_with("PolicyType") && std::string(text).ends_with("Routing"));
+        if (isType != wantsType || !rightType)
+        {
+            continue;
+        }
+        try
+        {
+            ApplyNs3Flags({"--" + name + "=" + text});
+        }
+        catch (const InputError&)
+        {
+            continue;
+        }
+        if (DefaultText(name) != before)
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// @return the names of all attributes of this module that can be set when an object is made
+std::vector<std::string>
+AttributesOfTheModule()
+{
+    std::vector<std::string> names;
+    for (uint16_t i = 0; i < TypeId::GetRegisteredN(); ++i)
+    {
+        const TypeId type = TypeId::GetRegistered(i);
+        for (std::size_t k = 0; type.GetGroupName() == "RdmaQbb" && k < type.GetAttributeN(); ++k)
+        {
+            if (type.GetAttribute(k).flags & TypeId::ATTR_CONSTRUCT)
+            {
+                names.push_back(type.GetName() + "::" + type.GetAttribute(k).name);
+            }
+        }
+    }
+    return names;
+}
+
+/// Compares an object, and what its pointers lead to, with the defaults in force.
+class Walk
+{
+  public:
+    void Visit(const Ptr<Object>& object, bool ofNvSwitch)
+    {
+        if (!object || !m_seen.insert(PeekPointer(object)).second)
+        {
+            return;
+        }
+        for (TypeId type = object->GetInstanceTypeId(); type != Object::GetTypeId();
+             type = type.GetParent())
+        {
+            for (std::size_t i = 0; type.GetGroupName() == "RdmaQbb" && i < type.GetAttributeN();
+                 ++i)
+            {
+                Compare(object, type, type.GetAttribute(i), ofNvSwitch);
+            }
+        }
+    }
+
+    const std::set<std::string>& GetCompared() const
+    {
+        return m_compared;
+    }
+
+  private:
+    void Compare(const Ptr<Object>& object,
+                 TypeId type,
+                 const TypeId::AttributeInformation& attribute,
+                 bool ofNvSwitch)
+    {
+        if (attribute.checker->GetValueTypeName() == "ns3::PointerValue")
+        {
+            PointerValue pointer;
+            object->GetAttribute(attribute.name, pointer);
+            Visit(pointer.Get<Object>(), ofNvSwitch);
+            return;
+        }
+        const std::string name = type.GetName() + "::" + attribute.name;
+        if (OF_THE_TOPOLOGY.contains(name) || (ofNvSwitch && OF_NVSWITCHES.contains(name)))
+        {
+            return;
+        }
+        StringValue value;
+        object->GetAttribute(attribute.name, value);
+        EXPECT_EQ(value.Get(), attribute.initialValue->SerializeToString(attribute.checker))
+            << name;
+        m_compared.insert(name);
+    }
+
+    std::set<const Object*> m_seen;
+    std::set<std::string> m_compared;
+};
+
+} // namespace
+
+TEST(AttributeWalk, EveryKeyStandsForAttributesOrIsOfTheRun)
+{
+    for (const FabricConfKey& key : FabricConfKeys())
+    {
+        EXPECT_EQ(key.attributes.empty(), OF_THE_RUN.contains(key.name)) << key.name;
+        for (const std::string& attribute : key.attributes)
+        {
+            EXPECT_TRUE(GetDefault(attribute)) << key.name << ": " << attribute;
+        }
+    }
+}
+
+TEST_F(Defaults, AFlagWinsOverTheConfForEveryKey)
+{
+    for (const FabricConfKey& key : FabricConfKeys())
+    {
+        if (key.attributes.empty())
+        {
+            continue;
+        }
+        std::istringstream text(key.name + " " +
+                                (key.defaultValue.empty() ? std::string() : key.defaultValue));
+        if (!key.defaultValue.empty())
+        {
+            FabricConf::Read(text, "conf").Apply();
+        }
+        EXPECT_TRUE(ChangeByFlag(key.attributes.front())) << key.name;
+    }
+    // Programs apply the file, then the environment, then flags.
+    std::istringstream text("PACKET_PAYLOAD_SIZE 9000\nCC_MODE 3\n");
+    FabricConf::Read(text, "conf").Apply();
+    setenv("NS_ATTRIBUTE_DEFAULT", "ns3::RdmaHw::Mtu=2048;ns3::RdmaHw::AckInterval=9", 1);
+    ApplyNs3Environment();
+    EXPECT_EQ(DefaultText("ns3::RdmaHw::Mtu"), "2048");
+    ApplyNs3Flags({"--ns3::RdmaHw::Mtu=4096"});
+    Ptr<RdmaHw> host = CreateObject<RdmaHw>();
+    EXPECT_EQ(host->GetMtu(), 4096U);
+    EXPECT_TRUE(DynamicCast<RdmaHpcc>(host->GetCongestionOps()));
+    UintegerValue interval;
+    host->GetAttribute("AckInterval", interval);
+    EXPECT_EQ(interval.Get(), 9U);
+}
+
+TEST_F(Defaults, EveryAttributeThatAFlagChangesIsWhatTheObjectsOfAFabricHave)
+{
+    for (const std::string& name : AttributesOfTheModule())
+    {
+        EXPECT_TRUE(ChangeByFlag(name)) << name;
+    }
+    // Room enough for what the flags above ask for.
+    ApplyNs3Flags({"--ns3::SwitchMmu::BufferBytes=77777777",
+                   "--ns3::SwitchMmu::ReserveBytes=5555",
+                   "--ns3::NVSwitchNode::BufferBytes=99999999",
+                   "--ns3::SwitchMmu::PfcResponseTime=5us"});
+    std::istringstream links(TWO_SERVERS);
+    const ClusterTopology topology = ClusterTopology::Read(links, "topology");
+    FabricConf conf;
+    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
+    fabric->Build(topology, conf);
+
+    Walk walk;
+    walk.Visit(fabric, false);
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        const bool isNvSwitch = topology.Is(node, ClusterTopology::NodeKind::NvSwitch);
+        walk.Visit(fabric->GetNode(node), isNvSwitch);
+        walk.Visit(fabric->GetNode(node)->GetObject<RdmaDriver>(), false);
+        for (uint32_t i = 0; i < fabric->GetNode(node)->GetNDevices(); ++i)
+        {
+            walk.Visit(fabric->GetNode(node)->GetDevice(i), false);
+        }
+    }
+    for (const char* name : {"ns3::RdmaHw::Mtu",
+                             "ns3::RdmaDriver::VariableWindow",
+                             "ns3::SwitchMmu::Alpha",
+                             "ns3::SwitchNode::EcmpSeed",
+                             "ns3::QbbNetDevice::PauseTime",
+                             "ns3::RdmaFabric::QpsPerConnection",
+                             "ns3::RdmaLossRecovery::ReorderTime",
+                             "ns3::NVSwitchNode::BufferBytes"})
+    {
+        EXPECT_TRUE(walk.GetCompared().contains(name)) << name;
+    }
+    Simulator::Destroy();
+    fabric->Dispose();
+}
+
+TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)
+{
+    BuiltFabric built(TWO_SERVERS, "CC_MODE 1\n");
+    Config::Set("/NodeList/*/$ns3::RdmaDriver/RdmaHw/Mtu", UintegerValue(2000));
+    Config::Set(
+        "/NodeList/*/$ns3::RdmaDriver/RdmaHw/CongestionOps/$ns3::RdmaDcqcn/FastRecoveryTimes",
+        UintegerValue(4));
+    Config::Set("/NodeList/*/$ns3::RdmaDriver/RdmaHw/LossRecovery/$ns3::RdmaGoBackN/ChunkBytes",
+                UintegerValue(8000));
+    const uint32_t hub = 6;
+    SwitchMmu& mmu = *built.fabric->GetSwitch(hub)->GetMmu();
+    const uint64_t shared = mmu.GetSharedBytes();
+    Config::Set("/NodeList/*/$ns3::SwitchNode/Mmu/BufferBytes", UintegerValue(20'000'000));
+
+    EXPECT_EQ(built.fabric->GetHw(3).GetMtu(), 2000U);
+    UintegerValue value;
+    built.fabric->GetHw(3).GetCongestionOps()->GetAttribute("FastRecoveryTimes", value);
+    EXPECT_EQ(value.Get(), 4U);
+    built.fabric->GetHw(0).GetLossRecovery()->GetAttribute("ChunkBytes", value);
+    EXPECT_EQ(value.Get(), 8000U);
+    EXPECT_EQ(mmu.GetSharedBytes(), shared + 20'000'000 - (16U << 20)) << "divided again";
+    // One host's plug-in is not another's.
+    Config::Set(
+        "/NodeList/0/$ns3::RdmaDriver/RdmaHw/CongestionOps/$ns3::RdmaDcqcn/FastRecoveryTimes",
+        UintegerValue(2));
+    built.fabric->GetHw(3).GetCongestionOps()->GetAttribute("FastRecoveryTimes", value);
+    EXPECT_EQ(value.Get(), 4U);
+}

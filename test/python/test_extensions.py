@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""CONTRIBUTING's "to add X, touch these files": a congestion control, a routing policy, a collective and a topology are
+added in a folder outside the tree, without a change to any file of it."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PROGRAM_DIR", SOURCE / "build/release/bin")).parent
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(extensions LANGUAGES CXX)
+find_package(cluster-sim REQUIRED PATHS {build} NO_DEFAULT_PATH)
+add_simulator(extended-simulator rdma-fixed-rate.cc last-port-routing.cc)
+"""
+
+CONGESTION_CONTROL = """
+#include "ns3/data-rate.h"
+#include "ns3/rdma-congestion-ops.h"
+#include "ns3/rdma-queue-pair.h"
+
+namespace ns3
+{
+
+/// A quarter of the line rate unless Rate says otherwise, whatever comes back.
+class RdmaFixedRate : public RdmaCongestionOps
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::RdmaFixedRate")
+                                .SetParent<RdmaCongestionOps>()
+                                .AddConstructor<RdmaFixedRate>()
+                                .AddAttribute("Rate", "Sending rate", DataRateValue(DataRate("100Gb/s")),
+                                              MakeDataRateAccessor(&RdmaFixedRate::m_rate), MakeDataRateChecker());
+        return tid;
+    }
+
+    std::string GetName() const override
+    {
+        return "fixed";
+    }
+
+    void OnQpInit(RdmaQueuePair& qp) override
+    {
+        qp.SetRate(m_rate.GetBitRate());
+    }
+
+    void OnAck(RdmaQueuePair&, const RdmaAckView&) override
+    {
+    }
+
+  private:
+    DataRate m_rate;
+};
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaFixedRate);
+
+} // namespace ns3
+"""
+
+ROUTING = """
+#include "ns3/routing-policy.h"
+
+namespace ns3
+{
+
+/// Always the last of the shortest paths.
+class LastPortRouting : public RoutingPolicy
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid =
+            TypeId("ns3::LastPortRouting").SetParent<RoutingPolicy>().AddConstructor<LastPortRouting>();
+        return tid;
+    }
+
+    uint16_t Choose(std::span<const uint16_t> ports, const QbbFrame&, const SwitchNode&, int64_t) override
+    {
+        return ports.back();
+    }
+
+    bool Reorders() const override
+    {
+        return false;
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(LastPortRouting);
+
+} // namespace ns3
+"""
+
+BYTES = 1_000_000
+RATE_GBPS = 400
+# Four hosts: two at each of two switches, which two others join.
+TOPOLOGY = "8 4 8\n4 5 6 7\n" + "".join(
+    f"{a} {b} {RATE_GBPS}Gbps 500ns 0\n" for a, b in
+    ((0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)))
+
+
+def varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes(out + bytes([number]))
+
+
+def field(number, value):
+    """A field of a protobuf message: a whole number, or bytes with their length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def attribute(name, value):
+    return field(10, field(1, name.encode()) + field(13, value))
+
+
+def trace(rank, ranks):
+    """A broadcast from rank 0, as a Chakra trace: it sends to each, the others receive."""
+    messages = [field(1, b"0.0.4")]
+    peers = [(5, peer) for peer in range(1, ranks)] if rank == 0 else [(6, 0)]
+    for number, (kind, peer) in enumerate(peers):
+        src, dst = (rank, peer) if kind == 5 else (peer, rank)
+        messages.append(field(1, number) + field(2, b"part") + field(3, kind) + attribute("comm_size", BYTES) +
+                        attribute("comm_src", src) + attribute("comm_dst", dst) + attribute("comm_tag", dst))
+    return b"".join(varint(len(message)) + message for message in messages)
+
+
+@pytest.fixture(scope="module", name="folder")
+def extended_simulator(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("extensions")
+    (folder / "CMakeLists.txt").write_text(PROJECT.format(build=BUILD))
+    (folder / "rdma-fixed-rate.cc").write_text(CONGESTION_CONTROL)
+    (folder / "last-port-routing.cc").write_text(ROUTING)
+    (folder / "topology.txt").write_text(TOPOLOGY)
+    (folder / "workload.txt").write_text(f"1 ALLREDUCE {BYTES} DP\n")
+    for rank in range(4):
+        (folder / f"broadcast.{rank}.et").write_bytes(trace(rank, 4))
+    (folder / "system.json").write_text(json.dumps(
+        {"all-reduce-implementation-custom": [str(folder / "broadcast")], "endpoint-delay": 0}))
+    for command in (["cmake", "-S", folder, "-B", folder / "build"], ["cmake", "--build", folder / "build"]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder
+
+
+def simulate(folder, output, *flags):
+    done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", folder / "workload.txt",
+                           "--system-configuration", folder / "system.json", "-c", SOURCE / "conf/none.conf", "-o", output, *flags],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    fields = ("sip", "dip", "sport", "dport", "bytes", "start", "fct", "ideal")
+    return [dict(zip(fields, line.split())) for line in (output / "fct.txt").read_text().splitlines()]
+
+
+def test_a_collective_of_ones_own_sends_what_its_traces_say(folder, tmp_path):
+    flows = simulate(folder, tmp_path / "out")
+    assert [int(flow["bytes"]) for flow in flows] == [BYTES] * 3
+    assert {flow["sip"] for flow in flows} == {"0b000001"}
+
+
+def test_a_congestion_control_of_ones_own_decides_the_rate(folder, tmp_path):
+    fast = simulate(folder, tmp_path / "fast", "--set", "CC_MODE=ns3::RdmaFixedRate", "--ns3::RdmaFixedRate::Rate=50Gb/s")
+    slow = simulate(folder, tmp_path / "slow", "--set", "CC_MODE=ns3::RdmaFixedRate", "--ns3::RdmaFixedRate::Rate=25Gb/s")
+    # Three flows leave one NIC, each at its own rate: the rate decides, not the link.
+    for flow in fast:
+        assert float(flow["fct"]) == pytest.approx(BYTES * 8 / 50, rel=0.05)
+    for flow in slow:
+        assert float(flow["fct"]) == pytest.approx(BYTES * 8 / 25, rel=0.05)
+
+
+def test_a_routing_policy_of_ones_own_chooses_the_links(folder, tmp_path):
+    simulate(folder, tmp_path / "out", "--set", "ROUTING=ns3::LastPortRouting")
+    with (tmp_path / "out/links.csv").open(newline="") as file:
+        carried = {(int(row["node"]), int(row["peer"])): int(row["tx_bytes"]) for row in csv.DictReader(file)}
+    assert carried[4, 7] > 2 * BYTES
+    assert carried[4, 6] == 0
