@@ -5,11 +5,12 @@
  *
  *   SimAI_analytical -w workload_analytical.txt -g 9216 -g_p_s 8 -nv 360 -nic 48.5 -r example-
  *
- * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong.
+ * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong, 130 and 143 ended by
+ * SIGINT and SIGTERM.
  */
 #include "ns3/analytical-options.h"
 #include "ns3/analytical-run.h"
-#include "ns3/input-error.h"
+#include "ns3/guarded-main.h"
 #include "ns3/run-record.h"
 
 #include <cstdlib>
@@ -20,8 +21,7 @@
 int
 main(int argc, char* argv[])
 {
-    try
-    {
+    return AstraSim::GuardedMain([&] {
         const auto environment = [](const std::string& name) -> std::optional<std::string> {
             const char* value = std::getenv(name.c_str());
             return value ? std::optional<std::string>(value) : std::nullopt;
@@ -39,10 +39,5 @@ main(int argc, char* argv[])
             return 0;
         }
         return AstraSim::RunAnalytical(options);
-    }
-    catch (const ns3::InputError& error)
-    {
-        std::cerr << error.what() << "\n";
-        return 2;
-    }
+    });
 }

@@ -5,11 +5,12 @@
  *
  *   SimAI_simulator -w microAllReduce.txt -n Spectrum-X_128g_8gps_100Gbps_A100 -c SimAI.conf
  *
- * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong.
+ * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong, 130 and 143 ended by
+ * SIGINT and SIGTERM.
  */
 #include "ns3/fabric-conf.h"
+#include "ns3/guarded-main.h"
 #include "ns3/huge-pages.h"
-#include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
 #include "ns3/run-options.h"
@@ -24,8 +25,7 @@
 int
 main(int argc, char* argv[])
 {
-    try
-    {
+    return AstraSim::GuardedMain([&] {
         // Before anything makes a Time or schedules an event.
         ns3::Time::SetResolution(ns3::Time::PS);
         ns3::UseHugePages();
@@ -56,10 +56,5 @@ main(int argc, char* argv[])
             return 0;
         }
         return AstraSim::RunSimulation(options);
-    }
-    catch (const ns3::InputError& error)
-    {
-        std::cerr << error.what() << "\n";
-        return 2;
-    }
+    });
 }

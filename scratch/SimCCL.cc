@@ -11,10 +11,13 @@
  */
 #include "ns3/cluster-topology.h"
 #include "ns3/gpu-table.h"
+#include "ns3/guarded-main.h"
 #include "ns3/input-error.h"
 #include "ns3/input-lines.h"
 #include "ns3/layer-table.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/output-directory.h"
+#include "ns3/output-file.h"
 #include "ns3/program-flags.h"
 #include "ns3/rank-layout.h"
 #include "ns3/run-record.h"
@@ -26,11 +29,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 namespace
@@ -385,18 +388,10 @@ ShowJob(const Job& job, const MockNcclGroup& group, const std::vector<SingleFlow
     ShowSummary(LinkClasses(machine, job.group), plan, flows);
 }
 
-std::ofstream
-OpenOutput(const Options& options, const std::string& name)
+std::string
+PathOf(const Options& options, const std::string& name)
 {
-    std::error_code error;
-    std::filesystem::create_directories(options.output, error);
-    const auto path = (std::filesystem::path(options.output) / name).string();
-    std::ofstream file(path);
-    if (!file)
-    {
-        throw InputError(path, 0, "cannot be written", "a directory that can be, with -o");
-    }
-    return file;
+    return (std::filesystem::path(options.output) / name).string();
 }
 
 void
@@ -416,7 +411,9 @@ Run(const Options& options)
     const MockNcclGroup group(cluster.machine, nccl);
     const MachineModel& machine = group.GetMachine();
     const auto jobs = JobsOf(options, cluster.gpus, machine.gpusPerServer);
-    std::ofstream csv = OpenOutput(options, "ncclFlowModel_detailed_flows.csv");
+    const ns3::OutputDirectory directory(options.output);
+    ns3::OutputFile csv(PathOf(options, "ncclFlowModel_detailed_flows.csv"));
+    bool drawn = false;
     for (const Job& job : jobs)
     {
         const auto flows = group.GetSingleFlows(job.group, job.request, options.maxFlows);
@@ -426,15 +423,28 @@ Run(const Options& options)
         }
         if (jobs.size() > 1)
         {
-            csv << "# " << ToString(job.request.op) << ' ' << job.request.bytes << ' '
-                << job.group.name << '\n';
+            csv.Write(fmt::format("# {} {} {}\n",
+                                  ToString(job.request.op),
+                                  job.request.bytes,
+                                  job.group.name));
         }
-        WriteSingleFlowsCsv(csv, flows);
+        std::ostringstream rows;
+        WriteSingleFlowsCsv(rows, flows);
+        csv.Write(rows.view());
         if (jobs.size() == 1 && flows.size() <= MAX_DOT_FLOWS)
         {
-            std::ofstream dot = OpenOutput(options, "ncclFlowModel_flows.dot");
+            std::ostringstream dot;
             WriteSingleFlowsDot(dot, flows);
+            ns3::WriteWholeFile(PathOf(options, "ncclFlowModel_flows.dot"), dot.view());
+            drawn = true;
         }
+    }
+    csv.Finish();
+    if (!drawn)
+    {
+        // What an earlier run left must not pass for this one's.
+        std::error_code error;
+        std::filesystem::remove(PathOf(options, "ncclFlowModel_flows.dot"), error);
     }
 }
 
@@ -443,8 +453,7 @@ Run(const Options& options)
 int
 main(int argc, char* argv[])
 {
-    try
-    {
+    return GuardedMain([&] {
         Options options;
         const auto description = Describe(options);
         po::variables_map values;
@@ -466,10 +475,5 @@ main(int argc, char* argv[])
         }
         Run(options);
         return 0;
-    }
-    catch (const InputError& error)
-    {
-        std::cerr << error.what() << "\n";
-        return 2;
-    }
+    });
 }

@@ -11,8 +11,8 @@
 #include "ns3/collective-perf.h"
 
 #include "ns3/collective-perf-options.h"
+#include "ns3/guarded-main.h"
 #include "ns3/huge-pages.h"
-#include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
 #include "ns3/run-record.h"
@@ -25,8 +25,7 @@
 int
 main(int argc, char* argv[])
 {
-    try
-    {
+    return AstraSim::GuardedMain([&] {
         // Before anything makes a Time or schedules an event.
         ns3::Time::SetResolution(ns3::Time::PS);
         ns3::UseHugePages();
@@ -48,10 +47,5 @@ main(int argc, char* argv[])
             return 0;
         }
         return AstraSim::RunCollectivePerf(options);
-    }
-    catch (const ns3::InputError& error)
-    {
-        std::cerr << error.what() << "\n";
-        return 2;
-    }
+    });
 }

@@ -6,28 +6,36 @@
  *   qbb-flows -c SimAI.conf -n topology.txt -f flow.txt -o results/flows
  *   qbb-flows config.txt                          # topology and flows as the configuration says
  *
- * Exit status: 0 all flows finished, 1 some did not, 2 an input is wrong.
+ * Exit status: 0 all flows finished, 1 some did not, 2 an input is wrong, 130 and 143 ended by
+ * SIGINT and SIGTERM.
  */
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
+#include "ns3/guarded-main.h"
 #include "ns3/huge-pages.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/output-directory.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/program-flags.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/run-record.h"
+#include "ns3/run-supervisor.h"
 #include "ns3/simulator.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <memory>
+#include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +61,7 @@ struct Options
     bool version{false};
     std::string printAttributes; ///< name of a class
     std::vector<std::string> ns3Flags;
+    AstraSim::LimitFlags limits;
 };
 
 po::options_description
@@ -73,6 +82,7 @@ DescribeOptions(Options& options)
     add("PrintAttributes",
         po::value(&options.printAttributes),
         "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
+    options.limits.AddTo(description);
     add("version", po::bool_switch(&options.version), "the version of this program");
     add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
     return description;
@@ -145,7 +155,7 @@ ReadConf(const Options& options)
 }
 
 std::string
-OutputDirectory(const Options& options, const FabricConf& conf)
+OutputPath(const Options& options, const FabricConf& conf)
 {
     if (!options.output.empty())
     {
@@ -155,14 +165,13 @@ OutputDirectory(const Options& options, const FabricConf& conf)
         return std::filesystem::path(path).stem().string();
     };
     return "results/" + (conf.flowFile.empty() ? "no-flows" : stem(conf.flowFile)) + "_" +
-           std::filesystem::path(conf.topologyFile).filename().string();
+           std::filesystem::path(conf.topologyFile).filename().string() + "_" + stem(options.conf);
 }
 
-/// run.json as it stands before the run.
-AstraSim::RunRecord
-BeginRecord(const Options& options, const FabricConf& conf, const std::string& directory)
+/// What run.json says before the run.
+void
+RecordInputs(AstraSim::RunRecord& record, const Options& options, const FabricConf& conf)
 {
-    AstraSim::RunRecord record(directory + "/run.json");
     record.AddInput("configuration", conf.source);
     record.AddInput("topology", conf.topologyFile);
     record.AddInput("flows", conf.flowFile);
@@ -172,7 +181,6 @@ BeginRecord(const Options& options, const FabricConf& conf, const std::string& d
         record.SetOption(key, value);
     }
     record.SetOption("ns3", options.ns3Flags);
-    return record;
 }
 
 /// What run.json says of the run, with the names that SimAI_simulator uses.
@@ -190,7 +198,7 @@ RecordResults(AstraSim::RunRecord& record,
     record.Set("packet_hops", totals.packetHops);
     record.Set("drops", totals.Drops());
     record.Set("pauses", totals.pauses);
-    record.Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000);
+    record.Set("paused_ns", totals.pausedPs.ToPs() / 1000);
     record.Set("longest_pause_ns", static_cast<double>(watchdog.GetLongestPs()) / 1000);
     record.Set("pfc_storms", watchdog.GetStorms());
     record.Set("timeouts", totals.timeouts);
@@ -239,91 +247,222 @@ BytesAreConserved(const FabricTotals& totals)
            totals.framesInUse == 0;
 }
 
-int
-Run(const Options& options)
+/// A run of flows, from options to results; one object per run.
+class FlowsRun
 {
-    FabricConf conf = ReadConf(options);
-    PrintWarnings(conf.warnings);
-    ClusterTopology topology = ClusterTopology::Read(conf.topologyFile, conf.gpusPerServer);
-    PrintWarnings(topology.warnings);
-    if (conf.flowFile.empty())
+  public:
+    explicit FlowsRun(const Options& options)
+        : m_options(options),
+          m_limits(options.limits.Read()),
+          m_supervisor(m_limits)
     {
-        std::cerr << "warning: no flow file; there is nothing to simulate\n";
-        return 0;
     }
-    const FlowFileSummary summary = CheckFlowFile(conf.flowFile, topology);
+
+    ~FlowsRun()
+    {
+        // Users of the fabric go before it does.
+        m_runner.reset();
+        m_monitors.reset();
+        Simulator::Destroy();
+    }
+
+    int Run();
+
+  private:
+    std::vector<std::string> ResultNames() const;
+    void Build();
+    void Begin();
+    void Refuse(const std::string& reason);
+    void Simulate();
+    int Report();
+    std::optional<AstraSim::StopCause> WhyUnfinished() const;
+    int ReportUnfinished(const AstraSim::StopCause& cause);
+    void Write(const std::string& status);
+
+    const Options& m_options;
+    AstraSim::RunLimits m_limits;
+    AstraSim::RunSupervisor m_supervisor;
+    FabricConf m_conf;
+    ClusterTopology m_topology;
+    std::optional<OutputDirectory> m_directory;
+    std::optional<AstraSim::RunRecord> m_record;
+    Ptr<RdmaFabric> m_fabric;
+    std::unique_ptr<FabricMonitors> m_monitors;
+    std::vector<QbbPcapCapture> m_captures;
+    std::unique_ptr<FlowRunner> m_runner;
+    std::optional<LinkUse> m_use;
+    LinkCountersOf m_links; ///< when the last flow was done
+    bool m_outOfTime{false};
+    double m_wallSeconds{0};
+};
+
+std::vector<std::string>
+FlowsRun::ResultNames() const
+{
+    return {m_conf.fctOutputFile,
+            m_conf.pfcOutputFile,
+            m_conf.qlenMonFile,
+            m_conf.bwMonFile,
+            m_conf.rateMonFile,
+            m_conf.cnpMonFile,
+            m_conf.traceOutputFile};
+}
+
+void
+FlowsRun::Build()
+{
+    RecordInputs(*m_record, m_options, m_conf);
+    const FlowFileSummary summary = CheckFlowFile(m_conf.flowFile, m_topology);
     std::vector<uint32_t> traceNodes;
-    if (conf.enableTrace && !conf.traceFile.empty())
+    if (m_conf.enableTrace && !m_conf.traceFile.empty())
     {
-        traceNodes = ReadTraceNodes(conf.traceFile, topology.nodeCount);
+        traceNodes = ReadTraceNodes(m_conf.traceFile, m_topology.nodeCount);
     }
-
-    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
-    fabric->SetLosslessMask(summary.priorityMask);
-    fabric->Build(topology, conf);
-    const std::string output = OutputDirectory(options, conf);
-    FabricMonitors monitors(*fabric, conf, output, conf.warnings, traceNodes);
-    AstraSim::RunRecord record = BeginRecord(options, conf, output);
-    for (const std::string& port : options.pcap)
+    m_fabric = CreateObject<RdmaFabric>();
+    m_fabric->SetLosslessMask(summary.priorityMask);
+    m_fabric->Build(m_topology, m_conf);
+    m_monitors = std::make_unique<FabricMonitors>(*m_fabric,
+                                                  m_conf,
+                                                  m_directory->Path(),
+                                                  m_conf.warnings,
+                                                  traceNodes);
+    for (const std::string& port : m_options.pcap)
     {
-        QbbPcapHelper::Capture(*fabric, port, output);
+        m_captures.push_back(QbbPcapHelper::Capture(*m_fabric, port, m_directory->Path()));
     }
-    PrintWarnings(conf.warnings);
-    FlowRunner runner(*fabric, conf.flowFile);
-    LinkUse use(topology);
-    runner.CountIn(use, 0);
+    PrintWarnings(m_conf.warnings);
+    m_runner = std::make_unique<FlowRunner>(*m_fabric, m_conf.flowFile);
+    m_use.emplace(m_topology);
+    m_runner->CountIn(*m_use, 0);
+}
 
-    bool outOfTime = false;
+void
+FlowsRun::Refuse(const std::string& reason)
+{
+    m_monitors.reset();
+    m_captures.clear();
+    m_directory->RemoveParts(ResultNames());
+    const std::string path = m_directory->Path("run.json");
+    if (!m_directory->HasRecord() || AstraSim::RunRecord::StatusOf(path) == "refused")
+    {
+        m_record->Set("reason", reason);
+        m_record->Write("refused");
+    }
+}
+
+void
+FlowsRun::Begin()
+{
+    std::vector<std::string> names = ResultNames();
+    const auto earlier = AstraSim::RunRecord::OutputsOf(m_directory->Path("run.json"));
+    names.insert(names.end(), earlier.begin(), earlier.end());
+    m_directory->RemoveEarlierResults(names);
+    m_record->Write("running");
+}
+
+void
+FlowsRun::Simulate()
+{
     EventId stop;
-    if (conf.stopTimePs != TIME_PS_MAX)
+    if (m_conf.stopTimePs != TIME_PS_MAX)
     {
-        stop = Simulator::Schedule(PicoSeconds(conf.stopTimePs), [&outOfTime] {
-            outOfTime = true;
+        stop = Simulator::Schedule(PicoSeconds(m_conf.stopTimePs), [this] {
+            m_outOfTime = true;
             Simulator::Stop();
         });
     }
-    runner.Start([&] {
-        monitors.StopSampling();
-        runner.CloseConnections();
+    m_runner->Start([&] {
+        m_links = CountersNow(*m_fabric);
+        m_monitors->StopSampling();
+        m_runner->CloseConnections();
         if (!stop.IsExpired())
         {
             Simulator::Remove(stop); // cancelled, it would still move the clock
         }
     });
+    m_supervisor.Watch(&StopSimulatorFromAnyThread);
     const auto begin = std::chrono::steady_clock::now();
     Simulator::Run();
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
-    monitors.Finish();
-    WriteLinks(topology, CountersOf(*fabric), use, {"flows"}, output + "/links.csv");
+    m_supervisor.EndWatch();
+    m_wallSeconds = wall.count();
+}
 
-    const FabricTotals totals = fabric->GetTotals();
-    const PfcWatchdog& watchdog = fabric->GetPfcWatchdog();
-    RecordResults(record, runner, totals, watchdog, wall.count());
-    if (!options.quiet)
+std::optional<AstraSim::StopCause>
+FlowsRun::WhyUnfinished() const
+{
+    if (m_runner->Finished() == m_runner->Announced())
     {
-        PrintSummary(runner, totals, wall.count());
+        return std::nullopt;
     }
-    if (runner.Finished() < runner.Announced())
+    if (const auto cause = m_supervisor.GetCause())
     {
-        std::cerr << runner.Announced() - runner.Finished() << " flows are not finished"
-                  << (outOfTime                  ? " at SIMULATOR_STOP_TIME"
-                      : watchdog.HasStoppedRun() ? ", and the network is deadlocked"
-                                                 : ", and nothing is left to simulate")
-                  << ":\n";
-        for (const std::string& line : watchdog.Describe(20))
-        {
-            std::cerr << "  " << line << "\n";
-        }
-        for (const std::string& line : runner.DescribeUnfinished(20))
-        {
-            std::cerr << "  " << line << "\n";
-        }
-        for (const std::string& line : fabric->DescribeCutOff())
-        {
-            std::cerr << "  " << line << "\n";
-        }
-        record.Write(outOfTime ? "stopped" : "stuck");
-        return 1;
+        return cause;
+    }
+    if (m_outOfTime)
+    {
+        const bool isFlag = m_limits.simulated == m_conf.stopTimePs;
+        return AstraSim::StopCause{"stopped",
+                                   std::string("at ") +
+                                       (isFlag ? "--max-sim-time" : "SIMULATOR_STOP_TIME"),
+                                   1};
+    }
+    return AstraSim::StopCause{"stuck",
+                               m_fabric->GetPfcWatchdog().HasStoppedRun()
+                                   ? "and the network is deadlocked"
+                                   : "and nothing is left to simulate",
+                               1};
+}
+
+int
+FlowsRun::ReportUnfinished(const AstraSim::StopCause& cause)
+{
+    std::cerr << m_runner->Announced() - m_runner->Finished() << " flows are not finished, "
+              << cause.text << ":\n";
+    std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(20);
+    for (const auto& more : {m_runner->DescribeUnfinished(20), m_fabric->DescribeCutOff()})
+    {
+        lines.insert(lines.end(), more.begin(), more.end());
+    }
+    for (const std::string& line : lines)
+    {
+        std::cerr << "  " << line << "\n";
+    }
+    m_record->Set("reason", cause.text);
+    Write(cause.status);
+    return cause.exitStatus;
+}
+
+void
+FlowsRun::Write(const std::string& status)
+{
+    m_record->Set("outputs", m_directory->ListResults(ResultNames()));
+    m_record->Write(status);
+}
+
+int
+FlowsRun::Report()
+{
+    m_monitors->Finish();
+    for (QbbPcapCapture& capture : m_captures)
+    {
+        capture.Finish();
+    }
+    WriteLinks(m_topology,
+               m_links ? m_links : CountersNow(*m_fabric),
+               *m_use,
+               {"flows"},
+               m_directory->Path("links.csv"));
+    const FabricTotals totals = m_fabric->GetTotals();
+    const PfcWatchdog& watchdog = m_fabric->GetPfcWatchdog();
+    RecordResults(*m_record, *m_runner, totals, watchdog, m_wallSeconds);
+    if (!m_options.quiet)
+    {
+        PrintSummary(*m_runner, totals, m_wallSeconds);
+    }
+    if (const auto cause = WhyUnfinished())
+    {
+        return ReportUnfinished(*cause);
     }
     for (const std::string& line : watchdog.Describe(10))
     {
@@ -334,11 +473,61 @@ Run(const Options& options)
         std::cerr << "bytes are not conserved: sent " << totals.dataPayloadSent << ", received "
                   << totals.dataPayloadReceived << ", lost " << totals.payloadLost
                   << ", frames left " << totals.framesInUse << "\n";
-        record.Write("inconsistent");
+        Write("inconsistent");
         return 1;
     }
-    record.Write("finished");
+    Write("finished");
     return 0;
+}
+
+int
+FlowsRun::Run()
+{
+    m_conf = ReadConf(m_options);
+    if (m_limits.simulated)
+    {
+        m_conf.stopTimePs = std::min(m_conf.stopTimePs, *m_limits.simulated);
+    }
+    PrintWarnings(m_conf.warnings);
+    m_topology = ClusterTopology::Read(m_conf.topologyFile, m_conf.gpusPerServer);
+    PrintWarnings(m_topology.warnings);
+    if (m_conf.flowFile.empty())
+    {
+        std::cerr << "warning: no flow file; there is nothing to simulate\n";
+        return 0;
+    }
+    m_directory.emplace(OutputPath(m_options, m_conf));
+    m_directory->RemoveParts(ResultNames());
+    m_record.emplace(m_directory->Path("run.json"));
+    try
+    {
+        Build();
+    }
+    catch (const InputError& error)
+    {
+        Refuse(error.what());
+        throw;
+    }
+    Begin();
+    try
+    {
+        Simulate();
+        return Report();
+    }
+    catch (const InputError& error)
+    {
+        m_supervisor.EndWatch();
+        m_record->Set("reason", error.what());
+        m_record->Write("failed"); // a flow file may break far in, a disk may fill
+        throw;
+    }
+    catch (const std::bad_alloc&)
+    {
+        m_supervisor.EndWatch();
+        m_record->Set("reason", AstraSim::DescribeOutOfMemory());
+        m_record->Write("failed");
+        throw;
+    }
 }
 
 } // namespace
@@ -346,8 +535,7 @@ Run(const Options& options)
 int
 main(int argc, char* argv[])
 {
-    try
-    {
+    return AstraSim::GuardedMain([&] {
         // Before anything makes a Time or schedules an event.
         Time::SetResolution(Time::PS);
         UseHugePages();
@@ -376,13 +564,6 @@ main(int argc, char* argv[])
             std::cout << FabricConfHelp();
             return 0;
         }
-        const int status = Run(options);
-        Simulator::Destroy();
-        return status;
-    }
-    catch (const InputError& error)
-    {
-        std::cerr << error.what() << "\n";
-        return 2;
-    }
+        return FlowsRun(options).Run();
+    });
 }

@@ -16,8 +16,10 @@ import checkout
 
 checkout.require_modules("numpy", "pandas")
 
+from clustersim import command
 from clustersim.results import ResultsError, open_runs
 from clustersim.results.tables import MAKERS, all_tables, as_markdown, as_text, write_csv
+from clustersim.whole_file import write_text
 
 
 def write(tables, problems, directory):
@@ -27,7 +29,7 @@ def write(tables, problems, directory):
     parts = ["# Comparison of runs\n", *map(as_markdown, tables)]
     if problems:
         parts.append("\n".join(["## Warnings", "", *(f"- {problem}" for problem in problems), ""]))
-    (directory / "comparison.md").write_text("\n".join(parts))
+    write_text(directory / "comparison.md", "\n".join(parts))
 
 
 def main(arguments):
@@ -38,7 +40,7 @@ def main(arguments):
     parser.add_argument("--topology", metavar="FILE",
                         help="topology of all runs, for directories without run.json")
     keys = [make.__name__.removesuffix("_table") for make in MAKERS]
-    parser.add_argument("--tables", nargs="+", metavar="TABLE", help=f"print only these: {' '.join(keys)}")
+    parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=keys, help=f"print only these: {' '.join(keys)}")
     given = parser.parse_args(arguments)
     try:
         runs = open_runs(given.dirs, given.topology)
@@ -57,4 +59,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run("analyze_results.py", main)

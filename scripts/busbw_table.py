@@ -13,6 +13,10 @@ import pathlib
 import statistics
 import sys
 
+import checkout  # noqa: F401
+
+from clustersim import command
+
 COLUMNS = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "count", "time us", "algbw GB/s",
            "busbw GB/s")
 NEEDED = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "start_ns", "end_ns", "algbw",
@@ -80,4 +84,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run("busbw_table.py", main)

@@ -24,6 +24,10 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+import checkout  # noqa: F401
+
+from clustersim import command
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
 BOUND = {"idle": 0.05, "shared": 0.15, "beyond": float("inf")}
@@ -257,13 +261,13 @@ def compare(program, directory, case):
     return packet, flow, packet_wall, flow_wall
 
 
-def main():
+def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/backends"))
     parser.add_argument("--case", action="append", help="run only cases whose name contains this")
     parser.add_argument("--rst", type=pathlib.Path, help="write the table there, for the documentation")
     parser.add_argument("--speed", action="store_true", help="compare CPU seconds of longer runs")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments)
     program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
     if not program.is_file():
         print(f"compare_backends.py: {program}: is not there; expected the program: scripts/build.sh -c all",
@@ -296,4 +300,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run("compare_backends.py", main)

@@ -17,6 +17,11 @@ import random
 import re
 import sys
 
+import checkout  # noqa: F401
+
+from clustersim import command
+from clustersim.whole_file import write_text
+
 RATE = re.compile(r"^([0-9.]+)([kKMGT]?)(bps|b/s|Bps|B/s)$")
 # Destination ports tell the two kinds of traffic apart in fct.txt, as the HPCC simulator's tools do.
 BACKGROUND_PORT = 100
@@ -179,20 +184,22 @@ def parse_arguments(arguments):
     return options
 
 
-def main(arguments=None):
+def main(arguments):
     options = parse_arguments(arguments)
     try:
         flows = make_flows(hosts_of(options.topology), SizeDistribution(options.sizes), options)
-        file = sys.stdout if options.output == "-" else open(options.output, "w", encoding="utf-8")
     except (InputError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    with file:
-        file.write(f"{len(flows)}\n")
-        for start, source, destination, size, port in flows:
-            file.write(f"{source} {destination} {options.priority} {port} {size} {start:.12f}\n")
+    text = f"{len(flows)}\n" + "".join(
+        f"{source} {destination} {options.priority} {port} {size} {start:.12f}\n"
+        for start, source, destination, size, port in flows)
+    if options.output == "-":
+        sys.stdout.write(text)
+    else:
+        write_text(options.output, text)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run("hpcc_traffic.py", main)

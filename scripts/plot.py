@@ -14,6 +14,7 @@ import checkout
 
 checkout.require_modules("numpy", "pandas", "matplotlib")
 
+from clustersim import command
 from clustersim.results import ResultsError, open_runs
 from clustersim.results.plots import KINDS, style
 
@@ -75,9 +76,14 @@ def main(arguments):
                 print(f"plot.py: {kind}: {error}", file=sys.stderr)
                 status = 1
                 continue
-            output.mkdir(parents=True, exist_ok=True)
             for suffix in options.formats:
-                style.save(figure, output / f"{name}.{suffix}")
+                try:
+                    output.mkdir(parents=True, exist_ok=True)
+                    style.save(figure, output / f"{name}.{suffix}")
+                except OSError as error:
+                    print(f"plot.py: {output / f'{name}.{suffix}'}: cannot be written: {error.strerror}; "
+                          f"expected a directory that can be (-o)", file=sys.stderr)
+                    return 2
                 print(output / f"{name}.{suffix}")
     for problem in (problem for run in runs for problem in run.problems):
         print(f"plot.py: {problem}", file=sys.stderr)
@@ -86,4 +92,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run("plot.py", main)

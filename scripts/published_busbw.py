@@ -15,7 +15,10 @@ import csv
 import os
 import pathlib
 import subprocess
-import sys
+
+import checkout  # noqa: F401
+
+from clustersim import command
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
@@ -94,13 +97,13 @@ def update(page, text):
     page.write_text(f"{head}{BEGIN}\n\n{text}\n{END}\n" + rest.split(END + "\n")[1])
 
 
-def main():
+def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", default="results/published-busbw")
     parser.add_argument("--update", metavar="FILE",
                         help="also replace the table in a documentation page")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="leave larger sizes out")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments)
     text = table(compare(pathlib.Path(arguments.output), arguments.max_bytes))
     print(text, end="")
     if arguments.update:
@@ -109,4 +112,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run("published_busbw.py", main)

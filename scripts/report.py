@@ -15,8 +15,10 @@ import checkout
 
 checkout.require_modules("numpy", "pandas", "matplotlib", "jinja2")
 
+from clustersim import command
 from clustersim.results import ResultsError, open_runs
 from clustersim.results.page import render
+from clustersim.whole_file import write_text
 
 
 def main(arguments):
@@ -36,7 +38,7 @@ def main(arguments):
         output = given.output or (runs[0].directory / "report.html" if len(runs) == 1 else
                                   pathlib.Path("results/report.html"))
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(page)
+        write_text(output, page)
     except (ResultsError, OSError) as error:
         print(f"report.py: {error}", file=sys.stderr)
         return 2
@@ -47,4 +49,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run("report.py", main)

@@ -21,6 +21,8 @@ import checkout
 
 checkout.require_modules("matplotlib")
 
+from clustersim import command
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKLOADS = {"FB_Hadoop": "FbHdp_distribution.txt", "WebSearch": "WebSearch_distribution.txt"}
 SCENARIOS = {"50% load": (0.5, 0.0), "30% load + incast": (0.3, 0.02)}
@@ -187,7 +189,7 @@ def size_text(size):
     return str(size)
 
 
-def main():
+def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data/hpcc",
                         help="directory with fat.txt and the distributions of HPCC's artifact")
@@ -200,7 +202,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="simulations at the same time (1)")
     parser.add_argument("--workload", choices=WORKLOADS, action="append", help="only these")
     parser.add_argument("--scheme", choices=SCHEMES, action="append", help="only these")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     for needed in (options.program, options.data / "fat.txt"):
         if not needed.is_file():
             print(f"{needed}: no such file", file=sys.stderr)
@@ -226,4 +228,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run("reproduce_hpcc.py", main)

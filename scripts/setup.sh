@@ -13,7 +13,7 @@ packages=(
   libboost1.81-dev libboost-program-options1.81-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
   libprotobuf-dev protobuf-compiler python3-protobuf libssl-dev
   # its tests
-  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 python3-pytest tshark valgrind chromium
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang libclang-rt-14-dev python3-pytest tshark valgrind chromium
   # packages
   lintian help2man python3-venv python3-pip python3-setuptools python3-wheel
   # topologies, analysis, plots, documentation

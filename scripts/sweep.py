@@ -38,9 +38,11 @@ import checkout
 
 checkout.require_modules("yaml")
 
+from clustersim import command
 from clustersim.sweep import grid as grids
 from clustersim.sweep import processes, runs, table
 from clustersim.sweep.errors import InputError
+from clustersim.whole_file import write_text
 
 ROOT = pathlib.Path(__file__).absolute().parents[1]
 
@@ -118,9 +120,7 @@ class Sweep:
         rows = [table.row_of(run, self.notes.get(run.task.name, "")) for run in self.runs]
         table.add_ratios(rows)
         for name, text in (("table.csv", table.to_csv(rows)), ("table.md", table.to_markdown(rows))):
-            part = self.output / f".{name}"
-            part.write_text(text, encoding="utf-8")
-            part.replace(self.output / name)
+            write_text(self.output / name, text)
         return rows
 
     def on_start(self, task):
@@ -177,4 +177,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run("sweep.py", main)

@@ -17,6 +17,10 @@ import pathlib
 import subprocess
 import sys
 
+import checkout  # noqa: F401
+
+from clustersim import command
+
 ROOT = pathlib.Path(__file__).absolute().parents[1]
 HEADERS = 82  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, preamble and gap 20
 ACK = 84
@@ -190,4 +194,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run("validate.py", main)

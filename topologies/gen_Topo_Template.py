@@ -19,7 +19,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 
+from clustersim import command
 from clustersim.topology.command_line import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], __doc__))
+    command.run("gen_Topo_Template.py", lambda arguments: main(arguments, __doc__))

@@ -3,10 +3,12 @@
  */
 #include "flow-run.h"
 
+#include "ns3/csv-cell.h"
 #include "ns3/fabric-identity.h"
 #include "ns3/fct-writer.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
+#include "ns3/output-directory.h"
 #include "ns3/output-file.h"
 #include "ns3/text-line.h"
 
@@ -29,6 +31,7 @@ TEST(OutputFile, WritesLinesAndSaysWhyItCannot)
         file.Print("%d %s\n", 1, "one");
         file.Print("%d %s\n", 2, "two");
         EXPECT_EQ(file.Lines(), 2u);
+        file.Finish();
     }
     EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("1 one", "2 two"));
     EXPECT_THROW(OutputFile(directory / "missing/a.txt"), InputError);
@@ -109,6 +112,7 @@ TEST(OutputFile, TakesWholeLinesBetweenFormattedOnes)
         line.Decimal(4).Space().Text("four").End();
         file.Take(line);
         EXPECT_EQ(file.Lines(), 4u);
+        file.Finish();
     }
     EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("1 one", "2 two", "3 three", "4 four"));
 }
@@ -123,9 +127,102 @@ TEST(OutputFile, LinesAreInTheFileBeforeItsEndAndWhole)
         file.Write(line);
     }
     // A piece of 64 KiB has gathered: the file has all whole lines that fit it.
-    EXPECT_EQ(std::filesystem::file_size(directory / "a.txt"), 65U * 1000);
+    EXPECT_EQ(std::filesystem::file_size(directory / "a.txt.part"), 65U * 1000);
     file.Flush();
-    EXPECT_EQ(std::filesystem::file_size(directory / "a.txt"), 100U * 1000);
+    EXPECT_EQ(std::filesystem::file_size(directory / "a.txt.part"), 100U * 1000);
+}
+
+TEST(OutputFile, HasItsNameOnlyWhenItIsWhole)
+{
+    ScratchDirectory directory;
+    std::ofstream(directory / "a.txt") << "of an earlier run\n";
+    {
+        OutputFile file(directory / "a.txt");
+        file.Write("a line\n");
+    }
+    EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("of an earlier run"));
+    EXPECT_THAT(directory.LinesOf("a.txt.part"), ElementsAre("a line"));
+    OutputFile file(directory / "a.txt");
+    file.Write("another\n");
+    file.Finish();
+    EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("another"));
+    EXPECT_FALSE(std::filesystem::exists(directory / "a.txt.part"));
+}
+
+TEST(OutputFile, CannotBeWrittenTwiceAtOnce)
+{
+    ScratchDirectory directory;
+    OutputFile first(directory / "a.txt");
+    try
+    {
+        OutputFile second(directory / "a.txt");
+        ADD_FAILURE() << "opened twice";
+    }
+    catch (const InputError& error)
+    {
+        EXPECT_THAT(error.what(),
+                    HasSubstr("a.txt: is being written by another program; expected"));
+    }
+    first.Finish();
+    OutputFile(directory / "a.txt").Finish();
+}
+
+TEST(OutputFile, IsNoDirectory)
+{
+    ScratchDirectory directory;
+    EXPECT_THROW(OutputFile(directory.Path()), InputError);
+}
+
+TEST(OutputDirectory, BelongsToOneRunAtATime)
+{
+    ScratchDirectory directory;
+    {
+        const OutputDirectory first(directory.Path());
+        EXPECT_THROW(OutputDirectory(directory.Path()), InputError);
+    }
+    const OutputDirectory afterwards(directory.Path());
+    EXPECT_NO_THROW(OutputDirectory(directory.Path(), "prefix-")) << "files of its own";
+}
+
+TEST(OutputDirectory, RemovesWhatRunsLeaveAndNothingElse)
+{
+    ScratchDirectory directory;
+    for (const char* name : {"fct.txt",
+                             "EndToEnd.12.csv",
+                             "node-3-port-0.pcap",
+                             "my_fct.txt",
+                             "pauses.csv.part",
+                             "notes.txt",
+                             "film.part",
+                             "EndToEnd.old.csv"})
+    {
+        std::ofstream(directory / name) << "";
+    }
+    const OutputDirectory output(directory.Path());
+    OutputFile open(output.Path("links.csv"));
+    output.RemoveParts({});
+    output.RemoveEarlierResults({"elsewhere/my_fct.txt"});
+    std::vector<std::string> left;
+    for (const auto& entry : std::filesystem::directory_iterator(directory.Path()))
+    {
+        left.push_back(entry.path().filename());
+    }
+    EXPECT_THAT(left,
+                testing::UnorderedElementsAre("notes.txt",
+                                              "film.part",
+                                              "EndToEnd.old.csv",
+                                              "links.csv.part"));
+}
+
+TEST(CsvCell, QuotesWhatWouldEndACellAndDisarmsFormulas)
+{
+    EXPECT_EQ(CsvCell("attention_layer-3"), "attention_layer-3");
+    EXPECT_EQ(CsvCell("a,b"), "\"a,b\"");
+    EXPECT_EQ(CsvCell("say \"a\""), "\"say \"\"a\"\"\"");
+    EXPECT_EQ(CsvCell("=1+1"), "'=1+1");
+    EXPECT_EQ(CsvCell("-1,2"), "\"'-1,2\"");
+    EXPECT_EQ(CsvCell("@x"), "'@x");
+    EXPECT_EQ(CsvCell("two\nlines"), "two lines");
 }
 
 TEST(OutputFile, KeepsTheOrderOfThousandsOfNumbers)
@@ -139,6 +236,7 @@ TEST(OutputFile, KeepsTheOrderOfThousandsOfNumbers)
             line.Decimal(i).End();
             file.Take(line);
         }
+        file.Finish();
     }
     const std::vector<std::string> lines = directory.LinesOf("a.txt");
     ASSERT_EQ(lines.size(), 50'000U);
@@ -159,6 +257,7 @@ TEST(OutputFile, TakesLinesLongerThanItsPieces)
         file.Print("%s\n", line.c_str());
         file.Print("%s\n", line.substr(0, 600).c_str());
         EXPECT_EQ(file.Lines(), 4U);
+        file.Finish();
     }
     EXPECT_THAT(directory.LinesOf("a.txt"), ElementsAre("short", line, line, line.substr(0, 600)));
 }
@@ -232,6 +331,7 @@ TEST(FctWriter, WritesWhatPrintfWouldHoweverMessagesRepeat)
                           (record.idealPs + 500) / 1000);
             expected.emplace_back(line);
         }
+        writer.Finish();
     }
     EXPECT_EQ(directory.LinesOf("fct.txt"), expected);
 }

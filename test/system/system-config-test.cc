@@ -158,7 +158,7 @@ TEST_F(JsonFiles, CommunicatorsNameEachRankOnce)
     EXPECT_THAT(ErrorOf(read, R"({"0": [0, 4]})"), HasSubstr("communicator '0' holds 4"));
     EXPECT_THAT(ErrorOf(read, R"({"0": [1, 1]})"), HasSubstr("communicator '0' holds 1"));
     EXPECT_THAT(ErrorOf(read, R"({"0": []})"), HasSubstr("is no list of ranks"));
-    EXPECT_THAT(ErrorOf(read, R"({"0": [1e3000]})"), HasSubstr("is no valid JSON"));
+    EXPECT_THAT(ErrorOf(read, R"({"0": [1e3000]})"), HasSubstr("holds a number that is too large"));
 }
 
 TEST_F(JsonFiles, RemoteMemoryHasATypeAndABandwidth)

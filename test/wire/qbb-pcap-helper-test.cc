@@ -170,7 +170,7 @@ TEST_F(QbbPcapOfIncast, RefusesAFileThatCannotBeWritten)
 TEST_F(QbbPcapOfIncast, CapturesThePortThatACommandLineNames)
 {
     const std::string directory = testing::TempDir();
-    QbbPcapHelper::Capture(*m_fabric, "4:3", directory);
+    QbbPcapHelper::Capture(*m_fabric, "4:3", directory).Finish();
     EXPECT_TRUE(std::ifstream(directory + "/node-4-port-3.pcap").good());
     const auto refusal = [&](const std::string& port) -> std::string {
         try

@@ -85,7 +85,17 @@ AnalyticalBackend::GetNetwork(int rank)
 SimulationEnd
 AnalyticalBackend::Run()
 {
-    return m_network.GetLoop().Run(m_limit) ? SimulationEnd::Drained : SimulationEnd::OutOfTime;
+    EventLoop& loop = m_network.GetLoop();
+    const bool drained = loop.Run(m_limit);
+    return loop.IsInterrupted() ? SimulationEnd::Interrupted
+           : drained            ? SimulationEnd::Drained
+                                : SimulationEnd::OutOfTime;
+}
+
+void
+AnalyticalBackend::Interrupt()
+{
+    m_network.GetLoop().Interrupt();
 }
 
 void

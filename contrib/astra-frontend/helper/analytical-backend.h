@@ -38,6 +38,7 @@ class AnalyticalBackend : public SimulationBackend
 
     AstraNetworkAPI& GetNetwork(int rank) override;
     SimulationEnd Run() override;
+    void Interrupt() override;
     void FinishWorkloads() override;
     void Finish() override;
     BackendTotals GetTotals() const override;

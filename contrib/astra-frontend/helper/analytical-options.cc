@@ -53,6 +53,7 @@ struct RawFlags
     double tpOverlap{0};
     double ppOverlap{1};
     int visual{0};
+    LimitFlags limits;
 };
 
 po::options_description
@@ -92,6 +93,7 @@ Describe(AnalyticalOptions& options, RawFlags& raw)
     add("tp", po::value(&options.sizes.tp), "tensor parallel size, for micro lines");
     add("ep", po::value(&options.sizes.ep), "expert parallel size, for micro lines");
     add("pp", po::value(&options.sizes.pp), "pipeline stages, for micro lines");
+    raw.limits.AddTo(description);
     add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
     return description;
 }
@@ -169,6 +171,7 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
     {
         RefuseFlag("no workload", "-w FILE");
     }
+    options.limits = raw.limits.Read();
     if (options.passes == 0)
     {
         RefuseFlag("--passes is 0", "1 or more");

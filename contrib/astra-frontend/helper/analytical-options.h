@@ -5,6 +5,7 @@
 #define ANALYTICAL_OPTIONS_H
 
 #include "run-environment.h"
+#include "run-limits.h"
 
 #include "ns3/analytical-collectives.h"
 #include "ns3/layer-table.h"
@@ -36,6 +37,7 @@ struct AnalyticalOptions
     bool visual{false};
     ParallelSizes sizes;
     uint32_t passes{1};
+    RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
     bool quiet{false};
     bool help{false};
     bool version{false};

@@ -5,19 +5,22 @@
 
 #include "analytical-backend.h"
 #include "breakdown-table.h"
+#include "guarded-main.h"
 #include "micro-groups.h"
 #include "rank-symmetry.h"
 #include "run-console.h"
 #include "run-record.h"
+#include "run-supervisor.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/collectives-writer.h"
 #include "ns3/end-to-end-writer.h"
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 #include "ns3/job.h"
 #include "ns3/machine-paths.h"
 #include "ns3/mock-nccl-group.h"
-#include "ns3/output-file.h"
+#include "ns3/output-directory.h"
 #include "ns3/run-observers.h"
 #include "ns3/workload-file.h"
 
@@ -27,7 +30,9 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
+#include <new>
 #include <numeric>
+#include <optional>
 
 namespace AstraSim
 {
@@ -48,7 +53,8 @@ class AnalyticalRun
   public:
     explicit AnalyticalRun(const AnalyticalOptions& options)
         : m_options(options),
-          m_console(options.quiet, options.environment.logLevel)
+          m_console(options.quiet, options.environment.logLevel),
+          m_supervisor(options.limits)
     {
     }
 
@@ -59,7 +65,9 @@ class AnalyticalRun
     std::string PathOf(const std::string& name) const;
     void MakeOutputDirectory();
     void RecordInputs();
+    void Build();
     void Simulate();
+    StopCause WhyUnfinished() const;
     int Report();
     std::string Describe() const;
 
@@ -68,7 +76,9 @@ class AnalyticalRun
     uint32_t m_gpus{0};
     MachineModel m_machine;
     BusbwTable m_busbw;
-    std::string m_folder;
+    RunSupervisor m_supervisor;
+    std::optional<ns3::OutputDirectory> m_directory;
+    SimulationEnd m_end{SimulationEnd::Drained};
     std::unique_ptr<Workload> m_workload;
     std::unique_ptr<RunRecord> m_record;
     std::unique_ptr<MockNcclGroup> m_nccl;
@@ -119,30 +129,32 @@ AnalyticalRun::ReadInputs()
 std::string
 AnalyticalRun::PathOf(const std::string& name) const
 {
-    // An absolute prefix says itself where the files go.
-    return (std::filesystem::path(m_folder) / (m_options.prefix + name)).string();
+    return m_directory->Path(name);
 }
 
 void
 AnalyticalRun::MakeOutputDirectory()
 {
-    const std::string stem = std::filesystem::path(m_options.workload).stem().string();
-    m_folder = !m_options.folder.empty()   ? m_options.folder
-               : !m_options.prefix.empty() ? "results"
-                                           : "results/" + stem + "_analytical";
-    // A prefix may name directories, too.
-    const std::string directory = std::filesystem::path(PathOf("x")).parent_path().string();
-    ns3::MakeOutputDirectory(directory);
-    // What an earlier run left must not pass for this one's.
-    std::error_code error;
-    std::filesystem::remove(PathOf("EndToEnd.csv"), error);
+    namespace fs = std::filesystem;
+    std::string name = fs::path(m_options.workload).stem().string();
+    if (!m_options.topology.empty())
+    {
+        name += "_" + fs::path(m_options.topology).filename().string();
+    }
+    const std::string folder = !m_options.folder.empty()   ? m_options.folder
+                               : !m_options.prefix.empty() ? "results"
+                                                           : "results/" + name + "_analytical";
+    // A prefix may name directories, too; an absolute one says itself where the files go.
+    const fs::path files = fs::path(folder) / (m_options.prefix + "x");
+    std::string prefix = files.filename().string();
+    prefix.pop_back();
+    m_directory.emplace(files.parent_path().string(), prefix);
 }
 
 void
 AnalyticalRun::RecordInputs()
 {
-    m_record = std::make_unique<RunRecord>(PathOf("run.json"));
-    if (std::filesystem::exists(m_options.workload))
+    if (ns3::InputExists(m_options.workload))
     {
         m_record->AddInput("workload", m_options.workload);
     }
@@ -173,7 +185,7 @@ AnalyticalRun::RecordInputs()
 }
 
 void
-AnalyticalRun::Simulate()
+AnalyticalRun::Build()
 {
     NcclOptions nccl = m_options.environment.nccl;
     nccl.gpuType.clear(); // MakeMachine() has read both
@@ -187,7 +199,9 @@ AnalyticalRun::Simulate()
     paths.nvlinkGBps = pipelineGBps.value_or(m_machine.nvlinkGBps);
     paths.nicGBps = pipelineGBps.value_or(m_machine.nicGBps);
     paths.exposed = 1 - m_options.overlap[static_cast<std::size_t>(GroupKind::Pp)];
-    m_backend = std::make_unique<AnalyticalBackend>(std::make_unique<MachinePaths>(paths));
+    m_backend = std::make_unique<AnalyticalBackend>(
+        std::make_unique<MachinePaths>(paths),
+        m_options.limits.simulated.value_or(EventLoop::NO_LIMIT));
 
     JobDescription description;
     description.workload = m_workload.get();
@@ -220,10 +234,18 @@ AnalyticalRun::Simulate()
     m_collectivesFile = std::make_unique<CollectivesWriter>(PathOf("collectives.csv"));
     m_observers.Add(*m_endToEnd);
     m_observers.Add(*m_collectivesFile);
+}
 
+void
+AnalyticalRun::Simulate()
+{
+    m_directory->RemoveEarlierResults(RunRecord::OutputsOf(PathOf("run.json")));
+    m_record->Write("running");
+    m_supervisor.Watch([this] { m_backend->Interrupt(); });
     const auto begin = std::chrono::steady_clock::now();
     m_job->Start();
-    m_backend->Run();
+    m_end = m_backend->Run();
+    m_supervisor.EndWatch();
     m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -251,6 +273,23 @@ AnalyticalRun::Describe() const
     return text + "\n" + DescribeMicroGroups(*m_workload);
 }
 
+StopCause
+AnalyticalRun::WhyUnfinished() const
+{
+    switch (m_end)
+    {
+    case SimulationEnd::Interrupted: {
+        StopCause cause = *m_supervisor.GetCause();
+        cause.text += " before the workload finished";
+        return cause;
+    }
+    case SimulationEnd::OutOfTime:
+        return {"stopped", "--max-sim-time came before the workload finished", 1};
+    default:
+        return {"stuck", "the workload cannot finish: nothing is left to simulate", 1};
+    }
+}
+
 int
 AnalyticalRun::Report()
 {
@@ -264,15 +303,17 @@ AnalyticalRun::Report()
     m_record->Set("flows", totals.flows);
     if (!m_job->Finished())
     {
-        m_record->Write("stuck");
-        std::cerr << "the workload cannot finish: nothing is left to simulate, waiting at "
-                  << m_backend->Now() / 1000 << " ns:\n";
+        const StopCause cause = WhyUnfinished();
+        m_record->Set("reason", cause.text);
+        m_record->Set("outputs", m_directory->ListResults({}));
+        m_record->Write(cause.status);
+        std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
         const auto lines = m_job->DescribeWaits();
         for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAIT_LINES); ++i)
         {
             std::cerr << "  " << lines[i] << "\n";
         }
-        return 1;
+        return cause.exitStatus;
     }
     m_endToEnd->Finish();
     const TimeBreakdown breakdown = m_endToEnd->GetBreakdown();
@@ -283,6 +324,7 @@ AnalyticalRun::Report()
                               std::to_string(m_gpus) + " " + m_machine.gpu.name,
                           PathOf("breakdown.svg"));
     }
+    m_record->Set("outputs", m_directory->ListResults({}));
     m_record->Write("finished");
     m_console.Say(Describe() + BreakdownTable(breakdown) +
                   fmt::format("{} events in {:.2f} s\nresults in {}\n",
@@ -299,17 +341,46 @@ AnalyticalRun::Run()
     m_console.Warn(warnings);
     ReadInputs();
     MakeOutputDirectory();
-    RecordInputs();
+    m_directory->RemoveParts({});
+    m_record = std::make_unique<RunRecord>(PathOf("run.json"));
+    try
+    {
+        RecordInputs();
+        Build();
+    }
+    catch (const InputError& error)
+    {
+        m_collectivesFile.reset();
+        m_directory->RemoveParts({});
+        if (!m_directory->HasRecord() || RunRecord::StatusOf(PathOf("run.json")) == "refused")
+        {
+            m_record->Set("reason", error.what());
+            m_record->Write("refused");
+        }
+        throw;
+    }
     try
     {
         Simulate();
+        return Report();
     }
-    catch (const InputError&)
+    catch (const InputError& error)
     {
-        m_record->Write("refused");
+        m_supervisor.EndWatch();
+        m_record->Set("reason", error.what());
+        m_record->Write("failed");
         throw;
     }
-    return Report();
+    catch (const std::bad_alloc&)
+    {
+        m_supervisor.EndWatch();
+        const std::string reason = DescribeOutOfMemory();
+        m_job.reset();
+        m_backend.reset();
+        m_record->Set("reason", reason);
+        m_record->Write("failed");
+        throw;
+    }
 }
 
 } // namespace

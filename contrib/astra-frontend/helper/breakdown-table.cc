@@ -3,11 +3,10 @@
  */
 #include "breakdown-table.h"
 
-#include "ns3/input-error.h"
+#include "ns3/output-file.h"
 
 #include <boost/algorithm/string/replace.hpp>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace AstraSim
 {
@@ -115,23 +114,19 @@ WriteBreakdownSvg(const TimeBreakdown& breakdown, const std::string& title, cons
         x += width;
         y += 24;
     }
-    std::ofstream file(path);
-    file << fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 {0}\" "
-                        "font-family=\"sans-serif\" font-size=\"14\">\n"
-                        "<rect width=\"800\" height=\"{0}\" fill=\"white\"/>\n"
-                        "<text x=\"{1}\" y=\"36\" font-size=\"18\">{2}: {3:.3f} ms</text>\n"
-                        "{4}{5}</svg>\n",
-                        y,
-                        LEFT,
-                        EscapeXml(title),
-                        breakdown.total / 1000,
-                        bars,
-                        legend);
-    file.close();
-    if (!file)
-    {
-        throw ns3::InputError(path, 0, "cannot be written", "a writable output directory");
-    }
+    ns3::WriteWholeFile(
+        path,
+        fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 {0}\" "
+                    "font-family=\"sans-serif\" font-size=\"14\">\n"
+                    "<rect width=\"800\" height=\"{0}\" fill=\"white\"/>\n"
+                    "<text x=\"{1}\" y=\"36\" font-size=\"18\">{2}: {3:.3f} ms</text>\n"
+                    "{4}{5}</svg>\n",
+                    y,
+                    LEFT,
+                    EscapeXml(title),
+                    breakdown.total / 1000,
+                    bars,
+                    legend));
 }
 
 } // namespace AstraSim

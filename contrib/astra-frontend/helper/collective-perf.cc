@@ -14,7 +14,7 @@
 #include "ns3/job.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
-#include "ns3/output-file.h"
+#include "ns3/output-directory.h"
 #include "ns3/system-config.h"
 #include "ns3/uinteger.h"
 
@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 namespace AstraSim
 {
@@ -86,6 +87,7 @@ class CollectivePerf
     RunInputs m_inputs;
     MachineModel m_machine;
     uint32_t m_ranks{0};
+    std::optional<ns3::OutputDirectory> m_directory;
     std::unique_ptr<CollectivePerfTable> m_table;
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<CollectiveTestWorkload> m_workload;
@@ -326,7 +328,8 @@ CollectivePerf::Run()
     }
     if (!m_options.run.output.empty())
     {
-        ns3::MakeOutputDirectory(m_options.run.output);
+        m_directory.emplace(m_options.run.output);
+        m_directory->RemoveEarlierResults({});
     }
     m_machine =
         MachineModel::FromTopology(m_inputs.topology, m_options.run.nccl.networkKind->efficiency);

@@ -3,11 +3,11 @@
  */
 #include "dimension-utilization.h"
 
-#include "ns3/input-error.h"
+#include "ns3/output-file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
+#include <sstream>
 
 namespace AstraSim
 {
@@ -57,7 +57,7 @@ DimensionUtilization::Finish()
         }
         most = std::max(most, windows[i].size());
     }
-    std::ofstream file(m_path);
+    std::ostringstream file;
     file << "time (us)";
     for (std::size_t i = 0; i < windows.size(); ++i)
     {
@@ -74,10 +74,7 @@ DimensionUtilization::Finish()
         }
         file << '\n';
     }
-    if (!file.flush())
-    {
-        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
-    }
+    ns3::WriteWholeFile(m_path, file.view());
 }
 
 } // namespace AstraSim

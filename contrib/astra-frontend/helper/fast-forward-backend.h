@@ -66,6 +66,11 @@ class FastForwardBackend : public SimulationBackend
         return m_inner->Run();
     }
 
+    void Interrupt() override
+    {
+        m_inner->Interrupt();
+    }
+
     void FinishWorkloads() override
     {
         m_inner->FinishWorkloads();

@@ -6,6 +6,7 @@
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
 #include "ns3/double.h"
+#include "ns3/ecmp-routing.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
@@ -18,7 +19,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fmt/format.h>
 
 namespace AstraSim
@@ -53,6 +53,9 @@ MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)
     config.persistentConnections =
         AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs");
     const auto routing = ns3::RoutingBySwitch(topology, conf);
+    config.spreadsPackets = std::any_of(routing.begin(), routing.end(), [](ns3::TypeId each) {
+        return each != ns3::EcmpRouting::GetTypeId();
+    });
     if (std::any_of(routing.begin(), routing.end(), Spreads))
     {
         config.spreading.resize(routing.size());
@@ -95,23 +98,6 @@ WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
     }
 }
 
-/// What a run with packets left must not pass for this run's.
-void
-RemovePacketFiles(const FabricConf& conf, const std::string& output)
-{
-    for (const std::string* name : {&conf.pfcOutputFile,
-                                    &conf.qlenMonFile,
-                                    &conf.bwMonFile,
-                                    &conf.rateMonFile,
-                                    &conf.cnpMonFile,
-                                    &conf.traceOutputFile})
-    {
-        std::error_code error;
-        std::filesystem::remove(output + "/" + std::filesystem::path(*name).filename().string(),
-                                error);
-    }
-}
-
 } // namespace
 
 FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
@@ -143,7 +129,6 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
     {
         return;
     }
-    RemovePacketFiles(inputs.conf, m_output);
     m_fct = std::make_unique<ns3::FctWriter>(
         inputs.topology,
         ns3::ResolveOutputPath("FCT_OUTPUT_FILE", inputs.conf.fctOutputFile, m_output, warnings));
@@ -166,7 +151,15 @@ FlowLevelBackend::Run()
         m_background->Start();
     }
     const bool drained = m_loop.Run(m_stopTimePs);
-    return drained || m_workloadsFinished ? SimulationEnd::Drained : SimulationEnd::OutOfTime;
+    return m_loop.IsInterrupted()           ? SimulationEnd::Interrupted
+           : drained || m_workloadsFinished ? SimulationEnd::Drained
+                                            : SimulationEnd::OutOfTime;
+}
+
+void
+FlowLevelBackend::Interrupt()
+{
+    m_loop.Interrupt();
 }
 
 void
@@ -184,7 +177,7 @@ FlowLevelBackend::Finish()
 {
     if (m_fct)
     {
-        m_fct->Flush();
+        m_fct->Finish();
         WriteLinks();
     }
 }
@@ -208,13 +201,14 @@ FlowLevelBackend::WriteLinks()
     const ns3::ClusterTopology& topology = m_fabric->GetTopology();
     FluidTransfers& transfers = m_fabric->GetTransfers();
     transfers.UpdateCarried();
+    const double nowNs = static_cast<double>(m_loop.Now()) / 1000;
     const auto counters = [&](uint32_t node, uint16_t port) {
         const uint32_t link = topology.Ports(node)[port].link;
         const double bytes = transfers.GetCarried(FlowRouter::DirectedLink(topology, link, node));
         const uint64_t rateBps = topology.links[link].rateBps;
         return ns3::LinkCounters{rateBps,
                                  static_cast<uint64_t>(std::llround(bytes)),
-                                 bytes * 8e9 / static_cast<double>(rateBps)};
+                                 std::min(bytes * 8e9 / static_cast<double>(rateBps), nowNs)};
     };
     ns3::WriteLinks(topology, counters, m_use, TrafficPurposeNames(), m_output + "/links.csv");
 }

@@ -46,6 +46,7 @@ class FlowLevelBackend : public SimulationBackend
 
     AstraNetworkAPI& GetNetwork(int rank) override;
     SimulationEnd Run() override;
+    void Interrupt() override;
     void FinishWorkloads() override;
     void Finish() override;
     BackendTotals GetTotals() const override;

@@ -6,6 +6,7 @@
 #include "ns3/flow-file.h"
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
+#include "ns3/ns3-flags.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/simulator.h"
@@ -67,7 +68,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
     warnings.insert(warnings.end(), m_conf.warnings.begin(), m_conf.warnings.end());
     for (const std::string& port : options.pcap)
     {
-        ns3::QbbPcapHelper::Capture(*m_fabric, port, m_output);
+        m_captures.push_back(ns3::QbbPcapHelper::Capture(*m_fabric, port, m_output));
     }
     if (m_conf.stopTimePs != ns3::TIME_PS_MAX)
     {
@@ -106,7 +107,16 @@ PacketBackend::Run()
     {
         return SimulationEnd::Deadlock;
     }
-    return m_outOfTime ? SimulationEnd::OutOfTime : SimulationEnd::Drained;
+    return m_outOfTime     ? SimulationEnd::OutOfTime
+           : m_interrupted ? SimulationEnd::Interrupted
+                           : SimulationEnd::Drained;
+}
+
+void
+PacketBackend::Interrupt()
+{
+    m_interrupted = true;
+    ns3::StopSimulatorFromAnyThread();
 }
 
 void
@@ -125,6 +135,7 @@ PacketBackend::FinishWorkloads()
     {
         Simulator::Remove(m_stop);
     }
+    m_links = ns3::CountersNow(*m_fabric);
 }
 
 void
@@ -135,8 +146,12 @@ PacketBackend::Finish()
         return;
     }
     m_monitors->Finish();
+    for (ns3::QbbPcapCapture& capture : m_captures)
+    {
+        capture.Finish();
+    }
     ns3::WriteLinks(m_fabric->GetTopology(),
-                    ns3::CountersOf(*m_fabric),
+                    m_links ? m_links : ns3::CountersNow(*m_fabric),
                     m_use,
                     TrafficPurposeNames(),
                     m_output + "/links.csv");

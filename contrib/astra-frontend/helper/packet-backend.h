@@ -12,9 +12,12 @@
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
 #include "ns3/link-use.h"
+#include "ns3/links-writer.h"
 #include "ns3/ptr.h"
+#include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +50,7 @@ class PacketBackend : public SimulationBackend
 
     AstraNetworkAPI& GetNetwork(int rank) override;
     SimulationEnd Run() override;
+    void Interrupt() override;
     void FinishWorkloads() override;
     void Finish() override;
     BackendTotals GetTotals() const override;
@@ -67,7 +71,10 @@ class PacketBackend : public SimulationBackend
     std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
     std::unique_ptr<ns3::FabricMonitors> m_monitors;
     ns3::EventId m_stop;
+    ns3::LinkCountersOf m_links; ///< when the last workload was done
     bool m_outOfTime{false};
+    std::atomic<bool> m_interrupted{false};
+    std::vector<ns3::QbbPcapCapture> m_captures;
 };
 
 } // namespace AstraSim

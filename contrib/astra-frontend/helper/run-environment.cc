@@ -16,6 +16,8 @@ namespace AstraSim
 namespace
 {
 
+constexpr double MIN_GBPS = 1e-6;
+constexpr double MAX_GBPS = 1e6;
 /// Above it AS_SEND_LAT is a mistake in the unit rather than a slow host.
 constexpr TimePs LONGEST_USUAL_LATENCY = 1'000'000'000; // 1000 us
 
@@ -68,12 +70,13 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
         double gbps = 0;
         const auto [end, error] =
             std::from_chars(bandwidth->data(), bandwidth->data() + bandwidth->size(), gbps);
-        if (error != std::errc() || end != bandwidth->data() + bandwidth->size() || gbps <= 0)
+        if (error != std::errc() || end != bandwidth->data() + bandwidth->size() ||
+            !(gbps >= MIN_GBPS && gbps <= MAX_GBPS))
         {
             throw ns3::InputError("environment",
                                   0,
                                   "AS_NET_BW is '" + *bandwidth + "'",
-                                  "Gb/s of a NIC link, above 0");
+                                  "Gb/s of a NIC link, from 1e-6 to 1e6");
         }
         environment.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
     }

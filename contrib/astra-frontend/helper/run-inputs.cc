@@ -10,6 +10,7 @@
 #include "ns3/input-path.h"
 #include "ns3/ns3-flags.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -94,6 +95,10 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
 {
     RunInputs inputs;
     inputs.conf = ReadConf(options, console);
+    if (options.limits.simulated)
+    {
+        inputs.conf.stopTimePs = std::min(inputs.conf.stopTimePs, *options.limits.simulated);
+    }
     if (IsAstraNetworkFile(options.conf))
     {
         inputs.dimensions = ReadAstraNetworkFile(options.conf);

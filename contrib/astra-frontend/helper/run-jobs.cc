@@ -6,7 +6,9 @@
 #include "micro-groups.h"
 
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 #include "ns3/logical-topology.h"
+#include "ns3/output-file.h"
 #include "ns3/run-observer.h"
 #include "ns3/system-config.h"
 #include "ns3/workload-file.h"
@@ -293,23 +295,41 @@ RunJobs::Finish()
     {
         m_timeline->Finish();
     }
-    if (!AllFinished())
-    {
-        return;
-    }
+    const bool finished = AllFinished();
     for (const auto& running : m_jobs)
     {
+        running->results->Finish();
+        if (running->memory)
+        {
+            running->memory->Finish();
+        }
+        if (!finished)
+        {
+            continue;
+        }
         running->endToEnd->Finish();
         if (running->utilization)
         {
             running->utilization->Finish();
             const std::filesystem::path file = running->endToEnd->GetPath();
-            std::filesystem::copy_file(file,
-                                       file.parent_path() /
-                                           ("ncclFlowModel_" + file.filename().string()),
-                                       std::filesystem::copy_options::overwrite_existing);
+            ns3::WriteWholeFile(file.parent_path() / ("ncclFlowModel_" + file.filename().string()),
+                                ns3::ReadInputFile(file));
         }
     }
+}
+
+std::vector<std::string>
+RunJobs::GetOwnResults() const
+{
+    std::vector<std::string> names;
+    for (const auto& running : m_jobs)
+    {
+        if (running->memory)
+        {
+            names.push_back(running->memory->Path());
+        }
+    }
+    return names;
 }
 
 std::vector<std::string>

@@ -98,6 +98,9 @@ class RunJobs
     /// Complete the files that show whatever happened; EndToEnd.csv only if all have finished.
     void Finish();
 
+    /// @return names of results that inputs have chosen
+    std::vector<std::string> GetOwnResults() const;
+
     /// @return who waits for what, a line each
     std::vector<std::string> DescribeWaits() const;
 

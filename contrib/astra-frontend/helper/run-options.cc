@@ -6,6 +6,7 @@
 #include "astra-network-file.h"
 #include "program-flags.h"
 #include "run-environment.h"
+#include "run-replay.h"
 
 #include "ns3/input-error.h"
 
@@ -13,7 +14,9 @@
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 namespace AstraSim
@@ -30,6 +33,8 @@ constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
     {"analytical", NetworkModel::Analytical},
     {"flow", NetworkModel::Flow},
 };
+
+constexpr uint32_t MAX_QUEUES = 1024; ///< stream queues of a dimension
 
 /// @return the names of NETWORKS, as a sentence lists them
 std::string
@@ -62,6 +67,7 @@ struct RawFlags
     std::string logging;
     std::string gpuTable;
     std::string networkKind;
+    LimitFlags limits;
 };
 
 po::options_description
@@ -134,6 +140,10 @@ Describe(RunOptions& options, RawFlags& raw)
         po::value(&options.confKeys)->composing(),
         "KEY=VALUE of the configuration, wins over the file; may repeat");
     add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
+    raw.limits.AddTo(description);
+    add("replay",
+        po::value<std::string>(),
+        "run.json of an earlier run: do the same again; -o and further flags may stand beside");
     add("progress", po::value(&raw.progress), "auto, always or never");
     add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
     return description;
@@ -164,6 +174,60 @@ SortOutUnknown(const std::vector<std::string>& unknown,
     }
 }
 
+/// --replay FILE, and the flags beside it.
+struct ReplayFlag
+{
+    std::string file;
+    std::vector<std::string> others;
+};
+
+std::optional<ReplayFlag>
+FindReplay(const std::vector<std::string>& arguments)
+{
+    constexpr std::string_view FLAG = "--replay";
+    ReplayFlag flag;
+    bool found = false;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+    {
+        const std::string& argument = arguments[i];
+        if (argument == FLAG && i + 1 < arguments.size())
+        {
+            flag.file = arguments[++i];
+            found = true;
+        }
+        else if (argument.starts_with(std::string(FLAG) + "="))
+        {
+            flag.file = argument.substr(FLAG.size() + 1);
+            found = true;
+        }
+        else
+        {
+            flag.others.push_back(argument);
+        }
+    }
+    return found ? std::optional(flag) : std::nullopt;
+}
+
+/// @return the arguments without the output directory, which a replay does not write to
+std::vector<std::string>
+WithoutOutput(const std::vector<std::string>& arguments)
+{
+    std::vector<std::string> others;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+    {
+        const std::string& argument = arguments[i];
+        if (argument == "-o" || argument == "--output")
+        {
+            ++i;
+        }
+        else if (!argument.starts_with("-o") && !argument.starts_with("--output="))
+        {
+            others.push_back(argument);
+        }
+    }
+    return others;
+}
+
 } // namespace
 
 const char*
@@ -191,7 +255,18 @@ ParseNetworkModel(const std::string& name)
 RunOptions
 RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
 {
+    if (const auto replay = FindReplay(arguments))
+    {
+        const RunReplay run = RunReplay::Read(replay->file);
+        std::vector<std::string> all = WithoutOutput(run.arguments);
+        all.insert(all.end(), replay->others.begin(), replay->others.end());
+        return Parse(all, [&run](const std::string& name) -> std::optional<std::string> {
+            const auto found = run.variables.find(name);
+            return found == run.variables.end() ? std::nullopt : std::optional(found->second);
+        });
+    }
     RunOptions options;
+    options.arguments = arguments;
     RawFlags raw;
     const po::options_description description = Describe(options, raw);
     po::variables_map values;
@@ -260,6 +335,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
         options.network = NetworkModel::Analytical;
     }
     options.reportsRanks = values.count("workload-configuration") > 0;
+    options.limits = raw.limits.Read();
     for (const std::string& workload : raw.workloads)
     {
         options.jobs.push_back(ParseJobPlacement(workload));
@@ -279,6 +355,11 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     if (options.passes == 0 || options.threads == 0)
     {
         RefuseFlag("--passes and -t are counts", "1 or more");
+    }
+    if (options.queuesPerDimension == 0 || options.queuesPerDimension > MAX_QUEUES)
+    {
+        RefuseFlag("--num-queues-per-dim is " + std::to_string(options.queuesPerDimension),
+                   "1 to " + std::to_string(MAX_QUEUES));
     }
     if (options.seed && *options.seed == 0)
     {
@@ -310,7 +391,8 @@ RunOptions::Help()
            "  AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS "
            "NCCL_MAX_NCHANNELS NCCL_CROSS_NIC\n"
            "  NCCL_TUNING NCCL_SELECT\n"
-           "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong.\n";
+           "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong,\n"
+           "  130 and 143 ended by SIGINT and SIGTERM, after results so far were written.\n";
     return text.str();
 }
 

@@ -5,6 +5,7 @@
 #define RUN_OPTIONS_H
 
 #include "run-environment.h"
+#include "run-limits.h"
 
 #include "ns3/layer-table.h"
 #include "ns3/nccl-options.h"
@@ -79,14 +80,16 @@ struct RunOptions
     bool reportsRanks{false};            ///< print ASTRA-sim's line when a rank has finished
     bool simaiFiles{false};              ///< --simai-files: also under the names SimAI has
     ProgressMode progress{ProgressMode::Auto};
+    RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
     bool quiet{false};
     LogLevel logLevel{LogLevel::Info}; ///< AS_LOG_LEVEL
     bool help{false};
     bool helpConf{false};
     std::string printAttributes; ///< name of a class
     bool version{false};
-    std::vector<std::string> confKeys; ///< --set KEY=VALUE
-    std::vector<std::string> pcap;     ///< --pcap NODE:PORT
+    std::vector<std::string> arguments; ///< of the program, those that --replay stands for included
+    std::vector<std::string> confKeys;  ///< --set KEY=VALUE
+    std::vector<std::string> pcap;      ///< --pcap NODE:PORT
     std::vector<std::string> ns3Flags;
     NcclOptions nccl;
     std::optional<uint64_t> netBandwidthBps; ///< AS_NET_BW: rate of NIC links

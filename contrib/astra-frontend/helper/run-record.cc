@@ -3,7 +3,8 @@
  */
 #include "run-record.h"
 
-#include "ns3/input-error.h"
+#include "ns3/input-file.h"
+#include "ns3/output-file.h"
 
 #include <array>
 #include <fmt/format.h>
@@ -16,6 +17,20 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// @return what an earlier run has written; an empty object if that cannot be read
+nlohmann::json
+ReadRecord(const std::string& path)
+{
+    std::ifstream file(path);
+    auto json = nlohmann::json::parse(file, nullptr, false);
+    return json.is_object() ? json : nlohmann::json::object();
+}
+
+} // namespace
+
 std::string
 ProgramVersion()
 {
@@ -25,18 +40,14 @@ ProgramVersion()
 std::string
 FileSha256(const std::string& path)
 {
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-    {
-        throw ns3::InputError(path, 0, "cannot be read", "a readable file");
-    }
+    const auto file = ns3::OpenInputFile(path);
     const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                           &EVP_MD_CTX_free);
     EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr);
     std::array<char, 65536> buffer;
-    while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0)
+    while (file->read(buffer.data(), buffer.size()) || file->gcount() > 0)
     {
-        EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(file.gcount()));
+        EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(file->gcount()));
     }
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
     unsigned int length = 0;
@@ -68,7 +79,6 @@ RunRecord::RunRecord(std::string path)
     m_json["host"] = host.data();
     m_json["inputs"] = nlohmann::ordered_json::array();
     m_json["options"] = nlohmann::ordered_json::object();
-    Write("running");
 }
 
 void
@@ -84,13 +94,36 @@ RunRecord::Write(const std::string& status)
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - m_begin;
     m_json["wall_s"] = wall.count();
     m_json["peak_memory_bytes"] = PeakMemoryBytes();
-    std::ofstream file(m_path, std::ios::trunc);
-    file << m_json.dump(2) << "\n";
-    file.flush();
-    if (!file)
+    // Names of files may hold any bytes, JSON may not.
+    ns3::WriteWholeFile(
+        m_path,
+        m_json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+std::string
+RunRecord::StatusOf(const std::string& path)
+{
+    const auto json = ReadRecord(path);
+    const auto status = json.find("status");
+    return status != json.end() && status->is_string() ? status->get<std::string>() : "";
+}
+
+std::vector<std::string>
+RunRecord::OutputsOf(const std::string& path)
+{
+    const auto json = ReadRecord(path);
+    std::vector<std::string> names;
+    if (json.contains("outputs") && json["outputs"].is_array())
     {
-        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
+        for (const auto& name : json["outputs"])
+        {
+            if (name.is_string())
+            {
+                names.push_back(name.get<std::string>());
+            }
+        }
     }
+    return names;
 }
 
 } // namespace AstraSim

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace AstraSim
 {
@@ -24,14 +25,21 @@ uint64_t PeakMemoryBytes();
 /**
  * @brief run.json: what a run was made from, and how it went.
  *
- * The file exists from the start with status "running", so that a run that is killed cannot be
+ * A run writes it with status "running" before it simulates, so that a run that is killed cannot be
  * taken for one that finished.
  */
 class RunRecord
 {
   public:
-    /// @param path of run.json @throw ns3::InputError if it cannot be written
+    /// @param path of run.json, which Write() makes
     explicit RunRecord(std::string path);
+
+    /// @return names of the files that the run with that run.json has written; none if it is not
+    /// there or damaged
+    static std::vector<std::string> OutputsOf(const std::string& path);
+
+    /// @return the status in that run.json; empty if it is not there or damaged
+    static std::string StatusOf(const std::string& path);
 
     /// Note an input file. @param role "workload", "topology", "configuration", ...
     void AddInput(const std::string& role, const std::string& path);
@@ -51,6 +59,7 @@ class RunRecord
     }
 
     /// Write the file. @param status "running", "finished", "stuck", "stopped", ...
+    /// @throw ns3::InputError if it cannot be written
     void Write(const std::string& status);
 
   private:

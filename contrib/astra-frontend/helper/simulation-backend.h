@@ -6,6 +6,8 @@
 
 #include "simulation-clock.h"
 
+#include "ns3/clock-range.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,7 +26,7 @@ struct BackendTotals
     uint64_t packetHops{0};
     uint64_t drops{0};
     uint64_t pauses{0};
-    TimePs pausedPs{0};
+    ns3::TimeSum pausedPs; ///< over all ports
     uint64_t timeouts{0};
     TimePs longestPausePs{0}; ///< of one queue, without a break
     uint64_t pfcStorms{0};    ///< pauses that lasted PFC_WATCHDOG
@@ -39,9 +41,10 @@ struct BackendTotals
 /// How a simulation ended.
 enum class SimulationEnd : uint8_t
 {
-    Drained,   ///< nothing is left to simulate
-    OutOfTime, ///< SIMULATOR_STOP_TIME came first
-    Deadlock,  ///< data waits in a circle; nothing could ever move
+    Drained,     ///< nothing is left to simulate
+    OutOfTime,   ///< SIMULATOR_STOP_TIME came first
+    Deadlock,    ///< data waits in a circle; nothing could ever move
+    Interrupted, ///< Interrupt() was called
 };
 
 /**
@@ -59,6 +62,9 @@ class SimulationBackend : public SimulationClock
 
     /// Simulate until nothing is left, or the stop time.
     virtual SimulationEnd Run() = 0;
+
+    /// Have Run() return soon. May be called from any thread, once, also before Run().
+    virtual void Interrupt() = 0;
 
     /// All workloads are done: end what would go on by itself (monitors, background traffic).
     virtual void FinishWorkloads() = 0;

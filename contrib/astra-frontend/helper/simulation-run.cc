@@ -5,27 +5,31 @@
 
 #include "backend-factory.h"
 #include "fast-forward-backend.h"
+#include "guarded-main.h"
 #include "run-console.h"
 #include "run-inputs.h"
 #include "run-jobs.h"
 #include "run-progress.h"
 #include "run-record.h"
+#include "run-supervisor.h"
 
 #include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
-#include "ns3/output-file.h"
+#include "ns3/output-directory.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
+#include <new>
+#include <optional>
 #include <unistd.h>
 
 namespace AstraSim
@@ -45,27 +49,35 @@ class SimulationRun
   public:
     explicit SimulationRun(const RunOptions& options)
         : m_options(options),
-          m_console(options.quiet, options.logLevel)
+          m_console(options.quiet, options.logLevel),
+          m_supervisor(options.limits)
     {
     }
 
     int Run();
 
   private:
-    void MakeOutputDirectory();
+    std::string DefaultOutput() const;
+    std::vector<std::string> ConfiguredResults() const;
+    std::vector<std::string> ResultNames() const;
     void RecordInputs();
     void RecordWorkload(const std::string& path);
     void Build();
+    void Refuse(const std::string& reason);
+    void Begin();
+    void Fail(const std::string& reason);
     void Simulate();
     int Report();
     void RecordResults();
     void RecordFastForward();
+    StopCause WhyUnfinished() const;
     int ReportUnfinished();
 
     const RunOptions& m_options;
     RunConsole m_console;
     RunInputs m_inputs;
-    std::string m_output;
+    RunSupervisor m_supervisor;
+    std::optional<ns3::OutputDirectory> m_directory;
     std::unique_ptr<RunRecord> m_record;
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<SimulationBackend> m_backend;
@@ -75,43 +87,45 @@ class SimulationRun
     double m_wallSeconds{0};
 };
 
-void
-SimulationRun::MakeOutputDirectory()
+std::string
+SimulationRun::DefaultOutput() const
 {
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
     };
-    m_output = m_options.output.empty()
-                   ? "results/" + stem(m_options.jobs.front().workload) + "_" +
-                         std::filesystem::path(m_inputs.conf.topologyFile).filename().string()
-                   : m_options.output;
-    ns3::MakeOutputDirectory(m_output);
-    std::error_code error;
-    const ns3::FabricConf& conf = m_inputs.conf;
-    const std::array<std::string, 7> packetFiles = {conf.fctOutputFile,
-                                                    conf.pfcOutputFile,
-                                                    conf.qlenMonFile,
-                                                    conf.bwMonFile,
-                                                    conf.rateMonFile,
-                                                    conf.cnpMonFile,
-                                                    "links.csv"};
-    // What an earlier run left must not pass for this one's.
-    for (const auto& entry : std::filesystem::directory_iterator(m_output))
+    std::string name;
+    for (const JobPlacement& job : m_options.jobs)
     {
-        const std::string name = entry.path().filename().string();
-        const bool isPacketFile =
-            std::find(packetFiles.begin(), packetFiles.end(), name) != packetFiles.end();
-        if (isPacketFile || (name.starts_with("EndToEnd.") && name.ends_with(".csv")))
-        {
-            std::filesystem::remove(entry.path(), error);
-        }
+        name += (name.empty() ? "" : "+") + stem(job.workload);
     }
+    name += "_" + std::filesystem::path(m_inputs.conf.topologyFile).filename().string();
+    if (!m_options.conf.empty())
+    {
+        name += "_" + stem(m_options.conf);
+    }
+    if (m_options.network != NetworkModel::Packet)
+    {
+        name += std::string("_") + ToString(m_options.network);
+    }
+    return "results/" + name;
+}
+
+std::vector<std::string>
+SimulationRun::ConfiguredResults() const
+{
+    const ns3::FabricConf& conf = m_inputs.conf;
+    return {conf.fctOutputFile,
+            conf.pfcOutputFile,
+            conf.qlenMonFile,
+            conf.bwMonFile,
+            conf.rateMonFile,
+            conf.cnpMonFile,
+            conf.traceOutputFile};
 }
 
 void
 SimulationRun::RecordInputs()
 {
-    m_record = std::make_unique<RunRecord>(m_output + "/run.json");
     for (const JobPlacement& job : m_options.jobs)
     {
         RecordWorkload(job.workload);
@@ -136,6 +150,7 @@ SimulationRun::RecordInputs()
         }
     }
     m_record->Set("network", ToString(m_options.network));
+    m_record->Set("arguments", m_options.arguments);
     m_record->Set("seed", ns3::RngSeedManager::GetSeed());
     m_record->SetOption("passes", m_options.passes);
     m_record->SetOption("network_kind", m_options.nccl.networkKind->name);
@@ -160,14 +175,14 @@ SimulationRun::RecordInputs()
 void
 SimulationRun::RecordWorkload(const std::string& path)
 {
-    if (std::filesystem::exists(path))
+    if (ns3::InputExists(path))
     {
         m_record->AddInput("workload", path);
     }
     for (uint32_t rank = 0;; ++rank)
     {
         const std::string trace = path + "." + std::to_string(rank) + ".et";
-        if (!std::filesystem::exists(trace))
+        if (!ns3::InputExists(trace))
         {
             return;
         }
@@ -184,7 +199,7 @@ SimulationRun::Build()
         m_record->AddInput("background flows", background.file);
     }
     std::vector<std::string> warnings;
-    m_backend = MakeBackend(m_options, m_inputs, background, m_output, warnings);
+    m_backend = MakeBackend(m_options, m_inputs, background, m_directory->Path(), warnings);
     MachineModel machine =
         MachineModel::FromTopology(m_inputs.topology, m_options.nccl.networkKind->efficiency);
     machine.packetBytes =
@@ -202,8 +217,11 @@ SimulationRun::Build()
         m_backend = std::move(forward);
         collectives = &m_forward->GetCollectives();
     }
-    m_jobs =
-        std::make_unique<RunJobs>(m_options, m_inputs.topology, m_output, *collectives, m_console);
+    m_jobs = std::make_unique<RunJobs>(m_options,
+                                       m_inputs.topology,
+                                       m_directory->Path(),
+                                       *collectives,
+                                       m_console);
     std::vector<uint32_t> dimensions;
     for (const NetworkDimension& dimension : m_inputs.dimensions)
     {
@@ -232,6 +250,7 @@ SimulationRun::Simulate()
     {
         m_forward->Start();
     }
+    m_supervisor.Watch([this] { m_backend->Interrupt(); });
     m_jobs->Start([&] {
         progress.Stop();
         m_backend->FinishWorkloads();
@@ -242,6 +261,7 @@ SimulationRun::Simulate()
     }
     const auto begin = std::chrono::steady_clock::now();
     m_end = m_backend->Run();
+    m_supervisor.EndWatch();
     m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     progress.Stop();
 }
@@ -258,7 +278,7 @@ SimulationRun::RecordResults()
     m_record->Set("packet_hops", totals.packetHops);
     m_record->Set("drops", totals.drops);
     m_record->Set("pauses", totals.pauses);
-    m_record->Set("paused_ns", static_cast<double>(totals.pausedPs) / 1000.0);
+    m_record->Set("paused_ns", totals.pausedPs.ToPs() / 1000.0);
     m_record->Set("longest_pause_ns", static_cast<double>(totals.longestPausePs) / 1000.0);
     m_record->Set("pfc_storms", totals.pfcStorms);
     m_record->Set("timeouts", totals.timeouts);
@@ -308,22 +328,43 @@ SimulationRun::RecordFastForward()
     m_record->Set("fast_forward", record);
 }
 
+StopCause
+SimulationRun::WhyUnfinished() const
+{
+    if (m_end == SimulationEnd::Interrupted)
+    {
+        StopCause cause = *m_supervisor.GetCause();
+        cause.text += " before the workload finished";
+        return cause;
+    }
+    if (m_end == SimulationEnd::OutOfTime)
+    {
+        const bool isFlag = m_options.limits.simulated == m_inputs.conf.stopTimePs;
+        return {"stopped",
+                std::string(isFlag ? "--max-sim-time" : "SIMULATOR_STOP_TIME") +
+                    " came before the workload finished",
+                1};
+    }
+    return {"stuck",
+            m_end == SimulationEnd::Deadlock
+                ? "the workload cannot finish: the network is deadlocked"
+                : "the workload cannot finish: nothing is left to simulate",
+            1};
+}
+
 int
 SimulationRun::ReportUnfinished()
 {
-    const bool outOfTime = m_end == SimulationEnd::OutOfTime;
-    m_record->Write(outOfTime ? "stopped" : "stuck");
-    const bool deadlock = m_end == SimulationEnd::Deadlock;
+    const StopCause cause = WhyUnfinished();
+    m_record->Set("reason", cause.text);
+    m_record->Write(cause.status);
     const std::string split = m_inputs.DescribeSplitRails();
-    if (!outOfTime && !deadlock && !split.empty())
+    if (cause.status == "stuck" && m_end != SimulationEnd::Deadlock && !split.empty())
     {
         std::cerr << split << "\n";
         return 1;
     }
-    std::cerr << (outOfTime  ? "SIMULATOR_STOP_TIME came before the workload finished"
-                  : deadlock ? "the workload cannot finish: the network is deadlocked"
-                             : "the workload cannot finish: nothing is left to simulate")
-              << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
+    std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
     for (const std::string& line : m_backend->DescribeObstacles(MAX_WAIT_LINES))
     {
         std::cerr << "  " << line << "\n";
@@ -339,7 +380,7 @@ SimulationRun::ReportUnfinished()
     {
         std::cerr << "  and " << lines.size() - MAX_WAIT_LINES << " more\n";
     }
-    return 1;
+    return cause.exitStatus;
 }
 
 int
@@ -348,6 +389,7 @@ SimulationRun::Report()
     m_backend->Finish();
     m_jobs->Finish();
     RecordResults();
+    m_record->Set("outputs", m_directory->ListResults(ResultNames()));
     if (!m_jobs->AllFinished())
     {
         return ReportUnfinished();
@@ -361,33 +403,87 @@ SimulationRun::Report()
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
                               m_backend->DescribeTraffic(m_wallSeconds),
-                              m_output));
+                              m_directory->Path()));
     return 0;
+}
+
+std::vector<std::string>
+SimulationRun::ResultNames() const
+{
+    std::vector<std::string> names = ConfiguredResults();
+    const std::vector<std::string> own = m_jobs->GetOwnResults();
+    names.insert(names.end(), own.begin(), own.end());
+    return names;
+}
+
+void
+SimulationRun::Refuse(const std::string& reason)
+{
+    // Nothing but files that wait for their first line, under names that nobody takes for results.
+    m_jobs.reset();
+    m_backend.reset();
+    m_directory->RemoveParts(ConfiguredResults());
+    if (!m_directory->HasRecord() ||
+        RunRecord::StatusOf(m_directory->Path("run.json")) == "refused")
+    {
+        m_record->Set("reason", reason);
+        m_record->Write("refused");
+    }
+}
+
+void
+SimulationRun::Begin()
+{
+    std::vector<std::string> names = ResultNames();
+    const std::vector<std::string> earlier = RunRecord::OutputsOf(m_directory->Path("run.json"));
+    names.insert(names.end(), earlier.begin(), earlier.end());
+    m_directory->RemoveEarlierResults(names);
+    m_record->Write("running");
+}
+
+void
+SimulationRun::Fail(const std::string& reason)
+{
+    m_record->Set("reason", reason);
+    m_record->Write("failed");
 }
 
 int
 SimulationRun::Run()
 {
     m_inputs = RunInputs::Read(m_options, m_console);
-    MakeOutputDirectory();
-    RecordInputs();
+    m_directory.emplace(m_options.output.empty() ? DefaultOutput() : m_options.output);
+    m_directory->RemoveParts(ConfiguredResults());
+    m_record = std::make_unique<RunRecord>(m_directory->Path("run.json"));
     try
     {
+        RecordInputs();
         Build();
     }
-    catch (const InputError&)
+    catch (const InputError& error)
     {
-        m_record->Write("refused");
+        Refuse(error.what());
         throw;
     }
+    Begin();
     try
     {
         Simulate();
         return Report();
     }
-    catch (const InputError&)
+    catch (const InputError& error)
     {
-        m_record->Write("failed"); // a trace may break far in
+        m_supervisor.EndWatch();
+        Fail(error.what()); // a trace may break far in
+        throw;
+    }
+    catch (const std::bad_alloc&)
+    {
+        m_supervisor.EndWatch();
+        const std::string reason = DescribeOutOfMemory();
+        m_jobs.reset();
+        m_backend.reset(); // makes room for the record
+        Fail(reason);
         throw;
     }
 }

@@ -82,8 +82,8 @@ main(int argc, char* argv[])
     Simulator::Run();
     const FabricTotals totals = fabric->GetTotals();
     std::cout << "PFC: " << totals.pauses << " pauses, "
-              << Time(PicoSeconds(totals.pausedPs)).As(Time::US) << " in all; " << totals.Drops()
-              << " frames dropped\n"
+              << Time(PicoSeconds(static_cast<uint64_t>(totals.pausedPs.ToPs()))).As(Time::US)
+              << " in all; " << totals.Drops() << " frames dropped\n"
               << "TCP: " << sink->GetTotalRx() << " bytes\n";
     Simulator::Destroy();
 }

@@ -29,10 +29,10 @@ class CnpMonitor : public SamplingMonitor
     CnpMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
     ~CnpMonitor() override;
 
-    /// Write out what is buffered.
-    void Flush()
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
     {
-        m_file.Flush();
+        m_file.Finish();
     }
 
   protected:

@@ -70,16 +70,16 @@ void
 FabricMonitors::Finish()
 {
     StopSampling();
-    m_fct->Flush();
-    m_pfc->Flush();
-    m_qlen->Flush();
-    m_bandwidth->Flush();
-    m_rate->Flush();
-    m_cnp->Flush();
+    m_fct->Finish();
+    m_pfc->Finish();
+    m_qlen->Finish();
+    m_bandwidth->Finish();
+    m_rate->Finish();
+    m_cnp->Finish();
     WritePauses(m_fabric, m_pausesPath);
     if (m_packets)
     {
-        m_packets->Flush();
+        m_packets->Finish();
     }
 }
 

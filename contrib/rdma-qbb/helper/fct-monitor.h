@@ -28,10 +28,10 @@ class FctMonitor
     FctMonitor(RdmaFabric& fabric, const std::string& path);
     ~FctMonitor();
 
-    /// Write out what is buffered.
-    void Flush()
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
     {
-        m_writer.Flush();
+        m_writer.Finish();
     }
 
   private:

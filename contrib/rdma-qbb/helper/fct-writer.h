@@ -42,10 +42,10 @@ class FctWriter
     /// Write a line.
     void Write(const FctRecord& record);
 
-    /// Write out what is buffered.
-    void Flush()
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
     {
-        m_file.Flush();
+        m_file.Finish();
     }
 
   private:

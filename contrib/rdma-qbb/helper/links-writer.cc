@@ -8,6 +8,10 @@
 
 #include "ns3/simulator.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace ns3
 {
 
@@ -29,6 +33,30 @@ CountersOf(const RdmaFabric& fabric)
                             static_cast<double>(counters.busyPs) / 1000.0,
                             static_cast<double>(counters.pausedPs) / 1000.0,
                             counters.lostFrames};
+    };
+}
+
+LinkCountersOf
+CountersNow(const RdmaFabric& fabric)
+{
+    const double nowNs = static_cast<double>(Simulator::Now().GetTimeStep()) / 1000.0;
+    const LinkCountersOf later = CountersOf(fabric);
+    const ClusterTopology& topology = fabric.GetTopology();
+    std::vector<std::vector<LinkCounters>> now(topology.nodeCount);
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        for (uint16_t port = 0; port < topology.Ports(node).size(); ++port)
+        {
+            LinkCounters& counters = now[node].emplace_back(later(node, port));
+            // A frame counts from when its transmission begins.
+            counters.busyNs = std::min(counters.busyNs, nowNs);
+            counters.pauseNs = std::min(counters.pauseNs, nowNs);
+        }
+    }
+    return [later, now = std::move(now)](uint32_t node, uint16_t port) {
+        LinkCounters counters = now[node][port];
+        counters.drops = later(node, port).drops;
+        return counters;
     };
 }
 
@@ -75,7 +103,7 @@ WriteLinks(const ClusterTopology& topology,
             file.Write(row);
         }
     }
-    file.Flush();
+    file.Finish();
 }
 
 } // namespace ns3

@@ -31,6 +31,10 @@ using LinkCountersOf = std::function<LinkCounters(uint32_t node, uint16_t port)>
 /// @return what reads the counters of a fabric, which must outlive it
 LinkCountersOf CountersOf(const RdmaFabric& fabric);
 
+/// What ports have done up to now, whatever they do later: at the end of the last flow, what
+/// follows (a resume, a duplicate) is nobody's. Drops are those of the moment of asking.
+LinkCountersOf CountersNow(const RdmaFabric& fabric);
+
 /**
  * Write what every port of a network has done:
  * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,largest_flows`, a row

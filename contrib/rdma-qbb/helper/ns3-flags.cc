@@ -7,6 +7,8 @@
 #include "ns3/config.h"
 #include "ns3/global-value.h"
 #include "ns3/input-error.h"
+#include "ns3/make-event.h"
+#include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/type-id.h"
 #include "ns3/units.h"
@@ -177,6 +179,15 @@ UseFastSimulator()
 {
     ApplyNs3Flags({"--SimulatorImplementationType=ns3::QbbSimulatorImpl",
                    "--SchedulerType=ns3::TimingWheelScheduler"});
+}
+
+void
+StopSimulatorFromAnyThread()
+{
+    // The one call of ns-3's simulator that other threads may make.
+    Simulator::ScheduleWithContext(Simulator::NO_CONTEXT,
+                                   TimeStep(0),
+                                   MakeEvent(static_cast<void (*)()>(&Simulator::Stop)));
 }
 
 } // namespace ns3

@@ -38,6 +38,9 @@ void ApplyNs3Environment();
  */
 void UseFastSimulator();
 
+/// End Simulator::Run() after the current event. Any thread may call it, the simulator's included.
+void StopSimulatorFromAnyThread();
+
 } // namespace ns3
 
 #endif /* NS3_FLAGS_H */

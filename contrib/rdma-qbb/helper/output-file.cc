@@ -11,8 +11,11 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace ns3
 {
@@ -25,17 +28,64 @@ namespace fs = std::filesystem;
 bool
 IsWritableDirectory(const fs::path& path)
 {
-    return fs::is_directory(path) && access(path.c_str(), W_OK | X_OK) == 0;
+    std::error_code error;
+    return fs::is_directory(path, error) && access(path.c_str(), W_OK | X_OK) == 0;
+}
+
+/// @return whether a file at that path can be replaced by another: not a device or a pipe
+bool
+IsOrdinary(const std::string& path)
+{
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    return !fs::exists(status) || fs::is_regular_file(status);
+}
+
+/// @return whether a path leads to the file of a descriptor
+bool
+IsFileAt(int descriptor, const std::string& path)
+{
+    struct stat open
+    {
+    };
+
+    struct stat there
+    {
+    };
+
+    return fstat(descriptor, &open) == 0 && stat(path.c_str(), &there) == 0 &&
+           open.st_dev == there.st_dev && open.st_ino == there.st_ino;
 }
 
 } // namespace
 
 OutputFile::OutputFile(const std::string& path)
     : m_path(path),
-      m_buffer(std::make_unique_for_overwrite<char[]>(BUFFER_BYTES)),
-      m_descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666))
+      m_part(IsOrdinary(path) ? path + PART_SUFFIX : path),
+      m_buffer(std::make_unique_for_overwrite<char[]>(BUFFER_BYTES))
 {
-    if (m_descriptor < 0)
+    do
+    {
+        if (m_descriptor >= 0)
+        {
+            close(m_descriptor);
+        }
+        m_descriptor = open(m_part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (m_descriptor < 0)
+        {
+            Fail(errno);
+        }
+        if (m_part != m_path && flock(m_descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        {
+            close(m_descriptor);
+            throw InputError(m_path,
+                             0,
+                             "is being written by another program",
+                             "an output directory for each run (-o)");
+        }
+        // Whoever had the lock may have given the file its name before we got it.
+    } while (m_part != m_path && !IsFileAt(m_descriptor, m_part));
+    if (m_part != m_path && ftruncate(m_descriptor, 0) != 0)
     {
         Fail(errno);
     }
@@ -43,8 +93,35 @@ OutputFile::OutputFile(const std::string& path)
 
 OutputFile::~OutputFile()
 {
-    WriteOut({m_buffer.get(), m_used});
-    close(m_descriptor);
+    if (m_descriptor >= 0)
+    {
+        WriteOut({m_buffer.get(), m_used});
+        close(m_descriptor);
+    }
+}
+
+void
+OutputFile::Finish()
+{
+    if (m_descriptor < 0)
+    {
+        return;
+    }
+    Flush();
+    // Before the lock goes with the descriptor, or another's file could get the name.
+    if (m_part != m_path && std::rename(m_part.c_str(), m_path.c_str()) != 0)
+    {
+        Fail(errno);
+    }
+    if (close(std::exchange(m_descriptor, -1)) != 0)
+    {
+        const int error = errno; // a network's file system tells of a full disk only now
+        if (m_part != m_path)
+        {
+            std::rename(m_path.c_str(), m_part.c_str());
+        }
+        Fail(error);
+    }
 }
 
 void
@@ -131,10 +208,22 @@ OutputFile::Flush()
 }
 
 void
+WriteWholeFile(const std::string& path, std::string_view text)
+{
+    OutputFile file(path);
+    file.Write(text);
+    file.Finish();
+}
+
+void
 MakeOutputDirectory(const std::string& path)
 {
     std::error_code error;
     fs::create_directories(path, error);
+    if (std::error_code unknown; fs::exists(path, unknown) && !fs::is_directory(path, unknown))
+    {
+        throw InputError(path, 0, "is no directory", "an output directory that can be made");
+    }
     if (error || access(path.c_str(), W_OK) != 0)
     {
         throw InputError(path, 0, "cannot be written", "an output directory that can be made");

@@ -22,14 +22,22 @@ namespace ns3
  *
  * A piece goes to the operating system when 64 KiB have gathered, at Flush(), and when the object
  * is destroyed. A full disk is an InputError, not a short file.
+ *
+ * The file has its name only when it is whole: until Finish() it is called `NAME.part`, and stays
+ * so if Finish() is never called. Two programs cannot write the same file at once: the second is
+ * refused. A path that exists and is no regular file (`/dev/stdout`, say) is written to directly.
  */
 class OutputFile
 {
   public:
-    /// @param path file to create or to overwrite @throw InputError if that is impossible
+    /// What the name of a file ends in that is not whole.
+    static constexpr const char* PART_SUFFIX = ".part";
+
+    /// @param path file to create or to replace @throw InputError if that is impossible, or if
+    /// another program is writing it
     explicit OutputFile(const std::string& path);
 
-    /// Writes what is left; an error then has nobody to go to. Flush() before, to know of it.
+    /// Writes what is left; an error then has nobody to go to. Finish() before, to know of it.
     ~OutputFile();
 
     OutputFile(const OutputFile&) = delete;
@@ -71,6 +79,11 @@ class OutputFile
     /// Hand what is buffered to the operating system. @throw InputError if it cannot be written
     void Flush();
 
+    /// The file is whole: write what is left, close it and give it its name. Nothing may be written
+    /// afterwards. @throw InputError if that is impossible
+    void Finish();
+
+    /// @return the file's name once it is whole
     const std::string& Path() const
     {
         return m_path;
@@ -94,11 +107,15 @@ class OutputFile
     [[noreturn]] void Fail(int error) const;
 
     std::string m_path;
+    std::string m_part; ///< what the file is called while it is written
     std::unique_ptr<char[]> m_buffer;
     std::size_t m_used{0}; ///< bytes in the buffer
     uint64_t m_lines{0};
-    int m_descriptor;
+    int m_descriptor{-1}; ///< -1: closed
 };
+
+/// Write a whole file. @throw InputError if that is impossible
+void WriteWholeFile(const std::string& path, std::string_view text);
 
 /// Make @p path and what it is in. @throw InputError unless it is a directory that can be written
 void MakeOutputDirectory(const std::string& path);

@@ -38,10 +38,10 @@ class PacketEventMonitor
     PacketEventMonitor(RdmaFabric& fabric, const std::string& path, std::vector<uint32_t> nodes);
     ~PacketEventMonitor();
 
-    /// Write out what is buffered.
-    void Flush()
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
     {
-        m_file.Flush();
+        m_file.Finish();
     }
 
   private:

@@ -27,7 +27,7 @@ WritePauses(const RdmaFabric& fabric, const std::string& path)
                    static_cast<double>(record.longestPs) / 1000.0,
                    record.storms);
     }
-    file.Flush();
+    file.Finish();
 }
 
 } // namespace ns3

@@ -25,10 +25,10 @@ class PfcMonitor
     PfcMonitor(RdmaFabric& fabric, const std::string& path);
     ~PfcMonitor();
 
-    /// Write out what is buffered.
-    void Flush()
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
     {
-        m_file.Flush();
+        m_file.Finish();
     }
 
   private:

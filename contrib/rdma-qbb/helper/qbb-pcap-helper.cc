@@ -3,6 +3,8 @@
  */
 #include "qbb-pcap-helper.h"
 
+#include "output-file.h"
+
 #include "ns3/boolean.h"
 #include "ns3/input-error.h"
 #include "ns3/log.h"
@@ -13,6 +15,8 @@
 #include "ns3/simulator.h"
 
 #include <charconv>
+#include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -80,7 +84,25 @@ QbbPcapHelper::QbbPcapHelper(uint32_t mtu)
 {
 }
 
+QbbPcapCapture::QbbPcapCapture(Ptr<PcapFileWrapper> file, std::string path)
+    : m_file(std::move(file)),
+      m_path(std::move(path))
+{
+}
+
 void
+QbbPcapCapture::Finish()
+{
+    const bool failed = m_file->Fail();
+    m_file->Close();
+    if (failed || m_file->Fail() ||
+        std::rename((m_path + OutputFile::PART_SUFFIX).c_str(), m_path.c_str()) != 0)
+    {
+        throw InputError(m_path, 0, "cannot be written to its end", "space on the disk");
+    }
+}
+
+QbbPcapCapture
 QbbPcapHelper::Capture(const RdmaFabric& fabric,
                        const std::string& port,
                        const std::string& directory)
@@ -109,8 +131,10 @@ QbbPcapHelper::Capture(const RdmaFabric& fabric,
                          "0 to " + std::to_string(ports - 1));
     }
     const std::string name = "node-" + std::to_string(node) + "-port-" + std::to_string(index);
-    QbbPcapHelper(fabric.GetHw(0).GetMtu())
-        .EnablePcap(directory + "/" + name + ".pcap", &fabric.GetDevice(node, index), false, true);
+    const std::string path = (std::filesystem::path(directory) / (name + ".pcap")).string();
+    return {QbbPcapHelper(fabric.GetHw(0).GetMtu())
+                .Open(path + OutputFile::PART_SUFFIX, &fabric.GetDevice(node, index)),
+            path};
 }
 
 void
@@ -133,6 +157,12 @@ QbbPcapHelper::EnablePcapInternal(std::string prefix,
     }
     const std::string name =
         explicitFilename ? prefix : PcapHelper().GetFilenameFromDevice(prefix, device);
+    Open(name, port);
+}
+
+Ptr<PcapFileWrapper>
+QbbPcapHelper::Open(const std::string& name, const Ptr<QbbNetDevice>& port) const
+{
     Ptr<PcapFileWrapper> file = CreateObject<PcapFileWrapper>();
     file->SetAttribute("NanosecMode", BooleanValue(true));
     file->Open(name, std::ios::out | std::ios::binary);
@@ -143,6 +173,7 @@ QbbPcapHelper::EnablePcapInternal(std::string prefix,
     file->Init(LINKTYPE_ETHERNET, m_snapLength);
     port->TraceConnectWithoutContext("FrameTx", MakeBoundCallback(&WriteSent, file, m_mtu));
     port->TraceConnectWithoutContext("FrameRx", MakeBoundCallback(&WriteReceived, file, m_mtu));
+    return file;
 }
 
 } // namespace ns3

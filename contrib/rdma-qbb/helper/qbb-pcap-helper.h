@@ -4,6 +4,7 @@
 #ifndef QBB_PCAP_HELPER_H
 #define QBB_PCAP_HELPER_H
 
+#include "ns3/ptr.h"
 #include "ns3/trace-helper.h"
 
 #include <cstdint>
@@ -12,7 +13,25 @@
 namespace ns3
 {
 
+class PcapFileWrapper;
+class QbbNetDevice;
 class RdmaFabric;
+
+/// A capture that a command line has asked for; its file has its name once Finish() is called.
+class QbbPcapCapture
+{
+  public:
+    /// @param file to complete @param path its name, which it does not have yet
+    QbbPcapCapture(Ptr<PcapFileWrapper> file, std::string path);
+
+    /// Complete the file; nothing may be captured afterwards. @throw InputError if it cannot be
+    /// written
+    void Finish();
+
+  private:
+    Ptr<PcapFileWrapper> m_file;
+    std::string m_path;
+};
 
 /**
  * @brief Writes what ports of QbbNetDevices send and receive to pcap files.
@@ -42,11 +61,12 @@ class QbbPcapHelper : public PcapHelperForDevice
      * Capture one port of a fabric that a command line names (--pcap).
      * @param port "NODE:PORT": a node of the topology, and the number of its link in file order
      * @param directory gets the file node-<NODE>-port-<PORT>.pcap
+     * @return the capture, to be finished after the run
      * @throw InputError if there is no such port or the file cannot be written
      */
-    static void Capture(const RdmaFabric& fabric,
-                        const std::string& port,
-                        const std::string& directory);
+    static QbbPcapCapture Capture(const RdmaFabric& fabric,
+                                  const std::string& port,
+                                  const std::string& directory);
 
     /// Keep only this many bytes of each packet. Default: all
     void SetSnapLength(uint32_t bytes);
@@ -56,6 +76,9 @@ class QbbPcapHelper : public PcapHelperForDevice
                             Ptr<NetDevice> device,
                             bool promiscuous,
                             bool explicitFilename) override;
+
+    /// @return the file, open, with its header
+    Ptr<PcapFileWrapper> Open(const std::string& name, const Ptr<QbbNetDevice>& port) const;
 
     uint32_t m_mtu;
     uint32_t m_snapLength{UINT32_MAX};

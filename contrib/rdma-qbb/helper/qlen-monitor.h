@@ -25,10 +25,10 @@ class QlenMonitor : public SamplingMonitor
     /// @param fabric must outlive the object @param path file to write
     QlenMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
 
-    /// Write out what is buffered.
-    void Flush()
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
     {
-        m_file.Flush();
+        m_file.Finish();
     }
 
   protected:

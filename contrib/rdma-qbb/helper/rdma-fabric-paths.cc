@@ -21,6 +21,7 @@ NS_LOG_COMPONENT_DEFINE("RdmaFabricPaths");
 void
 RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst)
 {
+    pair.idealKind = IdealFct::UNKNOWN;
     pair.ports = &*m_portSets.insert(m_routes->HostPorts(src, dst)).first;
     if (pair.ports->empty())
     {
@@ -81,13 +82,18 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
 int64_t
 RdmaFabric::WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
 {
-    const Pair& pair = FindPair(src, dst);
+    Pair& pair = FindPair(src, dst);
     if (pair.ports->empty())
     {
         return 0;
     }
-    const FrameSizes& sizes = pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network;
-    return pair.baseRttPs + SerializationPs(MessageWireBytes(bytes, sizes), pair.bottleneckBps);
+    if (pair.idealKind == IdealFct::UNKNOWN)
+    {
+        pair.idealKind = m_ideal->KindOf(src, dst);
+    }
+    return m_ideal->Of(pair.idealKind,
+                       bytes,
+                       pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network);
 }
 
 // --- link events

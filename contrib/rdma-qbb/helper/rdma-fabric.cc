@@ -268,6 +268,11 @@ RdmaFabric::ConfigureHosts()
         });
     }
     m_frameSizes = FabricFrameSizes::Of(GetHw(0));
+    const auto routing = RoutingBySwitch(*m_topology, *m_conf);
+    const bool spreads = std::any_of(routing.begin(), routing.end(), [](TypeId each) {
+        return each != EcmpRouting::GetTypeId();
+    });
+    m_ideal = std::make_unique<IdealFct>(*m_routes, spreads);
     m_recentIdeals.resize(m_drivers.size() * IDEALS_PER_HOST);
 }
 

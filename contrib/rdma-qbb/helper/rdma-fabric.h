@@ -6,9 +6,11 @@
 
 #include "fabric-frame-sizes.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-routes.h"
+#include "ns3/ideal-fct.h"
 #include "ns3/in-network-engine.h"
 #include "ns3/node-container.h"
 #include "ns3/node.h"
@@ -45,7 +47,7 @@ struct FabricTotals
     uint64_t wireLosses{0};          ///< frames lost on wires
     uint64_t flushed{0};             ///< frames dropped with a queue: link down, PFC watchdog
     uint64_t pauses{0};              ///< times a priority of a port was paused
-    int64_t pausedPs{0};             ///< port time spent paused
+    TimeSum pausedPs;                ///< port time spent paused
     uint64_t timeouts{0};            ///< retransmission timers that ran out
     uint64_t retransmitted{0};       ///< payload bytes sent more than once
     uint64_t nacks{0};               ///< NACKs sent
@@ -262,6 +264,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
         const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; never null when filled
         int64_t baseRttPs{0};
         uint64_t bottleneckBps{0};
+        uint32_t idealKind{IdealFct::UNKNOWN};
         uint16_t nextSport{10000};
         bool nvlink{false};
     };
@@ -327,6 +330,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     boost::unordered_flat_map<uint64_t, Pair> m_pairs;
     std::set<std::vector<uint16_t>> m_portSets; ///< few: pairs share them
     FabricFrameSizes m_frameSizes;
+    std::unique_ptr<IdealFct> m_ideal;
     std::vector<RecentIdeal> m_recentIdeals; ///< by source and the lowest bits of destination
     FabricExtremes m_extremes;
     Ptr<PfcWatchdog> m_watchdog;

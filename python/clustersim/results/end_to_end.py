@@ -11,6 +11,7 @@ import re
 
 import pandas as pd
 
+from clustersim import csv_cell
 from clustersim.results.records import whole_lines
 
 SUMMARY = {"Expose DP comm": "exposed_dp", "Expose DP_EP comm": "exposed_dp_ep",
@@ -42,7 +43,7 @@ def _summary(rows, path, problems):
         if found[name] is None:
             problems.add(path, 2, f"the summary has no '{title}'", "microseconds under each name")
             return None
-    return {"job": rows[1][0].strip(), **found}
+    return {"job": csv_cell.unescape(rows[1][0].strip()), **found}
 
 
 def _layer_columns(header):
@@ -70,7 +71,7 @@ def _layers(rows, path, job, problems):
                          f"{len(names)}, as the line layer_name has")
             continue
         cells = {name: _leading_number(cell) for name, cell in zip(names, row) if name}
-        found.append({"job": job, "layer": row[0].strip(), **cells})
+        found.append({"job": job, "layer": csv_cell.unescape(row[0].strip()), **cells})
     return found
 
 

@@ -6,6 +6,8 @@ import io
 import numpy as np
 import pandas as pd
 
+from clustersim import csv_cell
+
 REST = "_rest"  # fields beyond those of a record
 DTYPES = {"int": np.int64, "float": np.float64, "text": str, "hex": str}
 
@@ -66,6 +68,8 @@ def _frame(path, data, header_lines, columns, separator, problems):
     for name, kind in columns.items():
         if kind == "hex":
             frame[name] = _integers_of_hexadecimals(frame[name])
+        elif kind == "text" and frame[name].str.startswith("'").any():
+            frame[name] = frame[name].map(csv_cell.unescape)
     return frame
 
 

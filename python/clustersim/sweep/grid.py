@@ -2,6 +2,7 @@
 """Reads a sweep file: the YAML grid whose every combination is one run."""
 import dataclasses
 import itertools
+import math
 import pathlib
 import re
 import shlex
@@ -12,6 +13,7 @@ from clustersim.sweep.errors import InputError
 
 AXES = ("topologies", "conf", "workloads", "env", "network")
 KEYS = (*AXES, "program", "flags", "memory_gb", "time_limit_s")
+MOST_RUNS = 100_000
 LONGEST_NAME = 200  # file systems take 255
 ENTRY_KEYS = {
     "topologies": ("name", "file", "generate"),
@@ -207,6 +209,8 @@ def read(path, default_program):
         mark = error.problem_mark or error.context_mark
         raise InputError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or 'is not YAML'}; "
                          f"expected YAML") from None
+    except RecursionError:
+        raise InputError(f"{path}:1: is nested too deeply; expected a grid as sweep.py --help shows") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path}:1: {' '.join(str(error).split())}; expected YAML") from None
     reader = _Reader(path)
@@ -225,6 +229,9 @@ def read(path, default_program):
                                                 f"is built")
         raise InputError(f"{program}: no such file; expected the simulator, which scripts/build.sh -c all "
                          f"builds")
+    count = math.prod(map(len, axes))
+    if count > MOST_RUNS:
+        raise reader.error(root, f"makes {count} runs; expected at most {MOST_RUNS}")
     cases = tuple(Case(*combination) for combination in itertools.product(*axes))
     longest = max((case.name for case in cases), key=len)
     if len(longest) > LONGEST_NAME:

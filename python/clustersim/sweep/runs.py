@@ -10,6 +10,7 @@ import subprocess
 
 from clustersim.sweep.errors import InputError
 from clustersim.sweep.processes import Task
+from clustersim.whole_file import write_text
 
 GENERATOR = pathlib.Path(__file__).resolve().parents[3] / "topologies/gen_Topo_Template.py"
 RECORD = "sweep.json"  # in each run's directory: what the sweep asked for
@@ -85,7 +86,7 @@ def why_incomplete(run, any_build=False):
         status, inputs = record["status"], [(i["path"], i["sha256"]) for i in record["inputs"]]
     except FileNotFoundError:
         return "not run yet"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return "its record is cut off"
     if status != "finished":
         return f"its status is '{status}'"
@@ -96,6 +97,18 @@ def why_incomplete(run, any_build=False):
     for path, digest in inputs:
         if not pathlib.Path(path).is_file() or sha256(path) != digest:
             return f"its input {path} changed"
+    return why_results_are_not_whole(run.directory, record)
+
+
+def why_results_are_not_whole(directory, record):
+    """@return what is wrong with the files that a finished run has left, or an empty string"""
+    for name in record.get("outputs", []):
+        if not (directory / name).is_file():
+            return f"its result {name} is missing"
+    for path in directory.glob("EndToEnd*.csv"):
+        lines = path.read_bytes().splitlines()
+        if not lines or not lines[-1].startswith(b"total exposed comm,"):
+            return f"its result {path.name} is cut off"
     return ""
 
 
@@ -105,4 +118,4 @@ def prepare(run):
     for file in run.directory.iterdir():
         if file.is_file():
             file.unlink()
-    (run.directory / RECORD).write_text(json.dumps(run.request, indent=2) + "\n", encoding="utf-8")
+    write_text(run.directory / RECORD, json.dumps(run.request, indent=2) + "\n")

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 
+from clustersim import csv_cell
+
 COLUMNS = ("topology", "conf", "workload", "env", "network", "status", "total time us", "vs best",
            "compute us", "exposed comm us", "exposed TP us", "exposed DP us", "exposed EP us",
            "exposed DP_EP us", "exposed PP us", "bubble us", "flows", "pauses", "drops", "wall s",
@@ -19,8 +21,10 @@ SUMMARY = {"total time us": "Total time", "compute us": "total comp",
 def _summary(directory):
     """@return the summary of EndToEnd.csv, numbers by column of the table"""
     with (directory / "EndToEnd.csv").open(newline="", encoding="utf-8") as file:
-        rows = csv.reader(file, skipinitialspace=True)
-        values = dict(zip(next(rows), next(rows)))
+        rows = list(csv.reader(file, skipinitialspace=True))
+    if not rows[-1] or rows[-1][0] != "total exposed comm":
+        raise ValueError("cut off")
+    values = dict(zip(rows[0], rows[1]))
     return {ours: float(values[theirs].split()[0]) for ours, theirs in SUMMARY.items()}
 
 
@@ -35,7 +39,7 @@ def row_of(run, note):
         row["status"] = record["status"]
     except FileNotFoundError:
         return row
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return row | {"status": "cut off"}
     row |= {"flows": record.get("flows", ""), "pauses": record.get("pauses", ""),
             "drops": record.get("drops", ""), "wall s": record.get("wall_s", ""),
@@ -43,7 +47,7 @@ def row_of(run, note):
     if record["status"] == "finished":
         try:
             row |= _summary(run.directory)
-        except (OSError, ValueError, KeyError, StopIteration, IndexError):
+        except (OSError, ValueError, KeyError, IndexError, csv.Error):
             row["note"] = row["note"] or "EndToEnd.csv is missing or cut off"
     return row
 
@@ -70,7 +74,7 @@ def to_csv(rows):
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: csv_cell.escape(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 

@@ -4,6 +4,8 @@ import dataclasses
 import pathlib
 import re
 
+from clustersim.whole_file import write_text
+
 PCIE_DELAY = "0.00005ms"  # of a PCIe switch between a GPU and a NIC that it shares: 50 ns, a guess
 
 
@@ -122,6 +124,4 @@ def write(cluster, path, force=False):
     if not force and path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
         raise InputError(f"{path}: exists and holds another topology, perhaps one that earlier runs refer "
                          f"to; expected another name (-o FILE), or --force to overwrite it")
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    write_text(path, text)

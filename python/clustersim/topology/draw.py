@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from clustersim.topology.cluster import InputError
 from clustersim.topology.graph import Graph
 from clustersim.topology.layout import layout_of
+from clustersim.whole_file import whole_file
 
 MOST_GPUS = 1024
 # Okabe and Ito's colours, which people with any colour blindness can tell apart.
@@ -55,7 +56,8 @@ def draw(topology, base):
     figure = figure_of(topology)
     files = [f"{base}.png", f"{base}.svg"]
     for file in files:
-        figure.savefig(file, dpi=150)
+        with whole_file(file) as part:
+            figure.savefig(part, dpi=150)
     return files
 
 

@@ -4,7 +4,9 @@
 #include "chakra-trace.h"
 
 #include "ns3/chakra.pb.h"
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 
 #include <algorithm>
 #include <optional>
@@ -122,7 +124,7 @@ OpOf(int64_t type)
 
 ChakraTrace::ChakraTrace(const std::string& path)
     : m_path(path),
-      m_file(gzopen(path.c_str(), "rb"))
+      m_file((ns3::CheckInputFile(path, "the Chakra trace of a rank"), gzopen(path.c_str(), "rb")))
 {
     if (!m_file)
     {
@@ -159,7 +161,9 @@ bool
 ChakraTrace::ReadByte(uint8_t& byte)
 {
     const int got = gzread(static_cast<gzFile>(m_file), &byte, 1);
-    if (got < 0)
+    int error = Z_OK;
+    gzerror(static_cast<gzFile>(m_file), &error);
+    if (got < 0 || (got == 0 && error != Z_OK && error != Z_STREAM_END)) // also where gzip is cut
     {
         throw ns3::InputError(m_path,
                               0,
@@ -257,7 +261,7 @@ ChakraTrace::Next(ChakraNode& node)
     std::sort(node.dependencies.begin(), node.dependencies.end());
     node.dependencies.erase(std::unique(node.dependencies.begin(), node.dependencies.end()),
                             node.dependencies.end());
-    node.duration = static_cast<TimePs>(message.duration_micros()) * 1'000'000;
+    node.duration = ns3::TimesPs(1'000'000, message.duration_micros());
     node.inputs = message.inputs().values();
     std::optional<int64_t> commType;
     for (const auto& attribute : message.attr())

@@ -3,6 +3,7 @@
  */
 #include "flow-executor.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -387,7 +388,9 @@ void
 FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
 {
     const CopyTime copy = CopyTimeOf(outbound.lane, bytes, 1);
-    m_network.sim_schedule(MakeTimespec(copy.latency + copy.duration), handler, &outbound);
+    m_network.sim_schedule(MakeTimespec(ns3::AddPs(copy.latency, copy.duration)),
+                           handler,
+                           &outbound);
 }
 
 void

@@ -5,6 +5,8 @@
 
 #include "divide-up.h"
 
+#include "ns3/clock-range.h"
+
 namespace AstraSim
 {
 
@@ -29,9 +31,9 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
     const uint64_t passes = lane.passBytes ? DivideUp(bytes, lane.passBytes) : 1;
     const uint64_t idle = lane.wholePasses && passes > 1 ? passes * lane.passBytes - bytes : 0;
     CopyTime time;
-    time.latency = lane.latency * static_cast<TimePs>(lane.waitsEachPass ? passes : 1) +
-                   static_cast<TimePs>(psPerByte * static_cast<double>(idle));
-    time.duration = static_cast<TimePs>(psPerByte * static_cast<double>(bytes));
+    time.latency = ns3::AddPs(ns3::TimesPs(lane.latency, lane.waitsEachPass ? passes : 1),
+                              ns3::TruncateToPs(psPerByte * static_cast<double>(idle)));
+    time.duration = ns3::TruncateToPs(psPerByte * static_cast<double>(bytes));
     return time;
 }
 

@@ -6,6 +6,7 @@
 #include "chakra-window.h"
 
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -204,7 +205,7 @@ NativeCustom::Plan(const CommGroup& group, const CollectiveRequest&)
         return m_prefix + "." + std::to_string(index) + ".et";
     };
     const std::size_t ranks = group.ranks.size();
-    if (!std::filesystem::exists(path(ranks - 1)) || std::filesystem::exists(path(ranks)))
+    if (!ns3::InputExists(path(ranks - 1)) || ns3::InputExists(path(ranks)))
     {
         throw ns3::InputError(m_prefix,
                               0,

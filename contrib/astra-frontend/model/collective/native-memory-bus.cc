@@ -18,18 +18,18 @@ NativeMemoryBus::Transfer(TimePs& busyUntil,
     TimePs delay = m_config->endpointDelay;
     if (m_config->shared)
     {
-        const auto picoseconds = [](double ns) { return std::llround(ns * 1000.0); };
+        const auto picoseconds = [](double ns) { return ns3::RoundToPs(ns * 1000.0); };
         const TimePs now = ToPicoseconds(m_network->sim_get_time());
         const TimePs start = std::max(now, busyUntil);
         const double body = bytes > 0 ? static_cast<double>(bytes - 1) * m_config->G : 0.0;
-        const TimePs left = start + picoseconds(m_config->o + body);
-        busyUntil = left + picoseconds(m_config->g);
-        delay = left + picoseconds(m_config->L + m_config->o) - now;
-        delay += reduce ? m_config->localReductionDelay : 0;
+        const TimePs left = ns3::AddPs(start, picoseconds(m_config->o + body));
+        busyUntil = ns3::AddPs(left, picoseconds(m_config->g));
+        delay = ns3::AddPs(left, picoseconds(m_config->L + m_config->o)) - now;
+        delay = ns3::AddPs(delay, reduce ? m_config->localReductionDelay : 0);
     }
     if (reduce)
     {
-        delay += 3 * MemoryAccess(bytes);
+        delay = ns3::AddPs(delay, ns3::TimesPs(MemoryAccess(bytes), 3));
     }
     m_network->sim_schedule(MakeTimespec(delay), handler, arg);
 }

@@ -5,6 +5,7 @@
 #define NATIVE_MEMORY_BUS_H
 
 #include "ns3/astra-network-api.h"
+#include "ns3/clock-range.h"
 
 #include <cstdint>
 
@@ -64,7 +65,8 @@ class NativeMemoryBus
     TimePs MemoryAccess(uint64_t bytes) const
     {
         return m_config->localMemBandwidth > 0
-                   ? std::llround(static_cast<double>(bytes) * 1000.0 / m_config->localMemBandwidth)
+                   ? ns3::RoundToPs(static_cast<double>(bytes) * 1000.0 /
+                                    m_config->localMemBandwidth)
                    : 0;
     }
 

@@ -17,7 +17,7 @@ constexpr uint16_t RANKS_DPORT = 100;
 
 ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology, uint32_t ecmpSeed)
     : m_topology(topology),
-      m_router(topology, ecmpSeed)
+      m_router(topology, ecmpSeed, false)
 {
     m_router.SetSpreading(std::vector<bool>(topology.nodeCount, true));
 }

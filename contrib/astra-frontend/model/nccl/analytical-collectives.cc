@@ -3,6 +3,8 @@
  */
 #include "analytical-collectives.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +22,7 @@ constexpr double PS_PER_BYTE_AT_1_GBPS = 1000;
 TimePs
 TransferTime(double bytes, double GBps)
 {
-    return std::llround(bytes * PS_PER_BYTE_AT_1_GBPS / GBps);
+    return ns3::RoundToPs(bytes * PS_PER_BYTE_AT_1_GBPS / GBps);
 }
 
 bool
@@ -308,7 +310,7 @@ AnalyticalCollectives::Plan(const CommGroup& group, const CollectiveRequest& req
     CollectiveChoice choice;
     const TimePs time = GetTime(group, request, &choice);
     const double overlap = m_overlap[static_cast<std::size_t>(group.kind)];
-    const TimePs exposed = std::llround(static_cast<double>(time) * (1 - overlap));
+    const TimePs exposed = ns3::RoundToPs(static_cast<double>(time) * (1 - overlap));
     choice.hidden = time - exposed;
     const auto plan =
         std::make_shared<TimedPlan>(std::move(choice), exposed, m_sample.CountIn(group));

@@ -4,12 +4,13 @@
 #include "busbw-table.h"
 
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 #include "ns3/nearest-name.h"
 
 #include <boost/algorithm/string/case_conv.hpp>
 #include <boost/algorithm/string/trim.hpp>
 #include <charconv>
-#include <fstream>
+#include <sstream>
 #include <vector>
 
 namespace AstraSim
@@ -69,12 +70,8 @@ ReadBandwidth(const std::string& text, const std::string& file, std::size_t line
 BusbwTable
 BusbwTable::Read(const std::string& path)
 {
-    std::ifstream file(path);
-    if (!file)
-    {
-        throw InputError(path, 0, "cannot be read", "a readable file");
-    }
-    return Read(file, path);
+    std::istringstream text(ns3::ReadInputFile(path, "a table of bus bandwidths"));
+    return Read(text, path);
 }
 
 BusbwTable

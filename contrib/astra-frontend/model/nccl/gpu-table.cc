@@ -4,11 +4,11 @@
 #include "gpu-table.h"
 
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
 
 namespace AstraSim
@@ -77,13 +77,9 @@ GpuTable::GpuTable()
 GpuTable
 GpuTable::Read(const std::string& path)
 {
-    std::ifstream file(path);
-    if (!file)
-    {
-        throw ns3::InputError(path, 0, "cannot be read", "a table of GPU types");
-    }
+    const auto file = ns3::OpenInputFile(path, "a table of GPU types");
     GpuTable table;
-    table.AddRows(file, path);
+    table.AddRows(*file, path);
     return table;
 }
 

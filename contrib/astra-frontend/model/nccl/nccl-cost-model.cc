@@ -3,6 +3,7 @@
  */
 #include "nccl-cost-model.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ RowByNodes(uint32_t nodes)
 TimePs
 FromMicroseconds(double us)
 {
-    return std::llround(us * 1e6);
+    return ns3::RoundToPs(us * 1e6);
 }
 
 /// NCCL's log2i.

@@ -21,11 +21,11 @@ namespace AstraSim
 struct NetworkKind
 {
     const char* name;
-    double efficiency;    ///< part of a NIC's line rate that its transport reaches with long messages
-    double stepUs;        ///< microseconds of a step between nodes on top of NCCL's
-    bool allowsLl;        ///< whether LL may be used
-    bool allowsLl128;     ///< whether LL128 may be used
-    bool allowsNvls;      ///< whether its vendor's settings leave NVLS and NVLS-Tree on
+    double efficiency; ///< part of a NIC's line rate that its transport reaches with long messages
+    double stepUs;     ///< microseconds of a step between nodes on top of NCCL's
+    bool allowsLl;     ///< whether LL may be used
+    bool allowsLl128;  ///< whether LL128 may be used
+    bool allowsNvls;   ///< whether its vendor's settings leave NVLS and NVLS-Tree on
     const char* evidence; ///< where the figures come from
 
     /// @return all kinds, the one without a name in a run first

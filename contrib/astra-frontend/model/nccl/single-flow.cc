@@ -3,6 +3,7 @@
  */
 #include "single-flow.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -220,8 +221,8 @@ SummarizeFlows(const std::vector<SingleFlow>& flows,
         const uint64_t link = rateOf(flow);
         const uint64_t rate = flow.rateCapBps ? std::min(flow.rateCapBps, link) : link;
         const double bits = 8.0 * static_cast<double>(flow.bytes) * wireInflation;
-        const TimePs end =
-            start[flow.id] + flow.latency + std::llround(bits * 1e12 / static_cast<double>(rate));
+        const TimePs end = ns3::AddPs(ns3::AddPs(start[flow.id], flow.latency),
+                                      ns3::RoundToPs(bits * 1e12 / static_cast<double>(rate)));
         summary.critical = std::max(summary.critical, end);
         summary.steps = std::max(summary.steps, depth[flow.id] + 1);
         for (const uint64_t child : flow.childFlowIds)

@@ -3,6 +3,8 @@
  */
 #include "ana-sim.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -76,7 +78,7 @@ AnaSim::LaunchPart(Message& message, uint32_t number, uint64_t bytes)
     const TimePs now = m_loop.Now();
     TimePs& laneFree = m_laneFree[{message.src, message.dst, channel}];
     const TimePs turn = std::max(now, laneFree);
-    laneFree = turn + path->egressTime + path->limited - path->alone;
+    laneFree = ns3::AddPs(ns3::AddPs(turn, path->egressTime), path->limited - path->alone);
     if (turn == now)
     {
         EnterPorts(message, *path);
@@ -111,12 +113,12 @@ AnaSim::ShareEgress(std::span<const uint32_t> entries)
     TimePs& free = m_portFree[m_entering[entries.front()].path.egress];
     TimePs end = std::max(now, free);
     TimePs taken = 0;
-    auto left = static_cast<TimePs>(entries.size());
+    auto left = static_cast<uint64_t>(entries.size());
     for (const uint32_t index : entries)
     {
         Entering& entry = m_entering[index];
         // The smaller ones are through; the others have had as much each and go on.
-        end += left-- * (entry.path.egressTime - taken);
+        end = ns3::AddPs(end, ns3::TimesPs(entry.path.egressTime - taken, left--));
         taken = entry.path.egressTime;
         entry.egressEnd = end;
     }
@@ -136,15 +138,15 @@ AnaSim::ShareIngress(std::span<const uint32_t> entries)
             return firstBit(a) < firstBit(b);
         }));
     TimePs& free = m_portFree[m_entering[entries.front()].path.ingress];
-    TimePs end = std::max(now + first, free);
+    TimePs end = std::max(ns3::AddPs(now, first), free);
     TimePs taken = 0;
-    auto left = static_cast<TimePs>(entries.size());
+    auto left = static_cast<uint64_t>(entries.size());
     for (const uint32_t index : entries)
     {
         Entering& entry = m_entering[index];
-        end += left-- * (entry.path.ingressTime - taken);
+        end = ns3::AddPs(end, ns3::TimesPs(entry.path.ingressTime - taken, left--));
         taken = entry.path.ingressTime;
-        entry.ingressEnd = std::max(end, now + entry.path.alone);
+        entry.ingressEnd = std::max(end, ns3::AddPs(now, entry.path.alone));
     }
     free = end;
 }

@@ -4,7 +4,8 @@
 #ifndef ASTRA_NETWORK_API_H
 #define ASTRA_NETWORK_API_H
 
-#include <cmath>
+#include "ns3/clock-range.h"
+
 #include <cstdint>
 #include <span>
 
@@ -38,12 +39,12 @@ MakeTimespec(TimePs ps)
     return {NS, static_cast<double>(ps) / 1000.0};
 }
 
-/// @return @p time in picoseconds, rounded to the nearest
+/// @return @p time in picoseconds, rounded to the nearest; at most the clock's end
 inline TimePs
 ToPicoseconds(timespec_t time)
 {
     static constexpr double PS_PER_UNIT[] = {1e12, 1e9, 1e6, 1e3, 1e-3};
-    return std::llround(time.time_val * PS_PER_UNIT[time.time_res]);
+    return ns3::RoundToPs(time.time_val * PS_PER_UNIT[time.time_res]);
 }
 
 /// Element type of a message; sizes are given in bytes whatever the type.

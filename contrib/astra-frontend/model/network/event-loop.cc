@@ -3,7 +3,10 @@
  */
 #include "event-loop.h"
 
+#include "ns3/clock-range.h"
+
 #include <memory>
+#include <string>
 
 namespace AstraSim
 {
@@ -43,6 +46,14 @@ EventLoop::Schedule(TimePs delay, std::function<void()> action)
     Schedule(delay, &RunAction, std::make_unique<Action>(std::move(action)).release());
 }
 
+void
+EventLoop::RefuseDelay(TimePs delay) const
+{
+    ns3::RefuseBeyondClock("time",
+                           "what begins at " + std::to_string(m_now / 1000) + " ns and takes " +
+                               std::to_string(delay / 1000) + " ns or more ends");
+}
+
 bool
 EventLoop::Run(TimePs limit)
 {
@@ -54,7 +65,7 @@ EventLoop::Run(TimePs limit)
             const LoopEvent event = m_present[m_nextPresent++];
             ++m_count;
             event.handler(event.arg);
-            if (m_stopped)
+            if (m_stopped || m_interrupted.load(std::memory_order_relaxed))
             {
                 return IsIdle();
             }

@@ -7,6 +7,7 @@
 #include "astra-network-api.h"
 #include "event-buckets.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -45,12 +46,19 @@ class EventLoop
         return m_now;
     }
 
-    /// Run @p handler with @p arg after @p delay, 0 or more.
+    /**
+     * Run @p handler with @p arg after @p delay, 0 or more.
+     * @throw ns3::InputError if that is past the clock's end
+     */
     void Schedule(TimePs delay, MessageHandler handler, void* arg)
     {
         if (delay == 0)
         {
             m_present.push_back({m_now, handler, arg});
+        }
+        else if (delay >= NO_LIMIT - m_now) [[unlikely]]
+        {
+            RefuseDelay(delay);
         }
         else
         {
@@ -80,6 +88,18 @@ class EventLoop
         m_stopped = true;
     }
 
+    /// As Stop(), from any thread and for good: a later Run() ends at once.
+    void Interrupt()
+    {
+        m_interrupted.store(true, std::memory_order_relaxed);
+    }
+
+    /// @return whether Interrupt() was called
+    bool IsInterrupted() const
+    {
+        return m_interrupted.load(std::memory_order_relaxed);
+    }
+
     /// @return whether nothing is scheduled
     bool IsIdle() const
     {
@@ -93,6 +113,8 @@ class EventLoop
     }
 
   private:
+    [[noreturn]] void RefuseDelay(TimePs delay) const;
+
     EventBuckets m_future;
     std::vector<LoopEvent> m_present; ///< of the current time
     std::size_t m_nextPresent{0};
@@ -101,6 +123,7 @@ class EventLoop
     TimePs m_now{0};
     uint64_t m_count{0};
     bool m_stopped{false};
+    std::atomic<bool> m_interrupted{false};
 };
 
 } // namespace AstraSim

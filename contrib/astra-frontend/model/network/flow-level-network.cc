@@ -8,6 +8,7 @@
 
 #include "flow-level-operation.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/traffic-purpose.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
                                  FlowLevelConfig config)
     : m_loop(loop),
       m_config(std::move(config)),
-      m_router(topology, m_config.ecmpSeed),
+      m_router(topology, m_config.ecmpSeed, m_config.spreadsPackets),
       m_transfers(loop)
 {
     for (const auto& link : topology.links)
@@ -327,14 +328,15 @@ FlowLevelFabric::Time(Part& part,
     request.bytes = static_cast<double>(wireBytes);
     request.framePs = sizes.DataWireBytes(sizes.mtuPayload) / rate;
     const TimePs idle = ns3::IdleDeliveryPs(path, part.bytes, sizes, period);
-    part.tail = idle - std::llround(request.bytes / rate);
+    part.tail = idle - ns3::RoundToPs(request.bytes / rate);
     if (part.tail < 0)
     {
         // Spaced frames: the last one arrives before the gap after it has passed.
         const uint64_t rest = part.bytes % sizes.mtuPayload;
         request.held =
             sizes.DataWireBytes(static_cast<uint32_t>(rest > 0 ? rest : sizes.mtuPayload));
-        part.tail = std::max<TimePs>(idle - std::llround((request.bytes - request.held) / rate), 0);
+        part.tail =
+            std::max<TimePs>(idle - ns3::RoundToPs((request.bytes - request.held) / rate), 0);
     }
 }
 

@@ -37,6 +37,7 @@ struct FlowLevelConfig
     uint32_t qpsPerConnection{1};             ///< parts that a message is cut into
     bool persistentConnections{false};        ///< messages between servers share connections
     uint32_t ecmpSeed{1};                     ///< as ns3::SwitchNode::EcmpSeed
+    bool spreadsPackets{false};               ///< whether packets of a flow may part, for its ideal
     std::vector<bool> spreading{};            ///< by node: spreads frames; empty: no switch does
     TimePs routeUpdateDelay{100'000'000};     ///< from a link's change to the routes'
     std::vector<ns3::LinkEvent> linkEvents{}; ///< in the order of the configuration

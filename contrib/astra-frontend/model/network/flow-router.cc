@@ -19,9 +19,10 @@ constexpr uint16_t FIRST_SPORT = 10000;
 
 } // namespace
 
-FlowRouter::FlowRouter(const ClusterTopology& topology, uint32_t ecmpSeed)
+FlowRouter::FlowRouter(const ClusterTopology& topology, uint32_t ecmpSeed, bool spreadsPackets)
     : m_topology(topology),
       m_routes(topology),
+      m_ideal(m_routes, spreadsPackets),
       m_links(topology.links.size()),
       m_seeds(topology.nodeCount)
 {
@@ -248,7 +249,7 @@ FlowRouter::Recompute()
         const auto ports =
             m_routes.HostPorts(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));
         pair.ports.assign(ports.begin(), ports.end());
-        pair.baseRttPs = -1;
+        pair.idealKind = ns3::IdealFct::UNKNOWN;
     }
 }
 
@@ -266,15 +267,11 @@ FlowRouter::IdealFctPs(uint32_t src,
     }
     const bool inServer =
         m_topology.IsNvLink(m_topology.Ports(m_topology.NodeOfHost(src))[pair.ports[0]].link);
-    const ns3::FrameSizes& sizes = inServer ? nvlink : network;
-    if (pair.baseRttPs < 0)
+    if (pair.idealKind == ns3::IdealFct::UNKNOWN)
     {
-        const ns3::PathInfo path = *m_routes.Path(src, dst);
-        pair.baseRttPs = ns3::BaseRttPs(path, sizes);
-        pair.bottleneckBps = path.bottleneckBps;
+        pair.idealKind = m_ideal.KindOf(src, dst);
     }
-    return pair.baseRttPs +
-           ns3::SerializationPs(ns3::MessageWireBytes(bytes, sizes), pair.bottleneckBps);
+    return m_ideal.Of(pair.idealKind, bytes, inServer ? nvlink : network);
 }
 
 } // namespace AstraSim

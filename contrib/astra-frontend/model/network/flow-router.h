@@ -8,6 +8,7 @@
 
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-routes.h"
+#include "ns3/ideal-fct.h"
 #include "ns3/path-timing.h"
 
 #include <boost/container/small_vector.hpp>
@@ -50,7 +51,7 @@ class FlowRouter
      * @param topology outlives the object
      * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
      */
-    FlowRouter(const ns3::ClusterTopology& topology, uint32_t ecmpSeed);
+    FlowRouter(const ns3::ClusterTopology& topology, uint32_t ecmpSeed, bool spreadsPackets);
 
     /**
      * A new connection.
@@ -173,8 +174,7 @@ class FlowRouter
     {
         boost::container::small_vector<uint16_t, 4> ports;
         uint16_t nextSport{10000};
-        TimePs baseRttPs{-1}; ///< worked out when an FCT file asks
-        uint64_t bottleneckBps{0};
+        uint32_t idealKind{ns3::IdealFct::UNKNOWN};
     };
 
     uint32_t DirectedLink(uint32_t link, uint32_t from) const
@@ -188,6 +188,7 @@ class FlowRouter
 
     const ns3::ClusterTopology& m_topology;
     ns3::FabricRoutes m_routes;
+    ns3::IdealFct m_ideal;
     ns3::LinkState m_links;
     std::vector<uint32_t> m_seeds; ///< by node id
     std::vector<bool> m_spreads;   ///< by node id; empty if no switch does

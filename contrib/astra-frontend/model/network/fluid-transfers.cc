@@ -3,6 +3,8 @@
  */
 #include "fluid-transfers.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -246,7 +248,7 @@ FluidTransfers::Plan(FluidBundle& bundle)
     {
         delay = std::max(delay - first.turnsAfterPs, 0.0);
     }
-    bundle.duePs = m_loop.Now() + std::llround(delay);
+    bundle.duePs = ns3::AddPs(m_loop.Now(), ns3::RoundToPs(delay));
     if (bundle.duePs < bundle.armedPs)
     {
         bundle.armedPs = bundle.duePs;

@@ -3,6 +3,8 @@
  */
 #include "machine-paths.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -40,9 +42,9 @@ MachinePaths::Find(uint32_t src, uint32_t dst, uint32_t, uint64_t wireBytes, uin
     const bool near = src / m_machine.gpusPerServer == dst / m_machine.gpusPerServer;
     const double bytes = static_cast<double>(wireBytes) * m_machine.exposed;
     const TimePs time =
-        std::llround(bytes * 1000 / (near ? m_machine.nvlinkGBps : m_machine.nicGBps));
+        ns3::RoundToPs(bytes * 1000 / (near ? m_machine.nvlinkGBps : m_machine.nicGBps));
     const TimePs limited =
-        rateCapBps ? std::llround(bytes * 8e12 / static_cast<double>(rateCapBps)) : 0;
+        rateCapBps ? ns3::RoundToPs(bytes * 8e12 / static_cast<double>(rateCapBps)) : 0;
     const uint32_t kind = near ? 0 : 2;
     return MessagePath{PORTS_PER_RANK * src + kind,
                        PORTS_PER_RANK * dst + kind + 1,

@@ -3,6 +3,8 @@
  */
 #include "topology-paths.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 #include <tuple>
 
@@ -146,7 +148,8 @@ TopologyPaths::Find(uint32_t src,
         const TimePs turn =
             ns3::SerializationPs(shape.sizes.DataWireBytes(shape.sizes.mtuPayload), rateCapBps);
         const auto frames = static_cast<TimePs>((wireBytes - 1) / shape.sizes.mtuPayload);
-        path.limited += frames * std::max<TimePs>(turn - shape.slowestFrame, 0);
+        const TimePs wait = std::max<TimePs>(turn - shape.slowestFrame, 0);
+        path.limited = ns3::AddPs(path.limited, ns3::TimesPs(wait, static_cast<uint64_t>(frames)));
     }
     return path;
 }

@@ -3,7 +3,7 @@
  */
 #include "collectives-writer.h"
 
-#include "ns3/input-error.h"
+#include "ns3/csv-cell.h"
 
 #include <fmt/format.h>
 
@@ -11,16 +11,12 @@ namespace AstraSim
 {
 
 CollectivesWriter::CollectivesWriter(const std::string& path)
-    : m_path(path),
-      m_file(path)
+    : m_file(path)
 {
-    m_file
-        << "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
-           "algbw,busbw,flows,last_start_ns,busbw_last_start\n";
-    if (!m_file.flush())
-    {
-        throw ns3::InputError(path, 0, "cannot be written", "a writable output directory");
-    }
+    m_file.Write(
+        "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
+        "algbw,busbw,flows,last_start_ns,busbw_last_start\n");
+    m_file.Flush();
 }
 
 void
@@ -39,10 +35,10 @@ CollectivesWriter::CollectiveEnded(const CollectiveRecord& record)
         std::back_inserter(row),
         "{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.6f},{:.6f},{},{:.3f},{:.6f}\n",
         record.id,
-        record.layer,
+        ns3::CsvCell(record.layer),
         record.position.pass,
         ToString(record.position.phase),
-        record.group->name,
+        ns3::CsvCell(record.group->name),
         ranks,
         ToString(record.op),
         record.bytes,
@@ -56,16 +52,13 @@ CollectivesWriter::CollectiveEnded(const CollectiveRecord& record)
         record.choice->flows,
         static_cast<double>(record.lastStart) / 1000,
         bandwidth(together) * factor);
-    m_file.write(row.data(), static_cast<std::streamsize>(row.size()));
+    m_file.Write({row.data(), row.size()});
 }
 
 void
 CollectivesWriter::Finish()
 {
-    if (!m_file.flush())
-    {
-        throw ns3::InputError(m_path, 0, "could not be written to its end", "space on the disk");
-    }
+    m_file.Finish();
 }
 
 } // namespace AstraSim

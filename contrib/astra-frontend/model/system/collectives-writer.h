@@ -6,7 +6,8 @@
 
 #include "run-observer.h"
 
-#include <fstream>
+#include "ns3/output-file.h"
+
 #include <string>
 
 namespace AstraSim
@@ -25,8 +26,7 @@ class CollectivesWriter : public RunObserver
     void Finish();
 
   private:
-    std::string m_path;
-    std::ofstream m_file;
+    ns3::OutputFile m_file;
 };
 
 } // namespace AstraSim

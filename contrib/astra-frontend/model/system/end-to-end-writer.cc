@@ -3,12 +3,11 @@
  */
 #include "end-to-end-writer.h"
 
-#include "ns3/input-error.h"
+#include "ns3/csv-cell.h"
+#include "ns3/output-file.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fmt/core.h>
-#include <fstream>
 #include <numeric>
 #include <utility>
 
@@ -22,21 +21,23 @@ constexpr std::size_t FORWARD = static_cast<std::size_t>(TrainingPhase::Forward)
 constexpr std::size_t INPUT = static_cast<std::size_t>(TrainingPhase::InputGradient);
 constexpr std::size_t WEIGHT = static_cast<std::size_t>(TrainingPhase::WeightGradient);
 
+using ns3::TimeSum;
+
 double
-Microseconds(TimePs time)
+Microseconds(const TimeSum& time)
 {
-    return static_cast<double>(time) / 1e6;
+    return time.ToPs() / 1e6;
 }
 
 /// @return "time,algbw,busbw", empty cells where there is no communication
 std::string
-Bandwidths(TimePs total, double bytes, double busBytes)
+Bandwidths(const TimeSum& total, double bytes, double busBytes)
 {
-    if (total == 0)
+    if (total == TimeSum())
     {
         return ",,";
     }
-    const double nanoseconds = static_cast<double>(total) / 1000;
+    const double nanoseconds = total.ToPs() / 1000;
     return fmt::format("{:.6f},{:.6f},{:.6f}",
                        Microseconds(total),
                        bytes / nanoseconds,
@@ -46,11 +47,11 @@ Bandwidths(TimePs total, double bytes, double busBytes)
 } // namespace
 
 EndToEndWriter::EndToEndWriter(std::string path,
-                               std::string runName,
+                               const std::string& runName,
                                std::vector<std::string> layerNames,
                                uint32_t ranks)
     : m_path(std::move(path)),
-      m_runName(std::move(runName)),
+      m_runName(ns3::CsvCell(runName)),
       m_names(std::move(layerNames)),
       m_ranks(ranks),
       m_layers(m_names.size())
@@ -135,7 +136,7 @@ EndToEndWriter::RankFinished(int, TimePs now)
 }
 
 double
-EndToEndWriter::Mean(TimePs ofAllRanks) const
+EndToEndWriter::Mean(const TimeSum& ofAllRanks) const
 {
     return Microseconds(ofAllRanks) / m_ranks;
 }
@@ -147,14 +148,15 @@ EndToEndWriter::GetBreakdown() const
     for (const auto& layer : m_layers)
     {
         breakdown.compute +=
-            Mean(std::accumulate(layer.compute.begin(), layer.compute.end(), TimePs{0}));
+            Mean(std::accumulate(layer.compute.begin(), layer.compute.end(), TimeSum()));
     }
     for (std::size_t kind = 0; kind < m_exposedByGroup.size(); ++kind)
     {
         breakdown.exposed[kind] = Mean(m_exposedByGroup[kind]);
     }
     // In a pipeline a stage that is done early idles until the last one is.
-    const TimePs idle = m_bubble > 0 ? m_ranksFinished * m_finished - m_sumOfFinishes : 0;
+    const TimeSum idle =
+        m_bubble > TimeSum() ? TimeSum(m_finished) * m_ranksFinished - m_sumOfFinishes : TimeSum();
     breakdown.bubble = Mean(m_bubble + idle);
     breakdown.total = Microseconds(m_finished);
     return breakdown;
@@ -188,7 +190,8 @@ EndToEndWriter::Row(const std::string& name, const LayerTimes& layer) const
         return Bandwidths(layer.total[phase], layer.bytes[phase], layer.busBytes[phase]);
     };
     const auto exposed = [this, &layer](std::size_t phase) {
-        return layer.total[phase] ? fmt::format("{:.6f}", Mean(layer.exposed[phase])) : "";
+        return layer.total[phase] > TimeSum() ? fmt::format("{:.6f}", Mean(layer.exposed[phase]))
+                                              : "";
     };
     return fmt::format("{},{},{:.6f},{:.6f},{:.6f},{},{},{},{},{},{},{:.6f}\n",
                        name,
@@ -208,11 +211,9 @@ EndToEndWriter::Row(const std::string& name, const LayerTimes& layer) const
 void
 EndToEndWriter::Finish()
 {
-    const std::string temporary = m_path + ".partial";
-    std::ofstream file(temporary);
     LayerTimes sum;
     std::string rows;
-    TimePs compute = 0;
+    TimeSum compute;
     for (std::size_t i = 0; i < m_layers.size(); ++i)
     {
         auto& layer = m_layers[i];
@@ -228,26 +229,23 @@ EndToEndWriter::Finish()
         }
         if (layer.seen)
         {
-            rows += Row(m_names[i], layer);
+            rows += Row(ns3::CsvCell(m_names[i]), layer);
         }
     }
     sum.finished = m_finished;
-    const TimePs exposed =
-        std::accumulate(m_exposedByGroup.begin(), m_exposedByGroup.end(), TimePs{0});
-    file << Summary() << "layer_name," << m_runName
-         << ",fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,ig exposed comm,"
+    const TimeSum exposed =
+        std::accumulate(m_exposedByGroup.begin(), m_exposedByGroup.end(), TimeSum());
+    ns3::WriteWholeFile(
+        m_path,
+        Summary() + "layer_name," + m_runName +
+            ",fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,ig exposed comm,"
             "fwd total comm,algbw,busbw,wg total comm,algbw,busbw,ig total comm,algbw,busbw,"
-            "workload finished at\n"
-         << rows << Row("SUM", sum)
-         << fmt::format("total exposed comm,{:.6f},total comp,{:.6f},total time,{:.6f}\n",
+            "workload finished at\n" +
+            rows + Row("SUM", sum) +
+            fmt::format("total exposed comm,{:.6f},total comp,{:.6f},total time,{:.6f}\n",
                         Mean(exposed),
                         Mean(compute),
-                        Microseconds(m_finished));
-    file.close();
-    if (!file || std::rename(temporary.c_str(), m_path.c_str()) != 0)
-    {
-        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
-    }
+                        Microseconds(m_finished)));
 }
 
 } // namespace AstraSim

@@ -6,6 +6,8 @@
 
 #include "run-observer.h"
 
+#include "ns3/clock-range.h"
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -53,7 +55,7 @@ class EndToEndWriter : public RunObserver
      * @param ranks of the job
      */
     EndToEndWriter(std::string path,
-                   std::string runName,
+                   const std::string& runName,
                    std::vector<std::string> layerNames,
                    uint32_t ranks);
 
@@ -79,12 +81,12 @@ class EndToEndWriter : public RunObserver
     /// Times in ps; arrays are indexed by TrainingPhase.
     struct LayerTimes
     {
-        std::array<TimePs, 3> compute{};
-        std::array<TimePs, 3> exposed{};
-        std::array<TimePs, 3> total{};    ///< of ended passes
-        std::array<double, 3> bytes{};    ///< of the same collectives
-        std::array<double, 3> busBytes{}; ///< times the bus bandwidth factor
-        std::array<TimePs, 3> slowest{};  ///< of the current pass
+        std::array<ns3::TimeSum, 3> compute{};
+        std::array<ns3::TimeSum, 3> exposed{};
+        std::array<ns3::TimeSum, 3> total{}; ///< of ended passes
+        std::array<double, 3> bytes{};       ///< of the same collectives
+        std::array<double, 3> busBytes{};    ///< times the bus bandwidth factor
+        std::array<TimePs, 3> slowest{};     ///< of the current pass
         std::array<double, 3> slowBytes{};
         std::array<double, 3> slowBusBytes{};
         std::array<uint32_t, 3> pass{};
@@ -95,17 +97,17 @@ class EndToEndWriter : public RunObserver
     static void Close(LayerTimes& layer, std::size_t phase);
     std::string Summary() const;
     std::string Row(const std::string& name, const LayerTimes& layer) const;
-    double Mean(TimePs ofAllRanks) const;
+    double Mean(const ns3::TimeSum& ofAllRanks) const;
 
     std::string m_path;
     std::string m_runName;
     std::vector<std::string> m_names;
     uint32_t m_ranks;
     std::vector<LayerTimes> m_layers;
-    std::array<TimePs, 7> m_exposedByGroup{}; ///< by GroupKind
-    TimePs m_bubble{0};
+    std::array<ns3::TimeSum, 7> m_exposedByGroup{}; ///< by GroupKind
+    ns3::TimeSum m_bubble;
     TimePs m_finished{0};
-    TimePs m_sumOfFinishes{0}; ///< over ranks
+    ns3::TimeSum m_sumOfFinishes; ///< over ranks
     uint32_t m_ranksFinished{0};
 };
 

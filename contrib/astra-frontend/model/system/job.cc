@@ -5,6 +5,7 @@
 
 #include "run-observers.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ Check(JobDescription description)
     }
     auto& config = description.config;
     config.memoryBus.endpointDelay =
-        std::llround(static_cast<double>(config.memoryBus.endpointDelay) * config.injectionScale);
+        ns3::RoundToPs(static_cast<double>(config.memoryBus.endpointDelay) * config.injectionScale);
     description.workload->Bind(description.ranks);
     return description;
 }

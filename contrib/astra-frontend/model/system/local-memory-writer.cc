@@ -3,8 +3,6 @@
  */
 #include "local-memory-writer.h"
 
-#include "ns3/input-error.h"
-
 #include <fmt/core.h>
 
 namespace AstraSim
@@ -13,17 +11,20 @@ namespace AstraSim
 LocalMemoryWriter::LocalMemoryWriter(const std::string& path)
     : m_file(path)
 {
-    m_file << "time_ns,rank,bytes\n";
-    if (!m_file.flush())
-    {
-        throw ns3::InputError(path, 0, "cannot be written", "a writable output directory");
-    }
+    m_file.Write("time_ns,rank,bytes\n");
+    m_file.Flush();
 }
 
 void
 LocalMemoryWriter::LocalMemoryChanged(int rank, uint64_t bytes, TimePs now)
 {
-    m_file << fmt::format("{:.3f},{},{}\n", static_cast<double>(now) / 1000, rank, bytes);
+    m_file.Write(fmt::format("{:.3f},{},{}\n", static_cast<double>(now) / 1000, rank, bytes));
+}
+
+void
+LocalMemoryWriter::Finish()
+{
+    m_file.Finish();
 }
 
 } // namespace AstraSim

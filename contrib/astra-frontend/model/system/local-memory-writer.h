@@ -6,7 +6,8 @@
 
 #include "run-observer.h"
 
-#include <fstream>
+#include "ns3/output-file.h"
+
 #include <string>
 
 namespace AstraSim
@@ -21,8 +22,17 @@ class LocalMemoryWriter : public RunObserver
 
     void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override;
 
+    /// @throw ns3::InputError if something could not be written
+    void Finish();
+
+    /// @return the file's path
+    const std::string& Path() const
+    {
+        return m_file.Path();
+    }
+
   private:
-    std::ofstream m_file;
+    ns3::OutputFile m_file;
 };
 
 } // namespace AstraSim

@@ -3,45 +3,17 @@
  */
 #include "logical-topology.h"
 
+#include "json-file.h"
+
 #include "ns3/input-error.h"
 #include "ns3/units.h"
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace AstraSim
 {
-
-namespace
-{
-
-nlohmann::json
-ReadJsonObject(const std::string& path, const std::string& what)
-{
-    std::ifstream file(path);
-    if (!file)
-    {
-        throw ns3::InputError(path, 0, "cannot be read", what);
-    }
-    try
-    {
-        auto json = nlohmann::json::parse(file);
-        if (!json.is_object())
-        {
-            throw ns3::InputError(path, 1, "is no JSON object", what);
-        }
-        return json;
-    }
-    catch (const nlohmann::json::exception& error)
-    {
-        throw ns3::InputError(path, 0, std::string("is no valid JSON: ") + error.what(), what);
-    }
-}
-
-} // namespace
 
 LogicalTopology::LogicalTopology(std::vector<uint32_t> dimensions, const std::vector<int>& ranks)
     : m_dimensions(std::move(dimensions))

@@ -3,13 +3,14 @@
  */
 #include "remote-memory.h"
 
+#include "json-file.h"
+
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 namespace AstraSim
 {
@@ -23,12 +24,7 @@ ReadRemoteMemoryConfig(const std::string& path)
         {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryType::PerNpu},
         {"MEMORY_POOL", RemoteMemoryType::Pool},
     };
-    std::ifstream file(path);
-    const auto json = nlohmann::json::parse(file, nullptr, false);
-    if (!file.is_open() || json.is_discarded() || !json.is_object())
-    {
-        throw ns3::InputError(path, 0, "cannot be read", "a remote memory file in JSON");
-    }
+    const auto json = ReadJsonObject(path, "a remote memory file in JSON");
     RemoteMemoryConfig config;
     bool hasType = false;
     for (const auto& [key, value] : json.items())
@@ -56,7 +52,7 @@ ReadRemoteMemoryConfig(const std::string& path)
         }
         else if (key == "remote-mem-latency")
         {
-            config.latency = std::llround(number() * 1000);
+            config.latency = ns3::RoundToPs(number() * 1000);
         }
         else if (key == "remote-mem-bw")
         {
@@ -112,9 +108,9 @@ RemoteMemory::Access(uint32_t jobRank, uint64_t bytes, TimePs now)
     const uint32_t memory = isPerNode ? jobRank / m_config.npusPerNode : jobRank;
     TimePs& busyUntil = m_busyUntil[m_busyUntil.size() == 1 ? 0 : memory];
     const TimePs transfer =
-        std::llround(static_cast<double>(bytes) * 1000.0 / m_config.gigabytesPerSecond);
-    busyUntil = std::max(busyUntil, now) + transfer;
-    return busyUntil + m_config.latency;
+        ns3::RoundToPs(static_cast<double>(bytes) * 1000.0 / m_config.gigabytesPerSecond);
+    busyUntil = ns3::AddPs(std::max(busyUntil, now), transfer);
+    return ns3::AddPs(busyUntil, m_config.latency);
 }
 
 } // namespace AstraSim

@@ -3,6 +3,9 @@
  */
 #include "sys.h"
 
+#include "ns3/clock-range.h"
+#include "ns3/input-error.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -39,6 +42,21 @@ Sys::~Sys()
     drop(m_readyList);
 }
 
+void
+Sys::CheckDelay(TimePs delay, std::string_view what) const
+{
+    // Less than the whole clock, as times pass the network's interface in floating point.
+    constexpr TimePs ROUNDING = 1'000'000;
+    if (delay >= ns3::CLOCK_END_PS - ROUNDING - Now())
+    {
+        ns3::RefuseBeyondClock(get_workload().GetFileName(),
+                               "'" + std::string(what) + "' begins at " +
+                                   std::to_string(Now() / 1000) + " ns on rank " +
+                                   std::to_string(get_rank()) + ", takes " +
+                                   std::to_string(delay / 1000) + " ns, and so ends");
+    }
+}
+
 uint64_t
 Sys::generate_collective(const CommGroup& group,
                          const CollectiveRequest& request,
@@ -54,8 +72,17 @@ Sys::generate_collective(const CommGroup& group,
     CollectiveRequest scaled = request;
     if (const double scale = get_config().commScale; scale != 1)
     {
-        scaled.bytes =
-            static_cast<uint64_t>(std::llround(static_cast<double>(request.bytes) * scale));
+        const double bytes = static_cast<double>(request.bytes) * scale;
+        if (bytes >= 0x1p63)
+        {
+            throw ns3::InputError("command line",
+                                  0,
+                                  "--comm-scale " + std::to_string(scale) +
+                                      " makes a collective of " + std::to_string(request.bytes) +
+                                      " bytes too large",
+                                  "collectives of less than 2^63 bytes");
+        }
+        scaled.bytes = static_cast<uint64_t>(std::llround(bytes));
     }
     const uint32_t sequence = MembershipIn(group).sequence++;
     auto& instance = get_ledger().Join(group, sequence, scaled, position, get_rank(), Now());

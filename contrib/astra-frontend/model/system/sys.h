@@ -71,6 +71,13 @@ class Sys
     }
 
     /**
+     * Refuse what would last beyond the end of the clock.
+     * @param delay from now @param what of the workload takes so long: a layer, an operation
+     * @throw ns3::InputError naming the workload
+     */
+    void CheckDelay(TimePs delay, std::string_view what) const;
+
+    /**
      * Take part in a collective; never blocks.
      * @param group the communicator, of which this rank is a member and which outlives the job
      * @param request what to do

@@ -3,15 +3,17 @@
  */
 #include "system-config.h"
 
+#include "json-file.h"
+
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
+#include "ns3/nearest-name.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace AstraSim
 {
@@ -21,36 +23,9 @@ namespace
 
 using Json = nlohmann::json;
 
-/// @return the line of @p text in which @p position lies
-std::size_t
-LineAt(const std::string& text, std::size_t position)
-{
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(position, text.size()));
-    return 1 + static_cast<std::size_t>(std::count(text.begin(), end, '\n'));
-}
-
-/// @return edit distance, to name the key that was probably meant
-std::size_t
-EditDistance(const std::string& a, const std::string& b)
-{
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j)
-    {
-        row[j] = j;
-    }
-    for (std::size_t i = 1; i <= a.size(); ++i)
-    {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j)
-        {
-            const std::size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-        }
-    }
-    return row.back();
-}
+constexpr double LONGEST_DELAY_NS = 1e12;
+constexpr double SMALLEST_RATE = 1e-6;
+constexpr double LARGEST_RATE = 1e12;
 
 /// Reads one system file; each key has one entry in a table.
 class SystemFile
@@ -59,49 +34,26 @@ class SystemFile
     explicit SystemFile(const std::string& path)
         : m_path(path)
     {
-        std::ifstream file(path);
-        if (!file)
-        {
-            throw ns3::InputError(path, 0, "cannot be read", "a system file in JSON");
-        }
-        std::ostringstream text;
-        text << file.rdbuf();
-        m_text = text.str();
+        m_text = ns3::ReadInputFile(path, "a system file in JSON");
     }
 
     SystemConfig Read()
     {
-        Json json;
-        try
-        {
-            json = Json::parse(m_text);
-        }
-        catch (const Json::parse_error& error)
-        {
-            throw ns3::InputError(m_path,
-                                  LineAt(m_text, error.byte),
-                                  "is no valid JSON",
-                                  "a JSON object");
-        }
-        catch (const Json::out_of_range&)
-        {
-            throw ns3::InputError(m_path, 0, "holds a number that is too large", "a JSON object");
-        }
-        if (!json.is_object())
-        {
-            throw ns3::InputError(m_path, 1, "is no JSON object", "{\"key\": value, ...}");
-        }
+        const Json json = ParseJsonObject(m_text, m_path, "a JSON object");
         const auto keys = Keys();
         for (const auto& [key, value] : json.items())
         {
             const auto found = keys.find(key);
             if (found == keys.end())
             {
-                const auto nearest =
-                    std::min_element(keys.begin(), keys.end(), [&key](auto& a, auto& b) {
-                        return EditDistance(a.first, key) < EditDistance(b.first, key);
-                    });
-                Fail(key, "is not a key of a system file", "perhaps '" + nearest->first + "'");
+                std::vector<std::string> names;
+                for (const auto& [name, setter] : keys)
+                {
+                    names.push_back(name);
+                }
+                Fail(key,
+                     "is not a key of a system file",
+                     "perhaps '" + ns3::NearestName(key, names) + "'");
             }
             found->second(key, value);
         }
@@ -140,6 +92,28 @@ class SystemFile
             Fail(key, "is " + value.dump(), "a number that is not negative");
         }
         return value.get<double>();
+    }
+
+    /// @return nanoseconds that the clock has room for many times over
+    double Delay(const std::string& key, const Json& value) const
+    {
+        const double ns = Number(key, value);
+        if (ns > LONGEST_DELAY_NS)
+        {
+            Fail(key, "is " + value.dump(), "at most 1e12 ns (1000 s)");
+        }
+        return ns;
+    }
+
+    /// @return 0, or a number that what is divided by it stays in range
+    double Rate(const std::string& key, const Json& value) const
+    {
+        const double rate = Number(key, value);
+        if (rate != 0 && (rate < SMALLEST_RATE || rate > LARGEST_RATE))
+        {
+            Fail(key, "is " + value.dump(), "0, or a number from 1e-6 to 1e12");
+        }
+        return rate;
     }
 
     uint32_t Count(const std::string& key, const Json& value) const
@@ -233,7 +207,7 @@ class SystemFile
     {
         namespace fs = std::filesystem;
         const auto exists = [](const fs::path& path) {
-            return fs::exists(path.string() + ".0.et");
+            return ns3::InputExists(path.string() + ".0.et");
         };
         if (exists(prefix))
         {
@@ -259,7 +233,7 @@ class SystemFile
     Setter Nanoseconds(double MemoryBusConfig::*member)
     {
         return [this, member](const std::string& key, const Json& value) {
-            m_config.memoryBus.*member = Number(key, value);
+            m_config.memoryBus.*member = Delay(key, value);
         };
     }
 
@@ -290,10 +264,10 @@ class SystemFile
                                                        : CollectiveOptimization::LocalBwAware;
         };
         keys["endpoint-delay"] = [this](auto& key, auto& value) {
-            m_config.memoryBus.endpointDelay = std::llround(Number(key, value) * 1000);
+            m_config.memoryBus.endpointDelay = ns3::RoundToPs(Delay(key, value) * 1000);
         };
         keys["local-reduction-delay"] = [this](auto& key, auto& value) {
-            m_config.memoryBus.localReductionDelay = std::llround(Number(key, value) * 1000);
+            m_config.memoryBus.localReductionDelay = ns3::RoundToPs(Delay(key, value) * 1000);
         };
         keys["active-chunks-per-dimension"] = [this](auto& key, auto& value) {
             m_config.activeChunksPerDimension = Count(key, value);
@@ -309,7 +283,9 @@ class SystemFile
         keys["all-gather-implementation-custom"] = Custom(&SystemConfig::allGather);
         keys["reduce-scatter-implementation-custom"] = Custom(&SystemConfig::reduceScatter);
         keys["all-to-all-implementation-custom"] = Custom(&SystemConfig::allToAll);
-        keys["local-mem-bw"] = Nanoseconds(&MemoryBusConfig::localMemBandwidth);
+        keys["local-mem-bw"] = [this](auto& key, auto& value) {
+            m_config.memoryBus.localMemBandwidth = Rate(key, value);
+        };
         keys["L"] = Nanoseconds(&MemoryBusConfig::L);
         keys["o"] = Nanoseconds(&MemoryBusConfig::o);
         keys["g"] = Nanoseconds(&MemoryBusConfig::g);
@@ -332,7 +308,7 @@ class SystemFile
             }
         };
         keys["peak-perf"] = [this](auto& key, auto& value) {
-            m_config.peakPerf = Number(key, value);
+            m_config.peakPerf = Rate(key, value);
         };
         keys["local-mem-trace-filename"] = [this](auto& key, auto& value) {
             m_config.localMemoryTraceFile = Text(key, value);

@@ -3,8 +3,6 @@
  */
 #include "timeline-writer.h"
 
-#include "ns3/input-error.h"
-
 #include <fmt/format.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -19,19 +17,23 @@ constexpr int COMPUTE_THREAD = 0;
 constexpr int WAIT_THREAD = 1;
 constexpr int FIRST_QUEUE_THREAD = 2;
 
+/// @return text in quotes; what is no UTF-8 in it, a workload may have any bytes, is replaced
+std::string
+JsonText(std::string_view text)
+{
+    return nlohmann::json(std::string(text))
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 } // namespace
 
-TimelineWriter::TimelineWriter(std::string path, int ranks, uint64_t limit)
-    : m_path(std::move(path)),
-      m_file(m_path),
+TimelineWriter::TimelineWriter(const std::string& path, int ranks, uint64_t limit)
+    : m_file(path),
       m_ranks(ranks),
       m_limit(limit)
 {
-    m_file << "[\n";
-    if (!m_file.flush())
-    {
-        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
-    }
+    m_file.Write("[\n");
+    m_file.Flush();
 }
 
 void
@@ -51,15 +53,14 @@ TimelineWriter::ComputeEnded(const ComputeRecord& record)
 void
 TimelineWriter::WaitEnded(const WaitRecord& record)
 {
-    Write(record.rank,
-          WAIT_THREAD,
-          record.reason == WaitReason::PipelineIdle ? "bubble" : "exposed communication",
-          "wait",
-          record.start,
-          record.end,
-          fmt::format(R"("layer":{},"group":"{}")",
-                      nlohmann::json(std::string(record.layer)).dump(),
-                      ToString(record.group)));
+    Write(
+        record.rank,
+        WAIT_THREAD,
+        record.reason == WaitReason::PipelineIdle ? "bubble" : "exposed communication",
+        "wait",
+        record.start,
+        record.end,
+        fmt::format(R"("layer":{},"group":"{}")", JsonText(record.layer), ToString(record.group)));
 }
 
 void
@@ -72,7 +73,7 @@ TimelineWriter::StreamPhaseEnded(const StreamPhaseRecord& record)
           record.start,
           record.end,
           fmt::format(R"("layer":{},"collective":{},"chunk":{},"phase":{},"bytes":{})",
-                      nlohmann::json(std::string(record.layer)).dump(),
+                      JsonText(record.layer),
                       record.collective,
                       record.chunk,
                       record.phase,
@@ -89,7 +90,7 @@ TimelineWriter::FlowEnded(const FlowRecord& record)
     const std::string name =
         record.dst == FlowRecord::IN_NETWORK ? "in network" : fmt::format("to {}", record.dst);
     Name(record.src, COMPUTE_THREAD);
-    m_file << fmt::format(
+    m_file.Write(fmt::format(
         R"({}{{"ph":"b","pid":{},"tid":0,"id":{},"name":"{}","cat":"flow","ts":{:.6f},"args":{{"bytes":{},"channel":{},"collective":{}}}}},)"
         "\n"
         R"({{"ph":"e","pid":{},"tid":0,"id":{},"name":"{}","cat":"flow","ts":{:.6f}}})",
@@ -104,7 +105,7 @@ TimelineWriter::FlowEnded(const FlowRecord& record)
         record.src,
         m_written,
         name,
-        static_cast<double>(record.end) / 1e6);
+        static_cast<double>(record.end) / 1e6));
 }
 
 bool
@@ -144,20 +145,20 @@ TimelineWriter::Name(int rank, int thread)
                            (neighbour == m_named.end() || neighbour->first != rank);
     if (isNewRank)
     {
-        m_file << fmt::format(
+        m_file.Write(fmt::format(
             R"({}{{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"rank {}"}}}})",
             Separator(),
             rank,
-            rank);
+            rank));
     }
-    m_file << fmt::format(
+    m_file.Write(fmt::format(
         R"({}{{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})",
         Separator(),
         rank,
         thread,
         thread == COMPUTE_THREAD ? "computation"
         : thread == WAIT_THREAD  ? "waiting"
-                                 : fmt::format("stream queue {}", thread - FIRST_QUEUE_THREAD));
+                                 : fmt::format("stream queue {}", thread - FIRST_QUEUE_THREAD)));
 }
 
 void
@@ -181,22 +182,19 @@ TimelineWriter::Write(int rank,
         Separator(),
         rank,
         thread,
-        nlohmann::json(std::string(name)).dump(),
+        JsonText(name),
         category,
         static_cast<double>(start) / 1e6,
         static_cast<double>(end - start) / 1e6,
         arguments);
-    m_file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    m_file.Write({text.data(), text.size()});
 }
 
 void
 TimelineWriter::Finish()
 {
-    m_file << "\n]\n";
-    if (!m_file.flush())
-    {
-        throw ns3::InputError(m_path, 0, "could not be written to its end", "space on the disk");
-    }
+    m_file.Write("\n]\n");
+    m_file.Finish();
 }
 
 } // namespace AstraSim

@@ -6,8 +6,9 @@
 
 #include "run-observer.h"
 
+#include "ns3/output-file.h"
+
 #include <cstdint>
-#include <fstream>
 #include <set>
 #include <string>
 
@@ -32,7 +33,7 @@ class TimelineWriter : public RunObserver
      * @param limit events to write at most (--timeline-limit)
      * @throw ns3::InputError if it cannot be opened
      */
-    TimelineWriter(std::string path, int ranks, uint64_t limit);
+    TimelineWriter(const std::string& path, int ranks, uint64_t limit);
 
     void ComputeEnded(const ComputeRecord& record) override;
     void WaitEnded(const WaitRecord& record) override;
@@ -66,8 +67,7 @@ class TimelineWriter : public RunObserver
                TimePs end,
                const std::string& arguments);
 
-    std::string m_path;
-    std::ofstream m_file;
+    ns3::OutputFile m_file;
     int m_ranks;
     uint64_t m_limit;
     uint64_t m_written{0};

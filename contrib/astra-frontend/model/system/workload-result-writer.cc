@@ -3,8 +3,6 @@
  */
 #include "workload-result-writer.h"
 
-#include "ns3/input-error.h"
-
 namespace AstraSim
 {
 
@@ -16,14 +14,19 @@ WorkloadResultWriter::WorkloadResultWriter(std::string path)
 void
 WorkloadResultWriter::WorkloadResult(std::string_view line)
 {
-    if (!m_file.is_open())
-    {
-        m_file.open(m_path);
-    }
-    m_file << line << '\n';
     if (!m_file)
     {
-        throw ns3::InputError(m_path, 0, "cannot be written", "a writable output directory");
+        m_file = std::make_unique<ns3::OutputFile>(m_path);
+    }
+    m_file->Write(std::string(line) + '\n');
+}
+
+void
+WorkloadResultWriter::Finish()
+{
+    if (m_file)
+    {
+        m_file->Finish();
     }
 }
 

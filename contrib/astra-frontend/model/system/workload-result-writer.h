@@ -6,7 +6,9 @@
 
 #include "run-observer.h"
 
-#include <fstream>
+#include "ns3/output-file.h"
+
+#include <memory>
 #include <string>
 
 namespace AstraSim
@@ -22,9 +24,12 @@ class WorkloadResultWriter : public RunObserver
     /// @throw ns3::InputError if it cannot be written
     void WorkloadResult(std::string_view line) override;
 
+    /// @throw ns3::InputError if something could not be written
+    void Finish();
+
   private:
     std::string m_path;
-    std::ofstream m_file;
+    std::unique_ptr<ns3::OutputFile> m_file;
 };
 
 } // namespace AstraSim

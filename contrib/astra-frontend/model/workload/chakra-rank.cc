@@ -3,6 +3,7 @@
  */
 #include "chakra-rank.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -104,7 +105,7 @@ ChakraRank::ComputeTime(const ChakraNode& node) const
     const double atPeak = operations / config.peakPerf;
     const double atMemory =
         static_cast<double>(node.tensorBytes) * 1000.0 / config.memoryBus.localMemBandwidth;
-    return std::llround(std::max(atPeak, atMemory));
+    return ns3::RoundToPs(std::max(atPeak, atMemory));
 }
 
 void
@@ -143,6 +144,7 @@ ChakraRank::BeginMemory(const ChakraNode& node)
 void
 ChakraRank::After(TimePs delay, const ChakraNode& node, Processor* processor)
 {
+    m_sys.CheckDelay(delay, node.name);
     m_sys.Schedule(delay, &ChakraRank::TimerEnded, new Timer{this, &node, m_sys.Now(), processor});
 }
 

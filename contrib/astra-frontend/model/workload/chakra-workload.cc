@@ -6,6 +6,7 @@
 #include "chakra-rank.h"
 
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 #include "ns3/logical-topology.h"
 
 #include <filesystem>
@@ -30,11 +31,11 @@ ChakraWorkload::ChakraWorkload(std::string prefix,
       m_communicators(std::move(communicators)),
       m_memoryConfig(memory)
 {
-    while (std::filesystem::exists(PathOf(m_rankCount)))
+    while (ns3::InputExists(PathOf(m_rankCount)))
     {
         ++m_rankCount;
     }
-    if (std::filesystem::exists(PathOf(m_rankCount + 1)) || m_rankCount == 0)
+    if (ns3::InputExists(PathOf(m_rankCount + 1)) || m_rankCount == 0)
     {
         throw ns3::InputError(PathOf(m_rankCount), 0, "does not exist", "a trace for every rank");
     }

@@ -4,6 +4,8 @@
 #include "kv-cache-workload.h"
 #include "rank-list.h"
 
+#include "ns3/clock-range.h"
+#include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 #include "ns3/units.h"
 
@@ -163,7 +165,7 @@ class KvCacheReader
     void ReadTrace(const std::string& path)
     {
         const auto beside = std::filesystem::path(m_lines.Name()).parent_path() / path;
-        ns3::InputLines lines(std::filesystem::exists(beside) ? beside.string() : path);
+        ns3::InputLines lines(ns3::InputExists(beside.string()) ? beside.string() : path);
         while (lines.Next())
         {
             m_config.requests.push_back(ParseRequest(lines));
@@ -183,7 +185,7 @@ class KvCacheReader
             const double uniform = (static_cast<double>(engine() >> 11) + 0.5) * 0x1.0p-53;
             seconds -= std::log(uniform) / m_perSecond;
             m_config.requests.push_back(
-                {std::llround(seconds * static_cast<double>(PS_PER_SECOND)), m_tokens});
+                {ns3::RoundToPs(seconds * static_cast<double>(PS_PER_SECOND)), m_tokens});
         }
     }
 

@@ -3,6 +3,7 @@
  */
 #include "kv-cache-workload.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 #include "ns3/sys.h"
 
@@ -97,8 +98,8 @@ class KvCacheRank : public RankWorkload
         const TimePs now = m_sys.Now();
         const TimePs wait = std::max<TimePs>(request.arrival - now, 0);
         m_computeStart = now + wait;
-        const auto compute =
-            static_cast<TimePs>(request.tokens) * m_workload.GetConfig().prefillPerToken;
+        const auto compute = ns3::TimesPs(m_workload.GetConfig().prefillPerToken, request.tokens);
+        m_sys.CheckDelay(ns3::AddPs(wait, compute), "prefill");
         m_sys.Schedule(wait + compute, &KvCacheRank::PrefillEnded, this);
     }
 

@@ -68,6 +68,7 @@ LayerRank::Do(const ProgramStep& step)
         }
         m_state = State::Computes;
         m_since = m_sys.Now();
+        m_sys.CheckDelay(step.duration, m_workload.GetLayerName(step.layer));
         m_sys.Schedule(step.duration, &LayerRank::ComputeEnded, this);
         return false;
     case Kind::Collective:
@@ -164,6 +165,8 @@ LayerRank::EndIssued(const Issued& issued)
         RemoveIssued(issued);
         return;
     }
+
+    m_sys.CheckDelay(update, m_workload.GetLayerName(issued.layer));
 
     struct Update
     {

@@ -7,6 +7,7 @@
 #include "kv-cache-workload.h"
 #include "layer-workload.h"
 
+#include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 
 #include <filesystem>
@@ -17,7 +18,7 @@ namespace AstraSim
 std::unique_ptr<Workload>
 OpenWorkload(const std::string& path, const WorkloadOptions& options)
 {
-    if (std::filesystem::exists(path + ".0.et"))
+    if (ns3::InputExists(path + ".0.et"))
     {
         return std::make_unique<ChakraWorkload>(path, options.communicators, options.memory);
     }

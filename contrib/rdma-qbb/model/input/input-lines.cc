@@ -4,12 +4,9 @@
 #include "input-lines.h"
 
 #include "input-error.h"
+#include "input-file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <utility>
 
 namespace ns3
@@ -19,30 +16,22 @@ namespace
 {
 
 constexpr std::string_view BLANKS = " \t\r\v\f";
+constexpr std::streamsize LONGEST_LINE = 4 << 20;
 
 } // namespace
 
 InputLines::InputLines(const std::string& path)
-    : m_file(std::make_unique<std::ifstream>(path)),
+    : m_file(OpenInputFile(path)),
       m_text(m_file.get()),
-      m_name(path)
+      m_name(path),
+      m_buffer(std::make_unique_for_overwrite<char[]>(LONGEST_LINE))
 {
-    if (!*m_file)
-    {
-        throw InputError(path,
-                         0,
-                         std::string("cannot be read: ") + std::strerror(errno),
-                         "a file that can be read");
-    }
-    if (std::filesystem::is_directory(path))
-    {
-        throw InputError(path, 0, "is a directory", "a file");
-    }
 }
 
 InputLines::InputLines(std::istream& text, std::string name)
     : m_text(&text),
-      m_name(std::move(name))
+      m_name(std::move(name)),
+      m_buffer(std::make_unique_for_overwrite<char[]>(LONGEST_LINE))
 {
 }
 
@@ -50,12 +39,31 @@ bool
 InputLines::NextEvenIfBlank()
 {
     m_fields.clear();
-    if (!std::getline(*m_text, m_line))
+    if (m_text->eof())
     {
         return false;
     }
+    m_text->getline(m_buffer.get(), LONGEST_LINE);
+    auto length = static_cast<std::size_t>(m_text->gcount());
+    if (m_text->bad())
+    {
+        throw InputError(m_name, m_number + 1, "cannot be read from here on", "a file");
+    }
+    if (m_text->fail())
+    {
+        if (length == 0)
+        {
+            return false;
+        }
+        throw InputError(m_name,
+                         m_number + 1,
+                         "this line is longer than " + std::to_string(LONGEST_LINE >> 20) + " MiB",
+                         "a text file");
+    }
+    length -= m_text->eof() ? 0 : 1; // the end of the line
     ++m_number;
-    const std::string_view text = std::string_view(m_line).substr(0, m_line.find('#'));
+    const std::string_view line(m_buffer.get(), length);
+    const std::string_view text = line.substr(0, line.find('#'));
     std::size_t begin = text.find_first_not_of(BLANKS);
     while (begin != std::string_view::npos)
     {

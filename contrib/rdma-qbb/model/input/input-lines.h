@@ -77,7 +77,7 @@ class InputLines
     std::unique_ptr<std::istream> m_file;
     std::istream* m_text;
     std::string m_name;
-    std::string m_line;
+    std::unique_ptr<char[]> m_buffer; ///< of the current line
     std::size_t m_number{0};
     std::vector<std::string_view> m_fields;
 };

@@ -3,6 +3,8 @@
  */
 #include "path-timing.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -114,7 +116,8 @@ SwitchReach(const FabricRoutes& routes, uint32_t dst, const FrameSizes& sizes)
 int64_t
 SerializationPs(uint64_t wireBytes, uint64_t rateBps)
 {
-    return static_cast<int64_t>((wireBytes * PS_BITS_PER_BYTE + rateBps - 1) / rateBps);
+    const Wide time = (wireBytes * PS_BITS_PER_BYTE + rateBps - 1) / rateBps;
+    return time < static_cast<Wide>(CLOCK_END_PS) ? static_cast<int64_t>(time) : CLOCK_END_PS;
 }
 
 int64_t
@@ -123,7 +126,7 @@ OneWayPs(const PathInfo& path, uint32_t wireBytes)
     int64_t time = path.delayPs;
     for (const PathHop& hop : path.hops)
     {
-        time += SerializationPs(wireBytes, hop.rateBps);
+        time = AddPs(time, SerializationPs(wireBytes, hop.rateBps));
     }
     return time;
 }
@@ -151,13 +154,6 @@ MessageWireBytes(uint64_t bytes, const FrameSizes& sizes)
 }
 
 int64_t
-StandaloneFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes)
-{
-    return BaseRttPs(path, sizes) +
-           SerializationPs(MessageWireBytes(bytes, sizes), path.bottleneckBps);
-}
-
-int64_t
 IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes, int64_t framePeriodPs)
 {
     const uint64_t frames = (bytes + sizes.mtuPayload - 1) / sizes.mtuPayload;
@@ -175,14 +171,15 @@ IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes, in
     int64_t slowest = framePeriodPs; // between full frames on the link
     int64_t beforeLast = 0;          // when the link has sent the frame before the last
     // The last frame's last bit, at the far end of the link.
-    int64_t last = static_cast<int64_t>(frames - 1) * framePeriodPs;
+    int64_t last = TimesPs(framePeriodPs, frames - 1);
     for (const PathHop& hop : path.hops)
     {
         const int64_t full = SerializationPs(fullWire, hop.rateBps);
         slowest = std::max(slowest, full);
-        beforeLast = frames > 1 ? firstFull + full + static_cast<int64_t>(frames - 2) * slowest : 0;
-        firstFull += full + hop.delayPs;
-        last = std::max(last, beforeLast) + SerializationPs(lastWire, hop.rateBps) + hop.delayPs;
+        beforeLast = frames > 1 ? AddPs(AddPs(firstFull, full), TimesPs(slowest, frames - 2)) : 0;
+        firstFull = AddPs(firstFull, AddPs(full, hop.delayPs));
+        last = AddPs(std::max(last, beforeLast),
+                     AddPs(SerializationPs(lastWire, hop.rateBps), hop.delayPs));
     }
     return last;
 }
@@ -190,7 +187,7 @@ IdleDeliveryPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes, in
 int64_t
 IdleFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes)
 {
-    return IdleDeliveryPs(path, bytes, sizes) + OneWayPs(path, sizes.ackWireBytes);
+    return AddPs(IdleDeliveryPs(path, bytes, sizes), OneWayPs(path, sizes.ackWireBytes));
 }
 
 FabricExtremes

@@ -49,13 +49,6 @@ uint64_t BdpBytes(uint64_t bottleneckBps, int64_t rttPs);
 uint64_t MessageWireBytes(uint64_t bytes, const FrameSizes& sizes);
 
 /**
- * The "ideal" column of fct.txt, defined as in the HPCC simulator: base RTT plus the message's
- * bytes with headers at the bottleneck rate. It counts one frame's serialization twice, so the FCT
- * of a flow alone can be a little below it.
- */
-int64_t StandaloneFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes);
-
-/**
  * Exact time from the first bit sent to the last bit received of a message that nothing delays: its
  * frames follow each other without gaps, and each link forwards a frame when it has all of it.
  * @param framePeriodPs least time from the start of a full frame to that of the next, where a rate

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from clustersim.results.problem import ResultsError
+from clustersim.whole_file import whole_file
 
 # Okabe and Ito's colours, which people with any colour blindness can tell apart. Yellow comes last: it is
 # pale on white.
@@ -77,7 +78,8 @@ def save(figure, path):
     if figure.get_layout_engine():
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    with whole_file(path) as part:
+        figure.savefig(part, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def colour(index):

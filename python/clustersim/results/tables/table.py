@@ -2,9 +2,13 @@
 """A table of results, and its forms: text, Markdown and CSV."""
 import csv
 import dataclasses
+import io
 import math
 
 import numpy as np
+
+from clustersim import csv_cell
+from clustersim.whole_file import write_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +89,9 @@ def as_markdown(table):
 
 def write_csv(table, path):
     """Writes the table with all digits."""
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.columns)
-        for row in table.rows:
-            writer.writerow(["" if as_cell(value) == "" else value for value in row])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(csv_cell.escape, table.columns))
+    for row in table.rows:
+        writer.writerow(["" if as_cell(value) == "" else csv_cell.escape(value) for value in row])
+    write_text(path, text.getvalue())

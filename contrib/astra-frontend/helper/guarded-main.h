@@ -1,0 +1,26 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef GUARDED_MAIN_H
+#define GUARDED_MAIN_H
+
+#include <functional>
+#include <string>
+
+namespace AstraSim
+{
+
+/**
+ * Run a program's body and answer for what it throws: 2 and one line for an InputError, 1 and one
+ * line for memory that has run out and for anything else. Only a program that returns 0 frees its
+ * memory; one that fails leaves that to the operating system.
+ * @return the body's exit status, if it is 0
+ */
+int GuardedMain(const std::function<int()>& body);
+
+/// @return what to tell a user whose memory has run out, such as "out of memory: ..."
+std::string DescribeOutOfMemory();
+
+} // namespace AstraSim
+
+#endif /* GUARDED_MAIN_H */

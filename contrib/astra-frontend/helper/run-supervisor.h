@@ -1,0 +1,92 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_SUPERVISOR_H
+#define RUN_SUPERVISOR_H
+
+#include "run-limits.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace AstraSim
+{
+
+/// What ended a run before its work was done.
+struct StopCause
+{
+    std::string status; ///< of run.json: "interrupted" or "stopped"
+    std::string text;   ///< for people, such as "--max-time 60 s is over"
+    int exitStatus;     ///< of the program
+};
+
+/**
+ * @brief Ends a run in an orderly way on SIGINT, SIGTERM, or when it has taken what it may.
+ *
+ * A thread waits for the signals, which are blocked in the others from construction on. Before
+ * Watch() a signal ends the program at once: nothing is lost yet. From then on the first one asks
+ * the simulation to stop, so that what was simulated is written; a second one ends the program at
+ * once.
+ *
+ * @code
+ * RunSupervisor supervisor(limits);
+ * supervisor.Watch([&backend] { backend.Interrupt(); });
+ * backend.Run();
+ * supervisor.EndWatch();
+ * if (const auto cause = supervisor.GetCause()) { ... }
+ * @endcode
+ */
+class RunSupervisor
+{
+  public:
+    explicit RunSupervisor(const RunLimits& limits);
+    ~RunSupervisor();
+
+    RunSupervisor(const RunSupervisor&) = delete;
+    RunSupervisor& operator=(const RunSupervisor&) = delete;
+
+    /// @param stop called at most once, from another thread
+    void Watch(std::function<void()> stop);
+
+    /// The simulation is over and its results are being written: only a second signal cuts that
+    /// off.
+    void EndWatch();
+
+    /// @return what stopped the run, if anything did
+    std::optional<StopCause> GetCause() const;
+
+  private:
+    enum class Phase : uint8_t
+    {
+        Preparing,
+        Simulating,
+        Writing,
+    };
+
+    void Run();
+    void OnSignal(int signal);
+    void CheckLimits();
+    void Stop(StopCause cause);
+
+    RunLimits m_limits;
+    std::chrono::steady_clock::time_point m_begin;
+    sigset_t m_before{}; ///< signals blocked before
+    int m_signals{-1};   ///< descriptor that tells of signals
+    int m_end{-1};       ///< descriptor that ends the thread
+    mutable std::mutex m_mutex;
+    Phase m_phase{Phase::Preparing};
+    bool m_hadSignal{false};
+    std::function<void()> m_stop;
+    std::optional<StopCause> m_cause;
+    std::thread m_thread;
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_SUPERVISOR_H */

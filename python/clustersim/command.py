@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How every command of scripts/ ends: with a line for people and a status, never with a traceback.
+
+    if __name__ == "__main__":
+        command.run("plot.py", main)
+"""
+import os
+import signal
+import sys
+
+
+class _Terminated(BaseException):
+    pass
+
+
+def _terminate(number, frame):
+    raise _Terminated
+
+
+def run(name, main):
+    """Calls main(arguments) and ends the program with what it returns.
+
+    2: a file cannot be read or written; 1: memory has run out; 130 and 143: SIGINT and SIGTERM.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = _say(name, "interrupted", 130)
+    except _Terminated:
+        status = _say(name, "terminated", 143)
+    except BrokenPipeError:  # whoever read the output has had enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        status = _say(name, f"{place}{error.strerror or error}; expected a file that can be read or written", 2)
+    except MemoryError:
+        status = _say(name, "out of memory", 1)
+    except RecursionError:
+        status = _say(name, "an input is nested too deeply; expected a hundred levels at most", 2)
+    sys.exit(status)
+
+
+def _say(name, text, status):
+    print(f"{name}: {text}", file=sys.stderr)
+    return status

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What must hold of every run of a scenario, whatever was drawn."""
+import csv
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+TIME_LIMIT_S = 120
+NS_ROUNDING = 1.001  # times of fct.txt are whole nanoseconds
+NETWORKS = ("packet", "flow", "analytical")
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A check that does not hold."""
+    check: str
+    text: str
+
+
+class _Failed(Exception):
+    def __init__(self, check, text):
+        super().__init__(text)
+        self.failure = Failure(check, text)
+
+
+def _require(condition, check, text):
+    if not condition:
+        raise _Failed(check, text)
+
+
+def write_inputs(scenario, directory):
+    """Writes the files that a scenario is made of."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "topology").write_text(scenario.topology(), encoding="utf-8")
+    (directory / "conf").write_text(scenario.configuration(), encoding="utf-8")
+    if scenario.flows:
+        (directory / "flows").write_text(scenario.flow_file(), encoding="utf-8")
+    else:
+        (directory / "workload").write_text(scenario.workload(), encoding="utf-8")
+
+
+def command(scenario, programs, output, network="packet", extra=()):
+    """@return the command that runs a scenario in its directory"""
+    common = ["-n", "topology", "-c", "conf", "-q", "-o", output, *extra]
+    if scenario.flows:
+        return [programs / "qbb-flows", "-f", "flows", "--set", f"SEED={scenario.seed}", *common]
+    return [programs / "SimAI_simulator", "-w", "workload", "--network", network, "--seed", str(scenario.seed),
+            "--passes", str(scenario.passes), *common]
+
+
+class Run:
+    """What a run has left."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+        self.end_ns = self.record["simulated_ns"]
+
+    def rows(self, name):
+        with (self.directory / name).open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def fields(self, name):
+        path = self.directory / name
+        return [line.split() for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    def results(self):
+        """@return the bytes of every result, by name"""
+        return {path.name: path.read_bytes() for path in sorted(self.directory.iterdir())
+                if path.name != "run.json"}
+
+
+def _execute(scenario, programs, directory, output, network="packet", extra=()):
+    shutil.rmtree(directory / output, ignore_errors=True)
+    arguments = command(scenario, programs, output, network, extra)
+    try:
+        result = subprocess.run(list(map(str, arguments)), cwd=directory, capture_output=True, text=True,
+                                timeout=TIME_LIMIT_S, check=False,
+                                env={**os.environ, "ASAN_OPTIONS": "detect_leaks=1"})
+    except subprocess.TimeoutExpired:
+        raise _Failed("ends", f"{network}: not done after {TIME_LIMIT_S} s") from None
+    said = result.stderr.strip().splitlines()
+    _require(result.returncode == 0, "finishes",
+             f"{network}: exit status {result.returncode}: {said[0] if said else 'without a word'}")
+    run = Run(directory / output)
+    _require(run.record["status"] == "finished", "finishes", f"{network}: {run.record['status']}")
+    _require(set(run.record["outputs"]) == set(run.results()), "outputs", f"{network}: other files than run.json lists")
+    return run
+
+
+def _check_flows(scenario, run, network):
+    rows = run.fields("fct.txt")
+    if scenario.flows:
+        # A line for each queue pair that has a part of the flow.
+        pairs = dict(scenario.conf).get("QPS_PER_CONNECTION", 1)
+        _require(len(scenario.flows) <= len(rows) <= pairs * len(scenario.flows), "every flow once",
+                 f"{len(rows)} lines of fct.txt for {len(scenario.flows)} flows")
+        done, asked = sum(int(row[4]) for row in rows), sum(flow[2] for flow in scenario.flows)
+        _require(done == asked, "every flow once", f"{done} bytes and not {asked}")
+    for row in rows:
+        start, duration, ideal = map(int, row[5:8])
+        _require(start >= 0 and duration > 0, "times", f"fct.txt: {' '.join(row)}")
+        # Fluids that share a link and meet again are estimates: a short message may be early.
+        if not scenario.failures and network == "packet":
+            _require(duration * NS_ROUNDING + 1 >= ideal, "no flow is faster than alone", f"fct.txt: {' '.join(row)}")
+
+
+def _check_links(scenario, run):
+    for row in run.rows("links.csv"):
+        busy, rate = float(row["busy_ns"]), int(row["rate_bps"])
+        place = f"node {row['node']} port {row['port']}"
+        _require(busy <= run.end_ns * NS_ROUNDING + 1, "no link is busy for longer than the run",
+                 f"{place}: {busy} of {run.end_ns} ns")
+        _require(float(row["pause_ns"] or 0) <= run.end_ns * NS_ROUNDING + 1, "no pause is longer than the run",
+                 f"{place}: {row['pause_ns']} of {run.end_ns} ns")
+        _require(abs(int(row["tx_bytes"]) * 8e9 / rate - busy) <= 1 + busy * 0.01, "busy time is bytes over rate",
+                 f"{place}: {row['tx_bytes']} bytes in {busy} ns at {rate} bit/s")
+        if scenario.is_lossless:
+            _require(int(row["drops"] or 0) == 0, "nothing is lost", f"{place}: {row['drops']} drops")
+
+
+def _check_pauses(run):
+    paused, last = set(), 0
+    for time, node, _, port, kind in run.fields("pfc.txt"):
+        _require(int(time) >= last, "the clock runs forward", f"pfc.txt: {time} after {last}")
+        last = int(time)
+        if kind == "0":
+            _require((node, port) in paused, "pauses and resumes alternate", f"pfc.txt: {time} {node} {port}")
+        paused.add((node, port))
+
+
+def _check_collectives(scenario, run, network):
+    rows = run.rows("collectives.csv")
+    ids = [int(row["id"]) for row in rows]
+    _require(len(set(ids)) == len(ids), "every collective once", f"{network}: an id occurs twice")
+    ends = [float(row["end_ns"]) for row in rows]
+    _require(ends == sorted(ends), "the clock runs forward", f"{network}: collectives.csv")
+    for row in rows:
+        _require(0 <= float(row["start_ns"]) <= float(row["end_ns"]) <= run.end_ns * NS_ROUNDING + 1, "times",
+                 f"{network}: collective {row['id']}")
+    asked = {}
+    for operation, group, size, _ in scenario.layers:
+        for name, kind in ((operation, group), ("ALLREDUCE", "DP")):
+            ranks = scenario.tp if kind == "TP" else scenario.gpus // scenario.tp
+            if ranks > 1 and size:
+                key = (name, kind, size)
+                asked[key] = asked.get(key, 0) + scenario.passes * scenario.gpus // ranks
+    done = {}
+    for row in rows:
+        key = (row["op"].upper(), row["group"].rstrip("0123456789 []"), int(row["bytes"]))
+        done[key] = done.get(key, 0) + 1
+    _require(done == asked, "every collective once", f"{network}: {done} and not {asked}")
+
+
+def _check_faster_links(scenario, programs, directory):
+    """One flow is not slower over faster links."""
+    if len(scenario.flows) != 1 or not scenario.is_lossless:
+        return
+    slow = _execute(scenario, programs, directory, "slow").fields("fct.txt")[0]
+    quick = dataclasses.replace(scenario, nic_gbps=2 * scenario.nic_gbps, spine_gbps=2 * scenario.spine_gbps)
+    write_inputs(quick, directory)
+    fast = _execute(quick, programs, directory, "fast").fields("fct.txt")[0]
+    write_inputs(scenario, directory)
+    _require(int(fast[6]) <= int(slow[6]) + 1, "a faster link is not slower",
+             f"{fast[6]} ns at twice the rate, {slow[6]} ns before")
+
+
+def check(scenario, programs, directory):
+    """Runs a scenario and checks what it did. @return the Failure, or None"""
+    directory = pathlib.Path(directory)
+    programs = pathlib.Path(programs).resolve()
+    shutil.rmtree(directory, ignore_errors=True)
+    write_inputs(scenario, directory)
+    try:
+        networks = NETWORKS[:1] if scenario.flows or scenario.failures else NETWORKS
+        for network in networks:
+            run = _execute(scenario, programs, directory, network, network)
+            again = _execute(scenario, programs, directory, "again", network)
+            _require(run.results() == again.results(), "repeats are identical", network)
+            if network != "analytical":
+                _check_flows(scenario, run, network)
+                _check_links(scenario, run)
+            _check_pauses(run)
+            if scenario.layers:
+                _check_collectives(scenario, run, network)
+        _check_faster_links(scenario, programs, directory)
+    except _Failed as failed:
+        return failed.failure
+    return None

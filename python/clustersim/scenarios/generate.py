@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Random scenarios: a cluster, a configuration, and flows or a workload."""
+import dataclasses
+import random
+
+RATES = (10, 25, 40, 100, 200, 400)  # Gb/s
+DELAYS = ("0.1us", "0.5us", "1us", "5us")
+OPERATIONS = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL")
+POLICY = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {gpus} "
+          "checkpoints: 0 checkpoint_initiates: 0\n{layers}\n")
+# Each key with the values that it may have; the first is the default.
+CONF = {
+    "CC_MODE": (1, 0, 3, 7, 8, 10),
+    "PACKET_PAYLOAD_SIZE": (1000, 256, 4096, 9000),
+    "HAS_WIN": (1, 0),
+    "L2_ACK_INTERVAL": (1, 4, 10000),
+    "ACK_HIGH_PRIO": (0, 1),
+    "USE_DYNAMIC_PFC_THRESHOLD": (1, 0),
+    "BUFFER_SIZE": (32, 4, 16),
+    "RATE_BOUND": (1, 0),
+    "ROUTING": ("ecmp", "spray", "adaptive", "flowlet"),
+    "LOSS_RECOVERY": ("gbn", "irn"),
+    "QPS_PER_CONNECTION": (1, 2),
+    "QP_MODE": ("per_flow", "persistent"),
+    "ERROR_RATE_PER_LINK": (0, 0.001),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """Everything that a run is made from; shrinking makes these smaller one by one."""
+    name: str
+    servers: int
+    gpus_per_server: int  # above 1: joined by an NVSwitch
+    leaves: int
+    spines: int
+    nic_gbps: int
+    spine_gbps: int
+    delay: str
+    conf: tuple = ()      # (key, value) that are not the default
+    failures: tuple = ()  # (microseconds down, microseconds up, leaf, spine)
+    flows: tuple = ()     # (source, destination, bytes, start in seconds); or
+    layers: tuple = ()    # (operation, group, bytes, nanoseconds of compute)
+    tp: int = 1
+    passes: int = 1
+    seed: int = 1
+
+    @property
+    def gpus(self):
+        return self.servers * self.gpus_per_server
+
+    @property
+    def nvswitches(self):
+        return self.servers if self.gpus_per_server > 1 else 0
+
+    @property
+    def first_leaf(self):
+        return self.gpus + self.nvswitches
+
+    def topology(self):
+        lines = []
+        for gpu in range(self.gpus):
+            server = gpu // self.gpus_per_server
+            if self.nvswitches:
+                lines.append(f"{gpu} {self.gpus + server} 2400Gbps 0.025us 0")
+            lines.append(f"{gpu} {self.first_leaf + gpu % self.leaves} {self.nic_gbps}Gbps {self.delay} 0")
+        for leaf in range(self.leaves):
+            for spine in range(self.spines):
+                lines.append(f"{self.first_leaf + leaf} {self.first_leaf + self.leaves + spine} "
+                             f"{self.spine_gbps}Gbps {self.delay} 0")
+        switches = self.leaves + self.spines
+        nodes = self.gpus + self.nvswitches + switches
+        ids = " ".join(map(str, range(self.gpus, nodes)))
+        return (f"{nodes} {self.gpus_per_server} {self.nvswitches} {switches} {len(lines)} H100\n{ids}\n"
+                + "\n".join(lines) + "\n")
+
+    def configuration(self):
+        lines = [f"{key} {value}" for key, value in self.conf]
+        for down, up, leaf, spine in self.failures:
+            ends = f"{self.first_leaf + leaf} {self.first_leaf + self.leaves + spine}"
+            lines += [f"LINK_DOWN {down} {ends}", f"LINK_UP {up} {ends}"]
+        return "\n".join(lines) + "\n"
+
+    def flow_file(self):
+        lines = [f"{src} {dst} 3 100 {size} {start:.9f}\n" for src, dst, size, start in self.flows]
+        return f"{len(lines)}\n" + "".join(lines)
+
+    def workload(self):
+        text = POLICY.format(tp=self.tp, gpus=self.gpus, layers=len(self.layers))
+        for number, (operation, group, size, compute) in enumerate(self.layers):
+            text += (f"layer{number} -1 {compute} {operation}_{group} {size} {compute} NONE 0 {compute} "
+                     f"ALLREDUCE_DP {size} 10\n")
+        return text
+
+    @property
+    def is_lossless(self):
+        return not self.failures and not dict(self.conf).get("ERROR_RATE_PER_LINK")
+
+
+def _conf(chance):
+    chosen = {key: chance.choice(values) for key, values in CONF.items() if chance.random() < 0.3}
+    # Losses are rare: they need time-outs, which take long.
+    if chance.random() < 0.7:
+        chosen.pop("ERROR_RATE_PER_LINK", None)
+    return tuple((key, value) for key, value in chosen.items() if value != CONF[key][0])
+
+
+def _failures(chance, leaves, spines):
+    if spines < 2 or chance.random() < 0.8:
+        return ()
+    down = chance.randrange(1, 200)
+    return ((down, down + chance.randrange(1, 500), chance.randrange(leaves), chance.randrange(spines)),)
+
+
+def scenario(seed, number):
+    """@return the scenario of that number; the same for the same seed"""
+    chance = random.Random(f"{seed} {number}")
+    gpus_per_server = chance.choice((1, 1, 2, 4))
+    servers = chance.randrange(2, 9 if gpus_per_server == 1 else 5)
+    leaves = chance.randrange(1, 4)
+    spines = chance.randrange(1, 4) if leaves > 1 else 0
+    nic = chance.choice(RATES)
+    common = {"name": f"{seed}-{number}", "servers": servers, "gpus_per_server": gpus_per_server,
+              "leaves": leaves, "spines": spines, "nic_gbps": nic, "spine_gbps": chance.choice((nic, *RATES)),
+              "delay": chance.choice(DELAYS), "conf": _conf(chance), "failures": _failures(chance, leaves, spines),
+              "seed": chance.randrange(1, 1000)}
+    gpus = servers * gpus_per_server
+    if chance.random() < 0.5:
+        flows = []
+        for _ in range(chance.randrange(1, 30)):
+            source, destination = chance.sample(range(gpus), 2)
+            flows.append((source, destination, int(10 ** chance.uniform(0, 5.3)), chance.uniform(0, 1e-4)))
+        return Scenario(**common, flows=tuple(sorted(flows, key=lambda flow: flow[3])))
+    tp = chance.choice([size for size in (1, 2, 4) if gpus % size == 0])
+    layers = tuple((chance.choice(OPERATIONS), chance.choice(("TP", "DP")), int(10 ** chance.uniform(0, 5.3)),
+                    chance.randrange(0, 20000)) for _ in range(chance.randrange(1, 4)))
+    return Scenario(**common, layers=layers, tp=tp, passes=chance.randrange(1, 3))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Random scenarios: some of them in every run of the tests, and that a fault would be found and made small."""
+import dataclasses
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+from clustersim.scenarios import check, scenario, shrink  # noqa: E402
+
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_what_must_hold_of_every_run_holds(tmp_path, first):
+    result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--seed", "1", "--first", str(first), "--count", "20",
+                             "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_same_seed_draws_the_same_scenario():
+    assert scenario(3, 7) == scenario(3, 7) != scenario(3, 8)
+    drawn = [scenario(3, number) for number in range(100)]
+    assert any(each.flows for each in drawn) and any(each.layers for each in drawn)
+    assert any(each.failures for each in drawn) and any(not each.is_lossless for each in drawn)
+
+
+def broken_programs(tmp_path, edit):
+    """@return a directory of programs whose results are edited by a shell command in the output directory"""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("SimAI_simulator", "qbb-flows"):
+        program = folder / name
+        program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve() / name} "$@" || exit\nwhile [ "$1" != -o ]; do shift; done\n'
+                           f'cd "$2"\n{edit}\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+FLOWS = next(each for each in (scenario(1, number) for number in range(100))
+             if len(each.flows) > 5 and each.is_lossless)
+LAYERS = next(each for each in (scenario(1, number) for number in range(100))
+              if each.layers and each.is_lossless and each.gpus > each.tp > 1)
+
+
+@pytest.mark.parametrize("drawn, edit, name", [
+    (FLOWS, "sed -i 1d fct.txt", "every flow once"),
+    (FLOWS, r"sed -i -E 's/ [0-9]+ ([0-9]+)$/ 1 \1/' fct.txt", "no flow is faster than alone"),
+    (FLOWS, "echo $RANDOM$RANDOM >> fct.txt", "repeats are identical"),
+    (FLOWS, "echo stray > stray.txt", "outputs"),
+    (LAYERS, "sed -i '$d' collectives.csv", "every collective once"),
+    (LAYERS, "sed -i 's/ALLREDUCE/ALLGATHER/I' collectives.csv", "every collective once"),
+    (FLOWS, "echo '99999999999 2 1 3 0' >> pfc.txt", "pauses and resumes alternate"),
+])
+def test_faults_are_found(tmp_path, drawn, edit, name):
+    failure = check(drawn, broken_programs(tmp_path, edit), tmp_path / "run")
+    assert failure is not None and failure.check == name, failure
+
+
+def test_a_failure_shrinks_to_what_it_needs(tmp_path):
+    # Wrong only where a conf has CC_MODE 3: all else can go.
+    programs = broken_programs(tmp_path, "grep -q 'CC_MODE 3' ../conf && echo '99999999999 2 1 3 0' >> pfc.txt; true")
+    drawn = dataclasses.replace(FLOWS, conf=(("CC_MODE", 3), ("RATE_BOUND", 0), ("BUFFER_SIZE", 16)))
+    failure = check(drawn, programs, tmp_path / "run")
+    smallest = shrink(drawn, failure.check, programs, tmp_path / "run")
+    assert smallest.conf == (("CC_MODE", 3),)
+    assert len(smallest.flows) == 1 and smallest.flows[0][2] == 1
