@@ -20,7 +20,11 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 
 from clustersim import command
-from clustersim.topology.command_line import main
+from clustersim.required_modules import require
+
+require("networkx")
+
+from clustersim.topology.command_line import main  # noqa: E402
 
 if __name__ == "__main__":
     command.run("gen_Topo_Template.py", lambda arguments: main(arguments, __doc__))

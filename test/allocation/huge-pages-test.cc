@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace ns3
@@ -50,9 +51,16 @@ TEST(HugePages, TheHeapGrowsIntoThem)
     {
         GTEST_SKIP() << "this kernel has no transparent huge pages";
     }
+    const auto end = reinterpret_cast<uintptr_t>(sbrk(0));
     UseHugePages();
-    // Past the first boundary of huge pages, in pieces that come from the heap.
-    std::vector<std::string> pieces(400, std::string(100'000, ' '));
+    // Past the first boundary of huge pages, in pieces that come from the heap; what tests before
+    // this one gave back is below its end and used first.
+    std::vector<std::string> pieces{std::string(100'000, ' ')};
+    while (reinterpret_cast<uintptr_t>(pieces.back().data()) < end + 4'000'000 &&
+           pieces.size() < 4000)
+    {
+        pieces.emplace_back(100'000, ' ');
+    }
     EXPECT_TRUE(IsMarked(reinterpret_cast<uintptr_t>(pieces.back().data())));
 }
 

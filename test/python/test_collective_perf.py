@@ -83,7 +83,7 @@ def test_bandwidths_are_size_over_time_and_the_average_is_that_of_the_column(two
 def test_a_single_iteration_takes_what_the_simulator_says(tmp_path, two_servers):
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 TP\n")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
-    subprocess.run([PROGRAMS / "SimAI_simulator", "-w", tmp_path / "w.txt", "-n", two_servers, "--tp", "16", "-o",
+    subprocess.run([PROGRAMS / "SimAI_simulator", "-w", tmp_path / "w.txt", "-n", two_servers, "--tp", "8", "-o",
                     tmp_path / "out", "--quiet"], check=True, env=clean)
     with (tmp_path / "out" / "collectives.csv").open(newline="") as file:
         row = next(csv.DictReader(file, skipinitialspace=True))

@@ -64,7 +64,7 @@ def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
     ("scripts/report.py", ["."], "numpy"),
     ("scripts/sweep.py", ["sweep.yaml"], "yaml"),
     ("scripts/reproduce_hpcc.py", [], "matplotlib"),
-    ("topologies/gen_Topo_Template.py", ["--draw", "star"], "matplotlib"),
+    ("topologies/gen_Topo_Template.py", ["--draw", "star"], "networkx"),
 ])
 def test_a_python_without_a_module_is_refused_in_one_line(script, arguments, module, tmp_path):
     (tmp_path / "star").write_text("2 1 0 0 1 A100\n\n0 1 100Gbps 1us 0\n")

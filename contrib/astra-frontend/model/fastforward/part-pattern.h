@@ -46,7 +46,7 @@ struct CarriedTraffic
     uint64_t packetHops{0};
     uint64_t drops{0};
     uint64_t pauses{0};
-    ns3::TimeSum pausedPs;
+    ns3::TimeSum pausedPs{};
     TimePs longestPausePs{0};
     uint64_t timeouts{0};
     uint64_t retransmittedBytes{0};
