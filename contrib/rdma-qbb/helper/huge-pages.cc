@@ -30,10 +30,13 @@ UseHugePages()
     {
         return;
     }
+    // Together more than malloc has at hand, one by one less than it maps apart from the heap.
+    constexpr std::size_t PIECE = 100'000;
     const auto before = reinterpret_cast<uintptr_t>(sbrk(0));
+    for (std::vector<std::string> pieces;
+         reinterpret_cast<uintptr_t>(sbrk(0)) == before && pieces.size() * PIECE < RESERVE;)
     {
-        // Together more than malloc has at hand, one by one less than it maps apart from the heap.
-        const std::vector<std::string> pieces(4, std::string(100'000, ' '));
+        pieces.emplace_back(PIECE, ' ');
     }
     const auto after = reinterpret_cast<uintptr_t>(sbrk(0));
     const uintptr_t begin = (before + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
