@@ -11,6 +11,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(ROOT / "scripts"))
 
 from clustersim.results import ResultsError, open_run, open_runs  # noqa: E402
 from clustersim.results.plots import KINDS, bandwidths, pairs, pauses, queues, style, timelines  # noqa: E402
