@@ -106,7 +106,7 @@ def test_a_pipeline_has_its_bubble(tmp_path):
     assert times["Total time"] >= (batches + stages - 1) * 30 + 2 * (stages - 1) * 20
 
 
-@pytest.mark.parametrize("flags, ranks, computed", [(["-g", 16], 16, 1), (["-g", 16, "--tp", 8], 8, 1),
+@pytest.mark.parametrize("flags, ranks, computed", [(["-g", 16], 8, 1), (["-g", 16, "--tp", 8], 8, 1),
                                                    (["-g", 24, "--tp", 12], 12, 24)])
 def test_micro_lines_take_their_groups_from_the_flags(tmp_path, flags, ranks, computed):
     (tmp_path / "busbw.yaml").write_text("TP:\nallreduce: 100\n")
