@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <sstream>
 #include <string>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -62,6 +64,37 @@ TEST(HugePages, TheHeapGrowsIntoThem)
         pieces.emplace_back(100'000, ' ');
     }
     EXPECT_TRUE(IsMarked(reinterpret_cast<uintptr_t>(pieces.back().data())));
+}
+
+TEST(HugePages, AHeapThatCannotGrowCostsNothing)
+{
+#if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
+    GTEST_SKIP() << "the heap is not the C library's";
+#endif
+    // In a process of its own that ran no test before this one, with a page right behind its heap.
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto occupyAndCall = [] {
+        const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+        const uintptr_t behind = (reinterpret_cast<uintptr_t>(sbrk(0)) + page - 1) / page * page;
+        void* const blocked = mmap(reinterpret_cast<void*>(behind),
+                                   page,
+                                   PROT_NONE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                                   -1,
+                                   0);
+        if (blocked == MAP_FAILED)
+        {
+            _exit(2);
+        }
+        rusage before;
+        getrusage(RUSAGE_SELF, &before);
+        UseHugePages();
+        rusage after;
+        getrusage(RUSAGE_SELF, &after);
+        constexpr long MOST_KB = 16 * 1024;
+        _exit(after.ru_maxrss - before.ru_maxrss > MOST_KB ? 1 : 0);
+    };
+    EXPECT_EXIT(occupyAndCall(), testing::ExitedWithCode(0), "");
 }
 
 } // namespace ns3

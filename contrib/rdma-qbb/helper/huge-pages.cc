@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <string>
+#include <memory>
 #include <vector>
 
 #ifdef __GLIBC__
@@ -31,12 +31,15 @@ UseHugePages()
         return;
     }
     // Together more than malloc has at hand, one by one less than it maps apart from the heap.
+    // Where the heap cannot grow, malloc maps memory elsewhere, and the last piece ends the loop
+    // all the same.
     constexpr std::size_t PIECE = 100'000;
+    const std::size_t piecesAtHand = mallinfo2().fordblks / PIECE;
     const auto before = reinterpret_cast<uintptr_t>(sbrk(0));
-    for (std::vector<std::string> pieces;
-         reinterpret_cast<uintptr_t>(sbrk(0)) == before && pieces.size() * PIECE < RESERVE;)
+    std::vector<std::unique_ptr<char[]>> pieces;
+    while (reinterpret_cast<uintptr_t>(sbrk(0)) == before && pieces.size() < piecesAtHand + 2)
     {
-        pieces.emplace_back(PIECE, ' ');
+        pieces.emplace_back(new char[PIECE]); // not initialised: only the space matters
     }
     const auto after = reinterpret_cast<uintptr_t>(sbrk(0));
     const uintptr_t begin = (before + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
