@@ -8,6 +8,7 @@
 using AstraSim::Digest;
 using AstraSim::PartOutcome;
 using AstraSim::PartStore;
+using AstraSim::TimePs;
 
 namespace
 {
@@ -55,14 +56,14 @@ TEST(PartStore, KeepsWhatFitsAndForgetsWhatWasNotAskedForLongest)
     PartStore store(250'000);
     for (uint64_t number = 0; number < 3; ++number)
     {
-        store.Put(KeyOf(number), OutcomeOf(10'000));
+        store.Put(KeyOf(number), {}, OutcomeOf(10'000));
     }
-    ASSERT_NE(store.Find(KeyOf(0)), nullptr);
-    store.Put(KeyOf(3), OutcomeOf(10'000));
-    EXPECT_EQ(store.Find(KeyOf(1)), nullptr);
-    EXPECT_NE(store.Find(KeyOf(0)), nullptr);
-    EXPECT_NE(store.Find(KeyOf(2)), nullptr);
-    EXPECT_NE(store.Find(KeyOf(3)), nullptr);
+    ASSERT_NE(store.Find(KeyOf(0), {}, 0), nullptr);
+    store.Put(KeyOf(3), {}, OutcomeOf(10'000));
+    EXPECT_EQ(store.Find(KeyOf(1), {}, 0), nullptr);
+    EXPECT_NE(store.Find(KeyOf(0), {}, 0), nullptr);
+    EXPECT_NE(store.Find(KeyOf(2), {}, 0), nullptr);
+    EXPECT_NE(store.Find(KeyOf(3), {}, 0), nullptr);
     EXPECT_EQ(store.GetForgotten(), 1U);
     EXPECT_EQ(store.GetSize(), 3U);
     EXPECT_LE(store.GetBytes(), 250'000U);
@@ -71,8 +72,27 @@ TEST(PartStore, KeepsWhatFitsAndForgetsWhatWasNotAskedForLongest)
 TEST(PartStore, KeepsTheNewestHoweverLargeItIs)
 {
     PartStore store(1000);
-    store.Put(KeyOf(0), OutcomeOf(10));
-    const PartStore::Entry* large = store.Put(KeyOf(1), OutcomeOf(1'000'000));
+    store.Put(KeyOf(0), {}, OutcomeOf(10));
+    const PartStore::Entry* large = store.Put(KeyOf(1), {}, OutcomeOf(1'000'000));
     EXPECT_EQ(large->outcome.ends.front().size(), 1'000'000U);
     EXPECT_EQ(store.GetSize(), 1U);
+}
+
+TEST(PartStore, FindsTheNearestTimesWithinTheTolerance)
+{
+    PartStore store(1'000'000);
+    store.Put(KeyOf(0), {0, 100}, OutcomeOf(1));
+    store.Put(KeyOf(0), {0, 130}, OutcomeOf(2));
+    store.Put(KeyOf(1), {0, 112}, OutcomeOf(3));
+    const auto ranksOf = [&store](TimePs second, TimePs tolerance) -> std::size_t {
+        const PartStore::Entry* entry = store.Find(KeyOf(0), {0, second}, tolerance);
+        return entry ? entry->outcome.ends.front().size() : 0;
+    };
+    EXPECT_EQ(ranksOf(100, 0), 1U);
+    EXPECT_EQ(ranksOf(130, 0), 2U);
+    EXPECT_EQ(ranksOf(112, 0), 0U) << "that is a time of another key";
+    EXPECT_EQ(ranksOf(110, 20), 1U);
+    EXPECT_EQ(ranksOf(120, 20), 2U);
+    EXPECT_EQ(ranksOf(120, 9), 0U);
+    EXPECT_EQ(store.Find(KeyOf(0), {50, 100}, 20), nullptr) << "all times count";
 }

@@ -4,9 +4,12 @@
 #include "fast-forward-backend.h"
 
 #include "ns3/attribute-default.h"
+#include "ns3/ecmp-routing.h"
 #include "ns3/input-error.h"
+#include "ns3/routing-policy-factory.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace AstraSim
@@ -59,7 +62,7 @@ ConfigOf(const RunOptions& options)
     if (options.fastForward == FastForwardMode::Exact)
     {
         config.tail = 0;
-        config.grain = 0;
+        config.tolerance = 0;
     }
     config.memoryBytes = options.fastForwardMemoryMib << 20;
     return config;
@@ -70,6 +73,17 @@ EcmpSeed()
 {
     return static_cast<uint32_t>(
         ns3::AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
+}
+
+/// @return whether each message is on one connection and switches keep connections on one path
+bool
+MessagesKeepPaths(const RunInputs& inputs)
+{
+    const auto routing = ns3::RoutingBySwitch(inputs.topology, inputs.conf);
+    return ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection") == 1 &&
+           std::all_of(routing.begin(), routing.end(), [](ns3::TypeId each) {
+               return each == ns3::EcmpRouting::GetTypeId();
+           });
 }
 
 CarriedTraffic
@@ -101,7 +115,7 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
               &nccl,
               [this] { m_inner->Run(); },
               [this] { return CarriedBy(m_inner->GetTotals()); }}),
-      m_shapes(inputs.topology, EcmpSeed()),
+      m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
       m_forward(ConfigOf(options), m_inner->GetNetwork(0), m_shapes, m_side),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(

@@ -71,10 +71,13 @@ struct FastForward::Part
     FastForward* owner{nullptr};
     std::list<Part>::iterator self;
     std::vector<std::unique_ptr<Operation>> operations; ///< in the order of their first starts
-    uint32_t underWay{0};                               ///< of them
-    uint32_t events{0};                                 ///< evaluations in the event loop
-    uint32_t starts{0};                                 ///< of all ranks, ever
-    uint32_t startsSeen{0};                             ///< when the next evaluation was planned
+    /// The same, in an order that parts of the same kind share whichever of their operations begins
+    /// first.
+    std::vector<Operation*> byLikeness;
+    uint32_t underWay{0};   ///< of them
+    uint32_t events{0};     ///< evaluations in the event loop
+    uint32_t starts{0};     ///< of all ranks, ever
+    uint32_t startsSeen{0}; ///< when the next evaluation was planned
     TimePs lastStart{0};
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace AstraSim
@@ -23,9 +24,9 @@ FastForward::ShortestTime(const Operation& operation) const
 void
 FastForward::LearnTimes(const Part& part, const PartOutcome& outcome)
 {
-    for (std::size_t i = 0; i < part.operations.size(); ++i)
+    for (std::size_t i = 0; i < part.byLikeness.size(); ++i)
     {
-        const Operation& operation = *part.operations[i];
+        const Operation& operation = *part.byLikeness[i];
         const auto& starts = operation.starts;
         const auto& ends = outcome.ends[i];
         if (!operation.HasBegun())
@@ -56,17 +57,37 @@ FastForward::PatternOf(const Part& part) const
     return pattern;
 }
 
+void
+FastForward::SortByLikeness(Part& part)
+{
+    std::vector<const OperationShape*> shapes;
+    for (const auto& operation : part.operations)
+    {
+        shapes.push_back(operation->shape);
+    }
+    const std::vector<Digest> likeness = LikenessOf(shapes);
+    std::vector<std::size_t> order(likeness.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&likeness](std::size_t a, std::size_t b) {
+        return likeness[a] < likeness[b];
+    });
+    part.byLikeness.clear();
+    for (const std::size_t number : order)
+    {
+        part.byLikeness.push_back(part.operations[number].get());
+    }
+}
+
 TimePs
-FastForward::GrainOf(const Part& part) const
+FastForward::ToleranceOf(const Part& part) const
 {
     TimePs shortest = INT64_MAX;
-    for (const auto& operation : part.operations)
+    for (const Operation* operation : part.byLikeness)
     {
         const auto known = m_shortest.find(operation->shape->digest);
         shortest = known == m_shortest.end() ? 0 : std::min(shortest, known->second);
     }
-    const auto grain = static_cast<uint64_t>(m_config.grain * static_cast<double>(shortest));
-    return static_cast<TimePs>(std::bit_floor(std::max<uint64_t>(grain, 1)));
+    return static_cast<TimePs>(m_config.tolerance * static_cast<double>(shortest));
 }
 
 TimePs
@@ -74,42 +95,50 @@ FastForward::EarliestStart(const Part& part) const
 {
     const Operation& only = *part.operations.front();
     const auto known = m_shortest.find(only.shape->digest);
-    const bool matters = m_config.grain == 0 || part.operations.size() > 1 ||
+    const bool matters = m_config.tolerance == 0 || part.operations.size() > 1 ||
                          known == m_shortest.end() || !NeedsAllRanks(only.what.request.op);
     return matters ? INT64_MIN : -known->second;
+}
+
+std::vector<TimePs>
+FastForward::TimesOf(const Part& part) const
+{
+    const TimePs origin = part.byLikeness.front()->Anchor();
+    const TimePs earliest = EarliestStart(part);
+    std::vector<TimePs> times;
+    for (const Operation* operation : part.byLikeness)
+    {
+        const TimePs anchor = operation->Anchor();
+        times.push_back(anchor - origin);
+        for (const TimePs start : operation->starts)
+        {
+            times.push_back(start == NO_TIME ? 0 : std::max(start - anchor, earliest));
+        }
+    }
+    return times;
 }
 
 Digest
 FastForward::KeyOf(const Part& part) const
 {
-    const TimePs origin = part.operations.front()->Anchor();
-    const TimePs grain = GrainOf(part);
-    const auto add = [grain](Digest& key, TimePs time) {
-        const TimePs half = time < 0 ? -grain / 2 : grain / 2;
-        key.Add(static_cast<uint64_t>((time + half) / grain));
-    };
-    const TimePs earliest = EarliestStart(part);
     Digest key;
-    for (const auto& operation : part.operations)
+    for (const Operation* operation : part.byLikeness)
     {
-        const TimePs anchor = operation->Anchor();
         key.Add(operation->shape->digest);
-        add(key, anchor - origin);
         for (const TimePs start : operation->starts)
         {
             key.Add(uint64_t{start == NO_TIME});
-            add(key, start == NO_TIME ? 0 : std::max(start - anchor, earliest));
         }
     }
-    if (part.operations.size() == 1)
+    if (part.byLikeness.size() == 1)
     {
         return key;
     }
     // Which links are the same.
     boost::unordered_flat_map<uint32_t, uint64_t> first; // link: operation and place where it was
-    for (uint64_t number = 0; number < part.operations.size(); ++number)
+    for (uint64_t number = 0; number < part.byLikeness.size(); ++number)
     {
-        const auto& links = part.operations[number]->shape->links;
+        const auto& links = part.byLikeness[number]->shape->links;
         for (uint64_t place = 0; place < links.size(); ++place)
         {
             const auto [known, isNew] = first.try_emplace(links[place], number << 32 | place);
@@ -128,13 +157,20 @@ FastForward::Simulate(const Part& part)
 {
     PartOutcome outcome = m_side.Simulate(PatternOf(part));
     const TimePs begin = part.Begin();
+    boost::unordered_flat_map<const Operation*, std::vector<TimePs>> ends;
     for (std::size_t i = 0; i < outcome.ends.size(); ++i)
     {
-        const TimePs anchor = part.operations[i]->Anchor();
+        const Operation* operation = part.operations[i].get();
+        const TimePs anchor = operation->Anchor();
         for (TimePs& end : outcome.ends[i])
         {
             end = end == NO_TIME ? NO_TIME : begin + end - anchor;
         }
+        ends[operation] = std::move(outcome.ends[i]);
+    }
+    for (std::size_t i = 0; i < outcome.ends.size(); ++i)
+    {
+        outcome.ends[i] = std::move(ends[part.byLikeness[i]]);
     }
     return outcome;
 }
@@ -142,8 +178,17 @@ FastForward::Simulate(const Part& part)
 const PartOutcome&
 FastForward::Find(Part& part)
 {
-    const Digest key = KeyOf(part);
-    if (PartStore::Entry* known = m_store.Find(key))
+    Digest key = KeyOf(part);
+    std::vector<TimePs> times = TimesOf(part);
+    if (m_config.tolerance == 0)
+    {
+        for (const TimePs time : times)
+        {
+            key.Add(static_cast<uint64_t>(time));
+        }
+        times.clear();
+    }
+    if (PartStore::Entry* known = m_store.Find(key, times, ToleranceOf(part)))
     {
         part.wasSimulated = false;
         ++m_report.reuses;
@@ -154,7 +199,7 @@ FastForward::Find(Part& part)
         }
         return known->outcome;
     }
-    PartStore::Entry* made = m_store.Put(key, Simulate(part));
+    PartStore::Entry* made = m_store.Put(key, std::move(times), Simulate(part));
     LearnTimes(part, made->outcome);
     part.wasSimulated = true;
     part.simulatedWork += made->outcome.traffic.Work();

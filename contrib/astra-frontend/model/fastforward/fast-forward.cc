@@ -246,6 +246,7 @@ FastForward::Evaluate(Part& part)
         return; // not before another rank begins
     }
     part.changed = NO_TIME;
+    SortByLikeness(part);
     Apply(part, Find(part));
 }
 
@@ -254,9 +255,9 @@ FastForward::Apply(Part& part, const PartOutcome& outcome)
 {
     const TimePs now = Now();
     part.traffic = outcome.traffic;
-    for (std::size_t i = 0; i < part.operations.size(); ++i)
+    for (std::size_t i = 0; i < part.byLikeness.size(); ++i)
     {
-        Operation& operation = *part.operations[i];
+        Operation& operation = *part.byLikeness[i];
         if (operation.isPast || operation.IsOver())
         {
             continue;

@@ -28,7 +28,7 @@ struct FastForwardConfig
     /// Share of its time that an operation's end may be cut off when another begins in its part.
     double tail{0.01};
     /// Share of the shortest operation's time by which starts may differ in what is one pattern.
-    double grain{1e-3};
+    double tolerance{5e-3};
     uint64_t memoryBytes{uint64_t{1} << 30}; ///< of the store
 };
 
@@ -66,8 +66,8 @@ struct FastForwardReport
  *
  * Four approximations keep patterns few, and can be turned off: an operation that has all but
  * ended (its tail) does not join a new one to its part; a collective counts once all its ranks have
- * begun; starts that differ by less than a grain are the same, and ends follow the last of them; by
- * how much more than its own time a rank is early does not matter.
+ * begun; starts that differ by less than a tolerance are the same, and ends follow the last of
+ * them; by how much more than its own time a rank is early does not matter.
  *
  * A part begins on a network in its first state: connections are new, at full rate.
  */
@@ -123,13 +123,17 @@ class FastForward
     void Plan(Part& part, TimePs time);
     void OnPlanned(Part& part);
     void Evaluate(Part& part);
+    static void SortByLikeness(Part& part);
     PartPattern PatternOf(const Part& part) const;
-    TimePs GrainOf(const Part& part) const;
+    TimePs ToleranceOf(const Part& part) const;
     /// @return the time before the last start from which on a collective that is alone has done all
     /// that it can without the last rank, below 0
     TimePs EarliestStart(const Part& part) const;
     Digest KeyOf(const Part& part) const;
-    /// @return what comes of a part, its ends counted from each operation's anchor
+    /// @return when the operations of a part and their ranks began, beside each other
+    std::vector<TimePs> TimesOf(const Part& part) const;
+    /// @return what comes of a part, its ends counted from each operation's anchor, operations in
+    /// the order of likeness
     PartOutcome Simulate(const Part& part);
     const PartOutcome& Find(Part& part);
     void Verify(const Part& part, PartStore::Entry& entry);

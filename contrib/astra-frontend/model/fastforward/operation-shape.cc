@@ -3,6 +3,8 @@
  */
 #include "operation-shape.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace AstraSim
@@ -13,11 +15,58 @@ namespace
 
 constexpr uint16_t RANKS_DPORT = 100;
 
+/// Take in, for each operation, how alike those are that it meets (Weisfeiler and Lehman, 1968).
+void
+RefineLikeness(const std::vector<const OperationShape*>& operations, std::vector<Digest>& likeness)
+{
+    const auto hashAt = [&likeness](std::size_t operation, uint64_t place) {
+        Digest digest = likeness[operation];
+        digest.Add(place);
+        return uint64_t{Digest::Hash()(digest)};
+    };
+    boost::unordered_flat_map<uint32_t, uint64_t> meeting; // by link: sum over its operations
+    for (std::size_t i = 0; i < operations.size(); ++i)
+    {
+        for (uint64_t place = 0; place < operations[i]->links.size(); ++place)
+        {
+            meeting[operations[i]->links[place]] += hashAt(i, place);
+        }
+    }
+    std::vector<Digest> refined = likeness;
+    for (std::size_t i = 0; i < operations.size(); ++i)
+    {
+        for (uint64_t place = 0; place < operations[i]->links.size(); ++place)
+        {
+            refined[i].Add(meeting[operations[i]->links[place]] - hashAt(i, place));
+        }
+    }
+    likeness = std::move(refined);
+}
+
 } // namespace
 
-ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology, uint32_t ecmpSeed)
+std::vector<Digest>
+LikenessOf(const std::vector<const OperationShape*>& operations)
+{
+    constexpr int ROUNDS = 2; // those that it meets, and those that they meet
+    std::vector<Digest> likeness;
+    for (const OperationShape* operation : operations)
+    {
+        likeness.push_back(operation->digest);
+    }
+    for (int round = 0; round < ROUNDS && operations.size() > 1; ++round)
+    {
+        RefineLikeness(operations, likeness);
+    }
+    return likeness;
+}
+
+ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology,
+                         uint32_t ecmpSeed,
+                         bool messagesKeepPaths)
     : m_topology(topology),
-      m_router(topology, ecmpSeed, false)
+      m_router(topology, ecmpSeed, false),
+      m_messagesKeepPaths(messagesKeepPaths)
 {
     m_router.SetSpreading(std::vector<bool>(topology.nodeCount, true));
 }
@@ -52,7 +101,7 @@ ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
     }
     else
     {
-        AddPath(ranks[0], ranks[1], info.channel);
+        AddPath(ranks[0], ranks[1], info.channel, !m_messagesKeepPaths);
     }
     return std::move(m_shape);
 }
@@ -107,7 +156,7 @@ ShapeFinder::AddLane(const PartOperation& operation,
     const auto& ranks = operation.group.ranks;
     if (lane.peer != rank)
     {
-        AddPath(ranks[rank], ranks[lane.peer], lane.channel);
+        AddPath(ranks[rank], ranks[lane.peer], lane.channel, true);
     }
     if (lane.kind == LaneKind::Message)
     {
@@ -118,14 +167,14 @@ ShapeFinder::AddLane(const PartOperation& operation,
     {
         if (member != rank)
         {
-            AddPath(ranks[rank], ranks[member], lane.channel);
-            AddPath(ranks[member], ranks[rank], lane.channel);
+            AddPath(ranks[rank], ranks[member], lane.channel, true);
+            AddPath(ranks[member], ranks[rank], lane.channel, true);
         }
     }
 }
 
 void
-ShapeFinder::AddPath(int from, int to, uint32_t channel)
+ShapeFinder::AddPath(int from, int to, uint32_t channel, bool all)
 {
     const auto src = static_cast<uint32_t>(from);
     const auto dst = static_cast<uint32_t>(to);
@@ -147,18 +196,44 @@ ShapeFinder::AddPath(int from, int to, uint32_t channel)
     {
         AddLink(link);
     }
-    m_router.Spread(src, dst, start->firstPort, start->hash, m_shares);
-    for (const FlowRouter::Share& share : m_shares)
+    if (!all)
     {
-        AddLink(share.link);
+        return;
     }
+    m_router.Spread(src, dst, start->firstPort, start->hash, m_shares);
+    AddShares();
     const auto& last = m_topology.links[m_path.hops.back().link];
     const uint16_t port = last.a == m_topology.NodeOfHost(dst) ? last.portA : last.portB;
     m_router.Spread(dst, src, port, ~start->hash, m_shares);
+    AddShares();
+}
+
+void
+ShapeFinder::AddShares()
+{
+    const auto placeOf = [](const auto& places, uint32_t what) {
+        const auto known = places.find(what);
+        return known == places.end() ? UINT32_MAX : known->second;
+    };
+    std::stable_sort(m_shares.begin(), m_shares.end(), [&](const auto& a, const auto& b) {
+        const auto order = [&](uint32_t link) {
+            const auto [from, to] = NodesOf(link);
+            return std::tuple(placeOf(m_links, link), placeOf(m_nodes, from), placeOf(m_nodes, to));
+        };
+        return order(a.link) < order(b.link);
+    });
     for (const FlowRouter::Share& share : m_shares)
     {
         AddLink(share.link);
     }
+}
+
+std::pair<uint32_t, uint32_t>
+ShapeFinder::NodesOf(uint32_t directedLink) const
+{
+    const auto& link = m_topology.links[directedLink / 2];
+    const bool fromB = directedLink % 2;
+    return fromB ? std::pair(link.b, link.a) : std::pair(link.a, link.b);
 }
 
 void
@@ -173,9 +248,9 @@ ShapeFinder::AddLink(uint32_t directedLink)
     }
     m_shape.links.push_back(directedLink);
     const auto& link = m_topology.links[directedLink / 2];
-    const bool fromB = directedLink % 2;
-    m_shape.digest.Add(uint64_t{NumberOfNode(fromB ? link.b : link.a)});
-    m_shape.digest.Add(uint64_t{NumberOfNode(fromB ? link.a : link.b)});
+    const auto [from, to] = NodesOf(directedLink);
+    m_shape.digest.Add(uint64_t{NumberOfNode(from)});
+    m_shape.digest.Add(uint64_t{NumberOfNode(to)});
     m_shape.digest.Add(link.rateBps);
     m_shape.digest.Add(static_cast<uint64_t>(link.delayPs));
 }

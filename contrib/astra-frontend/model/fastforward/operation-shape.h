@@ -12,6 +12,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -29,10 +30,17 @@ struct OperationShape
 };
 
 /**
+ * @return for each of several operations a digest of its shape and of the places where it meets the
+ * others: equal ones for those that correspond in two parts of the same kind
+ */
+std::vector<Digest> LikenessOf(const std::vector<const OperationShape*>& operations);
+
+/**
  * @brief Works out shapes of operations on a cluster.
  *
- * Paths are those of connections that are the first of their pair of hosts. Where switches have a
- * choice, all links that a later connection could be given count as taken.
+ * Paths are those of connections that are the first of their pair of hosts. A collective has many
+ * connections: where switches have a choice, all links that a later one could be given count as
+ * taken.
  */
 class ShapeFinder
 {
@@ -40,8 +48,9 @@ class ShapeFinder
     /**
      * @param topology outlives the object
      * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
+     * @param messagesKeepPaths whether a message keeps to one path
      */
-    ShapeFinder(const ns3::ClusterTopology& topology, uint32_t ecmpSeed);
+    ShapeFinder(const ns3::ClusterTopology& topology, uint32_t ecmpSeed, bool messagesKeepPaths);
 
     /// @param graph the flows of a collective; null for a message
     OperationShape Find(const PartOperation& operation, const FlowGraph* graph);
@@ -58,13 +67,17 @@ class ShapeFinder
                  const FlowGraph& graph,
                  uint32_t rank,
                  uint32_t index);
-    /// Take in the paths between two hosts.
-    void AddPath(int src, int dst, uint32_t channel);
+    /// Take in the paths between two hosts. @param all also those of later connections
+    void AddPath(int src, int dst, uint32_t channel, bool all);
+    /// Take in the links of m_shares, in an order that does not depend on the path that was chosen.
+    void AddShares();
     void AddLink(uint32_t directedLink);
+    std::pair<uint32_t, uint32_t> NodesOf(uint32_t directedLink) const;
     uint32_t NumberOfNode(uint32_t node);
 
     const ns3::ClusterTopology& m_topology;
     FlowRouter m_router; ///< whose switches all have their choice
+    bool m_messagesKeepPaths;
 
     // of the shape that is being made
     OperationShape m_shape;

@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 namespace AstraSim
 {
@@ -26,6 +27,7 @@ class PartStore
     struct Entry
     {
         Digest key;
+        std::vector<TimePs> times; ///< of the pattern
         PartOutcome outcome;
         uint64_t uses{0};
     };
@@ -36,11 +38,17 @@ class PartStore
     {
     }
 
-    /// @return the outcome of the pattern with that key, or null; valid until the next Put()
-    Entry* Find(const Digest& key);
+    /**
+     * @param key of the pattern without its times
+     * @param times of the pattern; as many in all patterns of one key
+     * @param tolerance the most by which one of them may be off
+     * @return the outcome of the pattern with that key whose times are nearest, or null; valid
+     * until the next Put()
+     */
+    Entry* Find(const Digest& key, const std::vector<TimePs>& times, TimePs tolerance);
 
     /// Keep an outcome. @return where it is kept; valid until the next Put()
-    Entry* Put(const Digest& key, PartOutcome outcome);
+    Entry* Put(const Digest& key, std::vector<TimePs> times, PartOutcome outcome);
 
     uint64_t GetBytes() const
     {
@@ -59,13 +67,16 @@ class PartStore
     }
 
   private:
+    using Entries = std::list<Entry>;
+
     static uint64_t BytesOf(const Entry& entry);
+    void ForgetLast();
 
     uint64_t m_limit;
     uint64_t m_bytes{0};
     uint64_t m_forgotten{0};
-    std::list<Entry> m_entries; ///< the one asked for last comes first
-    std::unordered_map<Digest, std::list<Entry>::iterator, Digest::Hash> m_places;
+    Entries m_entries; ///< the one asked for last comes first
+    std::unordered_map<Digest, std::vector<Entries::iterator>, Digest::Hash> m_places;
 };
 
 } // namespace AstraSim
