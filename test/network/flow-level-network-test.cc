@@ -138,6 +138,49 @@ TEST_F(FlowLevel, AMessageThatBeginsLaterEndsAsMuchLater)
     EXPECT_NEAR(second->at, 2000 * FRAME + FRAME + 2 * DELAY, 2);
 }
 
+TEST_F(FlowLevel, AFrameInServiceIsNotHeldUp)
+{
+    Build(STAR);
+    Mark* second = nullptr;
+    const Mark* first = Send(0, 1, 10'000);
+    m_loop.Schedule(7 * FRAME / 2, [&] { second = Send(0, 2, 10'000); });
+    m_loop.Run();
+    // Four frames of the first; then one of the second, one of the first, and so on.
+    EXPECT_NEAR(first->at, 16 * FRAME + FRAME + 2 * DELAY, 2);
+    EXPECT_NEAR(second->at, 20 * FRAME + FRAME + 2 * DELAY, 2);
+}
+
+TEST_F(FlowLevel, NoMessageIsFasterThanAloneWhereOthersBegin)
+{
+    // Host 3's link is four times slower.
+    std::string slow = STAR;
+    slow.replace(slow.rfind("100Gbps"), 7, "25Gbps");
+    for (const uint64_t frames : {1, 2, 5})
+    {
+        SCOPED_TRACE(frames);
+        Build(slow);
+        const TimePs start = m_loop.Now();
+        const Mark* slower = Send(0, 3, frames * 1000);
+        const Mark* faster = Send(0, 1, frames * 1000);
+        m_loop.Run();
+        EXPECT_GE(slower->at - start, FRAME + static_cast<TimePs>(frames) * 4 * FRAME + 2 * DELAY);
+        EXPECT_GE(faster->at - start, static_cast<TimePs>(frames) * FRAME + FRAME + 2 * DELAY);
+    }
+}
+
+// Host 1 sends to two others what fills its link, by which it acknowledges what host 0 sends.
+TEST_F(FlowLevel, AcknowledgementsAreNotHeldUpByWhatTheyShareALinkWith)
+{
+    Build(STAR);
+    const Mark* received = Send(0, 1, 10'000'000);
+    Send(1, 2, 10'000'000);
+    Send(1, 3, 10'000'000);
+    m_loop.Run();
+    // On host 1's link from the switch are those that answer what it sends: 84 bytes for each 1082.
+    const double slower = 1 + 84.0 / 1082;
+    EXPECT_NEAR(received->at, 10'000 * FRAME * slower + FRAME + 2 * DELAY, 2 * FRAME);
+}
+
 TEST_F(FlowLevel, AcknowledgementsTakeTheirPartOfTheWayBack)
 {
     Build(STAR);

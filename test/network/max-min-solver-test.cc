@@ -97,6 +97,57 @@ TEST(MaxMinSolver, CountsWeights)
     EXPECT_NEAR(solver.GetLoad(there), 11, 1e-6);
 }
 
+// Four flows fill the way back of a flow whose acknowledgements take a hundredth of its rate there:
+// they share what those leave, and do not slow the flow down to their own rate.
+TEST(MaxMinSolver, WhatFollowsAFlowDoesNotHoldIt)
+{
+    MaxMinSolver solver;
+    const uint32_t there = solver.AddResource(10);
+    const uint32_t back = solver.AddResource(10);
+    std::vector<FlowId> others;
+    for (int i = 0; i < 4; ++i)
+    {
+        others.push_back(AddFlow(solver, {{back, 1}}));
+    }
+    const FlowId flow = AddFlow(solver, {{there, 1}, {back, 0.01F, true}});
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(flow), 10, 1e-6);
+    for (const FlowId other : others)
+    {
+        EXPECT_NEAR(solver.GetRate(other), 9.9 / 4, 1e-6);
+    }
+    EXPECT_NEAR(solver.GetLoad(back), 10, 1e-6);
+
+    solver.Remove(flow);
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(others.front()), 2.5, 1e-6);
+}
+
+// As in CountsWeights.
+TEST(MaxMinSolver, WhatFollowsFlowsTakesItsPart)
+{
+    MaxMinSolver solver;
+    const uint32_t there = solver.AddResource(11);
+    const uint32_t back = solver.AddResource(11);
+    const FlowId a = AddFlow(solver, {{there, 1}, {back, 0.1F, true}});
+    const FlowId b = AddFlow(solver, {{back, 1}, {there, 0.1F, true}});
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(a), 10, 1e-6);
+    EXPECT_NEAR(solver.GetRate(b), 10, 1e-6);
+}
+
+// Of a resource of 10 what follows takes 8 at most, but no more than half counts: flows go on.
+TEST(MaxMinSolver, WhatFollowsFlowsLeavesHalf)
+{
+    MaxMinSolver solver;
+    const uint32_t there = solver.AddResource(100);
+    const uint32_t back = solver.AddResource(10);
+    AddFlow(solver, {{there, 1}, {back, 0.08F, true}});
+    const FlowId other = AddFlow(solver, {{back, 1}});
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(other), 5, 1e-6);
+}
+
 TEST(MaxMinSolver, LeavesOthersAloneWhereNothingIsFull)
 {
     MaxMinSolver solver;

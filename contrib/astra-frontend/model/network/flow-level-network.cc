@@ -23,6 +23,10 @@ namespace
 constexpr double PS_BITS_PER_BYTE = 8e12;
 constexpr uint64_t BACKGROUND_LANE = 1ULL << 63;
 
+/// Acknowledgements with a smaller share of the bytes than this pass among other flows' frames
+/// whatever these do: they ask for less than they could have.
+constexpr float SMALL_SHARE = 0.125;
+
 } // namespace
 
 FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
@@ -294,14 +298,14 @@ FlowLevelFabric::FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes)
             m_router.Spread(dst, src, port, ~part.start.hash, m_shares);
             for (const FlowRouter::Share& each : m_shares)
             {
-                m_uses.push_back({each.link, each.fraction * share});
+                m_uses.push_back({each.link, each.fraction * share, share < SMALL_SHARE});
             }
         }
         else
         {
             for (const uint32_t link : m_back)
             {
-                m_uses.push_back({link, share});
+                m_uses.push_back({link, share, share < SMALL_SHARE});
             }
         }
     }
@@ -327,6 +331,7 @@ FlowLevelFabric::Time(Part& part,
     }
     request.bytes = static_cast<double>(wireBytes);
     request.framePs = sizes.DataWireBytes(sizes.mtuPayload) / rate;
+    request.idleRate = rate;
     const TimePs idle = ns3::IdleDeliveryPs(path, part.bytes, sizes, period);
     part.tail = idle - ns3::RoundToPs(request.bytes / rate);
     if (part.tail < 0)

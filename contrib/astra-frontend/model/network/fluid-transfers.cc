@@ -21,6 +21,9 @@ constexpr double PS_BITS_PER_BYTE = 8e12;
 /// shares of the link after the next is less than a frame in most messages.
 constexpr double SHARE_TOLERANCE = 1e-3;
 
+/// Parts of a frame that are none: times are whole picoseconds.
+constexpr double ROUNDING = 1e-4;
+
 /// @return bytes its bundle will have moved when the transfer gets somewhere
 double
 NextMark(const FluidTransfer& transfer)
@@ -57,7 +60,8 @@ IsFor(const FluidBundle& bundle, std::span<const MaxMinSolver::Use> uses, double
                                            uses.end(),
                                            [](const auto& a, const auto& b) {
                                                return a.resource == b.resource &&
-                                                      a.weight == b.weight;
+                                                      a.weight == b.weight &&
+                                                      a.follows == b.follows;
                                            });
 }
 
@@ -91,36 +95,50 @@ FluidTransfers::Start(const Request& request)
     FluidTransfer* transfer = m_pool.Take();
     transfer->held = request.held;
     transfer->framePs = request.framePs;
+    transfer->idleRate = request.idleRate;
+    transfer->soonestPs =
+        ns3::AddPs(m_loop.Now(), ns3::RoundToPs((request.bytes - request.held) / request.idleRate));
     transfer->firstLink = request.uses.front().resource;
     transfer->order = m_order++;
     transfer->onReached = request.onReached;
     transfer->onDrained = request.onDrained;
     transfer->owner = request.owner;
-    TakeTurns(*transfer);
+    TakeTurns(*transfer, request.bytes);
     Enter(*transfer, request.uses, request.cap, request.bytes);
     return transfer;
 }
 
 void
-FluidTransfers::TakeTurns(FluidTransfer& transfer)
+FluidTransfers::TakeTurns(FluidTransfer& transfer, double bytes)
 {
     constexpr std::size_t MAX_BEGINNERS = 64;
     Beginners& beginners = m_beginners[transfer.firstLink];
-    const TimePs now = m_loop.Now();
-    const double gap = static_cast<double>(now - beginners.lastPs) / transfer.framePs;
-    beginners.lastPs = now;
-    if (gap >= 1)
+    for (FluidTransfer* earlier : beginners)
     {
-        beginners.transfers.clear();
+        const double moved = MovedBytes(*earlier);
+        const double left = earlier->end - earlier->begin - moved;
+        if (left > bytes)
+        {
+            continue; // it ends later, however they take turns
+        }
+        // Of those that begin together the first goes first; a frame that ends now holds nobody up.
+        const double frames = moved / (earlier->framePs * earlier->idleRate);
+        const double frameLeft = moved > 0 ? std::ceil(frames - ROUNDING) - frames : 1;
+        earlier->turnsAfterPs +=
+            std::clamp(left / earlier->idleRate, 0.0, std::max(frameLeft, 0.0) * earlier->framePs);
     }
-    for (FluidTransfer* earlier : beginners.transfers)
+    if (beginners.size() < MAX_BEGINNERS)
     {
-        earlier->turnsAfterPs += (1 - gap) * earlier->framePs;
+        beginners.push_back(&transfer);
     }
-    if (beginners.transfers.size() < MAX_BEGINNERS)
-    {
-        beginners.transfers.push_back(&transfer);
-    }
+}
+
+double
+FluidTransfers::MovedBytes(const FluidTransfer& transfer) const
+{
+    const FluidBundle& bundle = *transfer.bundle;
+    return bundle.moved - transfer.begin +
+           bundle.rate * static_cast<double>(m_loop.Now() - bundle.updatedPs);
 }
 
 FluidBundle&
@@ -246,7 +264,8 @@ FluidTransfers::Plan(FluidBundle& bundle)
     double delay = std::max(NextMark(first) - bundle.moved, 0.0) / bundle.rate;
     if (!first.reached && first.held == 0)
     {
-        delay = std::max(delay - first.turnsAfterPs, 0.0);
+        const auto soonest = static_cast<double>(first.soonestPs - m_loop.Now());
+        delay = std::max({delay - first.turnsAfterPs, std::min(delay, soonest), 0.0});
     }
     bundle.duePs = ns3::AddPs(m_loop.Now(), ns3::RoundToPs(delay));
     if (bundle.duePs < bundle.armedPs)
@@ -299,7 +318,7 @@ FluidTransfers::Progress(FluidBundle& bundle)
     }
     bundle.moved = std::max(bundle.moved, transfer.end); // to the picosecond
     Leave(transfer);
-    std::erase(m_beginners[transfer.firstLink].transfers, &transfer);
+    std::erase(m_beginners[transfer.firstLink], &transfer);
     if (isNew)
     {
         transfer.onReached(transfer.owner);

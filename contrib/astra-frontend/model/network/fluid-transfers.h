@@ -33,6 +33,8 @@ struct FluidTransfer
     double turnsAfterPs{0};       ///< time of the frames that follow its last in a turn
     uint64_t order{0};            ///< number among all transfers
     double framePs{0};            ///< time of a frame when nobody shares the links
+    double idleRate{0};           ///< bytes per picosecond when nobody shares the links
+    TimePs soonestPs{0};          ///< when it would be through if nobody did
     double credited{0};           ///< bytes that GetCarried() counts already
     uint32_t firstLink{0};        ///< where it starts
     bool reached{false};          ///< onReached has been told
@@ -69,15 +71,18 @@ struct FluidBundle
  * are one flow of the solver; each is through when the bundle has moved its bytes, so one event
  * serves all of them.
  *
- * Transfers take turns frame by frame. Those that begin together at a link therefore do not end
- * together, as fluids would, but a frame apart in the order in which they began; a transfer that
- * begins a frame or more after another ends as a fluid does. The difference is small, but it is
- * what makes collectives leave lockstep and hide the latency of one step behind the data of
- * another: equal fluids would stay in lockstep for ever.
+ * Transfers take turns frame by frame, and a frame that has begun is not held up. So one that comes
+ * later begins after the frame in service, and what is under way ends earlier than a fluid would,
+ * by what was left of that frame; of those that begin together each ends a frame after the one
+ * before. The difference is small, but at every meeting it moves the two apart. That is what makes
+ * collectives leave lockstep, hide the latency of one step behind the data of another, and stay so:
+ * fluids that meet would meet again at every step.
  */
 class FluidTransfers
 {
   public:
+    static constexpr double NO_RATE = 1e300; ///< any: a transfer without frames takes no turns
+
     /// What a transfer asks for.
     struct Request
     {
@@ -85,6 +90,7 @@ class FluidTransfers
         double bytes{0};                         ///< on the wire
         double held{0};                          ///< bytes that onReached does not wait for
         double framePs{1};                       ///< time of a frame when nobody shares the links
+        double idleRate{NO_RATE};                ///< bytes per picosecond when nobody does
         double cap{MaxMinSolver::NO_CAP};        ///< bytes per picosecond
         FluidTransfer::Handler onReached{nullptr};
         FluidTransfer::Handler onDrained{nullptr};
@@ -138,14 +144,13 @@ class FluidTransfers
     }
 
   private:
-    /// Transfers that begin at a link, each within a frame's time of the one before.
-    struct Beginners
-    {
-        std::vector<FluidTransfer*> transfers;
-        TimePs lastPs{0};
-    };
+    /// Transfers that begin at a link and are not through; of very many those that began first.
+    using Beginners = std::vector<FluidTransfer*>;
 
-    void TakeTurns(FluidTransfer& transfer);
+    /// @param bytes of a transfer that begins
+    void TakeTurns(FluidTransfer& transfer, double bytes);
+    /// @return bytes that a transfer has moved
+    double MovedBytes(const FluidTransfer& transfer) const;
     FluidBundle& FindBundle(std::span<const MaxMinSolver::Use> uses, double cap);
     void Enter(FluidTransfer& transfer,
                std::span<const MaxMinSolver::Use> uses,

@@ -67,10 +67,30 @@ MaxMinSolver::LevelOf(const Resource& resource)
     return std::max(resource.residual, 0.0) / resource.open;
 }
 
+double
+MaxMinSolver::RoomOf(const Resource& resource)
+{
+    return resource.capacity - std::min(resource.following, resource.capacity / 2);
+}
+
+double
+MaxMinSolver::ExcessOf(const Resource& resource)
+{
+    return (resource.load - resource.following - RoomOf(resource)) / resource.capacity;
+}
+
 bool
 MaxMinSolver::IsFull(const Resource& resource) const
 {
-    return resource.load >= resource.capacity * (1 - m_tolerance);
+    return resource.load - resource.following >= RoomOf(resource) - resource.capacity * m_tolerance;
+}
+
+void
+MaxMinSolver::AddLoad(Resource& resource, const Place& place, double load)
+{
+    resource.load += load;
+    resource.following += place.follows ? load : 0;
+    ++resource.updates;
 }
 
 void
@@ -123,7 +143,8 @@ MaxMinSolver::Add(std::span<const Use> uses, double cap)
     for (const Use& use : uses)
     {
         auto& members = m_resources[use.resource].members;
-        flow.places.push_back({use.resource, use.weight, static_cast<uint32_t>(members.size())});
+        flow.places.push_back(
+            {use.resource, use.weight, static_cast<uint32_t>(members.size()), use.follows});
         members.push_back({id, static_cast<uint32_t>(flow.places.size() - 1)});
     }
     m_new.push_back(id);
@@ -137,8 +158,7 @@ MaxMinSolver::SetCount(FlowId id, uint32_t count)
     for (const Place& place : flow.places)
     {
         Resource& resource = m_resources[place.resource];
-        resource.load += place.weight * (count - flow.count) * flow.rate;
-        ++resource.updates;
+        AddLoad(resource, place, place.weight * (count - flow.count) * flow.rate);
         if (count < flow.count && resource.bottlenecked > 0)
         {
             Relax(place.resource);
@@ -159,10 +179,14 @@ MaxMinSolver::Remove(FlowId id)
         resource.members[place.index] = last;
         m_flows[last.flow].places[last.place].index = place.index;
         resource.members.pop_back();
-        resource.load =
-            resource.members.empty() ? 0 : resource.load - WeightOf(flow, place) * flow.rate;
-        ++resource.updates;
-        if (resource.bottlenecked > 0)
+        const double load = WeightOf(flow, place) * flow.rate;
+        AddLoad(resource, place, -load);
+        if (resource.members.empty())
+        {
+            resource.load = 0;
+            resource.following = 0;
+        }
+        if (resource.bottlenecked > 0 && (!place.follows || load > resource.capacity * m_tolerance))
         {
             Relax(place.resource);
         }
@@ -201,9 +225,12 @@ MaxMinSolver::Solve()
     SeedFromRelaxed();
 
     std::size_t known = 0;
-    for (int step = 0; known < m_affected.size(); ++step)
+    m_shifted = false;
+    for (int step = 0; known < m_affected.size() || (m_shifted && step <= MAX_STEPS); ++step)
     {
         known = m_affected.size();
+        m_shifted = false;
+        m_shift = step == 0 ? m_tolerance : m_tolerance / 16; // each filling brings it nearer
         Fill();
         FindViolations();
         if (known < m_affected.size() && step == MAX_STEPS)
@@ -235,7 +262,8 @@ MaxMinSolver::SeedFromRelaxed()
         }
         for (const Member& member : resource.members)
         {
-            if (tooFull || m_flows[member.flow].bottleneck == index)
+            const Flow& flow = m_flows[member.flow];
+            if (flow.bottleneck == index || (tooFull && !flow.places[member.place].follows))
             {
                 Affect(member.flow);
             }
@@ -276,8 +304,12 @@ MaxMinSolver::Touch()
                 resource.open = 0;
                 resource.openFlows = 0;
                 resource.demand = 0;
-                resource.residual = resource.capacity - resource.load;
+                resource.residual = RoomOf(resource) - (resource.load - resource.following);
                 m_touched.push_back(place.resource);
+            }
+            if (place.follows)
+            {
+                continue;
             }
             resource.residual += WeightOf(flow, place) * flow.rate;
             resource.open += WeightOf(flow, place);
@@ -296,7 +328,7 @@ MaxMinSolver::FillOne()
     {
         const double share =
             std::max(m_resources[place.resource].residual, 0.0) / WeightOf(flow, place);
-        if (share < rate)
+        if (share < rate && !place.follows)
         {
             rate = share;
             bottleneck = place.resource;
@@ -318,7 +350,7 @@ MaxMinSolver::FindContested()
         {
             const double share =
                 std::max(m_resources[place.resource].residual, 0.0) / WeightOf(flow, place);
-            if (share < flow.alone)
+            if (share < flow.alone && !place.follows)
             {
                 flow.alone = share;
                 flow.aloneAt = place.resource;
@@ -326,7 +358,8 @@ MaxMinSolver::FindContested()
         }
         for (const Place& place : flow.places)
         {
-            m_resources[place.resource].demand += WeightOf(flow, place) * flow.alone;
+            m_resources[place.resource].demand +=
+                place.follows ? 0 : WeightOf(flow, place) * flow.alone;
         }
     }
     m_levels.clear();
@@ -350,7 +383,7 @@ MaxMinSolver::FillMany()
     {
         const auto& places = m_flows[id].places;
         const bool contested = std::any_of(places.begin(), places.end(), [this](Place place) {
-            return m_resources[place.resource].contested;
+            return m_resources[place.resource].contested && !place.follows;
         });
         if (contested)
         {
@@ -403,7 +436,9 @@ MaxMinSolver::FillMany()
         for (std::size_t i = 0; resource.openFlows > 0 && i < resource.members.size(); ++i)
         {
             const FlowId id = resource.members[i].flow;
-            if (m_flows[id].affected == m_solve && m_flows[id].filled != m_filling)
+            const Flow& flow = m_flows[id];
+            if (flow.affected == m_solve && flow.filled != m_filling &&
+                !flow.places[resource.members[i].place].follows)
             {
                 Settle(id, level, lowest.resource);
             }
@@ -420,11 +455,13 @@ MaxMinSolver::Settle(FlowId id, double rate, uint32_t bottleneck)
     for (const Place& place : flow.places)
     {
         Resource& resource = m_resources[place.resource];
-        resource.residual -= WeightOf(flow, place) * settled;
-        resource.open -= WeightOf(flow, place);
-        --resource.openFlows;
-        resource.load += WeightOf(flow, place) * (settled - flow.rate);
-        ++resource.updates;
+        AddLoad(resource, place, WeightOf(flow, place) * (settled - flow.rate));
+        if (!place.follows)
+        {
+            resource.residual -= WeightOf(flow, place) * settled;
+            resource.open -= WeightOf(flow, place);
+            --resource.openFlows;
+        }
     }
     flow.rate = settled;
     SetBottleneck(flow, bottleneck);
@@ -434,10 +471,12 @@ void
 MaxMinSolver::SumUp(Resource& resource) const
 {
     resource.load = 0;
+    resource.following = 0;
     for (const Member& member : resource.members)
     {
         const Flow& flow = m_flows[member.flow];
-        resource.load += WeightOf(flow, flow.places[member.place]) * flow.rate;
+        const Place& place = flow.places[member.place];
+        AddLoad(resource, place, WeightOf(flow, place) * flow.rate);
     }
     resource.updates = 0;
 }
@@ -465,11 +504,18 @@ MaxMinSolver::CheckResource(uint32_t index)
     Resource& resource = m_resources[index];
     SumUp(resource);
     const bool full = IsFull(resource);
+    const bool shifted = resource.following > 0 && std::abs(ExcessOf(resource)) > m_shift;
+    const bool overfull = shifted && resource.load - resource.following > RoomOf(resource);
+    m_shifted |= shifted;
     double fastest = 0;
     double held = NO_CAP; // the rate of affected flows that this resource holds
     for (const Member& member : resource.members)
     {
         const Flow& flow = m_flows[member.flow];
+        if (flow.places[member.place].follows)
+        {
+            continue;
+        }
         fastest = std::max(fastest, flow.rate);
         if (flow.affected == m_solve && flow.bottleneck == index)
         {
@@ -480,7 +526,11 @@ MaxMinSolver::CheckResource(uint32_t index)
     {
         const Flow& flow = m_flows[member.flow];
         const bool isHeld = flow.bottleneck == index;
-        if ((isHeld && (!full || flow.rate < fastest * (1 - m_tolerance))) ||
+        if (flow.places[member.place].follows)
+        {
+            continue;
+        }
+        if (overfull || (isHeld && (!full || shifted || flow.rate < fastest * (1 - m_tolerance))) ||
             flow.rate > held * (1 + m_tolerance))
         {
             Affect(member.flow);
@@ -496,14 +546,17 @@ MaxMinSolver::TakeInConnected()
         for (const Place& place : m_flows[m_affected[i]].places)
         {
             Resource& resource = m_resources[place.resource];
-            if (resource.takenIn == m_solve || !IsFull(resource))
+            if (place.follows || resource.takenIn == m_solve || !IsFull(resource))
             {
                 continue;
             }
             resource.takenIn = m_solve;
             for (const Member& member : resource.members)
             {
-                Affect(member.flow);
+                if (!m_flows[member.flow].places[member.place].follows)
+                {
+                    Affect(member.flow);
+                }
             }
         }
     }

@@ -26,6 +26,9 @@ namespace AstraSim
  * they are, looks for flows that the condition does not hold for any more, takes them in, and
  * fills again. A flow that comes or goes where nothing is full concerns no other.
  *
+ * What follows a flow without holding it back, as acknowledgements do, takes its part of a resource
+ * before the others share the rest: no flow is slower because of what follows it.
+ *
  * @code
  * MaxMinSolver solver;
  * const uint32_t link = solver.AddResource(100);
@@ -49,6 +52,9 @@ class MaxMinSolver
     {
         uint32_t resource; ///< as AddResource() numbered it; at most once in a flow
         float weight;      ///< capacity used per unit of the flow's rate, above 0
+        /// Whether it takes what it uses whatever others do there. Up to half of a capacity is
+        /// taken so.
+        bool follows{false};
     };
 
     /**
@@ -141,6 +147,7 @@ class MaxMinSolver
         uint32_t resource;
         float weight;
         uint32_t index;
+        bool follows;
     };
 
     struct Flow
@@ -169,6 +176,7 @@ class MaxMinSolver
     {
         double capacity{0};
         double load{0};
+        double following{0};      ///< part of the load that follows flows
         double residual{0};       ///< left for affected flows without a rate yet
         double open{0};           ///< their weights
         double demand{0};         ///< of affected flows, if each had its rate alone
@@ -197,7 +205,12 @@ class MaxMinSolver
 
     static double WeightOf(const Flow& flow, const Place& place);
     static double LevelOf(const Resource& resource);
+    /// @return what is left for flows once what follows others has its part
+    static double RoomOf(const Resource& resource);
+    /// @return what flows have of it beyond their room, as a part of the capacity
+    static double ExcessOf(const Resource& resource);
     bool IsFull(const Resource& resource) const;
+    static void AddLoad(Resource& resource, const Place& place, double load);
     void Relax(uint32_t resource);
     void SetBottleneck(Flow& flow, uint32_t resource);
     void Affect(FlowId flow);
@@ -226,6 +239,8 @@ class MaxMinSolver
     std::vector<FlowId> m_changed;
     uint32_t m_solve{0};
     uint32_t m_filling{0};
+    double m_shift{0};     ///< how far what follows flows may change before these are filled again
+    bool m_shifted{false}; ///< it has changed further
     uint64_t m_fillCount{0};
 };
 
