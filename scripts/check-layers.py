@@ -67,7 +67,7 @@ NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 
 def files(*suffixes):
     return sorted(p for module in ("rdma-qbb", "astra-frontend")
-                  for folder in ("model", "helper", "test", "examples")
+                  for folder in ("model", "helper", "physical", "test", "examples")
                   for p in (ROOT / "contrib" / module / folder).rglob("*") if p.suffix in suffixes)
 
 

@@ -12,6 +12,8 @@ packages=(
   libns3-dev ns3 libgsl-dev libsqlite3-dev
   libboost1.81-dev libboost-program-options1.81-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
   libprotobuf-dev protobuf-compiler python3-protobuf libssl-dev
+  # its physical back end
+  pkg-config libfabric-dev libopenmpi-dev openmpi-bin iproute2
   # its tests
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang libclang-rt-14-dev python3-pytest tshark valgrind chromium
   # packages

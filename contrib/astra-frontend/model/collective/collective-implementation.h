@@ -14,6 +14,7 @@
 namespace AstraSim
 {
 
+class CollectiveData;
 class FlowGraph;
 
 /// What was chosen for a collective; becomes columns of collectives.csv.
@@ -42,6 +43,13 @@ class RankCollective
 
     /// @return one line that says what this rank waits for (used when a run is stuck)
     virtual std::string DescribeWait() const = 0;
+
+    /// Send and receive real data; called before Start(). @param data outlives the object
+    /// @return whether this kind of collective can
+    virtual bool CarryData(CollectiveData& data)
+    {
+        return false;
+    }
 };
 
 /**

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  *
  * Buffer slots of connections: when a message has left its slot at the receiver, and what the
- * sender is told of it.
+ * sender is told of it: directly, or in a message if it is another process.
  */
 #include "flow-executor.h"
 
@@ -78,7 +78,13 @@ FlowExecutor::FreeSlots(Inbound& inbound)
     {
         return;
     }
+    const uint32_t before = inbound.told;
     inbound.told = inbound.taken; // a sender that has not begun asks when it does
+    if (m_isPhysical)
+    {
+        SendCredits(inbound, before);
+        return;
+    }
     FlowExecutor* sender = (*m_ranks)[inbound.lane.peer];
     if (!sender)
     {
@@ -94,6 +100,66 @@ FlowExecutor::FreeSlots(Inbound& inbound)
         outbound.taken = inbound.taken;
         sender->Advance(outbound);
     }
+}
+
+uint32_t
+FlowExecutor::CreditsOf(const Lane& lane) const
+{
+    // The last messages have a slot when those before them are through; nobody waits for theirs.
+    const uint64_t slots = m_execution.graph->GetSlots();
+    return lane.messages > slots ? static_cast<uint32_t>(lane.messages - slots) : 0;
+}
+
+void
+FlowExecutor::SendCredits(const Inbound& inbound, uint32_t before)
+{
+    sim_request request = m_info;
+    request.srcRank = m_execution.group->ranks[m_rank];
+    request.dstRank = m_execution.group->ranks[inbound.lane.peer];
+    request.tag = m_tagBase + inbound.lane.tag;
+    request.reqCount = 0;
+    request.isCredit = true;
+    const uint32_t last = std::min(inbound.told, CreditsOf(inbound.lane));
+    for (uint32_t credit = before; credit < last; ++credit)
+    {
+        m_network.sim_send(nullptr,
+                           0,
+                           UINT8,
+                           static_cast<int>(request.dstRank),
+                           static_cast<int>(request.tag),
+                           &request,
+                           nullptr,
+                           nullptr);
+    }
+}
+
+void
+FlowExecutor::ExpectCredit(Outbound& outbound)
+{
+    if (outbound.creditsToCome == 0)
+    {
+        return;
+    }
+    --outbound.creditsToCome;
+    sim_request request = m_info;
+    request.srcRank = m_execution.group->ranks[outbound.lane.peer];
+    request.dstRank = m_execution.group->ranks[m_rank];
+    request.tag = m_tagBase + outbound.lane.tag;
+    request.isCredit = true;
+    m_network.sim_recv(
+        nullptr,
+        0,
+        UINT8,
+        static_cast<int>(request.srcRank),
+        static_cast<int>(request.tag),
+        &request,
+        [](void* arg) {
+            auto* lane = static_cast<Outbound*>(arg);
+            ++lane->taken;
+            lane->owner->ExpectCredit(*lane);
+            lane->owner->Advance(*lane);
+        },
+        &outbound);
 }
 
 } // namespace AstraSim

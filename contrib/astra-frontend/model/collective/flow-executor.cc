@@ -64,6 +64,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
       m_tagBase(tagBase),
       m_network(network),
       m_holdsSlots(m_execution.graph->HoldsSlots()),
+      m_isPhysical(network.get_backend_type() == AstraNetworkAPI::BackendType::Physical),
       m_info(info),
       m_done(std::move(done))
 {
@@ -148,7 +149,7 @@ void
 FlowExecutor::Start()
 {
     m_network.sim_schedule(
-        MakeTimespec(m_execution.startLatency),
+        MakeTimespec(m_isPhysical ? 0 : m_execution.startLatency),
         [](void* self) { static_cast<FlowExecutor*>(self)->Begin(); },
         this);
 }
@@ -168,6 +169,11 @@ FlowExecutor::Begin()
         {
             outbound.window = lane.slots ? lane.slots : m_execution.graph->GetSlots();
         }
+        if (m_isPhysical && outbound.holdsSlots)
+        {
+            outbound.creditsToCome = CreditsOf(lane);
+            ExpectCredit(outbound);
+        }
     }
     LearnSlots();
     for (auto& inbound : m_inbound)
@@ -183,8 +189,9 @@ FlowExecutor::Begin()
 inline bool
 FlowExecutor::HasSlot(const Outbound& outbound) const
 {
-    // The receiver of a message without bytes may be ahead of its sender; it takes no slot.
-    return !outbound.holdsSlots || outbound.next.bytes == 0 ||
+    // The receiver of a message without bytes may be ahead of its sender; it takes no slot. Where
+    // credits are messages it waits, too, so that the last one has come before the rank is done.
+    return !outbound.holdsSlots || (outbound.next.bytes == 0 && !m_isPhysical) ||
            outbound.sent < outbound.taken + m_execution.graph->GetSlots();
 }
 
@@ -275,7 +282,7 @@ FlowExecutor::Send(Outbound& outbound)
     request.sendLatency = outbound.latency;
     request.rateCapBps = lane.rateCapBps;
     request.stream = outbound.stream;
-    m_network.sim_send(nullptr,
+    m_network.sim_send(m_data ? m_data->GetOutgoing(outbound.index, outbound.sent - 1) : nullptr,
                        bytes,
                        UINT8,
                        static_cast<int>(request.dstRank),
@@ -318,7 +325,7 @@ FlowExecutor::Expect(Inbound& inbound)
     request.reqCount = bytes;
     request.channel = inbound.lane.channel;
     request.stream = inbound.stream;
-    m_network.sim_recv(nullptr,
+    m_network.sim_recv(m_data ? m_data->GetIncoming(inbound.index, inbound.received) : nullptr,
                        bytes,
                        UINT8,
                        static_cast<int>(request.srcRank),
@@ -387,7 +394,7 @@ FlowExecutor::LatencyOf(const Lane& lane, uint64_t bytes) const
 void
 FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
 {
-    const CopyTime copy = CopyTimeOf(outbound.lane, bytes, 1);
+    const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(outbound.lane, bytes, 1);
     m_network.sim_schedule(MakeTimespec(ns3::AddPs(copy.latency, copy.duration)),
                            handler,
                            &outbound);
@@ -447,7 +454,7 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     const uint64_t bytes = inbound.next.bytes;
     const CopyTime copy = CopyTimeOf(inbound.lane, bytes, m_execution.wireInflation);
     m_network.sim_schedule(
-        MakeTimespec(bytes ? copy.latency + copy.duration / OWN_COPY_SPEED : 0),
+        MakeTimespec(bytes && !m_isPhysical ? copy.latency + copy.duration / OWN_COPY_SPEED : 0),
         [](void* arg) {
             auto* lane = static_cast<Inbound*>(arg);
             lane->taken = lane->received + 1;
@@ -466,6 +473,10 @@ FlowExecutor::NeededByLast(const Outbound& outbound, uint32_t inbound) const
 void
 FlowExecutor::OnReceived(Inbound& inbound)
 {
+    if (m_data && inbound.next.bytes > 0 && inbound.lane.kind == LaneKind::Message)
+    {
+        m_data->Arrived(inbound.index, inbound.received);
+    }
     ++inbound.received;
     --m_left;
     // What is passed on is out of its slot when it has been: OnSent(). If not, or if it has been

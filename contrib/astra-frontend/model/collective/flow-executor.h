@@ -6,6 +6,7 @@
 
 #include "flow-graph.h"
 
+#include "ns3/collective-data.h"
 #include "ns3/collective-implementation.h"
 #include "ns3/collective-types.h"
 
@@ -51,7 +52,9 @@ using FlowRanks = std::vector<FlowExecutor*>;
 /**
  * @brief Carries out one rank's part of a FlowGraph on an AstraNetworkAPI.
  *
- * Keeps a few counters per lane and one posted receive per inbound lane.
+ * Keeps a few counters per lane and one posted receive per inbound lane. On a physical network the
+ * ranks are processes of their own: receivers then tell their senders of free slots in messages
+ * (credits), and what the machine does takes the time it takes, so no modelled latency is added.
  */
 class FlowExecutor : public RankCollective
 {
@@ -73,6 +76,12 @@ class FlowExecutor : public RankCollective
 
     void Start() override;
     std::string DescribeWait() const override;
+
+    bool CarryData(CollectiveData& data) override
+    {
+        m_data = &data;
+        return true;
+    }
 
   private:
     // The first cache line of each is what other lanes look at, too; counters count messages.
@@ -98,6 +107,7 @@ class FlowExecutor : public RankCollective
         MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
         uint64_t latencyBytes{0};       ///< what latency was worked out for
         TimePs latency{0};              ///< LatencyOf() latencyBytes
+        uint32_t creditsToCome{0};      ///< physical networks: messages from the receiver
         Lane lane;
     };
 
@@ -137,6 +147,12 @@ class FlowExecutor : public RankCollective
     uint32_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
     /// Ask receivers that have begun earlier which slots are free.
     void LearnSlots();
+    /// Wait for the receiver's next message about a free slot, if one is to come.
+    void ExpectCredit(Outbound& outbound);
+    /// Tell the sender in another process of slots that have become free since it was told.
+    void SendCredits(const Inbound& inbound, uint32_t before);
+    /// @return messages whose slots the sender of a lane has to be told of
+    uint32_t CreditsOf(const Lane& lane) const;
     /// @return whether the next message of a lane has a slot at its receiver
     bool HasSlot(const Outbound& outbound) const;
     /// @return whether what the next message of a lane waits for has arrived
@@ -164,6 +180,8 @@ class FlowExecutor : public RankCollective
     int m_tagBase;
     AstraNetworkAPI& m_network;
     bool m_holdsSlots; ///< FlowGraph::HoldsSlots()
+    bool m_isPhysical; ///< whether other ranks are other processes
+    CollectiveData* m_data{nullptr};
     sim_request m_info;
     std::function<void()> m_done;
 };

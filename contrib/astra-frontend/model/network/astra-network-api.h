@@ -75,6 +75,12 @@ struct sim_request
     TimePs sendLatency{0};   ///< software latency before the first byte leaves
     double wireInflation{1}; ///< bytes on the wire per byte of message (LL 2, LL128 128/120)
     uint64_t rateCapBps{0};  ///< a channel's own speed limit in bit/s; 0 for none
+    /// Names the collective alike on all its ranks, in whatever order they begin what they share
+    /// with others. A network whose ranks are processes of their own matches by it and by the last
+    /// 8 bits of the tag, since each process gives out tags for itself.
+    uint64_t collectiveKey{NO_COLLECTIVE};
+    static constexpr uint64_t NO_COLLECTIVE = UINT64_MAX;
+    bool isCredit{false}; ///< tells a sender, against the lane's direction, that a slot is free
     /// Set by the network. Who gives it back with the next message of the same source, destination
     /// and tag saves the network a look-up; null is always right.
     MessageStream* stream{nullptr};
@@ -192,6 +198,13 @@ class AstraNetworkAPI
                                void* arg)
     {
         return -1;
+    }
+
+    /// @return within the handler of a receive: when its message was sent, if the network carries
+    /// that along; otherwise the current time
+    virtual timespec_t sim_get_sent_time()
+    {
+        return sim_get_time();
     }
 
     /// This rank has nothing more to do.

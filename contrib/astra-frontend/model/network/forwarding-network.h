@@ -84,6 +84,11 @@ class ForwardingNetwork : public AstraNetworkAPI
         return m_network.sim_in_network(op, members, root, count, tag, request, handler, arg);
     }
 
+    timespec_t sim_get_sent_time() override
+    {
+        return m_network.sim_get_sent_time();
+    }
+
     int sim_notify_finished() override
     {
         return m_network.sim_notify_finished();

@@ -135,16 +135,27 @@ CollectiveLedger::Leave(CollectiveInstance& instance, TimePs now)
 void
 CollectiveLedger::MessageSent(int src, int dst, int tag, const MessageRecord& message)
 {
+    if (!m_sample.Has(dst))
+    {
+        m_observer.MessageLeft({src, dst, tag, message.bytes, message.position, message.start});
+        return; // it arrives where this ledger does not see it
+    }
     m_messages.emplace(MessageKey{src, dst, tag}, message)->second.id = m_nextId++;
 }
 
 TimePs
-CollectiveLedger::MessageArrived(int src, int dst, int tag, uint64_t bytes, TimePs now)
+CollectiveLedger::MessageArrived(int src,
+                                 int dst,
+                                 int tag,
+                                 uint64_t bytes,
+                                 TimePs sentAt,
+                                 TimePs now)
 {
     const auto [begin, end] = m_messages.equal_range({src, dst, tag});
     if (begin == end)
     {
-        return now;
+        m_observer.MessageCame({src, dst, tag, bytes, {}, now});
+        return sentAt;
     }
     const auto oldest = std::min_element(begin, end, [](const auto& a, const auto& b) {
         return a.second.id < b.second.id;

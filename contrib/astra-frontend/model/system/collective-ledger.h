@@ -119,10 +119,11 @@ class CollectiveLedger
 
     /**
      * The oldest message of the pair and tag has arrived.
+     * @param sentAt when it was sent, as far as the network knows
      * @return when it was sent
      * @throw ns3::InputError if @p bytes is not its size
      */
-    TimePs MessageArrived(int src, int dst, int tag, uint64_t bytes, TimePs now);
+    TimePs MessageArrived(int src, int dst, int tag, uint64_t bytes, TimePs sentAt, TimePs now);
 
     /**
      * An algorithm has ended; it lives on until the next one ends, since it may be on the call

@@ -93,6 +93,17 @@ struct StreamPhaseRecord
     TimePs end;
 };
 
+/// One end of a message between ranks of which this process carries out only one.
+struct MessageEndRecord
+{
+    int src; ///< of the network
+    int dst; ///< of the network
+    int tag; ///< messages of one (src, dst, tag) arrive in the order in which they left
+    uint64_t bytes;
+    WorkloadPosition position; ///< at the sender only
+    TimePs time;               ///< when it left, or arrived
+};
+
 /// A message of one rank, from its call to the last acknowledgement.
 struct FlowRecord
 {
@@ -133,6 +144,16 @@ class RunObserver
 
     /// Only of ranks with an ObservedNetwork.
     virtual void FlowEnded(const FlowRecord& record)
+    {
+    }
+
+    /// A message has left for a rank that another process carries out.
+    virtual void MessageLeft(const MessageEndRecord& record)
+    {
+    }
+
+    /// A message has arrived from a rank that another process carries out.
+    virtual void MessageCame(const MessageEndRecord& record)
     {
     }
 

@@ -47,6 +47,24 @@ RunObservers::StreamPhaseEnded(const StreamPhaseRecord& record)
 }
 
 void
+RunObservers::MessageLeft(const MessageEndRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->MessageLeft(record);
+    }
+}
+
+void
+RunObservers::MessageCame(const MessageEndRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->MessageCame(record);
+    }
+}
+
+void
 RunObservers::ComputeEnded(const ComputeRecord& record)
 {
     for (auto* observer : m_observers)

@@ -21,6 +21,8 @@ class RunObservers : public RunObserver
     void CollectiveStarted(const CollectiveRecord& record) override;
     void CollectiveEnded(const CollectiveRecord& record) override;
     void StreamPhaseEnded(const StreamPhaseRecord& record) override;
+    void MessageLeft(const MessageEndRecord& record) override;
+    void MessageCame(const MessageEndRecord& record) override;
     void ComputeEnded(const ComputeRecord& record) override;
     void WaitEnded(const WaitRecord& record) override;
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override;

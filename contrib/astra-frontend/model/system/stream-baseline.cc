@@ -102,6 +102,7 @@ StreamBaseline::init()
     info.vnet = static_cast<uint32_t>(current_queue_id);
     info.layerNum = instance.position.layer;
     info.collective = static_cast<uint32_t>(instance.id);
+    info.collectiveKey = instance.key;
     info.purpose = TrafficPurpose(instance.request.op, instance.group->kind);
     algorithm =
         m_part->plan->CreateRank(index, owner.get_network(), m_part->tagBase, info, [this]() {

@@ -307,10 +307,12 @@ Sys::MessageReceived(void* argument)
     auto& message = *static_cast<Message*>(argument);
     Sys& sys = *message.sys;
     const auto done = std::move(message.received);
+    const TimePs sentTime = ToPicoseconds(sys.m_network.sim_get_sent_time());
     const TimePs sentAt = sys.get_ledger().MessageArrived(message.peer,
                                                           sys.get_rank(),
                                                           message.tag,
                                                           message.bytes,
+                                                          sentTime,
                                                           sys.Now());
     sys.m_messages.erase(message.self);
     done(sentAt);

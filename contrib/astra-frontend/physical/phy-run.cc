@@ -1,0 +1,672 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "phy-run.h"
+
+#include "fabric-endpoint.h"
+#include "phy-network.h"
+#include "phy-results.h"
+#include "physical-loop.h"
+#include "rank-agreement.h"
+#include "rank-communicator.h"
+#include "rank-failure.h"
+#include "rank-recorder.h"
+#include "rank-records.h"
+#include "rank-watch.h"
+#include "reduced-collectives.h"
+
+#include "ns3/guarded-main.h"
+#include "ns3/input-error.h"
+#include "ns3/input-file.h"
+#include "ns3/job.h"
+#include "ns3/kv-cache-workload.h"
+#include "ns3/machine-model.h"
+#include "ns3/micro-groups.h"
+#include "ns3/mock-nccl-group.h"
+#include "ns3/output-directory.h"
+#include "ns3/run-console.h"
+#include "ns3/run-inputs.h"
+#include "ns3/run-record.h"
+#include "ns3/run-supervisor.h"
+#include "ns3/workload-file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <unistd.h>
+
+namespace AstraSim
+{
+
+using ns3::InputError;
+
+namespace
+{
+
+constexpr int64_t START_DELAY_NS = 5'000'000;          ///< from the agreement on a start to it
+constexpr std::chrono::milliseconds WRITING_TIME{700}; ///< that rank 0 has when others end
+constexpr uint64_t NS_TO_PS = 1000;
+
+/// @return what tells machines apart whose clocks are not the same
+std::string
+BootId()
+{
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    std::getline(file, id);
+    return id;
+}
+
+/// One rank's part of a run; one object per process.
+class PhyRun
+{
+  public:
+    explicit PhyRun(const PhyOptions& options)
+        : m_options(options),
+          m_console(options.run.quiet || m_ranks.GetRank() != 0, options.run.logLevel),
+          m_supervisor(options.run.limits),
+          m_loop(options.compute)
+    {
+    }
+
+    int Run();
+
+  private:
+    /// What one iteration leaves on this rank.
+    struct Iteration
+    {
+        RankRecorder recorder;
+        std::vector<PhyFlow> flows;
+        int64_t startNs{0}; ///< clock of rank 0
+        TimePs total{0};    ///< of the slowest rank
+    };
+
+    void ReadInputs();
+    std::unique_ptr<Workload> OpenOwnWorkload() const;
+    std::optional<Refusal> CompareInputs() const;
+    void OpenOutput();
+    void RecordInputs();
+    void OpenFabric();
+    void Connect();
+    int64_t CompareClocks(int64_t& error) const;
+    void Iterate(uint32_t number, Iteration& iteration);
+    void Progress();
+    void CheckInterrupt();
+    void BeginTogether(Iteration& iteration);
+    std::string Notes(const Iteration& iteration, bool withFlows) const;
+    std::size_t MedianIteration() const;
+    void Report();
+    void RecordResults(const RankRecords& chosen, const std::vector<std::string>& clocks);
+    int Fail(RankFailure failure);
+    void RecordFailure(const RankFailure& failure, const std::string& text);
+    int Refuse(const Refusal& refusal);
+
+    const PhyOptions& m_options;
+    RankCommunicator m_ranks;
+    RunConsole m_console;
+    RunSupervisor m_supervisor;
+    PhysicalLoop m_loop;
+    RunInputs m_inputs;
+    std::unique_ptr<Workload> m_workload; ///< to ask for names; iterations have their own
+    std::unique_ptr<MockNcclGroup> m_nccl;
+    std::unique_ptr<ReducedCollectives> m_reduced;   ///< with --reduce
+    std::optional<ns3::OutputDirectory> m_directory; ///< of rank 0
+    std::unique_ptr<RunRecord> m_record;             ///< of rank 0
+    std::unique_ptr<FabricEndpoint> m_endpoint;
+    std::unique_ptr<PhyNetwork> m_network;
+    std::unique_ptr<RankWatch> m_watch;
+    bool m_sharesClock{true}; ///< with rank 0
+    int64_t m_offsetNs{0};    ///< of this rank's clock to that of rank 0, at m_comparedNs
+    int64_t m_offsetErrorNs{0};
+    int64_t m_comparedNs{0}; ///< clock of rank 0
+    double m_drift{0};       ///< of this clock to that of rank 0, seconds per second
+    std::vector<std::unique_ptr<Iteration>> m_iterations;
+    std::unique_ptr<Iteration> m_running;
+    std::vector<std::string> m_processes; ///< of all ranks, JSON
+};
+
+void
+PhyRun::ReadInputs()
+{
+    RunConsole console = m_console;
+    m_inputs = RunInputs::Read(m_options.run, console);
+    m_workload = OpenOwnWorkload();
+    if (dynamic_cast<const KvCacheWorkload*>(m_workload.get()))
+    {
+        throw InputError(m_workload->GetFileName(),
+                         0,
+                         "is a KV-cache workload, whose ranks share a scheduler",
+                         "a training workload, micro lines or Chakra traces");
+    }
+    const auto size = static_cast<uint32_t>(m_ranks.GetSize());
+    const uint32_t needed = m_workload->GetRankCount();
+    if (needed != 0 && needed != size)
+    {
+        throw InputError(m_workload->GetFileName(),
+                         0,
+                         fmt::format("is made for {} ranks and {} are running", needed, size),
+                         fmt::format("mpirun -np {}", needed));
+    }
+    if (m_inputs.topology.hostCount < size)
+    {
+        throw InputError(
+            m_inputs.topology.source,
+            0,
+            fmt::format("has {} GPUs and {} ranks are running", m_inputs.topology.hostCount, size),
+            "a topology with enough GPUs");
+    }
+    const MachineModel machine =
+        MachineModel::FromTopology(m_inputs.topology, m_options.run.nccl.networkKind->efficiency);
+    m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.run.nccl);
+    if (m_options.reduce)
+    {
+        m_reduced = std::make_unique<ReducedCollectives>(*m_nccl);
+    }
+}
+
+std::unique_ptr<Workload>
+PhyRun::OpenOwnWorkload() const
+{
+    const RunOptions& run = m_options.run;
+    WorkloadOptions options{run.sizes, run.passes, run.communicators, {}};
+    options.sizes.gpusPerServer = m_inputs.topology.gpusPerServer;
+    return OpenWorkload(run.jobs.front().workload, options);
+}
+
+std::optional<Refusal>
+PhyRun::CompareInputs() const
+{
+    const auto sum = [](const std::string& path) {
+        return ns3::InputExists(path) ? FileSha256(path) : "not there";
+    };
+    const RunOptions& run = m_options.run;
+    std::string environment;
+    for (const auto& [name, value] : run.environment)
+    {
+        environment += name + "=" + value + " ";
+    }
+    return FindMismatch(
+        m_ranks,
+        {{"the program", "version " + ProgramVersion()},
+         {"the command line", fmt::format("{}", fmt::join(run.arguments, " "))},
+         {"the environment", environment},
+         {"workload " + run.jobs.front().workload, sum(run.jobs.front().workload)},
+         {"topology " + m_inputs.conf.topologyFile, sum(m_inputs.conf.topologyFile)},
+         {"the GPU table", run.nccl.gpuTable.empty() ? "" : sum(run.nccl.gpuTable)}});
+}
+
+void
+PhyRun::OpenOutput()
+{
+    if (m_ranks.GetRank() != 0)
+    {
+        return;
+    }
+    const auto stem = [](const std::string& path) {
+        return std::filesystem::path(path).stem().string();
+    };
+    const RunOptions& run = m_options.run;
+    const std::string topology =
+        std::filesystem::path(m_inputs.conf.topologyFile).filename().string();
+    m_directory.emplace(run.output.empty() ? "results/" + stem(run.jobs.front().workload) + "_" +
+                                                 topology + "_physical"
+                                           : run.output);
+    m_directory->RemoveParts({});
+    m_directory->RemoveEarlierResults(RunRecord::OutputsOf(m_directory->Path("run.json")));
+    m_record = std::make_unique<RunRecord>(m_directory->Path("run.json"));
+    RecordInputs();
+    m_record->Write("running");
+}
+
+void
+PhyRun::RecordInputs()
+{
+    const RunOptions& run = m_options.run;
+    const std::string& workload = run.jobs.front().workload;
+    const std::pair<const char*, std::string> files[] = {{"workload", workload},
+                                                         {"topology", m_inputs.conf.topologyFile},
+                                                         {"configuration", run.conf},
+                                                         {"GPU table", run.nccl.gpuTable}};
+    for (const auto& [role, file] : files)
+    {
+        if (!file.empty() && ns3::InputExists(file))
+        {
+            m_record->AddInput(role, file);
+        }
+    }
+    m_record->Set("topology", m_inputs.conf.topologyFile);
+    m_record->Set("network", "physical");
+    m_record->Set("arguments", run.arguments);
+    m_record->SetOption("passes", run.passes);
+    m_record->SetOption("network_kind", run.nccl.networkKind->name);
+    m_record->SetOption("nccl_environment", run.environment);
+    m_record->SetOption("warmup", m_options.warmup);
+    m_record->SetOption("iterations", m_options.iterations);
+    m_record->SetOption("verify", m_options.verify);
+    m_record->SetOption("reduce", m_options.reduce);
+}
+
+void
+PhyRun::OpenFabric()
+{
+    const bool onOneHost = m_ranks.GetLocalSize() == m_ranks.GetSize();
+    m_endpoint =
+        FabricEndpoint::Open(FabricChoice::Make(m_options.provider,
+                                                m_options.devices,
+                                                static_cast<uint32_t>(m_ranks.GetLocalRank()),
+                                                onOneHost));
+}
+
+void
+PhyRun::Connect()
+{
+    const auto addresses = m_ranks.GatherAll(m_endpoint->GetAddress());
+    m_endpoint->Connect(addresses);
+    m_network = std::make_unique<PhyNetwork>(m_ranks.GetRank(),
+                                             m_ranks.GetSize(),
+                                             m_loop,
+                                             *m_endpoint,
+                                             m_options.verify);
+    const auto boots = m_ranks.GatherAll(BootId());
+    m_sharesClock = boots[static_cast<std::size_t>(m_ranks.GetRank())] == boots.front();
+    m_processes = m_ranks.GatherAll(nlohmann::json{
+        {"rank", m_ranks.GetRank()},
+        {"host", HostName()},
+        {"pid", getpid()},
+        {"fabric",
+         m_endpoint->Describe()}}.dump());
+    std::vector<RankProcess> processes;
+    for (const std::string& text : m_processes)
+    {
+        const auto json = nlohmann::json::parse(text);
+        processes.push_back({json["host"], json["pid"]});
+    }
+    m_watch = std::make_unique<RankWatch>(*m_network, processes, m_options.timeoutSeconds);
+}
+
+int64_t
+PhyRun::CompareClocks(int64_t& error) const
+{
+    const ClockOffset offset = m_ranks.CompareClocks(&PhysicalLoop::MonotonicNs);
+    error = m_sharesClock ? 0 : offset.errorNs;
+    return m_sharesClock ? 0 : offset.offsetNs;
+}
+
+void
+PhyRun::Progress()
+{
+    m_network->Progress();
+    m_watch->Look();
+    CheckInterrupt();
+}
+
+void
+PhyRun::CheckInterrupt()
+{
+    if (!m_loop.IsInterrupted())
+    {
+        return;
+    }
+    // mpirun ends the others when a process dies: what counts is why it died.
+    if (const auto dead = m_watch->FindDead())
+    {
+        throw RankFailure(*dead, RankWatch::DEATH);
+    }
+    const StopCause cause = *m_supervisor.GetCause();
+    throw RankFailure(RankFailure::THIS_RANK, cause.text, cause.status, cause.exitStatus);
+}
+
+void
+PhyRun::BeginTogether(Iteration& iteration)
+{
+    const auto wait = [this] { Progress(); };
+    m_ranks.Barrier(wait);
+    iteration.startNs = m_ranks.Broadcast(PhysicalLoop::MonotonicNs() + START_DELAY_NS, wait);
+    m_loop.SetStart(iteration.startNs + m_offsetNs);
+    while (m_loop.Now() < 0)
+    {
+        Progress();
+    }
+}
+
+void
+PhyRun::Iterate(uint32_t number, Iteration& iteration)
+{
+    const auto workload = OpenOwnWorkload();
+    JobDescription description;
+    description.workload = workload.get();
+    description.ranks.resize(static_cast<std::size_t>(m_ranks.GetSize()));
+    std::iota(description.ranks.begin(), description.ranks.end(), 0);
+    description.nccl = m_nccl.get();
+    if (m_reduced)
+    {
+        description.nccl = m_reduced.get();
+    }
+    description.network = [this](int) -> AstraNetworkAPI& { return *m_network; };
+    description.observer = &iteration.recorder;
+    description.sample = [this]() -> std::vector<uint32_t> {
+        return {static_cast<uint32_t>(m_ranks.GetRank())};
+    };
+    Job job(std::move(description));
+    m_network->BeginIteration(number);
+    BeginTogether(iteration);
+    job.Start();
+    m_loop.RunUntil(
+        [this] {
+            const bool any = m_network->Progress();
+            m_watch->Look();
+            CheckInterrupt();
+            return any;
+        },
+        [this, &job] { return job.Finished() && m_network->GetOpen() == 0; });
+    CheckInterrupt();
+    iteration.flows = m_network->GetFlows();
+    m_ranks.Barrier([this] { Progress(); });
+}
+
+std::string
+PhyRun::Notes(const Iteration& iteration, bool withFlows) const
+{
+    // local time = time of rank 0 + offset + drift * (time since the clocks were compared)
+    const auto align = [this, &iteration](TimePs time) {
+        const auto since = static_cast<double>(iteration.startNs - m_comparedNs) +
+                           static_cast<double>(time) / NS_TO_PS;
+        return time - static_cast<TimePs>(m_drift * since * NS_TO_PS);
+    };
+    return iteration.recorder.Serialize(m_ranks.GetRank(),
+                                        withFlows ? iteration.flows : std::vector<PhyFlow>(),
+                                        align);
+}
+
+std::size_t
+PhyRun::MedianIteration() const
+{
+    std::vector<TimePs> totals;
+    for (const auto& iteration : m_iterations)
+    {
+        totals.push_back(iteration->total);
+    }
+    const TimePs median = MedianOf(totals);
+    return static_cast<std::size_t>(std::find(totals.begin(), totals.end(), median) -
+                                    totals.begin());
+}
+
+void
+PhyRun::Report()
+{
+    for (auto& iteration : m_iterations)
+    {
+        iteration->total = m_ranks.Max(iteration->recorder.GetFinishTime());
+    }
+    const std::size_t median = MedianIteration();
+    const auto clocks = m_ranks.GatherAtFirst(nlohmann::json{
+        {"clock_offset_ns", m_offsetNs},
+        {"clock_error_ns", m_offsetErrorNs},
+        {"clock_drift_ppb", m_drift * 1e9},
+        {"registered_bytes", m_network->GetRegisteredBytes()},
+        {"checked_results", m_reduced ? m_reduced->GetChecked() : 0},
+        {"messages", m_network->GetMessagesReceived()},
+        {"bytes", m_network->GetBytesReceived()}}.dump());
+    IterationTable table;
+    std::unique_ptr<RankRecords> chosen;
+    for (std::size_t i = 0; i < m_iterations.size(); ++i)
+    {
+        const auto notes = m_ranks.GatherAtFirst(Notes(*m_iterations[i], i == median));
+        if (m_ranks.GetRank() != 0)
+        {
+            continue;
+        }
+        auto records = std::make_unique<RankRecords>(*m_workload, notes, false);
+        table.Add(*records);
+        if (i == median)
+        {
+            chosen = std::move(records);
+        }
+    }
+    if (m_ranks.GetRank() != 0)
+    {
+        return;
+    }
+    m_console.Say(WriteIteration(*chosen,
+                                 *m_workload,
+                                 m_inputs.topology,
+                                 static_cast<uint32_t>(m_ranks.GetSize()),
+                                 true,
+                                 m_directory->Path()));
+    table.Write(*chosen, *m_workload, m_directory->Path("iterations.csv"));
+    RecordResults(*chosen, clocks);
+    m_record->Set("outputs", m_directory->ListResults({"iterations.csv"}));
+    m_record->Write("finished");
+    m_console.Say(fmt::format("finished at {:.3f} us; {} flows over {}\nresults in {}\n",
+                              static_cast<double>(chosen->GetFinishTime()) / 1e6,
+                              chosen->GetFlows().size(),
+                              m_endpoint->Describe(),
+                              m_directory->Path()));
+}
+
+void
+PhyRun::RecordResults(const RankRecords& chosen, const std::vector<std::string>& clocks)
+{
+    std::vector<TimePs> totals;
+    for (const auto& iteration : m_iterations)
+    {
+        totals.push_back(iteration->total);
+    }
+    std::vector<double> nanoseconds;
+    for (const TimePs total : totals)
+    {
+        nanoseconds.push_back(static_cast<double>(total) / NS_TO_PS);
+    }
+    auto processes = nlohmann::ordered_json::array();
+    for (std::size_t rank = 0; rank < m_processes.size(); ++rank)
+    {
+        processes.push_back(nlohmann::ordered_json::parse(m_processes[rank]));
+        processes.back().update(nlohmann::ordered_json::parse(clocks[rank]));
+    }
+    m_record->Set("provider", m_endpoint->GetProvider());
+    m_record->Set("simulated_ns", static_cast<double>(chosen.GetFinishTime()) / NS_TO_PS);
+    m_record->Set(
+        "iterations_ns",
+        nlohmann::ordered_json{{"min", *std::min_element(nanoseconds.begin(), nanoseconds.end())},
+                               {"median", static_cast<double>(MedianOf(totals)) / NS_TO_PS},
+                               {"max", *std::max_element(nanoseconds.begin(), nanoseconds.end())},
+                               {"all", nanoseconds}});
+    m_record->Set("events", m_loop.GetEventCount());
+    m_record->Set("collectives", chosen.GetCollectives().size());
+    m_record->Set("flows", chosen.GetFlows().size());
+    m_record->Set("processes", processes);
+}
+
+void
+PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
+{
+    if (!m_record)
+    {
+        return;
+    }
+    try
+    {
+        const Iteration* last = m_running               ? m_running.get()
+                                : !m_iterations.empty() ? m_iterations.back().get()
+                                                        : nullptr;
+        if (last)
+        {
+            const RankRecords records(*m_workload, {Notes(*last, true)}, true);
+            WriteIteration(records,
+                           *m_workload,
+                           m_inputs.topology,
+                           static_cast<uint32_t>(m_ranks.GetSize()),
+                           false,
+                           m_directory->Path());
+            m_record->Set("collectives", records.GetCollectives().size());
+        }
+        m_record->Set("results_of", "rank 0 until then");
+        m_record->Set("iterations_finished", m_iterations.size());
+        m_record->Set("reason", text);
+        m_record->Set("outputs", m_directory->ListResults({"iterations.csv"}));
+        m_record->Write(failure.GetStatus());
+    }
+    catch (const InputError& error)
+    {
+        std::cerr << error.what() << "\n";
+    }
+}
+
+int
+PhyRun::Fail(RankFailure failure)
+{
+    m_supervisor.EndWatch();
+    m_network->Abandon();
+    if (m_watch->WasAway())
+    {
+        failure = failure.Told(); // the others have given this rank up, and said so
+    }
+    if (!failure.WasTold() && failure.GetRank() == RankFailure::THIS_RANK)
+    {
+        // A connection breaks when the process at its other end dies.
+        if (const auto dead = m_watch->FindDead())
+        {
+            failure = RankFailure(*dead, RankWatch::DEATH);
+        }
+    }
+    const int rank =
+        failure.GetRank() == RankFailure::THIS_RANK ? m_ranks.GetRank() : failure.GetRank();
+    const std::string text = fmt::format("{}: {}", m_watch->Name(rank), failure.what());
+    const auto speak = [&text] { std::cerr << text + "\n" << std::flush; };
+    const bool isDeath = failure.what() == std::string(RankWatch::DEATH);
+    if (isDeath && m_watch->SpeaksFor(rank))
+    {
+        speak(); // at once: mpirun soon kills all
+    }
+    if (!failure.WasTold() && m_watch->TellAll(failure) && !isDeath)
+    {
+        speak();
+    }
+    if (m_running)
+    {
+        m_running->flows = m_network->GetFlows();
+    }
+    RecordFailure(failure, text);
+    if (m_ranks.GetRank() != 0)
+    {
+        std::this_thread::sleep_for(WRITING_TIME); // mpirun ends the others when one has ended
+    }
+    return failure.GetExitStatus();
+}
+
+int
+PhyRun::Refuse(const Refusal& refusal)
+{
+    if (m_ranks.GetRank() == 0)
+    {
+        std::cerr << refusal.text << "\n";
+    }
+    if (m_record)
+    {
+        m_record->Set("reason", refusal.text);
+        m_record->Write("refused");
+    }
+    return refusal.exitStatus;
+}
+
+int
+PhyRun::Run()
+{
+    if (const auto refusal = Agree(m_ranks, [this] { ReadInputs(); }))
+    {
+        return Refuse(*refusal);
+    }
+    if (const auto refusal = CompareInputs())
+    {
+        return Refuse(*refusal);
+    }
+    for (const auto& step : {std::function<void()>([this] { OpenOutput(); }),
+                             std::function<void()>([this] { OpenFabric(); })})
+    {
+        if (const auto refusal = Agree(m_ranks, step))
+        {
+            return Refuse(*refusal);
+        }
+    }
+    if (const auto refusal = FindMismatch(m_ranks, {{"the provider", m_endpoint->GetProvider()}}))
+    {
+        return Refuse(*refusal);
+    }
+    const auto connect = [this] {
+        Connect();
+        const std::string silent = m_watch->Greet();
+        // Whoever has heard all still has to help others on.
+        m_ranks.Barrier([this] { m_network->Progress(); });
+        if (!silent.empty())
+        {
+            throw RankFailure(silent + " over " + m_endpoint->Describe());
+        }
+    };
+    if (const auto refusal = Agree(m_ranks, connect))
+    {
+        return Refuse(*refusal);
+    }
+    m_offsetNs = CompareClocks(m_offsetErrorNs);
+    m_comparedNs = PhysicalLoop::MonotonicNs() - m_offsetNs;
+    m_console.Say(DescribeMicroGroups(*m_workload));
+    m_supervisor.Watch([this] { m_loop.Interrupt(); });
+    try
+    {
+        for (uint32_t i = 0; i < m_options.warmup + m_options.iterations; ++i)
+        {
+            m_running = std::make_unique<Iteration>();
+            Iterate(i, *m_running);
+            if (i >= m_options.warmup)
+            {
+                m_iterations.push_back(std::move(m_running));
+            }
+            m_running.reset();
+            if (i == 0 && m_record)
+            {
+                m_record->Set("first_iteration", "done");
+                m_record->Write("running");
+            }
+        }
+    }
+    catch (const RankFailure& failure)
+    {
+        return Fail(failure);
+    }
+    catch (const InputError& error)
+    {
+        return Fail(RankFailure(RankFailure::THIS_RANK, error.what(), "failed", 2));
+    }
+    catch (const std::bad_alloc&)
+    {
+        return Fail(RankFailure(DescribeOutOfMemory()));
+    }
+    m_supervisor.EndWatch();
+    m_watch->End();
+    int64_t error = 0;
+    const int64_t offsetNs = CompareClocks(error);
+    const int64_t elapsedNs = PhysicalLoop::MonotonicNs() - offsetNs - m_comparedNs;
+    m_drift = static_cast<double>(offsetNs - m_offsetNs) / static_cast<double>(elapsedNs);
+    if (const auto refusal = Agree(m_ranks, [this] { Report(); }))
+    {
+        return Refuse(*refusal);
+    }
+    return 0;
+}
+
+} // namespace
+
+int
+RunPhysical(const PhyOptions& options)
+{
+    PhyRun run(options);
+    return run.Run();
+}
+
+} // namespace AstraSim

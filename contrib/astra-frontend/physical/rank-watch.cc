@@ -1,0 +1,222 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "rank-watch.h"
+
+#include <csignal>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sched.h>
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr int64_t SECOND_NS = 1'000'000'000;
+constexpr int64_t SIGN_NS = SECOND_NS;
+constexpr int64_t TELL_NS = SECOND_NS / 4; ///< given to the network for carrying a failure
+constexpr const char* HELLO = "hello";
+constexpr const char* ALIVE = "alive";
+
+/// @return whether a process of this host has ended, also if nobody has asked how
+bool
+HasEnded(int64_t pid)
+{
+    if (kill(static_cast<pid_t>(pid), 0) != 0)
+    {
+        return errno == ESRCH;
+    }
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t name = text.rfind(") ");
+    return name != std::string::npos && name + 2 < text.size() && text[name + 2] == 'Z';
+}
+
+} // namespace
+
+RankWatch::RankWatch(PhyNetwork& network, std::vector<RankProcess> processes, double timeoutSeconds)
+    : m_network(network),
+      m_processes(std::move(processes)),
+      m_rank(network.sim_comm_get_rank()),
+      m_ranks(network.sim_comm_get_size()),
+      m_timeoutNs(static_cast<int64_t>(timeoutSeconds * static_cast<double>(SECOND_NS))),
+      m_lastSeenNs(PhysicalLoop::MonotonicNs()),
+      m_lastLookNs(m_lastSeenNs),
+      m_greeted(static_cast<std::size_t>(m_ranks), false)
+{
+    m_network.SetControlHandler(
+        [this](uint32_t src, const std::string& text) { OnControl(src, text); });
+}
+
+std::string
+RankWatch::Name(int rank) const
+{
+    return fmt::format("rank {} (host {})", rank, m_processes[static_cast<std::size_t>(rank)].host);
+}
+
+int
+RankWatch::Other(int distance) const
+{
+    return (m_rank + distance % m_ranks + m_ranks) % m_ranks;
+}
+
+std::string
+RankWatch::Greet()
+{
+    std::vector<int> expected;
+    for (int distance = 1; distance < m_ranks; distance *= 2)
+    {
+        expected.push_back(Other(-distance));
+        m_network.SendControl(static_cast<uint32_t>(Other(distance)), HELLO);
+    }
+    const int64_t end = PhysicalLoop::MonotonicNs() + m_timeoutNs;
+    for (const int rank : expected)
+    {
+        while (!m_greeted[static_cast<std::size_t>(rank)])
+        {
+            if (PhysicalLoop::MonotonicNs() > end)
+            {
+                return fmt::format("{} does not reach it: no message in {:g} s",
+                                   Name(rank),
+                                   static_cast<double>(m_timeoutNs) / SECOND_NS);
+            }
+            if (!m_network.Progress())
+            {
+                sched_yield();
+            }
+        }
+    }
+    m_lastSeenNs = PhysicalLoop::MonotonicNs();
+    return "";
+}
+
+void
+RankWatch::OnControl(uint32_t src, const std::string& text)
+{
+    if (static_cast<int>(src) == Other(-1))
+    {
+        m_lastSeenNs = PhysicalLoop::MonotonicNs();
+    }
+    if (text == HELLO)
+    {
+        m_greeted[src] = true;
+    }
+    else if (text != ALIVE)
+    {
+        m_lastTeller = static_cast<int>(src);
+        const auto json = nlohmann::json::parse(text, nullptr, false);
+        if (json.is_discarded())
+        {
+            throw RankFailure(static_cast<int>(src), "fails").Told();
+        }
+        throw RankFailure(json["rank"], json["cause"], json["status"], json["exit"]).Told();
+    }
+}
+
+void
+RankWatch::Look()
+{
+    const int64_t now = PhysicalLoop::MonotonicNs();
+    if (m_ranks == 1 || m_ended || now < m_nextSignNs)
+    {
+        return;
+    }
+    m_nextSignNs = now + SIGN_NS / 4;
+    m_network.SendControl(static_cast<uint32_t>(Other(1)), ALIVE);
+    // Who was stopped itself first looks at what has come meanwhile.
+    const bool wasAway = now - m_lastLookNs > m_timeoutNs / 2;
+    m_lastLookNs = now;
+    if (wasAway)
+    {
+        m_backNs = now;
+        m_lastSeenNs = now;
+        return;
+    }
+    if (now - m_lastSeenNs > m_timeoutNs)
+    {
+        throw RankFailure(
+            Other(-1),
+            fmt::format("is silent for {:g} s", static_cast<double>(m_timeoutNs) / SECOND_NS));
+    }
+}
+
+bool
+RankWatch::TellAll(const RankFailure& failure)
+{
+    bool isFirst = true;
+    m_ended = true;
+    std::string cause = failure.what();
+    cause.resize(std::min(cause.size(), PhyNetwork::CONTROL_BYTES / 2));
+    const int rank = failure.GetRank() == RankFailure::THIS_RANK ? m_rank : failure.GetRank();
+    const std::string text = nlohmann::json{{"rank", rank},
+                                            {"cause", cause},
+                                            {"status", failure.GetStatus()},
+                                            {"exit", failure.GetExitStatus()}}
+                                 .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    try
+    {
+        for (int other = 0; other < m_ranks; ++other)
+        {
+            if (other != m_rank && other != rank)
+            {
+                m_network.SendControl(static_cast<uint32_t>(other), text);
+            }
+        }
+    }
+    catch (const RankFailure&)
+    {
+        // Who cannot be told notices the silence.
+    }
+    const int64_t end = PhysicalLoop::MonotonicNs() + TELL_NS;
+    while (PhysicalLoop::MonotonicNs() < end)
+    {
+        try
+        {
+            m_network.Progress();
+        }
+        catch (const RankFailure& other)
+        {
+            // Of all who noticed the same, the first one speaks; what follows from it is no news.
+            isFirst = isFirst && !(other.WasTold() && m_lastTeller < m_rank);
+        }
+        sched_yield();
+    }
+    return isFirst;
+}
+
+std::optional<int>
+RankWatch::FindDead() const
+{
+    const std::string& host = m_processes[static_cast<std::size_t>(m_rank)].host;
+    for (int rank = 0; rank < m_ranks; ++rank)
+    {
+        const RankProcess& process = m_processes[static_cast<std::size_t>(rank)];
+        if (rank != m_rank && process.host == host && HasEnded(process.pid))
+        {
+            return rank;
+        }
+    }
+    return std::nullopt;
+}
+
+bool
+RankWatch::SpeaksFor(int dead) const
+{
+    const std::string& host = m_processes[static_cast<std::size_t>(dead)].host;
+    for (int rank = 0; rank < m_ranks; ++rank)
+    {
+        const RankProcess& process = m_processes[static_cast<std::size_t>(rank)];
+        if (process.host == host && !HasEnded(process.pid))
+        {
+            return rank == m_rank;
+        }
+    }
+    return false;
+}
+
+} // namespace AstraSim

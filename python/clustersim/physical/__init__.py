@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Real traffic: starting SimAI_phynet, clusters of network namespaces, calibration of simulations."""

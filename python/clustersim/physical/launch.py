@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Starts SimAI_phynet by mpirun: on this machine, or on a cluster of namespaces."""
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from clustersim.simulation import find_program
+
+
+class PhysicalError(Exception):
+    """SimAI_phynet failed; the text is what it printed."""
+
+
+def environment(changes=None):
+    """@return this environment, with which mpirun starts also for root, without settings of NCCL"""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+    if os.geteuid() == 0:
+        clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return clean | (changes or {})
+
+
+def phynet_words(workload, topology, output, **flags):
+    words = [str(find_program("SimAI_phynet")), "-w", str(pathlib.Path(workload).resolve()),
+             "-n", str(pathlib.Path(topology).resolve()), "-o", str(pathlib.Path(output).resolve()), "-q"]
+    for name, value in flags.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words += [flag, str(value)]
+    return words
+
+
+def _finish(result, words):
+    if result.returncode:
+        raise PhysicalError(result.stderr.strip() or f"{' '.join(words)}: status {result.returncode}")
+
+
+def run(ranks, workload, topology, output, variables=None, timeout=600, **flags):
+    """Runs ranks on this machine. @raise PhysicalError"""
+    words = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks),
+             *phynet_words(workload, topology, output, **flags)]
+    _finish(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout, check=False), words)
+
+
+def run_in(cluster, ranks, workload, topology, output, variables=None, timeout=600, **flags):
+    """Runs one rank on each of the first hosts of a NamespaceCluster, over tcp. @raise PhysicalError"""
+    with tempfile.TemporaryDirectory(prefix="csim-") as directory:
+        hosts = cluster.topology.gpus[:ranks]
+        words = ["mpirun", "--bind-to", "none", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", str(cluster.agent(directory)),
+                 "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "orte_tmpdir_base", directory,
+                 "--mca", "btl", "tcp,self", "--mca", "oob", "tcp",
+                 "--host", ",".join(f"h{host}:1" for host in hosts), "-np", str(ranks),
+                 *(word for name in variables or {} for word in ("-x", name)),
+                 *phynet_words(workload, topology, output, provider="tcp", **flags)]
+        first = ["unshare", "--uts", "sh", "-c", 'hostname launcher; exec "$@"', "sh", *words]
+        result = cluster.execute(hosts[0], first, env=environment(variables), capture_output=True, text=True, timeout=timeout)
+        _finish(result, words)

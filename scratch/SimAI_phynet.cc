@@ -1,0 +1,76 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Runs a workload with real traffic between processes, one per rank:
+ *
+ *   mpirun -np 16 SimAI_phynet -w microAllReduce.txt -n Spectrum-X_16g_8gps_100Gbps_A100 -o
+ * results/a
+ *
+ * Exit status: 0 the workload finished, 1 a rank failed, 2 an input is wrong, 130 and 143 ended by
+ * SIGINT and SIGTERM.
+ */
+#include "phy-options.h"
+#include "phy-run.h"
+
+#include "ns3/guarded-main.h"
+#include "ns3/nstime.h"
+#include "ns3/run-record.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <mpi.h>
+#include <optional>
+#include <string>
+
+#ifdef __SANITIZE_ADDRESS__
+/// Memory that MPI and libfabric keep until a process ends is no leak of ours.
+extern "C" const char*
+__lsan_default_suppressions()
+{
+    return "leak:libmpi\nleak:libopen-pal\nleak:libopen-rte\nleak:libpmix\nleak:libfabric\n"
+           "leak:mca_\nleak:libhwloc\nleak:libevent\n";
+}
+#endif
+
+int
+main(int argc, char* argv[])
+{
+    return AstraSim::GuardedMain([&] {
+        ns3::Time::SetResolution(ns3::Time::PS);
+        const auto environment = [](const std::string& name) -> std::optional<std::string> {
+            const char* value = std::getenv(name.c_str());
+            return value ? std::optional<std::string>(value) : std::nullopt;
+        };
+        const auto options = AstraSim::PhyOptions::Parse({argv + 1, argv + argc}, environment);
+        if (options.run.help)
+        {
+            std::cout << AstraSim::PhyOptions::Help();
+            return 0;
+        }
+        if (options.run.version)
+        {
+            std::cout << "SimAI_phynet " << AstraSim::ProgramVersion() << "\n";
+            return 0;
+        }
+        // MPI's own threads must not take the signals that end a run.
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+        int provided = 0;
+        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        const int status = AstraSim::RunPhysical(options);
+        if (status != 0)
+        {
+            // Others may be gone: nothing that waits for them.
+            std::cout.flush();
+            std::fflush(nullptr);
+            std::_Exit(status);
+        }
+        MPI_Finalize();
+        return 0;
+    });
+}
