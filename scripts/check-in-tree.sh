@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds both modules inside an ns-3 source tree, as contributed modules, and runs their suites
+# Builds the modules inside an ns-3 source tree, as contributed modules, and runs their suites
 # there. Usage: scripts/check-in-tree.sh NS3_DIR [-j N]
 #
 # NS3_DIR is a checkout of ns-3-dev. Its contrib/ gets a link to each module; only they and the ns-3
@@ -19,7 +19,7 @@ if [ -z "$ns3_dir" ] || [ ! -x "$ns3_dir/ns3" ] || [ ! -x "$ns3_dir/test.py" ]; 
   exit 2
 fi
 
-modules=(rdma-qbb astra-frontend)
+modules=(rdma-qbb accl-cclo astra-frontend)
 for module in "${modules[@]}"; do
   ln -sfnT "$repository/contrib/$module" "$ns3_dir/contrib/$module"
 done
@@ -27,7 +27,7 @@ done
 cd "$ns3_dir"
 # ns-3 writes the stub of a header once and never again, even after the header has moved.
 if [ -d build/include/ns3 ]; then
-  find build/include/ns3 -name '*.h' -exec grep -lE 'contrib/(rdma-qbb|astra-frontend)/' {} + | xargs -r rm
+  find build/include/ns3 -name '*.h' -exec grep -lE 'contrib/(rdma-qbb|accl-cclo|astra-frontend)/' {} + | xargs -r rm
 fi
 list=$(IFS=';'; echo "${modules[*]}")
 ./ns3 configure --enable-tests --enable-modules "$list" \
@@ -35,7 +35,7 @@ list=$(IFS=';'; echo "${modules[*]}")
 ./ns3 build -j "$jobs"
 
 # The names of the suites are what their sources register.
-mapfile -t suites < <(grep -rhoP 'TestSuite\(\s*"\K[^"]+' contrib/rdma-qbb/test contrib/astra-frontend/test 2> /dev/null | sort -u)
+mapfile -t suites < <(grep -rhoP 'TestSuite\(\s*"\K[^"]+' contrib/rdma-qbb/test contrib/accl-cclo/test contrib/astra-frontend/test 2> /dev/null | sort -u)
 if [ ${#suites[@]} -eq 0 ]; then
   echo "check-in-tree.sh: no test suite found" >&2
   exit 1

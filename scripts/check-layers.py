@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Checks which file includes which, over both modules.
+"""Checks which file includes which, over all modules.
 
-- rdma-qbb includes nothing of astra-frontend.
+- rdma-qbb includes nothing of the other modules, accl-cclo nothing of astra-frontend.
+- In accl-cclo's model, control -> data -> network -> interface: no include points up.
 - In rdma-qbb's model, host and switch -> port -> engine -> packet: no include points up. Plug-ins (congestion, recovery,
   routing) know host or switch, which know of them their interfaces and defaults only.
 - Only the link engine knows which events are left out: its words appear nowhere else. Only hosts and switches fetch ahead
@@ -11,7 +12,7 @@
 - In astra-frontend, workload -> system -> collective and nccl -> the network API: no include points
   up, and none of these folders reaches an ns-3 header, directly or through a header of ours.
 - Only single ns-3 headers are included, never a module header.
-- Header names are unique over both modules, and every source names its licence.
+- Header names are unique over all modules, and every source names its licence.
 - Every header compiles by itself: either its source includes it first, or it is compiled alone here.
 """
 import argparse
@@ -49,6 +50,17 @@ MODEL_MAY_INCLUDE = {
     "in-network": {"interface", "host", "switch", "port", "engine", "packet"},
     "input": {"packet", "attribute", "interface"},
 }
+# The same for accl-cclo/model.
+ENGINE_MAY_INCLUDE = {
+    "interface": set(),
+    "network": {"interface"},
+    "data": {"network", "interface"},
+    "control": {"data", "network", "interface"},
+}
+# The modules a module must not know.
+MUST_NOT_KNOW = {"rdma-qbb": {"accl-cclo", "astra-frontend"}, "accl-cclo": {"astra-frontend"}}
+MODULES = ("rdma-qbb", "accl-cclo", "astra-frontend")
+
 # What hosts and switches know of their plug-ins: interfaces, and defaults.
 INTERFACES = {"rdma-congestion-ops", "rdma-dcqcn", "rdma-loss-recovery", "rdma-go-back-n",
               "routing-policy", "ecmp-routing",
@@ -66,7 +78,7 @@ NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 
 
 def files(*suffixes):
-    return sorted(p for module in ("rdma-qbb", "astra-frontend")
+    return sorted(p for module in MODULES
                   for folder in ("model", "helper", "physical", "test", "examples")
                   for p in (ROOT / "contrib" / module / folder).rglob("*") if p.suffix in suffixes)
 
@@ -84,6 +96,12 @@ def model_layer_of(path):
     if parts[:2] != ("rdma-qbb", "model") or len(parts) < 4:
         return None
     return "interface" if path.suffix == ".h" and path.stem in INTERFACES else parts[2]
+
+
+def engine_layer_of(path):
+    """@return the layer of a file in accl-cclo/model, or None"""
+    parts = path.relative_to(ROOT / "contrib").parts
+    return parts[2] if parts[:2] == ("accl-cclo", "model") and len(parts) > 3 else None
 
 
 def check_words(path):
@@ -146,8 +164,11 @@ def main():
                 errors.append(f"{where}: includes the module header {name}; use single headers")
             if target is None:
                 continue
-            if module == "rdma-qbb" and "astra-frontend" in target.parts:
-                errors.append(f"{where}: rdma-qbb must not know {name}")
+            if target.relative_to(ROOT / "contrib").parts[0] in MUST_NOT_KNOW.get(module, set()):
+                errors.append(f"{where}: {module} must not know {name}")
+            engine = engine_layer_of(path)
+            if engine and engine_layer_of(target) not in ENGINE_MAY_INCLUDE[engine] | {engine, None}:
+                errors.append(f"{where}: {engine} must not include {name} of {engine_layer_of(target)}")
             layer = model_layer_of(path)
             if layer and model_layer_of(target) not in MODEL_MAY_INCLUDE[layer] | {layer}:
                 errors.append(f"{where}: {layer} must not include {name} of {model_layer_of(target)}")

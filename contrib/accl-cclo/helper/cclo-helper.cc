@@ -1,0 +1,123 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "cclo-helper.h"
+
+#include "ns3/abort.h"
+#include "ns3/cclo-rdma-engine.h"
+#include "ns3/qbb-internet-helper.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ns3
+{
+
+CcloHelper::CcloHelper(Ptr<RdmaFabric> fabric)
+    : m_fabric(fabric),
+      m_peers(std::make_shared<std::vector<CcloRdmaEngine*>>())
+{
+    m_driver.SetTypeId("ns3::CcloDriver");
+    m_engine.SetTypeId("ns3::CcloEngine");
+    m_protocol.SetTypeId("ns3::CcloRdmaEngine");
+}
+
+void
+CcloHelper::SetDriverAttribute(const std::string& name, const AttributeValue& value)
+{
+    m_driver.Set(name, value);
+}
+
+void
+CcloHelper::SetEngineAttribute(const std::string& name, const AttributeValue& value)
+{
+    m_engine.Set(name, value);
+}
+
+void
+CcloHelper::SetProtocol(const std::string& typeName)
+{
+    m_protocol.SetTypeId(typeName);
+}
+
+Ptr<CcloProtocolEngine>
+CcloHelper::MakeNetwork(uint32_t host)
+{
+    Ptr<CcloProtocolEngine> network = m_protocol.Create<CcloProtocolEngine>();
+    Ptr<CcloRdmaEngine> rdma = DynamicCast<CcloRdmaEngine>(network);
+    if (rdma)
+    {
+        rdma->Install(m_fabric->GetDriver(host), m_peers);
+    }
+    return network;
+}
+
+CcloRank
+CcloHelper::MakeRank(uint32_t host) const
+{
+    UintegerValue size;
+    m_driver.Create<CcloDriver>()->GetAttribute("RxBufferSize", size);
+    return {.ip = QbbInternetHelper::GetAddress(host),
+            .port = 5500,
+            .session = host,
+            .maxSegmentSize = static_cast<uint32_t>(size.Get())};
+}
+
+std::vector<Ptr<CcloDriver>>
+CcloHelper::Install(const std::vector<uint32_t>& hosts)
+{
+    const CcloRank pattern = MakeRank(0);
+    std::vector<CcloRank> ranks;
+    for (const uint32_t host : hosts)
+    {
+        CcloRank rank = pattern;
+        rank.ip = QbbInternetHelper::GetAddress(host);
+        rank.session = host;
+        ranks.push_back(rank);
+    }
+    std::vector<Ptr<CcloDriver>> drivers;
+    for (uint32_t rank = 0; rank < hosts.size(); ++rank)
+    {
+        Ptr<CcloDriver> driver = m_driver.Create<CcloDriver>();
+        Ptr<CcloEngine> engine = m_engine.Create<CcloEngine>();
+        UintegerValue buffers;
+        driver->GetAttribute("RxBuffers", buffers);
+        UintegerValue room;
+        engine->GetAttribute("ExchangeMemorySize", room);
+        const uint32_t needed =
+            CcloDriver::NeededExchangeMemory(static_cast<uint32_t>(buffers.Get()),
+                                             static_cast<uint32_t>(ranks.size()));
+        // In whole pages of 4 KiB.
+        engine->SetAttribute(
+            "ExchangeMemorySize",
+            UintegerValue(std::max<uint64_t>(room.Get(), (needed + 0xFFFU) & ~0xFFFU)));
+        engine->Install(MakeNetwork(hosts[rank]));
+        const uint32_t node = m_fabric->GetTopology().NodeOfHost(hosts[rank]);
+        m_fabric->GetNode(node)->AggregateObject(engine);
+        m_fabric->GetNode(node)->AggregateObject(driver);
+        driver->SetEngine(engine);
+        drivers.push_back(driver);
+    }
+    for (uint32_t rank = 0; rank < drivers.size(); ++rank)
+    {
+        drivers[rank]->Initialize(ranks, rank);
+    }
+    return drivers;
+}
+
+std::vector<std::string>
+CcloHelper::DescribeWaits(const std::vector<Ptr<CcloDriver>>& drivers)
+{
+    std::vector<std::string> lines;
+    for (uint32_t rank = 0; rank < drivers.size(); ++rank)
+    {
+        for (const std::string& line : drivers[rank]->GetEngine()->DescribeWaits())
+        {
+            lines.push_back(fmt::format("rank {}: {}", rank, line));
+        }
+    }
+    return lines;
+}
+
+} // namespace ns3

@@ -1,0 +1,275 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CCLO_FIRMWARE_H
+#define CCLO_FIRMWARE_H
+
+#include "cclo-task.h"
+
+#include "ns3/cclo-data-plane.h"
+#include "ns3/cclo-exchange-memory.h"
+#include "ns3/cclo-header.h"
+#include "ns3/event-id.h"
+#include "ns3/nstime.h"
+#include "ns3/object.h"
+#include "ns3/traced-callback.h"
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @brief The control plane: one processor that takes calls and carries out each as moves of the
+ * data plane and rendezvous notifications.
+ *
+ * Follows the firmware of Xilinx/ACCL@723d8ec: new calls and calls to be tried again alternate; a
+ * call that finds no address or completion of its peer goes to the retry queue and is resumable;
+ * trees and rings wait in place, as there. One routine per operation, a coroutine that awaits what
+ * the processor would poll for. Time passes per call, per try, per move issued, and per
+ * notification looked at.
+ *
+ * doc/accl-cclo.rst lists where the firmware has defects that this model does not have.
+ */
+class CcloFirmware : public Object, public CcloDataPlane::Listener
+{
+  public:
+    static TypeId GetTypeId();
+
+    CcloFirmware();
+    ~CcloFirmware() override;
+
+    /// What a call ends with: its return value.
+    using Completion = std::function<void(uint32_t)>;
+
+    /// Connect to the rest of the engine, whose parts outlive this object's use.
+    void Install(CcloExchangeMemory& exchange,
+                 CcloMemory& memory,
+                 CcloRxBuffers& rxBuffers,
+                 CcloDataPlane& dataPlane,
+                 CcloProtocolEngine& network);
+
+    /// Set what happens when a rx buffer may have been released.
+    void SetReleaseHandler(std::function<void()> handler)
+    {
+        m_released = std::move(handler);
+    }
+
+    /// Queue a call. @param done told its return value; may be empty
+    void Call(const CcloCall& call, Completion done);
+
+    /// A peer says where to write, or that it has written.
+    void OnNotification(const CcloHeader& header);
+
+    /// @return calls that have not ended
+    uint32_t GetPendingCalls() const;
+
+    /// @return what each pending call waits for, for people
+    std::vector<std::string> DescribeWaits() const;
+
+    // --- CcloDataPlane::Listener
+    void OnRetired(uint32_t error) override;
+    void OnDecoded() override;
+
+    /// Signature of "CallStart".
+    typedef void (*CallStartCallback)(const CcloCall& call);
+    /// Signature of "CallDone".
+    typedef void (*CallDoneCallback)(const CcloCall& call, uint32_t returnValue);
+    /// Signature of "Retry".
+    typedef void (*RetryCallback)(const CcloCall& call);
+
+  protected:
+    void DoDispose() override;
+
+  private:
+    /// What the processor waits for; named, so that a stall can be.
+    enum class Wait : uint8_t
+    {
+        Call,       ///< for a call, or for a reason to try one again
+        Time,       ///< it works
+        Move,       ///< for a move to end
+        Fifo,       ///< for room in front of the data plane
+        Address,    ///< for a peer's address
+        Completion, ///< for a peer's write
+        Progress    ///< for anything, to try again what waits in place
+    };
+
+    /// A call with its state between tries.
+    struct Pending
+    {
+        CcloCall call;
+        Completion done;
+        uint32_t step{0};
+        Time started;
+        uint64_t progressSeen{0};
+        std::vector<bool> served; ///< by rank: whose address has been used
+    };
+
+    /// A peer's address, or its word that it has written there.
+    struct Notification
+    {
+        CcloMessageType type;
+        uint32_t rank;
+        uint32_t tag;
+        uint64_t address;
+        uint8_t host;
+        uint32_t count;
+    };
+
+    static constexpr uint32_t ANY_RANK = UINT32_MAX;
+
+    /// Suspends the processor; somebody resumes it.
+    struct Suspension
+    {
+        CcloFirmware& firmware;
+
+        bool await_ready() const noexcept
+        {
+            return false;
+        }
+
+        void await_suspend(std::coroutine_handle<> suspended) noexcept
+        {
+            firmware.m_suspended = suspended;
+        }
+
+        void await_resume() const noexcept
+        {
+        }
+    };
+
+    // --- the processor
+    CcloTask Run();
+    CcloTask Dispatch(CcloCall call);
+    CcloTask Configure(CcloCall call);
+    Suspension Spend(Time time);
+    Suspension WaitFor(Wait what, uint32_t rank = ANY_RANK);
+    void Wake();
+    void Resume();
+    std::optional<Pending> TakeCall();
+    void FinishCall(Pending& pending, uint32_t value);
+    void DropRetries();
+
+    // --- moves and notifications
+    CcloTask StartMove(CcloMove move);
+    CcloTask EndMove();
+    CcloTask EndMoves(uint32_t count);
+    /// End the oldest if more than @p limit are under way.
+    CcloTask BoundMoves(uint32_t& pending, uint32_t limit);
+    CcloTask DoMove(CcloMove move);
+    CcloTask SendAddress(uint32_t rank, uint64_t address, uint32_t count, uint32_t tag);
+    template <typename Fits>
+    CcloTask TryNotification(Fits fits);
+    /// Take the address that a rank has sent for this tag.
+    CcloTask TryAddress(uint32_t rank, uint32_t tag);
+    /// Take the address of any rank that has not been served in this call.
+    CcloTask TryAnyAddress();
+    /// Take a rank's word that it has written to an address from @p begin to before @p end.
+    CcloTask TryCompletion(uint32_t rank, uint32_t tag, uint64_t begin, uint64_t end);
+    CcloTask AwaitAddress(uint32_t rank, uint32_t tag);
+    CcloTask AwaitAnyAddress();
+    CcloTask AwaitCompletion(uint32_t rank, uint64_t begin, uint64_t end);
+    /// Call again until it is ready, in place.
+    CcloTask Insist(CcloTask (CcloFirmware::*routine)(CcloCall), CcloCall call);
+
+    // --- operations
+    CcloTask Copy(CcloCall call);
+    CcloTask Combine(CcloCall call);
+    CcloTask Send(CcloCall call);
+    CcloTask SendEager(CcloCall call);
+    CcloTask Recv(CcloCall call);
+    CcloTask RecvEager(CcloCall call);
+    CcloTask Broadcast(CcloCall call);
+    CcloTask BroadcastEager(CcloCall call);
+    CcloTask BroadcastFlat(CcloCall call);
+    CcloTask BroadcastTree(CcloCall call);
+    CcloTask Scatter(CcloCall call);
+    CcloTask ScatterEager(CcloCall call);
+    CcloTask ScatterRoot(CcloCall call);
+    CcloTask Gather(CcloCall call);
+    CcloTask GatherRing(CcloCall call);
+    CcloTask GatherRingRoot(CcloCall call);
+    CcloTask GatherFlatRoot(CcloCall call);
+    CcloTask AllGather(CcloCall call);
+    CcloTask AllGatherRing(CcloCall call);
+    CcloTask AllGatherWrites(CcloCall call);
+    CcloTask Reduce(CcloCall call);
+    CcloTask ReduceRing(CcloCall call);
+    CcloTask ReduceFlatRoot(CcloCall call);
+    CcloTask ReduceTree(CcloCall call);
+    CcloTask ReduceScatter(CcloCall call);
+    CcloTask ReduceScatterRing(CcloCall call);
+    CcloTask AllReduce(CcloCall call);
+    CcloTask AllReduceRing(CcloCall call);
+    CcloTask AllReduceSegment(CcloCall call, uint32_t elements);
+    CcloTask AllReduceSegmentGather(CcloCall call, uint32_t elements);
+    CcloTask AllToAll(CcloCall call);
+    CcloTask Barrier(CcloCall call);
+
+    // --- small facts about the call at hand
+    CcloCommunicator World() const;
+    uint32_t Size() const;
+    uint32_t LocalRank() const;
+    uint32_t Next() const;
+    uint32_t Previous() const;
+    uint64_t Bytes(const CcloCall& call) const;
+    bool IsEager(const CcloCall& call) const;
+    uint32_t ElementBytes(const CcloCall& call, uint32_t compressionFlag) const;
+    uint32_t SegmentElements() const;
+    CcloMove MakeMove(const CcloCall& call) const;
+    CcloMove MakeWrite(const CcloCall& call, uint64_t from, uint32_t rank) const;
+    static uint32_t OnWire(uint32_t compression, uint32_t keep);
+
+    CcloExchangeMemory* m_exchange{nullptr};
+    CcloMemory* m_memory{nullptr};
+    CcloRxBuffers* m_rxBuffers{nullptr};
+    CcloDataPlane* m_dataPlane{nullptr};
+    CcloProtocolEngine* m_network{nullptr};
+
+    Time m_callLatency;
+    Time m_retryLatency;
+    Time m_moveLatency;
+    Time m_statusLatency;
+    Time m_notificationLatency;
+
+    CcloTask m_processor;
+    std::coroutine_handle<> m_suspended;
+    EventId m_event;
+    Wait m_wait{Wait::Call};
+    uint32_t m_waitRank{ANY_RANK};
+
+    std::deque<Pending> m_calls;
+    std::deque<Pending> m_retries;
+    std::optional<CcloCall> m_current;
+    uint32_t m_currentCommunicator{0};
+    uint32_t m_step{0};
+    std::vector<bool> m_served;
+    bool m_tookNewCall{false};
+    bool m_flushRetries{false};
+    uint64_t m_progress{0}; ///< grows when a call may get on
+
+    std::deque<uint32_t> m_statuses; ///< of moves that have ended
+    uint32_t m_outstanding{0};       ///< moves issued whose status has not been read
+    std::vector<Notification> m_notifications;
+    Notification m_taken{};
+
+    uint64_t m_maxEagerBytes{32768};
+    uint64_t m_maxRendezvousBytes{32768};
+    uint32_t m_eagerBufferBytes{0};
+    uint32_t m_timeout{0};
+
+    std::function<void()> m_released;
+    TracedCallback<const CcloCall&> m_callStart;
+    TracedCallback<const CcloCall&, uint32_t> m_callDone;
+    TracedCallback<const CcloCall&> m_retry;
+};
+
+} // namespace ns3
+
+#endif /* CCLO_FIRMWARE_H */

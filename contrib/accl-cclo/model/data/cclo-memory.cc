@@ -1,0 +1,88 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "cclo-memory.h"
+
+#include "ns3/abort.h"
+
+namespace ns3
+{
+
+namespace
+{
+
+constexpr uint64_t HBM_BASE = 0x10'0000;
+constexpr uint64_t DDR_BASE = 0x40'0000'0000;
+constexpr uint64_t HOST_BASE = 0x7F00'0000'0000;
+
+} // namespace
+
+CcloMemory::CcloMemory(bool contents)
+    : m_contents(contents),
+      m_next{HBM_BASE, DDR_BASE, HOST_BASE}
+{
+}
+
+uint64_t
+CcloMemory::Allocate(uint64_t bytes, CcloMemoryKind kind)
+{
+    uint64_t& next = m_next[static_cast<uint8_t>(kind)];
+    const uint64_t address = next;
+    // A gap behind each buffer, so that no range spans two.
+    next += (bytes / ALIGNMENT + 2) * ALIGNMENT;
+    Buffer buffer{bytes, nullptr};
+    if (m_contents)
+    {
+        buffer.data.reset(static_cast<uint8_t*>(std::calloc(bytes + 1, 1)));
+        NS_ABORT_MSG_UNLESS(buffer.data, "no memory for a buffer of " << bytes << " bytes");
+    }
+    m_buffers.emplace(address, std::move(buffer));
+    return address;
+}
+
+void
+CcloMemory::Free(uint64_t address)
+{
+    NS_ABORT_MSG_UNLESS(m_buffers.erase(address), "no buffer begins at address " << address);
+}
+
+CcloMemoryKind
+CcloMemory::KindOf(uint64_t address)
+{
+    return address >= HOST_BASE  ? CcloMemoryKind::Host
+           : address >= DDR_BASE ? CcloMemoryKind::Ddr
+                                 : CcloMemoryKind::Hbm;
+}
+
+std::map<uint64_t, CcloMemory::Buffer>::const_iterator
+CcloMemory::Find(uint64_t address, uint64_t bytes) const
+{
+    auto buffer = m_buffers.upper_bound(address);
+    if (buffer == m_buffers.begin())
+    {
+        return m_buffers.end();
+    }
+    --buffer;
+    return address + bytes <= buffer->first + buffer->second.bytes ? buffer : m_buffers.end();
+}
+
+bool
+CcloMemory::Contains(uint64_t address, uint64_t bytes) const
+{
+    return Find(address, bytes) != m_buffers.end();
+}
+
+std::span<uint8_t>
+CcloMemory::At(uint64_t address, uint64_t bytes)
+{
+    if (!m_contents)
+    {
+        return {};
+    }
+    const auto buffer = Find(address, bytes);
+    NS_ABORT_MSG_IF(buffer == m_buffers.end(),
+                    "no buffer has " << bytes << " bytes at " << address);
+    return {buffer->second.data.get() + (address - buffer->first), bytes};
+}
+
+} // namespace ns3

@@ -1,0 +1,85 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CCLO_MEMORY_H
+#define CCLO_MEMORY_H
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <span>
+
+namespace ns3
+{
+
+/// Where a buffer lies; the address says it.
+enum class CcloMemoryKind : uint8_t
+{
+    Hbm, ///< of the card
+    Ddr, ///< of the card
+    Host ///< behind PCIe
+};
+
+/**
+ * @brief The memories an engine reaches: buffers at addresses, with or without contents.
+ *
+ * Only what has been allocated can be read or written. Contents are zero until written, and take
+ * the process' memory only then. Without contents, a buffer is an address range.
+ */
+class CcloMemory
+{
+  public:
+    static constexpr uint64_t ALIGNMENT = 4096;
+
+    /// @param contents whether buffers hold bytes
+    explicit CcloMemory(bool contents = true);
+
+    /// @return whether buffers hold bytes
+    bool HasContents() const
+    {
+        return m_contents;
+    }
+
+    /// @return address of a new buffer
+    uint64_t Allocate(uint64_t bytes, CcloMemoryKind kind = CcloMemoryKind::Hbm);
+
+    /// Give a buffer back. @param address as Allocate() returned it
+    void Free(uint64_t address);
+
+    /// @return where an address lies
+    static CcloMemoryKind KindOf(uint64_t address);
+
+    /// @return whether a range lies within one buffer
+    bool Contains(uint64_t address, uint64_t bytes) const;
+
+    /// @return the contents of a range that Contains() is true of; empty without contents
+    std::span<uint8_t> At(uint64_t address, uint64_t bytes);
+
+  private:
+    struct Release
+    {
+        void operator()(uint8_t* bytes) const
+        {
+            std::free(bytes);
+        }
+    };
+
+    struct Buffer
+    {
+        uint64_t bytes{0};
+        std::unique_ptr<uint8_t, Release> data;
+    };
+
+    /// @return the buffer that a range lies in; end if none
+    std::map<uint64_t, Buffer>::const_iterator Find(uint64_t address, uint64_t bytes) const;
+
+    bool m_contents;
+    std::map<uint64_t, Buffer> m_buffers;
+    std::array<uint64_t, 3> m_next;
+};
+
+} // namespace ns3
+
+#endif /* CCLO_MEMORY_H */
