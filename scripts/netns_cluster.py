@@ -4,10 +4,13 @@
 
     scripts/netns_cluster.py TOPOLOGY --scale 500 -w workload.txt -o results/box
     scripts/netns_cluster.py TOPOLOGY --scale 500 -- ip route
+    scripts/netns_cluster.py --compare -o results/box
     scripts/netns_cluster.py --clean
 
 A host per GPU (one GPU per server), a switch per switch, a veth pair per link, rates by token buckets: the link's rate
-divided by --scale. With -w, SimAI_phynet runs on all hosts over tcp. With a command, it runs on every host in turn. In
+divided by --scale. With -w, SimAI_phynet runs on all hosts over tcp. With a command, it runs on every host in turn. With
+--compare, collectives, an incast and a training step run on 8 hosts in several layouts, and in the flow-level simulation of
+the same file; status 1 if a time differs by more than 15%, or layouts come in another order. In
 the end, also after an error or a signal, everything is removed; --clean removes what a killed run left. Needs root.
 Status 3: namespaces are not permitted here.
 """
@@ -20,7 +23,7 @@ import checkout  # noqa: F401
 checkout.require_modules("networkx")
 
 from clustersim import command
-from clustersim.physical import launch
+from clustersim.physical import comparison, launch
 from clustersim.physical.namespaces import NamespaceCluster, NotPermitted, Unsuitable, remove_orphans
 from clustersim.topology import reader
 from clustersim.topology.cluster import InputError
@@ -35,15 +38,35 @@ def parse(arguments):
     parser.add_argument("-w", "--workload", type=pathlib.Path, help="workload that SimAI_phynet runs on the hosts")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/netns"), help="results of the workload")
     parser.add_argument("--iterations", type=int, default=3, help="iterations of the workload (3)")
+    parser.add_argument("--compare", action="store_true", help="compare with simulations, and exit")
+    parser.add_argument("--hosts", type=int, default=8, help="hosts of --compare, an even number (8)")
     parser.add_argument("--clean", action="store_true", help="remove what killed runs have left, and exit")
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given = parser.parse_args(arguments[:end])
     given.command = arguments[end + 1:]
-    if not given.clean and (given.topology is None or bool(given.workload) == bool(given.command)):
-        parser.error("expected a topology with either -w WORKLOAD or -- COMMAND, or --clean")
+    if given.compare or given.clean:
+        if given.hosts < 4 or given.hosts % 2:
+            parser.error(f"--hosts is {given.hosts}; expected an even number, 4 or more")
+        return given
+    if (given.topology is None or bool(given.workload) == bool(given.command)):
+        parser.error("expected a topology with either -w WORKLOAD or -- COMMAND, or --compare or --clean")
     if not given.scale > 0:
         parser.error(f"--scale is {given.scale}; expected a number above 0")
     return given
+
+
+def compare(given):
+    print(f"{'workload':24}{'layout':34}{'real ms':>10}{'spread':>8}{'flows ms':>10}{'error':>8}")
+
+    def show(row):
+        print(f"{row.workload:24}{row.layout:34}{row.physical_ns / 1e6:10.1f}{row.spread:8.1%}{row.simulated_ns / 1e6:10.1f}"
+              f"{row.error:8.1%}", flush=True)
+
+    results = comparison.compare_in_a_box(given.output, hosts=given.hosts, iterations=given.iterations, report=show)
+    wrong = comparison.ranking_differs(results)
+    for workload, slower, faster in wrong:
+        print(f"{workload}: {slower} is slower than {faster}, but not in the simulation")
+    return 1 if wrong or any(abs(row.error) > comparison.BOUND for row in results) else 0
 
 
 def main(arguments):
@@ -52,6 +75,8 @@ def main(arguments):
         if given.clean:
             print(f"{remove_orphans()} namespaces removed")
             return 0
+        if given.compare:
+            return compare(given)
         topology = reader.read(given.topology)
         with NamespaceCluster(topology, given.scale) as cluster:
             if given.workload:

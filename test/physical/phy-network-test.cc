@@ -56,8 +56,8 @@ class Ranks
     }
 
     PhysicalLoop loop{ComputeMode::Sleep};
+    std::vector<std::unique_ptr<PhyNetwork>> networks; ///< whose memory endpoints write to
     std::vector<std::unique_ptr<FabricEndpoint>> endpoints;
-    std::vector<std::unique_ptr<PhyNetwork>> networks;
 };
 
 void

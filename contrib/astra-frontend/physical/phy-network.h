@@ -56,7 +56,8 @@ class PhyNetwork : public AstraNetworkAPI
     /**
      * @param ranks of the run
      * @param verify fill and check payloads
-     * Both borrowed: @p loop and @p endpoint, which is connected.
+     * Both borrowed: @p loop and @p endpoint, which is connected and closed before this object and
+     * its memory go.
      */
     PhyNetwork(int rank, int ranks, PhysicalLoop& loop, FabricEndpoint& endpoint, bool verify);
     ~PhyNetwork() override;

@@ -119,8 +119,8 @@ class PhyRun
     std::unique_ptr<ReducedCollectives> m_reduced;   ///< with --reduce
     std::optional<ns3::OutputDirectory> m_directory; ///< of rank 0
     std::unique_ptr<RunRecord> m_record;             ///< of rank 0
+    std::unique_ptr<PhyNetwork> m_network; ///< its memory outlives the endpoint that writes to it
     std::unique_ptr<FabricEndpoint> m_endpoint;
-    std::unique_ptr<PhyNetwork> m_network;
     std::unique_ptr<RankWatch> m_watch;
     bool m_sharesClock{true}; ///< with rank 0
     int64_t m_offsetNs{0};    ///< of this rank's clock to that of rank 0, at m_comparedNs
@@ -524,9 +524,11 @@ PhyRun::Fail(RankFailure failure)
 {
     m_supervisor.EndWatch();
     m_network->Abandon();
-    if (m_watch->WasAway())
+    // Who was stopped has been given up by the others, and they have said so.
+    const bool wasAway = m_watch->WasAway() && failure.what() != std::string("SIGINT");
+    if (wasAway)
     {
-        failure = failure.Told(); // the others have given this rank up, and said so
+        failure = failure.Told();
     }
     if (!failure.WasTold() && failure.GetRank() == RankFailure::THIS_RANK)
     {
@@ -541,7 +543,7 @@ PhyRun::Fail(RankFailure failure)
     const std::string text = fmt::format("{}: {}", m_watch->Name(rank), failure.what());
     const auto speak = [&text] { std::cerr << text + "\n" << std::flush; };
     const bool isDeath = failure.what() == std::string(RankWatch::DEATH);
-    if (isDeath && m_watch->SpeaksFor(rank))
+    if (isDeath && !wasAway && m_watch->SpeaksFor(rank))
     {
         speak(); // at once: mpirun soon kills all
     }

@@ -17,7 +17,8 @@ def environment(changes=None):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     if os.geteuid() == 0:
         clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return clean | (changes or {})
+    # Messages of NCCL's steps go over tcp without asking first: one latency for all sizes.
+    return {"FI_OFI_RXM_BUFFER_SIZE": "131072"} | clean | (changes or {})
 
 
 def phynet_words(workload, topology, output, **flags):
@@ -37,10 +38,10 @@ def _finish(result, words):
         raise PhysicalError(result.stderr.strip() or f"{' '.join(words)}: status {result.returncode}")
 
 
-def run(ranks, workload, topology, output, variables=None, timeout=600, **flags):
-    """Runs ranks on this machine. @raise PhysicalError"""
-    words = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks),
-             *phynet_words(workload, topology, output, **flags)]
+def run(ranks, workload, topology, output, variables=None, timeout=1800, mpirun=(), **flags):
+    """Runs ranks where mpirun puts them: on this machine. @param mpirun further words for it @raise PhysicalError"""
+    words = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpirun, "-np", str(ranks),
+             *(word for name in variables or {} if mpirun for word in ("-x", name)), *phynet_words(workload, topology, output, **flags)]
     _finish(subprocess.run(words, env=environment(variables), capture_output=True, text=True, timeout=timeout, check=False), words)
 
 
@@ -52,7 +53,7 @@ def run_in(cluster, ranks, workload, topology, output, variables=None, timeout=6
                  "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "orte_tmpdir_base", directory,
                  "--mca", "btl", "tcp,self", "--mca", "oob", "tcp",
                  "--host", ",".join(f"h{host}:1" for host in hosts), "-np", str(ranks),
-                 *(word for name in variables or {} for word in ("-x", name)),
+                 *(word for name in (*(variables or {}), "FI_OFI_RXM_BUFFER_SIZE") for word in ("-x", name)),
                  *phynet_words(workload, topology, output, provider="tcp", **flags)]
         first = ["unshare", "--uts", "sh", "-c", 'hostname launcher; exec "$@"', "sh", *words]
         result = cluster.execute(hosts[0], first, env=environment(variables), capture_output=True, text=True, timeout=timeout)

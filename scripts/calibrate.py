@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Measures collectives on the machines at hand by SimAI_phynet, and makes a simulation of these machines.
+
+    scripts/calibrate.py -np 4 --provider shm -o results/calibration
+    scripts/calibrate.py -np 16 --mpirun '--hostfile hosts' --largest 1G -o results/calibration
+
+AllReduces of sizes from --smallest to --largest are measured. Rate and latency of the hosts are fitted to every other size;
+the sizes between check them. Writes into the directory:
+
+topology         a star of hosts with the fitted rate and latency, for -n of all programs
+hosts.txt        the type of these hosts, for --gpu-table
+busbw.yaml       bus bandwidths of the largest size, for SimAI_analytical -busbw
+calibration.csv  each size, measured and simulated
+
+Simulate with AS_SEND_LAT=0 NCCL_ALGO=Ring NCCL_PROTO=Simple, as it was measured. Ends with status 1 if the median error of the
+sizes that were not fitted is above --bound.
+"""
+import argparse
+import shlex
+import sys
+
+import checkout
+
+checkout.require_modules("numpy")
+
+from clustersim import command
+from clustersim.physical import launch
+from clustersim.physical.calibration import Calibration
+
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def size(text):
+    factor = UNITS.get(text[-1:].upper(), 1)
+    number = int(text[:-1] if factor > 1 else text) * factor
+    if number < 4:
+        raise ValueError
+    return number
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-np", type=int, required=True, help="ranks, one process each")
+    parser.add_argument("--provider", default="auto", help="libfabric's provider, as for SimAI_phynet (auto)")
+    parser.add_argument("--nic", help="RDMA devices, as for SimAI_phynet")
+    parser.add_argument("--interface", help="network interfaces, as for SimAI_phynet")
+    parser.add_argument("--mpirun", default="", help="further words for mpirun, such as '--hostfile F'")
+    parser.add_argument("--smallest", type=size, default=1 << 10, help="bytes, such as 1K (1K)")
+    parser.add_argument("--largest", type=size, default=1 << 26, help="bytes, such as 1G (64M)")
+    parser.add_argument("--iterations", type=int, default=7, help="measurements of each size (7)")
+    parser.add_argument("--bound", type=float, default=0.15, help="largest median error (0.15)")
+    parser.add_argument("-o", "--output", default="results/calibration", help="directory of the results")
+    given = parser.parse_args(arguments)
+    if given.np < 2:
+        parser.error(f"-np is {given.np}; expected 2 or more")
+    if given.largest < 8 * given.smallest:
+        parser.error("--largest is below 8 times --smallest; expected four sizes or more")
+    return given
+
+
+def main(arguments):
+    given = parse(arguments)
+    flags = {name: value for name, value in (("nic", given.nic), ("interface", given.interface)) if value}
+    calibration = Calibration(given.np, given.output, shlex.split(given.mpirun), provider=given.provider, **flags)
+    try:
+        calibration.run(given.smallest, given.largest, given.iterations)
+    except launch.PhysicalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{'bytes':>12}{'role':>7}{'min us':>12}{'median us':>12}{'max us':>12}{'simulated':>12}{'error':>8}")
+    for row in calibration.rows:
+        print(f"{row.size:12}{row.role:>7}{row.least_us:12.1f}{row.median_us:12.1f}{row.most_us:12.1f}{row.simulated_us:12.1f}"
+              f"{row.error:8.1%}")
+    error = calibration.check_error()
+    print(f"{given.np} hosts of {calibration.rate_bps / 1e9:.3f} Gb/s and {calibration.latency_ps / 1e6:.1f} us; "
+          f"median error of the sizes that were not fitted {error:.1%}\nresults in {given.output}")
+    return 0 if error <= given.bound else 1
+
+
+if __name__ == "__main__":
+    command.run("calibrate.py", main)
