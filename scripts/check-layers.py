@@ -9,7 +9,7 @@
 - Only the link engine knows which events are left out: its words appear nowhere else. Only hosts and switches fetch ahead
   besides it.
 - No two headers include each other.
-- In astra-frontend, workload -> system -> collective and nccl -> the network API: no include points
+- In astra-frontend, workload -> inference -> system -> collective and nccl -> the network API: no include points
   up, and none of these folders reaches an ns-3 header, directly or through a header of ours.
 - Only single ns-3 headers are included, never a module header.
 - Header names are unique over all modules, and every source names its licence.
@@ -31,7 +31,8 @@ MAY_INCLUDE = {
     "collective": {"collective", "network-api"},
     "nccl": {"nccl", "collective", "network-api"},
     "system": {"system", "nccl", "collective", "network-api"},
-    "workload": {"workload", "system", "nccl", "collective", "network-api"},
+    "inference": {"inference", "system", "nccl", "collective", "network-api"},
+    "workload": {"workload", "inference", "system", "nccl", "collective", "network-api"},
 }
 
 

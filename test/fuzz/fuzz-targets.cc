@@ -15,6 +15,8 @@
 #include "ns3/logical-topology.h"
 #include "ns3/rank-list.h"
 #include "ns3/remote-memory.h"
+#include "ns3/request-source.h"
+#include "ns3/serving-config.h"
 #include "ns3/system-config.h"
 #include "ns3/units.h"
 
@@ -114,6 +116,20 @@ ReadKvCache(std::string_view input)
 }
 
 void
+ReadServing(std::string_view input)
+{
+    auto text = Stream(input);
+    AstraSim::ReadServingConfig(text, "input");
+}
+
+void
+ReadTraceOfRequests(std::string_view input)
+{
+    auto text = Stream(input);
+    AstraSim::ReadRequestTrace(text, "input", 1000, 1);
+}
+
+void
 ReadBusbw(std::string_view input)
 {
     auto text = Stream(input);
@@ -186,6 +202,8 @@ constexpr std::array TARGETS = {
     FuzzTarget{"trace-nodes", &ReadTraceNodes},
     FuzzTarget{"workload", &ReadWorkload},
     FuzzTarget{"kv-cache", &ReadKvCache},
+    FuzzTarget{"serving", &ReadServing},
+    FuzzTarget{"request-trace", &ReadTraceOfRequests},
     FuzzTarget{"busbw", &ReadBusbw},
     FuzzTarget{"gpu-table", &ReadGpuTable},
     FuzzTarget{"system", &ReadSystem},

@@ -24,7 +24,7 @@ namespace
 class Lines : public Recorder
 {
   public:
-    void WorkloadResult(std::string_view line) override
+    void WorkloadResult(std::string_view, std::string_view line) override
     {
         lines.emplace_back(line);
     }

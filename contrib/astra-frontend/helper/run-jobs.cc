@@ -5,12 +5,14 @@
 
 #include "micro-groups.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/logical-topology.h"
 #include "ns3/output-file.h"
 #include "ns3/run-observer.h"
 #include "ns3/system-config.h"
+#include "ns3/uinteger.h"
 #include "ns3/workload-file.h"
 
 #include <algorithm>
@@ -134,15 +136,39 @@ RunJobs::RanksOf(const JobPlacement& option, const Workload& workload) const
     return ranks;
 }
 
+void
+RunJobs::SetPlanes(const ns3::FabricConf& conf)
+{
+    if (conf.planes.empty())
+    {
+        return;
+    }
+    if (m_options.fastForward != FastForwardMode::Off)
+    {
+        throw InputError(conf.source,
+                         conf.planes.front().line,
+                         "PLANE and --fast-forward exclude each other",
+                         "one of them");
+    }
+    m_planes = std::make_unique<TrafficPlanes>(
+        conf,
+        m_topology,
+        ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
+}
+
 AstraNetworkAPI&
 RunJobs::NetworkOf(int rank, SimulationBackend& backend)
 {
-    AstraNetworkAPI& network = backend.GetNetwork(rank);
+    AstraNetworkAPI* network = &backend.GetNetwork(rank);
+    if (m_planes)
+    {
+        network = m_planed.emplace_back(std::make_unique<PlaneNetwork>(*network, *m_planes)).get();
+    }
     if (rank >= m_timelineRanks)
     {
-        return network;
+        return *network;
     }
-    return *m_observed.emplace_back(std::make_unique<ObservedNetwork>(network, *m_timeline));
+    return *m_observed.emplace_back(std::make_unique<ObservedNetwork>(*network, *m_timeline));
 }
 
 void
@@ -200,8 +226,7 @@ RunJobs::Observe(RunningJob& running,
         layers.emplace_back(running.workload->GetLayerName(i));
     }
     const std::string suffix = m_options.jobs.size() == 1 ? "" : fmt::format(".{}", number);
-    running.results =
-        std::make_unique<WorkloadResultWriter>(m_output + "/requests" + suffix + ".csv");
+    running.results = std::make_unique<WorkloadResultWriter>(m_output, suffix);
     running.observers.Add(*running.results);
     if (m_system.trackLocalMemory)
     {
@@ -316,6 +341,17 @@ RunJobs::Finish()
                                 ns3::ReadInputFile(file));
         }
     }
+}
+
+std::string
+RunJobs::DescribeResults() const
+{
+    std::string text;
+    for (const auto& running : m_jobs)
+    {
+        text += running->workload->GetSummary();
+    }
+    return text;
 }
 
 std::vector<std::string>

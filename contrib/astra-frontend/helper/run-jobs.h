@@ -19,6 +19,7 @@
 #include "ns3/job.h"
 #include "ns3/local-memory-writer.h"
 #include "ns3/observed-network.h"
+#include "ns3/plane-network.h"
 #include "ns3/run-observers.h"
 #include "ns3/timeline-writer.h"
 #include "ns3/workload-result-writer.h"
@@ -63,6 +64,12 @@ class RunJobs
             const RunConsole& console);
     ~RunJobs();
 
+    /**
+     * Give classes of traffic the planes that a configuration says.
+     * @throw ns3::InputError if there is no such class or plane
+     */
+    void SetPlanes(const ns3::FabricConf& conf);
+
     /// Set the logical dimensions of jobs on all ranks; a file of the user's goes first.
     void SetLogicalDimensions(std::vector<uint32_t> dimensions)
     {
@@ -97,6 +104,9 @@ class RunJobs
 
     /// Complete the files that show whatever happened; EndToEnd.csv only if all have finished.
     void Finish();
+
+    /// @return what the workloads themselves have to say, as lines for people
+    std::string DescribeResults() const;
 
     /// @return names of results that inputs have chosen
     std::vector<std::string> GetOwnResults() const;
@@ -143,6 +153,8 @@ class RunJobs
     std::unique_ptr<TimelineWriter> m_timeline;
     int m_timelineRanks{0};
     std::vector<std::unique_ptr<ObservedNetwork>> m_observed; ///< of ranks in the timeline
+    std::unique_ptr<TrafficPlanes> m_planes;                  ///< null without PLANE
+    std::vector<std::unique_ptr<PlaneNetwork>> m_planed;
     CollectiveSummary m_summary;
     CollectiveLog m_log;
     SysReport m_sysReport;

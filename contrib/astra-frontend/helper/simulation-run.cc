@@ -228,6 +228,7 @@ SimulationRun::Build()
         dimensions.push_back(dimension.npus);
     }
     m_jobs->SetLogicalDimensions(std::move(dimensions));
+    m_jobs->SetPlanes(m_inputs.conf);
     m_jobs->AddTo(*m_backend);
     m_console.Warn(warnings);
 }
@@ -400,6 +401,7 @@ SimulationRun::Report()
         std::cerr << "warning: " << line << "\n";
     }
     m_console.Say(m_jobs->GetSummary().Table());
+    m_console.Say(m_jobs->DescribeResults());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
                               m_backend->DescribeTraffic(m_wallSeconds),

@@ -28,9 +28,11 @@ namespace
 namespace fs = std::filesystem;
 
 /// Results that have the same name in every run.
-constexpr std::array<std::string_view, 14> RESULTS = {"EndToEnd.csv",
+constexpr std::array<std::string_view, 16> RESULTS = {"EndToEnd.csv",
                                                       "collectives.csv",
                                                       "requests.csv",
+                                                      "inference.csv",
+                                                      "instances.csv",
                                                       "timeline.json",
                                                       "links.csv",
                                                       "pauses.csv",
@@ -48,7 +50,7 @@ const std::regex&
 NumberedResults()
 {
     static const std::regex pattern(
-        R"((EndToEnd|requests)\.[0-9]+\.csv|node-[0-9]+-port-[0-9]+\.pcap|)"
+        R"((EndToEnd|requests|inference|instances)\.[0-9]+\.csv|node-[0-9]+-port-[0-9]+\.pcap|)"
         R"(ncclFlowModel_(EndToEnd|_dimension_utilization_0)(\.[0-9]+)?\.csv)");
     return pattern;
 }

@@ -25,6 +25,9 @@ A Run has these (units in the names; each module's docstring explains its column
     collectives   one row per collective and group                              collectives
     links         counters of all ports, links.csv                              links
     requests      transfers of a KV-cache workload                              requests
+    served        requests of an INFERENCE workload                             requests
+    inference     distributions of their times, throughput, goodput             requests
+    instances     what each serving instance did                                requests
     memory        bytes held by tensors                                         requests
     timeline      what ranks did when, timeline.json                            timeline
     topology, nodes   the topology file, and names and kinds of its nodes        nodes

@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""requests.csv, of a KV-cache workload, and the trace of local memory.
+"""requests.csv, of KV-cache and INFERENCE workloads, with inference.csv and instances.csv; and the trace of local memory.
 
-requests: job, request, arrival_us, prefill_instance, decode_instance, prompt_tokens, bytes,
+served: requests of an INFERENCE workload: job, request, arrival_us, prompt_tokens, output_tokens, prefill_instance and
+decode_instance (-1: none), preemptions, then queue_us, prefill_us, transfer_us and decode_us, which add up to e2e_us,
+ttft_us, tpot_us (not a number where there is one token), bytes of the cache that moved, transfer_start_us, transfer_end_us,
+within_limits. inference: job, metric, mean, p50, p90, p99, max. instances: job, and the columns of instances.csv.
+requests, of a KV-cache workload: job, request, arrival_us, prefill_instance, decode_instance, prompt_tokens, bytes,
 transfer_start_us, transfer_end_us, transfer_us. The percentiles that end the file are left out: they
 follow from the rows. memory: job, time_ns, rank, bytes (held by the tensors of the nodes that run).
 """
+import pandas as pd
+
 from clustersim.results.records import read_comma_separated
 
 REQUESTS = {"request": "text", "arrival_us": "text", "prefill_instance": "text",
             "decode_instance": "text", "prompt_tokens": "text", "bytes": "text",
             "transfer_start_us": "text", "transfer_end_us": "text", "transfer_us": "float"}
+SERVED = {"request": "int", "arrival_us": "float", "prompt_tokens": "int", "output_tokens": "int",
+          "prefill_instance": "text", "decode_instance": "text", "preemptions": "int", "queue_us": "float",
+          "prefill_us": "float", "transfer_us": "float", "decode_us": "float", "ttft_us": "float", "tpot_us": "text",
+          "e2e_us": "float", "bytes": "int", "transfer_start_us": "text", "transfer_end_us": "text", "within_limits": "int"}
+MAYBE = ("tpot_us", "transfer_start_us", "transfer_end_us")  # numbers, or empty
+INFERENCE = {"metric": "text", "mean": "float", "p50": "text", "p90": "text", "p99": "text", "max": "text"}
+INSTANCES = {"instance": "int", "role": "text", "tp": "int", "pp": "int", "ep": "int", "steps": "int", "busy_us": "float",
+             "utilization": "float", "prompt_tokens": "int", "output_tokens": "int", "mean_sequences": "float",
+             "preemptions": "int", "blocks": "text", "peak_blocks": "int", "mean_blocks": "float"}
 MEMORY = {"time_ns": "float", "rank": "int", "bytes": "int"}
 WHOLE = ("request", "prefill_instance", "decode_instance", "prompt_tokens", "bytes")
 
@@ -25,6 +40,42 @@ def read_requests(path, problems):
     except (ValueError, OverflowError):
         problems.add(path, 0, "a request has a field that is no number", ",".join(REQUESTS))
         return None
+
+
+def is_served(path):
+    """@return whether a requests.csv is that of an INFERENCE workload"""
+    try:
+        with path.open() as file:
+            return "ttft_us" in file.readline()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _numbers(frame, names):
+    """@return the frame with numbers in columns that may be empty"""
+    return frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce") for name in names})
+
+
+def read_served(path, problems):
+    """@return the requests of an INFERENCE workload in the order of their ends, or None"""
+    frame = read_comma_separated(path, SERVED, problems)
+    if frame is None:
+        return None
+    frame = _numbers(frame, MAYBE)
+    places = ("prefill_instance", "decode_instance")
+    return frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce").fillna(-1).astype("int64") for name in places})
+
+
+def read_inference(path, problems):
+    """@return the distributions of times, and single numbers as means, or None"""
+    frame = read_comma_separated(path, INFERENCE, problems)
+    return None if frame is None else _numbers(frame, ("p50", "p90", "p99", "max"))
+
+
+def read_instances(path, problems):
+    """@return a row per instance, or None"""
+    frame = read_comma_separated(path, INSTANCES, problems)
+    return None if frame is None else _numbers(frame, ("blocks",))
 
 
 def read_memory(path, problems):

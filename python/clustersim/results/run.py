@@ -13,12 +13,13 @@ from clustersim.results.nodes import Nodes, find_topology, read_topology
 from clustersim.results.pauses import pauses_of, read_pause_events, read_paused_queues
 from clustersim.results.problem import Problems, ResultsError
 from clustersim.results.queues import read_queues
-from clustersim.results.requests import is_memory_trace, read_memory, read_requests
+from clustersim.results.requests import (is_memory_trace, is_served, read_inference, read_instances, read_memory,
+                                         read_requests, read_served)
 from clustersim.results.samples import read_bandwidth, read_cnps, read_rates
 from clustersim.results.timeline import read_timeline
 
 KINDS = ("info", "summary", "layers", "collectives", "flows", "pause_events", "paused_queues", "queues", "bandwidth",
-         "rates", "cnps", "links", "requests", "memory", "timeline", "topology")
+         "rates", "cnps", "links", "requests", "served", "inference", "instances", "memory", "timeline", "topology")
 
 
 class Run:
@@ -195,7 +196,21 @@ class Run:
 
     @functools.cached_property
     def requests(self):
-        return self._jobs(files.numbered(self.directory, "requests"), read_requests)
+        paths = [path for path in files.numbered(self.directory, "requests") if not is_served(path)]
+        return self._jobs(paths, read_requests)
+
+    @functools.cached_property
+    def served(self):
+        paths = [path for path in files.numbered(self.directory, "requests") if is_served(path)]
+        return self._jobs(paths, read_served)
+
+    @functools.cached_property
+    def inference(self):
+        return self._jobs(files.numbered(self.directory, "inference"), read_inference)
+
+    @functools.cached_property
+    def instances(self):
+        return self._jobs(files.numbered(self.directory, "instances"), read_instances)
 
     @functools.cached_property
     def memory(self):

@@ -11,9 +11,10 @@ static_assert(static_cast<unsigned>(CollectiveOp::Barrier) < 16, "an operation t
 std::vector<std::string>
 TrafficPurposeNames()
 {
-    std::vector<std::string> names(BACKGROUND_PURPOSE + 1U);
+    std::vector<std::string> names(KV_CACHE_PURPOSE + 1U);
     names[0] = "messages";
     names[BACKGROUND_PURPOSE] = "background flows";
+    names[KV_CACHE_PURPOSE] = "KV cache";
     for (unsigned kind = 0; kind <= static_cast<unsigned>(GroupKind::Custom); ++kind)
     {
         for (unsigned op = 1; op <= static_cast<unsigned>(CollectiveOp::Barrier); ++op)
@@ -28,6 +29,29 @@ TrafficPurposeNames()
         }
     }
     return names;
+}
+
+std::vector<uint16_t>
+PurposesOfClass(std::string_view name)
+{
+    if (name == "MESSAGES")
+    {
+        return {0};
+    }
+    if (name == "KV")
+    {
+        return {KV_CACHE_PURPOSE};
+    }
+    std::vector<uint16_t> purposes;
+    for (unsigned kind = 0; kind <= static_cast<unsigned>(GroupKind::Custom); ++kind)
+    {
+        const auto group = static_cast<GroupKind>(kind);
+        for (unsigned op = 1; name == ToString(group) && op < 16; ++op)
+        {
+            purposes.push_back(TrafficPurpose(static_cast<CollectiveOp>(op), group));
+        }
+    }
+    return purposes;
 }
 
 } // namespace AstraSim

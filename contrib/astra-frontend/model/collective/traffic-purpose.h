@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace AstraSim
@@ -25,6 +26,16 @@ TrafficPurpose(CollectiveOp op, GroupKind kind)
 
 /// The purpose of flows beside the workloads; follows those of collectives.
 constexpr uint16_t BACKGROUND_PURPOSE = TrafficPurpose(CollectiveOp::None, GroupKind::Custom) + 16;
+
+/// The purpose of keys and values that move to where a request is decoded.
+constexpr uint16_t KV_CACHE_PURPOSE = BACKGROUND_PURPOSE + 1;
+
+/**
+ * @param name TP, DP, EP, DP_EP, PP, CP, CUSTOM (collectives of such groups), MESSAGES (between two
+ * ranks, such as those of a pipeline) or KV
+ * @return the purposes of the class; none if there is no such class
+ */
+std::vector<uint16_t> PurposesOfClass(std::string_view name);
 
 /// @return the name of each purpose by number, such as "AllReduce DP"
 std::vector<std::string> TrafficPurposeNames();

@@ -25,6 +25,9 @@ namespace AstraSim
 namespace
 {
 
+/// Serving has batches of ever new sizes: plans are forgotten beyond so many.
+constexpr std::size_t MOST_PLANS = 16384;
+
 /// A plan whose flows are a FlowGraph.
 class GraphPlan : public CollectivePlan
 {
@@ -383,6 +386,10 @@ MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
                                     plan.wireInflation,
                                     m_machine.packetBytes,
                                     NameChoice(request, shape, plan));
+    if (m_plans.size() >= MOST_PLANS)
+    {
+        m_plans.clear(); // those in use live on
+    }
     m_plans.emplace(std::move(key), made);
     return made;
 }

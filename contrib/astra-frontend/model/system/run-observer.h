@@ -185,8 +185,9 @@ class RunObserver
     {
     }
 
-    /// A result of the workload's own, such as a request's transfer: one line of its result file.
-    virtual void WorkloadResult(std::string_view line)
+    /// A result of the workload's own, such as a request's transfer: one line of a table of that
+    /// name ("requests" becomes requests.csv).
+    virtual void WorkloadResult(std::string_view table, std::string_view line)
     {
     }
 };

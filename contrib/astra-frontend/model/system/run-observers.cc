@@ -119,11 +119,11 @@ RunObservers::LocalMemoryChanged(int rank, uint64_t bytes, TimePs now)
 }
 
 void
-RunObservers::WorkloadResult(std::string_view line)
+RunObservers::WorkloadResult(std::string_view table, std::string_view line)
 {
     for (auto* observer : m_observers)
     {
-        observer->WorkloadResult(line);
+        observer->WorkloadResult(table, line);
     }
 }
 

@@ -29,7 +29,7 @@ class RunObservers : public RunObserver
     void PassFinished(int rank, uint32_t pass, TimePs now) override;
     void RankFinished(int rank, TimePs now) override;
     void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override;
-    void WorkloadResult(std::string_view line) override;
+    void WorkloadResult(std::string_view table, std::string_view line) override;
 
   private:
     std::vector<RunObserver*> m_observers;

@@ -250,7 +250,8 @@ Sys::SendMessage(int dst,
                  uint64_t bytes,
                  uint32_t tag,
                  const WorkloadPosition& position,
-                 std::function<void()> done)
+                 std::function<void()> done,
+                 const MessageOptions& options)
 {
     const int networkTag = CollectiveLedger::MessageTag(tag);
     get_ledger().MessageSent(get_rank(), dst, networkTag, {0, Now(), bytes, position});
@@ -263,6 +264,9 @@ Sys::SendMessage(int dst,
     request.tag = static_cast<uint32_t>(networkTag);
     request.reqCount = bytes;
     request.layerNum = position.layer;
+    request.purpose = options.purpose;
+    request.channel = options.purpose;
+    request.nic = options.nic;
     m_network
         .sim_send(nullptr, bytes, UINT8, dst, networkTag, &request, &Sys::MessageSent, &message);
 }

@@ -35,6 +35,13 @@ struct JobContext
     const std::vector<int>* ranks; ///< the network's rank of each rank of the job
 };
 
+/// How a message travels, beside its size.
+struct MessageOptions
+{
+    uint16_t purpose{0}; ///< what it is for, see traffic-purpose.h; each has its connection
+    uint32_t nic{0};     ///< chooses the NIC of a host that has several: the remainder counts
+};
+
 /**
  * @brief The system layer of one rank: its streams, queues and clock.
  *
@@ -98,7 +105,8 @@ class Sys
                      uint64_t bytes,
                      uint32_t tag,
                      const WorkloadPosition& position,
-                     std::function<void()> done);
+                     std::function<void()> done,
+                     const MessageOptions& options = {});
 
     /// Receive @p bytes from network rank @p src. @param done gets the time at which it was sent
     void ReceiveMessage(int src, uint64_t bytes, uint32_t tag, std::function<void(TimePs)> done);

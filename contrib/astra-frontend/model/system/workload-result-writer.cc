@@ -6,27 +6,34 @@
 namespace AstraSim
 {
 
-WorkloadResultWriter::WorkloadResultWriter(std::string path)
-    : m_path(std::move(path))
+WorkloadResultWriter::WorkloadResultWriter(std::string folder, std::string suffix)
+    : m_folder(std::move(folder)),
+      m_suffix(std::move(suffix))
 {
 }
 
 void
-WorkloadResultWriter::WorkloadResult(std::string_view line)
+WorkloadResultWriter::WorkloadResult(std::string_view table, std::string_view line)
 {
-    if (!m_file)
+    auto file = m_files.find(table);
+    if (file == m_files.end())
     {
-        m_file = std::make_unique<ns3::OutputFile>(m_path);
+        const std::string name(table);
+        file = m_files
+                   .emplace(
+                       name,
+                       std::make_unique<ns3::OutputFile>(m_folder + "/" + name + m_suffix + ".csv"))
+                   .first;
     }
-    m_file->Write(std::string(line) + '\n');
+    file->second->Write(std::string(line) + '\n');
 }
 
 void
 WorkloadResultWriter::Finish()
 {
-    if (m_file)
+    for (const auto& [table, file] : m_files)
     {
-        m_file->Finish();
+        file->Finish();
     }
 }
 

@@ -8,28 +8,34 @@
 
 #include "ns3/output-file.h"
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
 namespace AstraSim
 {
 
-/// Writes a workload's own results (requests.csv of a KV-cache workload); no file if it has none.
+/// Writes a workload's own results, a file for each table; none if it has none.
 class WorkloadResultWriter : public RunObserver
 {
   public:
-    /// @param path the file to write
-    explicit WorkloadResultWriter(std::string path);
+    /**
+     * @param folder to write to
+     * @param suffix of the names, before ".csv"
+     */
+    WorkloadResultWriter(std::string folder, std::string suffix);
 
     /// @throw ns3::InputError if it cannot be written
-    void WorkloadResult(std::string_view line) override;
+    void WorkloadResult(std::string_view table, std::string_view line) override;
 
     /// @throw ns3::InputError if something could not be written
     void Finish();
 
   private:
-    std::string m_path;
-    std::unique_ptr<ns3::OutputFile> m_file;
+    std::string m_folder;
+    std::string m_suffix;
+    std::map<std::string, std::unique_ptr<ns3::OutputFile>, std::less<>> m_files; ///< by table
 };
 
 } // namespace AstraSim

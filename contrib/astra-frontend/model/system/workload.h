@@ -67,6 +67,12 @@ class Workload
 
     /// @return the file it was read from
     virtual const std::string& GetFileName() const = 0;
+
+    /// @return its own results as lines for people, once it has finished; empty if it has none
+    virtual std::string GetSummary() const
+    {
+        return {};
+    }
 };
 
 } // namespace AstraSim

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "kv-cache-workload.h"
-#include "rank-list.h"
 
 #include "ns3/clock-range.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
+#include "ns3/rank-list.h"
 #include "ns3/units.h"
 
 #include <algorithm>

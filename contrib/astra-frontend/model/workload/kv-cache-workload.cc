@@ -294,12 +294,14 @@ KvCacheWorkload::Report(uint32_t request, RunObserver& observer)
 {
     if (m_done++ == 0)
     {
-        observer.WorkloadResult("request,arrival_us,prefill_instance,decode_instance,prompt_tokens,"
+        observer.WorkloadResult("requests",
+                                "request,arrival_us,prefill_instance,decode_instance,prompt_tokens,"
                                 "bytes,transfer_start_us,transfer_end_us,transfer_us");
     }
     const auto& arrival = m_config.requests[request];
     const auto& transfer = m_transfers[request];
-    observer.WorkloadResult(fmt::format("{},{:.6f},{},{},{},{},{:.6f},{:.6f},{:.6f}",
+    observer.WorkloadResult("requests",
+                            fmt::format("{},{:.6f},{},{},{},{},{:.6f},{:.6f},{:.6f}",
                                         request,
                                         Microseconds(arrival.arrival),
                                         PrefillOf(request),
@@ -329,6 +331,7 @@ KvCacheWorkload::ReportPercentiles(RunObserver& observer) const
         // Nearest rank: the smallest value that so many per cent do not exceed.
         const std::size_t rank = (times.size() * percent + 99) / 100;
         observer.WorkloadResult(
+            "requests",
             fmt::format("p{},,,,,,,,{:.6f}", percent, Microseconds(times[rank - 1])));
     }
 }

@@ -7,6 +7,7 @@
 #include "kv-cache-workload.h"
 #include "layer-workload.h"
 
+#include "ns3/inference-workload.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 
@@ -23,9 +24,14 @@ OpenWorkload(const std::string& path, const WorkloadOptions& options)
         return std::make_unique<ChakraWorkload>(path, options.communicators, options.memory);
     }
     ns3::InputLines lines(path);
-    if (lines.Next() && lines.Fields()[0] == "KV_CACHE")
+    const std::string kind(lines.Next() ? lines.Fields()[0] : "");
+    if (kind == "KV_CACHE")
     {
         return std::make_unique<KvCacheWorkload>(ReadKvCacheConfig(path));
+    }
+    if (kind == "INFERENCE")
+    {
+        return std::make_unique<InferenceWorkload>(ReadServingConfig(path));
     }
     return std::make_unique<LayerWorkload>(ReadLayerTable(path),
                                            options.sizes,

@@ -111,6 +111,10 @@ SwitchRules()
              "Network switches add and copy the data of a group's ranks (CollNet). Only over links "
              "that lose nothing."),
         RoutingAt("ROUTING_AT", "ROUTING of some switches: the last line that names one counts."),
+        PlaneOfClass(
+            "PLANE",
+            "Messages of a class leave by that NIC of their host, and so stay on its plane. "
+            "SimAI_simulator only."),
         LinkChange("LINK_DOWN", false, "At that time from the start, the link goes down."),
         LinkChange("LINK_UP", true, "At that time from the start, the link comes up again."),
         NodeChange("NODE_DOWN", false, "At that time from the start, all links of a node go down."),

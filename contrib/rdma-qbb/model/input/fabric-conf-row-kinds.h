@@ -7,7 +7,7 @@
 /**
  * @file
  * Kinds of configuration keys whose line has several values, or which may be repeated: routing by
- * switch, changes of links and nodes at a time.
+ * switch, planes of traffic, changes of links and nodes at a time.
  * Included by the table of keys only.
  */
 #include "fabric-conf-attribute-kinds.h"
@@ -91,6 +91,40 @@ RoutingAt(const char* name, const char* description)
                     {
                         text += " " + place.text;
                     }
+                }
+                return text;
+            }};
+}
+
+/// `class plane`: the plane that a class of traffic takes; may be repeated.
+inline Rule
+PlaneOfClass(const char* name, const char* description)
+{
+    FabricConfKey key{
+        name,
+        "class of traffic and a number",
+        "TP, DP, EP, DP_EP, PP, CP, CUSTOM, MESSAGES or KV, then a NIC of the hosts from 0; "
+        "may be repeated",
+        "",
+        description,
+        true};
+    return {key,
+            [key](FabricConf& conf, const InputLines& line) {
+                RequireValues(line, key, 2);
+                const auto plane = ParseUnsigned(line.Fields()[2]);
+                if (!plane || *plane > UINT16_MAX)
+                {
+                    Refuse(line, key, line.Fields()[2]);
+                }
+                conf.planes.push_back(
+                    {std::string(line.Fields()[1]), static_cast<uint32_t>(*plane), line.Line()});
+            },
+            [](const FabricConf& conf) {
+                std::string text;
+                for (const FabricConf::PlaneChoice& choice : conf.planes)
+                {
+                    text += (text.empty() ? "" : "; ") + choice.trafficClass + " " +
+                            std::to_string(choice.plane);
                 }
                 return text;
             }};

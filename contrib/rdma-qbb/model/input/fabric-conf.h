@@ -65,6 +65,14 @@ struct FabricConf
         std::size_t line; ///< where the file says so
     };
 
+    /// The plane that a class of traffic takes (PLANE).
+    struct PlaneChoice
+    {
+        std::string trafficClass; ///< as the file says it
+        uint32_t plane;           ///< the NIC of every host, from 0
+        std::size_t line;         ///< where the file says so
+    };
+
     // --- inputs and outputs
     std::string topologyFile; ///< empty if not given
     std::string flowFile;
@@ -82,6 +90,8 @@ struct FabricConf
     // --- what changes where and when
     std::vector<RoutingChoice> routingAt; ///< in file order: the last that names a switch counts
     std::vector<LinkEvent> linkEvents;    ///< in file order
+
+    std::vector<PlaneChoice> planes; ///< in file order: the last of a class counts
 
     // --- monitors
     int64_t monStartPs{0};

@@ -25,7 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 SHORT = {"runs": "Runs", "differences": "Differences", "completion": "Completion", "verdict": "What limits it", "layers": "Layers",
-         "busbw": "Bus bandwidth", "requests": "KV-cache", "slowdown": "Slowdown", "pfc": "PFC",
+         "busbw": "Bus bandwidth", "requests": "KV-cache", "serving": "Requests", "phases": "Their time", "instances": "Instances",
+         "slowdown": "Slowdown", "pfc": "PFC",
          "origins": "Origins of pauses",
          "queues": "Queues", "utilisation": "Utilisation", "hottest": "Hottest links"}
 LONGEST = 60  # characters of a cell; the rest shows when the pointer is over it

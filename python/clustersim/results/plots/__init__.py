@@ -10,7 +10,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from clustersim.results.plots import bandwidths, flows, links, pairs, pauses, queues, style, timelines
+from clustersim.results.plots import bandwidths, flows, links, pairs, pauses, queues, serving, style, timelines
 
 __all__ = ["KINDS", "Kind", "style"]
 
@@ -34,6 +34,8 @@ KINDS = {
     "fct": Kind(flows.fct_cdf, True, "flow completion times, cumulative"),
     "slowdown": Kind(flows.slowdown, True, "slowdown of flows by size, median and 99th percentile"),
     "busbw": Kind(bandwidths.busbw, True, "bus bandwidth by size, with published measurements"),
+    "latencies": Kind(serving.latencies, True, "times of served requests, cumulative: first token, per token, whole"),
+    "phases": Kind(serving.phases, True, "where served requests spend their time: queue, prefill, transfer, decode"),
     "collectives": Kind(timelines.collectives, False, "when each group did which collective"),
     "ranks": Kind(timelines.ranks, False, "computation, waiting and collectives of ranks (timeline.json)"),
     "links": Kind(links.link_utilisation, False, "utilisation of links on the drawn topology"),

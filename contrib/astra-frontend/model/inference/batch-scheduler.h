@@ -1,0 +1,126 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef BATCH_SCHEDULER_H
+#define BATCH_SCHEDULER_H
+
+#include "kv-block-pool.h"
+#include "sequence.h"
+#include "serving-config.h"
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What a step does for one sequence.
+struct BatchItem
+{
+    Sequence* sequence;
+    uint32_t before; ///< tokens in its cache
+    uint32_t count;  ///< tokens that are added
+    bool isDecoding;
+    bool isSampled; ///< the step makes its next token
+};
+
+/**
+ * @brief Continuous batching on one replica, as vLLM does it.
+ *
+ * With chunked prefill a step adds a token to every running sequence, oldest first, and fills what
+ * is left of max_num_batched_tokens with parts of prompts (Sarathi-Serve, arXiv 2403.02310).
+ * Without it, a step computes whole prompts if any can begin, and only else decodes (Orca's order,
+ * vLLM's before chunks). A sequence begins when the blocks of its whole prompt are free; when a
+ * growing one finds no block, the youngest is preempted.
+ *
+ * With a pipeline, steps overlap, and each takes its share of the sequences.
+ */
+class BatchScheduler
+{
+  public:
+    /**
+     * @param pool borrowed
+     * @param swapTime of one token's keys and values, to or from the host
+     */
+    BatchScheduler(const InstancePool& pool, TimePs swapTime);
+
+    /// @p sequence waits for its prompt to be computed.
+    void Enqueue(Sequence& sequence);
+
+    /// Keep blocks for a cache of @p tokens that will come. @return whether there are enough
+    bool Reserve(Sequence& sequence, uint64_t tokens, TimePs now);
+
+    /// The cache of @p sequence is here, in the blocks that were reserved.
+    void Admit(Sequence& sequence);
+
+    /// @return what the next step does; empty if there is nothing to do now
+    std::vector<BatchItem> Form(TimePs now);
+
+    /// The step of @p item has ended: its tokens are in the cache, and a sampled one is made.
+    void Complete(const BatchItem& item);
+
+    /// @p sequence runs no longer, and keeps its blocks.
+    void Hold(Sequence& sequence);
+
+    /// Give back the blocks of a held sequence.
+    void Release(Sequence& sequence, TimePs now);
+
+    /// @p sequence has ended.
+    void Remove(Sequence& sequence, TimePs now);
+
+    /// @return when something can go on that waits for time to pass only
+    std::optional<TimePs> GetNextWake(TimePs now) const;
+
+    /// @return tokens of all its sequences that are still to be computed
+    uint64_t GetLoad() const;
+
+    /// @return free blocks, less those that waiting sequences will take
+    int64_t GetFreeBlocks() const;
+
+    const KvBlockPool& GetBlocks() const
+    {
+        return m_blocks;
+    }
+
+    uint64_t GetPreemptions() const
+    {
+        return m_preemptions;
+    }
+
+    std::size_t CountRunning() const
+    {
+        return m_running.size();
+    }
+
+    std::size_t CountWaiting() const
+    {
+        return m_waiting.size() + m_swapped.size() + m_arrived.size();
+    }
+
+  private:
+    void AdmitArrived();
+    void AdmitSwapped(TimePs now);
+    void AddPrompts(std::vector<BatchItem>& batch, TimePs now);
+    void AddRunning(std::vector<BatchItem>& batch, TimePs now);
+    bool MakeRoom(std::size_t place, uint32_t count, TimePs now);
+    void Preempt(std::size_t place, TimePs now);
+    void Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count);
+    uint64_t NeededBlocks(const Sequence& sequence, uint64_t tokens) const;
+
+    const InstancePool& m_pool;
+    TimePs m_swapTime;
+    KvBlockPool m_blocks;
+    std::vector<Sequence*> m_running; ///< oldest first
+    std::deque<Sequence*> m_waiting;  ///< for their prompts
+    std::deque<Sequence*> m_swapped;
+    std::deque<Sequence*> m_arrived; ///< with their caches
+    uint32_t m_budget{0};            ///< tokens that the step may still add
+    bool m_hasPreempted{false};      ///< in this step
+    uint64_t m_preemptions{0};
+};
+
+} // namespace AstraSim
+
+#endif /* BATCH_SCHEDULER_H */

@@ -1,0 +1,73 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "inference-workload.h"
+
+#include "serving-engine.h"
+
+namespace AstraSim
+{
+
+InferenceWorkload::InferenceWorkload(ServingConfig config)
+    : m_config(std::move(config)),
+      m_engine(std::make_unique<ServingEngine>(m_config))
+{
+}
+
+InferenceWorkload::~InferenceWorkload() = default;
+
+uint32_t
+InferenceWorkload::GetRankCount() const
+{
+    return 0;
+}
+
+void
+InferenceWorkload::Bind(const std::vector<int>& ranks)
+{
+    m_engine->Bind(ranks);
+}
+
+std::unique_ptr<RankWorkload>
+InferenceWorkload::CreateRank(uint32_t rank, Sys& sys)
+{
+    return m_engine->CreateRank(rank, sys);
+}
+
+uint64_t
+InferenceWorkload::GetCollectiveCount() const
+{
+    return 0;
+}
+
+uint32_t
+InferenceWorkload::GetPassCount() const
+{
+    return 1;
+}
+
+uint32_t
+InferenceWorkload::GetLayerCount() const
+{
+    return static_cast<uint32_t>(m_engine->GetLayerNames().size());
+}
+
+std::string_view
+InferenceWorkload::GetLayerName(uint32_t layer) const
+{
+    return m_engine->GetLayerNames()[layer];
+}
+
+const std::string&
+InferenceWorkload::GetFileName() const
+{
+    return m_config.file;
+}
+
+std::string
+InferenceWorkload::GetSummary() const
+{
+    return m_engine->GetSummary();
+}
+
+} // namespace AstraSim

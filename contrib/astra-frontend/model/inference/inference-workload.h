@@ -1,0 +1,49 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef INFERENCE_WORKLOAD_H
+#define INFERENCE_WORKLOAD_H
+
+#include "serving-config.h"
+
+#include "ns3/workload.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+class ServingEngine;
+
+/**
+ * @brief A job that serves requests: an INFERENCE file as a Workload.
+ *
+ * Its results are the tables requests, inference and instances of RunObserver::WorkloadResult().
+ */
+class InferenceWorkload : public Workload
+{
+  public:
+    explicit InferenceWorkload(ServingConfig config);
+    ~InferenceWorkload() override;
+
+    uint32_t GetRankCount() const override;
+    void Bind(const std::vector<int>& ranks) override;
+    std::unique_ptr<RankWorkload> CreateRank(uint32_t rank, Sys& sys) override;
+    uint64_t GetCollectiveCount() const override;
+    uint32_t GetPassCount() const override;
+    uint32_t GetLayerCount() const override;
+    std::string_view GetLayerName(uint32_t layer) const override;
+    const std::string& GetFileName() const override;
+    std::string GetSummary() const override;
+
+  private:
+    ServingConfig m_config;
+    std::unique_ptr<ServingEngine> m_engine;
+};
+
+} // namespace AstraSim
+
+#endif /* INFERENCE_WORKLOAD_H */

@@ -1,0 +1,330 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "request-source.h"
+
+#include "ns3/clock-range.h"
+#include "ns3/input-error.h"
+#include "ns3/units.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <random>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr int64_t PS_PER_SECOND = 1'000'000'000'000;
+
+/// Draws the same numbers on every machine.
+class Draw
+{
+  public:
+    explicit Draw(uint64_t seed)
+        : m_engine(seed)
+    {
+    }
+
+    /// @return a number above 0 and below 1
+    double Uniform()
+    {
+        return (static_cast<double>(m_engine() >> 11) + 0.5) * 0x1.0p-53;
+    }
+
+    double Exponential(double mean)
+    {
+        return -std::log(Uniform()) * mean;
+    }
+
+    uint32_t Tokens(const TokenCount& count)
+    {
+        switch (count.kind)
+        {
+        case TokenCount::Kind::Fixed:
+            return count.low;
+        case TokenCount::Kind::Uniform:
+            return count.low + static_cast<uint32_t>(
+                                   Uniform() * (static_cast<double>(count.high - count.low) + 1));
+        case TokenCount::Kind::Exponential:
+            return static_cast<uint32_t>(
+                std::clamp(std::ceil(Exponential(count.low)), 1.0, 0x1.0p24));
+        }
+        return 1;
+    }
+
+  private:
+    std::mt19937_64 m_engine;
+};
+
+struct ColumnNames
+{
+    std::string_view arrival;
+    std::string_view prompt;
+    std::string_view output;
+};
+
+constexpr std::array<ColumnNames, 4> KNOWN_TRACES = {{
+    {"TIMESTAMP", "ContextTokens", "GeneratedTokens"},
+    {"arrived_at", "num_prefill_tokens", "num_decode_tokens"},
+    {"Timestamp", "Request tokens", "Response tokens"},
+    {"arrival_s", "prompt_tokens", "output_tokens"},
+}};
+/// Of BurstGPT's traces, without effect here.
+constexpr std::array<std::string_view, 5> OTHER_COLUMNS = {"Model",
+                                                           "Total tokens",
+                                                           "Log Type",
+                                                           "Session ID",
+                                                           "Elapsed time"};
+
+std::vector<std::string_view>
+Cells(std::string_view line)
+{
+    std::vector<std::string_view> cells;
+    while (true)
+    {
+        const auto comma = line.find(',');
+        std::string_view cell = line.substr(0, comma);
+        const auto first = cell.find_first_not_of(" \t");
+        const auto last = cell.find_last_not_of(" \t\r");
+        cells.push_back(first == std::string_view::npos ? std::string_view()
+                                                        : cell.substr(first, last - first + 1));
+        if (comma == std::string_view::npos)
+        {
+            return cells;
+        }
+        line.remove_prefix(comma + 1);
+    }
+}
+
+/// Reads one trace.
+class TraceReader
+{
+  public:
+    TraceReader(std::istream& text, std::string name)
+        : m_text(text),
+          m_name(std::move(name))
+    {
+    }
+
+    std::vector<ServingRequest> Read(uint64_t limit, double timeScale)
+    {
+        ReadHeader();
+        std::vector<ServingRequest> requests;
+        std::string text;
+        while (requests.size() < limit && std::getline(m_text, text))
+        {
+            ++m_line;
+            if (text.find_first_not_of(" \t\r") != std::string::npos)
+            {
+                requests.push_back(ParseRequest(text));
+            }
+        }
+        if (requests.empty())
+        {
+            Fail("there are no requests", "a line for each request");
+        }
+        std::stable_sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
+            return a.arrival < b.arrival;
+        });
+        const TimePs first = requests.front().arrival;
+        for (auto& request : requests)
+        {
+            request.arrival =
+                ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
+        }
+        return requests;
+    }
+
+  private:
+    [[noreturn]] void Fail(const std::string& what, const std::string& expected) const
+    {
+        throw ns3::InputError(m_name, m_line, what, expected);
+    }
+
+    void ReadHeader()
+    {
+        std::string text;
+        std::getline(m_text, text);
+        m_line = 1;
+        constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
+        std::string_view header = text;
+        if (header.starts_with(BYTE_ORDER_MARK))
+        {
+            header.remove_prefix(BYTE_ORDER_MARK.size());
+        }
+        const auto cells = Cells(header);
+        m_columns = cells.size();
+        const auto place = [&](std::string_view name) {
+            return static_cast<std::size_t>(std::find(cells.begin(), cells.end(), name) -
+                                            cells.begin());
+        };
+        for (const auto& names : KNOWN_TRACES)
+        {
+            m_arrival = place(names.arrival);
+            m_prompt = place(names.prompt);
+            m_output = place(names.output);
+            if (std::max({m_arrival, m_prompt, m_output}) < m_columns)
+            {
+                CheckOthers(cells, names);
+                return;
+            }
+        }
+        Fail("'" + std::string(header.substr(0, 80)) + "' is not the header of a trace of requests",
+             "TIMESTAMP,ContextTokens,GeneratedTokens or arrival_s,prompt_tokens,output_tokens");
+    }
+
+    void CheckOthers(const std::vector<std::string_view>& cells, const ColumnNames& names) const
+    {
+        for (const auto cell : cells)
+        {
+            if (cell != names.arrival && cell != names.prompt && cell != names.output &&
+                std::find(OTHER_COLUMNS.begin(), OTHER_COLUMNS.end(), cell) == OTHER_COLUMNS.end())
+            {
+                Fail("unknown column '" + std::string(cell) + "'",
+                     std::string(names.arrival) + "," + std::string(names.prompt) + "," +
+                         std::string(names.output));
+            }
+        }
+    }
+
+    ServingRequest ParseRequest(std::string_view text)
+    {
+        const auto cells = Cells(text);
+        if (cells.size() != m_columns)
+        {
+            Fail("this line has " + std::to_string(cells.size()) + " columns",
+                 std::to_string(m_columns) + ", as the header has");
+        }
+        const auto arrival = ParseArrival(cells[m_arrival], m_originDay);
+        if (!arrival)
+        {
+            Fail("'" + std::string(cells[m_arrival]) + "' is not a valid time of arrival",
+                 "seconds, or a date and a time such as 2023-11-16 18:15:46.6805900, within 100 "
+                 "days");
+        }
+        return {*arrival, Tokens(cells[m_prompt], 1), std::max(Tokens(cells[m_output], 0), 1U)};
+    }
+
+    uint32_t Tokens(std::string_view cell, uint64_t least) const
+    {
+        constexpr uint64_t MOST = 1U << 24;
+        const auto count = ns3::ParseUnsigned(cell);
+        if (!count || *count < least || *count > MOST)
+        {
+            Fail("'" + std::string(cell) + "' is not a valid number of tokens",
+                 "a whole number from " + std::to_string(least) + " to " + std::to_string(MOST));
+        }
+        return static_cast<uint32_t>(*count);
+    }
+
+    std::istream& m_text;
+    std::string m_name;
+    std::size_t m_line{0};
+    std::size_t m_columns{0};
+    std::size_t m_arrival{0};
+    std::size_t m_prompt{0};
+    std::size_t m_output{0};
+    std::optional<int64_t> m_originDay;
+};
+
+/// @return the number in @p text from @p from on, of @p digits digits, or nothing
+std::optional<int>
+Digits(std::string_view text, std::size_t from, std::size_t digits)
+{
+    if (text.size() < from + digits)
+    {
+        return std::nullopt;
+    }
+    int value = 0;
+    for (const char c : text.substr(from, digits))
+    {
+        if (c < '0' || c > '9')
+        {
+            return std::nullopt;
+        }
+        value = value * 10 + (c - '0');
+    }
+    return value;
+}
+
+} // namespace
+
+std::optional<TimePs>
+ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
+{
+    if (const auto seconds = ns3::ParseScaled(text, PS_PER_SECOND))
+    {
+        return seconds;
+    }
+    constexpr std::string_view ZONE = "+00:00";
+    if (text.ends_with(ZONE))
+    {
+        text.remove_suffix(ZONE.size());
+    }
+    if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+        (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':')
+    {
+        return std::nullopt;
+    }
+    const auto year = Digits(text, 0, 4);
+    const auto month = Digits(text, 5, 2);
+    const auto day = Digits(text, 8, 2);
+    const auto hour = Digits(text, 11, 2);
+    const auto minute = Digits(text, 14, 2);
+    const auto seconds = ns3::ParseScaled(text.substr(17), PS_PER_SECOND);
+    if (!year || !month || !day || !hour || !minute || !seconds || *hour > 23 || *minute > 59)
+    {
+        return std::nullopt;
+    }
+    const std::chrono::year_month_day date{std::chrono::year{*year},
+                                           std::chrono::month{static_cast<unsigned>(*month)},
+                                           std::chrono::day{static_cast<unsigned>(*day)}};
+    if (!date.ok())
+    {
+        return std::nullopt;
+    }
+    // The clock holds 106 days, so days count from just before the first one that is seen.
+    constexpr int64_t EARLIER = 5;
+    constexpr int64_t LATEST = 100;
+    const int64_t dayNumber = std::chrono::sys_days{date}.time_since_epoch().count();
+    originDay = originDay.value_or(dayNumber - EARLIER);
+    const int64_t days = dayNumber - *originDay;
+    if (days < 0 || days > LATEST)
+    {
+        return std::nullopt;
+    }
+    const int64_t minutes = (days * 24 + *hour) * 60 + *minute;
+    return 60 * PS_PER_SECOND * minutes + *seconds;
+}
+
+std::vector<ServingRequest>
+DrawRequests(const PoissonRequests& description)
+{
+    // Arrivals do not depend on how sizes are drawn.
+    Draw arrivals(description.seed);
+    Draw sizes(description.seed ^ 0x9E3779B97F4A7C15ULL);
+    std::vector<ServingRequest> requests;
+    double seconds = 0;
+    for (uint64_t i = 0; i < description.count; ++i)
+    {
+        seconds += arrivals.Exponential(1 / description.perSecond);
+        const uint32_t prompt = sizes.Tokens(description.prompt);
+        const uint32_t output = sizes.Tokens(description.output);
+        requests.push_back(
+            {ns3::RoundToPs(seconds * static_cast<double>(PS_PER_SECOND)), prompt, output});
+    }
+    return requests;
+}
+
+std::vector<ServingRequest>
+ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, double timeScale)
+{
+    return TraceReader(text, name).Read(limit, timeScale);
+}
+
+} // namespace AstraSim

@@ -1,0 +1,76 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef REQUEST_SOURCE_H
+#define REQUEST_SOURCE_H
+
+#include "serving-config.h"
+
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// How many tokens a request has: a number, or drawn from a distribution.
+struct TokenCount
+{
+    enum class Kind : uint8_t
+    {
+        Fixed,
+        Uniform,     ///< whole numbers from low to high
+        Exponential, ///< with mean low, rounded up
+    };
+
+    Kind kind{Kind::Fixed};
+    uint32_t low{0}; ///< 0: not given
+    uint32_t high{0};
+
+    bool operator==(const TokenCount&) const = default;
+};
+
+/// Requests that come by chance.
+struct PoissonRequests
+{
+    uint64_t count{0};
+    double perSecond{0};
+    TokenCount prompt;
+    TokenCount output;
+    uint64_t seed{1};
+};
+
+/// @return requests with exponential gaps, the same for the same seed on every machine
+std::vector<ServingRequest> DrawRequests(const PoissonRequests& description);
+
+/**
+ * Read a trace with a header line and a request per line: the columns of Azure's public traces
+ * (TIMESTAMP, ContextTokens, GeneratedTokens), of Vidur's (arrived_at, num_prefill_tokens,
+ * num_decode_tokens), of BurstGPT's (Timestamp, Request tokens, Response tokens), or arrival_s,
+ * prompt_tokens, output_tokens.
+ *
+ * The first request arrives at 0. Requests that made no token count as one.
+ *
+ * @param limit number of requests to read
+ * @param timeScale what arrivals are multiplied by
+ * @return by arrival
+ * @throw ns3::InputError
+ */
+std::vector<ServingRequest> ReadRequestTrace(std::istream& text,
+                                             const std::string& name,
+                                             uint64_t limit,
+                                             double timeScale);
+
+/**
+ * @param text seconds, or a date and a time of day
+ * @param originDay from which dates count; set by the first
+ * @return picoseconds, or nothing if it is neither, or too far from the first
+ */
+std::optional<TimePs> ParseArrival(std::string_view text, std::optional<int64_t>& originDay);
+
+} // namespace AstraSim
+
+#endif /* REQUEST_SOURCE_H */

@@ -1,0 +1,69 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SEQUENCE_H
+#define SEQUENCE_H
+
+#include "serving-config.h"
+
+#include <cstdint>
+
+namespace AstraSim
+{
+
+/// Where a sequence's prompt is computed, or its output: a replica of an instance.
+struct ServingPlace
+{
+    uint32_t instance{UINT32_MAX}; ///< of all pools together; UINT32_MAX: none
+    uint32_t replica{0};
+
+    bool IsSet() const
+    {
+        return instance != UINT32_MAX;
+    }
+};
+
+/// A request while it is served. Times are -1 until they are known.
+struct Sequence
+{
+    uint32_t id{0};
+    uint32_t prompt{0};
+    uint32_t output{0};
+    uint32_t generated{0}; ///< tokens of the output
+    uint32_t computed{0};  ///< tokens whose keys and values are in the cache
+    uint64_t blocks{0};    ///< of the cache, held where it is now
+    bool inFlight{false};  ///< in a batch that has not ended
+    TimePs readyAt{0};     ///< it is being moved between memories until then
+    uint32_t preemptions{0};
+
+    ServingPlace prefill;
+    ServingPlace decode;
+
+    TimePs arrival{0};
+    TimePs scheduled{-1};  ///< its first step began
+    TimePs firstToken{-1}; ///< the step that made it ended
+    TimePs cacheMoved{-1}; ///< all of the cache has reached the decoding instance
+    TimePs finished{-1};
+    TimePs transferStart{-1}; ///< the first message left
+    TimePs transferEnd{-1};   ///< the last message came
+
+    uint64_t cacheBytes{0};     ///< that were moved
+    uint64_t reservedBlocks{0}; ///< where it will decode
+    uint32_t messages{0};       ///< of the cache, under way
+    bool streams{false};        ///< layers leave as they are computed
+
+    /// @return tokens that must be in the cache before the next one is made
+    uint32_t Tokens() const
+    {
+        return prompt + generated;
+    }
+
+    uint32_t Missing() const
+    {
+        return Tokens() - computed;
+    }
+};
+
+} // namespace AstraSim
+
+#endif /* SEQUENCE_H */

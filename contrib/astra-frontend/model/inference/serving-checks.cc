@@ -1,0 +1,122 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "serving-checks.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace AstraSim
+{
+
+void
+CheckServingPools(const ServingConfig& config)
+{
+    const auto fail =
+        [&config](std::size_t line, const std::string& what, const std::string& expected) {
+            throw ns3::InputError(config.file, line, what, expected);
+        };
+    const auto* colocated = config.Find(InstanceRole::Colocated);
+    const auto* prefill = config.Find(InstanceRole::Prefill);
+    const auto* decode = config.Find(InstanceRole::Decode);
+    if (colocated ? (prefill || decode) : (!prefill || !decode))
+    {
+        fail(0,
+             "the instances cannot serve requests",
+             "colocated instances, or prefill and decode");
+    }
+    if (prefill && config.kvBytes == 0)
+    {
+        fail(prefill->line,
+             "kv_bytes is missing",
+             "bytes of keys and values of a token, layer and head");
+    }
+    // As many bytes for 2^24 tokens are still a size.
+    constexpr double MOST_BYTES = 1e12;
+    if (static_cast<double>(config.kvBytes) * config.layers * config.kvHeads > MOST_BYTES)
+    {
+        fail(0, "the cache of a token has more than 1e12 bytes", "kv_bytes of a layer and a head");
+    }
+    std::set<uint32_t> seen;
+    for (const auto& pool : config.pools)
+    {
+        for (const uint32_t rank : pool.ranks)
+        {
+            if (!seen.insert(rank).second)
+            {
+                fail(pool.line,
+                     "rank " + std::to_string(rank) + " is in two pools",
+                     "each rank once");
+            }
+        }
+        if (pool.pp > config.layers)
+        {
+            fail(pool.line,
+                 std::to_string(pool.pp) + " pipeline stages for " + std::to_string(config.layers) +
+                     " layers",
+                 "a layer for every stage");
+        }
+        if (pool.preemption == PreemptionMode::Swap && config.kvBytes == 0)
+        {
+            fail(pool.line, "kv_bytes is missing", "bytes of keys and values, to swap them");
+        }
+        if (pool.rows.empty())
+        {
+            fail(pool.line, "the instances have no rows", "lines that begin with row");
+        }
+        if (pool.pp > 1 && pool.pipelineBytesPerToken == 0)
+        {
+            fail(pool.line, "pp_comm is missing", "bytes per token that stages send");
+        }
+        if (std::max(pool.tp, config.kvHeads) % std::min(pool.tp, config.kvHeads) != 0)
+        {
+            fail(pool.line,
+                 "TP " + std::to_string(pool.tp) + " and " + std::to_string(config.kvHeads) +
+                     " key-value heads do not divide one another",
+                 "a divisor or a multiple");
+        }
+        for (const auto& row : pool.rows)
+        {
+            if (row.kind != OperatorKind::Linear && !pool.gpu)
+            {
+                fail(pool.line, "row " + row.name + " needs a GPU", "a line that begins with gpu");
+            }
+            if (row.place == OperatorPlace::Layers && row.lastLayer != UINT32_MAX &&
+                row.lastLayer >= config.layers)
+            {
+                fail(pool.line,
+                     "row " + row.name + " is in layer " + std::to_string(row.lastLayer),
+                     "layers below " + std::to_string(config.layers));
+            }
+        }
+    }
+}
+
+void
+CheckServingRequests(const ServingConfig& config)
+{
+    for (std::size_t i = 0; i < config.requests.size(); ++i)
+    {
+        const auto& request = config.requests[i];
+        for (const auto& pool : config.pools)
+        {
+            const uint64_t tokens = pool.role == InstanceRole::Prefill
+                                        ? request.promptTokens
+                                        : uint64_t{request.promptTokens} + request.outputTokens - 1;
+            if (pool.BlocksOf(tokens) > pool.blocks)
+            {
+                throw ns3::InputError(config.file,
+                                      pool.line,
+                                      "request " + std::to_string(i) + " has " +
+                                          std::to_string(tokens) + " tokens to keep, " +
+                                          std::to_string(pool.BlocksOf(tokens)) + " blocks",
+                                      "at most num_gpu_blocks, " + std::to_string(pool.blocks));
+            }
+        }
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,207 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SERVING_CONFIG_H
+#define SERVING_CONFIG_H
+
+#include "ns3/astra-network-api.h"
+#include "ns3/collective-types.h"
+
+#include <array>
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// A request as users send it.
+struct ServingRequest
+{
+    TimePs arrival{0};
+    uint32_t promptTokens{1};
+    uint32_t outputTokens{1}; ///< the first one comes from the prompt's own pass
+};
+
+/// What the time of an operator follows from.
+enum class OperatorKind : uint8_t
+{
+    Matmul,       ///< figures: n, k, how many products
+    Experts,      ///< figures: n, k, experts of the rank, tokens it gets per token of the instance
+    Memory,       ///< figures: bytes per token
+    ExpertMemory, ///< figures: bytes per token it gets, tokens it gets per token of the instance
+    Attention,    ///< figures: operations per score, bytes per cached token, bytes per new token
+    Linear, ///< figures: ns per step, per prompt token, per decoding sequence, per cached token
+};
+
+/// Where in the model an operator is.
+enum class OperatorPlace : uint8_t
+{
+    First,  ///< before the layers, on the first pipeline stage
+    Layers, ///< in a range of layers
+    Last,   ///< after the layers, on the last stage, and only for tokens that are sampled
+};
+
+/// An operator of one rank, and the collective after it.
+struct OperatorRow
+{
+    std::string name;
+    OperatorKind kind{OperatorKind::Linear};
+    OperatorPlace place{OperatorPlace::Layers};
+    uint32_t firstLayer{0};
+    uint32_t lastLayer{0};
+    std::array<double, 4> figures{};
+    CollectiveOp op{CollectiveOp::None};
+    GroupKind group{GroupKind::Tp};
+    double bytesPerToken{0}; ///< of the collective, as CollectiveRequest counts them
+};
+
+/// A GPU's peaks, and what part of them kernels reach (python/clustersim/workload/gpus.yaml).
+struct GpuRoofline
+{
+    double tflops{0};
+    double matmul{1};
+    double attention{1};
+    double memoryGBps{0};
+    double stream{1};
+    uint32_t sms{1};
+};
+
+/// What instances of a pool do with requests.
+enum class InstanceRole : uint8_t
+{
+    Colocated, ///< prompts and decoding
+    Prefill,
+    Decode,
+};
+
+/// @return "colocated", "prefill" or "decode"
+const char* ToString(InstanceRole role);
+
+/// What becomes of the cache of a sequence that must make room.
+enum class PreemptionMode : uint8_t
+{
+    Recompute, ///< dropped; its tokens are computed again
+    Swap,      ///< moved to the host's memory, and back
+};
+
+/// Instances that are alike: a set of ranks cut into groups of TP x EP x PP.
+struct InstancePool
+{
+    InstanceRole role{InstanceRole::Colocated};
+    std::size_t line{0}; ///< of the file
+    std::vector<uint32_t> ranks;
+    uint32_t tp{1};
+    uint32_t ep{1}; ///< replicas of the attention layers that share experts
+    uint32_t pp{1};
+    uint64_t blocks{UINT32_MAX}; ///< of the cache, of each replica; UINT32_MAX: no limit
+    uint32_t blockTokens{16};
+    uint32_t maxSequences{256};
+    uint32_t maxBatchTokens{8192};
+    bool chunkedPrefill{true};
+    PreemptionMode preemption{PreemptionMode::Recompute};
+    double swapGBps{25};
+    TimePs stepOverhead{0};
+    uint64_t pipelineBytesPerToken{0};
+    std::optional<GpuRoofline> gpu;
+    std::vector<OperatorRow> rows;
+
+    uint32_t RanksPerInstance() const
+    {
+        return tp * ep * pp;
+    }
+
+    uint32_t CountInstances() const
+    {
+        return static_cast<uint32_t>(ranks.size()) / RanksPerInstance();
+    }
+
+    /// @return blocks that hold @p tokens
+    uint64_t BlocksOf(uint64_t tokens) const
+    {
+        return (tokens + blockTokens - 1) / blockTokens;
+    }
+};
+
+/// How a router chooses an instance.
+enum class RouterPolicy : uint8_t
+{
+    RoundRobin,
+    LeastLoaded, ///< fewest tokens to compute
+    KvAware,     ///< most free blocks of the cache
+};
+
+/// Times that a good answer keeps; no limit where they are not given.
+struct ServingLimits
+{
+    std::optional<TimePs> firstToken;
+    std::optional<TimePs> perToken;
+    std::optional<TimePs> endToEnd;
+};
+
+/**
+ * @brief What an INFERENCE file says.
+ *
+ * A file of `key value...` lines after the word INFERENCE; docs/source/reference/workloads.rst has
+ * every key. Those of instances hold for the pool that the `instances` line before them opens, or,
+ * before the first, for all pools.
+ *
+ * @code
+ * INFERENCE
+ * requests 100            # Poisson arrivals...
+ * rate 8                  # ...per second
+ * prompt_tokens 1024
+ * output_tokens 128
+ * layers 32
+ * kv_heads 8
+ * kv_bytes 512            # of a token, layer and head: keys and values
+ * instances prefill 0-3 tp: 2
+ * row step all linear 0 5000 0 0 NONE 0
+ * instances decode 4-7 tp: 4
+ * row step all linear 20000 5000 100 0 NONE 0
+ * @endcode
+ */
+struct ServingConfig
+{
+    std::string file;
+    std::vector<ServingRequest> requests; ///< by arrival
+    uint32_t layers{1};
+    uint32_t kvHeads{1};
+    uint64_t kvBytes{0}; ///< of a token, a layer and a head
+    bool layerByLayer{true};
+    uint32_t layersPerMessage{1};
+    RouterPolicy prefillRouter{RouterPolicy::LeastLoaded}; ///< of colocated instances, too
+    RouterPolicy decodeRouter{RouterPolicy::LeastLoaded};
+    ServingLimits limits;
+    std::vector<InstancePool> pools;
+
+    /// @return the pool with that role, or null
+    const InstancePool* Find(InstanceRole role) const
+    {
+        for (const auto& pool : pools)
+        {
+            if (pool.role == role)
+            {
+                return &pool;
+            }
+        }
+        return nullptr;
+    }
+
+    bool IsDisaggregated() const
+    {
+        return Find(InstanceRole::Decode) != nullptr;
+    }
+};
+
+/// @param path the file @return what it says @throw ns3::InputError
+ServingConfig ReadServingConfig(const std::string& path);
+
+/// @copydoc ReadServingConfig @param text the file's text @param name what to call it in errors
+ServingConfig ReadServingConfig(std::istream& text, const std::string& name);
+
+} // namespace AstraSim
+
+#endif /* SERVING_CONFIG_H */

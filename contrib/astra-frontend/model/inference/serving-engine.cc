@@ -1,0 +1,316 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "serving-engine.h"
+
+#include "ns3/clock-range.h"
+#include "ns3/input-error.h"
+#include "ns3/sys.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr std::array<const char*, 3> STEP_NAMES = {"prefill", "decode", "mixed"};
+
+/// @return time to move the keys and values of a token between a rank's GPU and its host
+TimePs
+SwapTimeOf(const InstancePool& pool, const ServingConfig& config)
+{
+    const uint64_t layers = (config.layers + pool.pp - 1) / pool.pp;
+    const auto bytes =
+        static_cast<double>(layers * HeadsPerRank(config.kvHeads, pool.tp) * config.kvBytes);
+    return ns3::RoundToPs(bytes * 1e3 / pool.swapGBps);
+}
+
+} // namespace
+
+ServingEngine::ServingEngine(const ServingConfig& config)
+    : m_config(config),
+      m_router(config.prefillRouter),
+      m_results(config)
+{
+    uint32_t number = 0;
+    for (const InstancePool& pool : config.pools)
+    {
+        const StepCost& cost =
+            *m_costs.emplace_back(std::make_unique<StepCost>(pool, config.layers));
+        for (uint32_t inPool = 0; inPool < pool.CountInstances(); ++inPool, ++number)
+        {
+            auto& instance = *m_instances.emplace_back(
+                std::make_unique<ServingInstance>(pool,
+                                                  number,
+                                                  inPool,
+                                                  cost,
+                                                  SwapTimeOf(pool, config),
+                                                  *this));
+            for (uint32_t replica = 0; pool.role != InstanceRole::Decode && replica < pool.ep;
+                 ++replica)
+            {
+                m_targets.push_back({{number, replica}, &instance.GetScheduler(replica), 0});
+            }
+        }
+    }
+    NameLayers();
+    m_sequences.reserve(config.requests.size()); // others point into it
+    for (const ServingRequest& request : config.requests)
+    {
+        Sequence& sequence = m_sequences.emplace_back();
+        sequence.id = static_cast<uint32_t>(m_sequences.size() - 1);
+        sequence.prompt = request.promptTokens;
+        sequence.output = request.outputTokens;
+        sequence.arrival = request.arrival;
+    }
+    if (config.IsDisaggregated())
+    {
+        m_transfers = std::make_unique<CacheTransfers>(
+            config,
+            m_instances,
+            CacheTransfers::Hooks{[this](uint32_t jobRank) -> Sys& { return *m_systems[jobRank]; },
+                                  [this](Sequence& sequence) { CacheComplete(sequence); }},
+            GetPipelineLayer() - 1);
+    }
+}
+
+ServingEngine::~ServingEngine() = default;
+
+void
+ServingEngine::NameLayers()
+{
+    // What steps compute without a collective has a step's name alone.
+    m_layerNames.assign(STEP_NAMES.begin(), STEP_NAMES.end());
+    for (const InstancePool& pool : m_config.pools)
+    {
+        m_firstName.push_back(static_cast<uint32_t>(m_layerNames.size()));
+        for (const char* step : STEP_NAMES)
+        {
+            for (const OperatorRow& row : pool.rows)
+            {
+                m_layerNames.push_back(std::string(step) + "_" + row.name);
+            }
+        }
+    }
+    m_layerNames.emplace_back("kv_transfer");
+    m_layerNames.emplace_back("pipeline");
+}
+
+uint32_t
+ServingEngine::LayerOf(const InstancePool& pool,
+                       const ServingStep& step,
+                       const StepSegment& segment) const
+{
+    const auto kind = static_cast<uint32_t>(step.kind);
+    if (segment.op == CollectiveOp::None)
+    {
+        return kind;
+    }
+    const auto number = static_cast<std::size_t>(&pool - m_config.pools.data());
+    return m_firstName[number] + kind * static_cast<uint32_t>(pool.rows.size()) + segment.row;
+}
+
+void
+ServingEngine::Bind(const std::vector<int>& ranks)
+{
+    for (const InstancePool& pool : m_config.pools)
+    {
+        const uint32_t largest = *std::max_element(pool.ranks.begin(), pool.ranks.end());
+        if (largest >= ranks.size())
+        {
+            throw ns3::InputError(m_config.file,
+                                  pool.line,
+                                  "rank " + std::to_string(largest) + " does not exist",
+                                  "ranks below " + std::to_string(ranks.size()));
+        }
+    }
+    m_networkRanks = ranks;
+    m_systems.resize(ranks.size());
+    m_ranks.resize(ranks.size());
+    uint32_t nextGroup = 0;
+    for (const auto& instance : m_instances)
+    {
+        instance->MakeGroups(ranks, nextGroup);
+    }
+}
+
+std::unique_ptr<ServingRank>
+ServingEngine::CreateRank(uint32_t jobRank, Sys& sys)
+{
+    ServingInstance* serving = nullptr;
+    uint32_t place = 0;
+    for (const auto& instance : m_instances)
+    {
+        for (uint32_t i = 0; i < instance->CountRanks(); ++i)
+        {
+            if (instance->JobRankAt(instance->StageAt(i),
+                                    instance->ReplicaAt(i),
+                                    instance->ShardAt(i)) == jobRank)
+            {
+                serving = instance.get();
+                place = i;
+            }
+        }
+    }
+    auto rank = std::make_unique<ServingRank>(*this, serving, place, sys);
+    m_systems[jobRank] = &sys;
+    m_ranks[jobRank] = rank.get();
+    return rank;
+}
+
+void
+ServingEngine::Start(Sys& clock)
+{
+    if (!m_clock)
+    {
+        m_clock = &clock;
+        ScheduleArrival();
+    }
+}
+
+void
+ServingEngine::ScheduleArrival()
+{
+    const TimePs wait = std::max<TimePs>(m_sequences[m_arrived].arrival - m_clock->Now(), 0);
+    m_clock->CheckDelay(wait, "request " + std::to_string(m_arrived));
+    m_clock->Schedule(wait, &ServingEngine::Arrive, this);
+}
+
+void
+ServingEngine::Arrive(void* argument)
+{
+    auto& engine = *static_cast<ServingEngine*>(argument);
+    const TimePs now = engine.m_clock->Now();
+    while (engine.m_arrived < engine.m_sequences.size() &&
+           engine.m_sequences[engine.m_arrived].arrival <= now)
+    {
+        engine.Route(engine.m_sequences[engine.m_arrived++]);
+    }
+    if (engine.m_arrived < engine.m_sequences.size())
+    {
+        engine.ScheduleArrival();
+    }
+}
+
+void
+ServingEngine::Route(Sequence& sequence)
+{
+    sequence.prefill = m_targets[m_router.Choose(m_targets)].place;
+    ServingInstance& instance = *m_instances[sequence.prefill.instance];
+    if (instance.GetPool().role == InstanceRole::Colocated)
+    {
+        sequence.decode = sequence.prefill;
+    }
+    instance.GetScheduler(sequence.prefill.replica).Enqueue(sequence);
+    instance.Kick();
+}
+
+void
+ServingEngine::StepBegan(ServingInstance& instance, const ServingStep& step)
+{
+    for (const auto& items : step.items)
+    {
+        for (const BatchItem& item : items)
+        {
+            Sequence& sequence = *item.sequence;
+            if (sequence.scheduled >= 0)
+            {
+                continue;
+            }
+            sequence.scheduled = step.start;
+            // A request for one token needs no decoding.
+            if (instance.GetPool().role == InstanceRole::Prefill && sequence.output > 1)
+            {
+                m_transfers->Begin(sequence, step.start);
+            }
+        }
+    }
+}
+
+void
+ServingEngine::LayerComputed(ServingInstance& instance,
+                             const ServingStep& step,
+                             uint32_t rank,
+                             uint32_t layer)
+{
+    if (m_transfers)
+    {
+        m_transfers->LayerComputed(instance, step, rank, layer);
+    }
+}
+
+void
+ServingEngine::StepEnded(ServingInstance& instance, const ServingStep& step)
+{
+    const TimePs now = m_clock->Now();
+    for (uint32_t replica = 0; replica < step.items.size(); ++replica)
+    {
+        BatchScheduler& scheduler = instance.GetScheduler(replica);
+        for (const BatchItem& item : step.items[replica])
+        {
+            Sequence& sequence = *item.sequence;
+            scheduler.Complete(item);
+            if (!item.isSampled)
+            {
+                continue;
+            }
+            if (sequence.firstToken < 0)
+            {
+                sequence.firstToken = now;
+            }
+            if (sequence.generated == sequence.output)
+            {
+                End(sequence, instance, replica);
+            }
+            else if (instance.GetPool().role == InstanceRole::Prefill)
+            {
+                scheduler.Hold(sequence);
+                m_transfers->PromptEnded(sequence);
+            }
+        }
+        if (instance.GetPool().role == InstanceRole::Decode && m_ended < m_sequences.size())
+        {
+            m_transfers->BlocksFreed({instance.GetNumber(), replica}, now);
+        }
+    }
+}
+
+void
+ServingEngine::CacheComplete(Sequence& sequence)
+{
+    const TimePs now = m_clock->Now();
+    sequence.cacheMoved = now;
+    ServingInstance& prefill = *m_instances[sequence.prefill.instance];
+    ServingInstance& decode = *m_instances[sequence.decode.instance];
+    prefill.GetScheduler(sequence.prefill.replica).Release(sequence, now);
+    decode.GetScheduler(sequence.decode.replica).Admit(sequence);
+    prefill.Kick();
+    decode.Kick();
+}
+
+void
+ServingEngine::End(Sequence& sequence, ServingInstance& instance, uint32_t replica)
+{
+    const TimePs now = m_clock->Now();
+    sequence.finished = now;
+    instance.GetScheduler(replica).Remove(sequence, now);
+    m_results.RequestEnded(sequence, m_clock->get_observer());
+    if (++m_ended == m_sequences.size())
+    {
+        FinishAll();
+    }
+}
+
+void
+ServingEngine::FinishAll()
+{
+    m_results.Finish(m_instances, m_clock->Now(), m_clock->get_observer());
+    for (ServingRank* rank : m_ranks)
+    {
+        rank->Finish();
+    }
+}
+
+} // namespace AstraSim

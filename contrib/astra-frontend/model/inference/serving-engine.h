@@ -1,0 +1,114 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SERVING_ENGINE_H
+#define SERVING_ENGINE_H
+
+#include "cache-transfers.h"
+#include "request-router.h"
+#include "sequence.h"
+#include "serving-config.h"
+#include "serving-instance.h"
+#include "serving-rank.h"
+#include "serving-results.h"
+#include "step-cost.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace AstraSim
+{
+
+class Sys;
+
+/**
+ * @brief Serves the requests of a configuration on a job's ranks.
+ *
+ * Requests arrive, are routed to an instance, wait, are computed in steps, and move to a decoding
+ * instance if there is one. Decisions take no time and know the state of that moment; everything
+ * that ranks compute and send takes the time that the network and the roofline say.
+ */
+class ServingEngine : public StepListener
+{
+  public:
+    static constexpr uint32_t PIPELINE_TAG = 0;
+
+    /// @param config borrowed
+    explicit ServingEngine(const ServingConfig& config);
+    ~ServingEngine() override;
+
+    /// @param ranks the network's rank of each rank of the job
+    void Bind(const std::vector<int>& ranks);
+
+    /// @return what rank @p jobRank does
+    std::unique_ptr<ServingRank> CreateRank(uint32_t jobRank, Sys& sys);
+
+    /// Begin, when the first rank calls it. @param clock of that rank
+    void Start(Sys& clock);
+
+    int NetworkRank(uint32_t jobRank) const
+    {
+        return m_networkRanks[jobRank];
+    }
+
+    const std::vector<std::string>& GetLayerNames() const
+    {
+        return m_layerNames;
+    }
+
+    /// @return the number of the layer's name that a segment is recorded under
+    uint32_t LayerOf(const InstancePool& pool,
+                     const ServingStep& step,
+                     const StepSegment& segment) const;
+
+    uint32_t GetPipelineLayer() const
+    {
+        return static_cast<uint32_t>(m_layerNames.size() - 1);
+    }
+
+    const std::string& GetSummary() const
+    {
+        return m_results.GetSummary();
+    }
+
+    // StepListener
+    void StepBegan(ServingInstance& instance, const ServingStep& step) override;
+    void LayerComputed(ServingInstance& instance,
+                       const ServingStep& step,
+                       uint32_t rank,
+                       uint32_t layer) override;
+    void StepEnded(ServingInstance& instance, const ServingStep& step) override;
+
+  private:
+    void NameLayers();
+    void ScheduleArrival();
+    static void Arrive(void* engine);
+    void Route(Sequence& sequence);
+    void CacheComplete(Sequence& sequence);
+    void End(Sequence& sequence, ServingInstance& instance, uint32_t replica);
+    void FinishAll();
+
+    const ServingConfig& m_config;
+    std::vector<std::unique_ptr<StepCost>> m_costs; ///< by pool
+    std::vector<std::unique_ptr<ServingInstance>> m_instances;
+    std::vector<RequestRouter::Target> m_targets; ///< that requests go to
+    RequestRouter m_router;
+    std::unique_ptr<CacheTransfers> m_transfers; ///< null where instances are colocated
+    ServingResults m_results;
+    std::vector<Sequence> m_sequences;
+    std::vector<std::string> m_layerNames;
+    std::vector<uint32_t> m_firstName; ///< by pool: of its rows in m_layerNames
+    std::vector<int> m_networkRanks;
+    std::vector<Sys*> m_systems;       ///< by rank of the job; borrowed
+    std::vector<ServingRank*> m_ranks; ///< by rank of the job; borrowed
+    Sys* m_clock{nullptr};
+    std::size_t m_arrived{0};
+    std::size_t m_ended{0};
+};
+
+} // namespace AstraSim
+
+#endif /* SERVING_ENGINE_H */

@@ -1,0 +1,267 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "serving-instance.h"
+
+#include "serving-rank.h"
+
+#include "ns3/sys.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace AstraSim
+{
+
+ServingInstance::ServingInstance(const InstancePool& pool,
+                                 uint32_t number,
+                                 uint32_t inPool,
+                                 const StepCost& cost,
+                                 TimePs swapTime,
+                                 StepListener& listener)
+    : m_pool(pool),
+      m_number(number),
+      m_inPool(inPool),
+      m_cost(cost),
+      m_listener(listener),
+      m_schedulers(pool.ep, BatchScheduler(pool, swapTime)),
+      m_ranks(pool.RanksPerInstance())
+{
+}
+
+ServingInstance::~ServingInstance() = default;
+
+uint32_t
+ServingInstance::JobRankAt(uint32_t stage, uint32_t replica, uint32_t shard) const
+{
+    const uint32_t place = (stage * m_pool.ep + replica) * m_pool.tp + shard;
+    return m_pool.ranks[m_inPool * m_pool.RanksPerInstance() + place];
+}
+
+void
+ServingInstance::MakeGroups(const std::vector<int>& ranks, uint32_t& nextGroup)
+{
+    for (uint32_t stage = 0; stage < m_pool.pp; ++stage)
+    {
+        for (uint32_t replica = 0; replica < m_pool.ep; ++replica)
+        {
+            CommGroup& group = m_tensorGroups.emplace_back();
+            group = {nextGroup++, GroupKind::Tp, "TP", {}};
+            for (uint32_t shard = 0; shard < m_pool.tp; ++shard)
+            {
+                group.ranks.push_back(ranks[JobRankAt(stage, replica, shard)]);
+            }
+        }
+        for (uint32_t shard = 0; shard < m_pool.tp; ++shard)
+        {
+            CommGroup& group = m_expertGroups.emplace_back();
+            group = {nextGroup++, GroupKind::Ep, "EP", {}};
+            for (uint32_t replica = 0; replica < m_pool.ep; ++replica)
+            {
+                group.ranks.push_back(ranks[JobRankAt(stage, replica, shard)]);
+            }
+        }
+    }
+}
+
+void
+ServingInstance::SetRank(uint32_t place, ServingRank& rank)
+{
+    m_ranks[place] = &rank;
+}
+
+TimePs
+ServingInstance::Now() const
+{
+    return m_ranks.front()->GetSys().Now();
+}
+
+void
+ServingInstance::Kick()
+{
+    if (!m_kicked)
+    {
+        m_kicked = true;
+        ScheduleKick(0);
+    }
+}
+
+void
+ServingInstance::ScheduleKick(TimePs delay)
+{
+    m_ranks.front()->GetSys().Schedule(delay, &ServingInstance::Kicked, this);
+}
+
+void
+ServingInstance::Kicked(void* argument)
+{
+    auto& instance = *static_cast<ServingInstance*>(argument);
+    instance.m_kicked = false;
+    instance.BeginSteps();
+}
+
+void
+ServingInstance::BeginSteps()
+{
+    if (m_firstStageBusy || m_steps.size() >= m_pool.pp || BeginStep())
+    {
+        return;
+    }
+    for (const auto& scheduler : m_schedulers)
+    {
+        const TimePs now = Now();
+        if (const auto wake = scheduler.GetNextWake(now))
+        {
+            ScheduleKick(*wake - now);
+        }
+    }
+}
+
+bool
+ServingInstance::BeginStep()
+{
+    const TimePs now = Now();
+    auto step = std::make_unique<ServingStep>();
+    step->number = static_cast<uint32_t>(m_totals.steps);
+    step->start = now;
+    StepShape all;
+    for (auto& scheduler : m_schedulers)
+    {
+        StepShape& shape = step->shapes.emplace_back();
+        for (const BatchItem& item : step->items.emplace_back(scheduler.Form(now)))
+        {
+            shape.Add(item.before, item.count, item.isDecoding, item.isSampled);
+            ++m_totals.sequences;
+        }
+        all.tokens += shape.tokens;
+        all.promptTokens += shape.promptTokens;
+        all.decodingSequences += shape.decodingSequences;
+    }
+    if (all.tokens == 0)
+    {
+        return false;
+    }
+    step->kind = all.decodingSequences == 0 ? StepKind::Prefill
+                 : all.promptTokens == 0    ? StepKind::Decode
+                                            : StepKind::Mixed;
+    const bool marksLayers = m_pool.role == InstanceRole::Prefill;
+    for (uint32_t stage = 0; stage < m_pool.pp; ++stage)
+    {
+        for (StepShape& shape : step->shapes)
+        {
+            shape.instanceTokens = all.tokens;
+            auto& program = step->programs.emplace_back(m_cost.Program(stage, shape, marksLayers));
+            if (stage == 0 && m_pool.stepOverhead > 0)
+            {
+                StepSegment overhead;
+                overhead.compute = m_pool.stepOverhead;
+                program.insert(program.begin(), overhead);
+            }
+        }
+    }
+    const uint32_t perStage = m_pool.tp * m_pool.ep;
+    step->firstStageLeft = perStage;
+    step->lastStageLeft = perStage;
+    ++m_totals.steps;
+    m_totals.promptTokens += all.promptTokens;
+    m_firstStageBusy = true;
+    if (m_steps.empty())
+    {
+        m_busySince = now;
+    }
+    ServingStep& begun = *m_steps.emplace_back(std::move(step));
+    m_listener.StepBegan(*this, begun);
+    for (uint32_t place = perStage; place < m_ranks.size(); ++place)
+    {
+        m_ranks[place]->Expect(begun);
+    }
+    for (uint32_t place = 0; place < perStage; ++place)
+    {
+        m_ranks[place]->Begin(begun);
+    }
+    return true;
+}
+
+void
+ServingInstance::LayerComputed(const ServingStep& step, uint32_t place, uint32_t layer)
+{
+    m_listener.LayerComputed(*this, step, place, layer);
+}
+
+void
+ServingInstance::StageEnded(ServingStep& step, uint32_t stage)
+{
+    if (stage == 0 && --step.firstStageLeft == 0)
+    {
+        m_firstStageBusy = false;
+        Kick();
+    }
+    if (stage + 1 == m_pool.pp && --step.lastStageLeft == 0)
+    {
+        End(step);
+    }
+}
+
+void
+ServingInstance::End(ServingStep& step)
+{
+    const auto place = std::find_if(m_steps.begin(), m_steps.end(), [&step](const auto& each) {
+        return each.get() == &step;
+    });
+    const std::unique_ptr<ServingStep> ended = std::move(*place);
+    m_steps.erase(place);
+    if (m_steps.empty())
+    {
+        m_totals.busy += Now() - m_busySince;
+    }
+    for (const StepShape& shape : ended->shapes)
+    {
+        m_totals.outputTokens += shape.sampled;
+    }
+    m_listener.StepEnded(*this, *ended);
+    Kick();
+}
+
+const CommGroup&
+ServingInstance::GetGroup(uint32_t place, GroupKind kind) const
+{
+    return kind == GroupKind::Tp ? m_tensorGroups[StageAt(place) * m_pool.ep + ReplicaAt(place)]
+                                 : m_expertGroups[StageAt(place) * m_pool.tp + ShardAt(place)];
+}
+
+CollectiveRequest
+ServingInstance::RequestOf(const ServingStep& step, const StepSegment& segment) const
+{
+    CollectiveRequest request;
+    request.op = segment.op;
+    request.bytes = segment.bytes;
+    if (segment.op != CollectiveOp::AllToAllV)
+    {
+        return request;
+    }
+    // Each replica spreads its tokens evenly over the experts' ranks, or gets them back.
+    const uint32_t ranks = m_pool.ep;
+    const double perToken = m_pool.rows[segment.row].bytesPerToken / ranks;
+    request.bytes = 0;
+    request.bytesPerPair.reserve(std::size_t{ranks} * ranks);
+    for (uint32_t from = 0; from < ranks; ++from)
+    {
+        uint64_t sent = 0;
+        for (uint32_t to = 0; to < ranks; ++to)
+        {
+            const uint64_t tokens = step.shapes[segment.returns ? to : from].tokens;
+            const double bytes = std::ceil(perToken * static_cast<double>(tokens));
+            sent += request.bytesPerPair.emplace_back(static_cast<uint64_t>(bytes));
+        }
+        request.bytes = std::max(request.bytes, sent);
+    }
+    return request;
+}
+
+uint64_t
+ServingInstance::PipelineBytes(const ServingStep& step, uint32_t replica) const
+{
+    return std::max<uint64_t>(m_pool.pipelineBytesPerToken * step.shapes[replica].tokens, 1);
+}
+
+} // namespace AstraSim

@@ -1,0 +1,192 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SERVING_INSTANCE_H
+#define SERVING_INSTANCE_H
+
+#include "batch-scheduler.h"
+#include "step-cost.h"
+
+#include "ns3/collective-types.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace AstraSim
+{
+
+class ServingInstance;
+class ServingRank;
+
+/// What a step is made of, for the names of its layers.
+enum class StepKind : uint8_t
+{
+    Prefill,
+    Decode,
+    Mixed,
+};
+
+/// A step of an instance: one batch on its way through the pipeline's stages.
+struct ServingStep
+{
+    uint32_t number; ///< of the instance's
+    StepKind kind;
+    TimePs start;
+    std::vector<std::vector<BatchItem>> items;      ///< by replica
+    std::vector<StepShape> shapes;                  ///< by replica
+    std::vector<std::vector<StepSegment>> programs; ///< by stage, then replica
+    uint32_t firstStageLeft;                        ///< ranks that have not ended it
+    uint32_t lastStageLeft;
+};
+
+/// Is told of steps.
+class StepListener
+{
+  public:
+    virtual ~StepListener() = default;
+
+    virtual void StepBegan(ServingInstance& instance, const ServingStep& step) = 0;
+
+    /// @p layer is computed on the ranks' @p rank, a place as ServingInstance::GetRank takes it
+    virtual void LayerComputed(ServingInstance& instance,
+                               const ServingStep& step,
+                               uint32_t rank,
+                               uint32_t layer) = 0;
+
+    /// All of the step is done; its items are to be completed.
+    virtual void StepEnded(ServingInstance& instance, const ServingStep& step) = 0;
+};
+
+/// What an instance has done, for instances.csv.
+struct InstanceTotals
+{
+    uint64_t steps{0};
+    TimePs busy{0}; ///< at least one step was under way
+    uint64_t promptTokens{0};
+    uint64_t outputTokens{0};
+    uint64_t sequences{0}; ///< summed over steps
+};
+
+/**
+ * @brief A model on TP x EP x PP ranks that serves requests, step by step.
+ *
+ * Ranks are numbered with tensor parallelism innermost, then the replicas that share experts, then
+ * pipeline stages. All replicas step together. A step begins when the first stage is free, there is
+ * something to do, and fewer steps than stages are under way.
+ */
+class ServingInstance
+{
+  public:
+    /**
+     * @param pool borrowed
+     * @param number among the instances of all pools
+     * @param inPool number among those of its pool
+     * @param cost borrowed
+     * @param swapTime of a token's keys and values
+     * @param listener borrowed
+     */
+    ServingInstance(const InstancePool& pool,
+                    uint32_t number,
+                    uint32_t inPool,
+                    const StepCost& cost,
+                    TimePs swapTime,
+                    StepListener& listener);
+    ~ServingInstance();
+
+    /// Make the communicators. @param ranks the network's rank of each rank of the job
+    void MakeGroups(const std::vector<int>& ranks, uint32_t& nextGroup);
+
+    /// @return the job's rank at a place
+    uint32_t JobRankAt(uint32_t stage, uint32_t replica, uint32_t shard) const;
+
+    /// Tell which object runs the rank at a place.
+    void SetRank(uint32_t place, ServingRank& rank);
+
+    /// Something has changed: begin a step, if there is one to begin, when all events of this
+    /// moment are over.
+    void Kick();
+
+    /// @name for its ranks
+    /// @{
+    void LayerComputed(const ServingStep& step, uint32_t place, uint32_t layer);
+    void StageEnded(ServingStep& step, uint32_t stage);
+
+    const CommGroup& GetGroup(uint32_t place, GroupKind kind) const;
+    CollectiveRequest RequestOf(const ServingStep& step, const StepSegment& segment) const;
+    uint64_t PipelineBytes(const ServingStep& step, uint32_t replica) const;
+
+    /// @}
+
+    const InstancePool& GetPool() const
+    {
+        return m_pool;
+    }
+
+    uint32_t GetNumber() const
+    {
+        return m_number;
+    }
+
+    BatchScheduler& GetScheduler(uint32_t replica)
+    {
+        return m_schedulers[replica];
+    }
+
+    const std::vector<BatchScheduler>& GetSchedulers() const
+    {
+        return m_schedulers;
+    }
+
+    const InstanceTotals& GetTotals() const
+    {
+        return m_totals;
+    }
+
+    uint32_t CountRanks() const
+    {
+        return m_pool.RanksPerInstance();
+    }
+
+    uint32_t StageAt(uint32_t place) const
+    {
+        return place / (m_pool.tp * m_pool.ep);
+    }
+
+    uint32_t ReplicaAt(uint32_t place) const
+    {
+        return place / m_pool.tp % m_pool.ep;
+    }
+
+    uint32_t ShardAt(uint32_t place) const
+    {
+        return place % m_pool.tp;
+    }
+
+  private:
+    static void Kicked(void* instance);
+    void BeginSteps();
+    bool BeginStep();
+    void End(ServingStep& step);
+    void ScheduleKick(TimePs delay);
+    TimePs Now() const;
+
+    const InstancePool& m_pool;
+    uint32_t m_number;
+    uint32_t m_inPool;
+    const StepCost& m_cost;
+    StepListener& m_listener;
+    std::vector<BatchScheduler> m_schedulers;          ///< by replica
+    std::vector<ServingRank*> m_ranks;                 ///< by place; borrowed
+    std::vector<CommGroup> m_tensorGroups;             ///< by stage, then replica
+    std::vector<CommGroup> m_expertGroups;             ///< by stage, then shard
+    std::vector<std::unique_ptr<ServingStep>> m_steps; ///< under way
+    bool m_firstStageBusy{false};
+    bool m_kicked{false};
+    TimePs m_busySince{0};
+    InstanceTotals m_totals;
+};
+
+} // namespace AstraSim
+
+#endif /* SERVING_INSTANCE_H */

@@ -1,0 +1,63 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SERVING_READER_H
+#define SERVING_READER_H
+
+#include "request-source.h"
+#include "serving-config.h"
+
+#include "ns3/input-lines.h"
+
+#include <string>
+#include <string_view>
+
+namespace AstraSim
+{
+
+/// Reads one INFERENCE file; ReadServingConfig() uses it.
+class ServingReader
+{
+  public:
+    explicit ServingReader(ns3::InputLines& lines);
+
+    /// @return what the file says @throw ns3::InputError
+    ServingConfig Read();
+
+  private:
+    void ReadKey();
+    /// @return whether the line's key is one of requests, routers or limits, and is read
+    bool ReadRequestKey(std::string_view key);
+    bool ReadModelKey(std::string_view key);
+    bool ReadPoolKey(std::string_view key);
+    void ReadInstances();
+    void ReadGpu();
+    void ReadRow();
+    void ReadPlace(std::string_view text, OperatorRow& row) const;
+    void ReadCollective(std::string_view text, OperatorRow& row) const;
+    void ReadTokenCount(TokenCount& count) const;
+    RouterPolicy ReadRouter() const;
+    void MakeRequests();
+
+    [[noreturn]] void Refuse(std::string_view value,
+                             std::string_view what,
+                             const std::string& expected) const;
+    uint64_t Whole(std::size_t field, uint64_t least, uint64_t most) const;
+    double Real(std::size_t field) const;
+    double PositiveReal(std::size_t field) const;
+    TimePs Milliseconds() const;
+    void ExpectValues(std::size_t count) const;
+
+    ns3::InputLines& m_lines;
+    ServingConfig m_config;
+    InstancePool m_defaults;
+    InstancePool* m_pool; ///< that keys of instances belong to
+    PoissonRequests m_poisson;
+    std::string m_trace;
+    std::size_t m_traceLine{0};
+    double m_timeScale{1};
+};
+
+} // namespace AstraSim
+
+#endif /* SERVING_READER_H */

@@ -1,0 +1,81 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SERVING_RESULTS_H
+#define SERVING_RESULTS_H
+
+#include "sequence.h"
+#include "serving-config.h"
+#include "serving-instance.h"
+
+#include "ns3/run-observer.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What a value is over all requests.
+struct Distribution
+{
+    double mean{0};
+    double p50{0}; ///< nearest rank: the smallest value that so many per cent do not exceed
+    double p90{0};
+    double p99{0};
+    double max{0};
+
+    static Distribution Of(std::vector<double> values);
+};
+
+/**
+ * @brief Writes requests.csv as requests end; in the end inference.csv, the distributions of times
+ * and the throughput, and instances.csv.
+ */
+class ServingResults
+{
+  public:
+    /// @param config borrowed
+    explicit ServingResults(const ServingConfig& config);
+
+    /// @p sequence has all of its output.
+    void RequestEnded(const Sequence& sequence, RunObserver& observer);
+
+    /// All requests have ended.
+    void Finish(const std::vector<std::unique_ptr<ServingInstance>>& instances,
+                TimePs now,
+                RunObserver& observer);
+
+    /// @return a table for people; empty before Finish()
+    const std::string& GetSummary() const
+    {
+        return m_summary;
+    }
+
+  private:
+    /// A column of times in microseconds.
+    struct Times
+    {
+        const char* name;
+        std::vector<double> values;
+    };
+
+    bool IsWithinLimits(const Sequence& sequence) const;
+    void WriteInstances(const std::vector<std::unique_ptr<ServingInstance>>& instances,
+                        TimePs now,
+                        RunObserver& observer) const;
+
+    const ServingConfig& m_config;
+    std::vector<Times> m_times;
+    uint64_t m_requests{0};
+    uint64_t m_withinLimits{0};
+    uint64_t m_promptTokens{0};
+    uint64_t m_outputTokens{0};
+    std::string m_summary;
+};
+
+} // namespace AstraSim
+
+#endif /* SERVING_RESULTS_H */

@@ -1,0 +1,227 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "step-cost.h"
+
+#include "ns3/clock-range.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr double ELEMENT = 2; // bytes of a bfloat16
+
+/// Outputs of a product that one block of threads computes (NVIDIA, Matrix Multiplication
+/// Background User's Guide), as in python/clustersim/workload/gpus.py.
+constexpr std::array<std::array<double, 2>, 6> TILES = {
+    {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}}};
+
+} // namespace
+
+void
+StepShape::Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled)
+{
+    tokens += count;
+    sampled += isSampled;
+    if (isDecoding)
+    {
+        ++decodingSequences;
+        decodeCached += before + count;
+        return;
+    }
+    promptTokens += count;
+    promptCached += before + count;
+    const auto news = static_cast<double>(count);
+    promptScores += news * static_cast<double>(before) + news * (news + 1) / 2;
+}
+
+StepCost::StepCost(const InstancePool& pool, uint32_t layers)
+    : m_pool(pool),
+      m_layers(layers)
+{
+}
+
+std::pair<uint32_t, uint32_t>
+StepCost::LayersOf(uint32_t stage) const
+{
+    const uint32_t least = m_layers / m_pool.pp;
+    const uint32_t more = m_layers % m_pool.pp;
+    const uint32_t first = stage * least + std::min(stage, more);
+    return {first, first + least + (stage < more)};
+}
+
+uint32_t
+StepCost::StageOf(uint32_t layer) const
+{
+    uint32_t stage = 0;
+    while (layer >= LayersOf(stage).second)
+    {
+        ++stage;
+    }
+    return stage;
+}
+
+double
+StepCost::Moved(double bytes) const
+{
+    return bytes / (m_pool.gpu->memoryGBps * m_pool.gpu->stream);
+}
+
+double
+StepCost::Filled(double m, double n, double count) const
+{
+    double best = 0;
+    for (const auto& [rows, columns] : TILES)
+    {
+        const double tiles = std::ceil(m / rows) * std::ceil(n / columns) * count;
+        const double waves = std::ceil(tiles / m_pool.gpu->sms);
+        best = std::max(best, m * n * count / (waves * m_pool.gpu->sms * rows * columns));
+    }
+    return best;
+}
+
+double
+StepCost::Matmul(double m, double n, double k, double count) const
+{
+    const double work = 2 * m * n * k * count;
+    if (work == 0)
+    {
+        return 0;
+    }
+    const GpuRoofline& gpu = *m_pool.gpu;
+    return std::max(work / (gpu.tflops * 1e3 * gpu.matmul * Filled(m, n, count)),
+                    Moved(ELEMENT * count * (m * k + k * n + m * n)));
+}
+
+double
+StepCost::Attention(const OperatorRow& row, const StepShape& shape) const
+{
+    const auto& [perScore, perCached, perToken, unused] = row.figures;
+    const double speed = m_pool.gpu->tflops * 1e3 * m_pool.gpu->attention;
+    const double promptBytes = perCached * static_cast<double>(shape.promptCached) +
+                               perToken * static_cast<double>(shape.promptTokens);
+    const double decodeBytes = perCached * static_cast<double>(shape.decodeCached) +
+                               perToken * static_cast<double>(shape.decodingSequences);
+    const double decodeScores = static_cast<double>(shape.decodeCached);
+    return std::max(perScore * shape.promptScores / speed, Moved(promptBytes)) +
+           std::max(perScore * decodeScores / speed, Moved(decodeBytes));
+}
+
+TimePs
+StepCost::TimeOf(const OperatorRow& row, const StepShape& shape) const
+{
+    const auto& [a, b, c, d] = row.figures;
+    const auto tokens =
+        static_cast<double>(row.place == OperatorPlace::Last ? shape.sampled : shape.tokens);
+    double nanoseconds = 0;
+    switch (row.kind)
+    {
+    case OperatorKind::Matmul:
+        nanoseconds = Matmul(tokens, a, b, c);
+        break;
+    case OperatorKind::Experts: {
+        const double arriving = std::ceil(static_cast<double>(shape.instanceTokens) * d);
+        const double active = std::min(c, arriving);
+        nanoseconds = active == 0 ? 0 : Matmul(std::ceil(arriving / active), a, b, active);
+        break;
+    }
+    case OperatorKind::Memory:
+        nanoseconds = Moved(a * tokens);
+        break;
+    case OperatorKind::ExpertMemory:
+        nanoseconds = Moved(a * static_cast<double>(shape.instanceTokens) * b);
+        break;
+    case OperatorKind::Attention:
+        nanoseconds = Attention(row, shape);
+        break;
+    case OperatorKind::Linear:
+        nanoseconds = shape.tokens == 0
+                          ? 0
+                          : a + b * static_cast<double>(shape.promptTokens) +
+                                c * static_cast<double>(shape.decodingSequences) +
+                                d * static_cast<double>(shape.promptCached + shape.decodeCached);
+        break;
+    }
+    return ns3::RoundToPs(nanoseconds * 1000);
+}
+
+std::vector<StepSegment>
+StepCost::Program(uint32_t stage, const StepShape& shape, bool marksLayers) const
+{
+    const auto [first, end] = LayersOf(stage);
+    std::vector<TimePs> times;
+    for (const auto& row : m_pool.rows)
+    {
+        times.push_back(TimeOf(row, shape));
+    }
+    std::vector<StepSegment> program;
+    StepSegment open;
+    bool returns = false; // the next exchange of tokens
+    const auto close = [&](uint32_t layer) {
+        if (open.compute > 0 || open.op != CollectiveOp::None || layer != UINT32_MAX)
+        {
+            open.layer = layer;
+            program.push_back(open);
+        }
+        open = {};
+    };
+    const auto add = [&](uint32_t index) {
+        const OperatorRow& row = m_pool.rows[index];
+        open.compute = ns3::AddPs(open.compute, times[index]);
+        open.row = index;
+        const uint32_t ranks = row.group == GroupKind::Tp ? m_pool.tp : m_pool.ep;
+        if (row.op == CollectiveOp::None || ranks < 2)
+        {
+            return;
+        }
+        const uint64_t tokens = row.place == OperatorPlace::Last ? shape.sampled : shape.tokens;
+        open.bytes =
+            static_cast<uint64_t>(std::ceil(row.bytesPerToken * static_cast<double>(tokens)));
+        // Replicas that have no tokens take part where they exchange them with others.
+        const bool exchanges = row.op == CollectiveOp::AllToAll && row.group == GroupKind::Ep;
+        if (open.bytes == 0 && !exchanges)
+        {
+            return;
+        }
+        open.op = exchanges ? CollectiveOp::AllToAllV : row.op;
+        open.group = row.group;
+        open.returns = exchanges && std::exchange(returns, !returns);
+        close(UINT32_MAX);
+    };
+    const auto addAll = [&](OperatorPlace place, uint32_t layer) {
+        for (uint32_t i = 0; i < m_pool.rows.size(); ++i)
+        {
+            const OperatorRow& row = m_pool.rows[i];
+            if (row.place == place && row.firstLayer <= layer && layer <= row.lastLayer)
+            {
+                add(i);
+            }
+        }
+    };
+    if (stage == 0)
+    {
+        addAll(OperatorPlace::First, 0);
+    }
+    for (uint32_t layer = first; layer < end; ++layer)
+    {
+        addAll(OperatorPlace::Layers, layer);
+        if (marksLayers)
+        {
+            close(layer);
+        }
+    }
+    if (stage + 1 == m_pool.pp)
+    {
+        addAll(OperatorPlace::Last, 0);
+    }
+    close(UINT32_MAX);
+    return program;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,88 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef STEP_COST_H
+#define STEP_COST_H
+
+#include "serving-config.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What a step computes for one replica: sums over the sequences of its batch.
+struct StepShape
+{
+    uint64_t tokens{0};            ///< new ones
+    uint64_t promptTokens{0};      ///< of those, in prompts
+    uint64_t decodingSequences{0}; ///< those that add one token
+    uint64_t sampled{0};           ///< sequences that get a token
+    double promptScores{0};        ///< pairs of a prompt's new token and one it attends to
+    uint64_t promptCached{0};      ///< tokens of caches that prompts read, the new ones included
+    uint64_t decodeCached{0};      ///< tokens of caches that decoding sequences read
+    uint64_t instanceTokens{0};    ///< new tokens of all replicas of the instance
+
+    /// Add a sequence that has @p before tokens in its cache and gets @p count new ones.
+    void Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled);
+};
+
+/// Computation of a rank, and what follows it.
+struct StepSegment
+{
+    TimePs compute{0};
+    uint32_t row{0}; ///< the last of the pool's rows in it
+    CollectiveOp op{CollectiveOp::None};
+    GroupKind group{GroupKind::Tp};
+    uint64_t bytes{0};
+    bool returns{false};        ///< of an AllToAll: it takes back what the last one sent out
+    uint32_t layer{UINT32_MAX}; ///< that ends with this segment; UINT32_MAX: none
+};
+
+/**
+ * @brief How long an instance's ranks compute: a roofline of each operator.
+ *
+ * An operator takes the longer of its operations at the GPU's ceiling (for products, less what the
+ * last wave of tiles does not fill) and its bytes at the memory's. The attention of prompts and
+ * that of decoding sequences follow each other. Tokens are shared out evenly over experts; as many
+ * experts as get a token are read from memory.
+ */
+class StepCost
+{
+  public:
+    /// @param pool borrowed @param layers of the model
+    StepCost(const InstancePool& pool, uint32_t layers);
+
+    /// @return time of an operator of the pool
+    TimePs TimeOf(const OperatorRow& row, const StepShape& shape) const;
+
+    /**
+     * @param stage of the pipeline
+     * @param marksLayers whether every layer ends a segment
+     * @return what a rank of the stage does in a step, in its order
+     */
+    std::vector<StepSegment> Program(uint32_t stage,
+                                     const StepShape& shape,
+                                     bool marksLayers) const;
+
+    /// @return the first layer of a stage, and the one after its last
+    std::pair<uint32_t, uint32_t> LayersOf(uint32_t stage) const;
+
+    /// @return the stage that has a layer
+    uint32_t StageOf(uint32_t layer) const;
+
+  private:
+    double Matmul(double m, double n, double k, double count) const;
+    double Attention(const OperatorRow& row, const StepShape& shape) const;
+    double Filled(double m, double n, double count) const;
+    double Moved(double bytes) const;
+
+    const InstancePool& m_pool;
+    uint32_t m_layers;
+};
+
+} // namespace AstraSim
+
+#endif /* STEP_COST_H */

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Requests that were served: distributions of their times, and where the time went."""
+import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from clustersim.results.plots import style
+
+TIMES = (("ttft_us", "time to first token"), ("tpot_us", "time per output token"), ("e2e_us", "end to end"))
+PHASES = (("queue_us", "queue"), ("prefill_us", "prefill"), ("transfer_us", "transfer of the cache"), ("decode_us", "decode"))
+
+
+def _served(runs):
+    found = [(run, run.served) for run in runs if run.served is not None and len(run.served)]
+    if not found:
+        raise style.NothingToDraw("no run has served requests (requests.csv of an INFERENCE workload)")
+    return found
+
+
+def _scale(axes, shortest, longest, factor):
+    if longest < 10 * shortest:
+        axes.set_xlim(0, 1.05 * longest / factor)
+        return
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if longest < 100 * shortest else (1,)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def latencies(runs):
+    """Share of the requests that took at most so long: to the first token, per token, to the last; a line per run."""
+    found = _served(runs)
+    figure, panels = style.new_figure(13, 4.4, columns=3, sharey=True)
+    for axes, (column, name) in zip(panels, TIMES):
+        every = [(run, np.sort(1e3 * frame[column].dropna().to_numpy())) for run, frame in found]
+        every = [(run, times) for run, times in every if len(times)]
+        axes.set_title(name[0].upper() + name[1:])
+        axes.set_ylim(0, 101)
+        if not every:
+            continue
+        longest = max(times[-1] for _, times in every)
+        factor, unit = style.time_unit(longest)
+        for i, (run, times) in enumerate(every):
+            shares = np.arange(1, len(times) + 1) / len(times) * 100
+            shown = np.unique(np.linspace(0, len(times) - 1, style.MOST_POINTS).round().astype(int))
+            axes.plot(times[shown] / factor, shares[shown], drawstyle="steps-post", label=style.shorten(run.name),
+                      **style.line(i))
+        _scale(axes, max(1, min(times[0] for _, times in every)), longest, factor)
+        axes.set_xlabel(f"{name} ({unit})")
+    panels[0].set_ylabel("requests that took at most this long (%)")
+    style.legend(panels[2], len(found), title="run")
+    return figure
+
+
+def phases(runs):
+    """Where the mean request spent its time, a bar per run."""
+    found = _served(runs)
+    figure, axes = style.new_figure(10.5, style.rows_height(len(found)))
+    longest = max(1e3 * frame["e2e_us"].mean() for _, frame in found)
+    factor, unit = style.time_unit(longest)
+    left = np.zeros(len(found))
+    for i, (column, name) in enumerate(PHASES):
+        widths = np.array([1e3 * frame[column].mean() / factor for _, frame in found])
+        axes.barh(range(len(found)), widths, left=left, color=style.colour(i), label=name)
+        for row, (start, width) in enumerate(zip(left, widths)):
+            if width > 0.06 * longest / factor:
+                axes.text(start + width / 2, row, f"{width:.3g}", ha="center", va="center", fontsize=8,
+                          color=style.on_colour(style.colour(i)))
+        left += widths
+    style.name_rows(axes, [style.shorten(run.name) for run, _ in found])
+    axes.set_xlabel(f"mean over requests ({unit})")
+    axes.set_title("Where requests spend their time")
+    style.legend(axes, len(PHASES))
+    return figure

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/workload.py --inference: writes an INFERENCE file from a model's name, GPUs and requests."""
+import argparse
+import json
+import pathlib
+
+from clustersim.workload import command_line, gpus
+from clustersim.workload.errors import InputError
+from clustersim.workload.serving import Instance
+
+DESCRIPTION = """Writes the workload of instances that serve requests, without a GPU.
+
+    scripts/workload.py --inference --model_name llama3_8b --world_size 8 --tp 2 \\
+      --requests 100 --rate 8 --prompt_tokens 1024 --output_tokens 128
+    scripts/workload.py --inference --model_name llama3_8b --prefill_gpus 4 --prefill_tp 2 \\
+      --decode_gpus 4 --decode_tp 4 --trace AzureLLMInferenceTrace_conv.csv
+
+Without --prefill_gpus and --decode_gpus, instances of TP x PP x EP on all GPUs do both (colocated).
+"""
+# Keys that go into the file as they are: flag, and what it says.
+REQUESTS = {"requests": "number of requests; of a trace, the first so many", "rate": "Poisson arrivals per second",
+            "seed": "of what is drawn at random (1)", "trace": "CSV of requests: Azure's, Vidur's, BurstGPT's columns, or "
+            "arrival_s,prompt_tokens,output_tokens", "time_scale": "what a trace's times are multiplied by"}
+COUNTS = {"prompt_tokens": "N, \"uniform LOW HIGH\" or \"exponential MEAN\"", "output_tokens": "the same"}
+SERVING = {"router": "round_robin, least_loaded (default) or kv_aware", "decode_router": "the same, for caches that move",
+           "ttft_limit_ms": "limit of the time to the first token", "tpot_limit_ms": "limit of the time per token after it",
+           "e2e_limit_ms": "limit of the whole time", "kv_transfer": "layers (default) or whole",
+           "kv_layers_per_message": "layers of a cache that leave together (1)"}
+POOL = {"max_num_seqs": "sequences that run at a time (256)", "max_num_batched_tokens": "tokens of a step (8192)",
+        "block_size": "tokens of a block of the cache (16)", "num_gpu_blocks": "blocks of a replica; default: what fits",
+        "enable_chunked_prefill": "0 or 1 (default)", "preemption_mode": "recompute (default) or swap",
+        "swap_gbps": "GB/s between a GPU and its host (25)", "step_overhead_ns": "before each step (0)"}
+
+
+def make_parser():
+    parser = command_line.Parser(prog="workload.py --inference", description=DESCRIPTION, allow_abbrev=False,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
+    command_line.add_model_flags(parser)
+    group = parser.add_argument_group("instances")
+    group.add_argument("--world_size", "--gpus", type=int, metavar="N", help="GPUs of colocated instances")
+    for role in ("", "prefill_", "decode_"):
+        what = f"of {role[:-1]} instances" if role else "of an instance"
+        if role:
+            group.add_argument(f"--{role}gpus", type=int, metavar="N", help=f"GPUs {what}")
+        for size, text in (("tp", "tensor parallel"), ("pp", "pipeline stages"), ("ep", "expert parallel")):
+            default = None if role else 1
+            group.add_argument(f"--{role}{size}", type=int, default=default, metavar="N", help=f"{text}, {what}")
+    group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
+    group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
+                       help="share of a GPU's memory for weights and cache (0.9)")
+    for title, keys in (("requests", {**REQUESTS, **COUNTS}), ("serving", SERVING), ("each instance", POOL)):
+        group = parser.add_argument_group(title)
+        for key, text in keys.items():
+            group.add_argument(f"--{key}", metavar="V", help=text)
+    group = parser.add_argument_group("output")
+    group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
+                       help="directory (results/workload)")
+    group.add_argument("--name", metavar="NAME", help="of the files, without ending")
+    return parser
+
+
+def find_pools(given, model):
+    """@return role and Instance of each pool"""
+    disaggregated = given.prefill_gpus, given.decode_gpus
+    if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
+        raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
+    if given.world_size:
+        return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep))]
+
+    def size(role, name):
+        value = getattr(given, f"{role}_{name}")
+        return getattr(given, name) if value is None else value
+
+    return [(role, Instance(model, getattr(given, f"{role}_gpus"), *(size(role, name) for name in ("tp", "pp", "ep"))))
+            for role in ("prefill", "decode")]
+
+
+def _whole(given, key, default):
+    text = getattr(given, key)
+    if text is None:
+        return default
+    if not text.isdigit() or int(text) < 1:
+        raise InputError(f'--{key} "{text}" is not a valid number; expected a whole number above 0')
+    return int(text)
+
+
+def _lines(given, keys):
+    return [f"{key} {getattr(given, key)}" for key in keys if getattr(given, key) is not None]
+
+
+def _trace(given, directory):
+    """The path of the trace, as the file in `directory` names it."""
+    if given.trace is None:
+        return
+    path = pathlib.Path(given.trace)
+    if not path.is_file():
+        raise InputError(f"{given.trace}: no such file; expected a trace of requests")
+    given.trace = str(path.resolve())
+
+
+def render(given, model, pools, gpu):
+    """@return the file's text and, for each pool, its blocks"""
+    if not 0 < given.gpu_memory_utilization <= 1:
+        raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, at most 1")
+    instance = pools[0][1]
+    lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
+    lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
+    lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
+    lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
+    peak, ceiling = gpu.product or (gpu.tflops, gpu.matmul)
+    lines.append(f"gpu tflops: {peak:g} matmul: {ceiling:g} attention: {gpu.attention[0]:g} "
+                 f"memory_gbps: {gpu.memory_gbps:g} stream: {gpu.stream:g} sms: {gpu.sms}")
+    first, counts = 0, []
+    for role, pool in pools:
+        counts.append(_whole(given, "num_gpu_blocks", 0) or
+                      pool.blocks(gpu, given.gpu_memory_utilization, _whole(given, "block_size", 16),
+                                  _whole(given, "max_num_batched_tokens", 8192), _whole(given, "max_num_seqs", 256)))
+        lines += ["", f"instances {role} {first}-{first + pool.gpus - 1} tp: {pool.tp} pp: {pool.pp} ep: {pool.ep}",
+                  f"num_gpu_blocks {counts[-1]}"]
+        if pool.pp > 1:
+            lines.append(f"pp_comm {2 * model.hidden}")
+        lines += [row.text() for row in pool.rows()]
+        first += pool.gpus
+    return "\n".join(lines) + "\n", counts
+
+
+def file_name(model, pools):
+    return "-".join([model.name, *(f"{role}{pool.gpus}_tp{pool.tp}_pp{pool.pp}_ep{pool.ep}" for role, pool in pools)])
+
+
+def run(arguments):
+    given = make_parser().parse_args(arguments)
+    model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type)
+    pools = find_pools(given, model)
+    directory = pathlib.Path(given.output_dir)
+    _trace(given, directory)
+    text, blocks = render(given, model, pools, gpu)
+    name = given.name or file_name(model, pools)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.txt").write_text(text)
+    facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
+             "gpu_type": gpu.name, "world_size": sum(pool.gpus for _, pool in pools),
+             "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "ep": pool.ep, "blocks": count,
+                        "cache_bytes_per_token_and_rank": pool.rank_bytes * -(-model.layers // pool.pp)}
+                       for (role, pool), count in zip(pools, blocks)]}
+    (directory / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
+    for (role, pool), count in zip(pools, blocks):
+        number = pool.gpus // (pool.tp * pool.pp * pool.ep)
+        print(f"{number} {role} instance{'s' if number > 1 else ''} of TP {pool.tp}, PP {pool.pp}, EP {pool.ep} on {pool.gpus} "
+              f"{gpu.name}: {count} blocks of the cache on each replica")
+    print(f"written: {directory / name}.txt")
+
+
+def _with_all_sizes(given):
+    """What find_model() asks of the flags of training."""
+    given.frame = "Megatron"
+    return given

@@ -1,0 +1,185 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/batch-scheduler.h"
+#include "ns3/request-router.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace AstraSim;
+using ::testing::ElementsAre;
+
+namespace
+{
+
+/// Sequences, and a scheduler whose steps end at once.
+class Scheduling
+{
+  public:
+    explicit Scheduling(InstancePool pool, TimePs swapTime = 0)
+        : m_pool(std::move(pool)),
+          scheduler(m_pool, swapTime)
+    {
+        m_sequences.reserve(16);
+    }
+
+    Sequence& Enqueue(uint32_t prompt, uint32_t output)
+    {
+        Sequence& sequence = m_sequences.emplace_back();
+        sequence.id = static_cast<uint32_t>(m_sequences.size() - 1);
+        sequence.prompt = prompt;
+        sequence.output = output;
+        scheduler.Enqueue(sequence);
+        return sequence;
+    }
+
+    /// @return "id:tokens" of each sequence of the next step
+    std::vector<std::string> Step(TimePs now = 0)
+    {
+        std::vector<std::string> text;
+        for (const BatchItem& item : scheduler.Form(now))
+        {
+            text.push_back(std::to_string(item.sequence->id) + ":" + std::to_string(item.count));
+            scheduler.Complete(item);
+            if (item.sequence->generated == item.sequence->output)
+            {
+                scheduler.Remove(*item.sequence, now);
+            }
+        }
+        return text;
+    }
+
+  private:
+    InstancePool m_pool;
+    std::vector<Sequence> m_sequences;
+
+  public:
+    BatchScheduler scheduler;
+};
+
+InstancePool
+Pool(uint64_t blocks, uint32_t blockTokens, uint32_t batchTokens)
+{
+    InstancePool pool;
+    pool.blocks = blocks;
+    pool.blockTokens = blockTokens;
+    pool.maxBatchTokens = batchTokens;
+    return pool;
+}
+
+} // namespace
+
+TEST(BatchScheduler, ChunksOfPromptsFillWhatDecodingLeaves)
+{
+    Scheduling run(Pool(100, 10, 8));
+    run.Enqueue(3, 3);
+    run.Enqueue(10, 2);
+    EXPECT_THAT(run.Step(), ElementsAre("0:3", "1:5"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1", "1:5"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1", "1:1"));
+    EXPECT_TRUE(run.Step().empty());
+    EXPECT_EQ(run.scheduler.GetBlocks().GetUsed(), 0);
+    EXPECT_EQ(run.scheduler.GetBlocks().GetPeak(), 3); // 1 of 5 tokens, 2 of 11
+}
+
+TEST(BatchScheduler, WithoutChunksPromptsComeBeforeDecoding)
+{
+    InstancePool pool = Pool(100, 10, 8);
+    pool.chunkedPrefill = false;
+    Scheduling run(pool);
+    run.Enqueue(3, 3);
+    run.Enqueue(5, 2);
+    run.Enqueue(20, 1); // above the limit: a step of its own
+    EXPECT_THAT(run.Step(), ElementsAre("0:3", "1:5"));
+    EXPECT_THAT(run.Step(), ElementsAre("2:20"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1", "1:1"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1"));
+}
+
+TEST(BatchScheduler, AtMostSoManySequencesRun)
+{
+    InstancePool pool = Pool(100, 10, 100);
+    pool.maxSequences = 2;
+    Scheduling run(pool);
+    run.Enqueue(3, 1);
+    run.Enqueue(3, 2);
+    run.Enqueue(3, 1);
+    EXPECT_THAT(run.Step(), ElementsAre("0:3", "1:3"));
+    EXPECT_THAT(run.Step(), ElementsAre("1:1", "2:3"));
+}
+
+TEST(BatchScheduler, TheYoungestIsPreemptedAndComputedAgain)
+{
+    // 4 blocks of 2 tokens. Both prompts of 4 fill them; the fifth token of the first needs one.
+    Scheduling run(Pool(4, 2, 100));
+    run.Enqueue(4, 3);
+    Sequence& young = run.Enqueue(4, 3);
+    EXPECT_THAT(run.Step(), ElementsAre("0:4", "1:4"));
+    EXPECT_THAT(run.Step(), ElementsAre("0:1"));
+    EXPECT_EQ(young.preemptions, 1);
+    EXPECT_EQ(young.blocks, 0);
+    EXPECT_THAT(run.Step(), ElementsAre("0:1")); // its sixth token fits; it ends
+    // The prompt and the token that it had made: three blocks.
+    EXPECT_THAT(run.Step(), ElementsAre("1:5"));
+    EXPECT_EQ(young.generated, 2);
+    EXPECT_THAT(run.Step(), ElementsAre("1:1"));
+    EXPECT_EQ(run.scheduler.GetPreemptions(), 1);
+    EXPECT_EQ(run.scheduler.GetBlocks().GetUsed(), 0);
+}
+
+TEST(BatchScheduler, APreemptedSequenceMayBeSwappedInstead)
+{
+    InstancePool pool = Pool(4, 2, 100);
+    pool.preemption = PreemptionMode::Swap;
+    Scheduling run(pool, 10); // 10 ps a token
+    run.Enqueue(4, 3);
+    Sequence& young = run.Enqueue(4, 3);
+    EXPECT_THAT(run.Step(0), ElementsAre("0:4", "1:4"));
+    EXPECT_THAT(run.Step(100), ElementsAre("0:1"));
+    EXPECT_EQ(young.readyAt, 140); // 4 tokens have left by then
+    EXPECT_THAT(run.Step(120), ElementsAre("0:1"));
+    EXPECT_TRUE(run.Step(130).empty());
+    EXPECT_EQ(run.scheduler.GetNextWake(130), 140);
+    EXPECT_TRUE(run.Step(140).empty()); // and come back
+    EXPECT_EQ(run.scheduler.GetNextWake(140), 180);
+    EXPECT_THAT(run.Step(180), ElementsAre("1:1"));
+    EXPECT_EQ(young.generated, 2);
+}
+
+TEST(BatchScheduler, ReservedBlocksComeWithTheCache)
+{
+    Scheduling run(Pool(4, 2, 100));
+    Sequence coming;
+    coming.prompt = 5;
+    coming.output = 3;
+    EXPECT_TRUE(run.scheduler.Reserve(coming, 6, 0));
+    EXPECT_EQ(run.scheduler.GetFreeBlocks(), 1);
+    Sequence other;
+    EXPECT_FALSE(run.scheduler.Reserve(other, 3, 0));
+    coming.generated = 1;
+    coming.computed = 5;
+    run.scheduler.Admit(coming);
+    EXPECT_THAT(run.Step(), ElementsAre("0:1"));
+    EXPECT_EQ(coming.blocks, 3);
+    EXPECT_THAT(run.Step(), ElementsAre("0:1"));
+    EXPECT_EQ(run.scheduler.GetBlocks().GetUsed(), 0);
+}
+
+TEST(RequestRouter, FollowsItsPolicy)
+{
+    Scheduling few(Pool(100, 10, 100));
+    Scheduling large(Pool(1000, 10, 100));
+    few.Enqueue(100, 1);
+    large.Enqueue(500, 1);
+    const std::vector<RequestRouter::Target> targets = {{{0, 0}, &large.scheduler, 0},
+                                                        {{1, 0}, &few.scheduler, 0},
+                                                        {{2, 0}, &few.scheduler, 0}};
+    RequestRouter turns(RouterPolicy::RoundRobin);
+    EXPECT_EQ(turns.Choose(targets), 0);
+    EXPECT_EQ(turns.Choose(targets), 1);
+    EXPECT_EQ(turns.Choose(targets), 2);
+    EXPECT_EQ(turns.Choose(targets), 0);
+    EXPECT_EQ(RequestRouter(RouterPolicy::LeastLoaded).Choose(targets), 1); // 100 tokens, not 500
+    EXPECT_EQ(RequestRouter(RouterPolicy::KvAware).Choose(targets), 0);     // 950 blocks, not 90
+}

@@ -1,0 +1,150 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "serving-fixture.h"
+
+#include <gmock/gmock.h>
+
+using namespace AstraSim;
+
+TEST(Serving, ARequestAloneTakesItsPromptAndItsSteps)
+{
+    // Per layer: 1000 ns a step, 2 a prompt token, 50 a decoding sequence, 3 a cached token.
+    ServingRun run(AtOnce(1, 100, 5) +
+                   "layers 4\ninstances colocated 0\nrow all all linear 1000 2 50 3 NONE 0\n"
+                   "row head last linear 700 0 0 0 NONE 0\n");
+    const double prefill = 4 * (1000 + 2 * 100 + 3 * 100) + 700;
+    double decode = 0;
+    for (int cached = 101; cached <= 104; ++cached)
+    {
+        decode += 4 * (1000 + 50 + 3 * cached) + 700;
+    }
+    EXPECT_NEAR(run.Request(0, "queue_us"), 0, 1e-9);
+    EXPECT_NEAR(run.Request(0, "prefill_us"), prefill / 1000, 1e-6);
+    EXPECT_NEAR(run.Request(0, "ttft_us"), prefill / 1000, 1e-6);
+    EXPECT_NEAR(run.Request(0, "decode_us"), decode / 1000, 1e-6);
+    EXPECT_NEAR(run.Request(0, "tpot_us"), decode / 1000 / 4, 1e-6);
+    EXPECT_NEAR(run.Request(0, "e2e_us"), (prefill + decode) / 1000, 1e-6);
+    EXPECT_NEAR(run.Of("instances", "0", "utilization"), 1, 1e-6);
+    EXPECT_EQ(run.Of("instances", "0", "steps"), 5);
+}
+
+TEST(Serving, TensorParallelStepsAddTheirCollectives)
+{
+    // 2 ranks, 1 us and 10 bytes/ns: a ring's AllReduce of B bytes is two messages of B/2.
+    ServingRun run(AtOnce(1, 100, 2) + "layers 3\ninstances colocated 0-1 tp: 2\n"
+                                       "row attention all linear 500 0 0 0 ALLREDUCE_TP 400\n"
+                                       "row mlp all linear 700 0 0 0 ALLREDUCE_TP 400\n",
+                   2,
+                   1'000'000,
+                   10e9);
+    const auto reduce = [](double tokens) { return 2 * (1000 + tokens * 400 / 2 / 10); };
+    EXPECT_NEAR(run.Request(0, "prefill_us"), 3 * (1200 + 2 * reduce(100)) / 1000, 1e-6);
+    EXPECT_NEAR(run.Request(0, "decode_us"), 3 * (1200 + 2 * reduce(1)) / 1000, 1e-6);
+    EXPECT_EQ(run.collectives.size(), 2 * 3 * 2);
+}
+
+TEST(Serving, PipelineStagesFollowEachOther)
+{
+    // 5 layers: 3 on the first stage, 2 on the second; 8 bytes a token go over at 1 byte/ns.
+    ServingRun run(AtOnce(1, 100, 2) + "layers 5\npp_comm 8\ninstances colocated 0-1 pp: 2\n"
+                                       "row all all linear 1000 0 0 0 NONE 0\n",
+                   2,
+                   0,
+                   1e9);
+    EXPECT_NEAR(run.Request(0, "prefill_us"), 5 + 0.8, 1e-6);
+    EXPECT_NEAR(run.Request(0, "decode_us"), 5 + 0.008, 1e-6);
+}
+
+TEST(Serving, PipelineStagesWorkOnSeveralStepsAtATime)
+{
+    // Two prompts of one chunk each: the second is one stage behind the first.
+    ServingRun run(AtOnce(2, 100, 1) +
+                       "layers 2\npp_comm 1\nmax_num_batched_tokens 100\n"
+                       "instances colocated 0-1 pp: 2\nrow all all linear 1000 0 0 0 NONE 0\n",
+                   2);
+    EXPECT_NEAR(run.Request(0, "e2e_us"), 2, 1e-3);
+    EXPECT_NEAR(run.Request(1, "e2e_us"), 3, 1e-3);
+}
+
+TEST(Serving, APromptIsCutToTheStepsTokens)
+{
+    ServingRun run(AtOnce(1, 100, 1) + "max_num_batched_tokens 40\ninstances colocated 0\n"
+                                       "row all all linear 1000 10 0 1 NONE 0\n");
+    // 40, 40 and 20 new tokens; 40, 80 and 100 in the cache.
+    EXPECT_NEAR(run.Request(0, "prefill_us"), (3 * 1000 + 10 * 100 + 40 + 80 + 100) / 1000.0, 1e-6);
+    EXPECT_EQ(run.Of("instances", "0", "steps"), 3);
+}
+
+TEST(Serving, APoissonQueueOfPromptsWaitsAsMD1Does)
+{
+    // One prompt at a time, 1 ms each: W = rho D / (2 (1 - rho)) (Pollaczek and Khinchine).
+    ServingRun run("requests 200000\nrate 500\nprompt_tokens 10\noutput_tokens 1\n"
+                   "max_num_seqs 1\ninstances colocated 0\nrow all all linear 1e6 0 0 0 NONE 0\n");
+    const double expected = 0.5 * 1000 / (2 * (1 - 0.5));
+    EXPECT_NEAR(run.Of("inference", "queue_us", "mean"), expected, 0.02 * expected);
+    EXPECT_NEAR(run.Of("instances", "0", "utilization"), 0.5, 0.01);
+}
+
+TEST(Serving, AWholeCacheOnAnIdleNetworkTakesOneMessagesTime)
+{
+    // 4 layers x 2 heads x 50 bytes x 100 tokens = 40 kB in one message: 1 us + 40 kB / 10
+    // bytes/ns.
+    ServingRun run(AtOnce(1, 100, 3) + "layers 4\nkv_heads 2\nkv_bytes 50\nkv_transfer whole\n"
+                                       "instances prefill 0\nrow all all linear 1000 0 0 0 NONE 0\n"
+                                       "instances decode 1\nrow all all linear 2000 0 0 0 NONE 0\n",
+                   2,
+                   1'000'000,
+                   10e9);
+    EXPECT_NEAR(run.Request(0, "prefill_us"), 4, 1e-6);
+    EXPECT_NEAR(run.Request(0, "transfer_us"), 1 + 4, 1e-6);
+    EXPECT_NEAR(run.Request(0, "decode_us"), 2 * 8, 1e-6);
+    EXPECT_NEAR(run.Request(0, "e2e_us"), 4 + 5 + 16, 1e-6);
+    EXPECT_EQ(run.Request(0, "bytes"), 40'000);
+    EXPECT_EQ(run.network.Messages(), 1);
+}
+
+TEST(Serving, LayersThatLeaveAsTheyAreComputedHideAllButTheLast)
+{
+    // A layer takes 1 us to compute and 10 kB, 1 us, to send: only the last one is seen, and the
+    // latency.
+    const std::string text = AtOnce(1, 100, 2) +
+                             "layers 4\nkv_heads 2\nkv_bytes 50\n"
+                             "instances prefill 0\nrow all all linear 1000 0 0 0 NONE 0\n"
+                             "instances decode 1\nrow all all linear 2000 0 0 0 NONE 0\n";
+    ServingRun run(text, 2, 300'000, 10e9);
+    EXPECT_NEAR(run.Request(0, "transfer_us"), 0.3 + 1, 1e-6);
+    EXPECT_NEAR(run.Request(0, "transfer_start_us"), 1, 1e-3);
+    EXPECT_EQ(run.network.Messages(), 4);
+    ServingRun pairs("kv_layers_per_message 3\n" + text, 2, 300'000, 10e9);
+    // Three layers leave after 3 us and take 3 us, the fourth follows: 4 us of sending from 3 us
+    // on.
+    EXPECT_NEAR(pairs.Request(0, "transfer_us"), 3 + 4 + 0.3 - 4, 1e-6);
+    EXPECT_EQ(pairs.network.Messages(), 2);
+}
+
+TEST(Serving, CachesMoveBetweenInstancesOfDifferentParallelism)
+{
+    // 6 layers x 4 heads x 10 bytes x 100 tokens, whatever the two sides look like.
+    for (const auto* shape :
+         {"tp: 1", "tp: 2", "tp: 4", "tp: 8", "tp: 2 pp: 2", "tp: 2 ep: 2 pp: 2"})
+    {
+        ServingRun run(AtOnce(3, 100, 4) +
+                           "layers 6\nkv_heads 4\nkv_bytes 10\npp_comm 1\n"
+                           "instances prefill 0-7 tp: 2 pp: 2\nrow a all linear 1000 0 0 0 NONE 0\n"
+                           "instances decode 8-15 " +
+                           shape + "\nrow a all linear 1000 0 0 0 NONE 0\n",
+                       16,
+                       1000,
+                       10e9);
+        const uint64_t copies = std::string(shape) == "tp: 8" ? 2 : 1; // of each head
+        for (int request = 0; request < 3; ++request)
+        {
+            EXPECT_EQ(run.Request(request, "bytes"), copies * 6 * 4 * 10 * 100) << shape;
+            EXPECT_NEAR(run.Request(request, "queue_us") + run.Request(request, "prefill_us") +
+                            run.Request(request, "transfer_us") + run.Request(request, "decode_us"),
+                        run.Request(request, "e2e_us"),
+                        1e-5);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "serving-fixture.h"
+
+#include "ns3/input-error.h"
+
+#include <gmock/gmock.h>
+
+using namespace AstraSim;
+using ::testing::HasSubstr;
+
+namespace
+{
+
+const std::string REQUESTS = "requests 3\nrate 10\nprompt_tokens 7\noutput_tokens 2\n";
+const std::string ROW = "row a all linear 1 0 0 0 NONE 0\n";
+
+std::string
+ErrorOf(const std::string& text)
+{
+    try
+    {
+        ReadServing(text);
+    }
+    catch (const ns3::InputError& error)
+    {
+        return error.what();
+    }
+    return "";
+}
+
+} // namespace
+
+TEST(ServingFile, KeysBeforeInstancesHoldForAllPools)
+{
+    const auto config = ReadServing(REQUESTS + "max_num_seqs 5\nkv_bytes 2\n" + ROW +
+                                    "instances prefill 0-3 model_parallel_NPU_group: 2\n"
+                                    "instances decode 4-7 tp: 4\nmax_num_seqs 9\n" +
+                                    ROW);
+    const auto* prefill = config.Find(InstanceRole::Prefill);
+    const auto* decode = config.Find(InstanceRole::Decode);
+    ASSERT_TRUE(prefill && decode);
+    EXPECT_EQ(prefill->tp, 2);
+    EXPECT_EQ(prefill->CountInstances(), 2);
+    EXPECT_EQ(prefill->maxSequences, 5);
+    EXPECT_EQ(prefill->rows.size(), 1);
+    EXPECT_EQ(decode->maxSequences, 9);
+    EXPECT_EQ(decode->rows.size(), 2);
+    EXPECT_TRUE(config.IsDisaggregated());
+}
+
+TEST(ServingFile, RowsHavePlacesFiguresAndCollectives)
+{
+    const auto config =
+        ReadServing(REQUESTS + "layers 9\ngpu tflops: 989 memory_gbps: 3350 sms: 132\n"
+                               "instances colocated 0\nrow q 3-8 matmul 10 20 2 ALLREDUCE 16.5\n"
+                               "row x 2 experts 10 20 4 0.5 ALLTOALL_EP 8\n"
+                               "row h last memory 7 NONE 0\n");
+    const auto& rows = config.pools[0].rows;
+    ASSERT_EQ(rows.size(), 3);
+    EXPECT_EQ(rows[0].firstLayer, 3);
+    EXPECT_EQ(rows[0].lastLayer, 8);
+    EXPECT_EQ(rows[0].figures[2], 2);
+    EXPECT_EQ(rows[0].op, CollectiveOp::AllReduce);
+    EXPECT_EQ(rows[0].bytesPerToken, 16.5);
+    EXPECT_EQ(rows[1].group, GroupKind::Ep);
+    EXPECT_EQ(rows[1].lastLayer, 2);
+    EXPECT_EQ(rows[2].place, OperatorPlace::Last);
+}
+
+TEST(ServingFile, SaysWhatIsWrong)
+{
+    const std::string colocated = "instances colocated 0\n";
+    EXPECT_THAT(ErrorOf("layer 3\n"),
+                HasSubstr("serve.txt:2: unknown key 'layer'; expected a key "
+                          "such as layers"));
+    EXPECT_THAT(ErrorOf("layers 0\n"), HasSubstr("'0' is not a valid value of layers"));
+    EXPECT_THAT(ErrorOf("layers 1 2\n"), HasSubstr("'layers' has 2 values"));
+    EXPECT_THAT(ErrorOf("router random\n"), HasSubstr("round_robin, least_loaded or kv_aware"));
+    EXPECT_THAT(ErrorOf("instances both 0\n"), HasSubstr("'both' is not a valid role"));
+    EXPECT_THAT(ErrorOf("instances decode 0-2 tp: 2\n"), HasSubstr("3 ranks are not whole"));
+    EXPECT_THAT(ErrorOf("instances decode 0 dp: 2\n"), HasSubstr("'dp:' is not a valid size"));
+    EXPECT_THAT(ErrorOf(colocated + colocated), HasSubstr("colocated instances already"));
+    EXPECT_THAT(ErrorOf("row a all cubic 3 NONE 0\n"), HasSubstr("'cubic' is not a kind"));
+    EXPECT_THAT(ErrorOf("row a all linear 3 NONE 0\n"), HasSubstr("this row has 7 fields"));
+    EXPECT_THAT(ErrorOf("row a 4-2 memory 3 NONE 0\n"), HasSubstr("'4-2' is not a valid range"));
+    EXPECT_THAT(ErrorOf("row a all memory 3 ALLREDUCE_DP 0\n"),
+                HasSubstr("'ALLREDUCE_DP' is not a valid collective"));
+    EXPECT_THAT(ErrorOf("gpu tflops: 3\n"), HasSubstr("the GPU lacks a property"));
+    EXPECT_THAT(ErrorOf("prompt_tokens uniform 3 2\n"), HasSubstr("uniform LOW HIGH"));
+    EXPECT_THAT(ErrorOf(REQUESTS + colocated),
+                HasSubstr("serve.txt:6: the instances have no rows"));
+    EXPECT_THAT(ErrorOf(REQUESTS + "instances decode 0\n" + ROW),
+                HasSubstr("cannot serve requests"));
+    EXPECT_THAT(ErrorOf(colocated + ROW), HasSubstr("does not say which requests come"));
+    EXPECT_THAT(ErrorOf(REQUESTS + "trace a.csv\n" + colocated + ROW),
+                HasSubstr("exclude each other"));
+    EXPECT_THAT(ErrorOf("trace none.csv\n" + colocated + ROW), HasSubstr("none.csv"));
+    EXPECT_THAT(ErrorOf(REQUESTS + colocated + "row a all memory 3 NONE 0\n"),
+                HasSubstr("row a needs a GPU"));
+    EXPECT_THAT(ErrorOf(REQUESTS + colocated + "row a 3 linear 1 0 0 0 NONE 0\n"),
+                HasSubstr("row a is in layer 3; expected layers below 1"));
+    EXPECT_THAT(ErrorOf(REQUESTS + "instances colocated 0-1 pp: 2\n" + ROW),
+                HasSubstr("2 pipeline stages for 1 layers"));
+    EXPECT_THAT(ErrorOf(REQUESTS + "layers 2\ninstances colocated 0-1 pp: 2\n" + ROW),
+                HasSubstr("pp_comm is missing"));
+    EXPECT_THAT(ErrorOf(REQUESTS + "kv_heads 3\ninstances colocated 0-1 tp: 2\n" + ROW),
+                HasSubstr("TP 2 and 3 key-value heads"));
+    EXPECT_THAT(ErrorOf(REQUESTS + "instances prefill 0\n" + ROW + "instances decode 1\n" + ROW),
+                HasSubstr("kv_bytes is missing"));
+    EXPECT_THAT(ErrorOf(REQUESTS + "kv_bytes 1\ninstances prefill 0\n" + ROW +
+                        "instances decode 0\n" + ROW),
+                HasSubstr("rank 0 is in two pools"));
+    EXPECT_THAT(ErrorOf(REQUESTS + colocated + ROW + "num_gpu_blocks 2\nblock_size 3\n"),
+                HasSubstr("request 0 has 8 tokens to keep, 3 blocks"));
+}
+
+TEST(ServingFile, InstancesNeedRanksThatExist)
+{
+    InferenceWorkload workload(ReadServing(REQUESTS + "instances colocated 0-3\n" + ROW));
+    EXPECT_THROW(workload.Bind(AllRanks(3)), ns3::InputError);
+    EXPECT_NO_THROW(workload.Bind(AllRanks(4)));
+}

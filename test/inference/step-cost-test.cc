@@ -1,0 +1,135 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/step-cost.h"
+
+#include <gtest/gtest.h>
+
+using namespace AstraSim;
+
+namespace
+{
+
+/// 1000 TFLOP/s, half of which products reach; 1000 GB/s; 4 SMs.
+InstancePool
+Pool(std::vector<OperatorRow> rows)
+{
+    InstancePool pool;
+    pool.gpu = GpuRoofline{1000, 0.5, 0.25, 1000, 1, 4};
+    pool.rows = std::move(rows);
+    return pool;
+}
+
+OperatorRow
+Row(OperatorKind kind, std::array<double, 4> figures)
+{
+    OperatorRow row;
+    row.name = "row";
+    row.kind = kind;
+    row.lastLayer = UINT32_MAX;
+    row.figures = figures;
+    return row;
+}
+
+TimePs
+TimeOf(const OperatorRow& row, const StepShape& shape)
+{
+    const InstancePool pool = Pool({row});
+    return StepCost(pool, 1).TimeOf(row, shape);
+}
+
+} // namespace
+
+TEST(StepShape, CountsScoresAndCachesOfPromptsAndDecodingSequences)
+{
+    StepShape shape;
+    shape.Add(0, 4, false, true);   // 1 + 2 + 3 + 4 scores
+    shape.Add(10, 2, false, false); // 11 + 12
+    shape.Add(99, 1, true, true);
+    EXPECT_EQ(shape.tokens, 7);
+    EXPECT_EQ(shape.promptTokens, 6);
+    EXPECT_EQ(shape.sampled, 2);
+    EXPECT_EQ(shape.promptScores, 10 + 23);
+    EXPECT_EQ(shape.promptCached, 4 + 12);
+    EXPECT_EQ(shape.decodeCached, 100);
+}
+
+TEST(StepCost, AProductIsBoundByWorkOrByBytes)
+{
+    const auto row = Row(OperatorKind::Matmul, {1024, 8192, 1});
+    StepShape many;
+    many.tokens = 4096;
+    // 2 m n k at 500 TFLOP/s; 256 x 128 tiles fill all SMs in whole waves.
+    EXPECT_EQ(TimeOf(row, many), std::llround(2.0 * 4096 * 1024 * 8192 / 500e12 * 1e12));
+    StepShape one;
+    one.tokens = 1;
+    EXPECT_EQ(TimeOf(row, one), std::llround(2.0 * (8192 + 8192 * 1024 + 1024) / 1e12 * 1e12));
+    EXPECT_EQ(TimeOf(row, StepShape()), 0);
+}
+
+TEST(StepCost, ExpertsThatGetNoTokenAreNotRead)
+{
+    // 8 experts on the rank; a token of the instance brings 2 tokens here.
+    const auto row = Row(OperatorKind::Experts, {1024, 1024, 8, 2});
+    const auto read = [](double experts, double m) {
+        return std::llround(2 * experts * (m * 1024 + 1024.0 * 1024 + m * 1024));
+    };
+    StepShape shape;
+    shape.instanceTokens = 1;
+    EXPECT_EQ(TimeOf(row, shape), read(2, 1));
+    shape.instanceTokens = 4;
+    EXPECT_EQ(TimeOf(row, shape), read(8, 1));
+    shape.instanceTokens = 5;
+    EXPECT_EQ(TimeOf(row, shape), read(8, 2));
+}
+
+TEST(StepCost, AttentionOfPromptsComputesAndThatOfDecodingReads)
+{
+    // 1e6 operations a score at 250 TFLOP/s; 1000 bytes a cached token at 1000 GB/s.
+    const auto row = Row(OperatorKind::Attention, {1e6, 1000, 0});
+    StepShape shape;
+    shape.Add(0, 999, false, true);
+    EXPECT_EQ(TimeOf(row, shape), std::llround(999.0 * 500 * 1e6 / 250e12 * 1e12));
+    StepShape decoding;
+    decoding.Add(999, 1, true, true);
+    EXPECT_EQ(TimeOf(row, decoding), std::max<TimePs>(1000 * 4000, 1000 * 1000));
+    shape.Add(999, 1, true, true);
+    EXPECT_EQ(TimeOf(row, shape), 999LL * 500 * 4000 + 1000 * 4000);
+}
+
+TEST(StepCost, AProgramJoinsRowsUpToCollectivesAndLayers)
+{
+    auto first = Row(OperatorKind::Linear, {10});
+    first.place = OperatorPlace::First;
+    auto compute = Row(OperatorKind::Linear, {1});
+    auto reduce = Row(OperatorKind::Linear, {2});
+    reduce.op = CollectiveOp::AllReduce;
+    reduce.bytesPerToken = 8;
+    auto second = Row(OperatorKind::Linear, {100});
+    second.firstLayer = 1;
+    second.lastLayer = 1;
+    auto last = Row(OperatorKind::Linear, {1000});
+    last.place = OperatorPlace::Last;
+    InstancePool pool = Pool({first, compute, reduce, second, last});
+    StepShape shape;
+    shape.Add(0, 5, false, true);
+    // Without anything to communicate, all is one segment.
+    const auto whole = StepCost(pool, 3).Program(0, shape, false);
+    ASSERT_EQ(whole.size(), 1);
+    EXPECT_EQ(whole[0].compute, (10 + 3 * 3 + 100 + 1000) * 1000);
+    pool.tp = 2;
+    const auto program = StepCost(pool, 3).Program(0, shape, false);
+    ASSERT_EQ(program.size(), 4);
+    EXPECT_EQ(program[0].compute, (10 + 3) * 1000);
+    EXPECT_EQ(program[0].bytes, 40);
+    EXPECT_EQ(program[2].compute, (100 + 3) * 1000);
+    EXPECT_EQ(program[3].compute, 1000 * 1000);
+    EXPECT_EQ(program[3].op, CollectiveOp::None);
+    pool.pp = 2;
+    const StepCost staged(pool, 3);
+    EXPECT_EQ(staged.LayersOf(0), (std::pair<uint32_t, uint32_t>(0, 2)));
+    EXPECT_EQ(staged.LayersOf(1), (std::pair<uint32_t, uint32_t>(2, 3)));
+    EXPECT_EQ(staged.StageOf(1), 0);
+    EXPECT_EQ(staged.StageOf(2), 1);
+    EXPECT_EQ(staged.Program(0, shape, true).back().layer, 1);
+}

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""INFERENCE workloads from outside: the generator, the simulator on every network, and what is made of the results."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
+sys.path.insert(0, str(ROOT / "python"))
+
+from clustersim.results import open_run, open_runs  # noqa: E402
+from clustersim.results.plots import KINDS  # noqa: E402
+from clustersim.results.tables import all_tables  # noqa: E402
+from clustersim.workload import catalogue, gpus, operators  # noqa: E402
+from clustersim.workload.parallel import Parallelism  # noqa: E402
+from clustersim.workload.serving import Instance  # noqa: E402
+
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+LINEAR = "row step all linear {} 0 0 0 NONE 0\n"
+
+
+def simulate(place, workload, *arguments, network="flow", topology=None, status=0):
+    """@return the run's directory (status 0), or what it says"""
+    if topology is None:
+        topology = place / "star"
+        topology.write_text("5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4)))
+    (place / "serve.txt").write_text(workload)
+    command = [PROGRAMS / "SimAI_simulator", "-w", place / "serve.txt", "-n", topology, "-c", ROOT / "conf/SimAI.conf",
+               "--network", network, "-o", place / "run", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == status, done.stderr
+    return done.stderr if status else place / "run"
+
+
+def generate(place, *arguments, status=0):
+    done = subprocess.run([sys.executable, ROOT / "scripts/workload.py", "--inference", "-o", place, "--name", "w",
+                           *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done.stderr if status else (place / "w.txt").read_text()
+
+
+def rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def one_request(prompt, output):
+    return f"INFERENCE\nrequests 1\nrate 1e15\nprompt_tokens {prompt}\noutput_tokens {output}\n"
+
+
+def test_the_prefill_of_a_gpu_is_the_roofline_of_its_operators(tmp_path):
+    tokens = 512
+    generate(tmp_path, "--model_name", "llama3_8b", "--num_layers", 4, "--world_size", 1, "--gpu_type", "A100",
+             "--requests", 1, "--rate", 1e6, "--prompt_tokens", tokens, "--output_tokens", 1)
+    star = tmp_path / "pair"
+    star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    run = simulate(tmp_path, (tmp_path / "w.txt").read_text(), topology=star, network="analytical")
+    model = catalogue.find("llama3_8b").copy(update={"layers": 4})
+    gpu = gpus.find("A100")
+    plan = Parallelism(world_size=1, sequence=tokens)
+
+    def time(operator):
+        if operator.kind == "attention":  # causal, with the diagonal
+            scores = tokens * (tokens + 1) / 2
+            return 2 * scores * (model.query_width + model.value_width) / (gpu.tflops * 1e3 * gpu.attention[0])
+        return gpu.times_ns(operator)[0]
+
+    norm, logits, _ = operators.head(model, Parallelism(world_size=1, sequence=1))
+    expected = sum(map(time, [*operators.layer(model, plan, 0)] * 4 + operators.embedding(model, plan) + [norm, logits]))
+    assert float(rows(run / "requests.csv")[0]["prefill_us"]) == pytest.approx(expected / 1e3, rel=1e-6)
+
+
+def test_cache_and_weights_follow_from_the_model():
+    llama = catalogue.find("llama3_8b")
+    assert Instance(llama, 1).rank_bytes == 2 * 8 * 128 * 2  # keys and values of 8 heads of 128, bfloat16
+    assert Instance(llama, 16, tp=16).rank_bytes == 2 * 128 * 2  # a copy of one head
+    deepseek = catalogue.find("deepseek_v3")
+    assert Instance(deepseek, 8, tp=8).rank_bytes == (512 + 64) * 2  # the latent, on every rank
+    products = [row for row in Instance(llama, 1).rows() if row.kind == "matmul"]
+    weights = sum(row.figures[0] * row.figures[1] * row.figures[2] * (32 if row.layers == "all" else 1) for row in products)
+    norms = (2 * 32 + 1) * 4096
+    assert weights + 128256 * 4096 + norms == llama.parameters()  # and the embedding, which is no product
+
+
+@pytest.mark.parametrize("tp, ep", [(1, 1), (2, 1), (1, 4), (2, 4)])
+def test_experts_are_shared_out(tp, ep):
+    mixtral = catalogue.find("mixtral_8x7b")
+    found = {row.name: row for row in Instance(mixtral, tp * ep, tp=tp, ep=ep).rows()}
+    assert found["expert_up"].figures == (2 * 14336 / tp, 4096, 8 / ep, 2 / ep)
+    assert found["dispatch"].collective == ("ALLTOALL_EP" if ep > 1 else "NONE")
+    assert found["dispatch"].bytes == (2 * 2 * 4096 / tp if ep > 1 else 0)
+    assert ("gather" in found) == (tp > 1 and ep > 1)
+
+
+def test_steps_add_the_collectives_that_a_benchmark_measures(tmp_path):
+    """Prefill and decode of TP 4 take their computation and as many AllReduces, each as long as one alone."""
+    run = simulate(tmp_path, one_request(100, 2) + "layers 3\ninstances colocated 0-3 tp: 4\n"
+                   "row mlp all linear 1000 0 0 0 ALLREDUCE_TP 8192\n", network="packet")
+    request = rows(run / "requests.csv")[0]
+    for tokens, column in ((100, "prefill_us"), (1, "decode_us")):
+        (tmp_path / "alone.txt").write_text(f"1 ALLREDUCE {tokens * 8192} TP\n")
+        subprocess.run([PROGRAMS / "SimAI_simulator", "-w", tmp_path / "alone.txt", "--tp", "4", "-n", tmp_path / "star", "-c",
+                        ROOT / "conf/SimAI.conf", "-o", tmp_path / "alone"], check=True, capture_output=True, env=ENVIRONMENT)
+        alone = rows(tmp_path / "alone/collectives.csv")[0]
+        reduce_us = (float(alone["end_ns"]) - float(alone["start_ns"])) / 1e3
+        assert float(request[column]) == pytest.approx(3 * (1 + reduce_us), rel=0.002)
+
+
+def test_an_idle_transfer_takes_its_flows_completion_time(tmp_path):
+    """A cache of 90,000 bytes over two links of 100 Gb/s and 1 us each, in frames of 9,000 bytes with 82 of headers."""
+    workload = one_request(90, 2) + ("kv_bytes 1000\nkv_transfer whole\ninstances prefill 0\n" + LINEAR.format(1000) +
+                                     "instances decode 1\n" + LINEAR.format(1000))
+    run = simulate(tmp_path, workload, network="packet")
+    request = rows(run / "requests.csv")[0]
+    frame_ns, ack_ns = (9000 + 82) * 8 / 100, 84 * 8 / 100
+    arrival_ns = 11 * frame_ns + 2000
+    assert float(request["bytes"]) == 90000
+    assert float(request["transfer_us"]) == pytest.approx(arrival_ns / 1e3, abs=1e-6)
+    fct = (run / "fct.txt").read_text().split()
+    assert float(fct[6]) == pytest.approx(arrival_ns + 2 * ack_ns + 2000, abs=1)
+    # Without packets the last frame's second link is the same; formulas agree to the picosecond.
+    for network in ("flow", "analytical"):
+        run = simulate(tmp_path, workload, network=network)
+        assert float(rows(run / "requests.csv")[0]["transfer_us"]) == pytest.approx(arrival_ns / 1e3, rel=0.01)
+
+
+def test_results_add_up_on_every_network(tmp_path):
+    """Eight ranks, experts, pipelines, preemptions: every request is served once, and its time has four parts."""
+    topology = tmp_path / "servers"
+    subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gps", "8",
+                    "-psn", "8", "-gt", "H100", "-bw", "400Gbps", "-o", topology], check=True, capture_output=True)
+    workload = ("INFERENCE\nrequests 12\nrate 20000\nprompt_tokens uniform 20 60\noutput_tokens uniform 2 12\nlayers 4\n"
+                "kv_heads 4\nkv_bytes 64\npp_comm 64\nnum_gpu_blocks 12\nblock_size 8\nmax_num_batched_tokens 48\n"
+                "row attention all linear 3000 20 100 1 ALLREDUCE_TP 64\nrow experts all linear 2000 10 0 0 ALLTOALL_EP 128\n"
+                "row back all linear 500 0 0 0 ALLTOALL_EP 128\ninstances prefill 0-7 tp: 2 ep: 2\ninstances decode 8-15 tp: 2 pp: 2\n")
+    for network in ("packet", "flow", "analytical"):
+        run = simulate(tmp_path, workload, network=network, topology=topology)
+        requests = rows(run / "requests.csv")
+        assert sorted(int(row["request"]) for row in requests) == list(range(12))
+        for row in requests:
+            parts = sum(float(row[name]) for name in ("queue_us", "prefill_us", "transfer_us", "decode_us"))
+            assert parts == pytest.approx(float(row["e2e_us"]), abs=1e-5)
+            assert int(row["bytes"]) == 4 * 4 * 64 * int(row["prompt_tokens"])
+        instances = rows(run / "instances.csv")
+        assert [row["role"] for row in instances] == ["prefill"] * 2 + ["decode"] * 2
+        made = sum(int(row["output_tokens"]) for row in instances)
+        assert made == sum(int(row["output_tokens"]) for row in requests)
+        prompts = sum(int(row["prompt_tokens"]) for row in requests)
+        assert sum(int(row["prompt_tokens"]) for row in instances[:2]) == prompts
+        first = {row["metric"]: row for row in rows(run / "inference.csv")}
+        mean = sum(float(row["ttft_us"]) for row in requests) / 12
+        assert float(first["ttft_us"]["mean"]) == pytest.approx(mean, abs=1e-5)
+    again = simulate(tmp_path, workload, "--quiet", network="analytical", topology=topology)
+    assert rows(again / "requests.csv") == requests
+
+
+def test_a_plane_carries_caches_alone(tmp_path):
+    topology = tmp_path / "dual"
+    subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn",
+                    "16", "-psn", "16", "-o", topology], check=True, capture_output=True)
+    workload = one_request(200, 3) + ("requests 6\nlayers 2\nkv_heads 8\nkv_bytes 256\ninstances prefill 0-7 tp: 8\n"
+                                      "row a all linear 1000 10 0 0 NONE 0\ninstances decode 8-15 tp: 8\n" +
+                                      LINEAR.format(1000))
+
+    def nics(*arguments):
+        """@return bytes that the first and the second NIC of GPU 0 send"""
+        run = simulate(tmp_path, workload, *arguments, topology=topology, network="flow")
+        assert "KV cache" in (run / "links.csv").read_text()
+        sent = [int(row["tx_bytes"]) for row in rows(run / "links.csv") if row["node"] == "0"]
+        return sent[1:]  # the first port is NVLink's
+
+    both = nics()
+    assert both[0] > 0 and both[1] > 0
+    assert nics("--set", "PLANE=KV 1")[0] == 0
+    first, second = nics("--set", "PLANE=KV 0")
+    assert second == 0 and first == pytest.approx(sum(both), rel=0.01)
+    for value, expected in (("KV 2", "hosts have 2 NICs"), ("XY 0", "'XY' is not a class of traffic"), ("KV", "PLANE has 1 values"),
+                            ("KV x", "PLANE cannot be 'x'")):
+        assert expected in simulate(tmp_path, workload, "--set", f"PLANE={value}", topology=topology, status=2)
+
+
+def test_tables_and_plots_show_what_was_served(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        simulate(tmp_path / name, "INFERENCE\nrequests 20\nrate 50000\nprompt_tokens uniform 5 50\noutput_tokens 3\n"
+                 "ttft_limit_ms 0.02\ninstances colocated 0\nrow a all linear 1000 100 0 0 NONE 0\n")
+    runs = open_runs([tmp_path / "a/run", tmp_path / "b/run"])
+    tables = {table.key: table for table in all_tables(runs)}
+    served = dict(zip(tables["serving"].columns, tables["serving"].rows[0]))
+    frame = runs[0].served
+    assert served["requests"] == 20
+    assert served["within limits %"] == pytest.approx(100 * (frame["ttft_us"] <= 20).mean())
+    assert 0 < served["within limits %"] < 100
+    assert served["ttft p99 ms"] == pytest.approx(frame["ttft_us"].max() / 1e3)
+    phases = dict(zip(tables["phases"].columns, tables["phases"].rows[0]))
+    assert phases["queue %"] + phases["prefill %"] + phases["transfer %"] + phases["decode %"] == pytest.approx(100)
+    assert tables["instances"].rows[0][3] == "colocated"
+    assert "requests" not in tables  # those are of KV-cache workloads
+    assert not runs[0].read_all()
+    assert len(KINDS["latencies"].draw(runs).axes) == 3
+    assert KINDS["phases"].draw(runs).axes[0].get_title(loc="left") == "Where requests spend their time"
+
+
+def test_what_is_wrong_is_said_in_a_line(tmp_path):
+    base = ("--model_name", "llama3_8b", "--requests", 1, "--rate", 1, "--prompt_tokens", 1, "--output_tokens", 1)
+    assert "expected --world_size, or --prefill_gpus" in generate(tmp_path, *base, status=2)
+    assert "does not divide 3 GPUs" in generate(tmp_path, *base, "--world_size", 3, "--tp", 2, status=2)
+    assert "leaves no room for a cache" in generate(tmp_path, *base[2:], "--model_name", "llama3_70b", "--world_size", 1, status=2)
+    assert "no such file" in generate(tmp_path, *base, "--world_size", 1, "--trace", tmp_path / "none", status=2)
+    assert "serve.txt:2: unknown key 'rats'" in simulate(tmp_path, "INFERENCE\nrats 3\n", status=2)
+    message = simulate(tmp_path, one_request(1, 1) + "instances colocated 0-7\n" + LINEAR.format(1), status=2)
+    assert "rank 7 does not exist" in message and message.count("\n") == 1
+
+
+def test_azures_trace_is_read(tmp_path):
+    trace = tmp_path / "azure.csv"
+    trace.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,2\n"
+                     "2023-11-16 18:15:46.6905900,396,3\n2023-11-16 18:15:50.9951690,879,4\n")
+    text = generate(tmp_path, "--model_name", "llama3_8b", "--num_layers", 2, "--world_size", 2, "--trace", trace, "--requests", 2)
+    run = simulate(tmp_path, text)
+    requests = {row["request"]: row for row in rows(run / "requests.csv")}
+    assert [requests[name]["prompt_tokens"] for name in "01"] == ["374", "396"] and len(requests) == 2
+    assert float(requests["1"]["arrival_us"]) == 10000
+    facts = json.loads((tmp_path / "w.json").read_text())
+    assert facts["pools"][0]["role"] == "colocated" and facts["world_size"] == 2
+    assert open_run(run).served["output_tokens"].tolist() == [2, 3]
