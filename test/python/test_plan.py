@@ -6,13 +6,15 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
+import run_directory
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import catalogue, gpus, megatron, memory, plans, search  # noqa: E402
+from clustersim.workload import catalogue, gpus, megatron, memory, plan_command, plans, search  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
@@ -132,3 +134,17 @@ def test_what_cannot_be_planned_is_refused_in_one_line(arguments, message, tmp_p
     done = plan(*arguments, "-o", tmp_path / "out", status=2)
     assert message in done.stderr and "expected" in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_the_price_of_an_hour_counts_the_topologys_parts(tmp_path):
+    """Four GPUs with a NIC each on one switch: hand-counted parts, written off in two years, and their power."""
+    (tmp_path / "topology").write_text(run_directory.TOPOLOGY)
+    (tmp_path / "prices.yaml").write_text(
+        "gpu: {price: 1000, watts: 500}\nnic: {100Gbps: {price: 100, watts: 10}}\n"
+        "switch: [{ports: 4, rate: 100Gbps, price: 4000, watts: 400}]\ntransceiver: {100Gbps: {price: 10, watts: 1}}\n")
+    given = types.SimpleNamespace(prices=str(tmp_path / "prices.yaml"), topology=str(tmp_path / "topology"), years=2, kwh=0.25,
+                                  gpu_hour=None)
+    price = 4 * 1000 + 4 * 100 + 4000 + 8 * 10
+    kilowatts = (4 * 500 + 4 * 10 + 400 + 8 * 1) / 1000
+    assert plan_command.gpu_hour(given) == pytest.approx((price / (2 * 365 * 24) + kilowatts * 0.25) / 4)
+    assert "expected --topology" in plan("--model", "llama2_7b", "--gpus", 8, "--prices", given.prices, status=2).stderr

@@ -119,6 +119,12 @@ def parts_of(topology, prices):
     return parts
 
 
+def per_gpu(topology, prices):
+    """@return price and watts of all parts, for each GPU"""
+    parts, gpus = parts_of(topology, prices), len(topology.gpus)
+    return tuple(sum(part.count * getattr(part, key) for part in parts) / gpus for key in ("price", "watts"))
+
+
 def cost_lines(topology, prices):
     """@return a table of the parts with their sums, as lines of text"""
     parts, gpus = parts_of(topology, prices), len(topology.gpus)

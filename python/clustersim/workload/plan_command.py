@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 from clustersim.results.plots import style
+from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
 from clustersim.workload import command_line, gpus, memory, plans, search, simai_text
@@ -24,7 +25,7 @@ COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompu
            "time_ms", "tokens_per_s_per_gpu", "mfu", "cost", "computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble",
            "bound_by", "simulated_ms")
 SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompute", "micro_batch", "memory_gb", "time_ms",
-         "tokens_per_s_per_gpu", "mfu", "bubble", "bound_by", "simulated_ms")
+         "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
 
 
 def make_parser(description):
@@ -41,7 +42,10 @@ def make_parser(description):
     add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
     add("--objective", choices=OBJECTIVES, default="time",
         help="time (default) takes all GPUs; the others also try halves, quarters, ...")
-    add("--gpu_hour", type=float, default=2.0, metavar="PRICE", help="price of a GPU for an hour, for the cost (2)")
+    add("--gpu_hour", type=float, default=None, metavar="PRICE", help="price of a GPU for an hour, for the cost (2)")
+    add("--prices", metavar="FILE", help="instead: prices and watts of the topology's parts, such as topologies/prices.yaml")
+    add("--years", type=float, default=4.0, metavar="N", help="in which the parts' prices are written off (4)")
+    add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (0.1)")
     add("--measured", metavar="FILE", help="times of operators, as for workload.py")
     add("--dtype", default="bfloat16", metavar="TYPE", help="of matrix products: bfloat16 (default) or fp8")
     add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB", help="memory that the job cannot have (5)")
@@ -63,8 +67,12 @@ def _check(given):
     for flag in ("time_limit", "reserved_gb"):
         if not 0 <= getattr(given, flag) < float("inf"):
             raise InputError(f"--{flag} is {getattr(given, flag):g}; expected a number, 0 or more")
-    if given.simulate < 0 or given.global_batch < 0 or not given.gpu_hour >= 0:
+    if given.simulate < 0 or given.global_batch < 0 or (given.gpu_hour is not None and not 0 <= given.gpu_hour < float("inf")):
         raise InputError("--simulate, --global_batch or --gpu_hour is negative; expected 0 or more")
+    if not 0 < given.years < float("inf") or not 0 <= given.kwh < float("inf"):
+        raise InputError("--years or --kwh is not valid; expected years above 0 and a price of 0 or more")
+    if given.prices and (not given.topology or given.gpu_hour is not None):
+        raise InputError("--prices counts the parts of a topology; expected --topology, and no --gpu_hour")
     if given.simulate and not given.topology:
         raise InputError("--simulate has no network; expected --topology")
     if given.topology and (given.gpu_type or given.gpus_per_server):
@@ -91,6 +99,15 @@ def find_machine(given):
     fastest = max(rates.values())
     machine = plans.Machine(topology.gpus_per_server, rates["nvlink"] or fastest, rates["nic"] or fastest)
     return machine, gpus.find(topology.gpu_type, command_line.dtype_of(given)), ["-n", given.topology]
+
+
+def gpu_hour(given):
+    """@return price of a GPU for an hour: as given, or its share of the topology's parts, written off, and of their power"""
+    if not given.prices:
+        return 2.0 if given.gpu_hour is None else given.gpu_hour
+    topology = read_topology(given.topology)
+    price, watts = prices.per_gpu(topology, prices.Prices(given.prices))
+    return price / (given.years * 365 * 24) + watts / 1000 * given.kwh
 
 
 def _counts(given):
@@ -122,10 +139,10 @@ def _search(given, model, machine, gpu, flags, directory):
     return found[:given.top], seen, timed
 
 
-def _row(given, number, timed, gpu):
+def _row(number, timed, gpu, hour):
     plan = timed.plan
     share = {key: value / timed.total_ns for key, value in timed.parts.items()}
-    cost = plan.world_size * timed.total_ns / 3.6e12 * given.gpu_hour / (plan.sequences * plan.sequence) * 1e9
+    cost = plan.world_size * timed.total_ns / 3.6e12 * hour / (plan.sequences * plan.sequence) * 1e9
     return {"rank": number, "gpus": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp, "vpp": plan.virtual,
             "ep": plan.ep, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute, "micro_batch": plan.micro_batch,
             "micro_batches": plan.micro_batches, "memory_gb": timed.candidate.memory.total / 1e9,
@@ -143,9 +160,9 @@ def _text(key, value):
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
-def table(rows):
-    """@return the table for people"""
-    shown = [key for key in SHOWN if key != "simulated_ms" or any(row[key] for row in rows)]
+def table(rows, costs=False):
+    """@param costs whether to show the price of 10^9 tokens @return the table for people"""
+    shown = [key for key in SHOWN if (key != "simulated_ms" or any(row[key] for row in rows)) and (key != "cost" or costs)]
     cells = [shown] + [[_text(key, row[key]) for key in shown] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in cells)
@@ -215,7 +232,8 @@ def run(arguments, description):
             gpu = gpu.copy(update={"measured": command_line.measured.read(given.measured)})
         with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
             best, seen, timed = _search(given, model, machine, gpu, flags, scratch)
-        rows = [_row(given, number, each, gpu) for number, each in enumerate(best, 1)]
+        hour = gpu_hour(given)
+        rows = [_row(number, each, gpu, hour) for number, each in enumerate(best, 1)]
         directory = pathlib.Path(given.output_dir)
         directory.mkdir(parents=True, exist_ok=True)
         for number, each in enumerate(best, 1):
@@ -226,5 +244,5 @@ def run(arguments, description):
     title = f"{model.name} on {given.gpus} {gpu.name}, {given.global_batch or given.gpus} x {given.seq_length} tokens"
     _write(given, rows, best, directory, title)
     print(f"{title}: {seen} plans, {timed} timed, the others cannot be better")
-    print(table(rows))
+    print(table(rows, costs=given.objective == "cost" or bool(given.prices)))
     print(f"results in {directory}; the best plan's workload is {directory / 'plan1.txt'}")
