@@ -79,7 +79,7 @@ TEST(Serving, APromptIsCutToTheStepsTokens)
 TEST(Serving, APoissonQueueOfPromptsWaitsAsMD1Does)
 {
     // One prompt at a time, 1 ms each: W = rho D / (2 (1 - rho)) (Pollaczek and Khinchine).
-    ServingRun run("requests 200000\nrate 500\nprompt_tokens 10\noutput_tokens 1\n"
+    ServingRun run("requests 100000\nrate 500\nprompt_tokens 10\noutput_tokens 1\n"
                    "max_num_seqs 1\ninstances colocated 0\nrow all all linear 1e6 0 0 0 NONE 0\n");
     const double expected = 0.5 * 1000 / (2 * (1 - 0.5));
     EXPECT_NEAR(run.Of("inference", "queue_us", "mean"), expected, 0.02 * expected);

@@ -98,8 +98,8 @@ def test_experts_are_shared_out(tp, ep):
 
 
 def test_steps_add_the_collectives_that_a_benchmark_measures(tmp_path):
-    """Prefill and decode of TP 4 take their computation and as many AllReduces, each as long as one alone."""
-    run = simulate(tmp_path, one_request(100, 2) + "layers 3\ninstances colocated 0-3 tp: 4\n"
+    """Prefill and decode of TP 4 take their computation and an AllReduce, as long as that alone."""
+    run = simulate(tmp_path, one_request(100, 2) + "instances colocated 0-3 tp: 4\n"
                    "row mlp all linear 1000 0 0 0 ALLREDUCE_TP 8192\n", network="packet")
     request = rows(run / "requests.csv")[0]
     for tokens, column in ((100, "prefill_us"), (1, "decode_us")):
@@ -108,7 +108,7 @@ def test_steps_add_the_collectives_that_a_benchmark_measures(tmp_path):
                         ROOT / "conf/SimAI.conf", "-o", tmp_path / "alone"], check=True, capture_output=True, env=ENVIRONMENT)
         alone = rows(tmp_path / "alone/collectives.csv")[0]
         reduce_us = (float(alone["end_ns"]) - float(alone["start_ns"])) / 1e3
-        assert float(request[column]) == pytest.approx(3 * (1 + reduce_us), rel=0.002)
+        assert float(request[column]) == pytest.approx(1 + reduce_us, abs=1e-5)
 
 
 def test_an_idle_transfer_takes_its_flows_completion_time(tmp_path):
@@ -188,13 +188,13 @@ def test_tables_and_plots_show_what_was_served(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         simulate(tmp_path / name, "INFERENCE\nrequests 20\nrate 50000\nprompt_tokens uniform 5 50\noutput_tokens 3\n"
-                 "ttft_limit_ms 0.02\ninstances colocated 0\nrow a all linear 1000 100 0 0 NONE 0\n")
+                 "ttft_limit_ms 0.006\ninstances colocated 0\nrow a all linear 1000 100 0 0 NONE 0\n")
     runs = open_runs([tmp_path / "a/run", tmp_path / "b/run"])
     tables = {table.key: table for table in all_tables(runs)}
     served = dict(zip(tables["serving"].columns, tables["serving"].rows[0]))
     frame = runs[0].served
     assert served["requests"] == 20
-    assert served["within limits %"] == pytest.approx(100 * (frame["ttft_us"] <= 20).mean())
+    assert served["within limits %"] == pytest.approx(100 * (frame["ttft_us"] <= 6).mean())
     assert 0 < served["within limits %"] < 100
     assert served["ttft p99 ms"] == pytest.approx(frame["ttft_us"].max() / 1e3)
     phases = dict(zip(tables["phases"].columns, tables["phases"].rows[0]))
@@ -203,7 +203,7 @@ def test_tables_and_plots_show_what_was_served(tmp_path):
     assert "requests" not in tables  # those are of KV-cache workloads
     assert not runs[0].read_all()
     assert len(KINDS["latencies"].draw(runs).axes) == 3
-    assert KINDS["phases"].draw(runs).axes[0].get_title(loc="left") == "Where requests spend their time"
+    assert KINDS["phases"].draw(runs).axes[0].get_xlabel().startswith("mean over requests")
 
 
 def test_what_is_wrong_is_said_in_a_line(tmp_path):
