@@ -21,6 +21,9 @@ constexpr double PS_BITS_PER_BYTE = 8e12;
 /// shares of the link after the next is less than a frame in most messages.
 constexpr double SHARE_TOLERANCE = 1e-3;
 
+/// Flows that a change concerns, on average, from which on changes wait for each other.
+constexpr double MANY_FLOWS = 32;
+
 /// Parts of a frame that are none: times are whole picoseconds.
 constexpr double ROUNDING = 1e-4;
 
@@ -99,11 +102,14 @@ FluidTransfers::Start(const Request& request)
     transfer->soonestPs =
         ns3::AddPs(m_loop.Now(), ns3::RoundToPs((request.bytes - request.held) / request.idleRate));
     transfer->firstLink = request.uses.front().resource;
+    transfer->beganPs = m_loop.Now();
     transfer->order = m_order++;
     transfer->onReached = request.onReached;
     transfer->onDrained = request.onDrained;
     transfer->owner = request.owner;
     TakeTurns(*transfer, request.bytes);
+    const auto sharing = static_cast<double>(m_beginners[transfer->firstLink].size());
+    NoteChange(request.bytes / request.idleRate * std::max(sharing, 1.0));
     Enter(*transfer, request.uses, request.cap, request.bytes);
     return transfer;
 }
@@ -156,6 +162,7 @@ FluidTransfers::FindBundle(std::span<const MaxMinSolver::Use> uses, double cap)
     bundle->inUse = true;
     bundle->uses.assign(uses.begin(), uses.end());
     bundle->cap = cap;
+    bundle->beganPs = m_loop.Now();
     bundle->updatedPs = m_loop.Now();
     bundle->armedPs = INT64_MAX;
     bundle->engine = this;
@@ -317,6 +324,7 @@ FluidTransfers::Progress(FluidBundle& bundle)
         return;
     }
     bundle.moved = std::max(bundle.moved, transfer.end); // to the picosecond
+    NoteChange(static_cast<double>(m_loop.Now() - transfer.beganPs));
     Leave(transfer);
     std::erase(m_beginners[transfer.firstLink], &transfer);
     if (isNew)
@@ -328,19 +336,72 @@ FluidTransfers::Progress(FluidBundle& bundle)
 }
 
 void
+FluidTransfers::NoteChange(double lengthPs)
+{
+    const TimePs now = m_loop.Now();
+    const TimePs by = ns3::AddPs(now, ns3::RoundToPs(m_waitingShare * lengthPs));
+    if (m_changes == 0)
+    {
+        m_firstChangePs = now;
+        m_updateByPs = by;
+    }
+    ++m_changes;
+    m_changeTimes += static_cast<double>(now - m_firstChangePs);
+    m_updateByPs = std::min(m_updateByPs, by);
+}
+
+bool
+FluidTransfers::MayWait()
+{
+    const TimePs now = m_loop.Now();
+    if (m_changes == 0 || m_flowsPerChange < MANY_FLOWS || now >= m_updateByPs)
+    {
+        return false;
+    }
+    if (m_updateArmedPs <= now || m_updateByPs < m_updateArmedPs)
+    {
+        m_updateArmedPs = m_updateByPs;
+        m_loop.Schedule(
+            m_updateByPs - now,
+            [](void*) {}, // the hook follows
+            nullptr);
+    }
+    return true;
+}
+
+void
+FluidTransfers::Correct(FluidBundle& bundle, double newRate)
+{
+    const TimePs now = m_loop.Now();
+    const double mean = static_cast<double>(now - m_firstChangePs) - m_changeTimes / m_changes;
+    const double missed = std::min(mean, static_cast<double>(now - bundle.beganPs));
+    bundle.moved += (newRate - bundle.rate) * missed;
+}
+
+void
 FluidTransfers::UpdateRates()
 {
-    if (!m_solver.IsDirty())
+    if (!m_solver.IsDirty() || MayWait())
     {
         return;
     }
-    for (const MaxMinSolver::FlowId flow : m_solver.Solve())
+    const bool waited = m_changes > 0 && m_firstChangePs < m_loop.Now();
+    const auto changed = m_solver.Solve();
+    for (const MaxMinSolver::FlowId flow : changed)
     {
         FluidBundle& bundle = *m_byFlow[flow];
         Advance(bundle);
+        if (waited)
+        {
+            Correct(bundle, m_solver.GetRate(flow));
+        }
         bundle.rate = m_solver.GetRate(flow);
         Plan(bundle);
     }
+    constexpr double SMOOTHING = 0.125;
+    m_flowsPerChange += SMOOTHING * (static_cast<double>(changed.size()) - m_flowsPerChange);
+    m_changes = 0;
+    m_changeTimes = 0;
     for (FluidBundle* bundle : m_grown)
     {
         if (bundle->inUse)

@@ -35,6 +35,7 @@ struct FluidTransfer
     double framePs{0};            ///< time of a frame when nobody shares the links
     double idleRate{0};           ///< bytes per picosecond when nobody shares the links
     TimePs soonestPs{0};          ///< when it would be through if nobody did
+    TimePs beganPs{0};            ///< when it began
     double credited{0};           ///< bytes that GetCarried() counts already
     uint32_t firstLink{0};        ///< where it starts
     bool reached{false};          ///< onReached has been told
@@ -54,6 +55,7 @@ struct FluidBundle
     double cap{0};
     double moved{0};     ///< bytes that each transfer has moved since the bundle began
     double rate{0};      ///< of each, bytes per picosecond
+    TimePs beganPs{0};   ///< when it began
     TimePs updatedPs{0}; ///< when moved was worked out
     TimePs duePs{0};     ///< when its first transfer gets somewhere
     TimePs armedPs{0};   ///< the earliest of its events
@@ -70,6 +72,11 @@ struct FluidBundle
  * out once per point in time, after all that begins and ends then. Transfers over the same links
  * are one flow of the solver; each is through when the bundle has moved its bytes, so one event
  * serves all of them.
+ *
+ * Where each beginning or end changes the rates of dozens of flows, as in an AllToAll, several of
+ * them are worked out together, within a hundredth of the time that the shortest of those transfers
+ * takes. What a flow has moved is then corrected as if the new rates had held from the mean time of
+ * the changes on.
  *
  * Transfers take turns frame by frame, and a frame that has begun is not held up. So one that comes
  * later begins after the frame in service, and what is under way ends earlier than a fluid would,
@@ -105,6 +112,12 @@ class FluidTransfers
 
     /// Change a link's rate; 0 stops what is on it.
     void SetLinkRate(uint32_t link, uint64_t rateBps);
+
+    /// @param share of a transfer's time for which its beginning or end may wait for others
+    void SetWaitingShare(double share)
+    {
+        m_waitingShare = share;
+    }
 
     /// Begin. The transfer is there until onDrained has been told.
     FluidTransfer* Start(const Request& request);
@@ -162,7 +175,12 @@ class FluidTransfers
     void Plan(FluidBundle& bundle);
     void OnEvent(FluidBundle& bundle);
     void GiveBackIfUnused(FluidBundle& bundle);
+    /// A transfer of such a time begins or ends now.
+    void NoteChange(double lengthPs);
+    /// @return whether there is time for more changes before rates are worked out
+    bool MayWait();
     void UpdateRates();
+    void Correct(FluidBundle& bundle, double newRate);
     /// The first transfer of a bundle has got somewhere.
     void Progress(FluidBundle& bundle);
 
@@ -176,6 +194,16 @@ class FluidTransfers
     ObjectPool<FluidBundle> m_bundlePool;
     std::vector<FluidBundle*> m_grown; ///< bundles with transfers that have no event yet
     uint64_t m_order{0};
+
+    double m_waitingShare{0.01};
+
+    // Changes since rates were worked out.
+    uint32_t m_changes{0};
+    double m_changeTimes{0};    ///< sum of their times since the first
+    TimePs m_firstChangePs{0};  ///< time of the first
+    TimePs m_updateByPs{0};     ///< when rates are to be worked out
+    TimePs m_updateArmedPs{-1}; ///< the event that does so
+    double m_flowsPerChange{0}; ///< flows whose rates one solution changed, smoothed
 };
 
 } // namespace AstraSim
