@@ -166,6 +166,32 @@ TEST(BatchScheduler, ReservedBlocksComeWithTheCache)
     EXPECT_EQ(run.scheduler.GetBlocks().GetUsed(), 0);
 }
 
+TEST(BatchScheduler, ACacheThatWaitsToRunMakesRoomForOneThatGrows)
+{
+    InstancePool pool = Pool(4, 2, 100);
+    pool.maxSequences = 1;
+    Scheduling run(pool);
+    std::vector<Sequence> coming(2);
+    for (Sequence& sequence : coming)
+    {
+        sequence.prompt = 3;
+        sequence.output = 4;
+        EXPECT_TRUE(run.scheduler.Reserve(sequence, 4, 0));
+        sequence.generated = 1;
+        sequence.computed = 3;
+        run.scheduler.Admit(sequence);
+    }
+    run.Step();
+    EXPECT_EQ(coming[1].preemptions, 0); // four tokens fit into two blocks
+    run.Step();                          // the fifth takes a block of the other
+    EXPECT_EQ(coming[1].preemptions, 1);
+    EXPECT_EQ(coming[1].computed, 0);
+    run.Step();
+    EXPECT_EQ(coming[0].generated, 4);
+    run.Step();
+    EXPECT_EQ(coming[1].generated, 2); // its four tokens, again
+}
+
 TEST(RequestRouter, FollowsItsPolicy)
 {
     Scheduling few(Pool(100, 10, 100));

@@ -166,6 +166,13 @@ BatchScheduler::MakeRoom(std::size_t place, uint32_t count, TimePs now)
     const uint64_t needed = NeededBlocks(sequence, uint64_t{sequence.computed} + count);
     while (needed > m_blocks.GetFree())
     {
+        if (!m_arrived.empty())
+        {
+            Sequence& waits = *m_arrived.back();
+            m_arrived.pop_back();
+            Evict(waits, now);
+            continue;
+        }
         std::size_t victim = m_running.size();
         while (--victim > place &&
                (m_running[victim]->inFlight || m_running[victim]->readyAt > now))
@@ -195,6 +202,12 @@ BatchScheduler::Preempt(std::size_t place, TimePs now)
 {
     Sequence& sequence = *m_running[place];
     m_running.erase(m_running.begin() + static_cast<std::ptrdiff_t>(place));
+    Evict(sequence, now);
+}
+
+void
+BatchScheduler::Evict(Sequence& sequence, TimePs now)
+{
     m_blocks.GiveBack(sequence.blocks, now);
     sequence.blocks = 0;
     ++sequence.preemptions;

@@ -33,7 +33,8 @@ struct BatchItem
  * is left of max_num_batched_tokens with parts of prompts (Sarathi-Serve, arXiv 2403.02310).
  * Without it, a step computes whole prompts if any can begin, and only else decodes (Orca's order,
  * vLLM's before chunks). A sequence begins when the blocks of its whole prompt are free; when a
- * growing one finds no block, the youngest is preempted.
+ * growing one finds no block, the youngest is preempted, and before it one that only waits with its
+ * cache.
  *
  * With a pipeline, steps overlap, and each takes its share of the sequences.
  */
@@ -106,6 +107,7 @@ class BatchScheduler
     void AddRunning(std::vector<BatchItem>& batch, TimePs now);
     bool MakeRoom(std::size_t place, uint32_t count, TimePs now);
     void Preempt(std::size_t place, TimePs now);
+    void Evict(Sequence& sequence, TimePs now);
     void Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count);
     uint64_t NeededBlocks(const Sequence& sequence, uint64_t tokens) const;
 
