@@ -32,7 +32,7 @@ file(GLOB scripts CONFIGURE_DEPENDS scripts/*.py)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
   file(READ ${script} first_bytes LIMIT 2 HEX)
-  if(name STREQUAL check-layers)
+  if(name MATCHES "^(check-layers|determinism|mutants|sbom)$")
     continue() # for developers
   endif()
   if(NOT first_bytes STREQUAL 2321) # "#!"
@@ -61,7 +61,8 @@ endforeach()
 # Man pages are made of --help by scripts/package.sh before it calls cpack.
 install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION share/man/man1 OPTIONAL)
 install(FILES packaging/copyright README.md DESTINATION share/doc/cluster-sim)
-install(FILES ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION share/doc/cluster-sim OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/changelog.gz ${CMAKE_BINARY_DIR}/cluster-sim.spdx.json
+        DESTINATION share/doc/cluster-sim OPTIONAL)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cluster-sim)

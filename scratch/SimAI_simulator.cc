@@ -11,6 +11,7 @@
 #include "ns3/fabric-conf.h"
 #include "ns3/guarded-main.h"
 #include "ns3/huge-pages.h"
+#include "ns3/iterations-run.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
 #include "ns3/run-options.h"
@@ -55,6 +56,7 @@ main(int argc, char* argv[])
             std::cout << "SimAI_simulator " << AstraSim::ProgramVersion() << "\n";
             return 0;
         }
-        return AstraSim::RunSimulation(options);
+        return options.separatePasses ? AstraSim::RunIterations(options)
+                                      : AstraSim::RunSimulation(options);
     });
 }

@@ -9,6 +9,7 @@
  * Exit status: 0 all flows finished, 1 some did not, 2 an input is wrong, 130 and 143 ended by
  * SIGINT and SIGTERM.
  */
+#include "ns3/fabric-check.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
@@ -24,6 +25,7 @@
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
+#include "ns3/run-check.h"
 #include "ns3/run-record.h"
 #include "ns3/run-supervisor.h"
 #include "ns3/simulator.h"
@@ -55,6 +57,7 @@ struct Options
     std::string output;
     std::vector<std::string> keys;
     std::vector<std::string> pcap;
+    bool check{AstraSim::RunCheck::ALWAYS};
     bool quiet{false};
     bool help{false};
     bool helpConf{false};
@@ -78,6 +81,9 @@ DescribeOptions(Options& options)
         po::value(&options.output),
         "output directory; else results/<flows>_<topology>");
     add("set", po::value(&options.keys)->composing(), "KEY=VALUE, wins over the file; may repeat");
+    add("check",
+        po::bool_switch(&options.check)->default_value(AstraSim::RunCheck::ALWAYS),
+        "check throughout what must hold of every run, such as that no byte is lost unnoticed");
     add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
     add("PrintAttributes",
         po::value(&options.printAttributes),
@@ -132,7 +138,7 @@ ReadConf(const Options& options)
     FabricConf conf = FabricConf::Read(options.conf);
     for (const std::string& key : options.keys)
     {
-        conf.Set(key, "command line");
+        conf.Set(key, "--set " + key);
     }
     conf.Check();
     conf.Apply();
@@ -261,6 +267,7 @@ class FlowsRun
     ~FlowsRun()
     {
         // Users of the fabric go before it does.
+        m_check.reset();
         m_runner.reset();
         m_monitors.reset();
         Simulator::Destroy();
@@ -274,6 +281,8 @@ class FlowsRun
     void Begin();
     void Refuse(const std::string& reason);
     void Simulate();
+    void OnFailure(const std::string& what);
+    int ReportFailures();
     int Report();
     std::optional<AstraSim::StopCause> WhyUnfinished() const;
     int ReportUnfinished(const AstraSim::StopCause& cause);
@@ -290,6 +299,8 @@ class FlowsRun
     std::unique_ptr<FabricMonitors> m_monitors;
     std::vector<QbbPcapCapture> m_captures;
     std::unique_ptr<FlowRunner> m_runner;
+    std::unique_ptr<FabricCheck> m_check; ///< null if nothing is checked
+    std::vector<std::string> m_failures;  ///< of checks, the first of them
     std::optional<LinkUse> m_use;
     LinkCountersOf m_links; ///< when the last flow was done
     bool m_outOfTime{false};
@@ -329,6 +340,12 @@ FlowsRun::Build()
     for (const std::string& port : m_options.pcap)
     {
         m_captures.push_back(QbbPcapHelper::Capture(*m_fabric, port, m_directory->Path()));
+    }
+    if (m_options.check)
+    {
+        m_check = std::make_unique<FabricCheck>(*m_fabric, [this](const std::string& what) {
+            OnFailure(what);
+        });
     }
     PrintWarnings(m_conf.warnings);
     m_runner = std::make_unique<FlowRunner>(*m_fabric, m_conf.flowFile);
@@ -386,6 +403,36 @@ FlowsRun::Simulate()
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
     m_supervisor.EndWatch();
     m_wallSeconds = wall.count();
+    if (m_check)
+    {
+        m_check->Finish(m_runner->Finished() == m_runner->Announced() && m_failures.empty());
+    }
+}
+
+void
+FlowsRun::OnFailure(const std::string& what)
+{
+    constexpr std::size_t MAX_FAILURES = 10;
+    if (m_failures.empty())
+    {
+        Simulator::Stop();
+    }
+    if (m_failures.size() < MAX_FAILURES)
+    {
+        m_failures.push_back(what);
+    }
+}
+
+int
+FlowsRun::ReportFailures()
+{
+    for (const std::string& failure : m_failures)
+    {
+        std::cerr << "check failed: " << failure << "\n";
+    }
+    m_record->Set("reason", "check failed: " + m_failures.front());
+    Write("failed");
+    return 1;
 }
 
 std::optional<AstraSim::StopCause>
@@ -459,6 +506,10 @@ FlowsRun::Report()
     if (!m_options.quiet)
     {
         PrintSummary(*m_runner, totals, m_wallSeconds);
+    }
+    if (!m_failures.empty())
+    {
+        return ReportFailures();
     }
     if (const auto cause = WhyUnfinished())
     {

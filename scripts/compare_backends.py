@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 import checkout  # noqa: F401
 
 from clustersim import command
+from clustersim.whole_file import write_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
@@ -40,7 +41,7 @@ def star(path, hosts, rate="100Gbps", delay="1us"):
     """Hosts around one switch."""
     lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
     lines += [f"{hosts} {h} {rate} {delay} 0" for h in range(hosts)]
-    path.write_text("\n".join(lines) + "\n")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def servers(path, count, leaves=0, spines=1, uplink="400Gbps", gpus=8, nvlink="2880Gbps",
@@ -59,20 +60,20 @@ def servers(path, count, leaves=0, spines=1, uplink="400Gbps", gpus=8, nvlink="2
     lines += [f"{leaf} {spine} {uplink} 0.0005ms 0"
               for leaf in range(first_leaf, first_spine) for spine in range(first_spine, last)]
     switches = " ".join(str(n) for n in range(total, last))
-    path.write_text(f"{last} {gpus} {count} {leaves + spines} {len(lines)} {gpu_type}\n{switches}\n"
+    write_text(path, f"{last} {gpus} {count} {leaves + spines} {len(lines)} {gpu_type}\n{switches}\n"
                     + "\n".join(lines) + "\n")
 
 
 def layers(path, gpus, rows, tp=1, ep=1):
     """rows: (name, compute ns, forward collective, bytes, weight gradient collective, bytes)."""
-    path.write_text(HEADER.format(tp=tp, ep=ep, gpus=gpus) + f"{len(rows)}\n" + "".join(
+    write_text(path, HEADER.format(tp=tp, ep=ep, gpus=gpus) + f"{len(rows)}\n" + "".join(
         f"{name}\t-1\t{ns}\t{fwd}\t{fb}\t{ns}\tNONE\t0\t{ns}\t{wg}\t{wb}\t1\n"
         for name, ns, fwd, fb, wg, wb in rows))
 
 
 def flows(path, rows):
     """rows: (src, dst, bytes, start in seconds)."""
-    path.write_text(f"{len(rows)}\n" + "".join(f"{s} {d} 3 {b} {t:.9f}\n" for s, d, b, t in rows))
+    write_text(path, f"{len(rows)}\n" + "".join(f"{s} {d} 3 {b} {t:.9f}\n" for s, d, b, t in rows))
 
 
 @dataclass
@@ -129,7 +130,7 @@ def neighbours(directory):
     servers(directory / "topology", 4, leaves=4, spines=2, gpus=4, uplink="400Gbps", nic="400Gbps")
     layers(directory / "workload.txt", 8, [("a", 1000, "NONE", 0, "ALLREDUCE", 16 * MIB)])
     layers(directory / "second.txt", 4, [("b", 20_000, "NONE", 0, "ALLTOALL", 8 * MIB)])
-    (directory / "jobs").write_text("workload.txt@0-7 second.txt@8,9,12,13")
+    write_text(directory / "jobs", "workload.txt@0-7 second.txt@8,9,12,13")
     flows(directory / "flows.txt", [(10, 2, 2 * MIB, 0), (11, 3, 2 * MIB, 30e-6)])
 
 
@@ -295,7 +296,7 @@ def main(arguments):
         for case, packet, flow, error, _ in rows:
             text += [f"   * - {case.name}", f"     - {case.kind}", f"     - {packet / 1000:.1f}",
                      f"     - {flow / 1000:.1f}", f"     - {error:+.1%}"]
-        arguments.rst.write_text("\n".join(text) + "\n")
+        write_text(arguments.rst, "\n".join(text) + "\n")
     return 1 if bad else 0
 
 

@@ -25,7 +25,7 @@ all=$(sed -n 's/^ *FuzzTarget{"\([a-z-]*\)".*/\1/p' test/fuzz/fuzz-targets.cc)
 targets=${*:-$all}
 for target in $targets; do
   if ! grep -qx -- "$target" <<< "$all"; then
-    echo "fuzz.sh: '$target' is no target; expected some of: $(echo $all)" >&2
+    echo "fuzz.sh: '$target' is not a target; expected some of: $(echo $all)" >&2
     exit 2
   fi
 done

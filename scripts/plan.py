@@ -1,31 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Finds the fastest way to train a model on GPUs: which tensor, pipeline, data, expert and context parallelism.
+"""Runs clustersim.commands.plan of this checkout; --help says what it does."""
+import checkout  # noqa: F401
 
-    scripts/plan.py --model llama_70b --gpus 1024 --topology TOPOLOGY
-    scripts/plan.py --model mixtral_8x7b --gpus 64 --objective tokens/s/GPU --global_batch 512
-
-All plans that Megatron-LM allows and that fit into memory are ranked by SimAI_analytical; a plan whose computation and
-line-rate communication alone take longer than the best ones is not run. --simulate N simulates the best N on the topology.
-"""
-import sys
-
-import checkout
-
-checkout.require_modules("pydantic", "yaml", "matplotlib")
-
-from clustersim.workload import plan_command
-from clustersim.workload.errors import InputError
-
-
-def main(arguments):
-    try:
-        plan_command.run(arguments, __doc__)
-    except (InputError, OSError) as error:
-        print(f"plan.py: {error}", file=sys.stderr)
-        return 2
-    return 0
-
+from clustersim.commands import plan
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    plan.run()

@@ -19,6 +19,7 @@ import subprocess
 import checkout  # noqa: F401
 
 from clustersim import command
+from clustersim.whole_file import write_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
@@ -44,7 +45,7 @@ def write_topology(path, gpu):
     lines = [f"10 8 1 1 16 {gpu}", "8 9 "]
     for rank in range(8):
         lines += [f"{rank} 8 {NVLINK[gpu]} 0.000025ms 0", f"{rank} 9 400Gbps 0.0005ms 0"]
-    path.write_text("\n".join(lines) + "\n")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def simulate(directory, gpu, sizes):
@@ -53,7 +54,7 @@ def simulate(directory, gpu, sizes):
     topology = directory / f"8x{gpu}"
     workload = directory / f"allreduce_{gpu}.txt"
     write_topology(topology, gpu)
-    workload.write_text("".join(f"1 ALLREDUCE {size * MIB} TP\n" for size in sizes))
+    write_text(workload, "".join(f"1 ALLREDUCE {size * MIB} TP\n" for size in sizes))
     program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
     subprocess.run([program, "-w", workload, "-n", topology, "-c", ROOT / "conf" / "SimAI.conf",
                     "-o", directory / gpu, "--quiet"],
@@ -94,7 +95,7 @@ def table(rows):
 def update(page, text):
     """Put a table between the marks of a page."""
     head, rest = page.read_text().split(BEGIN + "\n")
-    page.write_text(f"{head}{BEGIN}\n\n{text}\n{END}\n" + rest.split(END + "\n")[1])
+    write_text(page, f"{head}{BEGIN}\n\n{text}\n{END}\n" + rest.split(END + "\n")[1])
 
 
 def main(arguments):

@@ -16,12 +16,13 @@ import pathlib
 import subprocess
 import sys
 
-import hpcc_traffic
 import checkout
 
 checkout.require_modules("matplotlib")
 
 from clustersim import command
+from clustersim.commands import hpcc_traffic
+from clustersim.whole_file import whole_file, write_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKLOADS = {"FB_Hadoop": "FbHdp_distribution.txt", "WebSearch": "WebSearch_distribution.txt"}
@@ -106,7 +107,7 @@ def run(options, workload, scenario, scheme):
     """Runs one simulation. @return its rows, and its case with the number of pauses"""
     name = file_name(workload, scenario, scheme)
     conf = options.output / f"{name}.conf"
-    conf.write_text(COMMON + SCHEMES[scheme], encoding="utf-8")
+    write_text(conf, COMMON + SCHEMES[scheme])
     flows = options.output / f"{file_name(workload, scenario)}.flows"
     results = options.output / name
     subprocess.run([options.program, "-c", conf, "-n", options.data / "fat.txt", "-f", flows,
@@ -130,7 +131,7 @@ def write_flows(options, workload, scenario):
 
 
 def write_csv(path, header, rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)

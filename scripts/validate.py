@@ -20,6 +20,7 @@ import sys
 import checkout  # noqa: F401
 
 from clustersim import command
+from clustersim.whole_file import whole_file, write_text
 
 ROOT = pathlib.Path(__file__).absolute().parents[1]
 HEADERS = 82  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, preamble and gap 20
@@ -46,7 +47,7 @@ def time_ns(size_bytes, gbps):
 def star(path, hosts, gbps=100, delay_ns=1000):
     lines = [f"{hosts + 1} 1 {hosts}", str(hosts)]
     lines += [f"{host} {hosts} {gbps}Gbps {delay_ns}ns 0" for host in range(hosts)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")
     return path
 
 
@@ -55,7 +56,7 @@ def chain(path, switches, gbps=100, delay_ns=1000):
     nodes = [0, *range(2, 2 + switches), 1]
     lines = [f"{2 + switches} {switches} {switches + 1}", " ".join(map(str, nodes[1:-1]))]
     lines += [f"{a} {b} {gbps}Gbps {delay_ns}ns 0" for a, b in zip(nodes, nodes[1:])]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")
     return path
 
 
@@ -71,8 +72,7 @@ class Simulator:
 
     def flows(self, directory, topology, flows, conf="none.conf"):
         """@return the longest duration of the flows (src, dst, bytes), which start at once, in ns"""
-        (directory / "flows.txt").write_text(
-            f"{len(flows)}\n" + "".join(f"{a} {b} 3 100 {size} 0\n" for a, b, size in flows), encoding="utf-8")
+        write_text(directory / "flows.txt", f"{len(flows)}\n" + "".join(f"{a} {b} 3 100 {size} 0\n" for a, b, size in flows))
         self.run("qbb-flows", "-q", "-c", ROOT / "conf" / conf, "-n", topology, "-f", directory / "flows.txt",
                  "-o", directory, "--set", "PACKET_PAYLOAD_SIZE=1000")
         lines = (directory / "fct.txt").read_text(encoding="utf-8").splitlines()
@@ -80,10 +80,10 @@ class Simulator:
 
     def collective(self, directory, network, topology, line, ranks, system=None):
         """@return how long the collective of a micro line takes whose DP group is all ranks, in ns"""
-        (directory / "workload.txt").write_text(f"1 {line}\n", encoding="utf-8")
+        write_text(directory / "workload.txt", f"1 {line}\n")
         more = []
         if system:
-            (directory / "system.json").write_text(json.dumps(system), encoding="utf-8")
+            write_text(directory / "system.json", json.dumps(system))
             more = ["--system-configuration", directory / "system.json"]
         self.run("SimAI_simulator", "-q", "-w", directory / "workload.txt", "-n", topology, "-c",
                  ROOT / "conf/SimAI.conf", "-o", directory, "--network", network, "--tp", "1", *more,
@@ -184,7 +184,7 @@ def main(arguments):
                  for name, w in zip(COLUMNS, widths)]
         print("  ".join(cells).rstrip())
     if options.csv:
-        with options.csv.open("w", newline="", encoding="utf-8") as file:
+        with whole_file(options.csv) as part, open(part, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)

@@ -1,30 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Generates the topology of a GPU cluster from a template, as a file in the current directory.
-
-Templates: Spectrum-X (rail-optimised, one ToR), AlibabaHPN (rail-optimised, dual ToR, one or two
-planes), DCN+ (not rail-optimised, one or two ToRs), NVL36 and NVL72 (racks as NVLink domains);
-without a template --ro, --dt and --dp choose. Also FatTree, Clos2, Clos3, Dragonfly, Torus and RailOnly. A flag
-wins over its template. Examples:
-
-    gen_Topo_Template.py -topo Spectrum-X -g 128 -gt A100 -bw 100Gbps
-    gen_Topo_Template.py -topo Clos2 -g 256 --oversubscription 2
-    gen_Topo_Template.py --check FILE
-
-Nodes are numbered GPUs first, then NVSwitches, access switches (ASW), aggregation switches (PSW) and
-core switches.
-"""
+"""Runs clustersim.commands.topology of this checkout; --help says what it does."""
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 
-from clustersim import command
-from clustersim.required_modules import require
-
-require("networkx")
-
-from clustersim.topology.command_line import main  # noqa: E402
+from clustersim.commands import topology  # noqa: E402
 
 if __name__ == "__main__":
-    command.run("gen_Topo_Template.py", lambda arguments: main(arguments, __doc__))
+    topology.run()

@@ -9,6 +9,11 @@ import signal
 import sys
 
 
+def name():
+    """@return what the command was called by"""
+    return os.path.basename(sys.argv[0])
+
+
 class _Terminated(BaseException):
     pass
 

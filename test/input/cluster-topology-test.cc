@@ -143,13 +143,13 @@ TEST(ClusterTopology, MistakesNameLineAndWhatWasExpected)
                 testing::HasSubstr("t:2: node 3 is listed as a switch"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "4 5 6 ", "4 5 6 6")), testing::HasSubstr("t:2: "));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps", "0 6 400Gigs")),
-                testing::HasSubstr("t:4: '400Gigs' is no link rate"));
+                testing::HasSubstr("t:4: '400Gigs' is not a valid link rate"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps", "0 6 0Gbps")),
-                testing::HasSubstr("t:4: '0Gbps' is no link rate"));
+                testing::HasSubstr("t:4: '0Gbps' is not a valid link rate"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps 0.0005ms", "0 6 400Gbps 5m")),
-                testing::HasSubstr("t:4: '5m' is no link delay"));
+                testing::HasSubstr("t:4: '5m' is not a valid link delay"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "0.01", "1.01")),
-                testing::HasSubstr("t:12: '1.01' is no error rate"));
+                testing::HasSubstr("t:12: '1.01' is not a valid error rate"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "0 6 400Gbps", "6 6 400Gbps")),
                 testing::HasSubstr("t:4: node 6 is linked to itself"));
     EXPECT_THAT(ErrorOf(Replaced(SMALL, "1 6 400Gbps", "6 0 400Gbps")),

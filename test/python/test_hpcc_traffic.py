@@ -10,8 +10,9 @@ import pytest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
+sys.path.insert(0, str(SCRIPTS.parent / "python"))
 
-import hpcc_traffic  # noqa: E402
+from clustersim.commands import hpcc_traffic  # noqa: E402
 import reproduce_hpcc  # noqa: E402
 
 HOSTS = 80

@@ -75,7 +75,7 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
 
 @pytest.mark.parametrize("change, expected", [
     ({"topology": ""}, "topology.txt: the topology is empty"),
-    ({"topology": STAR.replace("100Gbps", "fast", 1)}, "topology.txt:3: 'fast' is no link rate"),
+    ({"topology": STAR.replace("100Gbps", "fast", 1)}, "topology.txt:3: 'fast' is not a valid link rate"),
     ({"flows": "1\n0 3 3 100 1 0\n"}, "flow.txt:2: destination 3 is a switch"),
     ({"flows": "2\n0 1 3 100 1 0\n"}, "flow.txt:2: the file ends after 1 of 2 flows"),
     ({"conf": "CC_MOD 1\n"}, "run.conf:1: unknown key CC_MOD; expected a known key; the nearest is CC_MODE"),
@@ -83,9 +83,16 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"conf": "LINK_DOWN 1 0 1\n"}, "run.conf:1: LINK_DOWN names 0 and 1, which no link joins"),
     ({"conf": "ROUTING_AT spray core\n"}, "run.conf:1: ROUTING_AT names core, which no network switch"),
     ({"conf": "CC_MODE ns3::NoSuch\n"}, "run.conf:1: CC_MODE cannot be 'ns3::NoSuch'; expected number or TypeId"),
-    ({"flags": ["--set", "SEED=x"]}, "command line:1: SEED cannot be 'x'"),
+    ({"flags": ["--set", "SEED=x"]}, "--set SEED=x: SEED cannot be 'x'"),
+    ({"conf": "MON_END 5\nCC_MODE 1\nMON_START 6\n"}, "run.conf:3: MON_END is before MON_START; expected a later time"),
+    ({"conf": "MON_END 5\n", "flags": ["--set", "MON_START=6"]}, "--set MON_START=6: MON_END is before MON_START"),
+    ({"conf": "KMIN 6000\nCC_MODE 1\nKMAX 5000\n"}, "run.conf:3: KMIN is larger than KMAX"),
+    ({"conf": "CC_MODE 1\nBUFFER_SIZE 20000\n"}, "run.conf:2: BUFFER_SIZE of 20000 bytes cannot hold"),
+    ({"flags": ["--set", "BUFFER_SIZE=20000"]}, "--set BUFFER_SIZE=20000: BUFFER_SIZE of 20000 bytes cannot hold"),
+    ({"conf": "CC_MODE 1\n", "flags": ["--set", "LINK_DOWN=1 0 1"]}, "--set LINK_DOWN=1 0 1: LINK_DOWN names 0 and 1"),
+    ({"flags": ["--set", "ROUTING_AT=spray core"]}, "--set ROUTING_AT=spray core: ROUTING_AT names core"),
     ({"flags": ["--ns3::RdmaHw::Mtuu=1"]}, "command line: unknown flag or refused value"),
-    ({"output": "topology.txt"}, "topology.txt: is no directory"),
+    ({"output": "topology.txt"}, "topology.txt: is not a directory"),
 ])
 def test_a_mistake_ends_with_status_2_and_one_line(tmp_path, change, expected):
     result = run(tmp_path, **change)

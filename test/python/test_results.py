@@ -167,7 +167,7 @@ def test_lines_that_are_no_records_are_left_out_and_counted(directory):
 def test_a_number_that_cannot_be_is_no_record(directory, field):
     (directory / "fct.txt").write_text(run_directory.FCT.replace("1000 0 1000 500", f"1000 0 {field} 500"))
     run = open_run(directory)
-    assert len(run.flows) == 3 and "fct.txt:1: this line is no record" in lines(run)[0]
+    assert len(run.flows) == 3 and "fct.txt:1: this line is not a record" in lines(run)[0]
 
 
 def test_a_missing_column_is_named(directory):

@@ -102,7 +102,7 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
         {"{\n\"endpoint-dealy\": 1}",
          ":2: 'endpoint-dealy' is not a key of a system file; expected "
          "perhaps 'endpoint-delay'"},
-        {"{\n\"endpoint-delay\": }", ":2: is no valid JSON"},
+        {"{\n\"endpoint-delay\": }", ":2: is not valid JSON"},
         {R"({"peak-perf": 1e3000})", "holds a number that is too large"},
         {"[]", ":1: is no JSON object"},
         {R"({"endpoint-delay": -1})", "'endpoint-delay' is -1; expected a number"},
@@ -157,7 +157,7 @@ TEST_F(JsonFiles, CommunicatorsNameEachRankOnce)
     EXPECT_THAT(groups[1].ranks, ElementsAre(13, 11));
     EXPECT_THAT(ErrorOf(read, R"({"0": [0, 4]})"), HasSubstr("communicator '0' holds 4"));
     EXPECT_THAT(ErrorOf(read, R"({"0": [1, 1]})"), HasSubstr("communicator '0' holds 1"));
-    EXPECT_THAT(ErrorOf(read, R"({"0": []})"), HasSubstr("is no list of ranks"));
+    EXPECT_THAT(ErrorOf(read, R"({"0": []})"), HasSubstr("is not a valid list of ranks"));
     EXPECT_THAT(ErrorOf(read, R"({"0": [1e3000]})"), HasSubstr("holds a number that is too large"));
 }
 

@@ -178,7 +178,11 @@ FlowLevelBackend::Finish()
     if (m_fct)
     {
         m_fct->Finish();
-        WriteLinks();
+        ns3::WriteLinks(m_fabric->GetTopology(),
+                        CountersOfLinks(),
+                        m_use,
+                        TrafficPurposeNames(),
+                        m_output + "/links.csv");
     }
 }
 
@@ -195,14 +199,14 @@ FlowLevelBackend::WriteMessage(const FlowLevelRecord& record)
                   .idealPs = m_fabric->GetIdealFctPs(record.src, record.dst, record.bytes)});
 }
 
-void
-FlowLevelBackend::WriteLinks()
+ns3::LinkCountersOf
+FlowLevelBackend::CountersOfLinks() const
 {
-    const ns3::ClusterTopology& topology = m_fabric->GetTopology();
     FluidTransfers& transfers = m_fabric->GetTransfers();
     transfers.UpdateCarried();
     const double nowNs = static_cast<double>(m_loop.Now()) / 1000;
-    const auto counters = [&](uint32_t node, uint16_t port) {
+    return [this, &transfers, nowNs](uint32_t node, uint16_t port) {
+        const ns3::ClusterTopology& topology = m_fabric->GetTopology();
         const uint32_t link = topology.Ports(node)[port].link;
         const double bytes = transfers.GetCarried(FlowRouter::DirectedLink(topology, link, node));
         const uint64_t rateBps = topology.links[link].rateBps;
@@ -210,7 +214,12 @@ FlowLevelBackend::WriteLinks()
                                  static_cast<uint64_t>(std::llround(bytes)),
                                  std::min(bytes * 8e9 / static_cast<double>(rateBps), nowNs)};
     };
-    ns3::WriteLinks(topology, counters, m_use, TrafficPurposeNames(), m_output + "/links.csv");
+}
+
+std::vector<LinkLoad>
+FlowLevelBackend::GetLinkLoads() const
+{
+    return LinkLoadsOf(m_fabric->GetTopology(), CountersOfLinks(), m_use);
 }
 
 BackendTotals

@@ -12,6 +12,7 @@
 #include "ns3/fct-writer.h"
 #include "ns3/flow-level-network.h"
 #include "ns3/link-use.h"
+#include "ns3/links-writer.h"
 
 #include <memory>
 #include <string>
@@ -50,6 +51,7 @@ class FlowLevelBackend : public SimulationBackend
     void FinishWorkloads() override;
     void Finish() override;
     BackendTotals GetTotals() const override;
+    std::vector<LinkLoad> GetLinkLoads() const override;
     std::string DescribeTraffic(double wallSeconds) const override;
     std::vector<std::string> DescribeWaits(std::size_t limit) const override;
 
@@ -59,7 +61,7 @@ class FlowLevelBackend : public SimulationBackend
 
   private:
     void WriteMessage(const FlowLevelRecord& record);
-    void WriteLinks();
+    ns3::LinkCountersOf CountersOfLinks() const;
 
     TimePs m_stopTimePs;
     std::string m_output;

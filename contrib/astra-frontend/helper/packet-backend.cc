@@ -82,6 +82,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
 PacketBackend::~PacketBackend()
 {
     // Users of the fabric go before it does.
+    m_check.reset();
     m_background.reset();
     m_monitors.reset();
     m_network.reset();
@@ -95,6 +96,12 @@ PacketBackend::GetNetwork(int rank)
     return m_network->GetNetwork(rank);
 }
 
+void
+PacketBackend::StartChecks(std::function<void(const std::string& what)> report)
+{
+    m_check = std::make_unique<ns3::FabricCheck>(*m_fabric, std::move(report));
+}
+
 SimulationEnd
 PacketBackend::Run()
 {
@@ -103,6 +110,8 @@ PacketBackend::Run()
         m_background->Start([this] { m_background->CloseConnections(); });
     }
     Simulator::Run();
+    m_drained = !m_stoppedEarly && !m_outOfTime && !m_interrupted &&
+                !m_fabric->GetPfcWatchdog().HasStoppedRun();
     if (m_fabric->GetPfcWatchdog().HasStoppedRun())
     {
         return SimulationEnd::Deadlock;
@@ -125,6 +134,7 @@ PacketBackend::FinishWorkloads()
     // Nothing of interest follows: let the event list drain, unless flows go on beside.
     if (m_background && m_background->Finished() < m_background->Announced())
     {
+        m_stoppedEarly = true;
         Simulator::Stop();
     }
     if (m_monitors)
@@ -141,6 +151,10 @@ PacketBackend::FinishWorkloads()
 void
 PacketBackend::Finish()
 {
+    if (m_check)
+    {
+        m_check->Finish(m_drained);
+    }
     if (!m_monitors)
     {
         return;
@@ -155,6 +169,13 @@ PacketBackend::Finish()
                     m_use,
                     TrafficPurposeNames(),
                     m_output + "/links.csv");
+}
+
+std::vector<LinkLoad>
+PacketBackend::GetLinkLoads() const
+{
+    const ns3::ClusterTopology& topology = m_fabric->GetTopology();
+    return LinkLoadsOf(topology, m_links ? m_links : ns3::CountersNow(*m_fabric), m_use);
 }
 
 BackendTotals

@@ -9,6 +9,7 @@
 
 #include "ns3/astra-sim-network.h"
 #include "ns3/event-id.h"
+#include "ns3/fabric-check.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
 #include "ns3/link-use.h"
@@ -49,11 +50,13 @@ class PacketBackend : public SimulationBackend
     ~PacketBackend() override;
 
     AstraNetworkAPI& GetNetwork(int rank) override;
+    void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;
     void FinishWorkloads() override;
     void Finish() override;
     BackendTotals GetTotals() const override;
+    std::vector<LinkLoad> GetLinkLoads() const override;
     std::string DescribeTraffic(double wallSeconds) const override;
     std::vector<std::string> DescribeObstacles(std::size_t limit) const override;
     std::vector<std::string> DescribeWaits(std::size_t limit) const override;
@@ -70,9 +73,12 @@ class PacketBackend : public SimulationBackend
     std::unique_ptr<AstraSimFabric> m_network;
     std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
     std::unique_ptr<ns3::FabricMonitors> m_monitors;
+    std::unique_ptr<ns3::FabricCheck> m_check; ///< null if nothing is checked
     ns3::EventId m_stop;
     ns3::LinkCountersOf m_links; ///< when the last workload was done
     bool m_outOfTime{false};
+    bool m_stoppedEarly{false}; ///< flows beside the workloads go on
+    bool m_drained{false};      ///< Run() has left nothing to simulate
     std::atomic<bool> m_interrupted{false};
     std::vector<ns3::QbbPcapCapture> m_captures;
 };

@@ -38,7 +38,7 @@ ReadConf(const RunOptions& options, const RunConsole& console)
     }
     for (const std::string& key : options.confKeys)
     {
-        conf.Set(key, "command line");
+        conf.Set(key, "--set " + key);
     }
     if (options.seed)
     {

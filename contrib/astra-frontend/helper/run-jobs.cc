@@ -208,6 +208,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
         return NetworkOf(rank, backend);
     };
     description.observer = &running->observers;
+    description.check = m_check ? &m_check->GetCollectives() : nullptr;
     running->job = std::make_unique<Job>(std::move(description));
     m_console.Say(DescribeMicroGroups(*running->workload));
     Observe(*running, option, number, ranks);
@@ -245,8 +246,13 @@ RunJobs::Observe(RunningJob& running,
                                          layers,
                                          static_cast<uint32_t>(ranks));
     running.observers.Add(*running.endToEnd);
+    if (m_check)
+    {
+        running.observers.Add(m_check->ObserveJob());
+    }
     running.observers.Add(*m_collectives);
     running.observers.Add(m_summary);
+    running.observers.Add(m_verdict);
     if (m_options.reportsRanks)
     {
         running.observers.Add(m_sysReport);

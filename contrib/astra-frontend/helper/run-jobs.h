@@ -7,8 +7,10 @@
 #include "collective-log.h"
 #include "collective-summary.h"
 #include "dimension-utilization.h"
+#include "run-check.h"
 #include "run-console.h"
 #include "run-options.h"
+#include "run-verdict.h"
 #include "simulation-backend.h"
 #include "sys-report.h"
 
@@ -70,6 +72,12 @@ class RunJobs
      */
     void SetPlanes(const ns3::FabricConf& conf);
 
+    /// Have everything looked over; before AddTo(). @param check outlives the object
+    void SetCheck(RunCheck& check)
+    {
+        m_check = &check;
+    }
+
     /// Set the logical dimensions of jobs on all ranks; a file of the user's goes first.
     void SetLogicalDimensions(std::vector<uint32_t> dimensions)
     {
@@ -120,6 +128,12 @@ class RunJobs
         return m_summary;
     }
 
+    /// @return what bounds each kind of collective
+    const RunVerdict& GetVerdict() const
+    {
+        return m_verdict;
+    }
+
   private:
     /// One workload with what watches it.
     struct RunningJob
@@ -150,12 +164,14 @@ class RunJobs
     const RunConsole& m_console;
     SystemConfig m_system;
     std::unique_ptr<CollectivesWriter> m_collectives;
+    RunCheck* m_check{nullptr}; ///< null if nothing is checked
     std::unique_ptr<TimelineWriter> m_timeline;
     int m_timelineRanks{0};
     std::vector<std::unique_ptr<ObservedNetwork>> m_observed; ///< of ranks in the timeline
     std::unique_ptr<TrafficPlanes> m_planes;                  ///< null without PLANE
     std::vector<std::unique_ptr<PlaneNetwork>> m_planed;
     CollectiveSummary m_summary;
+    RunVerdict m_verdict;
     CollectiveLog m_log;
     SysReport m_sysReport;
     std::vector<uint32_t> m_logicalDimensions;

@@ -4,15 +4,19 @@
 #include "run-options.h"
 
 #include "astra-network-file.h"
+#include "iterations-run.h"
 #include "program-flags.h"
+#include "run-check.h"
 #include "run-environment.h"
 #include "run-replay.h"
 
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <sstream>
@@ -132,6 +136,12 @@ Describe(RunOptions& options, RawFlags& raw)
     add("injection-scale", po::value(&options.injectionScale), "multiplies the endpoint delay");
     add("rendezvous-protocol", po::value(&options.rendezvous), "messages wait for their receive");
     add("passes", po::value(&options.passes), "number of iterations");
+    add("separate-passes",
+        po::bool_switch(&options.separatePasses),
+        "each iteration on an idle network, with results of its own in DIR/pass-K; see --resume");
+    add("resume",
+        po::value<std::string>(),
+        "output directory of a run with --separate-passes that was ended: simulate what it lacks");
     add("tp", po::value(&options.sizes.tp), "tensor parallel size, for micro lines");
     add("ep", po::value(&options.sizes.ep), "expert parallel size, for micro lines");
     add("pp", po::value(&options.sizes.pp), "pipeline stages, for micro lines");
@@ -139,6 +149,9 @@ Describe(RunOptions& options, RawFlags& raw)
     add("set",
         po::value(&options.confKeys)->composing(),
         "KEY=VALUE of the configuration, wins over the file; may repeat");
+    add("check",
+        po::bool_switch(&options.check),
+        "check throughout what must hold of every run, such as that no byte is lost unnoticed");
     add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
     raw.limits.AddTo(description);
     add("replay",
@@ -174,58 +187,111 @@ SortOutUnknown(const std::vector<std::string>& unknown,
     }
 }
 
-/// --replay FILE, and the flags beside it.
-struct ReplayFlag
+/// A flag that names an earlier run, and the flags beside it.
+struct EarlierRun
 {
-    std::string file;
+    std::string path;
     std::vector<std::string> others;
 };
 
-std::optional<ReplayFlag>
-FindReplay(const std::vector<std::string>& arguments)
+/// @param flag "--replay" or "--resume"
+std::optional<EarlierRun>
+FindEarlierRun(const std::vector<std::string>& arguments, const std::string& flag)
 {
-    constexpr std::string_view FLAG = "--replay";
-    ReplayFlag flag;
+    EarlierRun run;
     bool found = false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
     {
         const std::string& argument = arguments[i];
-        if (argument == FLAG && i + 1 < arguments.size())
+        if (argument == flag && i + 1 < arguments.size())
         {
-            flag.file = arguments[++i];
+            run.path = arguments[++i];
             found = true;
         }
-        else if (argument.starts_with(std::string(FLAG) + "="))
+        else if (argument.starts_with(flag + "="))
         {
-            flag.file = argument.substr(FLAG.size() + 1);
+            run.path = argument.substr(flag.size() + 1);
             found = true;
         }
         else
         {
-            flag.others.push_back(argument);
+            run.others.push_back(argument);
         }
     }
-    return found ? std::optional(flag) : std::nullopt;
+    return found ? std::optional(run) : std::nullopt;
+}
+
+/// @return the name of a flag, with one dash or two; empty for what is none
+std::string_view
+FlagName(std::string_view argument)
+{
+    if (!argument.starts_with('-'))
+    {
+        return {};
+    }
+    argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
+    return argument.substr(0, argument.find('='));
+}
+
+/// @return the arguments without flags of such names and their values
+std::vector<std::string>
+WithoutFlags(const std::vector<std::string>& arguments,
+             std::initializer_list<std::string_view> valued,
+             std::initializer_list<std::string_view> plain = {})
+{
+    const auto isIn = [](std::string_view name, const auto& names) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    std::vector<std::string> others;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+    {
+        const std::string_view name = FlagName(arguments[i]);
+        if (isIn(name, valued))
+        {
+            i += arguments[i].find('=') == std::string::npos;
+        }
+        else if (!isIn(name, plain))
+        {
+            others.push_back(arguments[i]);
+        }
+    }
+    return others;
 }
 
 /// @return the arguments without the output directory, which a replay does not write to
 std::vector<std::string>
 WithoutOutput(const std::vector<std::string>& arguments)
 {
-    std::vector<std::string> others;
-    for (std::size_t i = 0; i < arguments.size(); ++i)
+    std::vector<std::string> others = WithoutFlags(arguments, {"o", "output"});
+    std::erase_if(others, [](const std::string& argument) { // -oDIRECTORY
+        return argument.starts_with("-o") && argument != "-o";
+    });
+    return others;
+}
+
+/// @return the arguments of a run that goes on
+std::vector<std::string>
+ArgumentsToResume(const EarlierRun& resumed, const RunReplay& run)
+{
+    constexpr std::array<std::string_view, 6> ALLOWED =
+        {"q", "quiet", "progress", "max-time", "max-sim-time", "max-memory"};
+    for (const std::string& argument : resumed.others)
     {
-        const std::string& argument = arguments[i];
-        if (argument == "-o" || argument == "--output")
+        const std::string_view name = FlagName(argument);
+        if (!name.empty() && std::find(ALLOWED.begin(), ALLOWED.end(), name) == ALLOWED.end())
         {
-            ++i;
-        }
-        else if (!argument.starts_with("-o") && !argument.starts_with("--output="))
-        {
-            others.push_back(argument);
+            RefuseFlag("--resume with " + argument,
+                       "--resume with no more than -q, --progress, --max-time, --max-sim-time and "
+                       "--max-memory, as all else would change the results");
         }
     }
-    return others;
+    std::vector<std::string> all =
+        WithoutFlags(WithoutOutput(run.arguments),
+                     {"progress", "max-time", "max-sim-time", "max-memory"},
+                     {"q", "quiet"});
+    all.insert(all.end(), {"-o", resumed.path});
+    all.insert(all.end(), resumed.others.begin(), resumed.others.end());
+    return all;
 }
 
 } // namespace
@@ -252,18 +318,36 @@ ParseNetworkModel(const std::string& name)
     return network->second;
 }
 
+std::vector<std::string>
+WithoutPasses(const std::vector<std::string>& arguments)
+{
+    return WithoutFlags(WithoutOutput(arguments),
+                        {"passes", "progress", "max-time", "max-sim-time", "max-memory"},
+                        {"separate-passes", "q", "quiet"});
+}
+
 RunOptions
 RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
 {
-    if (const auto replay = FindReplay(arguments))
-    {
-        const RunReplay run = RunReplay::Read(replay->file);
-        std::vector<std::string> all = WithoutOutput(run.arguments);
-        all.insert(all.end(), replay->others.begin(), replay->others.end());
-        return Parse(all, [&run](const std::string& name) -> std::optional<std::string> {
+    const auto lookup = [](const RunReplay& run) {
+        return [&run](const std::string& name) -> std::optional<std::string> {
             const auto found = run.variables.find(name);
             return found == run.variables.end() ? std::nullopt : std::optional(found->second);
-        });
+        };
+    };
+    if (const auto replay = FindEarlierRun(arguments, "--replay"))
+    {
+        const RunReplay run = RunReplay::Read(replay->path);
+        std::vector<std::string> all = WithoutOutput(run.arguments);
+        all.insert(all.end(), replay->others.begin(), replay->others.end());
+        return Parse(all, lookup(run));
+    }
+    if (const auto resumed = FindEarlierRun(arguments, "--resume"))
+    {
+        const RunReplay run = RunReplay::Read(IterationsRecord(resumed->path));
+        RunOptions options = Parse(ArgumentsToResume(*resumed, run), lookup(run));
+        options.resumes = true;
+        return options;
     }
     RunOptions options;
     options.arguments = arguments;
@@ -334,6 +418,13 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
         }
         options.network = NetworkModel::Analytical;
     }
+    if (options.check && options.fastForward != FastForwardMode::Off)
+    {
+        RefuseFlag("--check with --fast-forward",
+                   "one of the two: what is not simulated cannot be checked");
+    }
+    options.check =
+        options.check || (RunCheck::ALWAYS && options.fastForward == FastForwardMode::Off);
     options.reportsRanks = values.count("workload-configuration") > 0;
     options.limits = raw.limits.Read();
     for (const std::string& workload : raw.workloads)
@@ -351,6 +442,10 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     if (options.jobs.empty())
     {
         RefuseFlag("no workload", "-w FILE");
+    }
+    if (options.separatePasses && options.output.empty())
+    {
+        RefuseFlag("--separate-passes without -o", "-o DIRECTORY, to resume from");
     }
     if (options.passes == 0 || options.threads == 0)
     {
@@ -391,7 +486,8 @@ RunOptions::Help()
            "  AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS "
            "NCCL_MAX_NCHANNELS NCCL_CROSS_NIC\n"
            "  NCCL_TUNING NCCL_SELECT\n"
-           "\nExit status: 0 done, 1 the workload did not finish, 2 an input is wrong,\n"
+           "\nExit status: 0 done, 1 the workload did not finish or a check failed, 2 an input is "
+           "wrong,\n"
            "  130 and 143 ended by SIGINT and SIGTERM, after results so far were written.\n";
     return text.str();
 }

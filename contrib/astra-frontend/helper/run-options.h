@@ -69,6 +69,8 @@ struct RunOptions
     std::string output;                ///< empty: ./results/<workload>_<topology>
     uint32_t threads{1};
     uint32_t passes{1};
+    bool separatePasses{false}; ///< --separate-passes: each iteration is a run of its own
+    bool resumes{false};        ///< --resume: iterations that are finished are kept
     std::optional<uint32_t> seed;
     ParallelSizes sizes;
     uint32_t queuesPerDimension{1};
@@ -80,7 +82,8 @@ struct RunOptions
     bool reportsRanks{false};            ///< print ASTRA-sim's line when a rank has finished
     bool simaiFiles{false};              ///< --simai-files: also under the names SimAI has
     ProgressMode progress{ProgressMode::Auto};
-    RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
+    RunLimits limits;  ///< --max-time, --max-sim-time, --max-memory
+    bool check{false}; ///< --check; always in the checking build
     bool quiet{false};
     LogLevel logLevel{LogLevel::Info}; ///< AS_LOG_LEVEL
     bool help{false};
@@ -110,6 +113,10 @@ struct RunOptions
     /// @return the text of --help
     static std::string Help();
 };
+
+/// @return arguments of a run without those that say how many iterations it has, where it writes,
+/// what it prints and when it stops
+std::vector<std::string> WithoutPasses(const std::vector<std::string>& arguments);
 
 } // namespace AstraSim
 

@@ -4,12 +4,14 @@
 #ifndef SIMULATION_BACKEND_H
 #define SIMULATION_BACKEND_H
 
+#include "run-verdict.h"
 #include "simulation-clock.h"
 
 #include "ns3/clock-range.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,6 +62,14 @@ class SimulationBackend : public SimulationClock
     /// @return the network of a rank; valid as long as the backend
     virtual AstraNetworkAPI& GetNetwork(int rank) = 0;
 
+    /**
+     * Check what must hold whatever is simulated, where the network knows it; before Run().
+     * @param report told what does not hold
+     */
+    virtual void StartChecks(std::function<void(const std::string& what)> report)
+    {
+    }
+
     /// Simulate until nothing is left, or the stop time.
     virtual SimulationEnd Run() = 0;
 
@@ -74,6 +84,12 @@ class SimulationBackend : public SimulationClock
 
     /// @return what has been carried so far
     virtual BackendTotals GetTotals() const = 0;
+
+    /// @return what each port has carried; nothing if the network has no links. After Finish()
+    virtual std::vector<LinkLoad> GetLinkLoads() const
+    {
+        return {};
+    }
 
     /**
      * @param wallSeconds how long Run() took

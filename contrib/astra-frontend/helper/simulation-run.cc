@@ -42,6 +42,7 @@ namespace
 
 constexpr std::size_t MAX_WARNINGS = 10;
 constexpr std::size_t MAX_WAIT_LINES = 40;
+constexpr std::size_t MAX_VERDICT_LINES = 6;
 
 /// A whole run, from options to results; one object per run.
 class SimulationRun
@@ -72,6 +73,8 @@ class SimulationRun
     void RecordFastForward();
     StopCause WhyUnfinished() const;
     int ReportUnfinished();
+    int ReportFailures();
+    void SayVerdict() const;
 
     const RunOptions& m_options;
     RunConsole m_console;
@@ -82,6 +85,7 @@ class SimulationRun
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<SimulationBackend> m_backend;
     FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
+    std::unique_ptr<RunCheck> m_check;      ///< null if nothing is checked
     std::unique_ptr<RunJobs> m_jobs;
     SimulationEnd m_end{SimulationEnd::Drained};
     double m_wallSeconds{0};
@@ -222,6 +226,12 @@ SimulationRun::Build()
                                        m_directory->Path(),
                                        *collectives,
                                        m_console);
+    if (m_options.check)
+    {
+        m_check = std::make_unique<RunCheck>([this] { m_backend->Interrupt(); });
+        m_backend->StartChecks([this](const std::string& what) { m_check->Fail(what); });
+        m_jobs->SetCheck(*m_check);
+    }
     std::vector<uint32_t> dimensions;
     for (const NetworkDimension& dimension : m_inputs.dimensions)
     {
@@ -385,12 +395,45 @@ SimulationRun::ReportUnfinished()
 }
 
 int
+SimulationRun::ReportFailures()
+{
+    const std::vector<std::string>& failures = m_check->GetFailures();
+    m_record->Set("reason", "check failed: " + failures.front());
+    m_record->Write("failed");
+    for (const std::string& failure : failures)
+    {
+        std::cerr << "check failed: " << failure << "\n";
+    }
+    return 1;
+}
+
+void
+SimulationRun::SayVerdict() const
+{
+    const std::vector<std::string> lines =
+        m_jobs->GetVerdict().Lines(m_inputs.topology, m_backend->GetLinkLoads());
+    for (std::size_t i = 0; i < std::min(lines.size(), MAX_VERDICT_LINES); ++i)
+    {
+        m_console.Say(lines[i] + "\n");
+    }
+}
+
+int
 SimulationRun::Report()
 {
     m_backend->Finish();
     m_jobs->Finish();
     RecordResults();
     m_record->Set("outputs", m_directory->ListResults(ResultNames()));
+    if (m_check)
+    {
+        m_check->Finish(m_jobs->AllFinished());
+        m_record->Set("checked_collectives", m_check->GetCollectivesChecked());
+        if (!m_check->GetFailures().empty())
+        {
+            return ReportFailures();
+        }
+    }
     if (!m_jobs->AllFinished())
     {
         return ReportUnfinished();
@@ -402,6 +445,7 @@ SimulationRun::Report()
     }
     m_console.Say(m_jobs->GetSummary().Table());
     m_console.Say(m_jobs->DescribeResults());
+    SayVerdict();
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
                               m_backend->DescribeTraffic(m_wallSeconds),
@@ -484,6 +528,7 @@ SimulationRun::Run()
         m_supervisor.EndWatch();
         const std::string reason = DescribeOutOfMemory();
         m_jobs.reset();
+        m_check.reset();
         m_backend.reset(); // makes room for the record
         Fail(reason);
         throw;

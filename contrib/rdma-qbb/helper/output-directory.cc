@@ -43,7 +43,9 @@ constexpr std::array<std::string_view, 16> RESULTS = {"EndToEnd.csv",
                                                       "bandwidth.txt",
                                                       "rate.txt",
                                                       "cnp.txt",
-                                                      "mix.tr"};
+                                                      "mix.tr",
+                                                      "passes.csv",
+                                                      "passes.json"};
 
 /// Those of which there may be several.
 const std::regex&

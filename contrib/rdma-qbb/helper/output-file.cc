@@ -222,7 +222,7 @@ MakeOutputDirectory(const std::string& path)
     fs::create_directories(path, error);
     if (std::error_code unknown; fs::exists(path, unknown) && !fs::is_directory(path, unknown))
     {
-        throw InputError(path, 0, "is no directory", "an output directory that can be made");
+        throw InputError(path, 0, "is not a directory", "an output directory that can be made");
     }
     if (error || access(path.c_str(), W_OK) != 0)
     {

@@ -111,12 +111,11 @@ RdmaFabric::FindLink(const LinkEvent& event) const
             }
         }
     }
-    throw InputError(m_conf->source,
-                     event.line,
-                     std::string(event.up ? "LINK_UP" : "LINK_DOWN") + " names " +
-                         std::to_string(event.a) + " and " + std::to_string(event.b) +
-                         ", which no link joins",
-                     "the ends of a link of " + m_topology->source);
+    m_conf->FailAtLine(event.line,
+                       event.up ? "LINK_UP" : "LINK_DOWN",
+                       "names " + std::to_string(event.a) + " and " + std::to_string(event.b) +
+                           ", which no link joins",
+                       "the ends of a link of " + m_topology->source);
 }
 
 std::vector<uint32_t>
@@ -134,11 +133,10 @@ RdmaFabric::FindLinks(const LinkEvent& event) const
         }
         if (links.empty())
         {
-            throw InputError(m_conf->source,
-                             event.line,
-                             std::string(event.up ? "NODE_UP" : "NODE_DOWN") + " names " +
-                                 std::to_string(event.a) + ", which no link joins",
-                             "a node of " + m_topology->source);
+            m_conf->FailAtLine(event.line,
+                               event.up ? "NODE_UP" : "NODE_DOWN",
+                               "names " + std::to_string(event.a) + ", which no link joins",
+                               "a node of " + m_topology->source);
         }
         return links;
     }

@@ -365,13 +365,12 @@ RdmaFabric::ConfigureSwitches()
         }
         if (mmu->Partition() == 0)
         {
-            throw InputError(m_conf->source,
-                             0,
-                             "BUFFER_SIZE of " + std::to_string(mmu->GetBufferBytes()) +
-                                 " bytes cannot hold the reserves and PFC headroom of the " +
-                                 std::to_string(m_topology->Ports(id).size()) +
-                                 " ports of switch " + std::to_string(id),
-                             "a larger buffer");
+            m_conf->FailAt({"BUFFER_SIZE"},
+                           "BUFFER_SIZE of " + std::to_string(mmu->GetBufferBytes()) +
+                               " bytes cannot hold the reserves and PFC headroom of the " +
+                               std::to_string(m_topology->Ports(id).size()) + " ports of switch " +
+                               std::to_string(id),
+                           "a larger buffer");
         }
         if (UsesPint() && !nvswitch)
         {

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 from clustersim.accuracy.tables import AccuracyError
+from clustersim.whole_file import write_text
 
 RELEASES = ("2.18", "2.20", "2.30")  # of the cost models that NCCL_TUNING knows
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
@@ -43,8 +44,8 @@ def write_topology(path, machine):
             links.append(f"{gpu} {gpus + gpu // machine.gpus_per_server} {machine.nvlink_gbps}Gbps {NV_DELAY} 0")
         links += [f"{gpu} {first + k} {machine.nic_gbps}Gbps {DELAY} 0" for k in range(switches)]
     nodes = range(gpus, first + switches)
-    path.write_text(f"{first + switches} {machine.gpus_per_server} {nvswitches} {switches} {len(links)} {machine.gpu}\n"
-                    f"{' '.join(map(str, nodes))}\n" + "\n".join(links) + "\n", encoding="utf-8")
+    write_text(path, f"{first + switches} {machine.gpus_per_server} {nvswitches} {switches} {len(links)} {machine.gpu}\n"
+                    f"{' '.join(map(str, nodes))}\n" + "\n".join(links) + "\n")
 
 
 def environment_of(machine):
@@ -68,7 +69,7 @@ def simulate(table, sizes, directory, program, gpu_table, network):
                "--network", network, "--network-topo", str(topology), "--gpu-table", str(gpu_table)]
     command += ["-n", "1", "-w", "0"] if table.machine.ranks >= MANY_RANKS else []
     result = subprocess.run(command, env=environment_of(table.machine), capture_output=True, text=True, check=False)
-    (directory / f"{table.name}.txt").write_text(result.stdout, encoding="utf-8")
+    write_text(directory / f"{table.name}.txt", result.stdout)
     if result.returncode != 0:
         raise AccuracyError(f"{table.name}: {' '.join(command)}: {result.stderr.strip() or result.returncode}")
     times, choices = {}, {}

@@ -127,7 +127,7 @@ def _line_by_line(path, data, header_lines, columns, separator, problems):
             wrong.append(number)
     if wrong:
         more = (f"this line and {len(wrong) - 1} more are no records and are left out" if wrong[1:] else
-                "this line is no record and is left out")
+                "this line is not a record and is left out")
         problems.add(path, wrong[0], more, (separator or " ").join(columns))
     frame = pd.DataFrame(rows, columns=list(columns))
     return frame.astype({name: DTYPES[kind] for name, kind in columns.items()})

@@ -38,7 +38,7 @@ def read_requests(path, problems):
     try:
         return frame.astype({name: "int64" if name in WHOLE else "float64" for name in REQUESTS})
     except (ValueError, OverflowError):
-        problems.add(path, 0, "a request has a field that is no number", ",".join(REQUESTS))
+        problems.add(path, 0, "a request has a field that is not a number", ",".join(REQUESTS))
         return None
 
 

@@ -6,8 +6,8 @@
         if failure:
             smallest = shrink(scenario(seed, number), failure.check, programs, directory)
 """
-from clustersim.scenarios.checks import Failure, check
+from clustersim.scenarios.checks import Failure, Refused, check
 from clustersim.scenarios.generate import Scenario, scenario
 from clustersim.scenarios.shrink import shrink
 
-__all__ = ["Failure", "Scenario", "check", "scenario", "shrink"]
+__all__ = ["Failure", "Refused", "Scenario", "check", "scenario", "shrink"]

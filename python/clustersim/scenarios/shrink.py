@@ -2,7 +2,7 @@
 """Makes a failing scenario as small as it gets."""
 import dataclasses
 
-from clustersim.scenarios.checks import check
+from clustersim.scenarios.checks import Refused, check
 
 
 def _without_one(entries):
@@ -57,7 +57,10 @@ def shrink(scenario, name, programs, directory, limit=200):
         progress = False
         for candidate in smaller(scenario):
             tries += 1
-            failure = check(candidate, programs, directory)
+            try:
+                failure = check(candidate, programs, directory)
+            except Refused:
+                continue
             if failure and failure.check == name:
                 scenario, progress = candidate, True
                 break

@@ -4,6 +4,7 @@ import argparse
 import pathlib
 import sys
 
+from clustersim import command
 from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.cluster import InputError, check_units, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
@@ -44,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser(description):
-    parser = Parser(prog="gen_Topo_Template.py", description=description, allow_abbrev=False,
+    parser = Parser(description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
@@ -170,7 +171,8 @@ def look(given):
               f"{len(topology.switches)} switches, {len(topology.links)} links: no mistake")
         pair = find_unreachable(topology, over_nvlink=False)
         if pair:
-            print(f"{path}: GPU {pair[0]} and GPU {pair[1]} meet only in another GPU's NVLink (rail-only)")
+            print(f"{path}: GPU {pair[0]} and GPU {pair[1]} meet only in another GPU's NVLink (rail-only): "
+                  "AllToAll needs PXN (AS_PXN_ENABLE=1)")
     elif given["describe"]:
         prices = Prices(given["prices"]) if given["prices"] else None
         print("\n".join([*describe(topology), *(cost_lines(topology, prices) if prices else ())]))
@@ -195,6 +197,6 @@ def main(arguments, description):
         else:
             generate(given)
     except (InputError, OSError) as error:
-        print(f"gen_Topo_Template.py: {error}", file=sys.stderr)
+        print(f"{command.name()}: {error}", file=sys.stderr)
         return 2
     return 0

@@ -14,6 +14,7 @@ from clustersim.why import records as recorded
 from clustersim.why.machine import CARRIERS, Machine
 from clustersim.why.what_if import CHANGES, Runner, bound_us, worked_out
 from clustersim.workload.errors import InputError
+from clustersim.whole_file import whole_file, write_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
@@ -81,7 +82,7 @@ def _flow_text(segment):
 
 
 def _write_path(segments, machine, known, directory):
-    with open(directory / "path.csv", "w", newline="") as file:
+    with whole_file(directory / "path.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["start_us", "end_us", "duration_us", "kind", "rank", "layer", "detail", "collective", "carrier",
                          "bandwidth_share", "last_flow"])
@@ -158,5 +159,5 @@ def run(arguments, description):
     facts = {"total_us": total, "parts": [dict(zip(("name", "us", "share", "count"), row)) for row in kinds], "bound_us": bound,
              "factor": given.factor, "worked_out": expected,
              "run": {name: value / total - 1 for name, value in measured.items()}}
-    (output / "why.json").write_text(json.dumps(facts, indent=1) + "\n")
+    write_text(output / "why.json", json.dumps(facts, indent=1) + "\n")
     print(f"every part of the path: {output / 'path.csv'}")

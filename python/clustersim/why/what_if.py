@@ -63,7 +63,7 @@ class Runner:
         for role in ("workload", "topology"):
             path = self.inputs.get(role)
             if not path or not path.is_file():
-                raise InputError(f"{directory}: its {role} {path or ''} is no file; expected the run of a SimAI text workload "
+                raise InputError(f"{directory}: its {role} {path or ''} is not a file; expected the run of a SimAI text workload "
                                  "whose inputs are still there")
         if self.record.get("status") != "finished":
             raise InputError(f"{directory}: the run is {self.record.get('status')}; expected a finished one")

@@ -11,6 +11,7 @@ from clustersim.workload import aicb, catalogue, chakra, gpus, hugging_face, mea
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism
+from clustersim.whole_file import write_text
 
 # AICB's flags that change nothing here, and why.
 WITHOUT_EFFECT = {
@@ -241,7 +242,7 @@ def _write(given, iteration, directory, name):
     directory.mkdir(parents=True, exist_ok=True)
     if given.format in ("text", "both"):
         written.append(directory / f"{name}.txt")
-        written[-1].write_text(contents)
+        write_text(written[-1], contents)
     if given.format in ("chakra", "both"):
         chakra.write(iteration, directory / name)
         written.append(directory / f"{name}.*.et")
@@ -257,7 +258,7 @@ def run(arguments, description):
     directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
     written = _write(given, iteration, directory, name)
     facts = summary(iteration, used, gpu)
-    (directory / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
     print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
     print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batches of {plan.micro_batch} x "
           f"{plan.sequence} tokens")

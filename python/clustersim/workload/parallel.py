@@ -128,7 +128,7 @@ def _check_batch(plan):
         raise InputError(f"global_batch is {plan.global_batch}; expected at least 1")
     if plan.global_batch:
         step = plan.micro_batch * plan.dp
-        _divides(step, plan.global_batch, f"a global batch of {plan.global_batch} is no multiple of micro-batch "
+        _divides(step, plan.global_batch, f"a global batch of {plan.global_batch} is not a multiple of micro-batch "
                  f"{plan.micro_batch} x DP {plan.dp}", f"a multiple of {step}")
     if plan.virtual > 1 and plan.micro_batches % plan.pp:
         raise InputError(f"interleaving needs whole groups of {plan.pp} micro-batches, not {plan.micro_batches}; "

@@ -15,6 +15,7 @@ from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
 from clustersim.workload import command_line, gpus, memory, plans, search, simai_text
 from clustersim.workload.errors import InputError
+from clustersim.whole_file import whole_file, write_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
@@ -211,11 +212,11 @@ def draw(rows, title):
 
 
 def _write(given, rows, best, directory, title):
-    with open(directory / "plans.csv", "w", newline="") as file:
+    with whole_file(directory / "plans.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
-    (directory / "plans.json").write_text(json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
+    write_text(directory / "plans.json", json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
                                                       for row, timed in zip(rows, best)], indent=1) + "\n")
     figure = draw(rows, title)
     for ending in ("png", "svg"):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes rows as SimAI's text."""
 import pathlib
+from clustersim.whole_file import write_text
 
 _DEFAULT_GROUP = {"forward": "TP", "input": "TP", "weight": "DP"}
 
@@ -53,4 +54,4 @@ def render(iteration):
 
 
 def write(iteration, path):
-    pathlib.Path(path).write_text(render(iteration))
+    write_text(path, render(iteration))

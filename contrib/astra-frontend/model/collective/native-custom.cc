@@ -115,7 +115,7 @@ class CustomRank : public RankCollective
         default:
             delete event;
             m_window.GetTrace().Fail(node.id,
-                                     "is no part of a collective algorithm",
+                                     "cannot be part of a collective algorithm",
                                      "sends, receives and computations");
         }
     }

@@ -69,7 +69,7 @@ MakeNativeSchedule(const NativeAlgorithm& algorithm,
     }
     throw ns3::InputError("system configuration",
                           0,
-                          std::string(ToString(algorithm.kind)) + " is no native algorithm",
+                          std::string(ToString(algorithm.kind)) + " is not a native algorithm",
                           NATIVE_ALGORITHM_NAMES);
 }
 

@@ -25,11 +25,13 @@ AlgorithmAt(const std::vector<NativeAlgorithm>& algorithms, uint32_t dimension)
 CollectivePlanner::CollectivePlanner(const SystemConfig& config,
                                      const LogicalTopology& topology,
                                      CollectiveImplementation* nccl,
-                                     MemoryBusLookup busOf)
+                                     MemoryBusLookup busOf,
+                                     CollectiveCheck* check)
     : m_config(config),
       m_topology(topology),
       m_nccl(nccl),
-      m_natives(std::move(busOf))
+      m_natives(std::move(busOf)),
+      m_check(check)
 {
 }
 
@@ -164,7 +166,7 @@ CollectivePlanner::ImplementationOf(const NativeAlgorithm& algorithm)
 {
     if (algorithm.kind != NativeAlgorithm::Kind::Nccl)
     {
-        return &m_natives.Get(algorithm);
+        return Watched(m_natives.Get(algorithm));
     }
     if (!m_nccl)
     {
@@ -173,7 +175,13 @@ CollectivePlanner::ImplementationOf(const NativeAlgorithm& algorithm)
                               "a collective is left to NCCL, which this run does not have",
                               "a native algorithm");
     }
-    return m_nccl;
+    return Watched(*m_nccl);
+}
+
+CollectiveImplementation*
+CollectivePlanner::Watched(CollectiveImplementation& implementation)
+{
+    return m_check ? &m_check->Watch(implementation) : &implementation;
 }
 
 uint32_t

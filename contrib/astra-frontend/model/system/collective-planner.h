@@ -7,6 +7,7 @@
 #include "logical-topology.h"
 #include "system-config.h"
 
+#include "ns3/collective-check.h"
 #include "ns3/collective-implementation.h"
 #include "ns3/native-collectives.h"
 
@@ -57,11 +58,13 @@ class CollectivePlanner
      * @param topology borrowed
      * @param nccl borrowed; null if the workload uses natives only
      * @param busOf the memory bus of a rank of the network
+     * @param check what looks over all collectives; borrowed; may be null
      */
     CollectivePlanner(const SystemConfig& config,
                       const LogicalTopology& topology,
                       CollectiveImplementation* nccl,
-                      MemoryBusLookup busOf);
+                      MemoryBusLookup busOf,
+                      CollectiveCheck* check = nullptr);
 
     /// @return how @p request on @p group is carried out @throw ns3::InputError if it cannot be
     CollectiveSchedule Plan(const CommGroup& group, const CollectiveRequest& request);
@@ -78,6 +81,7 @@ class CollectivePlanner
                                const CollectiveRequest& request,
                                const NativeAlgorithm& algorithm);
     CollectiveImplementation* ImplementationOf(const NativeAlgorithm& algorithm);
+    CollectiveImplementation* Watched(CollectiveImplementation& implementation);
     int QueueOfDimension(uint32_t dimension) const;
     uint32_t QueueCount() const;
     int QueueOfGroup(const CommGroup& group) const;
@@ -86,6 +90,7 @@ class CollectivePlanner
     const LogicalTopology& m_topology;
     CollectiveImplementation* m_nccl;
     NativeCollectives m_natives;
+    CollectiveCheck* m_check;
 };
 
 } // namespace AstraSim

@@ -103,10 +103,12 @@ class Job::Counter : public RunObservers
 Job::Job(JobDescription description)
     : m_description(Check(std::move(description))),
       m_topology(DimensionsOf(m_description), m_description.ranks),
-      m_planner(m_description.config,
-                m_topology,
-                m_description.nccl,
-                [this](int rank) -> NativeMemoryBus& { return BusOf(rank); }),
+      m_planner(
+          m_description.config,
+          m_topology,
+          m_description.nccl,
+          [this](int rank) -> NativeMemoryBus& { return BusOf(rank); },
+          m_description.check),
       m_counter(std::make_unique<Counter>(m_description)),
       m_ledger(m_planner, m_topology, *m_description.workload, *m_counter),
       m_context{&m_description.config,

@@ -41,6 +41,7 @@ struct JobDescription
     /// Asked once the workload is placed: ranks of the job that stand for all and are the only ones
     /// simulated; none, or no function, for every rank.
     std::function<std::vector<uint32_t>()> sample{};
+    CollectiveCheck* check{nullptr}; ///< what looks over all collectives; borrowed; may be null
 };
 
 /// How far a job has come.

@@ -47,7 +47,7 @@ ParseJsonObject(const std::string& text, const std::string& path, const std::str
     }
     catch (const nlohmann::json::parse_error& error)
     {
-        throw ns3::InputError(path, LineAt(text, error.byte), "is no valid JSON", expected);
+        throw ns3::InputError(path, LineAt(text, error.byte), "is not valid JSON", expected);
     }
     catch (const nlohmann::json::out_of_range&)
     {

@@ -161,7 +161,7 @@ ReadCommunicators(const std::string& path, const std::vector<int>& ranks)
         {
             throw ns3::InputError(path,
                                   0,
-                                  "communicator '" + name + "' is no list of ranks",
+                                  "communicator '" + name + "' is not a valid list of ranks",
                                   EXPECTED);
         }
         std::set<uint64_t> seen;

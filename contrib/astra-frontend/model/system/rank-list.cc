@@ -58,7 +58,7 @@ ParseJobPlacement(const std::string& text)
     {
         throw ns3::InputError("command line",
                               0,
-                              "'" + text.substr(at + 1) + "' is no list of ranks",
+                              "'" + text.substr(at + 1) + "' is not a valid list of ranks",
                               "ranks and ranges, each rank once: FILE@0-63 or FILE@0,2,4-7");
     }
     return {text.substr(0, at), *ranks};

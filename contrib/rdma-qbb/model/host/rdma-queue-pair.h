@@ -162,6 +162,12 @@ class alignas(64) RdmaQueuePair
         m_paced = paced;
     }
 
+    /// @return whether the rate spaces frames
+    bool IsPaced() const
+    {
+        return m_paced;
+    }
+
     /// @return the window in force, UINT64_MAX for none
     uint64_t GetEffectiveWindow() const
     {

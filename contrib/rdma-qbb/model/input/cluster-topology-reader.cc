@@ -58,7 +58,7 @@ class TopologyFile
         const auto value = ParseUnsigned(text);
         if (!value || *value > max)
         {
-            m_lines.Fail("'" + std::string(text) + "' is no " + what,
+            m_lines.Fail("'" + std::string(text) + "' is not a valid " + what,
                          "a whole number up to " + std::to_string(max));
         }
         return *value;
@@ -249,21 +249,21 @@ class TopologyFile
         const auto rate = ParseDataRateBps(fields[2]);
         if (!rate || *rate == 0)
         {
-            m_lines.Fail("'" + std::string(fields[2]) + "' is no link rate",
+            m_lines.Fail("'" + std::string(fields[2]) + "' is not a valid link rate",
                          "a rate above 0 such as 400Gbps");
         }
         link.rateBps = *rate;
         const auto delay = ParseTimePs(fields[3]);
         if (!delay)
         {
-            m_lines.Fail("'" + std::string(fields[3]) + "' is no link delay",
+            m_lines.Fail("'" + std::string(fields[3]) + "' is not a valid link delay",
                          "a time such as 0.0005ms or 500ns");
         }
         link.delayPs = *delay;
         const auto errorRate = ParseReal(fields[4]);
         if (!errorRate || *errorRate < 0 || *errorRate > 1)
         {
-            m_lines.Fail("'" + std::string(fields[4]) + "' is no error rate",
+            m_lines.Fail("'" + std::string(fields[4]) + "' is not a valid error rate",
                          "a packet loss probability from 0 to 1");
         }
         link.errorRate = *errorRate;

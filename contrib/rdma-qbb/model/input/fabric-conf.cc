@@ -75,6 +75,7 @@ SetFromLine(FabricConf& conf, const InputLines& line)
         conf.settings[shared] = rule.settings(conf, line);
     }
     conf.given.push_back(rule.key.name);
+    conf.origins.push_back({line.Name(), line.Line()});
 }
 
 /// @return what the key gives, if it was given
@@ -107,21 +108,19 @@ CheckMarking(const FabricConf& conf)
     }
     if (kmin->GetForAll() && kmax->GetForAll() && *kmax->GetForAll() < *kmin->GetForAll())
     {
-        throw InputError(conf.source, 0, "KMIN is larger than KMAX", "KMIN up to KMAX");
+        conf.FailAt({"KMIN", "KMAX"}, "KMIN is larger than KMAX", "KMIN up to KMAX");
     }
     for (const auto& [rateBps, bytes] : kmin->GetByRate())
     {
         const auto most = kmax->GetByRate().find(rateBps);
         if (most != kmax->GetByRate().end() && most->second < bytes)
         {
-            throw InputError(
-                conf.source,
-                0,
-                fmt::format("for {} KMIN_MAP says {:.0f} KB and KMAX_MAP says {:.0f} KB",
-                            FormatDataRate(rateBps),
-                            bytes / 1000,
-                            most->second / 1000),
-                "kmin up to kmax");
+            conf.FailAt({"KMIN", "KMAX", "KMIN_MAP", "KMAX_MAP"},
+                        fmt::format("for {} KMIN_MAP says {:.0f} KB and KMAX_MAP says {:.0f} KB",
+                                    FormatDataRate(rateBps),
+                                    bytes / 1000,
+                                    most->second / 1000),
+                        "kmin up to kmax");
         }
     }
 }
@@ -167,11 +166,44 @@ FabricConf::Set(const std::string& keyAndValue, const std::string& origin)
     }
     std::istringstream stream(text);
     InputLines line(stream, origin);
+    line.LeaveOutNumbers();
     if (!line.Next())
     {
         throw InputError(origin, 0, "'" + keyAndValue + "' names no key", "KEY=value");
     }
     SetFromLine(*this, line);
+}
+
+FabricConf::Origin
+FabricConf::OriginOf(std::initializer_list<std::string_view> keys) const
+{
+    for (std::size_t i = given.size(); i-- > 0;)
+    {
+        if (std::find(keys.begin(), keys.end(), given[i]) != keys.end())
+        {
+            return origins[i];
+        }
+    }
+    return {source, 0};
+}
+
+void
+FabricConf::FailAt(std::initializer_list<std::string_view> keys,
+                   const std::string& what,
+                   const std::string& expected) const
+{
+    const Origin origin = OriginOf(keys);
+    throw InputError(origin.file, origin.line, what, expected);
+}
+
+void
+FabricConf::FailAtLine(std::size_t line,
+                       std::string_view key,
+                       const std::string& what,
+                       const std::string& expected) const
+{
+    const Origin origin = line ? Origin{source, line} : OriginOf({key});
+    throw InputError(origin.file, origin.line, std::string(key) + " " + what, expected);
 }
 
 bool
@@ -198,11 +230,13 @@ FabricConf::Check()
     }
     if (monEndPs < monStartPs)
     {
-        throw InputError(source, 0, "MON_END is before MON_START", "a later time");
+        FailAt({"MON_START", "MON_END"}, "MON_END is before MON_START", "a later time");
     }
     if (qlenMonEndPs.value_or(monEndPs) < qlenMonStartPs.value_or(monStartPs))
     {
-        throw InputError(source, 0, "QLEN_MON_END is before QLEN_MON_START", "a later time");
+        FailAt({"MON_START", "MON_END", "QLEN_MON_START", "QLEN_MON_END"},
+               "QLEN_MON_END is before QLEN_MON_START",
+               "a later time");
     }
 }
 

@@ -8,6 +8,7 @@
 #include "ns3/units.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <istream>
 #include <map>
 #include <optional>
@@ -40,7 +41,7 @@ struct LinkEvent
  *
  * @code
  * FabricConf conf = FabricConf::Read("SimAI.conf");
- * conf.Set("CC_MODE 3", "command line"); // wins over the file
+ * conf.Set("CC_MODE 3", "--set"); // wins over the file
  * conf.Check();
  * conf.Apply();
  * ApplyNs3Flags(flags); // "--ns3::RdmaHw::Mtu=4096" wins over both
@@ -105,11 +106,19 @@ struct FabricConf
     // --- the run
     uint32_t gpusPerServer{0}; ///< 0: as the topology says
 
+    /// Where a key was given.
+    struct Origin
+    {
+        std::string file;    ///< or the flag
+        std::size_t line{0}; ///< 0 if there is none
+    };
+
     /// What Apply() sets, by the key's place in the table.
     std::map<std::size_t, std::vector<AttributeSetting>> settings;
 
     std::string source;                ///< file it was read from
     std::vector<std::string> given;    ///< names of the keys that were set, in order
+    std::vector<Origin> origins;       ///< where each of @ref given was set
     std::vector<std::string> warnings; ///< one line each; printing them is the program's business
 
     /// @param path file of `KEY value...` lines @throw InputError for the first mistake
@@ -121,12 +130,26 @@ struct FabricConf
     /**
      * Set one key after the file was read; call Check() when all are set.
      * @param keyAndValue as a line of the file: "CC_MODE 3" (or "CC_MODE=3")
-     * @param origin what to call it in errors: "command line", "environment"
+     * @param origin what to call it in errors: "--set", "environment"
      */
     void Set(const std::string& keyAndValue, const std::string& origin);
 
     /// @throw InputError if keys contradict each other
     void Check();
+
+    /// @return where the last one given of these keys was; the file, if none was
+    Origin OriginOf(std::initializer_list<std::string_view> keys) const;
+
+    /// @throw InputError that points to the last one given of these keys
+    [[noreturn]] void FailAt(std::initializer_list<std::string_view> keys,
+                             const std::string& what,
+                             const std::string& expected) const;
+
+    /// @throw InputError about one line of a key that may be repeated; 0: the one that no file has
+    [[noreturn]] void FailAtLine(std::size_t line,
+                                 std::string_view key,
+                                 const std::string& what,
+                                 const std::string& expected) const;
 
     /// @return whether the key was set by the file or by Set()
     bool IsGiven(std::string_view key) const;

@@ -136,7 +136,7 @@ FlowFile::Next()
     const auto priority = ParseUnsigned(fields[2]);
     if (!priority || *priority == 0 || *priority > MAX_PRIORITY)
     {
-        m_lines.Fail("'" + std::string(fields[2]) + "' is no priority group of data", "1 to 7");
+        m_lines.Fail("'" + std::string(fields[2]) + "' is not a valid priority group of data", "1 to 7");
     }
     flow.priority = *priority;
     flow.dport = DEFAULT_DPORT;
@@ -145,7 +145,7 @@ FlowFile::Next()
         const auto dport = ParseUnsigned(fields[3]);
         if (!dport || *dport > UINT16_MAX)
         {
-            m_lines.Fail("'" + std::string(fields[3]) + "' is no port", "0 to 65535");
+            m_lines.Fail("'" + std::string(fields[3]) + "' is not a valid port", "0 to 65535");
         }
         flow.dport = *dport;
     }
@@ -159,7 +159,7 @@ FlowFile::Next()
     const auto start = ParseScaled(fields.back(), PS_PER_S);
     if (!start)
     {
-        m_lines.Fail("'" + std::string(fields.back()) + "' is no start time",
+        m_lines.Fail("'" + std::string(fields.back()) + "' is not a valid start time",
                      "seconds, 0 or more, up to 9223372");
     }
     flow.startPs = *start;

@@ -101,7 +101,7 @@ InputLines::RestFrom(std::size_t field) const
 void
 InputLines::Fail(const std::string& what, const std::string& expected) const
 {
-    throw InputError(m_name, m_number, what, expected);
+    throw InputError(m_name, Line(), what, expected);
 }
 
 } // namespace ns3

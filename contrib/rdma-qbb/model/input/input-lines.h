@@ -58,10 +58,16 @@ class InputLines
     /// @return everything from the given field to the line's end, blanks inside included
     std::string_view RestFrom(std::size_t field) const;
 
-    /// @return the current line's number, from 1; 0 before the first
+    /// Give no numbers in errors: the text is one line that no file has.
+    void LeaveOutNumbers()
+    {
+        m_isNumbered = false;
+    }
+
+    /// @return the current line's number, from 1; 0 before the first, or if numbers are left out
     std::size_t Line() const
     {
-        return m_number;
+        return m_isNumbered ? m_number : 0;
     }
 
     /// @return the name used in errors
@@ -79,6 +85,7 @@ class InputLines
     std::string m_name;
     std::unique_ptr<char[]> m_buffer; ///< of the current line
     std::size_t m_number{0};
+    bool m_isNumbered{true};
     std::vector<std::string_view> m_fields;
 };
 

@@ -96,11 +96,11 @@ RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf)
                 ForEachAt(place, layers, [&](uint32_t node) { routing[node] = policy; });
             if (!found)
             {
-                throw InputError(conf.source,
-                                 choice.line,
-                                 "ROUTING_AT names " + place.text +
-                                     ", which no network switch of " + topology.source + " is",
-                                 "asw, psw, core, or ids of network switches");
+                conf.FailAtLine(choice.line,
+                                "ROUTING_AT",
+                                "names " + place.text + ", which no network switch of " +
+                                    topology.source + " is",
+                                "asw, psw, core, or ids of network switches");
             }
         }
     }

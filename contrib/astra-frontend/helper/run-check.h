@@ -1,0 +1,75 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_CHECK_H
+#define RUN_CHECK_H
+
+#include "ns3/collective-check.h"
+#include "ns3/run-observer.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief Looks over a run (--check): collectives on symbolic data, records in order, the network.
+ *
+ * The first thing that does not hold stops the run.
+ */
+class RunCheck
+{
+  public:
+#ifdef NS3_ASSERT_ENABLE
+    static constexpr bool ALWAYS = true; ///< the checking build checks every run
+#else
+    static constexpr bool ALWAYS = false;
+#endif
+
+    /// @param stop called at most once, from the event loop
+    explicit RunCheck(std::function<void()> stop);
+    ~RunCheck();
+
+    /// Note what does not hold.
+    void Fail(const std::string& what);
+
+    /// @return what looks over the collectives of all jobs
+    CollectiveCheck& GetCollectives()
+    {
+        return m_collectives;
+    }
+
+    /// @return what is to be told of one job; owned by this object
+    RunObserver& ObserveJob();
+
+    /// The run is over. @param finished whether all ranks have done all their work
+    void Finish(bool finished);
+
+    /// @return what did not hold, the first of it
+    const std::vector<std::string>& GetFailures() const
+    {
+        return m_failures;
+    }
+
+    /// @return what has been looked at, for run.json and the last line
+    uint64_t GetCollectivesChecked() const
+    {
+        return m_collectives.GetChecked();
+    }
+
+  private:
+    class JobObserver;
+
+    std::function<void()> m_stop;
+    std::vector<std::string> m_failures;
+    CollectiveCheck m_collectives;
+    std::vector<std::unique_ptr<JobObserver>> m_observers;
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_CHECK_H */

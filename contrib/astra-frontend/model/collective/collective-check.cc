@@ -1,0 +1,234 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "collective-check.h"
+
+#include "collective-books.h"
+
+#include "ns3/forwarding-network.h"
+
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// A rank's network, which enters in the books what goes through it.
+class CheckedNetwork : public ForwardingNetwork
+{
+  public:
+    CheckedNetwork(AstraNetworkAPI& network, CollectiveBooks& books, int tagBase)
+        : ForwardingNetwork(network),
+          m_books(books),
+          m_rank(books.IndexOf(network.sim_comm_get_rank())),
+          m_tagBase(tagBase)
+    {
+    }
+
+    int sim_send(void* buffer,
+                 uint64_t count,
+                 int type,
+                 int dst,
+                 int tag,
+                 sim_request* request,
+                 MessageHandler handler,
+                 void* arg) override
+    {
+        m_books.Sent(m_rank, dst, tag - m_tagBase, count);
+        return GetNetwork().sim_send(buffer, count, type, dst, tag, request, handler, arg);
+    }
+
+    int sim_recv(void* buffer,
+                 uint64_t count,
+                 int type,
+                 int src,
+                 int tag,
+                 sim_request* request,
+                 MessageHandler handler,
+                 void* arg) override
+    {
+        auto* wait = new Wait{this, src, tag - m_tagBase, count, {}, handler, arg};
+        const auto received = [](void* argument) {
+            const std::unique_ptr<Wait> wait(static_cast<Wait*>(argument));
+            const CheckedNetwork& self = *wait->network;
+            self.m_books.Received(self.m_rank, wait->src, wait->tag, wait->bytes);
+            wait->Resume();
+        };
+        return GetNetwork().sim_recv(buffer, count, type, src, tag, request, received, wait);
+    }
+
+    int sim_in_network(InNetworkOp op,
+                       std::span<const int> members,
+                       int root,
+                       uint64_t count,
+                       int tag,
+                       sim_request* request,
+                       MessageHandler handler,
+                       void* arg) override
+    {
+        const auto joined = m_books.Join(m_rank, op, tag - m_tagBase, count);
+        auto* wait = new Wait{this, -1, tag - m_tagBase, count, joined, handler, arg};
+        const auto ended = [](void* argument) {
+            const std::unique_ptr<Wait> wait(static_cast<Wait*>(argument));
+            const CheckedNetwork& self = *wait->network;
+            self.m_books.JoinEnded(self.m_rank, wait->joined, wait->tag, wait->bytes);
+            wait->Resume();
+        };
+        return GetNetwork().sim_in_network(op, members, root, count, tag, request, ended, wait);
+    }
+
+  private:
+    /// What a rank has asked to be told of.
+    struct Wait
+    {
+        CheckedNetwork* network;
+        int src;
+        int tag;
+        uint64_t bytes;
+        CollectiveBooks::Joined joined;
+        MessageHandler handler;
+        void* arg;
+
+        void Resume() const
+        {
+            if (handler)
+            {
+                handler(arg);
+            }
+        }
+    };
+
+    CollectiveBooks& m_books;
+    uint32_t m_rank;
+    int m_tagBase;
+};
+
+/// One rank's part of a collective, with the network that it sees.
+class CheckedRank : public RankCollective
+{
+  public:
+    CheckedRank(const CollectivePlan& plan,
+                std::shared_ptr<CollectiveBooks> books,
+                uint32_t rank,
+                AstraNetworkAPI& network,
+                int tagBase,
+                const sim_request& info,
+                std::function<void(bool isLast)> done)
+        : m_books(std::move(books)),
+          m_network(network, *m_books, tagBase),
+          m_done(std::move(done)),
+          m_rank(plan.CreateRank(rank, m_network, tagBase, info, [this, rank] {
+              const auto then = std::move(m_done);
+              then(m_books->Done(rank)); // may delete this
+          }))
+    {
+    }
+
+    void Start() override
+    {
+        m_rank->Start();
+    }
+
+    std::string DescribeWait() const override
+    {
+        return m_rank->DescribeWait();
+    }
+
+  private:
+    std::shared_ptr<CollectiveBooks> m_books;
+    CheckedNetwork m_network;
+    std::function<void(bool isLast)> m_done;
+    std::unique_ptr<RankCollective> m_rank;
+};
+
+/// A plan for one collective: plans are made once for all ranks, so it has the books.
+class CheckedPlan : public CollectivePlan
+{
+  public:
+    CheckedPlan(std::shared_ptr<const CollectivePlan> plan,
+                std::shared_ptr<CollectiveBooks> books,
+                uint64_t& checked)
+        : CollectivePlan(plan->GetChoice()),
+          m_plan(std::move(plan)),
+          m_books(std::move(books)),
+          m_checked(checked)
+    {
+    }
+
+    const FlowGraph* GetGraph() const override
+    {
+        return m_plan->GetGraph();
+    }
+
+    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
+                                               AstraNetworkAPI& network,
+                                               int tagBase,
+                                               const sim_request& info,
+                                               std::function<void()> done) const override
+    {
+        return std::make_unique<CheckedRank>(
+            *m_plan,
+            m_books,
+            rankIndex,
+            network,
+            tagBase,
+            info,
+            [&checked = m_checked, done = std::move(done)](bool isLast) {
+                checked += isLast;
+                done();
+            });
+    }
+
+  private:
+    std::shared_ptr<const CollectivePlan> m_plan;
+    std::shared_ptr<CollectiveBooks> m_books;
+    uint64_t& m_checked;
+};
+
+} // namespace
+
+/// Makes checked plans of another's.
+class CollectiveCheck::Watched : public CollectiveImplementation
+{
+  public:
+    Watched(CollectiveImplementation& implementation, CollectiveCheck& check)
+        : m_implementation(implementation),
+          m_check(check)
+    {
+    }
+
+    std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
+                                               const CollectiveRequest& request) override
+    {
+        auto plan = m_implementation.Plan(group, request);
+        auto books = std::make_shared<CollectiveBooks>(group,
+                                                       request,
+                                                       plan->GetGraph(),
+                                                       plan->GetChoice().algorithm,
+                                                       m_check.m_report);
+        if (plan->GetChoice().algorithm == "Custom")
+        {
+            books->DemandNothing();
+        }
+        return std::make_shared<CheckedPlan>(std::move(plan), std::move(books), m_check.m_checked);
+    }
+
+  private:
+    CollectiveImplementation& m_implementation;
+    CollectiveCheck& m_check;
+};
+
+CollectiveImplementation&
+CollectiveCheck::Watch(CollectiveImplementation& implementation)
+{
+    auto& watched = m_watched[&implementation];
+    if (!watched)
+    {
+        watched = std::make_unique<Watched>(implementation, *this);
+    }
+    return *watched;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,65 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_CHECK_H
+#define COLLECTIVE_CHECK_H
+
+#include "collective-implementation.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace AstraSim
+{
+
+/// Told what does not hold.
+using CheckReport = std::function<void(const std::string& what)>;
+
+/**
+ * @brief Carries collectives out on symbolic data beside the simulation, on whatever network.
+ *
+ * Stands between the executors of a collective and the network. Every message carries the set of
+ * ranks whose data its sender has when it leaves, and the receiver has it when it arrives. Checked:
+ * - what arrives was sent before, on the same connection, and no byte is left over or missing;
+ * - no message of a flow graph leaves before the messages it depends on have arrived, each has the
+ *   graph's size, and all of them are sent and received;
+ * - when a rank is done it has data of every rank that its collective demands, and as many bytes.
+ *
+ * That a graph whose order is kept gives each rank the right data is what the unit tests of the
+ * graphs prove, piece by piece.
+ */
+class CollectiveCheck
+{
+  public:
+    explicit CollectiveCheck(CheckReport report)
+        : m_report(std::move(report))
+    {
+    }
+
+    /**
+     * @param implementation borrowed; outlives the object
+     * @return an implementation with the same plans, whose collectives are checked; owned by this
+     * object
+     */
+    CollectiveImplementation& Watch(CollectiveImplementation& implementation);
+
+    /// @return collectives (phases of chunks, too) that all ranks have completed
+    uint64_t GetChecked() const
+    {
+        return m_checked;
+    }
+
+  private:
+    class Watched;
+
+    CheckReport m_report;
+    uint64_t m_checked{0};
+    std::map<CollectiveImplementation*, std::unique_ptr<CollectiveImplementation>> m_watched;
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_CHECK_H */

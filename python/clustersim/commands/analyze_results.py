@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Compares runs: completion, exposed communication, busbw, slowdown, pauses, queues, links.
+
+    scripts/analyze_results.py --dirs results/a results/b -o results/comparison
+
+The first run is the one that others are compared with. A directory of runs counts as its runs. Tables are
+printed, with what limits each group in words; -o writes each table as CSV with all digits, and all of them
+as comparison.md. Directories of SimAI and of the HPCC simulator will do.
+"""
+import argparse
+import pathlib
+import sys
+
+from clustersim.required_modules import require
+
+require("numpy", "pandas")
+
+from clustersim import command
+from clustersim.results import ResultsError, open_runs
+from clustersim.results.tables import MAKERS, all_tables, as_markdown, as_text, write_csv
+from clustersim.whole_file import write_text
+
+
+def write(tables, problems, directory):
+    directory.mkdir(parents=True, exist_ok=True)
+    for table in tables:
+        write_csv(table, directory / f"{table.key}.csv")
+    parts = ["# Comparison of runs\n", *map(as_markdown, tables)]
+    if problems:
+        parts.append("\n".join(["## Warnings", "", *(f"- {problem}" for problem in problems), ""]))
+    write_text(directory / "comparison.md", "\n".join(parts))
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dirs", nargs="+", required=True, metavar="RUN", help="run directories")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write CSV and Markdown there")
+    parser.add_argument("--topology", metavar="FILE",
+                        help="topology of all runs, for directories without run.json")
+    keys = [make.__name__.removesuffix("_table") for make in MAKERS]
+    parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=keys, help=f"print only these: {' '.join(keys)}")
+    given = parser.parse_args(arguments)
+    try:
+        runs = open_runs(given.dirs, given.topology)
+        tables = all_tables(runs)
+        problems = [problem for run in runs for problem in run.problems]
+        for problem in problems:
+            print(f"warning: {problem}", file=sys.stderr)
+        shown = [table for table in tables if not given.tables or table.key in given.tables]
+        print("\n\n".join(map(as_text, shown)))
+        if given.output:
+            write(tables, problems, pathlib.Path(given.output))
+    except (ResultsError, OSError) as error:
+        print(f"{command.name()}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def run():
+    command.run(command.name(), main)

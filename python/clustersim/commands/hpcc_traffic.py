@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Writes a flow file with the traffic of HPCC's evaluation (SIGCOMM 2019, section 5.3).
+
+Background: every host sends flows to other hosts chosen evenly. Their sizes follow a distribution
+(lines of `bytes cumulative_percent`, straight between the lines), their starts are a Poisson process,
+and their sum loads the hosts' links by --load. Incast on top: --incast-senders hosts send
+--incast-bytes each to one host at the same time; these events are a Poisson process whose traffic is
+--incast-load of all the hosts' capacity.
+
+Example: hpcc_traffic.py --topology fat.txt --sizes FbHdp_distribution.txt --load 0.3 \\
+             --incast-load 0.02 --duration 0.005 -o flow.txt
+"""
+import argparse
+import heapq
+import random
+import re
+import sys
+
+from clustersim import command
+from clustersim.whole_file import write_text
+
+RATE = re.compile(r"^([0-9.]+)([kKMGT]?)(bps|b/s|Bps|B/s)$")
+# Destination ports tell the two kinds of traffic apart in fct.txt, as the HPCC simulator's tools do.
+BACKGROUND_PORT = 100
+INCAST_PORT = 200
+PREFIX = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+class InputError(Exception):
+    """A mistake in a file, as one line for the user."""
+
+
+def data_lines(path):
+    """Yields (line number, fields) of the lines that have any."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                fields = line.split("#")[0].split()
+                if fields:
+                    yield number, fields
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
+class SizeDistribution:
+    """Flow sizes drawn from a piecewise linear distribution function."""
+
+    def __init__(self, path):
+        self.points = []
+        for number, fields in data_lines(path):
+            try:
+                size, percent = map(float, fields)
+            except ValueError:
+                raise InputError(f"{path}:{number}: no `bytes cumulative_percent`") from None
+            if self.points and (size < self.points[-1][0] or percent < self.points[-1][1]):
+                raise InputError(f"{path}:{number}: the distribution falls")
+            self.points.append((size, percent))
+        if len(self.points) < 2 or self.points[0][1] != 0 or self.points[-1][1] != 100:
+            raise InputError(f"{path}: the distribution does not go from 0 to 100 per cent")
+
+    def mean(self):
+        """@return the mean size in bytes"""
+        return sum((s0 + s1) / 2 * (p1 - p0) / 100
+                   for (s0, p0), (s1, p1) in zip(self.points, self.points[1:]))
+
+    def draw(self, uniform):
+        """@return the size in bytes at that quantile, 1 or more"""
+        percent = uniform * 100
+        for (s0, p0), (s1, p1) in zip(self.points, self.points[1:]):
+            if percent <= p1 and p1 > p0:
+                return max(1, int(s0 + (s1 - s0) * (percent - p0) / (p1 - p0)))
+        return int(self.points[-1][0])
+
+
+def bits_per_second(text, where):
+    match = RATE.match(text)
+    if not match:
+        raise InputError(f"{where}: '{text}' is not a valid rate")
+    return float(match[1]) * PREFIX[match[2]] * (8 if match[3][0] == "B" else 1)
+
+
+def hosts_of(path):
+    """@return {host id: sum of its network links' rates in bit/s} of a topology file"""
+    lines = data_lines(path)
+    number, header = next(lines, (0, []))
+    if len(header) not in (3, 6):
+        raise InputError(f"{path}:{number}: the first line has neither 3 nor 6 fields")
+    nodes = int(header[0])
+    nvswitches, switches = (int(header[2]), int(header[3])) if len(header) == 6 else (0, int(header[1]))
+    links = int(header[-2] if len(header) == 6 else header[2])
+    ids = []
+    while len(ids) < nvswitches + switches:
+        number, fields = next(lines, (number, []))
+        if not fields:
+            raise InputError(f"{path}:{number}: the file ends within the switch ids")
+        ids += map(int, fields)
+    inside = set(ids[:nvswitches])
+    rates = {node: 0.0 for node in range(nodes) if node not in set(ids)}
+    for _, (number, fields) in zip(range(links), lines):
+        ends = int(fields[0]), int(fields[1])
+        if inside.intersection(ends):
+            continue
+        for end in ends:
+            if end in rates:
+                rates[end] += bits_per_second(fields[2], f"{path}:{number}")
+    return rates
+
+
+def background(random_source, rates, sizes, load, duration):
+    """Yields (start in seconds, source, destination, bytes, port), in order."""
+    mean_bits = sizes.mean() * 8
+    hosts = sorted(rates)
+    next_start = []
+    for host in hosts:
+        rate = rates[host] * load / mean_bits
+        if rate > 0:
+            next_start.append((random_source.expovariate(rate), host, rate))
+    heapq.heapify(next_start)
+    while next_start:
+        start, host, rate = next_start[0]
+        if start >= duration:
+            return
+        destination = random_source.choice(hosts)
+        while destination == host:
+            destination = random_source.choice(hosts)
+        yield start, host, destination, sizes.draw(random_source.random()), BACKGROUND_PORT
+        heapq.heapreplace(next_start, (start + random_source.expovariate(rate), host, rate))
+
+
+def incast(random_source, rates, senders, size, load, duration):
+    """Yields (start in seconds, source, destination, bytes, port), in order."""
+    hosts = sorted(rates)
+    events_per_second = sum(rates.values()) * load / (senders * size * 8)
+    start = random_source.expovariate(events_per_second)
+    while start < duration:
+        receiver, *chosen = random_source.sample(hosts, senders + 1)
+        for sender in chosen:
+            yield start, sender, receiver, size, INCAST_PORT
+        start += random_source.expovariate(events_per_second)
+
+
+def make_flows(rates, sizes, options):
+    """@return all flows in the order of their starts"""
+    flows = list(background(random.Random(f"background {options.seed}"), rates, sizes,
+                            options.load, options.duration))
+    if options.incast_load > 0:
+        if options.incast_senders >= len(rates):
+            raise InputError(f"--incast-senders {options.incast_senders}: there are {len(rates)} "
+                             "hosts, expected fewer senders")
+        flows += incast(random.Random(f"incast {options.seed}"), rates, options.incast_senders,
+                        options.incast_bytes, options.incast_load, options.duration)
+    return sorted(flows, key=lambda flow: flow[0])
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
+                                     epilog=__doc__.split("\n\n")[1],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topology", required=True, help="file with the hosts and their links")
+    parser.add_argument("--sizes", required=True, help="distribution of flow sizes")
+    parser.add_argument("--load", type=float, default=0.5, help="share of each host's rate (0.5)")
+    parser.add_argument("--duration", type=float, default=0.005,
+                        help="seconds within which flows start (0.005)")
+    parser.add_argument("--incast-load", type=float, default=0.0,
+                        help="share of all hosts' rates that incast takes (0)")
+    parser.add_argument("--incast-senders", type=int, default=60, help="hosts that send at once (60)")
+    parser.add_argument("--incast-bytes", type=int, default=500_000,
+                        help="bytes of each of them (500000)")
+    parser.add_argument("--priority", type=int, default=3, help="priority group of all flows (3)")
+    parser.add_argument("--seed", type=int, default=1, help="another seed gives other flows (1)")
+    parser.add_argument("-o", "--output", default="-", help="flow file (standard output)")
+    options = parser.parse_args(arguments)
+    for name, value, low, high in (("--load", options.load, 0, 1),
+                                   ("--incast-load", options.incast_load, 0, 1),
+                                   ("--duration", options.duration, 1e-9, 1e6),
+                                   ("--incast-senders", options.incast_senders, 1, 1e9),
+                                   ("--incast-bytes", options.incast_bytes, 1, 1e15),
+                                   ("--priority", options.priority, 0, 7)):
+        if not low <= value <= high:
+            parser.error(f"{name} {value}: expected {low:g} to {high:g}")
+    return options
+
+
+def main(arguments):
+    options = parse_arguments(arguments)
+    try:
+        flows = make_flows(hosts_of(options.topology), SizeDistribution(options.sizes), options)
+    except (InputError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    text = f"{len(flows)}\n" + "".join(
+        f"{source} {destination} {options.priority} {port} {size} {start:.12f}\n"
+        for start, source, destination, size, port in flows)
+    if options.output == "-":
+        sys.stdout.write(text)
+    else:
+        write_text(options.output, text)
+    return 0
+
+
+def run():
+    command.run(command.name(), main)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds the fastest way to train a model on GPUs: which tensor, pipeline, data, expert and context parallelism.
+
+    scripts/plan.py --model llama_70b --gpus 1024 --topology TOPOLOGY
+    scripts/plan.py --model mixtral_8x7b --gpus 64 --objective tokens/s/GPU --global_batch 512
+
+All plans that Megatron-LM allows and that fit into memory are ranked by SimAI_analytical; a plan whose computation and
+line-rate communication alone take longer than the best ones is not run. --simulate N simulates the best N on the topology.
+"""
+import sys
+
+from clustersim.required_modules import require
+
+require("pydantic", "yaml", "matplotlib")
+
+from clustersim import command
+from clustersim.workload import plan_command
+from clustersim.workload.errors import InputError
+
+
+def main(arguments):
+    try:
+        plan_command.run(arguments, __doc__)
+    except (InputError, OSError) as error:
+        print(f"{command.name()}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def run():
+    command.run(command.name(), main)

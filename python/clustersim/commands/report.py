@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Writes one HTML page about one run or several: summary, tables, plots, parameters and warnings.
+
+    scripts/report.py results/a results/b -o results/report.html
+
+The page is self-contained: it opens from disk, without a network, on a phone too. The first run is the
+one that others are compared with.
+"""
+import argparse
+import pathlib
+import sys
+
+from clustersim.required_modules import require
+
+require("numpy", "pandas", "matplotlib", "jinja2")
+
+from clustersim import command
+from clustersim.results import ResultsError, open_runs
+from clustersim.results.page import render
+from clustersim.whole_file import write_text
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories")
+    parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE",
+                        help="the page (default: report.html in the run, or, of several, results/report.html)")
+    parser.add_argument("--title", help="heading of the page")
+    parser.add_argument("--topology", metavar="FILE",
+                        help="topology of all runs, for directories without run.json")
+    parser.add_argument("--no-plots", action="store_true", help="tables only: faster and smaller")
+    given = parser.parse_args(arguments)
+    try:
+        runs = open_runs(given.runs, given.topology)
+        page = render(runs, given.title, not given.no_plots)
+        output = given.output or (runs[0].directory / "report.html" if len(runs) == 1 else
+                                  pathlib.Path("results/report.html"))
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_text(output, page)
+    except (ResultsError, OSError) as error:
+        print(f"{command.name()}: {error}", file=sys.stderr)
+        return 2
+    for problem in (problem for run in runs for problem in run.problems):
+        print(f"warning: {problem}", file=sys.stderr)
+    print(output)
+    return 0
+
+
+def run():
+    command.run(command.name(), main)

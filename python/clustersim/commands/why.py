@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Explains a run: the critical path of its iteration, what is on it, and what would shorten it.
+
+    scripts/why.py RUN
+
+The path goes from the last rank's end back to the start, through computations, collectives (to the rank that joined last) and
+messages (to their senders). What-ifs are worked out on the path, then run: each repeats the run with one thing faster. If RUN has
+no timeline of all ranks, it is repeated once with one. Results are in RUN/why.
+"""
+import sys
+
+from clustersim.required_modules import require
+
+require("pydantic", "yaml")
+
+from clustersim import command
+from clustersim.why import command as explanation
+from clustersim.workload.errors import InputError
+
+
+def main(arguments):
+    try:
+        explanation.run(arguments, __doc__)
+    except (InputError, OSError) as error:
+        print(f"{command.name()}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def run():
+    command.run(command.name(), main)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Writes the workload of a training iteration, or of inference, from a model's name and its parallelism, without a GPU.
+
+    scripts/workload.py --model_name llama_70b --world_size 64 --tp 8 --pp 4 --sp --global_batch 32
+    scripts/workload.py --config config.json --world_size 64 --ep 8 --format chakra
+    scripts/workload.py --inference --help
+
+Computation is a roofline of each operator on --gpu_type, or --measured. The plan must fit into the GPU's memory.
+Beside DIR/NAME.txt (SimAI's text) or DIR/NAME.<rank>.et (Chakra) it writes DIR/NAME.json: memory, work, sizes.
+"""
+import sys
+
+from clustersim.required_modules import require
+
+require("pydantic", "yaml")
+
+from clustersim import command
+from clustersim.workload import command_line, inference_command
+from clustersim.workload.errors import InputError
+
+
+def main(arguments):
+    try:
+        if "--inference" in arguments:
+            inference_command.run(arguments)
+        else:
+            command_line.run(arguments, __doc__)
+    except (InputError, OSError) as error:
+        print(f"{command.name()}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def run():
+    command.run(command.name(), main)

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What takes too long for every commit: fuzzing, thousands of random scenarios, every way to compute the
+# same results, coverage, and planted faults. Goes on after a failure, and ends with what failed.
+#
+# Usage: scripts/nightly.sh [STEP...]
+#
+# Steps: fuzz scenarios determinism coverage mutants; without any, all of them. SCENARIOS (10000),
+# FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
+# What came of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
+# the last one that was published.
+set -uo pipefail
+. "$(dirname "$0")/show-help.sh"
+cd "$(dirname "$0")/.." || exit 2
+
+seed=${SEED:-$(date +%Y%m%d)}
+results=results/nightly
+mkdir -p "$results"
+
+builds_that_differ() {
+  local level
+  for level in O1 O2; do
+    cmake -S . -B build/$level -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-$level \
+      -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
+      cmake --build build/$level -j "$(nproc)" --target SimAI_simulator || return 1
+  done
+  scripts/configure.sh debug && cmake --build --preset debug -j "$(nproc)" --target SimAI_simulator
+}
+
+run_fuzz() { scripts/fuzz.sh "${FUZZ_SECONDS:-60}"; }
+run_scenarios() {
+  scripts/scenarios.py --seed "$seed" --count "${SCENARIOS:-10000}" --jobs "$(nproc)" \
+    --record "$results/scenarios.json" -o "$results/scenarios"
+}
+run_determinism() {
+  builds_that_differ &&
+    scripts/determinism.py --build O1=build/O1 --build O2=build/O2 --build checking=build/debug
+}
+run_coverage() { scripts/coverage.sh; }
+run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
+
+all=(fuzz scenarios determinism coverage mutants)
+[ $# -gt 0 ] || set -- "${all[@]}"
+for step in "$@"; do
+  case " ${all[*]} " in
+    *" $step "*) ;;
+    *) echo "nightly.sh: unknown step '$step'; expected some of: ${all[*]}" >&2; exit 2 ;;
+  esac
+done
+
+scripts/build.sh -c all || exit 1
+failed=()
+for step in "$@"; do
+  echo "== $step"
+  start=$SECONDS
+  "run_$step" || failed+=("$step")
+  echo "== $step: $((SECONDS - start)) s"
+done
+[ ${#failed[@]} -eq 0 ] || { echo "nightly.sh: failed: ${failed[*]}" >&2; exit 1; }
+echo "nightly.sh: all passed, seed $seed"

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Writes what programs are made of, with versions and licences (SPDX 2.3, JSON): a software bill of materials.
+
+    scripts/sbom.py build/release/bin/SimAI_simulator -o cluster-sim.spdx.json
+
+Lists this project, the Debian packages whose libraries the programs load, those whose headers they are compiled from,
+and those that the Python package imports. Licences are those that Debian's
+copyright files name for most of a package.
+
+Exit status: 0 written, 2 a program cannot be read, or this is not a Debian system.
+"""
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import checkout  # noqa: F401
+
+from clustersim import command
+from clustersim.whole_file import write_text
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LICENCE = "GPL-2.0-only"
+# Packages whose headers are compiled into the programs, so that no library says so.
+HEADERS = ("libboost1.81-dev", "libfmt-dev", "libspdlog-dev", "nlohmann-json3-dev", "libns3-dev")
+PYTHON = ("python3-numpy", "python3-pandas", "python3-matplotlib", "python3-yaml", "python3-jinja2", "python3-networkx",
+          "python3-pydantic", "python3-protobuf")
+# Debian's names of licences that SPDX calls otherwise.
+SPDX_NAMES = {"Expat": "MIT", "X11": "MIT", "BSD-3-clause": "BSD-3-Clause", "BSD-2-clause": "BSD-2-Clause", "BSD-3": "BSD-3-Clause",
+              "BSD-3-Clause~Google": "BSD-3-Clause", "GPL": "GPL-1.0-or-later", "GPL-2+": "GPL-2.0-or-later",
+              "GPL-2.0+": "GPL-2.0-or-later", "GPL-3+": "GPL-3.0-or-later", "LGPL-2.1+": "LGPL-2.1-or-later",
+              "public-domain": "LicenseRef-public-domain", "zlib": "Zlib"}
+# Of packages whose copyright file says it in prose.
+IN_PROSE = {"libc6": "LGPL-2.1-or-later", "libgcc-s1": "GPL-3.0-or-later WITH GCC-exception-3.1",
+            "libstdc++6": "GPL-3.0-or-later WITH GCC-exception-3.1", "libns3-dev": LICENCE, "libns3.37": LICENCE,
+            "libgsl27": "GPL-3.0-or-later", "libgslcblas0": "GPL-3.0-or-later", "libfmt-dev": "MIT", "libfmt9": "MIT",
+            "python3-numpy": "BSD-3-Clause", "python3-jinja2": "BSD-3-Clause", "python3-yaml": "MIT", "python3-matplotlib": "LicenseRef-matplotlib"}
+
+
+class SbomError(Exception):
+    """An input is wrong; the text says which and what was expected."""
+
+
+def output_of(*words):
+    result = subprocess.run(words, capture_output=True, text=True)
+    return result.stdout if result.returncode == 0 else ""
+
+
+def libraries_of(program):
+    """@return the files of the shared libraries that a program loads"""
+    if not os.access(program, os.X_OK):
+        raise SbomError(f"{program}: is not a program; expected one that is built")
+    found = re.findall(r"=> (/\S+)", output_of("ldd", str(program)))
+    if not found:
+        raise SbomError(f"{program}: loads no shared library; expected a program for this machine")
+    return found
+
+
+def package_of(file):
+    """@return the Debian package that a library is from; an empty text for none"""
+    for path in (file, os.path.realpath(file), os.path.realpath(file).removeprefix("/usr")):
+        owner = output_of("dpkg-query", "-S", path)
+        if owner:
+            return owner.split(":")[0]
+    return ""
+
+
+def licence_of(package):
+    """@return the licence of most of a package: of `Files: *` in its copyright file; NOASSERTION if none is named"""
+    path = pathlib.Path("/usr/share/doc", package, "copyright")
+    if package in IN_PROSE or not path.is_file():
+        return IN_PROSE.get(package, "NOASSERTION")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = re.search(r"^Files:[ \t]*\*[ \t]*\n(?:(?!Files:|\n).*\n)*?License:[ \t]*(\S.*)$", text, re.MULTILINE)
+    if not found:
+        return "NOASSERTION"
+    names = re.split(r"\s+(and|or)\s+", found[1].strip().replace(",", ""))
+    return " ".join(name.upper() if name in ("and", "or") else SPDX_NAMES.get(name, name) for name in names)
+
+
+def entry(package):
+    """@return the package as SPDX has it"""
+    version = output_of("dpkg-query", "-W", "-f", "${Version}", package)
+    return {"SPDXID": f"SPDXRef-{re.sub(r'[^A-Za-z0-9.-]', '-', package)}", "name": package,
+            "versionInfo": version or "unknown", "supplier": "Organization: Debian", "downloadLocation": "NOASSERTION",
+            "filesAnalyzed": False, "licenseConcluded": "NOASSERTION", "licenseDeclared": licence_of(package),
+            "copyrightText": "NOASSERTION",
+            "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                              "referenceLocator": f"pkg:deb/debian/{package}@{version}"}]}
+
+
+def document(programs):
+    """@return the bill of materials"""
+    version = (ROOT / "VERSION").read_text(encoding="ascii").strip()
+    uses = {"DYNAMIC_LINK": sorted({package_of(library) for program in programs for library in libraries_of(program)} - {""}),
+            "STATIC_LINK": [package for package in HEADERS if output_of("dpkg-query", "-W", package)],
+            "DEPENDS_ON": [package for package in PYTHON if output_of("dpkg-query", "-W", package)]}
+    packages = sorted({package for each in uses.values() for package in each})
+    digest = hashlib.sha256("".join(f"{package}{entry(package)['versionInfo']}" for package in packages).encode()).hexdigest()
+    # The time of the commit, so that the same sources give the same bytes.
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH") or output_of("git", "-C", str(ROOT), "log", "-1", "--format=%ct") or 0)
+    created = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    own = {"SPDXID": "SPDXRef-cluster-sim", "name": "cluster-sim", "versionInfo": version, "downloadLocation": "NOASSERTION",
+           "filesAnalyzed": False, "licenseConcluded": LICENCE, "licenseDeclared": LICENCE, "copyrightText": "NOASSERTION"}
+    return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"cluster-sim-{version}",
+            "documentNamespace": f"urn:cluster-sim:{version}:{digest}",
+            "creationInfo": {"created": created, "creators": ["Tool: scripts/sbom.py"]},
+            "packages": [own, *map(entry, packages)],
+            "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
+                               "relatedSpdxElement": "SPDXRef-cluster-sim"},
+                              *({"spdxElementId": "SPDXRef-cluster-sim", "relationshipType": kind,
+                                 "relatedSpdxElement": entry(package)["SPDXID"]}
+                                for kind, each in uses.items() for package in each)]}
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="+", metavar="PROGRAM", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE", required=True)
+    options = parser.parse_args(arguments)
+    try:
+        if not shutil.which("dpkg-query"):
+            raise SbomError("there is no dpkg-query; expected a Debian system")
+        write_text(options.output, json.dumps(document(options.programs), indent=1) + "\n")
+    except SbomError as error:
+        print(f"{command.name()}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    command.run("sbom.py", main)
