@@ -32,7 +32,7 @@ file(GLOB scripts CONFIGURE_DEPENDS scripts/*.py)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
   file(READ ${script} first_bytes LIMIT 2 HEX)
-  if(name MATCHES "^(check-layers|determinism|mutants|sbom)$")
+  if(name MATCHES "^(check-layers|mutants|sbom)$")
     continue() # for developers
   endif()
   if(NOT first_bytes STREQUAL 2321) # "#!"

@@ -35,7 +35,7 @@ run_scenarios() {
 }
 run_determinism() {
   builds_that_differ &&
-    scripts/determinism.py --build O1=build/O1 --build O2=build/O2 --build checking=build/debug
+    bench/determinism.py --build O1=build/O1 --build O2=build/O2 --build checking=build/debug
 }
 run_coverage() { scripts/coverage.sh; }
 run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }

@@ -49,7 +49,7 @@ for program in "$build"/bin/*; do
 done
 for script in scripts/*.py; do
   name=$(basename "$script" .py)
-  case $name in check-layers | determinism | mutants | sbom) continue ;; esac # for developers
+  case $name in check-layers | mutants | sbom) continue ;; esac # for developers
   [ ! -x "$script" ] || man_page "cluster-sim-${name//_/-}" "$script"
 done
 man_page cluster-sim-topology topologies/gen_Topo_Template.py

@@ -85,7 +85,8 @@ TEST(FlowFile, MistakesNameTheirLine)
     EXPECT_THAT(ErrorOf("1\n1 0 3 100 5 0\n"), HasSubstr("destination 0 is a switch"));
     EXPECT_THAT(ErrorOf("1\n1 1 3 100 5 0\n"), HasSubstr("are both node 1"));
     EXPECT_THAT(ErrorOf("1\n1 2 8 100 5 0\n"), HasSubstr("'8' is not a valid priority group"));
-    EXPECT_THAT(ErrorOf("1\n1 2 0 100 5 0\n"), HasSubstr("'0' is not a valid priority group of data"));
+    EXPECT_THAT(ErrorOf("1\n1 2 0 100 5 0\n"),
+                HasSubstr("'0' is not a valid priority group of data"));
     EXPECT_THAT(ErrorOf("1\n1 2 3 70000 5 0\n"), HasSubstr("'70000' is not a valid port"));
     EXPECT_THAT(ErrorOf("1\n1 2 3 100 0 0\n"), HasSubstr("'0' is not a valid flow size"));
     EXPECT_THAT(ErrorOf("1\n1 2 3 100 5 -1\n"), HasSubstr("'-1' is not a valid start time"));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Results do not depend on scheduler and simulator implementation, and scripts/determinism.py would notice."""
+"""Results do not depend on scheduler and simulator implementation, and bench/determinism.py would notice."""
 import os
 import pathlib
 import stat
@@ -11,7 +11,7 @@ PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 
 
 def determinism(*arguments):
-    return subprocess.run([sys.executable, ROOT / "scripts/determinism.py", *arguments], capture_output=True, text=True,
+    return subprocess.run([sys.executable, ROOT / "bench/determinism.py", *arguments], capture_output=True, text=True,
                           env={**os.environ, "PROGRAM_DIR": str(PROGRAMS)}, check=False)
 
 

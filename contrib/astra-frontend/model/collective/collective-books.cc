@@ -14,6 +14,8 @@ namespace
 
 constexpr LaneKind KINDS[] = {LaneKind::Reduce, LaneKind::Multicast, LaneKind::ReduceMulticast};
 
+constexpr uint64_t ALIGNMENT = 16; ///< NCCL cuts buffers at multiples: a share may lack so much
+
 bool
 IsInNetwork(LaneKind kind)
 {
@@ -269,20 +271,26 @@ bool
 CollectiveBooks::Demands(uint32_t src, uint32_t dst) const
 {
     const auto root = static_cast<uint32_t>(m_request.root);
+    const bool hasShares = m_request.bytes >= ALIGNMENT * m_ranks.size(); // each rank one
     switch (m_request.op)
     {
     case CollectiveOp::Broadcast:
-    case CollectiveOp::Scatter:
         return src == root;
+    case CollectiveOp::Scatter:
+        return src == root && hasShares;
     case CollectiveOp::Reduce:
-    case CollectiveOp::Gather:
         return dst == root;
+    case CollectiveOp::Gather:
+        return dst == root && hasShares;
     case CollectiveOp::SendRecv:
         return src == 0 && dst == 1;
     case CollectiveOp::AllToAllV:
         return m_request.bytesPerPair[src * m_ranks.size() + dst] > 0;
-    default:
+    case CollectiveOp::AllReduce:
+    case CollectiveOp::Barrier:
         return true;
+    default:
+        return hasShares;
     }
 }
 
@@ -291,9 +299,7 @@ CollectiveBooks::BytesDemanded(uint32_t rank) const
 {
     const uint64_t ranks = m_ranks.size();
     const uint64_t bytes = m_request.bytes;
-    // NCCL cuts buffers at multiples of 16 bytes, so a share may be so much smaller.
     const auto sharesOf = [&](uint64_t count) {
-        constexpr uint64_t ALIGNMENT = 16;
         return bytes / ranks * count - std::min(bytes / ranks * count, ALIGNMENT * count);
     };
     const bool isRoot = rank == static_cast<uint32_t>(m_request.root);

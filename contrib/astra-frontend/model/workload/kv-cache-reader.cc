@@ -95,7 +95,8 @@ class KvCacheReader
             const auto ranks = ParseRankList(value);
             if (!ranks)
             {
-                m_lines.Fail("'" + std::string(value) + "' is not a valid list of ranks", "e.g. 0,2,4-7");
+                m_lines.Fail("'" + std::string(value) + "' is not a valid list of ranks",
+                             "e.g. 0,2,4-7");
             }
             (key == "prefill" ? m_config.prefill : m_config.decode) = *ranks;
             return;
@@ -105,7 +106,8 @@ class KvCacheReader
             const auto rate = ns3::ParseReal(value);
             if (!rate || *rate <= 0)
             {
-                m_lines.Fail("'" + std::string(value) + "' is not a valid rate", "requests per second");
+                m_lines.Fail("'" + std::string(value) + "' is not a valid rate",
+                             "requests per second");
             }
             m_perSecond = *rate;
             return;

@@ -136,7 +136,8 @@ FlowFile::Next()
     const auto priority = ParseUnsigned(fields[2]);
     if (!priority || *priority == 0 || *priority > MAX_PRIORITY)
     {
-        m_lines.Fail("'" + std::string(fields[2]) + "' is not a valid priority group of data", "1 to 7");
+        m_lines.Fail("'" + std::string(fields[2]) + "' is not a valid priority group of data",
+                     "1 to 7");
     }
     flow.priority = *priority;
     flow.dport = DEFAULT_DPORT;

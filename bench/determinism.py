@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Checks that results do not depend on how they are computed, byte by byte.
 
-    scripts/determinism.py
-    scripts/determinism.py --build O1=build/O1 --build checking=build/debug
+    bench/determinism.py
+    bench/determinism.py --build O1=build/O1 --build checking=build/debug
 
 Each configuration runs with the programs' own simulator and scheduler, then with every other scheduler of ns-3, in
 ns-3's own simulator implementation and in this one's, twice, and with --check; and with the programs of other
@@ -18,15 +18,12 @@ import shutil
 import sys
 import tempfile
 
-import checkout  # noqa: F401
+import configurations
 
-from clustersim import command
-from clustersim.simulation import find_program
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "bench"))
-
-import configurations  # noqa: E402
+from clustersim import command  # noqa: E402
+from clustersim.simulation import find_program  # noqa: E402
 
 SCHEDULERS = ("TimingWheelScheduler", "MapScheduler", "HeapScheduler", "CalendarScheduler", "PriorityQueueScheduler")
 IMPLEMENTATIONS = ("QbbSimulatorImpl", "DefaultSimulatorImpl")
