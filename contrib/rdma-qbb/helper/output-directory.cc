@@ -28,24 +28,24 @@ namespace
 namespace fs = std::filesystem;
 
 /// Results that have the same name in every run.
-constexpr std::array<std::string_view, 16> RESULTS = {"EndToEnd.csv",
-                                                      "collectives.csv",
-                                                      "requests.csv",
-                                                      "inference.csv",
-                                                      "instances.csv",
-                                                      "timeline.json",
-                                                      "links.csv",
-                                                      "pauses.csv",
-                                                      "breakdown.svg",
-                                                      "fct.txt",
-                                                      "pfc.txt",
-                                                      "qlen.txt",
-                                                      "bandwidth.txt",
-                                                      "rate.txt",
-                                                      "cnp.txt",
-                                                      "mix.tr",
-                                                      "passes.csv",
-                                                      "passes.json"};
+constexpr auto RESULTS = std::to_array<std::string_view>({"EndToEnd.csv",
+                                                          "collectives.csv",
+                                                          "requests.csv",
+                                                          "inference.csv",
+                                                          "instances.csv",
+                                                          "timeline.json",
+                                                          "links.csv",
+                                                          "pauses.csv",
+                                                          "breakdown.svg",
+                                                          "fct.txt",
+                                                          "pfc.txt",
+                                                          "qlen.txt",
+                                                          "bandwidth.txt",
+                                                          "rate.txt",
+                                                          "cnp.txt",
+                                                          "mix.tr",
+                                                          "passes.csv",
+                                                          "passes.json"});
 
 /// Those of which there may be several.
 const std::regex&
