@@ -180,3 +180,23 @@ TEST(CollectiveBooks, WhoDemandsWhatFollowsFromTheOperation)
                             "rank 2 is done with 0 bytes; it needs 7"));
     EXPECT_EQ(check(CollectiveOp::AllGather, 0).size(), 3U);
 }
+
+TEST(CollectiveBooks, ABufferTooShortForAllHasNoShareForSome)
+{
+    const CommGroup group = MakeGroup(12);
+    for (const auto& [bytes, isDemanded] : {std::pair{10U, false},
+                                            {209U, false}, // twelve times 32 bytes are 384
+                                            {360U, true},
+                                            {384U, true}})
+    {
+        CollectiveRequest request;
+        request.op = CollectiveOp::AllGather;
+        request.bytes = bytes;
+        std::vector<std::string> failures;
+        CollectiveBooks books(group, request, nullptr, "Ring", [&](const std::string& what) {
+            failures.push_back(what);
+        });
+        books.Done(0);
+        EXPECT_EQ(!failures.empty(), isDemanded) << bytes;
+    }
+}

@@ -268,10 +268,20 @@ CollectiveBooks::JoinEnded(uint32_t rank, const Joined& joined, int tag, uint64_
 // --- what a rank must have in the end
 
 bool
+CollectiveBooks::HasShares() const
+{
+    // Shares are rounded up, so a short buffer may be used up before the last rank's.
+    const uint64_t ranks = m_ranks.size();
+    const uint64_t exact = (m_request.bytes + ranks - 1) / ranks;
+    const uint64_t share = (exact + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (ranks - 1) * share < m_request.bytes;
+}
+
+bool
 CollectiveBooks::Demands(uint32_t src, uint32_t dst) const
 {
     const auto root = static_cast<uint32_t>(m_request.root);
-    const bool hasShares = m_request.bytes >= ALIGNMENT * m_ranks.size(); // each rank one
+    const bool hasShares = HasShares();
     switch (m_request.op)
     {
     case CollectiveOp::Broadcast:
@@ -299,7 +309,11 @@ CollectiveBooks::BytesDemanded(uint32_t rank) const
 {
     const uint64_t ranks = m_ranks.size();
     const uint64_t bytes = m_request.bytes;
-    const auto sharesOf = [&](uint64_t count) {
+    const auto sharesOf = [&](uint64_t count) -> uint64_t {
+        if (!HasShares())
+        {
+            return 0;
+        }
         return bytes / ranks * count - std::min(bytes / ranks * count, ALIGNMENT * count);
     };
     const bool isRoot = rank == static_cast<uint32_t>(m_request.root);
