@@ -206,6 +206,13 @@ def test_tables_and_plots_show_what_was_served(tmp_path):
     assert KINDS["phases"].draw(runs).axes[0].get_xlabel().startswith("mean over requests")
 
 
+def test_a_run_that_serves_has_no_critical_path(tmp_path):
+    run = simulate(tmp_path, one_request(1, 1) + "instances colocated 0\n" + LINEAR.format(1))
+    done = subprocess.run([sys.executable, ROOT / "scripts/why.py", run, "--program", PROGRAMS / "SimAI_simulator"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "the run served requests" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_what_is_wrong_is_said_in_a_line(tmp_path):
     base = ("--model_name", "llama3_8b", "--requests", 1, "--rate", 1, "--prompt_tokens", 1, "--output_tokens", 1)
     assert "expected --world_size, or --prefill_gpus" in generate(tmp_path, *base, status=2)

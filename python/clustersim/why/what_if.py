@@ -44,6 +44,13 @@ def worked_out(bound, total_us, factor):
     return {change.name: -bound[change.resource] * (1 - 1 / factor) / total_us for change in CHANGES}
 
 
+def _serves_requests(workload):
+    """@return whether a workload's first word says that it serves requests"""
+    with open(workload, encoding="utf-8", errors="replace") as file:
+        lines = (line.partition("#")[0].split() for line in file)
+        return next((words[0] for words in lines if words), "") in ("INFERENCE", "KV_CACHE")
+
+
 class Runner:
     """Repeats a run of SimAI_simulator from its run.json, as it was or changed."""
 
@@ -65,6 +72,9 @@ class Runner:
             if not path or not path.is_file():
                 raise InputError(f"{directory}: its {role} {path or ''} is not a file; expected the run of a SimAI text workload "
                                  "whose inputs are still there")
+        if _serves_requests(self.inputs["workload"]):
+            raise InputError(f"{directory}: the run served requests, and has no iteration to explain; expected the run of a training "
+                             "workload (scripts/analyze_results.py --tables phases says where requests spend their time)")
         if self.record.get("status") != "finished":
             raise InputError(f"{directory}: the run is {self.record.get('status')}; expected a finished one")
         if self.record.get("network") == "busbw":
