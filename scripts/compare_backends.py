@@ -76,6 +76,11 @@ def flows(path, rows):
     write_text(path, f"{len(rows)}\n" + "".join(f"{s} {d} 3 {b} {t:.9f}\n" for s, d, b, t in rows))
 
 
+def lone_gpus(path, count):
+    """Servers of one GPU around one switch."""
+    servers(path, count, gpus=1)
+
+
 @dataclass
 class Case:
     """make(directory) writes topology, workload.txt and possibly flows.txt."""
@@ -154,6 +159,12 @@ CASES = [
          one("ALLREDUCE", 16 * MIB, servers, 32, count=4), SIMPLE_TREE),
     Case("NVLS AllReduce 16 MiB, 8 GPUs of a server", "idle",
          one("ALLREDUCE", 16 * MIB, servers, 8, tp=8, count=1), {"AS_NVLS_ENABLE": "1"}),
+    Case("Ring AllReduce 64 MiB by LL128, 32 hosts at a switch", "idle",
+         one("ALLREDUCE", 64 * MIB, lone_gpus, 32, count=32), {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL128"}),
+    Case("Ring AllReduce 16 MiB by LL, 32 hosts at a switch", "idle",
+         one("ALLREDUCE", 16 * MIB, lone_gpus, 32, count=32), {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}),
+    Case("Tree AllReduce 16 MiB by LL128, 32 hosts at a switch", "idle",
+         one("ALLREDUCE", 16 * MIB, lone_gpus, 32, count=32), {"NCCL_ALGO": "Tree", "NCCL_PROTO": "LL128"}),
     Case("LL AllReduce 64 KiB, 4 servers, rails", "idle",
          one("ALLREDUCE", 65536, servers, 32, count=4), {"NCCL_PROTO": "LL"}),
     Case("AllToAll 16 MiB, 8 hosts at a switch", "shared",

@@ -244,6 +244,27 @@ TEST_F(FlowLevel, ReceivesMayComeFirstAndSplitMessages)
     EXPECT_EQ(second->at, first->at);
 }
 
+TEST_F(FlowLevel, AMessageFollowsThoseOfItsStreamThatHaveNotLeft)
+{
+    Build(STAR);
+    sim_request request;
+    request.collective = 1;
+    const Mark* first = Send(0, 1, 1'000'000, request);
+    const Mark* second = Send(0, 1, 1'000'000, request);
+    const Mark* other = Send(0, 2, 1'000'000, request, 1);
+    m_loop.Run();
+    // The first and the other take turns; then the second has what the other does not.
+    EXPECT_NEAR(first->at, 1999 * FRAME + FRAME + 2 * DELAY, 2);
+    EXPECT_NEAR(other->at, 2000 * FRAME + FRAME + 2 * DELAY, FRAME);
+    EXPECT_NEAR(second->at, 3000 * FRAME + FRAME + 2 * DELAY, FRAME);
+
+    // One that comes when all has left waits for nobody.
+    const TimePs start = m_loop.Now();
+    const Mark* late = Send(0, 1, 1'000'000, request);
+    m_loop.Run();
+    EXPECT_EQ(late->at - start, 1000 * FRAME + FRAME + 2 * DELAY);
+}
+
 TEST_F(FlowLevel, AMessageToOneselfTakesNoTimeButIsNotInsideTheCall)
 {
     Build(STAR);

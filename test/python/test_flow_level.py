@@ -54,6 +54,24 @@ def both_runs(tmp_path_factory):
     return directory / "packet", directory / "flow"
 
 
+@pytest.mark.parametrize("network", ["packet", "flow"])
+def test_a_collective_takes_as_long_whatever_ran_before(tmp_path, network):
+    # A tree, which ends at different times on different hosts, and then a ring; and the ring alone. NCCL's messages of a
+    # connection follow each other: if they shared its bandwidth, uneven starts would go on to the end.
+    backends.servers(tmp_path / "topology", 32, gpus=1, leaves=1)
+    times = {}
+    for name, rows in {"alone": [("ring", 1, "ALLREDUCE", 64 * MIB, "NONE", 0)],
+                       "after": [("tree", 1, "ALLREDUCE", 8 * MIB, "NONE", 0),
+                                 ("ring", 1, "ALLREDUCE", 64 * MIB, "NONE", 0)]}.items():
+        backends.layers(tmp_path / f"{name}.txt", 32, rows, tp=32)
+        result = run(tmp_path / name, "-w", tmp_path / f"{name}.txt", "-n", tmp_path / "topology", "--network", network)
+        assert result.returncode == 0, result.stderr
+        collectives = table(tmp_path / name / "collectives.csv")
+        assert [row["algorithm"] for row in collectives] == [{"tree": "Tree", "ring": "Ring"}[row[0]] for row in rows]
+        times[name] = float(collectives[-1]["end_ns"]) - float(collectives[-1]["last_start_ns"])
+    assert times["after"] == pytest.approx(times["alone"], rel=0.02)
+
+
 def test_flows_write_the_same_files(both):
     packet, flow = both
     assert {p.name for p in flow.iterdir()} == {"EndToEnd.csv", "collectives.csv", "fct.txt", "links.csv",

@@ -12,6 +12,32 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+constexpr uint64_t NETWORK_CHUNK = 131072; ///< of a channel between nodes (P2P_NET_CHUNKSIZE)
+
+} // namespace
+
+uint32_t
+ChannelsOfPair(uint64_t bytes, uint32_t channels, uint32_t ranks, uint32_t nodes)
+{
+    const uint64_t chunk = nodes > 1 ? NETWORK_CHUNK : DirectGraph::MESSAGE_BYTES;
+    const uint64_t leastPart = nodes > 1 ? chunk / 2 : chunk / 8;
+    const uint64_t mostPart = nodes > 1 ? chunk : chunk * 32;
+    uint32_t few = channels;
+    while (few > 1 && few * ranks > channels)
+    {
+        few /= 2;
+    }
+    auto used = static_cast<uint32_t>(std::min<uint64_t>(few, DivideUp(bytes, leastPart)));
+    while (used <= channels / 2 && DivideUp(bytes, used) > mostPart)
+    {
+        used *= 2;
+    }
+    return used;
+}
+
 DirectGraph::DirectGraph(const CollectiveRequest& request,
                          const GroupShape& shape,
                          const NcclPlan& plan,
@@ -20,8 +46,28 @@ DirectGraph::DirectGraph(const CollectiveRequest& request,
       m_request(request),
       m_shape(shape),
       m_plan(plan),
-      m_stepLatency(stepLatency)
+      m_stepLatency(stepLatency),
+      m_peersOut(shape.GetRanks()),
+      m_peersIn(shape.GetRanks())
 {
+    CountPeers();
+}
+
+void
+DirectGraph::CountPeers()
+{
+    for (const auto& node : m_shape.nodes)
+    {
+        for (const uint32_t from : node)
+        {
+            for (const uint32_t to : node)
+            {
+                const bool sends = from != to && PairBytes(m_request, GetRanks(), from, to) > 0;
+                m_peersOut[from] += sends;
+                m_peersIn[to] += sends;
+            }
+        }
+    }
 }
 
 uint32_t
@@ -29,6 +75,27 @@ DirectGraph::PeerOf(uint32_t rank, uint32_t index, bool outbound) const
 {
     const uint32_t ranks = GetRanks();
     return (rank + (outbound ? index + 1 : ranks - 1 - index)) % ranks;
+}
+
+bool
+DirectGraph::AreInOneNode(uint32_t from, uint32_t to) const
+{
+    return m_shape.NodeOf(from) == m_shape.NodeOf(to);
+}
+
+uint32_t
+DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
+{
+    const uint64_t bytes = PairBytes(m_request, GetRanks(), from, to);
+    return m_plan.pairChannels && bytes && AreInOneNode(from, to)
+               ? ChannelsOfPair(bytes, m_plan.pairChannels, GetRanks(), m_shape.GetNodes())
+               : 1;
+}
+
+uint64_t
+DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
+{
+    return MESSAGE_BYTES * ChannelsOf(from, to);
 }
 
 Lane
@@ -40,18 +107,18 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     lane.nic = lane.channel;
     lane.tag = 0;
     lane.type = ConnType::P2p;
-    lane.messages = DivideUp(PairBytes(m_request, GetRanks(), from, to), MESSAGE_BYTES);
-    const bool inter = m_shape.NodeOf(from) != m_shape.NodeOf(to);
+    lane.messages = DivideUp(PairBytes(m_request, GetRanks(), from, to), MessageBytesOf(from, to));
+    const bool inter = !AreInOneNode(from, to);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;
-    if (!inter && m_stepLatency < 0)
+    if (!inter && m_stepLatency < 0 && lane.messages)
     {
-        // All of a rank's pairs share what its blocks store over NVLink.
-        const auto peers = static_cast<double>(m_shape.nodes[m_shape.NodeOf(from)].size() - 1);
-        const double perPair =
-            m_plan.pairGBps / (m_request.op == CollectiveOp::SendRecv ? 1 : peers);
-        lane.rateCapBps = static_cast<uint64_t>(perPair * 8e9);
+        const double share = m_plan.pairGBps / std::max(m_peersOut[from], m_peersIn[to]);
+        const double blocks = m_plan.pairChannels
+                                  ? m_plan.pairGBps / m_plan.pairChannels * ChannelsOf(from, to)
+                                  : share;
+        lane.rateCapBps = static_cast<uint64_t>(std::min(share, blocks) * 8e9);
     }
     return lane;
 }
@@ -67,14 +134,28 @@ Lane
 DirectGraph::GetInbound(uint32_t rank, uint32_t index) const
 {
     const uint32_t peer = PeerOf(rank, index, false);
-    return MakeLane(peer, rank, peer);
+    Lane lane = MakeLane(peer, rank, peer);
+    if (m_stepLatency < 0 && AreInOneNode(peer, rank))
+    {
+        lane.latency = 0; // the copy out of a slot follows the arrival at once
+    }
+    return lane;
 }
 
 uint64_t
 DirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    const uint64_t bytes = PairBytes(m_request, GetRanks(), rank, PeerOf(rank, outbound, true));
-    return std::min(MESSAGE_BYTES, bytes - message * MESSAGE_BYTES);
+    const uint32_t peer = PeerOf(rank, outbound, true);
+    const uint64_t most = MessageBytesOf(rank, peer);
+    return std::min(most, PairBytes(m_request, GetRanks(), rank, peer) - message * most);
+}
+
+std::optional<uint64_t>
+DirectGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return m_stepLatency < 0 && AreInOneNode(PeerOf(rank, inbound, false), rank)
+               ? std::optional<uint64_t>(0)
+               : std::nullopt;
 }
 
 LaneRange

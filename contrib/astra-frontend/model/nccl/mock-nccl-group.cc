@@ -254,6 +254,7 @@ MockNcclGroup::Decide(const CommGroup& group,
                                      shape,
                                      request.bytes);
     plan.pairGBps = m_model.PairGBps();
+    plan.pairChannels = m_model.GetPairChannels(shape);
     return plan;
 }
 

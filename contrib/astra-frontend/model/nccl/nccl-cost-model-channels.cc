@@ -6,6 +6,7 @@
 #include "nccl-cost-model.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 namespace AstraSim
@@ -187,6 +188,13 @@ NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) con
         channels = std::min(channels, m_options.maxChannels);
     }
     return std::max(channels, m_options.minChannels);
+}
+
+uint32_t
+NcclCostModel::GetPairChannels(const GroupShape& shape) const
+{
+    // NCCL src/graph/paths.cc, ncclTopoComputeP2pChannels.
+    return std::bit_ceil(GetChannels(NcclAlgorithm::Ring, shape));
 }
 
 uint32_t

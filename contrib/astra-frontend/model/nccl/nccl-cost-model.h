@@ -35,6 +35,7 @@ struct NcclPlan
     bool wholePasses{false};   ///< see Lane
     uint64_t chunkGrain{16};   ///< a ring's chunks are multiples of it
     double pairGBps{0};        ///< what a rank sends to all others of its node
+    uint32_t pairChannels{0};  ///< that all its pairs have together; 0: they share the rate alone
     uint64_t nvlsChunk{0};     ///< of NVLS-Tree: bytes of a channel's chunk at most
 };
 
@@ -85,6 +86,9 @@ class NcclCostModel
 
     /// @return GB/s that a rank's blocks store in the other GPUs of its node
     double PairGBps() const;
+
+    /// @return channels that sends and receives between pairs have together
+    uint32_t GetPairChannels(const GroupShape& shape) const;
 
     /// @return channels a communicator of this shape has
     uint32_t GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const;

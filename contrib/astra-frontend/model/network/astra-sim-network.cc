@@ -14,6 +14,48 @@ namespace AstraSim
 using ns3::PicoSeconds;
 using ns3::Simulator;
 
+namespace
+{
+
+// The note of a stream is a Connection or, in an odd number, which no Connection's address is, the
+// queue pair of its own that its messages had last.
+static_assert(sizeof(uintptr_t) == 8);
+
+constexpr uint16_t NIC_MASK = 0x7fff;
+
+const void*
+NoteOfOwn(const ns3::RdmaQueuePair& qp, uint16_t nic)
+{
+    return reinterpret_cast<const void*>(uintptr_t{nic} << 49 | uintptr_t{qp.qpn} << 17 |
+                                         uintptr_t{qp.sport} << 1 | 1);
+}
+
+bool
+IsOfOwn(const void* note)
+{
+    return reinterpret_cast<uintptr_t>(note) & 1;
+}
+
+uint16_t
+SportIn(const void* note)
+{
+    return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(note) >> 1);
+}
+
+uint16_t
+NicIn(const void* note)
+{
+    return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(note) >> 49);
+}
+
+uint32_t
+NumberIn(const void* note)
+{
+    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(note) >> 17);
+}
+
+} // namespace
+
 AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
     : m_fabric(fabric),
       m_inNetwork(fabric)
@@ -128,22 +170,48 @@ AstraSimFabric::HasOwnQueuePair(const Message& message) const
 }
 
 ns3::RdmaQueuePair*
-AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDone)
+AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDone, uint16_t sport)
 {
     ns3::RdmaConnectionOptions options;
     options.channel = static_cast<int32_t>(message.nic + part);
     options.rateCapBps = message.rateCapBps;
     options.closeWhenDone = closeWhenDone;
+    options.sport = sport;
     return m_fabric.GetDriver(message.src)->Connect(message.dst, options);
 }
 
 ns3::RdmaQueuePair*
 AstraSimFabric::FindLastQueuePair(const Message& message) const
 {
-    const auto* last = static_cast<const Connection*>(MessageMatcher::NoteOf(message));
+    const void* note = MessageMatcher::NoteOf(message);
+    const auto* last = IsOfOwn(note) ? nullptr : static_cast<const Connection*>(note);
     return last && last->lane == LaneOf(message) && last->rateCapBps == message.rateCapBps
                ? last->qp
                : nullptr;
+}
+
+ns3::RdmaQueuePair*
+AstraSimFabric::FollowStream(const Message& message)
+{
+    const void*& note = MessageMatcher::NoteOf(message);
+    const uint16_t nic = message.nic & NIC_MASK;
+    ns3::RdmaQueuePair* qp = nullptr;
+    uint16_t sport = 0;
+    if (IsOfOwn(note) && NicIn(note) == nic)
+    {
+        qp = m_fabric.GetHw(message.src).FindQueuePair(NumberIn(note));
+        sport = SportIn(note);
+    }
+    if (qp && qp->dst == message.dst && qp->GetSndNxt() < qp->endSeq)
+    {
+        return qp;
+    }
+    qp = Connect(message, 0, true, sport);
+    if (qp)
+    {
+        note = NoteOfOwn(*qp, nic);
+    }
+    return qp;
 }
 
 ns3::RdmaQueuePair*
@@ -155,7 +223,8 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
     }
     if (HasOwnQueuePair(message))
     {
-        return Connect(message, part, true);
+        const bool follows = message.keepsOrder && message.partsToDeliver == 1;
+        return follows ? FollowStream(message) : Connect(message, part, true);
     }
     Connection*& connection =
         m_connections[{message.src, message.dst, LaneOf(message), part, message.rateCapBps}];

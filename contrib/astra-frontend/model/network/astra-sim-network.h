@@ -31,9 +31,10 @@ namespace AstraSim
  * RdmaFabric, in-network operations go to its NVSwitches.
  *
  * Rank r is host r of the topology. With QP_MODE per_flow every message over the network has a
- * queue pair of its own, as in SimAI; messages within a server, and those of a channel with a speed
- * limit of its own, use one queue pair per (source, destination, channel, limit), as NCCL's
- * connections do.
+ * queue pair of its own, as in SimAI. Those of a collective, a stream, have one path, and follow
+ * each other on one queue pair while some are left to send, as NCCL's do; they take no bandwidth
+ * from each other. Messages within a server, and those of a channel with a speed limit of its own,
+ * use one queue pair per (source, destination, channel, limit).
  */
 class AstraSimFabric : public SharedNetwork
 {
@@ -140,7 +141,14 @@ class AstraSimFabric : public SharedNetwork
     ns3::RdmaQueuePair* FindLastQueuePair(const Message& message) const;
     /// @return the queue pair for a part of a message, or null if it has no path
     ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
-    ns3::RdmaQueuePair* Connect(const Message& message, uint32_t part, bool closeWhenDone);
+    /// @param sport UDP source port; 0 for the next free one
+    ns3::RdmaQueuePair* Connect(const Message& message,
+                                uint32_t part,
+                                bool closeWhenDone,
+                                uint16_t sport = 0);
+    /// @return the queue pair that messages before in the stream have not left yet, or a new one on
+    /// their path
+    ns3::RdmaQueuePair* FollowStream(const Message& message);
     /// @return whether messages like this one have a queue pair each
     bool HasOwnQueuePair(const Message& message) const;
     /// Find switches anew, and try again what found no path.

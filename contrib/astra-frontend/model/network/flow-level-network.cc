@@ -27,6 +27,20 @@ constexpr uint64_t BACKGROUND_LANE = 1ULL << 63;
 /// whatever these do: they ask for less than they could have.
 constexpr float SMALL_SHARE = 0.125;
 
+// The note of a stream is the source port that its messages have, and so their path.
+
+const void*
+NoteOfSport(uint16_t sport)
+{
+    return reinterpret_cast<const void*>(uintptr_t{sport});
+}
+
+uint16_t
+SportIn(const void* note)
+{
+    return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(note));
+}
+
 } // namespace
 
 FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
@@ -149,7 +163,25 @@ FlowLevelFabric::LaunchPart(Message* message, uint32_t number, uint64_t bytes)
         }
         part->connection = connection.get();
     }
+    else if (message->keepsOrder && message->partsToDeliver == 1)
+    {
+        part->connection = FollowStream(*message);
+    }
     Post(part);
+}
+
+FlowLevelFabric::Connection*
+FlowLevelFabric::FollowStream(const Message& message)
+{
+    Connection*& busy = m_busyStreams[message.stream];
+    if (!busy)
+    {
+        busy = m_ownConnections.Take();
+        busy->stream = message.stream;
+        busy->sport = SportIn(MessageMatcher::NoteOf(message));
+        busy->nic = message.nic;
+    }
+    return busy->nic == message.nic ? busy : nullptr;
 }
 
 void
@@ -182,7 +214,8 @@ FlowLevelFabric::Begin(Part* part)
     if (!isOpen)
     {
         const int64_t channel = message.hashesNic ? -1 : int64_t{message.nic} + part->number;
-        const auto start = m_router.Open(message.src, message.dst, channel, message.dport);
+        const uint16_t sport = connection ? connection->sport : 0;
+        const auto start = m_router.Open(message.src, message.dst, channel, message.dport, sport);
         if (!start)
         {
             return false;
@@ -192,6 +225,10 @@ FlowLevelFabric::Begin(Part* part)
             connection->open = true;
             connection->start = *start;
             connection->rateCapBps = message.rateCapBps;
+            if (connection->stream)
+            {
+                MessageMatcher::NoteOf(message) = NoteOfSport(start->sport);
+            }
         }
         else
         {
@@ -352,6 +389,11 @@ FlowLevelFabric::AdvanceConnection(Connection& connection)
     if (!connection.first)
     {
         connection.last = nullptr;
+        if (connection.stream)
+        {
+            m_busyStreams.erase(connection.stream);
+            m_ownConnections.GiveBack(&connection);
+        }
     }
     else if (!Begin(connection.first))
     {

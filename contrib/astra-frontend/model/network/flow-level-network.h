@@ -179,10 +179,15 @@ class FlowLevelFabric : public SharedNetwork
     /// Messages that follow each other: one is on its way, the others wait for it to leave.
     struct Connection
     {
+        Connection* next{nullptr};
+        /// Whose messages alone it is for, while some are left to send; null: it stays.
+        const MessageStream* stream{nullptr};
         FlowStart start{};
         Part* first{nullptr};
         Part* last{nullptr};
         uint64_t rateCapBps{0};
+        uint16_t sport{0}; ///< to open it with; 0: the next free one
+        uint16_t nic{0};   ///< of a stream's: of its messages
         bool open{false};
     };
 
@@ -212,6 +217,9 @@ class FlowLevelFabric : public SharedNetwork
     void Post(Part* part);
     bool Begin(Part* part);
     void AdvanceConnection(Connection& connection);
+    /// @return the connection that messages before in the stream have not left yet, or a new one on
+    /// their path; null if they leave by another NIC
+    Connection* FollowStream(const Message& message);
     void OnPartLeft(Part* part);
     void OnPartDelivered(Part* part);
     void OnPartAcknowledged(Part* part);
@@ -267,6 +275,8 @@ class FlowLevelFabric : public SharedNetwork
     MemberSets m_memberSets;
     std::map<std::pair<uint32_t, uint32_t>, SwitchPorts> m_switchPorts; ///< by set and stripe
     JoinedOperations<Operation*> m_operations;
+    ObjectPool<Connection> m_ownConnections; ///< of streams
+    boost::unordered_flat_map<const MessageStream*, Connection*> m_busyStreams;
     ObjectPool<Message> m_messages;
     ObjectPool<Part> m_parts;
     std::vector<std::unique_ptr<Operation>> m_allOperations;

@@ -45,7 +45,7 @@ FlowRouter::FindPair(uint32_t src, uint32_t dst)
 }
 
 std::optional<FlowStart>
-FlowRouter::Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport)
+FlowRouter::Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport, uint16_t sport)
 {
     Pair& pair = FindPair(src, dst);
     if (pair.ports.empty())
@@ -53,8 +53,12 @@ FlowRouter::Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport)
         return std::nullopt;
     }
     FlowStart start;
-    start.sport = pair.nextSport;
-    pair.nextSport = pair.nextSport == UINT16_MAX ? FIRST_SPORT : pair.nextSport + 1;
+    start.sport = sport;
+    if (sport == 0)
+    {
+        start.sport = pair.nextSport;
+        pair.nextSport = pair.nextSport == UINT16_MAX ? FIRST_SPORT : pair.nextSport + 1;
+    }
     start.hash = ns3::FlowHash(src, dst, start.sport, dport);
     const auto count = static_cast<uint32_t>(pair.ports.size());
     const uint32_t choice = channel >= 0 ? static_cast<uint32_t>(channel) % count

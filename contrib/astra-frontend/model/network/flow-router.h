@@ -57,9 +57,14 @@ class FlowRouter
      * A new connection.
      * @param channel spreads connections over a host's ports in order; below 0: by the hash
      * @param dport UDP destination port
+     * @param sport UDP source port; 0 for the next free one
      * @return where it starts, or nothing if no path leads there
      */
-    std::optional<FlowStart> Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport);
+    std::optional<FlowStart> Open(uint32_t src,
+                                  uint32_t dst,
+                                  int64_t channel,
+                                  uint16_t dport,
+                                  uint16_t sport = 0);
 
     /// The next connection of any two hosts is the first of them again.
     void ForgetConnections()

@@ -30,6 +30,7 @@ SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
         return {0, call.bytes};
     }
     call.request->stream = message.stream;
+    message.keepsOrder = call.request->collective > 0;
     message.channel = call.request->channel;
     message.nic = static_cast<uint16_t>(call.request->nic);
     message.purpose = call.request->purpose;

@@ -105,6 +105,9 @@ class SharedNetwork
     /// A message between sim_send() and its last acknowledgement.
     struct NetworkMessage : MessageMatcher::Send
     {
+        /// Follows those of its stream on one connection, as the messages of a collective do.
+        bool keepsOrder{false};
+
         // what is touched when it ends comes first
         uint16_t partsToDeliver{0};
         uint16_t partsToAcknowledge{0};

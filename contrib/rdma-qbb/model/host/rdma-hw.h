@@ -170,6 +170,12 @@ class RdmaHw : public Object, public LinkNode
                      std::function<void()> sent,
                      std::function<void()> delivered);
 
+    /// @return the open queue pair that has the number @p qpn, or null; numbers come again late
+    RdmaQueuePair* FindQueuePair(uint32_t qpn)
+    {
+        return FindSender(qpn);
+    }
+
     /// End a connection, both sides; messages that are not complete are forgotten.
     void Close(RdmaQueuePair& qp);
 

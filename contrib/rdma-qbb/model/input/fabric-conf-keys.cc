@@ -193,7 +193,9 @@ TransportRules()
         OneOf("QP_MODE",
               "ns3::RdmaFabric::PersistentQueuePairs",
               {{"per_flow", "false"}, {"persistent", "true"}},
-              "New queue pairs for each message, or congestion state kept between them."),
+              "New queue pairs for each message, or for those of a collective's channel under way "
+              "at once; "
+              "or congestion state kept between messages."),
         Micros("NIC_TOTAL_PAUSE_TIME",
                "ns3::RdmaFabric::NicPauseTime",
                true,
