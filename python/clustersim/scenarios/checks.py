@@ -11,7 +11,7 @@ import subprocess
 TIME_LIMIT_S = 120
 NS_ROUNDING = 1.001  # times of fct.txt are whole nanoseconds
 NETWORKS = ("packet", "flow", "analytical")
-# Packets pay for whole frames and for waits that fluids do not have, and take turns more evenly: of 200 runs one
+# Packets pay for whole frames and for waits that fluids do not have, and take turns more evenly: of about 140 runs one
 # took 0.88 of the time of flows, all others 0.95 to 1.10.
 PACKETS_TO_FLOWS = (0.8, 1.25)
 
