@@ -14,8 +14,14 @@ beyond   what only packets show: capacity that a congestion control leaves unuse
 
 Nothing of the flow-level model is fitted to a case. Ends with status 1 if a case is beyond its bound.
 With --speed other, longer runs are made, and CPU seconds of the whole programs are compared.
+
+    scripts/compare_backends.py --workload W --topology N --ranks 4 [--provider P] [-o DIRECTORY]
+
+puts real traffic (SimAI_phynet on this machine, or what --physical DIR has measured), packets, flows and formulas side by side:
+the time of each collective of one workload, as a table, side-by-side.csv and a plot.
 """
 import argparse
+import csv
 import json
 import os
 import pathlib
@@ -24,10 +30,18 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-import checkout  # noqa: F401
+import checkout
 
-from clustersim import command
-from clustersim.whole_file import write_text
+checkout.require_modules("matplotlib", "networkx")
+
+import matplotlib  # noqa: E402
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+from clustersim import command  # noqa: E402
+from clustersim.physical import comparison, launch  # noqa: E402
+from clustersim.whole_file import write_text  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
@@ -273,13 +287,66 @@ def compare(program, directory, case):
     return packet, flow, packet_wall, flow_wall
 
 
+def with_real_traffic(given):
+    given.output.mkdir(parents=True, exist_ok=True)
+    flags = [(name, value) for name, value in (("gpu-table", given.gpu_table), ("tp", given.tp)) if value]
+    words = [str(word) for name, value in flags for word in (f"--{name}", value)]
+    physical = given.physical or given.output / "physical"
+    try:
+        if given.ranks:
+            launch.run(given.ranks, given.workload, given.topology, physical, comparison.VARIABLES, provider=given.provider,
+                       iterations=5, **{name.replace("-", "_"): value for name, value in flags})
+        names, columns = comparison.side_by_side(given.workload, given.topology, given.output, physical, words)
+    except launch.PhysicalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{'collective':32}" + "".join(f"{name + ' us':>15}" for name in columns))
+    with (given.output / "side-by-side.csv").open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["collective", *(f"{name}_us" for name in columns)])
+        for number, name in enumerate(names):
+            times = [column[number] for column in columns.values()]
+            table.writerow([name, *(f"{time:.3f}" for time in times)])
+            print(f"{name:32}" + "".join(f"{time:15.1f}" for time in times))
+    draw(names, columns, given.output / "side-by-side.svg")
+    print(f"results in {given.output}")
+    return 0
+
+
+def draw(names, columns, path):
+    """A group of bars for each collective, the first forty of them."""
+    names = names[:40]
+    figure, axes = pyplot.subplots(figsize=(max(6, 0.6 * len(names) + 3), 4))
+    width = 0.8 / len(columns)
+    for place, (name, times) in enumerate(columns.items()):
+        axes.bar([number + place * width for number in range(len(names))], times[:len(names)], width, label=name)
+    axes.set_yscale("log")
+    axes.set_ylabel("us")
+    axes.set_xticks([number + 0.4 - width / 2 for number in range(len(names))], names, rotation=45, ha="right")
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/backends"))
     parser.add_argument("--case", action="append", help="run only cases whose name contains this")
     parser.add_argument("--rst", type=pathlib.Path, help="write the table there, for the documentation")
     parser.add_argument("--speed", action="store_true", help="compare CPU seconds of longer runs")
+    parser.add_argument("--workload", type=pathlib.Path, help="compare this one with real traffic")
+    parser.add_argument("--topology", type=pathlib.Path, help="topology of --workload")
+    parser.add_argument("--ranks", type=int, default=0, help="processes of --workload on this machine")
+    parser.add_argument("--provider", default="auto", help="libfabric's provider of --workload")
+    parser.add_argument("--physical", type=pathlib.Path, help="results of SimAI_phynet, in place of --ranks")
+    parser.add_argument("--gpu-table", type=pathlib.Path, help="as for SimAI_simulator, with --workload")
+    parser.add_argument("--tp", type=int, help="as for SimAI_simulator, with --workload")
     arguments = parser.parse_args(arguments)
+    if arguments.workload:
+        if not arguments.topology or bool(arguments.ranks) == bool(arguments.physical):
+            parser.error("--workload needs --topology, and either --ranks or --physical")
+        return with_real_traffic(arguments)
     program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
     if not program.is_file():
         print(f"compare_backends.py: {program}: is not there; expected the program: scripts/build.sh -c all",

@@ -19,6 +19,8 @@ namespace
 constexpr int64_t SECOND_NS = 1'000'000'000;
 constexpr int64_t SIGN_NS = SECOND_NS;
 constexpr int64_t TELL_NS = SECOND_NS / 4; ///< given to the network for carrying a failure
+constexpr int64_t GREETING_NS = 8 * SECOND_NS;
+constexpr int ALL_PAIRS = 64; ///< ranks of a run in which everyone greets everyone
 constexpr const char* HELLO = "hello";
 constexpr const char* ALIVE = "alive";
 
@@ -65,25 +67,41 @@ RankWatch::Other(int distance) const
     return (m_rank + distance % m_ranks + m_ranks) % m_ranks;
 }
 
+std::set<int>
+RankWatch::GreetedRanks() const
+{
+    std::set<int> others;
+    for (int distance = 1; distance < m_ranks;
+         distance = m_ranks <= ALL_PAIRS ? distance + 1 : distance * 2)
+    {
+        others.insert(Other(distance));
+        others.insert(Other(-distance));
+    }
+    others.erase(m_rank);
+    return others;
+}
+
 std::string
 RankWatch::Greet()
 {
-    std::vector<int> expected;
-    for (int distance = 1; distance < m_ranks; distance *= 2)
+    const std::set<int> others = GreetedRanks();
+    for (const int rank : others)
     {
-        expected.push_back(Other(-distance));
-        m_network.SendControl(static_cast<uint32_t>(Other(distance)), HELLO);
+        if (m_rank < rank)
+        {
+            m_network.SendControl(static_cast<uint32_t>(rank), HELLO);
+        }
     }
-    const int64_t end = PhysicalLoop::MonotonicNs() + m_timeoutNs;
-    for (const int rank : expected)
+    const int64_t end = PhysicalLoop::MonotonicNs() + GREETING_NS;
+    for (const int rank : others)
     {
         while (!m_greeted[static_cast<std::size_t>(rank)])
         {
             if (PhysicalLoop::MonotonicNs() > end)
             {
-                return fmt::format("{} does not reach it: no message in {:g} s",
+                return fmt::format("{} does not reach it: no message in {} s",
                                    Name(rank),
-                                   static_cast<double>(m_timeoutNs) / SECOND_NS);
+                                   GREETING_NS / SECOND_NS);
             }
             if (!m_network.Progress())
             {
@@ -92,6 +110,7 @@ RankWatch::Greet()
         }
     }
     m_lastSeenNs = PhysicalLoop::MonotonicNs();
+    m_lastLookNs = m_lastSeenNs;
     return "";
 }
 
@@ -105,6 +124,10 @@ RankWatch::OnControl(uint32_t src, const std::string& text)
     if (text == HELLO)
     {
         m_greeted[src] = true;
+        if (static_cast<int>(src) < m_rank)
+        {
+            m_network.SendControl(src, HELLO);
+        }
     }
     else if (text != ALIVE)
     {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ class RankWatch
     RankWatch(PhyNetwork& network, std::vector<RankProcess> processes, double timeoutSeconds);
 
     /**
-     * Make sure that messages pass: each rank says hello to those 1, 2, 4, ... places after it.
+     * Make sure that messages pass: each rank greets all others, of many those 1, 2, 4, ... places
+     * away. The lower one begins, so that the two do not connect to each other at the same time.
      * @return who does not answer; empty if all do
      */
     std::string Greet();
@@ -79,6 +81,7 @@ class RankWatch
   private:
     void OnControl(uint32_t src, const std::string& text);
     int Other(int distance) const;
+    std::set<int> GreetedRanks() const;
 
     PhyNetwork& m_network;
     std::vector<RankProcess> m_processes;

@@ -8,6 +8,11 @@ import tempfile
 from clustersim.simulation import find_program
 
 
+# Messages of NCCL's steps go over tcp without asking first. Asked for, data would wait behind what goes the other way on
+# the same connection.
+TCP_VARIABLES = {"FI_OFI_RXM_BUFFER_SIZE": "600000", "FI_OFI_RXM_MSG_RX_SIZE": "64", "FI_OFI_RXM_MSG_TX_SIZE": "64"}
+
+
 class PhysicalError(Exception):
     """SimAI_phynet failed; the text is what it printed."""
 
@@ -17,8 +22,7 @@ def environment(changes=None):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     if os.geteuid() == 0:
         clean |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    # Messages of NCCL's steps go over tcp without asking first: one latency for all sizes.
-    return {"FI_OFI_RXM_BUFFER_SIZE": "131072"} | clean | (changes or {})
+    return TCP_VARIABLES | clean | (changes or {})
 
 
 def phynet_words(workload, topology, output, **flags):
@@ -53,7 +57,7 @@ def run_in(cluster, ranks, workload, topology, output, variables=None, timeout=6
                  "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "orte_tmpdir_base", directory,
                  "--mca", "btl", "tcp,self", "--mca", "oob", "tcp",
                  "--host", ",".join(f"h{host}:1" for host in hosts), "-np", str(ranks),
-                 *(word for name in (*(variables or {}), "FI_OFI_RXM_BUFFER_SIZE") for word in ("-x", name)),
+                 *(word for name in (*(variables or {}), *TCP_VARIABLES) for word in ("-x", name)),
                  *phynet_words(workload, topology, output, provider="tcp", **flags)]
         first = ["unshare", "--uts", "sh", "-c", 'hostname launcher; exec "$@"', "sh", *words]
         result = cluster.execute(hosts[0], first, env=environment(variables), capture_output=True, text=True, timeout=timeout)

@@ -19,7 +19,7 @@ import networkx
 PREFIX = "csim"
 NETWORK = ipaddress.ip_address("10.77.0.0")
 BURST_BYTES = 16_000
-QUEUE_BYTES = 150_000
+QUEUE_BYTES = 1_000_000
 SWITCH_SETTINGS = ("net.ipv4.ip_forward=1", "net.ipv4.fib_multipath_hash_policy=1", "net.ipv6.conf.all.disable_ipv6=1")
 HOST_SETTINGS = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.tcp_slow_start_after_idle=0")
 

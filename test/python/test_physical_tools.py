@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Calibration, clusters of namespaces, back ends side by side: what scripts make of SimAI_phynet."""
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+from clustersim.physical import calibration, comparison, launch, namespaces  # noqa: E402
+from clustersim.topology import reader  # noqa: E402
+from test_simulator import servers, star, workload  # noqa: E402
+
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
+needs_phynet = pytest.mark.skipif(not (PROGRAMS / "SimAI_phynet").exists(),
+                                  reason="built without libfabric or MPI: there is no SimAI_phynet")
+
+
+def permitted():
+    try:
+        name = f"{namespaces.PREFIX}-{os.getpid()}-0"
+        namespaces._run("ip", "netns", "add", name)
+        namespaces._run("ip", "netns", "exec", name, "sysctl", "-q", "-w", *namespaces.SWITCH_SETTINGS)
+        namespaces._run("ip", "netns", "del", name)
+    except (namespaces.NotPermitted, OSError):
+        return False
+    return True
+
+
+needs_namespaces = pytest.mark.skipif(not permitted(), reason="network namespaces are not permitted here")
+
+
+def script(name, *arguments, timeout=120):
+    return subprocess.run([ROOT / "scripts" / name, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          check=False)
+
+
+def test_rate_and_latency_of_an_exact_machine_are_found():
+    per_latency, per_rate = numpy.array([6.0, 6, 6, 12]) / 1e6, numpy.array([1e3, 1e5, 1e7, 1e9])
+    measured = per_latency * 25e6 + per_rate / 4e9
+    latency, rate = calibration.solve(per_latency, per_rate, measured, numpy.array([True, False, True, True]))
+    assert latency == pytest.approx(25e6, rel=1e-6)
+    assert rate == pytest.approx(4e9, rel=1e-6)
+
+
+def test_one_disturbed_measurement_does_not_move_the_fit():
+    per_latency, per_rate = numpy.full(9, 6e-6), numpy.array([10.0**k for k in range(3, 12)])
+    measured = per_latency * 25e6 + per_rate / 4e9
+    measured[4] *= 3
+    latency, rate = calibration.solve(per_latency, per_rate, measured, numpy.full(9, True))
+    assert latency == pytest.approx(25e6, rel=0.02)
+    assert rate == pytest.approx(4e9, rel=0.02)
+
+
+def test_neither_number_becomes_negative():
+    per_latency, per_rate = numpy.full(3, 1e-6), numpy.array([1e3, 1e6, 1e9])
+    latency, rate = calibration.solve(per_latency, per_rate, per_rate / 1e9, numpy.full(3, True))
+    assert 0 <= latency < 1e6 and rate == pytest.approx(1e9, rel=0.01)
+
+
+@needs_phynet
+def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
+    result = script("calibrate.py", "-np", 2, "--provider", "shm", "--smallest", "64K", "--largest", "1M", "--iterations", 3,
+                    "--bound", 1000, "-o", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "out" / "calibration.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["bytes"]) for row in rows] == [1 << k for k in range(16, 21)]
+    assert [row["role"] for row in rows] == ["fit", "check", "fit", "check", "fit"]
+    topology = reader.read(tmp_path / "out" / "topology")
+    assert len(topology.gpus) == 2 and topology.gpu_type == "Host"
+    w = workload(tmp_path / "w.txt", 2, [("layer", "NONE", 0, "ALLREDUCE", 1 << 19)])
+    # The topology that was written has the time that the table says.
+    simulated = comparison.simulate(calibration.write_workload(tmp_path / "size.txt", "ALLREDUCE", [1 << 19]),
+                                    tmp_path / "out" / "topology", tmp_path / "simulated", "flow",
+                                    ("--tp", "2", "--gpu-table", str(tmp_path / "out" / "hosts.txt")))
+    assert simulated > 0
+    with (tmp_path / "simulated" / "collectives.csv").open(newline="") as file:
+        last = list(csv.DictReader(file))[-1]
+    expected = float(next(row for row in rows if row["bytes"] == str(1 << 19))["simulated_us"])
+    assert (float(last["end_ns"]) - float(last["start_ns"])) / 1000 == pytest.approx(expected, rel=0.01)
+    analytical = subprocess.run([PROGRAMS / "SimAI_analytical", "-w", w, "-g", "2", "-busbw", tmp_path / "out" / "busbw.yaml",
+                                 "-r_f", tmp_path / "estimate"], capture_output=True, text=True, check=False)
+    assert analytical.returncode == 0, analytical.stderr
+
+
+def test_topologies_that_are_no_hosts_are_refused(tmp_path):
+    result = script("netns_cluster.py", servers(tmp_path / "n.txt", 2, gpus=2), "--", "true")
+    assert result.returncode == 2
+    assert "has servers of 2 GPUs with 2 NVSwitches; expected one GPU per server, a host" in result.stderr
+
+
+@needs_namespaces
+def test_hosts_of_a_box_reach_each_other_and_nothing_stays_behind(tmp_path):
+    (tmp_path / "n.txt").write_text(comparison.leaves(4, 2, "100Gbps"))
+    topology = reader.read(tmp_path / "n.txt")
+    with pytest.raises(ZeroDivisionError):
+        with namespaces.NamespaceCluster(topology, 1000) as cluster:
+            assert len(namespaces.namespaces()[os.getpid()]) == topology.nodes
+            # Host 3 is behind the other leaf, by either of two spines.
+            ping = "import socket,sys; s=socket.socket(); s.bind((sys.argv[1],0)); s.settimeout(5); " \
+                   "print(s.connect_ex((sys.argv[2],9)))"
+            for host in (1, 2, 3):
+                result = cluster.execute(0, ["/usr/bin/python3", "-c", ping, cluster.address(0), cluster.address(host)],
+                                         capture_output=True, text=True)
+                assert result.stdout.strip() == "111", "connection refused: the host answers"
+            routes = cluster.execute(0, ["ip", "-n", cluster.name(4), "route", "show", cluster.address(3)],
+                                     capture_output=True, text=True).stdout
+            assert routes.count("nexthop") == 2
+            raise ZeroDivisionError
+    assert os.getpid() not in namespaces.namespaces()
+
+
+@needs_namespaces
+def test_a_link_of_a_box_has_the_rate_of_its_file(tmp_path):
+    topology = reader.read(star(tmp_path / "n.txt", 2))
+    size, rate = 2_000_000, 100e9 / 2500
+    server = ("import socket,time; s=socket.create_server(('0.0.0.0',7)); c,_=s.accept(); n=len(c.recv(1)); b=time.monotonic()\n"
+              f"while n<{size}: n+=len(c.recv(65536))\nprint(time.monotonic()-b)")
+    client = "import socket,sys,time\nfor _ in range(100):\n  try: s=socket.create_connection((sys.argv[1],7)); break\n" \
+             f"  except OSError: time.sleep(0.1)\ns.sendall(bytes({size}))"
+    with namespaces.NamespaceCluster(topology, 2500) as cluster:
+        receiver = subprocess.Popen(["ip", "netns", "exec", cluster.name(1), "/usr/bin/python3", "-c", server],
+                                    stdout=subprocess.PIPE, text=True)
+        cluster.execute(0, ["/usr/bin/python3", "-c", client, cluster.address(1)])
+        seconds = float(receiver.communicate(timeout=30)[0])
+    assert seconds >= 0.95 * (size - namespaces.BURST_BYTES) * 8 / rate
+    assert seconds <= 2 * size * 8 / rate
+
+
+@needs_namespaces
+@needs_phynet
+def test_a_workload_runs_on_the_hosts_of_a_box(tmp_path):
+    w = workload(tmp_path / "w.txt", 3, [("layer", "NONE", 0, "ALLREDUCE", 300_000)])
+    n = star(tmp_path / "n.txt", 3)
+    result = script("netns_cluster.py", n, "--scale", 1000, "-w", w, "-o", tmp_path / "out", "--iterations", 1)
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "out" / "collectives.csv").open(newline="") as file:
+        row = next(csv.DictReader(file))
+    # Never faster than the links: two thirds of the data out of each host, twice.
+    assert float(row["end_ns"]) - float(row["start_ns"]) >= 0.95 * 300_000 * 4 / 3 * 8 / 0.1
+    assert (tmp_path / "out" / "fct.txt").read_text().count("\n") == int(row["flows"])
+
+
+@needs_phynet
+def test_back_ends_stand_side_by_side(tmp_path):
+    n = star(tmp_path / "n.txt", 2)
+    w = workload(tmp_path / "w.txt", 2, [("layer", "NONE", 0, "ALLREDUCE", 1 << 20)])
+    result = script("compare_backends.py", "--workload", w, "--topology", n, "--ranks", 2, "--provider", "shm",
+                    "-o", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "out" / "side-by-side.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["collective", "physical_us", "packet_us", "flow_us", "analytical_us"]
+    assert rows[0]["collective"] == "AllReduce 1048576 DP0"
+    # 2 x 1/2 of a MiB at 100 Gb/s, headers, and steps that follow each other.
+    assert 1 < float(rows[0]["flow_us"]) / (1048576 * 8 / 1e5) < 1.3
+    assert (tmp_path / "out" / "side-by-side.svg").stat().st_size > 1000
+    assert launch.environment()["FI_OFI_RXM_BUFFER_SIZE"] == "600000"
