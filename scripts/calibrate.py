@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measures collectives on the machines at hand by SimAI_phynet, and makes a simulation of these machines.
 
-    scripts/calibrate.py -np 4 --provider shm -o results/calibration
+    scripts/calibrate.py -np 4 --provider tcp -o results/calibration
     scripts/calibrate.py -np 16 --mpirun '--hostfile hosts' --largest 1G -o results/calibration
 
 AllReduces of sizes from --smallest to --largest are measured. Rate and latency of the hosts are fitted to every other size;

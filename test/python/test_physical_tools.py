@@ -65,7 +65,7 @@ def test_neither_number_becomes_negative():
 
 @needs_phynet
 def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
-    result = script("calibrate.py", "-np", 2, "--provider", "shm", "--smallest", "64K", "--largest", "1M", "--iterations", 3,
+    result = script("calibrate.py", "-np", 2, "--provider", "tcp", "--smallest", "64K", "--largest", "1M", "--iterations", 3,
                     "--bound", 1000, "-o", tmp_path / "out")
     assert result.returncode == 0, result.stderr
     with (tmp_path / "out" / "calibration.csv").open(newline="") as file:
@@ -151,7 +151,7 @@ def test_a_workload_runs_on_the_hosts_of_a_box(tmp_path):
 def test_back_ends_stand_side_by_side(tmp_path):
     n = star(tmp_path / "n.txt", 2)
     w = workload(tmp_path / "w.txt", 2, [("layer", "NONE", 0, "ALLREDUCE", 1 << 20)])
-    result = script("compare_backends.py", "--workload", w, "--topology", n, "--ranks", 2, "--provider", "shm",
+    result = script("compare_backends.py", "--workload", w, "--topology", n, "--ranks", 2, "--provider", "tcp",
                     "-o", tmp_path / "out")
     assert result.returncode == 0, result.stderr
     with (tmp_path / "out" / "side-by-side.csv").open(newline="") as file:

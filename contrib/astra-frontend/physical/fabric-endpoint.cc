@@ -144,10 +144,8 @@ FabricChoice::Make(const std::string& provider,
     choice.device = devices.empty() ? "" : devices[localRank % devices.size()];
     if (provider == "auto")
     {
-        const bool hasVerbs = AskFor("verbs;ofi_rxm") != nullptr;
-        choice.provider = hasVerbs                             ? "verbs;ofi_rxm"
-                          : onOneHost && choice.device.empty() ? "shm"
-                                                               : "tcp;ofi_rxm";
+        // Not shm: that of libfabric 1.17 may stall with many large messages under way.
+        choice.provider = AskFor("verbs;ofi_rxm") ? "verbs;ofi_rxm" : "tcp;ofi_rxm";
     }
     else
     {
