@@ -23,7 +23,8 @@ SIMPLE = {"NCCL_PROTO": "Simple"}
 
 
 def command(ranks, *arguments):
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), str(PROGRAM), *map(str, arguments)]
+    # A busy machine needs more than a second between SIGTERM and SIGKILL to say what happened.
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", "5", "-np", str(ranks), str(PROGRAM), *map(str, arguments)]
 
 
 def environment(changes=None):
