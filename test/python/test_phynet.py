@@ -250,6 +250,10 @@ def test_what_ends_one_rank_ends_all_within_ten_seconds(tmp_path, provider, vict
     assert took < 10, output
     assert process.returncode != 0
     lines = [line for line in output.splitlines() if re.match(r"rank \d+ \(host", line)]
+    if number == signal.SIGKILL and not lines:
+        # mpirun was faster than the ranks, and says it in its own words.
+        assert re.search(rf"process rank {victim} .* exited on signal 9", output), output
+        return
     assert len(lines) == 1, output
     assert re.match(rf"rank {victim} \(host \S+\): {cause}", lines[0]), output
     info = record(tmp_path / "out")
