@@ -226,6 +226,28 @@ class Bench:
             fast, close = self.timed(*job, "--network", network, "--fast-forward")
             print(f"{'':16}{network:>12}{whole:9.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%")
 
+    def mixture_of_experts(self):
+        """AllToAlls over 64 ranks: packets, fast-forward, and flows."""
+        if not self.wanted("mixture-of-experts"):
+            return
+        workload = self.directory / "moe-64.txt"
+        layers = 2 if self.quick else 6
+        line = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{16 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
+        head = HEADER.format(tp=1, ep=64, gpus=64).replace("ga: 1", "ga: 4").replace("\n1\n", f"\n{layers}\n")
+        workload.write_text(head + line * layers)
+        print(f"{'MoE, 64 ranks':30}{'packets, CPU s':>16}{'fast-forward':>14}{'ratio':>7}{'difference':>12}"
+              f"{'flows, CPU s':>14}{'difference':>12}")
+        congested = ("--nics_per_leaf", "16", "--oversubscription", "4")
+        for name, arguments in (("no oversubscription", ()), ("4 to 1", congested)):
+            job = ["-w", workload, "-n", self.inputs.topology(
+                64, "-topo", "Clos2", "-gt", "A100", "-bw", "100Gbps", *arguments),
+                "-c", ROOT / "conf" / "SimAI.conf", "-q"]
+            whole, time = self.timed(*job)
+            fast, close = self.timed(*job, "--fast-forward")
+            flows, fluid = self.timed(*job, "--network", "flow")
+            print(f"{name:30}{whole:16.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%"
+                  f"{flows:14.2f}{100 * (fluid / time - 1):11.4f}%")
+
     def timed(self, *arguments):
         """CPU seconds of a run of the simulator, with those of its copies, and its simulated time."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -249,8 +271,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller inputs, one run each")
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
-                        help="a case, or instructions, memory, monitors, fast-forward, or the name of a micro-benchmark; "
-                             "may repeat")
+                        help="a case, or instructions, memory, monitors, fast-forward, mixture-of-experts, or the name of a "
+                             "micro-benchmark; may repeat")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
     arguments = parser.parse_args()
@@ -266,7 +288,8 @@ def main():
         if arguments.train:
             bench.train()
             return 0
-        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.micro):
+        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward,
+                     bench.mixture_of_experts, bench.micro):
             part()
             sys.stdout.flush()
     return 0
