@@ -183,7 +183,8 @@ class DirectLayout : public PayloadLayout
     Piece PieceOf(uint32_t rank, uint32_t lane, uint64_t message) const override
     {
         const uint32_t peer = m_graph.GetOutbound(rank, lane).peer;
-        const uint64_t within = message * DirectGraph::MESSAGE_BYTES;
+        const uint64_t within =
+            message * m_graph.GetBytes(rank, lane, 0); // all but the last are alike
         return {SumTo(rank, peer) + within,
                 SumFrom(peer, rank) + within,
                 m_graph.GetBytes(rank, lane, message),
