@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Ways through the simulator that must give the same results, byte by byte, over twenty configurations and seeds:
 our simulator implementation and wheel beside ns-3's own, each kind of event that the link engine leaves out beside without it,
-the monitors' samples beside none, and somebody who looks at every frame of the hosts beside nobody."""
+each node as a partition of its own, whose state no other may touch, beside all in one, the monitors' samples beside none, and somebody who looks at every frame of the hosts beside nobody."""
 import os
 import pathlib
 import sys
@@ -18,6 +18,7 @@ NAMES = list(configurations.CONFIGURATIONS)
 NS3_OWN = ["--SimulatorImplementationType=ns3::DefaultSimulatorImpl", "--SchedulerType=ns3::MapScheduler"]
 NO_SAMPLES = ["--set", "MON_START=1000000000", "--set", "MON_END=2000000000"]
 EVENTS = {name: [f"--ns3::LinkEngine::{name}=true"] for name in ("ArrivalEvents", "SendEvents")}
+APART = [f"--ns3::RdmaFabric::{name}=true" for name in ("PartitionPerNode", "GuardPartitions")]
 WATCHED = ["--set", "ENABLE_TRACE=1", "--set"]
 
 
@@ -42,6 +43,9 @@ def test_results_do_not_depend_on_the_way_through_the_simulator(name, inputs, tm
     for attribute, flags in EVENTS.items():
         configurations.run(PROGRAM, name, inputs, tmp_path / attribute, seed, flags)
         assert configurations.fingerprint(tmp_path / attribute) == ours, attribute
+
+    configurations.run(PROGRAM, name, inputs, tmp_path / "apart", seed, APART)
+    assert configurations.fingerprint(tmp_path / "apart") == ours
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "watched", seed, [*WATCHED, f"TRACE_FILE={inputs / 'hosts'}"])
     watched = configurations.fingerprint(tmp_path / "watched")

@@ -7,6 +7,7 @@
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/partition-memory.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/simulator.h"
@@ -145,6 +146,7 @@ PacketBackend::FinishWorkloads()
     {
         Simulator::Remove(m_stop);
     }
+    const ns3::PartitionMemory::Visit all;
     m_links = ns3::CountersNow(*m_fabric);
 }
 

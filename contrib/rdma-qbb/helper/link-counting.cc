@@ -54,6 +54,7 @@ class MessageCounter::Walk
             {
                 return;
             }
+            const PartitionMemory::Visit visit(next);
             const auto ports = m_fabric.GetRoutes().Table(node).NextHops(m_qp.dst);
             if (ports.size() > 1 && !next->UsesEcmp())
             {
@@ -151,16 +152,16 @@ void
 CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec, uint16_t purpose)
 {
     const ClusterTopology& topology = fabric.GetTopology();
-    const uint32_t root = spec.members[spec.root].host->GetHostIndex();
+    const uint32_t root = spec.members[spec.root].GetHostIndex();
     // Whether a switch sends to the one above it, and gets something from it.
     std::vector<bool> sends(spec.switches.size());
     std::vector<bool> receives(spec.switches.size());
     for (uint32_t i = 0; i < spec.members.size(); ++i)
     {
         const InNetworkMember& member = spec.members[i];
-        const uint32_t host = member.host->GetHostIndex();
+        const uint32_t host = member.GetHostIndex();
         const uint32_t node = topology.NodeOfHost(host);
-        const uint16_t port = member.host->GetNic(member.nic).GetPort().GetPort();
+        const uint16_t port = member.nic;
         const ClusterTopology::Port& end = topology.Ports(node)[port];
         const bool memberSends = spec.kind != InNetworkKind::Multicast || i == spec.root;
         const bool memberReceives = spec.kind != InNetworkKind::Reduce || i == spec.root;

@@ -22,7 +22,7 @@ void
 RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst)
 {
     pair.idealKind = IdealFct::UNKNOWN;
-    pair.ports = &*m_portSets.insert(m_routes->HostPorts(src, dst)).first;
+    pair.ports = &*m_sources[src].portSets.insert(m_routes->HostPorts(src, dst)).first;
     if (pair.ports->empty())
     {
         return;
@@ -36,7 +36,7 @@ RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst)
 RdmaFabric::Pair&
 RdmaFabric::FindPair(uint32_t src, uint32_t dst)
 {
-    const auto [it, isNew] = m_pairs.try_emplace(static_cast<uint64_t>(src) << 32 | dst);
+    const auto [it, isNew] = m_sources[src].pairs.try_emplace(dst);
     if (isNew)
     {
         FillPair(it->second, src, dst);
@@ -187,10 +187,13 @@ void
 RdmaFabric::UpdateRoutes()
 {
     m_routes->Recompute(*m_links);
-    std::ranges::fill(m_recentIdeals, RecentIdeal());
-    for (auto& [key, pair] : m_pairs)
+    for (uint32_t src = 0; src < m_sources.size(); ++src)
     {
-        FillPair(pair, static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));
+        m_sources[src].recentIdeals.fill(RecentIdeal());
+        for (auto& [dst, pair] : m_sources[src].pairs)
+        {
+            FillPair(pair, src, dst);
+        }
     }
     MoveQueuePairs();
     m_routesChanged();
@@ -273,6 +276,23 @@ RdmaFabric::ScheduleNicPauses()
 
 // --- totals
 
+uint64_t
+RdmaFabric::CountFramesInUse() const
+{
+    std::set<const QbbFramePool*> pools;
+    uint64_t frames = 0;
+    for (const auto& devices : m_devices)
+    {
+        for (const QbbNetDevice* device : devices)
+        {
+            const QbbFramePool& pool = device->GetPool();
+            frames += device->CountInTransit();
+            frames += pools.insert(&pool).second ? pool.GetInUse() : 0;
+        }
+    }
+    return frames;
+}
+
 FabricTotals
 RdmaFabric::GetTotals() const
 {
@@ -313,10 +333,7 @@ RdmaFabric::GetTotals() const
         totals.outOfOrderFrames += counters.outOfOrderFrames;
         totals.reorderBytes = std::max(totals.reorderBytes, counters.reorderBytes);
     }
-    if (!m_devices.empty() && !m_devices[0].empty())
-    {
-        totals.framesInUse = m_devices[0][0]->GetPool().GetInUse();
-    }
+    totals.framesInUse = CountFramesInUse();
     return totals;
 }
 

@@ -86,6 +86,18 @@ RdmaFabric::GetTypeId()
                           TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaFabric::m_nicPauseTime),
                           MakeTimeChecker(Time(0)))
+            .AddAttribute("PartitionPerNode",
+                          "Make each node of a topology a partition of its own: results stay the "
+                          "same, and take longer",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_partitionPerNode),
+                          MakeBooleanChecker())
+            .AddAttribute("GuardPartitions",
+                          "A check: end the program where an event of one partition touches the "
+                          "state of another (see PartitionMemory)",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_guardPartitions),
+                          MakeBooleanChecker())
             .AddTraceSource("RoutesChanged",
                             "All routes have been worked out again after a link changed",
                             MakeTraceSourceAccessor(&RdmaFabric::m_routesChanged),
@@ -106,7 +118,11 @@ void
 RdmaFabric::DoDispose()
 {
     m_watchdog = nullptr;
-    m_pairs.clear();
+    m_sources.clear();
+    if (m_guardPartitions)
+    {
+        PartitionMemory::Unguard();
+    }
     m_nodes.clear();
     m_devices.clear();
     m_switches.clear();
@@ -130,8 +146,13 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
     using Kind = ClusterTopology::NodeKind;
     const RdmaHostHelper hosts;
     const SwitchHelper switches;
+    if (m_guardPartitions)
+    {
+        PartitionMemory::Guard();
+    }
     for (uint32_t id = 0; id < topology.nodeCount; ++id)
     {
+        const PartitionMemory::Scope scope(m_partitionPerNode ? id : 0);
         if (topology.Is(id, Kind::Host))
         {
             m_nodes.push_back(CreateObject<Node>());
@@ -142,6 +163,10 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
             const bool isNvSwitch = topology.Is(id, Kind::NvSwitch);
             m_nodes.push_back(isNvSwitch ? Ptr<Node>(CreateObject<NVSwitchNode>())
                                          : switches.Create());
+        }
+        if (m_partitionPerNode)
+        {
+            m_nodes.back()->SetAttribute("SystemId", UintegerValue(id));
         }
     }
 }
@@ -273,7 +298,7 @@ RdmaFabric::ConfigureHosts()
         return each != EcmpRouting::GetTypeId();
     });
     m_ideal = std::make_unique<IdealFct>(*m_routes, spreads);
-    m_recentIdeals.resize(m_drivers.size() * IDEALS_PER_HOST);
+    m_sources.resize(m_drivers.size());
 }
 
 Time

@@ -23,6 +23,7 @@
 #include "ns3/switch-node.h"
 #include "ns3/traced-callback.h"
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
@@ -237,7 +238,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
     int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
     {
-        RecentIdeal& recent = m_recentIdeals[IDEALS_PER_HOST * src + dst % IDEALS_PER_HOST];
+        RecentIdeal& recent = m_sources[src].recentIdeals[dst % Source::RECENT];
         if (recent.dst != dst || recent.bytes != bytes)
         {
             recent = {WorkOutIdealFctPs(src, dst, bytes), bytes, dst};
@@ -258,7 +259,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void DoDispose() override;
 
   private:
-    /// What connections between two hosts have in common.
+    /// What connections from one host to another have in common.
     struct Pair
     {
         const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; never null when filled
@@ -277,8 +278,16 @@ class RdmaFabric : public Object, public RdmaPathPlanner
         uint32_t dst{UINT32_MAX};
     };
 
-    /// Peers of a host that are remembered: of a ring two, of a tree four.
-    static constexpr uint32_t IDEALS_PER_HOST = 4;
+    /// What a host knows of others.
+    struct Source
+    {
+        /// Peers that are remembered: of a ring two, of a tree four.
+        static constexpr uint32_t RECENT = 4;
+
+        boost::unordered_flat_map<uint32_t, Pair> pairs; ///< by destination
+        std::set<std::vector<uint16_t>> portSets;        ///< few: pairs share them
+        std::array<RecentIdeal, RECENT> recentIdeals;    ///< by the lowest bits of destination
+    };
 
     int64_t WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes);
     bool PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
@@ -311,6 +320,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return whether the congestion control reads HPCC-PINT's digests
     bool UsesPint() const;
     static double AlphaScaleFor(uint64_t rateBps, uint64_t nicRateBps);
+    uint64_t CountFramesInUse() const;
     Pair& FindPair(uint32_t src, uint32_t dst);
     void FillPair(Pair& pair, uint32_t src, uint32_t dst);
 
@@ -327,11 +337,9 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     std::vector<RdmaDriver*> m_drivers;
     std::vector<Ptr<QbbChannel>> m_channels;
     Ptr<InNetworkEngine> m_inNetwork;
-    boost::unordered_flat_map<uint64_t, Pair> m_pairs;
-    std::set<std::vector<uint16_t>> m_portSets; ///< few: pairs share them
+    std::vector<Source> m_sources; ///< by host
     FabricFrameSizes m_frameSizes;
     std::unique_ptr<IdealFct> m_ideal;
-    std::vector<RecentIdeal> m_recentIdeals; ///< by source and the lowest bits of destination
     FabricExtremes m_extremes;
     Ptr<PfcWatchdog> m_watchdog;
     uint8_t m_losslessMask;
@@ -339,6 +347,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     bool m_inNetworkReduction{false};
     bool m_globalBaseRtt{false};
     bool m_persistentQueuePairs{false};
+    bool m_partitionPerNode{false};
+    bool m_guardPartitions{false};
     uint32_t m_qpsPerConnection{1};
     double m_errorRatePerLink{0};
     Time m_nicPauseTime;

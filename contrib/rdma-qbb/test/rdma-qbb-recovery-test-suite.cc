@@ -43,7 +43,8 @@ class IrnByHand
         }
         sender.SetSndNxt(sender.endSeq);
         irn = CreateObject<RdmaIrn>();
-        irn->OnQpInit(sender, receiver, LINK_BPS);
+        irn->OnQpInit(sender, LINK_BPS);
+        irn->OnReceiverInit(receiver);
     }
 
     /// A frame arrives. @return the verdict where it is not the one expected

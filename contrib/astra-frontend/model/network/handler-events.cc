@@ -72,13 +72,14 @@ HandlerEvents::Schedule(TimePs delay, MessageHandler handler, void* arg)
     event->Ref(); // the simulator drops one reference after each expiry
     if (m_simulator)
     {
-        m_simulator->ScheduleTimed(m_simulator->GetContext(),
+        // Handlers of several ranks share an event: it is of no node.
+        m_simulator->ScheduleTimed(ns3::Simulator::NO_CONTEXT,
                                    m_simulator->GetNowPs() + delay,
                                    event);
     }
     else
     {
-        ns3::Simulator::ScheduleWithContext(ns3::Simulator::GetContext(),
+        ns3::Simulator::ScheduleWithContext(ns3::Simulator::NO_CONTEXT,
                                             ns3::TimeStep(static_cast<uint64_t>(delay)),
                                             event);
     }

@@ -106,6 +106,31 @@ LinkAgenda::AwaitEnd(const LinkPort& port)
     m_event->ScheduleAt(port.GetNodeId(), port.m_hot.busyUntilPs);
 }
 
+void
+LinkAgenda::WakeAt(uint32_t context, int64_t timePs)
+{
+    if (timePs < m_wakePs)
+    {
+        m_wakePs = timePs;
+        m_event->ScheduleAt(context, timePs);
+    }
+}
+
+void
+LinkAgenda::OnEvent(int64_t nowPs)
+{
+    Settle(nowPs);
+    if (nowPs != m_wakePs)
+    {
+        return;
+    }
+    m_wakePs = NEVER;
+    if (m_timerPs > nowPs && m_timerPs != NEVER)
+    {
+        m_ports[0]->AwaitWork(nowPs);
+    }
+}
+
 inline void
 LinkAgenda::CarryOutEnd()
 {

@@ -4,6 +4,7 @@
 #ifndef LINK_AGENDA_H
 #define LINK_AGENDA_H
 
+#include "partition-memory.h"
 #include "qbb-port-event.h"
 
 #include "ns3/ptr.h"
@@ -33,7 +34,7 @@ class LinkWire;
  * somebody looks at frames, where the end of a transmission may have the partner resumed, and where
  * LinkEngine says so, each of these things is an event (it is exact).
  */
-class alignas(64) LinkAgenda
+class alignas(64) LinkAgenda : public PartitionState
 {
   public:
     static constexpr int64_t NEVER = INT64_MAX;
@@ -112,6 +113,9 @@ class alignas(64) LinkAgenda
         SetDue(std::min(m_timerPs, m_endPs));
     }
 
+    /// Have it carried out at @p timePs, by an event of the node @p context, if it is due then.
+    void WakeAt(uint32_t context, int64_t timePs);
+
     /// @return the time set
     int64_t GetTimerPs() const
     {
@@ -135,10 +139,7 @@ class alignas(64) LinkAgenda
     /// The end of a port's transmission in one number: time in the high bits, port in the lowest.
     using Key = uint64_t;
 
-    void OnEvent(int64_t nowPs)
-    {
-        Settle(nowPs);
-    }
+    void OnEvent(int64_t nowPs);
 
     /// All else that is scheduled for this time has happened.
     void OnLast(int64_t nowPs);
@@ -168,6 +169,7 @@ class alignas(64) LinkAgenda
     std::vector<LinkPort*> m_ports;
     int64_t m_lastPs{INT64_MIN}; ///< when work has last been put behind all else
     bool m_isLast{false};        ///< nothing is before it any more
+    int64_t m_wakePs{NEVER};     ///< WakeAt() that is scheduled
     using Event = QbbPortEvent<LinkAgenda, &LinkAgenda::OnEvent>;
     using LastEvent = QbbPortEvent<LinkAgenda, &LinkAgenda::OnLast>;
     Ptr<Event> m_event;

@@ -9,7 +9,7 @@ namespace ns3
 {
 
 uint16_t
-LinkNode::AddLinkPort(LinkPort& port, uint32_t nodeId)
+LinkNode::AddLinkPort(LinkPort& port, const Node& node)
 {
     const auto index = static_cast<uint16_t>(m_linkPorts.size());
     if (m_agendas.empty() || IsEndpoint())
@@ -17,13 +17,19 @@ LinkNode::AddLinkPort(LinkPort& port, uint32_t nodeId)
         const auto order = IsEndpoint() ? LinkAgenda::Order::Last : LinkAgenda::Order::First;
         m_agendas.push_back(std::make_unique<LinkAgenda>(order));
     }
-    port.JoinNode(*this, nodeId, index, *m_agendas.back());
+    port.JoinNode(*this, node, index, *m_agendas.back());
     if (index > 0)
     {
         port.SharePool(*m_linkPorts[0]);
     }
     m_linkPorts.push_back(&port);
     return index;
+}
+
+uint32_t
+LinkNode::GetNodeId() const
+{
+    return m_linkPorts.front()->GetNodeId();
 }
 
 void

@@ -6,6 +6,7 @@
 
 #include "fetch-lines.h"
 #include "link-agenda.h"
+#include "partition-memory.h"
 #include "qbb-clock.h"
 
 #include "ns3/qbb-frame.h"
@@ -18,6 +19,7 @@ namespace ns3
 {
 
 class LinkPort;
+class Node;
 class Packet;
 
 /**
@@ -32,7 +34,7 @@ class Packet;
  * What a derived class needs first when a frame arrives comes first among its members: they follow
  * in the same two cache lines.
  */
-class alignas(64) LinkNode
+class alignas(64) LinkNode : public PartitionState
 {
   public:
     LinkNode() = default;
@@ -96,6 +98,9 @@ class alignas(64) LinkNode
     {
     }
 
+    /// @return id of the ns-3 node; there is a port
+    uint32_t GetNodeId() const;
+
     // --- for LinkPort and LinkWire
     /// Carry out what comes before what happens now.
     void CatchUp() const
@@ -133,8 +138,8 @@ class alignas(64) LinkNode
         return m_clock.NowPs();
     }
 
-    /// Add the next port. @param nodeId the ns-3 node's. @return the port's index
-    uint16_t AddLinkPort(LinkPort& port, uint32_t nodeId);
+    /// Add the next port. @param node the ns-3 node. @return the port's index
+    uint16_t AddLinkPort(LinkPort& port, const Node& node);
 
     /// The node ends: its ports do nothing more.
     void RemoveLinkPorts();

@@ -3,7 +3,9 @@
  */
 #include "link-port.h"
 
+#include "ns3/abort.h"
 #include "ns3/assert.h"
+#include "ns3/node.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -23,11 +25,12 @@ LinkPort::LinkPort()
 LinkPort::~LinkPort() = default;
 
 void
-LinkPort::JoinNode(LinkNode& node, uint32_t nodeId, uint16_t port, LinkAgenda& agenda)
+LinkPort::JoinNode(LinkNode& node, const Node& ns3Node, uint16_t port, LinkAgenda& agenda)
 {
     NS_ASSERT_MSG(!m_started, "joined before the simulation begins");
     m_hot.node = &node;
-    m_hot.nodeId = nodeId;
+    m_hot.nodeId = ns3Node.GetId();
+    m_partition = ns3Node.GetSystemId();
     m_hot.port = port;
     m_hot.agenda = &agenda;
     m_place = agenda.AddPort(this);
@@ -48,11 +51,21 @@ void
 LinkPort::Join(LinkPort& peer)
 {
     m_peer = &peer;
+    m_incoming = peer.m_wireRef;
     if (peer.m_hot.watched)
     {
         m_hot.wire->SetReceiverWatched();
     }
-    SharePool(peer);
+    if (!LeadsElsewhere())
+    {
+        SharePool(peer);
+    }
+}
+
+bool
+LinkPort::LeadsElsewhere() const
+{
+    return m_hot.node && m_peer->m_hot.node && m_partition != m_peer->m_partition;
 }
 
 void
@@ -80,7 +93,15 @@ LinkPort::ConnectWire()
     {
         return;
     }
-    m_hot.wire->Connect(m_peer, m_lossy);
+    if (LeadsElsewhere())
+    {
+        NS_ABORT_MSG_IF(m_hot.pool == m_peer->m_hot.pool,
+                        "join nodes of two partitions when their ports are at them");
+        m_hot.wire->Connect(m_peer, m_lossy, true);
+        m_hot.agenda->HoldExact();
+        return;
+    }
+    m_hot.wire->Connect(m_peer, m_lossy, false);
     const bool isItsOwn = m_hot.node && m_hot.node->IsEndpoint();
     m_hot.wire->SetSendersAgenda(m_hot.agenda, isItsOwn);
     if (isItsOwn)
@@ -105,6 +126,7 @@ LinkPort::Stop()
     FreeControl();
     m_hot.wire->Detach();
     m_peer = nullptr;
+    m_incoming = nullptr;
     m_hot.node = nullptr;
     m_hot.source = nullptr;
     m_hot.agenda = nullptr;
@@ -288,7 +310,15 @@ LinkPort::AwaitWork(int64_t nowPs)
         // arrive earlier.
         wakePs += GetTxTimePs(m_hot.source->GetLeastBytes()) + m_hot.delayPs;
     }
-    m_hot.wire->WakeAt(m_hot.nodeId, std::max(wakePs, nowPs));
+    wakePs = std::max(wakePs, nowPs);
+    if (m_hot.wire->LeadsElsewhere())
+    {
+        m_hot.agenda->WakeAt(m_hot.nodeId, wakePs);
+    }
+    else
+    {
+        m_hot.wire->WakeAt(m_hot.nodeId, wakePs);
+    }
 }
 
 void
@@ -303,9 +333,9 @@ LinkPort::OnTransmissionEnd(int64_t timePs)
 void
 LinkPort::HandOverArrivals(int64_t nowPs) const
 {
-    if (m_peer)
+    if (m_incoming)
     {
-        m_peer->m_hot.wire->HandOverQuiet(nowPs);
+        m_incoming->HandOverQuiet(nowPs);
     }
 }
 
@@ -318,7 +348,7 @@ LinkPort::CountAll() const
     counters.busyPs = m_hot.busyPs;
     counters.txFrames = m_hot.txFrames;
     counters.txBytes = m_hot.txBytes;
-    counters.rxFrames = m_peer ? m_peer->m_hot.wire->GetArrivedCount() : 0;
+    counters.rxFrames = m_incoming ? m_incoming->GetArrivedCount() : 0;
     return counters;
 }
 
@@ -346,9 +376,9 @@ LinkPort::Watch()
     {
         AwaitWork(Simulator::Now().GetTimeStep());
     }
-    if (m_peer)
+    if (m_incoming)
     {
-        m_peer->m_hot.wire->SetReceiverWatched();
+        m_incoming->SetReceiverWatched();
     }
 }
 

@@ -7,6 +7,7 @@
 #include "link-agenda.h"
 #include "link-node.h"
 #include "link-wire.h"
+#include "partition-memory.h"
 #include "qbb-frame-pool.h"
 #include "serialization-delay.h"
 
@@ -15,6 +16,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 namespace ns3
 {
@@ -42,7 +45,7 @@ struct QbbPortCounters
  * The source tells the port which priorities have a frame ready (LinkPort::SetSourceReady), and
  * when it wants to be called (LinkPort::SetTimer).
  */
-class alignas(64) LinkSource
+class alignas(64) LinkSource : public PartitionState
 {
   public:
     virtual ~LinkSource() = default;
@@ -69,7 +72,7 @@ class alignas(64) LinkSource
  * chooses among the priorities that have a frame and are not paused. Each is sent at its time, and
  * what others are told of the port is as it is at the present moment (LinkAgenda).
  */
-class LinkPort
+class LinkPort : public PartitionState
 {
   public:
     static constexpr uint8_t PRIORITIES = 8;
@@ -209,6 +212,12 @@ class LinkPort
         return m_hot.node;
     }
 
+    /// @return frames on the wire that are in no pool of a partition
+    uint64_t CountInTransit() const
+    {
+        return m_wireRef->CountInTransit();
+    }
+
     /// @return the pool frames come from
     QbbFramePool& GetPool() const
     {
@@ -225,7 +234,7 @@ class LinkPort
     void FetchAhead() const;
 
     // --- for LinkNode, LinkAgenda and LinkWire
-    void JoinNode(LinkNode& node, uint32_t nodeId, uint16_t port, LinkAgenda& agenda);
+    void JoinNode(LinkNode& node, const Node& ns3Node, uint16_t port, LinkAgenda& agenda);
     /// Use one pool with @p other, another port of the same node or the far end.
     void SharePool(LinkPort& other);
     /// The frame being sent ends, and something waits.
@@ -254,11 +263,9 @@ class LinkPort
     void Lose(QbbFrame* frame);
 
     // --- of derived classes, for LinkWire
-    /// @return whether the wire loses a frame (draws at random)
-    virtual bool LosesFrame() = 0;
     virtual void ReceivePfc(const QbbFrame& frame, int64_t nowPs) = 0;
     /// Somebody looks at frames, and this one has been received.
-    virtual void TraceRx(const QbbFrame& frame, const LinkPort& sender) = 0;
+    virtual void TraceRx(const QbbFrame& frame) = 0;
 
   protected:
     /// Frames of one priority, first in first out.
@@ -286,6 +293,13 @@ class LinkPort
     // --- what derived classes do to it
     /// The link begins to exist. @param lossy whether it may lose frames
     void Start(uint64_t rateBps, int64_t delayPs, bool isUp, bool lossy);
+
+    /// Say who draws at random whether the wire loses a frame: it belongs to the wire.
+    void SetLoss(std::function<bool()> loses)
+    {
+        m_wireRef->SetLoss(std::move(loses));
+    }
+
     /// The port ends.
     void Stop();
     /// Join the port at the far end.
@@ -379,6 +393,8 @@ class LinkPort
     void PutOnWire(QbbFrame* frame, int64_t nowPs);
     /// Wake up when the frame being sent ends, if something waits.
     void ArmTransmit(int64_t nowPs);
+    /// @return whether the far end is at a node of another partition
+    bool LeadsElsewhere() const;
     /// Tell the wire where it leads.
     void ConnectWire();
     void FlushQueues(int64_t nowPs);
@@ -391,9 +407,11 @@ class LinkPort
     bool m_started{false};
     bool m_lossy{false};
     uint64_t m_rateBps{0};
-    LinkPort* m_peer{nullptr};
+    uint32_t m_partition{0};
+    LinkPort* m_peer{nullptr}; ///< for setting up only
     Ptr<QbbFramePool> m_poolRef;
     Ptr<LinkWire> m_wireRef;
+    Ptr<LinkWire> m_incoming; ///< the wire from the far end
 };
 
 } // namespace ns3

@@ -20,8 +20,10 @@ LinkWire::LinkWire(LinkPort* sender)
 {
 }
 
+LinkWire::~LinkWire() = default;
+
 void
-LinkWire::Connect(LinkPort* receiver, bool lossy)
+LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere)
 {
     m_receiver = receiver;
     m_node = receiver->GetLinkNode();
@@ -29,8 +31,20 @@ LinkWire::Connect(LinkPort* receiver, bool lossy)
     m_lossy = lossy;
     m_context = receiver->GetNodeId();
     m_port = receiver->GetPort();
-    m_special = m_lossy || m_receiverWatched;
+    m_elsewhere = elsewhere;
+    m_special = m_lossy || m_receiverWatched || elsewhere;
     LinkEngine& engine = m_sender->GetPool().GetEngine();
+    if (elsewhere)
+    {
+        const PartitionMemory::Scope own(PartitionMemory::NONE);
+        m_transit = Create<QbbFramePool>();
+        m_lossEvent = Create<LossEvent>(this);
+        m_sendersContext = m_sender->GetNodeId();
+        // What comes from elsewhere may be out of order, which is not known here.
+        engine.OnDisorder();
+        receiver->GetPool().GetEngine().OnDisorder();
+        return;
+    }
     m_mayBeQuiet = !lossy && m_node->IsEndpoint() && engine.MayLeaveOutArrivals();
     if (m_mayBeQuiet)
     {
@@ -43,11 +57,15 @@ LinkWire::Detach()
 {
     while (m_head)
     {
-        m_sender->GetPool().Free(Pop());
+        PoolOnWire().Free(Pop());
     }
     if (m_watchEvent)
     {
         m_watchEvent->Detach();
+    }
+    if (m_lossEvent)
+    {
+        m_lossEvent->Detach();
     }
     m_mayBeQuiet = false;
     m_armedPs = NEVER;
@@ -97,14 +115,47 @@ LinkWire::ArmFirst(int64_t timePs)
     Arm(timePs);
 }
 
-[[gnu::noinline]] void
-LinkWire::PutQuiet(QbbFrame& frame, int64_t nowPs)
+[[gnu::noinline]] QbbFrame*
+LinkWire::PutRarely(QbbFrame* frame, int64_t nowPs)
 {
+    if (m_elsewhere)
+    {
+        const PartitionMemory::Scope own(PartitionMemory::NONE); // of neither end
+        return m_transit->Take(frame, m_sender->GetPool());
+    }
     HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
-    frame.quiet = m_mayBeQuiet;
+    frame->quiet = m_mayBeQuiet;
     if (m_special && m_receiverWatched) [[unlikely]]
     {
-        m_watchEvent->ScheduleAt(m_context, frame.timePs);
+        m_watchEvent->ScheduleAt(m_context, frame->timePs);
+    }
+    return frame;
+}
+
+QbbFramePool&
+LinkWire::PoolOnWire() const
+{
+    return m_elsewhere ? *m_transit : m_sender->GetPool();
+}
+
+uint64_t
+LinkWire::CountInTransit() const
+{
+    return m_transit ? m_transit->GetInUse() : 0;
+}
+
+void
+LinkWire::LoseAtSender(QbbFrame* frame)
+{
+    m_sender->Lose(m_elsewhere ? m_sender->GetPool().Take(frame, *m_transit) : frame);
+}
+
+void
+LinkWire::OnLost(int64_t)
+{
+    for (QbbFrame* frame : std::exchange(m_lost, {}))
+    {
+        LoseAtSender(frame);
     }
 }
 
@@ -134,7 +185,7 @@ LinkWire::Cut(int64_t nowPs)
     HandOverQuiet(nowPs);
     while (m_head)
     {
-        m_sender->Lose(Pop());
+        LoseAtSender(Pop());
     }
     m_armedPs = NEVER;
 }
@@ -183,15 +234,19 @@ LinkWire::Fire(int64_t nowPs)
     {
         return;
     }
-    if (m_special && !HandleSpecial(frame)) [[unlikely]]
+    if (m_special) [[unlikely]]
     {
-        return;
+        frame = HandleSpecial(frame);
+        if (!frame)
+        {
+            return;
+        }
     }
     m_node->CatchUp(nowPs);
     if (frame->kind == QbbFrameKind::Pfc) [[unlikely]]
     {
         m_receiver->ReceivePfc(*frame, nowPs);
-        m_sender->GetPool().Free(frame);
+        m_receiver->GetPool().Free(frame);
         return;
     }
     HandOver(frame);
@@ -203,26 +258,38 @@ LinkWire::HandOver(QbbFrame* frame)
     ++m_arrived;
     if (frame->quiet && m_special && m_receiverWatched) [[unlikely]]
     {
-        m_receiver->TraceRx(*frame, *m_sender);
+        m_receiver->TraceRx(*frame);
     }
     frame->quiet = false;
     frame->inPort = m_port;
     m_arrivalCall(*m_node, m_port, frame, frame->timePs);
 }
 
-bool
+QbbFrame*
 LinkWire::HandleSpecial(QbbFrame* frame)
 {
-    if (m_lossy && m_sender->LosesFrame())
+    if (m_lossy && m_loses())
     {
-        m_sender->Lose(frame);
-        return false;
+        if (m_elsewhere)
+        {
+            m_lost.push_back(frame);
+            m_lossEvent->ScheduleAt(m_sendersContext, frame->timePs);
+        }
+        else
+        {
+            m_sender->Lose(frame);
+        }
+        return nullptr;
+    }
+    if (m_elsewhere)
+    {
+        frame = m_receiver->GetPool().Take(frame, *m_transit);
     }
     if (m_receiverWatched)
     {
-        m_receiver->TraceRx(*frame, *m_sender);
+        m_receiver->TraceRx(*frame);
     }
-    return true;
+    return frame;
 }
 
 } // namespace ns3

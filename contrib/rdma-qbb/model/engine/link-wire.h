@@ -10,12 +10,16 @@
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
 
 namespace ns3
 {
 
 class LinkAgenda;
 class LinkPort;
+class QbbFramePool;
 
 // Hot path: Put and Fire run once per packet and hop and touch no device.
 
@@ -32,13 +36,31 @@ class alignas(64) LinkWire final : public QbbTimedEvent
   public:
     /// @param sender the port that frames come from
     explicit LinkWire(LinkPort* sender);
+    ~LinkWire() override;
 
     /**
      * Say where frames go.
      * @param receiver the port at the far end, which is at a node
      * @param lossy whether frames may be lost
+     * @param elsewhere whether the far end is in another partition: frames are then the wire's own
+     * while they are on it, every arrival is an event, and neither end touches the other
      */
-    void Connect(LinkPort* receiver, bool lossy);
+    void Connect(LinkPort* receiver, bool lossy, bool elsewhere);
+
+    /// Say who draws at random whether a frame is lost.
+    void SetLoss(std::function<bool()> loses)
+    {
+        m_loses = std::move(loses);
+    }
+
+    /// @return whether the far end is in another partition
+    bool LeadsElsewhere() const
+    {
+        return m_elsewhere;
+    }
+
+    /// @return frames that are the wire's own
+    uint64_t CountInTransit() const;
 
     /// The sender ends: frames that are under way are freed, what is scheduled does nothing.
     void Detach();
@@ -58,9 +80,9 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     {
         frame->timePs = arrivalPs;
         frame->next = nullptr;
-        if (frame->quiet)
+        if (frame->quiet | m_elsewhere)
         {
-            PutQuiet(*frame, nowPs);
+            frame = PutRarely(frame, nowPs);
         }
         *m_end = frame;
         m_end = &frame->next;
@@ -165,12 +187,18 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     // Not inlined, so that Put() without them needs no room on the stack.
     /// Arm() of a frame that has been put on an idle wire.
     void ArmFirst(int64_t timePs);
-    /// What a frame that may arrive quietly needs on its way.
-    void PutQuiet(QbbFrame& frame, int64_t nowPs);
+    /// What a frame that may arrive quietly, or goes elsewhere, needs on its way. @return it
+    QbbFrame* PutRarely(QbbFrame* frame, int64_t nowPs);
 
     void HandOver(QbbFrame* frame);
-    /// What is rare at an arrival. @return false if the frame is gone
-    bool HandleSpecial(QbbFrame* frame);
+    /// What is rare at an arrival. @return the frame; null if it is gone
+    QbbFrame* HandleSpecial(QbbFrame* frame);
+    /// @return the pool of the frames on the wire
+    QbbFramePool& PoolOnWire() const;
+    /// The sender loses a frame that was on the wire.
+    void LoseAtSender(QbbFrame* frame);
+    /// Tell the sender of frames lost on their way elsewhere.
+    void OnLost(int64_t nowPs);
 
     // first cache line, with the base's
     QbbFrame* m_head{nullptr};
@@ -179,8 +207,9 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     LinkNode* m_node{nullptr}; ///< the receiver's
     uint32_t m_context{0};     ///< its id
     uint16_t m_port{0};        ///< the receiver's index there
-    bool m_special{false};     ///< frames may be lost, or somebody looks
-    bool m_mayBeQuiet{false};
+    bool m_special{false};     ///< frames may be lost or go elsewhere, or somebody looks
+    bool m_mayBeQuiet : 1 {false};
+    bool m_elsewhere : 1 {false}; ///< the far end is in another partition
 
     // second
     uint64_t m_arrived{0};
@@ -197,6 +226,12 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     bool m_receiverWatched{false};
     using WatchEvent = QbbPortEvent<LinkWire, &LinkWire::HandOverQuiet>;
     Ptr<WatchEvent> m_watchEvent; ///< a look at quiet arrivals for who watches; decides nothing
+    std::function<bool()> m_loses;
+    using LossEvent = QbbPortEvent<LinkWire, &LinkWire::OnLost>;
+    Ptr<LossEvent> m_lossEvent;    ///< of the sender's node
+    uint32_t m_sendersContext{0};  ///< id of the sender's node
+    Ptr<QbbFramePool> m_transit;   ///< of frames on their way elsewhere
+    std::vector<QbbFrame*> m_lost; ///< on their way elsewhere, and the sender does not know yet
 };
 
 } // namespace ns3

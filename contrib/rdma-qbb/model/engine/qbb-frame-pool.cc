@@ -16,11 +16,11 @@ QbbFramePool::~QbbFramePool() = default;
 void
 QbbFramePool::GrowFrames()
 {
-    auto slab = std::make_unique<QbbFrame[]>(SLAB);
-    for (uint32_t i = 0; i < SLAB; ++i)
+    auto slab = std::make_unique<Slab<QbbFrame>>();
+    for (QbbFrame& frame : slab->items)
     {
-        slab[i].next = m_freeFrames;
-        m_freeFrames = &slab[i];
+        frame.next = m_freeFrames;
+        m_freeFrames = &frame;
     }
     m_frameSlabs.push_back(std::move(slab));
 }
@@ -30,11 +30,11 @@ QbbFramePool::AllocateTelemetry()
 {
     if (!m_freeTelemetry)
     {
-        auto slab = std::make_unique<QbbTelemetry[]>(SLAB);
-        for (uint32_t i = 0; i < SLAB; ++i)
+        auto slab = std::make_unique<Slab<QbbTelemetry>>();
+        for (QbbTelemetry& telemetry : slab->items)
         {
-            slab[i].next = m_freeTelemetry;
-            m_freeTelemetry = &slab[i];
+            telemetry.next = m_freeTelemetry;
+            m_freeTelemetry = &telemetry;
         }
         m_telemetrySlabs.push_back(std::move(slab));
     }
@@ -79,6 +79,24 @@ QbbFramePool::Clone(const QbbFrame& frame)
         copy->telemetry = nullptr;
     }
     return copy;
+}
+
+QbbFrame*
+QbbFramePool::Take(QbbFrame* frame, QbbFramePool& from)
+{
+    QbbFrame* mine = Allocate();
+    *mine = *frame;
+    if (frame->kind == QbbFrameKind::Other)
+    {
+        frame->packet = nullptr; // the reference is this one's now
+    }
+    else if (frame->telemetry)
+    {
+        mine->telemetry = AllocateTelemetry();
+        *mine->telemetry = *frame->telemetry;
+    }
+    from.Free(frame);
+    return mine;
 }
 
 uint64_t

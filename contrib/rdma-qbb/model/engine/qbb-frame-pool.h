@@ -5,11 +5,13 @@
 #define QBB_FRAME_POOL_H
 
 #include "link-engine.h"
+#include "partition-memory.h"
 
 #include "ns3/ptr.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/simple-ref-count.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,12 +22,13 @@ namespace ns3
 // Hot path: Allocate() and Free() run once per packet and allocate only when the pool grows.
 
 /**
- * @brief Where the frames and telemetry records of one connected fabric come from.
+ * @brief Where the frames and telemetry records of a partition come from.
  *
- * Devices that a QbbChannel joins share one pool: a frame is taken at one end of the fabric and
- * given back at another. Each device starts with a pool of its own; Merge() makes two into one.
+ * Devices of one partition that a QbbChannel joins share one pool: a frame is taken at one end of
+ * the fabric and given back at another. Each device starts with a pool of its own; Merge() makes
+ * two into one. A frame that goes to another partition moves into the pool there: Take().
  */
-class QbbFramePool : public SimpleRefCount<QbbFramePool>
+class QbbFramePool : public SimpleRefCount<QbbFramePool>, public PartitionState
 {
   public:
     ~QbbFramePool();
@@ -62,6 +65,9 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
     /// @return a copy of @p frame, telemetry not included
     QbbFrame* Clone(const QbbFrame& frame);
 
+    /// @return what becomes of @p frame, which goes back to @p from
+    QbbFrame* Take(QbbFrame* frame, QbbFramePool& from);
+
     /// @return frames taken and not given back
     uint64_t GetInUse() const
     {
@@ -90,13 +96,19 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>
   private:
     static constexpr uint32_t SLAB = 256; ///< frames or records per allocation
 
+    template <typename T>
+    struct Slab : PartitionState
+    {
+        std::array<T, SLAB> items;
+    };
+
     void GrowFrames();
     void FreeCargo(QbbFrame* frame);
 
     QbbFrame* m_freeFrames{nullptr};
     QbbTelemetry* m_freeTelemetry{nullptr};
-    std::vector<std::unique_ptr<QbbFrame[]>> m_frameSlabs;
-    std::vector<std::unique_ptr<QbbTelemetry[]>> m_telemetrySlabs;
+    std::vector<std::unique_ptr<Slab<QbbFrame>>> m_frameSlabs;
+    std::vector<std::unique_ptr<Slab<QbbTelemetry>>> m_telemetrySlabs;
     uint64_t m_inUse{0};
     uint32_t m_members{1}; ///< pools that have become one with this
     Ptr<QbbFramePool> m_mergedInto;

@@ -133,6 +133,10 @@ QbbSimulatorImpl::Execute(const Scheduler::Event& next)
     m_nowTs = next.key.m_ts;
     m_context = next.key.m_context;
     m_currentUid = next.key.m_uid;
+    if (m_contextHook) [[unlikely]]
+    {
+        m_contextHook(m_context);
+    }
     const auto address = reinterpret_cast<uintptr_t>(next.impl);
     if (address & TIMED)
     {
@@ -163,6 +167,10 @@ QbbSimulatorImpl::Run()
         {
             InsertForeign();
         }
+    }
+    if (m_contextHook)
+    {
+        m_contextHook(Simulator::NO_CONTEXT);
     }
 }
 

@@ -94,6 +94,14 @@ class QbbSimulatorImpl final : public SimulatorImpl
         return static_cast<int64_t>(m_nowTs);
     }
 
+    /// Called before each event with the node it belongs to (or NO_CONTEXT), and after the last.
+    using ContextHook = void (*)(uint32_t context);
+
+    void SetContextHook(ContextHook hook)
+    {
+        m_contextHook = hook;
+    }
+
     // --- SimulatorImpl
     void Destroy() override;
     bool IsFinished() const override;
@@ -157,6 +165,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
     uint32_t m_currentUid;
     uint32_t m_uid;
     uint32_t m_context;
+    ContextHook m_contextHook{nullptr};
     bool m_stop{false};
     uint64_t m_eventCount{0};
     std::list<EventId> m_destroyEvents;

@@ -15,9 +15,10 @@ namespace ns3
 class RdmaDeadlineTimer::Event : public EventImpl
 {
   public:
-    Event(RdmaDeadlineTimer* timer, std::function<void()> expire)
+    Event(RdmaDeadlineTimer* timer, std::function<void()> expire, uint32_t context)
         : m_timer(timer),
-          m_expire(std::move(expire))
+          m_expire(std::move(expire)),
+          m_context(context)
     {
     }
 
@@ -33,6 +34,12 @@ class RdmaDeadlineTimer::Event : public EventImpl
         m_expire();
     }
 
+    /// @return id of the node whose event it is
+    uint32_t GetContext() const
+    {
+        return m_context;
+    }
+
   private:
     void Notify() override
     {
@@ -44,12 +51,13 @@ class RdmaDeadlineTimer::Event : public EventImpl
 
     RdmaDeadlineTimer* m_timer;
     std::function<void()> m_expire;
+    uint32_t m_context;
 };
 
 RdmaDeadlineTimer::RdmaDeadlineTimer() = default;
 
-RdmaDeadlineTimer::RdmaDeadlineTimer(std::function<void()> expire)
-    : m_event(Create<Event>(this, std::move(expire)))
+RdmaDeadlineTimer::RdmaDeadlineTimer(std::function<void()> expire, uint32_t context)
+    : m_event(Create<Event>(this, std::move(expire), context))
 {
 }
 
@@ -86,7 +94,10 @@ void
 RdmaDeadlineTimer::Arm()
 {
     m_armedPs = m_deadlinePs;
-    Simulator::Schedule(PicoSeconds(m_deadlinePs) - Simulator::Now(), Ptr<EventImpl>(m_event));
+    m_event->Ref(); // the simulator drops one reference after each expiry
+    Simulator::ScheduleWithContext(m_event->GetContext(),
+                                   PicoSeconds(m_deadlinePs) - Simulator::Now(),
+                                   PeekPointer(m_event));
 }
 
 void

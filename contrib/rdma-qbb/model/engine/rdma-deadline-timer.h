@@ -6,6 +6,7 @@
 
 #include "ns3/event-impl.h"
 #include "ns3/ptr.h"
+#include "ns3/simulator.h"
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,9 @@ class RdmaDeadlineTimer
     RdmaDeadlineTimer();
     /// @param expire called when a deadline has come; the timer is then stopped and may be set
     /// again
-    explicit RdmaDeadlineTimer(std::function<void()> expire);
+    /// @param context id of the node whose event it is; by default that of who makes the timer
+    explicit RdmaDeadlineTimer(std::function<void()> expire,
+                               uint32_t context = Simulator::GetContext());
     ~RdmaDeadlineTimer();
     RdmaDeadlineTimer(RdmaDeadlineTimer&& other) noexcept;
     RdmaDeadlineTimer& operator=(RdmaDeadlineTimer&& other) noexcept;

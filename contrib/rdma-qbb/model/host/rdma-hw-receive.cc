@@ -255,13 +255,13 @@ RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
 void
 RdmaHw::Deliver(RdmaRxQueuePair& rx)
 {
-    RdmaQueuePair& sender = *rx.sender;
-    while (sender.deliveryMessage && sender.deliveryMessage->endSeq <= rx.expectedSeq)
+    RdmaMessageWire* messages = rx.messages; // stays, whatever ends
+    while (!messages->IsEmpty() && messages->Front().endSeq <= rx.expectedSeq)
     {
-        RdmaMessage& message = *sender.deliveryMessage;
-        sender.deliveryMessage = message.next;
+        RdmaMessage& message = messages->Front();
+        messages->Pop();
         m_counters.deliveredBytes += message.bytes;
-        sender.hw->m_messageDelivered(sender, message);
+        m_messageDelivered(rx, message);
         message.OnDelivered();
     }
 }

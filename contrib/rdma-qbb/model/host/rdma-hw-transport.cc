@@ -87,9 +87,9 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
     {
         SetSendMessage(qp, &message);
     }
-    if (!qp.deliveryMessage)
+    if (qp.messages)
     {
-        qp.deliveryMessage = &message;
+        qp.messages->Put(message);
     }
     m_counters.postedBytes += bytes;
     if (restart)

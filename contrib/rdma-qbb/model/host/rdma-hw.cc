@@ -106,9 +106,9 @@ RdmaHw::GetTypeId()
                             MakeTraceSourceAccessor(&RdmaHw::m_messageSent),
                             "ns3::RdmaHw::MessageCallback")
             .AddTraceSource("MessageDelivered",
-                            "The receiver has a whole message (fired at the sending host)",
+                            "A whole message has been received",
                             MakeTraceSourceAccessor(&RdmaHw::m_messageDelivered),
-                            "ns3::RdmaHw::MessageCallback")
+                            "ns3::RdmaHw::DeliveryCallback")
             .AddTraceSource("QpOpen",
                             "A queue pair has been set up",
                             MakeTraceSourceAccessor(&RdmaHw::m_qpOpen),
@@ -149,7 +149,7 @@ RdmaHw::DoDispose()
 uint16_t
 RdmaHw::AddNic(Ptr<QbbNetDevice> device)
 {
-    const uint16_t port = AddLinkPort(*device, device->GetNode()->GetId());
+    const uint16_t port = AddLinkPort(*device, *device->GetNode());
     m_devices.push_back(PeekPointer(device));
     device->SetRdmaMtu(m_mtu);
     m_nics.push_back(std::make_unique<RdmaNic>(this, PeekPointer(device)));
@@ -180,10 +180,9 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.hw = this;
     qp.nic = m_nics[config.nic].get();
     qp.src = m_hostIndex;
-    qp.dst = config.peer ? config.peer->m_hostIndex : UINT32_MAX;
+    qp.dst = UINT32_MAX;
     qp.sport = config.sport;
     qp.dport = config.dport;
-    qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
     qp.priority = config.priority;
     qp.lossless = config.lossless;
     qp.nvlinkFrames = config.lossless && !config.networkFrames;
@@ -199,17 +198,20 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.SetRate(qp.lineRateBps);
     if (!qp.m_timer.IsMade())
     {
-        qp.m_timer = RdmaDeadlineTimer([this, &qp] { OnTimeout(qp); });
+        qp.m_timer = RdmaDeadlineTimer([this, &qp] { OnTimeout(qp); }, device.GetNodeId());
     }
 
     if (config.peer)
     {
-        RdmaRxQueuePair& rx = config.peer->OpenReceiver(qp);
-        qp.peerQpn = rx.qpn;
-        qp.m_receiver = &rx;
-        m_recovery->OnQpInit(qp, rx, config.bottleneckBps);
+        const RdmaAcceptance accepted = AskForAcceptance(*config.peer, qp);
+        qp.dst = accepted.host;
+        qp.peerQpn = accepted.qpn;
+        qp.messages = accepted.messages;
+        qp.m_peer = config.peer;
+        m_recovery->OnQpInit(qp, config.bottleneckBps);
     }
-    else
+    qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
+    if (!config.peer)
     {
         qp.contribution = true;
         qp.peerQpn = config.inNetworkOperation;
@@ -222,6 +224,14 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     }
     m_qpOpen(qp);
     return &qp;
+}
+
+RdmaAcceptance
+RdmaHw::AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp)
+{
+    const PartitionMemory::Visit visit(&peer);
+    const auto mtu = static_cast<uint16_t>(qp.mtu);
+    return peer.Accept({qp.src, qp.qpn, 0, qp.sport, qp.dport, mtu, qp.priority, qp.lossless});
 }
 
 void
@@ -313,29 +323,37 @@ RdmaHw::ExpectReordering(Time lossTime)
 }
 
 RdmaRxQueuePair&
-RdmaHw::OpenReceiver(RdmaQueuePair& sender)
+RdmaHw::TakeReceiver()
 {
-    uint32_t index;
-    if (m_freeReceivers.empty())
+    if (!m_freeReceivers.empty())
     {
-        index = static_cast<uint32_t>(m_receivers.Size());
-        NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
-        m_receivers.Add().qpn = index;
-    }
-    else
-    {
-        index = m_freeReceivers.back();
+        const uint32_t index = m_freeReceivers.back();
         m_freeReceivers.pop_back();
+        return m_receivers[index];
     }
-    RdmaRxQueuePair& rx = m_receivers[index];
-    rx.hw = this;
-    rx.sender = &sender;
-    rx.senderQpn = sender.qpn;
-    rx.lossless = sender.lossless;
-    rx.mtu = static_cast<uint16_t>(sender.mtu);
-    rx.peer = {sender.src, sender.hash, sender.sport, sender.dport, sender.priority};
-    PrepareForPair();
+    const auto index = static_cast<uint32_t>(m_receivers.Size());
+    NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
+    RdmaRxQueuePair& rx = m_receivers.Add();
+    rx.qpn = index;
+    rx.messageWire = std::make_unique<RdmaMessageWire>();
     return rx;
+}
+
+RdmaAcceptance
+RdmaHw::Accept(const RdmaPeer& peer)
+{
+    NS_LOG_FUNCTION(this << peer.host << peer.sport << peer.dport);
+    PrepareForPair();
+    RdmaRxQueuePair& rx = TakeReceiver();
+    rx.hw = this;
+    rx.messages = rx.messageWire.get();
+    rx.senderQpn = peer.qpn;
+    rx.lossless = peer.lossless;
+    rx.mtu = peer.mtu;
+    rx.peer = peer;
+    rx.peer.hash = FlowHash(peer.host, m_hostIndex, peer.sport, peer.dport);
+    m_recovery->OnReceiverInit(rx);
+    return {m_hostIndex, rx.qpn, rx.messages};
 }
 
 void
@@ -350,9 +368,10 @@ RdmaHw::Close(RdmaQueuePair& qp)
     qp.nic->Deactivate(qp);
     qp.m_timer.Stop();
     ForgetMessages(qp);
-    if (qp.m_receiver)
+    if (qp.m_peer)
     {
-        qp.m_receiver->hw->ReleaseReceiver(qp.peerQpn);
+        const PartitionMemory::Visit visit(qp.m_peer);
+        qp.m_peer->Disconnect(qp.peerQpn);
     }
 
     // The object stays for the next connection; its timer and memory with it.
@@ -378,11 +397,15 @@ RdmaHw::ForgetMessages(RdmaQueuePair& qp)
 }
 
 void
-RdmaHw::ReleaseReceiver(uint32_t qpn)
+RdmaHw::Disconnect(uint32_t qpn)
 {
     const uint32_t index = qpn & INDEX_MASK;
     RdmaRxQueuePair& rx = Received(m_receivers[index]);
+    // The memory stays for the next connection.
+    std::unique_ptr<RdmaMessageWire> messageWire = std::move(rx.messageWire);
+    messageWire->Clear();
     rx = RdmaRxQueuePair();
+    rx.messageWire = std::move(messageWire);
     rx.qpn = qpn + (1U << INDEX_BITS);
     m_freeReceivers.push_back(index);
 }

@@ -152,6 +152,12 @@ class RdmaHw : public Object, public LinkNode
     /// Set up a connection, both sides. @return the sender; owned by this object
     RdmaQueuePair* Connect(const RdmaQueuePairConfig& config);
 
+    /// Another host sets up a connection to this one: the receiving side. @return what it must know
+    RdmaAcceptance Accept(const RdmaPeer& peer);
+
+    /// Another host ends a connection to this one. @param qpn of the receiving side
+    void Disconnect(uint32_t qpn);
+
     /**
      * Post a message.
      * @param bytes its size, 1 or more
@@ -254,8 +260,10 @@ class RdmaHw : public Object, public LinkNode
                      const Packet& packet,
                      uint16_t protocol) override;
 
-    /// Signature of "MessageSent" and "MessageDelivered".
+    /// Signature of "MessageSent".
     typedef void (*MessageCallback)(const RdmaQueuePair& qp, const RdmaMessage& message);
+    /// Signature of "MessageDelivered".
+    typedef void (*DeliveryCallback)(const RdmaRxQueuePair& rx, const RdmaMessage& message);
     /// Signature of "QpOpen", "QpClose", "CnpReceived" and "Timeout".
     typedef void (*QpCallback)(const RdmaQueuePair& qp);
 
@@ -331,8 +339,9 @@ class RdmaHw : public Object, public LinkNode
     /// Go on to send @p message, which sndNxt is in; null: there is no more.
     static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
     void ForgetMessages(RdmaQueuePair& qp);
-    RdmaRxQueuePair& OpenReceiver(RdmaQueuePair& sender);
-    void ReleaseReceiver(uint32_t qpn);
+    /// The control plane's part in Connect(): Accept() at the other host.
+    static RdmaAcceptance AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp);
+    RdmaRxQueuePair& TakeReceiver();
 
     /// Give back a frame that ends here.
     void Free(QbbFrame* frame)
@@ -353,7 +362,7 @@ class RdmaHw : public Object, public LinkNode
     RdmaRxQueuePair* FindReceiver(uint32_t qpn)
     {
         RdmaRxQueuePair* rx = &m_receivers[qpn & INDEX_MASK];
-        return rx->qpn == qpn && rx->sender ? rx : nullptr;
+        return rx->qpn == qpn && rx->messages ? rx : nullptr;
     }
 
     // hot: what frames touch, the ways in first
@@ -389,7 +398,7 @@ class RdmaHw : public Object, public LinkNode
     std::function<uint32_t(uint32_t)> m_resolver;
 
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;
-    TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageDelivered;
+    TracedCallback<const RdmaRxQueuePair&, const RdmaMessage&> m_messageDelivered;
     TracedCallback<const RdmaQueuePair&> m_qpOpen;
     TracedCallback<const RdmaQueuePair&> m_qpClose;
     TracedCallback<const RdmaQueuePair&> m_cnpReceived;

@@ -27,7 +27,7 @@ class RdmaMessage
     uint64_t bytes{0};          ///< its size
     int64_t startPs{0};         ///< when it was posted
 
-    /// The receiver has all of it.
+    /// The receiver has all of it. Runs at the receiving host, and touches nothing of the sender's.
     virtual void OnDelivered()
     {
     }

@@ -7,6 +7,7 @@
 #include "rdma-message.h"
 
 #include "ns3/fetch-lines.h"
+#include "ns3/partition-memory.h"
 #include "ns3/rdma-deadline-timer.h"
 
 #include <cstdint>
@@ -17,17 +18,17 @@ namespace ns3
 {
 
 class RdmaHw;
+class RdmaMessageWire;
 class RdmaNic;
-struct RdmaRxQueuePair;
 
 /// Base of what a congestion control keeps per queue pair; each algorithm derives its own.
-struct RdmaCongestionState
+struct RdmaCongestionState : PartitionState
 {
     virtual ~RdmaCongestionState() = default;
 };
 
 /// Base of what a loss recovery keeps per queue pair (sender side).
-struct RdmaRecoveryState
+struct RdmaRecoveryState : PartitionState
 {
     virtual ~RdmaRecoveryState() = default;
 };
@@ -39,7 +40,7 @@ struct RdmaRecoveryState
  * flight, 0 for none) bound the sender together; a congestion control sets both through SetRate()
  * and SetWindow(), so that the packet path reads plain fields.
  */
-class alignas(64) RdmaQueuePair
+class alignas(64) RdmaQueuePair : public PartitionState
 {
   public:
     RdmaQueuePair();
@@ -60,8 +61,8 @@ class alignas(64) RdmaQueuePair
     std::unique_ptr<RdmaCongestionState> congestion; ///< owned by the congestion control
 
     // --- what each message touches
-    RdmaMessage* lastMessage{nullptr};     ///< newest message, while there is one
-    RdmaMessage* deliveryMessage{nullptr}; ///< oldest message the receiver lacks some of
+    RdmaMessage* lastMessage{nullptr};  ///< newest message, while there is one
+    RdmaMessageWire* messages{nullptr}; ///< to the receiver; null if it ends at a switch
 
     // --- what each frame touches, from here to m_timer: three cache lines
     RdmaNic* nic{nullptr}; ///< the NIC it sends from
@@ -234,7 +235,7 @@ class alignas(64) RdmaQueuePair
     bool m_variableWindow : 1 {false};
     bool m_sendsFirst{false};       ///< whether the next frame is the first of m_sendMessage
     uint32_t m_unrequestedBytes{0}; ///< lossless: sent since a frame that asked for an answer
-    const RdmaRxQueuePair* m_receiver{nullptr}; ///< null if it ends at a switch
+    RdmaHw* m_peer{nullptr};        ///< to be told of the end; null if it ends at a switch
 
     union {
         RdmaQueuePair* m_nextReady{nullptr}; ///< in the ring; Place::Ready

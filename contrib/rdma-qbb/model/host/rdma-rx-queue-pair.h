@@ -4,6 +4,7 @@
 #ifndef RDMA_RX_QUEUE_PAIR_H
 #define RDMA_RX_QUEUE_PAIR_H
 
+#include "rdma-message-wire.h"
 #include "rdma-queue-pair.h"
 
 #include <cstdint>
@@ -13,14 +14,25 @@
 namespace ns3
 {
 
-/// What answers to a sender carry; told when the connection is set up.
+/// What a sender tells the other host when a connection is set up.
 struct RdmaPeer
 {
     uint32_t host{0}; ///< its host index
-    uint32_t hash{0}; ///< of the 5-tuple of its frames
+    uint32_t qpn{0};  ///< number of its queue pair
+    uint32_t hash{0}; ///< of the 5-tuple of its frames; worked out by the other host
     uint16_t sport{0};
     uint16_t dport{0};
+    uint16_t mtu{0}; ///< payload bytes of a full frame
     uint8_t priority{0};
+    bool lossless{false}; ///< on NVLink
+};
+
+/// What the other host answers.
+struct RdmaAcceptance
+{
+    uint32_t host{0};                   ///< its host index
+    uint32_t qpn{0};                    ///< number of the receiving side
+    RdmaMessageWire* messages{nullptr}; ///< says which messages the bytes are
 };
 
 /**
@@ -29,21 +41,22 @@ struct RdmaPeer
  * Knows its sender as connection set-up has told it (RdmaPeer) and as frames tell: which bytes are
  * there, and where messages end.
  */
-struct alignas(64) RdmaRxQueuePair
+struct alignas(64) RdmaRxQueuePair : PartitionState
 {
     // --- what a data frame in order touches: one cache line
-    RdmaQueuePair* sender{nullptr}; ///< other side of the connection
-    uint32_t qpn{0};                ///< number at this host
-    uint32_t senderQpn{0};          ///< number of the other side, at its host
-    uint64_t expectedSeq{0};        ///< next byte in order
-    uint64_t unacknowledged{0};     ///< bytes received in order since the last acknowledgement
-    bool lossless{false};           ///< on NVLink
-    uint16_t mtu{0};                ///< payload bytes of a full frame
+    RdmaMessageWire* messages{nullptr}; ///< what the bytes belong to; null: not connected
+    uint32_t qpn{0};                    ///< number at this host
+    uint32_t senderQpn{0};              ///< number of the other side, at its host
+    uint64_t expectedSeq{0};            ///< next byte in order
+    uint64_t unacknowledged{0};         ///< bytes received in order since the last acknowledgement
+    bool lossless{false};               ///< on NVLink
+    uint16_t mtu{0};                    ///< payload bytes of a full frame
     std::unique_ptr<RdmaRecoveryState> recovery; ///< owned by the loss recovery
 
     // --- the rest
     RdmaHw* hw{nullptr}; ///< the host it is at
     RdmaPeer peer;
+    std::unique_ptr<RdmaMessageWire> messageWire; ///< stays for the next connection
     std::vector<uint64_t> laterEnds; ///< ends of messages whose last frame came out of order
     uint64_t nackedSeq{UINT64_MAX};  ///< expectedSeq of the last NACK
     int64_t nackPs{0};               ///< when it was sent

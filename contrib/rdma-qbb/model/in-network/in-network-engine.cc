@@ -47,13 +47,20 @@ struct InNetworkEngine::Operation
     };
 
     InNetworkSpec spec;
-    std::vector<Progress> progress;    ///< by member
-    std::vector<uint64_t> contributed; ///< by number
-    std::vector<Stage> stages;         ///< by switch
+    // Switches are told of frames when the operation is made: they ask no host.
+    uint32_t mtu;                      ///< payload bytes of a full frame
+    uint32_t fullWireBytes;            ///< its bytes on the wire
+    uint32_t leastWireBytes;           ///< of the smallest frame
+    std::vector<Progress> progress;    ///< by member; each is its host's
+    std::vector<uint64_t> contributed; ///< by number; each is the switch's that gets it
+    std::vector<Stage> stages;         ///< by switch; each is that switch's
     uint32_t doneCount{0};
 
     explicit Operation(InNetworkSpec theSpec)
         : spec(std::move(theSpec)),
+          mtu(spec.members[0].host->GetMtu()),
+          fullWireBytes(spec.members[0].host->GetDataWireBytes(mtu, spec.nvlink)),
+          leastWireBytes(spec.members[0].host->GetDataWireBytes(0, spec.nvlink)),
           progress(spec.members.size()),
           contributed(spec.members.size() + spec.switches.size()),
           stages(spec.switches.size())
@@ -80,6 +87,12 @@ struct InNetworkEngine::Operation
     bool Receives(uint32_t member) const
     {
         return spec.kind != InNetworkKind::Reduce || member == spec.root;
+    }
+
+    /// @return bytes on the wire of a frame
+    uint32_t WireBytesOf(uint32_t payload) const
+    {
+        return std::max(payload + fullWireBytes - mtu, leastWireBytes);
     }
 
     /// @return the switch to which @p number sends
@@ -111,7 +124,7 @@ struct InNetworkEngine::Operation
         if (number < members)
         {
             const InNetworkMember& member = spec.members[number];
-            receivers.push_back({number, member.host->GetHostIndex(), member.switchPort});
+            receivers.push_back({number, member.GetHostIndex(), member.switchPort});
         }
         else
         {
@@ -154,8 +167,16 @@ InNetworkEngine::InNetworkEngine() = default;
 InNetworkEngine::~InNetworkEngine() = default;
 
 uint32_t
+InNetworkMember::GetHostIndex() const
+{
+    const PartitionMemory::Visit visit(host);
+    return host->GetHostIndex();
+}
+
+uint32_t
 InNetworkEngine::Open(InNetworkSpec spec)
 {
+    const PartitionMemory::Visit visit(spec.members[0].host); // which says how large frames are
     uint32_t index;
     if (m_free.empty())
     {
@@ -284,7 +305,7 @@ InNetworkEngine::MakePiece(const Operation& operation,
     const bool isLast = seq + payload == spec.bytes;
     return {seq,
             index,
-            spec.members[0].host->GetDataWireBytes(payload, spec.nvlink),
+            operation.WireBytesOf(payload),
             payload,
             spec.priority,
             static_cast<uint8_t>(isLast ? flag | QBB_FLAG_LAST : flag)};
@@ -325,11 +346,10 @@ InNetworkEngine::Emit(Operation& operation, uint32_t index, uint32_t at, int64_t
     }
     stage.atLeast = stage.senders.size() - last;
     const InNetworkSwitch& here = operation.spec.switches[at];
-    const uint32_t mtu = operation.spec.members[0].host->GetMtu();
     while (stage.emitted < ready)
     {
         const uint64_t seq = stage.emitted;
-        const auto payload = static_cast<uint16_t>(std::min<uint64_t>(mtu, ready - seq));
+        const auto payload = static_cast<uint16_t>(std::min<uint64_t>(operation.mtu, ready - seq));
         stage.emitted += payload;
         if (at == 0)
         {

@@ -25,6 +25,9 @@ struct InNetworkMember
     uint16_t nic{0};        ///< its NIC port to the switch
     uint16_t switchPort{0}; ///< the switch's port to it
     uint32_t at{0};         ///< the switch: index in InNetworkSpec::switches
+
+    /// @return the host's number; for setting up, whoever asks
+    uint32_t GetHostIndex() const;
 };
 
 /// A switch of an in-network operation; switches form a tree.

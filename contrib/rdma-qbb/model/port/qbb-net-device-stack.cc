@@ -64,6 +64,10 @@ void
 QbbNetDevice::SetAddress(Address address)
 {
     m_address = Mac48Address::ConvertFrom(address);
+    if (m_peer)
+    {
+        m_peer->m_peerAddress = m_address;
+    }
 }
 
 Address
@@ -217,9 +221,11 @@ QbbNetDevice::SendFrom(Ptr<Packet> packet,
 }
 
 Ptr<const Packet>
-QbbNetDevice::MakePacket(const QbbFrame& frame) const
+QbbNetDevice::MakePacket(const QbbFrame& frame,
+                         const Mac48Address& from,
+                         const Mac48Address& to) const
 {
-    return QbbPacketBuilder(m_rdmaMtu).Build(frame, {m_address, m_peer->m_address});
+    return QbbPacketBuilder(m_rdmaMtu).Build(frame, {from, to});
 }
 
 void

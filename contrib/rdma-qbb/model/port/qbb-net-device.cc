@@ -141,6 +141,7 @@ QbbNetDevice::DoInitialize()
     const bool isLossy = m_channel && m_channel->GetErrorRate() > 0;
     const int64_t delayPs = m_channel ? m_channel->GetDelayPs() : 0;
     Start(m_rate.GetBitRate(), delayPs, isUp, isLossy);
+    m_peerAddress = m_peer ? m_peer->m_address : Mac48Address();
     NetDevice::DoInitialize();
 }
 
@@ -209,17 +210,17 @@ QbbNetDevice::TraceTx(const QbbFrame& frame)
     m_frameTx(this, frame);
     if (!m_phyTxBegin.IsEmpty())
     {
-        m_phyTxBegin(MakePacket(frame));
+        m_phyTxBegin(MakePacket(frame, m_address, m_peerAddress));
     }
 }
 
 void
-QbbNetDevice::TraceRx(const QbbFrame& frame, const LinkPort&)
+QbbNetDevice::TraceRx(const QbbFrame& frame)
 {
     m_frameRx(this, frame);
     if (!m_phyRxEnd.IsEmpty())
     {
-        m_phyRxEnd(m_peer->MakePacket(frame));
+        m_phyRxEnd(MakePacket(frame, m_peerAddress, m_address));
     }
 }
 
@@ -252,6 +253,9 @@ QbbNetDevice::JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer)
     if (channel->GetErrorRate() > 0 && !m_lossVariable)
     {
         m_lossVariable = CreateObject<UniformRandomVariable>();
+        SetLoss([variable = m_lossVariable, wire = PeekPointer(channel)] {
+            return variable->GetValue() < wire->GetErrorRate();
+        });
     }
 }
 
@@ -275,12 +279,6 @@ QbbNetDevice::OnLinkChange(bool up)
         m_pausingMask = 0;
     }
     m_linkChange();
-}
-
-bool
-QbbNetDevice::LosesFrame()
-{
-    return m_lossVariable->GetValue() < m_channel->GetErrorRate();
 }
 
 int64_t

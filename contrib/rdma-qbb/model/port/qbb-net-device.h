@@ -106,9 +106,8 @@ class QbbNetDevice : public NetDevice, public LinkPort
     void OnLinkChange(bool up);
 
     // --- LinkPort
-    bool LosesFrame() override;
     void ReceivePfc(const QbbFrame& frame, int64_t nowPs) override;
-    void TraceRx(const QbbFrame& frame, const LinkPort& sender) override;
+    void TraceRx(const QbbFrame& frame) override;
 
     // --- ns3::NetDevice
     void SetIfIndex(uint32_t index) override;
@@ -161,8 +160,10 @@ class QbbNetDevice : public NetDevice, public LinkPort
     void TraceLost(const QbbFrame& frame) override;
 
   private:
-    /// @return the packet that a frame sent by this port stands for
-    Ptr<const Packet> MakePacket(const QbbFrame& frame) const;
+    /// @return the packet that a frame stands for which travels between two addresses
+    Ptr<const Packet> MakePacket(const QbbFrame& frame,
+                                 const Mac48Address& from,
+                                 const Mac48Address& to) const;
     void ChangePause(uint8_t mask, int64_t nowPs);
     void OnPauseExpiry(int64_t nowPs);
     void OnPauseRefresh(int64_t nowPs);
@@ -195,6 +196,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     uint32_t m_rdmaMtu{1000};
     uint32_t m_ifIndex{0};
     Mac48Address m_address;
+    Mac48Address m_peerAddress;
     Ptr<Node> m_node;
     Ptr<QbbChannel> m_channel;
     Ptr<QbbNetDevice> m_peer;

@@ -66,7 +66,7 @@ RdmaGoBackN::GetTypeId()
 }
 
 void
-RdmaGoBackN::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t)
+RdmaGoBackN::OnReceiverInit(RdmaRxQueuePair& rx)
 {
     if (auto reorder = MakeReorderBuffer(rx, false))
     {

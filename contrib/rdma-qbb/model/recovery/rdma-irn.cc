@@ -164,11 +164,16 @@ RdmaIrn::GetTypeId()
 }
 
 void
-RdmaIrn::OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t bottleneckBps)
+RdmaIrn::OnQpInit(RdmaQueuePair& qp, uint64_t bottleneckBps)
 {
     auto sender = std::make_unique<IrnSender>();
     sender->bottleneckBps = bottleneckBps;
     qp.recovery = std::move(sender);
+}
+
+void
+RdmaIrn::OnReceiverInit(RdmaRxQueuePair& rx)
+{
     auto receiver = std::make_unique<IrnReceiver>();
     receiver->reorder = MakeReorderBuffer(rx, true);
     rx.recovery = std::move(receiver);

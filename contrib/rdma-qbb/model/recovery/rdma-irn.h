@@ -33,7 +33,8 @@ class RdmaIrn : public RdmaLossRecovery
   public:
     static TypeId GetTypeId();
 
-    void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t bottleneckBps) override;
+    void OnQpInit(RdmaQueuePair& qp, uint64_t bottleneckBps) override;
+    void OnReceiverInit(RdmaRxQueuePair& rx) override;
     Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
     void OnInOrder(RdmaRxQueuePair& rx) override;
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;

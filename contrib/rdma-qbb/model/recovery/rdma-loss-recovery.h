@@ -21,6 +21,8 @@ struct RdmaRxQueuePair;
 /**
  * @brief How a connection repairs losses: a plug-in, both sides of it.
  *
+ * Each host has an object of its own; the two sides of a connection know each other by frames only.
+ *
  * RdmaHw handles what is in order by itself and asks the plug-in only where it is not. What a
  * plug-in keeps per queue pair it stores in RdmaQueuePair::recovery and RdmaRxQueuePair::recovery.
  *
@@ -53,12 +55,12 @@ class RdmaLossRecovery : public Object
         m_lossTime = lossTime;
     }
 
-    /// A connection is new. @param bottleneckBps lowest rate on its path, bit/s
-    virtual void OnQpInit(RdmaQueuePair& qp, RdmaRxQueuePair& rx, uint64_t bottleneckBps)
+    // --- receiver
+
+    /// A connection to this host is new.
+    virtual void OnReceiverInit(RdmaRxQueuePair& rx)
     {
     }
-
-    // --- receiver
 
     /// A data frame with seq != rx.expectedSeq. May keep it, and may move expectedSeq.
     virtual Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) = 0;
@@ -69,6 +71,11 @@ class RdmaLossRecovery : public Object
     }
 
     // --- sender
+
+    /// A connection from this host is new. @param bottleneckBps lowest rate on its path, bit/s
+    virtual void OnQpInit(RdmaQueuePair& qp, uint64_t bottleneckBps)
+    {
+    }
 
     /// A NACK: set the queue pair's sequence numbers to what is to be sent next.
     virtual void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) = 0;

@@ -18,7 +18,9 @@ ReorderBuffer::ReorderBuffer(RdmaRxQueuePair& rx, uint32_t frames, int64_t limit
 {
     if (limitPs > 0)
     {
-        m_timer = std::make_unique<RdmaDeadlineTimer>([this] { OnLimit(); });
+        m_timer =
+            std::make_unique<RdmaDeadlineTimer>([this] { OnLimit(); },
+                                                rx.hw ? rx.hw->GetNodeId() : Simulator::NO_CONTEXT);
     }
 }
 

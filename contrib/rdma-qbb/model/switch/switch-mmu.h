@@ -7,6 +7,7 @@
 #include "ns3/assert.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
+#include "ns3/partition-memory.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/rate-map.h"
 
@@ -44,7 +45,7 @@ struct EcnThresholds
  *
  * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
  */
-class SwitchMmu : public Object
+class SwitchMmu : public Object, public PartitionState
 {
   public:
     static constexpr uint8_t PRIORITIES = 8;

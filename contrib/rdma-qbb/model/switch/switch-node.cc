@@ -97,7 +97,7 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
 {
     AddDevice(device);
     m_ports.push_back(PeekPointer(device));
-    return AddLinkPort(*device, GetId());
+    return AddLinkPort(*device, *this);
 }
 
 void

@@ -1,0 +1,144 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A node owns its state: nodes share nothing but wires, so each may be a partition of its own. The
+ * memory of every partition is closed to the events of all others in these runs.
+ */
+#include "../support/plain-fabric.h"
+
+#include "ns3/boolean.h"
+#include "ns3/config.h"
+#include "ns3/global-value.h"
+#include "ns3/string.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+namespace
+{
+
+// Two servers of two GPUs, NVSwitches 4 and 5, switches 6 and 7. No two links are alike, so that no
+// two events that touch each other fall on the same picosecond.
+constexpr const char* SERVERS = "8 2 2 2 9 A100\n4 5 6 7\n"
+                                "0 4 2400Gbps 0.000025ms 0\n1 4 2399Gbps 0.000025011ms 0\n"
+                                "2 5 2398Gbps 0.000025023ms 0\n3 5 2397Gbps 0.000025037ms 0\n"
+                                "0 6 100Gbps 0.0005ms 0\n1 6 99.9Gbps 0.000500013ms 0\n"
+                                "2 7 99.8Gbps 0.000500029ms 0\n3 7 99.7Gbps 0.000500041ms 0\n"
+                                "6 7 150Gbps 0.000500059ms 0\n";
+
+/// What a run came to.
+struct Outcome
+{
+    std::vector<int64_t> timesPs; ///< of deliveries and completions
+    FabricTotals totals;
+};
+
+/// Sets attributes of all fabrics as long as it lives.
+class Partitions
+{
+  public:
+    explicit Partitions(bool on)
+    {
+        Set(on, "ns3::QbbSimulatorImpl");
+    }
+
+    ~Partitions()
+    {
+        Set(false, "ns3::DefaultSimulatorImpl");
+    }
+
+  private:
+    static void Set(bool on, const std::string& simulator)
+    {
+        GlobalValue::Bind("SimulatorImplementationType", StringValue(simulator));
+        Config::SetDefault("ns3::RdmaFabric::PartitionPerNode", BooleanValue(on));
+        Config::SetDefault("ns3::RdmaFabric::GuardPartitions", BooleanValue(on));
+    }
+};
+
+Outcome
+RunWith(const std::string& keys, bool partitions)
+{
+    const Partitions set(partitions);
+    PlainFabric run(SERVERS, keys);
+    run.Send(0, 2, 300);
+    run.Send(1, 2, 200);
+    run.Send(3, 2, 100);
+    run.Send(3, 0, 250);
+    run.Send(0, 1, 400);
+    InNetworkSpec spec;
+    EXPECT_TRUE(run.fabric->PlanInNetwork({2, 3}, 0, spec));
+    spec.bytes = 123'456;
+    InNetworkEngine& engine = run.fabric->GetInNetworkEngine();
+    const uint32_t operation = engine.Open(spec);
+    for (uint32_t member = 0; member < 2; ++member)
+    {
+        engine.Join(operation, member, [&run] {
+            run.timesPs.push_back(Simulator::Now().GetTimeStep());
+        });
+    }
+    // A connection that is made, and ends, while others are at work.
+    Simulator::ScheduleWithContext(1, MicroSeconds(5), [&run] {
+        RdmaConnectionOptions options;
+        options.closeWhenDone = true;
+        run.Send(1, 3, 20, options);
+    });
+    Simulator::Run();
+    Outcome outcome{run.timesPs, run.fabric->GetTotals()};
+    std::ranges::sort(outcome.timesPs);
+    return outcome;
+}
+
+class NodesShareNothingButWires : public testing::TestWithParam<const char*>
+{
+};
+
+} // namespace
+
+TEST_P(NodesShareNothingButWires, SoResultsAreTheSameWithEachNodeInAPartitionOfItsOwn)
+{
+    const Outcome together = RunWith(GetParam(), false);
+    const Outcome apart = RunWith(GetParam(), true);
+    EXPECT_EQ(together.timesPs.size(), 2U * 6 + 2);
+    EXPECT_EQ(apart.timesPs, together.timesPs);
+    EXPECT_EQ(apart.totals.packetHops, together.totals.packetHops);
+    EXPECT_EQ(apart.totals.Drops(), together.totals.Drops());
+    EXPECT_EQ(apart.totals.pauses, together.totals.pauses);
+    EXPECT_EQ(apart.totals.retransmitted, together.totals.retransmitted);
+    EXPECT_EQ(apart.totals.framesInUse, 0U) << "every frame went back to the pool it came from";
+}
+
+INSTANTIATE_TEST_SUITE_P(Configurations,
+                         NodesShareNothingButWires,
+                         testing::Values("",
+                                         "CC_MODE 1\nKMIN_MAP 1 100000000000 5\nKMAX_MAP 1 "
+                                         "100000000000 20\nPMAX_MAP 1 100000000000 0.5\n",
+                                         "CC_MODE 3\n",
+                                         "CC_MODE 7\n",
+                                         "BUFFER_SIZE 1\n",
+                                         "ERROR_RATE_PER_LINK 0.01\n",
+                                         "ERROR_RATE_PER_LINK 0.01\nLOSS_RECOVERY irn\n",
+                                         "LINK_DOWN 3 6 7\nLINK_UP 40 6 7\n"));
+
+TEST(PartitionMemory, EndsTheProgramWhereAnEventOfOneNodeTouchesTheStateOfAnother)
+{
+    const auto reach = [](uint32_t from) {
+        const Partitions set(true);
+        PlainFabric run(SERVERS);
+        volatile uint32_t mtu = 0;
+        Simulator::ScheduleWithContext(from, MicroSeconds(1), [&] {
+            mtu = run.fabric->GetHw(1).GetMtu();
+        });
+        Simulator::Run();
+        EXPECT_EQ(mtu, PlainFabric::PAYLOAD);
+    };
+    reach(1);
+    EXPECT_DEATH(reach(0), "an event of partition 0 touches the state of partition 1");
+}
+
+} // namespace ns3
