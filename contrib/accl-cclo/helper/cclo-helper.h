@@ -41,8 +41,7 @@ class CcloHelper
     /// Set an engine's attribute.
     void SetEngineAttribute(const std::string& name, const AttributeValue& value);
 
-    /// Choose the protocol: ns3::CcloRdmaEngine (the default), ns3::CcloUdpEngine,
-    /// ns3::CcloTcpEngine.
+    /// Choose the protocol, a subclass of CcloProtocolEngine; the default is ns3::CcloRdmaEngine.
     void SetProtocol(const std::string& typeName);
 
     /// Install on hosts, by their numbers. @return their drivers, initialised, by rank
