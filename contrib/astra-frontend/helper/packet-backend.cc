@@ -57,6 +57,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
         m_background->CountIn(m_use, BACKGROUND_PURPOSE);
     }
     m_network = std::make_unique<AstraSimFabric>(*m_fabric);
+    m_engines = std::make_unique<AcclCollectives>(*m_fabric);
     m_network->CountIn(m_use);
     if (!m_output.empty())
     {
@@ -88,6 +89,7 @@ PacketBackend::~PacketBackend()
     m_monitors.reset();
     m_network.reset();
     Simulator::Destroy();
+    m_engines.reset();
     m_fabric->Dispose();
 }
 
@@ -101,6 +103,12 @@ void
 PacketBackend::StartChecks(std::function<void(const std::string& what)> report)
 {
     m_check = std::make_unique<ns3::FabricCheck>(*m_fabric, std::move(report));
+}
+
+CollectiveImplementation*
+PacketBackend::GetCollectiveEngines()
+{
+    return m_engines.get();
 }
 
 SimulationEnd

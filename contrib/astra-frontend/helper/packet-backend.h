@@ -7,6 +7,7 @@
 #include "run-inputs.h"
 #include "simulation-backend.h"
 
+#include "ns3/accl-collectives.h"
 #include "ns3/astra-sim-network.h"
 #include "ns3/event-id.h"
 #include "ns3/fabric-check.h"
@@ -51,6 +52,7 @@ class PacketBackend : public SimulationBackend
 
     AstraNetworkAPI& GetNetwork(int rank) override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
+    CollectiveImplementation* GetCollectiveEngines() override;
     SimulationEnd Run() override;
     void Interrupt() override;
     void FinishWorkloads() override;
@@ -71,6 +73,7 @@ class PacketBackend : public SimulationBackend
     ns3::Ptr<ns3::RdmaFabric> m_fabric;
     ns3::LinkUse m_use;
     std::unique_ptr<AstraSimFabric> m_network;
+    std::unique_ptr<AcclCollectives> m_engines;
     std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
     std::unique_ptr<ns3::FabricMonitors> m_monitors;
     std::unique_ptr<ns3::FabricCheck> m_check; ///< null if nothing is checked

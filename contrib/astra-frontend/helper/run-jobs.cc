@@ -204,6 +204,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
         description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
     }
     description.nccl = &m_nccl;
+    description.engines = backend.GetCollectiveEngines();
     description.network = [this, &backend](int rank) -> AstraNetworkAPI& {
         return NetworkOf(rank, backend);
     };

@@ -8,6 +8,7 @@
 #include "simulation-clock.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/collective-implementation.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -68,6 +69,12 @@ class SimulationBackend : public SimulationClock
      */
     virtual void StartChecks(std::function<void(const std::string& what)> report)
     {
+    }
+
+    /// @return the collective engines of its NICs; null if it has none
+    virtual CollectiveImplementation* GetCollectiveEngines()
+    {
+        return nullptr;
     }
 
     /// Simulate until nothing is left, or the stop time.

@@ -28,6 +28,10 @@ ParseNativeAlgorithm(std::string_view name)
     {
         return NativeAlgorithm{};
     }
+    if (name == "accl")
+    {
+        return NativeAlgorithm{Kind::Accl, true};
+    }
     for (const std::string_view prefix : {"direct", "oneDirect"})
     {
         if (!name.starts_with(prefix))

@@ -23,6 +23,7 @@ struct NativeAlgorithm
         HalvingDoubling,
         Direct,
         Custom, ///< a Chakra file per rank holds the algorithm
+        Accl,   ///< collective engines in the NICs carry it out
     };
 
     Kind kind{Kind::Nccl};
@@ -35,8 +36,9 @@ struct NativeAlgorithm
 
 /// What a user may write for ParseNativeAlgorithm().
 inline constexpr const char* NATIVE_ALGORITHM_NAMES =
-    "ring, oneRing, doubleBinaryTree, halvingDoubling, oneHalvingDoubling, direct[N], oneDirect[N] "
-    "or nccl";
+    "ring, oneRing, doubleBinaryTree, halvingDoubling, oneHalvingDoubling, direct[N], "
+    "oneDirect[N], "
+    "nccl or accl";
 
 /// @param name "ring", "oneDirect4", ... @return the algorithm, or nullopt if there is none
 std::optional<NativeAlgorithm> ParseNativeAlgorithm(std::string_view name);

@@ -65,6 +65,7 @@ MakeNativeSchedule(const NativeAlgorithm& algorithm,
         return std::make_unique<NativeDirect>(ranks, request, algorithm.window);
     case NativeAlgorithm::Kind::Nccl:
     case NativeAlgorithm::Kind::Custom:
+    case NativeAlgorithm::Kind::Accl:
         break;
     }
     throw ns3::InputError("system configuration",
@@ -77,7 +78,7 @@ const char*
 ToString(NativeAlgorithm::Kind kind)
 {
     static constexpr const char* NAMES[] =
-        {"NCCL", "Ring", "DoubleBinaryTree", "HalvingDoubling", "Direct", "Custom"};
+        {"NCCL", "Ring", "DoubleBinaryTree", "HalvingDoubling", "Direct", "Custom", "ACCL"};
     return NAMES[static_cast<uint8_t>(kind)];
 }
 

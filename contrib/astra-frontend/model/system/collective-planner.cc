@@ -25,11 +25,13 @@ AlgorithmAt(const std::vector<NativeAlgorithm>& algorithms, uint32_t dimension)
 CollectivePlanner::CollectivePlanner(const SystemConfig& config,
                                      const LogicalTopology& topology,
                                      CollectiveImplementation* nccl,
+                                     CollectiveImplementation* engines,
                                      MemoryBusLookup busOf,
                                      CollectiveCheck* check)
     : m_config(config),
       m_topology(topology),
       m_nccl(nccl),
+      m_engines(engines),
       m_natives(std::move(busOf)),
       m_check(check)
 {
@@ -43,6 +45,11 @@ CollectivePlanner::Plan(const CommGroup& group, const CollectiveRequest& request
     if (algorithms.empty() || algorithms.front().kind == NativeAlgorithm::Kind::Nccl)
     {
         schedule.lastPhases = {WholeGroup(group, request, NativeAlgorithm{})};
+        return schedule;
+    }
+    if (algorithms.front().kind == NativeAlgorithm::Kind::Accl)
+    {
+        schedule.lastPhases = {WholeGroup(group, request, algorithms.front())};
         return schedule;
     }
     const uint64_t splits = m_config.preferredDatasetSplits;
@@ -164,6 +171,18 @@ CollectivePlanner::WholeGroup(const CommGroup& group,
 CollectiveImplementation*
 CollectivePlanner::ImplementationOf(const NativeAlgorithm& algorithm)
 {
+    if (algorithm.kind == NativeAlgorithm::Kind::Accl)
+    {
+        if (!m_engines)
+        {
+            throw ns3::InputError("system configuration",
+                                  0,
+                                  "a collective is left to ACCL's engines, which this network does "
+                                  "not have",
+                                  "the packet-level network, without --fast-forward");
+        }
+        return m_engines;
+    }
     if (algorithm.kind != NativeAlgorithm::Kind::Nccl)
     {
         return Watched(m_natives.Get(algorithm));

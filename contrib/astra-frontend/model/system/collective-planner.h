@@ -47,8 +47,9 @@ struct CollectiveSchedule
  *
  * A collective for which the file names native algorithms is split into preferred-dataset-splits
  * chunks, each of which goes through the dimensions of its group one after the other; a group that
- * no dimensions make up is one flat dimension with the first algorithm. Everything else goes to
- * NCCL whole, which has chunks of its own.
+ * no dimensions make up is one flat dimension with the first algorithm. What the file leaves to
+ * collective engines goes to them whole; everything else goes to NCCL whole, which has chunks of
+ * its own.
  */
 class CollectivePlanner
 {
@@ -57,12 +58,14 @@ class CollectivePlanner
      * @param config borrowed
      * @param topology borrowed
      * @param nccl borrowed; null if the workload uses natives only
+     * @param engines collective engines of the NICs; borrowed; null if there are none
      * @param busOf the memory bus of a rank of the network
      * @param check what looks over all collectives; borrowed; may be null
      */
     CollectivePlanner(const SystemConfig& config,
                       const LogicalTopology& topology,
                       CollectiveImplementation* nccl,
+                      CollectiveImplementation* engines,
                       MemoryBusLookup busOf,
                       CollectiveCheck* check = nullptr);
 
@@ -89,6 +92,7 @@ class CollectivePlanner
     const SystemConfig& m_config;
     const LogicalTopology& m_topology;
     CollectiveImplementation* m_nccl;
+    CollectiveImplementation* m_engines;
     NativeCollectives m_natives;
     CollectiveCheck* m_check;
 };

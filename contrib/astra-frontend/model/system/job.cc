@@ -107,6 +107,7 @@ Job::Job(JobDescription description)
           m_description.config,
           m_topology,
           m_description.nccl,
+          m_description.engines,
           [this](int rank) -> NativeMemoryBus& { return BusOf(rank); },
           m_description.check),
       m_counter(std::make_unique<Counter>(m_description)),

@@ -42,6 +42,7 @@ struct JobDescription
     /// simulated; none, or no function, for every rank.
     std::function<std::vector<uint32_t>()> sample{};
     CollectiveCheck* check{nullptr}; ///< what looks over all collectives; borrowed; may be null
+    CollectiveImplementation* engines{nullptr}; ///< of the NICs; borrowed; null if there are none
 };
 
 /// How far a job has come.
