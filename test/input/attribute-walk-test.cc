@@ -41,7 +41,7 @@ const std::set<std::string> OF_THE_RUN{
     "ROUTING_AT",      "LINK_DOWN",       "LINK_UP",           "NODE_DOWN",
     "NODE_UP",         "L2_WAIT_FOR_ACK", "INT_MULTI",         "MON_START",
     "MON_END",         "QP_MON_INTERVAL", "QLEN_MON_INTERVAL", "BW_MON_INTERVAL",
-    "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER"};
+    "QLEN_MON_START",  "QLEN_MON_END",    "GPUS_PER_SERVER",   "PLANE"};
 
 /// What the topology file says of each link.
 const std::set<std::string> OF_THE_TOPOLOGY{"ns3::QbbNetDevice::DataRate",
@@ -258,6 +258,12 @@ TEST_F(Defaults, EveryAttributeThatAFlagChangesIsWhatTheObjectsOfAFabricHave)
     {
         EXPECT_TRUE(ChangeByFlag(name)) << name;
     }
+    // The guard of partitions needs our simulator, and says so.
+    std::istringstream guarded(TWO_SERVERS);
+    const ClusterTopology unguarded = ClusterTopology::Read(guarded, "topology");
+    FabricConf plain;
+    EXPECT_THROW(CreateObject<RdmaFabric>()->Build(unguarded, plain), InputError);
+    ApplyNs3Flags({"--ns3::RdmaFabric::GuardPartitions=false"});
     // Room enough for what the flags above ask for.
     ApplyNs3Flags({"--ns3::SwitchMmu::BufferBytes=77777777",
                    "--ns3::SwitchMmu::ReserveBytes=5555",

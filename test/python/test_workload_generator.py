@@ -441,7 +441,7 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "mixtral_8x7b", "--world_size", 64, "--ep", 3], "EP 3 does not divide the model's 8 experts"),
     (["--model_name", "mixtral_8x7b", "--world_size", 64, "--tp", 2], "expected --sp"),
     (["--model_name", "llama3_405b", "--world_size", 64, "--tp", 8], "needs"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--global_batch", 12], "no multiple of micro-batch 1 x DP 8"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--global_batch", 12], "not a multiple of micro-batch 1 x DP 8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--gpu_type", "H1000"], "the nearest is H100"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 4], "expected 0 to 3"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--vpp", 2], "VPP without a pipeline"),

@@ -126,7 +126,7 @@ TEST(KvCache, RefusesIncompleteFiles)
     EXPECT_THAT(error("KV_CACHE\nlayer 3\n"), HasSubstr("kv.txt:2: unknown key 'layer'"));
     EXPECT_THAT(error("KV_CACHE\nlayers 0\n"),
                 HasSubstr("kv.txt:2: '0' is not a valid value of layers"));
-    EXPECT_THAT(error("KV_CACHE\nprefill 0-x\n"), HasSubstr("no list of ranks"));
+    EXPECT_THAT(error("KV_CACHE\nprefill 0-x\n"), HasSubstr("is not a valid list of ranks"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\n" + MODEL + requests), HasSubstr("prefill and decode"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\ndecode 1\n" + MODEL), HasSubstr("trace, or requests"));
     EXPECT_THAT(error("KV_CACHE\nprefill 0\ndecode 0\n" + MODEL + requests),
