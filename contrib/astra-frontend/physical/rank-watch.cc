@@ -162,9 +162,14 @@ RankWatch::Look()
     }
     if (now - m_lastSeenNs > m_timeoutNs)
     {
-        throw RankFailure(
-            Other(-1),
-            fmt::format("is silent for {:g} s", static_cast<double>(m_timeoutNs) / SECOND_NS));
+        const int silent = Other(-1);
+        const RankProcess& process = m_processes[static_cast<std::size_t>(silent)];
+        const bool isHere = process.host == m_processes[static_cast<std::size_t>(m_rank)].host;
+        throw RankFailure(silent,
+                          isHere && HasEnded(process.pid)
+                              ? std::string(DEATH)
+                              : fmt::format("is silent for {:g} s",
+                                            static_cast<double>(m_timeoutNs) / SECOND_NS));
     }
 }
 

@@ -66,7 +66,7 @@ class RankWatch
     bool WasAway() const
     {
         const int64_t now = PhysicalLoop::MonotonicNs();
-        return now - m_lastLookNs > m_timeoutNs / 2 || now - m_backNs < m_timeoutNs;
+        return now - m_lastLookNs > m_timeoutNs / 2 || now - m_backNs < 3 * m_timeoutNs;
     }
 
     /// The run is over: silence is no failure any more.
