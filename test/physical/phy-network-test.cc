@@ -3,14 +3,19 @@
  */
 #include "phy-network.h"
 #include "rank-failure.h"
+#include "rank-watch.h"
 
 #include <algorithm>
+#include <csignal>
 #include <functional>
 #include <gmock/gmock.h>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 namespace AstraSim
@@ -141,7 +146,11 @@ TEST_P(PhyNetworkOver, OfManyRandomMessagesNoneIsLostOrTakenForAnother)
 {
     constexpr uint32_t RANKS = 4;
     constexpr int TAGS = 32;
-    constexpr uint64_t ROUNDS = 250;
+#ifdef __SANITIZE_ADDRESS__
+    constexpr uint64_t ROUNDS = 100;
+#else
+    constexpr uint64_t ROUNDS = 1000;
+#endif
     constexpr uint64_t PER_ROUND = 1000;
     Ranks ranks(GetParam(), RANKS, true);
     std::mt19937_64 random(1);
@@ -202,6 +211,93 @@ TEST_P(PhyNetworkOver, OfManyRandomMessagesNoneIsLostOrTakenForAnother)
         arrived += network->GetBytesReceived();
     }
     EXPECT_EQ(arrived, bytes);
+}
+
+TEST_P(PhyNetworkOver, OneRankSpeaksOfAMistakeThatAllFind)
+{
+    Ranks ranks(GetParam(), 2, false);
+    uint64_t received = 0;
+    for (int rank = 0; rank < 2; ++rank) // connects both ways
+    {
+        ranks.networks[1 - rank]->sim_recv(nullptr, 64, UINT8, rank, 1, nullptr, &Count, &received);
+        ranks.networks[rank]->sim_send(nullptr, 64, UINT8, 1 - rank, 1, nullptr, nullptr, nullptr);
+    }
+    ranks.RunUntil([&] { return received == 2; });
+    const std::vector<RankProcess> processes(2, RankProcess{"here", getpid()});
+    RankWatch lower(*ranks.networks[0], processes, 60);
+    RankWatch upper(*ranks.networks[1], processes, 60);
+    const RankFailure mistake("wrong");
+    EXPECT_TRUE(upper.TellAll(mistake)) << "it has waited, and heard of nobody";
+    EXPECT_FALSE(lower.TellAll(mistake)) << "the other has spoken already";
+}
+
+/// What rank 0 says of a rank 1 that is not there. @param isOpen whether its address still exists
+std::string
+SayOfAbsentRank(bool isOpen)
+{
+    PhysicalLoop loop{ComputeMode::Sleep};
+    std::unique_ptr<PhyNetwork> network; // whose memory the endpoint writes to
+    const auto here = FabricEndpoint::Open(FabricChoice::Make("tcp", {}, 0, true));
+    auto there = FabricEndpoint::Open(FabricChoice::Make("tcp", {}, 1, true));
+    here->Connect({here->GetAddress(), there->GetAddress()});
+    if (!isOpen)
+    {
+        there.reset();
+    }
+    network = std::make_unique<PhyNetwork>(0, 2, loop, *here, false);
+    RankWatch watch(*network, {{"here", getpid()}, {"there", getpid()}}, 60);
+    const int64_t begin = PhysicalLoop::MonotonicNs();
+    std::string said;
+    try
+    {
+        said = watch.Greet();
+    }
+    catch (const RankFailure& failure)
+    {
+        said = failure.what();
+    }
+    EXPECT_LT(PhysicalLoop::MonotonicNs() - begin, 10'000'000'000);
+    network->Abandon();
+    return said;
+}
+
+TEST(RankWatch, AHostThatDoesNotAnswerIsNamed)
+{
+    EXPECT_EQ(SayOfAbsentRank(true), "rank 1 (host there) does not reach it: no message in 8 s");
+}
+
+TEST(RankWatch, AHostThatRefusesConnectionsIsNamed)
+{
+    EXPECT_THAT(SayOfAbsentRank(false), testing::HasSubstr("rank 1"));
+}
+
+// A peer sees a connection break while the process at its other end still closes its files.
+TEST(RankWatch, AProcessHasEndedAsSoonAsItsConnectionsBreak)
+{
+    constexpr int MANY = 500; // files, so that closing those after the connection takes a while
+    for (int attempt = 0; attempt < 50; ++attempt)
+    {
+        int ends[2];
+        ASSERT_EQ(pipe(ends), 0);
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0)
+        {
+            close(ends[0]);
+            for (int file = 0; file < MANY; ++file)
+            {
+                socket(AF_INET, SOCK_STREAM, 0);
+            }
+            raise(SIGKILL);
+        }
+        close(ends[1]);
+        char nothing = 0;
+        EXPECT_EQ(read(ends[0], &nothing, 1), 0);
+        EXPECT_TRUE(HasProcessEnded(child));
+        close(ends[0]);
+        waitpid(child, nullptr, 0);
+    }
+    EXPECT_FALSE(HasProcessEnded(getpid()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Providers, PhyNetworkOver, testing::Values("shm", "tcp"));

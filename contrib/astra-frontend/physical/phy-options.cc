@@ -70,7 +70,7 @@ Describe(PhyOptions& options, RawFlags& raw)
     add("iterations", po::value(&options.iterations), "iterations that count (1)");
     add("timeout",
         po::value(&options.timeoutSeconds),
-        "seconds after which a rank that is silent is taken for dead (5)");
+        "seconds after which a silent rank counts as dead (5)");
     add("passes", po::value(&run.passes), "passes over the workload in an iteration");
     add("tp", po::value(&run.sizes.tp), "tensor parallel size, for micro lines");
     add("ep", po::value(&run.sizes.ep), "expert parallel size, for micro lines");
@@ -210,7 +210,7 @@ PhyOptions::Help()
             "  AS_NETWORK_KIND AS_NET_BW AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
             "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's FI_...\n"
             "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 130 and 143 ended by\n"
-            "  SIGINT and SIGTERM. What one rank fails of, all end of, within 10 seconds.\n";
+            "  SIGINT and SIGTERM. If one rank fails, all exit within 10 seconds.\n";
     return text.str();
 }
 

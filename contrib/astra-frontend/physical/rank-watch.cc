@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sched.h>
+#include <sstream>
 #include <utility>
 
 namespace AstraSim
@@ -23,10 +24,12 @@ constexpr int64_t GREETING_NS = 8 * SECOND_NS;
 constexpr int ALL_PAIRS = 64; ///< ranks of a run in which everyone greets everyone
 constexpr const char* HELLO = "hello";
 constexpr const char* ALIVE = "alive";
+constexpr uint64_t EXITING_FLAG = 0x4; ///< PF_EXITING, in the flags of proc(5)'s stat
 
-/// @return whether a process of this host has ended, also if nobody has asked how
+} // namespace
+
 bool
-HasEnded(int64_t pid)
+HasProcessEnded(int64_t pid)
 {
     if (kill(static_cast<pid_t>(pid), 0) != 0)
     {
@@ -36,10 +39,22 @@ HasEnded(int64_t pid)
     std::string text;
     std::getline(file, text);
     const std::size_t name = text.rfind(") ");
-    return name != std::string::npos && name + 2 < text.size() && text[name + 2] == 'Z';
+    if (name == std::string::npos)
+    {
+        return false;
+    }
+    std::istringstream fields(text.substr(name + 2));
+    char state = ' ';
+    int64_t parent = 0;
+    int64_t group = 0;
+    int64_t session = 0;
+    int64_t terminal = 0;
+    int64_t terminalGroup = 0;
+    uint64_t flags = 0;
+    fields >> state >> parent >> group >> session >> terminal >> terminalGroup >> flags;
+    // Its connections are closed before it becomes a zombie.
+    return state == 'Z' || state == 'X' || (flags & EXITING_FLAG) != 0;
 }
-
-} // namespace
 
 RankWatch::RankWatch(PhyNetwork& network, std::vector<RankProcess> processes, double timeoutSeconds)
     : m_network(network),
@@ -163,10 +178,8 @@ RankWatch::Look()
     if (now - m_lastSeenNs > m_timeoutNs)
     {
         const int silent = Other(-1);
-        const RankProcess& process = m_processes[static_cast<std::size_t>(silent)];
-        const bool isHere = process.host == m_processes[static_cast<std::size_t>(m_rank)].host;
         throw RankFailure(silent,
-                          isHere && HasEnded(process.pid)
+                          HasDied(silent)
                               ? std::string(DEATH)
                               : fmt::format("is silent for {:g} s",
                                             static_cast<double>(m_timeoutNs) / SECOND_NS));
@@ -174,10 +187,32 @@ RankWatch::Look()
 }
 
 bool
+RankWatch::WasToldMeanwhile()
+{
+    try
+    {
+        const int64_t end = PhysicalLoop::MonotonicNs() + TELL_NS;
+        while (m_network.Progress() && PhysicalLoop::MonotonicNs() < end)
+        {
+        }
+        return false;
+    }
+    catch (const RankFailure& other)
+    {
+        return other.WasTold();
+    }
+}
+
+bool
 RankWatch::TellAll(const RankFailure& failure)
 {
-    bool isFirst = true;
     m_ended = true;
+    // Whoever told of one before, and waited, has not heard of this one and speaks.
+    if (WasToldMeanwhile())
+    {
+        return false;
+    }
+    bool isFirst = true;
     std::string cause = failure.what();
     cause.resize(std::min(cause.size(), PhyNetwork::CONTROL_BYTES / 2));
     const int rank = failure.GetRank() == RankFailure::THIS_RANK ? m_rank : failure.GetRank();
@@ -217,14 +252,20 @@ RankWatch::TellAll(const RankFailure& failure)
     return isFirst;
 }
 
+bool
+RankWatch::HasDied(int rank) const
+{
+    const RankProcess& process = m_processes[static_cast<std::size_t>(rank)];
+    return process.host == m_processes[static_cast<std::size_t>(m_rank)].host &&
+           HasProcessEnded(process.pid);
+}
+
 std::optional<int>
 RankWatch::FindDead() const
 {
-    const std::string& host = m_processes[static_cast<std::size_t>(m_rank)].host;
     for (int rank = 0; rank < m_ranks; ++rank)
     {
-        const RankProcess& process = m_processes[static_cast<std::size_t>(rank)];
-        if (rank != m_rank && process.host == host && HasEnded(process.pid))
+        if (rank != m_rank && HasDied(rank))
         {
             return rank;
         }
@@ -239,7 +280,7 @@ RankWatch::SpeaksFor(int dead) const
     for (int rank = 0; rank < m_ranks; ++rank)
     {
         const RankProcess& process = m_processes[static_cast<std::size_t>(rank)];
-        if (process.host == host && !HasEnded(process.pid))
+        if (process.host == host && !HasProcessEnded(process.pid))
         {
             return rank == m_rank;
         }

@@ -23,6 +23,9 @@ struct RankProcess
     int64_t pid{0};
 };
 
+/// @return whether a process of this host has ended or is ending, also if nobody has asked how
+bool HasProcessEnded(int64_t pid);
+
 /**
  * @brief Has all ranks end when one fails: tells the others, and notices who is silent.
  *
@@ -53,7 +56,7 @@ class RankWatch
     void Look();
 
     /// Tell all others of a failure of this rank, or of one that this rank has noticed.
-    /// @return whether no lower rank tells of one at the same time
+    /// @return whether no other rank has told of one before, nor a lower one at the same time
     bool TellAll(const RankFailure& failure);
 
     /// @return a rank of this host whose process has ended, if there is one
@@ -82,6 +85,10 @@ class RankWatch
     void OnControl(uint32_t src, const std::string& text);
     int Other(int distance) const;
     std::set<int> GreetedRanks() const;
+    /// @return whether another rank's failure has come and not been looked at
+    bool WasToldMeanwhile();
+    /// @return whether a rank of this host has ended
+    bool HasDied(int rank) const;
 
     PhyNetwork& m_network;
     std::vector<RankProcess> m_processes;
