@@ -5,6 +5,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/double.h"
+#include "ns3/log.h"
 #include "ns3/rdma-deadline-timer.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/simulator.h"
@@ -15,6 +16,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaDcqcn");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaDcqcnBase);
 NS_OBJECT_ENSURE_REGISTERED(RdmaDcqcn);
@@ -243,6 +246,7 @@ RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp)
     MakeUpTicks(qp, state, nowPs);
     AdvanceAlpha(state, nowPs);
     const bool first = !state.congested;
+    NS_LOG_LOGIC(qp.Describe() << (first ? " gets its first CNP" : " gets a CNP"));
     if (first)
     {
         state.congested = true;
@@ -290,6 +294,8 @@ RdmaDcqcnBase::Decrease(RdmaQueuePair& qp, State& state, int64_t nowPs)
         state.targetBps = qp.GetRate();
     }
     qp.SetRate(static_cast<uint64_t>(static_cast<double>(qp.GetRate()) * (1 - state.alpha / 2)));
+    NS_LOG_INFO(qp.Describe() << " falls to " << qp.GetRate() << " bps, alpha " << state.alpha
+                              << ", target " << state.targetBps << " bps");
     state.lastDecreasePs = nowPs;
     state.timeStage = 0;
     state.byteStage = 0;
@@ -321,6 +327,8 @@ RdmaDcqcnBase::Increase(RdmaQueuePair& qp, State& state) const
     }
     // Rounded up, so that halving the distance ends at the target.
     qp.SetRate(qp.GetRate() + (state.targetBps - std::min(qp.GetRate(), state.targetBps) + 1) / 2);
+    NS_LOG_LOGIC(qp.Describe() << " rises to " << qp.GetRate() << " bps, target " << state.targetBps
+                               << " bps, stages " << state.timeStage << " and " << state.byteStage);
 }
 
 void

@@ -5,6 +5,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/double.h"
+#include "ns3/log.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/uinteger.h"
 
@@ -13,6 +14,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaDctcp");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaDctcp);
 
@@ -131,10 +134,12 @@ RdmaDctcp::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
         state.cut = true;
         state.cutEndSeq = qp.GetSndNxt();
         Cut(qp, state);
+        NS_LOG_INFO(qp.Describe() << " cuts once for this window, alpha " << state.alpha);
     }
     else if (!state.cut)
     {
         Grow(qp, state, ack, windowEnds);
+        NS_LOG_LOGIC(qp.Describe() << " grows after " << ack.newlyAcked << " bytes");
     }
 }
 

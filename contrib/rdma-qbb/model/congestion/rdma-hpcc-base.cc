@@ -5,6 +5,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/double.h"
+#include "ns3/log.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaHpccBase");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHpccBase);
 
@@ -117,6 +120,9 @@ RdmaHpccBase::EndRound(RdmaQueuePair& qp, RoundState& state, const RdmaAckView& 
 void
 RdmaHpccBase::Apply(RdmaQueuePair& qp, const RoundState& state, double rateBps) const
 {
+    NS_LOG_INFO(qp.Describe() << " takes " << rateBps << " bps, reference "
+                              << state.whole.referenceBps << " bps, round ends at byte "
+                              << state.roundEndSeq);
     qp.SetRate(static_cast<uint64_t>(std::llround(rateBps)));
     if (!m_rateBased)
     {

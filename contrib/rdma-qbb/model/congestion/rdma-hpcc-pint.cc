@@ -4,11 +4,14 @@
 #include "rdma-hpcc-pint.h"
 
 #include "ns3/double.h"
+#include "ns3/log.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/uinteger.h"
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaHpccPint");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHpccPint);
 
@@ -108,6 +111,7 @@ RdmaHpccPint::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
         return;
     }
     const double utilization = m_code.Decode(ack.telemetry->pintPower);
+    NS_LOG_LOGIC(qp.Describe() << " decodes a utilization of " << utilization);
     Apply(qp, state, state.law.Compute(state.whole, utilization, roundEnds));
 }
 

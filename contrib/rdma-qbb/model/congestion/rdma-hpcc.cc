@@ -4,6 +4,7 @@
 #include "rdma-hpcc.h"
 
 #include "ns3/boolean.h"
+#include "ns3/log.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/uinteger.h"
 
@@ -13,6 +14,8 @@ namespace ns3
 {
 
 // Hot path: OnAck runs once per acknowledgement.
+
+NS_LOG_COMPONENT_DEFINE("RdmaHpcc");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHpcc);
 
@@ -190,6 +193,8 @@ RdmaHpcc::ReactWhole(RdmaQueuePair& qp, State& state, const QbbTelemetry& teleme
         return;
     }
     state.utilization = Smooth(state.utilization, busiest, state.baseRttPs);
+    NS_LOG_LOGIC(qp.Describe() << " sees its busiest hop used to " << busiest.utilization
+                               << ", smoothed " << state.utilization);
     Apply(qp, state, state.law.Compute(state.whole, state.utilization, roundEnds));
 }
 

@@ -3,8 +3,13 @@
  */
 #include "rdma-no-congestion-control.h"
 
+#include "ns3/log.h"
+#include "ns3/rdma-queue-pair.h"
+
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaNoCongestionControl");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaNoCongestionControl);
 
@@ -25,8 +30,9 @@ RdmaNoCongestionControl::GetName() const
 }
 
 void
-RdmaNoCongestionControl::OnQpInit(RdmaQueuePair&)
+RdmaNoCongestionControl::OnQpInit(RdmaQueuePair& qp)
 {
+    NS_LOG_FUNCTION(this << qp.Describe());
 }
 
 void

@@ -5,6 +5,7 @@
 
 #include "ns3/double.h"
 #include "ns3/input-error.h"
+#include "ns3/log.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/simulator.h"
@@ -15,6 +16,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaSwift");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaSwift);
 
@@ -281,6 +284,8 @@ void
 RdmaSwift::Apply(RdmaQueuePair& qp, const State& state) const
 {
     const double frames = state.GetFrames();
+    NS_LOG_INFO(qp.Describe() << " has a window of " << frames << " frames, fabric "
+                              << state.fabric.frames << ", endpoint " << state.endpoint.frames);
     // Whole frames, so that one more is sent only when all of it fits.
     qp.SetWindow(static_cast<uint64_t>(std::max(1.0, std::floor(frames))) * qp.mtu);
     if (frames >= 1)

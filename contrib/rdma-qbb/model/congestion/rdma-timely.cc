@@ -6,6 +6,7 @@
 #include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/input-error.h"
+#include "ns3/log.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/uinteger.h"
@@ -16,6 +17,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaTimely");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaTimely);
 
@@ -213,6 +216,8 @@ RdmaTimely::Update(RdmaQueuePair& qp, State& state, double rttPs) const
                                std::max(1.0, static_cast<double>(m_minRate.GetBitRate())),
                                static_cast<double>(qp.lineRateBps));
     qp.SetRate(static_cast<uint64_t>(std::llround(state.rateBps)));
+    NS_LOG_INFO(qp.Describe() << " sees " << rttPs << " ps, gradient " << gradient << ", and takes "
+                              << state.rateBps << " bps");
 }
 
 } // namespace ns3

@@ -172,18 +172,21 @@ PartitionMemory::Visit::~Visit()
     }
 }
 
-void
+bool
 PartitionMemory::Guard()
 {
     Arenas& arenas = Guarded();
     QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get();
-    NS_ABORT_MSG_UNLESS(simulator, "partitions are guarded by ns3::QbbSimulatorImpl only");
+    if (!simulator)
+    {
+        return false;
+    }
     simulator->SetContextHook(&PartitionMemory::Enter);
     arenas.isOn = true;
     arenas.partitionOf.clear(); // of nodes that are no more
     if (arenas.begin)
     {
-        return;
+        return true;
     }
     void* memory = mmap(nullptr,
                         ARENAS * ARENA_BYTES,
@@ -197,6 +200,7 @@ PartitionMemory::Guard()
     action.sa_sigaction = &OnFault;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &action, nullptr);
+    return true;
 }
 
 void

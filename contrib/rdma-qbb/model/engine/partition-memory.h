@@ -58,7 +58,8 @@ class PartitionMemory
     };
 
     /// Guard what is made from now on.
-    static void Guard();
+    /// @return whether it can be: only QbbSimulatorImpl tells whose event it runs
+    static bool Guard();
     /// Nothing is guarded any more. What was made stays where it is.
     static void Unguard();
 

@@ -4,6 +4,7 @@
 #include "in-network-engine.h"
 
 #include "ns3/assert.h"
+#include "ns3/log.h"
 #include "ns3/rdma-hw.h"
 #include "ns3/simulator.h"
 #include "ns3/switch-node.h"
@@ -12,6 +13,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("InNetworkEngine");
 
 NS_OBJECT_ENSURE_REGISTERED(InNetworkEngine);
 
@@ -192,6 +195,8 @@ InNetworkEngine::Open(InNetworkSpec spec)
                   "frames carry numbers of 16 bits");
     m_operations[index] = std::make_unique<Operation>(std::move(spec));
     ++m_openCount;
+    NS_LOG_INFO("operation " << index << " opens: " << m_operations[index]->spec.members.size()
+                             << " members, " << m_operations[index]->spec.bytes << " bytes");
     return index;
 }
 
@@ -202,6 +207,7 @@ InNetworkEngine::Join(uint32_t index, uint32_t member, std::function<void()> don
     NS_ASSERT_MSG(!operation.progress[member].joined, "a member joins once");
     operation.progress[member].joined = true;
     operation.progress[member].onDone = std::move(done);
+    NS_LOG_LOGIC("member " << member << " joins operation " << index);
     if (operation.Sends(member))
     {
         Send(operation, index, member);
@@ -259,6 +265,8 @@ InNetworkEngine::OnContribution(SwitchNode& node, QbbFrame* frame, int64_t nowPs
     uint64_t& contributed = operation.contributed[sender];
     if (frame->seq != contributed)
     {
+        NS_LOG_LOGIC("operation " << index << " drops byte " << frame->seq << " of sender "
+                                  << sender << "; expected " << contributed);
         pool.Free(frame); // not the next of an ordered stream
         return;
     }
@@ -402,6 +410,7 @@ InNetworkEngine::MemberDone(Operation& operation, uint32_t index, uint32_t membe
 {
     Operation::Progress& progress = operation.progress[member];
     progress.done = true;
+    NS_LOG_LOGIC("member " << member << " of operation " << index << " is done");
     const auto onDone = std::move(progress.onDone);
     if (++operation.doneCount == operation.progress.size())
     {

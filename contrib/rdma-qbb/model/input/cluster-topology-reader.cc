@@ -320,6 +320,17 @@ class TopologyFile
         }
     }
 
+    /// @return whether some GPUs are linked to each other
+    bool HasDirectLinks() const
+    {
+        const auto isHost = [&](uint32_t node) {
+            return m_topology.Is(node, ClusterTopology::NodeKind::Host);
+        };
+        return std::any_of(m_topology.links.begin(), m_topology.links.end(), [&](const auto& link) {
+            return isHost(link.a) && isHost(link.b);
+        });
+    }
+
     void CheckReachable()
     {
         auto pair = m_topology.FindUnconnected(false);
@@ -328,8 +339,11 @@ class TopologyFile
             m_topology.warnings.push_back(
                 m_topology.source + ": host " + std::to_string(m_topology.NodeOfHost(pair->hostA)) +
                 " and host " + std::to_string(m_topology.NodeOfHost(pair->hostB)) +
-                " meet only in another GPU's NVLink (rail-only): messages between such pairs need "
-                "PXN, AS_PXN_ENABLE=1");
+                (HasDirectLinks()
+                     ? " meet only in other GPUs (linked without a switch): collectives "
+                       "whose messages stay between neighbours, such as rings, work"
+                     : " meet only in another GPU's NVLink (rail-only): messages "
+                       "between such pairs need PXN, AS_PXN_ENABLE=1"));
             pair.reset();
         }
         if (pair)
@@ -338,7 +352,8 @@ class TopologyFile
                    "host " + std::to_string(m_topology.NodeOfHost(pair->hostB)) +
                        " cannot be reached from host " +
                        std::to_string(m_topology.NodeOfHost(pair->hostA)),
-                   "a path through switches, or through the NVSwitch of one server");
+                   "a path through switches, through the NVSwitch of one server, or along links "
+                   "between GPUs");
         }
     }
 

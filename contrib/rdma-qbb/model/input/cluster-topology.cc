@@ -109,7 +109,8 @@ ClusterTopology::FindUnconnected(bool gpusPassOn) const
     };
     for (const Link& link : links)
     {
-        if (Is(link.a, NodeKind::Switch) && Is(link.b, NodeKind::Switch))
+        const auto joins = [&](NodeKind kind) { return Is(link.a, kind) && Is(link.b, kind); };
+        if (joins(NodeKind::Switch) || (gpusPassOn && joins(NodeKind::Host)))
         {
             parent[find(link.a)] = find(link.b);
         }
@@ -137,7 +138,7 @@ ClusterTopology::FindUnconnected(bool gpusPassOn) const
         std::vector<uint32_t> sets;
         for (const Port& port : Ports(NodeOfHost(host)))
         {
-            if (Is(port.peer, NodeKind::Switch))
+            if (Is(port.peer, NodeKind::Switch) || (gpusPassOn && Is(port.peer, NodeKind::Host)))
             {
                 sets.push_back(find(port.peer));
             }

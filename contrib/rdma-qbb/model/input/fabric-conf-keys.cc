@@ -9,6 +9,7 @@
 #include "fabric-conf-row-kinds.h"
 #include "rdma-congestion-factory.h"
 
+#include "ns3/collective-offload.h"
 #include "ns3/type-id.h"
 
 #include <cmath>
@@ -80,6 +81,30 @@ EcnEnabled(const char* name, const char* description)
     return rule;
 }
 
+/// `ACCL classes...`: whose collectives the NICs' engines carry out.
+Rule
+CollectiveEngine(const char* name, const char* description)
+{
+    const std::string attribute = CollectiveOffload::GetTypeId().GetName() + "::Engine";
+    FabricConfKey
+        key{name, "words", CollectiveOffload::EXPECTED, "NCCL", description, true, {attribute}};
+    const auto textOf = [](const Ptr<const AttributeValue>& value) {
+        return dynamic_cast<const StringValue&>(*value).Get();
+    };
+    const auto settings = [key, attribute](const FabricConf&, const InputLines& line) {
+        const std::string text(line.RestFrom(1));
+        if (!CollectiveOffload::Parse(text))
+        {
+            Refuse(line, key, text);
+        }
+        return std::vector<AttributeSetting>{{attribute, Create<StringValue>(text)}};
+    };
+    const auto get = [attribute, textOf](const FabricConf&) {
+        return textOf(GetDefault(attribute));
+    };
+    return {key, nullptr, get, settings, textOf};
+}
+
 std::vector<Rule>
 SwitchRules()
 {
@@ -115,6 +140,10 @@ SwitchRules()
             "PLANE",
             "Messages of a class leave by that NIC of their host, and so stay on its plane. "
             "SimAI_simulator only."),
+        CollectiveEngine("COLLECTIVE_ENGINE",
+                         "ACCL: engines in the NICs carry out the collectives of these classes of "
+                         "traffic, all if none is named, where a system file does not say "
+                         "otherwise; NCCL: NCCL does. SimAI_simulator only."),
         LinkChange("LINK_DOWN", false, "At that time from the start, the link goes down."),
         LinkChange("LINK_UP", true, "At that time from the start, the link comes up again."),
         NodeChange("NODE_DOWN", false, "At that time from the start, all links of a node go down."),

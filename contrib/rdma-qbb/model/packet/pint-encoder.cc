@@ -4,6 +4,7 @@
 #include "pint-encoder.h"
 
 #include "ns3/double.h"
+#include "ns3/log.h"
 #include "ns3/qbb-frame.h"
 
 #include <algorithm>
@@ -13,6 +14,8 @@ namespace ns3
 {
 
 // Hot path: OnDequeue runs for each frame and hop with HPCC-PINT.
+
+NS_LOG_COMPONENT_DEFINE("PintEncoder");
 
 NS_OBJECT_ENSURE_REGISTERED(PintEncoder);
 
@@ -134,6 +137,8 @@ PintEncoder::OnDequeue(PintPortState& port,
     if (floor >= telemetry->pintPower)
     {
         telemetry->pintPower = m_code.Round(port.utilization, floor, m_random->GetValue());
+        NS_LOG_LOGIC("a port used to " << port.utilization << " writes the power "
+                                       << telemetry->pintPower);
     }
 }
 

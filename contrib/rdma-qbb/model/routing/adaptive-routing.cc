@@ -5,8 +5,14 @@
 
 #include "port-load.h"
 
+#include "ns3/log.h"
+#include "ns3/qbb-frame.h"
+#include "ns3/switch-node.h"
+
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("AdaptiveRouting");
 
 NS_OBJECT_ENSURE_REGISTERED(AdaptiveRouting);
 
@@ -26,7 +32,11 @@ AdaptiveRouting::Choose(std::span<const uint16_t> ports,
                         const SwitchNode& node,
                         int64_t nowPs)
 {
-    return LeastLoadedPort(ports, frame.priority, node, nowPs, m_turn++);
+    const uint16_t port = LeastLoadedPort(ports, frame.priority, node, nowPs, m_turn++);
+    NS_LOG_LOGIC("switch " << node.GetId() << " sends a frame of host " << frame.src << " to host "
+                           << frame.dst << " out of port " << port << ", the least loaded of "
+                           << ports.size());
+    return port;
 }
 
 } // namespace ns3

@@ -4,10 +4,13 @@
 #include "ecmp-routing.h"
 
 #include "ns3/flow-hash.h"
+#include "ns3/log.h"
 #include "ns3/switch-node.h"
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("EcmpRouting");
 
 NS_OBJECT_ENSURE_REGISTERED(EcmpRouting);
 
@@ -27,7 +30,11 @@ EcmpRouting::Choose(std::span<const uint16_t> ports,
                     const SwitchNode& node,
                     int64_t nowPs)
 {
-    return ports[EcmpChoice(frame.hash, node.GetEcmpSeed(), static_cast<uint32_t>(ports.size()))];
+    const uint16_t port =
+        ports[EcmpChoice(frame.hash, node.GetEcmpSeed(), static_cast<uint32_t>(ports.size()))];
+    NS_LOG_LOGIC("switch " << node.GetId() << " sends a frame of host " << frame.src << " to host "
+                           << frame.dst << " out of port " << port << ", hash " << frame.hash);
+    return port;
 }
 
 } // namespace ns3

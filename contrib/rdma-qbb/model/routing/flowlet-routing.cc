@@ -6,12 +6,15 @@
 #include "port-load.h"
 
 #include "ns3/flow-hash.h"
+#include "ns3/log.h"
 #include "ns3/switch-node.h"
 
 #include <algorithm>
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("FlowletRouting");
 
 NS_OBJECT_ENSURE_REGISTERED(FlowletRouting);
 NS_OBJECT_ENSURE_REGISTERED(AdaptiveFlowletRouting);
@@ -83,6 +86,8 @@ FlowletRouting::Choose(std::span<const uint16_t> ports,
                               node,
                               nowPs,
                               EcmpChoice(frame.hash, node.GetId(), count));
+    NS_LOG_LOGIC("switch " << node.GetId() << " begins a flowlet of host " << frame.src
+                           << " to host " << frame.dst << " at port " << flowlet.port);
     return flowlet.port;
 }
 

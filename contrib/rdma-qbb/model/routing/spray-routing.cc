@@ -3,8 +3,14 @@
  */
 #include "spray-routing.h"
 
+#include "ns3/log.h"
+#include "ns3/qbb-frame.h"
+#include "ns3/switch-node.h"
+
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("SprayRouting");
 
 NS_OBJECT_ENSURE_REGISTERED(SprayRouting);
 NS_OBJECT_ENSURE_REGISTERED(RandomSprayRouting);
@@ -63,6 +69,8 @@ SprayRouting::Choose(std::span<const uint16_t> ports,
     }
     uint32_t& turn = m_turns[slot];
     turn = turn + 1 < count ? turn + 1 : 0;
+    NS_LOG_LOGIC("switch " << node.GetId() << " sprays a frame of host " << frame.src << " to host "
+                           << frame.dst << " out of port " << ports[turn]);
     return ports[turn];
 }
 

@@ -5,10 +5,13 @@
 
 #include "ns3/boolean.h"
 #include "ns3/ecmp-routing.h"
+#include "ns3/log.h"
 #include "ns3/uinteger.h"
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("NVSwitchNode");
 
 NS_OBJECT_ENSURE_REGISTERED(NVSwitchNode);
 
@@ -46,6 +49,7 @@ NVSwitchNode::ConfigureBuffer()
 {
     SwitchMmu& mmu = *GetMmu();
     const uint64_t bytes = m_bufferBytes ? m_bufferBytes : 2 * mmu.GetAllHeadroom() + (4U << 20);
+    NS_LOG_INFO("NVSwitch " << GetId() << " has a buffer of " << bytes << " bytes");
     mmu.SetAttribute("BufferBytes", UintegerValue(bytes));
 }
 
