@@ -13,7 +13,7 @@ hosts.txt        the type of these hosts, for --gpu-table
 busbw.yaml       bus bandwidths of the largest size, for SimAI_analytical -busbw
 calibration.csv  each size, measured and simulated
 
-Simulate with AS_SEND_LAT=0 NCCL_ALGO=Ring NCCL_PROTO=Simple, as it was measured. Ends with status 1 if the median error of the
+Simulate with AS_SEND_LAT=0 NCCL_ALGO=Ring NCCL_PROTO=Simple, as it was measured. Exits with status 1 if the median error of the
 sizes that were not fitted is above --bound.
 """
 import argparse
@@ -45,7 +45,7 @@ def parse(arguments):
     parser.add_argument("--provider", default="auto", help="libfabric's provider, as for SimAI_phynet (auto)")
     parser.add_argument("--nic", help="RDMA devices, as for SimAI_phynet")
     parser.add_argument("--interface", help="network interfaces, as for SimAI_phynet")
-    parser.add_argument("--mpirun", default="", help="further words for mpirun, such as '--hostfile F'")
+    parser.add_argument("--mpirun", default="", help="further arguments of mpirun, such as '--hostfile F'")
     parser.add_argument("--smallest", type=size, default=1 << 10, help="bytes, such as 1K (1K)")
     parser.add_argument("--largest", type=size, default=1 << 26, help="bytes, such as 1G (64M)")
     parser.add_argument("--iterations", type=int, default=7, help="measurements of each size (7)")
@@ -72,6 +72,10 @@ def main(arguments):
     for row in calibration.rows:
         print(f"{row.size:12}{row.role:>7}{row.least_us:12.1f}{row.median_us:12.1f}{row.most_us:12.1f}{row.simulated_us:12.1f}"
               f"{row.error:8.1%}")
+    disturbed = sum(row.disturbed for row in calibration.rows)
+    if disturbed:
+        print(f"{disturbed} of {len(calibration.rows)} sizes were disturbed (a median above twice the minimum): of these the "
+              "minimum counts")
     error = calibration.check_error()
     print(f"{given.np} hosts of {calibration.rate_bps / 1e9:.3f} Gb/s and {calibration.latency_ps / 1e6:.1f} us; "
           f"median error of the sizes that were not fitted {error:.1%}\nresults in {given.output}")

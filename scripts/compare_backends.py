@@ -12,7 +12,7 @@ shared   they do, and the congestion control keeps what they share busy: within 
 beyond   what only packets show: capacity that a congestion control leaves unused, and timeouts after
          losses; the difference is their price
 
-Nothing of the flow-level model is fitted to a case. Ends with status 1 if a case is beyond its bound.
+Nothing of the flow-level model is fitted to a case. Exits with status 1 if a case is beyond its bound.
 With --speed other, longer runs are made, and CPU seconds of the whole programs are compared.
 
     scripts/compare_backends.py --workload W --topology N --ranks 4 [--provider P] [-o DIRECTORY]

@@ -29,6 +29,7 @@ from clustersim.whole_file import write_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPY = ROOT / "build/mutants"
+BUILD = COPY / "source/build/release"
 MODEL = "contrib/rdma-qbb/model"
 FRONT = "contrib/astra-frontend/model"
 TIME_LIMIT_S = 300
@@ -108,21 +109,20 @@ def prepare(areas):
         if source.is_file() and (not target.exists() or target.read_bytes() != source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
-    subprocess.run(["cmake", "-S", COPY / "source", "-B", COPY / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
-                    "-DCMAKE_CXX_FLAGS=-O1", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--preset", "release"], cwd=COPY / "source", check=True, stdout=subprocess.DEVNULL)
     assert build(areas), "the sources do not compile"
 
 
 def build(areas):
     targets = sorted({test for area in areas for test in area.tests} |
                      {"ns3-test-runner" for area in areas if area.suites})
-    return subprocess.run(["cmake", "--build", COPY / "build", "--target", *targets], capture_output=True).returncode == 0
+    return subprocess.run(["cmake", "--build", BUILD, "--target", *targets], capture_output=True).returncode == 0
 
 
 def tests_pass(area):
     pattern = "|".join([*(test.removeprefix("test-") + "$" for test in area.tests), *([area.suites] if area.suites else [])])
     try:
-        return subprocess.run(["ctest", "--test-dir", COPY / "build", "-R", pattern, "--stop-on-failure"],
+        return subprocess.run(["ctest", "--test-dir", BUILD, "-R", pattern, "--stop-on-failure"],
                               capture_output=True, timeout=TIME_LIMIT_S).returncode == 0
     except subprocess.TimeoutExpired:
         return False
@@ -149,7 +149,7 @@ def parse(arguments):
     parser.add_argument("--seed", type=int, default=1, help="of the drawing (%(default)s)")
     parser.add_argument("--least", type=float, default=80, help="per cent that the tests must find (%(default)s)")
     parser.add_argument("--list", action="store_true", help="print the faults and exit")
-    parser.add_argument("--record", type=pathlib.Path, metavar="FILE", help="also write what came of it, as JSON")
+    parser.add_argument("--record", type=pathlib.Path, metavar="FILE", help="also write the outcome, as JSON")
     options = parser.parse_args(arguments)
     if options.count < 1:
         parser.error(f"--count is {options.count}; expected 1 or more")

@@ -10,7 +10,7 @@
 A host per GPU (one GPU per server), a switch per switch, a veth pair per link, rates by token buckets: the link's rate
 divided by --scale. With -w, SimAI_phynet runs on all hosts over tcp. With a command, it runs on every host in turn. With
 --compare, collectives, an incast and a training step run on 8 hosts in several layouts, and in the flow-level simulation of
-the same file; status 1 if a time differs by more than 15%, or layouts come in another order. In
+the same file; status 1 if a time differs by more than 15%, or the order of layouts differs. In
 the end, also after an error or a signal, everything is removed; --clean removes what a killed run left. Needs root.
 Status 3: namespaces are not permitted here.
 """

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # What takes too long for every commit: fuzzing, thousands of random scenarios, every way to compute the
-# same results, coverage, and planted faults. Goes on after a failure, and ends with what failed.
+# same results, coverage, and planted faults. Continues after a failure, and lists at the end what failed.
 #
 # Usage: scripts/nightly.sh [STEP...]
 #
 # Steps: fuzz scenarios determinism coverage mutants; without any, all of them. SCENARIOS (10000),
 # FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
-# What came of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
+# The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
 # the last one that was published.
 set -uo pipefail
 . "$(dirname "$0")/show-help.sh"

@@ -22,22 +22,28 @@ def _terminate(number, frame):
     raise _Terminated
 
 
-def run(name, main):
+def run(name, main, refusals=(), after_interruption=""):
     """Calls main(arguments) and ends the program with what it returns.
 
     2: a file cannot be read or written; 1: memory has run out; 130 and 143: SIGINT and SIGTERM.
+
+    @param refusals exceptions whose text is the line for people; they end the program with 2
+    @param after_interruption what to say to who interrupts it, besides that
     """
     signal.signal(signal.SIGTERM, _terminate)
+    hint = f"; {after_interruption}" if after_interruption else ""
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
-        status = _say(name, "interrupted", 130)
+        status = _say(name, f"interrupted{hint}", 130)
     except _Terminated:
-        status = _say(name, "terminated", 143)
+        status = _say(name, f"terminated{hint}", 143)
     except BrokenPipeError:  # whoever read the output has had enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
+    except refusals as error:
+        status = _say(name, error, 2)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         status = _say(name, f"{place}{error.strerror or error}; expected a file that can be read or written", 2)

@@ -63,6 +63,13 @@ def test_neither_number_becomes_negative():
     assert 0 <= latency < 1e6 and rate == pytest.approx(1e9, rel=0.01)
 
 
+def test_of_a_disturbed_measurement_the_minimum_counts():
+    quiet = calibration.Row("ALLREDUCE", 65536, "fit", 80, 90, 9000, 1.0)
+    busy = calibration.Row("ALLREDUCE", 65536, "fit", 80, 7800, 16000, 1.0)
+    assert (quiet.disturbed, quiet.typical_us) == (False, 90)
+    assert (busy.disturbed, busy.typical_us) == (True, 80)
+
+
 @needs_phynet
 def test_a_calibration_leaves_inputs_that_the_programs_read(tmp_path):
     result = script("calibrate.py", "-np", 2, "--provider", "tcp", "--smallest", "64K", "--largest", "1M", "--iterations", 3,

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 SIMULATOR = PROGRAMS / "SimAI_simulator"
 ANALYTICAL = PROGRAMS / "SimAI_analytical"
@@ -276,6 +277,35 @@ def test_what_is_no_file_is_refused_as_every_input(folder):
             arguments = {"-w": "workload.txt", "-g": "4"} | {flag: path}
             assert reason in refusal(run(folder, "-q", "-r_f", "out", program=ANALYTICAL,
                                          *(word for pair in arguments.items() for word in pair)))
+
+
+@pytest.mark.parametrize("words", [
+    ["scripts/plan.py", "--model", "llama2_7b", "--gpus", "8", "--topology"], ["scripts/plan.py", "--gpus", "8", "--config"],
+    ["scripts/plan.py", "--model", "llama2_7b", "--gpus", "8", "--measured"], ["scripts/sweep.py"],
+    ["scripts/hpcc_traffic.py", "--topology", "topology", "--sizes"],
+    ["topologies/gen_Topo_Template.py", "--check"], ["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],
+    ["topologies/gen_Topo_Template.py", "--describe", "topology", "--prices"]], ids=lambda words: f"{words[0]} {words[-1]}")
+def test_scripts_refuse_what_is_no_file(folder, words):
+    odd_paths(folder)
+    result = run(folder, *words[1:], "pipe", program=ROOT / words[0])
+    assert result.returncode == 2 and "pipe: " in result.stderr and "is a pipe" in result.stderr, result.stderr
+    assert len(result.stderr.splitlines()) == 1 or result.stderr.startswith("usage: "), result.stderr
+
+
+def test_python_reads_nothing_but_files(folder, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "python")
+    from clustersim import input_file
+
+    monkeypatch.chdir(folder)
+    for path in odd_paths(folder):
+        with pytest.raises(OSError) as caught:
+            input_file.read_text(path)
+        assert caught.value.filename == path
+    with open("large", "wb") as file:
+        file.truncate(input_file.LARGEST + 1)  # takes no room
+    with pytest.raises(OSError, match="is larger than 256 MiB"):
+        input_file.read_text("large")
+    assert input_file.read_text("topology") == TOPOLOGY
 
 
 def test_lines_without_end_are_refused(folder):

@@ -63,6 +63,34 @@ def test_faults_are_found(tmp_path, drawn, edit, name):
     assert failure is not None and failure.check == name, failure
 
 
+# Neither senders that meet nor stretched acknowledgements: packets and flows are within 10%, so 15% are noticed.
+ALONE = dataclasses.replace(LAYERS, servers=2, gpus_per_server=1, leaves=1, spines=0, tp=1, conf=(), layers=(("ALLREDUCE", "DP", 100000, 100),))
+
+
+@pytest.mark.parametrize("factor, name", [(1.15, "packets agree with flows"), (1.02, None)])
+def test_packets_that_take_longer_than_flows_are_found(tmp_path, factor, name):
+    edit = (r"""grep -q '"network": "packet"' run.json && python3 - << 'END'
+import json
+record = json.load(open("run.json"))
+record["simulated_ns"] *= %s
+json.dump(record, open("run.json", "w"))
+END
+true""" % factor)
+    failure = check(ALONE, broken_programs(tmp_path, edit), tmp_path / "run")
+    assert failure is None if name is None else failure.check == name, failure
+
+
+@pytest.mark.parametrize("number", [
+    # Of rings 0>1>2>3>0 over two leaves two flows share each link of the spine. Packets take 0.86 of the time of fluids:
+    # each step's latency passes behind the other flow's data.
+    71,
+    # A queue pair's rate rose after a frame, made its turn come, and fell while other pairs kept the NIC: it sends all the same.
+    4843,
+])
+def test_what_failed_once_holds(tmp_path, number):
+    assert check(scenario(20261122, number), PROGRAMS, tmp_path) is None
+
+
 def test_a_failure_shrinks_to_what_it_needs(tmp_path):
     # Wrong only where a conf has CC_MODE 3: all else can go.
     programs = broken_programs(tmp_path, "grep -q 'CC_MODE 3' ../conf && echo '99999999999 2 1 3 0' >> pfc.txt; true")

@@ -3,9 +3,9 @@
 
     scripts/analyze_results.py --dirs results/a results/b -o results/comparison
 
-The first run is the one that others are compared with. A directory of runs counts as its runs. Tables are
+The others are compared with the first run. A directory of runs counts as its runs. Tables are
 printed, with what limits each group in words; -o writes each table as CSV with all digits, and all of them
-as comparison.md. Directories of SimAI and of the HPCC simulator will do.
+as comparison.md. Directories that SimAI or the HPCC simulator wrote are read, too.
 """
 import argparse
 import pathlib
@@ -41,21 +41,16 @@ def main(arguments):
     keys = [make.__name__.removesuffix("_table") for make in MAKERS]
     parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=keys, help=f"print only these: {' '.join(keys)}")
     given = parser.parse_args(arguments)
-    try:
-        runs = open_runs(given.dirs, given.topology)
-        tables = all_tables(runs)
-        problems = [problem for run in runs for problem in run.problems]
-        for problem in problems:
-            print(f"warning: {problem}", file=sys.stderr)
-        shown = [table for table in tables if not given.tables or table.key in given.tables]
-        print("\n\n".join(map(as_text, shown)))
-        if given.output:
-            write(tables, problems, pathlib.Path(given.output))
-    except (ResultsError, OSError) as error:
-        print(f"{command.name()}: {error}", file=sys.stderr)
-        return 2
-    return 0
+    runs = open_runs(given.dirs, given.topology)
+    tables = all_tables(runs)
+    problems = [problem for run in runs for problem in run.problems]
+    for problem in problems:
+        print(f"warning: {problem}", file=sys.stderr)
+    shown = [table for table in tables if not given.tables or table.key in given.tables]
+    print("\n\n".join(map(as_text, shown)))
+    if given.output:
+        write(tables, problems, pathlib.Path(given.output))
 
 
 def run():
-    command.run(command.name(), main)
+    command.run(command.name(), main, (ResultsError, OSError))

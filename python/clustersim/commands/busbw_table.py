@@ -72,13 +72,9 @@ def main(arguments):
     if len(arguments) != 1:
         print(f"{command.name()}: {len(arguments)} arguments; expected one, the directory of a run", file=sys.stderr)
         return 2
-    try:
-        print(render(rows(read(arguments[0]))))
-    except (InputError, ValueError) as error:
-        print(f"{command.name()}: {error}", file=sys.stderr)
-        return 2
+    print(render(rows(read(arguments[0]))))
     return 0
 
 
 def run():
-    command.run(command.name(), main)
+    command.run(command.name(), main, (InputError, ValueError))

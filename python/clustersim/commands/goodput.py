@@ -14,7 +14,6 @@ import argparse
 import math
 import pathlib
 import re
-import sys
 
 from clustersim.required_modules import require
 
@@ -96,13 +95,8 @@ def report(given):
 
 
 def main(arguments):
-    try:
-        print("\n".join(report(parse(arguments))))
-    except (ResultsError, OSError) as error:
-        print(f"{command.name()}: {error}", file=sys.stderr)
-        return 2
-    return 0
+    print("\n".join(report(parse(arguments))))
 
 
 def run():
-    command.run(command.name(), main)
+    command.run(command.name(), main, (ResultsError, OSError))

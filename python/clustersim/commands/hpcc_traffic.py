@@ -16,7 +16,7 @@ import random
 import re
 import sys
 
-from clustersim import command
+from clustersim import command, input_file
 from clustersim.whole_file import write_text
 
 RATE = re.compile(r"^([0-9.]+)([kKMGT]?)(bps|b/s|Bps|B/s)$")
@@ -33,13 +33,15 @@ class InputError(Exception):
 def data_lines(path):
     """Yields (line number, fields) of the lines that have any."""
     try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                fields = line.split("#")[0].split()
-                if fields:
-                    yield number, fields
+        text = input_file.read_text(path)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+        raise InputError(f"{path}: {error.strerror}; expected a text file") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}:1: is not text; expected a text file") from None
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split("#")[0].split()
+        if fields:
+            yield number, fields
 
 
 class SizeDistribution:

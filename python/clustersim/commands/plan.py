@@ -7,8 +7,6 @@
 All plans that Megatron-LM allows and that fit into memory are ranked by SimAI_analytical; a plan whose computation and
 line-rate communication alone take longer than the best ones is not run. --simulate N simulates the best N on the topology.
 """
-import sys
-
 from clustersim.required_modules import require
 
 require("pydantic", "yaml", "matplotlib")
@@ -19,13 +17,8 @@ from clustersim.workload.errors import InputError
 
 
 def main(arguments):
-    try:
-        plan_command.run(arguments, __doc__)
-    except (InputError, OSError) as error:
-        print(f"{command.name()}: {error}", file=sys.stderr)
-        return 2
-    return 0
+    plan_command.run(arguments, __doc__)
 
 
 def run():
-    command.run(command.name(), main)
+    command.run(command.name(), main, (InputError, OSError))

@@ -31,16 +31,12 @@ def main(arguments):
                         help="topology of all runs, for directories without run.json")
     parser.add_argument("--no-plots", action="store_true", help="tables only: faster and smaller")
     given = parser.parse_args(arguments)
-    try:
-        runs = open_runs(given.runs, given.topology)
-        page = render(runs, given.title, not given.no_plots)
-        output = given.output or (runs[0].directory / "report.html" if len(runs) == 1 else
-                                  pathlib.Path("results/report.html"))
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_text(output, page)
-    except (ResultsError, OSError) as error:
-        print(f"{command.name()}: {error}", file=sys.stderr)
-        return 2
+    runs = open_runs(given.runs, given.topology)
+    page = render(runs, given.title, not given.no_plots)
+    output = given.output or (runs[0].directory / "report.html" if len(runs) == 1 else
+                              pathlib.Path("results/report.html"))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_text(output, page)
     for problem in (problem for run in runs for problem in run.problems):
         print(f"warning: {problem}", file=sys.stderr)
     print(output)
@@ -48,4 +44,4 @@ def main(arguments):
 
 
 def run():
-    command.run(command.name(), main)
+    command.run(command.name(), main, (ResultsError, OSError))

@@ -38,7 +38,7 @@ def parse(arguments):
     parser.add_argument("--first", type=int, default=0, help="number of the first one (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="scenarios at a time (%(default)s)")
     parser.add_argument("--programs", type=pathlib.Path, help="directory of the programs (bin/, or the PATH)")
-    parser.add_argument("--record", type=pathlib.Path, metavar="FILE", help="also write what came of it, as JSON")
+    parser.add_argument("--record", type=pathlib.Path, metavar="FILE", help="also write the outcome, as JSON")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/scenarios"),
                         help="directory of failing scenarios (%(default)s)")
     options = parser.parse_args(arguments)

@@ -24,6 +24,7 @@ PROBE_PS = 1_000_000
 FASTEST_BPS = 1e15
 ROUNDS = 100  # of least squares
 SMALL_ERROR = 1e-3  # relative; below it all errors weigh the same
+DISTURBED = 2  # a median above so many minima says what else the machines did
 
 
 @dataclasses.dataclass
@@ -38,8 +39,17 @@ class Row:
     simulated_us: float = float("nan")
 
     @property
+    def disturbed(self):
+        return self.median_us > DISTURBED * self.least_us
+
+    @property
+    def typical_us(self):
+        """The median, or the minimum where most iterations waited for something else."""
+        return self.least_us if self.disturbed else self.median_us
+
+    @property
     def error(self):
-        return self.simulated_us / self.median_us - 1
+        return self.simulated_us / self.typical_us - 1
 
 
 def write_star(path, hosts, rate_bps, latency_ps):
@@ -116,7 +126,7 @@ class Calibration:
         op, sizes = rows[0].op, [row.size for row in rows]
         per_latency = self.simulate(op, sizes, FASTEST_BPS, PROBE_PS, "latency") / PROBE_PS
         per_rate = self.simulate(op, sizes, PROBE_BPS, 1, "rate") * PROBE_BPS
-        self.latency_ps, self.rate_bps = solve(per_latency, per_rate, numpy.array([row.median_us for row in rows]),
+        self.latency_ps, self.rate_bps = solve(per_latency, per_rate, numpy.array([row.typical_us for row in rows]),
                                                numpy.array([row.role == "fit" for row in rows]))
 
     def predict(self, rows):

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from clustersim.simulation import find_program
+from clustersim.simulation import command_line, find_program
 
 
 # Messages of NCCL's steps go over tcp without asking first. Asked for, data would wait behind what goes the other way on
@@ -26,15 +26,8 @@ def environment(changes=None):
 
 
 def phynet_words(workload, topology, output, **flags):
-    words = [str(find_program("SimAI_phynet")), "-w", str(pathlib.Path(workload).resolve()),
-             "-n", str(pathlib.Path(topology).resolve()), "-o", str(pathlib.Path(output).resolve()), "-q"]
-    for name, value in flags.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(flag)
-        elif value is not None and value is not False:
-            words += [flag, str(value)]
-    return words
+    workload, topology, output = (pathlib.Path(path).resolve() for path in (workload, topology, output))
+    return command_line(workload, topology, output=output, program=find_program("SimAI_phynet"), **flags)
 
 
 def _finish(result, words):

@@ -4,7 +4,7 @@
 served: requests of an INFERENCE workload: job, request, arrival_us, prompt_tokens, output_tokens, prefill_instance and
 decode_instance (-1: none), preemptions, then queue_us, prefill_us, transfer_us and decode_us, which add up to e2e_us,
 ttft_us, tpot_us (not a number where there is one token), bytes of the cache that moved, transfer_start_us, transfer_end_us,
-within_limits. inference: job, metric, mean, p50, p90, p99, max. instances: job, and the columns of instances.csv.
+within_limits, cached_tokens. inference: job, metric, mean, p50, p90, p99, max. instances: job, and the columns of instances.csv.
 requests, of a KV-cache workload: job, request, arrival_us, prefill_instance, decode_instance, prompt_tokens, bytes,
 transfer_start_us, transfer_end_us, transfer_us. The percentiles that end the file are left out: they
 follow from the rows. memory: job, time_ns, rank, bytes (held by the tensors of the nodes that run).
@@ -19,7 +19,8 @@ REQUESTS = {"request": "text", "arrival_us": "text", "prefill_instance": "text",
 SERVED = {"request": "int", "arrival_us": "float", "prompt_tokens": "int", "output_tokens": "int",
           "prefill_instance": "text", "decode_instance": "text", "preemptions": "int", "queue_us": "float",
           "prefill_us": "float", "transfer_us": "float", "decode_us": "float", "ttft_us": "float", "tpot_us": "text",
-          "e2e_us": "float", "bytes": "int", "transfer_start_us": "text", "transfer_end_us": "text", "within_limits": "int"}
+          "e2e_us": "float", "bytes": "int", "transfer_start_us": "text", "transfer_end_us": "text", "within_limits": "int",
+          "cached_tokens": "int"}
 MAYBE = ("tpot_us", "transfer_start_us", "transfer_end_us")  # numbers, or empty
 INFERENCE = {"metric": "text", "mean": "float", "p50": "text", "p90": "text", "p99": "text", "max": "text"}
 INSTANCES = {"instance": "int", "role": "text", "tp": "int", "pp": "int", "ep": "int", "steps": "int", "busy_us": "float",

@@ -9,6 +9,7 @@ import shlex
 
 import yaml
 
+from clustersim import input_file
 from clustersim.sweep.errors import InputError
 
 AXES = ("topologies", "conf", "workloads", "env", "network")
@@ -195,11 +196,14 @@ def _default_name(axis, file, generate, settings, flags):
     return _clean(",".join(part for part in parts if part))
 
 
-def read(path, default_program):
-    """@return the Grid of a file. Names of files in it are relative to its directory"""
+def read(path, find_program):
+    """@return the Grid of a file. Names of files in it are relative to its directory.
+
+    @param find_program finds the program if the file names none
+    """
     path = pathlib.Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = input_file.read_text(path)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a sweep file (YAML)") from None
@@ -222,13 +226,9 @@ def read(path, default_program):
             raise reader.error(root, f"has no '{needed}'; expected a list of them")
     axes = [reader.axis(axis, keys[axis]) if axis in keys else [Choice("")] for axis in AXES]
     program = (reader.root / reader.text(keys["program"], "program") if "program" in keys
-               else default_program)
+               else find_program())
     if not program.is_file():
-        if "program" in keys:
-            raise reader.error(keys["program"], f"program '{program}' is not a file; expected a program that "
-                                                f"is built")
-        raise InputError(f"{program}: no such file; expected the simulator, which scripts/build.sh -c all "
-                         f"builds")
+        raise reader.error(keys["program"], f"program '{program}' is not a file; expected a program that is built")
     count = math.prod(map(len, axes))
     if count > MOST_RUNS:
         raise reader.error(root, f"makes {count} runs; expected at most {MOST_RUNS}")

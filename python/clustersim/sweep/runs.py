@@ -7,12 +7,13 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 from clustersim.sweep.errors import InputError
-from clustersim.sweep.processes import Task
 from clustersim.whole_file import write_text
 
-GENERATOR = pathlib.Path(__file__).resolve().parents[3] / "topologies/gen_Topo_Template.py"
+PACKAGES = pathlib.Path(__file__).resolve().parents[2]
+GENERATE = "from clustersim.commands import topology; topology.run()"
 RECORD = "sweep.json"  # in each run's directory: what the sweep asked for
 
 
@@ -20,8 +21,12 @@ RECORD = "sweep.json"  # in each run's directory: what the sweep asked for
 class Run:
     case: object
     directory: pathlib.Path
-    task: Task
+    command: list
     request: dict  # what decides the result: arguments, variables, checksums
+
+    @property
+    def name(self):
+        return self.case.name
 
 
 def generate_topologies(grid, output):
@@ -36,9 +41,10 @@ def generate_topologies(grid, output):
         directory.mkdir(parents=True, exist_ok=True)
         for file in filter(pathlib.Path.is_file, directory.iterdir()):
             file.unlink()  # of an earlier sweep, maybe of other flags
-        made = subprocess.run([GENERATOR, *choice.generate], cwd=directory, capture_output=True, text=True)
+        made = subprocess.run([sys.executable, "-c", GENERATE, *choice.generate], cwd=directory, text=True,
+                              capture_output=True, env=os.environ | {"PYTHONPATH": str(PACKAGES)})
         if made.returncode:
-            message = made.stderr.strip().removeprefix("gen_Topo_Template.py: ")
+            message = made.stderr.strip().removeprefix("-c: ")
             raise InputError(f"{grid.path}: topology '{choice.name}', {' '.join(choice.generate)}: {message}")
         files[choice.name] = directory / made.stdout.strip().splitlines()[-1]
     return files
@@ -55,9 +61,6 @@ def sha256(path):
 
 def make_runs(grid, output, topologies):
     """@return the Runs of a grid, in its order"""
-    # Variables that choose how things are simulated come from the grid, not from who happens to start it.
-    inherited = {name: value for name, value in os.environ.items()
-                 if not name.startswith(("AS_", "NCCL_"))}
     runs = []
     for case in grid.cases:
         directory = output / "runs" / case.name
@@ -68,13 +71,10 @@ def make_runs(grid, output, topologies):
             arguments += ["-c", case.conf.file]
         options = [word for key, value in case.conf.settings for word in ("--set", f"{key}={value}")]
         options += [*case.workload.flags, *case.network.flags, *grid.flags]
-        variables = dict(case.env.settings)
-        request = {"program": sha256(grid.program), "options": options, "environment": variables,
+        request = {"program": sha256(grid.program), "options": options, "environment": dict(case.env.settings),
                    "inputs": {role: sha256(path) for role, path in inputs.items()}}
-        task = Task(case.name,
-                    [grid.program.resolve(), *arguments, *options, "--progress", "never", "-o", directory],
-                    inherited | variables, directory / "output.txt")
-        runs.append(Run(case, directory, task, request))
+        command = [grid.program.resolve(), *arguments, *options, "--progress", "never", "-o", directory]
+        runs.append(Run(case, directory, [str(word) for word in command], request))
     return runs
 
 
@@ -112,10 +112,9 @@ def why_results_are_not_whole(directory, record):
     return ""
 
 
-def prepare(run):
-    """Makes the run's directory, without what an earlier attempt left in it."""
-    run.directory.mkdir(parents=True, exist_ok=True)
-    for file in run.directory.iterdir():
-        if file.is_file():
-            file.unlink()
-    write_text(run.directory / RECORD, json.dumps(run.request, indent=2) + "\n")
+def write_job(run, output, memory_bytes, time_limit_s):
+    """Writes what clustersim.sweep.supervisor needs to do the run, wherever it does it."""
+    job = {"directory": str(run.directory), "command": run.command, "environment": run.request["environment"],
+           "request": run.request, "memory_bytes": memory_bytes, "time_limit_s": time_limit_s,
+           "outcome": str(output / "outcomes" / f"{run.name}.json")}
+    write_text(output / "jobs" / f"{run.name}.json", json.dumps(job, indent=2) + "\n")

@@ -11,9 +11,8 @@ switch joins all.
 """
 import itertools
 import math
-import pathlib
 
-from clustersim import required_modules
+from clustersim import input_file, required_modules
 from clustersim.topology.cluster import Cluster, InputError
 
 ASTRA_GB = 2**30
@@ -29,7 +28,7 @@ def read(path):
     import yaml
 
     try:
-        data = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8"))
+        data = yaml.safe_load(input_file.read_text(path))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path}: cannot be read ({' '.join(str(error).split())}); expected a network file of "
                          f"ASTRA-sim's") from None

@@ -13,7 +13,7 @@
 import collections
 import dataclasses
 
-from clustersim import required_modules
+from clustersim import input_file, required_modules
 from clustersim.topology.cluster import InputError
 from clustersim.topology.graph import Graph
 from clustersim.topology.reader import RATE, RATE_UNITS
@@ -54,8 +54,7 @@ class Prices:
 
         self.path = path
         try:
-            with open(path, encoding="utf-8") as file:
-                self.entries = yaml.safe_load(file)
+            self.entries = yaml.safe_load(input_file.read_text(path))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; expected a list of prices (YAML)") from None
         except (yaml.YAMLError, UnicodeDecodeError) as error:

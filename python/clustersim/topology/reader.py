@@ -5,6 +5,7 @@ import re
 
 from networkx.utils import UnionFind
 
+from clustersim import input_file
 from clustersim.topology.cluster import InputError
 
 RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9,
@@ -42,8 +43,7 @@ class _Lines:
     def __init__(self, path):
         self.path = path
         try:
-            with open(path, encoding="utf-8") as file:
-                self.lines = [line.split("#", 1)[0].split() for line in file]
+            self.lines = [line.split("#", 1)[0].split() for line in input_file.read_text(path).split("\n")]
         except UnicodeDecodeError:
             raise InputError(f"{path}:1: is not text; expected a topology file") from None
         except OSError as error:

@@ -14,7 +14,7 @@ OTHER_NAMES = {
     "llama_8b": "llama3_8b", "llama_13b": "llama2_13b", "llama_70b": "llama3_70b", "llama_405b": "llama3_405b",
     "mixtral_8*7b": "mixtral_8x7b", "mistral_8*7b": "mixtral_8x7b", "mixtral_8*22b": "mixtral_8x22b", "moe": "mixtral_8x7b",
     "deepseek_671b": "deepseek_v3", "deepseek_236b": "deepseek_v2", "deepseek_16b": "deepseek_v2_lite",
-    "deepseek671": "deepseek_v3", "deepseek236": "deepseek_v2", "deepseek16": "deepseek_v2_lite",
+    "deepseek": "deepseek_v3", "deepseek671": "deepseek_v3", "deepseek236": "deepseek_v2", "deepseek16": "deepseek_v2_lite",
     "13": "gpt_13b", "22": "gpt_22b", "175": "gpt_175b", "7": "llama_7b", "65": "llama_65b", "405": "llama3_405b",
 }
 

@@ -14,15 +14,14 @@ import tempfile
 from clustersim.workload import layout, schedule
 from clustersim.workload.errors import InputError
 
-PROTO = "contrib/astra-frontend/model/collective/chakra.proto"
 OPERATIONS = {"ALLREDUCE": 0, "ALLGATHER": 2, "BROADCAST": 5, "ALLTOALL": 6, "REDUCESCATTER": 7}
 KINDS = ("TP", "DP", "EP", "CP", "DP_EP", "PP")
 
 
 @functools.lru_cache(None)
-def _messages():
+def messages():
     """@return the module that protoc makes of the repository's chakra.proto"""
-    proto = pathlib.Path(__file__).resolve().parents[3] / PROTO
+    proto = pathlib.Path(__file__).with_name("chakra.proto").resolve()  # in a checkout a link
     with tempfile.TemporaryDirectory() as directory:
         try:
             subprocess.run(["protoc", f"-I{proto.parent}", f"--python_out={directory}", proto.name], check=True,
@@ -40,7 +39,7 @@ def _messages():
                 sys.path.remove(directory)
 
 
-def _varint(value):
+def varint(value):
     data = bytearray()
     while value > 0x7F:
         data.append(value & 0x7F | 0x80)
@@ -53,7 +52,7 @@ class _Trace:
 
     def __init__(self, iteration, program, rank):
         self.plan, self.bytes, self.rank = iteration.plan, iteration.pipeline_bytes, rank
-        self.proto = _messages()
+        self.proto = messages()
         self.data = [self._delimited(self.proto.GlobalMetadata(version="0.0.4"))]
         self.next_id, self.last, self.beside = 0, None, []
         self.written_us, self.due_ns = 0, 0.0
@@ -64,7 +63,7 @@ class _Trace:
     @staticmethod
     def _delimited(message):
         data = message.SerializeToString()
-        return _varint(len(data)) + data
+        return varint(len(data)) + data
 
     def _node(self, name, kind, after, blocks=True, inputs=None, microseconds=0, **attributes):
         node = self.proto.Node(id=self.next_id, name=name, type=getattr(self.proto, kind), duration_micros=microseconds)

@@ -99,6 +99,7 @@ def make_parser(description):
                     formatter_class=argparse.RawDescriptionHelpFormatter,
                     epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *LATENT])} --n_shared_expert --swiglu "
                            "--add_bias_linear.")
+    parser.add_argument("--workload_type", choices=["training"], help=argparse.SUPPRESS)  # of AICB's main program
     add_model_flags(parser)
     add_plan_flags(parser)
     group = parser.add_argument_group("time and memory")
@@ -136,11 +137,13 @@ def find_model(given):
     changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
     if given.config:
         base = hugging_face.read(given.config).dict()
-    elif {"layers", "hidden", "heads"} <= changes.keys():
+    elif {"layers", "hidden"} <= changes.keys() and ("heads" in changes or not sources):
         base = {}
+        if "heads" not in changes:
+            changes["heads"] = changes["layers"]
+            print(f"{changes['heads']} attention heads: as many as layers, as AICB takes them to be")
     elif not sources:
-        raise InputError("there is no model; expected --model_name, --config, or --num_layers, --hidden_size and "
-                         "--num_attention_heads")
+        raise InputError("there is no model; expected --model_name, --config, or --num_layers and --hidden_size")
     else:
         base = catalogue.find(given.model_name or given.model_size).dict()
     try:
@@ -148,7 +151,8 @@ def find_model(given):
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])).removeprefix("__root__")
-        raise InputError(f"the model's {where + ': ' if where else ''}{first['msg']}; expected sizes that agree") from None
+        subject = f"the model's {where}" if where else "the model"
+        raise InputError(f"{subject}: {first['msg']}; expected sizes that agree") from None
 
 
 def _changed(given, base, changes):
@@ -167,6 +171,8 @@ def _changed(given, base, changes):
     if fields.get("experts") and (not base or "ffn" in changes):
         fields["expert_ffn"] = fields["ffn"]
         fields.setdefault("experts_per_token", 1)
+    if fields.get("experts") and "experts_per_token" not in changes:
+        fields["experts_per_token"] = min(fields["experts_per_token"], fields["experts"])
     if not fields.get("experts"):
         fields.update(experts_per_token=0, expert_ffn=0, shared_ffn=0, dense_layers=0)
     latent = {field: getattr(given, field) for field in LATENT.values() if getattr(given, field) is not None}
@@ -260,7 +266,7 @@ def run(arguments, description):
     facts = summary(iteration, used, gpu)
     write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
     print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
-    print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batches of {plan.micro_batch} x "
+    print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x "
           f"{plan.sequence} tokens")
     print(f"memory of a GPU: {used.describe()}")
     print(f"computation of a GPU: {facts['compute_ns'] / 1e6:.1f} ms of an iteration")

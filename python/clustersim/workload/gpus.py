@@ -31,9 +31,12 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
         """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
         if operator.name in self.measured:
             return self.measured[operator.name]
-        moved = operator.bytes / (self.memory_gbps * self.stream)  # 10^9 bytes/s: nanoseconds
+        rate = self.memory_gbps * self.stream  # 10^9 bytes/s: bytes per nanosecond
+        moved = operator.bytes / rate
         if operator.kind == "matmul":
             m, n, k, count = operator.shape
+            if self.product:  # factors of one byte, results of two
+                moved = count * (m * k + k * n + 2 * m * n) / rate
             passes = ((m, n, k), (m, k, n), (k, n, m))
             return tuple(max(self._matmul_ns(*shape, count), moved) for shape in passes)
         if operator.kind == "attention":

@@ -5,6 +5,7 @@ import pathlib
 
 import pydantic
 
+from clustersim import input_file
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import LatentAttention, Model
 
@@ -35,7 +36,7 @@ class _Config:
 
 def _load(path):
     try:
-        keys = json.loads(pathlib.Path(path).read_text())
+        keys = json.loads(input_file.read_text(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a config.json") from None
     except UnicodeDecodeError:

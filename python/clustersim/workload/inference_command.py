@@ -20,7 +20,10 @@ Without --prefill_gpus and --decode_gpus, instances of TP x PP x EP on all GPUs 
 # Keys that go into the file as they are: flag, and what it says.
 REQUESTS = {"requests": "number of requests; of a trace, the first so many", "rate": "Poisson arrivals per second",
             "seed": "of what is drawn at random (1)", "trace": "CSV of requests: Azure's, Vidur's, BurstGPT's columns, or "
-            "arrival_s,prompt_tokens,output_tokens", "time_scale": "what a trace's times are multiplied by"}
+            "arrival_s,prompt_tokens,output_tokens; or Mooncake's JSON lines",
+            "time_scale": "what a trace's times are multiplied by",
+            "shared_prefix_tokens": "tokens at the beginning of each prompt that others have, too",
+            "shared_prefixes": "how many such beginnings there are (1)"}
 COUNTS = {"prompt_tokens": "N, \"uniform LOW HIGH\" or \"exponential MEAN\"", "output_tokens": "the same"}
 SERVING = {"router": "round_robin, least_loaded (default) or kv_aware", "decode_router": "the same, for caches that move",
            "ttft_limit_ms": "limit of the time to the first token", "tpot_limit_ms": "limit of the time per token after it",
@@ -28,14 +31,18 @@ SERVING = {"router": "round_robin, least_loaded (default) or kv_aware", "decode_
            "kv_layers_per_message": "layers of a cache that leave together (1)"}
 POOL = {"max_num_seqs": "sequences that run at a time (256)", "max_num_batched_tokens": "tokens of a step (8192)",
         "block_size": "tokens of a block of the cache (16)", "num_gpu_blocks": "blocks of a replica; default: what fits",
-        "enable_chunked_prefill": "0 or 1 (default)", "preemption_mode": "recompute (default) or swap",
+        "enable_chunked_prefill": "0 or 1 (default)", "enable_prefix_caching": "0 or 1 (default)", "preemption_mode": "recompute (default) or swap",
         "swap_gbps": "GB/s between a GPU and its host (25)", "step_overhead_ns": "before each step (0)"}
+
+# Of AICB's main program.
+OTHER_SPELLINGS = {"prompt_tokens": ["--num_prefill_tokens"], "output_tokens": ["--num_decode_tokens"]}
 
 
 def make_parser():
     parser = command_line.Parser(prog="workload.py --inference", description=DESCRIPTION, allow_abbrev=False,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--workload_type", choices=["inference"], help=argparse.SUPPRESS)
     command_line.add_model_flags(parser)
     group = parser.add_argument_group("instances")
     group.add_argument("--world_size", "--gpus", type=int, metavar="N", help="GPUs of colocated instances")
@@ -49,10 +56,13 @@ def make_parser():
     group.add_argument("--gpu_type", "--gpu-type", "-gt", default="H100", metavar="GPU", help=", ".join(gpus.names()))
     group.add_argument("--gpu_memory_utilization", type=float, default=0.9, metavar="X",
                        help="share of a GPU's memory for weights and cache (0.9)")
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help="of weights and products: bfloat16 (default) or fp8")
+    group.add_argument("--kv_cache_dtype", "--kv-cache-dtype", default="auto", choices=["auto", "bfloat16", "fp8"],
+                       help="of keys and values: auto and bfloat16 are the same (auto)")
     for title, keys in (("requests", {**REQUESTS, **COUNTS}), ("serving", SERVING), ("each instance", POOL)):
         group = parser.add_argument_group(title)
         for key, text in keys.items():
-            group.add_argument(f"--{key}", metavar="V", help=text)
+            group.add_argument(f"--{key}", *OTHER_SPELLINGS.get(key, []), metavar="V", help=text)
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory (results/workload)")
@@ -65,15 +75,16 @@ def find_pools(given, model):
     disaggregated = given.prefill_gpus, given.decode_gpus
     if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
         raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
+    kinds = {"fp8": command_line.dtype_of(given) == "fp8", "fp8_cache": given.kv_cache_dtype == "fp8"}
     if given.world_size:
-        return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep))]
+        return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]
 
     def size(role, name):
         value = getattr(given, f"{role}_{name}")
         return getattr(given, name) if value is None else value
 
-    return [(role, Instance(model, getattr(given, f"{role}_gpus"), *(size(role, name) for name in ("tp", "pp", "ep"))))
-            for role in ("prefill", "decode")]
+    return [(role, Instance(model, getattr(given, f"{role}_gpus"), *(size(role, name) for name in ("tp", "pp", "ep")),
+                            **kinds)) for role in ("prefill", "decode")]
 
 
 def _whole(given, key, default):
@@ -108,8 +119,8 @@ def render(given, model, pools, gpu):
     lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
-    peak, ceiling = gpu.product or (gpu.tflops, gpu.matmul)
-    lines.append(f"gpu tflops: {peak:g} matmul: {ceiling:g} attention: {gpu.attention[0]:g} "
+    eight_bit = f"fp8_tflops: {gpu.product[0]:g} fp8_matmul: {gpu.product[1]:g} " if gpu.product else ""
+    lines.append(f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {eight_bit}attention: {gpu.attention[0]:g} "
                  f"memory_gbps: {gpu.memory_gbps:g} stream: {gpu.stream:g} sms: {gpu.sms}")
     first, counts = 0, []
     for role, pool in pools:
@@ -131,7 +142,7 @@ def file_name(model, pools):
 
 def run(arguments):
     given = make_parser().parse_args(arguments)
-    model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type)
+    model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given))
     pools = find_pools(given, model)
     directory = pathlib.Path(given.output_dir)
     _trace(given, directory)

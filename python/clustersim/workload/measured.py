@@ -6,9 +6,9 @@ a colon, then lines such as `time_gpu_avg: 889`, in microseconds.
 """
 import csv
 import math
-import pathlib
 import re
 
+from clustersim import input_file
 from clustersim.workload.errors import InputError, nearest
 
 COLUMNS = ["operator", "forward_us", "input_gradient_us", "weight_gradient_us"]
@@ -63,7 +63,7 @@ def _read_aiob(path, lines):
 def read(path):
     """@return nanoseconds of each operator: forward, input gradient, weight gradient"""
     try:
-        lines = pathlib.Path(path).read_text().splitlines()
+        lines = input_file.read_text(path).splitlines()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected times of operators") from None
     except UnicodeDecodeError:

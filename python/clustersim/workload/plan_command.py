@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 from clustersim.results.plots import style
+from clustersim.simulation import find_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
@@ -17,7 +18,7 @@ from clustersim.workload import command_line, gpus, memory, plans, search, simai
 from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 # Peaks of NVLink and NIC in GB/s, one direction, where no topology says them.
 NVLINK_GBPS = {"A100": 300, "A800": 200, "H800": 200, "B200": 900, "GB200": 900, "B300": 900, "GB300": 900}
@@ -27,6 +28,10 @@ COLUMNS = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompu
            "bound_by", "simulated_ms")
 SHOWN = ("rank", "gpus", "tp", "dp", "pp", "vpp", "ep", "cp", "zero", "recompute", "micro_batch", "memory_gb", "time_ms",
          "tokens_per_s_per_gpu", "mfu", "cost", "bubble", "bound_by", "simulated_ms")
+
+
+def _program(given, name):
+    return pathlib.Path(given.bin) / name if given.bin else find_program(name)
 
 
 def make_parser(description):
@@ -53,10 +58,10 @@ def make_parser(description):
     add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
     add("--simulate", type=int, default=0, metavar="N", help="simulate the best N on the topology (0)")
     add("--network", choices=["packet", "flow", "analytical"], default="packet", help="how to simulate them (packet)")
-    add("--conf", "-c", default=str(ROOT / "conf/SimAI.conf"), metavar="FILE", help="of the simulation (conf/SimAI.conf)")
+    add("--conf", "-c", default=str(CONF) if CONF.is_file() else None, metavar="FILE", help="of the simulation (conf/SimAI.conf)")
     add("--time_limit", type=float, default=600, metavar="S", help="seconds for each simulation (600)")
     add("--output_dir", "-o", default="results/plan", metavar="DIR", help="plans.csv, plans.json, plans.png, workloads")
-    add("--bin", default=str(ROOT / "bin"), metavar="DIR", help="the programs (bin)")
+    add("--bin", metavar="DIR", help="the programs (bin, or on the PATH)")
     parser.set_defaults(frame="Megatron", tp=1)
     return parser
 
@@ -130,7 +135,7 @@ def _search(given, model, machine, gpu, flags, directory):
         listed, too_large = plans.candidates(model, gpu, machine, count, given.global_batch or given.gpus, given.seq_length,
                                              given.reserved_gb)
         seen += len(listed) + too_large
-        analytical = search.Analytical(pathlib.Path(given.bin) / "SimAI_analytical", ["-g", str(count), *flags], directory)
+        analytical = search.Analytical(_program(given, "SimAI_analytical"), ["-g", str(count), *flags], directory)
         some, runs = search.best(listed, analytical, given.top)
         found, timed = found + some, timed + runs
     if not found:
@@ -172,8 +177,8 @@ def table(rows, costs=False):
 def _simulate(given, best, rows, directory):
     for number, (timed, row) in enumerate(zip(best[:given.simulate], rows), 1):
         result = directory / f"plan{number}"
-        command = [pathlib.Path(given.bin) / "SimAI_simulator", "-w", directory / f"plan{number}.txt", "-n", given.topology,
-                   "-c", given.conf, "-o", result, "--network", given.network, "--quiet", "--progress", "never"]
+        command = [_program(given, "SimAI_simulator"), "-w", directory / f"plan{number}.txt", "-n", given.topology,
+                   *(["-c", given.conf] if given.conf else []), "-o", result, "--network", given.network, "--quiet", "--progress", "never"]
         if timed.plan.world_size != len(read_topology(given.topology).gpus):
             raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "
                              f"{timed.plan.world_size}")

@@ -11,6 +11,10 @@ from clustersim.workload.errors import InputError
 from clustersim.workload.operators import ELEMENT
 from clustersim.workload.parallel import Parallelism
 
+EIGHT_BIT = 1  # bytes of an 8-bit float
+# Products that inference engines leave in bfloat16 when weights are 8-bit floats.
+NEVER_EIGHT_BIT = {"logits", "router", "shared_gate"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -31,12 +35,17 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
-    """One instance of a model. `gpus` are those of all instances of its pool."""
+    """One instance of a model. `gpus` are those of all instances of its pool.
+
+    Weights and factors of products are 8-bit floats with `fp8`, keys and values with `fp8_cache`.
+    """
     model: object
     gpus: int
     tp: int = 1
     pp: int = 1
     ep: int = 1
+    fp8: bool = False
+    fp8_cache: bool = False
 
     def __post_init__(self):
         model, per_instance = self.model, self.tp * self.pp * self.ep
@@ -73,8 +82,8 @@ class Instance:
     @property
     def head_bytes(self):
         """Of a token, a layer and a head."""
-        latent = self.model.latent
-        return ELEMENT * (latent.kv_rank + latent.rope_dim) if latent else 2 * ELEMENT * self.model.head_dim
+        latent, element = self.model.latent, EIGHT_BIT if self.fp8_cache else ELEMENT
+        return element * (latent.kv_rank + latent.rope_dim) if latent else 2 * element * self.model.head_dim
 
     @property
     def rank_bytes(self):
@@ -102,7 +111,14 @@ class Instance:
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
         _, n, k, count = operator.shape
-        return Row(operator.name, layers, "matmul", (n, k, count))
+        return Row(operator.name, layers, "matmul_fp8" if self._is_eight_bit(operator) else "matmul", (n, k, count))
+
+    def _is_eight_bit(self, operator):
+        return self.fp8 and operator.kind == "matmul" and operator.name not in NEVER_EIGHT_BIT
+
+    def weight_bytes(self, operator):
+        """Biases and the like count as weights: they are few."""
+        return operator.parameters * (EIGHT_BIT if self._is_eight_bit(operator) else memory.WEIGHT)
 
     def _expert_row(self, operator):
         share = self.model.experts_per_token / self.ep  # tokens that come per token of the instance
@@ -111,7 +127,7 @@ class Instance:
             local = self.model.experts // self.ep
             return Row(operator.name, "all", "expert_memory", (operator.bytes / local, share))
         _, n, k, local = operator.shape
-        return Row(operator.name, "all", "experts", (n, k, local, share))
+        return Row(operator.name, "all", "experts_fp8" if self.fp8 else "experts", (n, k, local, share))
 
     def _reduced(self, row):
         return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row
@@ -169,7 +185,7 @@ class Instance:
         counts = self.one_token.stage_layers(self.model.layers)
         for stage in range(self.pp):
             layers, ends = memory.stage_operators(self.model, self.one_token, stage)
-            weights = memory.WEIGHT * sum(o.parameters for o in [*(o for layer in layers for o in layer), *ends])
+            weights = sum(self.weight_bytes(operator) for operator in [*(o for layer in layers for o in layer), *ends])
             free = room - weights - self._activations(batch_tokens, sequences)
             count = int(free // (block_size * self.rank_bytes * counts[stage]))
             if count < 1:

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs every combination of a grid of inputs, side by side, and makes one table of the results.
+
+The grid is a YAML file; names of files in it are relative to its own directory:
+
+  topologies:                       # files, or what the generator is to make
+    - generate: -topo Spectrum-X -g 16
+    - {name: mine, file: ../my-topology}
+  conf:                             # files, each with keys that win over it
+    - ../conf/SimAI.conf
+    - {file: ../conf/HPCC.conf, set: {BUFFER_SIZE: 16}}
+  workloads: [../workloads/microAllReduce_16g.txt]
+  env:                              # variables, such as NCCL_NVLS_ENABLE
+    - {name: ring}
+    - {name: ring, set: {NCCL_NVLS_ENABLE: 0}}
+  network: [packet, flow]           # --network of the program
+  program: ../bin/SimAI_simulator   # this one when left out
+  flags: --passes 2                 # of every run
+  memory_gb: 4                      # of each run; one above it is killed
+  time_limit_s: 600                 # of each run
+
+Only topologies and workloads are needed. Writes OUTPUT/runs/NAME/ for each run, and OUTPUT/table.csv
+and OUTPUT/table.md after each. Started again it does only what is not complete: a run counts as complete
+when its run.json says so and none of its inputs, options and variables, nor the program, changed.
+
+Snakemake does the runs: on this machine, or with --profile by a cluster's scheduler. What follows -- goes
+to Snakemake as it is: sweep.py grid.yaml -- --cluster "sbatch --mem={resources.mem_mb}".
+
+Exit status: 0 every run finished, 1 some did not (the table says why), 2 an input is wrong,
+130 interrupted.
+"""
+import argparse
+import fcntl
+import os
+import pathlib
+
+from clustersim import command, simulation
+from clustersim.required_modules import require
+
+require("yaml")
+
+from clustersim.sweep import grid as grids  # noqa: E402
+from clustersim.sweep import runs, table, workflow  # noqa: E402
+from clustersim.sweep.errors import InputError  # noqa: E402
+from clustersim.whole_file import write_text  # noqa: E402
+
+
+def available_bytes():
+    """@return the memory that the machine has to spare"""
+    for line in pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise InputError("/proc/meminfo: has no MemAvailable; expected Linux, or --memory")
+
+
+def positive(text):
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not above 0")
+    return number
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(prog=command.name(), description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("grid", type=pathlib.Path, help="the sweep file (YAML)")
+    parser.add_argument("-o", "--output", type=pathlib.Path,
+                        help="directory of the results; else results/<name of the sweep file>")
+    parser.add_argument("-j", "--jobs", type=int,
+                        help="runs at the same time at most (the cores here; with --profile, what that says)")
+    parser.add_argument("--memory", type=positive, metavar="GB",
+                        help="memory of all runs together (80%% of what is free now)")
+    parser.add_argument("--profile", metavar="NAME",
+                        help="Snakemake's profile of a cluster: a directory with a config.yaml")
+    parser.add_argument("--dry-run", action="store_true", help="list the runs, and why each is to be done")
+    parser.add_argument("--any-build", action="store_true",
+                        help="keep complete runs of another build of the program")
+    parser.add_argument("snakemake", nargs="*", metavar="-- ARGUMENT", help="further arguments of Snakemake")
+    return parser
+
+
+def parse(arguments):
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    parser = make_parser()
+    options = parser.parse_args(arguments[:cut])
+    if options.snakemake:
+        parser.error(f"'{options.snakemake[0]}' is one argument too many; expected one sweep file (Snakemake's "
+                     "arguments follow --)")
+    options.snakemake = arguments[cut + 1:]
+    if options.jobs is not None and options.jobs < 1:
+        parser.error(f"--jobs is {options.jobs}; expected 1 or more")
+    return options
+
+
+def bounds_of(options, grid):
+    """@return what the runs may use; a cluster's profile says itself how much there is"""
+    each, limit = (grid.memory_gb or 0) * 1e9, grid.time_limit_s or 0
+    if workflow.is_remote(options.profile, options.snakemake):
+        return workflow.Bounds(options.jobs or 0, (options.memory or 0) * 1e9, each, limit)
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    total = options.memory * 1e9 if options.memory else 0.8 * available_bytes()
+    if each > total:
+        raise InputError(f"{grid.path}: memory_gb is {grid.memory_gb:g} and there are {total / 1e9:.3g} GB for "
+                         f"all runs; expected less, or --memory with more")
+    each = each or total / jobs
+    return workflow.Bounds(min(jobs, int(total // each)), total, each, limit)
+
+
+def last_line(path):
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""
+
+
+def describe(run, outcome):
+    """@return why a run did not finish, or an empty string"""
+    if outcome is None:
+        return "did not start, or its machine ended it: snakemake.log says more"
+    if outcome["reason"]:
+        return f"killed: {outcome['reason']}"
+    if outcome["exit_status"]:
+        return f"exit status {outcome['exit_status']}: {last_line(run.directory / 'output.txt')}"
+    return ""
+
+
+class Sweep:
+    def __init__(self, options):
+        self.options = options
+        try:
+            self.grid = grids.read(options.grid, simulation.find_program)
+        except FileNotFoundError as error:
+            raise InputError(error) from None
+        self.output = (options.output or pathlib.Path("results") / options.grid.stem).resolve()
+        self.output.mkdir(parents=True, exist_ok=True)
+        self.lock = open(self.output / ".lock", "w", encoding="ascii")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{self.output}: another sweep writes there; expected a directory of its "
+                             f"own (-o)") from None
+        topologies = runs.generate_topologies(self.grid, self.output)
+        self.runs = runs.make_runs(self.grid, self.output, topologies)
+        self.notes = {}
+        self.ended = 0
+
+    def write_table(self):
+        rows = [table.row_of(run, self.notes.get(run.name, "")) for run in self.runs]
+        table.add_ratios(rows)
+        for name, text in (("table.csv", table.to_csv(rows)), ("table.md", table.to_markdown(rows))):
+            write_text(self.output / name, text)
+        return rows
+
+    def on_end(self, run, outcome):
+        self.ended += 1
+        self.notes[run.name] = describe(run, outcome)
+        cost = f" ({outcome['wall_s']:.1f} s, {outcome['peak_bytes'] / 1e6:.0f} MB)" if outcome else ""
+        print(f"[{self.ended}/{self.due}] {run.name}: {self.notes[run.name] or 'finished'}{cost}", flush=True)
+        self.write_table()
+
+    def execute(self):
+        """@return the exit status"""
+        bounds = bounds_of(self.options, self.grid)
+        reasons = {run.name: runs.why_incomplete(run, self.options.any_build) for run in self.runs}
+        due = [run for run in self.runs if reasons[run.name]]
+        self.due = len(due)
+        at_once = f"{bounds.jobs} at a time" if bounds.jobs else "as many at a time as the profile says"
+        each = f", {bounds.each_bytes / 1e9:.3g} GB each" if bounds.each_bytes else ""
+        print(f"{len(self.runs)} runs, {len(self.runs) - self.due} complete; {at_once}{each}", flush=True)
+        if self.options.dry_run:
+            for name, reason in reasons.items():
+                print(f"{name}: {reason or 'complete'}")
+            return 0
+        if due:
+            workflow.execute(self.output, due, bounds, self.options.profile, self.options.snakemake, self.on_end)
+        rows = self.write_table()
+        print(f"\n{table.to_markdown(rows)}\n{self.output / 'table.csv'}\n{self.output / 'table.md'}")
+        return 0 if all(row["status"] == "finished" for row in rows) else 1
+
+
+def main(arguments):
+    sweep = Sweep(parse(arguments))
+    try:
+        return sweep.execute()
+    except BaseException:
+        sweep.write_table()
+        raise
+
+
+def run():
+    command.run(command.name(), main, InputError, "the same command goes on where it stopped")

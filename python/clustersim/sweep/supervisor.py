@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs one run of a sweep within its bounds on memory and time, on whichever machine it was sent to.
+
+    python3 -m clustersim.sweep.supervisor [--while-locked FILE] JOB
+
+JOB is what clustersim.sweep.runs.write_job() wrote. How the run ended is written to JOB's outcome, whole; the exit
+status is 0 if the program's was, so that a workflow manager can repeat a run that failed.
+"""
+import argparse
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from clustersim.whole_file import write_text
+
+POLL_S = 0.02
+LOCK_POLL_S = 1
+
+
+class Interrupted(BaseException):
+    """A signal asks for the end of the run."""
+
+
+def interrupt(number, frame):
+    raise Interrupted(signal.Signals(number).name)
+
+
+def environment(variables):
+    """Variables that choose how things are simulated come from the grid, not from who happens to start it."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(("AS_", "NCCL_"))} | variables
+
+
+def memory_bytes(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
+        return int(text.split()[1]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, IndexError):
+        return 0  # it has just ended
+
+
+def is_locked(path):
+    with open(path, encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+class Watch:
+    """Says when a process has to be killed."""
+
+    def __init__(self, job, lock):
+        self.memory_bytes = job["memory_bytes"]
+        self.time_limit_s = job["time_limit_s"]
+        self.lock = lock
+        self.start = self.lock_seen = time.monotonic()
+
+    def reason(self, pid):
+        """@return why the process is to be killed, or an empty string"""
+        now = time.monotonic()
+        if self.memory_bytes and memory_bytes(pid) > self.memory_bytes:
+            return f"above its bound of {self.memory_bytes / 1e9:.3g} GB of memory"
+        if self.time_limit_s and now - self.start > self.time_limit_s:
+            return f"above its bound of {self.time_limit_s:g} s"
+        # A process that outlives the sweep would write into a directory that the next sweep uses.
+        if self.lock and now - self.lock_seen > LOCK_POLL_S:
+            self.lock_seen = now
+            if not is_locked(self.lock):
+                return "the sweep is gone"
+        return ""
+
+
+def prepare(directory, request):
+    """Makes the run's directory, without what an earlier attempt left in it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for file in directory.iterdir():
+        if file.is_file():
+            file.unlink()
+    write_text(directory / "sweep.json", json.dumps(request, indent=2) + "\n")
+
+
+def supervise(job, lock=None):
+    """Runs a job. @return its outcome: exit_status, wall_s, peak_bytes, and why it was killed (reason)"""
+    directory = pathlib.Path(job["directory"])
+    prepare(directory, job["request"])
+    with open(directory / "output.txt", "wb") as log:
+        process = subprocess.Popen(job["command"], env=environment(job["environment"]), stdin=subprocess.DEVNULL,
+                                   stdout=log, stderr=subprocess.STDOUT)
+    watch, reason = Watch(job, lock), ""
+    pid, status, usage = 0, 0, None
+    while pid == 0:
+        try:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid == 0:
+                reason = reason or watch.reason(process.pid)
+                if reason:
+                    process.kill()
+                time.sleep(POLL_S)
+        except Interrupted:
+            reason = reason or "interrupted"
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return {"exit_status": process.returncode, "wall_s": time.monotonic() - watch.start,
+            "peak_bytes": usage.ru_maxrss * 1024, "reason": reason}
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="supervisor.py", description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("job", type=pathlib.Path, help="the job's file")
+    parser.add_argument("--while-locked", metavar="FILE", help="kill the run once nobody holds a lock on FILE")
+    options = parser.parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    job = json.loads(options.job.read_text(encoding="utf-8"))
+    outcome = supervise(job, options.while_locked)
+    write_text(pathlib.Path(job["outcome"]), json.dumps(outcome) + "\n")
+    return 0 if outcome["exit_status"] == 0 and not outcome["reason"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

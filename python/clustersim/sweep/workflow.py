@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Has Snakemake do the runs of a sweep, on this machine or by the cluster of a profile."""
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from clustersim.sweep import runs
+from clustersim.sweep.errors import InputError
+
+SNAKEFILE = pathlib.Path(__file__).with_name("Snakefile")
+POLL_S = 0.1
+GRACE_S = 10
+REMOTE = ("--cluster", "--drmaa", "--slurm", "--flux", "--tes", "--kubernetes", "--tibanna", "--google-lifesciences")
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """What the runs may use: jobs side by side, bytes of memory of all and of each. 0: no bound."""
+    jobs: int
+    total_bytes: float
+    each_bytes: float
+    time_limit_s: float
+
+
+def is_remote(profile, further):
+    """@return whether runs go to other machines: a profile's, or those that Snakemake's arguments name"""
+    return bool(profile) or any(word.startswith(REMOTE) for word in further)
+
+
+def command(output, bounds, profile, further):
+    """@return the words that start Snakemake"""
+    supervisor = ["env", f"PYTHONPATH={runs.PACKAGES}", sys.executable, "-m", "clustersim.sweep.supervisor"]
+    if not is_remote(profile, further):
+        supervisor += ["--while-locked", str(output / ".lock")]
+    config = {"supervisor": supervisor, "mem_mb": int(bounds.each_bytes / 1e6),
+              "minutes": int(-(-bounds.time_limit_s // 60))}
+    words = ["snakemake", "--snakefile", SNAKEFILE, "--directory", output, "--nocolor", "--nolock", "--keep-going",
+             "--rerun-incomplete", "--rerun-triggers", "mtime", "--scheduler", "greedy",
+             "--config", *(f"{key}={json.dumps(value)}" for key, value in config.items())]
+    if bounds.jobs:
+        words += ["--jobs", bounds.jobs]
+    if bounds.total_bytes:
+        words += ["--resources", f"mem_mb={int(bounds.total_bytes / 1e6)}"]
+    if profile:
+        words += ["--profile", profile]
+    return [str(word) for word in (*words, *further)]
+
+
+def _start(output, words):
+    if not shutil.which(words[0]):
+        raise InputError("snakemake: no such program; expected Debian's package snakemake (scripts/setup.sh)")
+    with open(output / "snakemake.log", "wb") as log:
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                start_new_session=True)
+
+
+def _stop(process):
+    """Ends Snakemake and what it runs on this machine; it cancels the jobs of a cluster itself."""
+    for number, wait_s in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(wait_s)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def _clean(output):
+    for name in ("jobs", "done", "outcomes"):
+        directory = output / name
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+
+
+def _complaint(output):
+    """@return the line in which Snakemake says why it ended"""
+    lines = [line.strip() for line in (output / "snakemake.log").read_text(errors="replace").splitlines()]
+    return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
+
+
+def execute(output, due, bounds, profile, further, on_end):
+    """Does the runs that are due; on_end(run, outcome) is called as each ends.
+
+    @param further further arguments of Snakemake
+    @raise InputError if Snakemake ends before any run does
+    """
+    _clean(output)
+    for run in due:
+        runs.write_job(run, output, bounds.each_bytes, bounds.time_limit_s)
+    waiting = {run.name: run for run in due}
+
+    def report():
+        for entry in list(os.scandir(output / "outcomes")):
+            run = waiting.pop(entry.name.removesuffix(".json"), None)
+            if run:
+                on_end(run, json.loads(pathlib.Path(entry.path).read_text(encoding="utf-8")))
+
+    process = _start(output, command(output, bounds, profile, further))
+    try:
+        while process.poll() is None:
+            time.sleep(POLL_S)
+            report()
+    finally:
+        _stop(process)
+        report()
+    if process.returncode and len(waiting) == len(due):
+        raise InputError(f"{output}/snakemake.log: {_complaint(output)}; expected runs to start")
+    for run in waiting.values():
+        on_end(run, None)
