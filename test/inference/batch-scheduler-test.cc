@@ -4,6 +4,7 @@
 #include "ns3/batch-scheduler.h"
 #include "ns3/request-router.h"
 
+#include <deque>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,9 +25,15 @@ class Scheduling
         m_sequences.reserve(16);
     }
 
-    Sequence& Enqueue(uint32_t prompt, uint32_t output)
+    /// @param prefix and @param prefixTokens as ServingRequest has them
+    Sequence& Enqueue(uint32_t prompt,
+                      uint32_t output,
+                      std::vector<uint64_t> prefix = {},
+                      uint32_t prefixTokens = 0)
     {
         Sequence& sequence = m_sequences.emplace_back();
+        m_requests.push_back({0, prompt, output, std::move(prefix), prefixTokens});
+        sequence.request = &m_requests.back();
         sequence.id = static_cast<uint32_t>(m_sequences.size() - 1);
         sequence.prompt = prompt;
         sequence.output = output;
@@ -41,7 +48,7 @@ class Scheduling
         for (const BatchItem& item : scheduler.Form(now))
         {
             text.push_back(std::to_string(item.sequence->id) + ":" + std::to_string(item.count));
-            scheduler.Complete(item);
+            scheduler.Complete(item, now);
             if (item.sequence->generated == item.sequence->output)
             {
                 scheduler.Remove(*item.sequence, now);
@@ -53,6 +60,7 @@ class Scheduling
   private:
     InstancePool m_pool;
     std::vector<Sequence> m_sequences;
+    std::deque<ServingRequest> m_requests;
 
   public:
     BatchScheduler scheduler;
@@ -159,7 +167,7 @@ TEST(BatchScheduler, ReservedBlocksComeWithTheCache)
     EXPECT_FALSE(run.scheduler.Reserve(other, 3, 0));
     coming.generated = 1;
     coming.computed = 5;
-    run.scheduler.Admit(coming);
+    run.scheduler.Admit(coming, 0);
     EXPECT_THAT(run.Step(), ElementsAre("0:1"));
     EXPECT_EQ(coming.blocks, 3);
     EXPECT_THAT(run.Step(), ElementsAre("0:1"));
@@ -179,7 +187,7 @@ TEST(BatchScheduler, ACacheThatWaitsToRunMakesRoomForOneThatGrows)
         EXPECT_TRUE(run.scheduler.Reserve(sequence, 4, 0));
         sequence.generated = 1;
         sequence.computed = 3;
-        run.scheduler.Admit(sequence);
+        run.scheduler.Admit(sequence, 0);
     }
     run.Step();
     EXPECT_EQ(coming[1].preemptions, 0); // four tokens fit into two blocks
@@ -202,10 +210,102 @@ TEST(RequestRouter, FollowsItsPolicy)
                                                         {{1, 0}, &few.scheduler, 0},
                                                         {{2, 0}, &few.scheduler, 0}};
     RequestRouter turns(RouterPolicy::RoundRobin);
-    EXPECT_EQ(turns.Choose(targets), 0);
-    EXPECT_EQ(turns.Choose(targets), 1);
-    EXPECT_EQ(turns.Choose(targets), 2);
-    EXPECT_EQ(turns.Choose(targets), 0);
-    EXPECT_EQ(RequestRouter(RouterPolicy::LeastLoaded).Choose(targets), 1); // 100 tokens, not 500
-    EXPECT_EQ(RequestRouter(RouterPolicy::KvAware).Choose(targets), 0);     // 950 blocks, not 90
+    EXPECT_EQ(turns.Choose(targets, {}), 0);
+    EXPECT_EQ(turns.Choose(targets, {}), 1);
+    EXPECT_EQ(turns.Choose(targets, {}), 2);
+    EXPECT_EQ(turns.Choose(targets, {}), 0);
+    EXPECT_EQ(RequestRouter(RouterPolicy::LeastLoaded).Choose(targets, {}),
+              1);                                                           // 100 tokens, not 500
+    EXPECT_EQ(RequestRouter(RouterPolicy::KvAware).Choose(targets, {}), 0); // 950 blocks, not 90
+}
+
+TEST(BatchScheduler, APromptBeginsAfterTheBlocksThatAreInTheCache)
+{
+    // Blocks of 4 tokens. The first 9 tokens are the same: two whole blocks.
+    Scheduling run(Pool(100, 4, 100));
+    run.Enqueue(11, 2, {7}, 9);
+    Sequence& second = run.Enqueue(10, 1, {7}, 9);
+    // In one step nobody has computed them yet.
+    EXPECT_THAT(run.Step(), ElementsAre("0:11", "1:10"));
+    EXPECT_EQ(second.cached, 0);
+    // The second has ended; its first two blocks were those of the first one by then.
+    EXPECT_EQ(run.scheduler.GetBlocks().GetUsed(), 3);
+    Sequence& third = run.Enqueue(9, 1, {7}, 9);
+    EXPECT_EQ(run.scheduler.CountCached(third), 2);
+    EXPECT_THAT(run.Step(), ElementsAre("0:1", "2:1"));
+    EXPECT_EQ(third.cached, 8);
+    EXPECT_EQ(run.scheduler.GetBlocks().GetUsed(), 0);
+    // Another content, and a prompt that is shorter than two blocks and a token.
+    EXPECT_EQ(run.scheduler.CountCached(run.Enqueue(11, 1, {8}, 9)), 0);
+    EXPECT_EQ(run.scheduler.CountCached(run.Enqueue(8, 1, {7}, 9)), 1);
+}
+
+TEST(BatchScheduler, PartsOfAPromptAreSharedUpToTheFirstThatDiffers)
+{
+    Scheduling run(Pool(100, 4, 100));
+    run.Enqueue(24, 1, {1, 2, 3}, 8);
+    run.Step();
+    EXPECT_EQ(run.scheduler.CountCached(run.Enqueue(30, 1, {1, 2, 4}, 8)), 4);
+    EXPECT_EQ(run.scheduler.CountCached(run.Enqueue(30, 1, {1, 2, 3}, 8)), 6);
+    EXPECT_EQ(run.scheduler.CountCached(run.Enqueue(30, 1, {5, 2, 3}, 8)), 0);
+}
+
+TEST(BatchScheduler, WithoutPrefixCachingEveryPromptIsComputed)
+{
+    InstancePool pool = Pool(100, 4, 100);
+    pool.prefixCaching = false;
+    Scheduling run(pool);
+    run.Enqueue(9, 1, {7}, 9);
+    run.Step();
+    run.Enqueue(9, 1, {7}, 9);
+    EXPECT_THAT(run.Step(), ElementsAre("1:9"));
+}
+
+TEST(BatchScheduler, BlocksThatNobodyUsesGiveWayTheOldestAndTheEndsFirst)
+{
+    // 6 blocks of 4 tokens: the two prefixes of two blocks each are left, one after the other.
+    Scheduling run(Pool(6, 4, 100));
+    run.Enqueue(8, 1, {1}, 8);
+    run.Step();
+    run.Enqueue(8, 1, {2}, 8);
+    run.Step();
+    EXPECT_EQ(run.scheduler.GetBlocks().GetFree(), 6);
+    Sequence& first = run.Enqueue(9, 1, {1}, 8);
+    Sequence& second = run.Enqueue(9, 1, {2}, 8);
+    EXPECT_EQ(run.scheduler.CountCached(first), 2);
+    EXPECT_EQ(run.scheduler.CountCached(second), 2);
+    // Three blocks, two of them shared; then both once more: everything fits.
+    EXPECT_THAT(run.Step(), ElementsAre("2:1", "3:1"));
+    // 12 new tokens take three blocks: the one of each pair's end goes, of the oldest pair first.
+    run.Enqueue(12, 1);
+    run.Step();
+    EXPECT_EQ(run.scheduler.CountCached(first), 1);
+    EXPECT_EQ(run.scheduler.CountCached(second), 2);
+    run.Enqueue(20, 1);
+    run.Step();
+    EXPECT_EQ(run.scheduler.CountCached(first), 0);
+    EXPECT_EQ(run.scheduler.CountCached(second), 1);
+}
+
+TEST(RequestRouter, KvAwareGoesWhereThePromptIsUnlessThatIsMuchFuller)
+{
+    Scheduling here(Pool(1000, 4, 10'000));
+    Scheduling there(Pool(1000, 4, 10'000));
+    here.Enqueue(40, 1, {7}, 40);
+    here.Step();
+    Sequence& request = there.Enqueue(40, 1, {7}, 40);
+    there.Step();
+    there.Enqueue(400, 2); // evicts nothing
+    const std::vector<RequestRouter::Target> targets = {{{0, 0}, &there.scheduler},
+                                                        {{1, 0}, &here.scheduler}};
+    RequestRouter router(RouterPolicy::KvAware);
+    Sequence coming = request;
+    coming.generated = 0;
+    EXPECT_EQ(router.Choose(targets, coming), 1); // the same blocks there, and 100 wait elsewhere
+    here.Enqueue(80, 2);
+    here.Step(); // 20 blocks in use
+    Scheduling empty(Pool(1000, 4, 10'000));
+    const std::vector<RequestRouter::Target> others = {{{0, 0}, &empty.scheduler},
+                                                       {{1, 0}, &here.scheduler}};
+    EXPECT_EQ(router.Choose(others, coming), 0); // 10 to compute, or 1 to compute and 21 in use
 }

@@ -4,6 +4,8 @@
 #include "ns3/input-error.h"
 #include "ns3/request-source.h"
 
+#include <algorithm>
+#include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -89,6 +91,63 @@ TEST(RequestTrace, SaysWhatIsWrong)
     EXPECT_THAT(ErrorOf(header + "1,2,-3\n"), HasSubstr("'-3' is not a valid number of tokens"));
 }
 
+TEST(RequestTrace, PromptsOfOneIdBeginAlike)
+{
+    const auto requests = Trace("arrival_s,prompt_tokens,output_tokens,prefix_id,prefix_tokens\n"
+                                "0,100,3,7,40\n1,35,3,7,40\n2,100,3,8,40\n3,100,3,7,0\n");
+    // Two whole blocks of 16 tokens lie within 40 tokens.
+    EXPECT_EQ(requests[0].ContentOf(1, 16), requests[1].ContentOf(1, 16));
+    EXPECT_NE(requests[0].ContentOf(0, 16), requests[0].ContentOf(1, 16));
+    EXPECT_FALSE(requests[0].ContentOf(2, 16));
+    EXPECT_NE(requests[0].ContentOf(0, 16), requests[2].ContentOf(0, 16));
+    EXPECT_FALSE(requests[3].ContentOf(0, 16));
+    EXPECT_THAT(ErrorOf("arrival_s,prompt_tokens,output_tokens,prefix_id\n"),
+                HasSubstr("one of prefix_id and prefix_tokens is missing"));
+    EXPECT_THAT(ErrorOf("arrival_s,prompt_tokens,output_tokens,prefix_id,prefix_tokens\n"
+                        "0,1,1,x,1\n"),
+                HasSubstr("trace.csv:2: 'x' is not a valid prefix_id"));
+}
+
+TEST(RequestTrace, ReadsMooncakesLines)
+{
+    const auto requests = Trace("{\"timestamp\": 27482, \"input_length\": 1300, \"output_length\": "
+                                "52, \"hash_ids\": [46, 47, "
+                                "48]}\n\n"
+                                "{\"timestamp\": 30535, \"input_length\": 1100, \"output_length\": "
+                                "0, \"hash_ids\": [46, 47, "
+                                "49]}\n",
+                                9,
+                                2);
+    ASSERT_EQ(requests.size(), 2);
+    EXPECT_EQ(requests[0].arrival, 0);
+    EXPECT_EQ(requests[1].arrival, 2 * 3053'000'000'000);
+    EXPECT_EQ(requests[0].promptTokens, 1300);
+    EXPECT_EQ(requests[0].outputTokens, 52);
+    EXPECT_EQ(requests[1].outputTokens, 1);
+    // The first two parts of 512 tokens are the same: 64 blocks of 16.
+    EXPECT_EQ(requests[0].ContentOf(63, 16), requests[1].ContentOf(63, 16));
+    EXPECT_NE(requests[0].ContentOf(64, 16), requests[1].ContentOf(64, 16));
+    EXPECT_TRUE(requests[0].ContentOf(80, 16));
+    EXPECT_FALSE(requests[0].ContentOf(81, 16)); // 1,300 tokens are 81 whole blocks
+}
+
+TEST(RequestTrace, SaysWhatIsWrongInMooncakesLines)
+{
+    const auto with = [](const std::string& ids) {
+        return "{\"timestamp\": 1, \"input_length\": 600, \"output_length\": 1, \"hash_ids\": " +
+               ids + "}\n";
+    };
+    EXPECT_EQ(Trace(with("[1, 2]")).size(), 1);
+    EXPECT_THAT(ErrorOf(with("[1, 2]") + "nothing\n"),
+                HasSubstr("trace.csv:2: this line is not a JSON object"));
+    EXPECT_THAT(ErrorOf("{\"timestamp\": 1}\n"), HasSubstr("input_length is missing"));
+    EXPECT_THAT(ErrorOf("{\"timestamp\": -1}\n"), HasSubstr("timestamp is not valid"));
+    EXPECT_THAT(ErrorOf(with("[1, 2, 3]")), HasSubstr("one number for each 512 tokens"));
+    EXPECT_THAT(ErrorOf(with("[1, -2]")), HasSubstr("hash_ids are not whole numbers"));
+    EXPECT_THAT(ErrorOf("{\"timestamp\": 1, \"input_length\": 0, \"output_length\": 1}\n"),
+                HasSubstr("input_length is not a valid number of tokens"));
+}
+
 TEST(PoissonRequests, HaveTheRateAndSizesAskedFor)
 {
     PoissonRequests description;
@@ -112,6 +171,18 @@ TEST(PoissonRequests, HaveTheRateAndSizesAskedFor)
     EXPECT_NEAR(prompts / 100'000, 20, 0.08);
     EXPECT_NEAR(outputs / 100'000, 50.5, 0.7); // rounding up adds a half
     EXPECT_EQ(DrawRequests(description)[777].arrival, requests[777].arrival);
+    // So does a common beginning: one of four, drawn evenly.
+    description.sharedTokens = 16;
+    description.sharedPrefixes = 4;
+    const auto shared = DrawRequests(description);
+    std::array<double, 4> drawn{};
+    for (const auto& request : shared)
+    {
+        ++drawn.at(request.prefix.at(0));
+    }
+    EXPECT_NEAR(*std::min_element(drawn.begin(), drawn.end()), 25'000, 600); // 4 deviations
+    EXPECT_EQ(shared[777].arrival, requests[777].arrival);
+    EXPECT_EQ(shared[777].outputTokens, requests[777].outputTokens);
     // Other sizes leave the arrivals as they are; another seed does not.
     description.prompt = {TokenCount::Kind::Fixed, 10, 0};
     EXPECT_EQ(DrawRequests(description)[777].arrival, requests[777].arrival);

@@ -3,6 +3,7 @@
  */
 #include "serving-fixture.h"
 
+#include <fstream>
 #include <gmock/gmock.h>
 
 using namespace AstraSim;
@@ -146,5 +147,60 @@ TEST(Serving, CachesMoveBetweenInstancesOfDifferentParallelism)
                         run.Request(request, "e2e_us"),
                         1e-5);
         }
+    }
+}
+
+namespace
+{
+
+/// The second of two requests comes when the first has ended; both begin with the same 80 tokens.
+std::string
+Alike(const std::string& file, int output)
+{
+    const std::string path = ::testing::TempDir() + file;
+    std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens,prefix_id,prefix_tokens\n"
+                        << "0,100," << output << ",1,80\n1,100," << output << ",1,80\n";
+    return "trace " + path + "\n";
+}
+
+} // namespace
+
+TEST(Serving, ASharedPrefixIsComputedOnce)
+{
+    const std::string text = Alike("alike-colocated.csv", 1) +
+                             "layers 4\ninstances colocated 0\n"
+                             "row all all linear 1000 2 50 3 NONE 0\n";
+    ServingRun run(text);
+    // 80 tokens are five blocks: the other 20 are computed, and attend to all 100.
+    EXPECT_NEAR(run.Request(0, "prefill_us"), 4 * (1000 + 2 * 100 + 3 * 100) / 1e3, 1e-6);
+    EXPECT_NEAR(run.Request(1, "prefill_us"), 4 * (1000 + 2 * 20 + 3 * 100) / 1e3, 1e-6);
+    EXPECT_EQ(run.Request(0, "cached_tokens"), 0);
+    EXPECT_EQ(run.Request(1, "cached_tokens"), 80);
+    EXPECT_EQ(run.Of("instances", "0", "prompt_tokens"), 120);
+    EXPECT_NEAR(run.Of("inference", "cached_prompt_share", "mean"), 80 / 200.0, 1e-6);
+    ServingRun without("enable_prefix_caching 0\n" + text);
+    EXPECT_EQ(without.Request(1, "prefill_us"), run.Request(0, "prefill_us"));
+    EXPECT_EQ(without.Of("instances", "0", "prompt_tokens"), 200);
+}
+
+TEST(Serving, TheSharedPartOfACacheMovesOnce)
+{
+    const std::string instances = "layers 4\nkv_heads 1\nkv_bytes 100\n"
+                                  "instances prefill 0\nrow all all linear 1000 2 0 0 NONE 0\n"
+                                  "instances decode 1\n";
+    const std::string row = "row all all linear 2000 0 0 0 NONE 0\n";
+    for (const char* way : {"layers", "whole"})
+    {
+        const std::string text =
+            Alike("alike-apart.csv", 3) + "kv_transfer " + way + "\n" + instances;
+        ServingRun run(text + row, 2, 1000, 10e9);
+        EXPECT_EQ(run.Request(0, "bytes"), 4 * 100 * 100) << way;
+        EXPECT_EQ(run.Request(1, "bytes"), 4 * 100 * 20) << way;
+        EXPECT_EQ(run.Request(1, "cached_tokens"), 80) << way;
+        // What the prefilling instance has in its cache leaves with the first layer's rest, where
+        // the decoding instance keeps none.
+        ServingRun forgets(text + "enable_prefix_caching 0\n" + row, 2, 1000, 10e9);
+        EXPECT_EQ(forgets.Request(1, "bytes"), 4 * 100 * 100) << way;
+        EXPECT_EQ(forgets.Request(1, "cached_tokens"), 80) << way;
     }
 }

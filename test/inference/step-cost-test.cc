@@ -67,6 +67,23 @@ TEST(StepCost, AProductIsBoundByWorkOrByBytes)
     EXPECT_EQ(TimeOf(row, StepShape()), 0);
 }
 
+TEST(StepCost, ProductsOfEightBitFloatsReadHalfAndComputeAtTheirOwnPeak)
+{
+    auto row = Row(OperatorKind::Matmul, {8192, 8192, 1});
+    row.isEightBit = true;
+    InstancePool pool = Pool({row});
+    pool.gpu->eightBitTflops = 2000;
+    pool.gpu->eightBitMatmul = 0.75;
+    StepShape shape;
+    shape.tokens = 4096;
+    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
+              std::llround(2.0 * 4096 * 8192 * 8192 / 1500e12 * 1e12));
+    shape.tokens = 1;
+    // Factors have a byte, results two.
+    EXPECT_EQ(StepCost(pool, 1).TimeOf(row, shape),
+              std::llround((8192 + 8192.0 * 8192 + 2.0 * 8192) / 1e12 * 1e12));
+}
+
 TEST(StepCost, ExpertsThatGetNoTokenAreNotRead)
 {
     // 8 experts on the rank; a token of the instance brings 2 tokens here.

@@ -30,24 +30,107 @@ BatchScheduler::NeededBlocks(const Sequence& sequence, uint64_t tokens) const
     return all > sequence.blocks ? all - sequence.blocks : 0;
 }
 
-bool
-BatchScheduler::Reserve(Sequence& sequence, uint64_t tokens, TimePs now)
+uint64_t
+BatchScheduler::CountCached(const Sequence& sequence) const
 {
-    const uint64_t blocks = m_pool.BlocksOf(tokens);
-    // Those that were preempted here come first.
-    if (blocks > m_blocks.GetFree() || !m_waiting.empty() || !m_swapped.empty())
+    if (!m_pool.prefixCaching || !sequence.request)
+    {
+        return 0;
+    }
+    const uint64_t most = (sequence.Tokens() - 1) / m_pool.blockTokens;
+    uint64_t count = 0;
+    while (count < most)
+    {
+        const auto content = sequence.request->ContentOf(count, m_pool.blockTokens);
+        if (!content || !m_blocks.Has(*content))
+        {
+            break;
+        }
+        ++count;
+    }
+    return count;
+}
+
+bool
+BatchScheduler::TakeWithCached(const Sequence& sequence,
+                               uint64_t blocks,
+                               uint64_t cached,
+                               TimePs now)
+{
+    const auto contentOf = [&](uint64_t block) {
+        return *sequence.request->ContentOf(block, m_pool.blockTokens);
+    };
+    uint64_t taken = blocks - cached;
+    for (uint64_t block = 0; block < cached; ++block)
+    {
+        taken += m_blocks.IsIdle(contentOf(block));
+    }
+    if (taken > m_blocks.GetFree())
     {
         return false;
     }
-    m_blocks.Take(blocks, now);
-    sequence.reservedBlocks = blocks;
+    for (uint64_t block = 0; block < cached; ++block)
+    {
+        m_blocks.Share(contentOf(block), now);
+    }
+    m_blocks.Take(blocks - cached, now);
     return true;
 }
 
 void
-BatchScheduler::Admit(Sequence& sequence)
+BatchScheduler::NameFilled(Sequence& sequence, TimePs now)
+{
+    if (!m_pool.prefixCaching || !sequence.request)
+    {
+        return;
+    }
+    while (sequence.named < sequence.computed / m_pool.blockTokens)
+    {
+        const auto content = sequence.request->ContentOf(sequence.named, m_pool.blockTokens);
+        if (!content)
+        {
+            return;
+        }
+        m_blocks.Name(*content, now);
+        ++sequence.named;
+    }
+}
+
+void
+BatchScheduler::GiveBack(Sequence& sequence, TimePs now)
+{
+    m_blocks.GiveBack(sequence.blocks - sequence.named, now);
+    // The end of a prefix is given up before its beginning.
+    while (sequence.named > 0)
+    {
+        --sequence.named;
+        m_blocks.Leave(*sequence.request->ContentOf(sequence.named, m_pool.blockTokens), now);
+    }
+    sequence.blocks = 0;
+}
+
+bool
+BatchScheduler::Reserve(Sequence& sequence, uint64_t tokens, TimePs now)
+{
+    const uint64_t blocks = m_pool.BlocksOf(tokens);
+    const uint64_t cached = CountCached(sequence);
+    // Those that were preempted here come first.
+    if (!m_waiting.empty() || !m_swapped.empty() || !TakeWithCached(sequence, blocks, cached, now))
+    {
+        return false;
+    }
+    sequence.reservedBlocks = blocks;
+    sequence.reservedNamed = cached;
+    sequence.cachedThere = static_cast<uint32_t>(cached * m_pool.blockTokens);
+    return true;
+}
+
+void
+BatchScheduler::Admit(Sequence& sequence, TimePs now)
 {
     sequence.blocks = sequence.reservedBlocks;
+    sequence.named = sequence.reservedNamed;
+    NameFilled(sequence, now);
     m_arrived.push_back(&sequence);
 }
 
@@ -113,21 +196,26 @@ BatchScheduler::AddPrompts(std::vector<BatchItem>& batch, TimePs now)
     {
         Sequence& sequence = *m_waiting.front();
         const uint64_t blocks = m_pool.BlocksOf(sequence.Tokens());
-        uint32_t count = std::min(sequence.Missing(), m_budget);
-        if (!m_pool.chunkedPrefill && count < sequence.Missing())
+        const uint64_t cached = CountCached(sequence);
+        const auto computed = static_cast<uint32_t>(cached * m_pool.blockTokens);
+        const uint32_t missing = sequence.Tokens() - computed;
+        uint32_t count = std::min(missing, m_budget);
+        if (!m_pool.chunkedPrefill && count < missing)
         {
             if (!batch.empty())
             {
                 return;
             }
-            count = sequence.Missing(); // a prompt above the limit is a step of its own
+            count = missing; // a prompt above the limit is a step of its own
         }
-        if (blocks > m_blocks.GetFree())
+        if (!TakeWithCached(sequence, blocks, cached, now))
         {
             return;
         }
-        m_blocks.Take(blocks, now);
         sequence.blocks = blocks;
+        sequence.named = cached;
+        sequence.computed = computed;
+        sequence.cached = sequence.scheduled < 0 ? computed : sequence.cached;
         m_waiting.pop_front();
         m_running.push_back(&sequence);
         Add(batch, sequence, count);
@@ -208,8 +296,7 @@ BatchScheduler::Preempt(std::size_t place, TimePs now)
 void
 BatchScheduler::Evict(Sequence& sequence, TimePs now)
 {
-    m_blocks.GiveBack(sequence.blocks, now);
-    sequence.blocks = 0;
+    GiveBack(sequence, now);
     ++sequence.preemptions;
     ++m_preemptions;
     m_hasPreempted = true;
@@ -234,11 +321,12 @@ BatchScheduler::Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t 
 }
 
 void
-BatchScheduler::Complete(const BatchItem& item)
+BatchScheduler::Complete(const BatchItem& item, TimePs now)
 {
     Sequence& sequence = *item.sequence;
     sequence.inFlight = false;
     sequence.computed += item.count;
+    NameFilled(sequence, now);
     sequence.generated += item.isSampled;
 }
 
@@ -251,8 +339,7 @@ BatchScheduler::Hold(Sequence& sequence)
 void
 BatchScheduler::Release(Sequence& sequence, TimePs now)
 {
-    m_blocks.GiveBack(sequence.blocks, now);
-    sequence.blocks = 0;
+    GiveBack(sequence, now);
 }
 
 void

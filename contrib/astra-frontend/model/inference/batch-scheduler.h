@@ -36,6 +36,9 @@ struct BatchItem
  * growing one finds no block, the youngest is preempted, and before it one that only waits with its
  * cache.
  *
+ * A prompt begins after the blocks at its beginning that are in the cache already. Full blocks are
+ * there once the step that computes them has ended.
+ *
  * With a pipeline, steps overlap, and each takes its share of the sequences.
  */
 class BatchScheduler
@@ -54,13 +57,13 @@ class BatchScheduler
     bool Reserve(Sequence& sequence, uint64_t tokens, TimePs now);
 
     /// The cache of @p sequence is here, in the blocks that were reserved.
-    void Admit(Sequence& sequence);
+    void Admit(Sequence& sequence, TimePs now);
 
     /// @return what the next step does; empty if there is nothing to do now
     std::vector<BatchItem> Form(TimePs now);
 
     /// The step of @p item has ended: its tokens are in the cache, and a sampled one is made.
-    void Complete(const BatchItem& item);
+    void Complete(const BatchItem& item, TimePs now);
 
     /// @p sequence runs no longer, and keeps its blocks.
     void Hold(Sequence& sequence);
@@ -79,6 +82,16 @@ class BatchScheduler
 
     /// @return free blocks, less those that waiting sequences will take
     int64_t GetFreeBlocks() const;
+
+    /// @return blocks at the beginning of the prompt that are in the cache. At least one token is
+    /// left to be computed.
+    uint64_t CountCached(const Sequence& sequence) const;
+
+    /// @return blocks of @p sequence that are not in the cache
+    uint64_t CountMissing(const Sequence& sequence) const
+    {
+        return m_pool.BlocksOf(sequence.Tokens()) - CountCached(sequence);
+    }
 
     const KvBlockPool& GetBlocks() const
     {
@@ -110,6 +123,9 @@ class BatchScheduler
     void Evict(Sequence& sequence, TimePs now);
     void Add(std::vector<BatchItem>& batch, Sequence& sequence, uint32_t count);
     uint64_t NeededBlocks(const Sequence& sequence, uint64_t tokens) const;
+    bool TakeWithCached(const Sequence& sequence, uint64_t blocks, uint64_t cached, TimePs now);
+    void NameFilled(Sequence& sequence, TimePs now);
+    void GiveBack(Sequence& sequence, TimePs now);
 
     const InstancePool& m_pool;
     TimePs m_swapTime;

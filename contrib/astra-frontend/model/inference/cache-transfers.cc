@@ -17,6 +17,17 @@ namespace
 /// Tags of caches are told from those of pipelines by this bit.
 constexpr uint32_t CACHE_TAG = 1U << 29;
 
+/// @return tokens that leave with a step: what it computed, and with a prompt's first part what was
+/// in the cache before; not what the decoding instance has
+uint64_t
+TokensToMove(const BatchItem& item)
+{
+    const Sequence& sequence = *item.sequence;
+    const uint64_t first = item.before == sequence.cached ? 0 : item.before;
+    const uint64_t end = uint64_t{item.before} + item.count;
+    return end - std::min(end, std::max<uint64_t>(first, sequence.cachedThere));
+}
+
 } // namespace
 
 CacheTransfers::CacheTransfers(const ServingConfig& config,
@@ -61,7 +72,7 @@ CacheTransfers::DestinationOf(const Sequence& sequence)
 void
 CacheTransfers::Begin(Sequence& sequence, TimePs now)
 {
-    const std::size_t chosen = m_router.Choose(m_targets);
+    const std::size_t chosen = m_router.Choose(m_targets, sequence);
     sequence.decode = m_targets[chosen].place;
     ++m_targets[chosen].coming;
     Destination& destination = m_destinations[chosen];
@@ -121,7 +132,12 @@ CacheTransfers::LayerComputed(ServingInstance& instance,
     {
         if (item.sequence->streams)
         {
-            SendLayers(*item.sequence, instance, place, layer + 1 - inGroup, layer + 1, item.count);
+            SendLayers(*item.sequence,
+                       instance,
+                       place,
+                       layer + 1 - inGroup,
+                       layer + 1,
+                       TokensToMove(item));
         }
     }
 }
@@ -148,7 +164,7 @@ CacheTransfers::SendWhole(Sequence& sequence)
         if (from.ReplicaAt(place) == sequence.prefill.replica)
         {
             const auto [first, end] = m_prefillStages->LayersOf(from.StageAt(place));
-            SendLayers(sequence, from, place, first, end, sequence.prompt);
+            SendLayers(sequence, from, place, first, end, sequence.prompt - sequence.cachedThere);
         }
     }
 }
@@ -161,6 +177,10 @@ CacheTransfers::SendLayers(Sequence& sequence,
                            uint32_t endLayer,
                            uint64_t tokens)
 {
+    if (tokens == 0)
+    {
+        return;
+    }
     const ServingInstance& to = *m_instances[sequence.decode.instance];
     const uint32_t shard = from.ShardAt(place);
     const uint32_t source = from.JobRankAt(from.StageAt(place), sequence.prefill.replica, shard);

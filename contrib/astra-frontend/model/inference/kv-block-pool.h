@@ -9,11 +9,19 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <list>
+#include <unordered_map>
 
 namespace AstraSim
 {
 
-/// The blocks of a replica's cache: how many are free, and how many have been in use for how long.
+/**
+ * @brief The blocks of a replica's cache: who uses them, and for how long.
+ *
+ * A block whose tokens other requests may have, too, is named by its content; then sequences share
+ * it. One that nobody uses any longer counts as free, but stays until its place is needed: the one
+ * that was left first goes first (vLLM's automatic prefix caching).
+ */
 class KvBlockPool
 {
   public:
@@ -37,13 +45,28 @@ class KvBlockPool
         return m_peak;
     }
 
+    /// @return whether a block of @p content is here
+    bool Has(uint64_t content) const
+    {
+        return m_named.contains(content);
+    }
+
+    /// @return whether nobody uses the block of @p content, which is here
+    bool IsIdle(uint64_t content) const
+    {
+        return m_named.at(content).users == 0;
+    }
+
     /// Take @p count blocks, which must be free.
     void Take(uint64_t count, TimePs now)
     {
         assert(count <= GetFree());
-        Integrate(now);
-        m_used += count;
-        m_peak = std::max(m_peak, m_used);
+        Use(count, now);
+        while (m_idle.size() > GetFree())
+        {
+            m_named.erase(m_idle.front());
+            m_idle.pop_front();
+        }
     }
 
     void GiveBack(uint64_t count, TimePs now)
@@ -51,6 +74,42 @@ class KvBlockPool
         assert(count <= m_used);
         Integrate(now);
         m_used -= count;
+    }
+
+    /// Use the block of @p content, which is here.
+    void Share(uint64_t content, TimePs now)
+    {
+        Named& named = m_named.at(content);
+        if (named.users++ == 0)
+        {
+            m_idle.erase(named.idle);
+            Use(1, now);
+        }
+    }
+
+    /// The user of a block has filled it with @p content. If there is one of that content, it takes
+    /// the place of this one, which is given back.
+    void Name(uint64_t content, TimePs now)
+    {
+        if (Has(content))
+        {
+            GiveBack(1, now);
+            Share(content, now);
+            return;
+        }
+        m_named[content].users = 1;
+    }
+
+    /// One user less of the block of @p content.
+    void Leave(uint64_t content, TimePs now)
+    {
+        Named& named = m_named.at(content);
+        assert(named.users > 0);
+        if (--named.users == 0)
+        {
+            GiveBack(1, now);
+            named.idle = m_idle.insert(m_idle.end(), content);
+        }
     }
 
     /// @return blocks in use, on average over time from 0 to @p now
@@ -62,6 +121,19 @@ class KvBlockPool
     }
 
   private:
+    struct Named
+    {
+        uint64_t users{0};
+        std::list<uint64_t>::iterator idle; ///< in m_idle, if it has no users
+    };
+
+    void Use(uint64_t count, TimePs now)
+    {
+        Integrate(now);
+        m_used += count;
+        m_peak = std::max(m_peak, m_used);
+    }
+
     void Integrate(TimePs now)
     {
         m_blockTime += static_cast<double>(m_used) * static_cast<double>(now - m_since);
@@ -73,6 +145,8 @@ class KvBlockPool
     uint64_t m_peak{0};
     double m_blockTime{0};
     TimePs m_since{0};
+    std::unordered_map<uint64_t, Named> m_named; ///< by content
+    std::list<uint64_t> m_idle;                  ///< contents, the one left first at the front
 };
 
 } // namespace AstraSim

@@ -9,7 +9,7 @@ namespace AstraSim
 {
 
 std::size_t
-RequestRouter::Choose(const std::vector<Target>& targets)
+RequestRouter::Choose(const std::vector<Target>& targets, const Sequence& sequence)
 {
     if (targets.size() == 1)
     {
@@ -20,10 +20,12 @@ RequestRouter::Choose(const std::vector<Target>& targets)
         return m_next++ % targets.size();
     }
     // The smaller the better.
-    const auto rank = [this](const Target& target) {
+    const auto rank = [this, &sequence](const Target& target) {
+        const BatchScheduler& scheduler = *target.scheduler;
         return m_policy == RouterPolicy::LeastLoaded
-                   ? static_cast<int64_t>(target.scheduler->GetLoad() + target.coming)
-                   : -target.scheduler->GetFreeBlocks();
+                   ? static_cast<int64_t>(scheduler.GetLoad() + target.coming)
+                   : static_cast<int64_t>(scheduler.CountMissing(sequence)) -
+                         scheduler.GetFreeBlocks();
     };
     std::size_t best = 0;
     int64_t bestRank = rank(targets[0]);

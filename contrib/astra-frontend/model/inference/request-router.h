@@ -17,8 +17,10 @@ namespace AstraSim
  * @brief Chooses the replica that a request, or a cache, goes to.
  *
  * round_robin takes them in turn. least_loaded takes the one with the fewest tokens to compute.
- * kv_aware takes the one with the most free blocks, those that its waiting prompts will take not
- * counted. The first wins a tie, so the choice is the same in every run.
+ * kv_aware takes the one where the blocks of the prompt that are not in its cache, together with
+ * the blocks in use and those that its waiting prompts will take, are fewest (as the KV router of
+ * NVIDIA's Dynamo does, which weighs both alike). The first wins a tie, so the choice is the same
+ * in every run.
  */
 class RequestRouter
 {
@@ -36,8 +38,8 @@ class RequestRouter
     {
     }
 
-    /// @param targets at least one @return index of one of them
-    std::size_t Choose(const std::vector<Target>& targets);
+    /// @param targets at least one @param sequence that goes to it @return index of one of them
+    std::size_t Choose(const std::vector<Target>& targets, const Sequence& sequence);
 
   private:
     RouterPolicy m_policy;

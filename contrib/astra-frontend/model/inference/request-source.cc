@@ -3,6 +3,8 @@
  */
 #include "request-source.h"
 
+#include "mooncake-trace.h"
+
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 #include "ns3/units.h"
@@ -80,6 +82,8 @@ constexpr std::array<std::string_view, 5> OTHER_COLUMNS = {"Model",
                                                            "Log Type",
                                                            "Session ID",
                                                            "Elapsed time"};
+constexpr std::string_view PREFIX_ID = "prefix_id";
+constexpr std::string_view PREFIX_TOKENS = "prefix_tokens";
 
 std::vector<std::string_view>
 Cells(std::string_view line)
@@ -124,20 +128,7 @@ class TraceReader
                 requests.push_back(ParseRequest(text));
             }
         }
-        if (requests.empty())
-        {
-            Fail("there are no requests", "a line for each request");
-        }
-        std::stable_sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
-            return a.arrival < b.arrival;
-        });
-        const TimePs first = requests.front().arrival;
-        for (auto& request : requests)
-        {
-            request.arrival =
-                ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
-        }
-        return requests;
+        return FromZero(std::move(requests), m_name, m_line, timeScale);
     }
 
   private:
@@ -170,6 +161,8 @@ class TraceReader
             m_output = place(names.output);
             if (std::max({m_arrival, m_prompt, m_output}) < m_columns)
             {
+                m_prefixId = place(PREFIX_ID);
+                m_prefixTokens = place(PREFIX_TOKENS);
                 CheckOthers(cells, names);
                 return;
             }
@@ -180,9 +173,14 @@ class TraceReader
 
     void CheckOthers(const std::vector<std::string_view>& cells, const ColumnNames& names) const
     {
+        if ((m_prefixId < m_columns) != (m_prefixTokens < m_columns))
+        {
+            Fail("one of prefix_id and prefix_tokens is missing", "both or none");
+        }
         for (const auto cell : cells)
         {
-            if (cell != names.arrival && cell != names.prompt && cell != names.output &&
+            if (cell != PREFIX_ID && cell != PREFIX_TOKENS && cell != names.arrival &&
+                cell != names.prompt && cell != names.output &&
                 std::find(OTHER_COLUMNS.begin(), OTHER_COLUMNS.end(), cell) == OTHER_COLUMNS.end())
             {
                 Fail("unknown column '" + std::string(cell) + "'",
@@ -207,7 +205,21 @@ class TraceReader
                  "seconds, or a date and a time such as 2023-11-16 18:15:46.6805900, within 100 "
                  "days");
         }
-        return {*arrival, Tokens(cells[m_prompt], 1), std::max(Tokens(cells[m_output], 0), 1U)};
+        ServingRequest request{*arrival,
+                               Tokens(cells[m_prompt], 1),
+                               std::max(Tokens(cells[m_output], 0), 1U)};
+        if (m_prefixId < m_columns)
+        {
+            const auto id = ns3::ParseUnsigned(cells[m_prefixId]);
+            if (!id || *id > MOST_PREFIXES)
+            {
+                Fail("'" + std::string(cells[m_prefixId]) + "' is not a valid prefix_id",
+                     "a whole number from 0 to " + std::to_string(MOST_PREFIXES));
+            }
+            request.prefixTokens = Tokens(cells[m_prefixTokens], 0);
+            request.prefix.assign(request.prefixTokens > 0, *id);
+        }
+        return request;
     }
 
     uint32_t Tokens(std::string_view cell, uint64_t least) const
@@ -229,6 +241,8 @@ class TraceReader
     std::size_t m_arrival{0};
     std::size_t m_prompt{0};
     std::size_t m_output{0};
+    std::size_t m_prefixId{0};
+    std::size_t m_prefixTokens{0};
     std::optional<int64_t> m_originDay;
 };
 
@@ -308,6 +322,7 @@ DrawRequests(const PoissonRequests& description)
     // Arrivals do not depend on how sizes are drawn.
     Draw arrivals(description.seed);
     Draw sizes(description.seed ^ 0x9E3779B97F4A7C15ULL);
+    Draw prefixes(description.seed ^ 0xC2B2AE3D27D4EB4FULL);
     std::vector<ServingRequest> requests;
     double seconds = 0;
     for (uint64_t i = 0; i < description.count; ++i)
@@ -315,8 +330,37 @@ DrawRequests(const PoissonRequests& description)
         seconds += arrivals.Exponential(1 / description.perSecond);
         const uint32_t prompt = sizes.Tokens(description.prompt);
         const uint32_t output = sizes.Tokens(description.output);
-        requests.push_back(
-            {ns3::RoundToPs(seconds * static_cast<double>(PS_PER_SECOND)), prompt, output});
+        ServingRequest& request = requests.emplace_back();
+        request.arrival = ns3::RoundToPs(seconds * static_cast<double>(PS_PER_SECOND));
+        request.promptTokens = prompt;
+        request.outputTokens = output;
+        if (description.sharedTokens > 0)
+        {
+            request.prefixTokens = description.sharedTokens;
+            const double drawn = prefixes.Uniform() * description.sharedPrefixes;
+            request.prefix.push_back(static_cast<uint64_t>(drawn));
+        }
+    }
+    return requests;
+}
+
+std::vector<ServingRequest>
+FromZero(std::vector<ServingRequest> requests,
+         const std::string& name,
+         std::size_t line,
+         double timeScale)
+{
+    if (requests.empty())
+    {
+        throw ns3::InputError(name, line, "there are no requests", "a line for each request");
+    }
+    std::stable_sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
+        return a.arrival < b.arrival;
+    });
+    const TimePs first = requests.front().arrival;
+    for (auto& request : requests)
+    {
+        request.arrival = ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
     }
     return requests;
 }
@@ -324,6 +368,10 @@ DrawRequests(const PoissonRequests& description)
 std::vector<ServingRequest>
 ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, double timeScale)
 {
+    if (text.peek() == '{')
+    {
+        return ReadMooncakeTrace(text, name, limit, timeScale);
+    }
     return TraceReader(text, name).Read(limit, timeScale);
 }
 

@@ -16,6 +16,9 @@
 namespace AstraSim
 {
 
+/// Names of contents leave room for the number of a block.
+constexpr uint64_t MOST_PREFIXES = (uint64_t{1} << 39) - 1;
+
 /// How many tokens a request has: a number, or drawn from a distribution.
 struct TokenCount
 {
@@ -41,6 +44,8 @@ struct PoissonRequests
     TokenCount prompt;
     TokenCount output;
     uint64_t seed{1};
+    uint32_t sharedTokens{0};   ///< at the beginning of each prompt, at most
+    uint32_t sharedPrefixes{1}; ///< how many beginnings there are; one is drawn for each prompt
 };
 
 /// @return requests with exponential gaps, the same for the same seed on every machine
@@ -50,7 +55,10 @@ std::vector<ServingRequest> DrawRequests(const PoissonRequests& description);
  * Read a trace with a header line and a request per line: the columns of Azure's public traces
  * (TIMESTAMP, ContextTokens, GeneratedTokens), of Vidur's (arrived_at, num_prefill_tokens,
  * num_decode_tokens), of BurstGPT's (Timestamp, Request tokens, Response tokens), or arrival_s,
- * prompt_tokens, output_tokens.
+ * prompt_tokens, output_tokens. Two further columns, prefix_id and prefix_tokens, say that prompts
+ * of the same id begin with the same tokens. A file that begins with a brace has the lines of
+ * Mooncake's traces (arXiv 2407.00079): JSON objects with timestamp in ms, input_length,
+ * output_length, and hash_ids of the prompt's parts of 512 tokens.
  *
  * The first request arrives at 0. Requests that made no token count as one.
  *
@@ -63,6 +71,17 @@ std::vector<ServingRequest> ReadRequestTrace(std::istream& text,
                                              const std::string& name,
                                              uint64_t limit,
                                              double timeScale);
+
+/**
+ * @param requests of a trace; at least one @param name of the trace @param line its last one
+ * @param timeScale what arrivals are multiplied by
+ * @return them by arrival, the first at 0
+ * @throw ns3::InputError
+ */
+std::vector<ServingRequest> FromZero(std::vector<ServingRequest> requests,
+                                     const std::string& name,
+                                     std::size_t line,
+                                     double timeScale);
 
 /**
  * @param text seconds, or a date and a time of day

@@ -32,8 +32,11 @@ struct Sequence
     uint32_t generated{0}; ///< tokens of the output
     uint32_t computed{0};  ///< tokens whose keys and values are in the cache
     uint64_t blocks{0};    ///< of the cache, held where it is now
-    bool inFlight{false};  ///< in a batch that has not ended
-    TimePs readyAt{0};     ///< it is being moved between memories until then
+    uint64_t named{0};     ///< of those, from the first on, the ones that others may share
+    uint32_t cached{0};    ///< tokens of the prompt that were in the cache when it began
+    const ServingRequest* request{nullptr}; ///< borrowed; says what others may share
+    bool inFlight{false};                   ///< in a batch that has not ended
+    TimePs readyAt{0};                      ///< it is being moved between memories until then
     uint32_t preemptions{0};
 
     ServingPlace prefill;
@@ -49,6 +52,8 @@ struct Sequence
 
     uint64_t cacheBytes{0};     ///< that were moved
     uint64_t reservedBlocks{0}; ///< where it will decode
+    uint64_t reservedNamed{0};  ///< of those, the ones that were there
+    uint32_t cachedThere{0};    ///< tokens in them, which need not be moved
     uint32_t messages{0};       ///< of the cache, under way
     bool streams{false};        ///< layers leave as they are computed
 

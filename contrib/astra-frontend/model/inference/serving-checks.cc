@@ -84,6 +84,12 @@ CheckServingPools(const ServingConfig& config)
             {
                 fail(pool.line, "row " + row.name + " needs a GPU", "a line that begins with gpu");
             }
+            if (row.isEightBit && pool.gpu->eightBitTflops == 0)
+            {
+                fail(pool.line,
+                     "row " + row.name + " needs products of 8-bit floats",
+                     "fp8_tflops: in the line that begins with gpu");
+            }
             if (row.place == OperatorPlace::Layers && row.lastLayer != UINT32_MAX &&
                 row.lastLayer >= config.layers)
             {

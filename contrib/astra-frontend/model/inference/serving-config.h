@@ -23,6 +23,16 @@ struct ServingRequest
     TimePs arrival{0};
     uint32_t promptTokens{1};
     uint32_t outputTokens{1}; ///< the first one comes from the prompt's own pass
+    /// Contents of the prompt that other requests may have, too, from its beginning: the same
+    /// number, the same tokens up to the end of its part of prefixTokens.
+    std::vector<uint64_t> prefix{};
+    uint32_t prefixTokens{0};
+
+    /**
+     * @param block of the prompt @param blockTokens of a block
+     * @return what names its content, and all before it; nothing if no other request can have it
+     */
+    std::optional<uint64_t> ContentOf(uint64_t block, uint32_t blockTokens) const;
 };
 
 /// What the time of an operator follows from.
@@ -56,6 +66,7 @@ struct OperatorRow
     CollectiveOp op{CollectiveOp::None};
     GroupKind group{GroupKind::Tp};
     double bytesPerToken{0}; ///< of the collective, as CollectiveRequest counts them
+    bool isEightBit{false};  ///< factors of its products are 8-bit floats
 };
 
 /// A GPU's peaks, and what part of them kernels reach (python/clustersim/workload/gpus.yaml).
@@ -67,6 +78,8 @@ struct GpuRoofline
     double memoryGBps{0};
     double stream{1};
     uint32_t sms{1};
+    double eightBitTflops{0}; ///< of products of 8-bit floats; 0: it has none
+    double eightBitMatmul{1};
 };
 
 /// What instances of a pool do with requests.
@@ -101,6 +114,7 @@ struct InstancePool
     uint32_t maxSequences{256};
     uint32_t maxBatchTokens{8192};
     bool chunkedPrefill{true};
+    bool prefixCaching{true};
     PreemptionMode preemption{PreemptionMode::Recompute};
     double swapGBps{25};
     TimePs stepOverhead{0};
@@ -130,7 +144,7 @@ enum class RouterPolicy : uint8_t
 {
     RoundRobin,
     LeastLoaded, ///< fewest tokens to compute
-    KvAware,     ///< most free blocks of the cache
+    KvAware,     ///< fewest blocks to compute and in use
 };
 
 /// Times that a good answer keeps; no limit where they are not given.

@@ -61,6 +61,7 @@ ServingEngine::ServingEngine(const ServingConfig& config)
     {
         Sequence& sequence = m_sequences.emplace_back();
         sequence.id = static_cast<uint32_t>(m_sequences.size() - 1);
+        sequence.request = &request;
         sequence.prompt = request.promptTokens;
         sequence.output = request.outputTokens;
         sequence.arrival = request.arrival;
@@ -197,7 +198,7 @@ ServingEngine::Arrive(void* argument)
 void
 ServingEngine::Route(Sequence& sequence)
 {
-    sequence.prefill = m_targets[m_router.Choose(m_targets)].place;
+    sequence.prefill = m_targets[m_router.Choose(m_targets, sequence)].place;
     ServingInstance& instance = *m_instances[sequence.prefill.instance];
     if (instance.GetPool().role == InstanceRole::Colocated)
     {
@@ -251,7 +252,7 @@ ServingEngine::StepEnded(ServingInstance& instance, const ServingStep& step)
         for (const BatchItem& item : step.items[replica])
         {
             Sequence& sequence = *item.sequence;
-            scheduler.Complete(item);
+            scheduler.Complete(item, now);
             if (!item.isSampled)
             {
                 continue;
@@ -285,7 +286,7 @@ ServingEngine::CacheComplete(Sequence& sequence)
     ServingInstance& prefill = *m_instances[sequence.prefill.instance];
     ServingInstance& decode = *m_instances[sequence.decode.instance];
     prefill.GetScheduler(sequence.prefill.replica).Release(sequence, now);
-    decode.GetScheduler(sequence.decode.replica).Admit(sequence);
+    decode.GetScheduler(sequence.decode.replica).Admit(sequence, now);
     prefill.Kick();
     decode.Kick();
 }

@@ -12,8 +12,6 @@
 #include "ns3/units.h"
 
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <utility>
 
 namespace AstraSim
@@ -32,6 +30,8 @@ const std::vector<std::string> KEYS = {"requests",
                                        "rate",
                                        "prompt_tokens",
                                        "output_tokens",
+                                       "shared_prefix_tokens",
+                                       "shared_prefixes",
                                        "seed",
                                        "trace",
                                        "time_scale",
@@ -51,6 +51,7 @@ const std::vector<std::string> KEYS = {"requests",
                                        "max_num_seqs",
                                        "max_num_batched_tokens",
                                        "enable_chunked_prefill",
+                                       "enable_prefix_caching",
                                        "preemption_mode",
                                        "swap_gbps",
                                        "step_overhead_ns",
@@ -67,7 +68,9 @@ struct KindOfOperator
 
 const std::map<std::string_view, KindOfOperator> KINDS = {
     {"matmul", {OperatorKind::Matmul, 3}},
+    {"matmul_fp8", {OperatorKind::Matmul, 3}},
     {"experts", {OperatorKind::Experts, 4}},
+    {"experts_fp8", {OperatorKind::Experts, 4}},
     {"memory", {OperatorKind::Memory, 1}},
     {"expert_memory", {OperatorKind::ExpertMemory, 2}},
     {"attention", {OperatorKind::Attention, 3}},
@@ -97,6 +100,19 @@ ToString(InstanceRole role)
         return "decode";
     }
     return "";
+}
+
+std::optional<uint64_t>
+ServingRequest::ContentOf(uint64_t block, uint32_t blockTokens) const
+{
+    const uint64_t end = (block + 1) * blockTokens;
+    const uint64_t part = prefixTokens > 0 ? (end - 1) / prefixTokens : prefix.size();
+    if (part >= prefix.size() || end > promptTokens)
+    {
+        return std::nullopt;
+    }
+    constexpr unsigned BLOCK_BITS = 25;
+    return prefix[part] << BLOCK_BITS | block;
 }
 
 ServingReader::ServingReader(ns3::InputLines& lines)
@@ -136,6 +152,19 @@ ServingReader::ReadKey()
 }
 
 bool
+ServingReader::ReadOneOf(const Readers& readers, std::string_view key)
+{
+    const auto found = readers.find(key);
+    if (found == readers.end())
+    {
+        return false;
+    }
+    ExpectValues(1);
+    found->second();
+    return true;
+}
+
+bool
 ServingReader::ReadRequestKey(std::string_view key)
 {
     if (key == "prompt_tokens" || key == "output_tokens")
@@ -143,10 +172,14 @@ ServingReader::ReadRequestKey(std::string_view key)
         ReadTokenCount(key == "prompt_tokens" ? m_poisson.prompt : m_poisson.output);
         return true;
     }
-    const std::map<std::string_view, std::function<void()>> keys = {
+    const Readers keys = {
         {"requests", [this] { m_poisson.count = Whole(1, 1, MOST_REQUESTS); }},
         {"rate", [this] { m_poisson.perSecond = PositiveReal(1); }},
         {"seed", [this] { m_poisson.seed = Whole(1, 0, UINT64_MAX / 2); }},
+        {"shared_prefix_tokens",
+         [this] { m_poisson.sharedTokens = static_cast<uint32_t>(Whole(1, 1, MOST_TOKENS)); }},
+        {"shared_prefixes",
+         [this] { m_poisson.sharedPrefixes = static_cast<uint32_t>(Whole(1, 1, UINT32_MAX)); }},
         {"time_scale", [this] { m_timeScale = PositiveReal(1); }},
         {"trace",
          [this] {
@@ -159,20 +192,13 @@ ServingReader::ReadRequestKey(std::string_view key)
         {"tpot_limit_ms", [this] { m_config.limits.perToken = Milliseconds(); }},
         {"e2e_limit_ms", [this] { m_config.limits.endToEnd = Milliseconds(); }},
     };
-    const auto found = keys.find(key);
-    if (found == keys.end())
-    {
-        return false;
-    }
-    ExpectValues(1);
-    found->second();
-    return true;
+    return ReadOneOf(keys, key);
 }
 
 bool
 ServingReader::ReadModelKey(std::string_view key)
 {
-    const std::map<std::string_view, std::function<void()>> keys = {
+    const Readers keys = {
         {"layers", [this] { m_config.layers = static_cast<uint32_t>(Whole(1, 1, 100'000)); }},
         {"kv_heads", [this] { m_config.kvHeads = static_cast<uint32_t>(Whole(1, 1, 100'000)); }},
         {"kv_bytes", [this] { m_config.kvBytes = Whole(1, 1, UINT32_MAX); }},
@@ -188,26 +214,20 @@ ServingReader::ReadModelKey(std::string_view key)
              m_config.layerByLayer = value == "layers";
          }},
     };
-    const auto found = keys.find(key);
-    if (found == keys.end())
-    {
-        return false;
-    }
-    ExpectValues(1);
-    found->second();
-    return true;
+    return ReadOneOf(keys, key);
 }
 
 bool
 ServingReader::ReadPoolKey(std::string_view key)
 {
     const auto number = [this](uint64_t most) { return static_cast<uint32_t>(Whole(1, 1, most)); };
-    const std::map<std::string_view, std::function<void()>> keys = {
+    const Readers keys = {
         {"num_gpu_blocks", [&] { m_pool->blocks = Whole(1, 1, UINT32_MAX - 1); }},
         {"block_size", [&] { m_pool->blockTokens = number(MOST_TOKENS); }},
         {"max_num_seqs", [&] { m_pool->maxSequences = number(UINT32_MAX); }},
         {"max_num_batched_tokens", [&] { m_pool->maxBatchTokens = number(MOST_TOKENS); }},
         {"enable_chunked_prefill", [&] { m_pool->chunkedPrefill = Whole(1, 0, 1) == 1; }},
+        {"enable_prefix_caching", [&] { m_pool->prefixCaching = Whole(1, 0, 1) == 1; }},
         {"preemption_mode",
          [&] {
              const auto value = m_lines.Fields()[1];
@@ -245,14 +265,7 @@ ServingReader::ReadPoolKey(std::string_view key)
         ReadRow();
         return true;
     }
-    const auto found = keys.find(key);
-    if (found == keys.end())
-    {
-        return false;
-    }
-    ExpectValues(1);
-    found->second();
-    return true;
+    return ReadOneOf(keys, key);
 }
 
 void
@@ -315,6 +328,8 @@ ServingReader::ReadGpu()
     double sms = 0;
     const std::map<std::string_view, double*> names = {{"tflops:", &gpu.tflops},
                                                        {"matmul:", &gpu.matmul},
+                                                       {"fp8_tflops:", &gpu.eightBitTflops},
+                                                       {"fp8_matmul:", &gpu.eightBitMatmul},
                                                        {"attention:", &gpu.attention},
                                                        {"memory_gbps:", &gpu.memoryGBps},
                                                        {"stream:", &gpu.stream},
@@ -326,7 +341,8 @@ ServingReader::ReadGpu()
         {
             Refuse(fields[i],
                    "property of a GPU and its value",
-                   "tflops: matmul: attention: memory_gbps: stream: sms:");
+                   "tflops: matmul: fp8_tflops: fp8_matmul: attention: memory_gbps: stream: "
+                   "sms:");
         }
         *found->second = PositiveReal(i + 1);
     }
@@ -345,11 +361,11 @@ ServingReader::ReadRow()
     const auto kind = fields.size() > 3 ? KINDS.find(fields[3]) : KINDS.end();
     if (kind == KINDS.end())
     {
-        m_lines.Fail(fields.size() > 3
-                         ? "'" + std::string(fields[3]) + "' is not a kind of operator"
-                         : "this row is too short",
-                     "row NAME LAYERS KIND FIGURES... COLLECTIVE BYTES, with KIND matmul, experts, "
-                     "memory, expert_memory, attention or linear");
+        m_lines.Fail(
+            fields.size() > 3 ? "'" + std::string(fields[3]) + "' is not a kind of operator"
+                              : "this row is too short",
+            "row NAME LAYERS KIND FIGURES... COLLECTIVE BYTES, with KIND matmul, matmul_fp8, "
+            "experts, experts_fp8, memory, expert_memory, attention or linear");
     }
     const std::size_t figures = kind->second.figures;
     if (fields.size() != figures + 6)
@@ -365,6 +381,7 @@ ServingReader::ReadRow()
         Refuse(fields[1], "name of a row", "at most 64 characters without commas and quotes");
     }
     row.kind = kind->second.kind;
+    row.isEightBit = fields[3].ends_with("_fp8");
     ReadPlace(fields[2], row);
     for (std::size_t i = 0; i < figures; ++i)
     {
@@ -485,12 +502,14 @@ ServingReader::MakeRequests()
         m_config.requests = DrawRequests(m_poisson);
         return;
     }
-    if (m_poisson.perSecond > 0 || m_poisson.prompt.low > 0 || m_poisson.output.low > 0)
+    if (m_poisson.perSecond > 0 || m_poisson.prompt.low > 0 || m_poisson.output.low > 0 ||
+        m_poisson.sharedTokens > 0)
     {
         throw ns3::InputError(m_config.file,
                               m_traceLine,
                               "a trace and Poisson arrivals exclude each other",
-                              "trace, or rate, prompt_tokens and output_tokens");
+                              "trace, or rate, prompt_tokens, output_tokens and "
+                              "shared_prefix_tokens");
     }
     const auto beside = std::filesystem::path(m_config.file).parent_path() / m_trace;
     const std::string path = ns3::InputExists(beside.string()) ? beside.string() : m_trace;

@@ -9,6 +9,8 @@
 
 #include "ns3/input-lines.h"
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -25,7 +27,12 @@ class ServingReader
     ServingConfig Read();
 
   private:
+    /// What reads the value of each key.
+    using Readers = std::map<std::string_view, std::function<void()>>;
+
     void ReadKey();
+    /// @return whether the key is one of them, whose value is then read
+    bool ReadOneOf(const Readers& readers, std::string_view key);
     /// @return whether the line's key is one of requests, routers or limits, and is read
     bool ReadRequestKey(std::string_view key);
     bool ReadModelKey(std::string_view key);

@@ -103,7 +103,7 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
             "requests",
             "request,arrival_us,prompt_tokens,output_tokens,prefill_instance,decode_instance,"
             "preemptions,queue_us,prefill_us,transfer_us,decode_us,ttft_us,tpot_us,e2e_us,bytes,"
-            "transfer_start_us,transfer_end_us,within_limits");
+            "transfer_start_us,transfer_end_us,within_limits,cached_tokens");
     }
     const TimePs decodes = std::max(sequence.cacheMoved, sequence.firstToken);
     const bool isWithin = IsWithinLimits(sequence);
@@ -124,7 +124,7 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
         }
     }
     observer.WorkloadResult("requests",
-                            fmt::format("{},{:.6f},{},{},{},{},{}{},{},{},{},{}",
+                            fmt::format("{},{:.6f},{},{},{},{},{}{},{},{},{},{},{}",
                                         sequence.id,
                                         Microseconds(sequence.arrival),
                                         sequence.prompt,
@@ -136,8 +136,10 @@ ServingResults::RequestEnded(const Sequence& sequence, RunObserver& observer)
                                         sequence.cacheBytes,
                                         Cell(sequence.transferStart),
                                         Cell(sequence.transferEnd),
-                                        isWithin ? 1 : 0));
+                                        isWithin ? 1 : 0,
+                                        sequence.cached));
     m_withinLimits += isWithin;
+    m_cachedTokens += sequence.cached;
     m_promptTokens += sequence.prompt;
     m_outputTokens += sequence.output;
 }
@@ -179,11 +181,14 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
     const auto perSecond = [seconds](uint64_t count) {
         return seconds > 0 ? static_cast<double>(count) / seconds : 0;
     };
+    const double cachedShare =
+        static_cast<double>(m_cachedTokens) / static_cast<double>(m_promptTokens);
     single("requests", static_cast<double>(m_requests));
     single("duration_us", seconds * 1e6);
     single("requests_per_second", perSecond(m_requests));
     single("prompt_tokens_per_second", perSecond(m_promptTokens));
     single("output_tokens_per_second", perSecond(m_outputTokens));
+    single("cached_prompt_share", cachedShare);
     single("within_limits", static_cast<double>(m_withinLimits) / static_cast<double>(m_requests));
     single("goodput_per_second", perSecond(m_withinLimits));
     m_summary +=
@@ -194,6 +199,11 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
                     perSecond(m_outputTokens),
                     100 * static_cast<double>(m_withinLimits) / static_cast<double>(m_requests),
                     perSecond(m_withinLimits));
+    if (m_cachedTokens > 0)
+    {
+        m_summary += fmt::format("{:.1f}% of the prompts' tokens were in a cache already\n",
+                                 100 * cachedShare);
+    }
     WriteInstances(instances, now, observer);
 }
 

@@ -72,6 +72,7 @@ class ServingResults
     uint64_t m_requests{0};
     uint64_t m_withinLimits{0};
     uint64_t m_promptTokens{0};
+    uint64_t m_cachedTokens{0}; ///< of those, in a cache when their request began
     uint64_t m_outputTokens{0};
     std::string m_summary;
 };

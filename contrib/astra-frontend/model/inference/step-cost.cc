@@ -15,7 +15,8 @@ namespace AstraSim
 namespace
 {
 
-constexpr double ELEMENT = 2; // bytes of a bfloat16
+constexpr double ELEMENT = 2;   // bytes of a bfloat16
+constexpr double EIGHT_BIT = 1; // bytes of an 8-bit float
 
 /// Outputs of a product that one block of threads computes (NVIDIA, Matrix Multiplication
 /// Background User's Guide), as in python/clustersim/workload/gpus.py.
@@ -87,16 +88,21 @@ StepCost::Filled(double m, double n, double count) const
 }
 
 double
-StepCost::Matmul(double m, double n, double k, double count) const
+StepCost::Matmul(const OperatorRow& row, double m, double count) const
 {
+    const double n = row.figures[0];
+    const double k = row.figures[1];
     const double work = 2 * m * n * k * count;
     if (work == 0)
     {
         return 0;
     }
     const GpuRoofline& gpu = *m_pool.gpu;
-    return std::max(work / (gpu.tflops * 1e3 * gpu.matmul * Filled(m, n, count)),
-                    Moved(ELEMENT * count * (m * k + k * n + m * n)));
+    const double speed =
+        row.isEightBit ? gpu.eightBitTflops * gpu.eightBitMatmul : gpu.tflops * gpu.matmul;
+    const double factor = row.isEightBit ? EIGHT_BIT : ELEMENT;
+    return std::max(work / (speed * 1e3 * Filled(m, n, count)),
+                    Moved(count * (factor * (m * k + k * n) + ELEMENT * m * n)));
 }
 
 double
@@ -123,12 +129,12 @@ StepCost::TimeOf(const OperatorRow& row, const StepShape& shape) const
     switch (row.kind)
     {
     case OperatorKind::Matmul:
-        nanoseconds = Matmul(tokens, a, b, c);
+        nanoseconds = Matmul(row, tokens, c);
         break;
     case OperatorKind::Experts: {
         const double arriving = std::ceil(static_cast<double>(shape.instanceTokens) * d);
         const double active = std::min(c, arriving);
-        nanoseconds = active == 0 ? 0 : Matmul(std::ceil(arriving / active), a, b, active);
+        nanoseconds = active == 0 ? 0 : Matmul(row, std::ceil(arriving / active), active);
         break;
     }
     case OperatorKind::Memory:

@@ -74,7 +74,7 @@ class StepCost
     uint32_t StageOf(uint32_t layer) const;
 
   private:
-    double Matmul(double m, double n, double k, double count) const;
+    double Matmul(const OperatorRow& row, double m, double count) const;
     double Attention(const OperatorRow& row, const StepShape& shape) const;
     double Filled(double m, double n, double count) const;
     double Moved(double bytes) const;

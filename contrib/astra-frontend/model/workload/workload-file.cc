@@ -16,6 +16,24 @@
 namespace AstraSim
 {
 
+std::vector<std::string>
+WorkloadFiles(const std::string& path)
+{
+    const auto trace = [&path](std::size_t rank) {
+        return path + "." + std::to_string(rank) + ".et";
+    };
+    std::vector<std::string> files;
+    while (ns3::InputExists(trace(files.size())))
+    {
+        files.push_back(trace(files.size()));
+    }
+    if (files.empty() && ns3::InputExists(path))
+    {
+        files.push_back(path);
+    }
+    return files;
+}
+
 std::unique_ptr<Workload>
 OpenWorkload(const std::string& path, const WorkloadOptions& options)
 {

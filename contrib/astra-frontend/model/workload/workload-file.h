@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace AstraSim
 {
@@ -26,6 +27,9 @@ struct WorkloadOptions
     /// ranks wait for each, as the analytical program's overlap ratios mean it.
     bool waitsForGradients{false};
 };
+
+/// @return the files of a workload that are there: PATH.0.et, PATH.1.et, ..., or else PATH
+std::vector<std::string> WorkloadFiles(const std::string& path);
 
 /**
  * Opens a workload of any kind: SimAI text, ASTRA-sim 1.0 text, micro lines, a KV-cache file, an
