@@ -5,22 +5,34 @@
 
 #include "ns3/abort.h"
 #include "ns3/cclo-rdma-engine.h"
+#include "ns3/cclo-tcp-engine.h"
+#include "ns3/ipv4.h"
 #include "ns3/qbb-internet-helper.h"
+#include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 
 namespace ns3
 {
 
+namespace
+{
+
+constexpr const char* PROTOCOLS =
+    "expected ns3::CcloRdmaEngine, ns3::CcloUdpEngine, ns3::CcloTcpEngine, or a subclass";
+
+} // namespace
+
 CcloHelper::CcloHelper(Ptr<RdmaFabric> fabric)
     : m_fabric(fabric),
-      m_peers(std::make_shared<std::vector<CcloRdmaEngine*>>())
+      m_rdmaPeers(std::make_shared<std::vector<CcloRdmaEngine*>>()),
+      m_tcpPeers(std::make_shared<std::map<Ipv4Address, CcloTcpEngine*>>())
 {
     m_driver.SetTypeId("ns3::CcloDriver");
     m_engine.SetTypeId("ns3::CcloEngine");
-    m_protocol.SetTypeId("ns3::CcloRdmaEngine");
 }
 
 void
@@ -38,17 +50,44 @@ CcloHelper::SetEngineAttribute(const std::string& name, const AttributeValue& va
 void
 CcloHelper::SetProtocol(const std::string& typeName)
 {
-    m_protocol.SetTypeId(typeName);
+    TypeId type;
+    if (!TypeId::LookupByNameFailSafe(typeName, &type))
+    {
+        throw std::invalid_argument(
+            fmt::format("\"{}\" is not the name of a protocol engine; {}", typeName, PROTOCOLS));
+    }
+    m_engine.Set("Protocol", TypeIdValue(type));
 }
 
 Ptr<CcloProtocolEngine>
-CcloHelper::MakeNetwork(uint32_t host)
+CcloHelper::MakeNetwork(uint32_t host, const CcloEngine& engine)
 {
-    Ptr<CcloProtocolEngine> network = m_protocol.Create<CcloProtocolEngine>();
-    Ptr<CcloRdmaEngine> rdma = DynamicCast<CcloRdmaEngine>(network);
-    if (rdma)
+    TypeIdValue type;
+    engine.GetAttribute("Protocol", type);
+    if (!type.Get().IsChildOf(CcloProtocolEngine::GetTypeId()))
     {
-        rdma->Install(m_fabric->GetDriver(host), m_peers);
+        throw std::invalid_argument(
+            fmt::format("{} is not a protocol engine; {}", type.Get().GetName(), PROTOCOLS));
+    }
+    ObjectFactory factory;
+    factory.SetTypeId(type.Get());
+    Ptr<CcloProtocolEngine> network = factory.Create<CcloProtocolEngine>();
+    if (Ptr<CcloRdmaEngine> rdma = DynamicCast<CcloRdmaEngine>(network))
+    {
+        rdma->Install(m_fabric->GetDriver(host), m_rdmaPeers);
+    }
+    if (Ptr<CcloSocketEngine> sockets = DynamicCast<CcloSocketEngine>(network))
+    {
+        Ptr<Node> node = m_fabric->GetNode(m_fabric->GetTopology().NodeOfHost(host));
+        if (!node->GetObject<Ipv4>())
+        {
+            QbbInternetHelper(m_fabric).Install(host);
+        }
+        sockets->Install(node, QbbInternetHelper::GetAddress(host));
+    }
+    if (Ptr<CcloTcpEngine> tcp = DynamicCast<CcloTcpEngine>(network))
+    {
+        tcp->SetPeers(m_tcpPeers);
     }
     return network;
 }
@@ -92,7 +131,7 @@ CcloHelper::Install(const std::vector<uint32_t>& hosts)
         engine->SetAttribute(
             "ExchangeMemorySize",
             UintegerValue(std::max<uint64_t>(room.Get(), (needed + 0xFFFU) & ~0xFFFU)));
-        engine->Install(MakeNetwork(hosts[rank]));
+        engine->Install(MakeNetwork(hosts[rank], *engine));
         const uint32_t node = m_fabric->GetTopology().NodeOfHost(hosts[rank]);
         m_fabric->GetNode(node)->AggregateObject(engine);
         m_fabric->GetNode(node)->AggregateObject(driver);

@@ -9,6 +9,8 @@
 #include "ns3/rdma-fabric.h"
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,7 +43,9 @@ class CcloHelper
     /// Set an engine's attribute.
     void SetEngineAttribute(const std::string& name, const AttributeValue& value);
 
-    /// Choose the protocol, a subclass of CcloProtocolEngine; the default is ns3::CcloRdmaEngine.
+    /// Choose the protocol: ns3::CcloRdmaEngine, ns3::CcloUdpEngine or ns3::CcloTcpEngine, or a
+    /// subclass. Without, CcloEngine's attribute "Protocol" says it. @throw std::invalid_argument
+    /// if there is no such type
     void SetProtocol(const std::string& typeName);
 
     /// Install on hosts, by their numbers. @return their drivers, initialised, by rank
@@ -57,13 +61,13 @@ class CcloHelper
     static std::vector<std::string> DescribeWaits(const std::vector<Ptr<CcloDriver>>& drivers);
 
   private:
-    Ptr<CcloProtocolEngine> MakeNetwork(uint32_t host);
+    Ptr<CcloProtocolEngine> MakeNetwork(uint32_t host, const CcloEngine& engine);
 
     Ptr<RdmaFabric> m_fabric;
     ObjectFactory m_driver;
     ObjectFactory m_engine;
-    ObjectFactory m_protocol;
-    std::shared_ptr<std::vector<class CcloRdmaEngine*>> m_peers;
+    std::shared_ptr<std::vector<class CcloRdmaEngine*>> m_rdmaPeers;
+    std::shared_ptr<std::map<Ipv4Address, class CcloTcpEngine*>> m_tcpPeers;
 };
 
 } // namespace ns3

@@ -4,6 +4,7 @@
  * Times to the cycle, conversions, and what waits for what.
  */
 #include "accl-star.h"
+#include "accl-times.h"
 
 #include "ns3/cclo-plugins.h"
 #include "ns3/test.h"
@@ -16,23 +17,6 @@ using namespace ns3;
 
 namespace
 {
-
-// The defaults of attributes, in picoseconds.
-constexpr int64_t CYCLE = 4'000;
-constexpr int64_t CALL = 100 * CYCLE;
-constexpr int64_t ISSUE = 120 * CYCLE;
-constexpr int64_t STATUS = 10 * CYCLE;
-constexpr int64_t NOTIFICATION = 30 * CYCLE;
-constexpr int64_t DECODE = 16 * CYCLE;
-constexpr int64_t MOVER = 16 * CYCLE;
-constexpr int64_t SWITCH = 2 * CYCLE;
-constexpr int64_t ADDER = 12 * CYCLE;
-constexpr int64_t LANE = 4 * CYCLE;
-constexpr int64_t PACKETIZER = 2 * CYCLE;
-constexpr int64_t HBM = 107'000;
-constexpr int64_t DDR = 73'000;
-constexpr int64_t HOST = 900'000;
-constexpr int64_t ENGINE = 100 * CYCLE; ///< of the protocol engine, each way
 
 /// @return what an engine takes for a call of one local move, without its words
 int64_t
@@ -205,7 +189,6 @@ class MessageTimeTestCase : public TestCase
     {
         AcclStar star(2);
         star.Run();
-        constexpr int64_t FLIGHT = 2 * 500'000; // host, switch, host
 
         // Eager: 1 KiB, one message of 64 + 1024 bytes in one frame.
         const int64_t words = 16 * CYCLE;

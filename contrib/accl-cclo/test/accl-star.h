@@ -7,6 +7,7 @@
 #include "ns3/cclo-half.h"
 #include "ns3/cclo-helper.h"
 #include "ns3/config.h"
+#include "ns3/double.h"
 #include "ns3/node-container.h"
 #include "ns3/qbb-helper.h"
 #include "ns3/rdma-fabric.h"
@@ -35,7 +36,8 @@ class AcclStar
     /// Changes the helper before it installs the engines.
     using Tune = std::function<void(CcloHelper&)>;
 
-    explicit AcclStar(uint32_t ranks, const Tune& tune = {})
+    /// @param errorRate probability that a frame is lost on a link
+    explicit AcclStar(uint32_t ranks, const Tune& tune = {}, double errorRate = 0)
     {
         if (Time::GetResolution() != Time::PS) // ns-3 takes it once per process
         {
@@ -48,10 +50,12 @@ class AcclStar
         QbbHelper qbb;
         qbb.SetDeviceAttribute("DataRate", StringValue("100Gb/s"));
         qbb.SetChannelAttribute("Delay", StringValue("500ns"));
+        qbb.SetChannelAttribute("ErrorRate", DoubleValue(errorRate));
         qbb.Install(hosts, access);
         m_nodes = NodeContainer(hosts, access);
         fabric = CreateObject<RdmaFabric>();
         fabric->Build(m_nodes);
+        fabric->AssignStreams(1);
         Config::SetDefault("ns3::RdmaHw::Mtu", UintegerValue(1000));
 
         CcloHelper helper(fabric);
@@ -90,6 +94,18 @@ class AcclStar
             *result = value;
             lastEnd = Simulator::Now();
         });
+    }
+
+    /// Call() for a send of so many floats, whatever they are.
+    void CallSend(uint32_t rank, uint32_t peer, uint32_t tag, uint32_t count)
+    {
+        const CcloBuffer buffer = drivers[rank]->Allocate(count, CcloDataType::Float32);
+        Call(rank,
+             {.operation = CcloOperation::Send,
+              .count = count,
+              .peer = peer,
+              .tag = tag,
+              .op0 = buffer});
     }
 
     /// Run until nothing happens any more. @return whether all calls since the last have ended well

@@ -202,6 +202,7 @@ FabricCheck::OnRx(uint32_t index, Ptr<const QbbNetDevice>, const QbbFrame& frame
     ++port.arrivedFrames;
     if (!m_fabric.GetSwitch(receiver.node))
     {
+        NoteRate(frame);
         Arrived(frame);
     }
     else if (--m_framesToLook[receiver.node] == 0)
@@ -244,7 +245,9 @@ FabricCheck::OnOpen(const RdmaQueuePair& qp)
 {
     if (!qp.contribution)
     {
-        m_pairs[{uint64_t{qp.src} << 32 | qp.dst, qp.peerQpn}].open = &qp;
+        const PairKey key{uint64_t{qp.src} << 32 | qp.dst, qp.peerQpn};
+        m_pairs[key].open = &qp;
+        m_answered[{uint64_t{qp.dst} << 32 | qp.src, qp.qpn}] = key;
     }
 }
 
@@ -257,10 +260,23 @@ FabricCheck::OnClose(const RdmaQueuePair& qp)
         return;
     }
     found->second.open = nullptr;
+    m_answered.erase({uint64_t{qp.dst} << 32 | qp.src, qp.qpn});
     if (found->second.underWay == 0)
     {
         m_pairs.erase(found);
     }
+}
+
+void
+FabricCheck::NoteRate(const QbbFrame& answer)
+{
+    const auto key = m_answered.find(KeyOf(answer));
+    if (answer.kind == QbbFrameKind::Data || key == m_answered.end())
+    {
+        return;
+    }
+    Pair& pair = m_pairs[key->second];
+    pair.lastRateBps = std::max(pair.lastRateBps, pair.open->GetRate());
 }
 
 void

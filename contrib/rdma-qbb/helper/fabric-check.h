@@ -76,7 +76,7 @@ class FabricCheck
         std::deque<Flight> flights;
     };
 
-    /// Which queue pair a data frame belongs to, as the frame says it.
+    /// Which queue pair a frame belongs to, as the frame says it.
     struct PairKey
     {
         uint64_t hosts;
@@ -99,7 +99,7 @@ class FabricCheck
         uint64_t nextSeq{0};                ///< first byte that has not been sent yet
         int64_t lastPs{0};                  ///< when its last frame began
         uint32_t lastBytes{0};              ///< of that frame, on the wire
-        uint64_t lastRateBps{0};            ///< the rate then
+        uint64_t lastRateBps{0};            ///< the highest rate since
         uint64_t lastWindow{0};             ///< the window then
         uint64_t underWay{0};               ///< payload bytes between the hosts
     };
@@ -120,6 +120,8 @@ class FabricCheck
     void OnOpen(const RdmaQueuePair& qp);
     void OnClose(const RdmaQueuePair& qp);
     void CheckPairTx(const Port& port, const QbbFrame& frame);
+    /// Note the rate of the pair that a frame is an answer to, before the answer changes it.
+    void NoteRate(const QbbFrame& answer);
     void Arrived(const QbbFrame& frame);
     void CheckBuffer(uint32_t node);
     void CheckCounters(const Port& port, bool drained);
@@ -131,6 +133,8 @@ class FabricCheck
     std::vector<uint64_t> m_bufferDrops;  ///< of each node, as far as they have been looked at
     std::vector<uint32_t> m_framesToLook; ///< of each node, until its buffer is looked at
     boost::unordered_flat_map<PairKey, Pair, PairHash> m_pairs;
+    boost::unordered_flat_map<PairKey, PairKey, PairHash>
+        m_answered; ///< key of a pair by its sender's
     int64_t m_lastPs{0};
 };
 

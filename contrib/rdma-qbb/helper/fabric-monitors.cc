@@ -57,6 +57,18 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
 
 FabricMonitors::~FabricMonitors() = default;
 
+std::vector<std::string>
+FabricMonitors::FileNames(const FabricConf& conf)
+{
+    return {conf.fctOutputFile,
+            conf.pfcOutputFile,
+            conf.qlenMonFile,
+            conf.bwMonFile,
+            conf.rateMonFile,
+            conf.cnpMonFile,
+            conf.traceOutputFile};
+}
+
 void
 FabricMonitors::StopSampling()
 {

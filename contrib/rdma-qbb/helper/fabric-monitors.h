@@ -50,6 +50,9 @@ class FabricMonitors
                    const std::vector<uint32_t>& traceNodes = {});
     ~FabricMonitors();
 
+    /// @return what a configuration calls the files, with or without directories
+    static std::vector<std::string> FileNames(const FabricConf& conf);
+
     /// Take no more samples, so that the event list can drain.
     void StopSampling();
 

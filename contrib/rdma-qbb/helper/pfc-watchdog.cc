@@ -8,6 +8,7 @@
 #include "trace-source.h"
 
 #include "ns3/callback.h"
+#include "ns3/log.h"
 #include "ns3/pfc-deadlock.h"
 #include "ns3/simulator.h"
 
@@ -70,6 +71,8 @@ operator>>(std::istream& text, PfcAction& action)
     return text;
 }
 
+NS_LOG_COMPONENT_DEFINE("PfcWatchdog");
+
 NS_OBJECT_ENSURE_REGISTERED(PfcWatchdog);
 
 TypeId
@@ -118,6 +121,8 @@ PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused
     const uint64_t key = KeyOf(node, device->GetPort(), priority);
     PfcPauseRecord& record =
         m_records.try_emplace(key, PfcPauseRecord{node, device->GetPort(), priority}).first->second;
+    NS_LOG_LOGIC("node " << node << " port " << device->GetPort() << " priority " << +priority
+                         << (paused ? " is paused" : " may send again"));
     if (paused && record.sincePs < 0)
     {
         record.sincePs = nowPs;
@@ -188,6 +193,8 @@ PfcWatchdog::NoteStorm(PfcPauseRecord& record, int64_t nowPs)
     record.storm = true;
     ++record.storms;
     ++m_storms;
+    NS_LOG_INFO("storm " << m_storms << " begins at node " << record.node << " port "
+                         << record.port);
     if (m_stormLines.size() >= MAX_STORM_LINES)
     {
         return;
@@ -208,6 +215,7 @@ PfcWatchdog::SearchDeadlock(int64_t nowPs)
         return;
     }
     ++m_deadlocks;
+    NS_LOG_INFO(circle.size() << " queues wait for each other in a circle");
     m_deadlockLines.assign(1,
                            "PFC deadlock found at " + Micros(nowPs) + ": " +
                                std::to_string(circle.size()) +

@@ -19,7 +19,6 @@
 #include "ns3/node.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/pointer.h"
-#include "ns3/qbb-simulator-impl.h"
 #include "ns3/routing-policy-factory.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
@@ -147,16 +146,12 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
     using Kind = ClusterTopology::NodeKind;
     const RdmaHostHelper hosts;
     const SwitchHelper switches;
-    if (m_guardPartitions)
+    if (m_guardPartitions && !PartitionMemory::Guard())
     {
-        if (!QbbSimulatorImpl::Get())
-        {
-            throw InputError("ns3::RdmaFabric::GuardPartitions",
-                             0,
-                             "another simulator implementation",
-                             "ns3::QbbSimulatorImpl, which tells whose event it runs");
-        }
-        PartitionMemory::Guard();
+        throw InputError("ns3::RdmaFabric::GuardPartitions",
+                         0,
+                         "another simulator implementation",
+                         "ns3::QbbSimulatorImpl, which tells whose event it runs");
     }
     for (uint32_t id = 0; id < topology.nodeCount; ++id)
     {

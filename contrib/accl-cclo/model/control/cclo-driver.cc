@@ -124,6 +124,12 @@ CcloDriver::SetEngine(Ptr<CcloEngine> engine)
 {
     m_engine = engine;
     m_engine->GetExchangeMemory().SetInterruptHandler([this] { OnInterrupt(); });
+    m_engine->GetProtocolEngine()->SetOpenedHandler([this] {
+        if (std::exchange(m_waitsForSessions, false))
+        {
+            StartNext();
+        }
+    });
 }
 
 uint32_t
@@ -229,7 +235,7 @@ CcloDriver::AddCommunicator(const std::vector<CcloRank>& ranks, uint32_t localRa
     memory.HostWrite(address, size);
     memory.HostWrite(address + 4, localRank);
     uint32_t at = address + 8;
-    for (const CcloRank& rank : ranks)
+    for (const CcloRank& rank : m_engine->GetProtocolEngine()->Open(ranks, localRank))
     {
         for (const uint32_t word :
              {rank.ip.Get(), rank.port, 0U, 0U, rank.session, rank.maxSegmentSize})
@@ -293,6 +299,7 @@ CcloDriver::Deinitialize()
     call.function = static_cast<uint32_t>(CcloConfigFunction::Reset);
     // Not behind calls that may never end: the reset is what ends them.
     m_engine->Call(call, [this](uint32_t) {
+        m_engine->GetProtocolEngine()->Close();
         m_communicators.clear();
         m_arithmetic.clear();
     });
@@ -397,6 +404,11 @@ CcloDriver::Enqueue(const CcloCall& call, Done done)
 void
 CcloDriver::StartNext()
 {
+    m_waitsForSessions = !m_engine->GetProtocolEngine()->IsOpen();
+    if (m_waitsForSessions)
+    {
+        return;
+    }
     Simulator::Schedule(m_invocationLatency, [this] {
         CcloExchangeMemory& memory = m_engine->GetExchangeMemory();
         const auto words = m_requests.front().call.ToWords();

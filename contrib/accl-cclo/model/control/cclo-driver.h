@@ -6,7 +6,6 @@
 
 #include "cclo-engine.h"
 
-#include "ns3/ipv4-address.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
 
@@ -21,15 +20,6 @@
 
 namespace ns3
 {
-
-/// A peer as a communicator describes it.
-struct CcloRank
-{
-    Ipv4Address ip{"0.0.0.0"};
-    uint32_t port{0};
-    uint32_t session{0};           ///< of the protocol engine
-    uint32_t maxSegmentSize{1024}; ///< bytes per eager message; its rx buffers are as large
-};
 
 /// Elements in an engine's memory.
 struct CcloBuffer
@@ -60,7 +50,8 @@ struct CcloRequest
  * @brief A host's driver of a collective engine, as ACCL's is: it describes rx buffers,
  * communicators and data types in exchange memory, and starts calls by writing their registers.
  *
- * Calls are queued and run one after the other. Everything before the first call is free of charge.
+ * Calls are queued and run one after the other. Everything before the first call is free of charge,
+ * but for the time that a protocol needs to open its sessions.
  *
  * @code
  * driver->Initialize(ranks, 3);
@@ -182,6 +173,7 @@ class CcloDriver : public Object
     std::vector<uint32_t> m_communicators;
     std::map<std::pair<CcloDataType, CcloDataType>, uint32_t> m_arithmetic;
     std::deque<Queued> m_requests; ///< the first is running
+    bool m_waitsForSessions{false};
 };
 
 } // namespace ns3

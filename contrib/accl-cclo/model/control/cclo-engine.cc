@@ -4,10 +4,12 @@
 #include "cclo-engine.h"
 
 #include "ns3/boolean.h"
+#include "ns3/cclo-rdma-engine.h"
 #include "ns3/log.h"
 #include "ns3/pointer.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
+#include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -46,6 +48,12 @@ CcloEngine::GetTypeId()
                           BooleanValue(false),
                           MakeBooleanAccessor(&CcloEngine::m_streamLoopback),
                           MakeBooleanChecker())
+            .AddAttribute("Protocol",
+                          "How it reaches others: ns3::CcloRdmaEngine, ns3::CcloUdpEngine or "
+                          "ns3::CcloTcpEngine",
+                          TypeIdValue(CcloRdmaEngine::GetTypeId()),
+                          MakeTypeIdAccessor(&CcloEngine::m_protocol),
+                          MakeTypeIdChecker())
             .AddAttribute("Firmware",
                           "The control plane",
                           PointerValue(),
@@ -77,6 +85,7 @@ CcloEngine::Install(Ptr<CcloProtocolEngine> network)
 {
     m_network = network;
     m_network->SetListener(this);
+    m_network->SetContents(m_contents);
     m_exchange = std::make_unique<CcloExchangeMemory>(m_exchangeBytes);
     m_memory = std::make_unique<CcloMemory>(m_contents);
     m_rxBuffers = std::make_unique<CcloRxBuffers>(*m_exchange, *m_memory);
@@ -164,6 +173,10 @@ CcloEngine::Place(Arrival& arrival)
     case CcloMessageType::RendezvousDone:
         break;
     }
+    if (!m_firmware->ReserveNotification())
+    {
+        return false;
+    }
     Simulator::Schedule(m_dataPlane->GetDepacketizerLatency(),
                         &CcloFirmware::OnNotification,
                         m_firmware,
@@ -239,14 +252,23 @@ CcloEngine::DescribeWaits() const
     if (!m_arrivals.empty())
     {
         const CcloHeader& header = m_arrivals.front().message.header;
-        lines.push_back(fmt::format("{} messages wait in front of the rx buffers, all {} of which "
-                                    "are full; the first is of rank {}, sequence {}",
+        const std::string place =
+            header.type == CcloMessageType::Eager
+                ? fmt::format("the rx buffers, all {} of which are full", m_rxBuffers->GetCount())
+                : fmt::format("the firmware, which has {} notifications that no call has used",
+                              m_firmware->GetNotifications());
+        lines.push_back(fmt::format("{} messages wait in front of {}; the first is of rank {}, "
+                                    "sequence {}",
                                     m_arrivals.size(),
-                                    m_rxBuffers->GetCount(),
+                                    place,
                                     header.source,
                                     header.sequence));
     }
     append(m_rxBuffers->DescribeWaiting());
+    if (!lines.empty() || !m_network->IsOpen())
+    {
+        append(m_network->DescribeWaits());
+    }
     return lines;
 }
 

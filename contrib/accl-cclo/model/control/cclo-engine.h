@@ -12,6 +12,7 @@
 #include "ns3/cclo-rx-buffers.h"
 #include "ns3/object.h"
 #include "ns3/traced-callback.h"
+#include "ns3/type-id.h"
 
 #include <cstdint>
 #include <deque>
@@ -105,6 +106,7 @@ class CcloEngine : public Object, private CcloProtocolEngine::Listener
     uint32_t m_exchangeBytes{0x2000};
     bool m_contents{true};
     bool m_streamLoopback{false};
+    TypeId m_protocol;
     std::unique_ptr<CcloExchangeMemory> m_exchange;
     std::unique_ptr<CcloMemory> m_memory;
     std::unique_ptr<CcloRxBuffers> m_rxBuffers;

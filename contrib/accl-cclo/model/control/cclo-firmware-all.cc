@@ -25,63 +25,61 @@ CcloFirmware::AllGather(CcloCall call)
 CcloTask
 CcloFirmware::AllGatherRing(CcloCall call)
 {
-    const uint32_t size = Size();
-    const int64_t count = call.count;
-    CcloMove prime = MakeMove(call);
-    prime.count = 0;
-    prime.compression = CcloCompression::NONE;
-    prime.result = CcloOperand::Immediate;
-    prime.resultAddress = call.result;
-    co_await StartMove(prime);
+    CcloMove pointer = MakePointer(call);
+    pointer.result = CcloOperand::Immediate;
+    pointer.resultAddress = call.result;
+    co_await StartMove(pointer);
 
     CcloMove copy = MakeMove(call);
     copy.op0 = CcloOperand::Immediate;
     copy.op0Address = call.op0;
     copy.result = CcloOperand::Stride;
-    copy.resultStride = count * LocalRank();
+    copy.resultStride = int64_t{call.count} * LocalRank();
     co_await StartMove(copy);
 
-    CcloMove own = MakeMove(call);
+    CcloMove own = MakeToNext(call, OnWire(call.compression, CcloCompression::OP0));
     own.op0 = CcloOperand::Immediate;
     own.op0Address = call.op0;
-    own.result = CcloOperand::Immediate;
-    own.remote = true;
-    own.compression = OnWire(call.compression, CcloCompression::OP0);
-    own.sendRank = Next();
     co_await StartMove(own);
     uint32_t errors = co_await EndMoves(3);
+    const RingParts parts{uint64_t{call.count} * Size(), call.count};
+    errors |= co_await GatherRounds(call, parts, LocalRank());
+    co_return errors;
+}
 
-    uint32_t position = LocalRank();
+CcloTask
+CcloFirmware::GatherRounds(CcloCall call, RingParts parts, uint32_t position)
+{
+    const uint32_t size = Size();
+    const int64_t stride = parts.bulk;
+    uint32_t errors = CcloError::NONE;
     for (uint32_t i = 0; i < size - 1; ++i)
     {
         CcloMove receive = MakeMove(call);
+        receive.resultStride = position == 0 ? stride * (size - 1) : -stride;
+        position = (position + size - 1) % size;
+        receive.count = parts.CountOf(position);
         receive.op1 = CcloOperand::OnRecv;
         receive.receiveRank = Previous();
         receive.result = CcloOperand::Stride;
-        receive.resultStride = position == 0 ? count * (size - 1) : -count;
-        receive.compression = (call.compression & CcloCompression::RESULT) |
-                              (call.compression & CcloCompression::WIRE ? CcloCompression::OP1 : 0);
+        receive.compression = OffWire(call.compression);
         errors |= co_await DoMove(receive);
-        position = (position + size - 1) % size;
         if (i == size - 2)
         {
             break;
         }
-        CcloMove reprime = MakeMove(call);
-        reprime.count = 0;
-        reprime.compression = CcloCompression::NONE;
-        reprime.op1 = CcloOperand::Immediate;
-        reprime.op1Address = call.result;
-        co_await StartMove(reprime);
+        CcloMove pointer = MakePointer(call);
+        pointer.op1 = CcloOperand::Immediate;
+        pointer.op1Address = call.result;
+        co_await StartMove(pointer);
 
-        CcloMove relay = MakeMove(call);
+        const bool isCompressed = call.compression & CcloCompression::RESULT;
+        CcloMove relay =
+            MakeToNext(call,
+                       OnWire(call.compression, 0) | (isCompressed ? CcloCompression::OP1 : 0));
+        relay.count = parts.CountOf(position);
         relay.op1 = CcloOperand::Stride;
-        relay.op1Stride = count * position;
-        relay.result = CcloOperand::Immediate;
-        relay.remote = true;
-        relay.compression = OnWire(call.compression, 0) |
-                            (call.compression & CcloCompression::RESULT ? CcloCompression::OP1 : 0);
-        relay.sendRank = Next();
+        relay.op1Stride = stride * position;
         co_await StartMove(relay);
         errors |= co_await EndMoves(2);
     }
@@ -98,12 +96,7 @@ CcloFirmware::AllGatherWrites(CcloCall call)
     const uint32_t next = Next();
     if (m_step == 0)
     {
-        CcloMove copy = MakeMove(call);
-        copy.op0 = CcloOperand::Immediate;
-        copy.op0Address = call.op0;
-        copy.result = CcloOperand::Immediate;
-        copy.resultAddress = call.result + local * bytes;
-        co_await StartMove(copy);
+        co_await StartMove(MakeCopy(call, call.op0, call.result + local * bytes));
         co_await SendAddress(Previous(), call.result, call.count, CCLO_TAG_ANY);
         m_step = 1;
     }
@@ -150,12 +143,7 @@ CcloFirmware::AllToAll(CcloCall call)
     }
     const uint64_t bytes = Bytes(call);
     const uint32_t local = LocalRank();
-    CcloMove copy = MakeMove(call);
-    copy.op0 = CcloOperand::Immediate;
-    copy.op0Address = call.op0 + local * bytes;
-    copy.result = CcloOperand::Immediate;
-    copy.resultAddress = call.result + local * bytes;
-    co_await StartMove(copy);
+    co_await StartMove(MakeCopy(call, call.op0 + local * bytes, call.result + local * bytes));
     for (uint32_t rank = 0; rank < Size(); ++rank)
     {
         if (rank != local)

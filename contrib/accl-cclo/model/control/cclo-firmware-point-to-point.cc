@@ -12,28 +12,15 @@ namespace ns3
 CcloTask
 CcloFirmware::Copy(CcloCall call)
 {
-    CcloMove move = MakeMove(call);
-    move.op0 = call.Streams() & CcloStream::OP0 ? CcloOperand::Stream : CcloOperand::Immediate;
-    move.op0Address = call.op0;
-    move.result =
-        call.Streams() & CcloStream::RESULT ? CcloOperand::Stream : CcloOperand::Immediate;
-    move.resultAddress = call.result;
-    move.sendTag = 0;
-    co_return co_await DoMove(move);
+    co_return co_await DoMove(MakeLocal(call));
 }
 
 CcloTask
 CcloFirmware::Combine(CcloCall call)
 {
-    CcloMove move = MakeMove(call);
-    move.op0 = call.Streams() & CcloStream::OP0 ? CcloOperand::Stream : CcloOperand::Immediate;
-    move.op0Address = call.op0;
+    CcloMove move = MakeLocal(call);
     move.op1 = CcloOperand::Immediate;
     move.op1Address = call.op1;
-    move.result =
-        call.Streams() & CcloStream::RESULT ? CcloOperand::Stream : CcloOperand::Immediate;
-    move.resultAddress = call.result;
-    move.sendTag = 0;
     co_return co_await DoMove(move);
 }
 

@@ -12,16 +12,6 @@ namespace ns3
 namespace
 {
 
-/// @return elements of a chunk when @p elements are cut into chunks of @p bulk, the last ones
-/// smaller
-uint32_t
-ChunkCount(uint32_t elements, uint32_t bulk, uint32_t chunk)
-{
-    const uint64_t begin = uint64_t{bulk} * chunk;
-    return begin >= elements ? 0
-                             : static_cast<uint32_t>(std::min<uint64_t>(bulk, elements - begin));
-}
-
 /// @return flags of a move that combines what came by the wire and sends it on
 uint32_t
 Relayed(uint32_t compression)
@@ -225,41 +215,53 @@ CcloFirmware::ReduceScatter(CcloCall call)
 CcloTask
 CcloFirmware::ReduceScatterRing(CcloCall call)
 {
-    const uint32_t size = Size();
-    const int64_t count = call.count;
-    CcloMove prime = MakeMove(call);
-    prime.count = 0;
-    prime.compression = CcloCompression::NONE;
-    prime.op0 = CcloOperand::Immediate;
-    prime.op0Address = call.op0;
-    co_await StartMove(prime);
+    const RingParts parts{uint64_t{call.count} * Size(), call.count};
+    co_return co_await ReduceRounds(call, parts, Previous(), std::nullopt);
+}
 
-    uint32_t position = Previous();
-    CcloMove first = MakeMove(call);
+CcloTask
+CcloFirmware::ReduceRounds(CcloCall call,
+                           RingParts parts,
+                           uint32_t position,
+                           std::optional<int64_t> resultStride)
+{
+    const uint32_t size = Size();
+    const int64_t stride = parts.bulk;
+    CcloMove pointer = MakePointer(call);
+    pointer.op0 = CcloOperand::Immediate;
+    pointer.op0Address = call.op0;
+    if (resultStride)
+    {
+        pointer.result = CcloOperand::Immediate;
+        pointer.resultAddress = call.result;
+    }
+    co_await StartMove(pointer);
+
+    CcloMove first = MakeToNext(call, OnWire(call.compression, CcloCompression::OP0));
+    first.count = parts.CountOf(position);
     first.op0 = CcloOperand::Stride;
-    first.op0Stride = count * position;
-    first.result = CcloOperand::Immediate;
-    first.remote = true;
-    first.compression = OnWire(call.compression, CcloCompression::OP0);
-    first.sendRank = Next();
+    first.op0Stride = stride * position;
     co_await StartMove(first);
 
     uint32_t errors = CcloError::NONE;
     for (uint32_t i = 0; i < size - 1; ++i)
     {
         const bool stores = i == size - 2;
-        CcloMove move = MakeMove(call);
+        CcloMove move = stores ? MakeMove(call) : MakeToNext(call, Relayed(call.compression));
+        if (stores)
+        {
+            move.result = resultStride ? CcloOperand::Stride : CcloOperand::Immediate;
+            move.resultAddress = call.result;
+            move.resultStride = resultStride.value_or(0);
+            move.compression = Stored(call.compression);
+        }
         move.op0 = CcloOperand::Stride;
-        move.op0Stride = position == 0 ? count * (size - 1) : -count;
+        move.op0Stride = position == 0 ? stride * (size - 1) : -stride;
+        position = (position + size - 1) % size;
+        move.count = parts.CountOf(position);
         move.op1 = CcloOperand::OnRecv;
         move.receiveRank = Previous();
-        move.result = CcloOperand::Immediate;
-        move.resultAddress = call.result;
-        move.remote = !stores;
-        move.sendRank = Next();
-        move.compression = stores ? Stored(call.compression) : Relayed(call.compression);
         co_await StartMove(move);
-        position = (position + size - 1) % size;
         errors |= co_await EndMove();
     }
     errors |= co_await EndMoves(2);
@@ -304,121 +306,34 @@ CcloFirmware::AllReduceRing(CcloCall call)
     for (uint32_t begin = 0; begin < call.count; begin += segment)
     {
         const uint32_t elements = std::min(segment, call.count - begin);
-        errors |= co_await AllReduceSegment(part, elements);
-        errors |= co_await AllReduceSegmentGather(part, elements);
+        const RingParts parts{elements, (elements + Size() - 1) / Size()};
+        errors |= co_await ReduceRounds(part, parts, LocalRank(), int64_t{parts.bulk} * Next());
+        errors |= co_await AllReduceSegmentGather(part, parts);
         part.op0 += uint64_t{elements} * sourceBytes;
         part.result += uint64_t{elements} * resultBytes;
     }
     co_return errors;
 }
 
+/// Sends the sums of a reduce-scatter round the ring.
 CcloTask
-CcloFirmware::AllReduceSegment(CcloCall call, uint32_t elements)
+CcloFirmware::AllReduceSegmentGather(CcloCall call, RingParts parts)
 {
-    const uint32_t size = Size();
-    const uint32_t bulk = (elements + size - 1) / size;
-    const int64_t stride = bulk;
-    CcloMove prime = MakeMove(call);
-    prime.count = 0;
-    prime.compression = CcloCompression::NONE;
-    prime.op0 = prime.result = CcloOperand::Immediate;
-    prime.op0Address = call.op0;
-    prime.resultAddress = call.result;
-    co_await StartMove(prime);
+    CcloMove pointer = MakePointer(call);
+    pointer.op0 = CcloOperand::Immediate;
+    pointer.op0Address = call.result;
+    co_await StartMove(pointer);
 
-    uint32_t position = LocalRank();
-    CcloMove first = MakeMove(call);
-    first.count = ChunkCount(elements, bulk, position);
+    const uint32_t position = Next();
+    const bool isCompressed = call.compression & CcloCompression::RESULT;
+    CcloMove first =
+        MakeToNext(call, OnWire(call.compression, 0) | (isCompressed ? CcloCompression::OP0 : 0));
+    first.count = parts.CountOf(position);
     first.op0 = CcloOperand::Stride;
-    first.op0Stride = stride * position;
-    first.result = CcloOperand::Immediate;
-    first.remote = true;
-    first.compression = OnWire(call.compression, CcloCompression::OP0);
-    first.sendRank = Next();
-    co_await StartMove(first);
-
-    uint32_t errors = CcloError::NONE;
-    for (uint32_t i = 0; i < size - 1; ++i)
-    {
-        const bool stores = i == size - 2;
-        CcloMove move = MakeMove(call);
-        move.op0Stride = position == 0 ? stride * (size - 1) : -stride;
-        position = (position + size - 1) % size;
-        move.count = ChunkCount(elements, bulk, position);
-        move.op0 = CcloOperand::Stride;
-        move.op1 = CcloOperand::OnRecv;
-        move.receiveRank = Previous();
-        move.result = stores ? CcloOperand::Stride : CcloOperand::Immediate;
-        move.resultStride = stride * Next();
-        move.remote = !stores;
-        move.sendRank = Next();
-        move.compression = stores ? Stored(call.compression) : Relayed(call.compression);
-        co_await StartMove(move);
-        errors |= co_await EndMove();
-    }
-    errors |= co_await EndMoves(2);
-    co_return errors;
-}
-
-CcloTask
-CcloFirmware::AllReduceSegmentGather(CcloCall call, uint32_t elements)
-{
-    const uint32_t size = Size();
-    const uint32_t bulk = (elements + size - 1) / size;
-    const int64_t stride = bulk;
-    const bool stored = call.compression & CcloCompression::RESULT;
-    CcloMove prime = MakeMove(call);
-    prime.count = 0;
-    prime.compression = CcloCompression::NONE;
-    prime.op0 = CcloOperand::Immediate;
-    prime.op0Address = call.result;
-    co_await StartMove(prime);
-
-    uint32_t position = Next();
-    CcloMove first = MakeMove(call);
-    first.count = ChunkCount(elements, bulk, position);
-    first.op0 = CcloOperand::Stride;
-    first.op0Stride = stride * position;
-    first.result = CcloOperand::Immediate;
-    first.remote = true;
-    first.compression = OnWire(call.compression, 0) | (stored ? CcloCompression::OP0 : 0);
-    first.sendRank = Next();
+    first.op0Stride = int64_t{parts.bulk} * position;
     co_await StartMove(first);
     uint32_t errors = co_await EndMoves(2);
-
-    for (uint32_t i = 0; i < size - 1; ++i)
-    {
-        CcloMove receive = MakeMove(call);
-        receive.resultStride = position == 0 ? stride * (size - 1) : -stride;
-        position = (position + size - 1) % size;
-        receive.count = ChunkCount(elements, bulk, position);
-        receive.op1 = CcloOperand::OnRecv;
-        receive.receiveRank = Previous();
-        receive.result = CcloOperand::Stride;
-        receive.compression = Stored(call.compression & ~CcloCompression::OP0);
-        errors |= co_await DoMove(receive);
-        if (i == size - 2)
-        {
-            break;
-        }
-        CcloMove reprime = MakeMove(call);
-        reprime.count = 0;
-        reprime.compression = CcloCompression::NONE;
-        reprime.op1 = CcloOperand::Immediate;
-        reprime.op1Address = call.result;
-        co_await StartMove(reprime);
-
-        CcloMove relay = MakeMove(call);
-        relay.count = ChunkCount(elements, bulk, position);
-        relay.op1 = CcloOperand::Stride;
-        relay.op1Stride = stride * position;
-        relay.result = CcloOperand::Immediate;
-        relay.remote = true;
-        relay.compression = OnWire(call.compression, 0) | (stored ? CcloCompression::OP1 : 0);
-        relay.sendRank = Next();
-        co_await StartMove(relay);
-        errors |= co_await EndMoves(2);
-    }
+    errors |= co_await GatherRounds(call, parts, position);
     co_return errors;
 }
 

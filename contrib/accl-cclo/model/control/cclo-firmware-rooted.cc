@@ -10,19 +10,6 @@
 namespace ns3
 {
 
-namespace
-{
-
-/// @return flags of a move that receives: what came by the wire, and how the result is stored
-uint32_t
-OffWire(uint32_t compression)
-{
-    return (compression & CcloCompression::RESULT) |
-           (compression & CcloCompression::WIRE ? CcloCompression::OP1 : 0);
-}
-
-} // namespace
-
 CcloTask
 CcloFirmware::Broadcast(CcloCall call)
 {
@@ -96,21 +83,7 @@ CcloFirmware::BroadcastFlat(CcloCall call)
         }
         co_return co_await TryCompletion(call.peer, CCLO_TAG_ANY, call.op0, call.op0 + 1);
     }
-    uint32_t pending = 0;
-    uint32_t errors = CcloError::NONE;
-    while (m_step < Size() - 1)
-    {
-        if (co_await TryAnyAddress() == CcloError::NOT_READY)
-        {
-            errors |= co_await EndMoves(pending);
-            co_return errors == CcloError::NONE ? CcloError::NOT_READY : errors;
-        }
-        co_await StartMove(MakeWrite(call, call.op0, m_taken.rank));
-        ++m_step;
-        errors |= co_await BoundMoves(pending, 2);
-    }
-    errors |= co_await EndMoves(pending);
-    co_return errors;
+    co_return co_await WriteToReady(call, 0, Size() - 1, 0);
 }
 
 /// Binomial: who has the data writes to the rank at half the distance of the round before.
@@ -193,25 +166,26 @@ CcloFirmware::ScatterRoot(CcloCall call)
 {
     const uint64_t bytes = Bytes(call);
     uint32_t pending = 0;
-    uint32_t errors = CcloError::NONE;
     if (m_step == 0)
     {
-        CcloMove copy = MakeMove(call);
-        copy.op0 = CcloOperand::Immediate;
-        copy.op0Address = call.op0 + call.peer * bytes;
-        copy.result = CcloOperand::Immediate;
-        copy.resultAddress = call.result;
-        co_await StartMove(copy);
+        co_await StartMove(MakeCopy(call, call.op0 + call.peer * bytes, call.result));
         pending = m_step = 1;
     }
-    while (m_step < Size())
+    co_return co_await WriteToReady(call, bytes, Size(), pending);
+}
+
+CcloTask
+CcloFirmware::WriteToReady(CcloCall call, uint64_t partBytes, uint32_t end, uint32_t pending)
+{
+    uint32_t errors = CcloError::NONE;
+    while (m_step < end)
     {
         if (co_await TryAnyAddress() == CcloError::NOT_READY)
         {
             errors |= co_await EndMoves(pending);
             co_return errors == CcloError::NONE ? CcloError::NOT_READY : errors;
         }
-        co_await StartMove(MakeWrite(call, call.op0 + m_taken.rank * bytes, m_taken.rank));
+        co_await StartMove(MakeWrite(call, call.op0 + m_taken.rank * partBytes, m_taken.rank));
         ++m_step;
         errors |= co_await BoundMoves(pending, 2);
     }
@@ -246,24 +220,17 @@ CcloFirmware::Gather(CcloCall call)
 CcloTask
 CcloFirmware::GatherRing(CcloCall call)
 {
-    CcloMove own = MakeMove(call);
+    CcloMove own = MakeToNext(call, OnWire(call.compression, CcloCompression::OP0));
     own.op0 = CcloOperand::Immediate;
     own.op0Address = call.op0;
-    own.result = CcloOperand::Immediate;
-    own.remote = true;
-    own.compression = OnWire(call.compression, CcloCompression::OP0);
-    own.sendRank = Next();
     co_await StartMove(own);
 
-    CcloMove relay = MakeMove(call);
+    CcloMove relay = MakeToNext(call,
+                                call.compression & CcloCompression::WIRE
+                                    ? CcloCompression::OP1 | CcloCompression::RESULT
+                                    : CcloCompression::NONE);
     relay.op1 = CcloOperand::OnRecv;
     relay.receiveRank = Previous();
-    relay.result = CcloOperand::Immediate;
-    relay.remote = true;
-    relay.compression = call.compression & CcloCompression::WIRE
-                            ? CcloCompression::OP1 | CcloCompression::RESULT
-                            : CcloCompression::NONE;
-    relay.sendRank = Next();
     const uint32_t behind = (Size() + LocalRank() - call.peer) % Size() - 1;
     for (uint32_t i = 0; i < behind; ++i)
     {
@@ -276,13 +243,10 @@ CcloTask
 CcloFirmware::GatherRingRoot(CcloCall call)
 {
     const uint32_t size = Size();
-    // Sets the address that the strides refer to.
-    CcloMove prime = MakeMove(call);
-    prime.count = 0;
-    prime.compression = CcloCompression::NONE;
-    prime.result = CcloOperand::Immediate;
-    prime.resultAddress = call.result;
-    co_await StartMove(prime);
+    CcloMove pointer = MakePointer(call);
+    pointer.result = CcloOperand::Immediate;
+    pointer.resultAddress = call.result;
+    co_await StartMove(pointer);
 
     uint32_t position = call.peer;
     for (uint32_t i = 0; i < size; ++i)
@@ -315,12 +279,7 @@ CcloFirmware::GatherFlatRoot(CcloCall call)
 {
     const uint64_t bytes = Bytes(call);
     const uint32_t others = Size() - 1;
-    CcloMove copy = MakeMove(call);
-    copy.op0 = CcloOperand::Immediate;
-    copy.op0Address = call.op0;
-    copy.result = CcloOperand::Immediate;
-    copy.resultAddress = call.result + call.peer * bytes;
-    co_await StartMove(copy);
+    co_await StartMove(MakeCopy(call, call.op0, call.result + call.peer * bytes));
 
     const bool small = bytes <= m_exchange->ReadFromEnd(CcloExchangeMemory::GATHER_FLAT_MAX_BYTES);
     const uint32_t maxFanIn =

@@ -8,6 +8,7 @@
 #include "ns3/log.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -55,6 +56,19 @@ CcloFirmware::GetTypeId()
                           TimeValue(NanoSeconds(120)),
                           MakeTimeAccessor(&CcloFirmware::m_notificationLatency),
                           MakeTimeChecker(Time(0)))
+            .AddAttribute("RetryFifoDepth",
+                          "Calls that wait to be tried again (control_bd.tcl: 64 words of 16 per "
+                          "call); with more, the processor waits for ever",
+                          UintegerValue(4),
+                          MakeUintegerAccessor(&CcloFirmware::m_retryDepth),
+                          MakeUintegerChecker<uint32_t>(1))
+            .AddAttribute("NotificationFifoDepth",
+                          "Notifications of peers that no call has used (emulation: 512; rx_bd.tcl "
+                          "and control_bd.tcl: 64 words of 7 each, that is 9 and 9); further ones "
+                          "hold up all messages behind them",
+                          UintegerValue(512),
+                          MakeUintegerAccessor(&CcloFirmware::m_notificationDepth),
+                          MakeUintegerChecker<uint32_t>(1))
             .AddTraceSource("CallStart",
                             "A new call has been taken",
                             MakeTraceSourceAccessor(&CcloFirmware::m_callStart),
@@ -209,6 +223,10 @@ CcloFirmware::Run()
             pending->step = m_step;
             pending->served = std::move(m_served);
             pending->progressSeen = progressBefore;
+            while (m_retries.size() >= m_retryDepth)
+            {
+                co_await WaitFor(Wait::RetryFifo);
+            }
             m_retries.push_back(std::move(*pending));
         }
         else
@@ -419,9 +437,21 @@ CcloFirmware::OnDecoded()
 
 // --- notifications
 
+bool
+CcloFirmware::ReserveNotification()
+{
+    if (m_notifications.size() + m_reserved >= m_notificationDepth)
+    {
+        return false;
+    }
+    ++m_reserved;
+    return true;
+}
+
 void
 CcloFirmware::OnNotification(const CcloHeader& header)
 {
+    --m_reserved;
     m_notifications.push_back({.type = header.type,
                                .rank = header.source,
                                .tag = header.tag,
@@ -429,7 +459,7 @@ CcloFirmware::OnNotification(const CcloHeader& header)
                                .host = header.host,
                                .count = header.count});
     ++m_progress;
-    if (m_wait != Wait::Move && m_wait != Wait::Fifo)
+    if (m_wait != Wait::Move && m_wait != Wait::Fifo && m_wait != Wait::RetryFifo)
     {
         Wake();
     }
@@ -465,6 +495,10 @@ CcloFirmware::TryNotification(Fits fits)
     }
     m_taken = *found;
     m_notifications.erase(found);
+    if (m_released)
+    {
+        m_released();
+    }
     co_return CcloError::NONE;
 }
 
@@ -618,8 +652,8 @@ CcloFirmware::Bytes(const CcloCall& call) const
 bool
 CcloFirmware::IsEager(const CcloCall& call) const
 {
-    return Bytes(call) <= m_maxEagerBytes || call.compression != CcloCompression::NONE ||
-           call.Streams() != CcloStream::NONE;
+    return !m_network->CanWrite() || Bytes(call) <= m_maxEagerBytes ||
+           call.compression != CcloCompression::NONE || call.Streams() != CcloStream::NONE;
 }
 
 uint32_t
@@ -645,11 +679,7 @@ CcloFirmware::MakeMove(const CcloCall& call) const
 CcloMove
 CcloFirmware::MakeWrite(const CcloCall& call, uint64_t from, uint32_t rank) const
 {
-    CcloMove move = MakeMove(call);
-    move.op0 = CcloOperand::Immediate;
-    move.op0Address = from;
-    move.result = CcloOperand::Immediate;
-    move.resultAddress = m_taken.address;
+    CcloMove move = MakeCopy(call, from, m_taken.address);
     move.hostOperands = m_taken.host ? CcloHostOperand::RESULT : 0;
     move.remote = true;
     move.rendezvous = true;
@@ -658,11 +688,65 @@ CcloFirmware::MakeWrite(const CcloCall& call, uint64_t from, uint32_t rank) cons
     return move;
 }
 
+CcloMove
+CcloFirmware::MakePointer(const CcloCall& call) const
+{
+    CcloMove move = MakeMove(call);
+    move.count = 0;
+    move.compression = CcloCompression::NONE;
+    return move;
+}
+
+CcloMove
+CcloFirmware::MakeLocal(const CcloCall& call) const
+{
+    CcloMove move = MakeCopy(call, call.op0, call.result);
+    if (call.Streams() & CcloStream::OP0)
+    {
+        move.op0 = CcloOperand::Stream;
+    }
+    if (call.Streams() & CcloStream::RESULT)
+    {
+        move.result = CcloOperand::Stream;
+    }
+    move.sendTag = 0;
+    return move;
+}
+
+CcloMove
+CcloFirmware::MakeCopy(const CcloCall& call, uint64_t from, uint64_t to) const
+{
+    CcloMove move = MakeMove(call);
+    move.op0 = CcloOperand::Immediate;
+    move.op0Address = from;
+    move.result = CcloOperand::Immediate;
+    move.resultAddress = to;
+    return move;
+}
+
+CcloMove
+CcloFirmware::MakeToNext(const CcloCall& call, uint32_t compression) const
+{
+    CcloMove move = MakeMove(call);
+    move.result = CcloOperand::Immediate;
+    move.remote = true;
+    move.compression = compression;
+    move.sendRank = Next();
+    return move;
+}
+
 uint32_t
 CcloFirmware::OnWire(uint32_t compression, uint32_t keep)
 {
     return (compression & keep) |
            (compression & CcloCompression::WIRE ? CcloCompression::RESULT : 0);
+}
+
+uint32_t
+CcloFirmware::OffWire(uint32_t compression)
+{
+    return (compression & CcloCompression::RESULT) |
+           (compression & CcloCompression::WIRE ? CcloCompression::OP1 : 0);
 }
 
 uint32_t
@@ -704,6 +788,11 @@ CcloFirmware::DescribeWaits() const
         else if (m_wait == Wait::Completion)
         {
             reason = fmt::format("waits for {} to write", name(m_waitRank));
+        }
+        else if (m_wait == Wait::RetryFifo)
+        {
+            reason = fmt::format("waits for ever for room in the retry queue, which holds {} calls",
+                                 m_retries.size());
         }
         else if (m_wait == Wait::Progress)
         {

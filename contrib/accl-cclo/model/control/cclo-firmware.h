@@ -14,6 +14,7 @@
 #include "ns3/object.h"
 #include "ns3/traced-callback.h"
 
+#include <algorithm>
 #include <coroutine>
 #include <cstdint>
 #include <deque>
@@ -64,8 +65,17 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     /// Queue a call. @param done told its return value; may be empty
     void Call(const CcloCall& call, Completion done);
 
+    /// @return whether there is room for what a peer says; if so, it is taken for OnNotification()
+    bool ReserveNotification();
+
     /// A peer says where to write, or that it has written.
     void OnNotification(const CcloHeader& header);
+
+    /// @return notifications that no call has used
+    uint32_t GetNotifications() const
+    {
+        return static_cast<uint32_t>(m_notifications.size());
+    }
 
     /// @return calls that have not ended
     uint32_t GetPendingCalls() const;
@@ -97,6 +107,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
         Fifo,       ///< for room in front of the data plane
         Address,    ///< for a peer's address
         Completion, ///< for a peer's write
+        RetryFifo,  ///< for room in the retry queue, which only it empties
         Progress    ///< for anything, to try again what waits in place
     };
 
@@ -147,6 +158,22 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     // --- the processor
     CcloTask Run();
     CcloTask Dispatch(CcloCall call);
+
+    /// Elements cut into as many parts as there are ranks, the last ones smaller or empty.
+    struct RingParts
+    {
+        uint64_t elements;
+        uint32_t bulk; ///< elements of a part but for the last ones
+
+        uint32_t CountOf(uint32_t part) const
+        {
+            const uint64_t begin = uint64_t{bulk} * part;
+            return begin >= elements
+                       ? 0
+                       : static_cast<uint32_t>(std::min<uint64_t>(bulk, elements - begin));
+        }
+    };
+
     CcloTask Configure(CcloCall call);
     Suspension Spend(Time time);
     Suspension WaitFor(Wait what, uint32_t rank = ANY_RANK);
@@ -192,12 +219,18 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     CcloTask Scatter(CcloCall call);
     CcloTask ScatterEager(CcloCall call);
     CcloTask ScatterRoot(CcloCall call);
+    /// Write a part, at a multiple of @p partBytes, to each rank that says where, up to step @p
+    /// end.
+    CcloTask WriteToReady(CcloCall call, uint64_t partBytes, uint32_t end, uint32_t pending);
     CcloTask Gather(CcloCall call);
     CcloTask GatherRing(CcloCall call);
     CcloTask GatherRingRoot(CcloCall call);
     CcloTask GatherFlatRoot(CcloCall call);
     CcloTask AllGather(CcloCall call);
     CcloTask AllGatherRing(CcloCall call);
+    /// Store what comes from the rank before and relay it, until the result holds all parts.
+    /// @param position the part that this rank sent last
+    CcloTask GatherRounds(CcloCall call, RingParts parts, uint32_t position);
     CcloTask AllGatherWrites(CcloCall call);
     CcloTask Reduce(CcloCall call);
     CcloTask ReduceRing(CcloCall call);
@@ -205,10 +238,16 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     CcloTask ReduceTree(CcloCall call);
     CcloTask ReduceScatter(CcloCall call);
     CcloTask ReduceScatterRing(CcloCall call);
+    /// Send a part, then add to what comes and relay it; the last sum is stored.
+    /// @param position the part that this rank sends first
+    /// @param resultStride where the last sum goes from the call's result on; none: to it
+    CcloTask ReduceRounds(CcloCall call,
+                          RingParts parts,
+                          uint32_t position,
+                          std::optional<int64_t> resultStride);
     CcloTask AllReduce(CcloCall call);
     CcloTask AllReduceRing(CcloCall call);
-    CcloTask AllReduceSegment(CcloCall call, uint32_t elements);
-    CcloTask AllReduceSegmentGather(CcloCall call, uint32_t elements);
+    CcloTask AllReduceSegmentGather(CcloCall call, RingParts parts);
     CcloTask AllToAll(CcloCall call);
     CcloTask Barrier(CcloCall call);
 
@@ -224,7 +263,17 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     uint32_t SegmentElements() const;
     CcloMove MakeMove(const CcloCall& call) const;
     CcloMove MakeWrite(const CcloCall& call, uint64_t from, uint32_t rank) const;
+    /// @return a move of nothing, to which the caller gives the addresses that strides refer to
+    CcloMove MakePointer(const CcloCall& call) const;
+    /// @return a move from the call's first operand to its result, of memory or a stream each
+    CcloMove MakeLocal(const CcloCall& call) const;
+    /// @return a move in memory
+    CcloMove MakeCopy(const CcloCall& call, uint64_t from, uint64_t to) const;
+    /// @return an eager move to the next rank, its operand not yet given
+    CcloMove MakeToNext(const CcloCall& call, uint32_t compression) const;
     static uint32_t OnWire(uint32_t compression, uint32_t keep);
+    /// @return flags of a move that receives: what came by the wire, and how the result is stored
+    static uint32_t OffWire(uint32_t compression);
 
     CcloExchangeMemory* m_exchange{nullptr};
     CcloMemory* m_memory{nullptr};
@@ -237,6 +286,8 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     Time m_moveLatency;
     Time m_statusLatency;
     Time m_notificationLatency;
+    uint32_t m_retryDepth{4};
+    uint32_t m_notificationDepth{512};
 
     CcloTask m_processor;
     std::coroutine_handle<> m_suspended;
@@ -257,6 +308,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     std::deque<uint32_t> m_statuses; ///< of moves that have ended
     uint32_t m_outstanding{0};       ///< moves issued whose status has not been read
     std::vector<Notification> m_notifications;
+    uint32_t m_reserved{0}; ///< room of notifications on their way
     Notification m_taken{};
 
     uint64_t m_maxEagerBytes{32768};

@@ -30,13 +30,7 @@ CcloMemory::Allocate(uint64_t bytes, CcloMemoryKind kind)
     const uint64_t address = next;
     // A gap behind each buffer, so that no range spans two.
     next += (bytes / ALIGNMENT + 2) * ALIGNMENT;
-    Buffer buffer{bytes, nullptr};
-    if (m_contents)
-    {
-        buffer.data.reset(static_cast<uint8_t*>(std::calloc(bytes + 1, 1)));
-        NS_ABORT_MSG_UNLESS(buffer.data, "no memory for a buffer of " << bytes << " bytes");
-    }
-    m_buffers.emplace(address, std::move(buffer));
+    m_buffers.emplace(address, Buffer{bytes, nullptr});
     return address;
 }
 
@@ -54,8 +48,8 @@ CcloMemory::KindOf(uint64_t address)
                                  : CcloMemoryKind::Hbm;
 }
 
-std::map<uint64_t, CcloMemory::Buffer>::const_iterator
-CcloMemory::Find(uint64_t address, uint64_t bytes) const
+std::map<uint64_t, CcloMemory::Buffer>::iterator
+CcloMemory::Find(uint64_t address, uint64_t bytes)
 {
     auto buffer = m_buffers.upper_bound(address);
     if (buffer == m_buffers.begin())
@@ -67,7 +61,7 @@ CcloMemory::Find(uint64_t address, uint64_t bytes) const
 }
 
 bool
-CcloMemory::Contains(uint64_t address, uint64_t bytes) const
+CcloMemory::Contains(uint64_t address, uint64_t bytes)
 {
     return Find(address, bytes) != m_buffers.end();
 }
@@ -82,6 +76,12 @@ CcloMemory::At(uint64_t address, uint64_t bytes)
     const auto buffer = Find(address, bytes);
     NS_ABORT_MSG_IF(buffer == m_buffers.end(),
                     "no buffer has " << bytes << " bytes at " << address);
+    if (!buffer->second.data)
+    {
+        const uint64_t size = buffer->second.bytes;
+        buffer->second.data.reset(static_cast<uint8_t*>(std::calloc(size + 1, 1)));
+        NS_ABORT_MSG_UNLESS(buffer->second.data, "no memory for a buffer of " << size << " bytes");
+    }
     return {buffer->second.data.get() + (address - buffer->first), bytes};
 }
 

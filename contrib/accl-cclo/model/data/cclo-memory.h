@@ -26,7 +26,8 @@ enum class CcloMemoryKind : uint8_t
  * @brief The memories an engine reaches: buffers at addresses, with or without contents.
  *
  * Only what has been allocated can be read or written. Contents are zero until written, and take
- * the process' memory only then. Without contents, a buffer is an address range.
+ * the process' memory only when somebody looks at them. Without contents, a buffer is an address
+ * range.
  */
 class CcloMemory
 {
@@ -52,7 +53,7 @@ class CcloMemory
     static CcloMemoryKind KindOf(uint64_t address);
 
     /// @return whether a range lies within one buffer
-    bool Contains(uint64_t address, uint64_t bytes) const;
+    bool Contains(uint64_t address, uint64_t bytes);
 
     /// @return the contents of a range that Contains() is true of; empty without contents
     std::span<uint8_t> At(uint64_t address, uint64_t bytes);
@@ -69,11 +70,11 @@ class CcloMemory
     struct Buffer
     {
         uint64_t bytes{0};
-        std::unique_ptr<uint8_t, Release> data;
+        std::unique_ptr<uint8_t, Release> data; ///< null until looked at
     };
 
     /// @return the buffer that a range lies in; end if none
-    std::map<uint64_t, Buffer>::const_iterator Find(uint64_t address, uint64_t bytes) const;
+    std::map<uint64_t, Buffer>::iterator Find(uint64_t address, uint64_t bytes);
 
     bool m_contents;
     std::map<uint64_t, Buffer> m_buffers;

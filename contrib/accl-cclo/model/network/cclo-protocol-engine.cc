@@ -20,6 +20,7 @@ void
 CcloProtocolEngine::DoDispose()
 {
     m_listener = nullptr;
+    m_opened = nullptr;
     Object::DoDispose();
 }
 

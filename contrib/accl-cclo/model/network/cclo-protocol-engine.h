@@ -7,14 +7,26 @@
 #include "cclo-header.h"
 
 #include "ns3/cclo-constants.h"
+#include "ns3/ipv4-address.h"
 #include "ns3/object.h"
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ns3
 {
+
+/// A peer as a communicator describes it.
+struct CcloRank
+{
+    Ipv4Address ip{"0.0.0.0"};
+    uint32_t port{0};
+    uint32_t session{0};           ///< of the protocol engine
+    uint32_t maxSegmentSize{1024}; ///< bytes per eager message; its rx buffers are as large
+};
 
 /// A message between engines; the data are empty in a model without contents.
 struct CcloMessage
@@ -49,6 +61,44 @@ class CcloProtocolEngine : public Object
         m_listener = listener;
     }
 
+    /// Set whether messages hold bytes, or only their number.
+    void SetContents(bool contents)
+    {
+        m_contents = contents;
+    }
+
+    /// Set what happens when all sessions are open that were not.
+    void SetOpenedHandler(std::function<void()> handler)
+    {
+        m_opened = std::move(handler);
+    }
+
+    /**
+     * Open sessions with all ranks but the local one; those that are open are used.
+     * @return the ranks with the numbers of their sessions
+     */
+    virtual std::vector<CcloRank> Open(std::vector<CcloRank> ranks, uint32_t localRank)
+    {
+        return ranks;
+    }
+
+    /// Close all sessions.
+    virtual void Close()
+    {
+    }
+
+    /// @return whether all sessions asked for are open
+    virtual bool IsOpen() const
+    {
+        return true;
+    }
+
+    /// @return what has been lost, or is not open yet; one line each, for people
+    virtual std::vector<std::string> DescribeWaits() const
+    {
+        return {};
+    }
+
     /// @return the bits of ACCL's hardware identity that name the protocol
     virtual uint32_t GetStackType() const = 0;
 
@@ -77,6 +127,8 @@ class CcloProtocolEngine : public Object
     void DoDispose() override;
 
     Listener* m_listener{nullptr};
+    bool m_contents{true};
+    std::function<void()> m_opened;
 };
 
 } // namespace ns3

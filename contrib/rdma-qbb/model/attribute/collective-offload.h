@@ -1,0 +1,42 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_OFFLOAD_H
+#define COLLECTIVE_OFFLOAD_H
+
+#include "ns3/object.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @brief Whose collectives engines in the NICs carry out: a parameter of whoever runs collectives
+ * over a fabric, which itself knows none.
+ */
+class CollectiveOffload : public Object
+{
+  public:
+    static TypeId GetTypeId();
+
+    /// What may be written.
+    static constexpr const char* EXPECTED =
+        "NCCL, or ACCL and then none (all) or some of TP, DP, EP, DP_EP, PP, CP and CUSTOM";
+
+    /**
+     * @param text as in EXPECTED
+     * @return the classes of traffic that engines carry out; nullopt if @p text is something else
+     */
+    static std::optional<std::vector<std::string>> Parse(std::string_view text);
+
+  private:
+    std::string m_engine;
+};
+
+} // namespace ns3
+
+#endif /* COLLECTIVE_OFFLOAD_H */
