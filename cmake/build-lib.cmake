@@ -45,6 +45,10 @@ function(build_lib)
   target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
   target_compile_options(${LIB_LIBNAME}
                          PRIVATE $<TARGET_PROPERTY:program-options,INTERFACE_COMPILE_OPTIONS>)
+  if(COVERAGE)
+    # Threads count, too; paths from the root find the sources wherever the program runs.
+    target_compile_options(${LIB_LIBNAME} PRIVATE --coverage -fprofile-abs-path -fprofile-update=atomic)
+  endif()
   set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>")
   set(lib${LIB_LIBNAME} ${lib${LIB_LIBNAME}} CACHE INTERNAL "how to link ${LIB_LIBNAME}")
   if(LIB_TEST_SOURCES)

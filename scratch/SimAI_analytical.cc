@@ -11,23 +11,17 @@
 #include "ns3/analytical-options.h"
 #include "ns3/analytical-run.h"
 #include "ns3/guarded-main.h"
+#include "ns3/run-environment.h"
 #include "ns3/run-record.h"
 
-#include <cstdlib>
 #include <iostream>
-#include <optional>
-#include <string>
 
 int
 main(int argc, char* argv[])
 {
     return AstraSim::GuardedMain([&] {
-        const auto environment = [](const std::string& name) -> std::optional<std::string> {
-            const char* value = std::getenv(name.c_str());
-            return value ? std::optional<std::string>(value) : std::nullopt;
-        };
-        const auto options =
-            AstraSim::AnalyticalOptions::Parse({argv + 1, argv + argc}, environment);
+        const auto options = AstraSim::AnalyticalOptions::Parse({argv + 1, argv + argc},
+                                                                AstraSim::EnvironmentVariable);
         if (options.help)
         {
             std::cout << AstraSim::AnalyticalOptions::Help();

@@ -14,15 +14,13 @@
 
 #include "ns3/guarded-main.h"
 #include "ns3/nstime.h"
+#include "ns3/run-environment.h"
 #include "ns3/run-record.h"
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <mpi.h>
-#include <optional>
-#include <string>
 
 #ifdef __SANITIZE_ADDRESS__
 /// Memory that MPI and libfabric keep until a process ends is no leak of ours.
@@ -39,11 +37,8 @@ main(int argc, char* argv[])
 {
     return AstraSim::GuardedMain([&] {
         ns3::Time::SetResolution(ns3::Time::PS);
-        const auto environment = [](const std::string& name) -> std::optional<std::string> {
-            const char* value = std::getenv(name.c_str());
-            return value ? std::optional<std::string>(value) : std::nullopt;
-        };
-        const auto options = AstraSim::PhyOptions::Parse({argv + 1, argv + argc}, environment);
+        const auto options =
+            AstraSim::PhyOptions::Parse({argv + 1, argv + argc}, AstraSim::EnvironmentVariable);
         if (options.run.help)
         {
             std::cout << AstraSim::PhyOptions::Help();

@@ -14,14 +14,12 @@
 #include "ns3/iterations-run.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
+#include "ns3/run-environment.h"
 #include "ns3/run-options.h"
 #include "ns3/run-record.h"
 #include "ns3/simulation-run.h"
 
-#include <cstdlib>
 #include <iostream>
-#include <optional>
-#include <string>
 
 int
 main(int argc, char* argv[])
@@ -31,11 +29,8 @@ main(int argc, char* argv[])
         ns3::Time::SetResolution(ns3::Time::PS);
         ns3::UseHugePages();
         ns3::UseFastSimulator();
-        const auto environment = [](const std::string& name) -> std::optional<std::string> {
-            const char* value = std::getenv(name.c_str());
-            return value ? std::optional<std::string>(value) : std::nullopt;
-        };
-        const auto options = AstraSim::RunOptions::Parse({argv + 1, argv + argc}, environment);
+        const auto options =
+            AstraSim::RunOptions::Parse({argv + 1, argv + argc}, AstraSim::EnvironmentVariable);
         if (options.help)
         {
             std::cout << AstraSim::RunOptions::Help();

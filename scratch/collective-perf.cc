@@ -11,16 +11,15 @@
 #include "ns3/collective-perf.h"
 
 #include "ns3/collective-perf-options.h"
+#include "ns3/fabric-conf.h"
 #include "ns3/guarded-main.h"
 #include "ns3/huge-pages.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
+#include "ns3/run-environment.h"
 #include "ns3/run-record.h"
 
-#include <cstdlib>
 #include <iostream>
-#include <optional>
-#include <string>
 
 int
 main(int argc, char* argv[])
@@ -30,12 +29,9 @@ main(int argc, char* argv[])
         ns3::Time::SetResolution(ns3::Time::PS);
         ns3::UseHugePages();
         ns3::UseFastSimulator();
-        const auto environment = [](const std::string& name) -> std::optional<std::string> {
-            const char* value = std::getenv(name.c_str());
-            return value ? std::optional<std::string>(value) : std::nullopt;
-        };
-        const auto options =
-            AstraSim::CollectivePerfOptions::Parse(argv[0], {argv + 1, argv + argc}, environment);
+        const auto options = AstraSim::CollectivePerfOptions::Parse(argv[0],
+                                                                    {argv + 1, argv + argc},
+                                                                    AstraSim::EnvironmentVariable);
         if (options.help)
         {
             std::cout << AstraSim::CollectivePerfOptions::Help();
@@ -44,6 +40,11 @@ main(int argc, char* argv[])
         if (options.version)
         {
             std::cout << "collective-perf " << AstraSim::ProgramVersion() << "\n";
+            return 0;
+        }
+        if (options.helpConf)
+        {
+            std::cout << ns3::FabricConfHelp();
             return 0;
         }
         return AstraSim::RunCollectivePerf(options);

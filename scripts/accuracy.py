@@ -39,7 +39,7 @@ def parse(arguments):
     add("--measurements", type=pathlib.Path, default=DATA / "measurements", help="directory of tables")
     add("--max-bytes", type=int, default=1 << 60, help="leave larger sizes out")
     add("--network", default="flow", choices=("flow", "packet"), help="how the network is simulated (flow)")
-    add("--without-held-out", action="store_true", help="leave the tables out that no model may be changed by")
+    add("--without-held-out", action="store_true", help="leave out the tables that are held out for validation")
     add("--rows", action="store_true", help="print every size")
     add("--update", action="store_true", help="write the documentation page; needs all tables")
     add("-j", "--jobs", type=int, default=os.cpu_count(), help="tables that run side by side")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Installs what is missing, builds everything with warnings as errors and runs every test: the
-# optimised build first, then the checking build (assertions and sanitizers).
+# optimised build first, then the checking build (assertions and sanitizers), which also counts what the
+# tests run.
 #
 # Usage: scripts/test.sh [--no-debug]
 set -euo pipefail
@@ -38,6 +39,8 @@ step "programs" scripts/build.sh -c all --werror
 step "quick start" scripts/quickstart.sh
 build_and_run release all
 if $with_debug; then
+  find build -path 'build/debug/*' -name '*.gcda' -delete # counts of earlier runs
   build_and_run debug tests
+  step "coverage" scripts/coverage.sh --report
 fi
 echo "== all tests passed in $SECONDS s"

@@ -193,6 +193,17 @@ TEST(ClusterTopology, RailsThatMeetInNvLinkAloneAreAWarning)
                 testing::HasSubstr("cannot be reached"));
 }
 
+TEST(ClusterTopology, GpusInARingWithoutASwitchAreAWarning)
+{
+    const std::string ring = "4 4 0 0 4 H100\n\n0 1 1Gbps 1us 0\n1 2 1Gbps 1us 0\n"
+                             "2 3 1Gbps 1us 0\n3 0 1Gbps 1us 0\n";
+    const ClusterTopology t = Parse(ring);
+    ASSERT_EQ(t.warnings.size(), 1u);
+    EXPECT_THAT(t.warnings[0], testing::HasSubstr("host 0 and host 2 meet only in other GPUs"));
+    EXPECT_THAT(ErrorOf("4 4 0 0 2 H100\n\n0 1 1Gbps 1us 0\n2 3 1Gbps 1us 0\n"),
+                testing::HasSubstr("cannot be reached"));
+}
+
 TEST(ClusterTopology, TwoPlanesNeedNoLinkBetweenThemWhenHostsAreOnBoth)
 {
     const std::string twoPlanes = "4 2 4\n2 3\n0 2 1Gbps 1us 0\n0 3 1Gbps 1us 0\n"

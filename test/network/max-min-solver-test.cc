@@ -148,6 +148,22 @@ TEST(MaxMinSolver, WhatFollowsFlowsLeavesHalf)
     EXPECT_NEAR(solver.GetRate(other), 5, 1e-6);
 }
 
+// Held by the link before, a flow has to leave room all the same: 0.8 of the 10 go to what follows
+// b.
+TEST(MaxMinSolver, WhatFollowsFlowsTakesItsPartWhereNobodyIsHeld)
+{
+    MaxMinSolver solver;
+    const uint32_t first = solver.AddResource(10);
+    const uint32_t shared = solver.AddResource(10);
+    const uint32_t other = solver.AddResource(10);
+    const FlowId a = AddFlow(solver, {{first, 1}, {shared, 1}});
+    const FlowId b = AddFlow(solver, {{other, 1}, {shared, 0.08F, true}});
+    solver.Solve();
+    EXPECT_NEAR(solver.GetRate(b), 10, 1e-6);
+    EXPECT_NEAR(solver.GetRate(a), 9.2, 1e-6);
+    EXPECT_LE(solver.GetLoad(shared), 10 * (1 + 1e-9));
+}
+
 TEST(MaxMinSolver, LeavesOthersAloneWhereNothingIsFull)
 {
     MaxMinSolver solver;

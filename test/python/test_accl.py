@@ -5,11 +5,13 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
-CONF = pathlib.Path(__file__).resolve().parents[2] / "conf" / "SimAI.conf"
+CONF = ROOT / "conf" / "SimAI.conf"
 RATE_GBPS, DELAY_NS = 100, 500
 ENGINE_GBYTES = 16  # 64 bytes per cycle of 4 ns
 
@@ -25,15 +27,15 @@ def make_star(tmp_path):
     return star
 
 
-def run(tmp_path, topology, ranks, step, *more, implementation=("accl",)):
+def run(tmp_path, topology, ranks, step, *more, implementation=("accl",), conf=CONF):
     workload = tmp_path / "work.txt"
     workload.write_text(f"HYBRID_TRANSFORMER model_parallel_NPU_group: {ranks} ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {ranks} "
                         f"checkpoints: 0 checkpoint_initiates: 0\n1\nlayer\t-1\t1000\t{step}\t1\tNONE\t0\t1\tNONE\t0\t1\n")
     system = tmp_path / "system.json"
     system.write_text(json.dumps({f"{op}-implementation": list(implementation)
-                                  for op in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")}))
+                                  for op in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all") if implementation}))
     return subprocess.run(
-        [str(PROGRAM), "-w", str(workload), "-n", str(topology), "--system-configuration", str(system), "-c", str(CONF), "-o",
+        [str(PROGRAM), "-w", str(workload), "-n", str(topology), "--system-configuration", str(system), "-c", str(conf), "-o",
          str(tmp_path / "out"), *more],
         env={k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))},
         capture_output=True, text=True, timeout=60, check=False)
@@ -73,3 +75,80 @@ def test_other_networks_have_no_engines(tmp_path, star):
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert "a collective is left to ACCL's engines, which this network does not have" in result.stderr
+
+
+def with_key(tmp_path, *values):
+    conf = tmp_path / "run.conf"
+    conf.write_text("".join(f"COLLECTIVE_ENGINE {value}\n" for value in values) + CONF.read_text())
+    return conf
+
+
+@pytest.mark.parametrize("value,step,expected", [
+    ("ACCL", "ALLREDUCE_TP", True), ("ACCL TP", "ALLREDUCE_TP", True), ("ACCL DP EP", "ALLREDUCE_TP", False),
+    ("NCCL", "ALLREDUCE_TP", False), ("ACCL", "ALLTOALL", True)])
+def test_a_conf_leaves_classes_of_traffic_to_engines(tmp_path, star, value, step, expected):
+    result = run(tmp_path, star(4), 4, f"{step}\t65536", "--check", implementation=(), conf=with_key(tmp_path, value))
+    assert result.returncode == 0, result.stderr
+    assert (collective(tmp_path)[0] == "ACCL") == expected
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["options"]["COLLECTIVE_ENGINE"] == value
+    assert record["checked_collectives"] == 1
+
+
+def test_a_system_file_goes_before_the_conf(tmp_path, star):
+    result = run(tmp_path, star(4), 4, "ALLREDUCE\t65536", implementation=("ring",), conf=with_key(tmp_path, "ACCL"))
+    assert result.returncode == 0, result.stderr
+    assert collective(tmp_path)[0] == "Ring"
+
+
+@pytest.mark.parametrize("value,more,expected", [
+    ("ACCL XP", (), "COLLECTIVE_ENGINE cannot be 'ACCL XP'"), ("FPGA", (), "COLLECTIVE_ENGINE cannot be 'FPGA'"),
+    ("NCCL TP", (), "COLLECTIVE_ENGINE cannot be 'NCCL TP'"),
+    ("ACCL", ("--network=flow",), "COLLECTIVE_ENGINE is ACCL, whose engines this network does not have")])
+def test_what_the_conf_cannot_say_is_refused_where_it_says_it(tmp_path, star, value, more, expected):
+    conf = with_key(tmp_path, value)
+    result = run(tmp_path, star(4), 4, "ALLREDUCE\t65536", *more, implementation=(), conf=conf)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert f"{conf}:1: {expected}" in result.stderr
+
+
+@pytest.mark.parametrize("op", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL"])
+@pytest.mark.parametrize("ranks", [3, 8])
+def test_results_in_engines_are_checked_and_times_stay(tmp_path, star, op, ranks):
+    times = []
+    for more in ((), ("--check",)):
+        result = run(tmp_path, star(ranks), ranks, f"{op}\t70000", *more)
+        assert result.returncode == 0, result.stderr
+        times.append(collective(tmp_path))
+    assert times[0] == times[1]
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["checked_collectives"] == 1
+
+
+@pytest.mark.parametrize("protocol", ["Udp", "Tcp"])
+def test_an_attribute_chooses_the_protocol(tmp_path, star, protocol):
+    flag = f"--ns3::CcloEngine::Protocol=ns3::Cclo{protocol}Engine"
+    result = run(tmp_path, star(4), 4, "ALLREDUCE\t20000", flag, "--check")
+    assert result.returncode == 0, result.stderr
+    result = run(tmp_path, star(4), 4, "ALLTOALL\t20000", flag)
+    assert result.returncode == 2
+    assert "AllToAll ends with COLLECTIVE_NOT_IMPLEMENTED" in result.stderr
+
+
+def test_what_is_no_protocol_is_refused(tmp_path, star):
+    result = run(tmp_path, star(4), 4, "ALLREDUCE\t20000", "--ns3::CcloEngine::Protocol=ns3::RdmaHpcc")
+    assert result.returncode == 2
+    assert "ns3::RdmaHpcc is not a protocol engine; expected ns3::CcloRdmaEngine" in result.stderr
+
+
+def test_the_documentation_s_comparison_is_what_the_command_prints(tmp_path):
+    sizes = [1024, 65536]
+    command = [sys.executable, str(ROOT / "scripts" / "offload.py"), "-o", str(tmp_path / "offload"), "--no-step", "--sizes",
+               *map(str, sizes)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    documented = (ROOT / "docs" / "source" / "howto" / "offload-table.inc").read_text().splitlines()
+    printed = result.stdout.splitlines()
+    assert len(printed) == 4 + len(sizes)
+    assert set(printed) <= set(documented)
+    assert (tmp_path / "offload" / "offload.svg").stat().st_size > 1000

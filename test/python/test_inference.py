@@ -236,3 +236,42 @@ def test_azures_trace_is_read(tmp_path):
     facts = json.loads((tmp_path / "w.json").read_text())
     assert facts["pools"][0]["role"] == "colocated" and facts["world_size"] == 2
     assert open_run(run).served["output_tokens"].tolist() == [2, 3]
+
+
+def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):
+    model = catalogue.find("llama2_7b")
+    plain, small = Instance(model, 1), Instance(model, 1, fp8=True, fp8_cache=True)
+    assert small.rank_bytes * 2 == plain.rank_bytes == 2 * 2 * 32 * 128
+    kinds = {row.name: row.kind for row in small.rows()}
+    assert kinds["qkv"] == kinds["mlp_up"] == "matmul_fp8" and kinds["logits"] == "matmul"
+    # 6.74 billion parameters; the embedding and the logits, 0.26 billion, keep their two bytes.
+    weights = sum(small.weight_bytes(o) for layer in range(32) for o in operators.layer(model, small.one_token, layer))
+    weights += sum(small.weight_bytes(o) for o in (*operators.embedding(model, small.one_token), *operators.head(model, small.one_token)))
+    assert weights == pytest.approx(6.738e9 + 2 * 32000 * 4096, rel=2e-3)
+    text = generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--requests", 1, "--rate", 1, "--prompt_tokens", 9,
+                    "--output_tokens", 1, "--dtype", "fp8", "--kv-cache-dtype", "fp8")
+    assert "fp8_tflops: 1979 fp8_matmul: 0.709" in text and "kv_bytes 256\n" in text
+    assert "has no 8-bit floats" in generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--gpu_type", "A100",
+                                             "--dtype", "fp8", status=2)
+
+
+def test_requests_go_where_their_beginning_is(tmp_path):
+    served = {}
+    for router in ("least_loaded", "kv_aware"):
+        # Four instances; each keeps 320 blocks of 16, two or three of the eight beginnings of 1,600 tokens.
+        text = ("INFERENCE\nrequests 200\nrate 20\nprompt_tokens 1700\noutput_tokens 1\nshared_prefix_tokens 1600\n"
+                f"shared_prefixes 8\nnum_gpu_blocks 320\nrouter {router}\ninstances colocated 0-3\n" + LINEAR.format(0)
+                ).replace("linear 0 0", "linear 0 10000")
+        served[router] = rows(simulate(tmp_path, text, network="analytical") / "requests.csv")
+    hits = {router: sum(int(row["cached_tokens"]) == 1600 for row in found) for router, found in served.items()}
+    assert hits["kv_aware"] > 1.3 * hits["least_loaded"] > 0, hits
+
+
+def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
+    flags = ["--world_size", "1", "--requests", "1", "--rate", "1", "-o", str(tmp_path), "--model_name", "llama2_7b"]
+    script = ROOT / "scripts/workload.py"
+    for name, more in (("aicb", ["--workload_type", "inference", "--num_prefill_tokens", "1024", "--num_decode_tokens", "128"]),
+                       ("ours", ["--inference", "--prompt_tokens", "1024", "--output_tokens", "128"])):
+        done = subprocess.run([sys.executable, script, *flags, *more, "--name", name], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "aicb.txt").read_text() == (tmp_path / "ours.txt").read_text()

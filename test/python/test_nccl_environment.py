@@ -96,9 +96,12 @@ def test_the_kind_of_network_sets_latency_and_rate(tmp_path):
         with (tmp_path / "out/collectives.csv").open(newline="") as file:
             return [float(row["end_ns"]) - float(row["start_ns"]) for row in csv.DictReader(file)]
     plain, kind = times(), times("--network-kind", "tcpxo")
-    # Data cross the network twice on their way round; the NICs reach 0.95 of their rate.
-    assert kind[0] - plain[0] >= 2 * 20000
-    assert kind[1] > plain[1] * 1.04
+    # Data cross the network twice on their way round. A rank passes 15 chunks on, of which Simple's buffers let 4 be
+    # under way at once: the last waits for 3 others, one after the other.
+    assert 2 * 20000 <= kind[0] - plain[0] <= 4 * 20000
+    # 15/16 of the data leave a server by 8 NICs that reach 0.95 of 25 GB/s, headers and acknowledgements not counted.
+    alone = 268435456 * 15 / 16 / (8 * 25 * 0.95)
+    assert alone < kind[1] < 1.1 * alone
     assert times(AS_NETWORK_KIND="TCPXO") == kind
     assert times("--network-kind", "none", AS_NETWORK_KIND="TCPXO") == plain, "a flag wins"
     result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w.txt", "-n", "n.txt", "--network-kind", "x"],

@@ -100,6 +100,30 @@ def test_every_program_reads_the_topology_by_the_same_names(folder):
             assert result.returncode == 0, f"{command} {flag}: {result.stderr}"
 
 
+@pytest.mark.parametrize("program", ["SimAI_analytical -w micro.txt", "SimCCL", "qbb-flows -c SimAI.conf", "all_reduce_perf"])
+@pytest.mark.parametrize("flag", ["-thread 4", "--passes-of 3", "-gpu_typ H100"])
+def test_a_flag_that_a_program_lacks_is_named(folder, program, flag):
+    refused = shell(folder, f"bin/{program} {flag}")
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    name = flag.split()[0].lstrip("-")
+    assert name in refused.stderr or "-gpu_typ" in flag, refused.stderr
+    assert "cannot be read" not in refused.stderr
+
+
+def test_a_network_where_there_is_none_is_an_unknown_flag(folder):
+    for program in ("SimAI_analytical -w micro.txt", "SimCCL", "qbb-flows"):
+        for flag in ("-network flow", "--network flow", *(["-network=flow"] if program != "qbb-flows" else [])):
+            refused = shell(folder, f"bin/{program} {flag}")
+            assert refused.returncode == 2 and "unknown flag '--network" in refused.stderr, refused.stderr
+
+
+def test_help_fits_a_terminal(folder):
+    for program in ("SimAI_simulator", "SimAI_analytical", "SimCCL", "qbb-flows", "all_reduce_perf"):
+        lines = shell(folder, f"bin/{program} --help").stdout.splitlines()
+        assert max(map(len, lines)) <= 80, (program, max(lines, key=len))
+    assert "CC_MODE" in shell(folder, "bin/all_reduce_perf --help-conf").stdout
+
+
 def test_a_latency_in_nanoseconds_warns(folder):
     (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
     shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")

@@ -98,6 +98,21 @@ def test_the_path_follows_collectives_that_wait_for_one_another(tmp_path):
         ("compute", "a", 0, 10), ("communication", "a", 10, 50), ("communication", "b", 50, 70)]
 
 
+def test_a_trace_waits_for_what_ended(tmp_path):
+    # Rank 1 sends at 8 what takes 12; rank 0 computes after that, although a collective of both has ended before.
+    events = [event(1, 0, 8, "compute", "a", phase="fwd"), event(0, 0, 5, "compute", "a", phase="fwd"),
+              event(0, 5, 20, "wait", "exposed communication", layer="communication", group="CUSTOM"),
+              event(0, 5, 15, "stream", "AllReduce", layer="AllReduce", collective=1, chunk=0, phase=0, bytes=8),
+              event(1, 5, 15, "stream", "AllReduce", layer="AllReduce", collective=1, chunk=0, phase=0, bytes=8),
+              {"ph": "b", "pid": 1, "tid": 0, "id": 1, "name": "to 0", "cat": "flow", "ts": 8,
+               "args": {"bytes": 100, "channel": 0, "collective": 0}},
+              {"ph": "e", "pid": 1, "tid": 0, "id": 1, "name": "to 0", "cat": "flow", "ts": 21},
+              event(0, 20, 30, "compute", "b", phase="fwd")]
+    parts = followed(events, tmp_path)
+    assert [(p.kind, p.rank, p.start, p.end) for p in parts] == [
+        ("compute", 1, 0, 8), ("message", 1, 8, 20), ("compute", 0, 20, 30)]
+
+
 PIPELINE = ["a_0 -1 50000 ALLGATHER 4194304 60000 REDUCESCATTER 4194304 40000 REDUCESCATTER 8388608 1000",
             "b_0 -1 90000 REDUCESCATTER 4194304 20000 ALLGATHER 4194304 70000 NONE 0 0"]
 MOE = ["a_0 -1 50000 ALLTOALL_EP 4194304 60000 ALLTOALL_EP 4194304 40000 ALLREDUCE 33554432 1000",
@@ -141,6 +156,33 @@ def test_what_a_faster_nic_brings_is_what_a_run_says(simulate):
     messages = [row for row in rows if row["kind"] == "message"]
     assert messages and all(row["last_flow"].startswith(("0>8 67108864 bytes at ", "8>0 67108864 bytes at ")) for row in messages)
     assert sum(float(row["duration_us"]) for row in rows) == pytest.approx(facts["total_us"])
+
+
+TRACES = {"experts": ["mixtral_8x7b", "--num_layers", 2, "--tp", 2, "--sp", "--ep", 4],
+          "pipeline": ["llama2_7b", "--num_layers", 4, "--tp", 2, "--sp", "--pp", 4, "--global_batch", 8]}
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_run_of_chakra_traces_is_explained(name, topology, tmp_path):
+    run(REPOSITORY / "scripts/workload.py", "--model_name", *TRACES[name], "--world_size", 16, "--seq_length", 1024, "--format",
+        "chakra", "-o", tmp_path, "--name", "job")
+    (tmp_path / "network.txt").write_text(f"TOPOLOGY_FILE {topology}\nPACKET_PAYLOAD_SIZE 9000\n")
+    (tmp_path / "system.json").write_text("{}")
+    directory = tmp_path / "job"  # has the traces' prefix for a name
+    for _ in range(2):
+        run(PROGRAMS / "SimAI_simulator", "--workload-configuration", directory, "--system-configuration", tmp_path / "system.json",
+            "--network-configuration", tmp_path / "network.txt", "-o", directory, "--network", "flow", "--quiet")
+    done = why(directory, "--factor", 1.25)
+    facts = json.loads((directory / "why/why.json").read_text())
+    rows = list(csv.DictReader(open(directory / "why/path.csv")))
+    assert sum(float(row["duration_us"]) for row in rows) == pytest.approx(facts["total_us"])
+    assert {"compute", "communication"} <= {row["kind"] for row in rows} <= {"compute", "communication", "message"}
+    assert ("message to another rank" in done.stdout) == (name == "pipeline")
+    assert facts["worked_out"]["GPUs"] < -0.02
+    for change, measured in facts["run"].items():
+        # Another path may become the longest: what is worked out is the most that a run can win.
+        assert facts["worked_out"][change] - 0.005 < measured < 0.001, change
+    assert facts["run"]["GPUs"] == pytest.approx(facts["worked_out"]["GPUs"], abs=0.02)
 
 
 def test_a_run_with_a_timeline_is_not_repeated(simulate):

@@ -6,7 +6,7 @@
 #include "ns3/fabric-routes.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -350,12 +350,16 @@ TEST(FabricRoutes, FifteenThousandGpusAreRoutedInSeconds)
             AddLink(topology, tor, spine, 400 * GBPS, 500 * PS_PER_NS);
         }
     }
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock(); // of this process: others may be busy as well
     topology.Index();
     const FabricRoutes routes(topology);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     EXPECT_EQ(routes.GroupCount(), 120u);
     EXPECT_EQ(CountHostPaths(routes, 0, 15'359), 2u * 120 * 2);
-    EXPECT_LT(seconds.count(), 5.0);
-    RecordProperty("seconds", std::to_string(seconds.count()));
+#ifdef NS3_ASSERT_ENABLE
+    EXPECT_LT(seconds, 15.0); // sanitizers, and counts of what is run
+#else
+    EXPECT_LT(seconds, 5.0);
+#endif
+    RecordProperty("seconds", std::to_string(seconds));
 }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace AstraSim
 {
@@ -82,13 +83,19 @@ AnalyticalBackend::GetNetwork(int rank)
     return m_network.GetNetwork(rank);
 }
 
+void
+AnalyticalBackend::StartChecks(std::function<void(const std::string& what)> report)
+{
+    m_network.StartChecks(std::move(report));
+}
+
 SimulationEnd
 AnalyticalBackend::Run()
 {
     EventLoop& loop = m_network.GetLoop();
-    const bool drained = loop.Run(m_limit);
+    m_drained = loop.Run(m_limit) && !loop.IsInterrupted();
     return loop.IsInterrupted() ? SimulationEnd::Interrupted
-           : drained            ? SimulationEnd::Drained
+           : m_drained          ? SimulationEnd::Drained
                                 : SimulationEnd::OutOfTime;
 }
 
@@ -107,6 +114,7 @@ AnalyticalBackend::FinishWorkloads()
 void
 AnalyticalBackend::Finish()
 {
+    m_network.FinishChecks(m_drained);
 }
 
 BackendTotals

@@ -9,6 +9,7 @@
 
 #include "ns3/ana-sim.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ class AnalyticalBackend : public SimulationBackend
                                                    std::vector<std::string>& warnings);
 
     AstraNetworkAPI& GetNetwork(int rank) override;
+    void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;
     void FinishWorkloads() override;
@@ -52,6 +54,7 @@ class AnalyticalBackend : public SimulationBackend
   private:
     AnaSim m_network;
     TimePs m_limit;
+    bool m_drained{false}; ///< nothing was left to simulate
 };
 
 } // namespace AstraSim

@@ -5,32 +5,26 @@
 
 #include "analytical-backend.h"
 #include "breakdown-table.h"
-#include "guarded-main.h"
 #include "micro-groups.h"
 #include "rank-symmetry.h"
 #include "run-console.h"
-#include "run-record.h"
-#include "run-supervisor.h"
+#include "run-driver.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/collectives-writer.h"
 #include "ns3/end-to-end-writer.h"
 #include "ns3/input-error.h"
-#include "ns3/input-file.h"
 #include "ns3/job.h"
 #include "ns3/machine-paths.h"
 #include "ns3/mock-nccl-group.h"
-#include "ns3/output-directory.h"
 #include "ns3/run-observers.h"
 #include "ns3/workload-file.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
-#include <new>
 #include <numeric>
 #include <optional>
 
@@ -48,27 +42,28 @@ const std::map<std::string, double> NIC_TYPES = {{"cx6", 25}, {"cx7", 50}, {"bf3
 constexpr std::size_t MAX_WAIT_LINES = 40;
 
 /// A whole run, from options to results; one object per run.
-class AnalyticalRun
+class AnalyticalRun : public RunDriver
 {
   public:
     explicit AnalyticalRun(const AnalyticalOptions& options)
-        : m_options(options),
-          m_console(options.quiet, options.environment.logLevel),
-          m_supervisor(options.limits)
+        : RunDriver(options.limits),
+          m_options(options),
+          m_console(options.quiet, options.environment.logLevel)
     {
     }
 
-    int Run();
-
   private:
-    void ReadInputs();
+    bool ReadInputs() override;
+    Output GetOutput() const override;
+    void Build() override;
+    void Start() override;
+    void Simulate() override;
+    int Report() override;
+    void Interrupt() override;
+    void Release() override;
+
     std::string PathOf(const std::string& name) const;
-    void MakeOutputDirectory();
     void RecordInputs();
-    void Build();
-    void Simulate();
-    StopCause WhyUnfinished() const;
-    int Report();
     std::string Describe() const;
 
     const AnalyticalOptions& m_options;
@@ -76,11 +71,8 @@ class AnalyticalRun
     uint32_t m_gpus{0};
     MachineModel m_machine;
     BusbwTable m_busbw;
-    RunSupervisor m_supervisor;
-    std::optional<ns3::OutputDirectory> m_directory;
     SimulationEnd m_end{SimulationEnd::Drained};
     std::unique_ptr<Workload> m_workload;
-    std::unique_ptr<RunRecord> m_record;
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<AnalyticalCollectives> m_collectives;
     std::unique_ptr<AnalyticalBackend> m_backend;
@@ -88,12 +80,13 @@ class AnalyticalRun
     std::unique_ptr<EndToEndWriter> m_endToEnd;
     std::unique_ptr<CollectivesWriter> m_collectivesFile;
     std::unique_ptr<Job> m_job;
-    double m_wallSeconds{0};
 };
 
-void
+bool
 AnalyticalRun::ReadInputs()
 {
+    std::vector<std::string> warnings = m_options.environment.warnings;
+    m_console.Warn(warnings);
     uint32_t topologyGpus = 0;
     m_machine = MakeMachine(m_options, &topologyGpus);
     if (!m_options.busbw.empty())
@@ -124,16 +117,17 @@ AnalyticalRun::ReadInputs()
                              std::to_string(m_gpus) + " are needed",
                          "a topology with enough GPUs");
     }
+    return true;
 }
 
 std::string
 AnalyticalRun::PathOf(const std::string& name) const
 {
-    return m_directory->Path(name);
+    return GetDirectory().Path(name);
 }
 
-void
-AnalyticalRun::MakeOutputDirectory()
+RunDriver::Output
+AnalyticalRun::GetOutput() const
 {
     namespace fs = std::filesystem;
     std::string name = fs::path(m_options.workload).stem().string();
@@ -148,45 +142,46 @@ AnalyticalRun::MakeOutputDirectory()
     const fs::path files = fs::path(folder) / (m_options.prefix + "x");
     std::string prefix = files.filename().string();
     prefix.pop_back();
-    m_directory.emplace(files.parent_path().string(), prefix);
+    return {files.parent_path().string(), prefix};
 }
 
 void
 AnalyticalRun::RecordInputs()
 {
-    if (ns3::InputExists(m_options.workload))
+    for (const std::string& file : WorkloadFiles(m_options.workload))
     {
-        m_record->AddInput("workload", m_options.workload);
+        GetRecord().AddInput("workload", file);
     }
     if (!m_options.topology.empty())
     {
-        m_record->AddInput("topology", m_options.topology);
+        GetRecord().AddInput("topology", m_options.topology);
     }
     if (!m_options.busbw.empty())
     {
-        m_record->AddInput("bus bandwidths", m_options.busbw);
+        GetRecord().AddInput("bus bandwidths", m_options.busbw);
     }
     const auto ratio = [this](GroupKind kind) {
         return m_options.overlap[static_cast<std::size_t>(kind)];
     };
-    m_record->Set("network", "busbw");
-    m_record->SetOption("passes", m_options.passes);
-    m_record->SetOption("gpus", m_gpus);
-    m_record->SetOption("gpus_per_server", m_machine.gpusPerServer);
-    m_record->SetOption("gpu_type", m_machine.gpu.name);
-    m_record->SetOption("nvlink_GBps", m_machine.nvlinkGBps);
-    m_record->SetOption("nic_GBps_per_gpu", m_machine.nicGBps);
-    m_record->SetOption("tp_overlap_ratio", ratio(GroupKind::Tp));
-    m_record->SetOption("dp_overlap_ratio", ratio(GroupKind::Dp));
-    m_record->SetOption("ep_overlap_ratio", ratio(GroupKind::Ep));
-    m_record->SetOption("pp_overlap_ratio", ratio(GroupKind::Pp));
-    m_record->SetOption("nvls", m_options.environment.nccl.nvlsEnable);
-    m_record->SetOption("nccl_environment", m_options.environment.variables);
+    GetRecord().Set("network", "busbw");
+    GetRecord().SetOption("passes", m_options.passes);
+    GetRecord().SetOption("gpus", m_gpus);
+    GetRecord().SetOption("gpus_per_server", m_machine.gpusPerServer);
+    GetRecord().SetOption("gpu_type", m_machine.gpu.name);
+    GetRecord().SetOption("nvlink_GBps", m_machine.nvlinkGBps);
+    GetRecord().SetOption("nic_GBps_per_gpu", m_machine.nicGBps);
+    GetRecord().SetOption("tp_overlap_ratio", ratio(GroupKind::Tp));
+    GetRecord().SetOption("dp_overlap_ratio", ratio(GroupKind::Dp));
+    GetRecord().SetOption("ep_overlap_ratio", ratio(GroupKind::Ep));
+    GetRecord().SetOption("pp_overlap_ratio", ratio(GroupKind::Pp));
+    GetRecord().SetOption("nvls", m_options.environment.nccl.nvlsEnable);
+    GetRecord().SetOption("nccl_environment", m_options.environment.variables);
 }
 
 void
 AnalyticalRun::Build()
 {
+    RecordInputs();
     NcclOptions nccl = m_options.environment.nccl;
     nccl.gpuType.clear(); // MakeMachine() has read both
     nccl.gpuTable.clear();
@@ -237,16 +232,30 @@ AnalyticalRun::Build()
 }
 
 void
+AnalyticalRun::Start()
+{
+    m_job->Start();
+}
+
+void
 AnalyticalRun::Simulate()
 {
-    m_directory->RemoveEarlierResults(RunRecord::OutputsOf(PathOf("run.json")));
-    m_record->Write("running");
-    m_supervisor.Watch([this] { m_backend->Interrupt(); });
-    const auto begin = std::chrono::steady_clock::now();
-    m_job->Start();
     m_end = m_backend->Run();
-    m_supervisor.EndWatch();
-    m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void
+AnalyticalRun::Interrupt()
+{
+    m_backend->Interrupt();
+}
+
+void
+AnalyticalRun::Release()
+{
+    m_job.reset();
+    m_backend.reset();
+    m_collectivesFile.reset();
+    m_endToEnd.reset();
 }
 
 std::string
@@ -273,46 +282,23 @@ AnalyticalRun::Describe() const
     return text + "\n" + DescribeMicroGroups(*m_workload);
 }
 
-StopCause
-AnalyticalRun::WhyUnfinished() const
-{
-    switch (m_end)
-    {
-    case SimulationEnd::Interrupted: {
-        StopCause cause = *m_supervisor.GetCause();
-        cause.text += " before the workload finished";
-        return cause;
-    }
-    case SimulationEnd::OutOfTime:
-        return {"stopped", "--max-sim-time came before the workload finished", 1};
-    default:
-        return {"stuck", "the workload cannot finish: nothing is left to simulate", 1};
-    }
-}
-
 int
 AnalyticalRun::Report()
 {
     m_collectivesFile->Finish();
     const BackendTotals totals = m_backend->GetTotals();
-    m_record->SetOption("ranks_simulated", m_job->CountSimulated());
-    m_record->Set("simulated_ns", static_cast<double>(m_backend->Now()) / 1000.0);
-    m_record->Set("simulation_wall_s", m_wallSeconds);
-    m_record->Set("events", totals.events);
-    m_record->Set("collectives", m_job->Progress().collectivesDone);
-    m_record->Set("flows", totals.flows);
+    GetRecord().SetOption("ranks_simulated", m_job->CountSimulated());
+    GetRecord().Set("simulated_ns", static_cast<double>(m_backend->Now()) / 1000.0);
+    GetRecord().Set("simulation_wall_s", GetWallSeconds());
+    GetRecord().Set("events", totals.events);
+    GetRecord().Set("collectives", m_job->Progress().collectivesDone);
+    GetRecord().Set("flows", totals.flows);
     if (!m_job->Finished())
     {
-        const StopCause cause = WhyUnfinished();
-        m_record->Set("reason", cause.text);
-        m_record->Set("outputs", m_directory->ListResults({}));
-        m_record->Write(cause.status);
+        const StopCause cause = DescribeEnd(m_end, true);
+        EndRecord(cause.status, cause.text);
         std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-        const auto lines = m_job->DescribeWaits();
-        for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAIT_LINES); ++i)
-        {
-            std::cerr << "  " << lines[i] << "\n";
-        }
+        PrintIndented(m_job->DescribeWaits(), MAX_WAIT_LINES);
         return cause.exitStatus;
     }
     m_endToEnd->Finish();
@@ -324,63 +310,13 @@ AnalyticalRun::Report()
                               std::to_string(m_gpus) + " " + m_machine.gpu.name,
                           PathOf("breakdown.svg"));
     }
-    m_record->Set("outputs", m_directory->ListResults({}));
-    m_record->Write("finished");
+    EndRecord("finished");
     m_console.Say(Describe() + BreakdownTable(breakdown) +
                   fmt::format("{} events in {:.2f} s\nresults in {}\n",
                               totals.events,
-                              m_wallSeconds,
+                              GetWallSeconds(),
                               PathOf("EndToEnd.csv")));
     return 0;
-}
-
-int
-AnalyticalRun::Run()
-{
-    std::vector<std::string> warnings = m_options.environment.warnings;
-    m_console.Warn(warnings);
-    ReadInputs();
-    MakeOutputDirectory();
-    m_directory->RemoveParts({});
-    m_record = std::make_unique<RunRecord>(PathOf("run.json"));
-    try
-    {
-        RecordInputs();
-        Build();
-    }
-    catch (const InputError& error)
-    {
-        m_collectivesFile.reset();
-        m_directory->RemoveParts({});
-        if (!m_directory->HasRecord() || RunRecord::StatusOf(PathOf("run.json")) == "refused")
-        {
-            m_record->Set("reason", error.what());
-            m_record->Write("refused");
-        }
-        throw;
-    }
-    try
-    {
-        Simulate();
-        return Report();
-    }
-    catch (const InputError& error)
-    {
-        m_supervisor.EndWatch();
-        m_record->Set("reason", error.what());
-        m_record->Write("failed");
-        throw;
-    }
-    catch (const std::bad_alloc&)
-    {
-        m_supervisor.EndWatch();
-        const std::string reason = DescribeOutOfMemory();
-        m_job.reset();
-        m_backend.reset();
-        m_record->Set("reason", reason);
-        m_record->Write("failed");
-        throw;
-    }
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cctype>
+#include <fmt/format.h>
 #include <iterator>
 #include <sstream>
 
@@ -20,6 +21,8 @@ namespace AstraSim
 
 namespace
 {
+
+constexpr double MAX_LAUNCH_US = 1e6;
 
 namespace po = boost::program_options;
 
@@ -72,6 +75,7 @@ Describe(CollectivePerfOptions& options, RawFlags& raw)
     po::options_description description("collective-perf TEST -b 8 -e 1G -f 2 --network-topo FILE");
     auto add = description.add_options();
     add("help,h", po::bool_switch(&options.help), "this text");
+    add("help-conf", po::bool_switch(&options.helpConf), "the keys of a configuration file");
     add("version", po::bool_switch(&options.version), "the version of the program");
     add("minbytes,b", po::value(&raw.minBytes), "smallest size: 8, 64K, 32M, 1G");
     add("maxbytes,e", po::value(&raw.maxBytes), "largest size");
@@ -116,6 +120,10 @@ Describe(CollectivePerfOptions& options, RawFlags& raw)
     add("output",
         po::value(&options.run.output),
         "directory for fct.txt, links.csv, ...; else none");
+    add("launch-us",
+        po::value(&options.launchUs),
+        "microseconds that a thread takes to launch a collective on one of its -g GPUs, one after "
+        "the other; 0: none");
     add("all-iterations",
         po::bool_switch(&options.simulatesAll),
         "simulate all iterations, also those that repeat the one before");
@@ -262,6 +270,10 @@ ReadCounts(const RawFlags& raw, CollectivePerfOptions& options)
     atLeastOne("-t", options.threads);
     atLeastOne("-g", options.gpusPerThread);
     atLeastOne("-f", options.stepFactor);
+    if (!(options.launchUs >= 0 && options.launchUs <= MAX_LAUNCH_US))
+    {
+        RefuseFlag(fmt::format("--launch-us {}", options.launchUs), "0 to 1000000");
+    }
     if (raw.aggregated != 1)
     {
         RefuseFlag("-m " + std::to_string(raw.aggregated),
@@ -327,7 +339,8 @@ CollectivePerfOptions::Parse(const std::string& program,
     };
     options.help = asks({"-h", "--help"});
     options.version = asks({"--version"});
-    if (options.help || options.version)
+    options.helpConf = asks({"--help-conf"});
+    if (options.help || options.version || options.helpConf)
     {
         return options;
     }
@@ -360,10 +373,12 @@ CollectivePerfOptions::Help()
     CollectivePerfOptions options;
     RawFlags raw;
     std::ostringstream text;
-    text << Describe(options, raw) << "\nTests, also by a link of that name to the program:\n ";
+    text << Describe(options, raw) << "\nTests, also by a link of that name to the program:";
+    constexpr std::size_t IN_A_LINE = 4;
+    std::size_t count = 0;
     for (const CollectiveTest& test : TESTS)
     {
-        text << " " << test.program;
+        text << (count++ % IN_A_LINE == 0 ? "\n  " : " ") << test.program;
     }
     text << "\n\nFlags with a letter are nccl-tests'. Environment: as SimAI_simulator.\n"
             "Exit status: 0 done, 1 the test did not finish, 2 an input is wrong.\n";

@@ -55,6 +55,7 @@ struct CollectivePerfOptions
     uint32_t cycles{1};
     uint32_t threads{1};       ///< of a process
     uint32_t gpusPerThread{1}; ///< so many GPUs make a rank each
+    double launchUs{0};        ///< --launch-us: what a thread takes to launch on one GPU
     uint32_t processes{0};     ///< 0: as many as the topology holds
     uint32_t checks{1};
     uint32_t blocking{0};
@@ -65,6 +66,7 @@ struct CollectivePerfOptions
     int root{0}; ///< -1: each in turn
     bool help{false};
     bool version{false};
+    bool helpConf{false};
 
     /**
      * @param program the name the program was called by; a test's name chooses that test

@@ -78,6 +78,7 @@ class CollectivePerf
                                   const std::function<uint32_t(uint32_t)>& peer) const;
     void PointDone(std::size_t point, const CollectiveTestResult& result);
     double TimeOf(const CollectiveTestResult& result) const;
+    double TimeOfRanks(const std::vector<double>& times) const;
     int Simulate();
     int ReportUnfinished(const SimulationBackend& backend, const Job& job) const;
     void PrintChoices() const;
@@ -209,7 +210,14 @@ CollectivePerf::MakePoints()
 double
 CollectivePerf::TimeOf(const CollectiveTestResult& result) const
 {
-    const auto& times = result.microseconds;
+    // Iterations follow each other without a pause, so where launching takes longer it sets the
+    // pace.
+    return std::max(TimeOfRanks(result.microseconds), m_options.launchUs * m_options.gpusPerThread);
+}
+
+double
+CollectivePerf::TimeOfRanks(const std::vector<double>& times) const
+{
     switch (m_options.rankTime)
     {
     case RankTime::Rank0:
@@ -331,8 +339,7 @@ CollectivePerf::Run()
         m_directory.emplace(m_options.run.output);
         m_directory->RemoveEarlierResults({});
     }
-    m_machine =
-        MachineModel::FromTopology(m_inputs.topology, m_options.run.nccl.networkKind->efficiency);
+    m_machine = MachineModel::FromTopology(m_inputs.topology, m_inputs.nicRatePart);
     m_machine.packetBytes =
         static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.run.nccl);

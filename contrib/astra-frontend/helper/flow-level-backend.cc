@@ -117,9 +117,12 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                               "--network packet for that");
     }
     WarnOfNoEffect(inputs, warnings);
-    m_fabric = std::make_unique<FlowLevelFabric>(m_loop,
-                                                 inputs.topology,
-                                                 MakeConfig(inputs.conf, inputs.topology));
+    FlowLevelConfig config = MakeConfig(inputs.conf, inputs.topology);
+    m_overhead = {config.networkFrames,
+                  config.nvlinkFrames,
+                  config.ackIntervalBytes,
+                  !config.linkEvents.empty()};
+    m_fabric = std::make_unique<FlowLevelFabric>(m_loop, inputs.topology, std::move(config));
     m_fabric->CountIn(m_use);
     if (!background.file.empty())
     {
@@ -143,6 +146,13 @@ FlowLevelBackend::GetNetwork(int rank)
     return m_fabric->GetNetwork(rank);
 }
 
+void
+FlowLevelBackend::StartChecks(std::function<void(const std::string& what)> report)
+{
+    m_check =
+        std::make_unique<FlowLevelCheck>(m_loop, *m_fabric, m_use, m_overhead, std::move(report));
+}
+
 SimulationEnd
 FlowLevelBackend::Run()
 {
@@ -150,10 +160,10 @@ FlowLevelBackend::Run()
     {
         m_background->Start();
     }
-    const bool drained = m_loop.Run(m_stopTimePs);
-    return m_loop.IsInterrupted()           ? SimulationEnd::Interrupted
-           : drained || m_workloadsFinished ? SimulationEnd::Drained
-                                            : SimulationEnd::OutOfTime;
+    m_drained = m_loop.Run(m_stopTimePs) && !m_loop.IsInterrupted();
+    return m_loop.IsInterrupted()             ? SimulationEnd::Interrupted
+           : m_drained || m_workloadsFinished ? SimulationEnd::Drained
+                                              : SimulationEnd::OutOfTime;
 }
 
 void
@@ -175,6 +185,10 @@ FlowLevelBackend::FinishWorkloads()
 void
 FlowLevelBackend::Finish()
 {
+    if (m_check)
+    {
+        m_check->Finish(m_drained);
+    }
     if (m_fct)
     {
         m_fct->Finish();

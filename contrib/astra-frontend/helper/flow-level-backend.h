@@ -5,6 +5,7 @@
 #define FLOW_LEVEL_BACKEND_H
 
 #include "flow-level-background.h"
+#include "flow-level-check.h"
 #include "run-inputs.h"
 #include "simulation-backend.h"
 
@@ -14,6 +15,7 @@
 #include "ns3/link-use.h"
 #include "ns3/links-writer.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +48,7 @@ class FlowLevelBackend : public SimulationBackend
     ~FlowLevelBackend() override;
 
     AstraNetworkAPI& GetNetwork(int rank) override;
+    void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;
     void FinishWorkloads() override;
@@ -69,7 +72,10 @@ class FlowLevelBackend : public SimulationBackend
     EventLoop m_loop;
     std::unique_ptr<FlowLevelFabric> m_fabric;
     std::unique_ptr<FlowLevelBackground> m_background; ///< null without flows beside the workloads
+    std::unique_ptr<FlowLevelCheck> m_check;           ///< null if nothing is checked
     std::unique_ptr<ns3::FctWriter> m_fct;
+    FlowLevelCheck::Overhead m_overhead;
+    bool m_drained{false}; ///< nothing was left to simulate
     bool m_workloadsFinished{false};
 };
 

@@ -102,6 +102,7 @@ PacketBackend::GetNetwork(int rank)
 void
 PacketBackend::StartChecks(std::function<void(const std::string& what)> report)
 {
+    m_engines->StartChecks(report);
     m_check = std::make_unique<ns3::FabricCheck>(*m_fabric, std::move(report));
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 namespace AstraSim
 {
@@ -41,6 +42,28 @@ const FlagAliases ALIASES_OF_ALL = {
     {"conf", "network-conf"},
     {"config", "network-conf"},
 };
+
+/// Flags that some programs have. Where they are unknown, one dash is not the first letter's flag:
+/// -network is not -n with the value etwork.
+bool
+IsFlagElsewhere(const std::string& written)
+{
+    static const std::set<std::string> NAMES = {"network",
+                                                "network-topo",
+                                                "network-conf",
+                                                "topology",
+                                                "conf",
+                                                "config",
+                                                "help-conf",
+                                                "gpu-type",
+                                                "thread",
+                                                "timeline-ranks",
+                                                "passes",
+                                                "set"};
+    std::string dashed = written;
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    return NAMES.contains(dashed);
+}
 
 /// @return the name that a description has for a flag, or an empty string
 std::string
@@ -92,6 +115,10 @@ Normalise(const std::vector<std::string>& arguments,
         if (!name.empty())
         {
             result.push_back("--" + name + value);
+        }
+        else if (IsFlagElsewhere(written))
+        {
+            result.push_back("--" + written + value);
         }
         else if (written.size() == 1 && !value.empty())
         {

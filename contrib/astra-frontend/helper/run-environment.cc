@@ -8,6 +8,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace AstraSim
@@ -41,6 +42,13 @@ ParseLogLevel(const std::string& text)
 }
 
 } // namespace
+
+std::optional<std::string>
+EnvironmentVariable(const std::string& name)
+{
+    const char* value = std::getenv(name.c_str());
+    return value ? std::optional<std::string>(value) : std::nullopt;
+}
 
 RunEnvironment
 RunEnvironment::Read(const NcclOptions::Lookup& lookup)

@@ -24,6 +24,9 @@ enum class LogLevel : uint8_t
     Error,   ///< why a run fails
 };
 
+/// @return the value of an environment variable of this process, as NcclOptions::Lookup wants it
+std::optional<std::string> EnvironmentVariable(const std::string& name);
+
 /// What the environment variables of the programs say.
 struct RunEnvironment
 {

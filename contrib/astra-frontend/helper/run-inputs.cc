@@ -5,10 +5,14 @@
 
 #include "astra-network-file.h"
 
+#include "ns3/config.h"
+#include "ns3/fabric-frame-sizes.h"
 #include "ns3/flow-file.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
+#include "ns3/machine-model.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +27,8 @@ using ns3::InputError;
 
 namespace
 {
+
+constexpr const char* MTU = "ns3::RdmaHw::Mtu";
 
 FabricConf
 ReadConf(const RunOptions& options, const RunConsole& console)
@@ -45,6 +51,10 @@ ReadConf(const RunOptions& options, const RunConsole& console)
         conf.Set("SEED " + std::to_string(*options.seed), "--seed");
     }
     conf.Check();
+    if (const uint32_t payload = options.nccl.networkKind->packetBytes)
+    {
+        ns3::Config::SetDefault(MTU, ns3::UintegerValue(payload));
+    }
     conf.Apply();
     ns3::ApplyNs3Environment();
     ns3::ApplyNs3Flags(options.ns3Flags);
@@ -66,21 +76,37 @@ ReadConf(const RunOptions& options, const RunConsole& console)
         throw InputError("command line",
                          0,
                          "no topology",
-                         "-n FILE, or TOPOLOGY_FILE in the -c file");
+                         "--network-topo FILE, or TOPOLOGY_FILE in the --network-conf file");
     }
     return conf;
 }
 
-/// Give the links of NICs a rate, or part of the one they have.
+/// @return rate of a NIC's link over the line rate, for messages to reach the kind's efficiency
+double
+NicRatePart(const NetworkKind& kind)
+{
+    if (kind.packetBytes == 0)
+    {
+        return kind.efficiency;
+    }
+    const ns3::FrameSizes sizes = ns3::FabricFrameSizes::OfDefaults().network;
+    const double occupied = sizes.DataWireBytes(sizes.mtuPayload) + sizes.ackWireBytes;
+    return kind.efficiency * occupied / sizes.mtuPayload;
+}
+
+/// Give the links of NICs a rate, or part of the one they have. GPUs that share a NIC have links of
+/// their own to it, and it has one to the network.
 void
 SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double part)
 {
     for (uint32_t i = 0; i < topology.links.size(); ++i)
     {
         auto& link = topology.links[i];
-        const bool atHost = topology.Is(link.a, ClusterTopology::NodeKind::Host) ||
-                            topology.Is(link.b, ClusterTopology::NodeKind::Host);
-        if (atHost && !topology.IsNvLink(i))
+        const auto isNic = [&](uint32_t node) {
+            return topology.Is(node, ClusterTopology::NodeKind::Host) ||
+                   FindSharedNic(topology, node);
+        };
+        if (!topology.IsNvLink(i) && (isNic(link.a) || isNic(link.b)))
         {
             const auto rate = static_cast<double>(rateBps.value_or(link.rateBps));
             link.rateBps = static_cast<uint64_t>(std::llround(rate * part));
@@ -109,10 +135,10 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         inputs.topology =
             ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
     }
-    if (const double part = options.nccl.networkKind->efficiency;
-        options.netBandwidthBps || part != 1)
+    inputs.nicRatePart = NicRatePart(*options.nccl.networkKind);
+    if (options.netBandwidthBps || inputs.nicRatePart != 1)
     {
-        SetNicRates(inputs.topology, options.netBandwidthBps, part);
+        SetNicRates(inputs.topology, options.netBandwidthBps, inputs.nicRatePart);
     }
     std::vector<std::string> warnings = options.warnings;
     console.Warn(warnings);
@@ -135,12 +161,15 @@ RunInputs::DescribeSplitRails() const
         return "";
     }
     return fmt::format(
-        "{}: a message has no path: rank {} and rank {}, for one, meet only in another "
-        "GPU's NVLink (rail-only); expected PXN (AS_PXN_ENABLE=1), or collectives that "
-        "stay on rails and in servers",
+        "{}: a message has no path: rank {} and rank {}, for one, meet only in {}",
         topology.source,
         pair->hostA,
-        pair->hostB);
+        pair->hostB,
+        topology.nvswitchCount == 0
+            ? "other GPUs (linked without a switch); expected collectives between neighbours, such "
+              "as rings (NCCL_ALGO=Ring) in the order of the links"
+            : "another GPU's NVLink (rail-only); expected PXN (AS_PXN_ENABLE=1), or collectives "
+              "that stay on rails and in servers");
 }
 
 BackgroundFlows

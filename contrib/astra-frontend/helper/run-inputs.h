@@ -23,6 +23,9 @@ struct RunInputs
 {
     ns3::FabricConf conf;
     ns3::ClusterTopology topology;
+    /// Rate of the NICs' links over the line rate: the network kind's efficiency, and room for the
+    /// headers and acknowledgements that it does not count.
+    double nicRatePart{1};
     std::vector<NetworkDimension> dimensions; ///< of ASTRA-sim's analytical network; empty: none
 
     /**

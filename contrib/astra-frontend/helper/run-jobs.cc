@@ -6,11 +6,14 @@
 #include "micro-groups.h"
 
 #include "ns3/attribute-default.h"
+#include "ns3/collective-engine-choice.h"
+#include "ns3/collective-offload.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/logical-topology.h"
 #include "ns3/output-file.h"
 #include "ns3/run-observer.h"
+#include "ns3/string.h"
 #include "ns3/system-config.h"
 #include "ns3/uinteger.h"
 #include "ns3/workload-file.h"
@@ -156,6 +159,31 @@ RunJobs::SetPlanes(const ns3::FabricConf& conf)
         ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
 }
 
+void
+RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
+{
+    const auto text = ns3::AttributeDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine");
+    const auto classes = ns3::CollectiveOffload::Parse(text);
+    if (!classes)
+    {
+        conf.FailAt({"COLLECTIVE_ENGINE"},
+                    "COLLECTIVE_ENGINE cannot be '" + text + "'",
+                    ns3::CollectiveOffload::EXPECTED);
+    }
+    if (classes->empty())
+    {
+        return;
+    }
+    if (!backend.GetCollectiveEngines())
+    {
+        conf.FailAt({"COLLECTIVE_ENGINE"},
+                    "COLLECTIVE_ENGINE is " + text + ", whose engines this network does not have",
+                    "the packet-level network, without --fast-forward");
+    }
+    m_choice =
+        std::make_unique<CollectiveEngineChoice>(m_nccl, *backend.GetCollectiveEngines(), *classes);
+}
+
 AstraNetworkAPI&
 RunJobs::NetworkOf(int rank, SimulationBackend& backend)
 {
@@ -203,7 +231,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     {
         description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
     }
-    description.nccl = &m_nccl;
+    description.nccl = m_choice ? m_choice.get() : &m_nccl;
     description.engines = backend.GetCollectiveEngines();
     description.network = [this, &backend](int rank) -> AstraNetworkAPI& {
         return NetworkOf(rank, backend);

@@ -72,6 +72,13 @@ class RunJobs
      */
     void SetPlanes(const ns3::FabricConf& conf);
 
+    /**
+     * Leave collectives to the NICs' engines where a configuration says so; before jobs are added.
+     * @param backend what carries the messages
+     * @throw ns3::InputError if it has no engines
+     */
+    void SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend);
+
     /// Have everything looked over; before AddTo(). @param check outlives the object
     void SetCheck(RunCheck& check)
     {
@@ -168,6 +175,7 @@ class RunJobs
     std::unique_ptr<TimelineWriter> m_timeline;
     int m_timelineRanks{0};
     std::vector<std::unique_ptr<ObservedNetwork>> m_observed; ///< of ranks in the timeline
+    std::unique_ptr<CollectiveImplementation> m_choice;       ///< null without COLLECTIVE_ENGINE
     std::unique_ptr<TrafficPlanes> m_planes;                  ///< null without PLANE
     std::vector<std::unique_ptr<PlaneNetwork>> m_planed;
     CollectiveSummary m_summary;

@@ -141,7 +141,7 @@ Describe(RunOptions& options, RawFlags& raw)
         "each iteration on an idle network, with results of its own in DIR/pass-K; see --resume");
     add("resume",
         po::value<std::string>(),
-        "output directory of a run with --separate-passes that was ended: simulate what it lacks");
+        "output directory of an interrupted run with --separate-passes: simulate what is missing");
     add("tp", po::value(&options.sizes.tp), "tensor parallel size, for micro lines");
     add("ep", po::value(&options.sizes.ep), "expert parallel size, for micro lines");
     add("pp", po::value(&options.sizes.pp), "pipeline stages, for micro lines");
@@ -151,12 +151,12 @@ Describe(RunOptions& options, RawFlags& raw)
         "KEY=VALUE of the configuration, wins over the file; may repeat");
     add("check",
         po::bool_switch(&options.check),
-        "check throughout what must hold of every run, such as that no byte is lost unnoticed");
+        "check invariants throughout the run, such as that no byte is lost unnoticed");
     add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
     raw.limits.AddTo(description);
     add("replay",
         po::value<std::string>(),
-        "run.json of an earlier run: do the same again; -o and further flags may stand beside");
+        "run.json of an earlier run: repeat it; -o and further flags may be added");
     add("progress", po::value(&raw.progress), "auto, always or never");
     add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
     return description;
@@ -477,18 +477,16 @@ RunOptions::Help()
     RunOptions options;
     RawFlags raw;
     std::ostringstream text;
-    text
-        << Describe(options, raw) << SPELLING_NOTE
-        << "\nAny ns-3 attribute default or global value is a flag too:\n"
-           "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
-           "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
-           "  AS_NETWORK_KIND NCCL_NVLS_ENABLE\n"
-           "  AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS "
-           "NCCL_MAX_NCHANNELS NCCL_CROSS_NIC\n"
-           "  NCCL_TUNING NCCL_SELECT\n"
-           "\nExit status: 0 done, 1 the workload did not finish or a check failed, 2 an input is "
-           "wrong,\n"
-           "  130 and 143 ended by SIGINT and SIGTERM, after results so far were written.\n";
+    text << Describe(options, raw) << SPELLING_NOTE
+         << "\nAny ns-3 attribute default or global value is a flag too:\n"
+            "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
+            "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
+            "  AS_GPU_TYPE AS_NETWORK_KIND AS_HOST_CPU AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL\n"
+            "  NCCL_NVLS_ENABLE NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
+            "  NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT\n"
+            "\nExit status: 0 done, 1 the workload did not finish or a check failed,\n"
+            "  2 an input is wrong, 130 and 143 ended by SIGINT and SIGTERM, after results\n"
+            "  so far were written.\n";
     return text.str();
 }
 

@@ -5,37 +5,30 @@
 
 #include "backend-factory.h"
 #include "fast-forward-backend.h"
-#include "guarded-main.h"
 #include "run-console.h"
+#include "run-driver.h"
 #include "run-inputs.h"
 #include "run-jobs.h"
 #include "run-progress.h"
-#include "run-record.h"
-#include "run-supervisor.h"
 
+#include "ns3/accl-collectives.h"
 #include "ns3/attribute-default.h"
-#include "ns3/input-error.h"
-#include "ns3/input-file.h"
+#include "ns3/fabric-monitors.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
-#include "ns3/output-directory.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/uinteger.h"
+#include "ns3/workload-file.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
-#include <new>
-#include <optional>
 #include <unistd.h>
 
 namespace AstraSim
 {
-
-using ns3::InputError;
 
 namespace
 {
@@ -45,55 +38,61 @@ constexpr std::size_t MAX_WAIT_LINES = 40;
 constexpr std::size_t MAX_VERDICT_LINES = 6;
 
 /// A whole run, from options to results; one object per run.
-class SimulationRun
+class SimulationRun : public RunDriver
 {
   public:
     explicit SimulationRun(const RunOptions& options)
-        : m_options(options),
-          m_console(options.quiet, options.logLevel),
-          m_supervisor(options.limits)
+        : RunDriver(options.limits),
+          m_options(options),
+          m_console(options.quiet, options.logLevel)
     {
     }
 
-    int Run();
-
   private:
-    std::string DefaultOutput() const;
-    std::vector<std::string> ConfiguredResults() const;
-    std::vector<std::string> ResultNames() const;
+    bool ReadInputs() override;
+    Output GetOutput() const override;
+    std::vector<std::string> GetConfiguredResults() const override;
+    void Build() override;
+    std::vector<std::string> GetOwnResults() const override;
+    void Start() override;
+    void Simulate() override;
+    int Report() override;
+    void Interrupt() override;
+    void Release() override;
+
     void RecordInputs();
     void RecordWorkload(const std::string& path);
-    void Build();
-    void Refuse(const std::string& reason);
-    void Begin();
-    void Fail(const std::string& reason);
-    void Simulate();
-    int Report();
     void RecordResults();
     void RecordFastForward();
-    StopCause WhyUnfinished() const;
     int ReportUnfinished();
-    int ReportFailures();
     void SayVerdict() const;
 
     const RunOptions& m_options;
     RunConsole m_console;
     RunInputs m_inputs;
-    RunSupervisor m_supervisor;
-    std::optional<ns3::OutputDirectory> m_directory;
-    std::unique_ptr<RunRecord> m_record;
     std::unique_ptr<MockNcclGroup> m_nccl;
     std::unique_ptr<SimulationBackend> m_backend;
     FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
     std::unique_ptr<RunCheck> m_check;      ///< null if nothing is checked
     std::unique_ptr<RunJobs> m_jobs;
+    std::unique_ptr<RunProgress> m_progress;
     SimulationEnd m_end{SimulationEnd::Drained};
-    double m_wallSeconds{0};
 };
 
-std::string
-SimulationRun::DefaultOutput() const
+bool
+SimulationRun::ReadInputs()
 {
+    m_inputs = RunInputs::Read(m_options, m_console);
+    return true;
+}
+
+RunDriver::Output
+SimulationRun::GetOutput() const
+{
+    if (!m_options.output.empty())
+    {
+        return {m_options.output, ""};
+    }
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
     };
@@ -111,20 +110,13 @@ SimulationRun::DefaultOutput() const
     {
         name += std::string("_") + ToString(m_options.network);
     }
-    return "results/" + name;
+    return {"results/" + name, ""};
 }
 
 std::vector<std::string>
-SimulationRun::ConfiguredResults() const
+SimulationRun::GetConfiguredResults() const
 {
-    const ns3::FabricConf& conf = m_inputs.conf;
-    return {conf.fctOutputFile,
-            conf.pfcOutputFile,
-            conf.qlenMonFile,
-            conf.bwMonFile,
-            conf.rateMonFile,
-            conf.cnpMonFile,
-            conf.traceOutputFile};
+    return ns3::FabricMonitors::FileNames(m_inputs.conf);
 }
 
 void
@@ -135,8 +127,8 @@ SimulationRun::RecordInputs()
         RecordWorkload(job.workload);
     }
     const ns3::FabricConf& conf = m_inputs.conf;
-    m_record->AddInput("topology", conf.topologyFile);
-    m_record->Set("topology", conf.topologyFile);
+    GetRecord().AddInput("topology", conf.topologyFile);
+    GetRecord().Set("topology", conf.topologyFile);
     const std::string confFile = m_inputs.dimensions.empty() ? m_options.conf : "";
     const std::pair<const char*, const std::string&> files[] = {
         {"configuration", confFile},
@@ -150,62 +142,53 @@ SimulationRun::RecordInputs()
     {
         if (!file.empty())
         {
-            m_record->AddInput(role, file);
+            GetRecord().AddInput(role, file);
         }
     }
-    m_record->Set("network", ToString(m_options.network));
-    m_record->Set("arguments", m_options.arguments);
-    m_record->Set("seed", ns3::RngSeedManager::GetSeed());
-    m_record->SetOption("passes", m_options.passes);
-    m_record->SetOption("network_kind", m_options.nccl.networkKind->name);
-    m_record->SetOption("nvls", m_options.nccl.nvlsEnable);
-    m_record->SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
+    GetRecord().Set("network", ToString(m_options.network));
+    GetRecord().Set("arguments", m_options.arguments);
+    GetRecord().Set("seed", ns3::RngSeedManager::GetSeed());
+    GetRecord().SetOption("passes", m_options.passes);
+    GetRecord().SetOption("network_kind", m_options.nccl.networkKind->name);
+    GetRecord().SetOption("nvls", m_options.nccl.nvlsEnable);
+    GetRecord().SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
     for (const auto& [key, value] : ns3::FabricConfValues(conf))
     {
-        m_record->SetOption(key, value);
+        GetRecord().SetOption(key, value);
     }
-    m_record->SetOption("nccl_environment", m_options.environment);
-    m_record->SetOption("tp", m_options.sizes.tp);
-    m_record->SetOption("ep", m_options.sizes.ep);
-    m_record->SetOption("pp", m_options.sizes.pp);
-    m_record->SetOption("queues_per_dimension", m_options.queuesPerDimension);
-    m_record->SetOption("rendezvous", m_options.rendezvous);
-    m_record->SetOption("comm_scale", m_options.commScale);
-    m_record->SetOption("injection_scale", m_options.injectionScale);
-    m_record->SetOption("set", m_options.confKeys);
-    m_record->SetOption("ns3", m_options.ns3Flags);
+    GetRecord().SetOption("nccl_environment", m_options.environment);
+    GetRecord().SetOption("tp", m_options.sizes.tp);
+    GetRecord().SetOption("ep", m_options.sizes.ep);
+    GetRecord().SetOption("pp", m_options.sizes.pp);
+    GetRecord().SetOption("queues_per_dimension", m_options.queuesPerDimension);
+    GetRecord().SetOption("rendezvous", m_options.rendezvous);
+    GetRecord().SetOption("comm_scale", m_options.commScale);
+    GetRecord().SetOption("injection_scale", m_options.injectionScale);
+    GetRecord().SetOption("set", m_options.confKeys);
+    GetRecord().SetOption("ns3", m_options.ns3Flags);
 }
 
 void
 SimulationRun::RecordWorkload(const std::string& path)
 {
-    if (ns3::InputExists(path))
+    for (const std::string& file : WorkloadFiles(path))
     {
-        m_record->AddInput("workload", path);
-    }
-    for (uint32_t rank = 0;; ++rank)
-    {
-        const std::string trace = path + "." + std::to_string(rank) + ".et";
-        if (!ns3::InputExists(trace))
-        {
-            return;
-        }
-        m_record->AddInput("workload", trace);
+        GetRecord().AddInput("workload", file);
     }
 }
 
 void
 SimulationRun::Build()
 {
+    RecordInputs();
     const BackgroundFlows background = BackgroundFlows::Find(m_options, m_inputs);
     if (!background.file.empty())
     {
-        m_record->AddInput("background flows", background.file);
+        GetRecord().AddInput("background flows", background.file);
     }
     std::vector<std::string> warnings;
-    m_backend = MakeBackend(m_options, m_inputs, background, m_directory->Path(), warnings);
-    MachineModel machine =
-        MachineModel::FromTopology(m_inputs.topology, m_options.nccl.networkKind->efficiency);
+    m_backend = MakeBackend(m_options, m_inputs, background, GetDirectory().Path(), warnings);
+    MachineModel machine = MachineModel::FromTopology(m_inputs.topology, m_inputs.nicRatePart);
     machine.packetBytes =
         static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
     m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.nccl);
@@ -223,7 +206,7 @@ SimulationRun::Build()
     }
     m_jobs = std::make_unique<RunJobs>(m_options,
                                        m_inputs.topology,
-                                       m_directory->Path(),
+                                       GetDirectory().Path(),
                                        *collectives,
                                        m_console);
     if (m_options.check)
@@ -239,16 +222,17 @@ SimulationRun::Build()
     }
     m_jobs->SetLogicalDimensions(std::move(dimensions));
     m_jobs->SetPlanes(m_inputs.conf);
+    m_jobs->SetEngines(m_inputs.conf, *m_backend);
     m_jobs->AddTo(*m_backend);
     m_console.Warn(warnings);
 }
 
 void
-SimulationRun::Simulate()
+SimulationRun::Start()
 {
     const bool show = m_options.progress == ProgressMode::Always ||
                       (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO));
-    RunProgress progress(*m_backend, [this] {
+    m_progress = std::make_unique<RunProgress>(*m_backend, [this] {
         const JobProgress jobs = m_jobs->Progress();
         const BackendTotals totals = m_backend->GetTotals();
         return ProgressSample{jobs.collectivesDone,
@@ -261,20 +245,36 @@ SimulationRun::Simulate()
     {
         m_forward->Start();
     }
-    m_supervisor.Watch([this] { m_backend->Interrupt(); });
-    m_jobs->Start([&] {
-        progress.Stop();
+    m_jobs->Start([this] {
+        m_progress->Stop();
         m_backend->FinishWorkloads();
     });
     if (show)
     {
-        progress.Start();
+        m_progress->Start();
     }
-    const auto begin = std::chrono::steady_clock::now();
+}
+
+void
+SimulationRun::Simulate()
+{
     m_end = m_backend->Run();
-    m_supervisor.EndWatch();
-    m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    progress.Stop();
+    m_progress->Stop();
+}
+
+void
+SimulationRun::Interrupt()
+{
+    m_backend->Interrupt();
+}
+
+void
+SimulationRun::Release()
+{
+    m_progress.reset();
+    m_jobs.reset();
+    m_check.reset();
+    m_backend.reset();
 }
 
 void
@@ -282,31 +282,31 @@ SimulationRun::RecordResults()
 {
     const BackendTotals totals = m_backend->GetTotals();
     const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : m_backend->Now();
-    m_record->Set("simulated_ns", static_cast<double>(simulated) / 1000.0);
-    m_record->Set("simulation_wall_s", m_wallSeconds);
-    m_record->Set("events", totals.events);
-    m_record->Set("packets", totals.packets);
-    m_record->Set("packet_hops", totals.packetHops);
-    m_record->Set("drops", totals.drops);
-    m_record->Set("pauses", totals.pauses);
-    m_record->Set("paused_ns", totals.pausedPs.ToPs() / 1000.0);
-    m_record->Set("longest_pause_ns", static_cast<double>(totals.longestPausePs) / 1000.0);
-    m_record->Set("pfc_storms", totals.pfcStorms);
-    m_record->Set("timeouts", totals.timeouts);
-    m_record->Set("retransmitted_bytes", totals.retransmittedBytes);
-    m_record->Set("nacks", totals.nacks);
-    m_record->Set("cnps", totals.cnps);
-    m_record->Set("out_of_order_packets", totals.outOfOrderPackets);
-    m_record->Set("reorder_bytes", totals.reorderBytes);
-    m_record->Set("collectives", m_jobs->GetSummary().GetCount());
-    m_record->Set("flows", totals.flows);
+    GetRecord().Set("simulated_ns", static_cast<double>(simulated) / 1000.0);
+    GetRecord().Set("simulation_wall_s", GetWallSeconds());
+    GetRecord().Set("events", totals.events);
+    GetRecord().Set("packets", totals.packets);
+    GetRecord().Set("packet_hops", totals.packetHops);
+    GetRecord().Set("drops", totals.drops);
+    GetRecord().Set("pauses", totals.pauses);
+    GetRecord().Set("paused_ns", totals.pausedPs.ToPs() / 1000.0);
+    GetRecord().Set("longest_pause_ns", static_cast<double>(totals.longestPausePs) / 1000.0);
+    GetRecord().Set("pfc_storms", totals.pfcStorms);
+    GetRecord().Set("timeouts", totals.timeouts);
+    GetRecord().Set("retransmitted_bytes", totals.retransmittedBytes);
+    GetRecord().Set("nacks", totals.nacks);
+    GetRecord().Set("cnps", totals.cnps);
+    GetRecord().Set("out_of_order_packets", totals.outOfOrderPackets);
+    GetRecord().Set("reorder_bytes", totals.reorderBytes);
+    GetRecord().Set("collectives", m_jobs->GetSummary().GetCount());
+    GetRecord().Set("flows", totals.flows);
     if (m_forward)
     {
         RecordFastForward();
     }
     if (totals.backgroundFlows)
     {
-        m_record->Set("background_flows", *totals.backgroundFlows);
+        GetRecord().Set("background_flows", *totals.backgroundFlows);
     }
 }
 
@@ -336,75 +336,28 @@ SimulationRun::RecordFastForward()
         record["largest_error"] = report.largestError;
         record["mean_error"] = report.meanError;
     }
-    m_record->Set("fast_forward", record);
-}
-
-StopCause
-SimulationRun::WhyUnfinished() const
-{
-    if (m_end == SimulationEnd::Interrupted)
-    {
-        StopCause cause = *m_supervisor.GetCause();
-        cause.text += " before the workload finished";
-        return cause;
-    }
-    if (m_end == SimulationEnd::OutOfTime)
-    {
-        const bool isFlag = m_options.limits.simulated == m_inputs.conf.stopTimePs;
-        return {"stopped",
-                std::string(isFlag ? "--max-sim-time" : "SIMULATOR_STOP_TIME") +
-                    " came before the workload finished",
-                1};
-    }
-    return {"stuck",
-            m_end == SimulationEnd::Deadlock
-                ? "the workload cannot finish: the network is deadlocked"
-                : "the workload cannot finish: nothing is left to simulate",
-            1};
+    GetRecord().Set("fast_forward", record);
 }
 
 int
 SimulationRun::ReportUnfinished()
 {
-    const StopCause cause = WhyUnfinished();
-    m_record->Set("reason", cause.text);
-    m_record->Write(cause.status);
+    const StopCause cause =
+        DescribeEnd(m_end, m_options.limits.simulated == m_inputs.conf.stopTimePs);
+    EndRecord(cause.status, cause.text);
     const std::string split = m_inputs.DescribeSplitRails();
-    if (cause.status == "stuck" && m_end != SimulationEnd::Deadlock && !split.empty())
+    if (m_end == SimulationEnd::Drained && !split.empty())
     {
         std::cerr << split << "\n";
         return 1;
     }
     std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-    for (const std::string& line : m_backend->DescribeObstacles(MAX_WAIT_LINES))
-    {
-        std::cerr << "  " << line << "\n";
-    }
+    PrintIndented(m_backend->DescribeObstacles(MAX_WAIT_LINES), MAX_WAIT_LINES);
     std::vector<std::string> lines = m_jobs->DescribeWaits();
     const auto network = m_backend->DescribeWaits(MAX_WAIT_LINES);
     lines.insert(lines.end(), network.begin(), network.end());
-    for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAIT_LINES); ++i)
-    {
-        std::cerr << "  " << lines[i] << "\n";
-    }
-    if (lines.size() > MAX_WAIT_LINES)
-    {
-        std::cerr << "  and " << lines.size() - MAX_WAIT_LINES << " more\n";
-    }
+    PrintIndented(lines, MAX_WAIT_LINES);
     return cause.exitStatus;
-}
-
-int
-SimulationRun::ReportFailures()
-{
-    const std::vector<std::string>& failures = m_check->GetFailures();
-    m_record->Set("reason", "check failed: " + failures.front());
-    m_record->Write("failed");
-    for (const std::string& failure : failures)
-    {
-        std::cerr << "check failed: " << failure << "\n";
-    }
-    return 1;
 }
 
 void
@@ -424,21 +377,23 @@ SimulationRun::Report()
     m_backend->Finish();
     m_jobs->Finish();
     RecordResults();
-    m_record->Set("outputs", m_directory->ListResults(ResultNames()));
     if (m_check)
     {
         m_check->Finish(m_jobs->AllFinished());
-        m_record->Set("checked_collectives", m_check->GetCollectivesChecked());
+        const auto* engines =
+            dynamic_cast<const AcclCollectives*>(m_backend->GetCollectiveEngines());
+        GetRecord().Set("checked_collectives",
+                        m_check->GetCollectivesChecked() + (engines ? engines->GetChecked() : 0));
         if (!m_check->GetFailures().empty())
         {
-            return ReportFailures();
+            return ReportFailures(m_check->GetFailures());
         }
     }
     if (!m_jobs->AllFinished())
     {
         return ReportUnfinished();
     }
-    m_record->Write("finished");
+    EndRecord("finished");
     for (const std::string& line : m_backend->DescribeObstacles(MAX_WARNINGS))
     {
         std::cerr << "warning: " << line << "\n";
@@ -448,91 +403,15 @@ SimulationRun::Report()
     SayVerdict();
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
-                              m_backend->DescribeTraffic(m_wallSeconds),
-                              m_directory->Path()));
+                              m_backend->DescribeTraffic(GetWallSeconds()),
+                              GetDirectory().Path()));
     return 0;
 }
 
 std::vector<std::string>
-SimulationRun::ResultNames() const
+SimulationRun::GetOwnResults() const
 {
-    std::vector<std::string> names = ConfiguredResults();
-    const std::vector<std::string> own = m_jobs->GetOwnResults();
-    names.insert(names.end(), own.begin(), own.end());
-    return names;
-}
-
-void
-SimulationRun::Refuse(const std::string& reason)
-{
-    // Nothing but files that wait for their first line, under names that nobody takes for results.
-    m_jobs.reset();
-    m_backend.reset();
-    m_directory->RemoveParts(ConfiguredResults());
-    if (!m_directory->HasRecord() ||
-        RunRecord::StatusOf(m_directory->Path("run.json")) == "refused")
-    {
-        m_record->Set("reason", reason);
-        m_record->Write("refused");
-    }
-}
-
-void
-SimulationRun::Begin()
-{
-    std::vector<std::string> names = ResultNames();
-    const std::vector<std::string> earlier = RunRecord::OutputsOf(m_directory->Path("run.json"));
-    names.insert(names.end(), earlier.begin(), earlier.end());
-    m_directory->RemoveEarlierResults(names);
-    m_record->Write("running");
-}
-
-void
-SimulationRun::Fail(const std::string& reason)
-{
-    m_record->Set("reason", reason);
-    m_record->Write("failed");
-}
-
-int
-SimulationRun::Run()
-{
-    m_inputs = RunInputs::Read(m_options, m_console);
-    m_directory.emplace(m_options.output.empty() ? DefaultOutput() : m_options.output);
-    m_directory->RemoveParts(ConfiguredResults());
-    m_record = std::make_unique<RunRecord>(m_directory->Path("run.json"));
-    try
-    {
-        RecordInputs();
-        Build();
-    }
-    catch (const InputError& error)
-    {
-        Refuse(error.what());
-        throw;
-    }
-    Begin();
-    try
-    {
-        Simulate();
-        return Report();
-    }
-    catch (const InputError& error)
-    {
-        m_supervisor.EndWatch();
-        Fail(error.what()); // a trace may break far in
-        throw;
-    }
-    catch (const std::bad_alloc&)
-    {
-        m_supervisor.EndWatch();
-        const std::string reason = DescribeOutOfMemory();
-        m_jobs.reset();
-        m_check.reset();
-        m_backend.reset(); // makes room for the record
-        Fail(reason);
-        throw;
-    }
+    return m_jobs->GetOwnResults();
 }
 
 } // namespace

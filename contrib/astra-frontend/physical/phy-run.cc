@@ -163,7 +163,7 @@ PhyRun::ReadInputs()
             "a topology with enough GPUs");
     }
     const MachineModel machine =
-        MachineModel::FromTopology(m_inputs.topology, m_options.run.nccl.networkKind->efficiency);
+        MachineModel::FromTopology(m_inputs.topology, m_inputs.nicRatePart);
     m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.run.nccl);
     if (m_options.reduce)
     {

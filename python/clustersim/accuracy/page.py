@@ -20,6 +20,8 @@ What is compared
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
 - A tenth of the tables, three, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
   at them, and they are reported apart. They are the better estimate of the error on your machine.
+- Tables that a measured figure of the model comes from (one for a generation of GPUs or a kind of network, never one for a size)
+  are apart from the others, too.
 - A size does not count (grey crosses) where its source calls it bad, or where a larger size was measured to take less than
   nine tenths of its time: no model of a quiet machine makes a message slower by making it shorter.
 - More than 64 ranks carry out one iteration of each size, and none above 1 GiB: more would take minutes each.
@@ -33,7 +35,8 @@ What is table and what is model
   rates of links, from vendors' sheets; latency and efficiency of kinds of networks (:doc:`nccl`).
 - *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing of
   links, queues and congestion. No figure is fitted per table or per size.
-- *Not modelled*: the launch of kernels, CPU proxies, other tenants of a cloud's network, firmware.
+- *Not modelled*: the launch of kernels, how busy CPU proxies are, tuner plugins of clouds, other tenants of a cloud's
+  network, firmware.
 - Sources round: where one prints bus bandwidths of 0.04 GB/s only, its times are known to an eighth.
 
 """
@@ -62,11 +65,15 @@ def cell_of(summary, name, band):
 def summary_section(tables, frame):
     text = "All tables\n----------\n\n"
     rows = []
-    totals = overall(frame)
-    for held_out in (False, True):
-        row = [("held out: " if held_out else "") + "mean of tables"]
+    for label, chosen in (("mean of tables, but those held out", lambda machine: not machine.held_out),
+                          ("of these, tables that inform the model", lambda machine: machine.informs),
+                          ("of these, the others", lambda machine: not machine.informs and not machine.held_out),
+                          ("held out: mean of tables", lambda machine: machine.held_out)):
+        names = [table.name for table in tables if chosen(table.machine)]
+        totals = overall(frame[frame["table"].isin(names)])
+        row = [label]
         for band in BANDS:
-            found = totals[(totals["held out"] == held_out) & (totals["band"] == band)]
+            found = totals[totals["band"] == band]
             row += [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
         rows.append(row)
     summary = summarize(frame)
@@ -90,6 +97,10 @@ def table_section(table, frame, image):
         text += f"- note: {table.machine.note}\n"
     if table.machine.held_out:
         text += "- held out\n"
+    if table.machine.informs:
+        text += f"- what the model has from it: {table.machine.informs}\n"
+    if table.machine.missed:
+        text += f"- why it is off: {table.machine.missed}\n"
     text += f"\n.. image:: {image}\n   :alt: time and bus bandwidth by size, measured and simulated\n\n"
     rows = [(size_name(row["size"]), f"{row['measured us']:.2f}", f"{row['simulated us']:.2f}", signed(row["error"]),
              f"{row['algorithm']} {row['protocol']}, {row['channels']}", row["doubt"]) for _, row in frame.iterrows()]

@@ -4,7 +4,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FuncFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: E402
+
+MOST_LABELS = 5  # of an axis of sizes; more touch one another
+ROOM_ABOVE = 1.05
 
 
 def size_name(size):
@@ -25,12 +28,13 @@ def draw(table, frame, path):
                 axes.plot(doubted["size"], doubted[f"measured {column}"], "x", ms=3, color="gray", label="not counted")
             axes.plot(frame["size"], frame[f"simulated {column}"], "-", lw=1, color="C1", label="simulated")
             axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_locator(LogLocator(base=2, numticks=MOST_LABELS))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_name(size)))
             axes.grid(alpha=0.3)
         time.set_yscale("log")
         time.set_ylabel("time, us")
         bandwidth.set_ylabel("busbw, GB/s")
-        bandwidth.set_ylim(bottom=0)
+        bandwidth.set_ylim(0, ROOM_ABOVE * frame[["measured busbw", "simulated busbw"]].to_numpy().max())
         time.legend(frameon=False)
         figure.savefig(path, metadata={"Date": None, "Creator": None})
         plt.close(figure)

@@ -6,9 +6,10 @@ import re
 import subprocess
 
 from clustersim.accuracy.tables import AccuracyError
+from clustersim.topology.cluster import PCIE_DELAY
 from clustersim.whole_file import write_text
 
-RELEASES = ("2.18", "2.20", "2.30")  # of the cost models that NCCL_TUNING knows
+RELEASES = ("2.18", "2.20", "2.23", "2.30")  # of the cost models that NCCL_TUNING knows
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
 CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}")
 # On so many ranks larger sizes would take minutes each: a single iteration, and none above MOST_BYTES.
@@ -34,15 +35,23 @@ def sizes_of(table, max_bytes):
 
 
 def write_topology(path, machine):
-    """A switch that joins the k-th NICs of all GPUs, for each k; an NVSwitch in each server."""
+    """A switch that joins the k-th NICs of all GPUs, for each k; an NVSwitch in each server. A NIC that GPUs share is
+    a node between them and the switch."""
     gpus, nvswitches = machine.ranks, machine.servers if machine.nvlink_gbps else 0
     first = gpus + nvswitches
-    switches = machine.nics_per_gpu
+    shared = gpus // machine.gpus_per_nic if machine.gpus_per_nic > 1 else 0
+    switches = machine.nics_per_gpu + shared
     links = []
     for gpu in range(gpus):
         if nvswitches:
             links.append(f"{gpu} {gpus + gpu // machine.gpus_per_server} {machine.nvlink_gbps}Gbps {NV_DELAY} 0")
-        links += [f"{gpu} {first + k} {machine.nic_gbps}Gbps {DELAY} 0" for k in range(switches)]
+        if shared:
+            nic = first + 1 + gpu // machine.gpus_per_nic
+            links.append(f"{gpu} {nic} {machine.nic_gbps}Gbps {PCIE_DELAY} 0")
+            if gpu % machine.gpus_per_nic == 0:
+                links.append(f"{nic} {first} {machine.nic_gbps}Gbps {DELAY} 0")
+        else:
+            links += [f"{gpu} {first + k} {machine.nic_gbps}Gbps {DELAY} 0" for k in range(switches)]
     nodes = range(gpus, first + switches)
     write_text(path, f"{first + switches} {machine.gpus_per_server} {nvswitches} {switches} {len(links)} {machine.gpu}\n"
                     f"{' '.join(map(str, nodes))}\n" + "\n".join(links) + "\n")
@@ -67,6 +76,7 @@ def simulate(table, sizes, directory, program, gpu_table, network):
     write_topology(topology, table.machine)
     command = [str(program), table.machine.test, "-b", str(min(sizes)), "-e", str(max(sizes)), "-f", "2",
                "--network", network, "--network-topo", str(topology), "--gpu-table", str(gpu_table)]
+    command += ["-g", str(table.machine.gpus_per_thread), "--launch-us", str(table.machine.launch_us)]
     command += ["-n", "1", "-w", "0"] if table.machine.ranks >= MANY_RANKS else []
     result = subprocess.run(command, env=environment_of(table.machine), capture_output=True, text=True, check=False)
     write_text(directory / f"{table.name}.txt", result.stdout)

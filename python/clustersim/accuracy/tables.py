@@ -29,13 +29,18 @@ class Machine:
     servers: int = 1
     gpus_per_server: int = 8
     nics_per_gpu: int = 1
+    gpus_per_nic: int = 1
     nic_gbps: float = 400
     network: str = "none"
+    gpus_per_thread: int = 1
+    launch_us: float = 0
     nccl: str = ""
     environment: dict = dataclasses.field(default_factory=dict)
     held_out: bool = False
     bad: tuple = ()
     note: str = ""
+    informs: str = ""  # which measured figure of the model comes from this table
+    missed: str = ""   # why it is further off than 5 %, where it is
 
     @property
     def ranks(self):

@@ -7,8 +7,6 @@ The path goes from the last rank's end back to the start, through computations, 
 messages (to their senders). What-ifs are worked out on the path, then run: each repeats the run with one thing faster. If RUN has
 no timeline of all ranks, it is repeated once with one. Results are in RUN/why.
 """
-import sys
-
 from clustersim.required_modules import require
 
 require("pydantic", "yaml")
@@ -19,13 +17,8 @@ from clustersim.workload.errors import InputError
 
 
 def main(arguments):
-    try:
-        explanation.run(arguments, __doc__)
-    except (InputError, OSError) as error:
-        print(f"{command.name()}: {error}", file=sys.stderr)
-        return 2
-    return 0
+    explanation.run(arguments, __doc__)
 
 
 def run():
-    command.run(command.name(), main)
+    command.run(command.name(), main, (InputError, OSError))

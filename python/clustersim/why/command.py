@@ -3,11 +3,13 @@
 import argparse
 import collections
 import csv
+import dataclasses
 import json
 import pathlib
 import re
 import tempfile
 
+from clustersim.simulation import find_program
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.why import path as paths
 from clustersim.why import records as recorded
@@ -16,7 +18,6 @@ from clustersim.why.what_if import CHANGES, Runner, bound_us, worked_out
 from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 
 
@@ -33,7 +34,7 @@ def make_parser(description):
     parser.add_argument("--factor", type=float, default=1.1, metavar="X", help="how much faster in what-ifs (1.1)")
     parser.add_argument("--no-confirm", action="store_true", help="work the what-ifs out, but do not run them")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="longest parts of the path to show (10)")
-    parser.add_argument("--program", default=str(ROOT / "bin/SimAI_simulator"), metavar="FILE", help="the simulator (bin/)")
+    parser.add_argument("--program", metavar="FILE", help="the simulator (bin/, or on the PATH)")
     return parser
 
 
@@ -44,10 +45,12 @@ def _layer(name):
 
 def _what(segment):
     if segment.kind == "compute":
-        return f"compute {_layer(segment.layer)}, {PHASES.get(segment.detail, segment.detail)}"
+        return f"compute {_layer(segment.layer)}" + (f", {PHASES.get(segment.detail, segment.detail)}" if segment.detail else "")
     if segment.kind == "communication":
-        return f"{segment.detail} of {_layer(segment.layer)}"
-    return {"message": "message to another pipeline stage", "update": "optimizer's step"}.get(segment.kind, "other")
+        return segment.detail + (f" of {_layer(segment.layer)}" if segment.layer != segment.detail else "")
+    if segment.kind == "message":
+        return f"message to another {'rank' if segment.detail == paths.TRACES else 'pipeline stage'}"
+    return "optimizer's step" if segment.kind == "update" else "other"
 
 
 def _kind(segment, machine, known):
@@ -111,7 +114,8 @@ def _links(machine):
     for carrier in CARRIERS:
         link = machine.busiest(carrier)
         if link:
-            lines.append(f"  {carrier:7} {link.node} -> {link.peer}: busy {100 * link.busy_share:.1f}% of the time, {link.used_by}")
+            lines.append(f"  {carrier:7} {link.node} -> {link.peer}: busy {100 * link.busy_share:.1f}% of the time" +
+                         (f", {link.used_by}" if link.used_by else ""))
     return lines
 
 
@@ -121,8 +125,8 @@ def _confirm(runner, machine, factor, output):
         for change in CHANGES:
             if change.resource != "computation" and not machine.busiest(change.resource):
                 continue
-            role, changed = runner.changed(change, factor, machine, pathlib.Path(scratch))
-            measured[change.name] = runner.run(output / change.name.replace(" ", "-"), {role: changed})
+            changed = runner.changed(change, factor, machine, pathlib.Path(scratch))
+            measured[change.name] = runner.run(output / change.name.replace(" ", "-"), changed)
     return measured
 
 
@@ -134,7 +138,7 @@ def run(arguments, description):
         raise InputError(f"--top is {given.top}; expected at least 1")
     directory = pathlib.Path(given.run)
     output = pathlib.Path(given.output) if given.output else directory / "why"
-    runner = Runner(directory, given.program)
+    runner = Runner(directory, given.program or find_program())
     output.mkdir(parents=True, exist_ok=True)
     try:
         followed, known, segments = _follow(runner, directory, output)
@@ -142,6 +146,8 @@ def run(arguments, description):
         machine = Machine(runner.inputs["topology"], followed, total * 1000)
     except TopologyError as error:
         raise InputError(str(error)) from None
+    if runner.traces:  # they do not tell forward from backward
+        segments = [dataclasses.replace(segment, detail="") if segment.kind == "compute" else segment for segment in segments]
     bound = bound_us(segments, known, machine)
     expected = worked_out(bound, total, given.factor)
     _write_path(segments, machine, known, output)

@@ -9,6 +9,7 @@ import dataclasses
 from typing import Optional
 
 TOLERANCE = 2e-6  # microseconds: times are written in whole picoseconds
+TRACES = "CUSTOM"  # the group of waits in Chakra traces, which do not say what they wait for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,14 +29,20 @@ class Segment:
         return self.end - self.start
 
 
+def _first(messages):
+    """@return the message that ends first, or None"""
+    return min(messages, key=lambda f: (f.end, f.src), default=None)
+
+
 class _Walk:
     def __init__(self, records):
         self.records = records
         self.segments = []
         self.starts = {rank: [span.end for span in spans] for rank, spans in records.spans.items()}
-        self.arrivals = {}
+        self.arrivals, self.departures = {}, {}
         for flow in records.flows.get(0, []):
             self.arrivals.setdefault(flow.dst, []).append(flow)
+            self.departures.setdefault(flow.src, []).append(flow)
 
     def _span_at(self, rank, time):
         """@return the span of `rank` that ends at `time` or holds it, or the last one before it"""
@@ -63,6 +70,10 @@ class _Walk:
             before = self.records.ending_by(rank, time, TOLERANCE)
             if before and self.records.collectives[before[0]].joined[rank] < time - TOLERANCE:
                 return self._through_collective(rank, time, before[0])
+            if span is not None and span.detail == TRACES:
+                message = self._message_ending(rank, time)
+                if message:
+                    return self._through(message, time, span)
         if span is None:
             self._add(0.0, time, "other", rank, "", "before anything")
             return rank, 0.0
@@ -81,10 +92,14 @@ class _Walk:
         same = [n for n in running if self.records.collectives[n].layer == span.layer] or running
         if same:
             return self._through_collective(rank, time, same[0])
+        if span.detail == TRACES:
+            message = self._message_ending(rank, time)
+            if message:
+                return self._through(message, time, span)
         # The wait goes on after its collective: the optimizer's step.
         earlier = [end for end, _ in self.records.ends.get(rank, []) if span.start < end < time]
         start = earlier[-1] if earlier else span.start
-        self._add(start, time, "update", rank, span.layer, span.detail)
+        self._add(start, time, "other" if span.detail == TRACES else "update", rank, span.layer, span.detail)
         return rank, start
 
     def _through_collective(self, rank, time, number):
@@ -99,15 +114,25 @@ class _Walk:
         self._add(joined, time, "communication", last, one.layer, one.op, collective=number, flow=slowest)
         return last, joined
 
+    def _arriving(self, rank, time):
+        return [f for f in self.arrivals.get(rank, []) if f.start < time - TOLERANCE and f.end >= time - TOLERANCE]
+
+    def _message_ending(self, rank, time):
+        """@return the message to `rank` that came at `time`, or one of its own that ended then, or None"""
+        # A sender has its acknowledgement a little after the receiver has the message.
+        sent = [f for f in self.departures.get(rank, []) if f.start < time - TOLERANCE and abs(f.end - time) <= TOLERANCE]
+        return _first(sent) or _first(self._arriving(rank, time))
+
+    def _through(self, message, time, span):
+        self._add(message.start, time, "message", message.src, span.layer, span.detail, flow=message)
+        return message.src, message.start
+
     def _through_message(self, rank, time, span):
-        arriving = [f for f in self.arrivals.get(rank, []) if f.start < time - TOLERANCE and f.end >= time - TOLERANCE]
-        if not arriving:
+        message = _first(self._arriving(rank, time))
+        if message is None:
             self._add(span.start, time, "message", rank, span.layer, "PP")
             return rank, span.start
-        # A sender has its acknowledgement a little after the receiver has the message.
-        message = min(arriving, key=lambda f: (f.end, f.src))
-        self._add(message.start, time, "message", message.src, span.layer, "PP", flow=message)
-        return message.src, message.start
+        return self._through(message, time, span)
 
 
 def critical_path(records):

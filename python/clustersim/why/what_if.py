@@ -10,10 +10,17 @@ import os
 import pathlib
 import subprocess
 
+from clustersim.why import traces
 from clustersim.workload.errors import InputError
 
 RATE_COLUMN = 2
 COMPUTE_COLUMNS = (2, 5, 8, 11)
+# Roles and options of run.json, and their flags.
+INPUT_FLAGS = {"system": "--system-configuration", "communicators": "--comm-group-configuration",
+               "logical topology": "--logical-topology-configuration", "remote memory": "--remote-memory-configuration",
+               "GPU table": "--gpu-table", "background flows": "--background-flows"}
+OPTION_FLAGS = {"tp": "--tp", "ep": "--ep", "pp": "--pp", "queues_per_dimension": "--num-queues-per-dim", "comm_scale": "--comm-scale",
+                "injection_scale": "--injection-scale", "network_kind": "--network-kind"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +69,11 @@ class Runner:
             raise InputError(f"{directory}: no readable run.json; expected the directory of a run of SimAI_simulator") from None
         if not self.program.is_file():
             raise InputError(f"{program}: no such file; expected SimAI_simulator, which scripts/build.sh -c all builds")
-        self.inputs = {}
+        self.inputs, self.traces = {}, []
         for entry in self.record.get("inputs", []):
+            if entry["role"] == "workload" and entry["path"].endswith(".et"):
+                self._add_trace(entry["path"])
+                continue
             if entry["role"] in self.inputs:
                 raise InputError(f"{directory}: the run had several inputs called {entry['role']}; expected one job")
             self.inputs[entry["role"]] = pathlib.Path(entry["path"])
@@ -71,8 +81,10 @@ class Runner:
             path = self.inputs.get(role)
             if not path or not path.is_file():
                 raise InputError(f"{directory}: its {role} {path or ''} is not a file; expected the run of a SimAI text workload "
-                                 "whose inputs are still there")
-        if _serves_requests(self.inputs["workload"]):
+                                 "or of Chakra traces, whose inputs are still there")
+        if self.inputs["topology"].suffix in (".yml", ".yaml"):
+            raise InputError(f"{directory}: ASTRA-sim's analytical network has no links to explain; expected the run of a topology file")
+        if not self.traces and _serves_requests(self.inputs["workload"]):
             raise InputError(f"{directory}: the run served requests, and has no iteration to explain; expected the run of a training "
                              "workload (scripts/analyze_results.py --tables phases says where requests spend their time)")
         if self.record.get("status") != "finished":
@@ -81,7 +93,16 @@ class Runner:
             raise InputError(f"{directory}: a run of SimAI_analytical has no ranks to follow; expected one of SimAI_simulator "
                              "(--network analytical is as fast)")
 
+    def _add_trace(self, path):
+        """Traces are PREFIX.0.et, PREFIX.1.et, ..., recorded in this order"""
+        if not path.endswith(f".{len(self.traces)}.et"):
+            raise InputError(f"{self.directory}: the run had several workloads; expected one job")
+        self.inputs.setdefault("workload", pathlib.Path(path))
+        self.traces.append(pathlib.Path(path))
+
     def ranks(self):
+        if self.traces:
+            return len(self.traces)
         with open(self.inputs["workload"]) as file:
             header = file.readline().replace(":", " ").split()
         return int(header[header.index("all_gpus") + 1]) if "all_gpus" in header else 1 << 20
@@ -90,13 +111,19 @@ class Runner:
         """Runs into `output` with inputs of `changes` (role: file)"""
         inputs = {**self.inputs, **dict(changes)}
         options = self.record["options"]
-        command = [self.program, "-w", inputs["workload"], "-n", inputs["topology"], "-o", output, "--quiet", "--progress", "never",
+        workload = str(inputs["workload"]).removesuffix(".0.et") if self.traces else inputs["workload"]
+        command = [self.program, "-w", workload, "-n", inputs["topology"], "-o", output, "--quiet", "--progress", "never",
                    "--network", self.record["network"], "--seed", str(self.record["seed"]), "--passes", str(options["passes"])]
         if "configuration" in inputs:
             command += ["-c", inputs["configuration"]]
-        for key, role in (("--system-configuration", "system"),):
+        for role, flag in INPUT_FLAGS.items():
             if role in inputs:
-                command += [key, inputs[role]]
+                command += [flag, inputs[role]]
+        for option, flag in OPTION_FLAGS.items():
+            if options.get(option):
+                command += [flag, str(options[option])]
+        if options.get("rendezvous"):
+            command += ["--rendezvous-protocol", "1"]
         for setting in options.get("set", []):
             command += ["--set", setting]
         command += options.get("ns3", [])
@@ -112,14 +139,25 @@ class Runner:
         return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"] / 1000
 
     def changed(self, change, factor, machine, directory):
-        """@return the input that `change` by `factor` replaces, written to `directory`: role and file"""
+        """@return the inputs that `change` by `factor` replaces, written to `directory`: files by role"""
+        if change.resource == "computation" and self.traces:
+            return self._faster_traces(factor, directory)
         if change.resource == "computation":
             path = directory / "workload.txt"
             path.write_text(_faster_workload(self.inputs["workload"].read_text(), factor))
-            return "workload", path
+            return {"workload": path}
         path = directory / "topology"
         path.write_text(_faster_links(self.inputs["topology"].read_text(), factor, change.resource, machine))
-        return "topology", path
+        return {"topology": path}
+
+    def _faster_traces(self, factor, directory):
+        for rank, trace in enumerate(self.traces):
+            traces.write_faster(trace, directory / f"faster.{rank}.et", factor)
+        changed = {"workload": directory / "faster.0.et"}
+        if "system" in self.inputs:
+            traces.write_faster_system(self.inputs["system"], directory / "system.json", factor)
+            changed["system"] = directory / "system.json"
+        return changed
 
 
 def _faster_workload(text, factor):

@@ -352,33 +352,30 @@ void
 CollectiveBooks::CheckComplete(uint32_t rank)
 {
     const Rank& books = m_ranks[rank];
+    const auto expect = [&](uint32_t lane, bool outbound, uint64_t messages) {
+        SkipEmpty(rank, lane, outbound);
+        const uint64_t done = outbound ? books.sent[lane] : books.received[lane];
+        if (done != messages)
+        {
+            Fail(fmt::format("rank {} is done and has {} {} of {} messages of lane {}",
+                             rank,
+                             outbound ? "sent" : "received",
+                             done,
+                             messages,
+                             lane));
+        }
+    };
     for (uint32_t lane = 0; lane < books.sent.size(); ++lane)
     {
         const Lane out = m_graph->GetOutbound(rank, lane);
         const Lane in = m_graph->GetInbound(rank, lane);
         if (out.kind == LaneKind::Message || IsInNetwork(out.kind))
         {
-            SkipEmpty(rank, lane, true);
-            if (books.sent[lane] != out.messages)
-            {
-                Fail(fmt::format("rank {} is done and has sent {} of {} messages of lane {}",
-                                 rank,
-                                 books.sent[lane],
-                                 out.messages,
-                                 lane));
-            }
+            expect(lane, true, out.messages);
         }
         if (in.kind != LaneKind::Copy)
         {
-            SkipEmpty(rank, lane, false);
-            if (books.received[lane] != in.messages)
-            {
-                Fail(fmt::format("rank {} is done and has received {} of {} messages of lane {}",
-                                 rank,
-                                 books.received[lane],
-                                 in.messages,
-                                 lane));
-            }
+            expect(lane, false, in.messages);
         }
     }
 }

@@ -7,6 +7,8 @@
 
 #include "ns3/clock-range.h"
 
+#include <algorithm>
+
 namespace AstraSim
 {
 
@@ -24,7 +26,14 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
     constexpr double PS_PER_SECOND = 1e12;
     if (lane.rateCapBps == 0)
     {
-        return {lane.latency, 0};
+        TimePs more = 0;
+        for (const SlowStart& slow : lane.slowStarts)
+        {
+            const double wireBytes = static_cast<double>(bytes) * wireInflation;
+            more =
+                slow.latency && wireBytes > static_cast<double>(slow.above) ? slow.latency : more;
+        }
+        return {ns3::AddPs(lane.latency, more), 0};
     }
     const double psPerByte =
         8 * wireInflation * PS_PER_SECOND / static_cast<double>(lane.rateCapBps);
@@ -33,6 +42,8 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
     CopyTime time;
     time.latency = ns3::AddPs(ns3::TimesPs(lane.latency, lane.waitsEachPass ? passes : 1),
                               ns3::TruncateToPs(psPerByte * static_cast<double>(idle)));
+    const auto hidden = static_cast<double>(std::min<uint64_t>(bytes, lane.hiddenBytes));
+    time.latency -= std::min(time.latency, ns3::TruncateToPs(psPerByte * hidden));
     time.duration = ns3::TruncateToPs(psPerByte * static_cast<double>(bytes));
     return time;
 }

@@ -6,6 +6,7 @@
 
 #include "ns3/astra-network-api.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <ranges>
@@ -40,6 +41,13 @@ enum class LaneKind : uint8_t
     Copy,            ///< the GPU copies within its own memory
 };
 
+/// Messages of more than so many bytes on the wire take longer to start on some networks.
+struct SlowStart
+{
+    uint64_t above{0};
+    TimePs latency{0}; ///< on top; 0: none
+};
+
 /**
  * @brief A connection as one of its ends sees it: messages go through it in order.
  *
@@ -66,11 +74,14 @@ struct Lane
     uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
     uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMembers()
     uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
+    /// Data whose time at the lane's rate is within the latency already.
+    uint32_t hiddenBytes{0};
     /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
     uint32_t passBytes{0};
     /// sim_request::nic of its messages; NONE: the executor shares channels out to the NICs.
     uint32_t nic{NONE};
     static constexpr uint32_t NICS_IN_TURN = NONE - 1; ///< as nic: its messages take them in turn
+    std::array<SlowStart, 2> slowStarts{};             ///< the last that applies counts
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const

@@ -50,8 +50,13 @@ ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType t
     if (!inter && m_stepLatency < 0)
     {
         lane.passBytes = m_plan.passBytes;
+        lane.hiddenBytes = m_plan.hiddenBytes;
         lane.waitsEachPass = m_plan.waitsEachPass;
         lane.wholePasses = m_plan.wholePasses;
+    }
+    if (inter && m_stepLatency < 0)
+    {
+        lane.slowStarts = m_plan.slowStarts;
     }
     lane.rateCapBps = inter ? 0 : static_cast<uint64_t>(m_plan.channelGBps * 8e9);
     return lane;

@@ -16,13 +16,20 @@ namespace
 {
 
 constexpr uint64_t NETWORK_CHUNK = 131072; ///< of a channel between nodes (P2P_NET_CHUNKSIZE)
+constexpr uint64_t LL_STEP = 65536;        ///< of a channel's buffer, flags included
 
 } // namespace
 
 uint32_t
-ChannelsOfPair(uint64_t bytes, uint32_t channels, uint32_t ranks, uint32_t nodes)
+ChannelsOfPair(uint64_t bytes,
+               uint32_t channels,
+               uint32_t ranks,
+               uint32_t nodes,
+               NcclProtocol protocol)
 {
-    const uint64_t chunk = nodes > 1 ? NETWORK_CHUNK : DirectGraph::MESSAGE_BYTES;
+    const uint64_t chunk = protocol == NcclProtocol::Ll ? LL_STEP
+                           : nodes > 1                  ? NETWORK_CHUNK
+                                                        : DirectGraph::MESSAGE_BYTES;
     const uint64_t leastPart = nodes > 1 ? chunk / 2 : chunk / 8;
     const uint64_t mostPart = nodes > 1 ? chunk : chunk * 32;
     uint32_t few = channels;
@@ -88,14 +95,19 @@ DirectGraph::ChannelsOf(uint32_t from, uint32_t to) const
 {
     const uint64_t bytes = PairBytes(m_request, GetRanks(), from, to);
     return m_plan.pairChannels && bytes && AreInOneNode(from, to)
-               ? ChannelsOfPair(bytes, m_plan.pairChannels, GetRanks(), m_shape.GetNodes())
+               ? ChannelsOfPair(bytes,
+                                m_plan.pairChannels,
+                                GetRanks(),
+                                m_shape.GetNodes(),
+                                m_plan.protocol)
                : 1;
 }
 
 uint64_t
 DirectGraph::MessageBytesOf(uint32_t from, uint32_t to) const
 {
-    return MESSAGE_BYTES * ChannelsOf(from, to);
+    return (m_plan.protocol == NcclProtocol::Ll ? LL_MESSAGE_BYTES : MESSAGE_BYTES) *
+           ChannelsOf(from, to);
 }
 
 Lane
@@ -112,6 +124,10 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;
+    if (inter && m_stepLatency < 0)
+    {
+        lane.slowStarts = m_plan.slowStarts;
+    }
     if (!inter && m_stepLatency < 0 && lane.messages)
     {
         const double share = m_plan.pairGBps / std::max(m_peersOut[from], m_peersIn[to]);
@@ -153,7 +169,8 @@ DirectGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 std::optional<uint64_t>
 DirectGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return m_stepLatency < 0 && AreInOneNode(PeerOf(rank, inbound, false), rank)
+    return m_stepLatency < 0 && m_plan.protocol == NcclProtocol::Simple &&
+                   AreInOneNode(PeerOf(rank, inbound, false), rank)
                ? std::optional<uint64_t>(0)
                : std::nullopt;
 }

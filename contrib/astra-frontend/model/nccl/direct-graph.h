@@ -21,7 +21,11 @@ namespace AstraSim
  * at first as many as each pair may have without sharing any, twice as many while parts are large
  * @param channels all that there are, a power of two
  */
-uint32_t ChannelsOfPair(uint64_t bytes, uint32_t channels, uint32_t ranks, uint32_t nodes);
+uint32_t ChannelsOfPair(uint64_t bytes,
+                        uint32_t channels,
+                        uint32_t ranks,
+                        uint32_t nodes,
+                        NcclProtocol protocol = NcclProtocol::Simple);
 
 /**
  * @brief Collectives that NCCL carries out as sends and receives between pairs: AllToAll,
@@ -30,13 +34,15 @@ uint32_t ChannelsOfPair(uint64_t bytes, uint32_t channels, uint32_t ranks, uint3
  * Every pair with data has a lane; rank r serves its peers in the order r + 1, r + 2, ..., so that
  * no receiver is everybody's first. Nothing waits for anything but its slot. Within a node a pair
  * has the rate of its channels, and no more than its part of what all pairs have; a message is a
- * chunk of each of them, which the receiver copies out of its slot.
+ * chunk of each of them, which the receiver copies out of its slot (with LL, as it arrives).
  */
 class DirectGraph : public FlowGraph
 {
   public:
     /// Data per message, of a channel: NCCL's point-to-point chunk over NVLink (512 KiB).
     static constexpr uint64_t MESSAGE_BYTES = 524288;
+    /// The same with LL, which fills half of its steps of 64 KiB with flags.
+    static constexpr uint64_t LL_MESSAGE_BYTES = 32768;
 
     /// @param stepLatency overrides the plan's latencies, if not negative
     DirectGraph(const CollectiveRequest& request,

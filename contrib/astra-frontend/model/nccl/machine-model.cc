@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <unordered_map>
 
 namespace AstraSim
@@ -49,6 +50,43 @@ SwitchesJoinServers(const ns3::ClusterTopology& topology)
 
 } // namespace
 
+std::optional<SharedNic>
+FindSharedNic(const ns3::ClusterTopology& topology, uint32_t node)
+{
+    if (!topology.Is(node, ns3::ClusterTopology::NodeKind::Switch))
+    {
+        return std::nullopt;
+    }
+    std::optional<uint32_t> server;
+    std::optional<uint32_t> uplink;
+    SharedNic nic{0, 0};
+    for (const auto& port : topology.Ports(node))
+    {
+        if (!topology.Is(port.peer, ns3::ClusterTopology::NodeKind::Host))
+        {
+            if (uplink)
+            {
+                return std::nullopt;
+            }
+            uplink = port.link;
+            continue;
+        }
+        const uint32_t its = topology.Server(topology.HostIndexOf(port.peer));
+        if (server.value_or(its) != its)
+        {
+            return std::nullopt;
+        }
+        server = its;
+        ++nic.gpus;
+    }
+    if (!uplink || nic.gpus < 2)
+    {
+        return std::nullopt;
+    }
+    nic.uplink = *uplink;
+    return nic;
+}
+
 GpuProfile
 FindGpuProfile(const std::string& gpuType)
 {
@@ -65,7 +103,7 @@ FindGpuProfile(const std::string& gpuType)
 }
 
 MachineModel
-MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicEfficiency)
+MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicRatePart)
 {
     MachineModel machine;
     machine.gpuType = topology.gpuType;
@@ -89,16 +127,21 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicEffic
     for (const auto& port : topology.Ports(topology.NodeOfHost(0)))
     {
         const double rate = static_cast<double>(topology.links[port.link].rateBps) / BITS_PER_GB;
-        (topology.IsNvLink(port.link) ? nvlink : nic) += rate;
-        if (!topology.IsNvLink(port.link))
+        if (topology.IsNvLink(port.link))
         {
-            ++nics;
-            machine.networkDelay = 2 * topology.links[port.link].delayPs;
+            nvlink += rate;
+            continue;
         }
+        const auto shared = FindSharedNic(topology, port.peer);
+        const uint32_t link = shared ? shared->uplink : port.link;
+        nic += std::min(rate, static_cast<double>(topology.links[link].rateBps) / BITS_PER_GB);
+        ++nics;
+        machine.gpusPerNic = shared ? shared->gpus : 1;
+        machine.networkDelay = 2 * topology.links[link].delayPs;
     }
     machine.switchesJoinServers = machine.nvswitchesPerServer > 0 && SwitchesJoinServers(topology);
     machine.nvlinkGBps = nvlink;
-    machine.nicGBps = nic / nicEfficiency;
+    machine.nicGBps = nic / nicRatePart;
     machine.nicsPerGpu = std::max(1U, nics);
     return machine;
 }
@@ -131,6 +174,12 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     {
         m_onRail[std::size_t{m_nodeOf[i]} * m_rails + m_railOf[i]] = i;
     }
+    std::set<uint32_t> nics;
+    for (const uint32_t index : nodes.empty() ? std::vector<uint32_t>{} : nodes.front())
+    {
+        nics.insert(m_railOf[index] / machine.gpusPerNic);
+    }
+    m_gpusPerNic = nics.empty() ? 1 : static_cast<uint32_t>(nodes.front().size() / nics.size());
     for (const auto& node : nodes)
     {
         m_ranksPerNode = std::max(m_ranksPerNode, static_cast<uint32_t>(node.size()));

@@ -18,6 +18,17 @@
 namespace AstraSim
 {
 
+/// A NIC that GPUs of one server share: a node between them and the network.
+struct SharedNic
+{
+    uint32_t gpus;   ///< how many
+    uint32_t uplink; ///< its link to the network
+};
+
+/// @return the NIC that a node of a topology is: one with several GPUs of a single server and one
+/// other link; nothing for any other node
+std::optional<SharedNic> FindSharedNic(const ns3::ClusterTopology& topology, uint32_t node);
+
 /// @return the built-in profile of a GPU type. @throw ns3::InputError if there is none
 GpuProfile FindGpuProfile(const std::string& gpuType);
 
@@ -34,16 +45,16 @@ struct MachineModel
     double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it
     double nicGBps{50};              ///< of all NICs of one GPU together
     uint32_t nicsPerGpu{1};          ///< at least 1
+    uint32_t gpusPerNic{1};          ///< above 1: neighbours of a server share a NIC of nicGBps
     /// What the links of the shortest path between NICs take, one way; NCCL's latencies have it in
     /// them.
     TimePs networkDelay{0};
     /// Payload of the network's packets, which leave when a GPU has written them; 0 for none.
     uint64_t packetBytes{0};
 
-    /// Derive it from a topology. @param nicEfficiency part of their rate that its NICs reach, and
-    /// that the topology's links have
-    static MachineModel FromTopology(const ns3::ClusterTopology& topology,
-                                     double nicEfficiency = 1);
+    /// Derive it from a topology. @param nicRatePart rate of the topology's NIC links over the line
+    /// rate
+    static MachineModel FromTopology(const ns3::ClusterTopology& topology, double nicRatePart = 1);
 
     /// @return the server of a rank
     uint32_t ServerOf(int rank) const
@@ -88,6 +99,12 @@ struct GroupShape
         return m_fewestRanks == m_ranksPerNode;
     }
 
+    /// @return how many of a node's ranks share a NIC
+    uint32_t GetGpusPerNic() const
+    {
+        return m_gpusPerNic;
+    }
+
     /// @return the rail of a rank of the group: the GPU's place in its server
     uint32_t RailOf(uint32_t index) const
     {
@@ -114,6 +131,7 @@ struct GroupShape
     static constexpr uint32_t NONE = UINT32_MAX;
 
     uint32_t m_rails;
+    uint32_t m_gpusPerNic{1};
     std::vector<uint32_t> m_nodeOf;
     std::vector<uint32_t> m_railOf;
     std::vector<uint32_t> m_onRail; ///< by node and rail

@@ -243,19 +243,19 @@ MockNcclGroup::Decide(const CommGroup& group,
                       const GroupShape& shape,
                       const CollectiveRequest& request) const
 {
-    if (!IsPairwise(request.op) && request.op != CollectiveOp::Broadcast &&
-        request.op != CollectiveOp::Reduce)
+    if (IsPairwise(request.op))
+    {
+        return m_model.EvaluatePairs(request.op, shape, MostPairBytes(request, shape.GetRanks()));
+    }
+    if (request.op != CollectiveOp::Broadcast && request.op != CollectiveOp::Reduce)
     {
         return m_model.Choose(request.op, shape, group.kind, request.bytes);
     }
-    NcclPlan plan = m_model.Evaluate(NcclAlgorithm::Ring,
-                                     NcclProtocol::Simple,
-                                     request.op,
-                                     shape,
-                                     request.bytes);
-    plan.pairGBps = m_model.PairGBps();
-    plan.pairChannels = m_model.GetPairChannels(shape);
-    return plan;
+    return m_model.Evaluate(NcclAlgorithm::Ring,
+                            NcclProtocol::Simple,
+                            request.op,
+                            shape,
+                            request.bytes);
 }
 
 CollectiveChoice

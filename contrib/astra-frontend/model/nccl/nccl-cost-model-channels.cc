@@ -59,9 +59,9 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
     const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     Search search;
     // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
-    search.channels =
-        std::clamp(shape.GetRanksPerNode() * m_machine.nicsPerGpu, 1U, MAX_RING_CHANNELS / 2);
-    const double nic = m_machine.nicGBps * shape.GetRanksPerNode() / search.channels;
+    const uint32_t nicUsers = std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
+    search.channels = std::clamp(nicUsers * m_machine.nicsPerGpu, 1U, MAX_RING_CHANNELS / 2);
+    const double nic = m_machine.nicGBps * nicUsers / search.channels;
     // What does not close in a node leaves the NVLinks of one GPU of it free.
     const double perNode = shape.GetRanksPerNode();
     const double passing = closes ? 1 : perNode / std::max(1.0, perNode - 1);

@@ -17,7 +17,8 @@ namespace AstraSim
 namespace
 {
 
-constexpr double NET_OVERHEAD = 1.0; // microseconds on Intel hosts; three times that for Simple
+constexpr double NET_OVERHEAD = 1.0;     // microseconds, of Simple three times that
+constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
 constexpr std::array<double, NCCL_PROTOCOLS> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85, 0.74};
 constexpr double NVLS_HALVES_220 = 5.0 / 6;
@@ -27,6 +28,10 @@ constexpr double NVLS_HALVES_220 = 5.0 / 6;
 // apart.
 constexpr double LL_STEP_SWITCHED = 1.4; // through an NVSwitch
 constexpr double LL_STEP_DIRECT = 0.2;   // from GPU to GPU
+
+// While a thread of LL waits for its word, others store theirs: the words of half a block are moved
+// within a step's latency (the same tables, 32 KiB against 8 bytes).
+constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 
 // A round of NVLS waits for the flags of each head: microseconds per head. And reductions and
 // multicasts reach that part of what stores reach. From the steps that the sizes of chunks make in
@@ -66,7 +71,10 @@ NcclPlan
 NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
 {
     const auto p = static_cast<std::size_t>(protocol);
-    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
+    // Where releases differ in rings and trees, only their estimates do: the kernels are the same.
+    const bool kernelsDiffer = algorithm != NcclAlgorithm::Ring && algorithm != NcclAlgorithm::Tree;
+    const NcclTuning::Latencies& latencies =
+        (kernelsDiffer ? m_tuning : m_hardware).LatenciesOf(algorithm);
     NcclPlan plan;
     plan.algorithm = algorithm;
     plan.protocol = protocol;
@@ -74,6 +82,12 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.baseLatency = FromMicroseconds(latencies.base[p]);
     plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
     plan.interLatency = InterLatency(latencies.net[p]);
+    std::transform(m_options.networkKind->slowStarts.begin(),
+                   m_options.networkKind->slowStarts.end(),
+                   plan.slowStarts.begin(),
+                   [](const auto& slow) {
+                       return SlowStart{slow.above, FromMicroseconds(slow.us)};
+                   });
     return plan;
 }
 
@@ -97,9 +111,7 @@ NcclCostModel::RingBusGBps(const NcclTuning& tuning,
     {
         const bool allReduce = op == CollectiveOp::AllReduce;
         const double part = nodes > 1 || allReduce ? tuning.ringLl : tuning.ringLlOneNode;
-        const double cap = nodes > 1 ? tuning.llMaxCpu[RowByNodes(nodes)]
-                                     : tuning.llMax[generation][RowByNodes(nodes)];
-        return std::min(cap, busGBps * part);
+        return std::min(LlMaxGBps(tuning, nodes), busGBps * part);
     }
     if (protocol == NcclProtocol::Ll128)
     {
@@ -111,20 +123,63 @@ NcclCostModel::RingBusGBps(const NcclTuning& tuning,
 double
 NcclCostModel::CopyGBps(NcclProtocol protocol, CollectiveOp op, const GroupShape& shape) const
 {
-    const auto perChannel = [&](const Search& search) {
-        const uint32_t channels = std::min(2 * search.channels, MAX_RING_CHANNELS);
-        return RingBusGBps(m_hardware, protocol, op, 1, search) / channels;
-    };
-    const double within = perChannel(SearchWithinNode());
+    const Search search = SearchWithinNode();
+    const double all = RingBusGBps(m_hardware, protocol, op, 1, search);
+    const uint32_t within = std::min(2 * search.channels, MAX_RING_CHANNELS);
     // LL's limit is of all channels together, whatever their number: it says nothing of a block.
-    return protocol == NcclProtocol::Ll ? within
-                                        : std::max(within, perChannel(SearchChannels(shape, true)));
+    if (protocol == NcclProtocol::Ll || shape.GetNodes() == 1)
+    {
+        return all / within;
+    }
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    const double block = protocol == NcclProtocol::Ll128
+                             ? m_hardware.ringLl128Max[generation] / 2
+                             // Each channel that the search finds becomes two.
+                             : NcclSpeedsWithinNode(m_machine.gpu.generation).front() / 2;
+    const uint32_t channels = std::min(2 * SearchChannels(shape, true).channels, MAX_RING_CHANNELS);
+    return std::min(all / channels, block);
+}
+
+NcclPlan
+NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
+{
+    // NCCL src/enqueue.cc, addP2pToPlan: LL up to 16 KiB (NCCL_P2P_LL_THRESHOLD) for each channel
+    // that a pair may have, which is all of them over NVLink.
+    constexpr uint64_t LL_THRESHOLD = 16384;
+    const uint32_t channels = GetPairChannels(shape);
+    NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
+    plan.pairChannels = channels;
+    plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const auto& protocols = m_options.protocols;
+    const bool mayUseLl =
+        protocols.empty() ||
+        std::find(protocols.begin(), protocols.end(), NcclProtocol::Ll) != protocols.end();
+    if (shape.GetNodes() == 1 && mayUseLl && bytes <= channels * LL_THRESHOLD)
+    {
+        // One kernel has the sends and receives of both protocols, so it starts like Simple's. Half
+        // of a block's threads send and half receive (src/device/sendrecv.h).
+        const TimePs start = plan.baseLatency;
+        const double block = CopyGBps(NcclProtocol::Ll, op, shape) / 2;
+        plan = EvaluateRing(NcclProtocol::Ll, op, shape, bytes);
+        plan.baseLatency = start;
+        plan.pairChannels = channels;
+        plan.pairGBps = block * channels * plan.wireInflation;
+    }
+    return plan;
 }
 
 double
-NcclCostModel::PairGBps() const
+NcclCostModel::LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const
 {
-    return PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const std::size_t row = RowByNodes(nodes);
+    if (nodes == 1)
+    {
+        return tuning.llMax[static_cast<std::size_t>(m_machine.gpu.generation)][row];
+    }
+    // NCCL keeps the figures of AMD hosts in the row of Ampere, which came with them.
+    return m_options.hostsAreAmd
+               ? tuning.llMax[static_cast<std::size_t>(GpuGeneration::Ampere)][row]
+               : tuning.llMaxCpu[row];
 }
 
 double
@@ -175,15 +230,27 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
                                                             : block.threads * sizeof(uint64_t);
     }
 
-    const double net = protocol == NcclProtocol::Simple ? 3 * NET_OVERHEAD : NET_OVERHEAD;
+    const double net = (m_options.hostsAreAmd ? NET_OVERHEAD_AMD : NET_OVERHEAD) *
+                       (protocol == NcclProtocol::Simple ? 3 : 1);
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Ring);
     const double intra = nodes > 1 ? std::max(latencies.nvlink[p], net) : latencies.nvlink[p];
     // With one rank per node the network's latency is fully exposed.
     const double inter = shape.GetRanksPerNode() == 1
                              ? m_tuning.LatenciesOf(NcclAlgorithm::Tree).net[p]
                              : latencies.net[p];
-    plan.intraLatency = FromMicroseconds(protocol == NcclProtocol::Ll ? LlStepUs() : intra);
-    plan.interLatency = InterLatency(inter);
+    if (protocol == NcclProtocol::Ll)
+    {
+        plan.intraLatency = FromMicroseconds(LlStepUs());
+        plan.hiddenBytes = LL_HIDDEN_BYTES;
+    }
+    else if (nodes > 1)
+    {
+        plan.intraLatency = std::max(plan.intraLatency, FromMicroseconds(net));
+    }
+    if (shape.GetRanksPerNode() == 1)
+    {
+        plan.interLatency = InterLatency(m_hardware.LatenciesOf(NcclAlgorithm::Tree).net[p]);
+    }
     double latency = latencies.base[p] + (steps - interSteps) * intra +
                      interSteps * (inter + m_options.networkKind->stepUs);
     if (protocol == NcclProtocol::Simple && allReduce && nodes > 1 &&
@@ -208,8 +275,7 @@ NcclCostModel::TreeBusGBps(const NcclTuning& tuning,
         std::min(0.92 * search.Bandwidth(nodes), search.channels * tuning.treeMax[generation][row]);
     if (protocol == NcclProtocol::Ll)
     {
-        const double cap = nodes > 1 ? tuning.llMaxCpu[row] : tuning.llMax[generation][row];
-        busGBps = std::min(busGBps / 3.8, cap);
+        busGBps = std::min(busGBps / 3.8, LlMaxGBps(tuning, nodes));
     }
     else if (protocol == NcclProtocol::Ll128)
     {
@@ -242,6 +308,7 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
     if (protocol == NcclProtocol::Ll)
     {
         plan.intraLatency = FromMicroseconds(LlStepUs());
+        plan.hiddenBytes = LL_HIDDEN_BYTES;
     }
     plan.passBytes = NcclBlockOf(protocol).passBytes;
 
@@ -445,19 +512,30 @@ NcclCostModel::ChooseByRules(CollectiveOp op,
     return Evaluate(algorithm, NcclProtocol::Simple, op, shape, bytes);
 }
 
+bool
+NcclCostModel::SuitsNetwork(NcclProtocol protocol) const
+{
+    const NetworkKind& kind = *m_options.networkKind;
+    if (!m_options.protocols.empty())
+    {
+        return true; // the user's word counts
+    }
+    if (protocol == NcclProtocol::Ll128)
+    {
+        // Before 2.27 NCCL took a NIC behind a Grace CPU for one behind any other host bridge, over
+        // which it does not use LL128 (src/graph/tuning.cc, paths.cc: PATH_PHB, PATH_P2C).
+        return kind.allowsLl128 &&
+               (!m_machine.gpu.onGrace || m_options.release == NcclRelease::V2_30);
+    }
+    return protocol == NcclProtocol::Simple || kind.allowsLl;
+}
+
 NcclPlan
 NcclCostModel::Choose(CollectiveOp op,
                       const GroupShape& shape,
                       GroupKind kind,
                       uint64_t bytes) const
 {
-    const auto suitsNetwork = [&](NcclProtocol protocol) {
-        const NetworkKind& kind = *m_options.networkKind;
-        return shape.GetNodes() == 1 || !m_options.protocols.empty() ||
-               (protocol == NcclProtocol::Ll      ? kind.allowsLl
-                : protocol == NcclProtocol::Ll128 ? kind.allowsLl128
-                                                  : true);
-    };
     if (m_options.selectByRules)
     {
         return ChooseByRules(op, shape, kind, bytes);
@@ -480,7 +558,8 @@ NcclCostModel::Choose(CollectiveOp op,
              {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
         {
             if (!allows(m_options.algorithms, algorithm) ||
-                !allows(m_options.protocols, protocol) || !suitsNetwork(protocol) ||
+                !allows(m_options.protocols, protocol) ||
+                (shape.GetNodes() > 1 && !SuitsNetwork(protocol)) ||
                 !IsPossible(algorithm, protocol, op, shape))
             {
                 continue;

@@ -9,6 +9,7 @@
 #include "nccl-tuning.h"
 
 #include "ns3/collective-types.h"
+#include "ns3/flow-graph.h"
 
 #include <cstdint>
 
@@ -31,12 +32,14 @@ struct NcclPlan
     /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
     /// itself.
     uint64_t passBytes{0};
+    uint32_t hiddenBytes{0};   ///< see Lane
     bool waitsEachPass{false}; ///< see Lane
     bool wholePasses{false};   ///< see Lane
     uint64_t chunkGrain{16};   ///< a ring's chunks are multiples of it
     double pairGBps{0};        ///< what a rank sends to all others of its node
     uint32_t pairChannels{0};  ///< that all its pairs have together; 0: they share the rate alone
     uint64_t nvlsChunk{0};     ///< of NVLS-Tree: bytes of a channel's chunk at most
+    std::array<SlowStart, 2> slowStarts{}; ///< see Lane, between nodes
 };
 
 /**
@@ -84,8 +87,8 @@ class NcclCostModel
                !m_machine.gpu.meshed && m_machine.gpu.generation != GpuGeneration::Ampere;
     }
 
-    /// @return GB/s that a rank's blocks store in the other GPUs of its node
-    double PairGBps() const;
+    /// @return the plan of sends and receives between pairs. @param bytes of the pair that has most
+    NcclPlan EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
 
     /// @return channels that sends and receives between pairs have together
     uint32_t GetPairChannels(const GroupShape& shape) const;
@@ -126,8 +129,12 @@ class NcclCostModel
 
     /// @return GB/s of data that a channel's block moves over NVLink in a group of this shape
     double CopyGBps(NcclProtocol protocol, CollectiveOp op, const GroupShape& shape) const;
+    /// @return GB/s of LL on the bus at most
+    double LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const;
     /// @return what a step of LL takes within a node
     double LlStepUs() const;
+    /// @return whether the network and the path to it may carry a protocol between nodes
+    bool SuitsNetwork(NcclProtocol protocol) const;
     /// @return what a step between nodes takes besides the links' delay
     TimePs InterLatency(double ncclUs) const;
     /// @return GB/s at which a GPU's data may go through the NVSwitches that reduce

@@ -203,12 +203,13 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
         static const std::map<std::string, NcclRelease> RELEASES = {
             {"2.18", NcclRelease::V2_18},
             {"2.20", NcclRelease::V2_20},
+            {"2.23", NcclRelease::V2_23},
             {"2.30", NcclRelease::V2_30},
         };
         const auto it = RELEASES.find(*release);
         if (it == RELEASES.end())
         {
-            Reader::Refuse("NCCL_TUNING", *release, "2.18, 2.20 or 2.30");
+            Reader::Refuse("NCCL_TUNING", *release, "2.18, 2.20, 2.23 or 2.30");
         }
         options.release = it->second;
     }
@@ -221,6 +222,14 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     if (const auto kind = reader.Text("AS_NETWORK_KIND"))
     {
         options.SetNetworkKind(*kind, "environment", "AS_NETWORK_KIND");
+    }
+    if (const auto cpu = reader.Text("AS_HOST_CPU"))
+    {
+        if (*cpu != "Intel" && *cpu != "AMD" && *cpu != "Arm")
+        {
+            Reader::Refuse("AS_HOST_CPU", *cpu, "Intel, AMD or Arm");
+        }
+        options.hostsAreAmd = *cpu == "AMD";
     }
     ReadNvls(reader, options);
     if (const auto latency = reader.Number<double>("AS_SEND_LAT",

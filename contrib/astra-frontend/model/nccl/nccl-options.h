@@ -46,6 +46,7 @@ enum class NcclRelease : uint8_t
 {
     V2_18,
     V2_20,
+    V2_23,
     V2_30,
 };
 
@@ -74,8 +75,9 @@ struct NcclOptions
     std::optional<TimePs> sendLatency;       ///< AS_SEND_LAT: before each flow, and nothing else
     /// AS_NETWORK_KIND: what joins the nodes; never null
     const NetworkKind* networkKind{NetworkKind::All().data()};
-    std::string gpuType;  ///< AS_GPU_TYPE; empty: the topology's
-    std::string gpuTable; ///< AS_GPU_TABLE: file of GPU types; empty: none
+    bool hostsAreAmd{false}; ///< AS_HOST_CPU: AMD; else Intel, or Arm, which NCCL takes for it
+    std::string gpuType;     ///< AS_GPU_TYPE; empty: the topology's
+    std::string gpuTable;    ///< AS_GPU_TABLE: file of GPU types; empty: none
 
     /// @throw ns3::InputError from @p source if nothing has that name. @param what gave it
     void SetNetworkKind(const std::string& kind,

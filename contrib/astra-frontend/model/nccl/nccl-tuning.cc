@@ -41,6 +41,19 @@ Make230()
     return t;
 }
 
+/// 2.23 to 2.27; Blackwell came with 2.26.
+NcclTuning
+Make223()
+{
+    NcclTuning t = Make230();
+    At(t, NcclAlgorithm::NvlsTree).net[2] = 14;
+    t.ringLl128Max[2] = 2 * 36.7;
+    t.treeLl128Max[2] = {2 * 36.7, 2 * 36.7, 2 * 29};
+    t.treeMax[2] = {2 * 38.7, 2 * 41.4, 2 * 36};
+    t.nvlsHalves = false;
+    return t;
+}
+
 NcclTuning
 Make220()
 {
@@ -101,6 +114,7 @@ NcclTuning::Of(NcclRelease release)
 {
     static const NcclTuning R218 = Make218();
     static const NcclTuning R220 = Make220();
+    static const NcclTuning R223 = Make223();
     static const NcclTuning R230 = Make230();
     switch (release)
     {
@@ -108,6 +122,8 @@ NcclTuning::Of(NcclRelease release)
         return R218;
     case NcclRelease::V2_20:
         return R220;
+    case NcclRelease::V2_23:
+        return R223;
     default:
         return R230;
     }

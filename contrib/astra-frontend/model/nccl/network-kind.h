@@ -4,6 +4,8 @@
 #ifndef NETWORK_KIND_H
 #define NETWORK_KIND_H
 
+#include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -21,11 +23,24 @@ namespace AstraSim
 struct NetworkKind
 {
     const char* name;
-    double efficiency; ///< part of a NIC's line rate that its transport reaches with long messages
-    double stepUs;     ///< microseconds of a step between nodes on top of NCCL's
-    bool allowsLl;     ///< whether LL may be used
-    bool allowsLl128;  ///< whether LL128 may be used
-    bool allowsNvls;   ///< whether its vendor's settings leave NVLS and NVLS-Tree on
+    /// Part of a NIC's line rate that long messages reach, headers and acknowledgements not
+    /// counted.
+    double efficiency;
+    uint32_t packetBytes; ///< payload of its packets, where nothing else is configured; 0: any
+    double stepUs;        ///< microseconds of a step between nodes on top of NCCL's
+
+    /// Messages of more bytes on the wire take so many microseconds more to start; the last that
+    /// applies counts.
+    struct SlowStart
+    {
+        uint64_t above;
+        double us;
+    };
+
+    std::array<SlowStart, 2> slowStarts;
+    bool allowsLl;        ///< whether LL may be used
+    bool allowsLl128;     ///< whether LL128 may be used
+    bool allowsNvls;      ///< whether its vendor's settings leave NVLS and NVLS-Tree on
     const char* evidence; ///< where the figures come from
 
     /// @return all kinds, the one without a name in a run first

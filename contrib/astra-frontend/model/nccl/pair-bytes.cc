@@ -3,6 +3,8 @@
  */
 #include "pair-bytes.h"
 
+#include <algorithm>
+
 namespace AstraSim
 {
 
@@ -33,6 +35,18 @@ PairBytes(const CollectiveRequest& request, uint32_t ranks, uint32_t src, uint32
     default:
         return dst == ranks - 1 ? last : each;
     }
+}
+
+uint64_t
+MostPairBytes(const CollectiveRequest& request, uint32_t ranks)
+{
+    if (request.op == CollectiveOp::AllToAllV)
+    {
+        return *std::max_element(request.bytesPerPair.begin(), request.bytesPerPair.end());
+    }
+    return request.op == CollectiveOp::SendRecv
+               ? request.bytes
+               : request.bytes - request.bytes / ranks * (ranks - 1);
 }
 
 uint32_t

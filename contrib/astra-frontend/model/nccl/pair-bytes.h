@@ -24,6 +24,9 @@ bool IsPairwise(CollectiveOp op);
  */
 uint64_t PairBytes(const CollectiveRequest& request, uint32_t ranks, uint32_t src, uint32_t dst);
 
+/// @return bytes of the pair that has most, a rank's own share counted
+uint64_t MostPairBytes(const CollectiveRequest& request, uint32_t ranks);
+
 /**
  * @return the channel of the connection between a pair, which chooses among a GPU's NIC ports
  *

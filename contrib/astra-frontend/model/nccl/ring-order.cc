@@ -20,7 +20,7 @@ RingOrder(const GroupShape& shape, uint32_t channel, bool crossNic)
         const auto begin = order.size();
         for (uint32_t i = 0; i < size; ++i)
         {
-            order.push_back(node[(channel % size + size - i) % size]);
+            order.push_back(node[(channel * shape.GetGpusPerNic() % size + size - i) % size]);
         }
         if (crossNic && n % 2 == 1)
         {

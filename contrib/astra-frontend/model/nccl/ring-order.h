@@ -15,10 +15,10 @@ namespace AstraSim
 /**
  * The order in which a channel's ring visits the ranks of a group.
  *
- * Nodes come in the group's order. Channel c enters the first node at its GPU c and leaves by GPU
- * c + 1 after all others, in descending order (NCCL's rings on NVSwitch machines). With @p crossNic
- * every other node is walked the other way round, so that a crossing stays on one rail (NCCL
- * alternates rings for the same reason).
+ * Nodes come in the group's order. Channel c enters the first node at the (first) GPU of its NIC c
+ * and leaves by the GPU after that, after all others, in descending order (NCCL's rings on NVSwitch
+ * machines). With @p crossNic every other node is walked the other way round, so that a crossing
+ * stays on one rail (NCCL alternates rings for the same reason).
  *
  * @return indices in the group
  */

@@ -8,6 +8,7 @@
 #include "ns3/divide-up.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace AstraSim
 {
@@ -17,31 +18,28 @@ namespace
 
 /// @return payload of a message (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-ChunkBytes(NcclProtocol protocol, uint64_t bytesPerChannel, uint32_t nodes)
+ChunkBytes(NcclProtocol protocol, uint64_t bytesPerChannel, const GroupShape& shape)
 {
     constexpr uint64_t LL_CHUNK = 32768;
     constexpr uint64_t LL128_CHUNK = 576000;
     constexpr uint64_t SIMPLE_CHUNK = 524288;
-    constexpr uint64_t SIMPLE_CHUNK_MANY_NODES = 65536;
     if (protocol == NcclProtocol::Ll)
     {
         return LL_CHUNK;
     }
     if (protocol == NcclProtocol::Simple)
     {
-        return nodes >= 4 ? SIMPLE_CHUNK_MANY_NODES : SIMPLE_CHUNK;
+        return SIMPLE_CHUNK;
     }
+    const double perNode = static_cast<double>(shape.GetRanks()) / shape.GetNodes();
+    const double steps = std::bit_width(shape.GetNodes()) + 0.1 * perNode;
     uint64_t chunk = LL128_CHUNK;
-    uint64_t depth = 1;
-    while ((2ULL << depth) <= nodes)
-    {
-        ++depth;
-    }
-    while (chunk > 131072 && bytesPerChannel / chunk < depth * 64)
+    const auto chunks = [&] { return static_cast<double>(bytesPerChannel / chunk); };
+    while (chunk > 131072 && chunks() < steps * 64 / perNode)
     {
         chunk /= 2;
     }
-    while (chunk > 32768 && bytesPerChannel / chunk < depth * 16)
+    while (chunk > 32768 && chunks() < steps * 16 / perNode)
     {
         chunk /= 2;
     }
@@ -55,7 +53,7 @@ TreeGraph::TreeGraph(const CollectiveRequest& request,
                      const NcclPlan& plan,
                      TimePs stepLatency)
     : ChannelGraph(request, shape, plan, LANES, 8, stepLatency),
-      m_chunkBytes(ChunkBytes(plan.protocol, GetSplit().GetBytes(0), shape.GetNodes())),
+      m_chunkBytes(ChunkBytes(plan.protocol, GetSplit().GetBytes(0), shape)),
       m_places(std::size_t{GetSplit().GetChannels()} * shape.GetRanks())
 {
     for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)
@@ -77,7 +75,7 @@ TreeGraph::AddChannel(uint32_t channel)
     const auto member = [&](uint32_t node, uint32_t place) {
         const auto& ranks = GetShape().nodes[node];
         const auto size = static_cast<uint32_t>(ranks.size());
-        return ranks[(channel % half + size - place) % size];
+        return ranks[(channel % half * GetShape().GetGpusPerNic() + size - place) % size];
     };
     for (uint32_t node = 0; node < GetShape().GetNodes(); ++node)
     {
@@ -99,6 +97,40 @@ TreeGraph::GetParent(uint32_t rank, uint32_t channel) const
     return parent == NONE ? std::nullopt : std::optional(parent);
 }
 
+double
+TreeGraph::SpeedUp(uint32_t rank, uint32_t index, uint64_t messages) const
+{
+    // A block works upwards on each chunk and, when that is back from the root, downwards: at both
+    // at once on all chunks but as many as the way to the root and back is long, for an average
+    // rank. The plan's rate is that of blocks that always do both.
+    const double way = GetShape().GetRanksPerNode() + std::bit_width(GetShape().GetNodes()) - 1.0;
+    const auto chunks = static_cast<double>(std::max<uint64_t>(1, messages));
+    const double both = std::max(0.0, 1 - way / chunks);
+    double speedUp = 2 / (1 + both);
+    // With LL a chunk goes on, half a block's words at a time, while the rest of it is on its way.
+    const uint64_t ahead = GetPlan().passBytes / 2;
+    const uint64_t chunk = std::min(m_chunkBytes, GetSplit().GetBytes(index / LANES));
+    if (GetPlan().protocol == NcclProtocol::Ll && ForwardsWithinNode(rank, index) && chunk > ahead)
+    {
+        speedUp *= static_cast<double>(chunk) / static_cast<double>(std::max<uint64_t>(1, ahead));
+    }
+    return speedUp;
+}
+
+bool
+TreeGraph::ForwardsWithinNode(uint32_t rank, uint32_t index) const
+{
+    const Place& place = PlaceOf(rank, index / LANES);
+    const auto isNear = [&](uint32_t peer) {
+        return peer != NONE && GetShape().NodeOf(peer) == GetShape().NodeOf(rank);
+    };
+    if (index % LANES != 0)
+    {
+        return isNear(place.parent); // down, what has come from above
+    }
+    return std::any_of(place.children, place.children + place.childCount, isNear);
+}
+
 Lane
 TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
 {
@@ -112,6 +144,8 @@ TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
     const uint32_t peer = slot == 0 ? place.parent : place.children[slot - 1];
     Lane lane = Connect(rank, peer, channel, ConnType::Tree);
     lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
+    lane.rateCapBps = static_cast<uint64_t>(static_cast<double>(lane.rateCapBps) *
+                                            SpeedUp(rank, index, lane.messages));
     return lane;
 }
 

@@ -72,6 +72,10 @@ class TreeGraph : public ChannelGraph
 
     void AddChannel(uint32_t channel);
     Lane MakeLane(uint32_t rank, uint32_t index) const;
+    /// @return how much faster than the plan's rate a lane's block is. @param messages of the lane
+    double SpeedUp(uint32_t rank, uint32_t index, uint64_t messages) const;
+    /// @return whether a lane passes on what comes from a GPU of the same node
+    bool ForwardsWithinNode(uint32_t rank, uint32_t index) const;
 
     uint64_t m_chunkBytes;
     std::vector<Place> m_places; ///< by channel and rank

@@ -3,13 +3,17 @@
  */
 #include "accl-collectives.h"
 
+#include "accl-data-check.h"
+
 #include "ns3/boolean.h"
 #include "ns3/cclo-helper.h"
 #include "ns3/input-error.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <numeric>
+#include <stdexcept>
 
 namespace AstraSim
 {
@@ -54,6 +58,7 @@ PartOf(const CollectiveRequest& request, uint32_t ranks)
 {
     using Op = CollectiveOp;
     AcclCollectives::Part part{};
+    part.ranks = ranks;
     part.request.operation = OperationOf(request.op);
     part.request.peer = static_cast<uint32_t>(request.root);
     if (part.request.operation == ns3::CcloOperation::Nop)
@@ -158,12 +163,19 @@ AcclCollectives::Install()
     std::vector<uint32_t> hosts(m_fabric.GetTopology().hostCount);
     std::iota(hosts.begin(), hosts.end(), 0U);
     ns3::CcloHelper helper{ns3::Ptr<ns3::RdmaFabric>(&m_fabric)};
-    helper.SetEngineAttribute("Contents", ns3::BooleanValue(false));
+    helper.SetEngineAttribute("Contents", ns3::BooleanValue(static_cast<bool>(m_report)));
     // Room for the communicators of a few groups as large as the cluster, or many small ones.
     helper.SetEngineAttribute("ExchangeMemorySize",
                               ns3::UintegerValue(0x10000 + 0x80 * hosts.size()));
     helper.SetDriverAttribute("MaxRendezvousSize", ns3::UintegerValue(CALL_BYTES));
-    m_drivers = helper.Install(hosts);
+    try
+    {
+        m_drivers = helper.Install(hosts);
+    }
+    catch (const std::invalid_argument& error)
+    {
+        throw ns3::InputError("collective engine", 0, error.what(), "attributes that go together");
+    }
 }
 
 const std::vector<uint32_t>&
@@ -195,6 +207,19 @@ std::shared_ptr<const CollectivePlan>
 AcclCollectives::Plan(const CommGroup& group, const CollectiveRequest& request)
 {
     Part part = PartOf(request, static_cast<uint32_t>(group.ranks.size()));
+    const uint64_t bytes =
+        ELEMENT_BYTES * part.count * (part.operandParts + part.resultParts) * part.ranks;
+    if (m_report && bytes > MAX_CHECKED_BYTES)
+    {
+        throw ns3::InputError("--check",
+                              0,
+                              fmt::format("{} of {} ranks in collective engines would need {} "
+                                          "bytes of real data",
+                                          ToString(request.op),
+                                          part.ranks,
+                                          bytes),
+                              fmt::format("at most {}", MAX_CHECKED_BYTES));
+    }
     part.communicators = &CommunicatorsOf(group);
     return std::make_shared<AcclPlan>(*this, group, part);
 }
@@ -209,32 +234,61 @@ AcclCollectives::Start(int rank,
     for (uint64_t begin = 0; begin < part.count; begin += part.maxCount)
     {
         const uint64_t count = std::min(part.maxCount, part.count - begin);
-        const ns3::CcloBuffer operand =
-            driver->Allocate(count * part.operandParts, ns3::CcloDataType::Float32);
-        const ns3::CcloBuffer result =
-            driver->Allocate(count * part.resultParts, ns3::CcloDataType::Float32);
+        const Buffers buffers{
+            driver->Allocate(count * part.operandParts, ns3::CcloDataType::Float32),
+            driver->Allocate(count * part.resultParts, ns3::CcloDataType::Float32)};
         ns3::CcloRequest request = part.request;
         request.communicator = (*part.communicators)[member];
         request.count = static_cast<uint32_t>(count);
-        request.op0 = operand;
-        request.result = result;
+        request.op0 = buffers.operand;
+        request.result = buffers.result;
+        if (m_report)
+        {
+            AcclDataCheck(request, part.ranks).Fill(*driver, buffers.operand, member);
+        }
         const bool last = begin + count == part.count;
-        driver->Call(request, [driver, operand, result, last, done](uint32_t value) {
+        driver->Call(request, [=, this, &part](uint32_t value) {
             if (value != ns3::CcloError::NONE)
             {
                 throw ns3::InputError("collective engine",
                                       0,
-                                      ns3::CcloErrorNames(value),
-                                      "success");
+                                      fmt::format("{} ends with {}",
+                                                  ns3::CcloOperationName(request.operation),
+                                                  ns3::CcloErrorNames(value)),
+                                      "an operation that its protocol and buffers allow");
             }
-            driver->GetEngine()->GetMemory().Free(operand.address);
-            driver->GetEngine()->GetMemory().Free(result.address);
+            Finish(*driver, request, buffers, member, part);
             if (last)
             {
                 done();
             }
         });
     }
+}
+
+void
+AcclCollectives::Finish(ns3::CcloDriver& driver,
+                        const ns3::CcloRequest& request,
+                        const Buffers& buffers,
+                        uint32_t member,
+                        const Part& part)
+{
+    if (m_report)
+    {
+        const AcclDataCheck check(request, part.ranks);
+        const std::string wrong = check.Compare(driver, buffers.operand, buffers.result, member);
+        if (!wrong.empty())
+        {
+            m_report(wrong);
+        }
+        else if (++part.ended == part.ranks)
+        {
+            part.ended = 0;
+            ++m_checked;
+        }
+    }
+    driver.GetEngine()->GetMemory().Free(buffers.operand.address);
+    driver.GetEngine()->GetMemory().Free(buffers.result.address);
 }
 
 std::string

@@ -22,13 +22,16 @@ namespace AstraSim
  * @brief Collectives that ACCL's engines in the NICs carry out: each rank hands its part to the
  * engine of its host, which talks to the others over the same fabric.
  *
- * Engines are installed when the first collective asks for them, and hold no contents. Data are cut
- * into calls of at most CALL_BYTES, which follow each other.
+ * Engines are installed when the first collective asks for them. Data are cut into calls of at most
+ * CALL_BYTES, which follow each other. Engines hold no contents unless they are checked: then each
+ * rank begins with numbers of its own, and each result is compared with what the collective
+ * demands.
  */
 class AcclCollectives : public CollectiveImplementation
 {
   public:
     static constexpr uint64_t CALL_BYTES = 1ULL << 30;
+    static constexpr uint64_t MAX_CHECKED_BYTES = 1ULL << 32; ///< of a collective, over all ranks
 
     /// @param fabric built; outlives this object
     explicit AcclCollectives(ns3::RdmaFabric& fabric);
@@ -37,16 +40,31 @@ class AcclCollectives : public CollectiveImplementation
     std::shared_ptr<const CollectivePlan> Plan(const CommGroup& group,
                                                const CollectiveRequest& request) override;
 
+    /// Carry real data and compare results; before the first collective. @param report told what
+    /// does not hold
+    void StartChecks(std::function<void(const std::string& what)> report)
+    {
+        m_report = std::move(report);
+    }
+
+    /// @return collectives whose results have been compared on all ranks
+    uint64_t GetChecked() const
+    {
+        return m_checked;
+    }
+
     /// What one rank asks its engine for.
     struct Part
     {
         ns3::CcloRequest request;
+        uint32_t ranks;        ///< of the group
         uint64_t count;        ///< elements in all
         uint64_t maxCount;     ///< elements per call
         uint32_t operandParts; ///< of the operand, in units of the count
         uint32_t resultParts;  ///< likewise
         const std::vector<uint32_t>*
-            communicators; ///< number of the group's in each member's driver
+            communicators;         ///< number of the group's in each member's driver
+        mutable uint32_t ended{0}; ///< ranks that have finished it
     };
 
     /// Hand a rank's part to its engine. @param done called when the last call has ended
@@ -56,12 +74,25 @@ class AcclCollectives : public CollectiveImplementation
     std::string DescribeWait(int rank) const;
 
   private:
+    struct Buffers
+    {
+        ns3::CcloBuffer operand;
+        ns3::CcloBuffer result;
+    };
+
     void Install();
+    void Finish(ns3::CcloDriver& driver,
+                const ns3::CcloRequest& request,
+                const Buffers& buffers,
+                uint32_t member,
+                const Part& part);
     const std::vector<uint32_t>& CommunicatorsOf(const CommGroup& group);
 
     ns3::RdmaFabric& m_fabric;
     std::vector<ns3::Ptr<ns3::CcloDriver>> m_drivers; ///< by host
     std::map<std::vector<int>, std::vector<uint32_t>> m_communicators;
+    std::function<void(const std::string& what)> m_report; ///< empty: nothing is checked
+    uint64_t m_checked{0};
 };
 
 } // namespace AstraSim

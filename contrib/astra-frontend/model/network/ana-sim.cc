@@ -22,6 +22,21 @@ AnaSim::AnaSim(std::unique_ptr<MessagePaths> paths)
 }
 
 void
+AnaSim::StartChecks(AnaCheck::Report report)
+{
+    m_check = std::make_unique<AnaCheck>(m_paths->GetPortCount(), std::move(report));
+}
+
+void
+AnaSim::FinishChecks(bool drained)
+{
+    if (m_check)
+    {
+        m_check->Finish(m_loop.Now(), drained);
+    }
+}
+
+void
 AnaSim::Send(const SendCall& call)
 {
     Message* message = m_messages.Take();
@@ -186,6 +201,10 @@ AnaSim::SharePorts()
         const MessagePath& path = entry.path;
         const TimePs delivered = std::max(
             {entry.egressEnd + path.alone - path.egressTime, entry.ingressEnd, now + path.limited});
+        if (m_check)
+        {
+            m_check->Placed(now, path, {entry.egressEnd, entry.ingressEnd, delivered});
+        }
         m_loop.Schedule(delivered - now, &AnaSim::Delivered, entry.message);
     }
     m_entering.clear();
@@ -196,6 +215,10 @@ AnaSim::Delivered(void* argument)
 {
     Message* message = static_cast<Message*>(argument);
     AnaSim& self = *message->network;
+    if (self.m_check && !message->IsLocal())
+    {
+        self.m_check->Arrived(self.Now());
+    }
     if (message->partsToDeliver == 1)
     {
         self.m_loop.Schedule(message->acknowledgement, &AnaSim::Acknowledged, message);

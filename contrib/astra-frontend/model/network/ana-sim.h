@@ -4,6 +4,7 @@
 #ifndef ANA_SIM_H
 #define ANA_SIM_H
 
+#include "ana-check.h"
 #include "event-loop.h"
 #include "joined-operations.h"
 #include "message-paths.h"
@@ -53,6 +54,12 @@ class AnaSim : public SharedNetwork
     {
         return m_loop;
     }
+
+    /// Check what becomes of all messages; before the first. @param report told what does not hold
+    void StartChecks(AnaCheck::Report report);
+
+    /// The simulation is over. @param drained whether nothing was left to simulate
+    void FinishChecks(bool drained);
 
     /// @return who waits for what in the network, at most @p limit lines
     std::vector<std::string> DescribeWaits(std::size_t limit) const;
@@ -135,6 +142,7 @@ class AnaSim : public SharedNetwork
     ObjectPool<Message> m_messages;
     ObjectPool<Part> m_parts;
     std::vector<std::pair<uint32_t, uint32_t>> m_withoutPath;
+    std::unique_ptr<AnaCheck> m_check; ///< null if nothing is checked
 };
 
 /// One rank's view of an AnaSim.

@@ -111,6 +111,10 @@ FluidTransfers::Start(const Request& request)
     const auto sharing = static_cast<double>(m_beginners[transfer->firstLink].size());
     NoteChange(request.bytes / request.idleRate * std::max(sharing, 1.0));
     Enter(*transfer, request.uses, request.cap, request.bytes);
+    if (m_watch)
+    {
+        m_watch->Started(*transfer, request.uses, request.bytes);
+    }
     return transfer;
 }
 
@@ -231,6 +235,10 @@ FluidTransfers::Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use>
     FluidBundle& bundle = *transfer.bundle;
     Advance(bundle);
     const double left = std::max(transfer.end - bundle.moved, 0.0);
+    if (m_watch)
+    {
+        m_watch->Moved(transfer, uses, left);
+    }
     std::erase(bundle.transfers, &transfer);
     std::make_heap(bundle.transfers.begin(), bundle.transfers.end(), LATER);
     Leave(transfer);
@@ -327,6 +335,10 @@ FluidTransfers::Progress(FluidBundle& bundle)
     NoteChange(static_cast<double>(m_loop.Now() - transfer.beganPs));
     Leave(transfer);
     std::erase(m_beginners[transfer.firstLink], &transfer);
+    if (m_watch)
+    {
+        m_watch->Ended(transfer);
+    }
     if (isNew)
     {
         transfer.onReached(transfer.owner);
@@ -410,6 +422,10 @@ FluidTransfers::UpdateRates()
         }
     }
     m_grown.clear();
+    if (m_watch)
+    {
+        m_watch->RatesChanged();
+    }
 }
 
 void

@@ -5,6 +5,7 @@
 #define FLUID_TRANSFERS_H
 
 #include "event-loop.h"
+#include "fluid-watch.h"
 #include "max-min-solver.h"
 #include "object-pool.h"
 
@@ -119,6 +120,18 @@ class FluidTransfers
         m_waitingShare = share;
     }
 
+    /// @return links so far
+    uint32_t GetLinkCount() const
+    {
+        return static_cast<uint32_t>(m_carried.size());
+    }
+
+    /// @param watch told of all transfers from now on; null for nobody
+    void SetWatch(FluidWatch* watch)
+    {
+        m_watch = watch;
+    }
+
     /// Begin. The transfer is there until onDrained has been told.
     FluidTransfer* Start(const Request& request);
 
@@ -194,6 +207,7 @@ class FluidTransfers
     ObjectPool<FluidBundle> m_bundlePool;
     std::vector<FluidBundle*> m_grown; ///< bundles with transfers that have no event yet
     uint64_t m_order{0};
+    FluidWatch* m_watch{nullptr};
 
     double m_waitingShare{0.01};
 

@@ -491,7 +491,8 @@ MaxMinSolver::FindViolations()
         {
             SumUp(resource);
         }
-        if (resource.bottlenecked > 0)
+        // What follows flows may overfill a resource that holds nobody.
+        if (resource.bottlenecked > 0 || (resource.following > 0 && ExcessOf(resource) > m_shift))
         {
             CheckResource(index);
         }

@@ -60,7 +60,7 @@ class MaxMinSolver
     /**
      * @param tolerance relative difference from fair that is let pass; changes that travel from
      * resource to resource and fade, as those of small weights do, end there. Capacities are kept
-     * whatever it is.
+     * whatever it is, but for changes of what follows flows, which are let pass likewise.
      */
     explicit MaxMinSolver(double tolerance = 1e-9);
 

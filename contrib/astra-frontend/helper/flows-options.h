@@ -1,0 +1,43 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOWS_OPTIONS_H
+#define FLOWS_OPTIONS_H
+
+#include "run-check.h"
+#include "run-limits.h"
+
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// The command line of qbb-flows.
+struct FlowsOptions
+{
+    std::string conf;
+    std::string topology;
+    std::string flows;
+    std::string output;
+    std::vector<std::string> keys;
+    std::vector<std::string> pcap;
+    bool check{RunCheck::ALWAYS};
+    bool quiet{false};
+    bool help{false};
+    bool helpConf{false};
+    bool version{false};
+    std::string printAttributes; ///< name of a class
+    std::vector<std::string> ns3Flags;
+    LimitFlags limits;
+
+    /// @param arguments without the program's name @throw ns3::InputError for a mistake in them
+    static FlowsOptions Parse(const std::vector<std::string>& arguments);
+
+    /// @return the text for --help
+    static std::string Help();
+};
+
+} // namespace AstraSim
+
+#endif /* FLOWS_OPTIONS_H */

@@ -1,0 +1,421 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "flows-run.h"
+
+#include "run-check.h"
+#include "run-console.h"
+#include "run-driver.h"
+
+#include "ns3/fabric-check.h"
+#include "ns3/fabric-conf.h"
+#include "ns3/fabric-monitors.h"
+#include "ns3/flow-runner.h"
+#include "ns3/input-error.h"
+#include "ns3/input-path.h"
+#include "ns3/links-writer.h"
+#include "ns3/ns3-flags.h"
+#include "ns3/pfc-watchdog.h"
+#include "ns3/qbb-pcap-helper.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/rng-seed-manager.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+using namespace ns3;
+
+namespace
+{
+
+constexpr std::size_t MAX_WAIT_LINES = 20;
+
+/// Replaces a path of the configuration by that of the file it means, and says so if it is another.
+std::string
+Located(const std::string& key, const std::string& path, const FabricConf& conf, bool quiet)
+{
+    const std::string found = path.empty() ? "" : FindInput(path, conf.source);
+    if (!quiet && !found.empty() && found != path)
+    {
+        std::cout << key << " " << path << ": using " << found << "\n";
+    }
+    return found;
+}
+
+FabricConf
+ReadConf(const FlowsOptions& options)
+{
+    FabricConf conf = FabricConf::Read(options.conf);
+    for (const std::string& key : options.keys)
+    {
+        conf.Set(key, "--set " + key);
+    }
+    conf.Check();
+    conf.Apply();
+    ApplyNs3Environment();
+    ApplyNs3Flags(options.ns3Flags);
+    conf.topologyFile = options.topology.empty()
+                            ? Located("TOPOLOGY_FILE", conf.topologyFile, conf, options.quiet)
+                            : options.topology;
+    conf.flowFile = options.flows.empty() ? Located("FLOW_FILE", conf.flowFile, conf, options.quiet)
+                                          : options.flows;
+    conf.traceFile = Located("TRACE_FILE", conf.traceFile, conf, options.quiet);
+    if (conf.topologyFile.empty())
+    {
+        throw InputError(options.conf,
+                         0,
+                         "no topology: TOPOLOGY_FILE is missing or names no file",
+                         "-n TOPOLOGY, or TOPOLOGY_FILE in the configuration");
+    }
+    return conf;
+}
+
+/// What run.json says before the run.
+void
+RecordInputs(RunRecord& record, const FlowsOptions& options, const FabricConf& conf)
+{
+    record.AddInput("configuration", conf.source);
+    record.AddInput("topology", conf.topologyFile);
+    record.AddInput("flows", conf.flowFile);
+    record.Set("seed", RngSeedManager::GetSeed());
+    for (const auto& [key, value] : FabricConfValues(conf))
+    {
+        record.SetOption(key, value);
+    }
+    record.SetOption("ns3", options.ns3Flags);
+}
+
+/// What run.json says of the run, with the names that SimAI_simulator uses.
+void
+RecordResults(RunRecord& record,
+              const FlowRunner& runner,
+              const FabricTotals& totals,
+              const PfcWatchdog& watchdog,
+              double wallSeconds)
+{
+    record.Set("simulated_ns", static_cast<double>(runner.LastFinishPs()) / 1000);
+    record.Set("simulation_wall_s", wallSeconds);
+    record.Set("events", Simulator::GetEventCount());
+    record.Set("packets", totals.txFrames);
+    record.Set("packet_hops", totals.packetHops);
+    record.Set("drops", totals.Drops());
+    record.Set("pauses", totals.pauses);
+    record.Set("paused_ns", totals.pausedPs.ToPs() / 1000);
+    record.Set("longest_pause_ns", static_cast<double>(watchdog.GetLongestPs()) / 1000);
+    record.Set("pfc_storms", watchdog.GetStorms());
+    record.Set("timeouts", totals.timeouts);
+    record.Set("retransmitted_bytes", totals.retransmitted);
+    record.Set("nacks", totals.nacks);
+    record.Set("cnps", totals.cnps);
+    record.Set("out_of_order_packets", totals.outOfOrderFrames);
+    record.Set("reorder_bytes", totals.reorderBytes);
+    record.Set("flows", runner.Finished());
+}
+
+void
+PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSeconds)
+{
+    std::cout << runner.Finished() << " of " << runner.Announced() << " flows finished, "
+              << runner.FinishedBytes() << " bytes, the last at " << runner.LastFinishPs() / 1000
+              << " ns\n"
+              << totals.packetHops << " packet-hops in " << wallSeconds << " s ("
+              << static_cast<double>(totals.packetHops) / wallSeconds / 1e6 << " million/s)\n"
+              << "pauses " << totals.pauses << ", buffer drops " << totals.bufferDrops
+              << ", wire losses " << totals.wireLosses << ", route drops " << totals.routeDrops
+              << ", dropped queues " << totals.flushed << ", timeouts " << totals.timeouts
+              << ", retransmitted bytes " << totals.retransmitted << "\n";
+    if (totals.outOfOrderFrames)
+    {
+        std::cout << "out of order " << totals.outOfOrderFrames << " packets, at most "
+                  << totals.reorderBytes << " bytes ahead, NACKs " << totals.nacks << "\n";
+    }
+}
+
+/// Bytes sent = bytes received + bytes lost, once nothing is under way.
+bool
+BytesAreConserved(const FabricTotals& totals)
+{
+    return totals.dataPayloadSent == totals.dataPayloadReceived + totals.payloadLost &&
+           totals.framesInUse == 0;
+}
+
+/// A run of flows, from options to results; one object per run.
+class FlowsRun : public RunDriver
+{
+  public:
+    explicit FlowsRun(const FlowsOptions& options)
+        : FlowsRun(options, options.limits.Read())
+    {
+    }
+
+    ~FlowsRun() override
+    {
+        Release();
+        Simulator::Destroy();
+    }
+
+  private:
+    FlowsRun(const FlowsOptions& options, const RunLimits& limits)
+        : RunDriver(limits),
+          m_options(options),
+          m_console(options.quiet),
+          m_limits(limits)
+    {
+    }
+
+    bool ReadInputs() override;
+    Output GetOutput() const override;
+    std::vector<std::string> GetConfiguredResults() const override;
+    void Build() override;
+    void Start() override;
+    void Simulate() override;
+    int Report() override;
+    void Interrupt() override;
+    void Release() override;
+
+    std::optional<StopCause> WhyUnfinished() const;
+    int ReportUnfinished(const StopCause& cause);
+
+    const FlowsOptions& m_options;
+    RunConsole m_console;
+    RunLimits m_limits;
+    FabricConf m_conf;
+    ClusterTopology m_topology;
+    Ptr<RdmaFabric> m_fabric;
+    std::unique_ptr<FabricMonitors> m_monitors;
+    std::vector<QbbPcapCapture> m_captures;
+    std::unique_ptr<FlowRunner> m_runner;
+    std::unique_ptr<FabricCheck> m_check;           ///< null if nothing is checked
+    RunCheck m_failures{[] { Simulator::Stop(); }}; ///< what did not hold
+    std::optional<LinkUse> m_use;
+    LinkCountersOf m_links; ///< when the last flow was done
+    EventId m_stop;         ///< at SIMULATOR_STOP_TIME or --max-sim-time
+    bool m_outOfTime{false};
+};
+
+bool
+FlowsRun::ReadInputs()
+{
+    m_conf = ReadConf(m_options);
+    if (m_limits.simulated)
+    {
+        m_conf.stopTimePs = std::min(m_conf.stopTimePs, *m_limits.simulated);
+    }
+    m_console.Warn(m_conf.warnings);
+    m_topology = ClusterTopology::Read(m_conf.topologyFile, m_conf.gpusPerServer);
+    m_console.Warn(m_topology.warnings);
+    if (m_conf.flowFile.empty())
+    {
+        std::cerr << "warning: no flow file; there is nothing to simulate\n";
+        return false;
+    }
+    return true;
+}
+
+RunDriver::Output
+FlowsRun::GetOutput() const
+{
+    if (!m_options.output.empty())
+    {
+        return {m_options.output, ""};
+    }
+    const auto stem = [](const std::string& path) {
+        return std::filesystem::path(path).stem().string();
+    };
+    return {"results/" + stem(m_conf.flowFile) + "_" +
+                std::filesystem::path(m_conf.topologyFile).filename().string() + "_" +
+                stem(m_options.conf),
+            ""};
+}
+
+std::vector<std::string>
+FlowsRun::GetConfiguredResults() const
+{
+    return FabricMonitors::FileNames(m_conf);
+}
+
+void
+FlowsRun::Build()
+{
+    RecordInputs(GetRecord(), m_options, m_conf);
+    const FlowFileSummary summary = CheckFlowFile(m_conf.flowFile, m_topology);
+    std::vector<uint32_t> traceNodes;
+    if (m_conf.enableTrace && !m_conf.traceFile.empty())
+    {
+        traceNodes = ReadTraceNodes(m_conf.traceFile, m_topology.nodeCount);
+    }
+    m_fabric = CreateObject<RdmaFabric>();
+    m_fabric->SetLosslessMask(summary.priorityMask);
+    m_fabric->Build(m_topology, m_conf);
+    m_monitors = std::make_unique<FabricMonitors>(*m_fabric,
+                                                  m_conf,
+                                                  GetDirectory().Path(),
+                                                  m_conf.warnings,
+                                                  traceNodes);
+    for (const std::string& port : m_options.pcap)
+    {
+        m_captures.push_back(QbbPcapHelper::Capture(*m_fabric, port, GetDirectory().Path()));
+    }
+    if (m_options.check)
+    {
+        m_check = std::make_unique<FabricCheck>(*m_fabric, [this](const std::string& what) {
+            m_failures.Fail(what);
+        });
+    }
+    m_console.Warn(m_conf.warnings);
+    m_runner = std::make_unique<FlowRunner>(*m_fabric, m_conf.flowFile);
+    m_use.emplace(m_topology);
+    m_runner->CountIn(*m_use, 0);
+}
+
+void
+FlowsRun::Start()
+{
+    if (m_conf.stopTimePs != TIME_PS_MAX)
+    {
+        m_stop = Simulator::Schedule(PicoSeconds(m_conf.stopTimePs), [this] {
+            m_outOfTime = true;
+            Simulator::Stop();
+        });
+    }
+    m_runner->Start([this] {
+        m_links = CountersNow(*m_fabric);
+        m_monitors->StopSampling();
+        m_runner->CloseConnections();
+        if (!m_stop.IsExpired())
+        {
+            Simulator::Remove(m_stop); // cancelled, it would still move the clock
+        }
+    });
+}
+
+void
+FlowsRun::Simulate()
+{
+    Simulator::Run();
+    if (m_check)
+    {
+        m_check->Finish(m_runner->Finished() == m_runner->Announced() &&
+                        m_failures.GetFailures().empty());
+    }
+}
+
+void
+FlowsRun::Interrupt()
+{
+    StopSimulatorFromAnyThread();
+}
+
+void
+FlowsRun::Release()
+{
+    // Users of the fabric go before it does.
+    m_check.reset();
+    m_runner.reset();
+    m_captures.clear();
+    m_monitors.reset();
+}
+
+std::optional<StopCause>
+FlowsRun::WhyUnfinished() const
+{
+    if (m_runner->Finished() == m_runner->Announced())
+    {
+        return std::nullopt;
+    }
+    if (const auto cause = GetSupervisor().GetCause())
+    {
+        return cause;
+    }
+    if (m_outOfTime)
+    {
+        const bool isFlag = m_limits.simulated == m_conf.stopTimePs;
+        return StopCause{"stopped",
+                         std::string("at ") + (isFlag ? "--max-sim-time" : "SIMULATOR_STOP_TIME"),
+                         1};
+    }
+    return StopCause{"stuck",
+                     m_fabric->GetPfcWatchdog().HasStoppedRun() ? "and the network is deadlocked"
+                                                                : "and nothing is left to simulate",
+                     1};
+}
+
+int
+FlowsRun::ReportUnfinished(const StopCause& cause)
+{
+    std::cerr << m_runner->Announced() - m_runner->Finished() << " flows are not finished, "
+              << cause.text << ":\n";
+    std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(MAX_WAIT_LINES);
+    for (const auto& more :
+         {m_runner->DescribeUnfinished(MAX_WAIT_LINES), m_fabric->DescribeCutOff()})
+    {
+        lines.insert(lines.end(), more.begin(), more.end());
+    }
+    PrintIndented(lines, lines.size());
+    EndRecord(cause.status, cause.text);
+    return cause.exitStatus;
+}
+
+int
+FlowsRun::Report()
+{
+    m_monitors->Finish();
+    for (QbbPcapCapture& capture : m_captures)
+    {
+        capture.Finish();
+    }
+    WriteLinks(m_topology,
+               m_links ? m_links : CountersNow(*m_fabric),
+               *m_use,
+               {"flows"},
+               GetDirectory().Path("links.csv"));
+    const FabricTotals totals = m_fabric->GetTotals();
+    const PfcWatchdog& watchdog = m_fabric->GetPfcWatchdog();
+    RecordResults(GetRecord(), *m_runner, totals, watchdog, GetWallSeconds());
+    if (!m_options.quiet)
+    {
+        PrintSummary(*m_runner, totals, GetWallSeconds());
+    }
+    if (!m_failures.GetFailures().empty())
+    {
+        return ReportFailures(m_failures.GetFailures());
+    }
+    if (const auto cause = WhyUnfinished())
+    {
+        return ReportUnfinished(*cause);
+    }
+    for (const std::string& line : watchdog.Describe(10))
+    {
+        std::cerr << "warning: " << line << "\n";
+    }
+    if (!BytesAreConserved(totals))
+    {
+        std::cerr << "bytes are not conserved: sent " << totals.dataPayloadSent << ", received "
+                  << totals.dataPayloadReceived << ", lost " << totals.payloadLost
+                  << ", frames left " << totals.framesInUse << "\n";
+        EndRecord("inconsistent");
+        return 1;
+    }
+    EndRecord("finished");
+    return 0;
+}
+
+} // namespace
+
+int
+RunFlows(const FlowsOptions& options)
+{
+    FlowsRun run(options);
+    return run.Run();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,207 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-driver.h"
+
+#include "guarded-main.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <boost/scope_exit.hpp>
+#include <chrono>
+#include <iostream>
+#include <new>
+
+namespace AstraSim
+{
+
+RunDriver::RunDriver(const RunLimits& limits)
+    : m_supervisor(limits)
+{
+}
+
+std::vector<std::string>
+RunDriver::GetConfiguredResults() const
+{
+    return {};
+}
+
+std::vector<std::string>
+RunDriver::GetOwnResults() const
+{
+    return {};
+}
+
+RunRecord&
+RunDriver::GetRecord()
+{
+    return *m_record;
+}
+
+const ns3::OutputDirectory&
+RunDriver::GetDirectory() const
+{
+    return *m_directory;
+}
+
+const RunSupervisor&
+RunDriver::GetSupervisor() const
+{
+    return m_supervisor;
+}
+
+double
+RunDriver::GetWallSeconds() const
+{
+    return m_wallSeconds;
+}
+
+std::vector<std::string>
+RunDriver::GetResults() const
+{
+    std::vector<std::string> names = GetConfiguredResults();
+    const std::vector<std::string> own = m_isBuilt ? GetOwnResults() : std::vector<std::string>();
+    names.insert(names.end(), own.begin(), own.end());
+    return names;
+}
+
+void
+RunDriver::Refuse(const std::string& reason)
+{
+    // Nothing but files that wait for their first line, under names that nobody takes for results.
+    Release();
+    m_directory->RemoveParts(GetConfiguredResults());
+    if (!m_directory->HasRecord() ||
+        RunRecord::StatusOf(m_directory->Path("run.json")) == "refused")
+    {
+        m_record->Set("reason", reason);
+        m_record->Write("refused");
+    }
+}
+
+void
+RunDriver::Begin()
+{
+    std::vector<std::string> names = GetResults();
+    const std::vector<std::string> earlier = RunRecord::OutputsOf(m_directory->Path("run.json"));
+    names.insert(names.end(), earlier.begin(), earlier.end());
+    m_directory->RemoveEarlierResults(names);
+    m_record->Write("running");
+}
+
+void
+RunDriver::EndRecord(const std::string& status, const std::string& reason)
+{
+    if (!reason.empty())
+    {
+        m_record->Set("reason", reason);
+    }
+    m_record->Set("outputs", m_directory->ListResults(GetResults()));
+    m_record->Write(status);
+}
+
+int
+RunDriver::ReportFailures(const std::vector<std::string>& failures)
+{
+    EndRecord("failed", "check failed: " + failures.front());
+    for (const std::string& failure : failures)
+    {
+        std::cerr << "check failed: " << failure << "\n";
+    }
+    return 1;
+}
+
+StopCause
+RunDriver::DescribeEnd(SimulationEnd end, bool isFlag) const
+{
+    switch (end)
+    {
+    case SimulationEnd::Interrupted: {
+        StopCause cause = *m_supervisor.GetCause();
+        cause.text += " before the workload finished";
+        return cause;
+    }
+    case SimulationEnd::OutOfTime:
+        return {"stopped",
+                std::string(isFlag ? "--max-sim-time" : "SIMULATOR_STOP_TIME") +
+                    " came before the workload finished",
+                1};
+    case SimulationEnd::Deadlock:
+        return {"stuck", "the workload cannot finish: the network is deadlocked", 1};
+    default:
+        return {"stuck", "the workload cannot finish: nothing is left to simulate", 1};
+    }
+}
+
+void
+RunDriver::Execute()
+{
+    m_supervisor.Watch([this] { Interrupt(); });
+    BOOST_SCOPE_EXIT_ALL(this)
+    {
+        m_supervisor.EndWatch();
+    };
+    Start();
+    const auto begin = std::chrono::steady_clock::now();
+    Simulate();
+    m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+int
+RunDriver::Run()
+{
+    if (!ReadInputs())
+    {
+        return 0;
+    }
+    const Output output = GetOutput();
+    m_directory.emplace(output.directory, output.prefix);
+    m_directory->RemoveParts(GetConfiguredResults());
+    m_record.emplace(m_directory->Path("run.json"));
+    try
+    {
+        Build();
+    }
+    catch (const ns3::InputError& error)
+    {
+        Refuse(error.what());
+        throw;
+    }
+    m_isBuilt = true;
+    Begin();
+    try
+    {
+        Execute();
+        return Report();
+    }
+    catch (const ns3::InputError& error)
+    {
+        m_record->Set("reason", error.what()); // a trace may break far in, a disk may fill
+        m_record->Write("failed");
+        throw;
+    }
+    catch (const std::bad_alloc&)
+    {
+        const std::string reason = DescribeOutOfMemory();
+        Release(); // makes room for the record
+        m_record->Set("reason", reason);
+        m_record->Write("failed");
+        throw;
+    }
+}
+
+void
+PrintIndented(const std::vector<std::string>& lines, std::size_t most)
+{
+    for (std::size_t i = 0; i < std::min(lines.size(), most); ++i)
+    {
+        std::cerr << "  " << lines[i] << "\n";
+    }
+    if (lines.size() > most)
+    {
+        std::cerr << "  and " << lines.size() - most << " more\n";
+    }
+}
+
+} // namespace AstraSim

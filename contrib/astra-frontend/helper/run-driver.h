@@ -1,0 +1,105 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_DRIVER_H
+#define RUN_DRIVER_H
+
+#include "run-record.h"
+#include "run-supervisor.h"
+#include "simulation-backend.h"
+
+#include "ns3/output-directory.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @brief What every program that simulates goes through, from its inputs to its results.
+ * The directory of the results has run.json with the status "refused" (an input is wrong, and no
+ * earlier run has left results there), "running", "failed" (an input breaks off far in, or memory
+ * has run out), or what the program itself reports: "finished", "stuck", "stopped", "interrupted".
+ *
+ * A program overrides the steps, which Run() takes in the order in which they are declared.
+ */
+class RunDriver
+{
+  public:
+    explicit RunDriver(const RunLimits& limits);
+    virtual ~RunDriver() = default;
+
+    RunDriver(const RunDriver&) = delete;
+    RunDriver& operator=(const RunDriver&) = delete;
+
+    /// @return exit status @throw ns3::InputError for a mistake in an input
+    int Run();
+
+  protected:
+    /// Where results go; @see ns3::OutputDirectory
+    struct Output
+    {
+        std::string directory;
+        std::string prefix;
+    };
+
+    /// @return whether there is something to simulate
+    virtual bool ReadInputs() = 0;
+    virtual Output GetOutput() const = 0;
+    /// @return names of results that the inputs give
+    virtual std::vector<std::string> GetConfiguredResults() const;
+    /// Notes the inputs in the record, and makes all that simulates and writes.
+    virtual void Build() = 0;
+    /// @return names of results that are known once all is built
+    virtual std::vector<std::string> GetOwnResults() const;
+    /// Schedules the first events. From here on Interrupt() may come.
+    virtual void Start() = 0;
+    /// Simulates to the end, whatever that is.
+    virtual void Simulate() = 0;
+    /// Writes and prints what came of it, and ends the record. @return exit status
+    virtual int Report() = 0;
+
+    /// Has Simulate() return soon. Called by another thread.
+    virtual void Interrupt() = 0;
+    /// Gives up all that simulates and writes: the run is refused, or memory has run out.
+    virtual void Release() = 0;
+
+    /// Write the record for the last time. @param status "finished", ... @param reason if it is not
+    void EndRecord(const std::string& status, const std::string& reason = "");
+
+    /// EndRecord() for checks that failed, and name them. @return exit status
+    int ReportFailures(const std::vector<std::string>& failures);
+
+    /// @return why a workload did not finish @param end of the simulation
+    /// @param isFlag whether --max-sim-time is what ended a run that is out of time
+    StopCause DescribeEnd(SimulationEnd end, bool isFlag) const;
+
+    RunRecord& GetRecord();
+    const ns3::OutputDirectory& GetDirectory() const;
+    const RunSupervisor& GetSupervisor() const;
+
+    /// @return how long Simulate() took
+    double GetWallSeconds() const;
+
+  private:
+    std::vector<std::string> GetResults() const;
+    void Refuse(const std::string& reason);
+    void Begin();
+    void Execute();
+
+    RunSupervisor m_supervisor;
+    std::optional<ns3::OutputDirectory> m_directory;
+    std::optional<RunRecord> m_record;
+    bool m_isBuilt{false};
+    double m_wallSeconds{0};
+};
+
+/// Print the first @p most of the lines to stderr, indented, and how many more there are.
+void PrintIndented(const std::vector<std::string>& lines, std::size_t most);
+
+} // namespace AstraSim
+
+#endif /* RUN_DRIVER_H */

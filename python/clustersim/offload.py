@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One AllReduce and one training step, carried out by NCCL on the GPUs, by switches, and by engines in the NICs.
+
+    rows = measure(pathlib.Path("results/offload"))
+    print(table(rows))
+"""
+from __future__ import annotations
+
+import pathlib
+from dataclasses import dataclass, field
+
+from clustersim.accuracy.simulate import write_topology
+from clustersim.accuracy.tables import Machine
+from clustersim.results.plots import style
+from clustersim.simulation import CHECKOUT, simulate
+
+GPUS = 16
+# Two servers with an NVSwitch each; a NIC per GPU, all at one switch.
+SERVERS = Machine("H100", 3600, servers=2, gpus_per_server=GPUS // 2, nic_gbps=100)
+SIZES = [1 << shift for shift in range(10, 27, 2)]
+STEP = "training step"
+
+
+@dataclass(frozen=True)
+class Way:
+    """Who carries out the collectives."""
+    name: str
+    environment: dict[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+
+
+WAYS = (
+    Way("NCCL ring", {"NCCL_ALGO": "Ring"}),
+    Way("NVLS tree", {"NCCL_ALGO": "NVLSTree"}),
+    Way("CollNet", {"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollnetDirect"}, ("IN_NETWORK_REDUCTION 1",)),
+    Way("ACCL", {}, ("COLLECTIVE_ENGINE ACCL",)),
+)
+
+
+def write_all_reduce(path, size):
+    path.write_text(f"HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {GPUS} "
+                    f"checkpoints: 0 checkpoint_initiates: 0\n1\n"
+                    f"reduce\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tALLREDUCE\t{size}\t1\n")
+    return path
+
+
+def write_conf(path, keys):
+    """SimAI.conf with these keys."""
+    conf = (CHECKOUT / "conf" / "SimAI.conf").read_text()
+    path.write_text(conf + "".join(f"{key}\n" for key in keys))
+    return path
+
+
+def measure(output, sizes=SIZES, with_step=True, program=None):
+    """@return for each size, and for the training step, the microseconds of each way by its name"""
+    output.mkdir(parents=True, exist_ok=True)
+    topology = output / "topology.txt"
+    write_topology(topology, SERVERS)
+    workloads = {size: write_all_reduce(output / f"all-reduce-{size}.txt", size) for size in sizes}
+    if with_step:
+        workloads[STEP] = CHECKOUT / "workloads" / "training_DP16.txt"
+    rows = {}
+    for what, workload in workloads.items():
+        rows[what] = {}
+        for way in WAYS:
+            folder = output / f"{what}-{way.name}".replace(" ", "-")
+            folder.mkdir(parents=True, exist_ok=True)
+            run = simulate(workload, topology, output=folder / "run", conf=write_conf(folder / "run.conf", way.keys),
+                           program=program, environment=way.environment)
+            rows[what][way.name] = run.simulated_ns / 1000 if what == STEP else _all_reduce_us(run, way)
+    return rows
+
+
+def _all_reduce_us(run, way):
+    collective = run.collectives.iloc[0]
+    if (collective["algorithm"] == "ACCL") != (way.name == "ACCL"):
+        raise ValueError(f"{way.name} was asked for, and {collective['algorithm']} carried out the AllReduce")
+    return (collective["end_ns"] - collective["start_ns"]) / 1000
+
+
+def size_name(size):
+    if size == STEP:
+        return STEP
+    return f"{size >> 20} Mi" if size >= 1 << 20 else f"{size >> 10} Ki"
+
+
+def table(rows):
+    """@return a reStructuredText table, the fastest of each row in bold"""
+    names = [way.name for way in WAYS]
+    width = 16
+    rule = " ".join(["=" * width] * (len(names) + 1))
+    lines = [rule, " ".join(f"{name:{width}}" for name in ["Bytes", *names]).rstrip(), rule]
+    for what, times in rows.items():
+        fastest = min(times.values())
+        cells = [f"**{times[name]:.1f}**" if times[name] == fastest else f"{times[name]:.1f}" for name in names]
+        lines.append(f"{size_name(what):{width}} " + " ".join(f"{cell:>{width}}" for cell in cells))
+    return "\n".join([*lines, rule]) + "\n"
+
+
+def draw(rows, path):
+    """Times by size, and beside them the training step."""
+    with style.theme():
+        figure, (curves, bars) = style.new_figure(9.0, 4.0, columns=2, width_ratios=(3, 1))
+        sizes = [size for size in rows if size != STEP]
+        for number, way in enumerate(WAYS):
+            curves.plot(sizes, [rows[size][way.name] for size in sizes], marker="o", label=way.name, **style.line(number))
+            if STEP in rows:
+                bars.bar(number, rows[STEP][way.name] / 1000, color=style.colour(number))
+        curves.set_xscale("log", base=2)
+        curves.set_yscale("log")
+        curves.set_xticks(sizes, [size_name(size) for size in sizes])
+        curves.set_xlabel("bytes")
+        curves.set_ylabel("µs")
+        curves.set_title(f"AllReduce of {GPUS} GPUs")
+        curves.legend()
+        bars.set_xticks(range(len(WAYS)), [way.name for way in WAYS], rotation=45, ha="right")
+        bars.set_ylabel("ms")
+        bars.set_title("Training step")
+        style.save(figure, path)

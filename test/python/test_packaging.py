@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What packages and stores are told agrees with the sources; the version is in one place."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VERSION = (ROOT / "VERSION").read_text().strip()
+APPS = yaml.safe_load((ROOT / "packaging/ns3-app-store.yaml").read_text())
+
+
+def test_every_module_has_an_entry_for_the_app_store():
+    assert {app["folder"] for app in APPS} == {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("contrib/*/CMakeLists.txt")}
+
+
+@pytest.mark.parametrize("app", APPS, ids=lambda app: app["name"])
+def test_the_app_store_is_told_what_the_sources_say(app):
+    folder = ROOT / app["folder"]
+    cmake = (folder / "CMakeLists.txt").read_text()
+    assert re.search(rf"LIBNAME {app['name']}\b", cmake)
+    linked = re.findall(r"\$\{lib([\w-]+)\}", cmake[cmake.index("LIBRARIES_TO_LINK"):])
+    assert set(app["depends"]) == set(linked)
+    assert (ROOT / app["documentation"]).is_file() and (ROOT / app["install"].split()[0]).is_file()
+    assert len(app["abstract"]) <= 160 and "version" not in app
+    assert app["license"] in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_version_is_in_one_place():
+    for name in ("CHANGES.md", "RELEASE_NOTES.md"):
+        assert re.search(r"^## (.*)$", (ROOT / name).read_text(), re.MULTILINE).group(1) == VERSION
+    for name in ("CMakeLists.txt", "pyproject.toml", "CITATION.cff", "docs/source/conf.py", "packaging/Dockerfile",
+                 "packaging/ns3-app-store.yaml", "scripts/package.sh"):
+        assert VERSION not in (ROOT / name).read_text(), name
+
+
+def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
+    """As from a wheel: a copy of the package, links followed, without the checkout around it."""
+    subprocess.run(["cp", "-rL", ROOT / "python/clustersim", tmp_path], check=True)
+    code = """if True:
+        import clustersim, pathlib, sys
+        from clustersim.simulation import find_program
+        from clustersim.workload import chakra, plan_command
+        from clustersim.why import command
+        assert pathlib.Path(clustersim.__file__).is_relative_to(sys.argv[1])
+        assert chakra.messages().Node
+        given = plan_command.make_parser("").parse_args(["--model_name", "llama2_7b", "--gpus", "8"])
+        print(plan_command._program(given, "SimAI_analytical"), given.conf, command.make_parser("").parse_args(["run"]).program)
+    """
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/SimAI_analytical"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, cwd=tmp_path,
+                          env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(program), "None", "None"]
