@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Installs the Debian packages that building, testing, plotting and the documentation need.
-# Asks nothing, and does nothing when everything is there. Usage: scripts/setup.sh
+# Asks nothing, and does nothing when everything is there.
+#
+# Usage: scripts/setup.sh [--with-slurm]
+#   --with-slurm   also Slurm. It brings daemons, so only CI installs it; without it, its tests are skipped
 set -euo pipefail
 . "$(dirname "$0")/show-help.sh"
 
@@ -15,13 +18,20 @@ packages=(
   # its physical back end
   pkg-config libfabric-dev libopenmpi-dev openmpi-bin iproute2
   # its tests
-  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang libclang-rt-14-dev python3-pytest tshark valgrind chromium gcovr
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-pytest-rerunfailures
+  tshark valgrind chromium gcovr
   # packages
   lintian help2man python3-venv python3-pip python3-setuptools python3-wheel
   # topologies, analysis, plots, documentation
   python3 python3-pydantic python3-numpy python3-pandas python3-matplotlib python3-yaml python3-jinja2 python3-networkx snakemake
   python3-sphinx python3-sphinx-rtd-theme
 )
+
+case ${1:-} in
+  "") ;;
+  --with-slurm) packages+=(slurm-wlm slurm-wlm-basic-plugins) ;;
+  *) echo "setup.sh: unknown argument '$1'; expected --with-slurm or nothing" >&2; exit 2 ;;
+esac
 
 if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
   echo "setup.sh: this is not a Debian system; install the counterparts of these packages by hand:" >&2

@@ -6,10 +6,11 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 import xml.etree.ElementTree
 
 import pytest
+
+from cpu_time import cpu_seconds
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_analytical"
 SHARED = pathlib.Path(os.environ.get("SHARED_DATA_DIR", "/nonexistent"))
@@ -212,9 +213,9 @@ def test_ten_thousand_gpus_take_less_than_two_seconds(tmp_path):
                             100) for i in range(73)]
     w = workload(tmp_path / "w.txt", 9216, tp=2, ep=16, pp=12, ga=24, pp_comm=50331648,
                  rows=[("grads", 1, "NONE", 0, 1, "NONE", 0, 1, "REDUCESCATTER", 5615517696, 100), *batch * 24])
-    begin = time.monotonic()
+    begin = cpu_seconds()
     result = run(tmp_path, "-w", w, "-g", 9216, "-r_f", "out")
-    assert time.monotonic() - begin < 2
+    assert cpu_seconds() - begin < 2
     assert result.returncode == 0, result.stderr
     assert json.loads((tmp_path / "out" / "run.json").read_text())["options"]["ranks_simulated"] == 12
 
@@ -223,9 +224,9 @@ def test_ten_thousand_gpus_take_less_than_two_seconds(tmp_path):
 @pytest.mark.parametrize("flags", [["-nv", "360", "-nic", "48.5", "-n_p_s", "8", "-g_p_s", "8"],
                                    ["-busbw", SHARED / "simai" / "busbw.yaml"]])
 def test_simais_own_example_runs_in_two_seconds(tmp_path, flags):
-    begin = time.monotonic()
+    begin = cpu_seconds()
     result = run(tmp_path, "-w", SHARED / "simai" / "workload_analytical.txt", "-g", 9216, "-r_f", "out", *flags)
-    assert time.monotonic() - begin < 2
+    assert cpu_seconds() - begin < 2
     assert result.returncode == 0, result.stderr
     times, _ = summary(tmp_path / "out" / "EndToEnd.csv")
     parts = [times[n] for n in times if n.startswith("Expose") or n in ("bubble time", "total comp")]

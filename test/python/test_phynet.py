@@ -15,7 +15,8 @@ from test_simulator import run as simulate
 from test_simulator import servers, star, workload
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_phynet"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="built without libfabric or MPI: there is no SimAI_phynet")
+pytestmark = [pytest.mark.real_time,
+              pytest.mark.skipif(not PROGRAM.exists(), reason="built without libfabric or MPI: there is no SimAI_phynet")]
 
 MIB = 1 << 20
 PROVIDERS = ["shm", "tcp"]

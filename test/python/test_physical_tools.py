@@ -17,6 +17,7 @@ from clustersim.topology import reader  # noqa: E402
 from test_simulator import servers, star, workload  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
+pytestmark = pytest.mark.real_time
 needs_phynet = pytest.mark.skipif(not (PROGRAMS / "SimAI_phynet").exists(),
                                   reason="built without libfabric or MPI: there is no SimAI_phynet")
 

@@ -10,6 +10,7 @@ import time
 import pytest
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+pytestmark = pytest.mark.real_time
 STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4))
 # Losses are drawn at random, so iterations differ.
 CONF = "CC_MODE 0\nERROR_RATE_PER_LINK 0.0005\nRTO 100\nPACKET_PAYLOAD_SIZE 1000\n"

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SWEEP = ROOT / "scripts/sweep.py"
+pytestmark = pytest.mark.real_time
 
 # Stands in for the simulator: what it does is in its workload. It notes every start in "started".
 PROGRAM = """#!/usr/bin/python3
