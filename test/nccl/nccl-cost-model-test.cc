@@ -415,6 +415,25 @@ TEST(NcclCostModel, NetworkKindsLeaveOutWhatTheyCannotCarry)
     EXPECT_THROW(OptionsOf({{"AS_NETWORK_KIND", "carrier pigeon"}}), ns3::InputError);
 }
 
+TEST(NcclCostModel, EstimatesUseTheLatencyThatThePluginTells)
+{
+    // aws-ofi-nccl tells NCCL 75 us on p4d, whatever a step takes; with Simple NCCL counts it
+    // twice, for the flush (ncclTopoTuneModel). Two nodes: a tree's step up and one down.
+    Cluster plain("A100", 8, 12.5);
+    Cluster efa("A100", 8, 12.5);
+    efa.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}});
+    const auto tree = [](const Cluster& cluster) {
+        return cluster.Model().Evaluate(NcclAlgorithm::Tree,
+                                        NcclProtocol::Simple,
+                                        CollectiveOp::AllReduce,
+                                        cluster.Servers(2),
+                                        8);
+    };
+    EXPECT_NEAR((tree(efa).latency - tree(plain).latency) / PS_PER_US, 2 * 2 * 75, 1e-6);
+    EXPECT_NEAR((tree(efa).interLatency - tree(plain).interLatency) / PS_PER_US, 35, 1e-6)
+        << "a step takes what was measured";
+}
+
 TEST(NcclCostModel, NvlsTreeOnBlackwellHasTheChannelsThatNcclSets)
 {
     // NCCL 2.30 src/transport/nvls.cc: 24 in one node; of two nodes 32; of more 24 with NICs of 400

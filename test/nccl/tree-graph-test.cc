@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <map>
 
 namespace AstraSim
 {
@@ -133,6 +134,43 @@ TEST(TreeGraph, TrafficBetweenNodesStaysOnItsRail)
                 EXPECT_EQ(rank % 8, channel % 8);
             }
         }
+    }
+}
+
+TEST(TreeGraph, ChunksOfSimpleFollowTheDepthWhereTheReleaseCutsThem)
+{
+    // NCCL 2.18, computeColl: two nodes of 8 have depth 8. Chunks are halved from 512 KiB down to
+    // 128 KiB where there are fewer than 64 of them in a channel, to 64 KiB where fewer than 32,
+    // and to 32 KiB where fewer than 8.
+    const std::map<uint64_t, uint64_t> chunkOfChannel = {
+        {131072, 32768},    // 2 of 64 KiB are too few
+        {524288, 65536},    // 8 of 64 KiB
+        {2097152, 65536},   // 16 of 128 KiB are too few
+        {4194304, 131072},  // 32 of 128 KiB
+        {16777216, 262144}, // 32 of 512 KiB are too few, 64 of 256 KiB are not
+        {33554432, 524288}, // 64 of 512 KiB
+    };
+    for (const auto& [bytes, chunk] : chunkOfChannel)
+    {
+        NcclPlan plan;
+        plan.algorithm = NcclAlgorithm::Tree;
+        plan.channels = 2;
+        const auto messages = [&] {
+            const TreeGraph graph(Request(CollectiveOp::AllReduce, 2 * bytes),
+                                  MakeShape(16, 8),
+                                  plan,
+                                  -1);
+            uint64_t most = 0;
+            for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+            {
+                most = std::max(most, graph.GetOutbound(0, lane).messages);
+            }
+            return most;
+        };
+        plan.treeCutsChunks = true;
+        EXPECT_EQ(messages(), bytes / chunk) << bytes;
+        plan.treeCutsChunks = false;
+        EXPECT_EQ(messages(), (bytes + 524287) / 524288) << bytes << ", from 2.20 on";
     }
 }
 

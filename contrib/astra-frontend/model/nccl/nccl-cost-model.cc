@@ -188,6 +188,13 @@ NcclCostModel::LlStepUs() const
     return m_machine.gpu.meshed ? LL_STEP_DIRECT : LL_STEP_SWITCHED;
 }
 
+double
+NcclCostModel::EstimatedInterUs(NcclProtocol protocol, double ncclUs) const
+{
+    // With Simple the receiver's flush is another round trip.
+    return ncclUs + m_options.networkKind->toldUs * (protocol == NcclProtocol::Simple ? 2 : 1);
+}
+
 TimePs
 NcclCostModel::InterLatency(double ncclUs) const
 {
@@ -252,7 +259,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
         plan.interLatency = InterLatency(m_hardware.LatenciesOf(NcclAlgorithm::Tree).net[p]);
     }
     double latency = latencies.base[p] + (steps - interSteps) * intra +
-                     interSteps * (inter + m_options.networkKind->stepUs);
+                     interSteps * EstimatedInterUs(protocol, inter);
     if (protocol == NcclProtocol::Simple && allReduce && nodes > 1 &&
         bytes / (uint64_t{all} * ranks) >= 64)
     {
@@ -311,12 +318,12 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
         plan.hiddenBytes = LL_HIDDEN_BYTES;
     }
     plan.passBytes = NcclBlockOf(protocol).passBytes;
+    plan.treeCutsChunks = m_tuning.treeCutsChunks;
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(NcclAlgorithm::Tree);
     const double latency =
-        latencies.base[p] +
-        2 * ((shape.GetRanksPerNode() - 1.0) * latencies.nvlink[p] +
-             FloorLog2(nodes) * (latencies.net[p] + m_options.networkKind->stepUs));
+        latencies.base[p] + 2 * ((shape.GetRanksPerNode() - 1.0) * latencies.nvlink[p] +
+                                 FloorLog2(nodes) * EstimatedInterUs(protocol, latencies.net[p]));
     Predict(plan, latency, algGBps * NcclTreeCorrection(protocol, bytes), bytes);
     return plan;
 }
@@ -423,7 +430,7 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     plan.intraLatency = FromMicroseconds(round);
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,
-            whole + interSteps * (latencies.net[p] + m_options.networkKind->stepUs),
+            whole + interSteps * EstimatedInterUs(NcclProtocol::Simple, latencies.net[p]),
             // NCCL 2.30 corrects NVLS-Tree on Blackwell as it corrects trees, on x86 hosts.
             tree && m_tuning.nvlsHalves && !m_machine.gpu.onGrace &&
                     m_machine.gpu.generation == GpuGeneration::Blackwell

@@ -32,13 +32,14 @@ struct NcclPlan
     /// Data that a channel's block moves in one pass of its copy loop; 0: it never waits for
     /// itself.
     uint64_t passBytes{0};
-    uint32_t hiddenBytes{0};   ///< see Lane
-    bool waitsEachPass{false}; ///< see Lane
-    bool wholePasses{false};   ///< see Lane
-    uint64_t chunkGrain{16};   ///< a ring's chunks are multiples of it
-    double pairGBps{0};        ///< what a rank sends to all others of its node
-    uint32_t pairChannels{0};  ///< that all its pairs have together; 0: they share the rate alone
-    uint64_t nvlsChunk{0};     ///< of NVLS-Tree: bytes of a channel's chunk at most
+    uint32_t hiddenBytes{0};    ///< see Lane
+    bool waitsEachPass{false};  ///< see Lane
+    bool wholePasses{false};    ///< see Lane
+    uint64_t chunkGrain{16};    ///< a ring's chunks are multiples of it
+    double pairGBps{0};         ///< what a rank sends to all others of its node
+    uint32_t pairChannels{0};   ///< that all its pairs have together; 0: they share the rate alone
+    uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
+    bool treeCutsChunks{false}; ///< a tree's chunks of Simple shrink with the data of a channel
     std::array<SlowStart, 2> slowStarts{}; ///< see Lane, between nodes
 };
 
@@ -135,6 +136,8 @@ class NcclCostModel
     double LlStepUs() const;
     /// @return whether the network and the path to it may carry a protocol between nodes
     bool SuitsNetwork(NcclProtocol protocol) const;
+    /// @return what NCCL takes a step between nodes to take
+    double EstimatedInterUs(NcclProtocol protocol, double ncclUs) const;
     /// @return what a step between nodes takes besides the links' delay
     TimePs InterLatency(double ncclUs) const;
     /// @return GB/s at which a GPU's data may go through the NVSwitches that reduce

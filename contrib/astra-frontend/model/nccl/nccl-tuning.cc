@@ -88,6 +88,7 @@ Make218()
     At(t, NcclAlgorithm::CollNetChain).net[2] = 14;
     At(t, NcclAlgorithm::NvlsTree).net[2] = 19;
     t.roundsChunks = true;
+    t.treeCutsChunks = true;
     return t;
 }
 

@@ -50,7 +50,8 @@ struct NcclTuning
     bool extraInterStep{false}; ///< AllReduce counts 2 N steps between N nodes, not 2 (N - 1)
     bool nvlsHalves{false}; ///< NVLS by the halves of its pipeline, not as 5/6 of a channel's speed
     bool hasPat{false};
-    bool roundsChunks{false}; ///< a ring's chunks are whole passes of a block's threads
+    bool roundsChunks{false};   ///< a ring's chunks are whole passes of a block's threads
+    bool treeCutsChunks{false}; ///< a tree's chunks of Simple follow its depth (until 2.19)
 
     /// @return the figures of a release
     static const NcclTuning& Of(NcclRelease release);

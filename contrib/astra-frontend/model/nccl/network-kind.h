@@ -28,6 +28,9 @@ struct NetworkKind
     double efficiency;
     uint32_t packetBytes; ///< payload of its packets, where nothing else is configured; 0: any
     double stepUs;        ///< microseconds of a step between nodes on top of NCCL's
+    /// Latency that the network's plug-in tells NCCL, in microseconds: NCCL's estimates, and so its
+    /// choices, are made with it, whatever a step really takes.
+    double toldUs;
 
     /// Messages of more bytes on the wire take so many microseconds more to start; the last that
     /// applies counts.

@@ -16,20 +16,48 @@ namespace AstraSim
 namespace
 {
 
+/// @return payload of a message of Simple
+uint64_t
+SimpleChunkBytes(bool cutsChunks, uint64_t bytesPerChannel, const GroupShape& shape)
+{
+    uint64_t chunk = 524288;
+    if (!cutsChunks)
+    {
+        return chunk;
+    }
+    // Up to 2.19: computeColl, with the depth of connectTrees.
+    const uint64_t depth =
+        shape.GetRanks() / shape.GetNodes() - 1 + std::bit_width(shape.GetNodes()) - 1;
+
+    struct Rule
+    {
+        uint64_t perDepth; ///< chunks of a channel that there should be for each level
+        uint64_t least;    ///< a chunk is not cut below this
+    };
+
+    for (const Rule rule : {Rule{8, 131072}, Rule{4, 65536}, Rule{1, 32768}})
+    {
+        while (chunk > rule.least && bytesPerChannel / chunk < depth * rule.perDepth)
+        {
+            chunk /= 2;
+        }
+    }
+    return chunk;
+}
+
 /// @return payload of a message (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-ChunkBytes(NcclProtocol protocol, uint64_t bytesPerChannel, const GroupShape& shape)
+ChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
 {
     constexpr uint64_t LL_CHUNK = 32768;
     constexpr uint64_t LL128_CHUNK = 576000;
-    constexpr uint64_t SIMPLE_CHUNK = 524288;
-    if (protocol == NcclProtocol::Ll)
+    if (plan.protocol == NcclProtocol::Ll)
     {
         return LL_CHUNK;
     }
-    if (protocol == NcclProtocol::Simple)
+    if (plan.protocol == NcclProtocol::Simple)
     {
-        return SIMPLE_CHUNK;
+        return SimpleChunkBytes(plan.treeCutsChunks, bytesPerChannel, shape);
     }
     const double perNode = static_cast<double>(shape.GetRanks()) / shape.GetNodes();
     const double steps = std::bit_width(shape.GetNodes()) + 0.1 * perNode;
@@ -53,7 +81,7 @@ TreeGraph::TreeGraph(const CollectiveRequest& request,
                      const NcclPlan& plan,
                      TimePs stepLatency)
     : ChannelGraph(request, shape, plan, LANES, 8, stepLatency),
-      m_chunkBytes(ChunkBytes(plan.protocol, GetSplit().GetBytes(0), shape)),
+      m_chunkBytes(ChunkBytes(plan, GetSplit().GetBytes(0), shape)),
       m_places(std::size_t{GetSplit().GetChannels()} * shape.GetRanks())
 {
     for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)
