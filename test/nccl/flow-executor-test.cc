@@ -118,6 +118,33 @@ class Tap : public Line
     }
 };
 
+/// A Line of three whose first connection is within a server and whose second is between two.
+class Border : public Line
+{
+  public:
+    Border()
+        : Line(3, true, {}, 0)
+    {
+    }
+
+    Lane GetOutbound(uint32_t rank, uint32_t lane) const override
+    {
+        return WithSlots(rank == 0 ? 1 : 2 * SLOTS, Line::GetOutbound(rank, lane));
+    }
+
+    Lane GetInbound(uint32_t rank, uint32_t lane) const override
+    {
+        return WithSlots(rank == 1 ? 1 : 2 * SLOTS, Line::GetInbound(rank, lane));
+    }
+
+  private:
+    static Lane WithSlots(uint32_t slots, Lane lane)
+    {
+        lane.slots = slots;
+        return lane;
+    }
+};
+
 /// The ranks of a graph on a network in memory.
 class Chain
 {
@@ -178,6 +205,21 @@ TEST(FlowExecutor, MessagesStayInTheirSlotsUntilTheReceiverHasPassedThemOn)
     chain.network.Run();
     // Rank 2 has not begun: both its slots are full, and both slots of rank 1 behind them.
     EXPECT_EQ(chain.network.Messages(), 2 * SLOTS + SLOTS);
+    chain.Start(2);
+    chain.network.Run();
+    EXPECT_EQ(chain.network.Messages(), 2 * MESSAGES);
+    EXPECT_GT(chain.DoneAt(2), 0);
+}
+
+TEST(FlowExecutor, WhatANetworkIsToCarryLeavesItsSlotForABuffer)
+{
+    Chain chain(std::make_shared<Border>());
+    chain.Start(0);
+    chain.Start(1);
+    chain.network.Run();
+    // Rank 2, across the network, has not begun: the buffers at both ends are full, and the slots
+    // of rank 1 behind them.
+    EXPECT_EQ(chain.network.Messages(), 2 * SLOTS + (2 * SLOTS + SLOTS));
     chain.Start(2);
     chain.network.Run();
     EXPECT_EQ(chain.network.Messages(), 2 * MESSAGES);

@@ -415,6 +415,20 @@ TEST(NcclCostModel, NetworkKindsLeaveOutWhatTheyCannotCarry)
     EXPECT_THROW(OptionsOf({{"AS_NETWORK_KIND", "carrier pigeon"}}), ns3::InputError);
 }
 
+TEST(NcclCostModel, TcpxoLeavesLl128From16KiBOfEachRank)
+{
+    // An AllGather's bytes are those of all 16 ranks, an AllReduce's those of each.
+    Cluster tcpxo("H100", 8, 25);
+    tcpxo.options = OptionsOf({{"AS_NETWORK_KIND", "TCPXO"}});
+    const auto protocol = [&](CollectiveOp op, uint64_t bytes) {
+        return tcpxo.Model().Choose(op, tcpxo.Servers(2), GroupKind::Dp, bytes).protocol;
+    };
+    EXPECT_EQ(protocol(CollectiveOp::AllGather, 16 * 16384 - 16), NcclProtocol::Ll128);
+    EXPECT_EQ(protocol(CollectiveOp::AllGather, 16 * 16384), NcclProtocol::Simple);
+    EXPECT_EQ(protocol(CollectiveOp::AllReduce, 16384 - 16), NcclProtocol::Ll128);
+    EXPECT_EQ(protocol(CollectiveOp::AllReduce, 16384), NcclProtocol::Simple);
+}
+
 TEST(NcclCostModel, EstimatesUseTheLatencyThatThePluginTells)
 {
     // aws-ofi-nccl tells NCCL 75 us on p4d, whatever a step takes; with Simple NCCL counts it

@@ -49,7 +49,7 @@ FlowExecutor::LearnSlots()
 uint32_t
 FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
 {
-    if (outbound.completed == 0)
+    if (CopiedOut(outbound) == 0)
     {
         return 0;
     }
@@ -58,6 +58,21 @@ FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
         return outbound.passed;
     }
     return NeededByLast(outbound, inbound);
+}
+
+void
+FlowExecutor::LeaveSlots(Outbound& outbound)
+{
+    outbound.passed = outbound.sentNeeds;
+    for (const uint32_t source : outbound.sources)
+    {
+        // What came over another network link stays until it has gone on: its sender would advance
+        // here, and so on, from rank to rank around a ring.
+        if (m_inbound[source].lane.slots == 1)
+        {
+            FreeSlots(m_inbound[source]);
+        }
+    }
 }
 
 void
@@ -103,10 +118,17 @@ FlowExecutor::FreeSlots(Inbound& inbound)
 }
 
 uint32_t
+FlowExecutor::SlotsOf(const Lane& lane) const
+{
+    // A lane on which less is under way at once has its slots all the same.
+    return std::max(lane.slots, m_execution.graph->GetSlots());
+}
+
+uint32_t
 FlowExecutor::CreditsOf(const Lane& lane) const
 {
     // The last messages have a slot when those before them are through; nobody waits for theirs.
-    const uint64_t slots = m_execution.graph->GetSlots();
+    const uint64_t slots = SlotsOf(lane);
     return lane.messages > slots ? static_cast<uint32_t>(lane.messages - slots) : 0;
 }
 

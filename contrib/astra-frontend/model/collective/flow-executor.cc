@@ -169,6 +169,8 @@ FlowExecutor::Begin()
         {
             outbound.window = lane.slots ? lane.slots : m_execution.graph->GetSlots();
         }
+        outbound.isBuffered =
+            outbound.holdsSlots && !m_isPhysical && lane.slots > m_execution.graph->GetSlots();
         if (m_isPhysical && outbound.holdsSlots)
         {
             outbound.creditsToCome = CreditsOf(lane);
@@ -192,7 +194,7 @@ FlowExecutor::HasSlot(const Outbound& outbound) const
     // The receiver of a message without bytes may be ahead of its sender; it takes no slot. Where
     // credits are messages it waits, too, so that the last one has come before the rank is done.
     return !outbound.holdsSlots || (outbound.next.bytes == 0 && !m_isPhysical) ||
-           outbound.sent < outbound.taken + m_execution.graph->GetSlots();
+           outbound.sent < outbound.taken + SlotsOf(outbound.lane);
 }
 
 inline bool
@@ -240,6 +242,10 @@ FlowExecutor::Advance(Outbound& outbound)
             outbound.window = 0;
         }
         Send(outbound);
+        if (outbound.isBuffered)
+        {
+            LeaveSlots(outbound);
+        }
     }
 }
 
@@ -407,7 +413,7 @@ FlowExecutor::OnSent(Outbound& outbound)
     --m_left;
     if (m_holdsSlots)
     {
-        if (outbound.sources.size() == 1)
+        if (outbound.sources.size() == 1 && !outbound.isBuffered)
         {
             outbound.passed = outbound.completed == outbound.sent
                                   ? outbound.sentNeeds
@@ -467,7 +473,7 @@ uint32_t
 FlowExecutor::NeededByLast(const Outbound& outbound, uint32_t inbound) const
 {
     return static_cast<uint32_t>(
-        m_execution.graph->GetNeeds(m_rank, outbound.index, outbound.completed - 1, inbound));
+        m_execution.graph->GetNeeds(m_rank, outbound.index, CopiedOut(outbound) - 1, inbound));
 }
 
 void

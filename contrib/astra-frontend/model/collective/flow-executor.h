@@ -91,7 +91,7 @@ class FlowExecutor : public RankCollective
         uint32_t sent{0};
         uint32_t completed{0};
         uint32_t taken{0};               ///< out of their slots at the receiver
-        uint32_t passed{0};              ///< what the message completed last needed
+        uint32_t passed{0};              ///< what the message that left last needed
         FlowGraph::OutboundMessage next; ///< the message `sent`, once isNextKnown
         LaneRange sources;
         uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
@@ -100,6 +100,7 @@ class FlowExecutor : public RankCollective
         bool holdsSlots : 1 {false}; ///< whether its messages wait for slots at the receiver
         bool isUsed : 1 {false};     ///< whether it has messages
         bool hasResult : 1 {false};  ///< whether it fills an inbound lane of its own, lane.result
+        bool isBuffered : 1 {false}; ///< whether messages wait in a buffer of the sender's own
         bool isNextKnown{false};     ///< whether next has been asked for
         bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
 
@@ -141,9 +142,19 @@ class FlowExecutor : public RankCollective
     void CopyArrived(Inbound& inbound);
     /// Tell the sender of a lane which slots have become free.
     void FreeSlots(Inbound& inbound);
-    /// @return messages of an inbound lane that the message completed last on @p outbound needed
+
+    /// @return messages that have been copied out of the slots they came in: over NVLink, or into a
+    /// buffer
+    static uint32_t CopiedOut(const Outbound& outbound)
+    {
+        return outbound.isBuffered ? outbound.sent : outbound.completed;
+    }
+
+    /// What a message brought has been copied into the buffer of its next lane.
+    void LeaveSlots(Outbound& outbound);
+    /// @return messages of an inbound lane that the message copied last to @p outbound needed
     uint32_t NeededByLast(const Outbound& outbound, uint32_t inbound) const;
-    /// @return messages of an inbound lane that completed messages of @p outbound have passed on
+    /// @return messages of an inbound lane that messages of @p outbound have passed on
     uint32_t PassedOn(const Outbound& outbound, uint32_t inbound) const;
     /// Ask receivers that have begun earlier which slots are free.
     void LearnSlots();
@@ -151,6 +162,8 @@ class FlowExecutor : public RankCollective
     void ExpectCredit(Outbound& outbound);
     /// Tell the sender in another process of slots that have become free since it was told.
     void SendCredits(const Inbound& inbound, uint32_t before);
+    /// @return slots between a lane's sender and what its receiver passes on
+    uint32_t SlotsOf(const Lane& lane) const;
     /// @return messages whose slots the sender of a lane has to be told of
     uint32_t CreditsOf(const Lane& lane) const;
     /// @return whether the next message of a lane has a slot at its receiver

@@ -66,8 +66,8 @@ struct Lane
     LaneKind kind{LaneKind::Message};
     bool waitsEachPass{false}; ///< each pass waits for the flags that travel with its data
     bool wholePasses{false};   ///< a pass that is cut short takes as long as a whole one
-    /// Messages that may be on their way at once; 0 for GetSlots(). 1 where the GPU itself copies
-    /// message by message (NVLink).
+    /// Messages that may be on their way at once; 0 for GetSlots(). 1: the GPU copies one by one
+    /// (NVLink). More than GetSlots(): both ends have a buffer, as across a network.
     uint32_t slots{0};
     uint64_t messages{0};   ///< how many messages it carries
     TimePs latency{0};      ///< software latency of each message
@@ -114,9 +114,9 @@ using LaneRange = std::ranges::iota_view<uint32_t, uint32_t>;
  * @brief The flows of one collective, by arithmetic: nothing is stored per flow.
  *
  * A collective is a set of lanes. A rank sends the messages of an outbound lane in order, each as
- * soon as enough messages of its inbound lanes have arrived (GetNeeds()) and a slot is free: at
- * most GetSlots() messages of a lane may be under way. A slot is free again when its message has
- * arrived, where HoldsSlots() when the receiver has also passed it on or copied it (GetOwnCopy()).
+ * soon as enough messages of its inbound lanes have arrived (GetNeeds()) and a slot is free: up to
+ * GetSlots() (or Lane::slots) of a lane may be under way. A slot is free when its message is there,
+ * where HoldsSlots() when the receiver has also passed it on (if to a buffer) or copied it.
  * The state of a rank is a few counters per lane, whatever the number of flows.
  *
  * Every rank has the same number of lanes in each direction; those it does not use have no

@@ -46,7 +46,9 @@ ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType t
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;
-    lane.slots = inter ? 0 : 1;
+    // Across a network there are two buffers of NCCL_STEPS, the sender's and the receiver's
+    // (src/transport/net.cc): a step's latency is spent in one or in the other.
+    lane.slots = inter ? 2 * GetSlots() : 1;
     if (!inter && m_stepLatency < 0)
     {
         lane.passBytes = m_plan.passBytes;

@@ -250,6 +250,29 @@ NcclCostModel::IsPossible(NcclAlgorithm algorithm,
 }
 
 bool
+NcclCostModel::SuitsNetwork(NcclProtocol protocol,
+                            CollectiveOp op,
+                            const GroupShape& shape,
+                            uint64_t bytes) const
+{
+    const NetworkKind& kind = *m_options.networkKind;
+    if (!m_options.protocols.empty())
+    {
+        return true; // the user's word counts
+    }
+    if (protocol == NcclProtocol::Ll128)
+    {
+        // Before 2.27 NCCL took a NIC behind a Grace CPU for one behind any other host bridge, over
+        // which it does not use LL128 (src/graph/tuning.cc, paths.cc: PATH_PHB, PATH_P2C).
+        const bool divides = op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
+        const uint64_t ofRank = divides ? bytes / shape.GetRanks() : bytes;
+        return kind.allowsLl128 && (kind.simpleFrom == 0 || ofRank < kind.simpleFrom) &&
+               (!m_machine.gpu.onGrace || m_options.release == NcclRelease::V2_30);
+    }
+    return protocol == NcclProtocol::Simple || kind.allowsLl;
+}
+
+bool
 NcclCostModel::HasNvls(const GroupShape& shape) const
 {
     return HasNvls() && std::all_of(shape.nodes.begin(), shape.nodes.end(), [](const auto& node) {

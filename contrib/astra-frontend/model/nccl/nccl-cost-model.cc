@@ -519,24 +519,6 @@ NcclCostModel::ChooseByRules(CollectiveOp op,
     return Evaluate(algorithm, NcclProtocol::Simple, op, shape, bytes);
 }
 
-bool
-NcclCostModel::SuitsNetwork(NcclProtocol protocol) const
-{
-    const NetworkKind& kind = *m_options.networkKind;
-    if (!m_options.protocols.empty())
-    {
-        return true; // the user's word counts
-    }
-    if (protocol == NcclProtocol::Ll128)
-    {
-        // Before 2.27 NCCL took a NIC behind a Grace CPU for one behind any other host bridge, over
-        // which it does not use LL128 (src/graph/tuning.cc, paths.cc: PATH_PHB, PATH_P2C).
-        return kind.allowsLl128 &&
-               (!m_machine.gpu.onGrace || m_options.release == NcclRelease::V2_30);
-    }
-    return protocol == NcclProtocol::Simple || kind.allowsLl;
-}
-
 NcclPlan
 NcclCostModel::Choose(CollectiveOp op,
                       const GroupShape& shape,
@@ -566,7 +548,7 @@ NcclCostModel::Choose(CollectiveOp op,
         {
             if (!allows(m_options.algorithms, algorithm) ||
                 !allows(m_options.protocols, protocol) ||
-                (shape.GetNodes() > 1 && !SuitsNetwork(protocol)) ||
+                (shape.GetNodes() > 1 && !SuitsNetwork(protocol, op, shape, bytes)) ||
                 !IsPossible(algorithm, protocol, op, shape))
             {
                 continue;

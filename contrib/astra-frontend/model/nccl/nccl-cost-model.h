@@ -135,7 +135,10 @@ class NcclCostModel
     /// @return what a step of LL takes within a node
     double LlStepUs() const;
     /// @return whether the network and the path to it may carry a protocol between nodes
-    bool SuitsNetwork(NcclProtocol protocol) const;
+    bool SuitsNetwork(NcclProtocol protocol,
+                      CollectiveOp op,
+                      const GroupShape& shape,
+                      uint64_t bytes) const;
     /// @return what NCCL takes a step between nodes to take
     double EstimatedInterUs(NcclProtocol protocol, double ncclUs) const;
     /// @return what a step between nodes takes besides the links' delay

@@ -22,6 +22,7 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      {},
      true,
      true,
+     0,
      true,
      "links as the topology has them, latencies as NCCL has them"},
     {"InfiniBand",
@@ -32,6 +33,7 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      {},
      true,
      true,
+     0,
      true,
      "48 to 49 GB/s of 50 per NDR NIC (nccl-tests issue 267; ib_write_bw 387 of 400 Gb/s)"},
     {"RoCE",
@@ -42,6 +44,7 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      {},
      true,
      true,
+     0,
      true,
      "ib_write_bw of 384 to 390 of 400 Gb/s (OCI's guides of their shapes)"},
     {"Slingshot",
@@ -52,6 +55,7 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      {{{192, 1.3}, {4097, 8}}},
      true,
      true,
+     0,
      true,
      "Cassini NIC: 23.1 GB/s of 25 in long messages; step of 5.6 us at 8 B on 16 GH200 nodes; "
      "libfabric's cxi sends up to 192 bytes in the command and announces messages above 2048 + "
@@ -64,6 +68,7 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      {},
      false,
      false,
+     0,
      true,
      "SRD keeps no order of writes, so aws-ofi-nccl of p4d allows Simple only, and tells NCCL a "
      "latency of 75 us (platform-aws.c); latency at 8 B and rate of p4de"},
@@ -75,9 +80,10 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      {},
      false,
      true,
+     16384,
      false,
-     "Google's settings of a3-megagpu (NCCL_PROTO=Simple,LL128, NCCL_NVLS_ENABLE=0); latency and "
-     "rate of its AllGather"},
+     "Google's settings of a3-megagpu (NCCL_PROTO=Simple,LL128, NCCL_NVLS_ENABLE=0, a tuner whose "
+     "rules are by bytes per rank); latency and rate of its AllGather, and where it leaves LL128"},
 }};
 
 bool

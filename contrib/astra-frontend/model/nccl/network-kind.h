@@ -41,8 +41,11 @@ struct NetworkKind
     };
 
     std::array<SlowStart, 2> slowStarts;
-    bool allowsLl;        ///< whether LL may be used
-    bool allowsLl128;     ///< whether LL128 may be used
+    bool allowsLl;    ///< whether LL may be used
+    bool allowsLl128; ///< whether LL128 may be used
+    /// Bytes that each rank brings or gets from which on the vendor's tuner leaves LL128 to Simple;
+    /// 0: NCCL chooses.
+    uint64_t simpleFrom;
     bool allowsNvls;      ///< whether its vendor's settings leave NVLS and NVLS-Tree on
     const char* evidence; ///< where the figures come from
 
