@@ -105,6 +105,19 @@ def test_repeated_iterations_are_those_that_a_full_simulation_finds(two_servers)
         assert one[5] == pytest.approx(other[5], rel=6e-3)
 
 
+@pytest.mark.parametrize("network", ("packet", "flow", "analytical"))
+def test_fast_forward_finds_the_same_times(two_servers, network):
+    arguments = ("all_reduce_perf", "-b", "1M", "-e", "16M", "-f", 4, "-n", 4, "--all-iterations", "--network", network,
+                 "--network-topo", two_servers)
+    whole, _ = table(*arguments)
+    for mode in ("--fast-forward", "--fast-forward=exact", "--fast-forward=verify"):
+        rows, text = table(*arguments, mode)
+        assert "(4 of 4)" in text
+        for one, other in zip(rows, whole):
+            assert one[:5] == other[:5]
+            assert one[5] == pytest.approx(other[5], abs=0.011 if mode.endswith("exact") else 1e-3 * other[5])
+
+
 # Size of a row of 1 MiB of floats on 8 ranks, its count, and busbw over algbw.
 SHAPES = {"all_reduce": (1 << 20, 1 << 18, 14 / 8), "all_gather": (1 << 20, 1 << 15, 7 / 8),
           "reduce_scatter": (1 << 20, 1 << 15, 7 / 8), "alltoall": (1 << 20, 1 << 15, 7 / 8),
@@ -171,6 +184,19 @@ def test_blocking_iterations_wait_for_the_slowest_rank(two_servers):
     assert least[0][5] == together[0][5]  # all ranks wait for the last
 
 
+@pytest.mark.parametrize("network", ("packet", "flow"))
+@pytest.mark.parametrize("protocol, slower", [("LL128", (40, 40.5)), ("Simple", (40, 50))])
+def test_a_networks_latency_counts_as_often_as_data_cross_it(tmp_path, network, protocol, slower):
+    # A block of an AllGather on two servers crosses the network twice on its way round the ring. TCPXO takes 20 us more than
+    # NCCL's latency. Slots of the NVLinks behind the sender are free when it has copied them into its own buffer: were they
+    # held until the network has delivered, Simple, with four, would be 79 us slower.
+    topology = servers(tmp_path / "n.txt", 2, gpus=8)
+    times = [table("all_gather_perf", "-b", "4K", "-e", "4K", "-n", 1, "-w", 0, "--network", network, "--network-topo",
+                   topology, env={"NCCL_ALGO": "Ring", "NCCL_PROTO": protocol, "AS_NETWORK_KIND": kind})[0][0][5]
+             for kind in ("none", "TCPXO")]
+    assert slower[0] - 0.1 < times[1] - times[0] < slower[1]
+
+
 def test_fewer_processes_use_the_first_gpus(two_servers):
     _, text = table("all_reduce_perf", "-b", "1M", "-e", "1M", "-g", 4, "--processes", 1, "--network", "flow",
                     "--network-topo", two_servers)
@@ -189,6 +215,7 @@ def test_fewer_processes_use_the_first_gpus(two_servers):
     (["all_reduce_perf", "-m", "2"], "-m 2"),
     (["all_reduce_perf", "-n", "0"], "-n is 0"),
     (["all_reduce_perf", "--network", "pakcet"], "--network pakcet"),
+    (["all_reduce_perf", "--fast-forward=often"], "--fast-forward often"),
     (["all_reduce_perf", "--nonsense", "1"], "unknown flag '--nonsense'"),
     (["broadcast_perf", "-r", "8", "-n", "1"], "-r 8 with 8 ranks"),
     (["all_reduce_perf", "-g", "3"], "8 GPUs are not so many"),

@@ -64,6 +64,7 @@ struct RawFlags
     std::string reduction{"sum"};
     std::string root{"0"};
     std::string network{"packet"};
+    std::string fastForward{"off"};
     uint32_t average{1};
     uint32_t aggregated{1};
     std::string ignored;
@@ -113,6 +114,9 @@ Describe(CollectivePerfOptions& options, RawFlags& raw)
     add("network-topo", po::value(&options.run.topology), "topology file; else TOPOLOGY_FILE");
     add("network-conf", po::value(&options.run.conf), "SimAI.conf; else the defaults");
     add("network", po::value(&raw.network), "packet, flow or analytical");
+    add("fast-forward",
+        po::value(&raw.fastForward)->implicit_value("on"),
+        "simulate what repeats once: off, on, exact or verify");
     add("gpu-table", po::value(&options.run.nccl.gpuTable), "GPU types besides the built-in ones");
     add("set",
         po::value(&options.run.confKeys)->composing(),
@@ -361,6 +365,7 @@ CollectivePerfOptions::Parse(const std::string& program,
         return options;
     }
     options.run.network = ParseNetworkModel(raw.network);
+    options.run.fastForward = ParseFastForwardMode(raw.fastForward);
     ReadSizes(raw, options);
     ReadTypes(raw, options);
     ReadCounts(raw, options);

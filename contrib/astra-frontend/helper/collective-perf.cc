@@ -5,6 +5,7 @@
 
 #include "backend-factory.h"
 #include "collective-perf-table.h"
+#include "fast-forward-backend.h"
 #include "program-flags.h"
 #include "run-console.h"
 #include "run-inputs.h"
@@ -267,11 +268,24 @@ int
 CollectivePerf::Simulate()
 {
     std::vector<std::string> warnings;
-    const auto backend = MakeBackend(m_options.run,
-                                     m_inputs,
-                                     BackgroundFlows::Find(m_options.run, m_inputs),
-                                     m_options.run.output,
-                                     warnings);
+    std::unique_ptr<SimulationBackend> backend =
+        MakeBackend(m_options.run,
+                    m_inputs,
+                    BackgroundFlows::Find(m_options.run, m_inputs),
+                    m_options.run.output,
+                    warnings);
+    CollectiveImplementation* collectives = m_nccl.get();
+    if (m_options.run.fastForward != FastForwardMode::Off)
+    {
+        auto forward = std::make_unique<FastForwardBackend>(m_options.run,
+                                                            m_inputs,
+                                                            std::move(backend),
+                                                            *m_nccl,
+                                                            warnings);
+        forward->Start();
+        collectives = &forward->GetCollectives();
+        backend = std::move(forward);
+    }
     m_console.Warn(warnings);
     CollectiveTestIterations iterations;
     iterations.timed = m_options.iterations;
@@ -290,7 +304,7 @@ CollectivePerf::Simulate()
     description.workload = m_workload.get();
     description.ranks.resize(m_ranks);
     std::iota(description.ranks.begin(), description.ranks.end(), 0);
-    description.nccl = m_nccl.get();
+    description.nccl = collectives;
     description.network = [&](int rank) -> AstraNetworkAPI& { return backend->GetNetwork(rank); };
     description.observer = &watcher;
     Job job(std::move(description));

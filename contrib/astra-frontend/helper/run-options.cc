@@ -305,6 +305,19 @@ ToString(NetworkModel network)
         ->first;
 }
 
+FastForwardMode
+ParseFastForwardMode(const std::string& name)
+{
+    const auto mode = std::find_if(std::begin(FAST_FORWARD_MODES),
+                                   std::end(FAST_FORWARD_MODES),
+                                   [&name](const auto& known) { return name == known.first; });
+    if (mode == std::end(FAST_FORWARD_MODES))
+    {
+        RefuseFlag("--fast-forward " + name, "off, on, exact or verify");
+    }
+    return mode->second;
+}
+
 NetworkModel
 ParseNetworkModel(const std::string& name)
 {
@@ -391,15 +404,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
                        : raw.progress == "always" ? ProgressMode::Always
                                                   : ProgressMode::Never;
     options.network = ParseNetworkModel(raw.network);
-    const auto mode =
-        std::find_if(std::begin(FAST_FORWARD_MODES),
-                     std::end(FAST_FORWARD_MODES),
-                     [&raw](const auto& known) { return raw.fastForward == known.first; });
-    if (mode == std::end(FAST_FORWARD_MODES))
-    {
-        RefuseFlag("--fast-forward " + raw.fastForward, "off, on, exact or verify");
-    }
-    options.fastForward = mode->second;
+    options.fastForward = ParseFastForwardMode(raw.fastForward);
     if (options.fastForwardMemoryMib == 0)
     {
         RefuseFlag("--fast-forward-memory is 0", "MiB, 1 or more");

@@ -52,6 +52,9 @@ const char* ToString(NetworkModel network);
 /// @param name as --network takes it @throw ns3::InputError for any other
 NetworkModel ParseNetworkModel(const std::string& name);
 
+/// @return what a value of --fast-forward stands for @throw ns3::InputError if it is none
+FastForwardMode ParseFastForwardMode(const std::string& name);
+
 /// Everything a run is asked for: flags, then environment, then files.
 struct RunOptions
 {
