@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -55,6 +56,21 @@ def test_cross_nic_decides_where_rings_leave_a_node(tmp_path):
     _, flows = simccl(tmp_path, **ring, NCCL_CROSS_NIC="0")
     # Every node is walked alike: in at one GPU, out at the next.
     assert all(src % 8 == (dst + 1) % 8 for src, dst in hops_between_nodes(flows))
+
+
+@pytest.mark.parametrize("cross_nic, stays_on_rails", [("0", False), ("1", True), ("2", True), (None, True)])
+def test_rings_pass_a_rail_only_network_unless_cross_nic_is_0(tmp_path, cross_nic, stays_on_rails):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, root / "topologies/gen_Topo_Template.py", "-topo", "RailOnly", "-g", "16", "-gt", "H100",
+                    "-bw", "400Gbps", "-o", tmp_path], check=True, capture_output=True)
+    topology, = tmp_path.glob("RailOnly_*")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
+    clean |= {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"} | ({"NCCL_CROSS_NIC": cross_nic} if cross_nic else {})
+    result = subprocess.run([PROGRAM.parent / "collective-perf", "all_reduce_perf", "-b", "1M", "-e", "1M", "-n", "1", "-w",
+                             "0", "--network", "flow", "--network-topo", topology], env=clean, capture_output=True,
+                            text=True, timeout=60, check=False)
+    assert (result.returncode == 0) == stays_on_rails, result.stderr
+    assert stays_on_rails or "meet only in another GPU's NVLink" in result.stderr
 
 
 def test_a_topology_of_an_unknown_gpu_type_is_refused(tmp_path):
