@@ -114,6 +114,33 @@ def test_the_page_shows_every_table_of_the_card():
     assert page.escape("a_b*") == "a\\_b\\*"
 
 
+def test_every_table_that_misses_the_goal_says_why():
+    found = tables.read_tables(MEASUREMENTS)
+    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    frame["band"] = frame["size"].map(card.band_of)
+    summary = card.summarize(frame)
+    missing = [table for table in found if page.missed_bands(summary, table.name)]
+    text = page.missed_section(found, frame)
+    for table in found:
+        assert (f"<accuracy-{table.name.lower()}>" in text) == (table in missing), table.name
+    for table in missing:
+        machine = table.machine
+        assert machine.held_out or machine.proved or machine.suspected, table.name
+
+
+def test_a_goal_is_missed_by_the_mean_or_by_one_size(tmp_path):
+    table = a_table(tmp_path, [(1 << 20, 100, ""), (2 << 20, 200, ""), (4 << 20, 400, ""), (8 << 20, 800, "")])
+    def missed(*factors):
+        simulated = {row.size: simulate.Simulated(row.microseconds * factor, "RING", "LL", 1)
+                     for row, factor in zip(table.rows, factors)}
+        summary = card.summarize(card.frame_of(card.rows_of(table, simulated)))
+        return page.missed_bands(summary, "t")
+    assert missed(1, 1, 1, 1) == []
+    assert missed(1, 1, 1, 1 / 1.14) == []
+    assert missed(1, 1, 1, 1 / 1.16) == ["from 1 MiB mean 4.0 %, worst 16.0 %"]
+    assert missed(1 / 1.06, 1 / 1.06, 1 / 1.06, 1 / 1.06) == ["from 1 MiB mean 6.0 %, worst 6.0 %"]
+
+
 @pytest.mark.parametrize("spoil, what", [
     (lambda path: (path / "extra.csv").write_text("size_bytes,time_us,busbw_GBps\n"), "extra has no machine"),
     (lambda path: (path / "alltoall_2x4xGB200_nvl.csv").unlink(), "alltoall_2x4xGB200_nvl has no table"),

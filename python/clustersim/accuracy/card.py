@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How far simulated times are from measured ones: by size, by table, and over all tables."""
+import dataclasses
+
 import pandas as pd
 
 SMALL = 32 << 10  # largest of the small sizes
 LARGE = 1 << 20   # smallest of the large sizes
 BANDS = ("small", "middle", "large")
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """What the errors of a table's sizes are to stay within."""
+    mean: float
+    worst: float = float("inf")
+
+
+GOALS = {"small": Goal(0.15), "large": Goal(0.05, 0.15)}  # of a band; those between have none
 ROW_COLUMNS = ("table", "held out", "size", "measured us", "simulated us", "measured busbw", "simulated busbw", "error",
                "algorithm", "protocol", "channels", "doubt")
 

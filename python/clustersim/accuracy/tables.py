@@ -39,8 +39,9 @@ class Machine:
     held_out: bool = False
     bad: tuple = ()
     note: str = ""
-    informs: str = ""  # which measured figure of the model comes from this table
-    missed: str = ""   # why it is further off than 5 %, where it is
+    informs: str = ""    # which measured figure of the model comes from this table
+    proved: str = ""     # why it is off, as far as something shows it
+    suspected: str = ""  # why it may be off, where nothing does
 
     @property
     def ranks(self):
