@@ -20,8 +20,6 @@ foreach(name ${names})
   install(CODE "file(CREATE_LINK collective-perf \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/${name} SYMBOLIC)")
   list(APPEND commands ${name})
 endforeach()
-install(FILES contrib/astra-frontend/model/collective/chakra.proto
-        DESTINATION ${tree_in_prefix}/contrib/astra-frontend/model/collective) # the Python package links to it
 install(DIRECTORY python topologies conf workloads sweeps DESTINATION ${tree_in_prefix}
         USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE PATTERN "*.pyc" EXCLUDE)
 foreach(program ${programs})

@@ -20,8 +20,8 @@ KINDS = ("TP", "DP", "EP", "CP", "DP_EP", "PP")
 
 @functools.lru_cache(None)
 def messages():
-    """@return the module that protoc makes of the repository's chakra.proto"""
-    proto = pathlib.Path(__file__).with_name("chakra.proto").resolve()  # in a checkout a link
+    """@return the module that protoc makes of chakra.proto, which is the simulator's (a test holds them equal)"""
+    proto = pathlib.Path(__file__).with_name("chakra.proto")
     with tempfile.TemporaryDirectory() as directory:
         try:
             subprocess.run(["protoc", f"-I{proto.parent}", f"--python_out={directory}", proto.name], check=True,
