@@ -105,6 +105,42 @@ def test_idle_time_of_a_congested_bottleneck_is_bounded_by_what_congestion_contr
     assert "The idle 35% are steps that wait for each other." in sentence(calm, "AllReduce DP")
 
 
+def test_a_send_latency_is_named_where_messages_wait_for_it(tmp_path):
+    runs = open_runs([write(tmp_path / name) for name in ("newer", "usual", "small")])
+    for run, latency in zip(runs, ("7200", "20", "4")):
+        run.options["nccl_environment"] = {"AS_SEND_LAT": latency}
+    # DP takes 100 us, of which the busiest link is idle for 35; 4 us is less than a twentieth.
+    dp = [by_name(run)["AllReduce DP"] for run in runs]
+    assert [finding.lost for finding in dp] == [0, 0, pytest.approx(0.35)]
+    usual = sentence(runs[1], "AllReduce DP")
+    assert ("The idle 35% are messages that wait for the send latency, AS_SEND_LAT (20 us before each), and for each "
+            "other: a collective takes 5 times that latency.") in usual
+    assert "steps that wait" not in usual and "To change: a shorter AS_SEND_LAT" in usual
+    assert "To change: AS_SEND_LAT=7.2, which is in microseconds" in sentence(runs[0], "AllReduce DP")
+    assert "AS_SEND_LAT" not in sentence(runs[2], "AllReduce DP")
+
+
+def test_the_summary_of_a_run_names_the_send_latency(tmp_path):
+    (tmp_path / "micro").write_text("1 ALLREDUCE 1048576 TP\n")
+    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "8", "-gt", "A100", "-o",
+                    tmp_path / "topology"], check=True, stdout=subprocess.DEVNULL)
+
+    def said(latency):
+        output = subprocess.run(
+            [pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator", "-w", tmp_path / "micro", "-n",
+             tmp_path / "topology", "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-o", tmp_path / latency],
+            check=True, capture_output=True, text=True, env={**os.environ, "AS_SEND_LAT": latency}).stdout
+        run, = open_runs([tmp_path / latency])
+        return output, by_name(run)["AllReduce TP"]
+
+    output, finding = said("7200")
+    times = finding.mean_ns / 7.2e6
+    assert f"Each message first waits for AS_SEND_LAT (7200 us); a collective takes {times:.3g} times that." in output
+    assert times >= 14, "a ring of 8 sends at least 14 messages in a row"
+    output, _ = said("0")
+    assert "busiest on" in output and "AS_SEND_LAT" not in output
+
+
 def test_a_run_that_shares_links_fairly_tells_what_congestion_control_costs(tmp_path):
     quicker = COLLECTIVES.replace("80000,200000", "80000,175000")
     quick = COLLECTIVES.replace("80000,200000", "80000,180000")

@@ -19,7 +19,8 @@ namespace
 using ns3::ClusterTopology;
 using NodeKind = ClusterTopology::NodeKind;
 
-constexpr double FULL = 0.9; ///< busy above it: bandwidth is what counts
+constexpr double FULL = 0.9;   ///< busy above it: bandwidth is what counts
+constexpr double SMALL = 0.05; ///< parts below it are not worth a sentence
 
 /// Names nodes and classes of links as clustersim.results does.
 class Names
@@ -90,6 +91,20 @@ BusyWith(const LinkLoad& load, uint16_t purpose)
     return all ? load.busyNs * static_cast<double>(mine) / static_cast<double>(all) : 0;
 }
 
+/// @return what AS_SEND_LAT is to a collective of that mean time; empty if that is little
+std::string
+LatencySentence(TimePs latency, double mean)
+{
+    if (static_cast<double>(latency) <= SMALL * mean)
+    {
+        return "";
+    }
+    return fmt::format(" Each message first waits for AS_SEND_LAT ({:g} us); a collective takes "
+                       "{:.3g} times that.",
+                       static_cast<double>(latency) / 1e6,
+                       mean / static_cast<double>(latency));
+}
+
 } // namespace
 
 std::vector<LinkLoad>
@@ -121,6 +136,8 @@ RunVerdict::CollectiveEnded(const CollectiveRecord& record)
     activity.op = record.op;
     activity.kind = record.group->kind;
     activity.ranks = std::max(activity.ranks, record.group->ranks.size());
+    ++activity.count;
+    activity.total += record.end - record.lastStart;
     std::pair<TimePs, TimePs> time{record.lastStart, record.end};
     auto& times = activity.times;
     while (!times.empty() && times.back().second >= time.first)
@@ -133,7 +150,9 @@ RunVerdict::CollectiveEnded(const CollectiveRecord& record)
 }
 
 std::vector<std::string>
-RunVerdict::Lines(const ClusterTopology& topology, const std::vector<LinkLoad>& loads) const
+RunVerdict::Lines(const ClusterTopology& topology,
+                  const std::vector<LinkLoad>& loads,
+                  TimePs sendLatency) const
 {
     const Names names(topology);
     std::vector<std::pair<TimePs, std::string>> lines;
@@ -160,13 +179,15 @@ RunVerdict::Lines(const ClusterTopology& topology, const std::vector<LinkLoad>& 
             continue;
         }
         const double share = std::min(1.0, busyNs * 1000 / static_cast<double>(active));
+        const double mean =
+            static_cast<double>(activity.total) / static_cast<double>(activity.count);
         const bool isFull = share >= FULL;
         const std::string group =
             activity.kind == GroupKind::Custom ? "" : std::string(" ") + ToString(activity.kind);
         lines.emplace_back(
             active,
             fmt::format("{}{} ({} ranks) is {} the {}{}: {} to {} ({:g} Gb/s) sends for {:.0f}% of "
-                        "the time.",
+                        "the time.{}",
                         ToString(activity.op),
                         group,
                         activity.ranks,
@@ -176,7 +197,8 @@ RunVerdict::Lines(const ClusterTopology& topology, const std::vector<LinkLoad>& 
                         names.Node(busiest->node),
                         names.Node(busiest->peer),
                         static_cast<double>(busiest->rateBps) / 1e9,
-                        100 * share));
+                        100 * share,
+                        LatencySentence(sendLatency, mean)));
     }
     std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
         return a.first > b.first;

@@ -48,10 +48,12 @@ class RunVerdict : public RunObserver
     /**
      * @param topology what the links are links of
      * @param loads of all ports; none if the network does not know
+     * @param sendLatency what AS_SEND_LAT adds before each message; 0 if it is not set
      * @return a line for each operation and kind of group, the longest active first
      */
     std::vector<std::string> Lines(const ns3::ClusterTopology& topology,
-                                   const std::vector<LinkLoad>& loads) const;
+                                   const std::vector<LinkLoad>& loads,
+                                   TimePs sendLatency = 0) const;
 
   private:
     /// Times that do not overlap, in order of their ends.
@@ -60,6 +62,8 @@ class RunVerdict : public RunObserver
         CollectiveOp op{CollectiveOp::None};
         GroupKind kind{GroupKind::Custom};
         std::size_t ranks{0}; ///< of the largest group
+        uint64_t count{0};    ///< of collectives
+        TimePs total{0};      ///< of their times from the last rank's start to the end
         std::vector<std::pair<TimePs, TimePs>> times;
     };
 

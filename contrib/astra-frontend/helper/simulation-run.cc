@@ -364,7 +364,9 @@ void
 SimulationRun::SayVerdict() const
 {
     const std::vector<std::string> lines =
-        m_jobs->GetVerdict().Lines(m_inputs.topology, m_backend->GetLinkLoads());
+        m_jobs->GetVerdict().Lines(m_inputs.topology,
+                                   m_backend->GetLinkLoads(),
+                                   m_options.nccl.sendLatency.value_or(0));
     for (std::size_t i = 0; i < std::min(lines.size(), MAX_VERDICT_LINES); ++i)
     {
         m_console.Say(lines[i] + "\n");

@@ -15,7 +15,7 @@ For each operation and kind of group (such as AllReduce DP):
 - How much congestion control costs is known where a run of the same inputs with ``--network flow`` is
   compared: links shared fairly, without queues or marks. Else the idle time bounds it, where receivers
   reported congestion (CNPs), or senders of an algorithm without CNPs met above the access switches. Other
-  idle time is steps of the algorithm that wait for each other.
+  idle time is steps of the algorithm that wait for each other, each for AS_SEND_LAT first if that is set.
 """
 import collections
 import dataclasses
@@ -27,6 +27,7 @@ from clustersim.results.tables.links import links_with_kinds
 ITEM = re.compile(r"(.+?) (\d+)%$")
 FULL = 0.9  # busy above it: bandwidth is what counts
 SMALL = 0.05  # parts below it are not worth a sentence
+LONGEST_USUAL_LATENCY_NS = 1e6  # AS_SEND_LAT above it is a mistake in the unit
 UNEVEN = 1.5  # the busiest link over the mean of its class
 WITHOUT_CNPS = {"HPCC", "TIMELY", "HPCC-PINT", "Swift"}
 # Generations whose NVSwitches reduce.
@@ -63,6 +64,7 @@ class Finding:
     cnps: int
     mean_ns: float    # from last start to end, the mean of its collectives
     fair_ns: float    # the same in a run that shares links fairly; 0 if there is none
+    send_latency_ns: float  # what AS_SEND_LAT adds before each message; 0 if it is not set
 
     @property
     def name(self):
@@ -188,6 +190,12 @@ def _fair_ns(fair, op, kind):
     return _mean_ns(rows) if len(rows) else 0.0
 
 
+def _send_latency_ns(run):
+    """@return what AS_SEND_LAT (us) adds before each message"""
+    variables = run.options.get("nccl_environment") or {}
+    return 1e3 * float(variables.get("AS_SEND_LAT") or 0)
+
+
 def findings_of(run, runs=()):
     """@param runs that it is compared with @return a Finding for each operation and kind of group, the longest active first"""
     links = links_with_kinds(run)
@@ -213,7 +221,8 @@ def findings_of(run, runs=()):
                  and run.nodes.kind(row["node"]) == "tier 1")
         waited = (rows["last_start_ns"] - rows["start_ns"]).mean() if "last_start_ns" in rows else 0.0
         mean_ns, fair_ns = _mean_ns(rows), _fair_ns(fair, op, kind)
-        lost = idle if _may_lose(run, link["kind"], cnps) else 0.0
+        latency_ns = _send_latency_ns(run)
+        lost = idle if _may_lose(run, link["kind"], cnps) and latency_ns <= SMALL * mean_ns else 0.0
         if fair_ns and link["kind"] not in INSIDE:
             lost = max(0.0, 1 - fair_ns / mean_ns)
         found.append(Finding(
@@ -221,7 +230,8 @@ def findings_of(run, runs=()):
             float(waited), link["kind"], link,
             f"{run.nodes.name(link['node'])} to {run.nodes.name(link['peer'])}",
             share, others, paused, idle, busy / _class_means(mine)[link["kind"]],
-            up / network if network else 0.0, lost, run.congestion_control, cnps, mean_ns, fair_ns))
+            up / network if network else 0.0, lost, run.congestion_control, cnps, mean_ns, fair_ns,
+            latency_ns))
     return sorted(found, key=lambda finding: -finding.active_ns)
 
 
@@ -253,6 +263,20 @@ def _spines(run, finding):
     return f"{percent(min(1.0, finding.above))} of its network bytes go through spines."
 
 
+def _waits_for_send_latency(finding):
+    return finding.idle >= SMALL and finding.send_latency_ns > SMALL * finding.mean_ns
+
+
+def _idle(finding):
+    """@return what the idle time of the busiest link is, if not congestion control"""
+    if _waits_for_send_latency(finding):
+        return (f"The idle {percent(finding.idle)} are messages that wait for the send latency, AS_SEND_LAT "
+                f"({finding.send_latency_ns / 1e3:.4g} us before each), and for each other: a collective takes "
+                f"{finding.mean_ns / finding.send_latency_ns:.3g} times that latency.")
+    also = ", and the speed at which GPUs copy" if finding.bound in INSIDE else ""
+    return f"The idle {percent(finding.idle)} are steps that wait for each other{also}."
+
+
 def _losses(finding):
     found = []
     why = (f"{finding.cnps} congestion notifications slowed senders" if finding.cnps else
@@ -264,11 +288,8 @@ def _losses(finding):
     elif finding.lost >= SMALL:
         found.append(f"Up to {percent(finding.lost)} of its time is lost to congestion control "
                      f"({finding.congestion_control}): {why}; the same run with --network flow tells how much.")
-    elif finding.idle >= SMALL and finding.bound in INSIDE:
-        found.append(f"The idle {percent(finding.idle)} are steps that wait for each other, and the speed at which "
-                     f"GPUs copy.")
     elif finding.idle >= SMALL:
-        found.append(f"The idle {percent(finding.idle)} are steps that wait for each other.")
+        found.append(_idle(finding))
     if finding.waited_ns > SMALL * finding.mean_ns:
         found.append(f"Its ranks start {finding.waited_ns / 1e3:.4g} us apart on average, which busbw counts and "
                      f"busbw from the last start does not.")
@@ -305,6 +326,9 @@ def _other_control(run, finding, runs):
 def _changes(run, finding, runs):
     """@return what to change, the most effective first"""
     found = []
+    if _waits_for_send_latency(finding):
+        shorter = f"{finding.send_latency_ns / 1e6:g}" if finding.send_latency_ns > LONGEST_USUAL_LATENCY_NS else ""
+        found.append(f"AS_SEND_LAT={shorter}, which is in microseconds" if shorter else "a shorter AS_SEND_LAT")
     if finding.lost >= SMALL:
         other = _other_control(run, finding, runs)
         found += [other] if other else []
