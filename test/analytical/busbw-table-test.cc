@@ -14,7 +14,7 @@ namespace
 {
 
 BusbwTable
-Table(const std::string& text)
+BusbwTableOf(const std::string& text)
 {
     std::istringstream input(text);
     return BusbwTable::Read(input, "busbw.yaml");
@@ -25,7 +25,7 @@ ErrorOf(const std::string& text)
 {
     try
     {
-        Table(text);
+        BusbwTableOf(text);
     }
     catch (const ns3::InputError& error)
     {
@@ -36,8 +36,8 @@ ErrorOf(const std::string& text)
 
 TEST(BusbwTable, ReadsSimAisSpelling)
 {
-    const BusbwTable table = Table("test\nTP:\nallreduce,: 300\nalltoall,: 230.5\nDP:\n"
-                                   "allreduce,: null\nallgather,: 380\nPP:\nbusbw: 47.5");
+    const BusbwTable table = BusbwTableOf("test\nTP:\nallreduce,: 300\nalltoall,: 230.5\nDP:\n"
+                                          "allreduce,: null\nallgather,: 380\nPP:\nbusbw: 47.5");
     EXPECT_EQ(table.Find(GroupKind::Tp, CollectiveOp::AllReduce), 300);
     EXPECT_EQ(table.Find(GroupKind::Tp, CollectiveOp::AllToAll), 230.5);
     EXPECT_EQ(table.Find(GroupKind::Tp, CollectiveOp::AllGather), std::nullopt);
@@ -49,8 +49,8 @@ TEST(BusbwTable, ReadsSimAisSpelling)
 TEST(BusbwTable, ReadsOrdinaryYamlTheSame)
 {
     const BusbwTable table =
-        Table("# measured\nEP:\n  alltoall: 80   # GB/s\n\n  'ReduceScatter': ~\nDP_EP:\n"
-              "  allreduce: 10\n");
+        BusbwTableOf("# measured\nEP:\n  alltoall: 80   # GB/s\n\n  'ReduceScatter': ~\nDP_EP:\n"
+                     "  allreduce: 10\n");
     EXPECT_EQ(table.Find(GroupKind::Ep, CollectiveOp::AllToAll), 80);
     EXPECT_EQ(table.Find(GroupKind::Ep, CollectiveOp::ReduceScatter), std::nullopt);
     EXPECT_EQ(table.Find(GroupKind::DpEp, CollectiveOp::AllReduce), 10);
@@ -58,8 +58,9 @@ TEST(BusbwTable, ReadsOrdinaryYamlTheSame)
 
 TEST(BusbwTable, ReplicasOfExpertsTakeDpsBandwidthsUnlessTheyHaveTheirOwn)
 {
-    EXPECT_EQ(Table("DP:\nallgather: 380\n").Find(GroupKind::DpEp, CollectiveOp::AllGather), 380);
-    EXPECT_EQ(Table("DP:\nallgather: 380\nDP_EP:\nallreduce: 9\n")
+    EXPECT_EQ(BusbwTableOf("DP:\nallgather: 380\n").Find(GroupKind::DpEp, CollectiveOp::AllGather),
+              380);
+    EXPECT_EQ(BusbwTableOf("DP:\nallgather: 380\nDP_EP:\nallreduce: 9\n")
                   .Find(GroupKind::DpEp, CollectiveOp::AllGather),
               std::nullopt);
 }

@@ -17,7 +17,7 @@ const std::string REQUESTS = "requests 3\nrate 10\nprompt_tokens 7\noutput_token
 const std::string ROW = "row a all linear 1 0 0 0 NONE 0\n";
 
 std::string
-ErrorOf(const std::string& text)
+ReaderErrorOf(const std::string& text)
 {
     try
     {
@@ -72,47 +72,51 @@ TEST(ServingFile, RowsHavePlacesFiguresAndCollectives)
 TEST(ServingFile, SaysWhatIsWrong)
 {
     const std::string colocated = "instances colocated 0\n";
-    EXPECT_THAT(ErrorOf("layer 3\n"),
+    EXPECT_THAT(ReaderErrorOf("layer 3\n"),
                 HasSubstr("serve.txt:2: unknown key 'layer'; expected a key "
                           "such as layers"));
-    EXPECT_THAT(ErrorOf("layers 0\n"), HasSubstr("'0' is not a valid value of layers"));
-    EXPECT_THAT(ErrorOf("layers 1 2\n"), HasSubstr("'layers' has 2 values"));
-    EXPECT_THAT(ErrorOf("router random\n"), HasSubstr("round_robin, least_loaded or kv_aware"));
-    EXPECT_THAT(ErrorOf("instances both 0\n"), HasSubstr("'both' is not a valid role"));
-    EXPECT_THAT(ErrorOf("instances decode 0-2 tp: 2\n"), HasSubstr("3 ranks are not whole"));
-    EXPECT_THAT(ErrorOf("instances decode 0 dp: 2\n"), HasSubstr("'dp:' is not a valid size"));
-    EXPECT_THAT(ErrorOf(colocated + colocated), HasSubstr("colocated instances already"));
-    EXPECT_THAT(ErrorOf("row a all cubic 3 NONE 0\n"), HasSubstr("'cubic' is not a kind"));
-    EXPECT_THAT(ErrorOf("row a all linear 3 NONE 0\n"), HasSubstr("this row has 7 fields"));
-    EXPECT_THAT(ErrorOf("row a 4-2 memory 3 NONE 0\n"), HasSubstr("'4-2' is not a valid range"));
-    EXPECT_THAT(ErrorOf("row a all memory 3 ALLREDUCE_DP 0\n"),
+    EXPECT_THAT(ReaderErrorOf("layers 0\n"), HasSubstr("'0' is not a valid value of layers"));
+    EXPECT_THAT(ReaderErrorOf("layers 1 2\n"), HasSubstr("'layers' has 2 values"));
+    EXPECT_THAT(ReaderErrorOf("router random\n"),
+                HasSubstr("round_robin, least_loaded or kv_aware"));
+    EXPECT_THAT(ReaderErrorOf("instances both 0\n"), HasSubstr("'both' is not a valid role"));
+    EXPECT_THAT(ReaderErrorOf("instances decode 0-2 tp: 2\n"), HasSubstr("3 ranks are not whole"));
+    EXPECT_THAT(ReaderErrorOf("instances decode 0 dp: 2\n"),
+                HasSubstr("'dp:' is not a valid size"));
+    EXPECT_THAT(ReaderErrorOf(colocated + colocated), HasSubstr("colocated instances already"));
+    EXPECT_THAT(ReaderErrorOf("row a all cubic 3 NONE 0\n"), HasSubstr("'cubic' is not a kind"));
+    EXPECT_THAT(ReaderErrorOf("row a all linear 3 NONE 0\n"), HasSubstr("this row has 7 fields"));
+    EXPECT_THAT(ReaderErrorOf("row a 4-2 memory 3 NONE 0\n"),
+                HasSubstr("'4-2' is not a valid range"));
+    EXPECT_THAT(ReaderErrorOf("row a all memory 3 ALLREDUCE_DP 0\n"),
                 HasSubstr("'ALLREDUCE_DP' is not a valid collective"));
-    EXPECT_THAT(ErrorOf("gpu tflops: 3\n"), HasSubstr("the GPU lacks a property"));
-    EXPECT_THAT(ErrorOf("prompt_tokens uniform 3 2\n"), HasSubstr("uniform LOW HIGH"));
-    EXPECT_THAT(ErrorOf(REQUESTS + colocated),
+    EXPECT_THAT(ReaderErrorOf("gpu tflops: 3\n"), HasSubstr("the GPU lacks a property"));
+    EXPECT_THAT(ReaderErrorOf("prompt_tokens uniform 3 2\n"), HasSubstr("uniform LOW HIGH"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated),
                 HasSubstr("serve.txt:6: the instances have no rows"));
-    EXPECT_THAT(ErrorOf(REQUESTS + "instances decode 0\n" + ROW),
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "instances decode 0\n" + ROW),
                 HasSubstr("cannot serve requests"));
-    EXPECT_THAT(ErrorOf(colocated + ROW), HasSubstr("does not say which requests come"));
-    EXPECT_THAT(ErrorOf(REQUESTS + "trace a.csv\n" + colocated + ROW),
+    EXPECT_THAT(ReaderErrorOf(colocated + ROW), HasSubstr("does not say which requests come"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "trace a.csv\n" + colocated + ROW),
                 HasSubstr("exclude each other"));
-    EXPECT_THAT(ErrorOf("trace none.csv\n" + colocated + ROW), HasSubstr("none.csv"));
-    EXPECT_THAT(ErrorOf(REQUESTS + colocated + "row a all memory 3 NONE 0\n"),
+    EXPECT_THAT(ReaderErrorOf("trace none.csv\n" + colocated + ROW), HasSubstr("none.csv"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated + "row a all memory 3 NONE 0\n"),
                 HasSubstr("row a needs a GPU"));
-    EXPECT_THAT(ErrorOf(REQUESTS + colocated + "row a 3 linear 1 0 0 0 NONE 0\n"),
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated + "row a 3 linear 1 0 0 0 NONE 0\n"),
                 HasSubstr("row a is in layer 3; expected layers below 1"));
-    EXPECT_THAT(ErrorOf(REQUESTS + "instances colocated 0-1 pp: 2\n" + ROW),
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "instances colocated 0-1 pp: 2\n" + ROW),
                 HasSubstr("2 pipeline stages for 1 layers"));
-    EXPECT_THAT(ErrorOf(REQUESTS + "layers 2\ninstances colocated 0-1 pp: 2\n" + ROW),
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "layers 2\ninstances colocated 0-1 pp: 2\n" + ROW),
                 HasSubstr("pp_comm is missing"));
-    EXPECT_THAT(ErrorOf(REQUESTS + "kv_heads 3\ninstances colocated 0-1 tp: 2\n" + ROW),
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "kv_heads 3\ninstances colocated 0-1 tp: 2\n" + ROW),
                 HasSubstr("TP 2 and 3 key-value heads"));
-    EXPECT_THAT(ErrorOf(REQUESTS + "instances prefill 0\n" + ROW + "instances decode 1\n" + ROW),
-                HasSubstr("kv_bytes is missing"));
-    EXPECT_THAT(ErrorOf(REQUESTS + "kv_bytes 1\ninstances prefill 0\n" + ROW +
-                        "instances decode 0\n" + ROW),
+    EXPECT_THAT(
+        ReaderErrorOf(REQUESTS + "instances prefill 0\n" + ROW + "instances decode 1\n" + ROW),
+        HasSubstr("kv_bytes is missing"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "kv_bytes 1\ninstances prefill 0\n" + ROW +
+                              "instances decode 0\n" + ROW),
                 HasSubstr("rank 0 is in two pools"));
-    EXPECT_THAT(ErrorOf(REQUESTS + colocated + ROW + "num_gpu_blocks 2\nblock_size 3\n"),
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + colocated + ROW + "num_gpu_blocks 2\nblock_size 3\n"),
                 HasSubstr("request 0 has 8 tokens to keep, 3 blocks"));
 }
 

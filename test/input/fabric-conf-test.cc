@@ -32,18 +32,18 @@ namespace
 {
 
 FabricConf
-Parse(const std::string& text)
+ParseConf(const std::string& text)
 {
     std::istringstream stream(text);
     return FabricConf::Read(stream, "c");
 }
 
 std::string
-ErrorOf(const std::string& text)
+ConfErrorOf(const std::string& text)
 {
     try
     {
-        Parse(text);
+        ParseConf(text);
     }
     catch (const InputError& error)
     {
@@ -86,7 +86,7 @@ SettingOf(const FabricConf& conf, const std::string& attribute)
 }
 
 std::string
-SharedFile(const std::string& name)
+SharedConf(const std::string& name)
 {
     return std::string(SHARED_DATA_DIR) + "/" + name;
 }
@@ -95,7 +95,7 @@ SharedFile(const std::string& name)
 
 TEST(FabricConf, AnEmptyFileLeavesTheDefaults)
 {
-    const FabricConf conf = Parse("# nothing\n\n");
+    const FabricConf conf = ParseConf("# nothing\n\n");
     EXPECT_TRUE(conf.settings.empty());
     EXPECT_EQ(ValueOf("PACKET_PAYLOAD_SIZE"), "1000");
     EXPECT_EQ(ValueOf("CC_MODE"), "1");
@@ -145,21 +145,21 @@ TEST(FabricConf, ValuesBecomeBytesBitsPerSecondAndPicoseconds)
     EXPECT_EQ(AttributeDefault<PfcActionValue>("ns3::PfcWatchdog::Action"), PfcAction::Drop);
     EXPECT_TRUE(AttributeDefault<BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs"));
     EXPECT_EQ(ValueOf("BUFFER_SIZE", "BUFFER_SIZE 1024"), "1024");
-    EXPECT_EQ(Parse("SIMULATOR_STOP_TIME 40000000000000.00").stopTimePs, TIME_PS_MAX);
+    EXPECT_EQ(ParseConf("SIMULATOR_STOP_TIME 40000000000000.00").stopTimePs, TIME_PS_MAX);
 }
 
 TEST(FabricConf, AnUnknownKeyIsNamedWithItsLineAndTheNearestKnownKey)
 {
-    EXPECT_EQ(ErrorOf("CC_MODE 1\nRP_TIMR 900\n"),
+    EXPECT_EQ(ConfErrorOf("CC_MODE 1\nRP_TIMR 900\n"),
               "c:2: unknown key RP_TIMR; expected a known key; the nearest is RP_TIMER");
-    EXPECT_THAT(ErrorOf("cc_mode 1\n"), HasSubstr("the nearest is CC_MODE"));
+    EXPECT_THAT(ConfErrorOf("cc_mode 1\n"), HasSubstr("the nearest is CC_MODE"));
 }
 
 TEST(FabricConf, AValueOutOfRangeIsNamedWithTheLegalRange)
 {
-    EXPECT_EQ(ErrorOf("EWMA_GAIN 1.5"),
+    EXPECT_EQ(ConfErrorOf("EWMA_GAIN 1.5"),
               "c:1: EWMA_GAIN cannot be '1.5'; expected number, above 0 to 1");
-    EXPECT_EQ(ErrorOf("HAS_WIN yes"), "c:1: HAS_WIN cannot be 'yes'; expected flag, 0 or 1");
+    EXPECT_EQ(ConfErrorOf("HAS_WIN yes"), "c:1: HAS_WIN cannot be 'yes'; expected flag, 0 or 1");
     for (const char* bad : {"CC_MODE 2",
                             "CC_MODE -1",
                             "PACKET_PAYLOAD_SIZE 0",
@@ -204,18 +204,19 @@ TEST(FabricConf, AValueOutOfRangeIsNamedWithTheLegalRange)
                             "MON_START 5\nMON_END 4"})
     {
         const bool legal = std::string(bad) == "RATE_AI 50";
-        EXPECT_EQ(ErrorOf(bad) == "no error", legal) << bad;
+        EXPECT_EQ(ConfErrorOf(bad) == "no error", legal) << bad;
     }
 }
 
 TEST(FabricConf, AMapWithTheWrongCountIsRefused)
 {
-    EXPECT_EQ(ErrorOf("KMAX_MAP 3 25000000000 400 50000000000 800"),
+    EXPECT_EQ(ConfErrorOf("KMAX_MAP 3 25000000000 400 50000000000 800"),
               "c:1: KMAX_MAP says 3 pairs and has 4 values; expected n, then 2 n values");
-    EXPECT_THAT(ErrorOf("KMAX_MAP 1 25000000000"), HasSubstr("says 1 pairs and has 1 values"));
-    EXPECT_THAT(ErrorOf("KMAX_MAP x 25000000000 1"), HasSubstr("says x pairs"));
-    EXPECT_THAT(ErrorOf("PMAX_MAP 1 25000000000 1.2"), HasSubstr("cannot be '1.2'"));
-    EXPECT_THAT(ErrorOf("KMIN_MAP 1 25Gbps 1\nKMAX_MAP 1 25Gbps 0"), HasSubstr("kmin up to kmax"));
+    EXPECT_THAT(ConfErrorOf("KMAX_MAP 1 25000000000"), HasSubstr("says 1 pairs and has 1 values"));
+    EXPECT_THAT(ConfErrorOf("KMAX_MAP x 25000000000 1"), HasSubstr("says x pairs"));
+    EXPECT_THAT(ConfErrorOf("PMAX_MAP 1 25000000000 1.2"), HasSubstr("cannot be '1.2'"));
+    EXPECT_THAT(ConfErrorOf("KMIN_MAP 1 25Gbps 1\nKMAX_MAP 1 25Gbps 0"),
+                HasSubstr("kmin up to kmax"));
 }
 
 TEST(FabricConf, AMapWinsOverTheFlatValueInWhateverOrder)
@@ -227,7 +228,7 @@ TEST(FabricConf, AMapWinsOverTheFlatValueInWhateverOrder)
         EXPECT_EQ(AttributeDefault<RateMapValue>("ns3::SwitchMmu::EcnKmax").At(25'000'000'000),
                   400'000);
     }
-    EXPECT_THAT(ErrorOf("KMIN 6000\nKMAX 5000"), HasSubstr("KMIN is larger than KMAX"));
+    EXPECT_THAT(ConfErrorOf("KMIN 6000\nKMAX 5000"), HasSubstr("KMIN is larger than KMAX"));
 }
 
 TEST(FabricConf, TheLastOfTwoNamesOfOneKeyCounts)
@@ -243,12 +244,12 @@ TEST(FabricConf, CongestionControlIsANumberOrATypeId)
     EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE ns3::RdmaSwift"), "ns3::RdmaSwift");
     EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE RdmaSwift"), "ns3::RdmaSwift");
     EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE ns3::RdmaSwift\nCC_MODE 3"), "3");
-    EXPECT_THAT(ErrorOf("CC_MODE ns3::SwitchNode"), HasSubstr("CC_MODE cannot be"));
+    EXPECT_THAT(ConfErrorOf("CC_MODE ns3::SwitchNode"), HasSubstr("CC_MODE cannot be"));
 }
 
 TEST(FabricConf, LinkEventsRepeatAndZerosMeanNone)
 {
-    const FabricConf conf = Parse("LINK_DOWN 0 0 0\nLINK_DOWN 10.5 3 7\nLINK_UP 20 7 3\n");
+    const FabricConf conf = ParseConf("LINK_DOWN 0 0 0\nLINK_DOWN 10.5 3 7\nLINK_UP 20 7 3\n");
     ASSERT_EQ(conf.linkEvents.size(), 2u);
     EXPECT_EQ(conf.linkEvents[0].timePs, 10'500'000);
     EXPECT_EQ(conf.linkEvents[0].a, 3u);
@@ -273,7 +274,7 @@ TEST(FabricConf, RoutingIsChosenForAllAndForSomeSwitches)
         EXPECT_EQ(AttributeDefault<TypeIdValue>("ns3::SwitchNode::RoutingPolicyType").GetName(),
                   name);
     }
-    const FabricConf conf = Parse("ROUTING_AT spray psw 40-47 9\nROUTING_AT ecmp core\n");
+    const FabricConf conf = ParseConf("ROUTING_AT spray psw 40-47 9\nROUTING_AT ecmp core\n");
     ASSERT_EQ(conf.routingAt.size(), 2u);
     EXPECT_EQ(conf.routingAt[0].policy, "ns3::SprayRouting");
     ASSERT_EQ(conf.routingAt[0].places.size(), 3u);
@@ -282,12 +283,12 @@ TEST(FabricConf, RoutingIsChosenForAllAndForSomeSwitches)
     EXPECT_EQ(conf.routingAt[0].places[1].last, 47u);
     EXPECT_EQ(conf.routingAt[0].places[2].last, 9u);
     EXPECT_EQ(conf.routingAt[1].line, 2u);
-    EXPECT_THAT(ErrorOf("ROUTING_AT spray tor"), HasSubstr("asw, psw, core, node ids"));
+    EXPECT_THAT(ConfErrorOf("ROUTING_AT spray tor"), HasSubstr("asw, psw, core, node ids"));
 }
 
 TEST(FabricConf, AFlagWinsOverTheFile)
 {
-    FabricConf conf = Parse("CC_MODE 1\n");
+    FabricConf conf = ParseConf("CC_MODE 1\n");
     conf.Set("CC_MODE=3", "command line");
     conf.Set("SEED 7", "command line");
     conf.Check();
@@ -305,7 +306,7 @@ TEST(FabricConf, AFlagWinsOverTheFile)
 
 TEST(FabricConf, AKeyWithoutEffectWarns)
 {
-    EXPECT_THAT(Parse("L2_WAIT_FOR_ACK 0").warnings,
+    EXPECT_THAT(ParseConf("L2_WAIT_FOR_ACK 0").warnings,
                 ElementsAre("c:1: L2_WAIT_FOR_ACK is accepted and has no effect"));
 }
 
@@ -319,7 +320,7 @@ TEST(FabricConf, HelpAndDocumentationDescribeEveryKeyOnce)
         EXPECT_THAT(FabricConfHelp(), HasSubstr("  " + key.name + " "));
         if (!key.defaultValue.empty() && key.name != "SIMULATOR_STOP_TIME")
         {
-            EXPECT_EQ(ErrorOf(key.name + " " + key.defaultValue), "no error") << key.name;
+            EXPECT_EQ(ConfErrorOf(key.name + " " + key.defaultValue), "no error") << key.name;
         }
     }
     std::sort(names.begin(), names.end());
@@ -360,16 +361,16 @@ TEST(FabricConf, FilesOfTheOtherSimulatorsAreReadUnchanged)
     {
         GTEST_SKIP() << "no shared data";
     }
-    const FabricConf simai = FabricConf::Read(SharedFile("simai/SimAI.conf"));
+    const FabricConf simai = FabricConf::Read(SharedConf("simai/SimAI.conf"));
     EXPECT_EQ(SettingOf(simai, "ns3::RdmaHw::Mtu"), "9000");
     EXPECT_THAT(SettingOf(simai, "ns3::SwitchMmu::EcnKmax"), HasSubstr("1600Gbps=2400000"));
     EXPECT_EQ(simai.bwMonIntervalPs, 10'000'000'000);
     EXPECT_TRUE(simai.warnings.empty());
-    const FabricConf astra = FabricConf::Read(SharedFile("astra-sim/network/config.txt"));
+    const FabricConf astra = FabricConf::Read(SharedConf("astra-sim/network/config.txt"));
     EXPECT_EQ(SettingOf(astra, "ns3::RdmaHw::CongestionControl"), "ns3::RdmaNoCongestionControl");
     EXPECT_EQ(SettingOf(astra, "ns3::RdmaDriver::HasWindow"), "true");
     EXPECT_EQ(astra.qlenMonEndPs, 20'000'000'000);
-    const FabricConf hpcc = FabricConf::Read(SharedFile("hpcc/config.txt"));
+    const FabricConf hpcc = FabricConf::Read(SharedConf("hpcc/config.txt"));
     EXPECT_EQ(SettingOf(hpcc, "ns3::RdmaHw::CongestionControl"), "ns3::RdmaHpcc");
     EXPECT_EQ(SettingOf(hpcc, "ns3::RdmaFabric::GlobalBaseRtt"), "true");
     EXPECT_EQ(hpcc.qlenMonStartPs, 2'000'000'000'000) << "that file counts in nanoseconds";

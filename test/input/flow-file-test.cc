@@ -25,7 +25,7 @@ Star()
 }
 
 std::vector<FlowRecord>
-Parse(const std::string& text)
+ParseFlows(const std::string& text)
 {
     const ClusterTopology topology = Star();
     std::istringstream stream(text);
@@ -39,11 +39,11 @@ Parse(const std::string& text)
 }
 
 std::string
-ErrorOf(const std::string& text)
+FlowErrorOf(const std::string& text)
 {
     try
     {
-        Parse(text);
+        ParseFlows(text);
     }
     catch (const InputError& error)
     {
@@ -56,7 +56,7 @@ ErrorOf(const std::string& text)
 
 TEST(FlowFile, NodeIdsBecomeHostNumbersAndSecondsPicoseconds)
 {
-    const auto flows = Parse("2\n2 1 3 100 5000000000 2.000000001\n3 2 4 2000 2.5\n");
+    const auto flows = ParseFlows("2\n2 1 3 100 5000000000 2.000000001\n3 2 4 2000 2.5\n");
     ASSERT_EQ(flows.size(), 2u);
     EXPECT_EQ(flows[0].src, 1u);
     EXPECT_EQ(flows[0].dst, 0u);
@@ -71,26 +71,27 @@ TEST(FlowFile, NodeIdsBecomeHostNumbersAndSecondsPicoseconds)
 
 TEST(FlowFile, OnlyAsManyLinesAsAnnouncedAreRead)
 {
-    EXPECT_EQ(Parse("1\n2 1 3 100 5 2\n999 999 nonsense\nFirst line: flows\n").size(), 1u);
-    EXPECT_TRUE(Parse("0\n").empty());
+    EXPECT_EQ(ParseFlows("1\n2 1 3 100 5 2\n999 999 nonsense\nFirst line: flows\n").size(), 1u);
+    EXPECT_TRUE(ParseFlows("0\n").empty());
 }
 
 TEST(FlowFile, MistakesNameTheirLine)
 {
-    EXPECT_THAT(ErrorOf(""), HasSubstr("the flow file is empty"));
-    EXPECT_THAT(ErrorOf("1 2 3\n"), HasSubstr("f:1: '1 2 3' is not a valid number of flows"));
-    EXPECT_THAT(ErrorOf("2\n1 2 3 100 5 0\n"), HasSubstr("f:2: the file ends after 1 of 2 flows"));
-    EXPECT_THAT(ErrorOf("1\n1 2 3\n"), HasSubstr("f:2: a flow has 3 fields"));
-    EXPECT_THAT(ErrorOf("1\n9 2 3 100 5 0\n"), HasSubstr("source '9' is not a valid node"));
-    EXPECT_THAT(ErrorOf("1\n1 0 3 100 5 0\n"), HasSubstr("destination 0 is a switch"));
-    EXPECT_THAT(ErrorOf("1\n1 1 3 100 5 0\n"), HasSubstr("are both node 1"));
-    EXPECT_THAT(ErrorOf("1\n1 2 8 100 5 0\n"), HasSubstr("'8' is not a valid priority group"));
-    EXPECT_THAT(ErrorOf("1\n1 2 0 100 5 0\n"),
+    EXPECT_THAT(FlowErrorOf(""), HasSubstr("the flow file is empty"));
+    EXPECT_THAT(FlowErrorOf("1 2 3\n"), HasSubstr("f:1: '1 2 3' is not a valid number of flows"));
+    EXPECT_THAT(FlowErrorOf("2\n1 2 3 100 5 0\n"),
+                HasSubstr("f:2: the file ends after 1 of 2 flows"));
+    EXPECT_THAT(FlowErrorOf("1\n1 2 3\n"), HasSubstr("f:2: a flow has 3 fields"));
+    EXPECT_THAT(FlowErrorOf("1\n9 2 3 100 5 0\n"), HasSubstr("source '9' is not a valid node"));
+    EXPECT_THAT(FlowErrorOf("1\n1 0 3 100 5 0\n"), HasSubstr("destination 0 is a switch"));
+    EXPECT_THAT(FlowErrorOf("1\n1 1 3 100 5 0\n"), HasSubstr("are both node 1"));
+    EXPECT_THAT(FlowErrorOf("1\n1 2 8 100 5 0\n"), HasSubstr("'8' is not a valid priority group"));
+    EXPECT_THAT(FlowErrorOf("1\n1 2 0 100 5 0\n"),
                 HasSubstr("'0' is not a valid priority group of data"));
-    EXPECT_THAT(ErrorOf("1\n1 2 3 70000 5 0\n"), HasSubstr("'70000' is not a valid port"));
-    EXPECT_THAT(ErrorOf("1\n1 2 3 100 0 0\n"), HasSubstr("'0' is not a valid flow size"));
-    EXPECT_THAT(ErrorOf("1\n1 2 3 100 5 -1\n"), HasSubstr("'-1' is not a valid start time"));
-    EXPECT_THAT(ErrorOf("2\n1 2 3 100 5 2\n1 2 3 100 5 1\n"),
+    EXPECT_THAT(FlowErrorOf("1\n1 2 3 70000 5 0\n"), HasSubstr("'70000' is not a valid port"));
+    EXPECT_THAT(FlowErrorOf("1\n1 2 3 100 0 0\n"), HasSubstr("'0' is not a valid flow size"));
+    EXPECT_THAT(FlowErrorOf("1\n1 2 3 100 5 -1\n"), HasSubstr("'-1' is not a valid start time"));
+    EXPECT_THAT(FlowErrorOf("2\n1 2 3 100 5 2\n1 2 3 100 5 1\n"),
                 HasSubstr("f:3: the flow starts before the one above it"));
 }
 

@@ -21,8 +21,8 @@ using AstraSim::TimePs;
 namespace
 {
 
-constexpr uint64_t RATE_BPS = 100'000'000'000;
-constexpr double BYTES_PER_PS = 100e9 / 8e12;
+constexpr uint64_t FLUID_RATE_BPS = 100'000'000'000;
+constexpr double FLUID_BYTES_PER_PS = 100e9 / 8e12;
 
 /// Hosts on a switch; each sends messages to each other one, the next when one is through.
 class AllToAll
@@ -34,7 +34,7 @@ class AllToAll
         m_transfers.SetWaitingShare(waitingShare);
         for (uint32_t link = 0; link < 2 * hosts; ++link)
         {
-            m_transfers.AddLink(RATE_BPS);
+            m_transfers.AddLink(FLUID_RATE_BPS);
         }
         std::mt19937 random(7);
         for (uint32_t src = 0; src < hosts; ++src)
@@ -111,7 +111,7 @@ class AllToAll
             request.uses = links;
             request.bytes = sizes[ends.size()];
             request.framePs = 1e5;
-            request.idleRate = BYTES_PER_PS;
+            request.idleRate = FLUID_BYTES_PER_PS;
             request.owner = this;
             request.onReached = [](void*) {};
             request.onDrained = [](void* arg) {

@@ -20,17 +20,18 @@ namespace
 {
 
 // Hosts 0 to 2 at switch 3, by links so short that a paced sender's is idle between two frames.
-constexpr const char* STAR =
+constexpr const char* LATE_STAR =
     "4 1 3\n3\n0 3 100Gbps 25ns 0\n1 3 100Gbps 25ns 0\n2 3 100Gbps 25ns 0\n";
-constexpr int64_t DELAY_PS = 25'000;
+constexpr int64_t LATE_DELAY_PS = 25'000;
 constexpr int64_t PS_PER_BYTE = 80;
 constexpr uint64_t OVERHEAD = 82;
-constexpr uint64_t WIRE_BYTES = PlainFabric::PAYLOAD + OVERHEAD;
-constexpr int64_t FRAME_PS = WIRE_BYTES * PS_PER_BYTE;
+constexpr uint64_t LATE_WIRE_BYTES = PlainFabric::PAYLOAD + OVERHEAD;
+constexpr int64_t LATE_FRAME_PS = LATE_WIRE_BYTES * PS_PER_BYTE;
 constexpr int64_t ANSWER_PS = 84 * PS_PER_BYTE;
 
 constexpr uint64_t TENTH = 10'000'000'000;
-constexpr int64_t GAP_PS = 10 * FRAME_PS; ///< between the begins of frames at a tenth of the rate
+constexpr int64_t GAP_PS =
+    10 * LATE_FRAME_PS; ///< between the begins of frames at a tenth of the rate
 
 RdmaConnectionOptions
 Paced(uint64_t rateBps)
@@ -44,14 +45,14 @@ Paced(uint64_t rateBps)
 int64_t
 ArrivalOf(int64_t begunPs, int64_t framePs)
 {
-    return begunPs + 2 * (framePs + DELAY_PS);
+    return begunPs + 2 * (framePs + LATE_DELAY_PS);
 }
 
 /// @return events of a run in which host 0 sends so many frames at a tenth of the rate
 uint64_t
 EventsOfPaced(uint64_t frames, bool watched, std::vector<int64_t>& timesPs)
 {
-    PlainFabric star(STAR);
+    PlainFabric star(LATE_STAR);
     if (watched)
     {
         star.Watch(0, 0);
@@ -75,7 +76,7 @@ EventsOfPaced(uint64_t frames, bool watched, std::vector<int64_t>& timesPs)
 int64_t
 DeliveredWhenFaster(int64_t timePs)
 {
-    PlainFabric star(STAR);
+    PlainFabric star(LATE_STAR);
     RdmaQueuePair* qp = star.fabric->GetDriver(0)->Connect(2, Paced(2 * TENTH));
     qp->SetRate(TENTH);
     star.Post(*qp, 2 * PlainFabric::PAYLOAD);
@@ -99,7 +100,7 @@ ExpectSmallFrameInTime(const std::function<void(PlainFabric&, RdmaQueuePair&)>& 
     constexpr int64_t SMALL_PS = (SMALL + OVERHEAD) * PS_PER_BYTE;
     constexpr uint64_t OTHER_RATE = 10'820'000'000; // a frame takes 800 ns
     constexpr int64_t OTHER_GAP_PS = 800'000;
-    PlainFabric star(STAR);
+    PlainFabric star(LATE_STAR);
     RdmaQueuePair* first = star.fabric->GetDriver(0)->Connect(1, Paced(TENTH));
     star.fabric->GetHw(0).PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr, nullptr);
     RdmaConnectionOptions options = Paced(OTHER_RATE);
@@ -107,8 +108,8 @@ ExpectSmallFrameInTime(const std::function<void(PlainFabric&, RdmaQueuePair&)>& 
     RdmaQueuePair* other = star.Send(0, 2, 1, options);
     star.Post(*other, SMALL);
     Simulator::Schedule(NanoSeconds(700), [&] { prevent(star, *first); });
-    constexpr int64_t BEGUN_PS = FRAME_PS + OTHER_GAP_PS;
-    static_assert(GAP_PS < BEGUN_PS && BEGUN_PS + SMALL_PS < GAP_PS + FRAME_PS);
+    constexpr int64_t BEGUN_PS = LATE_FRAME_PS + OTHER_GAP_PS;
+    static_assert(GAP_PS < BEGUN_PS && BEGUN_PS + SMALL_PS < GAP_PS + LATE_FRAME_PS);
     const int64_t deliveredPs = ArrivalOf(BEGUN_PS, SMALL_PS);
     Simulator::Schedule(TimeStep(deliveredPs + 1), [&star] {
         EXPECT_EQ(star.timesPs.size(), 3U) << "it is there by then, and not only says so later";
@@ -145,7 +146,7 @@ Look(const std::string& eventsOf, bool asks)
     Config::SetDefault(attribute, BooleanValue(true));
     Seen seen;
     {
-        PlainFabric star(STAR);
+        PlainFabric star(LATE_STAR);
         RdmaFabric& fabric = *star.fabric;
         const std::vector<const RdmaQueuePair*> pairs{star.Send(0, 2, 200, Paced(4 * TENTH)),
                                                       star.Send(0, 1, 50),
@@ -205,19 +206,19 @@ TEST(LateWork, AFrameOfAPacedQueuePairCostsItsArrivals)
     EXPECT_EQ(EventsOfPaced(60, false, unwatched) - EventsOfPaced(20, false, few), 40U * 4);
     EventsOfPaced(60, true, watched);
     EXPECT_EQ(watched, unwatched) << "who watches changes nothing";
-    const int64_t deliveredPs = ArrivalOf(59 * GAP_PS, FRAME_PS);
+    const int64_t deliveredPs = ArrivalOf(59 * GAP_PS, LATE_FRAME_PS);
     EXPECT_EQ(unwatched, (std::vector{deliveredPs, ArrivalOf(deliveredPs, ANSWER_PS)}));
 }
 
 TEST(LateWork, WhoAsksBetweenTwoFramesSeesWhatHasBeenSent)
 {
-    PlainFabric star(STAR);
+    PlainFabric star(LATE_STAR);
     const RdmaQueuePair* qp = star.Send(0, 2, 60, Paced(TENTH));
     for (const int64_t frames : {1, 7, 30, 59})
     {
         Simulator::Schedule(TimeStep(frames * GAP_PS - 1), [&star, qp, frames] {
             const auto sent = static_cast<uint64_t>(frames);
-            EXPECT_EQ(star.fabric->GetDevice(0, 0).GetTxBytes(), sent * WIRE_BYTES);
+            EXPECT_EQ(star.fabric->GetDevice(0, 0).GetTxBytes(), sent * LATE_WIRE_BYTES);
             EXPECT_EQ(star.fabric->GetHw(0).GetCounters().sentPayload, sent * PlainFabric::PAYLOAD);
             EXPECT_EQ(qp->GetSndNxt(), sent * PlainFabric::PAYLOAD);
         });
@@ -228,30 +229,30 @@ TEST(LateWork, WhoAsksBetweenTwoFramesSeesWhatHasBeenSent)
 
 TEST(LateWork, AHigherRateBringsTheNextFrameForward)
 {
-    EXPECT_EQ(DeliveredWhenFaster(300'000), ArrivalOf(GAP_PS / 2, FRAME_PS));
+    EXPECT_EQ(DeliveredWhenFaster(300'000), ArrivalOf(GAP_PS / 2, LATE_FRAME_PS));
 }
 
 TEST(LateWork, AGapThatIsOverAtAHigherRateEndsAtOnce)
 {
-    EXPECT_EQ(DeliveredWhenFaster(700'000), ArrivalOf(700'000, FRAME_PS));
+    EXPECT_EQ(DeliveredWhenFaster(700'000), ArrivalOf(700'000, LATE_FRAME_PS));
 }
 
 TEST(LateWork, AMessageOfAnotherQueuePairDoesNotWaitForTheGap)
 {
-    PlainFabric star(STAR);
+    PlainFabric star(LATE_STAR);
     star.Send(0, 1, 2, Paced(TENTH));
     Simulator::Schedule(NanoSeconds(400), [&star] { star.Send(0, 2, 1); });
     Simulator::Run();
     ASSERT_EQ(star.timesPs.size(), 4U);
-    EXPECT_EQ(star.timesPs[0], ArrivalOf(400'000, FRAME_PS));
-    EXPECT_EQ(star.timesPs[2], ArrivalOf(GAP_PS, FRAME_PS));
+    EXPECT_EQ(star.timesPs[0], ArrivalOf(400'000, LATE_FRAME_PS));
+    EXPECT_EQ(star.timesPs[2], ArrivalOf(GAP_PS, LATE_FRAME_PS));
 }
 
 TEST(LateWork, GapsThatEndTogetherAreServedInTheOrderInWhichTheyBegan)
 {
     // The second pair begins a frame later, and its gap is shorter by as much.
     constexpr uint64_t SMALL = 10;
-    PlainFabric star(STAR);
+    PlainFabric star(LATE_STAR);
     RdmaHw& hw = star.fabric->GetHw(0);
     RdmaQueuePair* first = star.fabric->GetDriver(0)->Connect(1, Paced(TENTH));
     hw.PostMessage(*first, 2 * PlainFabric::PAYLOAD, nullptr, nullptr);
@@ -260,7 +261,7 @@ TEST(LateWork, GapsThatEndTogetherAreServedInTheOrderInWhichTheyBegan)
     star.Post(*second, SMALL);
     Simulator::Run();
     ASSERT_EQ(star.timesPs.size(), 2U);
-    EXPECT_EQ(star.timesPs[0], ArrivalOf(GAP_PS + FRAME_PS, (SMALL + OVERHEAD) * PS_PER_BYTE));
+    EXPECT_EQ(star.timesPs[0], ArrivalOf(GAP_PS + LATE_FRAME_PS, (SMALL + OVERHEAD) * PS_PER_BYTE));
 }
 
 TEST(LateWork, ASmallFrameIsInTimeWhenAFullOneBeforeItIsDelayed)
@@ -284,7 +285,7 @@ TEST(LateWork, ASmallFrameIsInTimeWhenAFullOneBeforeItIsPaused)
 TEST(LateWork, AGapGoesOnWhileTheLinkIsDown)
 {
     // The second frame's time comes while the link is down, the third one's when it is up again.
-    PlainFabric star(STAR, "RTO 1000\n");
+    PlainFabric star(LATE_STAR, "RTO 1000\n");
     star.Send(0, 2, 3, Paced(TENTH));
     Simulator::Schedule(NanoSeconds(500),
                         &RdmaFabric::SetLinkUp,
@@ -296,13 +297,13 @@ TEST(LateWork, AGapGoesOnWhileTheLinkIsDown)
     Simulator::Run();
     static_assert(GAP_PS < UP_PS && UP_PS < 2 * GAP_PS);
     ASSERT_EQ(star.timesPs.size(), 2U);
-    EXPECT_EQ(star.timesPs[0], ArrivalOf(UP_PS + GAP_PS, FRAME_PS));
+    EXPECT_EQ(star.timesPs[0], ArrivalOf(UP_PS + GAP_PS, LATE_FRAME_PS));
     EXPECT_EQ(star.fabric->GetTotals().framesInUse, 0U);
 }
 
 TEST(LateWork, WhoBeginsToLookSeesTheNextFrameAtItsTime)
 {
-    PlainFabric star(STAR);
+    PlainFabric star(LATE_STAR);
     star.Send(0, 2, 3, Paced(TENTH));
     Simulator::Schedule(NanoSeconds(500), [&star] { star.Watch(0, 0); });
     Simulator::Run();

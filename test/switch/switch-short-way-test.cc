@@ -27,7 +27,7 @@ constexpr uint32_t FIRST_SWITCH = 6;
 constexpr uint32_t NODES = 9;
 
 /// Everything of a run that the way through switches could change.
-struct Outcome
+struct ShortWayOutcome
 {
     std::vector<int64_t> timesPs; ///< of completions, in order
     std::vector<uint64_t> ports;  ///< counters of all switch ports
@@ -35,7 +35,7 @@ struct Outcome
     uint64_t events;
     uint64_t pauses{0}; ///< PFC frames sent by switches
 
-    bool operator==(const Outcome&) const = default;
+    bool operator==(const ShortWayOutcome&) const = default;
 };
 
 void
@@ -45,7 +45,7 @@ CountEnqueue(uint64_t* count, Ptr<const QbbNetDevice>, const QbbFrame&)
 }
 
 /// Run @p bytes from every host to host 0 and back. @param enqueued if set, counts watched frames
-Outcome
+ShortWayOutcome
 RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
 {
     const BuiltFabric text(TOPOLOGY, confText);
@@ -63,7 +63,7 @@ RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
             }
         }
     }
-    Outcome outcome;
+    ShortWayOutcome outcome;
     const auto note = [&outcome] { outcome.timesPs.push_back(Simulator::Now().GetTimeStep()); };
     for (uint32_t host = 1; host < FIRST_SWITCH; ++host)
     {
@@ -110,11 +110,11 @@ TEST(SwitchShortWay, HasTheOutcomeOfTheLongWay)
     {
         const std::string conf = "PACKET_PAYLOAD_SIZE 1000\n" + extra;
         uint64_t enqueued = 0;
-        const Outcome longWay = RunFlows(conf, 300'000, &enqueued);
+        const ShortWayOutcome longWay = RunFlows(conf, 300'000, &enqueued);
         EXPECT_GT(enqueued, 10'000U) << "watched frames go through queues";
         EXPECT_EQ(longWay.timesPs.size(), 20U);
         EXPECT_EQ(longWay.pauses > 0, extra.starts_with("CC_MODE 0")) << longWay.pauses;
-        Outcome shortWay = RunFlows(conf, 300'000, nullptr);
+        ShortWayOutcome shortWay = RunFlows(conf, 300'000, nullptr);
         EXPECT_LT(shortWay.events, longWay.events) << "ends of transmissions need none";
         shortWay.events = longWay.events;
         EXPECT_TRUE(shortWay == longWay) << extra;

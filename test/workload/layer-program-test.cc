@@ -18,7 +18,7 @@ namespace
 using Kind = ProgramStep::Kind;
 
 LayerTable
-Read(const std::string& text)
+ReadProgram(const std::string& text)
 {
     std::istringstream stream(text);
     return ReadLayerTable(stream, "w.txt");
@@ -145,15 +145,15 @@ AllStagesEnd(const LayerTable& table, uint32_t stages)
 
 TEST(LayerProgram, TransformerForwardBlocksAndWeightsOverlap)
 {
-    const auto table = Read(Header(1, 1, 1, "") + Layers(2, true, true, true));
+    const auto table = ReadProgram(Header(1, 1, 1, "") + Layers(2, true, true, true));
     EXPECT_EQ(Spell(CompileProgram(table, 1, 0)),
               "[w0] F0 f0 [w1] F1 f1 I1 i1 W1 (w1) I0 i0 W0 (w0) ");
 }
 
 TEST(LayerProgram, RecomputesFromTheCheckpoint)
 {
-    const auto table = Read(Header(1, 1, 1, "checkpoints: 1 0 checkpoint_initiates: 1 2") +
-                            Layers(3, true, false, false));
+    const auto table = ReadProgram(Header(1, 1, 1, "checkpoints: 1 0 checkpoint_initiates: 1 2") +
+                                   Layers(3, true, false, false));
     EXPECT_EQ(Spell(CompileProgram(table, 1, 0)),
               "F0 f0 F1 f1 F2 f2 F0 f0 F1 f1 I2 W2 I1 W1 I0 W0 ");
 }
@@ -161,21 +161,21 @@ TEST(LayerProgram, RecomputesFromTheCheckpoint)
 TEST(LayerProgram, PoliciesDifferInWhatTheyWaitFor)
 {
     const std::string layers = Layers(2, true, true, true);
-    EXPECT_EQ(Spell(CompileProgram(Read("DATA\n" + Layers(2, false, false, true)), 1, 0)),
+    EXPECT_EQ(Spell(CompileProgram(ReadProgram("DATA\n" + Layers(2, false, false, true)), 1, 0)),
               "[w0] F0 [w1] F1 W1 (w1) I1 W0 (w0) ");
-    EXPECT_EQ(
-        Spell(CompileProgram(Read("HYBRID_TRANSFORMER model_parallel_NPU_group: 1\n" + layers),
-                             1,
-                             0)),
-        "[w0] F0 f0 [w1] F1 f1 I1 (i1) W1 (w1) [i1] I0 (i0) W0 (w0) [i0] ");
-    EXPECT_EQ(Spell(CompileProgram(Read("DLRM 0\n" + layers), 1, 0)),
+    EXPECT_EQ(Spell(CompileProgram(
+                  ReadProgram("HYBRID_TRANSFORMER model_parallel_NPU_group: 1\n" + layers),
+                  1,
+                  0)),
+              "[w0] F0 f0 [w1] F1 f1 I1 (i1) W1 (w1) [i1] I0 (i0) W0 (w0) [i0] ");
+    EXPECT_EQ(Spell(CompileProgram(ReadProgram("DLRM 0\n" + layers), 1, 0)),
               "[w0] [i0] F0 (f0) [f0] [w1] F1 f1 W1 (w1) I1 i1 (i0) [i0] I0 W0 (w0) ");
-    EXPECT_EQ(Spell(CompileProgram(Read("MICRO\n" + layers), 1, 0)), "f0 i0 w0 f1 i1 w1 ");
+    EXPECT_EQ(Spell(CompileProgram(ReadProgram("MICRO\n" + layers), 1, 0)), "f0 i0 w0 f1 i1 w1 ");
 }
 
 TEST(LayerProgram, InferenceIsForwardPassesOnlyAndStagesShareTheLayers)
 {
-    const auto table = Read(Header(2, 1, 2, "mode: 1") + Layers(3, true, true, false));
+    const auto table = ReadProgram(Header(2, 1, 2, "mode: 1") + Layers(3, true, true, false));
     EXPECT_EQ(Spell(CompileProgram(table, 1, 0)), "F0 f0 F1 f1 F2 f2 F0 f0 F1 f1 F2 f2 ");
     EXPECT_EQ(Spell(CompileProgram(table, 2, 0)), "F0 f0 >0 F0 f0 >1 ");
     EXPECT_EQ(Spell(CompileProgram(table, 2, 1)), "?0 F1 f1 F2 f2 ?1 F1 f1 F2 f2 ");
@@ -184,7 +184,7 @@ TEST(LayerProgram, InferenceIsForwardPassesOnlyAndStagesShareTheLayers)
 
 TEST(LayerProgram, PipelineRunsOneForwardOneBackward)
 {
-    const auto table = Read(Header(2, 1, 2, "") + Layers(1, false, false, true));
+    const auto table = ReadProgram(Header(2, 1, 2, "") + Layers(1, false, false, true));
     EXPECT_EQ(Spell(CompileProgram(table, 2, 0)), "[w0] F0 >0 [w0] F0 >1 !0 I0 W0 !1 I0 W0 (w0) ");
     EXPECT_EQ(Spell(CompileProgram(table, 2, 1)), "?0 [w0] F0 I0 W0 <0 ?1 [w0] F0 I0 W0 (w0) <1 ");
 }
@@ -197,8 +197,8 @@ TEST(LayerProgram, EveryPipelineEnds)
         {
             for (uint32_t batches = 1; batches <= 9; ++batches)
             {
-                const auto table =
-                    Read(Header(stages, chunks, batches, "") + Layers(4, false, false, true));
+                const auto table = ReadProgram(Header(stages, chunks, batches, "") +
+                                               Layers(4, false, false, true));
                 EXPECT_TRUE(AllStagesEnd(table, stages))
                     << stages << " stages, " << chunks << " chunks, " << batches << " batches";
             }
@@ -208,7 +208,7 @@ TEST(LayerProgram, EveryPipelineEnds)
 
 TEST(LayerProgram, PipelineRefusesCollectivesThatWouldHoldItUp)
 {
-    const auto table = Read(
+    const auto table = ReadProgram(
         Header(2, 1, 2, "") +
         "2\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE_PP 8 1\nb -1 1 SENDRECV_PP 8 1 NONE 0 1 NONE 0 1\n");
     EXPECT_EQ(CompileProgram(table, 1, 0).empty(), false);
@@ -226,8 +226,8 @@ TEST(LayerProgram, PipelineRefusesCollectivesThatWouldHoldItUp)
 TEST(LayerProgram, FindsListedMicroBatches)
 {
     const std::string layer = " -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n";
-    const auto table = Read(Header(1, 1, 2, "") + "6\nfirst" + layer + "in" + layer + "out" +
-                            layer + "in" + layer + "out" + layer + "last" + layer);
+    const auto table = ReadProgram(Header(1, 1, 2, "") + "6\nfirst" + layer + "in" + layer + "out" +
+                                   layer + "in" + layer + "out" + layer + "last" + layer);
     const auto batches = FindMicroBatches(table);
     EXPECT_TRUE(batches.listed);
     EXPECT_EQ(batches.first, 1);

@@ -17,7 +17,7 @@ namespace
 {
 
 LayerTable
-Read(const std::string& text)
+ReadTable(const std::string& text)
 {
     std::istringstream stream(text);
     return ReadLayerTable(stream, "w.txt");
@@ -29,7 +29,7 @@ ErrorOf(const std::string& text)
 {
     try
     {
-        Read(text);
+        ReadTable(text);
     }
     catch (const ns3::InputError& error)
     {
@@ -47,10 +47,10 @@ const std::string LAYER = "a -1 10 NONE 0 20 NONE 0 30 NONE 0 40\n";
 
 TEST(LayerTable, ReadsEveryFieldOfTheHeader)
 {
-    const auto table =
-        Read("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 4 pp: 3 vpp: 5 ga: 7 "
-             "all_gpus: 24 checkpoints: 2 0 2 checkpoint_initiates: 1 2 pp_comm: 4096\n3\n" +
-             LAYER + LAYER + LAYER);
+    const auto table = ReadTable(
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 4 pp: 3 vpp: 5 ga: 7 "
+        "all_gpus: 24 checkpoints: 2 0 2 checkpoint_initiates: 1 2 pp_comm: 4096\n3\n" +
+        LAYER + LAYER + LAYER);
     EXPECT_EQ(table.policy, ParallelismPolicy::HybridTransformerFwdInBckwd);
     EXPECT_EQ(table.sizes.tp, 2);
     EXPECT_EQ(table.sizes.ep, 4);
@@ -68,8 +68,9 @@ TEST(LayerTable, ReadsEveryFieldOfTheHeader)
 
 TEST(LayerTable, ReadsContextParallelGroups)
 {
-    const auto table = Read("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 cp: 4\n1\n"
-                            "a -1 1 ALLGATHER_CP 64 1 NONE 0 1 NONE 0 0\n");
+    const auto table =
+        ReadTable("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 cp: 4\n1\n"
+                  "a -1 1 ALLGATHER_CP 64 1 NONE 0 1 NONE 0 0\n");
     EXPECT_EQ(table.sizes.cp, 4);
     EXPECT_EQ(table.layers[0].comm[0].group, GroupKind::Cp);
 }
@@ -77,9 +78,9 @@ TEST(LayerTable, ReadsContextParallelGroups)
 TEST(LayerTable, ReadsEveryColumnOfALayer)
 {
     const auto layer =
-        Read(HEADER +
-             "1\nname -1 11 ALLGATHER_EP 100 22 ALLREDUCEALLTOALL 200 33 REDUCESCATTER_DP_EP "
-             "300 44\n")
+        ReadTable(HEADER +
+                  "1\nname -1 11 ALLGATHER_EP 100 22 ALLREDUCEALLTOALL 200 33 REDUCESCATTER_DP_EP "
+                  "300 44\n")
             .layers.at(0);
     EXPECT_EQ(layer.name, "name");
     EXPECT_EQ(layer.compute, (std::array<TimePs, 3>{11'000, 22'000, 33'000}));
@@ -98,7 +99,7 @@ TEST(LayerTable, ReadsEveryColumnOfALayer)
 TEST(LayerTable, CollectiveWithoutSuffixIsTpForwardAndDpForWeights)
 {
     const auto layer =
-        Read(HEADER + "1\na -1 1 ALLREDUCE 8 1 ALLTOALL 8 1 ALLREDUCE 8 1\n").layers.at(0);
+        ReadTable(HEADER + "1\na -1 1 ALLREDUCE 8 1 ALLTOALL 8 1 ALLREDUCE 8 1\n").layers.at(0);
     EXPECT_EQ(layer.comm[0].group, GroupKind::Tp);
     EXPECT_EQ(layer.comm[1].group, GroupKind::Tp);
     EXPECT_EQ(layer.comm[2].group, GroupKind::Dp);
@@ -106,12 +107,12 @@ TEST(LayerTable, CollectiveWithoutSuffixIsTpForwardAndDpForWeights)
 
 TEST(LayerTable, AcceptsCommentsAndBlankLines)
 {
-    EXPECT_EQ(Read("# a comment\n\n" + HEADER + "1 # layers\n\n" + LAYER).layers.size(), 1);
+    EXPECT_EQ(ReadTable("# a comment\n\n" + HEADER + "1 # layers\n\n" + LAYER).layers.size(), 1);
 }
 
 TEST(LayerTable, ReadsMicroLines)
 {
-    const auto table = Read("3 ALLREDUCE 1048576 DP\n1 ALLTOALL 64 EP # one\n");
+    const auto table = ReadTable("3 ALLREDUCE 1048576 DP\n1 ALLTOALL 64 EP # one\n");
     EXPECT_EQ(table.policy, ParallelismPolicy::Micro);
     ASSERT_EQ(table.layers.size(), 2);
     EXPECT_EQ(table.layers[0].repeat, 3);
@@ -122,16 +123,17 @@ TEST(LayerTable, ReadsMicroLines)
 
 TEST(LayerTable, ReadsHeadersAsAicbWritesThem)
 {
-    const auto table = Read("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 "
-                            "expert_parallel_npu_group: 4 pp: 2 all_gpus: 32 mode: 1 vpp: 1 ga: 1 "
-                            "checkpoints: 0 checkpoint_initiates: 0 pp_comm: 8388608.0\n2\n"
-                            "a -1 10 ALLREDUCE 4096.0 20 NONE 0 30 NONE 0 40\n" +
-                            LAYER);
+    const auto table =
+        ReadTable("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 "
+                  "expert_parallel_npu_group: 4 pp: 2 all_gpus: 32 mode: 1 vpp: 1 ga: 1 "
+                  "checkpoints: 0 checkpoint_initiates: 0 pp_comm: 8388608.0\n2\n"
+                  "a -1 10 ALLREDUCE 4096.0 20 NONE 0 30 NONE 0 40\n" +
+                  LAYER);
     EXPECT_EQ(table.sizes.ep, 4);
     EXPECT_EQ(table.pipelineBytes, 8388608);
     EXPECT_EQ(table.layers.at(0).comm[0].bytes, 4096);
     EXPECT_TRUE(table.inference);
-    EXPECT_FALSE(Read(HEADER + "1\n" + LAYER).inference);
+    EXPECT_FALSE(ReadTable(HEADER + "1\n" + LAYER).inference);
     EXPECT_THAT(ErrorOf("DATA mode: 2\n1\n" + LAYER),
                 HasSubstr("w.txt:1: '2' is not a valid mode"));
     EXPECT_THAT(ErrorOf("DATA pp_comm: 8.5\n1\n" + LAYER),
@@ -140,7 +142,7 @@ TEST(LayerTable, ReadsHeadersAsAicbWritesThem)
 
 TEST(LayerTable, MicroLinesTakeServersAsTpAndTheirNumberAsDpAndEp)
 {
-    const auto table = Read("1 ALLREDUCE 8 TP\n1 ALLTOALL 8 EP\n");
+    const auto table = ReadTable("1 ALLREDUCE 8 TP\n1 ALLTOALL 8 EP\n");
     const auto ranks = [](int first, int count) {
         std::vector<int> numbers(static_cast<std::size_t>(count));
         std::iota(numbers.begin(), numbers.end(), first);

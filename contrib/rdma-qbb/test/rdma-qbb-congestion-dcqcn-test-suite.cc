@@ -21,7 +21,7 @@ using namespace ns3;
 namespace
 {
 
-constexpr double LINE_BPS = 100e9;
+constexpr double DCQCN_LINE_BPS = 100e9;
 
 /// A queue pair without a host that always has data to send, and an algorithm for it.
 class DcqcnTestCase : public TestCase
@@ -35,7 +35,7 @@ class DcqcnTestCase : public TestCase
   protected:
     static void Init(RdmaQueuePair& qp)
     {
-        qp.lineRateBps = static_cast<uint64_t>(LINE_BPS);
+        qp.lineRateBps = static_cast<uint64_t>(DCQCN_LINE_BPS);
         qp.endSeq = uint64_t{1} << 50;
         qp.SetRate(qp.lineRateBps);
     }

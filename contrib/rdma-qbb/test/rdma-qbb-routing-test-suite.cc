@@ -24,10 +24,10 @@ using namespace ns3;
 namespace
 {
 
-constexpr int64_t US = 1'000'000;
-constexpr int64_t FRAME_PS = 1082 * 80; ///< a full frame at 100 Gb/s
-constexpr uint32_t LEAF = 8;            ///< hosts 0..3 are here, 4..7 at the next
-constexpr uint16_t FIRST_UPLINK = 4;    ///< port of a leaf
+constexpr int64_t ROUTING_US = 1'000'000;
+constexpr int64_t ROUTING_FRAME_PS = 1082 * 80; ///< a full frame at 100 Gb/s
+constexpr uint32_t LEAF = 8;                    ///< hosts 0..3 are here, 4..7 at the next
+constexpr uint16_t FIRST_UPLINK = 4;            ///< port of a leaf
 
 /// One spine's links to both leaves.
 struct Spine
@@ -64,7 +64,7 @@ LeafSpine(const std::vector<Spine>& spines)
 }
 
 std::string
-Conf(const std::string& routing, const std::string& more = "")
+RoutingConf(const std::string& routing, const std::string& more = "")
 {
     return "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\nROUTING " + routing +
            "\n" + more;
@@ -111,7 +111,7 @@ class SprayIsEvenTestCase : public TestCase
   private:
     void DoRun() override
     {
-        FabricUnderTest test(LeafSpine(std::vector<Spine>(4)), Conf(m_routing));
+        FabricUnderTest test(LeafSpine(std::vector<Spine>(4)), RoutingConf(m_routing));
         test.Build();
         constexpr uint64_t FRAMES = 2000;
         const auto& flow = test.Send(0, 5, FRAMES * 1000);
@@ -144,7 +144,7 @@ class SprayBeatsCollisionsTestCase : public TestCase
   private:
     static int64_t RunCollision(const std::string& routing)
     {
-        FabricUnderTest test(LeafSpine(std::vector<Spine>(4)), Conf(routing));
+        FabricUnderTest test(LeafSpine(std::vector<Spine>(4)), RoutingConf(routing));
         test.Build();
         for (uint32_t host = 0; host < 4; ++host)
         {
@@ -160,9 +160,9 @@ class SprayBeatsCollisionsTestCase : public TestCase
     void DoRun() override
     {
         // Behind the last frame's departure from the host: three more links, four delays.
-        const int64_t path = 3 * FRAME_PS + 4 * US;
-        const int64_t alone = FRAMES * FRAME_PS + path;
-        const int64_t collided = 4 * FRAMES * FRAME_PS + path;
+        const int64_t path = 3 * ROUTING_FRAME_PS + 4 * ROUTING_US;
+        const int64_t alone = FRAMES * ROUTING_FRAME_PS + path;
+        const int64_t collided = 4 * FRAMES * ROUTING_FRAME_PS + path;
         NS_TEST_ASSERT_MSG_EQ_TOL(RunCollision("ecmp"), collided, collided / 1000, "ECMP");
         const int64_t sprayed = RunCollision(m_routing);
         NS_TEST_ASSERT_MSG_GT_OR_EQ(sprayed, alone, "no faster than the links");
@@ -190,7 +190,8 @@ class AdaptiveFollowsRatesTestCase : public TestCase
 
     static int64_t RunUneven(const std::string& routing, double& share)
     {
-        FabricUnderTest test(LeafSpine({{"100Gbps", "1us"}, {"25Gbps", "1us"}}), Conf(routing));
+        FabricUnderTest test(LeafSpine({{"100Gbps", "1us"}, {"25Gbps", "1us"}}),
+                             RoutingConf(routing));
         test.Build();
         test.Send(0, 4, FRAMES * 1000);
         test.Send(1, 5, FRAMES * 1000);
@@ -204,7 +205,7 @@ class AdaptiveFollowsRatesTestCase : public TestCase
     {
         double share = 0;
         // 200 Gb/s into 125: both uplinks stay busy and end together.
-        const double work = 2.0 * FRAMES * FRAME_PS;
+        const double work = 2.0 * FRAMES * ROUTING_FRAME_PS;
         const double adaptive = static_cast<double>(RunUneven("adaptive", share));
         NS_TEST_ASSERT_MSG_EQ_TOL(share, 0.2, 0.01, "share of the slow uplink");
         NS_TEST_ASSERT_MSG_EQ_TOL(adaptive, work / 1.25, work * 0.02, "adaptive");
@@ -230,13 +231,13 @@ class ReorderDepthTestCase : public TestCase
         constexpr uint64_t FRAMES = 4000;
         const std::string topology = LeafSpine({{"100Gbps", "1us"}, {"100Gbps", "51us"}});
         {
-            FabricUnderTest test(topology, Conf("spray"));
+            FabricUnderTest test(topology, RoutingConf("spray"));
             test.Build();
             const auto& flow = test.Send(0, 4, FRAMES * 1000);
             Simulator::Run();
             const FabricTotals totals = test.fabric->GetTotals();
             // While a frame is 100 us behind, the fast path brings what is sent in that time.
-            const double ahead = 100.0 * US / FRAME_PS * 1000;
+            const double ahead = 100.0 * ROUTING_US / ROUTING_FRAME_PS * 1000;
             NS_TEST_ASSERT_MSG_EQ_TOL(static_cast<double>(totals.reorderBytes),
                                       ahead,
                                       3000.0,
@@ -244,11 +245,12 @@ class ReorderDepthTestCase : public TestCase
             NS_TEST_ASSERT_MSG_EQ(totals.nacks, 0, "nothing is asked for");
             NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0, "nothing is sent twice");
             // The last frames by the slow path: four links, two of 51 us.
-            const int64_t expected = FRAMES * FRAME_PS + 3 * FRAME_PS + 104 * US;
-            NS_TEST_ASSERT_MSG_EQ_TOL(flow.deliveredPs, expected, 2 * FRAME_PS, "time");
+            const int64_t expected =
+                FRAMES * ROUTING_FRAME_PS + 3 * ROUTING_FRAME_PS + 104 * ROUTING_US;
+            NS_TEST_ASSERT_MSG_EQ_TOL(flow.deliveredPs, expected, 2 * ROUTING_FRAME_PS, "time");
         }
         {
-            FabricUnderTest test(topology, Conf("spray", "REORDER_FRAMES 64\n"));
+            FabricUnderTest test(topology, RoutingConf("spray", "REORDER_FRAMES 64\n"));
             test.Build();
             const auto& flow = test.Send(0, 4, FRAMES * 1000);
             Simulator::Run();
@@ -297,7 +299,7 @@ class RoutedTrafficTestCase : public TestCase
             const uint32_t src = random->GetInteger(0, 7);
             const uint32_t dst = (src + random->GetInteger(1, 7)) % 8;
             const uint64_t bytes = random->GetInteger(1, 200'000);
-            test.Send(src, dst, bytes, random->GetInteger(0, 50) * US);
+            test.Send(src, dst, bytes, random->GetInteger(0, 50) * ROUTING_US);
             posted += bytes;
         }
         Simulator::Run();
@@ -341,8 +343,9 @@ class SprayedIrnResendsHolesTestCase : public TestCase
     {
         FabricUnderTest test(
             LeafSpine({{"100Gbps", "1us"}, {"100Gbps", "2us"}, {"100Gbps", "3us"}}),
-            Conf("spray",
-                 "LOSS_RECOVERY irn\nERROR_RATE_PER_LINK 0.0005\nREORDER_TIME 20\nRTO 2000\n"));
+            RoutingConf(
+                "spray",
+                "LOSS_RECOVERY irn\nERROR_RATE_PER_LINK 0.0005\nREORDER_TIME 20\nRTO 2000\n"));
         test.Build();
         test.fabric->AssignStreams(4711);
         const auto& flow = test.Send(0, 4, 4'000'000);
@@ -377,8 +380,8 @@ class RoutingPerSwitchTestCase : public TestCase
     {
         FabricUnderTest test(
             LeafSpine(std::vector<Spine>(4)),
-            Conf("flowlet",
-                 "ROUTING_AT ecmp psw\nROUTING_AT spray 8 11-12\nROUTING_AT adaptive 12"));
+            RoutingConf("flowlet",
+                        "ROUTING_AT ecmp psw\nROUTING_AT spray 8 11-12\nROUTING_AT adaptive 12"));
         test.Build();
         NS_TEST_ASSERT_MSG_NE(DynamicCast<SprayRouting>(PolicyOf(test, 8)), nullptr, "by id");
         NS_TEST_ASSERT_MSG_NE(DynamicCast<FlowletRouting>(PolicyOf(test, 9)), nullptr, "default");
@@ -414,7 +417,7 @@ class FlowletsKeepOrderTestCase : public TestCase
         for (uint32_t host = 0; host < 4; ++host)
         {
             // Starts are staggered, so that each flow finds the queues of those before it.
-            test.Send(host, host + 4, 2'000'000, host * 20 * US);
+            test.Send(host, host + 4, 2'000'000, host * 20 * ROUTING_US);
         }
         Simulator::Run();
         const FabricTotals totals = test.fabric->GetTotals();
@@ -448,7 +451,7 @@ class FlowletsSpreadTestCase : public TestCase
   private:
     void DoRun() override
     {
-        FabricUnderTest test(LeafSpine(std::vector<Spine>(4)), Conf(m_routing));
+        FabricUnderTest test(LeafSpine(std::vector<Spine>(4)), RoutingConf(m_routing));
         test.Build();
         RdmaConnectionOptions options;
         options.sport = 4242;
@@ -459,7 +462,7 @@ class FlowletsSpreadTestCase : public TestCase
             Simulator::Schedule(MicroSeconds(100 * burst), [&test, qp] {
                 test.fabric->GetHw(0).PostMessage(*qp, 10'000, nullptr, nullptr);
             });
-            test.Send(1, 5, 10'000, 100 * burst * US);
+            test.Send(1, 5, 10'000, 100 * burst * ROUTING_US);
         }
         Simulator::Run();
         NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().outOfOrderFrames, 0, "bursts keep order");

@@ -15,7 +15,7 @@ using namespace ns3;
 namespace
 {
 
-constexpr int64_t US = 1'000'000;
+constexpr int64_t MICROSECOND = 1'000'000;
 
 /// @return picoseconds that bytes take at 100 Gb/s: 80 ps a byte
 constexpr int64_t
@@ -45,7 +45,7 @@ class IdlePathIsExactTestCase : public TestCase
             "4 2 3\n2 3\n0 2 100Gbps 1us 0\n2 3 100Gbps 1us 0\n3 1 100Gbps 1us 0\n",
             "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\n");
         test.Build();
-        const auto& flow = test.Send(0, 1, m_bytes, 5 * US);
+        const auto& flow = test.Send(0, 1, m_bytes, 5 * MICROSECOND);
         Simulator::Run();
 
         const uint64_t frames = (m_bytes + 999) / 1000;
@@ -61,8 +61,8 @@ class IdlePathIsExactTestCase : public TestCase
             fullOut += frames > 1 ? full : 0;
             lastOut = std::max(lastOut, fullOut) + last;
         }
-        const int64_t delivered = lastOut + 3 * US;
-        const int64_t acknowledged = delivered + 3 * (At100G(84) + US);
+        const int64_t delivered = lastOut + 3 * MICROSECOND;
+        const int64_t acknowledged = delivered + 3 * (At100G(84) + MICROSECOND);
         NS_TEST_ASSERT_MSG_EQ(flow.deliveredPs - flow.startPs, delivered, "delivery");
         NS_TEST_ASSERT_MSG_EQ(flow.sentPs - flow.startPs, acknowledged, "last acknowledgement");
     }
@@ -108,7 +108,7 @@ class IncastIsLosslessTestCase : public TestCase
         NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
         // The last link carries all frames back to back, behind one hop and two delays.
         const int64_t work = At100G(1082) * static_cast<int64_t>(m_senders * m_bytes / 1000);
-        const int64_t shortest = work + At100G(1082) + 2 * US;
+        const int64_t shortest = work + At100G(1082) + 2 * MICROSECOND;
         NS_TEST_ASSERT_MSG_GT_OR_EQ(end, shortest, "no faster than the bottleneck");
         NS_TEST_ASSERT_MSG_LT(end, shortest + work / 100, "bottleneck busy for over 99%");
         const SwitchMmu& mmu = *test.fabric->GetSwitch(m_senders + 1)->GetMmu();
@@ -252,7 +252,7 @@ class InNetworkReductionTestCase : public TestCase
         Simulator::Run();
         // The last member's 100 frames of 1000 bytes take 1 us up, a frame later all have the last.
         const int64_t frame = 1000 * 10;
-        const int64_t expected = 3 * US + 100 * frame + 25'000 + frame + 25'000;
+        const int64_t expected = 3 * MICROSECOND + 100 * frame + 25'000 + frame + 25'000;
         for (uint32_t i = 0; i < 4; ++i)
         {
             NS_TEST_ASSERT_MSG_EQ(done[i], expected, "member " << i);
@@ -358,7 +358,8 @@ class RdmaClientTestCase : public TestCase
         NS_TEST_ASSERT_MSG_EQ(DynamicCast<RdmaClient>(clients.Get(0))->IsComplete(), true, "done");
         // Five frames and one hop behind the last, then an acknowledgement, over two links each
         // way.
-        const int64_t expected = 5 * At100G(1082) + At100G(1082) + 2 * US + 2 * (At100G(84) + US);
+        const int64_t expected =
+            5 * At100G(1082) + At100G(1082) + 2 * MICROSECOND + 2 * (At100G(84) + MICROSECOND);
         NS_TEST_ASSERT_MSG_EQ(duration.GetTimeStep(), expected, "time");
         NS_TEST_ASSERT_MSG_EQ(test.fabric->GetHw(0).GetCounters().acknowledgedBytes, 5000, "bytes");
     }
