@@ -12,6 +12,7 @@
 #include "phy-options.h"
 #include "phy-run.h"
 
+#include "ns3/fabric-conf.h"
 #include "ns3/guarded-main.h"
 #include "ns3/nstime.h"
 #include "ns3/run-environment.h"
@@ -42,6 +43,11 @@ main(int argc, char* argv[])
         if (options.run.help)
         {
             std::cout << AstraSim::PhyOptions::Help();
+            return 0;
+        }
+        if (options.run.helpConf)
+        {
+            std::cout << ns3::FabricConfHelp();
             return 0;
         }
         if (options.run.version)

@@ -128,6 +128,9 @@ Describe(CollectivePerfOptions& options, RawFlags& raw)
         po::value(&options.launchUs),
         "microseconds that a thread takes to launch a collective on one of its -g GPUs, one after "
         "the other; 0: none");
+    add("quiet,q",
+        po::bool_switch(&options.run.quiet),
+        "print nothing but warnings and errors; results are in --output");
     add("all-iterations",
         po::bool_switch(&options.simulatesAll),
         "simulate all iterations, also those that repeat the one before");
@@ -337,6 +340,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     options.run.netBandwidthBps = read.netBandwidthBps;
     options.run.environment = read.variables;
     options.run.warnings = read.warnings;
+    options.run.logLevel = read.logLevel;
     const auto asks = [&](std::initializer_list<const char*> flags) {
         return !arguments.empty() &&
                std::find(flags.begin(), flags.end(), arguments[0]) != flags.end();
@@ -360,7 +364,7 @@ CollectivePerfOptions::Parse(const std::string& program,
         }
         options.run.ns3Flags.push_back(flag);
     }
-    if (options.help || options.version)
+    if (options.help || options.version || options.helpConf)
     {
         return options;
     }

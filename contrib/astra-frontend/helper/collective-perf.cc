@@ -41,7 +41,8 @@ class CollectivePerf
 {
   public:
     explicit CollectivePerf(const CollectivePerfOptions& options)
-        : m_options(options)
+        : m_options(options),
+          m_console(options.run.quiet, options.run.logLevel)
     {
     }
 
@@ -85,7 +86,7 @@ class CollectivePerf
     void PrintChoices() const;
 
     const CollectivePerfOptions& m_options;
-    RunConsole m_console{false};
+    RunConsole m_console;
     RunInputs m_inputs;
     MachineModel m_machine;
     uint32_t m_ranks{0};

@@ -41,6 +41,7 @@ Describe(PhyOptions& options, RawFlags& raw)
         "mpirun -np RANKS SimAI_phynet -w WORKLOAD -n TOPOLOGY [flags]");
     auto add = description.add_options();
     add("help,h", po::bool_switch(&run.help), "this text");
+    add("help-conf", po::bool_switch(&run.helpConf), "the keys of a configuration file");
     add("version", po::bool_switch(&run.version), "the version of the program");
     add("workload,w",
         po::value(&raw.workload),
@@ -171,7 +172,7 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     {
         run.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
     }
-    if (run.help || run.version)
+    if (run.help || run.helpConf || run.version)
     {
         return options;
     }
@@ -208,7 +209,8 @@ PhyOptions::Help()
     text << Describe(options, raw) << SPELLING_NOTE
          << "\nEnvironment: AS_PXN_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
             "  AS_NETWORK_KIND AS_NET_BW AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
-            "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's FI_...\n"
+            "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's\n"
+            "  FI_...\n"
             "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 130 and 143 ended by\n"
             "  SIGINT and SIGTERM. If one rank fails, all exit within 10 seconds.\n";
     return text.str();

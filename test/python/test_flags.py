@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every flag that programs share has the same spellings in all of them."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
+MICRO = "1 ALLREDUCE 65536 TP\n"
+# What makes each program do its least; TOPOLOGY and OUT are replaced. SimAI_phynet needs mpirun for that.
+LEAST = {
+    "SimAI_simulator": ["-w", "micro", "--network", "flow", "-o", "OUT"],
+    "SimAI_analytical": ["-w", "micro", "--result-folder", "OUT"],
+    "qbb-flows": ["-c", "conf", "-f", "flows", "-o", "OUT"],
+    "SimCCL": ["-o", "OUT"],
+    "all_reduce_perf": ["-b", "64K", "-e", "64K", "--network", "flow", "--output", "OUT"],
+}
+WITH_CONF = ("SimAI_simulator", "SimAI_phynet", "qbb-flows", "all_reduce_perf")
+
+
+def run(folder, program, *arguments):
+    if not (PROGRAMS / program).exists():
+        pytest.skip(f"{program} is not built here")
+    return subprocess.run([PROGRAMS / program, *arguments], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("flags")
+    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "A100", "-psn", "8",
+                    "-o", folder / "topology"], check=True, stdout=subprocess.DEVNULL)
+    (folder / "micro").write_text(MICRO)
+    (folder / "conf").write_text((ROOT / "conf/DCQCN.conf").read_text())
+    (folder / "flows").write_text("1\n0 1 3 100 65536 0\n")
+    return folder
+
+
+@pytest.mark.parametrize("program", [*LEAST, "SimAI_phynet"])
+@pytest.mark.parametrize("flag", ["--help", "-h", "--version"])
+def test_help_and_version_are_printed(inputs, program, flag):
+    done = run(inputs, program, flag)
+    assert done.returncode == 0 and done.stdout and not done.stderr
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()), "a terminal has 80 columns"
+
+
+@pytest.mark.parametrize("program", WITH_CONF)
+@pytest.mark.parametrize("flag", ["--help-conf", "-help-conf", "--help_conf"])
+def test_programs_that_read_a_configuration_print_its_keys(inputs, program, flag):
+    done = run(inputs, program, flag)
+    assert done.returncode == 0 and "CC_MODE" in done.stdout and not done.stderr
+    assert done.stdout == run(inputs, "SimAI_simulator", "--help-conf").stdout
+
+
+@pytest.mark.parametrize("program", LEAST)
+@pytest.mark.parametrize("topology", ["--network-topo", "--topology", "-network-topo", "--network_topo"])
+def test_a_quiet_run_prints_nothing(inputs, program, topology, tmp_path):
+    for quiet in ("-q", "--quiet"):
+        out = tmp_path / quiet
+        arguments = [str(out) if word == "OUT" else word for word in LEAST[program]]
+        done = run(inputs, program, *arguments, topology, "topology", quiet)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert any(out.iterdir())
+
+
+@pytest.mark.parametrize("program", [name for name in WITH_CONF if name in LEAST])
+@pytest.mark.parametrize("conf", ["--network-conf", "--conf", "--config"])
+def test_a_configuration_has_the_same_names(inputs, program, conf, tmp_path):
+    arguments = [str(tmp_path / "out") if word == "OUT" else word for word in LEAST[program]]
+    if "-c" in arguments:
+        at = arguments.index("-c")
+        del arguments[at:at + 2]
+    done = run(inputs, program, *arguments, "--network-topo", "topology", "-q", conf, "conf")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
