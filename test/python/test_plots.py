@@ -176,6 +176,8 @@ def test_rates_without_notifications_have_one_panel_that_says_so(directory):
     (directory / "rate.txt").write_text("\n".join([head, *full]) + "\n")
     axes, = draw("rates", directory).axes
     assert any(text.get_text() == "line rate throughout, no congestion notification" for text in axes.texts)
+    line, = axes.get_lines()  # all of them lie on it
+    assert line.get_label() == "2 queue pairs" and set(line.get_ydata()[~np.isnan(line.get_ydata())]) == {100}
 
 
 def test_lines_on_each_other_become_one_with_both_names():

@@ -250,8 +250,9 @@ def _bounding(finding):
         parts.append(f"is paused for {percent(finding.paused)}")
     if finding.idle >= SMALL:
         parts.append(f"is idle for {percent(finding.idle)}")
+    last = f" and {parts.pop()}" if len(parts) > 1 else ""
     return (f"{finding.name} ({finding.ranks} ranks, {finding.algorithms}) is {what}: {finding.link_name} "
-            f"({finding.link['rate_bps'] / 1e9:g} Gb/s) " + ", ".join(parts) + ".")
+            f"({finding.link['rate_bps'] / 1e9:g} Gb/s) " + ", ".join(parts) + last + ".")
 
 
 def _spines(run, finding):

@@ -37,6 +37,25 @@ def _name(run, pair):
     return f"{run.nodes.name(pair[0])} → {run.nodes.name(pair[1])} :{pair[2]}"
 
 
+def _draw_line_rates(axes, samples, factor, interval):
+    """One line for all pairs of a line rate: theirs would lie on each other."""
+    groups = samples.groupby(samples["gbps"].round(3))
+    for i, (rate, mine) in enumerate(groups):
+        times = np.unique(mine["time_ns"].to_numpy())
+        x, y = with_gaps(times, np.full(len(times), rate), interval)
+        count = mine.groupby(PAIR).ngroups
+        axes.plot(x / factor, y, linewidth=1.3, marker="." if len(times) < 3 else None,
+                  label=f"{count} queue pairs" if count > 1 else "1 queue pair", **style.line(i))
+    return len(groups)
+
+
+def _finish_rates(axes, run, end):
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(0, end)
+    axes.set_ylabel("sending rate (Gb/s)")
+    axes.set_title(f"Queue pairs: {style.shorten(run.name)}")
+
+
 def rates(run):
     """Rate of queue pairs over time with the spread of all, and congestion notifications below."""
     style.need_packets(run)
@@ -56,6 +75,12 @@ def rates(run):
     times = np.array(sorted(by_time.groups))
     interval = np.diff(times).min() if len(times) > 1 else 1
     count = samples.groupby(PAIR).ngroups
+    if not heard and at_line_rate(run, samples):
+        lines = _draw_line_rates(above, samples, factor, interval)
+        _finish_rates(above, run, span / factor)
+        style.legend(above, lines)
+        style.remark(above, "line rate throughout, no congestion notification")
+        return figure
     if count > FEW:
         low, middle, high = (by_time.quantile(share).to_numpy() for share in (0.05, 0.5, 0.95))
         x, low_gaps = with_gaps(times, low, interval)
@@ -70,14 +95,10 @@ def rates(run):
         x, y = with_gaps(mine["time_ns"].to_numpy(), mine["gbps"].to_numpy(), interval)
         above.plot(x / factor, y, linewidth=1.3, marker="." if len(mine) < 3 else None, label=_name(run, pair),
                    **style.line(i))
-    above.set_ylim(bottom=0)
-    above.set_xlim(0, span / factor)
-    above.set_ylabel("sending rate (Gb/s)")
-    above.set_title(f"Queue pairs: {style.shorten(run.name)}")
+    _finish_rates(above, run, span / factor)
     style.legend(above, len(shown), title="queue pairs" + (" with most CNPs" if heard and count > FEW else ""))
     if not heard:
-        style.remark(above, "line rate throughout, no congestion notification" if at_line_rate(run, samples) else
-                     "no pair got a congestion notification")
+        style.remark(above, "no pair got a congestion notification")
         return figure
     below.set_ylabel("CNPs so far")
     got = cnps.groupby(PAIR)
