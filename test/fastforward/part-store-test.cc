@@ -4,6 +4,7 @@
 #include "ns3/part-store.h"
 
 #include <gtest/gtest.h>
+#include <utility>
 
 using AstraSim::Digest;
 using AstraSim::PartOutcome;
@@ -95,4 +96,41 @@ TEST(PartStore, FindsTheNearestTimesWithinTheTolerance)
     EXPECT_EQ(ranksOf(120, 20), 2U);
     EXPECT_EQ(ranksOf(120, 9), 0U);
     EXPECT_EQ(store.Find(KeyOf(0), {50, 100}, 20), nullptr) << "all times count";
+}
+
+// Half of the outcomes take 950, half 1050. Their standard deviation is 50 * sqrt(n / (n - 1)), so two standard
+// errors of their mean are 100 / sqrt(n - 1): 1% of it from 101 outcomes on.
+TEST(PartStore, DrawsOnceTheMeanIsKnownAndDrawsAllEquallyOften)
+{
+    constexpr uint64_t ENOUGH = 102;
+    PartStore store(1'000'000);
+    const auto lengthOf = [](uint64_t number) { return number % 2 ? 1050 : 950; };
+    for (uint64_t number = 0; number < ENOUGH; ++number)
+    {
+        EXPECT_EQ(store.Draw(KeyOf(0), {0, 500}, 0.01), nullptr) << number;
+        PartOutcome outcome;
+        outcome.ends = {{900, lengthOf(number)}};
+        store.Put(KeyOf(0), {0, static_cast<TimePs>(10 * number)}, std::move(outcome));
+    }
+    EXPECT_EQ(store.Draw(KeyOf(1), {0, 500}, 0.01), nullptr);
+    const PartStore::Entry* first = store.Draw(KeyOf(0), {0, 500}, 0.01);
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(first->times[1], 500) << "the nearest comes first";
+    TimePs sum = first->outcome.ends[0][1];
+    for (uint64_t number = 1; number < ENOUGH; ++number)
+    {
+        sum += store.Draw(KeyOf(0), {0, 500}, 0.01)->outcome.ends[0][1];
+    }
+    EXPECT_EQ(sum, static_cast<TimePs>(1000 * ENOUGH));
+}
+
+TEST(PartStore, DrawsNothingFromFewOutcomesHoweverAlike)
+{
+    PartStore store(1'000'000);
+    for (uint64_t number = 0; number < 16; ++number)
+    {
+        EXPECT_EQ(store.Draw(KeyOf(0), {}, 0.01), nullptr) << number;
+        store.Put(KeyOf(0), {}, OutcomeOf(1));
+    }
+    EXPECT_NE(store.Draw(KeyOf(0), {}, 0.01), nullptr);
 }

@@ -63,6 +63,7 @@ ConfigOf(const RunOptions& options)
     {
         config.tail = 0;
         config.tolerance = 0;
+        config.drawError = 0;
     }
     config.memoryBytes = options.fastForwardMemoryMib << 20;
     return config;

@@ -324,6 +324,7 @@ SimulationRun::RecordFastForward()
         {"parts", report.parts},
         {"patterns_simulated", report.simulations},
         {"patterns_reused", report.reuses},
+        {"drawn", report.draws},
         {"tails_cut", report.cutTails},
         {"late_ends", report.late},
         {"stored_patterns", report.storedPatterns},

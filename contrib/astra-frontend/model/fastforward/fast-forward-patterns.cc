@@ -175,6 +175,20 @@ FastForward::Simulate(const Part& part)
     return outcome;
 }
 
+PartStore::Entry*
+FastForward::FindKnown(const Part& part, const Digest& key, const std::vector<TimePs>& times)
+{
+    PartStore::Entry* known = m_store.Find(key, times, ToleranceOf(part));
+    const Operation& only = *part.operations.front();
+    if (!known && m_config.drawError > 0 && part.operations.size() == 1 && only.HasBegun() &&
+        NeedsAllRanks(only.what.request.op))
+    {
+        known = m_store.Draw(key, times, m_config.drawError);
+        m_report.draws += known ? 1 : 0;
+    }
+    return known;
+}
+
 const PartOutcome&
 FastForward::Find(Part& part)
 {
@@ -188,7 +202,7 @@ FastForward::Find(Part& part)
         }
         times.clear();
     }
-    if (PartStore::Entry* known = m_store.Find(key, times, ToleranceOf(part)))
+    if (PartStore::Entry* known = FindKnown(part, key, times))
     {
         part.wasSimulated = false;
         ++m_report.reuses;

@@ -29,6 +29,8 @@ struct FastForwardConfig
     double tail{0.01};
     /// Share of the shortest operation's time by which starts may differ in what is one pattern.
     double tolerance{5e-3};
+    /// Of the mean time of a collective whose times vary by draws, before one of them is drawn.
+    double drawError{1e-2};
     uint64_t memoryBytes{uint64_t{1} << 30}; ///< of the store
 };
 
@@ -42,6 +44,7 @@ struct FastForwardReport
     uint64_t parts{0};
     uint64_t simulations{0};
     uint64_t reuses{0};
+    uint64_t draws{0};      ///< of the reuses, those drawn among outcomes that vary
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
     uint64_t late{0};       ///< ends that were known only when they were past
     uint64_t verified{0};   ///< reused ends that were simulated again
@@ -64,10 +67,12 @@ struct FastForwardReport
  * began before; what is over stays as it was, as the past does not depend on it. Patterns are
  * looked up and simulated as late as possible, before the first end that may be next.
  *
- * Four approximations keep patterns few, and can be turned off: an operation that has all but
+ * Five approximations keep patterns few, and can be turned off: an operation that has all but
  * ended (its tail) does not join a new one to its part; a collective counts once all its ranks have
  * begun; starts that differ by less than a tolerance are the same, and ends follow the last of
- * them; by how much more than its own time a rank is early does not matter.
+ * them; by how much more than its own time a rank is early does not matter; and where a collective
+ * alone takes another time whenever it comes, as congestion marks at random, it is simulated until
+ * the mean is known well enough, and takes one of these times from then on.
  *
  * A part begins on a network in its first state: connections are new, at full rate.
  */
@@ -135,6 +140,8 @@ class FastForward
     /// @return what comes of a part, its ends counted from each operation's anchor, operations in
     /// the order of likeness
     PartOutcome Simulate(const Part& part);
+    /// @return what was simulated before and stands for @p part, or null
+    PartStore::Entry* FindKnown(const Part& part, const Digest& key, const std::vector<TimePs>& times);
     const PartOutcome& Find(Part& part);
     void Verify(const Part& part, PartStore::Entry& entry);
     void Apply(Part& part, const PartOutcome& outcome);

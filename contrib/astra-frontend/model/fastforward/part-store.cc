@@ -4,7 +4,10 @@
 #include "part-store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace AstraSim
@@ -27,6 +30,18 @@ Distance(const std::vector<TimePs>& a, const std::vector<TimePs>& b, TimePs limi
         }
     }
     return distance;
+}
+
+/// @return the last end
+double
+LengthOf(const PartOutcome& outcome)
+{
+    TimePs last = 0;
+    for (const auto& ends : outcome.ends)
+    {
+        last = ends.empty() ? last : std::max(last, *std::max_element(ends.begin(), ends.end()));
+    }
+    return static_cast<double>(last);
 }
 
 } // namespace
@@ -68,6 +83,49 @@ PartStore::Find(const Digest& key, const std::vector<TimePs>& times, TimePs tole
     }
     m_entries.splice(m_entries.begin(), m_entries, nearest);
     return &*nearest;
+}
+
+bool
+PartStore::IsMeanKnown(const std::vector<Entries::iterator>& entries, double error)
+{
+    constexpr std::size_t FEWEST = 16; // of which a deviation says something
+    if (entries.size() < FEWEST)
+    {
+        return false;
+    }
+    double sum = 0;
+    double squares = 0;
+    for (const Entries::iterator& entry : entries)
+    {
+        const double length = LengthOf(entry->outcome);
+        sum += length;
+        squares += length * length;
+    }
+    const double count = static_cast<double>(entries.size());
+    const double mean = sum / count;
+    const double variance = std::max(0.0, squares / count - mean * mean) * count / (count - 1);
+    return 2 * std::sqrt(variance / count) <= error * mean;
+}
+
+PartStore::Entry*
+PartStore::Draw(const Digest& key, const std::vector<TimePs>& times, double error)
+{
+    const auto found = m_places.find(key);
+    if (found == m_places.end() || !IsMeanKnown(found->second, error))
+    {
+        return nullptr;
+    }
+    constexpr TimePs ANY = std::numeric_limits<TimePs>::max() - 1;
+    const auto rank = [&times](const Entries::iterator& entry) {
+        return std::pair(entry->draws, Distance(entry->times, times, ANY));
+    };
+    const Entries::iterator drawn =
+        *std::min_element(found->second.begin(),
+                          found->second.end(),
+                          [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    ++drawn->draws;
+    m_entries.splice(m_entries.begin(), m_entries, drawn);
+    return &*drawn;
 }
 
 PartStore::Entry*

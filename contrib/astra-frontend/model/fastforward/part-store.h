@@ -30,6 +30,7 @@ class PartStore
         std::vector<TimePs> times; ///< of the pattern
         PartOutcome outcome;
         uint64_t uses{0};
+        uint64_t draws{0}; ///< of the uses, those whose times were not near
     };
 
     /// @param limit bytes
@@ -46,6 +47,17 @@ class PartStore
      * until the next Put()
      */
     Entry* Find(const Digest& key, const std::vector<TimePs>& times, TimePs tolerance);
+
+    /**
+     * For outcomes that follow from draws more than from times: congestion that marks at random
+     * makes each another one.
+     *
+     * @param error accepted of the mean of the last ends (two standard errors), relative to it
+     * @return of the outcomes with that key that were drawn least often, the one whose times are
+     * nearest, so that all are drawn equally often; null unless they are so many that their mean is
+     * as good; valid until the next Put()
+     */
+    Entry* Draw(const Digest& key, const std::vector<TimePs>& times, double error);
 
     /// Keep an outcome. @return where it is kept; valid until the next Put()
     Entry* Put(const Digest& key, std::vector<TimePs> times, PartOutcome outcome);
@@ -70,6 +82,7 @@ class PartStore
     using Entries = std::list<Entry>;
 
     static uint64_t BytesOf(const Entry& entry);
+    static bool IsMeanKnown(const std::vector<Entries::iterator>& entries, double error);
     void ForgetLast();
 
     uint64_t m_limit;
