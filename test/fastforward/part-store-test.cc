@@ -98,8 +98,8 @@ TEST(PartStore, FindsTheNearestTimesWithinTheTolerance)
     EXPECT_EQ(store.Find(KeyOf(0), {50, 100}, 20), nullptr) << "all times count";
 }
 
-// Half of the outcomes take 950, half 1050. Their standard deviation is 50 * sqrt(n / (n - 1)), so two standard
-// errors of their mean are 100 / sqrt(n - 1): 1% of it from 101 outcomes on.
+// Half of the outcomes take 950, half 1050. Their standard deviation is 50 * sqrt(n / (n - 1)), so
+// two standard errors of their mean are 100 / sqrt(n - 1): 1% of it from 101 outcomes on.
 TEST(PartStore, DrawsOnceTheMeanIsKnownAndDrawsAllEquallyOften)
 {
     constexpr uint64_t ENOUGH = 102;

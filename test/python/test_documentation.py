@@ -49,8 +49,13 @@ def checkout(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if any(map(runnable, command_blocks(p)))],
-                         ids=lambda p: str(p.relative_to(ROOT)))
+def marked(page):
+    """The ranks of SimAI_phynet wait for each other by the real clock."""
+    marks = [pytest.mark.real_time] if page.name == "physical.rst" else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", [marked(p) for p in PAGES if any(map(runnable, command_blocks(p)))])
 def test_commands_of_a_page_run(page, checkout):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("AS_", "NCCL_"))}

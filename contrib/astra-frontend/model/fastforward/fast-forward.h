@@ -141,7 +141,9 @@ class FastForward
     /// the order of likeness
     PartOutcome Simulate(const Part& part);
     /// @return what was simulated before and stands for @p part, or null
-    PartStore::Entry* FindKnown(const Part& part, const Digest& key, const std::vector<TimePs>& times);
+    PartStore::Entry* FindKnown(const Part& part,
+                                const Digest& key,
+                                const std::vector<TimePs>& times);
     const PartOutcome& Find(Part& part);
     void Verify(const Part& part, PartStore::Entry& entry);
     void Apply(Part& part, const PartOutcome& outcome);
