@@ -58,3 +58,13 @@ def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
                           env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "PYTHONPATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [str(program), "None", "None"]
+
+
+def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
+    """mpirun for SimAI_phynet; protoc and its Python module for Chakra traces; cpack compiles no tests."""
+    packages = (ROOT / "cmake/packages.cmake").read_text()
+    recommended = re.search(r'PACKAGE_RECOMMENDS "(.*)"', packages).group(1).split(", ")
+    assert recommended == ["openmpi-bin", "protobuf-compiler", "python3-protobuf"]
+    image = (ROOT / "packaging/Dockerfile").read_text().split()
+    assert set(recommended) < set(image)
+    assert "set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)" in (ROOT / "CMakeLists.txt").read_text()
