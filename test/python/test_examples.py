@@ -52,3 +52,13 @@ def test_second_rdma_shares_the_link_and_pauses():
 @pytest.mark.parametrize("example", [name for name, *_ in EXAMPLES])
 def test_examples_run(example):
     assert run(*example.split())
+
+
+@pytest.mark.parametrize("command,expected", [
+    (["second-rdma", "--senders=0"], "expected 1 to 64"),
+    (["accl-allreduce", "--ranks=0"], "expected --ranks from 1 to 300"),
+    (["accl-allreduce", "--bytes=6"], "--bytes a multiple of 4")])
+def test_a_number_out_of_range_is_one_line(command, expected):
+    result = subprocess.run([PROGRAMS / command[0], *command[1:]], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert expected in result.stderr and result.stderr.count("\n") == 1

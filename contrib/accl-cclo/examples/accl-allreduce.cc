@@ -3,7 +3,6 @@
 // Hosts whose NICs have ACCL's collective engine, at a switch: an AllReduce of float32 on real
 // data.
 //   accl-allreduce --ranks=256 --bytes=1048576 --ns3::CcloDataPlane::ClockPeriod=3ns
-#include "ns3/abort.h"
 #include "ns3/cclo-helper.h"
 #include "ns3/command-line.h"
 #include "ns3/config.h"
@@ -27,9 +26,13 @@ main(int argc, char* argv[])
     uint32_t bytes = 1 << 20;
     CommandLine command(__FILE__);
     command.AddValue("ranks", "hosts, 1 to 300", ranks);
-    command.AddValue("bytes", "operand of each, a multiple of 4", bytes);
+    command.AddValue("bytes", "operand of each, a multiple of 4, up to 256 MiB", bytes);
     command.Parse(argc, argv);
-    NS_ABORT_MSG_UNLESS(ranks >= 1 && ranks <= 300, "--ranks is from 1 to 300");
+    if (ranks < 1 || ranks > 300 || bytes % 4 != 0 || bytes > 1 << 28)
+    {
+        std::cerr << "expected --ranks from 1 to 300, --bytes a multiple of 4 up to 268435456\n";
+        return 2;
+    }
 
     NodeContainer hosts(ranks);
     RdmaHostHelper().Install(hosts);
@@ -37,7 +40,6 @@ main(int argc, char* argv[])
     QbbHelper().Install(hosts, access);
     Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
     fabric->Build(NodeContainer(hosts, access));
-
     std::vector<uint32_t> numbers(ranks);
     std::iota(numbers.begin(), numbers.end(), 0);
     CcloHelper helper(fabric);

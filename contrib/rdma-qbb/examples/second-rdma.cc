@@ -59,7 +59,11 @@ main(int argc, char* argv[])
     command.AddValue("senders", "hosts that send by RDMA, 1 to 64", senders);
     command.AddValue("bytes", "what each of them sends", bytes);
     command.Parse(argc, argv);
-    NS_ABORT_MSG_UNLESS(senders >= 1 && senders <= 64, "--senders is from 1 to 64");
+    if (senders < 1 || senders > 64)
+    {
+        std::cerr << "--senders=" << senders << "; expected 1 to 64\n";
+        return 2;
+    }
 
     NodeContainer hosts(senders + 2); // the receiver is the first, the TCP sender the last
     RdmaHostHelper().Install(hosts);
