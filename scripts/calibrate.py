@@ -14,9 +14,10 @@ busbw.yaml       bus bandwidths of the largest size, for SimAI_analytical -busbw
 calibration.csv  each size, measured and simulated
 
 Simulate with AS_SEND_LAT=0 NCCL_ALGO=Ring NCCL_PROTO=Simple, as it was measured. Exits with status 1 if the median error of the
-sizes that were not fitted is above --bound.
+sizes that were not fitted is above --bound or a rank failed, with 2 if an input is wrong.
 """
 import argparse
+import math
 import shlex
 import sys
 
@@ -28,13 +29,15 @@ from clustersim import command
 from clustersim.physical import launch
 from clustersim.physical.calibration import Calibration
 
+LARGEST = 1 << 40
+MOST_ITERATIONS = 1_000_000
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def size(text):
     factor = UNITS.get(text[-1:].upper(), 1)
     number = int(text[:-1] if factor > 1 else text) * factor
-    if number < 4:
+    if not 4 <= number <= LARGEST:
         raise ValueError
     return number
 
@@ -56,18 +59,26 @@ def parse(arguments):
         parser.error(f"-np is {given.np}; expected 2 or more")
     if given.largest < 8 * given.smallest:
         parser.error("--largest is below 8 times --smallest; expected four sizes or more")
+    if not 1 <= given.iterations <= MOST_ITERATIONS:
+        parser.error(f"--iterations is {given.iterations}; expected 1 to {MOST_ITERATIONS}")
+    if not 0 <= given.bound < math.inf:
+        parser.error(f"--bound is {given.bound}; expected a number, 0 or more")
+    try:
+        given.mpirun = shlex.split(given.mpirun)
+    except ValueError as error:
+        parser.error(f"--mpirun is '{given.mpirun}': {error}; expected arguments as on a command line")
     return given
 
 
 def main(arguments):
     given = parse(arguments)
     flags = {name: value for name, value in (("nic", given.nic), ("interface", given.interface)) if value}
-    calibration = Calibration(given.np, given.output, shlex.split(given.mpirun), provider=given.provider, **flags)
+    calibration = Calibration(given.np, given.output, given.mpirun, provider=given.provider, **flags)
     try:
         calibration.run(given.smallest, given.largest, given.iterations)
     except launch.PhysicalError as error:
         print(error, file=sys.stderr)
-        return 1
+        return error.status
     print(f"{'bytes':>12}{'role':>7}{'min us':>12}{'median us':>12}{'max us':>12}{'simulated':>12}{'error':>8}")
     for row in calibration.rows:
         print(f"{row.size:12}{row.role:>7}{row.least_us:12.1f}{row.median_us:12.1f}{row.most_us:12.1f}{row.simulated_us:12.1f}"

@@ -22,13 +22,17 @@ import checkout  # noqa: F401
 
 checkout.require_modules("networkx")
 
-from clustersim import command
+from clustersim import command, input_file
 from clustersim.physical import comparison, launch
 from clustersim.physical.namespaces import NamespaceCluster, NotPermitted, Unsuitable, remove_orphans
 from clustersim.topology import reader
 from clustersim.topology.cluster import InputError
 
 NOT_PERMITTED = 3
+MOST_HOSTS = 256
+MOST_ITERATIONS = 1_000_000
+# Below a millionth, rates of links are more than any machine knows.
+LEAST_SCALE, MOST_SCALE = 1e-6, 1e12
 
 
 def parse(arguments):
@@ -44,14 +48,18 @@ def parse(arguments):
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given = parser.parse_args(arguments[:end])
     given.command = arguments[end + 1:]
+    if not 1 <= given.iterations <= MOST_ITERATIONS:
+        parser.error(f"--iterations is {given.iterations}; expected 1 to {MOST_ITERATIONS}")
     if given.compare or given.clean:
-        if given.hosts < 4 or given.hosts % 2:
-            parser.error(f"--hosts is {given.hosts}; expected an even number, 4 or more")
+        if not 4 <= given.hosts <= MOST_HOSTS or given.hosts % 2:
+            parser.error(f"--hosts is {given.hosts}; expected an even number, 4 to {MOST_HOSTS}")
         return given
     if (given.topology is None or bool(given.workload) == bool(given.command)):
         parser.error("expected a topology with either -w WORKLOAD or -- COMMAND, or --compare or --clean")
-    if not given.scale > 0:
-        parser.error(f"--scale is {given.scale}; expected a number above 0")
+    if not LEAST_SCALE <= given.scale <= MOST_SCALE:
+        parser.error(f"--scale is {given.scale}; expected a number from {LEAST_SCALE:g} to {MOST_SCALE:g}")
+    if given.workload:
+        input_file.check(given.workload)  # before a cluster is made for it
     return given
 
 
@@ -97,7 +105,7 @@ def main(arguments):
         return 2
     except launch.PhysicalError as error:
         print(error, file=sys.stderr)
-        return 1
+        return error.status
 
 
 if __name__ == "__main__":

@@ -5,8 +5,13 @@
         command.run("plot.py", main)
 """
 import os
+import re
 import signal
 import sys
+
+
+LONGEST_WORD = 512  # characters of a word in a message; of a longer one the first are shown
+SHOWN = 60
 
 
 def name():
@@ -54,6 +59,17 @@ def run(name, main, refusals=(), after_interruption=""):
     sys.exit(status)
 
 
+def _cut(word):
+    ends = len(word[0].rstrip("'\",;:)"))
+    return f"{word[0][:SHOWN]}...{word[0][ends:]}"
+
+
+def _short(text):
+    """@return the text, in which words that no path is as long as are cut, and nothing moves the cursor"""
+    text = re.sub(rf"\S{{{LONGEST_WORD},}}", _cut, str(text))
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def _say(name, text, status):
-    print(f"{name}: {text}", file=sys.stderr)
+    print(f"{name}: {_short(text)}", file=sys.stderr)
     return status

@@ -48,7 +48,9 @@ def effective_ratio(mtbf, interval, checkpoint, restart):
     if math.isinf(mtbf):
         return interval / (interval + checkpoint)
     exponent = (interval + checkpoint) / mtbf
-    return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(exponent)) if exponent < 700 else 0.0
+    if exponent + restart / mtbf >= 700:
+        return 0.0
+    return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(exponent))
 
 
 def simulate(mtbf, interval, checkpoint, restart, hours, random):
@@ -63,7 +65,7 @@ def simulate(mtbf, interval, checkpoint, restart, hours, random):
             return kept + min(interval, hours - now), failures  # what the end finds is not lost
         now, failures = fails, failures + 1
         fails = now + random.exponential(mtbf)
-        while fails < now + restart:  # a failure during the restart begins it anew
+        while fails < min(now + restart, hours):  # a failure during the restart begins it anew
             now, failures = fails, failures + 1
             fails = now + random.exponential(mtbf)
         now += restart

@@ -11,14 +11,25 @@ _KINDS = ((stat.S_ISFIFO, "is a pipe"), (stat.S_ISCHR, "is a device"),
           (stat.S_ISBLK, "is a device"), (stat.S_ISSOCK, "is a socket"))
 
 
+def _open(path):
+    # Whoever opens a pipe waits for its other end, unless told not to.
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    status = os.fstat(file.fileno())
+    reason = next((text for is_kind, text in _KINDS if is_kind(status.st_mode)), None)
+    if reason is None and status.st_size > LARGEST:
+        reason = f"is larger than {LARGEST >> 20} MiB"
+    if reason is None:
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, reason, str(path))
+
+
 def read_text(path, errors="strict"):
     """@return the text of a file @raise OSError it cannot be read, is no file or too large @raise UnicodeDecodeError"""
-    # Whoever opens a pipe waits for its other end, unless told not to.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        status = os.fstat(file.fileno())
-        for is_kind, text in _KINDS:
-            if is_kind(status.st_mode):
-                raise OSError(errno.EINVAL, text, str(path))
-        if status.st_size > LARGEST:
-            raise OSError(errno.EFBIG, f"is larger than {LARGEST >> 20} MiB", str(path))
+    with _open(path) as file:
         return io.TextIOWrapper(file, encoding="utf-8", errors=errors).read()
+
+
+def check(path):
+    """@raise OSError a program that is given the file could not read it"""
+    _open(path).close()

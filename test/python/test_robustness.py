@@ -279,17 +279,138 @@ def test_what_is_no_file_is_refused_as_every_input(folder):
                                          *(word for pair in arguments.items() for word in pair)))
 
 
+def command_refusal(folder, *words):
+    """@return the one line, after the usage perhaps, by which a script refuses its arguments"""
+    result = run(folder, *words[1:], program=ROOT / (words[0] if "/" in words[0] else f"scripts/{words[0]}"))
+    assert result.returncode == 2 and "Traceback" not in result.stderr, (result.returncode, result.stderr)
+    *usage, line = result.stderr.splitlines()
+    assert not usage or usage[0].startswith("usage: "), result.stderr
+    assert "expected" in line or "invalid" in line, line
+    return line
+
+
+PLAN = ["plan.py", "--model", "llama2_7b", "--gpus", "8"]
+
+
 @pytest.mark.parametrize("words", [
-    ["scripts/plan.py", "--model", "llama2_7b", "--gpus", "8", "--topology"], ["scripts/plan.py", "--gpus", "8", "--config"],
-    ["scripts/plan.py", "--model", "llama2_7b", "--gpus", "8", "--measured"], ["scripts/sweep.py"],
-    ["scripts/hpcc_traffic.py", "--topology", "topology", "--sizes"],
+    [*PLAN, "--topology"], ["plan.py", "--gpus", "8", "--config"], [*PLAN, "--measured"], ["sweep.py"],
+    ["hpcc_traffic.py", "--topology", "topology", "--sizes"], ["workload.py", "--world_size", "8", "--config"],
+    ["workload.py", "--inference", "--model", "llama2_7b", "--world_size", "8", "--trace"],
+    ["netns_cluster.py", "-w", "workload.txt"], ["netns_cluster.py", "topology", "--scale", "500", "-w"],
+    ["goodput.py", "--part", "GPU=1:1", "--checkpoint", "60", "--restart", "60", "--run"], ["why.py"],
     ["topologies/gen_Topo_Template.py", "--check"], ["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],
     ["topologies/gen_Topo_Template.py", "--describe", "topology", "--prices"]], ids=lambda words: f"{words[0]} {words[-1]}")
 def test_scripts_refuse_what_is_no_file(folder, words):
     odd_paths(folder)
-    result = run(folder, *words[1:], "pipe", program=ROOT / words[0])
-    assert result.returncode == 2 and "pipe: " in result.stderr and "is a pipe" in result.stderr, result.stderr
-    assert len(result.stderr.splitlines()) == 1 or result.stderr.startswith("usage: "), result.stderr
+    for path in ("pipe", "loop"):
+        assert f"{path}: " in command_refusal(folder, *words, path), path
+
+
+@pytest.mark.parametrize("words", [[*PLAN, "--topology"], ["plan.py", "--gpus", "8", "--config"], ["sweep.py"],
+                                   ["netns_cluster.py", "-w", "workload.txt"]], ids=lambda words: f"{words[0]} {words[-1]}")
+@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 9, b"[" * 30000 + b"]" * 30000, b"x" * (1 << 20), b"[.nan, 1e999, -1]\n",
+                                     b"topologies: caf\xe9\n", b'{"topologies": {"file": 1}'],
+                         ids=["empty", "binary", "deep", "long", "numbers", "latin", "truncated"])
+def test_scripts_refuse_damaged_files(folder, words, content):
+    (folder / "damaged").write_bytes(content)
+    assert len(command_refusal(folder, *words, "damaged")) < 600, "long words are cut"
+
+
+GOODPUT = ["goodput.py", "--checkpoint", "60", "--restart", "60"]
+BOX = ["netns_cluster.py", "topology", "-w", "workload.txt"]
+CALIBRATE = ["calibrate.py", "-np", "2"]
+
+
+@pytest.mark.parametrize("words", [
+    [*GOODPUT, "--part", "GPU=0:1"], [*GOODPUT, "--part", "GPU=999999999999:0.000000001"], [*GOODPUT, "--part", f"GPU={'9' * 4000}:1"],
+    *([*GOODPUT, "--part", "GPU=1000:50000", *more] for more in (["--days", "1e12"], ["--histories", "9" * 30], ["--interval", "nan"],
+                                                                ["--seed", "-1"], ["--interval", "1e300"])),
+    *([*BOX, *more] for more in (["--scale", "nan"], ["--scale", "1e-300"], ["--iterations", "0"], ["--iterations", "9" * 30])),
+    ["netns_cluster.py", "--compare", "--hosts", "1000000"], ["netns_cluster.py", "--compare", "--iterations", "-1"],
+    *([*CALIBRATE, *more] for more in (["-np", "1"], ["--smallest", "0"], ["--largest", "9" * 400], ["--iterations", "0"],
+                                       ["--bound", "nan"], ["--mpirun", "'"], ["-o", "topology"])),
+    *([*PLAN, *more] for more in (["--gpus", "9" * 30], ["--global_batch", "0"], ["--seq_length", "9" * 20], ["--reserved_gb", "nan"],
+                                  ["--gpu_hour", "inf"], ["--time_limit", "nan"], ["--prices", ""], ["--years", "0"])),
+    ["offload.py", "--sizes", "0"], ["offload.py", "-o", "topology"], ["why.py", "directory", "--factor", "nan"],
+], ids=lambda words: " ".join(words)[-40:])
+def test_scripts_refuse_numbers_out_of_range(folder, words):
+    command_refusal(folder, *words)
+
+
+def test_what_mpirun_says_is_left_out_of_a_message(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "python")
+    from clustersim.physical import launch
+
+    rule = "-" * 74 + "\n"
+    said = f"w.txt:1: is wrong; expected more\nw.txt:1: is wrong; expected more\n{rule}mpirun detected\n{rule}"
+    assert launch.words_of_ranks(said) == "w.txt:1: is wrong; expected more"
+    assert launch.words_of_ranks(f"{rule}no such\n  hostfile\n{rule}{rule}an error\n{rule}") == "mpirun: no such hostfile"
+
+
+SERVING = (ROOT / "workloads/serve_16g_colocated.txt").read_text()
+
+
+def without(*keys):
+    """@return the workload of requests without some of its lines"""
+    return "".join(line + "\n" for line in SERVING.splitlines() if line.split(" ")[0] not in keys)
+
+
+OF_A_TRACE = without("requests", "rate", "prompt_tokens", "output_tokens").replace("INFERENCE\n", "INFERENCE\ntrace {trace}\n", 1)
+
+
+def serve(folder, text):
+    hosts = "".join(f"{host} 16 400Gbps 1us 0\n" for host in range(16))
+    (folder / "cluster").write_text("17 1 0 1 16 H100\n16\n" + hosts)
+    (folder / "serving").write_text(text)
+    return run(folder, "-q", "-w", "serving", "-n", "cluster", "--network", "flow", "-o", "out")
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "1e300", "9" * 30, "x" * 5000], ids=lambda value: value[:12])
+def test_numbers_of_serving_are_in_range(folder, value):
+    for key in ("requests", "rate", "prompt_tokens", "output_tokens", "layers", "kv_bytes", "max_num_batched_tokens",
+                "ttft_limit_ms", "block_size", "swap_gbps", "router"):
+        line = refusal(serve(folder, without(key).replace("INFERENCE\n", f"INFERENCE\n{key} {value}\n", 1)))
+        assert line.startswith("serving:") and len(line) < 400, line
+
+
+@pytest.mark.parametrize("trace", [
+    "", "arrival_s,prompt_tokens,output_tokens\n", *(f"arrival_s,prompt_tokens,output_tokens\n{row}\n" for row in (
+        "1e300,5,5", "nan,5,5", "-1,5,5", "0,-5,5", "0,5", "0,0,0", "0,99999999999999999999,5")),
+    *(f'{{"timestamp": 0, "input_length": 5, {rest}\n' for rest in (
+        '"output_length": 5, "hash_ids": [-1]}', '"output_length": "x"}', "")),
+    '{"timestamp": 1e400, "input_length": 5, "output_length": 5, "hash_ids": []}\n', "[" * 50000 + "\n"])
+def test_damaged_traces_are_refused(folder, trace):
+    (folder / "trace").write_text(trace)
+    assert refusal(serve(folder, OF_A_TRACE.format(trace="trace"))).startswith("trace")
+
+
+def test_traces_that_are_no_files_are_refused(folder):
+    for path, reason in odd_paths(folder).items():
+        assert reason in refusal(serve(folder, OF_A_TRACE.format(trace=path)))
+
+
+@pytest.mark.parametrize("value", ["", "X", "ACCL X", "ACCL DP X", "NCCL DP", "accl", "ACCL \x01", "x" * 5000], ids=lambda value: ascii(value[:12]))
+def test_engines_are_named_as_they_are(folder, value):
+    line = refusal(simulate(folder, "--set", f"COLLECTIVE_ENGINE={value}"))
+    assert line.startswith("--set COLLECTIVE_ENGINE=") and len(line) < 400, line
+
+
+@pytest.mark.parametrize("text", ['{"all-reduce-implementation": []}', '{"all-reduce-implementation": ["acclx"]}',
+                                  '{"all-reduce-implementation": [1]}', '{"all-to-all-implementation": ["accl"]'])
+def test_system_files_name_engines_as_they_are(folder, text):
+    (folder / "system").write_text(text)
+    assert refusal(simulate(folder, "--system-configuration=system")).startswith("system:1: ")
+
+
+@pytest.mark.skipif(not (PROGRAMS / "SimAI_phynet").exists(), reason="built without libfabric or MPI: there is no SimAI_phynet")
+def test_real_traffic_refuses_what_simulations_refuse(folder):
+    program = PROGRAMS / "SimAI_phynet"
+    for path, reason in odd_paths(folder).items():
+        for flag in ("-w", "-n"):
+            arguments = {"-w": "workload.txt", "-n": "topology"} | {flag: path}
+            assert reason in refusal(run(folder, "-o", "out", *(word for pair in arguments.items() for word in pair), program=program))
+    for flags in (["--iterations", "0"], ["--warmup", "-1"], ["--timeout", "nan"], ["--tp", "9" * 30]):
+        refusal(run(folder, "-w", "workload.txt", "-n", "topology", "-o", "out", *flags, program=program))
 
 
 def test_python_reads_nothing_but_files(folder, monkeypatch):

@@ -25,11 +25,13 @@ from clustersim import command, goodput
 from clustersim.results import ResultsError, open_run
 
 HOUR = 3600.0
+LARGEST = 1e12
+MOST_FAILURES = 1e7  # of all histories together; they take some ten seconds
 
 
 def part(text):
-    found = re.fullmatch(r"([\w. -]+)=(\d+):(\d+(?:\.\d+)?)", text)
-    if not found or float(found[3]) <= 0:
+    found = re.fullmatch(r"([\w. -]+)=(\d{1,12}):(\d{1,12}(?:\.\d{1,12})?)", text)
+    if not found or int(found[2]) == 0 or float(found[3]) <= 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a valid part; expected NAME=COUNT:HOURS, such as "
                                          f"GPU=1024:50000")
     return goodput.Part(found[1], int(found[2]), float(found[3]))
@@ -40,8 +42,8 @@ def above_zero(text):
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is not valid; expected a number above 0")
+    if not 0 < value <= LARGEST:
+        raise argparse.ArgumentTypeError(f"'{text}' is not valid; expected a number above 0, at most {LARGEST:g}")
     return value
 
 
@@ -58,8 +60,12 @@ def parse(arguments):
     add("--seed", type=int, default=1, help="of the random numbers (%(default)s)")
     add("--run", type=pathlib.Path, metavar="RUN", help="directory of a run of one iteration")
     given = parser.parse_args(arguments)
-    if given.histories < 1 or given.seed < 0:
-        parser.error("--histories is at least 1 and --seed at least 0")
+    if given.histories < 1 or not 0 <= given.seed < 1 << 64:
+        parser.error("--histories or --seed is out of range; expected 1 or more, and 0 to 2^64 - 1")
+    failures = 24 * given.days / goodput.system_mtbf(given.part) * given.histories
+    if failures + given.histories > MOST_FAILURES:
+        parser.error(f"{given.histories} histories of {given.days:g} days have {failures:.3g} failures; expected at most "
+                     f"{MOST_FAILURES:g} of both together (--histories, --days)")
     return given
 
 

@@ -100,7 +100,7 @@ class Calibration:
         topology = write_star(self.output / "probe-topology", self.ranks, PROBE_BPS, PROBE_PS)
         hosts = write_hosts(self.output / "hosts.txt", PROBE_BPS)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
-        launch.run(self.ranks, workload, topology, directory, VARIABLES, mpirun=self.mpirun, gpu_table=hosts.resolve(),
+        launch.run(self.ranks, workload, topology, directory, VARIABLES, mpirun=self.mpirun, gpu_table=os.path.abspath(hosts),
                    tp=self.ranks, warmup=2, iterations=iterations, **self.flags)
         return [Row(op, int(row["bytes"]), "fit" if number % 2 == 0 else "check", float(row["min_us"]),
                     float(row["median_us"]), float(row["max_us"]), float(row["median_busbw"]))
@@ -117,7 +117,7 @@ class Calibration:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
         result = subprocess.run(words, env=clean | VARIABLES, capture_output=True, text=True, check=False)
         if result.returncode:
-            raise launch.PhysicalError(result.stderr.strip())
+            raise launch.PhysicalError(result.stderr.strip(), result.returncode)
         return numpy.array([(float(row["end_ns"]) - float(row["start_ns"])) / 1000
                             for row in read_csv(directory / "collectives.csv")[1:]])
 

@@ -26,7 +26,7 @@ def simulate(workload, topology, output, network, flags=()):
     words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--network", network, "-q", "-o", str(output), *flags]
     result = subprocess.run(words, env=clean | VARIABLES, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise launch.PhysicalError(result.stderr.strip())
+        raise launch.PhysicalError(result.stderr.strip(), result.returncode)
     return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"]
 
 

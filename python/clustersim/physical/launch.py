@@ -2,6 +2,7 @@
 """Starts SimAI_phynet by mpirun: on this machine, or on a cluster of namespaces."""
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -14,7 +15,11 @@ TCP_VARIABLES = {"FI_OFI_RXM_BUFFER_SIZE": "600000", "FI_OFI_RXM_MSG_RX_SIZE": "
 
 
 class PhysicalError(Exception):
-    """SimAI_phynet failed; the text is what it printed."""
+    """SimAI_phynet failed (status 1) or refused an input (2); the text is what it printed, without mpirun's words."""
+
+    def __init__(self, message, status=1):
+        super().__init__(message)
+        self.status = status
 
 
 def environment(changes=None):
@@ -26,13 +31,23 @@ def environment(changes=None):
 
 
 def phynet_words(workload, topology, output, **flags):
-    workload, topology, output = (pathlib.Path(path).resolve() for path in (workload, topology, output))
+    # Not resolve(), which fails on a link that leads to itself.
+    workload, topology, output = (os.path.abspath(path) for path in (workload, topology, output))
     return command_line(workload, topology, output=output, program=find_program("SimAI_phynet"), **flags)
+
+
+def words_of_ranks(stderr):
+    """@return what ranks printed, each line once. What mpirun says stands between rules: its first words if there are no others"""
+    ranks, *mpirun = re.split(r"^-{20,}\n", stderr, flags=re.MULTILINE)
+    lines = "\n".join([ranks, *mpirun[1::2]]).splitlines()
+    said = "\n".join(dict.fromkeys(line for line in lines if line.strip()))
+    return said or (f"mpirun: {' '.join(mpirun[0].split())}" if mpirun else "")
 
 
 def _finish(result, words):
     if result.returncode:
-        raise PhysicalError(result.stderr.strip() or f"{' '.join(words)}: status {result.returncode}")
+        status = 2 if result.returncode == 2 else 1
+        raise PhysicalError(words_of_ranks(result.stderr) or f"{' '.join(words)}: status {result.returncode}", status)
 
 
 def run(ranks, workload, topology, output, variables=None, timeout=1800, mpirun=(), **flags):

@@ -44,6 +44,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message):
         raise InputError(f"{message}; expected the flags of --help")
 
+    def parse_args(self, args=None, namespace=None):
+        given = super().parse_args(args, namespace)
+        for name, value in vars(given).items():
+            if value == "":  # else it would count as left out
+                raise InputError(f"--{name} is empty; expected a value")
+        return given
+
 
 def _spellings(name):
     """AICB writes some flags with hyphens and some with underscores; both are read."""

@@ -18,6 +18,7 @@ from clustersim.workload import command_line, gpus, memory, plans, search, simai
 from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
 
+LARGEST = 1_000_000_000  # of what is counted; more would be searched for hours
 CONF = pathlib.Path(__file__).resolve().parents[3] / "conf/SimAI.conf"
 OBJECTIVES = ("time", "tokens/s/GPU", "cost")
 # Peaks of NVLink and NIC in GB/s, one direction, where no topology says them.
@@ -44,7 +45,7 @@ def make_parser(description):
     add("--gpu_type", default=None, metavar="GPU", help=f"without a topology (H100): {', '.join(gpus.names())}")
     add("--gpus_per_server", type=int, default=None, metavar="N", help="without a topology (8)")
     add("--nic_type", choices=NIC_GBPS, default="cx7", help="without a topology (cx7: 400 Gb/s)")
-    add("--global_batch", type=int, default=0, metavar="N", help="sequences of an iteration (as many as GPUs)")
+    add("--global_batch", type=int, metavar="N", help="sequences of an iteration (as many as GPUs)")
     add("--seq_length", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
     add("--objective", choices=OBJECTIVES, default="time",
         help="time (default) takes all GPUs; the others also try halves, quarters, ...")
@@ -67,14 +68,16 @@ def make_parser(description):
 
 
 def _check(given):
-    for flag in ("gpus", "top", "seq_length", "gpus_per_server"):
+    for flag in ("gpus", "top", "seq_length", "gpus_per_server", "global_batch"):
         if getattr(given, flag) is not None and getattr(given, flag) < 1:
             raise InputError(f"--{flag} is {getattr(given, flag)}; expected at least 1")
+        if getattr(given, flag) is not None and getattr(given, flag) > LARGEST:
+            raise InputError(f"--{flag} is {getattr(given, flag)}; expected at most {LARGEST}")
     for flag in ("time_limit", "reserved_gb"):
         if not 0 <= getattr(given, flag) < float("inf"):
             raise InputError(f"--{flag} is {getattr(given, flag):g}; expected a number, 0 or more")
-    if given.simulate < 0 or given.global_batch < 0 or (given.gpu_hour is not None and not 0 <= given.gpu_hour < float("inf")):
-        raise InputError("--simulate, --global_batch or --gpu_hour is negative; expected 0 or more")
+    if given.simulate < 0 or (given.gpu_hour is not None and not 0 <= given.gpu_hour < float("inf")):
+        raise InputError("--simulate or --gpu_hour is not valid; expected a number, 0 or more")
     if not 0 < given.years < float("inf") or not 0 <= given.kwh < float("inf"):
         raise InputError("--years or --kwh is not valid; expected years above 0 and a price of 0 or more")
     if given.prices and (not given.topology or given.gpu_hour is not None):

@@ -156,8 +156,12 @@ FabricConf::Read(std::istream& text, const std::string& name)
 }
 
 void
-FabricConf::Set(const std::string& keyAndValue, const std::string& origin)
+FabricConf::Set(const std::string& keyAndValue, const std::string& givenAs)
 {
+    // A command line may be long; a name of a place in it is not.
+    constexpr std::size_t longest = 80;
+    const std::string origin =
+        givenAs.size() > longest ? givenAs.substr(0, longest) + "..." : givenAs;
     std::string text = keyAndValue;
     const std::size_t equals = text.find('=');
     if (equals != std::string::npos && text.find(' ') > equals)
