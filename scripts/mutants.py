@@ -8,13 +8,15 @@
 A fault is one operator or constant that is another: < for <=, + for -, && for ||, true for false, 1 for 0, a statement
 left out. Areas are congestion control, the MMU, collectives and units; each has the tests that must find its faults.
 Works on a copy of the sources in build/mutants/, so the checkout is never touched. A fault that does not compile does
-not count; one that makes tests run for too long is found.
+not count, nor one that the compiler warns of; one that makes tests run for too long is found.
 
 Exit status: 0 at least --least per cent are found, 1 fewer, 2 an argument is wrong.
 """
 import argparse
 import dataclasses
+import fnmatch
 import json
+import os
 import pathlib
 import random
 import re
@@ -90,9 +92,9 @@ def faults_of(path, text):
                 yield Fault(path, number, line, after)
 
 
-def draw(area, chance, count):
+def draw(area, chance, count, sources):
     """@return faults of an area, in a random order, no two in one line"""
-    found = [fault for pattern in area.sources for path in sorted(ROOT.glob(pattern))
+    found = [fault for pattern in area.sources for path in sorted(ROOT.glob(pattern)) if fnmatch.fnmatch(path.name, sources)
              for fault in faults_of(path.relative_to(ROOT), path.read_text(encoding="utf-8"))]
     chance.shuffle(found)
     chosen = {}
@@ -101,22 +103,29 @@ def draw(area, chance, count):
     return list(chosen.values())[:count]
 
 
-def prepare(areas):
-    """Copies the sources and builds the tests once."""
+def prepare(areas, jobs):
+    """Copies the sources, builds the tests once, and sees that they pass: else every fault would count as found."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         source, target = ROOT / name, COPY / "source" / name
         if source.is_file() and (not target.exists() or target.read_bytes() != source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
-    subprocess.run(["cmake", "--preset", "release"], cwd=COPY / "source", check=True, stdout=subprocess.DEVNULL)
-    assert build(areas), "the sources do not compile"
+    data = COPY / "shared"  # where tests look for it, if there is any
+    if not data.exists():
+        data.symlink_to(ROOT.parent / "shared")
+    # With the flags of scripts/test.sh, so that ccache knows what it has compiled.
+    subprocess.run(["cmake", "--preset", "release", "-DWARNINGS_AS_ERRORS=ON"], cwd=COPY / "source", check=True,
+                   stdout=subprocess.DEVNULL)
+    assert build(areas, jobs), "the sources do not compile"
+    for area in areas:
+        assert tests_pass(area), f"tests fail without a fault: {', '.join(area.tests)}"
 
 
-def build(areas):
+def build(areas, jobs):
     targets = sorted({test for area in areas for test in area.tests} |
                      {"ns3-test-runner" for area in areas if area.suites})
-    return subprocess.run(["cmake", "--build", BUILD, "--target", *targets], capture_output=True).returncode == 0
+    return subprocess.run(["cmake", "--build", BUILD, "-j", str(jobs), "--target", *targets], capture_output=True).returncode == 0
 
 
 def tests_pass(area):
@@ -128,7 +137,7 @@ def tests_pass(area):
         return False
 
 
-def is_found(fault, area):
+def is_found(fault, area, jobs):
     """@return whether the tests find a fault; None if it does not compile"""
     path = COPY / "source" / fault.path
     text = path.read_text(encoding="utf-8")
@@ -136,7 +145,7 @@ def is_found(fault, area):
     lines[fault.number - 1] = fault.after
     path.write_text("\n".join(lines), encoding="utf-8")
     try:
-        return not tests_pass(area) if build([area]) else None
+        return not tests_pass(area) if build([area], jobs) else None
     finally:
         path.write_text(text, encoding="utf-8")
 
@@ -145,14 +154,18 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--area", action="append", choices=AREAS, help="only these; may repeat")
+    parser.add_argument("--sources", default="*", metavar="PATTERN",
+                        help="only in files of such names, as *.cc: a header's fault compiles hundreds of files")
     parser.add_argument("--count", type=int, default=25, help="faults that compile, per area (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the drawing (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time (%(default)s)")
     parser.add_argument("--least", type=float, default=80, help="per cent that the tests must find (%(default)s)")
     parser.add_argument("--list", action="store_true", help="print the faults and exit")
     parser.add_argument("--record", type=pathlib.Path, metavar="FILE", help="also write the outcome, as JSON")
     options = parser.parse_args(arguments)
-    if options.count < 1:
-        parser.error(f"--count is {options.count}; expected 1 or more")
+    for name in ("count", "jobs"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name} is {getattr(options, name)}; expected 1 or more")
     return options
 
 
@@ -160,27 +173,27 @@ def main(arguments):
     options = parse(arguments)
     names = options.area or list(AREAS)
     chance = random.Random(options.seed)
-    drawn = {name: draw(AREAS[name], chance, 3 * options.count) for name in names}
+    drawn = {name: draw(AREAS[name], chance, 3 * options.count, options.sources) for name in names}
     if options.list:
         for name in names:
             for fault in drawn[name][:options.count]:
                 print(f"{name}: {fault}")
         return 0
-    prepare([AREAS[name] for name in names])
+    prepare([AREAS[name] for name in names], options.jobs)
     result = {}
     for name in names:
         found, survivors = 0, []
         for fault in drawn[name]:
             if found + len(survivors) == options.count:
                 break
-            outcome = is_found(fault, AREAS[name])
+            outcome = is_found(fault, AREAS[name], options.jobs)
             found += outcome is True
             if outcome is False:
                 survivors.append(str(fault))
                 print(f"{name}: not found: {fault}", flush=True)
         result[name] = {"planted": found + len(survivors), "found": found, "survivors": survivors}
         print(f"{name}: {found} of {found + len(survivors)} found", flush=True)
-    build([AREAS[name] for name in names])
+    build([AREAS[name] for name in names], options.jobs)
     planted, found = (sum(each[key] for each in result.values()) for key in ("planted", "found"))
     if options.record:
         write_text(options.record, json.dumps({"seed": options.seed, "areas": result}, indent=1) + "\n")

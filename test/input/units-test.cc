@@ -3,7 +3,10 @@
  */
 #include "ns3/units.h"
 
+#include <cstdint>
 #include <gtest/gtest.h>
+#include <string>
+#include <string_view>
 #include <vector>
 
 using namespace ns3;
@@ -70,6 +73,41 @@ TEST(Units, ANumberThatIsTooLargeIsToldFromNoNumber)
     EXPECT_EQ(ParseScaled("forever", 1, &tooLarge), std::nullopt);
     EXPECT_FALSE(tooLarge);
     EXPECT_EQ(ParseScaled("4.00", 1'000'000'000'000), 4'000'000'000'000);
+}
+
+TEST(Units, ANumberIsTheWholeText)
+{
+    for (const char* text : {"", "5x", "x5", "5 ", "1.2.3", "5e", "0x5"})
+    {
+        EXPECT_EQ(ParseScaled(text, 1), std::nullopt) << text;
+        EXPECT_EQ(ParseReal(text), std::nullopt) << text;
+        EXPECT_EQ(ParseUnsigned(text), std::nullopt) << text;
+    }
+}
+
+TEST(Units, ANumberEndsWhereItsTextEnds)
+{
+    const std::string_view longer = "12345ns";
+    EXPECT_EQ(ParseScaled(longer.substr(0, 2), 1), 12);
+    EXPECT_EQ(ParseReal(longer.substr(0, 2)), 12.0);
+    EXPECT_EQ(ParseUnsigned(longer.substr(0, 2)), 12u);
+    EXPECT_EQ(ParseTimePs(longer.substr(0, 6)), std::nullopt) << "12345n";
+}
+
+TEST(Units, DigitsBeyondThoseThatFitCountByTheirPlace)
+{
+    const std::string zeros(35, '0');
+    EXPECT_EQ(ParseTimePs("1" + zeros + "e-30s"), 100'000'000'000'000'000) << "100,000 s";
+    EXPECT_EQ(ParseTimePs("1." + zeros + "s"), 1'000'000'000'000);
+    EXPECT_EQ(ParseTimePs("0." + zeros + "1e36s"), 1'000'000'000'000);
+    EXPECT_EQ(ParseScaled("9223372036854775807", 1), INT64_MAX);
+    EXPECT_EQ(ParseScaled("9223372036854775808", 1), std::nullopt);
+    EXPECT_EQ(ParseScaled("0.4", 1), 0);
+    EXPECT_EQ(ParseScaled("0.5", 1), 1);
+    EXPECT_EQ(ParseScaled("0.04", 1), 0);
+    EXPECT_EQ(ParseScaled("1e1", 1), 10);
+    EXPECT_EQ(ParseScaled("1E+1", 1), 10);
+    EXPECT_EQ(ParseScaled("100e-1", 1), 10);
 }
 
 TEST(Units, FormattedRatesReadBack)
