@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -275,3 +276,31 @@ def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
         done = subprocess.run([sys.executable, script, *flags, *more, "--name", name], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "aicb.txt").read_text() == (tmp_path / "ours.txt").read_text()
+
+
+def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
+    page = " ".join((ROOT / "docs/source/howto/inference.rst").read_text().split())
+    common = ("--inference --model_name llama2_7b --num_layers 8 --tp 4 --requests 40 --rate 500 --max_num_batched_tokens 2048 "
+              "--ttft_limit_ms 12 --tpot_limit_ms 1 -o .").split()
+    lengths = ["--prompt_tokens", "uniform 500 3500", "--output_tokens", "uniform 5 15"]
+
+    def script(name, *arguments):
+        subprocess.run([sys.executable, ROOT / name, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    script("scripts/workload.py", *common, *lengths, "--world_size", "16", "--name", "together")
+    script("scripts/workload.py", *common, *lengths, "--prefill_gpus", "8", "--decode_gpus", "8", "--name", "apart")
+    script("topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-bw", "400Gbps", "-psn", "8", "-o", "x")
+    script("topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn", "16", "-psn", "16", "-o", "hpn")
+    for output, workload, topology, *more in (("together", "together.txt", "x"), ("apart", "apart.txt", "x"),
+                                              ("both", "apart.txt", "hpn"), ("one", "apart.txt", "hpn", "--set", "PLANE=KV 1")):
+        subprocess.run([PROGRAMS / "SimAI_simulator", "-q", "-w", workload, "-n", topology,
+                        "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-o", output, *more], cwd=tmp_path, check=True, env=ENVIRONMENT)
+    runs = open_runs([tmp_path / name for name in ("together", "apart", "both", "one")])
+    rows = {table.key: {row["run"]: row for row in table.records()} for table in all_tables(runs)
+            if table.key in ("serving", "phases")}
+    serving, phases = rows["serving"], rows["phases"]
+    for name, start in (("together", "the 99th percentile of the time per token is"), ("apart", "Apart it is")):
+        late, kept = re.search(rf"{start} ([\d.]+) ms,? and ([\d.]+)%", page).groups()
+        assert float(late) == round(serving[name]["tpot p99 ms"], 1) and float(kept) == serving[name]["within limits %"]
+    one, both = re.search(r"for ([\d.]+) ms on average instead of ([\d.]+) ms", page).groups()
+    assert (float(one), float(both)) == tuple(round(phases[name]["transfer ms"], 2) for name in ("one", "both"))
