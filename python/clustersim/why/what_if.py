@@ -2,7 +2,7 @@
 """What if something were faster? Worked out on the critical path, and confirmed by a run.
 
 A part of the path that is bound by a rate r takes r / (r x factor) of its time if that is higher. The path may then become another, so
-what is worked out is at most what can be won; the run tells.
+what is worked out is an estimate, mostly too high; the run tells.
 """
 import dataclasses
 import json
