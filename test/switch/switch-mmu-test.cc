@@ -84,6 +84,39 @@ TEST(SwitchMmu, PausesAtTheStaticThreshold)
     EXPECT_EQ(FramesUntilPause(*mmu), 4U + 7 + 1);
 }
 
+TEST(SwitchMmu, WithoutAStaticThresholdPortsHaveEqualShares)
+{
+    const auto mmu = MakeMmu(false);
+    mmu->SetAttribute("StaticThreshold", UintegerValue(0));
+    // (100,000 - 2 x 4000 - 2 x 27,165) / 2
+    EXPECT_EQ(mmu->PauseThreshold(0), 37'670U / 2);
+    EXPECT_EQ(mmu->PauseThreshold(1), 37'670U / 2);
+}
+
+TEST(SwitchMmu, ReservesAndHeadroomThatTakeAllLeaveNothingToShare)
+{
+    const auto mmu = MakeMmu(true);
+    mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 27'165));
+    EXPECT_EQ(mmu->GetSharedBytes(), 0U);
+    mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 27'165 + 1));
+    EXPECT_EQ(mmu->GetSharedBytes(), 1U);
+    mmu->SetAttribute("BufferBytes", UintegerValue(1000));
+    EXPECT_EQ(mmu->GetSharedBytes(), 0U);
+}
+
+TEST(SwitchMmu, DividingAnewKeepsTheBytesThatAreShared)
+{
+    const auto mmu = MakeMmu(true);
+    for (int frame = 0; frame < 6; ++frame)
+    {
+        EXPECT_TRUE(mmu->Admit(0, 1, PG, FRAME));
+    }
+    EXPECT_EQ(mmu->GetSharedUsed(), 6U * FRAME - 4000);
+    mmu->SetAttribute("BufferBytes", UintegerValue(120'000));
+    EXPECT_EQ(mmu->GetSharedBytes(), 57'670U);
+    EXPECT_EQ(mmu->GetSharedUsed(), 6U * FRAME - 4000);
+}
+
 TEST(SwitchMmu, HeadroomTakesWhatComesAfterThePauseAndNoMore)
 {
     const auto mmu = MakeMmu(true);
