@@ -1,0 +1,244 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Command lines of the programs: what flags set, and which are refused by name.
+ */
+#include "ns3/collective-perf-options.h"
+#include "ns3/flows-options.h"
+#include "ns3/input-error.h"
+#include "ns3/run-options.h"
+#include "ns3/simccl-options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+namespace
+{
+
+using Words = std::vector<std::string>;
+using testing::HasSubstr;
+
+std::optional<std::string>
+NoVariables(const std::string&)
+{
+    return std::nullopt;
+}
+
+RunOptions
+Simulator(const Words& words)
+{
+    return RunOptions::Parse(words, NoVariables);
+}
+
+CollectivePerfOptions
+Perf(const Words& words)
+{
+    return CollectivePerfOptions::Parse("all_reduce_perf", words, NoVariables);
+}
+
+/// @return the line by which a command line is refused; empty if it is not
+template <typename Parse>
+std::string
+Refusal(Parse parse, const Words& words)
+{
+    try
+    {
+        parse(words);
+        return "";
+    }
+    catch (const ns3::InputError& error)
+    {
+        return error.what();
+    }
+}
+
+void
+ExpectRefusals(auto parse, const std::vector<std::pair<Words, std::string>>& cases)
+{
+    for (const auto& [words, named] : cases)
+    {
+        const std::string line = Refusal(parse, words);
+        EXPECT_THAT(line, HasSubstr(named)) << testing::PrintToString(words);
+        EXPECT_THAT(line, HasSubstr("; expected ")) << testing::PrintToString(words);
+    }
+}
+
+} // namespace
+
+TEST(SimulatorFlags, SetWhatTheyName)
+{
+    const RunOptions options = Simulator({"-w",
+                                          "w.txt",
+                                          "-n",
+                                          "topology",
+                                          "--network",
+                                          "flow",
+                                          "--passes",
+                                          "3",
+                                          "--seed",
+                                          "7",
+                                          "--set",
+                                          "CC_MODE=3",
+                                          "--set",
+                                          "PFC=0",
+                                          "--tp=4",
+                                          "-q",
+                                          "--pcap",
+                                          "1:2",
+                                          "--output",
+                                          "out",
+                                          "--fast-forward",
+                                          "--timeline-ranks",
+                                          "2",
+                                          "--ns3::RdmaHw::Mtu=4096",
+                                          "--RngRun=3"});
+    EXPECT_EQ(options.topology, "topology");
+    EXPECT_EQ(options.network, NetworkModel::Flow);
+    EXPECT_EQ(options.passes, 3U);
+    EXPECT_EQ(options.seed, 7U);
+    EXPECT_EQ(options.confKeys, (Words{"CC_MODE=3", "PFC=0"}));
+    EXPECT_EQ(options.pcap, Words{"1:2"});
+    EXPECT_EQ(options.output, "out");
+    EXPECT_EQ(options.fastForward, FastForwardMode::On);
+    EXPECT_EQ(options.timelineRanks, 2);
+    EXPECT_EQ(options.ns3Flags, (Words{"--ns3::RdmaHw::Mtu=4096", "--RngRun=3"}));
+    EXPECT_TRUE(options.quiet);
+    ASSERT_EQ(options.jobs.size(), 1U);
+    EXPECT_EQ(options.jobs[0].workload, "w.txt");
+}
+
+TEST(SimulatorFlags, AskForHelpWithoutInputs)
+{
+    EXPECT_TRUE(Simulator({"--help"}).help);
+    EXPECT_TRUE(Simulator({"--help-conf"}).helpConf);
+    EXPECT_TRUE(Simulator({"--version"}).version);
+    EXPECT_THAT(RunOptions::Help(), HasSubstr("--network"));
+    for (const NetworkModel network :
+         {NetworkModel::Packet, NetworkModel::Flow, NetworkModel::Analytical})
+    {
+        EXPECT_EQ(ParseNetworkModel(ToString(network)), network);
+    }
+}
+
+TEST(SimulatorFlags, AreRefusedByName)
+{
+    ExpectRefusals(Simulator,
+                   {{{}, "workload"},
+                    {{"-w", "w", "-n", "n", "--bogus"}, "--bogus"},
+                    {{"-w", "w", "-n", "n", "--network", "smoke"}, "--network smoke"},
+                    {{"-w", "w", "-n", "n", "--progress", "soon"}, "--progress soon"},
+                    {{"-w", "w", "-n", "n", "--passes", "0"}, "--passes"},
+                    {{"-w", "w", "-n", "n", "--passes", "x"}, "--passes"},
+                    {{"-w", "w", "-n", "n", "--comm-scale", "-1"}, "--comm-scale"},
+                    {{"-w", "w", "-n", "n", "--num-queues-per-dim", "0"}, "--num-queues-per-dim"},
+                    {{"-w", "w", "-n", "n", "--fast-forward=warp"}, "--fast-forward warp"},
+                    {{"-w", "w", "-n", "n", "--fast-forward-memory", "0"}, "--fast-forward-memory"},
+                    {{"-w", "w", "-n", "n", "--max-time", "never"}, "--max-time"},
+                    {{"-w", "w", "-n", "n", "--check", "--fast-forward"}, "--check"},
+                    {{"--replay", "no-such-file"}, "no-such-file"},
+                    {{"--resume", "no-such-directory"}, "no-such-directory"}});
+}
+
+TEST(SimulatorFlags, OfOnePassAreThoseOfAllWithoutTheirNumber)
+{
+    EXPECT_EQ(WithoutPasses({"-w",
+                             "w",
+                             "--passes",
+                             "4",
+                             "--separate-passes",
+                             "-o",
+                             "out",
+                             "-q",
+                             "--max-time=3",
+                             "-oelsewhere",
+                             "--seed",
+                             "2"}),
+              (Words{"-w", "w", "--seed", "2"}));
+}
+
+TEST(FlowsFlags, SetWhatTheyNameAndAreRefusedByName)
+{
+    const FlowsOptions options = FlowsOptions::Parse(
+        {"conf", "-f", "flows", "-n", "topology", "--set", "CC_MODE=8", "--ns3::RdmaHw::Mtu=2048"});
+    EXPECT_EQ(options.conf, "conf");
+    EXPECT_EQ(options.flows, "flows");
+    EXPECT_EQ(options.topology, "topology");
+    EXPECT_EQ(options.keys, Words{"CC_MODE=8"});
+    EXPECT_EQ(options.ns3Flags, Words{"--ns3::RdmaHw::Mtu=2048"});
+    EXPECT_TRUE(FlowsOptions::Parse({"--version"}).version);
+    EXPECT_THAT(FlowsOptions::Help(), HasSubstr("--flows"));
+    ExpectRefusals(FlowsOptions::Parse, {{{}, "no configuration"}, {{"conf", "--flow"}, "--flow"}});
+}
+
+TEST(SimCclFlags, SetWhatTheyNameAndAreRefusedByName)
+{
+    const SimCclOptions options =
+        SimCclOptions::Parse({"--op", "AllGather", "--size", "1024", "--nNodes", "4", "-o", "out"});
+    EXPECT_EQ(options.op, "AllGather");
+    EXPECT_EQ(options.size, 1024U);
+    EXPECT_EQ(options.nodes, 4U);
+    EXPECT_EQ(options.gpusPerNode, 8U) << "unless given";
+    EXPECT_EQ(options.output, "out");
+    EXPECT_THAT(SimCclOptions::Help(), HasSubstr("--nRanks"));
+    ExpectRefusals(SimCclOptions::Parse, {{{"--bogus"}, "--bogus"}, {{"--size", "x"}, "--size"}});
+}
+
+TEST(PerfFlags, AreThoseOfNcclTests)
+{
+    const CollectivePerfOptions options = Perf({"-b",
+                                                "8",
+                                                "-e",
+                                                "1.5K",
+                                                "-f",
+                                                "2",
+                                                "-n",
+                                                "5",
+                                                "-g",
+                                                "4",
+                                                "-o",
+                                                "max",
+                                                "-d",
+                                                "half",
+                                                "-r",
+                                                "-1",
+                                                "-a",
+                                                "3"});
+    EXPECT_EQ(options.minBytes, 8U);
+    EXPECT_EQ(options.maxBytes, 1536U);
+    EXPECT_EQ(options.stepFactor, 2U);
+    EXPECT_EQ(options.iterations, 5U);
+    EXPECT_EQ(options.gpusPerThread, 4U);
+    EXPECT_EQ(options.reductions, Words{"max"});
+    ASSERT_EQ(options.types.size(), 1U);
+    EXPECT_EQ(options.types[0].bytes, 2U);
+    EXPECT_EQ(options.root, -1);
+    EXPECT_EQ(Perf({"-e", "1G"}).maxBytes, 1U << 30);
+    EXPECT_GT(Perf({"-d", "all", "-o", "all"}).types.size(), 9U);
+    EXPECT_THAT(CollectivePerfOptions::Help(), HasSubstr("--ngpus"));
+    ExpectRefusals(Perf,
+                   {{{"-b", "2K", "-e", "1K"}, "-b 2K is above -e 1K"},
+                    {{"-b", "x"}, "\"x\" is not a valid size"},
+                    {{"-b", "1", "-e", "2", "-i", "0"}, "do not grow"},
+                    {{"-d", "quad"}, "-d quad"},
+                    {{"-o", "xor"}, "-o xor"},
+                    {{"-n", "0"}, "-n is 0"},
+                    {{"-g", "0"}, "-g is 0"},
+                    {{"-m", "2"}, "-m 2"},
+                    {{"-z", "4"}, "-z 4"},
+                    {{"-a", "4"}, "-a 4"},
+                    {{"-r", "x"}, "-r x"},
+                    {{"--launch-us", "-1"}, "--launch-us"},
+                    {{"--bogus"}, "--bogus"}});
+    const auto unnamed = [](const Words& words) {
+        return CollectivePerfOptions::Parse("collective-perf", words, NoVariables);
+    };
+    ExpectRefusals(unnamed, {{{}, "no test is named"}, {{"all_redcue"}, "all_redcue"}});
+    EXPECT_EQ(unnamed({"all_gather_perf", "-b", "8"}).minBytes, 8U);
+}
+
+} // namespace AstraSim
