@@ -79,6 +79,8 @@ TEST(RequestTrace, SaysWhatIsWrong)
     const std::string header = "arrival_s,prompt_tokens,output_tokens\n";
     EXPECT_THAT(ErrorOf(""), HasSubstr("trace.csv:1: '' is not the header"));
     EXPECT_THAT(ErrorOf("a,b,c\n1,2,3\n"), HasSubstr("trace.csv:1: 'a,b,c' is not the header"));
+    EXPECT_THAT(ErrorOf("arrival_s,arrival_s,prompt_tokens,output_tokens\n0,1,2,3\n"),
+                HasSubstr("trace.csv:1: column 'arrival_s' is there twice"));
     EXPECT_THAT(ErrorOf("arrival_s,prompt_tokens,output_tokens,x\n"),
                 HasSubstr("unknown column 'x'"));
     EXPECT_THAT(ErrorOf(header), HasSubstr("there are no requests"));

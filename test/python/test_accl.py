@@ -102,6 +102,7 @@ def test_a_system_file_goes_before_the_conf(tmp_path, star):
 
 
 @pytest.mark.parametrize("value,more,expected", [
+    ("ACCL DP DP", (), "COLLECTIVE_ENGINE cannot be 'ACCL DP DP'"),
     ("ACCL XP", (), "COLLECTIVE_ENGINE cannot be 'ACCL XP'"), ("FPGA", (), "COLLECTIVE_ENGINE cannot be 'FPGA'"),
     ("NCCL TP", (), "COLLECTIVE_ENGINE cannot be 'NCCL TP'"),
     ("ACCL", ("--network=flow",), "COLLECTIVE_ENGINE is ACCL, whose engines this network does not have")])

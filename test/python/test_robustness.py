@@ -389,6 +389,12 @@ def test_traces_that_are_no_files_are_refused(folder):
         assert reason in refusal(serve(folder, OF_A_TRACE.format(trace=path)))
 
 
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_gpu_table_is_read_also_where_no_type_needs_it(folder, network):
+    (folder / "gpus.txt").write_text("nonsense\n")
+    assert refusal(simulate(folder, "--gpu-table", "gpus.txt", "--network", network)).startswith("gpus.txt:1: ")
+
+
 @pytest.mark.parametrize("value", ["", "X", "ACCL X", "ACCL DP X", "NCCL DP", "accl", "ACCL \x01", "x" * 5000], ids=lambda value: ascii(value[:12]))
 def test_engines_are_named_as_they_are(folder, value):
     line = refusal(simulate(folder, "--set", f"COLLECTIVE_ENGINE={value}"))

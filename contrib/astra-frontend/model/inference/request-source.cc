@@ -179,6 +179,10 @@ class TraceReader
         }
         for (const auto cell : cells)
         {
+            if (std::count(cells.begin(), cells.end(), cell) > 1)
+            {
+                Fail("column '" + std::string(cell.substr(0, 80)) + "' is there twice", "one");
+            }
             if (cell != PREFIX_ID && cell != PREFIX_TOKENS && cell != names.arrival &&
                 cell != names.prompt && cell != names.output &&
                 std::find(OTHER_COLUMNS.begin(), OTHER_COLUMNS.end(), cell) == OTHER_COLUMNS.end())

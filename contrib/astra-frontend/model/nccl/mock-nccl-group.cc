@@ -202,12 +202,17 @@ MockNcclGroup::ResolveGpu()
 {
     const bool given = !m_options.gpuType.empty();
     const std::string& type = given ? m_options.gpuType : m_machine.gpuType;
-    if (type.empty() || (m_options.gpuTable.empty() && type == m_machine.gpu.name))
+    if (m_options.gpuTable.empty() && (type.empty() || type == m_machine.gpu.name))
     {
         return;
     }
+    // A table that is given is read, and refused, also where no type needs it.
     const GpuTable table =
         m_options.gpuTable.empty() ? GpuTable() : GpuTable::Read(m_options.gpuTable);
+    if (type.empty())
+    {
+        return;
+    }
     const GpuProfile* profile = table.Find(type);
     if (profile)
     {

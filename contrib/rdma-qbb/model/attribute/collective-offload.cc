@@ -41,7 +41,8 @@ CollectiveOffload::Parse(std::string_view text)
     std::vector<std::string> classes;
     for (std::string word; words >> word;)
     {
-        if (std::find(CLASSES.begin(), CLASSES.end(), word) == CLASSES.end())
+        const bool isKnown = std::find(CLASSES.begin(), CLASSES.end(), word) != CLASSES.end();
+        if (!isKnown || std::find(classes.begin(), classes.end(), word) != classes.end())
         {
             return std::nullopt;
         }
