@@ -165,26 +165,6 @@ class MessageTimeTestCase : public TestCase
     }
 
   private:
-    /// @return when both sides of a send have ended, from the call of both
-    static std::pair<int64_t, int64_t> SendTime(AcclStar& star, uint32_t count)
-    {
-        const int64_t start = Simulator::Now().GetPicoSeconds();
-        std::array<int64_t, 2> ends{};
-        for (const uint32_t rank : {0U, 1U})
-        {
-            CcloDriver& driver = *star.drivers[rank];
-            const auto buffer = driver.Allocate(count, CcloDataType::Float32);
-            CcloRequest request{.count = count, .peer = 1 - rank, .tag = 5};
-            request.operation = rank == 0 ? CcloOperation::Send : CcloOperation::Recv;
-            (rank == 0 ? request.op0 : request.result) = buffer;
-            driver.GetEngine()->Call(driver.MakeCall(request), [&ends, rank](uint32_t) {
-                ends[rank] = Simulator::Now().GetPicoSeconds();
-            });
-        }
-        Simulator::Run();
-        return {ends[0] - start, ends[1] - start};
-    }
-
     void DoRun() override
     {
         AcclStar star(2);
@@ -194,18 +174,18 @@ class MessageTimeTestCase : public TestCase
         const int64_t words = 16 * CYCLE;
         const int64_t handed =
             CALL + ISSUE + DECODE + MOVER + HBM + SWITCH + PACKETIZER; // first word at the engine
-        const auto eager = SendTime(star, 256);
-        NS_TEST_EXPECT_MSG_EQ(eager.first, handed + words + CYCLE + STATUS, "the sender is free");
+        const auto eager = star.SendTime(256);
+        NS_TEST_EXPECT_MSG_EQ(eager[0], handed + words + CYCLE + STATUS, "the sender is free");
         const int64_t arrived = handed + ENGINE + 2 * WirePs(64 + 1024) + FLIGHT + ENGINE;
         const int64_t stored = arrived + 2 * CYCLE + HBM;
         const int64_t matched = stored + DECODE + CYCLE; // one message looked at
-        NS_TEST_EXPECT_MSG_EQ(eager.second,
+        NS_TEST_EXPECT_MSG_EQ(eager[1],
                               matched + MOVER + HBM + SWITCH + words + HBM + STATUS,
                               "the receiver has it");
 
         // Rendezvous: the receiver's address, the data in frames of 4096 bytes, its completion.
         const uint32_t frames = 16;
-        const auto rendezvous = SendTime(star, frames * 1024);
+        const auto rendezvous = star.SendTime(frames * 1024);
         const int64_t asked = CALL + NOTIFICATION;
         const int64_t told = asked + ENGINE + 2 * WirePs(64) + FLIGHT + ENGINE + 2 * CYCLE;
         // The sender has looked in vain before, and is called again.
@@ -217,7 +197,7 @@ class MessageTimeTestCase : public TestCase
         const int64_t written = leaves + WirePs(64) + FLIGHT + ENGINE + 2 * CYCLE;
         const int64_t behind =
             WirePs(4096) - WirePs(64); // the last full frame is still in the switch
-        NS_TEST_EXPECT_MSG_EQ(rendezvous.second,
+        NS_TEST_EXPECT_MSG_EQ(rendezvous[1],
                               written + behind + CALL + NOTIFICATION,
                               "the receiver knows");
     }

@@ -36,27 +36,6 @@ Over(const std::string& protocol, uint32_t rxBufferSize = 1024)
     };
 }
 
-/// Send from rank 0 to 1, kernels calling. @return when each has ended, from the calls
-std::array<int64_t, 2>
-SendTime(AcclStar& star, uint32_t count)
-{
-    const int64_t start = Simulator::Now().GetPicoSeconds();
-    std::array<int64_t, 2> ends{};
-    for (const uint32_t rank : {0U, 1U})
-    {
-        CcloDriver& driver = *star.drivers[rank];
-        const auto buffer = driver.Allocate(count, CcloDataType::Float32);
-        CcloRequest request{.count = count, .peer = 1 - rank, .tag = 5};
-        request.operation = rank == 0 ? CcloOperation::Send : CcloOperation::Recv;
-        (rank == 0 ? request.op0 : request.result) = buffer;
-        driver.GetEngine()->Call(driver.MakeCall(request), [&ends, rank, start](uint32_t) {
-            ends[rank] = Simulator::Now().GetPicoSeconds() - start;
-        });
-    }
-    Simulator::Run();
-    return ends;
-}
-
 } // namespace
 
 /// Results over a protocol without writes.
@@ -167,7 +146,7 @@ class SegmentTimeTestCase : public TestCase
         const uint32_t payload = m_protocol == UDP ? 64 + 1024 : 64 + 1000;
         const int64_t words = 16 * CYCLE;
         const int64_t handed = CALL + ISSUE + DECODE + MOVER + HBM + SWITCH + PACKETIZER;
-        const auto ends = SendTime(star, 250);
+        const auto ends = star.SendTime(250);
         NS_TEST_EXPECT_MSG_EQ(ends[0], handed + words + CYCLE + STATUS, "the sender is free");
         // ns-3's TCP sends what it has been given a time step later.
         const int64_t sent = handed + ENGINE + (m_protocol == UDP ? 0 : 1);
@@ -178,7 +157,7 @@ class SegmentTimeTestCase : public TestCase
                               "the receiver has it");
 
         // Two full packets and one of 64 bytes, which waits behind them in the switch.
-        const auto large = SendTime(star, 2048);
+        const auto large = star.SendTime(2048);
         const int64_t full = (4096 + m_frame) * BYTE;
         const int64_t rest = (64 + 8192 - 4096 - 4096 + m_frame) * BYTE;
         const int64_t second = sent + full + full + FLIGHT + full + rest + ENGINE;

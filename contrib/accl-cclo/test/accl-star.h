@@ -160,6 +160,26 @@ class AcclStar
         return differences;
     }
 
+    /// Send from rank 0 to 1, kernels calling. @return when each has ended, from the calls, in ps
+    std::array<int64_t, 2> SendTime(uint32_t count)
+    {
+        const int64_t start = Simulator::Now().GetPicoSeconds();
+        std::array<int64_t, 2> ends{};
+        for (const uint32_t rank : {0U, 1U})
+        {
+            CcloDriver& driver = *drivers[rank];
+            const auto buffer = driver.Allocate(count, CcloDataType::Float32);
+            CcloRequest request{.count = count, .peer = 1 - rank, .tag = 5};
+            request.operation = rank == 0 ? CcloOperation::Send : CcloOperation::Recv;
+            (rank == 0 ? request.op0 : request.result) = buffer;
+            driver.GetEngine()->Call(driver.MakeCall(request), [&ends, rank, start](uint32_t) {
+                ends[rank] = Simulator::Now().GetPicoSeconds() - start;
+            });
+        }
+        Simulator::Run();
+        return ends;
+    }
+
     /// Write a number as an element.
     static void Store(CcloDataType type, uint8_t* to, double value)
     {

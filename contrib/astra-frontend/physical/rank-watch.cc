@@ -45,13 +45,9 @@ HasProcessEnded(int64_t pid)
     }
     std::istringstream fields(text.substr(name + 2));
     char state = ' ';
-    int64_t parent = 0;
-    int64_t group = 0;
-    int64_t session = 0;
-    int64_t terminal = 0;
-    int64_t terminalGroup = 0;
+    std::string skipped; // the parent, group, session, terminal, and the terminal's group
     uint64_t flags = 0;
-    fields >> state >> parent >> group >> session >> terminal >> terminalGroup >> flags;
+    fields >> state >> skipped >> skipped >> skipped >> skipped >> skipped >> flags;
     // Its connections are closed before it becomes a zombie.
     return state == 'Z' || state == 'X' || (flags & EXITING_FLAG) != 0;
 }
