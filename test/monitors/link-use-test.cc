@@ -300,6 +300,21 @@ TEST(LinksWriter, WritesWhatUsedEachPort)
     EXPECT_THAT(lines[6], EndsWith(",0,2,flows 100%,0>2 75%; 1>2 25%"));
 }
 
+TEST(LinksWriter, BytesOfPausesTakeTheirTimeToo)
+{
+    // Two servers send into one port; the switch pauses both, and sends them nothing but ACKs and PFC frames.
+    FlowRun run(Star(3),
+                std::string(LINE_RATE) + "BUFFER_SIZE 1\n",
+                "2\n0 2 3 100 1000000 0\n1 2 3 100 1000000 0\n");
+    run.Run();
+    const LinkCounters toSender = CountersOf(run.Fabric())(3, 0);
+    const QbbPortCounters sent =
+        run.Fabric().GetDevice(3, 0).GetCounters(Simulator::Now().GetTimeStep());
+    ASSERT_GT(sent.pfcSent, 0U);
+    EXPECT_EQ(toSender.txBytes, sent.txFrames * 84 + sent.pfcSent * 84);
+    EXPECT_DOUBLE_EQ(toSender.busyNs, static_cast<double>(toSender.txBytes) * 8 / 100);
+}
+
 TEST(TrafficPurpose, NamesAreOperationAndKindOfGroup)
 {
     using namespace AstraSim;

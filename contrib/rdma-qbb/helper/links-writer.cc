@@ -29,7 +29,7 @@ CountersOf(const RdmaFabric& fabric)
         const QbbNetDevice& device = fabric.GetDevice(node, port);
         const QbbPortCounters counters = device.GetCounters(Simulator::Now().GetTimeStep());
         return LinkCounters{device.GetRateBps(),
-                            counters.txBytes,
+                            counters.txBytes + counters.pfcBytes,
                             static_cast<double>(counters.busyPs) / 1000.0,
                             static_cast<double>(counters.pausedPs) / 1000.0,
                             counters.lostFrames};

@@ -19,7 +19,7 @@ class RdmaFabric;
 struct LinkCounters
 {
     uint64_t rateBps{0};
-    uint64_t txBytes{0}; ///< sent, headers included
+    uint64_t txBytes{0}; ///< sent, headers and PFC frames included
     double busyNs{0};    ///< time spent sending
     double pauseNs{0};   ///< time paused by PFC
     uint64_t drops{0};   ///< frames lost on the wire

@@ -213,6 +213,7 @@ LinkPort::TakeNext(int64_t nowPs)
         QbbFrame* frame = m_hot.control;
         m_hot.control = frame->next;
         ++m_counters.pfcSent;
+        m_counters.pfcBytes += frame->wireBytes;
         return frame;
     }
     const uint8_t eligible = (m_hot.queuedMask | m_hot.sourceReady) & ~m_hot.pausedMask;

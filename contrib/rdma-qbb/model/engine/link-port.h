@@ -35,6 +35,7 @@ struct QbbPortCounters
     uint64_t flushedFrames{0};  ///< dropped from its queues: link down, PFC watchdog
     uint64_t lostPayload{0};    ///< RDMA payload bytes in lost and flushed frames
     uint64_t pfcSent{0};        ///< PFC frames sent, pause and resume
+    uint64_t pfcBytes{0};       ///< their bytes on the wire
     uint64_t pausesReceived{0}; ///< transitions of a priority into pause
     int64_t pausedPs{0}; ///< time spent with at least one priority paused, up to the last change
 };
