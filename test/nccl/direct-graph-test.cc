@@ -126,6 +126,123 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
     EXPECT_EQ(all.GetOutbound(0, 0).rateCapBps, static_cast<uint64_t>(640e9 * 8 / 7));
 }
 
+// A part is at least an eighth of a chunk within a node, at most 32 chunks; between nodes half of
+// one, and one.
+TEST(DirectGraph, ChannelsOfAPairChangeAtTheByte)
+{
+    constexpr uint64_t KIB = 1024;
+    constexpr uint64_t MIB = KIB * KIB;
+    const auto simple = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
+        return ChannelsOfPair(bytes, 32, ranks, nodes);
+    };
+    EXPECT_EQ(simple(64 * KIB + 1, 8, 1), 2U);
+    EXPECT_EQ(simple(64 * MIB + 1, 8, 1), 8U);
+    EXPECT_EQ(simple(64 * KIB + 1, 16, 2), 2U);
+    EXPECT_EQ(simple(256 * KIB + 1, 16, 2), 4U);
+    EXPECT_EQ(simple(64 * KIB + 1, 64, 8), 1U) << "no channel of its own for each pair";
+    EXPECT_EQ(simple(64 * KIB + 1, 32, 4), 1U);
+    EXPECT_EQ(simple(64 * KIB + 1, 17, 3), 1U);
+    // With LL a chunk has 64 KiB in both cases.
+    const auto ll = [](uint64_t bytes, uint32_t ranks, uint32_t nodes) {
+        return ChannelsOfPair(bytes, 32, ranks, nodes, NcclProtocol::Ll);
+    };
+    EXPECT_EQ(ll(8 * KIB, 8, 1), 1U);
+    EXPECT_EQ(ll(8 * KIB + 1, 8, 1), 2U);
+    EXPECT_EQ(ll(8 * MIB, 8, 1), 4U);
+    EXPECT_EQ(ll(8 * MIB + 1, 8, 1), 8U);
+    EXPECT_EQ(ll(32 * KIB, 16, 2), 1U);
+    EXPECT_EQ(ll(128 * KIB, 16, 2), 2U);
+    EXPECT_EQ(ll(128 * KIB + 1, 16, 2), 4U);
+}
+
+TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllToAll;
+    request.bytes = 4 * 4096;
+    NcclPlan plan;
+    plan.intraLatency = 1000;
+    plan.interLatency = 5000;
+    plan.pairGBps = 300;
+    plan.slowStarts[0].latency = 7;
+    // Ranks 0 and 1 are one node, 2 and 3 the other. Rank 0 sends to 1, 2, 3; it receives from 3,
+    // 2, 1.
+    const DirectGraph graph(request, MakeShape(4, 2), plan, -1);
+    EXPECT_EQ(graph.GetOutbound(0, 0).peer, 1U);
+    EXPECT_EQ(graph.GetOutbound(0, 0).latency, 1000);
+    EXPECT_EQ(graph.GetOutbound(0, 0).slowStarts[0].latency, 0);
+    EXPECT_EQ(graph.GetOutbound(0, 0).rateCapBps, 300ULL * 8'000'000'000)
+        << "no other pair in its node";
+    EXPECT_EQ(graph.GetOutbound(0, 1).peer, 2U);
+    EXPECT_EQ(graph.GetOutbound(0, 1).latency, 5000);
+    EXPECT_EQ(graph.GetOutbound(0, 1).slowStarts[0].latency, 7);
+    EXPECT_EQ(graph.GetOutbound(0, 1).rateCapBps, 0U);
+    EXPECT_EQ(graph.GetInbound(0, 0).peer, 3U);
+    EXPECT_EQ(graph.GetInbound(0, 0).latency, 5000);
+    EXPECT_EQ(graph.GetInbound(0, 2).peer, 1U);
+    EXPECT_EQ(graph.GetInbound(0, 2).latency, 0) << "copied out of its slot at once";
+    EXPECT_EQ(graph.GetOwnCopy(0, 2, 0), 0U);
+    EXPECT_FALSE(graph.GetOwnCopy(0, 0, 0)) << "the NIC has put it there";
+
+    // A latency from outside stands for all of that, also one of zero.
+    for (const TimePs latency : {0, 9})
+    {
+        const DirectGraph given(request, MakeShape(4, 2), plan, latency);
+        for (uint32_t lane = 0; lane < 3; ++lane)
+        {
+            EXPECT_EQ(given.GetOutbound(0, lane).latency, latency);
+            EXPECT_EQ(given.GetInbound(0, lane).latency, latency);
+            EXPECT_EQ(given.GetOutbound(0, lane).slowStarts[0].latency, 0);
+            EXPECT_EQ(given.GetOutbound(0, lane).rateCapBps, 0U);
+            EXPECT_FALSE(given.GetOwnCopy(0, lane, 0));
+        }
+    }
+    plan.protocol = NcclProtocol::Ll;
+    EXPECT_FALSE(DirectGraph(request, MakeShape(4, 2), plan, -1).GetOwnCopy(0, 2, 0));
+}
+
+TEST(DirectGraph, APairsRateIsThatOfItsBusierEnd)
+{
+    constexpr uint32_t RANKS = 5;
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllToAllV;
+    request.bytesPerPair.resize(RANKS * RANKS);
+    const auto send = [&](uint32_t from, uint32_t to) {
+        request.bytesPerPair[from * RANKS + to] = 100'000;
+    };
+    send(0, 0); // not over the network
+    send(0, 1);
+    send(0, 2);
+    send(3, 2);
+    send(4, 2);
+    NcclPlan plan;
+    plan.pairGBps = 600;
+    const DirectGraph graph(request, MakeShape(RANKS, RANKS), plan, -1);
+    const auto rate = [&](uint32_t from, uint32_t to) {
+        return static_cast<double>(
+                   graph.GetOutbound(from, (to + RANKS - from) % RANKS - 1).rateCapBps) /
+               8e9;
+    };
+    EXPECT_EQ(rate(0, 1), 300) << "rank 0 sends to two";
+    EXPECT_EQ(rate(0, 2), 200) << "rank 2 receives from three";
+    EXPECT_EQ(rate(3, 2), 200);
+    EXPECT_EQ(rate(1, 2), 0) << "nothing to send";
+}
+
+TEST(DirectGraph, MessagesWithLlAreHalfOfItsSteps)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllToAll;
+    request.bytes = 2 * (2 * 32768 + 5);
+    NcclPlan plan;
+    plan.protocol = NcclProtocol::Ll;
+    const DirectGraph graph(request, MakeShape(2, 2), plan, -1);
+    EXPECT_EQ(graph.GetOutbound(0, 0).messages, 3U);
+    EXPECT_EQ(graph.GetBytes(0, 0, 0), 32768U);
+    EXPECT_EQ(graph.GetBytes(0, 0, 1), 32768U);
+    EXPECT_EQ(graph.GetBytes(0, 0, 2), 5U);
+}
+
 TEST(DirectGraph, WhatARankSendsAndReceivesIsSpreadOverTwoPorts)
 {
     CollectiveRequest request;

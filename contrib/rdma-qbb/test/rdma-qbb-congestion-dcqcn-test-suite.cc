@@ -429,6 +429,9 @@ class DcqcnRestart : public DcqcnTestCase
             }
         }
         At(1000, [&] { idle.sndUna = idle.endSeq; });
+        NS_TEST_EXPECT_MSG_EQ(idle.acksWanted, false, "it counts no bytes");
+        At(4000,
+           [&] { NS_TEST_EXPECT_MSG_EQ(idle.acksWanted, true, "an ACK may tell it to go on"); });
         for (const double restart : {5003.0, 9000.0})
         {
             At(restart, [&] {
@@ -439,6 +442,7 @@ class DcqcnRestart : public DcqcnTestCase
                                       dcqcn->GetTargetRate(busy),
                                       "target at the restart");
                 NS_TEST_EXPECT_MSG_LT(idle.GetRate(), 100000000000u, "not yet recovered");
+                NS_TEST_EXPECT_MSG_EQ(idle.acksWanted, false, "it goes on by itself");
             });
             At(restart + 950, [&] {
                 NS_TEST_EXPECT_MSG_EQ(idle.GetRate(), busy.GetRate(), "the timer runs on in phase");
