@@ -302,7 +302,8 @@ TEST(LinksWriter, WritesWhatUsedEachPort)
 
 TEST(LinksWriter, BytesOfPausesTakeTheirTimeToo)
 {
-    // Two servers send into one port; the switch pauses both, and sends them nothing but ACKs and PFC frames.
+    // Two servers send into one port; the switch pauses both, and sends them nothing but ACKs and
+    // PFC frames.
     FlowRun run(Star(3),
                 std::string(LINE_RATE) + "BUFFER_SIZE 1\n",
                 "2\n0 2 3 100 1000000 0\n1 2 3 100 1000000 0\n");
