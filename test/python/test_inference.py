@@ -17,7 +17,8 @@ sys.path.insert(0, str(ROOT / "python"))
 from clustersim.results import open_run, open_runs  # noqa: E402
 from clustersim.results.plots import KINDS  # noqa: E402
 from clustersim.results.tables import all_tables  # noqa: E402
-from clustersim.workload import catalogue, gpus, operators  # noqa: E402
+from clustersim.workload import catalogue, gpus, inference_command, operators  # noqa: E402
+from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 from clustersim.workload.serving import Instance  # noqa: E402
 
@@ -276,6 +277,57 @@ def test_the_flags_of_aicb_s_main_program_are_read(tmp_path):
         done = subprocess.run([sys.executable, script, *flags, *more, "--name", name], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "aicb.txt").read_text() == (tmp_path / "ours.txt").read_text()
+
+
+NEITHER = ("x", "-1", "1.5.2", "1 2", "nan", "1e999", "9" * 30, "0x10", "")
+
+
+@pytest.mark.parametrize("key, good, bad", [
+    ("requests", ("1", "007"), ("0", "10000001", "1.0", *NEITHER)),
+    ("rate", ("1", "1e18", ".5"), ("0", "1e-10", "1.1e18", *NEITHER)),
+    ("seed", ("0", str(2**63 - 1)), (str(2**63), *NEITHER)),
+    ("prompt_tokens", ("2", "uniform 2 2", "uniform 2 3", "exponential 2"), ("0", "uniform 3 2", "uniform 2", "exponential 2 2", "16777217", *NEITHER)),
+    ("router", ("kv_aware", "round_robin"), ("least", *NEITHER)),
+    ("kv_transfer", ("whole",), ("both", *NEITHER)),
+    ("ttft_limit_ms", ("1", "0.5", "9e9"), ("0", "1e10", *NEITHER)),
+    ("max_num_seqs", ("1", str(2**32 - 1)), ("0", str(2**32), *NEITHER)),
+    ("block_size", ("1", "16777216"), ("0", "16777217", *NEITHER)),
+    ("enable_prefix_caching", ("0", "1"), ("2", *NEITHER)),
+    ("preemption_mode", ("swap",), ("drop", *NEITHER)),
+    ("step_overhead_ns", ("0", "0.5"), ("1e17", *NEITHER)),
+])
+def test_a_value_is_refused_where_the_file_is_written_as_where_it_is_read(tmp_path, key, good, bad):
+    flags = {"requests": "1", "rate": "1e6", "prompt_tokens": "2", "output_tokens": "1"}
+    common = ["--model_name", "llama2_7b", "--num_layers", "1", "--world_size", "1", "--num_gpu_blocks", "9"]
+    star = tmp_path / "pair"
+    star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    text = generate(tmp_path, *common, *(word for name, value in flags.items() for word in ("--" + name, value)))
+    kept = "".join(line + "\n" for line in text.splitlines()[1:] if line.split(" ")[0] != key)
+    for value in (*good, *bad):
+        status = 0 if value in good else 2
+        others = (f"--{name}={each}" for name, each in flags.items() if name != key)
+        arguments = ["-o", str(tmp_path), *common, *others, f"--{key}={value}"]
+        if status:
+            with pytest.raises(InputError, match=f"--{key} .*; expected "):
+                inference_command.run(arguments)
+        else:
+            inference_command.run(arguments)
+        said = simulate(tmp_path, f"INFERENCE\n{key} {value}\n{kept}", topology=star, network="analytical", status=status)
+        assert not status or "serve.txt:2: " in said, said
+
+
+def test_the_tool_asks_for_what_the_simulator_needs_to_know_of_requests(tmp_path):
+    common = ["--model_name", "llama2_7b", "--world_size", "1"]
+    whole = ["--requests=1", "--rate=1", "--prompt_tokens=2", "--output_tokens=1"]
+    for missing in range(4):
+        said = generate(tmp_path, *common, *whole[:missing], *whole[missing + 1:], status=2)
+        assert f"{whole[missing].split('=')[0]} is missing; expected --trace" in said
+    (tmp_path / "trace.csv").write_text("arrival_s,prompt_tokens,output_tokens\n0,5,5\n")
+    for flag in whole[1:]:
+        said = generate(tmp_path, *common, "--trace", tmp_path / "trace.csv", flag, status=2)
+        assert f"--trace and {flag.split('=')[0]} exclude each other" in said
+    assert not (tmp_path / "w.txt").exists()
+    generate(tmp_path, *common, "--trace", tmp_path / "trace.csv", whole[0])
 
 
 def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):

@@ -7,6 +7,7 @@ import pathlib
 from clustersim.workload import command_line, gpus
 from clustersim.workload.errors import InputError
 from clustersim.workload.serving import Instance
+from clustersim.workload.serving_flags import COUNTS, POOL, REQUESTS, SERVING, check
 
 DESCRIPTION = """Writes the workload of instances that serve requests, without a GPU.
 
@@ -17,23 +18,6 @@ DESCRIPTION = """Writes the workload of instances that serve requests, without a
 
 Without --prefill_gpus and --decode_gpus, instances of TP x PP x EP on all GPUs do both (colocated).
 """
-# Keys that go into the file as they are: flag, and what it says.
-REQUESTS = {"requests": "number of requests; of a trace, the first so many", "rate": "Poisson arrivals per second",
-            "seed": "of what is drawn at random (1)", "trace": "CSV of requests: Azure's, Vidur's, BurstGPT's columns, or "
-            "arrival_s,prompt_tokens,output_tokens; or Mooncake's JSON lines",
-            "time_scale": "what a trace's times are multiplied by",
-            "shared_prefix_tokens": "tokens at the beginning of each prompt that others have, too",
-            "shared_prefixes": "how many such beginnings there are (1)"}
-COUNTS = {"prompt_tokens": "N, \"uniform LOW HIGH\" or \"exponential MEAN\"", "output_tokens": "the same"}
-SERVING = {"router": "round_robin, least_loaded (default) or kv_aware", "decode_router": "the same, for caches that move",
-           "ttft_limit_ms": "limit of the time to the first token", "tpot_limit_ms": "limit of the time per token after it",
-           "e2e_limit_ms": "limit of the whole time", "kv_transfer": "layers (default) or whole",
-           "kv_layers_per_message": "layers of a cache that leave together (1)"}
-POOL = {"max_num_seqs": "sequences that run at a time (256)", "max_num_batched_tokens": "tokens of a step (8192)",
-        "block_size": "tokens of a block of the cache (16)", "num_gpu_blocks": "blocks of a replica; default: what fits",
-        "enable_chunked_prefill": "0 or 1 (default)", "enable_prefix_caching": "0 or 1 (default)", "preemption_mode": "recompute (default) or swap",
-        "swap_gbps": "GB/s between a GPU and its host (25)", "step_overhead_ns": "before each step (0)"}
-
 # Of AICB's main program.
 OTHER_SPELLINGS = {"prompt_tokens": ["--num_prefill_tokens"], "output_tokens": ["--num_decode_tokens"]}
 
@@ -61,8 +45,8 @@ def make_parser():
                        help="of keys and values: auto and bfloat16 are the same (auto)")
     for title, keys in (("requests", {**REQUESTS, **COUNTS}), ("serving", SERVING), ("each instance", POOL)):
         group = parser.add_argument_group(title)
-        for key, text in keys.items():
-            group.add_argument(f"--{key}", *OTHER_SPELLINGS.get(key, []), metavar="V", help=text)
+        for key, flag in keys.items():
+            group.add_argument(f"--{key}", *OTHER_SPELLINGS.get(key, []), metavar="V", help=flag.text)
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory (results/workload)")
@@ -89,11 +73,7 @@ def find_pools(given, model):
 
 def _whole(given, key, default):
     text = getattr(given, key)
-    if text is None:
-        return default
-    if not text.isdigit() or int(text) < 1:
-        raise InputError(f'--{key} "{text}" is not a valid number; expected a whole number above 0')
-    return int(text)
+    return default if text is None else int(text)
 
 
 def _lines(given, keys):
@@ -142,6 +122,7 @@ def file_name(model, pools):
 
 def run(arguments):
     given = make_parser().parse_args(arguments)
+    check(given)
     model, gpu = command_line.find_model(_with_all_sizes(given)), gpus.find(given.gpu_type, command_line.dtype_of(given))
     pools = find_pools(given, model)
     directory = pathlib.Path(given.output_dir)
