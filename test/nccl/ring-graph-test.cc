@@ -376,4 +376,56 @@ TEST(NcclCostModel, NvlsNeedsHopperOneNodeASwitchAndTheUsersConsent)
     EXPECT_FALSE(possible(node));
 }
 
+TEST(RingGraph, ASingleByteGoesRoundAndNothingSendsNothing)
+{
+    NcclPlan plan;
+    plan.channels = 1;
+    const auto sent = [&](uint64_t bytes) {
+        CollectiveRequest request;
+        request.op = CollectiveOp::AllReduce;
+        request.bytes = bytes;
+        const RingGraph graph(request, GroupShape(MakeGroup(4), MachineModel{}), plan, true, -1);
+        uint64_t sum = 0;
+        for (uint32_t rank = 0; rank < 4; ++rank)
+        {
+            for (uint64_t message = 0; message < graph.GetOutbound(rank, 0).messages; ++message)
+            {
+                sum += graph.GetBytes(rank, 0, message);
+            }
+        }
+        return sum;
+    };
+    // Three times on its way to the sum, and three times back.
+    EXPECT_EQ(sent(1), 2U * 3);
+    EXPECT_EQ(sent(2), 2U * 2 * 3);
+    EXPECT_EQ(sent(0), 0U);
+}
+
+TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
+{
+    MachineModel machine;
+    machine.gpusPerServer = 2;
+    NcclPlan plan;
+    plan.channels = 1;
+    plan.channelGBps = 20;
+    plan.intraLatency = 700;
+    plan.interLatency = 2600;
+    plan.slowStarts[1].latency = 5;
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllReduce;
+    request.bytes = 4096; // a slice each
+    const RingGraph graph(request, GroupShape(MakeGroup(4), machine), plan, true, -1);
+    uint32_t within = 0;
+    for (uint32_t rank = 0; rank < 4; ++rank)
+    {
+        const Lane lane = graph.GetOutbound(rank, 0);
+        const bool inside = lane.peer / 2 == rank / 2;
+        within += inside;
+        EXPECT_EQ(lane.rateCapBps, inside ? 160'000'000'000U : 0U) << rank;
+        EXPECT_EQ(lane.latency, inside ? 700 : 2600) << rank;
+        EXPECT_EQ(lane.slowStarts[1].latency, inside ? 0 : 5) << rank;
+    }
+    EXPECT_EQ(within, 2U);
+}
+
 } // namespace AstraSim

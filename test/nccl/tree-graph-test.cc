@@ -174,6 +174,35 @@ TEST(TreeGraph, ChunksOfSimpleFollowTheDepthWhereTheReleaseCutsThem)
     }
 }
 
+// NCCL src/enqueue.cc, calcCollChunking: halved while a channel has fewer chunks than 64 steps,
+// then than 16 steps, with 1 + log2(2) + 0.1 steps for two nodes of one GPU: 134.4 and 33.6 chunks.
+TEST(TreeGraph, ChunksOfLl128HalveWhileThereAreFew)
+{
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Tree;
+    plan.protocol = NcclProtocol::Ll128;
+    plan.channels = 1;
+    const auto chunk = [&](uint64_t bytes) {
+        const TreeGraph graph(Request(CollectiveOp::AllReduce, bytes), MakeShape(2, 1), plan, -1);
+        uint64_t largest = 0;
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            if (graph.GetOutbound(1, lane).messages)
+            {
+                largest = std::max(largest, graph.GetBytes(1, lane, 0));
+            }
+        }
+        return largest;
+    };
+    EXPECT_EQ(chunk(135 * 576000), 576000U);
+    EXPECT_EQ(chunk(134 * 576000), 288000U) << "134 are fewer than 134.4";
+    EXPECT_EQ(chunk(134 * 144000), 72000U) << "not halved again: 268 chunks";
+    EXPECT_EQ(chunk(34 * 72000), 72000U);
+    EXPECT_EQ(chunk(33 * 72000), 36000U) << "33 are fewer than 33.6";
+    EXPECT_EQ(chunk(33 * 36000), 18000U);
+    EXPECT_EQ(chunk(20000), 18000U) << "no less";
+}
+
 TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)
@@ -216,6 +245,31 @@ TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
         }
         EXPECT_EQ(symbols.GetBytesMoved(), (ranks - 1) * bytes);
     }
+}
+
+TEST(PatGraph, ABlockWaitsForAllThatCameOverLongerDistancesBefore)
+{
+    NcclPlan plan;
+    plan.channels = 1;
+    // Eight ranks over the distances 1, 2 and 4; a block is two pieces of 64 KiB.
+    const PatGraph graph(Request(CollectiveOp::AllGather, 8 * 131072), MakeShape(8, 1), plan, -1);
+    ASSERT_EQ(graph.PiecesOf(0), 2U);
+    EXPECT_EQ(graph.GetOutbound(0, 0).messages, 4U * 2);
+    // Over distance 1 leave the blocks at 0, 2, 4 and 6; the one at 4 came over distance 4, those
+    // at 2 and 6 over distance 2, and the own one from nowhere.
+    const auto needs = [&](uint64_t number, uint32_t inbound) {
+        return std::pair(graph.GetNeeds(0, 0, 2 * number, inbound),
+                         graph.GetNeeds(0, 0, 2 * number + 1, inbound));
+    };
+    using Pair = std::pair<uint64_t, uint64_t>;
+    EXPECT_EQ(needs(0, 1), Pair(0, 0));
+    EXPECT_EQ(needs(0, 2), Pair(0, 0));
+    EXPECT_EQ(needs(1, 1), Pair(1, 2)) << "the same piece of its block";
+    EXPECT_EQ(needs(1, 2), Pair(0, 0));
+    EXPECT_EQ(needs(2, 1), Pair(2, 2)) << "all of the block at 2";
+    EXPECT_EQ(needs(2, 2), Pair(1, 2));
+    EXPECT_EQ(needs(3, 1), Pair(3, 4));
+    EXPECT_EQ(needs(3, 2), Pair(2, 2)) << "all of the block at 4";
 }
 
 TEST(PatGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)

@@ -4,6 +4,7 @@
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
 
 #include "ns3/boolean.h"
+#include "ns3/double.h"
 #include "ns3/nstime.h"
 #include "ns3/switch-mmu.h"
 #include "ns3/uinteger.h"
@@ -204,7 +205,41 @@ TEST(SwitchMmu, MarksNothingBelowKminEverythingAboveKmaxAndTheRampBetween)
     EXPECT_EQ(marks(5), 0);
     // Half way up: 0.2; four standard deviations of a binomial are 160.
     EXPECT_NEAR(marks(7), 2000, 160);
+    // At Kmax itself the ramp ends: 0.4.
+    EXPECT_NEAR(marks(9), 4000, 196);
     EXPECT_EQ(marks(10), 10'000);
+}
+
+TEST(SwitchMmu, AStreamThatIsAssignedAgainBeginsAnew)
+{
+    const auto mmu = MakeMmu(true);
+    mmu->SetEcn(1, {5000, 9000, 1});
+    for (int frame = 0; frame < 7; ++frame)
+    {
+        ASSERT_TRUE(mmu->Admit(0, 1, PG, FRAME));
+    }
+    const auto draws = [&](int64_t stream) {
+        EXPECT_EQ(mmu->AssignStreams(stream), 1);
+        std::vector<bool> marks;
+        for (int i = 0; i < 100; ++i)
+        {
+            marks.push_back(mmu->ShouldMark(1, PG));
+        }
+        return marks;
+    };
+    const auto first = draws(5);
+    EXPECT_EQ(draws(5), first);
+    EXPECT_NE(draws(6), first);
+}
+
+TEST(SwitchMmu, LossyTrafficThatFindsNothingToShareHasItsReserveAlone)
+{
+    const auto mmu = MakeMmu(true);
+    mmu->SetAttribute("LossyAlpha", DoubleValue(1));
+    mmu->SetAttribute("BufferBytes", UintegerValue(1000)); // less than the reserves
+    ASSERT_EQ(mmu->GetSharedBytes(), 0U);
+    EXPECT_TRUE(mmu->Admit(0, 1, 1, 4000));
+    EXPECT_FALSE(mmu->Admit(0, 1, 1, 1));
 }
 
 TEST(SwitchMmu, WhatPassesThroughWouldHaveBeenAdmittedAndReleasedWithoutAPause)
