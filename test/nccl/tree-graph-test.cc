@@ -118,6 +118,26 @@ TEST(TreeGraph, EveryRankEndsWithEveryContributionOnce)
     }
 }
 
+TEST(TreeGraph, ANodesRanksAreAChainBelowTheOneOnTheRail)
+{
+    NcclPlan plan;
+    plan.channels = 2; // one for each of the two trees
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(8, 4), plan, -1);
+    for (uint32_t channel = 0; channel < 2; ++channel)
+    {
+        // Rank 0 of a node is on the rail; the others follow against their order, 3 first.
+        for (const uint32_t node : {0U, 4U})
+        {
+            EXPECT_EQ(graph.GetParent(node + 3, channel), node);
+            EXPECT_EQ(graph.GetParent(node + 2, channel), node + 3);
+            EXPECT_EQ(graph.GetParent(node + 1, channel), node + 2);
+        }
+        // The trees have different roots.
+        EXPECT_EQ(graph.GetParent(0, channel), channel ? std::optional(4U) : std::nullopt);
+        EXPECT_EQ(graph.GetParent(4, channel), channel ? std::nullopt : std::optional(0U));
+    }
+}
+
 TEST(TreeGraph, TrafficBetweenNodesStaysOnItsRail)
 {
     NcclPlan plan;
