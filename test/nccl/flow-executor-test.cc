@@ -226,6 +226,27 @@ TEST(FlowExecutor, WhatANetworkIsToCarryLeavesItsSlotForABuffer)
     EXPECT_GT(chain.DoneAt(2), 0);
 }
 
+TEST(FlowExecutor, ACpuThatServesANicStartsOneMessageAfterTheOther)
+{
+    const auto doneAt = [](bool occupies, uint64_t above) {
+        Lane lane;
+        lane.slots = MESSAGES;
+        lane.slowStarts[0] = {above, 3 * MICROSECOND, occupies};
+        Chain chain(2, false, lane);
+        chain.network.DelayStarts();
+        chain.Start(0);
+        chain.Start(1);
+        chain.network.Run();
+        return chain.DoneAt(1);
+    };
+    // The network takes 1 us. Messages of 1000 bytes are all on their way at once, unless each
+    // keeps the CPU busy for 3 us.
+    EXPECT_EQ(doneAt(false, BYTES), 1 * MICROSECOND);
+    EXPECT_EQ(doneAt(false, BYTES - 1), (3 + 1) * MICROSECOND);
+    EXPECT_EQ(doneAt(true, BYTES), 1 * MICROSECOND);
+    EXPECT_EQ(doneAt(true, BYTES - 1), (3 * MESSAGES + 1) * MICROSECOND);
+}
+
 TEST(FlowExecutor, SendersThatBeginLateLearnWhichSlotsAreFree)
 {
     // Ranks 1 and 2 are past the messages without bytes long before rank 0 begins.

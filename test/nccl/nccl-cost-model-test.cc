@@ -626,13 +626,48 @@ TEST(NetworkKind, MessagesAboveALimitTakeLongerToStart)
         const Lane lane = graph.GetOutbound(rank, 0);
         between = lane.messages && lane.peer / 4 != rank / 4 ? lane : between;
     }
-    const auto latency = [&](uint64_t bytes) { return CopyTimeOf(between, bytes, 2).latency; };
-    // Twice the data with LL: 192 bytes fit in a command, 4097 need no announcement.
-    const TimePs plain = between.latency;
-    EXPECT_EQ(latency(96), plain);
-    EXPECT_EQ(latency(97), plain + 1.3 * PS_PER_US);
-    EXPECT_EQ(latency(2048), plain + 1.3 * PS_PER_US);
-    EXPECT_EQ(latency(2049), plain + 8 * PS_PER_US);
+    const auto more = [&](uint64_t bytes) {
+        return CopyTimeOf(between, bytes, 2).latency - between.latency;
+    };
+    const auto busy = [&](uint64_t bytes) { return CopyTimeOf(between, bytes, 2).busy; };
+    // Twice the data with LL: 192 bytes fit in a command, the CPU copies more than 4096, and what
+    // is above 16384 + 2049 is announced.
+    EXPECT_EQ(more(96), 0);
+    EXPECT_EQ(more(97), 1.3 * PS_PER_US);
+    EXPECT_EQ(more(2048), 1.3 * PS_PER_US);
+    EXPECT_EQ(busy(2048), 0);
+    EXPECT_EQ(more(2049), 8 * PS_PER_US);
+    EXPECT_EQ(busy(2049), 8 * PS_PER_US);
+    EXPECT_EQ(more((16384 + 2049) / 2), 8 * PS_PER_US);
+    EXPECT_EQ(more((16384 + 2049) / 2 + 1), 3.7 * PS_PER_US);
+    EXPECT_EQ(busy((16384 + 2049) / 2 + 1), 3.7 * PS_PER_US);
+}
+
+TEST(NcclCostModel, RingsOfGh200ThatMayNotCrossNicsLeaveByLinksBetweenCpus)
+{
+    // Four GPUs, each with its own CPU: 4 x 3 ways from one CPU to another's NIC, each of 6 GB/s,
+    // and each channel becomes two. Else a channel of 24 GB/s for each NIC.
+    Cluster cluster("GH200", 4, 25);
+    const auto channels = [&](std::map<std::string, std::string> environment) {
+        environment.emplace("NCCL_CROSS_NIC", "0");
+        environment.emplace("NCCL_TUNING", "2.23");
+        cluster.options = OptionsOf(environment);
+        return cluster.Model().GetChannels(NcclAlgorithm::Ring, cluster.Servers(4));
+    };
+    EXPECT_EQ(channels({}), 2 * 4 * 3);
+    EXPECT_EQ(channels({{"NCCL_CROSS_NIC", "1"}}), 2 * 4);
+    EXPECT_EQ(channels({{"NCCL_TUNING", "2.30"}}), 2 * 4) << "a GPU behind a CPU may relay";
+    EXPECT_EQ(cluster.Model().GetChannels(NcclAlgorithm::Ring, cluster.Servers(1)), 24);
+
+    // So rings begin where nccl-tests of 4 to 64 such servers show it: at 16 MiB on 4 and 8, at 64
+    // MiB on 16, and at 512 MiB on 64.
+    channels({{"AS_NETWORK_KIND", "Slingshot"}, {"NCCL_NVLS_ENABLE", "0"}});
+    for (const auto& [servers, first] :
+         std::map<uint32_t, uint64_t>{{4, 16}, {8, 16}, {16, 64}, {64, 512}})
+    {
+        EXPECT_EQ(cluster.Choice(servers, (first << 20) / 2), "Tree Simple") << servers;
+        EXPECT_EQ(cluster.Choice(servers, first << 20), "Ring Simple") << servers;
+    }
 }
 
 TEST(NcclOptions, ReleaseOfTheTablesCanBeChosen)

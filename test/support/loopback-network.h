@@ -72,6 +72,12 @@ class LoopbackNetwork
         return m_now;
     }
 
+    /// From now on messages start when the sender's latency is over.
+    void DelayStarts()
+    {
+        m_delaysStarts = true;
+    }
+
     /// @return messages sent so far
     uint64_t Messages() const
     {
@@ -168,11 +174,12 @@ class LoopbackNetwork
                      int,
                      int dst,
                      int tag,
-                     sim_request*,
+                     sim_request* request,
                      MessageHandler handler,
                      void* arg) override
         {
-            m_network.Send({sim_comm_get_rank(), dst, tag}, count, handler, arg);
+            const TimePs start = m_network.m_delaysStarts && request ? request->sendLatency : 0;
+            m_network.Send({sim_comm_get_rank(), dst, tag}, count, start, handler, arg);
             return 0;
         }
 
@@ -206,7 +213,7 @@ class LoopbackNetwork
         m_events.push({m_now + delay, m_order++, handler, arg});
     }
 
-    void Send(const Key& key, uint64_t bytes, MessageHandler handler, void* arg)
+    void Send(const Key& key, uint64_t bytes, TimePs start, MessageHandler handler, void* arg)
     {
         ++m_messages;
         m_bytes += bytes;
@@ -215,7 +222,7 @@ class LoopbackNetwork
             m_bytesPerSecond > 0
                 ? std::llround(static_cast<double>(bytes) * 1e12 / m_bytesPerSecond)
                 : 0;
-        free = std::max(free, m_now) + transfer;
+        free = std::max(free, m_now + start) + transfer;
         Schedule(free + m_latency - m_now,
                  &LoopbackNetwork::Deliver,
                  new Delivery{this, key, bytes, handler, arg});
@@ -250,6 +257,7 @@ class LoopbackNetwork
 
     TimePs m_latency;
     double m_bytesPerSecond;
+    bool m_delaysStarts{false};
     TimePs m_now{0};
     uint64_t m_order{0};
     uint64_t m_messages{0};

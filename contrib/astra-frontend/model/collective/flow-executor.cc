@@ -276,7 +276,9 @@ FlowExecutor::Send(Outbound& outbound)
     if (outbound.latencyBytes != bytes)
     {
         outbound.latencyBytes = bytes;
-        outbound.latency = LatencyOf(lane, bytes);
+        const CopyTime start = StartOf(lane, bytes);
+        outbound.latency = start.latency;
+        outbound.busy = start.busy;
     }
     sim_request request = m_info;
     request.srcRank = m_execution.group->ranks[m_rank];
@@ -285,7 +287,8 @@ FlowExecutor::Send(Outbound& outbound)
     request.reqCount = bytes;
     request.channel = lane.channel;
     request.nic = lane.nic == Lane::NICS_IN_TURN ? outbound.sent : lane.nic;
-    request.sendLatency = outbound.latency;
+    request.sendLatency =
+        outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
     request.rateCapBps = lane.rateCapBps;
     request.stream = outbound.stream;
     m_network.sim_send(m_data ? m_data->GetOutgoing(outbound.index, outbound.sent - 1) : nullptr,
@@ -377,12 +380,21 @@ FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, voi
 }
 
 TimePs
-FlowExecutor::LatencyOf(const Lane& lane, uint64_t bytes) const
+FlowExecutor::OccupyCpu(TimePs busy)
 {
-    const CopyTime copy = CopyTimeOf(lane, bytes, m_execution.wireInflation);
+    const TimePs now = ToPicoseconds(m_network.sim_get_time());
+    const TimePs wait = std::max<TimePs>(0, m_cpuFree - now);
+    m_cpuFree = ns3::AddPs(now, ns3::AddPs(wait, busy));
+    return wait;
+}
+
+CopyTime
+FlowExecutor::StartOf(const Lane& lane, uint64_t bytes) const
+{
+    CopyTime copy = CopyTimeOf(lane, bytes, m_execution.wireInflation);
     if (lane.passBytes == 0)
     {
-        return copy.latency;
+        return copy;
     }
     // A network that paces packets lets the first one go at once, so all are early by as long as it
     // takes to write the last.
@@ -392,9 +404,9 @@ FlowExecutor::LatencyOf(const Lane& lane, uint64_t bytes) const
         m_execution.packetBytes ? (wireBytes - 1) / m_execution.packetBytes : 0;
     const uint64_t last =
         m_execution.packetBytes ? wireBytes - packets * m_execution.packetBytes : 0;
-    return copy.latency +
-           static_cast<TimePs>(static_cast<double>(copy.duration) * static_cast<double>(last) /
-                               static_cast<double>(wireBytes));
+    copy.latency += static_cast<TimePs>(static_cast<double>(copy.duration) *
+                                        static_cast<double>(last) / static_cast<double>(wireBytes));
+    return copy;
 }
 
 void

@@ -107,7 +107,8 @@ class FlowExecutor : public RankCollective
         // what sending one takes besides
         MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
         uint64_t latencyBytes{0};       ///< what latency was worked out for
-        TimePs latency{0};              ///< LatencyOf() latencyBytes
+        TimePs latency{0};              ///< StartOf() latencyBytes
+        TimePs busy{0};                 ///< its part in which no other message starts
         uint32_t creditsToCome{0};      ///< physical networks: messages from the receiver
         Lane lane;
     };
@@ -172,8 +173,11 @@ class FlowExecutor : public RankCollective
     bool HasData(const Outbound& outbound) const;
     /// Send the next message of a lane.
     void Send(Outbound& outbound);
-    /// @return time from when a message may go to when its first packet does
-    TimePs LatencyOf(const Lane& lane, uint64_t bytes) const;
+    /// @return what passes from when a message may go to when its first packet does
+    CopyTime StartOf(const Lane& lane, uint64_t bytes) const;
+    /// @return how long a message waits until the CPU that serves the NIC is free
+    /// @param busy what it then takes this CPU
+    TimePs OccupyCpu(TimePs busy);
     /// Copy within the GPU. @param bytes of a message of a lane of copies
     void Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler);
     void OnReceived(Inbound& inbound);
@@ -192,8 +196,9 @@ class FlowExecutor : public RankCollective
     uint32_t m_rank;
     int m_tagBase;
     AstraNetworkAPI& m_network;
-    bool m_holdsSlots; ///< FlowGraph::HoldsSlots()
-    bool m_isPhysical; ///< whether other ranks are other processes
+    bool m_holdsSlots;   ///< FlowGraph::HoldsSlots()
+    bool m_isPhysical;   ///< whether other ranks are other processes
+    TimePs m_cpuFree{0}; ///< when the CPU that serves the NIC can start another message
     CollectiveData* m_data{nullptr};
     sim_request m_info;
     std::function<void()> m_done;

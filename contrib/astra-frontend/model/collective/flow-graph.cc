@@ -26,14 +26,17 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
     constexpr double PS_PER_SECOND = 1e12;
     if (lane.rateCapBps == 0)
     {
-        TimePs more = 0;
+        const double wireBytes = static_cast<double>(bytes) * wireInflation;
+        CopyTime start{lane.latency, 0, 0};
         for (const SlowStart& slow : lane.slowStarts)
         {
-            const double wireBytes = static_cast<double>(bytes) * wireInflation;
-            more =
-                slow.latency && wireBytes > static_cast<double>(slow.above) ? slow.latency : more;
+            if (slow.latency && wireBytes > static_cast<double>(slow.above))
+            {
+                start.latency = ns3::AddPs(lane.latency, slow.latency);
+                start.busy = slow.occupies ? slow.latency : 0;
+            }
         }
-        return {ns3::AddPs(lane.latency, more), 0};
+        return start;
     }
     const double psPerByte =
         8 * wireInflation * PS_PER_SECOND / static_cast<double>(lane.rateCapBps);

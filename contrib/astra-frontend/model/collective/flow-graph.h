@@ -45,8 +45,12 @@ enum class LaneKind : uint8_t
 struct SlowStart
 {
     uint64_t above{0};
-    TimePs latency{0}; ///< on top; 0: none
+    TimePs latency{0};    ///< on top; 0: none
+    bool occupies{false}; ///< whether the CPU that serves the NIC does nothing else meanwhile
 };
+
+/// What a network does so to messages, by rising size.
+using SlowStarts = std::array<SlowStart, 3>;
 
 /**
  * @brief A connection as one of its ends sees it: messages go through it in order.
@@ -81,7 +85,7 @@ struct Lane
     /// sim_request::nic of its messages; NONE: the executor shares channels out to the NICs.
     uint32_t nic{NONE};
     static constexpr uint32_t NICS_IN_TURN = NONE - 1; ///< as nic: its messages take them in turn
-    std::array<SlowStart, 2> slowStarts{};             ///< the last that applies counts
+    SlowStarts slowStarts{};                           ///< the last that applies counts
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const
@@ -95,6 +99,7 @@ struct CopyTime
 {
     TimePs latency{0};  ///< waiting and synchronizing, before the first byte
     TimePs duration{0}; ///< of all bytes at the lane's rate; 0 without a rate
+    TimePs busy{0};     ///< part of the latency in which the rank's CPU starts no other message
 };
 
 /**

@@ -17,6 +17,7 @@ namespace
 
 constexpr uint32_t MAX_COLLNET_RANKS = 8; ///< of a node (NCCL_MAX_DIRECT_ARITY and the own)
 constexpr uint32_t MAX_NVLS_RANKS = 32;   ///< of AllGather and ReduceScatter by NVLS
+constexpr double ARM_LINK_GBPS = 6;       ///< of a link between Arm CPUs (topo.h, ARM_BW)
 
 bool
 IsSwitched(NcclAlgorithm algorithm)
@@ -49,6 +50,17 @@ NcclCostModel::SearchWithinNode() const
     return search;
 }
 
+bool
+NcclCostModel::RingsReturnOverCpus(const GroupShape& shape) const
+{
+    // NCCL src/graph/search.cc: without NCCL_CROSS_NIC a ring goes back to the NIC it came from,
+    // here from a GPU of another CPU. Until 2.27 no GPU behind a Grace CPU may relay (PXN needs
+    // PATH_PXB), so each pair of CPUs has a ring as fast as a link between them. Trees get as many
+    // channels as rings.
+    return !m_options.crossNic && m_machine.gpu.onGrace && m_machine.gpu.meshed &&
+           shape.GetRanksPerNode() > 1 && m_options.release != NcclRelease::V2_30;
+}
+
 NcclCostModel::Search
 NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
 {
@@ -60,8 +72,15 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
     Search search;
     // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
     const uint32_t nicUsers = std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
-    search.channels = std::clamp(nicUsers * m_machine.nicsPerGpu, 1U, MAX_RING_CHANNELS / 2);
-    const double nic = m_machine.nicGBps * nicUsers / search.channels;
+    const bool overCpus = RingsReturnOverCpus(shape);
+    const uint32_t wanted =
+        overCpus ? nicUsers * (shape.GetRanksPerNode() - 1) : nicUsers * m_machine.nicsPerGpu;
+    search.channels = std::clamp(wanted, 1U, MAX_RING_CHANNELS / 2);
+    double nic = m_machine.nicGBps * nicUsers / search.channels;
+    if (overCpus && closes)
+    {
+        nic = std::min(nic, ARM_LINK_GBPS);
+    }
     // What does not close in a node leaves the NVLinks of one GPU of it free.
     const double perNode = shape.GetRanksPerNode();
     const double passing = closes ? 1 : perNode / std::max(1.0, perNode - 1);

@@ -86,7 +86,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
                    m_options.networkKind->slowStarts.end(),
                    plan.slowStarts.begin(),
                    [](const auto& slow) {
-                       return SlowStart{slow.above, FromMicroseconds(slow.us)};
+                       return SlowStart{slow.above, FromMicroseconds(slow.us), slow.occupies};
                    });
     return plan;
 }

@@ -40,7 +40,7 @@ struct NcclPlan
     uint32_t pairChannels{0};   ///< that all its pairs have together; 0: they share the rate alone
     uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
     bool treeCutsChunks{false}; ///< a tree's chunks of Simple shrink with the data of a channel
-    std::array<SlowStart, 2> slowStarts{}; ///< see Lane, between nodes
+    SlowStarts slowStarts{};    ///< see Lane, between nodes
 };
 
 /**
@@ -114,6 +114,8 @@ class NcclCostModel
         }
     };
 
+    /// @return whether rings leave a node by links between its CPUs
+    bool RingsReturnOverCpus(const GroupShape& shape) const;
     /// @param closes whether a channel comes back to where it starts: a ring, not a tree
     Search SearchChannels(const GroupShape& shape, bool closes) const;
     /// @return GB/s of a tree's channel within a node

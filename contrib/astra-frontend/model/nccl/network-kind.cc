@@ -52,14 +52,16 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      2048,
      0.6,
      0,
-     {{{192, 1.3}, {4097, 8}}},
+     {{{192, 1.3, false}, {4096, 8, true}, {16384 + 2049, 3.7, true}}},
      true,
      true,
      0,
      true,
      "Cassini NIC: 23.1 GB/s of 25 in long messages; step of 5.6 us at 8 B on 16 GH200 nodes; "
-     "libfabric's cxi sends up to 192 bytes in the command and announces messages above 2048 + "
-     "2049"},
+     "libfabric's cxi puts up to 192 bytes into the command, has the CPU copy what is above 4096 "
+     "(CXIP_SAFE_DEVMEM_COPY_THRESH), and announces what is above 16384 + 2049 "
+     "(CXIP_RDZV_THRESHOLD, FI_CXI_RDZV_GET_MIN); times of a message from rings on 4, 8, 16 and 64 "
+     "such nodes, with and without these copies"},
     {"EFA",
      0.85,
      8760,

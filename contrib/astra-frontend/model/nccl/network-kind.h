@@ -38,9 +38,10 @@ struct NetworkKind
     {
         uint64_t above;
         double us;
+        bool occupies; ///< whether the CPU that serves the NIC does nothing else meanwhile
     };
 
-    std::array<SlowStart, 2> slowStarts;
+    std::array<SlowStart, 3> slowStarts;
     bool allowsLl;    ///< whether LL may be used
     bool allowsLl128; ///< whether LL128 may be used
     /// Bytes that each rank brings or gets from which on the vendor's tuner leaves LL128 to Simple;
