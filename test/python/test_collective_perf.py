@@ -197,6 +197,51 @@ def test_a_networks_latency_counts_as_often_as_data_cross_it(tmp_path, network, 
     assert slower[0] - 0.1 < times[1] - times[0] < slower[1]
 
 
+def times_in_one_launch(topology, test, size, count, **environment):
+    result, text = table(test, "-b", size, "-e", size, "-m", count, "-n", 1, "-w", 0, "--processes", 4,
+                         "--network", "flow", "--network-topo", topology, env=environment)
+    assert f" agg iters: {count} " in text
+    return result[0][5]
+
+
+def test_collectives_of_one_launch_share_its_overhead_and_the_channels(two_servers):
+    # NCCL chooses for all of a launch together. Small ones follow each other on one channel: m of them take the base latency
+    # of LL (6.6 us) once and the steps m times. (Four ranks of one server, so all are alike.)
+    ll = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}
+    one, four = (times_in_one_launch(two_servers, "all_reduce_perf", "1K", count, **ll) for count in (1, 4))
+    assert four == pytest.approx(6.6 / 4 + one - 6.6, abs=0.02)
+
+    # On channels of their own they are as fast as one of their size together.
+    simple = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
+    together = times_in_one_launch(two_servers, "all_reduce_perf", "32M", 1, **simple)
+    assert times_in_one_launch(two_servers, "all_reduce_perf", "8M", 4, **simple) == pytest.approx(together / 4, abs=0.02)
+
+    # Sends to the same peer follow each other; the launch (8.4 us) counts once.
+    one, three = (times_in_one_launch(two_servers, "sendrecv_perf", "64K", count) for count in (1, 3))
+    assert three == pytest.approx(8.4 / 3 + one - 8.4, abs=0.02)
+
+
+def test_a_launch_on_several_gpus_is_shared_by_its_collectives(two_servers):
+    # -g 4 and 100 us each: 400 us for a launch, whatever is in it.
+    common = ("all_reduce_perf", "-b", "8", "-e", "8", "-n", 1, "-w", 0, "-g", 4, "--launch-us", 100, "--network", "flow",
+              "--network-topo", two_servers)
+    assert table(*common)[0][0][5] == 400
+    assert table(*common, "-m", 5)[0][0][5] == 80
+
+
+def test_flags_that_change_nothing_are_accepted(two_servers):
+    common = ("all_reduce_perf", "-b", "1M", "-e", "1M", "-n", 1, "--network", "flow", "--network-topo", two_servers)
+    flags = ("-p", 1, "-y", 1, "-T", 60, "-G", 2, "-C", 1, "-R", 1, "-K", 3, "-V", 16, "-I", 0, "-S", 0, "-M", 0, "-u", 0,
+             "-D", 0, "-x", 0)
+    assert table(*common, *flags)[0] == table(*common)[0]
+
+
+def test_a_hypercube_is_no_single_launch(two_servers):
+    result = run("hypercube_perf", "-m", 2, "--network", "flow", "--network-topo", two_servers)
+    assert result.returncode == 2
+    assert "hypercube_perf -m 2; expected 1: a step sends what the one before has brought" in result.stderr
+
+
 def test_fewer_processes_use_the_first_gpus(two_servers):
     _, text = table("all_reduce_perf", "-b", "1M", "-e", "1M", "-g", 4, "--processes", 1, "--network", "flow",
                     "--network-topo", two_servers)
@@ -212,7 +257,14 @@ def test_fewer_processes_use_the_first_gpus(two_servers):
     (["all_reduce_perf", "-b", "0", "-e", "1M", "-f", "2"], "sizes from 0 do not grow"),
     (["all_reduce_perf", "-d", "int3"], "-d int3 is not a valid type"),
     (["all_reduce_perf", "-o", "xor"], "-o xor is not a valid operation"),
-    (["all_reduce_perf", "-m", "2"], "-m 2"),
+    (["all_reduce_perf", "-m", "0"], "-m is 0; expected 1 or more"),
+    (["all_reduce_perf", "-I", "1"], "-I 1; expected 0: iterations repeat each other, so they have no statistics"),
+    (["all_reduce_perf", "-S", "1"], "-S 1; expected 0: the same run prints the same text at any time"),
+    (["all_reduce_perf", "-M", "1"], "-M 1; expected 0: GPUs have no memory"),
+    (["all_reduce_perf", "-u", "3"], "-u 3; expected 0: buffers have no addresses"),
+    (["all_reduce_perf", "-D", "1"], "-D 1; expected 0: kernels other than NCCL's own"),
+    (["all_reduce_perf", "-x", "2"], "-x 2; expected 0: policies other than the default"),
+    (["all_reduce_perf", "-J", "out.json"], "-J out.json; expected no -J: the table goes to standard output"),
     (["all_reduce_perf", "-n", "0"], "-n is 0"),
     (["all_reduce_perf", "--network", "pakcet"], "--network pakcet"),
     (["all_reduce_perf", "--fast-forward=often"], "--fast-forward often"),

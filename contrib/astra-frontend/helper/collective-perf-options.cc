@@ -54,6 +54,22 @@ constexpr ElementType TYPES[] = {{"int8", 1},
 
 constexpr const char* REDUCTIONS[] = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
+/// A flag of nccl-tests that asks for what a simulation does not have.
+struct AbsentFlag
+{
+    const char* names;
+    const char* why;
+};
+
+constexpr AbsentFlag ABSENT[] = {
+    {"per_iter_timing,I", "iterations repeat each other, so they have no statistics"},
+    {"report_timestamps,S", "the same run prints the same text at any time"},
+    {"memory,M", "GPUs have no memory that could be reported"},
+    {"unalign,u", "buffers have no addresses"},
+    {"device_implementation,D", "kernels other than NCCL's own are not modelled"},
+    {"cta_policy,x", "policies other than the default are not modelled"},
+};
+
 /// Values that are read further below.
 struct RawFlags
 {
@@ -66,7 +82,6 @@ struct RawFlags
     std::string network{"packet"};
     std::string fastForward{"off"};
     uint32_t average{1};
-    uint32_t aggregated{1};
     std::string ignored;
 };
 
@@ -83,7 +98,9 @@ Describe(CollectivePerfOptions& options, RawFlags& raw)
     add("stepbytes,i", po::value(&raw.stepBytes), "sizes grow by so much");
     add("stepfactor,f", po::value(&options.stepFactor), "sizes grow by this factor");
     add("iters,n", po::value(&options.iterations), "timed iterations");
-    add("agg_iters,m", po::value(&raw.aggregated), "1: each iteration is a launch");
+    add("agg_iters,m",
+        po::value(&options.aggregated),
+        "collectives of one launch; times are those of one of them");
     add("warmup_iters,w",
         po::value(&options.warmUps),
         "0: none; else one iteration per size is not timed");
@@ -107,10 +124,17 @@ Describe(CollectivePerfOptions& options, RawFlags& raw)
                              "timeout,T",
                              "cudagraph,G",
                              "report_cputime,C",
-                             "local_register,R"})
+                             "local_register,R",
+                             "per_iter_skip,K",
+                             "device_cta_count,V"})
     {
         add(name, po::value(&raw.ignored), "accepted, no effect");
     }
+    for (const AbsentFlag& flag : ABSENT)
+    {
+        add(flag.names, po::value<uint32_t>(), ("0 only: " + std::string(flag.why)).c_str());
+    }
+    add("output_file,J", po::value(&raw.ignored), "refused: the table goes to standard output");
     add("network-topo", po::value(&options.run.topology), "topology file; else TOPOLOGY_FILE");
     add("network-conf", po::value(&options.run.conf), "SimAI.conf; else the defaults");
     add("network", po::value(&raw.network), "packet, flow or analytical");
@@ -273,6 +297,7 @@ ReadCounts(const RawFlags& raw, CollectivePerfOptions& options)
         }
     };
     atLeastOne("-n", options.iterations);
+    atLeastOne("-m", options.aggregated);
     atLeastOne("-N", options.cycles);
     atLeastOne("-t", options.threads);
     atLeastOne("-g", options.gpusPerThread);
@@ -280,11 +305,6 @@ ReadCounts(const RawFlags& raw, CollectivePerfOptions& options)
     if (!(options.launchUs >= 0 && options.launchUs <= MAX_LAUNCH_US))
     {
         RefuseFlag(fmt::format("--launch-us {}", options.launchUs), "0 to 1000000");
-    }
-    if (raw.aggregated != 1)
-    {
-        RefuseFlag("-m " + std::to_string(raw.aggregated),
-                   "1: several collectives in one launch are not modelled");
     }
     if (options.blocking > 3)
     {
@@ -306,6 +326,26 @@ ReadCounts(const RawFlags& raw, CollectivePerfOptions& options)
         RefuseFlag("-r " + raw.root + " is not a valid rank", "a rank, or -1 for each in turn");
     }
     options.root = static_cast<int>(*root);
+}
+
+void
+RefuseAbsentFlags(const po::variables_map& values)
+{
+    for (const AbsentFlag& flag : ABSENT)
+    {
+        const std::string names = flag.names;
+        const std::string name = names.substr(0, names.find(','));
+        if (values.count(name) && values[name].as<uint32_t>() != 0)
+        {
+            RefuseFlag(fmt::format("-{} {}", names.back(), values[name].as<uint32_t>()),
+                       "0: " + std::string(flag.why));
+        }
+    }
+    if (values.count("output_file"))
+    {
+        RefuseFlag("-J " + values["output_file"].as<std::string>(),
+                   "no -J: the table goes to standard output");
+    }
 }
 
 /// -1, which nccl-tests takes for all roots, is the only negative number of any flag.
@@ -368,6 +408,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     {
         return options;
     }
+    RefuseAbsentFlags(values);
     options.run.network = ParseNetworkModel(raw.network);
     options.run.fastForward = ParseFastForwardMode(raw.fastForward);
     ReadSizes(raw, options);

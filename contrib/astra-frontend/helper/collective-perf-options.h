@@ -51,6 +51,7 @@ struct CollectivePerfOptions
     uint64_t stepBytes{1 << 20};
     uint64_t stepFactor{1}; ///< 1: sizes grow by stepBytes
     uint32_t iterations{20};
+    uint32_t aggregated{1}; ///< -m: collectives of one launch
     uint32_t warmUps{1};
     uint32_t cycles{1};
     uint32_t threads{1};       ///< of a process

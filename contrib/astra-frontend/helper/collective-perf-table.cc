@@ -126,7 +126,7 @@ CollectivePerfTable::Header() const
                                    ProgramVersion(),
                                    m_options.test->program);
     text += fmt::format("# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: "
-                        "{} iters: {} agg iters: 1 validation: {} graph: 0\n#\n",
+                        "{} iters: {} agg iters: {} validation: {} graph: 0\n#\n",
                         m_options.threads,
                         m_options.gpusPerThread,
                         m_options.minBytes,
@@ -135,6 +135,7 @@ CollectivePerfTable::Header() const
                         factor ? "factor" : "bytes",
                         m_options.warmUps,
                         m_options.iterations,
+                        m_options.aggregated,
                         m_options.checks);
     return text;
 }

@@ -12,10 +12,12 @@
 
 #include "ns3/attribute-default.h"
 #include "ns3/collective-test-workload.h"
+#include "ns3/divide-up.h"
 #include "ns3/job.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
 #include "ns3/output-directory.h"
+#include "ns3/pair-bytes.h"
 #include "ns3/system-config.h"
 #include "ns3/uinteger.h"
 
@@ -35,6 +37,7 @@ namespace
 {
 
 constexpr std::size_t MAX_WAIT_LINES = 20;
+constexpr double PS_PER_US = 1e6;
 
 /// A run of collective-perf, from options to the last line; one object per run.
 class CollectivePerf
@@ -76,10 +79,12 @@ class CollectivePerf
     void PrintDevices() const;
     void MakePoints();
     CollectiveTestPoint PointOf(const CollectivePerfRow& row) const;
+    CollectiveTestPoint InOneLaunch(const CollectiveTestPoint& point) const;
+    double LaunchOverhead(const CollectiveTestPoint& point) const;
     std::vector<uint64_t> PairsAt(uint64_t bytes,
                                   const std::function<uint32_t(uint32_t)>& peer) const;
     void PointDone(std::size_t point, const CollectiveTestResult& result);
-    double TimeOf(const CollectiveTestResult& result) const;
+    double TimeOf(std::size_t point) const;
     double TimeOfRanks(const std::vector<double>& times) const;
     int Simulate();
     int ReportUnfinished(const SimulationBackend& backend, const Job& job) const;
@@ -90,6 +95,7 @@ class CollectivePerf
     RunInputs m_inputs;
     MachineModel m_machine;
     uint32_t m_ranks{0};
+    CommGroup m_group; ///< of all ranks
     std::optional<ns3::OutputDirectory> m_directory;
     std::unique_ptr<CollectivePerfTable> m_table;
     std::unique_ptr<MockNcclGroup> m_nccl;
@@ -202,19 +208,68 @@ CollectivePerf::MakePoints()
         const auto [found, isNew] = known.emplace(key, m_points.size());
         if (isNew)
         {
-            m_points.push_back(PointOf(m_rows[row]));
+            m_points.push_back(InOneLaunch(PointOf(m_rows[row])));
             m_firstRow.push_back(row);
         }
         m_pointOf.push_back(found->second);
     }
 }
 
-double
-CollectivePerf::TimeOf(const CollectiveTestResult& result) const
+CollectiveTestPoint
+CollectivePerf::InOneLaunch(const CollectiveTestPoint& point) const
 {
+    // NCCL chooses for all collectives of a launch together, and deals them out to the channels one
+    // after the other (src/enqueue.cc, ncclPrepareTasks, scheduleCollTasksToPlan): those on
+    // different channels run side by side, as a large one would, and those on the same follow each
+    // other. So do sends and receives to the same peer.
+    const uint32_t all = m_options.aggregated;
+    if (all == 1 || point.steps.empty())
+    {
+        return point;
+    }
+    CollectiveTestPoint result;
+    const CollectiveRequest& first = point.steps.front();
+    if (IsPairwise(first.op))
+    {
+        result.steps.assign(all, first);
+        return result;
+    }
+    CollectiveRequest together = first;
+    together.bytes *= all;
+    const uint32_t rounds = DivideUp(all, m_nccl->Choose(m_group, together).channels);
+    for (uint32_t round = 0; round < rounds; ++round)
+    {
+        together.bytes =
+            first.bytes * (uint64_t{round + 1} * all / rounds - uint64_t{round} * all / rounds);
+        result.steps.push_back(together);
+    }
+    return result;
+}
+
+double
+CollectivePerf::LaunchOverhead(const CollectiveTestPoint& point) const
+{
+    if (m_options.aggregated == 1 || m_options.run.nccl.sendLatency)
+    {
+        return 0;
+    }
+    // Only the first of a launch waits for it.
+    TimePs overhead = 0;
+    for (std::size_t i = 1; i < point.steps.size(); ++i)
+    {
+        overhead += m_nccl->Choose(m_group, point.steps[i]).baseLatency;
+    }
+    return static_cast<double>(overhead) / PS_PER_US;
+}
+
+double
+CollectivePerf::TimeOf(std::size_t point) const
+{
+    const double simulated =
+        TimeOfRanks(m_results[point].microseconds) - LaunchOverhead(m_points[point]);
     // Iterations follow each other without a pause, so where launching takes longer it sets the
     // pace.
-    return std::max(TimeOfRanks(result.microseconds), m_options.launchUs * m_options.gpusPerThread);
+    return std::max(simulated, m_options.launchUs * m_options.gpusPerThread) / m_options.aggregated;
 }
 
 double
@@ -240,7 +295,7 @@ CollectivePerf::PointDone(std::size_t point, const CollectiveTestResult& result)
     m_results.push_back(result);
     for (; m_printed < m_rows.size() && m_pointOf[m_printed] <= point; ++m_printed)
     {
-        m_console.Say(m_table->Row(m_rows[m_printed], TimeOf(m_results[m_pointOf[m_printed]])));
+        m_console.Say(m_table->Row(m_rows[m_printed], TimeOf(m_pointOf[m_printed])));
     }
 }
 
@@ -345,6 +400,11 @@ CollectivePerf::Run()
     {
         RefuseFlag(fmt::format("-r {} with {} ranks", m_options.root, m_ranks), "a lower rank");
     }
+    if (m_options.test->op == CollectiveOp::None && m_options.aggregated > 1)
+    {
+        RefuseFlag(fmt::format("hypercube_perf -m {}", m_options.aggregated),
+                   "1: a step sends what the one before has brought");
+    }
     if (m_options.test->op == CollectiveOp::None && !std::has_single_bit(m_ranks))
     {
         RefuseFlag(fmt::format("hypercube_perf on {} ranks", m_ranks), "a power of two");
@@ -360,6 +420,8 @@ CollectivePerf::Run()
     m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.run.nccl);
     m_machine = m_nccl->GetMachine();
     m_table = std::make_unique<CollectivePerfTable>(m_options, m_ranks);
+    m_group.ranks.resize(m_ranks);
+    std::iota(m_group.ranks.begin(), m_group.ranks.end(), 0);
     MakePoints();
     m_console.Say(m_table->Header());
     m_console.Say(fmt::format("# Network {}: {} {}\n#\n",
@@ -376,7 +438,7 @@ CollectivePerf::Run()
     {
         for (std::size_t row = 0; row < m_rows.size(); ++row)
         {
-            m_console.Say(m_table->Row(m_rows[row], TimeOf(m_results[m_pointOf[row]])));
+            m_console.Say(m_table->Row(m_rows[row], TimeOf(m_pointOf[row])));
         }
     }
     m_console.Say(m_table->Footer());
