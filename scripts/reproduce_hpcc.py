@@ -56,11 +56,13 @@ CC_MODE 7
 RATE_AI 100Mb/s
 RATE_HAI 500Mb/s
 MIN_RATE 1000Mb/s
+ACK_HIGH_PRIO 1
 """
 SCHEMES = {
     "HPCC": "ENABLE_QCN 0\nCC_MODE 3\nHAS_WIN 1\nVAR_WIN 1\nU_TARGET 0.95\nMI_THRESH 0\n"
             "MULTI_RATE 0\nFAST_REACT 1\nRATE_AI 40Mb/s\nMIN_RATE 1000Mb/s\n",
-    "DCQCN": DCQCN + "HAS_WIN 0\n",
+    # Where there is no window, and with TIMELY, the artifact puts ACKs into the queue with the highest priority.
+    "DCQCN": DCQCN + "HAS_WIN 0\nACK_HIGH_PRIO 1\n",
     "DCQCN+win": DCQCN + "HAS_WIN 1\nVAR_WIN 1\n",
     "TIMELY": TIMELY + "HAS_WIN 0\n",
     "TIMELY+win": TIMELY + "HAS_WIN 1\nVAR_WIN 1\n",

@@ -105,6 +105,12 @@ def test_mistakes_end_with_status_2(files, change, expected):
     assert expected in result.stderr
 
 
+def test_acks_go_first_where_the_artifact_has_them_go_first():
+    # HPCC's simulation/run.py: ack_prio is 1 with dcqcn, timely and timely_vwin, and 0 with hp, dcqcn_vwin and dctcp.
+    first = {scheme for scheme, conf in reproduce_hpcc.SCHEMES.items() if "ACK_HIGH_PRIO 1\n" in conf}
+    assert first == {"DCQCN", "TIMELY", "TIMELY+win"}
+
+
 def test_buckets_hold_equal_numbers_of_flows_by_size(tmp_path):
     path = tmp_path / "fct.txt"
     path.write_text("".join(f"0b000001 0b000101 1 100 {size} 0 {fct} 100\n"
