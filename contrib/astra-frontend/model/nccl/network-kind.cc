@@ -85,7 +85,8 @@ constexpr std::array<NetworkKind, 6> KINDS = {{
      16384,
      false,
      "Google's settings of a3-megagpu (NCCL_PROTO=Simple,LL128, NCCL_NVLS_ENABLE=0, a tuner whose "
-     "rules are by bytes per rank); latency and rate of its AllGather, and where it leaves LL128"},
+     "rules are by bytes per rank, but whose limits are not known); latency and rate of its "
+     "AllGather, and where it leaves LL128"},
 }};
 
 bool
