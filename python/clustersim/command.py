@@ -47,11 +47,11 @@ def run(name, main, refusals=(), after_interruption=""):
     except BrokenPipeError:  # whoever read the output has had enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
-    except refusals as error:
-        status = _say(name, error, 2)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         status = _say(name, f"{place}{error.strerror or error}; expected a file that can be read or written", 2)
+    except refusals as error:
+        status = _say(name, error, 2)
     except MemoryError:
         status = _say(name, "out of memory", 1)
     except RecursionError:

@@ -13,7 +13,10 @@ import tempfile
 
 @contextlib.contextmanager
 def whole_file(path):
-    """Yields the path to write to, which becomes the file if nothing is raised. It has the same suffix."""
+    """Yields the path to write to, which becomes the file if nothing is raised. It has the same suffix.
+
+    @raise OSError that names the file, also where the disk is full
+    """
     path = pathlib.Path(path)
     if path.exists() and not path.is_file():
         yield path  # a device, a pipe: nothing to replace
@@ -27,8 +30,10 @@ def whole_file(path):
         os.umask(mask)
         part.chmod(0o666 & ~mask)  # mkstemp is for one user only
         part.replace(path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, name):
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 
 

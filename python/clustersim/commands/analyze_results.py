@@ -53,4 +53,4 @@ def main(arguments):
 
 
 def run():
-    command.run(command.name(), main, (ResultsError, OSError))
+    command.run(command.name(), main, ResultsError)

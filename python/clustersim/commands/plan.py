@@ -21,4 +21,4 @@ def main(arguments):
 
 
 def run():
-    command.run(command.name(), main, (InputError, OSError))
+    command.run(command.name(), main, InputError)

@@ -44,4 +44,4 @@ def main(arguments):
 
 
 def run():
-    command.run(command.name(), main, (ResultsError, OSError))
+    command.run(command.name(), main, ResultsError)

@@ -15,6 +15,7 @@ import numpy
 
 from clustersim.physical import launch
 from clustersim.simulation import find_program
+from clustersim.whole_file import whole_file, write_text
 
 OPS = {"ALLREDUCE": "allreduce", "ALLGATHER": "allgather", "REDUCESCATTER": "reducescatter", "ALLTOALL": "alltoall"}
 # What a host has not: protocols of GPUs, switches that add, and the latencies of kernels.
@@ -152,8 +153,8 @@ class Calibration:
         lines = ["measured"]
         for group in ("TP", "DP", "EP"):
             lines += [f"{group}:"] + [f"{OPS[op]},: {value:.6g}" for op, value in bandwidths.items()]
-        (self.output / "busbw.yaml").write_text("\n".join([*lines, "PP:", f"busbw: {self.rate_bps / 8e9:.6g}"]) + "\n")
-        with (self.output / "calibration.csv").open("w", newline="") as file:
+        write_text(self.output / "busbw.yaml", "\n".join([*lines, "PP:", f"busbw: {self.rate_bps / 8e9:.6g}"]) + "\n")
+        with whole_file(self.output / "calibration.csv") as part, part.open("w", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(["op", "bytes", "role", "min_us", "median_us", "max_us", "simulated_us", "error"])
             for row in self.rows:

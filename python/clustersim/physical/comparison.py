@@ -11,6 +11,7 @@ from clustersim.physical import launch
 from clustersim.physical.namespaces import NamespaceCluster
 from clustersim.simulation import find_program
 from clustersim.topology import reader
+from clustersim.whole_file import whole_file
 
 NETWORKS = ("packet", "flow", "analytical")
 # What is sent for real has no kernels; protocols of GPUs only cost bytes.
@@ -105,7 +106,7 @@ def compare_in_a_box(output, hosts=8, scale=2500, iterations=3, workloads=tuple(
                 results.append(Result(name, layout, times["median"], (times["max"] - times["min"]) / times["median"], simulated))
                 if report:
                     report(results[-1])
-    with (output / "comparison.csv").open("w", newline="") as file:
+    with whole_file(output / "comparison.csv") as part, part.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["workload", "layout", "physical_ns", "spread", "simulated_ns", "error"])
         for each in results:

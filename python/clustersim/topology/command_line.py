@@ -196,7 +196,7 @@ def main(arguments, description):
             look(given)
         else:
             generate(given)
-    except (InputError, OSError) as error:
+    except InputError as error:
         print(f"{command.name()}: {error}", file=sys.stderr)
         return 2
     return 0

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+from clustersim.whole_file import whole_file
 from clustersim.workload import layout, schedule
 from clustersim.workload.errors import InputError
 
@@ -147,4 +148,5 @@ def write(iteration, prefix):
     for stage in range(plan.pp):
         program = schedule.Program(iteration, stage)
         for rank in range(stage * in_stage, (stage + 1) * in_stage):
-            pathlib.Path(f"{prefix}.{rank}.et").write_bytes(b"".join(_Trace(iteration, program, rank).data))
+            with whole_file(f"{prefix}.{rank}.et") as part:
+                part.write_bytes(b"".join(_Trace(iteration, program, rank).data))

@@ -4,6 +4,7 @@ import argparse
 import json
 import pathlib
 
+from clustersim.whole_file import write_text
 from clustersim.workload import command_line, gpus
 from clustersim.workload.errors import InputError
 from clustersim.workload.serving import Instance
@@ -130,13 +131,13 @@ def run(arguments):
     text, blocks = render(given, model, pools, gpu)
     name = given.name or file_name(model, pools)
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / f"{name}.txt").write_text(text)
+    write_text(directory / f"{name}.txt", text)
     facts = {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
              "gpu_type": gpu.name, "world_size": sum(pool.gpus for _, pool in pools),
              "pools": [{"role": role, "gpus": pool.gpus, "tp": pool.tp, "pp": pool.pp, "ep": pool.ep, "blocks": count,
                         "cache_bytes_per_token_and_rank": pool.rank_bytes * -(-model.layers // pool.pp)}
                        for (role, pool), count in zip(pools, blocks)]}
-    (directory / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
     print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
     for (role, pool), count in zip(pools, blocks):
         number = pool.gpus // (pool.tp * pool.pp * pool.ep)
