@@ -7,6 +7,8 @@
 
 #include "ns3/forwarding-network.h"
 
+#include <iterator>
+#include <list>
 #include <utility>
 
 namespace AstraSim
@@ -49,14 +51,14 @@ class CheckedNetwork : public ForwardingNetwork
                  MessageHandler handler,
                  void* arg) override
     {
-        auto* wait = new Wait{this, src, tag - m_tagBase, count, {}, handler, arg};
+        Wait& waits = Add({this, src, tag - m_tagBase, count, {}, handler, arg, {}});
         const auto received = [](void* argument) {
-            const std::unique_ptr<Wait> wait(static_cast<Wait*>(argument));
-            const CheckedNetwork& self = *wait->network;
-            self.m_books.Received(self.m_rank, wait->src, wait->tag, wait->bytes);
-            wait->Resume();
+            const Wait wait = static_cast<Wait*>(argument)->Take();
+            const CheckedNetwork& self = *wait.network;
+            self.m_books.Received(self.m_rank, wait.src, wait.tag, wait.bytes);
+            wait.Resume();
         };
-        return GetNetwork().sim_recv(buffer, count, type, src, tag, request, received, wait);
+        return GetNetwork().sim_recv(buffer, count, type, src, tag, request, received, &waits);
     }
 
     int sim_in_network(InNetworkOp op,
@@ -69,14 +71,14 @@ class CheckedNetwork : public ForwardingNetwork
                        void* arg) override
     {
         const auto joined = m_books.Join(m_rank, op, tag - m_tagBase, count);
-        auto* wait = new Wait{this, -1, tag - m_tagBase, count, joined, handler, arg};
+        Wait& waits = Add({this, -1, tag - m_tagBase, count, joined, handler, arg, {}});
         const auto ended = [](void* argument) {
-            const std::unique_ptr<Wait> wait(static_cast<Wait*>(argument));
-            const CheckedNetwork& self = *wait->network;
-            self.m_books.JoinEnded(self.m_rank, wait->joined, wait->tag, wait->bytes);
-            wait->Resume();
+            const Wait wait = static_cast<Wait*>(argument)->Take();
+            const CheckedNetwork& self = *wait.network;
+            self.m_books.JoinEnded(self.m_rank, wait.joined, wait.tag, wait.bytes);
+            wait.Resume();
         };
-        return GetNetwork().sim_in_network(op, members, root, count, tag, request, ended, wait);
+        return GetNetwork().sim_in_network(op, members, root, count, tag, request, ended, &waits);
     }
 
   private:
@@ -90,6 +92,15 @@ class CheckedNetwork : public ForwardingNetwork
         CollectiveBooks::Joined joined;
         MessageHandler handler;
         void* arg;
+        std::list<Wait>::iterator place; ///< in the network's list
+
+        /// @return what it is, no longer in the list
+        Wait Take() const
+        {
+            const Wait taken = *this;
+            taken.network->m_waits.erase(taken.place);
+            return taken;
+        }
 
         void Resume() const
         {
@@ -100,9 +111,17 @@ class CheckedNetwork : public ForwardingNetwork
         }
     };
 
+    Wait& Add(const Wait& wait)
+    {
+        m_waits.push_back(wait);
+        m_waits.back().place = std::prev(m_waits.end());
+        return m_waits.back();
+    }
+
     CollectiveBooks& m_books;
     uint32_t m_rank;
     int m_tagBase;
+    std::list<Wait> m_waits; ///< also those that never end, where a run is stuck
 };
 
 /// One rank's part of a collective, with the network that it sees.
