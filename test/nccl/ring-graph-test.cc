@@ -428,4 +428,28 @@ TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
     EXPECT_EQ(within, 2U);
 }
 
+TEST(RingGraph, TheLastStepOfANeighbourInTheNodeIsCopiedOnceAllIsSent)
+{
+    MachineModel machine;
+    machine.gpusPerServer = 2;
+    NcclPlan plan;
+    plan.channels = 1;
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllReduce;
+    request.bytes = 4096; // a slice in each of six steps
+    const RingGraph graph(request, GroupShape(MakeGroup(4), machine), plan, true, -1);
+    for (uint32_t rank = 0; rank < 4; ++rank)
+    {
+        const Lane lane = graph.GetInbound(rank, 0);
+        ASSERT_EQ(lane.messages, 6U);
+        const bool inside = lane.peer / 2 == rank / 2;
+        for (uint64_t message = 0; message < 6; ++message)
+        {
+            const auto copy = graph.GetOwnCopy(rank, 0, message);
+            EXPECT_EQ(copy, inside && message == 5 ? std::optional<uint64_t>(6) : std::nullopt)
+                << "rank " << rank << ", message " << message;
+        }
+    }
+}
+
 } // namespace AstraSim
