@@ -41,7 +41,7 @@ const FlagAliases ALIASES = {
 };
 
 /// Values that are read further below.
-struct RawFlags
+struct RawAnalyticalFlags
 {
     uint32_t gpus{0};
     uint32_t gpusPerServer{0};
@@ -57,7 +57,7 @@ struct RawFlags
 };
 
 po::options_description
-Describe(AnalyticalOptions& options, RawFlags& raw)
+Describe(AnalyticalOptions& options, RawAnalyticalFlags& raw)
 {
     po::options_description description(
         "SimAI_analytical -w WORKLOAD -g GPUS [flags]; in brackets SimAI's short flag");
@@ -153,7 +153,7 @@ AnalyticalOptions::Parse(const std::vector<std::string>& arguments,
                          const NcclOptions::Lookup& environment)
 {
     AnalyticalOptions options;
-    RawFlags raw;
+    RawAnalyticalFlags raw;
     const po::options_description description = Describe(options, raw);
     po::variables_map values;
     const auto unknown = ReadFlags(CompleteVisual(arguments), description, values, ALIASES);
@@ -201,7 +201,7 @@ std::string
 AnalyticalOptions::Help()
 {
     AnalyticalOptions options;
-    RawFlags raw;
+    RawAnalyticalFlags raw;
     std::ostringstream text;
     text << Describe(options, raw) << SPELLING_NOTE
          << "\nEnvironment: AS_NVLS_ENABLE AS_NVLSTREE_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"

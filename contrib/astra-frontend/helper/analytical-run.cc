@@ -39,7 +39,7 @@ using ns3::InputError;
 /// Line rate of a NIC, GB/s.
 const std::map<std::string, double> NIC_TYPES = {{"cx6", 25}, {"cx7", 50}, {"bf3", 50}};
 
-constexpr std::size_t MAX_WAIT_LINES = 40;
+constexpr std::size_t MAX_WAITS_OF_ESTIMATE = 40;
 
 /// A whole run, from options to results; one object per run.
 class AnalyticalRun : public RunDriver
@@ -298,7 +298,7 @@ AnalyticalRun::Report()
         const StopCause cause = DescribeEnd(m_end, true);
         EndRecord(cause.status, cause.text);
         std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-        PrintIndented(m_job->DescribeWaits(), MAX_WAIT_LINES);
+        PrintIndented(m_job->DescribeWaits(), MAX_WAITS_OF_ESTIMATE);
         return cause.exitStatus;
     }
     m_endToEnd->Finish();

@@ -71,7 +71,7 @@ constexpr AbsentFlag ABSENT[] = {
 };
 
 /// Values that are read further below.
-struct RawFlags
+struct RawPerfFlags
 {
     std::string minBytes{"32M"};
     std::string maxBytes{"32M"};
@@ -86,7 +86,7 @@ struct RawFlags
 };
 
 po::options_description
-Describe(CollectivePerfOptions& options, RawFlags& raw)
+Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
 {
     po::options_description description("collective-perf TEST -b 8 -e 1G -f 2 --network-topo FILE");
     auto add = description.add_options();
@@ -231,7 +231,7 @@ ParseSize(const std::string& flag, const std::string& text)
 }
 
 void
-ReadSizes(const RawFlags& raw, CollectivePerfOptions& options)
+ReadSizes(const RawPerfFlags& raw, CollectivePerfOptions& options)
 {
     options.minBytes = ParseSize("-b", raw.minBytes);
     options.maxBytes = ParseSize("-e", raw.maxBytes);
@@ -250,7 +250,7 @@ ReadSizes(const RawFlags& raw, CollectivePerfOptions& options)
 }
 
 void
-ReadTypes(const RawFlags& raw, CollectivePerfOptions& options)
+ReadTypes(const RawPerfFlags& raw, CollectivePerfOptions& options)
 {
     for (const ElementType& type : TYPES)
     {
@@ -288,7 +288,7 @@ ReadTypes(const RawFlags& raw, CollectivePerfOptions& options)
 }
 
 void
-ReadCounts(const RawFlags& raw, CollectivePerfOptions& options)
+ReadCounts(const RawPerfFlags& raw, CollectivePerfOptions& options)
 {
     const auto atLeastOne = [](const char* flag, uint64_t value) {
         if (value == 0)
@@ -374,7 +374,7 @@ CollectivePerfOptions::Parse(const std::string& program,
                              const RunOptions::Environment& environment)
 {
     CollectivePerfOptions options;
-    RawFlags raw;
+    RawPerfFlags raw;
     const RunEnvironment read = RunEnvironment::Read(environment);
     options.run.nccl = read.nccl;
     options.run.netBandwidthBps = read.netBandwidthBps;
@@ -421,7 +421,7 @@ std::string
 CollectivePerfOptions::Help()
 {
     CollectivePerfOptions options;
-    RawFlags raw;
+    RawPerfFlags raw;
     std::ostringstream text;
     text << Describe(options, raw) << "\nTests, also by a link of that name to the program:";
     constexpr std::size_t IN_A_LINE = 4;

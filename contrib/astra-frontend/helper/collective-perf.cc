@@ -36,7 +36,7 @@ namespace AstraSim
 namespace
 {
 
-constexpr std::size_t MAX_WAIT_LINES = 20;
+constexpr std::size_t MAX_WAITS_OF_SIZE = 20;
 constexpr double PS_PER_US = 1e6;
 
 /// A run of collective-perf, from options to the last line; one object per run.
@@ -308,12 +308,12 @@ CollectivePerf::ReportUnfinished(const SimulationBackend& backend, const Job& jo
         return 1;
     }
     std::cerr << "the test cannot finish, waiting at " << backend.Now() / 1000 << " ns:\n";
-    std::vector<std::string> lines = backend.DescribeObstacles(MAX_WAIT_LINES);
-    for (const auto& more : {job.DescribeWaits(), backend.DescribeWaits(MAX_WAIT_LINES)})
+    std::vector<std::string> lines = backend.DescribeObstacles(MAX_WAITS_OF_SIZE);
+    for (const auto& more : {job.DescribeWaits(), backend.DescribeWaits(MAX_WAITS_OF_SIZE)})
     {
         lines.insert(lines.end(), more.begin(), more.end());
     }
-    for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAIT_LINES); ++i)
+    for (std::size_t i = 0; i < std::min(lines.size(), MAX_WAITS_OF_SIZE); ++i)
     {
         std::cerr << "  " << lines[i] << "\n";
     }

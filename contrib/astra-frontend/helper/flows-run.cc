@@ -37,7 +37,7 @@ using namespace ns3;
 namespace
 {
 
-constexpr std::size_t MAX_WAIT_LINES = 20;
+constexpr std::size_t MAX_WAITS_OF_FLOWS = 20;
 
 /// Replaces a path of the configuration by that of the file it means, and says so if it is another.
 std::string
@@ -354,9 +354,9 @@ FlowsRun::ReportUnfinished(const StopCause& cause)
 {
     std::cerr << m_runner->Announced() - m_runner->Finished() << " flows are not finished, "
               << cause.text << ":\n";
-    std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(MAX_WAIT_LINES);
+    std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(MAX_WAITS_OF_FLOWS);
     for (const auto& more :
-         {m_runner->DescribeUnfinished(MAX_WAIT_LINES), m_fabric->DescribeCutOff()})
+         {m_runner->DescribeUnfinished(MAX_WAITS_OF_FLOWS), m_fabric->DescribeCutOff()})
     {
         lines.insert(lines.end(), more.begin(), more.end());
     }

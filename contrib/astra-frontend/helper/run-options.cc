@@ -62,7 +62,7 @@ constexpr std::pair<const char*, FastForwardMode> FAST_FORWARD_MODES[] = {
 };
 
 /// Raw values of flags that are read further below.
-struct RawFlags
+struct RawRunFlags
 {
     std::vector<std::string> workloads;
     std::string progress{"auto"};
@@ -75,7 +75,7 @@ struct RawFlags
 };
 
 po::options_description
-Describe(RunOptions& options, RawFlags& raw)
+Describe(RunOptions& options, RawRunFlags& raw)
 {
     po::options_description description("SimAI_simulator -w WORKLOAD -n TOPOLOGY -c CONF [flags]");
     auto add = description.add_options();
@@ -364,7 +364,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     }
     RunOptions options;
     options.arguments = arguments;
-    RawFlags raw;
+    RawRunFlags raw;
     const po::options_description description = Describe(options, raw);
     po::variables_map values;
     const auto unknown = ReadFlags(arguments, description, values);
@@ -480,7 +480,7 @@ std::string
 RunOptions::Help()
 {
     RunOptions options;
-    RawFlags raw;
+    RawRunFlags raw;
     std::ostringstream text;
     text << Describe(options, raw) << SPELLING_NOTE
          << "\nAny ns-3 attribute default or global value is a flag too:\n"

@@ -34,7 +34,7 @@ namespace
 {
 
 constexpr std::size_t MAX_WARNINGS = 10;
-constexpr std::size_t MAX_WAIT_LINES = 40;
+constexpr std::size_t MAX_WAITS_OF_RANKS = 40;
 constexpr std::size_t MAX_VERDICT_LINES = 6;
 
 /// A whole run, from options to results; one object per run.
@@ -353,11 +353,11 @@ SimulationRun::ReportUnfinished()
         return 1;
     }
     std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-    PrintIndented(m_backend->DescribeObstacles(MAX_WAIT_LINES), MAX_WAIT_LINES);
+    PrintIndented(m_backend->DescribeObstacles(MAX_WAITS_OF_RANKS), MAX_WAITS_OF_RANKS);
     std::vector<std::string> lines = m_jobs->DescribeWaits();
-    const auto network = m_backend->DescribeWaits(MAX_WAIT_LINES);
+    const auto network = m_backend->DescribeWaits(MAX_WAITS_OF_RANKS);
     lines.insert(lines.end(), network.begin(), network.end());
-    PrintIndented(lines, MAX_WAIT_LINES);
+    PrintIndented(lines, MAX_WAITS_OF_RANKS);
     return cause.exitStatus;
 }
 

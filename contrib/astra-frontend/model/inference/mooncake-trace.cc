@@ -18,10 +18,10 @@ namespace AstraSim
 namespace
 {
 
-constexpr double PS_PER_MS = 1e9;
+constexpr double PS_PER_TRACE_MS = 1e9;
 constexpr double MOST_MS = 100.0 * 24 * 3600 * 1000; // the clock holds 106 days
 constexpr uint32_t PART_TOKENS = 512;
-constexpr uint64_t MOST_TOKENS = 1U << 24;
+constexpr uint64_t MOST_TRACE_TOKENS = 1U << 24;
 constexpr const char* EXPECTED =
     "{\"timestamp\": MS, \"input_length\": N, \"output_length\": N, \"hash_ids\": [N, ...]}";
 
@@ -49,7 +49,7 @@ class LineReader
         {
             Fail("timestamp is not valid");
         }
-        request.arrival = ns3::RoundToPs(milliseconds * PS_PER_MS);
+        request.arrival = ns3::RoundToPs(milliseconds * PS_PER_TRACE_MS);
         request.promptTokens = Count("input_length", 1);
         request.outputTokens = std::max(Count("output_length", 0), 1U);
         if (m_json.contains("hash_ids"))
@@ -80,7 +80,7 @@ class LineReader
     {
         const auto& value = Value(key);
         if (!value.is_number_unsigned() || value.get<uint64_t>() < least ||
-            value.get<uint64_t>() > MOST_TOKENS)
+            value.get<uint64_t>() > MOST_TRACE_TOKENS)
         {
             Fail(std::string(key) + " is not a valid number of tokens");
         }

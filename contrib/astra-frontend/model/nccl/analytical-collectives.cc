@@ -3,6 +3,8 @@
  */
 #include "analytical-collectives.h"
 
+#include "pair-bytes.h"
+
 #include "ns3/clock-range.h"
 
 #include <algorithm>
@@ -23,14 +25,6 @@ TimePs
 TransferTime(double bytes, double GBps)
 {
     return ns3::RoundToPs(bytes * PS_PER_BYTE_AT_1_GBPS / GBps);
-}
-
-bool
-IsPairwise(CollectiveOp op)
-{
-    return op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV ||
-           op == CollectiveOp::Gather || op == CollectiveOp::Scatter ||
-           op == CollectiveOp::SendRecv;
 }
 
 /// @return how many messages of a collective wait for each other, one after another

@@ -13,11 +13,11 @@ namespace AstraSim
 namespace
 {
 
-constexpr uint32_t SLOTS = 8; // NCCL_STEPS
+constexpr uint32_t CHAIN_SLOTS = 8; // NCCL_STEPS
 
 /// @return bytes of a message (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-ChunkBytes(uint64_t bytes, uint32_t channels, uint64_t depth)
+ChainChunkBytes(uint64_t bytes, uint32_t channels, uint64_t depth)
 {
     struct Limit
     {
@@ -42,8 +42,8 @@ CollNetChainGraph::CollNetChainGraph(const CollectiveRequest& request,
                                      const GroupShape& shape,
                                      const NcclPlan& plan,
                                      TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, LANES, SLOTS, stepLatency),
-      m_chunkBytes(ChunkBytes(request.bytes, plan.channels, shape.GetRanksPerNode())),
+    : ChannelGraph(request, shape, plan, LANES, CHAIN_SLOTS, stepLatency),
+      m_chunkBytes(ChainChunkBytes(request.bytes, plan.channels, shape.GetRanksPerNode())),
       m_placeInNode(shape.GetRanks())
 {
     for (const auto& node : shape.nodes)

@@ -13,12 +13,12 @@ namespace AstraSim
 namespace
 {
 
-constexpr uint32_t SLOTS = 8; // NCCL_STEPS
-constexpr uint64_t ALIGNMENT = 16;
+constexpr uint32_t DIRECT_SLOTS = 8; // NCCL_STEPS
+constexpr uint64_t DIRECT_ALIGNMENT = 16;
 
 /// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-ChunkBytes(uint64_t bytes, uint32_t concurrent, uint64_t depth)
+DirectChunkBytes(uint64_t bytes, uint32_t concurrent, uint64_t depth)
 {
     struct Limit
     {
@@ -43,13 +43,13 @@ CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
                                        const GroupShape& shape,
                                        const NcclPlan& plan,
                                        TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, 1, SLOTS, stepLatency),
+    : ChannelGraph(request, shape, plan, 1, DIRECT_SLOTS, stepLatency),
       m_bytes(request.bytes),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
-      m_messageBytes(plan.channels * ChunkBytes(request.bytes,
-                                                plan.channels * m_heads,
-                                                shape.GetRanksPerNode() > 1 ? 2 : 1)),
+      m_messageBytes(plan.channels * DirectChunkBytes(request.bytes,
+                                                      plan.channels * m_heads,
+                                                      shape.GetRanksPerNode() > 1 ? 2 : 1)),
       m_placeInNode(shape.GetRanks())
 {
     SetLaneCount(2 * m_neighbours + 1);
@@ -103,7 +103,7 @@ CollNetDirectGraph::GetShareOf(uint32_t rank, uint32_t outbound) const
 uint64_t
 CollNetDirectGraph::ShareBytes(uint32_t head) const
 {
-    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), ALIGNMENT);
+    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), DIRECT_ALIGNMENT);
     return std::min(even, m_bytes - std::min(m_bytes, even * head));
 }
 

@@ -16,7 +16,7 @@ namespace AstraSim
 namespace
 {
 
-constexpr uint64_t ALIGNMENT = 16;
+constexpr uint64_t NVLS_ALIGNMENT = 16;
 /// Messages between nodes that may be under way: NCCL_STEPS.
 constexpr uint32_t TREE_SLOTS = 8;
 /// A head multicasts while it reduces the next chunk, which is the only limit of multicasts.
@@ -32,7 +32,7 @@ TreesOf(const GroupShape& shape)
 
 /// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking; src/transport/nvls.cc)
 uint64_t
-ChunkBytes(const GroupShape& shape, uint32_t heads, const NcclPlan& plan, uint64_t bytes)
+NvlsChunkBytes(const GroupShape& shape, uint32_t heads, const NcclPlan& plan, uint64_t bytes)
 {
     struct Limit
     {
@@ -83,9 +83,9 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
             m_headOf[node[i]] = i;
         }
     }
-    const uint64_t chunk = ChunkBytes(shape, m_heads, plan, request.bytes);
+    const uint64_t chunk = NvlsChunkBytes(shape, m_heads, plan, request.bytes);
     m_messagesPerChunk = shape.GetNodes() == 1 ? DivideUp(chunk, PASS_BYTES) : 1;
-    const uint64_t message = RoundUp(DivideUp(chunk, m_messagesPerChunk), ALIGNMENT);
+    const uint64_t message = RoundUp(DivideUp(chunk, m_messagesPerChunk), NVLS_ALIGNMENT);
     const auto trees = static_cast<uint32_t>(m_trees.size());
     for (uint32_t tree = 0; tree < trees; ++tree)
     {
@@ -109,13 +109,13 @@ uint64_t
 NvlsGraph::GetShareBytes(uint32_t head, uint32_t tree) const
 {
     // Whole 16-byte units, the last heads taking what is left; the first tree the larger half.
-    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), ALIGNMENT);
+    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), NVLS_ALIGNMENT);
     const uint64_t share = std::min(even, m_bytes - std::min(m_bytes, even * head));
     if (m_trees.size() == 1)
     {
         return share;
     }
-    const uint64_t first = std::min(share, RoundUp(DivideUp(share, 2), ALIGNMENT));
+    const uint64_t first = std::min(share, RoundUp(DivideUp(share, 2), NVLS_ALIGNMENT));
     return tree == 0 ? first : share - first;
 }
 

@@ -35,7 +35,7 @@ SizesOf(NcclProtocol protocol)
     }
 }
 
-constexpr uint64_t ALIGNMENT = 16;
+constexpr uint64_t RING_ALIGNMENT = 16;
 
 } // namespace
 
@@ -122,9 +122,10 @@ RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk
     const uint64_t chunkBytes = position.loop < shape.fullLoops ? m_full.chunk : shape.last.chunk;
     const uint64_t from = std::min(bytes, chunk * chunkBytes);
     const uint64_t length = std::min(chunkBytes, bytes - from);
-    const uint64_t slice = position.slices == 1 ? length
-                                                : std::max(RoundUp(DivideUp(length, 2), ALIGNMENT),
-                                                           std::min(length, m_minSlice));
+    const uint64_t slice =
+        position.slices == 1
+            ? length
+            : std::max(RoundUp(DivideUp(length, 2), RING_ALIGNMENT), std::min(length, m_minSlice));
     const uint64_t offset = std::min(length, position.slice * slice);
     return {begin + from + offset, std::min(slice, length - offset)};
 }

@@ -47,7 +47,7 @@ SimpleChunkBytes(bool cutsChunks, uint64_t bytesPerChannel, const GroupShape& sh
 
 /// @return payload of a message (NCCL src/enqueue.cc, calcCollChunking)
 uint64_t
-ChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
+TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
 {
     constexpr uint64_t LL_CHUNK = 32768;
     constexpr uint64_t LL128_CHUNK = 576000;
@@ -81,7 +81,7 @@ TreeGraph::TreeGraph(const CollectiveRequest& request,
                      const NcclPlan& plan,
                      TimePs stepLatency)
     : ChannelGraph(request, shape, plan, LANES, 8, stepLatency),
-      m_chunkBytes(ChunkBytes(plan, GetSplit().GetBytes(0), shape)),
+      m_chunkBytes(TreeChunkBytes(plan, GetSplit().GetBytes(0), shape)),
       m_places(std::size_t{GetSplit().GetChannels()} * shape.GetRanks())
 {
     for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)

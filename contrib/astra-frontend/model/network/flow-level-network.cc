@@ -36,7 +36,7 @@ NoteOfSport(uint16_t sport)
 }
 
 uint16_t
-SportIn(const void* note)
+PortInNote(const void* note)
 {
     return static_cast<uint16_t>(reinterpret_cast<uintptr_t>(note));
 }
@@ -178,7 +178,7 @@ FlowLevelFabric::FollowStream(const Message& message)
     {
         busy = m_ownConnections.Take();
         busy->stream = message.stream;
-        busy->sport = SportIn(MessageMatcher::NoteOf(message));
+        busy->sport = PortInNote(MessageMatcher::NoteOf(message));
         busy->nic = message.nic;
     }
     return busy->nic == message.nic ? busy : nullptr;

@@ -15,7 +15,7 @@ namespace
 {
 
 /// Sums of many terms differ in their last digits.
-constexpr double ROUNDING = 1e-6;
+constexpr double CHECK_ROUNDING = 1e-6;
 
 /// What acknowledgements take may change by that much before the shares of others do.
 constexpr double SHIFT = 1e-3;
@@ -94,7 +94,7 @@ FluidCheck::Moved(const FluidTransfer& transfer,
                   double left)
 {
     const auto entry = m_underWay.find(&transfer);
-    if (entry == m_underWay.end() || left < 0 || left > entry->second.left * (1 + ROUNDING))
+    if (entry == m_underWay.end() || left < 0 || left > entry->second.left * (1 + CHECK_ROUNDING))
     {
         Fail(
             fmt::format("a transfer that is not under way with {} bytes takes another path", left));
@@ -162,8 +162,8 @@ FluidCheck::CheckRates()
     }
     m_transfers.ForEach([&](const FluidTransfer& transfer) {
         const FluidBundle& bundle = *transfer.bundle;
-        const bool atCap = bundle.rate >= bundle.cap * (1 - ROUNDING);
-        if (bundle.rate > bundle.cap * (1 + ROUNDING))
+        const bool atCap = bundle.rate >= bundle.cap * (1 - CHECK_ROUNDING);
+        if (bundle.rate > bundle.cap * (1 + CHECK_ROUNDING))
         {
             Fail(fmt::format("a transfer over {} has {:.6g} bit/s and a limit of {:.6g}",
                              m_nameOf(transfer.firstLink),
@@ -199,7 +199,7 @@ FluidCheck::Finish(bool drained)
     for (uint32_t link = 0; link < m_demand.size(); ++link)
     {
         const double carried = m_transfers.GetCarried(link);
-        const double slack = 1 + ROUNDING * m_demand[link];
+        const double slack = 1 + CHECK_ROUNDING * m_demand[link];
         if (carried > m_demand[link] + slack || (allEnded && carried < m_demand[link] - slack))
         {
             Fail(fmt::format("{} has carried {:.0f} bytes, and its transfers have {:.0f}",

@@ -15,7 +15,7 @@ namespace AstraSim
 namespace
 {
 
-constexpr double PS_BITS_PER_BYTE = 8e12;
+constexpr double PS_BITS_IN_BYTE = 8e12;
 
 /// Acknowledgements, a hundredth of the bytes, join all links of a ring; what they change in the
 /// shares of the link after the next is less than a frame in most messages.
@@ -25,7 +25,7 @@ constexpr double SHARE_TOLERANCE = 1e-3;
 constexpr double MANY_FLOWS = 32;
 
 /// Parts of a frame that are none: times are whole picoseconds.
-constexpr double ROUNDING = 1e-4;
+constexpr double BYTE_ROUNDING = 1e-4;
 
 /// @return bytes its bundle will have moved when the transfer gets somewhere
 double
@@ -83,13 +83,13 @@ FluidTransfers::AddLink(uint64_t rateBps)
 {
     m_carried.push_back(0);
     m_beginners.emplace_back();
-    return m_solver.AddResource(static_cast<double>(rateBps) / PS_BITS_PER_BYTE);
+    return m_solver.AddResource(static_cast<double>(rateBps) / PS_BITS_IN_BYTE);
 }
 
 void
 FluidTransfers::SetLinkRate(uint32_t link, uint64_t rateBps)
 {
-    m_solver.SetCapacity(link, static_cast<double>(rateBps) / PS_BITS_PER_BYTE);
+    m_solver.SetCapacity(link, static_cast<double>(rateBps) / PS_BITS_IN_BYTE);
 }
 
 FluidTransfer*
@@ -133,7 +133,7 @@ FluidTransfers::TakeTurns(FluidTransfer& transfer, double bytes)
         }
         // Of those that begin together the first goes first; a frame that ends now holds nobody up.
         const double frames = moved / (earlier->framePs * earlier->idleRate);
-        const double frameLeft = moved > 0 ? std::ceil(frames - ROUNDING) - frames : 1;
+        const double frameLeft = moved > 0 ? std::ceil(frames - BYTE_ROUNDING) - frames : 1;
         earlier->turnsAfterPs +=
             std::clamp(left / earlier->idleRate, 0.0, std::max(frameLeft, 0.0) * earlier->framePs);
     }

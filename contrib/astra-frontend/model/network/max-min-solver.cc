@@ -13,7 +13,7 @@ namespace
 {
 
 /// Shares that differ by less, relatively, are equal.
-constexpr double ROUNDING = 1e-9;
+constexpr double RATE_ROUNDING = 1e-9;
 
 /// Fillings after which everything connected by full resources is taken in at once.
 constexpr int MAX_STEPS = 16;
@@ -255,7 +255,7 @@ MaxMinSolver::SeedFromRelaxed()
     {
         Resource& resource = m_resources[index];
         resource.relaxed = false;
-        const bool tooFull = resource.load > resource.capacity * (1 + ROUNDING);
+        const bool tooFull = resource.load > resource.capacity * (1 + RATE_ROUNDING);
         if (resource.bottlenecked == 0 && !tooFull)
         {
             continue;
@@ -412,7 +412,7 @@ MaxMinSolver::FillMany()
         }
         // Shares only grow while flows settle below them: one that has grown goes back.
         const double level = LevelOf(resource);
-        if (level > lowest.rate * (1 + ROUNDING))
+        if (level > lowest.rate * (1 + RATE_ROUNDING))
         {
             m_levels.push_back({level, lowest.resource});
             std::push_heap(m_levels.begin(), m_levels.end(), HIGHER);

@@ -28,7 +28,7 @@ namespace
 {
 
 /// Line rate for which RateAi and RateHai are meant when they scale with the port.
-constexpr double SCALE_BASE_BPS = 25e9;
+constexpr double DCQCN_BASE_BPS = 25e9;
 
 int64_t
 NowPs()
@@ -320,7 +320,7 @@ RdmaDcqcnBase::Increase(RdmaQueuePair& qp, State& state) const
         }
         if (m_scaleIncrease)
         {
-            step *= static_cast<double>(qp.lineRateBps) / SCALE_BASE_BPS;
+            step *= static_cast<double>(qp.lineRateBps) / DCQCN_BASE_BPS;
         }
         state.targetBps =
             std::min(qp.lineRateBps, state.targetBps + static_cast<uint64_t>(std::llround(step)));

@@ -26,7 +26,7 @@ namespace
 {
 
 /// Line rate for which the paper gives its additive increase.
-constexpr double SCALE_BASE_BPS = 10e9;
+constexpr double TIMELY_BASE_BPS = 10e9;
 
 } // namespace
 
@@ -151,7 +151,7 @@ RdmaTimely::OnQpInit(RdmaQueuePair& qp)
     const int64_t minRttPs = m_minRtt.IsZero() ? qp.baseRttPs : m_minRtt.GetPicoSeconds();
     state->minRttPs = static_cast<double>(std::max<int64_t>(1, minRttPs));
     state->increaseScale =
-        m_scaleIncrease ? static_cast<double>(qp.lineRateBps) / SCALE_BASE_BPS : 1;
+        m_scaleIncrease ? static_cast<double>(qp.lineRateBps) / TIMELY_BASE_BPS : 1;
     state->nextUpdateSeq = qp.sndUna + m_segmentBytes;
     qp.congestion = std::move(state);
     qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));

@@ -14,7 +14,7 @@ namespace ns3
 namespace
 {
 
-constexpr int64_t PS_PER_S = 1'000'000'000'000;
+constexpr int64_t PS_PER_SECOND = 1'000'000'000'000;
 constexpr uint64_t MAX_PRIORITY = 7;
 
 std::vector<uint32_t>
@@ -157,7 +157,7 @@ FlowFile::Next()
                      "a whole number of bytes above 0");
     }
     flow.bytes = *bytes;
-    const auto start = ParseScaled(fields.back(), PS_PER_S);
+    const auto start = ParseScaled(fields.back(), PS_PER_SECOND);
     if (!start)
     {
         m_lines.Fail("'" + std::string(fields.back()) + "' is not a valid start time",
