@@ -92,7 +92,7 @@ def test_the_cdf_steps_at_each_completion_time(directory):
     axes = draw("fct", directory).axes[0]
     x, y = axes.lines[0].get_data()
     assert axes.get_xlabel().endswith("(µs)")
-    assert list(x) == [2, 4, 6, 10] and list(y) == [25, 50, 75, 100]
+    assert list(x) == [2, 2, 4, 6, 10] and list(y) == [0, 25, 50, 75, 100]
     assert "4 flows, median 4 µs, 99% 10 µs" in axes.lines[0].get_label()
 
 
@@ -101,7 +101,7 @@ def test_flows_inside_a_server_are_left_out_where_there_are_others(directory):
                       .replace(" 5 100", " 6 100").replace("2 4 2400", "2 5 2400").replace("3 4 2400", "3 5 2400"))
     (directory / "topology").write_text(servers_of_two)
     axes = draw("fct", directory).axes[0]
-    assert list(axes.lines[0].get_xdata()) == [4, 10], "1 to 2 and 3 to 0"
+    assert list(axes.lines[0].get_xdata()) == [4, 4, 10], "1 to 2 and 3 to 0"
     assert any("NVLink are left out" in text.get_text() for text in axes.texts)
 
 
@@ -246,6 +246,21 @@ def test_ranks_show_activities_and_streams(directory):
     assert boxes(axes) == {0: [(0, 10), (10, 15)], 1: [(3, 15)]}
 
 
+@pytest.mark.parametrize("groups, at_once, size", [(1, 1, 7), (25, 1, 7), (25, 2, 0.4 * 72 * 0.2), (25, 3, None)])
+def test_sizes_are_written_into_bars_that_are_high_enough(directory, groups, at_once, size):
+    header, first = [line.split(",") for line in FILES["collectives.csv"].splitlines()[:2]]
+    place = header.index("group")
+    rows = [first[:place] + [f"TP{i}"] + first[place + 1:] for i in range(groups) for _ in range(at_once)]
+    (directory / "collectives.csv").write_text("\n".join(map(",".join, [header, *rows])) + "\n")
+    written = [text for text in draw("collectives", directory).axes[0].texts if text.get_text()]
+    assert len(written) == (groups * at_once if size else 0)
+    assert all(text.get_fontsize() == pytest.approx(size) for text in written)
+
+
+def test_every_kind_of_collective_has_a_marker_of_its_own():
+    assert len(set(bandwidths.MARKERS)) == len(bandwidths.MARKERS) >= 10  # 8 operations, and groups
+
+
 def test_groups_beyond_what_fits_are_chosen_from_each_kind():
     import pandas as pd
     groups = [f"TP{i}" for i in range(100)] + [f"DP{i}" for i in range(100)]
@@ -340,12 +355,14 @@ def test_measurements_with_other_columns_are_refused(directory):
         draw("busbw", directory, published=directory / "own.csv")
 
 
-@pytest.mark.parametrize("ns, text", [(999, "999 ns"), (2920e3, "2.92 ms"), (5e9, "5 s"), (1500, "1.5 µs")])
+@pytest.mark.parametrize("ns, text", [(999, "999 ns"), (2920e3, "2.92 ms"), (5e9, "5 s"), (1500, "1.5 µs"),
+                                      (1234e9, "1230 s"), (999.9e3, "1000 µs")])
 def test_times_in_words(ns, text):
     assert style.time_text(ns) == text
 
 
 @pytest.mark.parametrize("size, text", [(1 << 20, "1 MiB"), (3 << 30, "3 GiB"), (1500, "1.5 KB"), (64, "64 B"),
-                                        (2_000_000, "2 MB")])
+                                        (2_000_000, "2 MB"), (4_096_000, "4000 KiB"), (346_202_112, "330 MiB"),
+                                        (1_048_577, "1 MiB"), (1023 * 1024 * 1024 + 1, "1020 MiB")])
 def test_sizes_in_words(size, text):
     assert style.size_text(size) == text

@@ -8,7 +8,7 @@ from clustersim.results.plots import style
 from clustersim.results.problem import ResultsError
 
 PUBLISHED = pathlib.Path(__file__).with_name("published_busbw.csv")
-MARKERS = "os^Dv"
+MARKERS = "os^Dv<>P*dX"  # one for each kind of collective, which may have a single size
 COLUMNS = ["source", "gpu_type", "op", "ranks", "bytes", "busbw"]
 
 

@@ -32,11 +32,10 @@ def fct_cdf(runs):
     factor, unit = style.time_unit(max(flows["fct_ns"].median() for _, flows in found) * 10)
     for i, (run, flows) in enumerate(found):
         times = np.sort(flows["fct_ns"].to_numpy())
-        shares = np.arange(1, len(times) + 1) / len(times) * 100
         label = (f"{style.shorten(run.name)}\n{len(times)} flows, median "
                  f"{style.time_text(style.percentile(times, 50))}, 99% {style.time_text(style.percentile(times, 99))}")
-        shown = np.unique(np.linspace(0, len(times) - 1, style.MOST_POINTS).round().astype(int))
-        axes.plot(times[shown] / factor, shares[shown], drawstyle="steps-post", label=label, **style.line(i))
+        x, y = style.cumulative(times / factor)
+        axes.plot(x, y, drawstyle="steps-post", label=label, **style.line(i))
     shortest = min(max(1, flows["fct_ns"].min()) for _, flows in found)
     longest = max(flows["fct_ns"].max() for _, flows in found)
     if longest < 10 * shortest:

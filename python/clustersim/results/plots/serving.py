@@ -40,10 +40,8 @@ def latencies(runs):
         longest = max(times[-1] for _, times in every)
         factor, unit = style.time_unit(longest)
         for i, (run, times) in enumerate(every):
-            shares = np.arange(1, len(times) + 1) / len(times) * 100
-            shown = np.unique(np.linspace(0, len(times) - 1, style.MOST_POINTS).round().astype(int))
-            axes.plot(times[shown] / factor, shares[shown], drawstyle="steps-post", label=style.shorten(run.name),
-                      **style.line(i))
+            x, y = style.cumulative(times / factor)
+            axes.plot(x, y, drawstyle="steps-post", label=style.shorten(run.name), **style.line(i))
         _scale(axes, max(1, min(times[0] for _, times in every)), longest, factor)
         axes.set_xlabel(f"{name} ({unit})")
     panels[0].set_ylabel("requests that took at most this long (%)")
@@ -63,7 +61,7 @@ def phases(runs):
         axes.barh(range(len(found)), widths, left=left, color=style.colour(i), label=name)
         for row, (start, width) in enumerate(zip(left, widths)):
             if width > 0.06 * longest / factor:
-                axes.text(start + width / 2, row, f"{width:.3g}", ha="center", va="center", fontsize=8,
+                axes.text(start + width / 2, row, style.number_text(width), ha="center", va="center", fontsize=8,
                           color=style.on_colour(style.colour(i)))
         left += widths
     style.name_rows(axes, [style.shorten(run.name) for run, _ in found])

@@ -99,12 +99,17 @@ def time_unit(longest_ns):
     return 1.0, "ns"
 
 
+def number_text(number):
+    """@return a number with three digits that count, never as a power of ten"""
+    return f"{float(f'{number:.3g}'):.15g}"
+
+
 def time_text(ns):
     """@return a time in a word"""
     for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= factor:
-            return f"{ns / factor:.3g} {name}"
-    return f"{ns:.3g} ns"
+            return f"{number_text(ns / factor)} {name}"
+    return f"{number_text(ns)} ns"
 
 
 def byte_unit(most):
@@ -115,14 +120,18 @@ def byte_unit(most):
     return 1.0, "bytes"
 
 
+BINARY = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+DECIMAL = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+
+
 def size_text(size):
-    """@return a size in a word: powers of 1024 when it is a multiple, else of 1000"""
-    for power, name in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if size >= 1024**power and size % 1024**power == 0:
-            return f"{size // 1024**power} {name}"
-    for factor, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+    """@return a size in a word: in powers of 1000 if it is a round number of those and not of 1024"""
+    for factor, name in BINARY:
+        if size >= factor and size % factor == 0 and size < 10_000 * factor:
+            return f"{size // factor} {name}"
+    for factor, name in DECIMAL if float(f"{size:.3g}") == size else BINARY:
         if size >= factor:
-            return f"{size / factor:.3g} {name}"
+            return f"{number_text(size / factor)} {name}"
     return f"{size:g} B"
 
 
@@ -139,6 +148,13 @@ def remark(axes, text):
     axes.set_title(f"{axes.get_title(loc='left')}\n", loc="left")
     axes.annotate(text, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
                   color=soft_colour(), va="bottom")
+
+
+def cumulative(times):
+    """@param times ascending @return (times, per cent of them that are at most so long), from zero, as steps to draw"""
+    shares = np.arange(1, len(times) + 1) / len(times) * 100
+    shown = np.unique(np.linspace(0, len(times) - 1, MOST_POINTS - 1).round().astype(int))
+    return np.concatenate([times[:1], times[shown]]), np.concatenate([[0], shares[shown]])
 
 
 SAME = 0.005  # of the range of the picture: lines nearer than that to each other lie on each other
@@ -222,9 +238,14 @@ def apart(values, most):
     return kept
 
 
+def row_height(rows):
+    """@return inches of each of so many rows, at least"""
+    return 0.28 if rows <= 20 else 0.2
+
+
 def rows_height(rows):
     """@return inches of a picture with so many rows"""
-    return 1.6 + max(1.2, rows * (0.28 if rows <= 20 else 0.2))
+    return 1.6 + max(1.2, rows * row_height(rows))
 
 
 def on_colour(fill):

@@ -5,6 +5,7 @@ import re
 from clustersim.results.plots import style
 
 
+SMALLEST_FONT = 5  # in points, that can be read
 ROUNDING_NS = 1.5  # by which intervals that follow each other may seem to overlap
 
 
@@ -36,8 +37,11 @@ def groups_to_show(collectives):
     return [name for kind in sorted(kinds) for name in sorted(kinds[kind], key=_natural)[:each]]
 
 
-def _bars(axes, row, intervals, factor, colours, labels=None):
-    """Draws intervals into a row, those that overlap one under the other; labels where they fit."""
+def _bars(axes, row, intervals, factor, colours, labels=None, points=0):
+    """Draws intervals into a row, those that overlap one under the other; labels where they fit.
+
+    @param points height of a row, in points as of a font
+    """
     lane, count = lanes(intervals)
     paper = axes.get_facecolor()
     height = 0.8 / count
@@ -48,11 +52,11 @@ def _bars(axes, row, intervals, factor, colours, labels=None):
         y = row - 0.4 + number * height
         axes.broken_barh(spans, (y, height * 0.94), facecolors=[colours[i] for i in mine], linewidth=0.6,
                          edgecolors=[paper if span[1] > shortest else colours[i] for i, span in zip(mine, spans)])
-        if labels and count <= 2:
+        if labels and height * points >= SMALLEST_FONT:
             for i, (left, width) in zip(mine, spans):
                 if labels[i]:
-                    axes.text(left + width / 2, y + height / 2, labels[i], ha="center", va="center", fontsize=7,
-                              color=style.on_colour(colours[i]), clip_on=True)
+                    axes.text(left + width / 2, y + 0.47 * height, labels[i], ha="center", va="center",
+                              fontsize=min(7, height * points), color=style.on_colour(colours[i]), clip_on=True)
 
 
 def _key(axes, names):
@@ -72,13 +76,14 @@ def collectives(run):
     factor = style.time_axis(axes, span)
     axes.set_xlim(0, span / factor)
     operations = sorted(table["op"].unique())
+    points = 72 * style.row_height(len(shown))
     _key(axes, operations)
     for row, group in enumerate(shown):
         mine = table[table["group"] == group]
         wide = mine["duration_ns"] > 0.055 * span
         labels = [style.size_text(int(size)) if fits else "" for size, fits in zip(mine["bytes"], wide)]
         _bars(axes, row, list(zip(mine["start_ns"], mine["end_ns"])), factor,
-              [style.colour(operations.index(op)) for op in mine["op"]], labels)
+              [style.colour(operations.index(op)) for op in mine["op"]], labels, points)
     sizes = table.groupby("group")["ranks"].first()
     style.name_rows(axes, [f"{group} ({sizes[group]} ranks)" for group in shown])
     axes.set_title(f"Collectives: {style.shorten(run.name)}")
