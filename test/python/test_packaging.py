@@ -68,3 +68,16 @@ def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
     image = (ROOT / "packaging/Dockerfile").read_text().split()
     assert set(recommended) < set(image)
     assert "set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)" in (ROOT / "CMakeLists.txt").read_text()
+
+
+def test_the_type_hints_of_the_package_hold(tmp_path):
+    """mypy finds nothing wrong in the package, and something in a program that uses it wrongly."""
+    def mypy(*arguments):
+        return subprocess.run(["/usr/bin/mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path / "cache",
+                               *arguments], cwd=ROOT, capture_output=True, text=True)
+    result = mypy()
+    assert result.returncode == 0, result.stdout
+    (tmp_path / "wrong.py").write_text("import clustersim\n"
+                                       "clustersim.simulate('workload', 'topology', output=3.5)\n")
+    result = mypy(tmp_path / "wrong.py")
+    assert result.returncode == 1 and 'argument "output"' in result.stdout.lower(), result.stdout + result.stderr

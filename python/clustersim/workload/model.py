@@ -2,14 +2,12 @@
 """A decoder-only transformer: its shape, and how many parameters that makes."""
 from typing import Literal, Optional
 
-from pydantic import BaseModel, Extra, PositiveInt, conint, root_validator
-
-Count = conint(ge=0)
+from pydantic import BaseModel, Extra, NonNegativeInt, PositiveInt, root_validator
 
 
 class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):
     """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): keys and values come from a small latent."""
-    q_rank: Count = 0  # 0: queries are not compressed
+    q_rank: NonNegativeInt = 0  # 0: queries are not compressed
     kv_rank: PositiveInt
     nope_dim: PositiveInt
     rope_dim: PositiveInt
@@ -26,7 +24,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     head_dim: PositiveInt
     ffn: PositiveInt  # of a dense layer
     vocabulary: PositiveInt
-    positions: Count = 0  # learned positions; 0 for rotary ones
+    positions: NonNegativeInt = 0  # learned positions; 0 for rotary ones
     gated: bool = True  # SwiGLU and its like: three matrices instead of two
     norm: Literal["rms", "layer"] = "rms"
     bias: bool = False  # of every linear layer
@@ -34,13 +32,13 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     qk_norm: bool = False  # a norm of each head's queries and keys
     tied: bool = False  # the output layer shares the embedding's weights
     latent: Optional[LatentAttention] = None
-    experts: Count = 0  # routed; 0: every layer is dense
-    experts_per_token: Count = 0
-    expert_ffn: Count = 0
-    shared_ffn: Count = 0  # of all shared experts together
+    experts: NonNegativeInt = 0  # routed; 0: every layer is dense
+    experts_per_token: NonNegativeInt = 0
+    expert_ffn: NonNegativeInt = 0
+    shared_ffn: NonNegativeInt = 0  # of all shared experts together
     shared_gate: bool = False
     router_bias: bool = False
-    dense_layers: Count = 0  # the first ones
+    dense_layers: NonNegativeInt = 0  # the first ones
     moe_every: PositiveInt = 1  # of the layers after those, each n-th has experts
 
     @root_validator(skip_on_failure=True)
