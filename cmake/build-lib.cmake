@@ -30,15 +30,19 @@ function(stub_headers headers)
   endforeach()
 endfunction()
 
+# Sources that are included look like headers to a warning about unnamed namespaces.
+set(COMBINED_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+
 # Compiles sources of a folder together, SIZE at a time: reading headers is half of what a source costs, and more of a test.
-# Names in their unnamed namespaces must differ; each keeps its own log component. Sources with flags of their own stay
-# alone.
+# Names in their unnamed namespaces must differ; with OWN_LOGS each keeps its log component. Sources with flags of their own
+# stay alone.
 function(combine_sources result name size)
+  cmake_parse_arguments(PARSE_ARGV 3 COMBINE OWN_LOGS "" "")
   set(files "")
   set(alone "")
   set(last_folder "")
   set(used 0)
-  foreach(source ${ARGN})
+  foreach(source ${COMBINE_UNPARSED_ARGUMENTS})
     get_filename_component(path ${source} ABSOLUTE)
     get_filename_component(folder ${path} DIRECTORY)
     get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
@@ -56,17 +60,17 @@ function(combine_sources result name size)
     endif()
     math(EXPR used "${used} + 1")
     file(RELATIVE_PATH relative ${CMAKE_CURRENT_BINARY_DIR}/combined ${path}) # as above
-    string(APPEND content_${number} "#define g_log g_log_${used}\n#include \"${relative}\"\n#undef g_log\n")
+    set(include "#include \"${relative}\"\n")
+    if(COMBINE_OWN_LOGS)
+      set(include "#define g_log g_log_${used}\n${include}#undef g_log\n")
+    endif()
+    string(APPEND content_${number} "${include}")
   endforeach()
   set(number 0)
   foreach(file ${files})
     file(CONFIGURE OUTPUT ${file} CONTENT "${content_${number}}" @ONLY)
     math(EXPR number "${number} + 1")
   endforeach()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Sources that are included look like headers to a warning about unnamed namespaces.
-    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
-  endif()
   set(${result} ${alone} ${files} PARENT_SCOPE)
 endfunction()
 
@@ -80,12 +84,15 @@ function(build_lib)
     set(LIB_SOURCE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_LIBNAME}-without-sources.cc)
     file(CONFIGURE OUTPUT ${LIB_SOURCE_FILES} CONTENT "" @ONLY)
   endif()
-  combine_sources(sources ${LIB_LIBNAME} ${COMBINE_SOURCES} ${LIB_SOURCE_FILES})
+  combine_sources(sources ${LIB_LIBNAME} ${COMBINE_SOURCES} OWN_LOGS ${LIB_SOURCE_FILES})
   add_library(${LIB_LIBNAME} STATIC ${sources})
   target_include_directories(${LIB_LIBNAME} PUBLIC ${NS3_MODULE_HEADERS})
   target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
   target_compile_options(${LIB_LIBNAME}
                          PRIVATE $<TARGET_PROPERTY:program-options,INTERFACE_COMPILE_OPTIONS>)
+  if(COMBINE_SOURCES GREATER 1)
+    target_compile_options(${LIB_LIBNAME} PRIVATE ${COMBINED_OPTIONS})
+  endif()
   if(COVERAGE)
     # Threads count, too; paths from the root find the sources wherever the program runs.
     target_compile_options(${LIB_LIBNAME} PRIVATE --coverage -fprofile-abs-path -fprofile-update=atomic)

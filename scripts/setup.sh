@@ -21,7 +21,7 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-pytest-rerunfailures mypy
   tshark valgrind chromium gcovr
   # packages
-  lintian help2man python3-venv python3-pip python3-setuptools python3-wheel
+  lintian help2man mmdebstrap python3-venv python3-pip python3-setuptools python3-wheel
   # topologies, analysis, plots, documentation
   python3 python3-pydantic python3-numpy python3-pandas python3-matplotlib python3-yaml python3-jinja2 python3-networkx snakemake
   python3-sphinx python3-sphinx-rtd-theme

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What packages and stores are told agrees with the sources; the version is in one place."""
+import importlib.util
 import pathlib
 import re
 import subprocess
@@ -68,6 +69,39 @@ def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
     image = (ROOT / "packaging/Dockerfile").read_text().split()
     assert set(recommended) < set(image)
     assert "set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)" in (ROOT / "CMakeLists.txt").read_text()
+
+
+def follower():
+    """packaging/image-without-engine.py as a module"""
+    spec = importlib.util.spec_from_file_location("image", ROOT / "packaging/image-without-engine.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_dockerfile_is_read_as_stages_of_steps():
+    text = "# why\nFROM debian:12 AS build\nRUN a \\\n    b\n\nFROM debian:12\nCOPY --from=build /x /y/\n"
+    assert follower().stages_of(follower().steps_of(text)) == {
+        "build": ("debian:12", [("RUN", "a b")]), "image": ("debian:12", [("COPY", "--from=build /x /y/")])}
+
+
+def test_ours_can_be_followed(tmp_path):
+    """Its images and words are known, what it runs is there, and a stage copies from one before it."""
+    image = follower()
+    stages = image.stages_of(image.steps_of((ROOT / "packaging/Dockerfile").read_text()))
+    assert list(stages) == ["build", "image"]
+    for name, (base, steps) in stages.items():
+        assert base in image.SUITES
+        assert {word for word, _ in steps} <= {"WORKDIR", "ENV", "COPY", "RUN"}
+        for word, rest in steps:
+            assert all((ROOT / script).is_file() for script in re.findall(r"\bscripts/[\w.-]+", rest))
+            assert all(stage in list(stages)[:list(stages).index(name)] for stage in re.findall(r"--from=(\w+)", rest))
+    package = tmp_path / "build/src/build/package/cluster-sim_1_amd64.deb"
+    package.parent.mkdir(parents=True)
+    package.write_text("a package")
+    copied = [rest for word, rest in stages["image"][1] if word == "COPY"]
+    image.copy(copied[0], tmp_path, tmp_path / "image", "/")
+    assert (tmp_path / "image/tmp" / package.name).read_text() == "a package"
 
 
 def test_the_type_hints_of_the_package_hold(tmp_path):
