@@ -29,7 +29,7 @@ def test_build_refuses_wrong_arguments(arguments, message):
 def test_training_records_and_is_used(tmp_path):
     flags = {}
     for training in ("record", "use"):
-        subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+        subprocess.run(["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCOMBINE_SOURCES=1",
                         f"-DTRAINING={training}"], check=True, capture_output=True)
         commands = json.loads((tmp_path / "compile_commands.json").read_text())
         (flags[training],) = (entry["command"] for entry in commands if entry["file"].endswith("model/host/rdma-hw.cc"))
