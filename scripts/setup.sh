@@ -24,7 +24,7 @@ packages=(
   lintian help2man mmdebstrap python3-venv python3-pip python3-setuptools python3-wheel
   # topologies, analysis, plots, documentation
   python3 python3-pydantic python3-numpy python3-pandas python3-matplotlib python3-yaml python3-jinja2 python3-networkx snakemake
-  python3-sphinx python3-sphinx-rtd-theme
+  python3-sphinx python3-sphinx-rtd-theme doxygen
 )
 
 case ${1:-} in

@@ -18,6 +18,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief Installs collective engines and their drivers on hosts of a fabric.
  *
  * Engines of one helper form a job: communicator 0 of each driver has all hosts, in the order

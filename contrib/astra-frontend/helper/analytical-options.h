@@ -25,7 +25,7 @@ struct AnalyticalOptions
     std::string topology; ///< -n; empty: the machine is what the flags say
     std::string busbw;    ///< -busbw: file with bus bandwidths; empty for none
     std::string prefix;   ///< -r: what the names of the result files begin with
-    std::string folder;   ///< -r_f; empty: results, or results/<workload>_analytical without -r
+    std::string folder;   ///< -r_f; empty: results, or results/WORKLOAD_analytical without -r
     std::optional<uint32_t> gpus;
     std::optional<uint32_t> gpusPerServer;
     std::optional<uint32_t> nicsPerServer;

@@ -13,6 +13,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief SimAI's file of how busy the logical dimensions were: for each 10 us, the share of the
  * time in which one rank had a stream in the dimension.
  */

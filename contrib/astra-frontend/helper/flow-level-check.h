@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Looks over a FlowLevelFabric (--check): its transfers, and that each link has carried the
  * messages that were sent over it, with their headers and acknowledgements, and nothing else.
  */

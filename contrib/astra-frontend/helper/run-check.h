@@ -17,6 +17,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Looks over a run (--check): collectives on symbolic data, records in order, the network.
  *
  * The first thing that does not hold stops the run.

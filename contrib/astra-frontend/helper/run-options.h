@@ -58,7 +58,7 @@ FastForwardMode ParseFastForwardMode(const std::string& name);
 /// Everything a run is asked for: flags, then environment, then files.
 struct RunOptions
 {
-    std::vector<JobPlacement> jobs; ///< -w FILE or FILE@RANKS
+    std::vector<JobPlacement> jobs; ///< -w FILE, or FILE\@RANKS
     NetworkModel network{NetworkModel::Packet};
     std::string topology;
     std::string conf;
@@ -69,7 +69,7 @@ struct RunOptions
     std::string backgroundFlows;       ///< --background-flows; else FLOW_FILE
     int timelineRanks{0};              ///< --timeline-ranks: ranks shown in timeline.json
     uint64_t timelineLimit{1'000'000}; ///< --timeline-limit: events of timeline.json
-    std::string output;                ///< empty: ./results/<workload>_<topology>
+    std::string output;                ///< empty: ./results/WORKLOAD_TOPOLOGY
     uint32_t threads{1};
     uint32_t passes{1};
     bool separatePasses{false}; ///< --separate-passes: each iteration is a run of its own

@@ -24,6 +24,7 @@ struct ProgressSample
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief One line on standard error, rewritten about five times a second of wall time.
  *
  * Driven by simulator events whose spacing follows the speed of the simulation; they stop when

@@ -27,6 +27,7 @@ struct StopCause
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Ends a run in an orderly way on SIGINT, SIGTERM, or when it has taken what it may.
  *
  * A thread waits for the signals, which are blocked in the others from construction on. Before

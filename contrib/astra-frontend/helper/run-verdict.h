@@ -34,6 +34,7 @@ std::vector<LinkLoad> LinkLoadsOf(const ns3::ClusterTopology& topology,
                                   const ns3::LinkUse& use);
 
 /**
+ * @ingroup astra-frontend
  * @brief What bounds each kind of collective: the class of links whose busiest one is busiest.
  *
  * An operation of a kind of group is active in the union of the times from the last rank's start to

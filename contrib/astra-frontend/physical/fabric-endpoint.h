@@ -37,6 +37,7 @@ struct FabricChoice
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A connectionless endpoint of libfabric (FI_EP_RDM) that sends and receives tagged messages
  * between ranks, reliably and in order for each pair and tag.
  *

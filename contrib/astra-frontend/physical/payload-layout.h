@@ -16,6 +16,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Which part of a collective's buffer each message carries, and what the receiver does with
  * it: the meaning of a FlowGraph's messages.
  *

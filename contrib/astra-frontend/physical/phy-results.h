@@ -30,6 +30,7 @@ std::string WriteIteration(const RankRecords& records,
                            const std::string& output);
 
 /**
+ * @ingroup astra-frontend
  * @brief The durations of each collective over all iterations; becomes iterations.csv.
  */
 class IterationTable

@@ -20,6 +20,7 @@ struct ClockOffset
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief What ranks agree on by MPI, before and after the messages of the workload.
  *
  * One object per process, between MPI_Init and MPI_Finalize. Every call is made by all ranks.

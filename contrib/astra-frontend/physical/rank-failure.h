@@ -11,6 +11,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Something that ends a run on all ranks: of this rank, or of one that told this one.
  *
  * what() says the cause, without the rank.

@@ -20,6 +20,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Notes what happens on one rank during one iteration, to be sent to rank 0, where
  * RankRecords puts the notes of all ranks together.
  */

@@ -20,6 +20,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief What the ranks noted during an iteration, put together: a collective begins with its first
  * rank and ends with its last one.
  *

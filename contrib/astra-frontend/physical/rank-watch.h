@@ -27,6 +27,7 @@ struct RankProcess
 bool HasProcessEnded(int64_t pid);
 
 /**
+ * @ingroup astra-frontend
  * @brief Has all ranks end when one fails: tells the others, and notices who is silent.
  *
  * Each rank sends a sign of life to the next one every second. A rank that fails tells every other

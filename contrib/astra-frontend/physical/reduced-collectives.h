@@ -21,6 +21,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The buffers of one rank in one collective, filled with numbers that say which rank and
  * place they come from, and reduced for real.
  *
@@ -70,6 +71,7 @@ class RankBuffers : public CollectiveData
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Carries collectives out as another implementation does, on real data, and checks that each
  * rank ends with what the operation means.
  */

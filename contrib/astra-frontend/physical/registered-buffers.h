@@ -16,6 +16,7 @@ namespace AstraSim
 // Hot path: every message takes a buffer and gives it back.
 
 /**
+ * @ingroup astra-frontend
  * @brief Memory for messages, registered with the NIC once and used again and again.
  *
  * A buffer has room for a header and a power of two of payload. Buffers of a size come from slabs,

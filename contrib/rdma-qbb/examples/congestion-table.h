@@ -30,6 +30,7 @@ struct CongestionRow
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Long flows through one bottleneck under several congestion controls, as a table.
  *
  * Each row is a run of its own: N senders and one receiver around a switch, all links of one rate

@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes bandwidth.txt: what each port has sent per sampling interval.
  *
  * `time, node_id, port_id, bandwidth`: nanoseconds at the interval's end, port from 1, Gb/s (10^9)

@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes cnp.txt: congestion notifications that reached each queue pair.
  *
  * `time, src, dst, sport, dport, size, cnp_number`: nanoseconds, node ids, bytes posted so far,

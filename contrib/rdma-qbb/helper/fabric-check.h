@@ -17,6 +17,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Watches every frame of a fabric, and checks what must hold whatever is simulated.
  *
  * Keeps books of its own, from trace sources alone:

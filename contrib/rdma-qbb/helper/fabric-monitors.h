@@ -24,6 +24,7 @@ class QlenMonitor;
 class RateMonitor;
 
 /**
+ * @ingroup rdma-qbb
  * @brief The monitors that a configuration asks for, writing to an output directory.
  *
  * @code

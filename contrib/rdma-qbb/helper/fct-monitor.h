@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes fct.txt: one line per message when its sender has the last acknowledgement.
  *
  * `sip dip sport dport bytes start_ns fct_ns ideal_ns`, addresses in hexadecimal. The ideal is the

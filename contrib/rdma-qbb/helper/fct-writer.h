@@ -30,6 +30,7 @@ struct FctRecord
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes fct.txt: `sip dip sport dport bytes start_ns fct_ns ideal_ns`, addresses in
  * hexadecimal, a line per message.
  */

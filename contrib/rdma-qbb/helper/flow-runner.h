@@ -22,6 +22,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Runs the flows of a file over a fabric, each from its start time.
  *
  * A flow is split evenly over QPS_PER_CONNECTION queue pairs; with QP_MODE persistent the flows

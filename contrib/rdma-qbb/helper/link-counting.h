@@ -19,6 +19,7 @@ class RdmaQueuePair;
 struct InNetworkSpec;
 
 /**
+ * @ingroup rdma-qbb
  * @brief Counts messages that are being posted, on the links that their frames will take by the
  * routes in force.
  *

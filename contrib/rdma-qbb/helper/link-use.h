@@ -14,6 +14,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief What used each link, in bytes of messages: by purpose, and by the largest pairs of hosts.
  *
  * Purposes are numbers whose meaning the caller knows; there are few. Pairs there may be millions:

@@ -11,6 +11,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Where a run's results go: one run at a time, and of one run only.
  *
  * As long as the object lives, no other program gets the directory. What an earlier run left is

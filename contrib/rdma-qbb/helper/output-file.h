@@ -18,6 +18,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A text file that results are written to as they come, in pieces of whole lines.
  *
  * A piece goes to the operating system when 64 KiB have gathered, at Flush(), and when the object

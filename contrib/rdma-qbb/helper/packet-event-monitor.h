@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes the packet-event trace of chosen nodes, as the HPCC simulator's trace reader prints
  * it.
  *

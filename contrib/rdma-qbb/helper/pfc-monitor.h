@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes pfc.txt: a line whenever a port is told to pause or to resume a priority.
  *
  * `time_ns node node_type port type`; node_type 0 host, 1 switch, 2 NVSwitch; type 1 pause,

@@ -50,6 +50,7 @@ struct PfcPauseRecord
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Watches the pauses of all ports of a fabric: who pauses whom, storms, deadlocks.
  *
  * A queue that is paused without a break for the Timeout is a storm. What happens then says the

@@ -14,6 +14,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Puts ns-3's ordinary Internet stack on hosts of a fabric, so that any ns-3 application can
  * be background load.
  *

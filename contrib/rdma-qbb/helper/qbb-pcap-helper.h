@@ -34,6 +34,7 @@ class QbbPcapCapture
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes what ports of QbbNetDevices send and receive to pcap files.
  *
  * One file per port, with nanosecond time stamps and real packets (see QbbPacketBuilder): RoCEv2,
@@ -60,7 +61,7 @@ class QbbPcapHelper : public PcapHelperForDevice
     /**
      * Capture one port of a fabric that a command line names (--pcap).
      * @param port "NODE:PORT": a node of the topology, and the number of its link in file order
-     * @param directory gets the file node-<NODE>-port-<PORT>.pcap
+     * @param directory gets the file node-NODE-port-PORT.pcap
      * @return the capture, to be finished after the run
      * @throw InputError if there is no such port or the file cannot be written
      */

@@ -14,6 +14,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes qlen.txt: the queues of switches at sampling times.
  *
  * `time, sw_id, port_id, q_id, q_len, port_len`: nanoseconds, port from 1, bytes on the wire that

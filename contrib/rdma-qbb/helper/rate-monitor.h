@@ -14,6 +14,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Writes rate.txt: what congestion control lets each queue pair send, at sampling times.
  *
  * `time, src, dst, sport, dport, size, curr_rate`: nanoseconds, node ids, bytes posted so far, Gb/s

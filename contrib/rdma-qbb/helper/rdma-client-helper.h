@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Installs RdmaClient applications.
  *
  * @code

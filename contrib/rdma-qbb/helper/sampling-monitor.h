@@ -20,6 +20,7 @@ struct SamplingTimes
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Base of monitors that look at the fabric at regular times.
  *
  * Costs one simulator event per sample, however many objects are looked at. Stop() it when the run

@@ -33,6 +33,7 @@ struct TextPiece
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief A line of numbers being put together: for files with a line per flow or per packet, where
  * printf would cost more than simulating what the line tells of.
  *

@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A trace source of all objects of a class.
  *
  * ObjectBase::TraceConnectWithoutContext() searches the class's trace sources by name for each

@@ -47,6 +47,7 @@ struct CcloRequest
 };
 
 /**
+ * @ingroup accl-cclo
  * @brief A host's driver of a collective engine, as ACCL's is: it describes rx buffers,
  * communicators and data types in exchange memory, and starts calls by writing their registers.
  *

@@ -24,6 +24,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief A collective engine in a NIC: ACCL's CCLO.
  *
  * Aggregated to its node. Consists of the exchange memory that it shares with its host, the

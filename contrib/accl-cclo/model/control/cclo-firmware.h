@@ -27,6 +27,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief The control plane: one processor that takes calls and carries out each as moves of the
  * data plane and rendezvous notifications.
  *

@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief A routine of the firmware: a coroutine that returns a status when it has ended.
  *
  * Lazy: it begins when awaited, or by Start(). Whoever holds the outermost owns all.

@@ -25,6 +25,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief The data plane of an engine: decodes moves in order and streams their operands from
  * memory, rx buffers or a kernel through compression lanes and the arithmetic unit to memory, a
  * kernel or the network.

@@ -23,6 +23,7 @@ enum class CcloMemoryKind : uint8_t
 };
 
 /**
+ * @ingroup accl-cclo
  * @brief The memories an engine reaches: buffers at addresses, with or without contents.
  *
  * Only what has been allocated can be read or written. Contents are zero until written, and take

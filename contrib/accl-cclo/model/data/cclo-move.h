@@ -22,6 +22,7 @@ enum class CcloOperand : uint8_t
 };
 
 /**
+ * @ingroup accl-cclo
  * @brief What the firmware tells the data plane to move.
  *
  * A move of no elements moves nothing, but sets the addresses that later ones refer to.

@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief What the arithmetic unit computes.
  *
  * Functions 0 to 4 are sums of float32, float64, int32, int64 and float16, functions 5 to 9 maxima

@@ -18,6 +18,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief The rx buffers of an engine: where eager messages wait until a move asks for them.
  *
  * Idle buffers are posted (ENQUEUED) in the order of their numbers, then of their release; a

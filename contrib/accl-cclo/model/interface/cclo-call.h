@@ -14,6 +14,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief A call of a collective engine: the 15 words of its descriptor.
  *
  * The order of the words is that in which ACCL's firmware reads them.

@@ -14,6 +14,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief The address space that host and engine share: call registers, and the memory behind them
  * in which the host describes rx buffers, communicators and data types.
  *

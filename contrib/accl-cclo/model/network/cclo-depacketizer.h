@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief Makes messages of what arrives on one session: a header of 64 bytes, as many bytes of data
  * as it says, and so on.
  *

@@ -21,6 +21,7 @@ enum class CcloMessageType : uint8_t
 };
 
 /**
+ * @ingroup accl-cclo
  * @brief The header of a message between engines: 32 bytes in the first 64-byte word.
  *
  * Fields are little-endian, in ACCL's order (Xilinx/ACCL@723d8ec, eth_intf.h).

@@ -36,6 +36,7 @@ struct CcloMessage
 };
 
 /**
+ * @ingroup accl-cclo
  * @brief Between an engine and the network: sessions with other engines, and messages over them.
  *
  * One subclass per protocol. A session is what ACCL's communicators call so: a connection, or a

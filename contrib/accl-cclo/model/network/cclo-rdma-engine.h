@@ -22,6 +22,7 @@ class CcloRdmaEngine;
 using CcloRdmaPeers = std::shared_ptr<std::vector<CcloRdmaEngine*>>;
 
 /**
+ * @ingroup accl-cclo
  * @brief Messages over the queue pairs of rdma-qbb: SEND for headers and eager data, WRITE for
  * rendezvous data.
  *

@@ -20,6 +20,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief What the protocol engines over ns-3's Internet stack have in common: sessions by the
  * peer's address, and messages as packets with their bytes.
  *

@@ -23,6 +23,7 @@ class CcloTcpEngine;
 using CcloTcpPeers = std::shared_ptr<std::map<Ipv4Address, CcloTcpEngine*>>;
 
 /**
+ * @ingroup accl-cclo
  * @brief Messages over TCP connections of ns-3's Internet stack.
  *
  * As ACCL's host code does with the session handler, each engine opens its port and a connection to

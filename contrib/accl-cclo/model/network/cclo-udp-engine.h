@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup accl-cclo
  * @brief Messages as UDP datagrams over ns-3's Internet stack.
  *
  * One header per message, data padded to whole words of 64 bytes, cut into packets of "PacketSize"

@@ -17,6 +17,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The part of a trace that is being worked on: nodes whose dependencies are not all over.
  *
  * It reads ahead up to a limit, and beyond only as long as nothing can run, so the memory a trace

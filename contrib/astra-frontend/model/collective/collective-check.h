@@ -19,6 +19,7 @@ namespace AstraSim
 using CheckReport = std::function<void(const std::string& what)>;
 
 /**
+ * @ingroup astra-frontend
  * @brief Carries collectives out on symbolic data beside the simulation, on whatever network.
  *
  * Stands between the executors of a collective and the network. Every message carries the set of

@@ -10,6 +10,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The data of one rank's part of a collective, where a network carries real bytes.
  *
  * Lanes and messages are those of the FlowGraph. A simulated network needs none.

@@ -13,6 +13,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief An algorithm that the user gives as a Chakra trace per rank of the group.
  *
  * The traces hold sends, receives and computations, with the sizes and times they are to have; a

@@ -10,6 +10,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Every rank exchanges with every other directly, up to a window of them at a time.
  *
  * AllReduce is a direct ReduceScatter followed by a direct AllGather.

@@ -10,6 +10,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief AllReduce over two complementary binary trees, half of the buffer over each.
  *
  * Each tree reduces towards its root and broadcasts back. The first is the in-order tree over the

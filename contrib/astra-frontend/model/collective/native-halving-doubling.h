@@ -10,6 +10,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Recursive halving and doubling: log2(n) exchanges with partners 1, 2, 4, ... ranks away.
  *
  * A ReduceScatter sends half of what a rank still holds in each step; an AllGather does the same

@@ -10,6 +10,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief ASTRA-sim's ring: every rank sends to the next and receives from the one before.
  *
  * AllReduce is a ReduceScatter of n-1 steps and an AllGather of n-1. AllToAll passes the blocks on

@@ -26,6 +26,7 @@ struct NativeStep
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A native algorithm as an implicit graph: what each rank does, by arithmetic.
  *
  * A rank works through one or several lanes at the same time; in a lane, up to Window() steps are

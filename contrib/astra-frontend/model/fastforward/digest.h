@@ -13,6 +13,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief 128 bits that stand for a sequence of numbers: equal sequences have equal digests, and two
  * different ones of a run have the same with a probability of less than 10^-20.
  */

@@ -36,6 +36,7 @@ struct OperationShape
 std::vector<Digest> LikenessOf(const std::vector<const OperationShape*>& operations);
 
 /**
+ * @ingroup astra-frontend
  * @brief Works out shapes of operations on a cluster.
  *
  * Paths are those of connections that are the first of their pair of hosts. A collective has many

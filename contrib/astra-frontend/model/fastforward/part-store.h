@@ -17,6 +17,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief What came of the patterns that were simulated, in a bounded memory: what was not asked for
  * longest goes first.
  */

@@ -27,6 +27,7 @@ struct BatchItem
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Continuous batching on one replica, as vLLM does it.
  *
  * With chunked prefill a step adds a token to every running sequence, oldest first, and fills what

@@ -20,6 +20,7 @@ namespace AstraSim
 class Sys;
 
 /**
+ * @ingroup astra-frontend
  * @brief Moves caches from instances that prefill to instances that decode, as messages between
  * their ranks.
  *

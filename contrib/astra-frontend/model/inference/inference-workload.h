@@ -19,6 +19,7 @@ namespace AstraSim
 class ServingEngine;
 
 /**
+ * @ingroup astra-frontend
  * @brief A job that serves requests: an INFERENCE file as a Workload.
  *
  * Its results are the tables requests, inference and instances of RunObserver::WorkloadResult().

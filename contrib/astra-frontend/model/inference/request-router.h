@@ -14,6 +14,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Chooses the replica that a request, or a cache, goes to.
  *
  * round_robin takes them in turn. least_loaded takes the one with the fewest tokens to compute.

@@ -25,6 +25,7 @@ namespace AstraSim
 class Sys;
 
 /**
+ * @ingroup astra-frontend
  * @brief Serves the requests of a configuration on a job's ranks.
  *
  * Requests arrive, are routed to an instance, wait, are computed in steps, and move to a decoding

@@ -69,6 +69,7 @@ struct InstanceTotals
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A model on TP x EP x PP ranks that serves requests, step by step.
  *
  * Ranks are numbered with tensor parallelism innermost, then the replicas that share experts, then

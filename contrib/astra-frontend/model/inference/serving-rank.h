@@ -20,6 +20,7 @@ namespace AstraSim
 class ServingEngine;
 
 /**
+ * @ingroup astra-frontend
  * @brief One rank of an instance, or one that serves nothing: computes and communicates what its
  * instance's steps say.
  */

@@ -31,6 +31,7 @@ struct Distribution
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Writes requests.csv as requests end; in the end inference.csv, the distributions of times
  * and the throughput, and instances.csv.
  */

@@ -42,6 +42,7 @@ struct StepSegment
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief How long an instance's ranks compute: a roofline of each operator.
  *
  * An operator takes the longer of its operations at the GPU's ceiling (for products, less what the

@@ -23,6 +23,7 @@ namespace AstraSim
 using OverlapRatios = std::array<double, 7>;
 
 /**
+ * @ingroup astra-frontend
  * @brief Collectives without messages: each takes the time that its bus bandwidth gives it, from
  * the moment its last rank begins.
  *

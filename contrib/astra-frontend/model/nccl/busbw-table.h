@@ -16,6 +16,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief SimAI's busbw.yaml: the bus bandwidth of each collective in each kind of group.
  *
  * @code

@@ -13,6 +13,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Broadcast and Reduce: NCCL's pipelined chain along each channel's ring.
  *
  * Broadcast goes from the root around the ring to the root's predecessor, Reduce from the root's

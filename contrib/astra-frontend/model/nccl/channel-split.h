@@ -14,6 +14,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Which part of a collective's data each channel carries.
  *
  * NCCL cuts the data into cells that cause 32 KiB of traffic and deals them out: the first channel

@@ -28,6 +28,7 @@ uint32_t ChannelsOfPair(uint64_t bytes,
                         NcclProtocol protocol = NcclProtocol::Simple);
 
 /**
+ * @ingroup astra-frontend
  * @brief Collectives that NCCL carries out as sends and receives between pairs: AllToAll,
  * AllToAllv, Gather, Scatter, SendRecv.
  *

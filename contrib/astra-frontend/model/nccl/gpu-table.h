@@ -37,6 +37,7 @@ struct GpuProfile
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief The GPU types that NCCL's choices are known for: built-in ones, and a user's.
  *
  * A file has a line per type: name, generation, GB/s of a channel, GB/s of all NVLinks of a GPU in

@@ -21,6 +21,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Carries out collectives as NCCL would on the machine: chooses algorithm, protocol and
  * channels by NCCL's cost model, and makes NCCL's flows.
  *

@@ -44,6 +44,7 @@ struct NcclPlan
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief NCCL's cost model: expected time of each algorithm and protocol, and the choice.
  *
  * Time = latency + bytes / algorithm bandwidth, the smallest of the enabled wins; channels shrink

@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The figures of NCCL's cost model and of its kernels, by release.
  *
  * Latencies are in microseconds, bandwidths in GB/s (10^9). Sources are NCCL's src/graph/tuning.cc

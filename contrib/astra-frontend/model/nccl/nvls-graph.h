@@ -19,6 +19,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief NVLS within a node, NVLS-Tree between nodes.
  *
  * Some ranks of each node are heads, each of an equal share of the data. Chunk by chunk a head

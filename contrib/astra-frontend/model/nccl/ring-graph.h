@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Ring AllReduce, AllGather and ReduceScatter as NCCL schedules them.
  *
  * Per channel, data goes in loops of ranks x chunk bytes; in step j rank r sends one chunk to its

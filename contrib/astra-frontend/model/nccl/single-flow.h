@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief One flow of a collective, written out: the exchange form of SimAI's flow models.
  *
  * Made from a FlowGraph for inspection and tests only; a run never stores it. src and dst are ranks

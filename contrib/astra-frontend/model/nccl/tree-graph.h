@@ -14,6 +14,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief AllReduce on NCCL's double binary tree between nodes and a chain within each node.
  *
  * Channel c's head in a node is the GPU on rail c; the chain hangs below it and the heads form the

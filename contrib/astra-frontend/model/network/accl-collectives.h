@@ -19,6 +19,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Collectives that ACCL's engines in the NICs carry out: each rank hands its part to the
  * engine of its host, which talks to the others over the same fabric.
  *

@@ -13,6 +13,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Real data for a call of collective engines: each rank's operand has numbers of its own,
  * and what each must have in the end follows from the operation.
  *

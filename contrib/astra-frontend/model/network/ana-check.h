@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Checks what must hold of the messages of an AnaSim, whatever they are.
  *
  * Keeps books of its own: a port serves no more than the time there is, each message gets all of

@@ -14,6 +14,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief NCCL, but for the collectives of some classes of traffic, which engines in the NICs carry
  * out (COLLECTIVE_ENGINE).
  *

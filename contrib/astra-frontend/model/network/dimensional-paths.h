@@ -29,6 +29,7 @@ struct NetworkDimension
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Message times of ASTRA-sim's analytical networks, which multiply one-dimensional shapes.
  *
  * A message takes links x latency + bytes / bandwidth, as its congestion-unaware back end has it;

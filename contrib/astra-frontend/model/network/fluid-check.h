@@ -17,6 +17,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Checks what must hold of transfers over shared links, whatever they are.
  *
  * Keeps books of its own:

@@ -67,6 +67,7 @@ struct FluidBundle
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Moves bytes over links at max-min fair rates.
  *
  * Links are resources of a MaxMinSolver with capacities in bytes per picosecond. Rates are worked

@@ -8,6 +8,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief A first in, first out list of objects that others own, in the space of one pointer.
  *
  * @tparam NEXT the member of an object that leads to the next; the last one leads to the first

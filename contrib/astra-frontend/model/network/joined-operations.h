@@ -60,6 +60,7 @@ class MemberSets
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Operations that the members of a set join in any order: the n-th calls of all members with
  * one tag belong together.
  *

@@ -10,6 +10,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Message times of a machine that is given by a few numbers instead of a topology.
  *
  * Within a server messages take the GPU's NVLinks, between servers its NICs; bytes / bandwidth is

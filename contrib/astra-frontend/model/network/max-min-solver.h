@@ -17,6 +17,7 @@ namespace AstraSim
 // Hot path: Add, Remove and Solve run once per message of a flow-level simulation.
 
 /**
+ * @ingroup astra-frontend
  * @brief Max-min fair rates of flows over shared resources, kept up to date as flows come and go.
  *
  * A flow of rate r uses r x weight of the capacity of each of its resources, and may have a cap of

@@ -21,6 +21,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Message times from a topology: frames that nothing delays, over the shortest path.
  *
  * The time of a message alone is, to the picosecond, that of the packet-level fabric without

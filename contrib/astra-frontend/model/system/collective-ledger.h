@@ -57,6 +57,7 @@ struct MessageRecord
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief The collectives and messages of a job that are under way.
  *
  * Ranks take part in the collectives of a group in the same order, as in NCCL: the n-th of one rank

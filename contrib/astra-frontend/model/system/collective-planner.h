@@ -43,6 +43,7 @@ struct CollectiveSchedule
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Cuts collectives as the system file says.
  *
  * A collective for which the file names native algorithms is split into preferred-dataset-splits

@@ -34,6 +34,7 @@ struct TimeBreakdown
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Writes EndToEnd.csv: a summary and, for each layer, what it computes and communicates.
  *
  * Compute, exposed communication and bubbles are means over the job's ranks, summed over passes, so

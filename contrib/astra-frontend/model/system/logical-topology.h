@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The dimensions in which collectives see the ranks of a job; dimension 0 varies fastest.
  *
  * It says nothing about the fabric: a dimension is a set of ranks among which one phase of a

@@ -42,6 +42,7 @@ struct StreamQueue
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Starts the streams of a rank: so many at a time in each queue.
  *
  * All ranks of a group begin its streams in one order (StreamOrder). A stream that others of

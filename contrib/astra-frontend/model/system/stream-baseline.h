@@ -29,6 +29,7 @@ struct DataSet
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief One chunk of a collective on one rank, on its way through its phases.
  *
  * A stream waits in the ready list, then in the queue of its phase (active_Streams), until its turn

@@ -16,6 +16,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Writes timeline.json: what each rank does when, in Chrome's trace format (Perfetto opens
  * it).
  *

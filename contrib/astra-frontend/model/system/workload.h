@@ -34,6 +34,7 @@ class RankWorkload
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A job's workload: what is the same for all its ranks.
  *
  * The system layer knows workloads through this interface only.

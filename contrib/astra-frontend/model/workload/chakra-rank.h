@@ -20,6 +20,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief One rank's way through its trace.
  *
  * A node begins when those it depends on are over: one CPU operation at a time, one GPU computation

@@ -18,6 +18,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Chakra execution traces, one file per rank: PREFIX.0.et, PREFIX.1.et, ...
  *
  * Its "layers" are kinds of nodes (compute, memory, and each collective), since a trace has

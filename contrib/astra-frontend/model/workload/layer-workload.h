@@ -18,6 +18,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief A SimAI text workload or micro lines on a set of ranks.
  *
  * The ranks of a pipeline stage share one program; each keeps a position in it.

@@ -17,6 +17,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Which ranks share a layer, its data, its experts and its pipeline.
  *
  * Tensor parallelism is innermost and the pipeline outermost: a stage is world/pp consecutive

@@ -24,7 +24,7 @@ namespace ns3
 struct DeclaredAttribute
 {
     TypeId type;
-    std::size_t index; ///< among the attributes of @ref type
+    std::size_t index; ///< among the attributes of the type
     TypeId::AttributeInformation information;
 };
 

@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Whose collectives engines in the NICs carry out: a parameter of whoever runs collectives
  * over a fabric, which itself knows none.
  */

@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief The shares in which priorities 1 to 7 of a port send while they all wait: an attribute's
  * type.
  *

@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A value that depends on a link's rate: an attribute's type.
  *
  * As text: "25Gb/s=100000 100Gb/s=400000", a value alone for all rates, or nothing.

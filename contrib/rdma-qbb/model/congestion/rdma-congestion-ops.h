@@ -26,6 +26,7 @@ struct RdmaAckView
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief A congestion control: decides rate and window of queue pairs from what comes back.
  *
  * One object serves all queue pairs of a host; what it keeps per queue pair it stores in

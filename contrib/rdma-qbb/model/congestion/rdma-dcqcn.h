@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief DCQCN: rate-based congestion control from ECN marks (Zhu et al., "Congestion Control for
  * Large-Scale RDMA Deployments", SIGCOMM 2015).
  *

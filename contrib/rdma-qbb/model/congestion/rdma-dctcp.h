@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief DCTCP: reaction to the fraction of marked bytes (Alizadeh et al., "Data Center TCP",
  * SIGCOMM 2010).
  *

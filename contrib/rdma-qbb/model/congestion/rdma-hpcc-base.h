@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief What HPCC and HPCC-PINT share: the control law's parameters, rounds and how a result
  * becomes a window and a rate.
  *

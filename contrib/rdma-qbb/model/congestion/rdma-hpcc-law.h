@@ -11,6 +11,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief HPCC's control law (Li et al., SIGCOMM 2019, algorithm 1, ComputeWind), in bit/s.
  *
  * The law is linear in the window, so a window W and the rate R = W/T obey the same equations; one

@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief HPCC with probabilistic telemetry (Ben Basat et al., "PINT: Probabilistic In-band Network
  * Telemetry", SIGCOMM 2020).
  *

@@ -10,6 +10,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief HPCC: window and rate from in-band telemetry (Li et al., "HPCC: High Precision Congestion
  * Control", SIGCOMM 2019).
  *

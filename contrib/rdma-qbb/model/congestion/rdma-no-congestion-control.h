@@ -10,6 +10,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief No congestion control (CC_MODE 0): line rate, bounded only by the window that the host
  * gives its queue pairs, if any, and by PFC.
  */

@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Swift: windows from delay targets of the fabric and of the endpoint (Kumar et al., "Swift:
  * Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020).
  *

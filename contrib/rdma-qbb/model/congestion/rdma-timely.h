@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief TIMELY: rate from the gradient of the round trip time (Mittal et al., "TIMELY: RTT-based
  * Congestion Control for the Datacenter", SIGCOMM 2015).
  *

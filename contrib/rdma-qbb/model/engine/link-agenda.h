@@ -23,6 +23,7 @@ class LinkWire;
 // Hot path: Settle runs twice per packet and hop.
 
 /**
+ * @ingroup rdma-qbb
  * @brief What ports that share state do at times of their own, and nobody notices at once.
  *
  * When a port ends a frame and the next one waits, or when the time has come that a port's source

@@ -15,6 +15,7 @@ namespace ns3
 class LinkWire;
 
 /**
+ * @ingroup rdma-qbb
  * @brief Says which of the things that happen on the links of a connected fabric are events.
  *
  * Ports, wires and nodes (LinkPort, LinkWire, LinkNode) leave out events that nobody can tell from

@@ -23,6 +23,7 @@ class Node;
 class Packet;
 
 /**
+ * @ingroup rdma-qbb
  * @brief A node as the links see it: a switch's forwarding, or a host's RDMA engine, with its
  * ports.
  *

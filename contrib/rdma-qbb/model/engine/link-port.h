@@ -41,6 +41,7 @@ struct QbbPortCounters
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Where a host's port takes data frames from that wait in no queue: its queue pairs.
  *
  * The source tells the port which priorities have a frame ready (LinkPort::SetSourceReady), and
@@ -67,6 +68,7 @@ class alignas(64) LinkSource : public PartitionState
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief One end of a link: the frames that wait, those under way, and when the port is free.
  *
  * Sends a frame when the port is free and one may go: PFC frames first, then what the derived class

@@ -24,6 +24,7 @@ class QbbFramePool;
 // Hot path: Put and Fire run once per packet and hop and touch no device.
 
 /**
+ * @ingroup rdma-qbb
  * @brief One direction of a link: the frames that a port has sent and the far end lacks.
  *
  * Frames arrive in the order in which they were sent, so only the first one is scheduled, and the

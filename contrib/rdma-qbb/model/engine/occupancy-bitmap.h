@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Which of many slots are in use, with a fast search for the next one that is.
  *
  * Two levels of 64-bit words: a bit per slot, and above it a bit per word that is not zero. A

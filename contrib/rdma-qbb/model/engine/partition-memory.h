@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Where the state of a partition's nodes is, and a check that no other partition touches it.
  *
  * A partition is one node or several, as Node::GetSystemId() says. Its nodes share nothing with

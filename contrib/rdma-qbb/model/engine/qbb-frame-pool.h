@@ -22,6 +22,7 @@ namespace ns3
 // Hot path: Allocate() and Free() run once per packet and allocate only when the pool grows.
 
 /**
+ * @ingroup rdma-qbb
  * @brief Where the frames and telemetry records of a partition come from.
  *
  * Devices of one partition that a QbbChannel joins share one pool: a frame is taken at one end of

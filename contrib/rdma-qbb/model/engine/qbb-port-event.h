@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A timed event that calls a method of its owner.
  *
  * @tparam T the owner

@@ -26,6 +26,7 @@ namespace ns3
 class QbbSimulatorImpl;
 
 /**
+ * @ingroup rdma-qbb
  * @brief An event that its owner schedules again and again without allocating.
  *
  * It is told the time, and it is never cancelled (a cancelled EventImpl cannot be used again): an
@@ -56,6 +57,7 @@ class QbbTimedEvent : public EventImpl
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief A simulator implementation that spends little per event.
  *
  * Does what ns3::DefaultSimulatorImpl does, in the same order of events, for one process. It knows

@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A timer whose deadline moves often and that seldom expires.
  *
  * It owns one event for life, so arming allocates nothing. Moving the deadline later costs no

@@ -12,6 +12,7 @@ namespace ns3
 // Hot path: once per packet and hop, without a division or a branch.
 
 /**
+ * @ingroup rdma-qbb
  * @brief How long a line of one rate is busy with a number of bytes: SerializationPs() for a port,
  * which asks for every frame.
  *

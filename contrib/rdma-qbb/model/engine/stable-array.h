@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief An array that grows at its end and whose elements stay at their addresses.
  *
  * Elements are allocated a few at a time, side by side, at the alignment of their type.

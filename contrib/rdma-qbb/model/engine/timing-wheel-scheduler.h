@@ -19,6 +19,7 @@ namespace ns3
 // Hot path: Insert and RemoveNext run once per simulator event.
 
 /**
+ * @ingroup rdma-qbb
  * @brief An event scheduler for simulations with many events a short time ahead.
  *
  * Two wheels (Varghese and Lauck, SOSP 1987): a near one of narrow buckets, and a far one each of

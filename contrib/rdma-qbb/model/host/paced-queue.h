@@ -18,6 +18,7 @@ class RdmaQueuePair;
 // Hot path: a push and a pop per frame of a pair that sends below the line rate.
 
 /**
+ * @ingroup rdma-qbb
  * @brief Queue pairs ordered by the time at which each may send; equal times first in, first out.
  *
  * Pairs of one rate come in the order of their times, so most entries join the end of a ring in

@@ -47,6 +47,7 @@ class RdmaPathPlanner
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief A host's way to its RDMA engine: connections by host number, as verbs and a connection
  * manager give them.
  *

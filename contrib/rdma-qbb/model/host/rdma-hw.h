@@ -73,6 +73,7 @@ struct RdmaHwCounters
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief A host's RDMA engine: queue pairs, transport, and the NIC ports they use.
  *
  * Models reliable-connected RoCEv2: messages cut into frames of the MTU, 64-bit sequence numbers,

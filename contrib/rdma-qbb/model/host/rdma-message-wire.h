@@ -17,6 +17,7 @@ namespace ns3
 // Hot path: a push and a pop per message.
 
 /**
+ * @ingroup rdma-qbb
  * @brief What goes to the receiver of a connection besides its bytes: which messages they are.
  *
  * On a real network the last packet of a message says it (immediate data). A QbbFrame is one line

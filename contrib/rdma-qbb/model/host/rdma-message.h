@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A message posted to a queue pair: a range of its byte stream, told how it fares.
  *
  * Whoever posts it keeps it at its address until OnSent() or OnForgotten(), one of which comes

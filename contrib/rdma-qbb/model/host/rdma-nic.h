@@ -18,6 +18,7 @@ namespace ns3
 // Hot path: PullFrame and Activate run once per data frame; neither depends on the number of pairs.
 
 /**
+ * @ingroup rdma-qbb
  * @brief The transmit scheduler of one NIC port: which queue pair sends next.
  *
  * Queue pairs that may send now stand in a ring per priority and take turns, one frame each. Pairs

@@ -34,6 +34,7 @@ struct RdmaRecoveryState : PartitionState
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Sender side of an RDMA connection: a stream of bytes cut into messages.
  *
  * Sequence numbers are 64-bit byte offsets. Rate (bit/s on the wire) and window (payload bytes in

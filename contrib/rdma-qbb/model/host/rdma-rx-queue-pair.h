@@ -36,6 +36,7 @@ struct RdmaAcceptance
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Receiver side of an RDMA connection.
  *
  * Knows its sender as connection set-up has told it (RdmaPeer) and as frames tell: which bytes are

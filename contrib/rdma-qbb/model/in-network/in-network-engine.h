@@ -61,6 +61,7 @@ struct InNetworkSpec
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Reduction and multicast in switches: what NVLink SHARP (NVLS) and CollNet do.
  *
  * A member's contribution travels to its switch as data frames; the switch keeps the sum (it counts

@@ -58,6 +58,7 @@ TimesPs(int64_t ps, uint64_t factor)
 }
 
 /**
+ * @ingroup rdma-qbb
  * @brief Sum of times over ranks, ports or queues, of which there may be millions: 128 bits.
  */
 class TimeSum

@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A cluster's nodes and links, as read from a topology file.
  *
  * Two forms are read: SimAI's with six fields in its first line (nodes, GPUs per server,

@@ -33,6 +33,7 @@ struct LinkEvent
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief What a SimAI.conf or an HPCC configuration file says.
  *
  * Parameters of models are attributes of ns-3: a key is another name for one (or for some), and

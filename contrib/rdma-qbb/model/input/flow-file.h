@@ -29,6 +29,7 @@ struct FlowRecord
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Reads the HPCC simulator's flow file, one flow at a time.
  *
  * The first line says how many flows follow; lines after them are notes and are not read. A flow is

@@ -13,6 +13,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief The one exception that every reader of user input throws.
  *
  * Its text is the line a user sees: `file:line: what is wrong; what was expected`, in printable

@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Reads a text file of blank-separated fields line by line and knows where it is.
  *
  * Everything from a '#' on is a comment; lines without fields are skipped. One line is in memory at

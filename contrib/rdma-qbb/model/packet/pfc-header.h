@@ -14,6 +14,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Priority-based flow control frame (IEEE 802.1Qbb, clause 31 of 802.3): what follows the
  * Ethernet header, padded to the least Ethernet payload of 46 bytes.
  *

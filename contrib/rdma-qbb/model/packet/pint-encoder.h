@@ -24,6 +24,7 @@ struct PintPortState
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief The code of HPCC-PINT's digest: a utilisation as a power of a base.
  *
  * The value is u x 512; powers are rounded at random so that the decoded value is right on average
@@ -64,6 +65,7 @@ class PintCode
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief A switch's part of HPCC-PINT (Ben Basat et al., "PINT: Probabilistic In-band Network
  * Telemetry", SIGCOMM 2020): the utilisation of each port, and its code in the frames.
  *

@@ -61,6 +61,7 @@ struct QbbIntHop
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Per-packet state that a congestion control asks for: allocated only then.
  *
  * Travels with a Data frame to the receiver and back on its Ack.
@@ -81,6 +82,7 @@ struct QbbTelemetry
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief The record that stands for a packet between QBB devices.
  *
  * Where a field depends on the kind of frame, each kind has its own name for it.

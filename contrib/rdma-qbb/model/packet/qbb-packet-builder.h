@@ -24,6 +24,7 @@ struct QbbLinkAddresses
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief Makes the ns-3 Packet that a QbbFrame stands for, with the headers of a real one.
  *
  * Data frames, acknowledgements and CNPs become Ethernet, IPv4, UDP (port 4791), InfiniBand

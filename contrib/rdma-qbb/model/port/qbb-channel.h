@@ -17,6 +17,7 @@ namespace ns3
 class QbbNetDevice;
 
 /**
+ * @ingroup rdma-qbb
  * @brief A full-duplex cable between two QbbNetDevices: a delay, an error rate, and up or down.
  *
  * Frames on the wire are kept by the sending port; the channel only joins the two ends.

@@ -25,6 +25,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A full-duplex Ethernet port with eight priority queues and priority flow control.
  *
  * Models IEEE 802.1Qbb: a paused priority sends no new frame until it is resumed or its pause time

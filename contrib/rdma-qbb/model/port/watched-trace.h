@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief A trace source that tells its owner when somebody connects to it.
  *
  * The owner raises a flag among its hot fields and tests that, instead of one list per trace

@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Selective repeat after IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM
  * 2018): fabrics without PFC stay fast.
  *

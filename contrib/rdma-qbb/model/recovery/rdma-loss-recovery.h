@@ -19,6 +19,7 @@ class ReorderBuffer;
 struct RdmaRxQueuePair;
 
 /**
+ * @ingroup rdma-qbb
  * @brief How a connection repairs losses: a plug-in, both sides of it.
  *
  * Each host has an object of its own; the two sides of a connection know each other by frames only.

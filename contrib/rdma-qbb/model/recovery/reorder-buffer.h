@@ -18,6 +18,7 @@ namespace ns3
 struct RdmaRxQueuePair;
 
 /**
+ * @ingroup rdma-qbb
  * @brief What a receiver keeps of frames that overtook others, and how long it waits for those.
  *
  * Frames are written to memory as they come, so a bitmap is all that is kept of them (here run

@@ -12,6 +12,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Adaptive routing per packet: each frame leaves by the port with the least work before it.
  *
  * As InfiniBand and Ethernet switches for AI fabrics do it, on local queues (DRILL, Ghorbani et

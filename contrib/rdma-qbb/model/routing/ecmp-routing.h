@@ -10,6 +10,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Equal-cost multipath: the hash of the 5-tuple, mixed with the switch's seed, decides.
  *
  * SwitchNode carries it out itself when it is chosen, without a call; the class names it.

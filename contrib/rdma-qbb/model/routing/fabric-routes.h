@@ -62,6 +62,7 @@ struct PathInfo
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief All shortest paths (by number of links) between the hosts of a cluster.
  *
  * Traffic between GPUs of one server that an NVSwitch connects takes the NVSwitch; all other

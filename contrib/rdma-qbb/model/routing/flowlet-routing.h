@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Flowlet switching: a flow may change its path after a gap.
  *
  * Bursts of a flow with pauses longer than the difference of path delays between them can go

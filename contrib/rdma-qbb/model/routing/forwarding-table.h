@@ -22,6 +22,7 @@ struct HostPlace
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief A switch's answer to "by which ports does a shortest path to this host begin?"
  *
  * Made and kept by FabricRoutes; a table stays at its address when routes change. Hosts behind the

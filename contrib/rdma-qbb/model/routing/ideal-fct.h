@@ -16,6 +16,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief How long messages take alone: the "ideal" column of fct.txt.
  *
  * The time until the sender has the last acknowledgement when nothing else is on the network and

@@ -16,6 +16,7 @@ namespace ns3
 class SwitchNode;
 
 /**
+ * @ingroup rdma-qbb
  * @brief How a switch chooses among the ports that begin a shortest path: a plug-in.
  *
  * One object serves one switch, made by SwitchNode from its attribute RoutingPolicyType. Plain ECMP

@@ -15,6 +15,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief Packet spray: each frame takes another of the shortest paths, whatever its flow.
  *
  * In turn (round robin) every port gets the same number of frames, to within one; at random

@@ -10,6 +10,7 @@ namespace ns3
 {
 
 /**
+ * @ingroup rdma-qbb
  * @brief An NVSwitch: joins the GPUs of one server, reduces and multicasts (NVLS).
  *
  * Lossless and without ECN: PFC stands for NVLink's credits. Its buffer, for which SwitchMmu's

@@ -30,6 +30,7 @@ struct EcnThresholds
 };
 
 /**
+ * @ingroup rdma-qbb
  * @brief The shared buffer of a switch: who may occupy how much, when to pause and when to mark.
  *
  * Every byte in the switch is accounted twice: to its ingress (port, priority), which decides on

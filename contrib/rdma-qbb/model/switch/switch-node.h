@@ -25,6 +25,7 @@ namespace ns3
 // Hot path: OnFrameArrival and OnFrameDeparture run once per packet and switch.
 
 /**
+ * @ingroup rdma-qbb
  * @brief A shared-buffer Ethernet switch: shortest-path forwarding, PFC, ECN, in-band telemetry.
  *
  * A frame is stored whole, admitted by the MMU, and queued at the egress that the forwarding table
