@@ -37,7 +37,7 @@ import pathlib
 from clustersim import command, simulation
 from clustersim.required_modules import require
 
-require("yaml")
+require("yaml", "pydantic")
 
 from clustersim.sweep import grid as grids  # noqa: E402
 from clustersim.sweep import runs, table, workflow  # noqa: E402

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a sweep file (YAML) may say, and the line of what is wrong in it."""
+import math
+import re
+import shlex
+from typing import Dict, List, Optional, Tuple
+
+import pydantic
+import yaml
+
+from clustersim import input_file
+from clustersim.sweep.errors import InputError
+
+AXES = ("topologies", "conf", "workloads", "env", "network")
+
+
+def _kind(value):
+    if isinstance(value, dict):
+        return "a set of keys"
+    if isinstance(value, list):
+        return "a list"
+    return "empty" if value is None else f"'{value}'"
+
+
+def _text(value, where):
+    if not isinstance(value, str):
+        raise ValueError(f"{where} is {_kind(value)}; expected one value")
+    return value
+
+
+class _Entry(pydantic.BaseModel, extra=pydantic.Extra.forbid):
+    """An entry of an axis; its subclasses say which of the keys it has."""
+    name: Optional[str]
+
+    @pydantic.validator("*", pre=True)
+    def _has_its_form(cls, value, field):
+        if field.alias == "set":
+            if not isinstance(value, dict):
+                raise ValueError(f"set is {_kind(value)}; expected keys with values")
+            return {key: " ".join(_text(item, key) for item in (of if isinstance(of, list) else [of]))
+                    for key, of in value.items()}
+        if field.name in ("flags", "generate"):
+            return words(value, field.name)
+        return _text(value, field.name)
+
+    @pydantic.validator("name")
+    def _names_a_directory(cls, name):
+        if not re.fullmatch(r"[\w.,=@+-]+", name) or name.startswith("."):
+            raise ValueError(f"the name '{name}' cannot name a directory; expected letters, digits and -_.,=@+")
+        return name
+
+    @classmethod
+    def of_text(cls, text):
+        """@return the keys of an entry that is a single word"""
+        return {"file": text}
+
+
+class TopologyEntry(_Entry):
+    file: Optional[str]
+    generate: Tuple[str, ...] = ()
+
+    @pydantic.root_validator(skip_on_failure=True)
+    def _comes_from_one_place(cls, entry):
+        if (entry["file"] is None) == (not entry["generate"]):
+            raise ValueError("a topology needs a 'file', or 'generate' with the generator's flags; expected one of the two")
+        return entry
+
+
+class ConfEntry(_Entry):
+    file: Optional[str]
+    settings: Dict[str, str] = pydantic.Field({}, alias="set")
+
+
+class WorkloadEntry(_Entry):
+    file: str
+    flags: Tuple[str, ...] = ()
+
+
+class EnvEntry(_Entry):
+    settings: Dict[str, str] = pydantic.Field({}, alias="set")
+
+    @classmethod
+    def of_text(cls, text):
+        raise ValueError(f"an entry of env is {_kind(text)}; expected keys, of name, set")
+
+
+class NetworkEntry(_Entry):
+    flags: Tuple[str, ...] = ()
+
+    @classmethod
+    def of_text(cls, text):
+        return {"name": text, "flags": ["--network", text]}
+
+
+class SweepFile(pydantic.BaseModel, extra=pydantic.Extra.forbid):
+    topologies: List[TopologyEntry]
+    conf: Optional[List[ConfEntry]]
+    workloads: List[WorkloadEntry]
+    env: Optional[List[EnvEntry]]
+    network: Optional[List[NetworkEntry]]
+    program: Optional[str]
+    flags: Tuple[str, ...] = ()
+    memory_gb: Optional[float]
+    time_limit_s: Optional[float]
+
+    @pydantic.validator(*AXES, pre=True)
+    def _has_entries(cls, value, field):
+        entries = value if isinstance(value, list) else [value]
+        if not entries:
+            raise ValueError(f"{field.name} is empty; expected at least one entry")
+        return [field.type_.of_text(entry) if isinstance(entry, str) else entry for entry in entries]
+
+    @pydantic.validator("program", pre=True)
+    def _is_text(cls, value, field):
+        return _text(value, field.name)
+
+    @pydantic.validator("flags", pre=True)
+    def _are_words(cls, value, field):
+        return words(value, field.name)
+
+    @pydantic.validator("memory_gb", "time_limit_s", pre=True)
+    def _is_positive(cls, value, field):
+        text = _text(value, field.name)
+        try:
+            number = float(text)
+        except ValueError:
+            number = 0
+        if not 0 < number < math.inf:
+            raise ValueError(f"{field.name} is '{text}'; expected a number above 0")
+        return number
+
+
+def words(value, where):
+    """@return flags that are given as on a command line, or as a list of words"""
+    if isinstance(value, list):
+        return tuple(_text(word, where) for word in value)
+    try:
+        return tuple(shlex.split(_text(value, where)))
+    except ValueError as error:
+        raise ValueError(str(error) if "expected" in str(error) else
+                         f"{where}: {error}; expected flags as on a command line") from None
+
+
+class Lines:
+    """Says where things stand in a file: by their path of keys and indices."""
+
+    def __init__(self, path):
+        self.path = path
+        self._of = {}
+
+    def plain(self, node, place=()):
+        """@return the value of a YAML node as lists, dictionaries and the words as they are written"""
+        self._of[place] = node.start_mark.line + 1
+        if isinstance(node, yaml.SequenceNode):
+            return [self.plain(item, (*place, i)) for i, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode):
+            # YAML's true and yes are 1 and 0 to programs.
+            if node.tag.endswith(":bool"):
+                return "1" if yaml.SafeLoader.bool_values[node.value.lower()] else "0"
+            return None if node.tag.endswith(":null") else node.value
+        found = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self.error(place, "a key is not a word; expected one")
+            if key.value in found:
+                raise InputError(f"{self.path}:{key.start_mark.line + 1}: '{key.value}' occurs twice in {_where(place)}; "
+                                 f"expected it once")
+            found[key.value] = self.plain(value, (*place, key.value))
+            if not isinstance(value, yaml.ScalarNode):
+                self._of[(*place, key.value)] = key.start_mark.line + 1
+        return found
+
+    def line(self, place):
+        """@return the line of a place, or of what it would be in"""
+        while place not in self._of:
+            place = place[:-1]
+        return self._of[place]
+
+    def holds(self, place):
+        """@return whether there is such a place"""
+        return place in self._of
+
+    def error(self, place, what):
+        return InputError(f"{self.path}:{self.line(place)}: {what}")
+
+
+def _where(place):
+    return next((f"an entry of {part}" if i + 1 < len(place) else part
+                 for i, part in enumerate(place) if part in AXES), "a sweep")
+
+
+def _describe(error):
+    """@return what pydantic finds wrong, in the words of this project"""
+    place = error["loc"]
+    model = {axis: SweepFile.__fields__[axis].type_ for axis in AXES}.get(place[0]) if len(place) > 1 else SweepFile
+    where = f"an entry of {place[0]}" if len(place) > 1 else "a sweep"
+    if error["type"] == "value_error.extra":
+        keys = ", ".join(field.alias for field in model.__fields__.values())
+        return f"'{place[-1]}' is not a key of {where}; expected one of {keys}"
+    if error["type"] == "value_error.missing":
+        return (f"has no '{place[-1]}'; expected a list of them" if len(place) == 1 else
+                f"{where} has no '{place[-1]}'; expected the workload's file")
+    if "expected" in error["msg"]:
+        return error["msg"]
+    keys = ", ".join(field.alias for field in model.__fields__.values())
+    return f"{where}: {error['msg']}; expected keys, of {keys}"
+
+
+def _compose(path):
+    try:
+        return yaml.compose(input_file.read_text(path), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a sweep file (YAML)") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}:1: is not text; expected a sweep file (YAML)") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise InputError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or 'is not YAML'}; "
+                         f"expected YAML") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}:1: {' '.join(str(error).split())}; expected YAML") from None
+
+
+def read(path):
+    """@return the SweepFile, and its Lines @raise InputError naming file and line"""
+    lines = Lines(path)
+    try:
+        root = _compose(path)
+        values = None if root is None else lines.plain(root)
+    except RecursionError:
+        raise InputError(f"{path}:1: is nested too deeply; expected a grid as sweep.py --help shows") from None
+    if values is None:
+        raise InputError(f"{path}:1: is empty; expected {', '.join(SweepFile.__fields__)}")
+    if not isinstance(values, dict):
+        raise lines.error((), f"a sweep is {_kind(values)}; expected keys, of {', '.join(SweepFile.__fields__)}")
+    try:
+        return SweepFile(**values), lines
+    except pydantic.ValidationError as failure:
+        # A key that is not known says more than one that is missing for it.
+        first = min(failure.errors(), key=lambda error: (error["type"].endswith("missing"), lines.line(error["loc"])))
+        raise lines.error(first["loc"], _describe(first)) from None
