@@ -96,25 +96,10 @@ main(int argc, char* argv[])
                 for (uint32_t i = 0; i < PER_HOST; ++i)
                 {
                     const uint32_t to = peer(host, i);
-                    AstraSim::sim_request request{};
-                    network.GetNetwork(static_cast<int>(host))
-                        .sim_send(nullptr,
-                                  1000,
-                                  0,
-                                  static_cast<int>(to),
-                                  tag,
-                                  &request,
-                                  nullptr,
-                                  nullptr);
-                    network.GetNetwork(static_cast<int>(to))
-                        .sim_recv(nullptr,
-                                  1000,
-                                  0,
-                                  static_cast<int>(host),
-                                  tag,
-                                  &request,
-                                  nullptr,
-                                  nullptr);
+                    AstraSim::MessageInfo info;
+                    const auto from = static_cast<int>(host);
+                    network.GetNetwork(from).Send({static_cast<int>(to), tag, 1000, &info});
+                    network.GetNetwork(static_cast<int>(to)).Receive({from, tag, 1000, &info});
                 }
             }
         };

@@ -86,7 +86,7 @@ def files(*suffixes):
 
 def layer_of(path):
     parts = path.relative_to(ROOT / "contrib").parts
-    if path.name in ("astra-network-api.h", "forwarding-network.h"):
+    if path.name in ("rank-network.h", "forwarding-network.h"):
         return "network-api"
     return parts[2] if parts[0] == "astra-frontend" and parts[1] == "model" else parts[0]
 

@@ -121,24 +121,13 @@ class PingPong
     {
         const int sender = static_cast<int>(m_left % 2);
         m_network.GetNetwork(1 - sender)
-            .sim_recv(
-                nullptr,
-                2000,
-                0,
-                sender,
-                7,
-                nullptr,
-                [](void* self) { static_cast<PingPong*>(self)->OnReceived(); },
-                this);
-        m_network.GetNetwork(sender).sim_send(
-            nullptr,
-            2000,
-            0,
-            1 - sender,
-            7,
-            &m_request,
-            [](void*) {},
-            this);
+            .Receive({sender,
+                      7,
+                      2000,
+                      nullptr,
+                      [](void* self) { static_cast<PingPong*>(self)->OnReceived(); },
+                      this});
+        m_network.GetNetwork(sender).Send({1 - sender, 7, 2000, &m_request, [](void*) {}, this});
     }
 
     void OnReceived()
@@ -150,7 +139,7 @@ class PingPong
     }
 
     AstraSim::AstraSimFabric& m_network;
-    AstraSim::sim_request m_request;
+    AstraSim::MessageInfo m_request;
     uint64_t m_left{0};
 };
 

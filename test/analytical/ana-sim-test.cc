@@ -74,13 +74,11 @@ class AnaSimTest : public testing::Test
         TimePs received{-1};
     };
 
-    Ends& Send(int src, int dst, uint64_t bytes, sim_request request = {}, int tag = 1)
+    Ends& Send(int src, int dst, uint64_t bytes, MessageInfo request = {}, int tag = 1)
     {
         Ends& ends = *m_ends.emplace_back(std::make_unique<Ends>(Ends{&m_network->GetLoop()}));
-        m_network->GetNetwork(src)
-            .sim_send(nullptr, bytes, UINT8, dst, tag, &request, &Sent, &ends);
-        m_network->GetNetwork(dst)
-            .sim_recv(nullptr, bytes, UINT8, src, tag, &request, &Received, &ends);
+        m_network->GetNetwork(src).Send({dst, tag, bytes, &request, &Sent, &ends});
+        m_network->GetNetwork(dst).Receive({src, tag, bytes, &request, &Received, &ends});
         return ends;
     }
 
@@ -131,7 +129,7 @@ TEST_F(AnaSimTest, AMessageToItselfAndAnEmptyOneTakeNoTimeButAnEvent)
 TEST_F(AnaSimTest, LatencyAndInflationCount)
 {
     Use(Star(2));
-    sim_request request;
+    MessageInfo request;
     request.sendLatency = 5'000'000;
     request.wireInflation = 2;
     const Ends& ends = Send(0, 1, 50'000, request);
@@ -142,7 +140,7 @@ TEST_F(AnaSimTest, LatencyAndInflationCount)
 TEST_F(AnaSimTest, ASpeedLimitSpacesAllFramesButTheLast)
 {
     Use(Star(2));
-    sim_request request;
+    MessageInfo request;
     request.rateCapBps = 25'000'000'000; // a frame every 4 frame times
     const Ends& ends = Send(0, 1, 100'000, request);
     Run();
@@ -155,7 +153,7 @@ TEST_F(AnaSimTest, LimitedChannelsFillAPortSideBySide)
     std::vector<const Ends*> all;
     for (uint32_t channel = 0; channel < 4; ++channel)
     {
-        sim_request request;
+        MessageInfo request;
         request.rateCapBps = 25'000'000'000;
         request.channel = channel;
         all.push_back(&Send(0, 1, 100'000, request, static_cast<int>(channel)));
@@ -172,7 +170,7 @@ TEST_F(AnaSimTest, LimitedChannelsFillAPortSideBySide)
 TEST_F(AnaSimTest, MessagesOfOneLimitedChannelFollowEachOther)
 {
     Use(Star(2));
-    sim_request request;
+    MessageInfo request;
     request.rateCapBps = 25'000'000'000;
     const Ends& first = Send(0, 1, 100'000, request, 1);
     const Ends& second = Send(0, 1, 100'000, request, 2);
@@ -282,18 +280,18 @@ TEST_F(AnaSimTest, ASwitchReducesWhenTheLastMemberHasJoined)
 {
     Use(Server());
     const std::vector<int> members{0, 1, 2, 3};
-    ASSERT_TRUE(m_network->GetNetwork(0).sim_in_network_supported(InNetworkOp::Reduce, members));
-    sim_request request;
+    ASSERT_TRUE(m_network->GetNetwork(0).Supports(members));
+    MessageInfo request;
     Ends root{&m_network->GetLoop()};
     const auto join = [&](int rank, Ends* ends) {
-        m_network->GetNetwork(rank).sim_in_network(InNetworkOp::Reduce,
-                                                   members,
-                                                   2,
-                                                   100'000,
-                                                   9,
-                                                   &request,
-                                                   ends ? &Received : nullptr,
-                                                   ends);
+        m_network->GetNetwork(rank).Join({.op = InNetworkOp::Reduce,
+                                          .members = members,
+                                          .root = 2,
+                                          .tag = 9,
+                                          .bytes = 100'000,
+                                          .info = &request,
+                                          .handler = ends ? &Received : nullptr,
+                                          .arg = ends});
     };
     join(0, nullptr);
     join(2, &root);
@@ -308,16 +306,14 @@ TEST_F(AnaSimTest, RanksOfDifferentServersHaveNoReducingSwitch)
 {
     Use(Star(2));
     const std::vector<int> members{0, 1};
-    EXPECT_FALSE(m_network->GetNetwork(0).sim_in_network_supported(InNetworkOp::Reduce, members));
-    EXPECT_EQ(m_network->GetNetwork(0)
-                  .sim_in_network(InNetworkOp::Reduce, members, 0, 8, 1, nullptr, nullptr, nullptr),
-              -1);
+    EXPECT_FALSE(m_network->GetNetwork(0).Supports(members));
+    EXPECT_FALSE(m_network->GetNetwork(0).Join({InNetworkOp::Reduce, members, 0, 1, 8}));
 }
 
 TEST_F(AnaSimTest, TellsWhoWaits)
 {
     Use(Star(2));
-    m_network->GetNetwork(1).sim_recv(nullptr, 8, UINT8, 0, 1, nullptr, nullptr, nullptr);
+    m_network->GetNetwork(1).Receive({0, 1, 8});
     Run();
     ASSERT_EQ(m_network->DescribeWaits(10).size(), 1U);
     EXPECT_NE(m_network->DescribeWaits(10)[0].find("rank 1"), std::string::npos);

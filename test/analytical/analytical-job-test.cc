@@ -79,7 +79,7 @@ Simulate(const Case& given, bool sampled, const char* layers = LAYERS)
     description.ranks.resize(given.ranks);
     std::iota(description.ranks.begin(), description.ranks.end(), 0);
     description.nccl = &collectives;
-    description.network = [&](int rank) -> AstraNetworkAPI& { return backend.GetNetwork(rank); };
+    description.network = [&](int rank) -> RankNetwork& { return backend.GetNetwork(rank); };
     description.observer = &observers;
     description.sample = [&]() {
         const auto sample =

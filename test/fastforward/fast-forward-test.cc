@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-using AstraSim::AstraNetworkAPI;
 using AstraSim::CarriedTraffic;
 using AstraSim::Digest;
 using AstraSim::EventLoop;
@@ -26,11 +25,12 @@ using AstraSim::FastForwardReport;
 using AstraSim::FlowLevelConfig;
 using AstraSim::FlowLevelFabric;
 using AstraSim::ForwardedNetwork;
+using AstraSim::MessageInfo;
 using AstraSim::OperationShape;
 using AstraSim::PartOperation;
+using AstraSim::RankNetwork;
 using AstraSim::ShapeFinder;
 using AstraSim::SideSimulation;
-using AstraSim::sim_request;
 using AstraSim::TimePs;
 using ns3::ClusterTopology;
 
@@ -60,11 +60,11 @@ struct Message
     TimePs arrived{-1};
     TimePs acknowledged{-1};
     EventLoop* loop{nullptr};
-    AstraNetworkAPI* from{nullptr};
-    AstraNetworkAPI* to{nullptr};
+    RankNetwork* from{nullptr};
+    RankNetwork* to{nullptr};
 
     /// Have it sent at its time.
-    void Schedule(EventLoop& clock, AstraNetworkAPI& source, AstraNetworkAPI& destination)
+    void Schedule(EventLoop& clock, RankNetwork& source, RankNetwork& destination)
     {
         loop = &clock;
         from = &source;
@@ -85,9 +85,9 @@ struct Message
             auto* message = static_cast<Message*>(arg);
             message->arrived = message->loop->Now();
         };
-        sim_request request;
-        from->sim_send(nullptr, bytes, AstraSim::UINT8, dst, 0, &request, sent, this);
-        to->sim_recv(nullptr, bytes, AstraSim::UINT8, src, 0, &request, received, this);
+        MessageInfo request;
+        from->Send({dst, 0, bytes, &request, sent, this});
+        to->Receive({src, 0, bytes, &request, received, this});
     }
 };
 
@@ -112,9 +112,7 @@ SendForwarded(const ClusterTopology& topology,
 {
     EventLoop loop;
     FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
-    const auto network = [&fabric](int rank) -> AstraNetworkAPI& {
-        return fabric.GetNetwork(rank);
-    };
+    const auto network = [&fabric](int rank) -> RankNetwork& { return fabric.GetNetwork(rank); };
     ShapeFinder shapes(topology, 0, true);
     SideSimulation side({network,
                          nullptr,

@@ -42,7 +42,7 @@ class ServingRun : public Recorder
                NativeConfig("ring"),
                {},
                nullptr,
-               [this](int rank) -> AstraNetworkAPI& { return network.At(rank); },
+               [this](int rank) -> RankNetwork& { return network.At(rank); },
                this})
     {
         job.Start();

@@ -45,7 +45,7 @@ TEST(FlowExecutor, ARingOver16384RanksTakesLessThan2KiBPerRankAndChannel)
     request.op = CollectiveOp::AllReduce;
     request.bytes = 16ULL << 30;
     SilentNetwork network;
-    const sim_request info;
+    const MessageInfo info;
 
     const std::size_t before = BytesInUse();
     const auto plan = nccl.Plan(group, request);

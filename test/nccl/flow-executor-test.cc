@@ -175,7 +175,7 @@ class Chain
                                            rank,
                                            network.At(static_cast<int>(rank)),
                                            0,
-                                           sim_request{},
+                                           MessageInfo{},
                                            [this, rank]() { m_done[rank] = network.Now(); });
         m_executors[rank]->Start();
     }

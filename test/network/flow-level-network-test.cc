@@ -14,7 +14,7 @@ using AstraSim::EventLoop;
 using AstraSim::FlowLevelConfig;
 using AstraSim::FlowLevelFabric;
 using AstraSim::InNetworkOp;
-using AstraSim::sim_request;
+using AstraSim::MessageInfo;
 using AstraSim::TimePs;
 using ns3::ClusterTopology;
 
@@ -53,23 +53,20 @@ class FlowLevel : public testing::Test
     }
 
     /// @return when the message is received
-    Mark* Send(int src, int dst, uint64_t bytes, sim_request request = {}, int tag = 0)
+    Mark* Send(int src, int dst, uint64_t bytes, MessageInfo request = {}, int tag = 0)
     {
         Mark* mark = NewMark();
-        m_fabric->GetNetwork(src)
-            .sim_send(nullptr, bytes, AstraSim::UINT8, dst, tag, &request, nullptr, nullptr);
-        m_fabric->GetNetwork(dst)
-            .sim_recv(nullptr, bytes, AstraSim::UINT8, src, tag, nullptr, &Set, mark);
+        m_fabric->GetNetwork(src).Send({dst, tag, bytes, &request});
+        m_fabric->GetNetwork(dst).Receive({src, tag, bytes, nullptr, &Set, mark});
         return mark;
     }
 
     Mark* Join(int rank, InNetworkOp op, std::vector<int> members, uint64_t bytes, int root = 0)
     {
         Mark* mark = NewMark();
-        sim_request request;
-        EXPECT_EQ(m_fabric->GetNetwork(rank)
-                      .sim_in_network(op, members, root, bytes, 0, &request, &Set, mark),
-                  0);
+        MessageInfo request;
+        EXPECT_TRUE(
+            m_fabric->GetNetwork(rank).Join({op, members, root, 0, bytes, &request, &Set, mark}));
         return mark;
     }
 
@@ -196,7 +193,7 @@ TEST_F(FlowLevel, AcknowledgementsTakeTheirPartOfTheWayBack)
 TEST_F(FlowLevel, SendLatencyAndInflationCount)
 {
     Build(STAR);
-    sim_request request;
+    MessageInfo request;
     request.sendLatency = 5'000'000;
     request.wireInflation = 2;
     const Mark* received = Send(0, 1, 500'000, request);
@@ -207,7 +204,7 @@ TEST_F(FlowLevel, SendLatencyAndInflationCount)
 TEST_F(FlowLevel, AChannelsLimitSpacesFrames)
 {
     Build(SERVERS);
-    sim_request request;
+    MessageInfo request;
     request.rateCapBps = 80'000'000'000;
     const Mark* received = Send(0, 1, 10'000, request);
     const Mark* next = Send(0, 1, 1000, request);
@@ -233,11 +230,10 @@ TEST_F(FlowLevel, ReceivesMayComeFirstAndSplitMessages)
     Mark* first = NewMark();
     Mark* second = NewMark();
     auto& receiver = m_fabric->GetNetwork(1);
-    receiver.sim_recv(nullptr, 400, AstraSim::UINT8, 0, 7, nullptr, &Set, first);
-    receiver.sim_recv(nullptr, 600, AstraSim::UINT8, 0, 7, nullptr, &Set, second);
-    sim_request request;
-    m_fabric->GetNetwork(0)
-        .sim_send(nullptr, 1000, AstraSim::UINT8, 1, 7, &request, nullptr, nullptr);
+    receiver.Receive({0, 7, 400, nullptr, &Set, first});
+    receiver.Receive({0, 7, 600, nullptr, &Set, second});
+    MessageInfo request;
+    m_fabric->GetNetwork(0).Send({1, 7, 1000, &request});
     EXPECT_EQ(first->at, -1);
     m_loop.Run();
     EXPECT_EQ(first->at, 2 * FRAME + 2 * DELAY);
@@ -247,7 +243,7 @@ TEST_F(FlowLevel, ReceivesMayComeFirstAndSplitMessages)
 TEST_F(FlowLevel, AMessageFollowsThoseOfItsStreamThatHaveNotLeft)
 {
     Build(STAR);
-    sim_request request;
+    MessageInfo request;
     request.collective = 1;
     const Mark* first = Send(0, 1, 1'000'000, request);
     const Mark* second = Send(0, 1, 1'000'000, request);
@@ -379,7 +375,7 @@ TEST_F(FlowLevel, AMulticastReachesMembersThatJoinAfterIt)
     m_loop.Run();
     EXPECT_EQ(late->at, 50'000'000);
     const std::vector<int> apart{0, 2};
-    EXPECT_FALSE(m_fabric->GetNetwork(0).sim_in_network_supported(InNetworkOp::Reduce, apart));
+    EXPECT_FALSE(m_fabric->GetNetwork(0).Supports(apart));
 }
 
 } // namespace

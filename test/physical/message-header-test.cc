@@ -28,10 +28,10 @@ MakeHeader()
     return header;
 }
 
-sim_request
+MessageInfo
 RequestOf(uint64_t group, uint64_t number, bool isCredit = false)
 {
-    sim_request request;
+    MessageInfo request;
     request.collectiveKey = group << 32 | number;
     request.isCredit = isCredit;
     return request;
@@ -98,7 +98,7 @@ TEST(FabricTag, DiffersForEverythingThatTellsMessagesApart)
         {
             for (const bool isCredit : {false, true})
             {
-                const sim_request request = RequestOf(group, number, isCredit);
+                const MessageInfo request = RequestOf(group, number, isCredit);
                 for (const int tag : {0, 1, 255})
                 {
                     for (const uint32_t iteration : {0U, 1U, 63U})
@@ -120,15 +120,15 @@ TEST(FabricTag, DiffersForEverythingThatTellsMessagesApart)
 
 TEST(FabricTag, IsTheSameWhateverTagsAProcessHasGivenOutBefore)
 {
-    const sim_request request = RequestOf(5, 9);
+    const MessageInfo request = RequestOf(5, 9);
     EXPECT_EQ(FabricTag::Of(&request, 256 + 17, 0), FabricTag::Of(&request, 256 * 1000 + 17, 0));
 }
 
 TEST(FabricTag, RefusesMoreCollectivesThanItCanName)
 {
-    const sim_request request = RequestOf(0, 1UL << 27);
+    const MessageInfo request = RequestOf(0, 1UL << 27);
     EXPECT_THROW(FabricTag::Of(&request, 0, 0), ns3::InputError);
-    const sim_request other = RequestOf(1UL << 19, 0);
+    const MessageInfo other = RequestOf(1UL << 19, 0);
     EXPECT_THROW(FabricTag::Of(&other, 0, 0), ns3::InputError);
 }
 

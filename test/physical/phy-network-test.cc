@@ -84,12 +84,12 @@ TEST_P(PhyNetworkOver, MessagesArriveAlsoIfTheyAreSentBeforeTheyAreExpected)
     uint64_t received = 0;
     for (const uint64_t bytes : {0UL, 1UL, 63UL, 64UL, 4096UL, 100000UL, 3000000UL})
     {
-        ranks.networks[0]->sim_send(nullptr, bytes, UINT8, 1, 5, nullptr, &Count, &sent);
+        ranks.networks[0]->Send({1, 5, bytes, nullptr, &Count, &sent});
         for (int i = 0; i < 100; ++i)
         {
             ranks.networks[1]->Progress();
         }
-        ranks.networks[1]->sim_recv(nullptr, bytes, UINT8, 0, 5, nullptr, &Count, &received);
+        ranks.networks[1]->Receive({0, 5, bytes, nullptr, &Count, &received});
     }
     ranks.RunUntil([&] { return sent == 7 && received == 7; });
     EXPECT_EQ(ranks.networks[1]->GetBytesReceived(), 0U + 1 + 63 + 64 + 4096 + 100000 + 3000000);
@@ -104,8 +104,8 @@ TEST_P(PhyNetworkOver, DataArriveAsTheyAre)
     std::vector<uint32_t> copy(data.size());
     uint64_t received = 0;
     const uint64_t bytes = data.size() * sizeof(uint32_t);
-    ranks.networks[1]->sim_recv(copy.data(), bytes, FP32, 0, 1, nullptr, &Count, &received);
-    ranks.networks[0]->sim_send(data.data(), bytes, FP32, 1, 1, nullptr, nullptr, nullptr);
+    ranks.networks[1]->Receive({0, 1, bytes, nullptr, &Count, &received, copy.data()});
+    ranks.networks[0]->Send({1, 1, bytes, nullptr, nullptr, nullptr, data.data()});
     ranks.RunUntil([&] { return received == 1; });
     EXPECT_EQ(copy, data);
 }
@@ -113,8 +113,8 @@ TEST_P(PhyNetworkOver, DataArriveAsTheyAre)
 TEST_P(PhyNetworkOver, AMessageOfAnotherSizeIsRefused)
 {
     Ranks ranks(GetParam(), 2, false);
-    ranks.networks[1]->sim_recv(nullptr, 200, UINT8, 0, 1, nullptr, nullptr, nullptr);
-    ranks.networks[0]->sim_send(nullptr, 100, UINT8, 1, 1, nullptr, nullptr, nullptr);
+    ranks.networks[1]->Receive({0, 1, 200});
+    ranks.networks[0]->Send({1, 1, 100});
     EXPECT_THAT([&] { ranks.RunUntil([] { return false; }); },
                 testing::ThrowsMessage<RankFailure>(
                     "rank 1 receives 200 bytes from rank 0, which sent 100"));
@@ -123,8 +123,8 @@ TEST_P(PhyNetworkOver, AMessageOfAnotherSizeIsRefused)
 TEST_P(PhyNetworkOver, ALongerMessageThanExpectedIsRefused)
 {
     Ranks ranks(GetParam(), 2, false);
-    ranks.networks[1]->sim_recv(nullptr, 100, UINT8, 0, 1, nullptr, nullptr, nullptr);
-    ranks.networks[0]->sim_send(nullptr, 150, UINT8, 1, 1, nullptr, nullptr, nullptr);
+    ranks.networks[1]->Receive({0, 1, 100});
+    ranks.networks[0]->Send({1, 1, 150});
     EXPECT_THROW(ranks.RunUntil([] { return false; }), RankFailure);
 }
 
@@ -185,23 +185,11 @@ TEST_P(PhyNetworkOver, OfManyRandomMessagesNoneIsLostOrTakenForAnother)
         for (std::size_t i = 0; i < messages.size(); ++i)
         {
             const Message& out = messages[i];
-            ranks.networks[out.src]->sim_send(nullptr,
-                                              out.bytes,
-                                              UINT8,
-                                              static_cast<int>(out.dst),
-                                              out.tag,
-                                              nullptr,
-                                              &Count,
-                                              &sent);
+            ranks.networks[out.src]->Send(
+                {static_cast<int>(out.dst), out.tag, out.bytes, nullptr, &Count, &sent});
             const Message& in = receives[i];
-            ranks.networks[in.dst]->sim_recv(nullptr,
-                                             in.bytes,
-                                             UINT8,
-                                             static_cast<int>(in.src),
-                                             in.tag,
-                                             nullptr,
-                                             &Count,
-                                             &received);
+            ranks.networks[in.dst]->Receive(
+                {static_cast<int>(in.src), in.tag, in.bytes, nullptr, &Count, &received});
         }
         ranks.RunUntil([&] { return sent == round * PER_ROUND && received == round * PER_ROUND; });
     }
@@ -219,8 +207,8 @@ TEST_P(PhyNetworkOver, OneRankSpeaksOfAMistakeThatAllFind)
     uint64_t received = 0;
     for (int rank = 0; rank < 2; ++rank) // connects both ways
     {
-        ranks.networks[1 - rank]->sim_recv(nullptr, 64, UINT8, rank, 1, nullptr, &Count, &received);
-        ranks.networks[rank]->sim_send(nullptr, 64, UINT8, 1 - rank, 1, nullptr, nullptr, nullptr);
+        ranks.networks[1 - rank]->Receive({rank, 1, 64, nullptr, &Count, &received});
+        ranks.networks[rank]->Send({1 - rank, 1, 64});
     }
     ranks.RunUntil([&] { return received == 2; });
     const std::vector<RankProcess> processes(2, RankProcess{"here", getpid()});

@@ -4,9 +4,10 @@
 #ifndef LOOPBACK_NETWORK_H
 #define LOOPBACK_NETWORK_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -27,7 +28,7 @@ namespace AstraSim
  *
  * @code
  * LoopbackNetwork network(4, 1000000, 50e9); // 4 ranks, 1 us, 50 GB/s
- * network.At(0).sim_send(nullptr, 100, UINT8, 1, 7, &request, handler, arg);
+ * network.At(0).Send({.dst = 1, .tag = 7, .bytes = 100, .handler = handler, .arg = arg});
  * network.Run();
  * @endcode
  */
@@ -49,7 +50,7 @@ class LoopbackNetwork
         }
     }
 
-    AstraNetworkAPI& At(int rank)
+    RankNetwork& At(int rank)
     {
         return *m_ranks[static_cast<std::size_t>(rank)];
     }
@@ -90,7 +91,7 @@ class LoopbackNetwork
         return m_bytes;
     }
 
-    /// @return ranks that have called sim_notify_finished
+    /// @return ranks that have called NotifyFinished()
     uint32_t Finished() const
     {
         return m_finished;
@@ -145,63 +146,50 @@ class LoopbackNetwork
         void* arg;
     };
 
-    class Rank : public AstraNetworkAPI
+    class Rank : public RankNetwork
     {
       public:
         Rank(LoopbackNetwork& network, int rank)
-            : AstraNetworkAPI(rank),
+            : RankNetwork(rank),
               m_network(network)
         {
         }
 
-        int sim_comm_get_size() const override
+        int GetSize() const override
         {
             return static_cast<int>(m_network.m_ranks.size());
         }
 
-        timespec_t sim_get_time() override
+        TimePs Now() const override
         {
-            return MakeTimespec(m_network.m_now);
+            return m_network.m_now;
         }
 
-        void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override
+        void Schedule(TimePs delay, MessageHandler handler, void* arg) override
         {
-            m_network.Schedule(ToPicoseconds(delta), handler, arg);
+            m_network.Schedule(delay, handler, arg);
         }
 
-        int sim_send(void*,
-                     uint64_t count,
-                     int,
-                     int dst,
-                     int tag,
-                     sim_request* request,
-                     MessageHandler handler,
-                     void* arg) override
+        void Send(const SendRequest& request) override
         {
-            const TimePs start = m_network.m_delaysStarts && request ? request->sendLatency : 0;
-            m_network.Send({sim_comm_get_rank(), dst, tag}, count, start, handler, arg);
-            return 0;
+            const bool delays = m_network.m_delaysStarts && request.info;
+            m_network.Send({GetRank(), request.dst, request.tag},
+                           request.bytes,
+                           delays ? request.info->sendLatency : 0,
+                           request.handler,
+                           request.arg);
         }
 
-        int sim_recv(void*,
-                     uint64_t count,
-                     int,
-                     int src,
-                     int tag,
-                     sim_request*,
-                     MessageHandler handler,
-                     void* arg) override
+        void Receive(const ReceiveRequest& request) override
         {
-            auto& connection = m_network.m_connections[{src, sim_comm_get_rank(), tag}];
-            connection.receives.push_back({count, handler, arg});
+            auto& connection = m_network.m_connections[{request.src, GetRank(), request.tag}];
+            connection.receives.push_back({request.bytes, request.handler, request.arg});
             m_network.Match(connection);
-            return 0;
         }
 
-        int sim_notify_finished() override
+        void NotifyFinished() override
         {
             ++m_network.m_finished;
-            return 0;
         }
 
       private:

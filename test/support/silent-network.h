@@ -4,7 +4,7 @@
 #ifndef SILENT_NETWORK_H
 #define SILENT_NETWORK_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 
@@ -12,40 +12,38 @@ namespace AstraSim
 {
 
 /// Takes messages and never delivers them; runs what is scheduled when told.
-class SilentNetwork : public AstraNetworkAPI
+class SilentNetwork : public RankNetwork
 {
   public:
     SilentNetwork()
-        : AstraNetworkAPI(0)
+        : RankNetwork(0)
     {
     }
 
-    int sim_comm_get_size() const override
+    int GetSize() const override
     {
         return 1;
     }
 
-    timespec_t sim_get_time() override
+    TimePs Now() const override
     {
-        return MakeTimespec(0);
+        return 0;
     }
 
-    void sim_schedule(timespec_t, MessageHandler handler, void* arg) override
+    void Schedule(TimePs, MessageHandler handler, void* arg) override
     {
         m_handler = handler;
         m_arg = arg;
     }
 
-    int sim_send(void*, uint64_t, int, int, int, sim_request*, MessageHandler, void*) override
+    void Send(const SendRequest&) override
     {
         ++m_sends;
-        return 0;
     }
 
-    int sim_recv(void*, uint64_t, int, int, int, sim_request*, MessageHandler, void*) override
+    void Receive(const ReceiveRequest&) override
     {
         ++m_receives;
-        return 0;
     }
 
     void RunScheduled()

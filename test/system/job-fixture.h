@@ -133,7 +133,7 @@ struct JobRun
                config,
                std::move(dimensions),
                nullptr,
-               [this](int rank) -> AstraNetworkAPI& { return network.At(rank); },
+               [this](int rank) -> RankNetwork& { return network.At(rank); },
                &recorder})
     {
     }

@@ -449,7 +449,7 @@ TEST_F(SysStreams, IdleRankTakesLittleMemory)
              NativeConfig("ring"),
              {},
              nullptr,
-             [&network](int rank) -> AstraNetworkAPI& { return network.At(rank); },
+             [&network](int rank) -> RankNetwork& { return network.At(rank); },
              &recorder});
     const auto perRank = (mallinfo2().uordblks - before) / RANKS;
     EXPECT_LT(perRank, 4096);
@@ -462,7 +462,7 @@ TEST_F(SysStreams, JobsShareANetworkWithoutMeeting)
     Recorder second;
     auto one = MakeWorkload("3 ALLREDUCE 4096 TP\n");
     auto two = MakeWorkload("2 ALLTOALL 4096 TP\n");
-    const auto at = [&network](int rank) -> AstraNetworkAPI& { return network.At(rank); };
+    const auto at = [&network](int rank) -> RankNetwork& { return network.At(rank); };
     Job even({one.get(), {0, 2, 4, 6}, NativeConfig("ring"), {}, nullptr, at, &first});
     Job odd({two.get(), {1, 3, 5, 7}, NativeConfig("direct"), {}, nullptr, at, &second});
     even.Start();

@@ -392,7 +392,7 @@ TEST_F(Chakra, LocalMemoryHoldsTheTensorsOfRunningNodes)
              config,
              {},
              nullptr,
-             [&network](int rank) -> AstraNetworkAPI& { return network.At(rank); },
+             [&network](int rank) -> RankNetwork& { return network.At(rank); },
              &watcher});
     job.Start();
     network.Run();

@@ -90,7 +90,7 @@ TEST(KvCache, ReportsEachTransferAndPercentiles)
              NativeConfig("ring"),
              {},
              nullptr,
-             [&network](int rank) -> AstraNetworkAPI& { return network.At(rank); },
+             [&network](int rank) -> RankNetwork& { return network.At(rank); },
              &results});
     job.Start();
     network.Run();

@@ -4,6 +4,7 @@
 #include "analytical-backend.h"
 
 #include "ns3/attribute-default.h"
+#include "ns3/clock-range.h"
 #include "ns3/double.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
@@ -77,7 +78,7 @@ AnalyticalBackend::Make(const RunOptions& options,
         limit);
 }
 
-AstraNetworkAPI&
+RankNetwork&
 AnalyticalBackend::GetNetwork(int rank)
 {
     return m_network.GetNetwork(rank);

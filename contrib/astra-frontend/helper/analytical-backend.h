@@ -37,7 +37,7 @@ class AnalyticalBackend : public SimulationBackend
                                                    const BackgroundFlows& background,
                                                    std::vector<std::string>& warnings);
 
-    AstraNetworkAPI& GetNetwork(int rank) override;
+    RankNetwork& GetNetwork(int rank) override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;

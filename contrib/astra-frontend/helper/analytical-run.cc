@@ -203,9 +203,7 @@ AnalyticalRun::Build()
     description.ranks.resize(m_gpus);
     std::iota(description.ranks.begin(), description.ranks.end(), 0);
     description.nccl = m_collectives.get();
-    description.network = [this](int rank) -> AstraNetworkAPI& {
-        return m_backend->GetNetwork(rank);
-    };
+    description.network = [this](int rank) -> RankNetwork& { return m_backend->GetNetwork(rank); };
     description.observer = &m_observers;
     description.sample = [this]() -> std::vector<uint32_t> {
         const auto* layers = dynamic_cast<const LayerWorkload*>(m_workload.get());

@@ -361,7 +361,7 @@ CollectivePerf::Simulate()
     description.ranks.resize(m_ranks);
     std::iota(description.ranks.begin(), description.ranks.end(), 0);
     description.nccl = collectives;
-    description.network = [&](int rank) -> AstraNetworkAPI& { return backend->GetNetwork(rank); };
+    description.network = [&](int rank) -> RankNetwork& { return backend->GetNetwork(rank); };
     description.observer = &watcher;
     Job job(std::move(description));
     job.Start();

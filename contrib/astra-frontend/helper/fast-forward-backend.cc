@@ -112,7 +112,7 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
                                        CollectiveImplementation& nccl,
                                        std::vector<std::string>& warnings)
     : m_inner(std::move(inner)),
-      m_side({[this](int rank) -> AstraNetworkAPI& { return m_inner->GetNetwork(rank); },
+      m_side({[this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
               &nccl,
               [this] { m_inner->Run(); },
               [this] { return CarriedBy(m_inner->GetTotals()); }}),
@@ -121,7 +121,7 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
-          [this](int rank) -> AstraNetworkAPI& { return m_inner->GetNetwork(rank); },
+          [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
           m_forward,
           m_shapes),
       m_verifies(options.fastForward == FastForwardMode::Verify)

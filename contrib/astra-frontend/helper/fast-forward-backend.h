@@ -21,6 +21,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief A network whose traffic is simulated once per pattern, on copies of another network.
  *
  * Only the clock of the other network runs in the run itself.
@@ -56,7 +57,7 @@ class FastForwardBackend : public SimulationBackend
         return m_forward.GetReport();
     }
 
-    AstraNetworkAPI& GetNetwork(int rank) override
+    RankNetwork& GetNetwork(int rank) override
     {
         return m_network.GetNetwork(rank);
     }

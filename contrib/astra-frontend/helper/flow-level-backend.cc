@@ -140,7 +140,7 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
 
 FlowLevelBackend::~FlowLevelBackend() = default;
 
-AstraNetworkAPI&
+RankNetwork&
 FlowLevelBackend::GetNetwork(int rank)
 {
     return m_fabric->GetNetwork(rank);

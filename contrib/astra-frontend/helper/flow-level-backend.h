@@ -24,6 +24,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief No packets: messages share the links of their paths max-min fairly (see FlowLevelFabric).
  *
  * Frame sizes, ECMP seed and route update delay come from the same configuration and ns-3
@@ -47,7 +48,7 @@ class FlowLevelBackend : public SimulationBackend
                      std::vector<std::string>& warnings);
     ~FlowLevelBackend() override;
 
-    AstraNetworkAPI& GetNetwork(int rank) override;
+    RankNetwork& GetNetwork(int rank) override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;

@@ -3,6 +3,7 @@
  */
 #include "packet-backend.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/flow-file.h"
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
@@ -93,7 +94,7 @@ PacketBackend::~PacketBackend()
     m_fabric->Dispose();
 }
 
-AstraNetworkAPI&
+RankNetwork&
 PacketBackend::GetNetwork(int rank)
 {
     return m_network->GetNetwork(rank);

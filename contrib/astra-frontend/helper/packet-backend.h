@@ -28,6 +28,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Every packet simulated: an RdmaFabric with its monitors, and flows beside the workloads.
  *
  * Runs ns-3's Simulator; there can be one at a time.
@@ -50,7 +51,7 @@ class PacketBackend : public SimulationBackend
                   std::vector<std::string>& warnings);
     ~PacketBackend() override;
 
-    AstraNetworkAPI& GetNetwork(int rank) override;
+    RankNetwork& GetNetwork(int rank) override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
     CollectiveImplementation* GetCollectiveEngines() override;
     SimulationEnd Run() override;

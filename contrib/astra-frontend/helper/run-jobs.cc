@@ -184,10 +184,10 @@ RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
         std::make_unique<CollectiveEngineChoice>(m_nccl, *backend.GetCollectiveEngines(), *classes);
 }
 
-AstraNetworkAPI&
+RankNetwork&
 RunJobs::NetworkOf(int rank, SimulationBackend& backend)
 {
-    AstraNetworkAPI* network = &backend.GetNetwork(rank);
+    RankNetwork* network = &backend.GetNetwork(rank);
     if (m_planes)
     {
         network = m_planed.emplace_back(std::make_unique<PlaneNetwork>(*network, *m_planes)).get();
@@ -233,7 +233,7 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     }
     description.nccl = m_choice ? m_choice.get() : &m_nccl;
     description.engines = backend.GetCollectiveEngines();
-    description.network = [this, &backend](int rank) -> AstraNetworkAPI& {
+    description.network = [this, &backend](int rank) -> RankNetwork& {
         return NetworkOf(rank, backend);
     };
     description.observer = &running->observers;

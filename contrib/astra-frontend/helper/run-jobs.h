@@ -37,6 +37,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The workloads of a run: each on its ranks of one network, with the files it writes.
  *
  * @code
@@ -158,7 +159,7 @@ class RunJobs
 
     void Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend);
     std::vector<int> RanksOf(const JobPlacement& option, const Workload& workload) const;
-    AstraNetworkAPI& NetworkOf(int rank, SimulationBackend& backend);
+    RankNetwork& NetworkOf(int rank, SimulationBackend& backend);
     void Observe(RunningJob& running,
                  const JobPlacement& option,
                  std::size_t number,

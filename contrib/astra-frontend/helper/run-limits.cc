@@ -5,6 +5,7 @@
 
 #include "program-flags.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/units.h"
 
 #include <string_view>

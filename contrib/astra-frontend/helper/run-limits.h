@@ -4,7 +4,7 @@
 #ifndef RUN_LIMITS_H
 #define RUN_LIMITS_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <boost/program_options.hpp>
 #include <cstdint>

@@ -51,6 +51,7 @@ enum class SimulationEnd : uint8_t
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A network with its event loop: what a run puts its workloads on.
  *
  * The order of calls is: GetNetwork() for every rank that runs something; Run() once;
@@ -61,7 +62,7 @@ class SimulationBackend : public SimulationClock
 {
   public:
     /// @return the network of a rank; valid as long as the backend
-    virtual AstraNetworkAPI& GetNetwork(int rank) = 0;
+    virtual RankNetwork& GetNetwork(int rank) = 0;
 
     /**
      * Check what must hold whatever is simulated, where the network knows it; before Run().

@@ -4,7 +4,7 @@
 #ifndef SIMULATION_CLOCK_H
 #define SIMULATION_CLOCK_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <functional>
 

@@ -99,21 +99,21 @@ MessageHeader::FindMistake(const MessageHeader& expected, const std::byte* paylo
 }
 
 uint64_t
-FabricTag::Of(const sim_request* request, int tag, uint32_t iteration)
+FabricTag::Of(const MessageInfo* info, int tag, uint32_t iteration)
 {
     constexpr uint64_t MAX_GROUPS = uint64_t{1} << 19;
     constexpr uint64_t FIRST_OF_DIMENSIONS = uint64_t{1} << 30; // LogicalTopology's own groups
     constexpr uint64_t MAX_COLLECTIVES = uint64_t{1} << 27;
     constexpr uint64_t MESSAGE = uint64_t{1} << 63;
     const uint64_t low = iteration % 64;
-    if (!request || request->collectiveKey == sim_request::NO_COLLECTIVE)
+    if (!info || info->collectiveKey == MessageInfo::NO_COLLECTIVE)
     {
         return MESSAGE | static_cast<uint64_t>(static_cast<uint32_t>(tag)) << 6 | low;
     }
-    const uint64_t id = request->collectiveKey >> 32;
+    const uint64_t id = info->collectiveKey >> 32;
     const bool isOfDimension = id >= FIRST_OF_DIMENSIONS;
     const uint64_t group = isOfDimension ? id - FIRST_OF_DIMENSIONS : id;
-    const uint64_t number = request->collectiveKey & UINT32_MAX;
+    const uint64_t number = info->collectiveKey & UINT32_MAX;
     if (group >= MAX_GROUPS || number >= MAX_COLLECTIVES)
     {
         throw ns3::InputError("workload",
@@ -125,7 +125,7 @@ FabricTag::Of(const sim_request* request, int tag, uint32_t iteration)
     }
     const auto lane = static_cast<uint64_t>(static_cast<uint32_t>(tag) & 0xff);
     const uint64_t kind = isOfDimension ? MAX_GROUPS : 0;
-    return (kind | group) << 42 | number << 15 | lane << 7 | (request->isCredit ? 64U : 0U) | low;
+    return (kind | group) << 42 | number << 15 | lane << 7 | (info->isCredit ? 64U : 0U) | low;
 }
 
 void

@@ -4,7 +4,7 @@
 #ifndef MESSAGE_HEADER_H
 #define MESSAGE_HEADER_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief What goes before the payload of each message of SimAI_phynet: which message it is, so that
  * none is lost unnoticed or taken for another.
  *
@@ -52,6 +53,7 @@ struct MessageHeader
 static_assert(sizeof(MessageHeader) == 64);
 
 /**
+ * @ingroup astra-frontend
  * @brief The 64 bits by which a fabric matches messages of one source and destination.
  *
  * A lane of a collective is named by group, number of the collective in its group, tag and
@@ -65,12 +67,12 @@ class FabricTag
     static constexpr uint64_t CONTROL = uint64_t{3} << 62;
 
     /**
-     * @param request of a send or receive; its collectiveKey is the group's id << 32 | the number
+     * @param info of a send or receive; its collectiveKey is the group's id << 32 | the number
      * of the collective in its group
      * @param tag as the system layer gives it
      * @throw ns3::InputError if the workload has more groups or collectives than a tag can name
      */
-    static uint64_t Of(const sim_request* request, int tag, uint32_t iteration);
+    static uint64_t Of(const MessageInfo* info, int tag, uint32_t iteration);
 };
 
 /// Fill a payload with bytes that follow from what message it is.

@@ -21,9 +21,9 @@ namespace
 constexpr std::size_t CONTROL_RECEIVES = 16; ///< control messages that may come at once
 
 uint64_t
-WireBytes(uint64_t bytes, const sim_request* request)
+WireBytes(uint64_t bytes, const MessageInfo* info)
 {
-    const double inflation = request ? request->wireInflation : 1;
+    const double inflation = info ? info->wireInflation : 1;
     return static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * inflation));
 }
 
@@ -34,7 +34,7 @@ PhyNetwork::PhyNetwork(int rank,
                        PhysicalLoop& loop,
                        FabricEndpoint& endpoint,
                        bool verify)
-    : AstraNetworkAPI(rank),
+    : RankNetwork(rank),
       m_size(ranks),
       m_loop(loop),
       m_endpoint(endpoint),
@@ -60,20 +60,20 @@ PhyNetwork::BeginIteration(uint32_t iteration)
 }
 
 PhyNetwork::Operation*
-PhyNetwork::Begin(uint64_t count, uint32_t peer, int tag, bool receives, sim_request* request)
+PhyNetwork::Begin(uint64_t bytes, uint32_t peer, int tag, bool receives, const MessageInfo* info)
 {
-    const auto self = static_cast<uint32_t>(sim_comm_get_rank());
+    const auto self = static_cast<uint32_t>(GetRank());
     Operation* operation = m_operations.Take();
     operation->network = this;
-    operation->channel = request ? request->channel : 0;
-    operation->isCredit = request && request->isCredit;
+    operation->channel = info ? info->channel : 0;
+    operation->isCredit = info && info->isCredit;
     MessageHeader& header = operation->header;
     header.src = receives ? peer : self;
     header.dst = receives ? self : peer;
-    header.tag = FabricTag::Of(request, tag, m_iteration);
+    header.tag = FabricTag::Of(info, tag, m_iteration);
     header.number = m_numbers[{header.tag, peer, receives}]++;
-    header.bytes = count;
-    header.wireBytes = WireBytes(count, request);
+    header.bytes = bytes;
+    header.wireBytes = WireBytes(bytes, info);
     operation->buffer = m_buffers.Take(header.wireBytes);
     FabricEndpoint::Transfer& transfer = operation->transfer;
     transfer.peer = peer;
@@ -100,25 +100,19 @@ PhyNetwork::Post(Operation& operation)
     }
 }
 
-int
-PhyNetwork::sim_send(void* buffer,
-                     uint64_t count,
-                     int type,
-                     int dst,
-                     int tag,
-                     sim_request* request,
-                     MessageHandler handler,
-                     void* arg)
+void
+PhyNetwork::Send(const SendRequest& request)
 {
-    Operation* operation = Begin(count, static_cast<uint32_t>(dst), tag, false, request);
-    operation->handler = handler;
-    operation->arg = arg;
+    Operation* operation =
+        Begin(request.bytes, static_cast<uint32_t>(request.dst), request.tag, false, request.info);
+    operation->handler = request.handler;
+    operation->arg = request.arg;
     MessageHeader& header = operation->header;
     header.sentPs = m_loop.Now();
     std::byte* payload = operation->buffer.data + sizeof(MessageHeader);
-    if (buffer)
+    if (request.buffer)
     {
-        std::memcpy(payload, buffer, count);
+        std::memcpy(payload, request.buffer, request.bytes);
     }
     else if (m_verify)
     {
@@ -127,25 +121,17 @@ PhyNetwork::sim_send(void* buffer,
     header.Seal(m_verify ? payload : nullptr);
     std::memcpy(operation->buffer.data, &header, sizeof header);
     Post(*operation);
-    return 0;
 }
 
-int
-PhyNetwork::sim_recv(void* buffer,
-                     uint64_t count,
-                     int type,
-                     int src,
-                     int tag,
-                     sim_request* request,
-                     MessageHandler handler,
-                     void* arg)
+void
+PhyNetwork::Receive(const ReceiveRequest& request)
 {
-    Operation* operation = Begin(count, static_cast<uint32_t>(src), tag, true, request);
-    operation->handler = handler;
-    operation->arg = arg;
-    operation->target = buffer;
+    Operation* operation =
+        Begin(request.bytes, static_cast<uint32_t>(request.src), request.tag, true, request.info);
+    operation->handler = request.handler;
+    operation->arg = request.arg;
+    operation->target = request.buffer;
     Post(*operation);
-    return 0;
 }
 
 bool
@@ -267,7 +253,7 @@ PhyNetwork::SendControl(uint32_t dst, const std::string& text)
     operation->buffer = m_buffers.Take(CONTROL_BYTES);
     std::byte* payload = operation->buffer.data + sizeof(MessageHeader);
     MessageHeader& header = operation->header;
-    header.src = static_cast<uint32_t>(sim_comm_get_rank());
+    header.src = static_cast<uint32_t>(GetRank());
     header.dst = dst;
     header.tag = FabricTag::CONTROL;
     header.bytes = std::min(text.size(), CONTROL_BYTES);
@@ -291,7 +277,7 @@ PhyNetwork::OnControl(Operation& operation)
     {
         std::memcpy(&header, operation.buffer.data, sizeof header);
         MessageHeader expected = header;
-        expected.dst = static_cast<uint32_t>(sim_comm_get_rank());
+        expected.dst = static_cast<uint32_t>(GetRank());
         expected.tag = FabricTag::CONTROL;
         const std::byte* payload = operation.buffer.data + sizeof(MessageHeader);
         if (const auto mistake = header.FindMistake(expected, payload))

@@ -9,9 +9,10 @@
 #include "physical-loop.h"
 #include "registered-buffers.h"
 
-#include "ns3/astra-network-api.h"
 #include "ns3/object-pool.h"
+#include "ns3/rank-network.h"
 
+#include <boost/functional/hash.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <functional>
@@ -37,6 +38,7 @@ struct PhyFlow
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief The network of one rank that is a process: messages travel over libfabric.
  *
  * Each message has a header that says which one it is; what comes is compared with what is
@@ -47,7 +49,7 @@ struct PhyFlow
  * Left out: software latencies and speed limits of GPUs, which a machine has by itself; operations
  * of switches, which need hardware that computes.
  */
-class PhyNetwork : public AstraNetworkAPI
+class PhyNetwork : public RankNetwork
 {
   public:
     /// Is told what other ranks tell this one beside the workload.
@@ -62,47 +64,33 @@ class PhyNetwork : public AstraNetworkAPI
     PhyNetwork(int rank, int ranks, PhysicalLoop& loop, FabricEndpoint& endpoint, bool verify);
     ~PhyNetwork() override;
 
-    BackendType get_backend_type() const override
+    bool IsPhysical() const override
     {
-        return BackendType::Physical;
+        return true;
     }
 
-    int sim_comm_get_size() const override
+    int GetSize() const override
     {
         return m_size;
     }
 
-    timespec_t sim_get_time() override
+    TimePs Now() const override
     {
-        return MakeTimespec(m_loop.Now());
+        return m_loop.Now();
     }
 
-    timespec_t sim_get_sent_time() override
+    TimePs GetSentTime() const override
     {
-        return MakeTimespec(m_sentPs);
+        return m_sentPs;
     }
 
-    void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override
     {
-        m_loop.Schedule(ToPicoseconds(delta), handler, arg);
+        m_loop.Schedule(delay, handler, arg);
     }
 
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-    int sim_recv(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int src,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
+    void Send(const SendRequest& request) override;
+    void Receive(const ReceiveRequest& request) override;
 
     /// Tags of another iteration begin; nothing of the one before is under way.
     void BeginIteration(uint32_t iteration);
@@ -184,13 +172,19 @@ class PhyNetwork : public AstraNetworkAPI
     {
         std::size_t operator()(const Lane& lane) const
         {
-            const uint64_t other = uint64_t{lane.peer} << 1 | (lane.receives ? 1U : 0U);
-            const uint64_t value = (lane.tag ^ other << 44) * 0x9e3779b97f4a7c15U;
-            return value ^ value >> 31;
+            std::size_t hash = 0;
+            boost::hash_combine(hash, lane.tag);
+            boost::hash_combine(hash, lane.peer);
+            boost::hash_combine(hash, lane.receives);
+            return hash;
         }
     };
 
-    Operation* Begin(uint64_t count, uint32_t peer, int tag, bool receives, sim_request* request);
+    Operation* Begin(uint64_t bytes,
+                     uint32_t peer,
+                     int tag,
+                     bool receives,
+                     const MessageInfo* info);
     void PostControlReceive();
     void Post(Operation& operation);
     static void Ended(void* self, FabricEndpoint::Transfer& transfer);

@@ -349,7 +349,7 @@ PhyRun::Iterate(uint32_t number, Iteration& iteration)
     {
         description.nccl = m_reduced.get();
     }
-    description.network = [this](int) -> AstraNetworkAPI& { return *m_network; };
+    description.network = [this](int) -> RankNetwork& { return *m_network; };
     description.observer = &iteration.recorder;
     description.sample = [this]() -> std::vector<uint32_t> {
         return {static_cast<uint32_t>(m_ranks.GetRank())};

@@ -4,7 +4,7 @@
 #ifndef PHYSICAL_LOOP_H
 #define PHYSICAL_LOOP_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <atomic>
 #include <cstdint>
@@ -24,6 +24,7 @@ enum class ComputeMode : uint8_t
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief The clock of this machine and what is to be done at a time: the counterpart of EventLoop
  * where time passes by itself.
  *

@@ -55,8 +55,8 @@ HasProcessEnded(int64_t pid)
 RankWatch::RankWatch(PhyNetwork& network, std::vector<RankProcess> processes, double timeoutSeconds)
     : m_network(network),
       m_processes(std::move(processes)),
-      m_rank(network.sim_comm_get_rank()),
-      m_ranks(network.sim_comm_get_size()),
+      m_rank(network.GetRank()),
+      m_ranks(network.GetSize()),
       m_timeoutNs(static_cast<int64_t>(timeoutSeconds * static_cast<double>(SECOND_NS))),
       m_lastSeenNs(PhysicalLoop::MonotonicNs()),
       m_lastLookNs(m_lastSeenNs),

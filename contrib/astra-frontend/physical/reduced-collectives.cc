@@ -102,9 +102,9 @@ class ReducedPlan : public CollectivePlan
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI& network,
+                                               RankNetwork& network,
                                                int tagBase,
-                                               const sim_request& info,
+                                               const MessageInfo& info,
                                                std::function<void()> done) const override
     {
         auto rank = std::make_unique<ReducedRank>(*m_inner->GetGraph(),

@@ -4,8 +4,8 @@
 #ifndef CHAKRA_TRACE_H
 #define CHAKRA_TRACE_H
 
-#include "ns3/astra-network-api.h"
 #include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <google/protobuf/stubs/logging.h>
@@ -51,6 +51,7 @@ struct ChakraNode
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Reads a Chakra execution trace node by node, compressed with gzip or not.
  *
  * Only the current node is in memory, so a trace of any length can be read.

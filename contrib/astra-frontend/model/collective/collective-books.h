@@ -7,7 +7,7 @@
 #include "collective-check.h"
 #include "flow-graph.h"
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <boost/dynamic_bitset.hpp>
 #include <cstdint>
@@ -22,6 +22,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief What the ranks of one collective have sent and received, and whose data they have.
  *
  * Ranks are indices in the group, tags are counted from the collective's first.

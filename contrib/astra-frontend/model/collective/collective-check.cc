@@ -21,64 +21,54 @@ namespace
 class CheckedNetwork : public ForwardingNetwork
 {
   public:
-    CheckedNetwork(AstraNetworkAPI& network, CollectiveBooks& books, int tagBase)
+    CheckedNetwork(RankNetwork& network, CollectiveBooks& books, int tagBase)
         : ForwardingNetwork(network),
           m_books(books),
-          m_rank(books.IndexOf(network.sim_comm_get_rank())),
+          m_rank(books.IndexOf(network.GetRank())),
           m_tagBase(tagBase)
     {
     }
 
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override
+    void Send(const SendRequest& request) override
     {
-        m_books.Sent(m_rank, dst, tag - m_tagBase, count);
-        return GetNetwork().sim_send(buffer, count, type, dst, tag, request, handler, arg);
+        m_books.Sent(m_rank, request.dst, request.tag - m_tagBase, request.bytes);
+        GetNetwork().Send(request);
     }
 
-    int sim_recv(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int src,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override
+    void Receive(const ReceiveRequest& request) override
     {
-        Wait& waits = Add({this, src, tag - m_tagBase, count, {}, handler, arg, {}});
-        const auto received = [](void* argument) {
+        ReceiveRequest checked = request;
+        checked.arg = &Add({this,
+                            request.src,
+                            request.tag - m_tagBase,
+                            request.bytes,
+                            {},
+                            request.handler,
+                            request.arg,
+                            {}});
+        checked.handler = [](void* argument) {
             const Wait wait = static_cast<Wait*>(argument)->Take();
             const CheckedNetwork& self = *wait.network;
             self.m_books.Received(self.m_rank, wait.src, wait.tag, wait.bytes);
             wait.Resume();
         };
-        return GetNetwork().sim_recv(buffer, count, type, src, tag, request, received, &waits);
+        GetNetwork().Receive(checked);
     }
 
-    int sim_in_network(InNetworkOp op,
-                       std::span<const int> members,
-                       int root,
-                       uint64_t count,
-                       int tag,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg) override
+    bool Join(const JoinRequest& request) override
     {
-        const auto joined = m_books.Join(m_rank, op, tag - m_tagBase, count);
-        Wait& waits = Add({this, -1, tag - m_tagBase, count, joined, handler, arg, {}});
-        const auto ended = [](void* argument) {
+        const int tag = request.tag - m_tagBase;
+        const auto joined = m_books.Join(m_rank, request.op, tag, request.bytes);
+        JoinRequest checked = request;
+        checked.arg =
+            &Add({this, -1, tag, request.bytes, joined, request.handler, request.arg, {}});
+        checked.handler = [](void* argument) {
             const Wait wait = static_cast<Wait*>(argument)->Take();
             const CheckedNetwork& self = *wait.network;
             self.m_books.JoinEnded(self.m_rank, wait.joined, wait.tag, wait.bytes);
             wait.Resume();
         };
-        return GetNetwork().sim_in_network(op, members, root, count, tag, request, ended, &waits);
+        return GetNetwork().Join(checked);
     }
 
   private:
@@ -131,9 +121,9 @@ class CheckedRank : public RankCollective
     CheckedRank(const CollectivePlan& plan,
                 std::shared_ptr<CollectiveBooks> books,
                 uint32_t rank,
-                AstraNetworkAPI& network,
+                RankNetwork& network,
                 int tagBase,
-                const sim_request& info,
+                const MessageInfo& info,
                 std::function<void(bool isLast)> done)
         : m_books(std::move(books)),
           m_network(network, *m_books, tagBase),
@@ -182,9 +172,9 @@ class CheckedPlan : public CollectivePlan
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI& network,
+                                               RankNetwork& network,
                                                int tagBase,
-                                               const sim_request& info,
+                                               const MessageInfo& info,
                                                std::function<void()> done) const override
     {
         return std::make_unique<CheckedRank>(

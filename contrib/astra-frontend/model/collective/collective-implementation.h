@@ -4,8 +4,8 @@
 #ifndef COLLECTIVE_IMPLEMENTATION_H
 #define COLLECTIVE_IMPLEMENTATION_H
 
-#include "ns3/astra-network-api.h"
 #include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
 
 #include <functional>
 #include <memory>
@@ -29,9 +29,10 @@ struct CollectiveChoice
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief One rank's part of one collective while it runs.
  *
- * It talks to the network only, through the AstraNetworkAPI it was made with.
+ * It talks to the network only, through the RankNetwork it was made with.
  */
 class RankCollective
 {
@@ -53,6 +54,7 @@ class RankCollective
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief One instance of a collective on a group, shared by all its ranks.
  *
  * Holds the plan (choice, flow graph) once; each rank's executor refers to it.
@@ -83,9 +85,9 @@ class CollectivePlan
      * @return this rank's executor
      */
     virtual std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                                       AstraNetworkAPI& network,
+                                                       RankNetwork& network,
                                                        int tagBase,
-                                                       const sim_request& info,
+                                                       const MessageInfo& info,
                                                        std::function<void()> done) const = 0;
 
   protected:
@@ -99,6 +101,7 @@ class CollectivePlan
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A way to carry out collectives: MockNcclGroup, or a native algorithm of ASTRA-sim.
  *
  * Plans are cached by the implementation where the same (group, op, bytes) comes again.

@@ -135,23 +135,15 @@ FlowExecutor::CreditsOf(const Lane& lane) const
 void
 FlowExecutor::SendCredits(const Inbound& inbound, uint32_t before)
 {
-    sim_request request = m_info;
-    request.srcRank = m_execution.group->ranks[m_rank];
-    request.dstRank = m_execution.group->ranks[inbound.lane.peer];
-    request.tag = m_tagBase + inbound.lane.tag;
-    request.reqCount = 0;
-    request.isCredit = true;
+    MessageInfo info = m_info;
+    info.isCredit = true;
     const uint32_t last = std::min(inbound.told, CreditsOf(inbound.lane));
     for (uint32_t credit = before; credit < last; ++credit)
     {
-        m_network.sim_send(nullptr,
-                           0,
-                           UINT8,
-                           static_cast<int>(request.dstRank),
-                           static_cast<int>(request.tag),
-                           &request,
-                           nullptr,
-                           nullptr);
+        m_network.Send({.dst = m_execution.group->ranks[inbound.lane.peer],
+                        .tag = m_tagBase + inbound.lane.tag,
+                        .bytes = 0,
+                        .info = &info});
     }
 }
 
@@ -163,25 +155,20 @@ FlowExecutor::ExpectCredit(Outbound& outbound)
         return;
     }
     --outbound.creditsToCome;
-    sim_request request = m_info;
-    request.srcRank = m_execution.group->ranks[outbound.lane.peer];
-    request.dstRank = m_execution.group->ranks[m_rank];
-    request.tag = m_tagBase + outbound.lane.tag;
-    request.isCredit = true;
-    m_network.sim_recv(
-        nullptr,
-        0,
-        UINT8,
-        static_cast<int>(request.srcRank),
-        static_cast<int>(request.tag),
-        &request,
-        [](void* arg) {
-            auto* lane = static_cast<Outbound*>(arg);
-            ++lane->taken;
-            lane->owner->ExpectCredit(*lane);
-            lane->owner->Advance(*lane);
-        },
-        &outbound);
+    MessageInfo info = m_info;
+    info.isCredit = true;
+    const auto received = [](void* arg) {
+        auto* lane = static_cast<Outbound*>(arg);
+        ++lane->taken;
+        lane->owner->ExpectCredit(*lane);
+        lane->owner->Advance(*lane);
+    };
+    m_network.Receive({.src = m_execution.group->ranks[outbound.lane.peer],
+                       .tag = m_tagBase + outbound.lane.tag,
+                       .bytes = 0,
+                       .info = &info,
+                       .handler = received,
+                       .arg = &outbound});
 }
 
 } // namespace AstraSim

@@ -54,9 +54,9 @@ FlowExecution::FlowExecution(std::shared_ptr<const FlowGraph> theGraph, const Co
 FlowExecutor::FlowExecutor(FlowExecution execution,
                            std::shared_ptr<FlowRanks> ranks,
                            uint32_t rank,
-                           AstraNetworkAPI& network,
+                           RankNetwork& network,
                            int tagBase,
-                           const sim_request& info,
+                           const MessageInfo& info,
                            std::function<void()> done)
     : m_execution(std::move(execution)),
       m_ranks(std::move(ranks)),
@@ -64,7 +64,7 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
       m_tagBase(tagBase),
       m_network(network),
       m_holdsSlots(m_execution.graph->HoldsSlots()),
-      m_isPhysical(network.get_backend_type() == AstraNetworkAPI::BackendType::Physical),
+      m_isPhysical(network.IsPhysical()),
       m_info(info),
       m_done(std::move(done))
 {
@@ -142,14 +142,14 @@ FlowExecutor::~FlowExecutor()
 void
 FlowExecutor::Defer(MessageHandler handler, void* arg)
 {
-    m_network.sim_schedule(MakeTimespec(0), handler, arg);
+    m_network.Schedule(0, handler, arg);
 }
 
 void
 FlowExecutor::Start()
 {
-    m_network.sim_schedule(
-        MakeTimespec(m_isPhysical ? 0 : m_execution.startLatency),
+    m_network.Schedule(
+        m_isPhysical ? 0 : m_execution.startLatency,
         [](void* self) { static_cast<FlowExecutor*>(self)->Begin(); },
         this);
 }
@@ -280,26 +280,22 @@ FlowExecutor::Send(Outbound& outbound)
         outbound.latency = start.latency;
         outbound.busy = start.busy;
     }
-    sim_request request = m_info;
-    request.srcRank = m_execution.group->ranks[m_rank];
-    request.dstRank = m_execution.group->ranks[lane.peer];
-    request.tag = m_tagBase + lane.tag;
-    request.reqCount = bytes;
-    request.channel = lane.channel;
-    request.nic = lane.nic == Lane::NICS_IN_TURN ? outbound.sent : lane.nic;
-    request.sendLatency =
+    MessageInfo info = m_info;
+    info.channel = lane.channel;
+    info.nic = lane.nic == Lane::NICS_IN_TURN ? outbound.sent : lane.nic;
+    info.sendLatency =
         outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
-    request.rateCapBps = lane.rateCapBps;
-    request.stream = outbound.stream;
-    m_network.sim_send(m_data ? m_data->GetOutgoing(outbound.index, outbound.sent - 1) : nullptr,
-                       bytes,
-                       UINT8,
-                       static_cast<int>(request.dstRank),
-                       static_cast<int>(request.tag),
-                       &request,
-                       sent,
-                       &outbound);
-    outbound.stream = request.stream;
+    info.rateCapBps = lane.rateCapBps;
+    info.stream = outbound.stream;
+    m_network.Send(
+        {.dst = m_execution.group->ranks[lane.peer],
+         .tag = m_tagBase + lane.tag,
+         .bytes = bytes,
+         .info = &info,
+         .handler = sent,
+         .arg = &outbound,
+         .buffer = m_data ? m_data->GetOutgoing(outbound.index, outbound.sent - 1) : nullptr});
+    outbound.stream = info.stream;
 }
 
 void
@@ -327,22 +323,18 @@ FlowExecutor::Expect(Inbound& inbound)
         Join(lane, bytes, received, &inbound);
         return;
     }
-    sim_request request = m_info;
-    request.srcRank = m_execution.group->ranks[inbound.lane.peer];
-    request.dstRank = m_execution.group->ranks[m_rank];
-    request.tag = m_tagBase + inbound.lane.tag;
-    request.reqCount = bytes;
-    request.channel = inbound.lane.channel;
-    request.stream = inbound.stream;
-    m_network.sim_recv(m_data ? m_data->GetIncoming(inbound.index, inbound.received) : nullptr,
-                       bytes,
-                       UINT8,
-                       static_cast<int>(request.srcRank),
-                       static_cast<int>(request.tag),
-                       &request,
-                       received,
-                       &inbound);
-    inbound.stream = request.stream;
+    MessageInfo info = m_info;
+    info.channel = inbound.lane.channel;
+    info.stream = inbound.stream;
+    m_network.Receive(
+        {.src = m_execution.group->ranks[inbound.lane.peer],
+         .tag = m_tagBase + inbound.lane.tag,
+         .bytes = bytes,
+         .info = &info,
+         .handler = received,
+         .arg = &inbound,
+         .buffer = m_data ? m_data->GetIncoming(inbound.index, inbound.received) : nullptr});
+    inbound.stream = info.stream;
 }
 
 void
@@ -352,24 +344,20 @@ FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, voi
                                                  InNetworkOp::Multicast,
                                                  InNetworkOp::ReduceMulticast};
     const int root = m_execution.group->ranks[lane.peer];
-    sim_request request = m_info;
-    request.srcRank = static_cast<uint32_t>(root);
-    request.dstRank = m_execution.group->ranks[m_rank];
-    request.tag = m_tagBase + lane.tag;
-    request.reqCount = bytes;
-    request.channel = lane.channel;
-    request.sendLatency = lane.latency;
-    request.rateCapBps = lane.rateCapBps;
-    const int status = m_network.sim_in_network(
-        OPERATIONS[static_cast<uint8_t>(lane.kind) - static_cast<uint8_t>(LaneKind::Reduce)],
-        (*m_execution.memberRanks)[lane.members],
-        root,
-        bytes,
-        static_cast<int>(request.tag),
-        &request,
-        handler,
-        arg);
-    if (status != 0)
+    MessageInfo info = m_info;
+    info.channel = lane.channel;
+    info.sendLatency = lane.latency;
+    info.rateCapBps = lane.rateCapBps;
+    const auto kind = static_cast<uint8_t>(lane.kind) - static_cast<uint8_t>(LaneKind::Reduce);
+    const bool hasBegun = m_network.Join({.op = OPERATIONS[kind],
+                                          .members = (*m_execution.memberRanks)[lane.members],
+                                          .root = root,
+                                          .tag = m_tagBase + lane.tag,
+                                          .bytes = bytes,
+                                          .info = &info,
+                                          .handler = handler,
+                                          .arg = arg});
+    if (!hasBegun)
     {
         throw ns3::InputError("network",
                               0,
@@ -382,7 +370,7 @@ FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, voi
 TimePs
 FlowExecutor::OccupyCpu(TimePs busy)
 {
-    const TimePs now = ToPicoseconds(m_network.sim_get_time());
+    const TimePs now = m_network.Now();
     const TimePs wait = std::max<TimePs>(0, m_cpuFree - now);
     m_cpuFree = ns3::AddPs(now, ns3::AddPs(wait, busy));
     return wait;
@@ -413,9 +401,7 @@ void
 FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
 {
     const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(outbound.lane, bytes, 1);
-    m_network.sim_schedule(MakeTimespec(ns3::AddPs(copy.latency, copy.duration)),
-                           handler,
-                           &outbound);
+    m_network.Schedule(ns3::AddPs(copy.latency, copy.duration), handler, &outbound);
 }
 
 void
@@ -471,8 +457,8 @@ FlowExecutor::CopyArrived(Inbound& inbound)
     }
     const uint64_t bytes = inbound.next.bytes;
     const CopyTime copy = CopyTimeOf(inbound.lane, bytes, m_execution.wireInflation);
-    m_network.sim_schedule(
-        MakeTimespec(bytes && !m_isPhysical ? copy.latency + copy.duration / OWN_COPY_SPEED : 0),
+    m_network.Schedule(
+        bytes && !m_isPhysical ? copy.latency + copy.duration / OWN_COPY_SPEED : 0,
         [](void* arg) {
             auto* lane = static_cast<Inbound*>(arg);
             lane->taken = lane->received + 1;

@@ -50,7 +50,8 @@ class FlowExecutor;
 using FlowRanks = std::vector<FlowExecutor*>;
 
 /**
- * @brief Carries out one rank's part of a FlowGraph on an AstraNetworkAPI.
+ * @ingroup astra-frontend
+ * @brief Carries out one rank's part of a FlowGraph on an RankNetwork.
  *
  * Keeps a few counters per lane and one posted receive per inbound lane. On a physical network the
  * ranks are processes of their own: receivers then tell their senders of free slots in messages
@@ -67,9 +68,9 @@ class FlowExecutor : public RankCollective
     FlowExecutor(FlowExecution execution,
                  std::shared_ptr<FlowRanks> ranks,
                  uint32_t rank,
-                 AstraNetworkAPI& network,
+                 RankNetwork& network,
                  int tagBase,
-                 const sim_request& info,
+                 const MessageInfo& info,
                  std::function<void()> done);
 
     ~FlowExecutor() override;
@@ -105,7 +106,7 @@ class FlowExecutor : public RankCollective
         bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
 
         // what sending one takes besides
-        MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
+        MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
         uint64_t latencyBytes{0};       ///< what latency was worked out for
         TimePs latency{0};              ///< StartOf() latencyBytes
         TimePs busy{0};                 ///< its part in which no other message starts
@@ -126,7 +127,7 @@ class FlowExecutor : public RankCollective
         FlowGraph::InboundMessage next; ///< the message `received`
 
         // what receiving one takes besides
-        MessageStream* stream{nullptr}; ///< sim_request::stream of its messages
+        MessageStream* stream{nullptr}; ///< MessageInfo::stream of its messages
         Lane lane;
     };
 
@@ -195,12 +196,12 @@ class FlowExecutor : public RankCollective
     std::shared_ptr<FlowRanks> m_ranks;
     uint32_t m_rank;
     int m_tagBase;
-    AstraNetworkAPI& m_network;
+    RankNetwork& m_network;
     bool m_holdsSlots;   ///< FlowGraph::HoldsSlots()
     bool m_isPhysical;   ///< whether other ranks are other processes
     TimePs m_cpuFree{0}; ///< when the CPU that serves the NIC can start another message
     CollectiveData* m_data{nullptr};
-    sim_request m_info;
+    MessageInfo m_info;
     std::function<void()> m_done;
 };
 

@@ -4,7 +4,7 @@
 #ifndef FLOW_GRAPH_H
 #define FLOW_GRAPH_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <array>
 #include <cstdint>
@@ -82,7 +82,7 @@ struct Lane
     uint32_t hiddenBytes{0};
     /// Data that the GPU's block moves in one pass of its copy loop; 0: the rate alone counts.
     uint32_t passBytes{0};
-    /// sim_request::nic of its messages; NONE: the executor shares channels out to the NICs.
+    /// MessageInfo::nic of its messages; NONE: the executor shares channels out to the NICs.
     uint32_t nic{NONE};
     static constexpr uint32_t NICS_IN_TURN = NONE - 1; ///< as nic: its messages take them in turn
     SlowStarts slowStarts{};                           ///< the last that applies counts

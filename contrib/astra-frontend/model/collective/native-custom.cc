@@ -26,9 +26,9 @@ class CustomRank : public RankCollective
   public:
     CustomRank(const std::string& path,
                const std::vector<int>& ranks,
-               AstraNetworkAPI& network,
+               RankNetwork& network,
                int tagBase,
-               const sim_request& info,
+               const MessageInfo& info,
                std::function<void()> done)
         : m_window(path),
           m_ranks(ranks),
@@ -45,7 +45,7 @@ class CustomRank : public RankCollective
         if (m_window.Done())
         {
             // The done handler may run from the event loop only.
-            m_network.sim_schedule(MakeTimespec(0), &CustomRank::NothingToDo, this);
+            m_network.Schedule(0, &CustomRank::NothingToDo, this);
         }
     }
 
@@ -81,36 +81,28 @@ class CustomRank : public RankCollective
         switch (node.type)
         {
         case ChakraNode::Type::Send: {
-            sim_request request = RequestOf(node);
-            const int peer = PeerOf(node, node.destination);
-            request.dstRank = static_cast<uint32_t>(peer);
-            m_network.sim_send(nullptr,
-                               node.commBytes,
-                               UINT8,
-                               peer,
-                               static_cast<int>(request.tag),
-                               &request,
-                               &CustomRank::Ended,
-                               event);
+            MessageInfo info = m_info;
+            m_network.Send({.dst = PeerOf(node, node.destination),
+                            .tag = TagOf(node),
+                            .bytes = node.commBytes,
+                            .info = &info,
+                            .handler = &CustomRank::Ended,
+                            .arg = event});
             break;
         }
         case ChakraNode::Type::Receive: {
-            sim_request request = RequestOf(node);
-            const int peer = PeerOf(node, node.source);
-            request.srcRank = static_cast<uint32_t>(peer);
-            m_network.sim_recv(nullptr,
-                               node.commBytes,
-                               UINT8,
-                               peer,
-                               static_cast<int>(request.tag),
-                               &request,
-                               &CustomRank::Ended,
-                               event);
+            MessageInfo info = m_info;
+            m_network.Receive({.src = PeerOf(node, node.source),
+                               .tag = TagOf(node),
+                               .bytes = node.commBytes,
+                               .info = &info,
+                               .handler = &CustomRank::Ended,
+                               .arg = event});
             break;
         }
         case ChakraNode::Type::Compute:
         case ChakraNode::Type::Metadata:
-            m_network.sim_schedule(MakeTimespec(node.duration), &CustomRank::Ended, event);
+            m_network.Schedule(node.duration, &CustomRank::Ended, event);
             break;
         default:
             delete event;
@@ -134,12 +126,9 @@ class CustomRank : public RankCollective
         return m_ranks[peer];
     }
 
-    sim_request RequestOf(const ChakraNode& node) const
+    int TagOf(const ChakraNode& node) const
     {
-        sim_request request = m_info;
-        request.tag = static_cast<uint32_t>(m_tagBase) + node.tag;
-        request.reqCount = node.commBytes;
-        return request;
+        return m_tagBase + static_cast<int>(node.tag);
     }
 
     static void Ended(void* argument)
@@ -161,9 +150,9 @@ class CustomRank : public RankCollective
 
     ChakraWindow m_window;
     const std::vector<int>& m_ranks;
-    AstraNetworkAPI& m_network;
+    RankNetwork& m_network;
     int m_tagBase;
-    sim_request m_info;
+    MessageInfo m_info;
     std::function<void()> m_done;
 };
 
@@ -178,9 +167,9 @@ class CustomPlan : public CollectivePlan
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI& network,
+                                               RankNetwork& network,
                                                int tagBase,
-                                               const sim_request& info,
+                                               const MessageInfo& info,
                                                std::function<void()> done) const override
     {
         return std::make_unique<CustomRank>(m_prefix + "." + std::to_string(rankIndex) + ".et",

@@ -3,6 +3,8 @@
  */
 #include "native-memory-bus.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -19,7 +21,7 @@ NativeMemoryBus::Transfer(TimePs& busyUntil,
     if (m_config->shared)
     {
         const auto picoseconds = [](double ns) { return ns3::RoundToPs(ns * 1000.0); };
-        const TimePs now = ToPicoseconds(m_network->sim_get_time());
+        const TimePs now = m_network->Now();
         const TimePs start = std::max(now, busyUntil);
         const double body = bytes > 0 ? static_cast<double>(bytes - 1) * m_config->G : 0.0;
         const TimePs left = ns3::AddPs(start, picoseconds(m_config->o + body));
@@ -31,7 +33,7 @@ NativeMemoryBus::Transfer(TimePs& busyUntil,
     {
         delay = ns3::AddPs(delay, ns3::TimesPs(MemoryAccess(bytes), 3));
     }
-    m_network->sim_schedule(MakeTimespec(delay), handler, arg);
+    m_network->Schedule(delay, handler, arg);
 }
 
 } // namespace AstraSim

@@ -4,8 +4,8 @@
 #ifndef NATIVE_MEMORY_BUS_H
 #define NATIVE_MEMORY_BUS_H
 
-#include "ns3/astra-network-api.h"
 #include "ns3/clock-range.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 
@@ -26,6 +26,7 @@ struct MemoryBusConfig
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief The way of messages between an NPU's memory and the message agent (MA) at its network
  * port.
  *
@@ -39,7 +40,7 @@ class NativeMemoryBus
 {
   public:
     /// @param network the NPU's clock; borrowed @param config borrowed
-    NativeMemoryBus(AstraNetworkAPI& network, const MemoryBusConfig& config)
+    NativeMemoryBus(RankNetwork& network, const MemoryBusConfig& config)
         : m_network(&network),
           m_config(&config)
     {
@@ -77,7 +78,7 @@ class NativeMemoryBus
                   MessageHandler handler,
                   void* arg);
 
-    AstraNetworkAPI* m_network;
+    RankNetwork* m_network;
     const MemoryBusConfig* m_config;
     TimePs m_toMa{0}; ///< when the direction is free
     TimePs m_toNpu{0};

@@ -9,10 +9,10 @@ namespace AstraSim
 NativeRank::NativeRank(const NativeSchedule& schedule,
                        const std::vector<int>& ranks,
                        uint32_t rankIndex,
-                       AstraNetworkAPI& network,
+                       RankNetwork& network,
                        NativeMemoryBus& bus,
                        int tagBase,
-                       const sim_request& info,
+                       const MessageInfo& info,
                        std::function<void()> done)
     : m_schedule(schedule),
       m_ranks(ranks),
@@ -103,38 +103,24 @@ NativeRank::run(Packet& packet)
 {
     const auto& step = packet.step;
     const int tag = m_tagBase + static_cast<int>(packet.lane);
-    sim_request request = m_info;
-    request.tag = static_cast<uint32_t>(tag);
-    request.channel = packet.lane;
-    request.nic = packet.lane;
+    MessageInfo info = m_info;
+    info.channel = packet.lane;
+    info.nic = packet.lane;
     if (step.sendTo >= 0)
     {
         const int curr_receiver = m_ranks[static_cast<std::size_t>(step.sendTo)];
-        request.dstRank = static_cast<uint32_t>(curr_receiver);
-        request.reqCount = step.sendBytes;
-        m_network.sim_send(nullptr,
-                           step.sendBytes,
-                           UINT8,
-                           curr_receiver,
-                           tag,
-                           &request,
-                           nullptr,
-                           nullptr);
+        m_network.Send({.dst = curr_receiver, .tag = tag, .bytes = step.sendBytes, .info = &info});
     }
     if (step.receiveFrom >= 0)
     {
         const int curr_sender = m_ranks[static_cast<std::size_t>(step.receiveFrom)];
-        request.srcRank = static_cast<uint32_t>(curr_sender);
-        request.dstRank = static_cast<uint32_t>(m_ranks[m_index]);
-        request.reqCount = step.receiveBytes;
-        m_network.sim_recv(nullptr,
-                           step.receiveBytes,
-                           UINT8,
-                           curr_sender,
-                           tag,
-                           &request,
-                           &NativeRank::Received,
-                           &packet);
+        info.stream = nullptr;
+        m_network.Receive({.src = curr_sender,
+                           .tag = tag,
+                           .bytes = step.receiveBytes,
+                           .info = &info,
+                           .handler = &NativeRank::Received,
+                           .arg = &packet});
         return;
     }
     End(packet);

@@ -18,6 +18,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief One rank's way through a native schedule, with ASTRA-sim's timing.
  *
  * A message leaves when it has passed the memory bus; what is received passes the bus back (and is
@@ -32,10 +33,10 @@ class NativeRank : public RankCollective
     NativeRank(const NativeSchedule& schedule,
                const std::vector<int>& ranks,
                uint32_t rankIndex,
-               AstraNetworkAPI& network,
+               RankNetwork& network,
                NativeMemoryBus& bus,
                int tagBase,
-               const sim_request& info,
+               const MessageInfo& info,
                std::function<void()> done);
 
     void Start() override;
@@ -79,10 +80,10 @@ class NativeRank : public RankCollective
     const NativeSchedule& m_schedule;
     const std::vector<int>& m_ranks;
     uint32_t m_index;
-    AstraNetworkAPI& m_network;
+    RankNetwork& m_network;
     NativeMemoryBus& m_bus;
     int m_tagBase;
-    sim_request m_info;
+    MessageInfo m_info;
     std::function<void()> m_done;
     std::vector<Lane> m_lanes;
     std::vector<std::unique_ptr<Packet>> m_packets;

@@ -10,7 +10,7 @@ namespace AstraSim
 {
 
 FastForward::FastForward(FastForwardConfig config,
-                         AstraNetworkAPI& clock,
+                         RankNetwork& clock,
                          ShapeFinder& shapes,
                          SideSimulation& side)
     : m_config(config),
@@ -27,7 +27,7 @@ FastForward::~FastForward() = default;
 void
 FastForward::Schedule(TimePs delay, MessageHandler handler, void* arg)
 {
-    m_clock.sim_schedule(MakeTimespec(delay), handler, arg);
+    m_clock.Schedule(delay, handler, arg);
 }
 
 // --- what begins

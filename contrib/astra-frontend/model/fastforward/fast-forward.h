@@ -9,7 +9,7 @@
 #include "part-store.h"
 #include "side-simulation.h"
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
@@ -56,6 +56,7 @@ struct FastForwardReport
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Simulates each pattern of traffic once and reuses what came of it.
  *
  * Operations (collectives and messages) that are under way together and share links, directly or
@@ -88,7 +89,7 @@ class FastForward
      * All outlive the object.
      */
     FastForward(FastForwardConfig config,
-                AstraNetworkAPI& clock,
+                RankNetwork& clock,
                 ShapeFinder& shapes,
                 SideSimulation& side);
     ~FastForward();
@@ -111,7 +112,7 @@ class FastForward
 
     TimePs Now() const
     {
-        return ToPicoseconds(m_clock.sim_get_time());
+        return m_clock.Now();
     }
 
   private:
@@ -155,7 +156,7 @@ class FastForward
     void Schedule(TimePs delay, MessageHandler handler, void* arg);
 
     FastForwardConfig m_config;
-    AstraNetworkAPI& m_clock;
+    RankNetwork& m_clock;
     ShapeFinder& m_shapes;
     SideSimulation& m_side;
     PartStore m_store;

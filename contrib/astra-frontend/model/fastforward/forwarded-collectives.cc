@@ -70,9 +70,9 @@ class ForwardedPlan : public CollectivePlan
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI&,
+                                               RankNetwork&,
                                                int tagBase,
-                                               const sim_request& info,
+                                               const MessageInfo& info,
                                                std::function<void()> done) const override
     {
         auto& instance = m_instances[tagBase];

@@ -9,14 +9,14 @@ namespace AstraSim
 {
 
 ForwardedNetwork::ForwardedNetwork(uint32_t ranks,
-                                   std::function<AstraNetworkAPI&(int)> inner,
+                                   std::function<RankNetwork&(int)> inner,
                                    FastForward& forward,
                                    ShapeFinder& shapes)
     : m_inner(std::move(inner)),
       m_forward(forward),
       m_shapes(shapes)
 {
-    MakeRanks<ForwardedRankNetwork>(*this, ranks);
+    MakeRanks(ranks);
 }
 
 TimePs
@@ -28,26 +28,26 @@ ForwardedNetwork::Now() const
 void
 ForwardedNetwork::Schedule(TimePs delay, MessageHandler handler, void* arg)
 {
-    m_inner(0).sim_schedule(MakeTimespec(delay), handler, arg);
+    m_inner(0).Schedule(delay, handler, arg);
 }
 
 bool
 ForwardedNetwork::Supports(std::span<const int> members)
 {
-    return m_inner(members.front()).sim_in_network_supported(InNetworkOp::ReduceMulticast, members);
+    return m_inner(members.front()).Supports(members);
 }
 
-int
-ForwardedNetwork::Join(const JoinCall&)
+bool
+ForwardedNetwork::Join(int, const JoinRequest&)
 {
-    return -1; // they belong to collectives, which are forwarded as a whole
+    return false; // they belong to collectives, which are forwarded as a whole
 }
 
 void
-ForwardedNetwork::Send(const SendCall& call)
+ForwardedNetwork::Send(uint32_t src, const SendRequest& request)
 {
     Message* message = m_messages.Take();
-    Accept(*message, call);
+    Accept(*message, src, request);
     message->partsToDeliver = 1;
     if (message->IsLocal())
     {
@@ -56,12 +56,12 @@ ForwardedNetwork::Send(const SendCall& call)
     }
     PartOperation what;
     what.isMessage = true;
-    what.group.ranks = {static_cast<int>(call.src), static_cast<int>(call.dst)};
+    what.group.ranks = {static_cast<int>(src), request.dst};
     what.request.op = CollectiveOp::SendRecv;
-    what.request.bytes = call.bytes;
-    if (call.request)
+    what.request.bytes = request.bytes;
+    if (request.info)
     {
-        what.info = *call.request;
+        what.info = *request.info;
     }
     const OperationShape& shape = ShapeOf(what);
     auto& operation = m_forward.Open(std::move(what), shape, [this, message](uint32_t end) {
@@ -100,7 +100,7 @@ ForwardedNetwork::SendToSelf(Message* message)
 const OperationShape&
 ForwardedNetwork::ShapeOf(const PartOperation& what)
 {
-    const sim_request& info = what.info;
+    const MessageInfo& info = what.info;
     auto& shape = m_known[{static_cast<uint32_t>(what.group.ranks[0]),
                            static_cast<uint32_t>(what.group.ranks[1]),
                            what.request.bytes,

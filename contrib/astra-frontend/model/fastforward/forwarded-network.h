@@ -23,7 +23,7 @@ class ForwardedNetwork : public SharedNetwork
   public:
     /// @param inner the network of a rank: its clock, and what it supports
     ForwardedNetwork(uint32_t ranks,
-                     std::function<AstraNetworkAPI&(int)> inner,
+                     std::function<RankNetwork&(int)> inner,
                      FastForward& forward,
                      ShapeFinder& shapes);
 
@@ -38,7 +38,7 @@ class ForwardedNetwork : public SharedNetwork
 
     TimePs Now() const override;
     void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
-    void Send(const SendCall& call) override;
+    void Send(uint32_t src, const SendRequest& request) override;
 
     void Forget(NetworkMessage& message) override
     {
@@ -46,22 +46,15 @@ class ForwardedNetwork : public SharedNetwork
     }
 
     bool Supports(std::span<const int> members) override;
-    int Join(const JoinCall& call) override;
+    bool Join(int rank, const JoinRequest& request) override;
     const OperationShape& ShapeOf(const PartOperation& what);
     void SendToSelf(Message* message);
 
-    std::function<AstraNetworkAPI&(int)> m_inner;
+    std::function<RankNetwork&(int)> m_inner;
     FastForward& m_forward;
     ShapeFinder& m_shapes;
     boost::unordered_flat_map<ShapeKey, std::unique_ptr<OperationShape>> m_known;
     ObjectPool<Message> m_messages;
-};
-
-/// One rank's view of a ForwardedNetwork.
-class ForwardedRankNetwork : public RankNetwork
-{
-  public:
-    using RankNetwork::RankNetwork;
 };
 
 } // namespace AstraSim

@@ -88,7 +88,7 @@ ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
     {
         digest.Add(bytes);
     }
-    const sim_request& info = operation.info;
+    const MessageInfo& info = operation.info;
     digest.Add(uint64_t{info.channel});
     digest.Add(static_cast<uint64_t>(info.sendLatency));
     digest.Add(info.wireInflation);

@@ -4,8 +4,9 @@
 #ifndef PART_PATTERN_H
 #define PART_PATTERN_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/clock-range.h"
 #include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <vector>
@@ -19,7 +20,7 @@ struct PartOperation
     bool isMessage{false};
     CommGroup group;
     CollectiveRequest request; ///< of a message: its bytes
-    sim_request info;
+    MessageInfo info;
 };
 
 /// @return whether no rank is through with @p op before all have begun it

@@ -156,7 +156,7 @@ class SideSimulation::Copy
         return std::find(starts.begin(), starts.end(), NO_TIME) == starts.end();
     }
 
-    AstraNetworkAPI& NetworkOf(const Place& place) const
+    RankNetwork& NetworkOf(const Place& place) const
     {
         return m_setup.network(m_pattern[place.operation].operation.group.ranks[place.rank]);
     }
@@ -164,8 +164,8 @@ class SideSimulation::Copy
     void Schedule(uint32_t operation, uint32_t rank, TimePs start)
     {
         auto& place = m_places.emplace_back(std::make_unique<Place>(Place{this, operation, rank}));
-        NetworkOf(*place).sim_schedule(
-            MakeTimespec(start),
+        NetworkOf(*place).Schedule(
+            start,
             [](void* arg) {
                 auto& begun = *static_cast<Place*>(arg);
                 begun.copy->Begin(begun);
@@ -200,28 +200,35 @@ class SideSimulation::Copy
             auto& over = *static_cast<Place*>(arg);
             over.copy->End(over);
         };
-        sim_request request = operation.info;
-        request.stream = nullptr;
+        MessageInfo info = operation.info;
+        info.stream = nullptr;
         const uint64_t bytes = operation.request.bytes;
         const int src = operation.group.ranks[0];
         const int dst = operation.group.ranks[1];
         if (place.rank == 0)
         {
-            NetworkOf(place)
-                .sim_send(nullptr, bytes, request.reqType, dst, tag, &request, ended, &place);
+            NetworkOf(place).Send({.dst = dst,
+                                   .tag = tag,
+                                   .bytes = bytes,
+                                   .info = &info,
+                                   .handler = ended,
+                                   .arg = &place});
         }
         else
         {
-            NetworkOf(place)
-                .sim_recv(nullptr, bytes, request.reqType, src, tag, &request, ended, &place);
+            NetworkOf(place).Receive({.src = src,
+                                      .tag = tag,
+                                      .bytes = bytes,
+                                      .info = &info,
+                                      .handler = ended,
+                                      .arg = &place});
         }
     }
 
     void End(const Place& place)
     {
         const auto& starts = m_pattern[place.operation].starts;
-        m_outcome.ends[place.operation][place.rank] =
-            ToPicoseconds(NetworkOf(place).sim_get_time());
+        m_outcome.ends[place.operation][place.rank] = NetworkOf(place).Now();
         if (HasBegun(starts) && --m_expected == 0)
         {
             Report();

@@ -18,6 +18,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Simulates patterns beside the run, each on a network on which nothing has happened yet.
  *
  * A copy of the process (fork) is made before the run begins and keeps the untouched network; for
@@ -37,7 +38,7 @@ class SideSimulation
     /// What the copies work with; everything borrowed.
     struct Setup
     {
-        std::function<AstraNetworkAPI&(int)> network; ///< of a rank
+        std::function<RankNetwork&(int)> network; ///< of a rank
         CollectiveImplementation* nccl;
         std::function<void()> run; ///< simulate until nothing is left
         std::function<CarriedTraffic()> carried;

@@ -4,7 +4,7 @@
 #ifndef KV_BLOCK_POOL_H
 #define KV_BLOCK_POOL_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <algorithm>
 #include <cassert>
@@ -16,6 +16,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The blocks of a replica's cache: who uses them, and for how long.
  *
  * A block whose tokens other requests may have, too, is named by its content; then sequences share

@@ -4,8 +4,8 @@
 #ifndef SERVING_CONFIG_H
 #define SERVING_CONFIG_H
 
-#include "ns3/astra-network-api.h"
 #include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
 
 #include <array>
 #include <cstdint>
@@ -156,6 +156,7 @@ struct ServingLimits
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief What an INFERENCE file says.
  *
  * A file of `key value...` lines after the word INFERENCE; docs/source/reference/workloads.rst has

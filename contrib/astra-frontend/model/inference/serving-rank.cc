@@ -210,7 +210,7 @@ ServingRank::Finish()
     m_finished = true;
     m_sys.get_observer().PassFinished(m_sys.get_rank(), 0, m_sys.Now());
     m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
-    m_sys.get_network().sim_notify_finished();
+    m_sys.get_network().NotifyFinished();
 }
 
 } // namespace AstraSim

@@ -74,9 +74,9 @@ class TimedPlan : public CollectivePlan
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI& network,
+                                               RankNetwork& network,
                                                int tagBase,
-                                               const sim_request& info,
+                                               const MessageInfo& info,
                                                std::function<void()> done) const override;
 
     /// A rank has begun; the last one lets all go on after the collective's time.
@@ -104,7 +104,7 @@ class WaitingRank : public RankCollective
 {
   public:
     WaitingRank(const TimedPlan& plan,
-                AstraNetworkAPI& network,
+                RankNetwork& network,
                 int tagBase,
                 std::function<void()> done)
         : m_plan(plan),
@@ -121,8 +121,8 @@ class WaitingRank : public RankCollective
 
     void EndAfter(TimePs time)
     {
-        m_network.sim_schedule(
-            MakeTimespec(time),
+        m_network.Schedule(
+            time,
             [](void* arg) {
                 const auto done = std::move(static_cast<WaitingRank*>(arg)->m_done);
                 done(); // may delete the rank
@@ -138,16 +138,16 @@ class WaitingRank : public RankCollective
 
   private:
     const TimedPlan& m_plan;
-    AstraNetworkAPI& m_network;
+    RankNetwork& m_network;
     int m_tagBase;
     std::function<void()> m_done;
 };
 
 std::unique_ptr<RankCollective>
 TimedPlan::CreateRank(uint32_t,
-                      AstraNetworkAPI& network,
+                      RankNetwork& network,
                       int tagBase,
-                      const sim_request&,
+                      const MessageInfo&,
                       std::function<void()> done) const
 {
     return std::make_unique<WaitingRank>(*this, network, tagBase, std::move(done));

@@ -6,7 +6,7 @@
 
 #include "gpu-table.h"
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 #include "ns3/cluster-topology.h"
 #include "ns3/collective-types.h"
 

@@ -60,9 +60,9 @@ class GraphPlan : public CollectivePlan
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI& network,
+                                               RankNetwork& network,
                                                int tagBase,
-                                               const sim_request& info,
+                                               const MessageInfo& info,
                                                std::function<void()> done) const override
     {
         CheckSwitches(rankIndex, network);
@@ -96,7 +96,7 @@ class GraphPlan : public CollectivePlan
     }
 
     /// @throw ns3::InputError if the network lacks switches that carry out the rank's operations
-    void CheckSwitches(uint32_t rank, const AstraNetworkAPI& network) const
+    void CheckSwitches(uint32_t rank, const RankNetwork& network) const
     {
         const FlowGraph& graph = *m_execution.graph;
         if (graph.GetMemberSets() == 0)
@@ -107,8 +107,7 @@ class GraphPlan : public CollectivePlan
         {
             const Lane lane = graph.GetOutbound(rank, i);
             if (lane.kind == LaneKind::Message || lane.kind == LaneKind::Copy ||
-                network.sim_in_network_supported(InNetworkOp::Reduce,
-                                                 (*m_execution.memberRanks)[lane.members]))
+                network.Supports((*m_execution.memberRanks)[lane.members]))
             {
                 continue;
             }

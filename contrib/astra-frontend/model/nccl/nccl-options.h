@@ -6,7 +6,7 @@
 
 #include "network-kind.h"
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <functional>

@@ -130,9 +130,9 @@ class AcclPlan : public CollectivePlan
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
-                                               AstraNetworkAPI& network,
+                                               RankNetwork& network,
                                                int tagBase,
-                                               const sim_request& info,
+                                               const MessageInfo& info,
                                                std::function<void()> done) const override
     {
         return std::make_unique<AcclRank>(m_engines,

@@ -17,7 +17,7 @@ AnaSim::AnaSim(std::unique_ptr<MessagePaths> paths)
     : m_paths(std::move(paths)),
       m_portFree(m_paths->GetPortCount(), 0)
 {
-    MakeRanks<AnaSimNetwork>(*this, m_paths->GetRankCount());
+    MakeRanks(m_paths->GetRankCount());
     m_loop.SetBeforeAdvance([](void* self) { static_cast<AnaSim*>(self)->SharePorts(); }, this);
 }
 
@@ -37,11 +37,11 @@ AnaSim::FinishChecks(bool drained)
 }
 
 void
-AnaSim::Send(const SendCall& call)
+AnaSim::Send(uint32_t src, const SendRequest& request)
 {
     Message* message = m_messages.Take();
     message->network = this;
-    const auto [latency, wireBytes] = Accept(*message, call);
+    const auto [latency, wireBytes] = Accept(*message, src, request);
     message->wireBytes = wireBytes;
     if (latency > 0)
     {
@@ -233,25 +233,26 @@ AnaSim::Acknowledged(void* argument)
     End(message->network->m_messages, message);
 }
 
-int
-AnaSim::Join(const JoinCall& call)
+bool
+AnaSim::Join(int rank, const JoinRequest& request)
 {
-    const MemberSet& set = m_memberSets.Find(call.members);
-    const auto place = set.places.find(call.rank);
-    if (place == set.places.end() || !set.places.contains(call.root) || !Supports(call.members))
+    const MemberSet& set = m_memberSets.Find(request.members);
+    const auto place = set.places.find(rank);
+    if (place == set.places.end() || !set.places.contains(request.root) ||
+        !Supports(request.members))
     {
-        return -1;
+        return false;
     }
-    const auto operation = m_operations.Join(set, call.tag, place->second, [] {
+    const auto operation = m_operations.Join(set, request.tag, place->second, [] {
         return std::make_shared<Operation>();
     });
-    operation->emplace_back(call.handler, call.arg);
-    if (operation->size() < call.members.size())
+    operation->emplace_back(request.handler, request.arg);
+    if (operation->size() < request.members.size())
     {
-        return 0;
+        return true;
     }
-    const TimePs latency = call.request ? call.request->sendLatency : 0;
-    const TimePs time = latency + InNetworkTime(call);
+    const TimePs latency = request.info ? request.info->sendLatency : 0;
+    const TimePs time = latency + InNetworkTime(request);
     for (const auto& [done, arg] : *operation)
     {
         if (done)
@@ -259,40 +260,37 @@ AnaSim::Join(const JoinCall& call)
             m_loop.Schedule(time, done, arg);
         }
     }
-    return 0;
+    return true;
 }
 
 TimePs
-AnaSim::InNetworkTime(const JoinCall& call)
+AnaSim::InNetworkTime(const JoinRequest& request)
 {
-    const sim_request* request = call.request;
-    const double inflation = request ? request->wireInflation : 1;
+    const MessageInfo info = request.info ? *request.info : MessageInfo();
     const auto wireBytes =
-        static_cast<uint64_t>(std::ceil(static_cast<double>(call.bytes) * inflation));
-    const auto& members = call.members;
+        static_cast<uint64_t>(std::ceil(static_cast<double>(request.bytes) * info.wireInflation));
+    const auto& members = request.members;
     if (wireBytes == 0 || members.size() < 2)
     {
         return 0;
     }
     const TimePs now = m_loop.Now();
-    const uint32_t channel = request ? request->channel : 0;
-    const uint64_t rateCapBps = request ? request->rateCapBps : 0;
     TimePs end = now;
     for (std::size_t i = 0; i < members.size(); ++i)
     {
         const auto self = static_cast<uint32_t>(members[i]);
         const auto other = static_cast<uint32_t>(members[i == 0 ? 1 : 0]);
         // Up to the switch and down from it: as far as to another member.
-        const auto up = m_paths->Find(self, other, channel, wireBytes, rateCapBps);
-        const auto down = m_paths->Find(other, self, channel, wireBytes, rateCapBps);
+        const auto up = m_paths->Find(self, other, info.channel, wireBytes, info.rateCapBps);
+        const auto down = m_paths->Find(other, self, info.channel, wireBytes, info.rateCapBps);
         end = std::max(end, now + up->limited);
-        if (call.op != InNetworkOp::Multicast || members[i] == call.root)
+        if (request.op != InNetworkOp::Multicast || members[i] == request.root)
         {
             TimePs& free = m_portFree[up->egress];
             free = std::max(now, free) + up->egressTime;
             end = std::max(end, free + up->alone - up->egressTime);
         }
-        if (call.op != InNetworkOp::Reduce || members[i] == call.root)
+        if (request.op != InNetworkOp::Reduce || members[i] == request.root)
         {
             TimePs& free = m_portFree[down->ingress];
             free = std::max(now + down->alone - down->ingressTime, free) + down->ingressTime;

@@ -24,6 +24,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The analytical network that all ranks share: a few events per message, no packets.
  *
  * A message takes the time it would take alone, and longer where messages share a port next to a
@@ -105,7 +106,7 @@ class AnaSim : public SharedNetwork
         m_loop.Schedule(delay, handler, arg);
     }
 
-    void Send(const SendCall& call) override;
+    void Send(uint32_t src, const SendRequest& request) override;
 
     void Forget(NetworkMessage& message) override
     {
@@ -117,7 +118,7 @@ class AnaSim : public SharedNetwork
         return m_paths->ShareReducingSwitch(members);
     }
 
-    int Join(const JoinCall& call) override;
+    bool Join(int rank, const JoinRequest& request) override;
     static void Launch(void* message);
     void LaunchPart(Message& message, uint32_t part, uint64_t bytes);
     static void TakeTurn(void* part);
@@ -129,7 +130,7 @@ class AnaSim : public SharedNetwork
     void ShareIngress(std::span<const uint32_t> entries);
     static void Delivered(void* message);
     static void Acknowledged(void* message);
-    TimePs InNetworkTime(const JoinCall& call);
+    TimePs InNetworkTime(const JoinRequest& request);
 
     EventLoop m_loop;
     std::unique_ptr<MessagePaths> m_paths;
@@ -143,18 +144,6 @@ class AnaSim : public SharedNetwork
     ObjectPool<Part> m_parts;
     std::vector<std::pair<uint32_t, uint32_t>> m_withoutPath;
     std::unique_ptr<AnaCheck> m_check; ///< null if nothing is checked
-};
-
-/// One rank's view of an AnaSim.
-class AnaSimNetwork : public RankNetwork
-{
-  public:
-    using RankNetwork::RankNetwork;
-
-    BackendType get_backend_type() const override
-    {
-        return BackendType::Analytical;
-    }
 };
 
 } // namespace AstraSim

@@ -60,7 +60,7 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
     : m_fabric(fabric),
       m_inNetwork(fabric)
 {
-    MakeRanks<ASTRASimNetwork>(*this, fabric.GetTopology().hostCount);
+    MakeRanks(fabric.GetTopology().hostCount);
     LookAtNics(fabric.GetTopology());
     m_fabric.TraceConnectWithoutContext("RoutesChanged",
                                         ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
@@ -86,11 +86,11 @@ AstraSimFabric::Schedule(TimePs delay, MessageHandler handler, void* arg)
 }
 
 void
-AstraSimFabric::Send(const SendCall& call)
+AstraSimFabric::Send(uint32_t src, const SendRequest& request)
 {
     Message* message = m_messages.Take();
     message->fabric = this;
-    const auto [latency, wireBytes] = Accept(*message, call);
+    const auto [latency, wireBytes] = Accept(*message, src, request);
     message->WireBytes() = wireBytes;
     message->qp = FindLastQueuePair(*message);
     // Never from inside the call: handlers of a message to oneself would run too early.
@@ -110,18 +110,10 @@ AstraSimFabric::Send(const SendCall& call)
     }
 }
 
-int
-AstraSimFabric::Join(const JoinCall& call)
+bool
+AstraSimFabric::Join(int rank, const JoinRequest& request)
 {
-    return m_inNetwork.Join(call.rank,
-                            call.op,
-                            call.members,
-                            call.root,
-                            call.bytes,
-                            call.tag,
-                            call.request,
-                            call.handler,
-                            call.arg);
+    return m_inNetwork.Join(rank, request);
 }
 
 void

@@ -27,6 +27,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief The packet-level network that all ranks share: messages become RDMA messages on an
  * RdmaFabric, in-network operations go to its NVSwitches.
  *
@@ -121,7 +122,7 @@ class AstraSimFabric : public SharedNetwork
 
     TimePs Now() const override;
     void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
-    void Send(const SendCall& call) override;
+    void Send(uint32_t src, const SendRequest& request) override;
 
     void Forget(NetworkMessage& message) override
     {
@@ -133,7 +134,7 @@ class AstraSimFabric : public SharedNetwork
         return m_inNetwork.IsSupported(members);
     }
 
-    int Join(const JoinCall& call) override;
+    bool Join(int rank, const JoinRequest& request) override;
     void Launch(Message* message);
     void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
     /// @return the connection that the message before in its stream used, if it may use it too;
@@ -164,18 +165,6 @@ class AstraSimFabric : public SharedNetwork
     ObjectPool<Message> m_messages;
     ObjectPool<Part> m_parts;
     std::vector<PendingPart> m_withoutPath;
-};
-
-/// One rank's view of an AstraSimFabric: ASTRA-sim's network API on ns-3.
-class ASTRASimNetwork : public RankNetwork
-{
-  public:
-    using RankNetwork::RankNetwork;
-
-    BackendType get_backend_type() const override
-    {
-        return BackendType::NS3;
-    }
 };
 
 } // namespace AstraSim

@@ -4,6 +4,7 @@
 #ifndef CONNECTION_KEY_H
 #define CONNECTION_KEY_H
 
+#include <boost/functional/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,10 +27,12 @@ struct ConnectionKey
     {
         std::size_t operator()(const ConnectionKey& key) const
         {
-            const uint64_t pair = static_cast<uint64_t>(key.src) << 32 | key.dst;
-            const uint64_t lane = (key.lane << 8 ^ key.part) ^ key.rateCapBps << 20;
-            const uint64_t value = (pair ^ lane * 0xc2b2ae3d27d4eb4fU) * 0x9e3779b97f4a7c15U;
-            return value ^ value >> 31;
+            std::size_t hash = 0;
+            boost::hash_combine(hash, uint64_t{key.src} << 32 | key.dst);
+            boost::hash_combine(hash, key.lane);
+            boost::hash_combine(hash, key.part);
+            boost::hash_combine(hash, key.rateCapBps);
+            return hash;
         }
     };
 };

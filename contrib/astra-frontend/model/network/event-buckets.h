@@ -4,7 +4,7 @@
 #ifndef EVENT_BUCKETS_H
 #define EVENT_BUCKETS_H
 
-#include "astra-network-api.h"
+#include "rank-network.h"
 
 #include <array>
 #include <bit>
@@ -26,6 +26,7 @@ struct LoopEvent
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Events of the future, in a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, "Faster
  * algorithms for the shortest path problem", JACM 1990).
  *

@@ -4,8 +4,8 @@
 #ifndef EVENT_LOOP_H
 #define EVENT_LOOP_H
 
-#include "astra-network-api.h"
 #include "event-buckets.h"
+#include "rank-network.h"
 
 #include <atomic>
 #include <cstdint>
@@ -19,6 +19,7 @@ namespace AstraSim
 // Hot path: every message of a flow-level simulation makes three to five events.
 
 /**
+ * @ingroup astra-frontend
  * @brief A simulated clock and its events, for networks that do not run on ns-3's simulator.
  *
  * Events of the same time run in the order in which they were scheduled. Before the clock advances,

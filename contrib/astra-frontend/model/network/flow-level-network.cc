@@ -56,7 +56,7 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
         m_transfers.AddLink(link.rateBps);
         m_transfers.AddLink(link.rateBps);
     }
-    MakeRanks<FlowLevelNetwork>(*this, topology.hostCount);
+    MakeRanks(topology.hostCount);
     LookAtNics(topology);
     m_router.SetSpreading(m_config.spreading);
     ScheduleLinkEvents();
@@ -67,11 +67,11 @@ FlowLevelFabric::~FlowLevelFabric() = default;
 // --- from a message to its parts
 
 void
-FlowLevelFabric::Send(const SendCall& call)
+FlowLevelFabric::Send(uint32_t src, const SendRequest& request)
 {
     Message* message = m_messages.Take();
     message->fabric = this;
-    const auto [latency, wireBytes] = Accept(*message, call);
+    const auto [latency, wireBytes] = Accept(*message, src, request);
     message->wireBytes = wireBytes;
     message->lane = LaneOf(*message);
     // Never from inside the call: handlers of a message to oneself would run too early.

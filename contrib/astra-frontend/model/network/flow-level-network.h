@@ -56,6 +56,7 @@ struct FlowLevelRecord
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A congestion-aware network without packets: messages are fluids that share links max-min
  * fairly.
  *
@@ -205,7 +206,7 @@ class FlowLevelFabric : public SharedNetwork
         m_loop.Schedule(delay, handler, arg);
     }
 
-    void Send(const SendCall& call) override;
+    void Send(uint32_t src, const SendRequest& request) override;
 
     void Forget(NetworkMessage& message) override
     {
@@ -244,12 +245,12 @@ class FlowLevelFabric : public SharedNetwork
 
     // --- in-network operations (flow-level-operations.cc)
     bool Supports(std::span<const int> members) override;
-    int Join(const JoinCall& call) override;
+    bool Join(int rank, const JoinRequest& request) override;
     /// @return the ports of @p set's @p stripe, or null if no NVSwitch joins the members
     const SwitchPorts* FindPorts(const MemberSet& set,
                                  std::span<const int> members,
                                  uint32_t stripe);
-    Operation* OpenOperation(const JoinCall& call,
+    Operation* OpenOperation(const JoinRequest& request,
                              const std::vector<FlowRouter::SwitchPort>& ports,
                              uint32_t root);
     void JoinOperation(Operation& operation, uint32_t member, MessageHandler handler, void* arg);
@@ -289,18 +290,6 @@ class FlowLevelFabric : public SharedNetwork
     std::vector<uint32_t> m_back;
     std::vector<FlowRouter::Share> m_shares;
     std::vector<MaxMinSolver::Use> m_uses;
-};
-
-/// One rank's view of a FlowLevelFabric: ASTRA-sim's network API.
-class FlowLevelNetwork : public RankNetwork
-{
-  public:
-    using RankNetwork::RankNetwork;
-
-    BackendType get_backend_type() const override
-    {
-        return BackendType::Analytical;
-    }
 };
 
 } // namespace AstraSim

@@ -8,6 +8,8 @@
 #include "flow-level-network.h"
 #include "flow-level-operation.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -52,7 +54,7 @@ FlowLevelFabric::Supports(std::span<const int> members)
 }
 
 FlowLevelFabric::Operation*
-FlowLevelFabric::OpenOperation(const JoinCall& call,
+FlowLevelFabric::OpenOperation(const JoinRequest& request,
                                const std::vector<FlowRouter::SwitchPort>& ports,
                                uint32_t root)
 {
@@ -69,19 +71,19 @@ FlowLevelFabric::OpenOperation(const JoinCall& call,
     }
     *operation = Operation();
     operation->fabric = this;
-    operation->kind = call.op;
+    operation->kind = request.op;
     operation->root = root;
-    operation->bytes = call.bytes;
-    if (call.request)
+    operation->bytes = request.bytes;
+    if (request.info)
     {
-        operation->rateCapBps = call.request->rateCapBps;
-        operation->purpose = call.request->purpose;
+        operation->rateCapBps = request.info->rateCapBps;
+        operation->purpose = request.info->purpose;
     }
     operation->members.resize(ports.size());
     for (uint32_t member = 0; member < ports.size(); ++member)
     {
         operation->members[member].port = ports[member];
-        operation->members[member].host = static_cast<uint32_t>(call.members[member]);
+        operation->members[member].host = static_cast<uint32_t>(request.members[member]);
         operation->toJoin += operation->Sends(member);
     }
     operation->contributing = operation->toJoin;
@@ -89,33 +91,34 @@ FlowLevelFabric::OpenOperation(const JoinCall& call,
     return operation;
 }
 
-int
-FlowLevelFabric::Join(const JoinCall& call)
+bool
+FlowLevelFabric::Join(int rank, const JoinRequest& request)
 {
-    const MemberSet& set = m_memberSets.Find(call.members);
-    const auto place = set.places.find(call.rank);
-    const auto root = set.places.find(call.root);
-    const auto* ports = FindPorts(set, call.members, call.request ? call.request->channel : 0);
+    const MemberSet& set = m_memberSets.Find(request.members);
+    const auto place = set.places.find(rank);
+    const auto root = set.places.find(request.root);
+    const auto* ports = FindPorts(set, request.members, request.info ? request.info->channel : 0);
     if (!ports || place == set.places.end() || root == set.places.end())
     {
-        return -1;
+        return false;
     }
-    Operation& operation = *m_operations.Join(set, call.tag, place->second, [&] {
-        return OpenOperation(call, *ports, root->second);
+    Operation& operation = *m_operations.Join(set, request.tag, place->second, [&] {
+        return OpenOperation(request, *ports, root->second);
     });
-    if (call.request && call.request->sendLatency > 0)
+    if (request.info && request.info->sendLatency > 0)
     {
-        m_loop.Schedule(
-            call.request->sendLatency,
-            [this, &operation, member = place->second, handler = call.handler, arg = call.arg] {
-                JoinOperation(operation, member, handler, arg);
-            });
+        m_loop.Schedule(request.info->sendLatency,
+                        [this,
+                         &operation,
+                         member = place->second,
+                         handler = request.handler,
+                         arg = request.arg] { JoinOperation(operation, member, handler, arg); });
     }
     else
     {
-        JoinOperation(operation, place->second, call.handler, call.arg);
+        JoinOperation(operation, place->second, request.handler, request.arg);
     }
-    return 0;
+    return true;
 }
 
 void

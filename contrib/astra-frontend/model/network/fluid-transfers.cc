@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <boost/functional/hash.hpp>
 #include <cmath>
 
 namespace AstraSim
@@ -44,12 +45,11 @@ constexpr auto LATER = [](const FluidTransfer* a, const FluidTransfer* b) {
 uint64_t
 HashOf(std::span<const MaxMinSolver::Use> uses, double cap)
 {
-    uint64_t hash = std::bit_cast<uint64_t>(cap);
+    std::size_t hash = std::bit_cast<uint64_t>(cap);
     for (const MaxMinSolver::Use& use : uses)
     {
-        hash ^= static_cast<uint64_t>(use.resource) << 32 | std::bit_cast<uint32_t>(use.weight);
-        hash *= 0x9e3779b97f4a7c15U;
-        hash ^= hash >> 29;
+        boost::hash_combine(hash, use.resource);
+        boost::hash_combine(hash, std::bit_cast<uint32_t>(use.weight));
     }
     return hash;
 }

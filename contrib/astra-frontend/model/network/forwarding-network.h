@@ -4,109 +4,84 @@
 #ifndef FORWARDING_NETWORK_H
 #define FORWARDING_NETWORK_H
 
-#include "astra-network-api.h"
+#include "rank-network.h"
 
 namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief A rank's network that leaves everything to another one; those that change or watch a part
  * of it derive from this class.
  */
-class ForwardingNetwork : public AstraNetworkAPI
+class ForwardingNetwork : public RankNetwork
 {
   public:
     /// @param network what carries the messages; borrowed
-    explicit ForwardingNetwork(AstraNetworkAPI& network)
-        : AstraNetworkAPI(network.sim_comm_get_rank()),
+    explicit ForwardingNetwork(RankNetwork& network)
+        : RankNetwork(network.GetRank()),
           m_network(network)
     {
     }
 
-    BackendType get_backend_type() const override
+    int GetSize() const override
     {
-        return m_network.get_backend_type();
+        return m_network.GetSize();
     }
 
-    int sim_comm_get_size() const override
+    TimePs Now() const override
     {
-        return m_network.sim_comm_get_size();
+        return m_network.Now();
     }
 
-    timespec_t sim_get_time() override
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override
     {
-        return m_network.sim_get_time();
+        m_network.Schedule(delay, handler, arg);
     }
 
-    void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override
+    void Send(const SendRequest& request) override
     {
-        m_network.sim_schedule(delta, handler, arg);
+        m_network.Send(request);
     }
 
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override
+    void Receive(const ReceiveRequest& request) override
     {
-        return m_network.sim_send(buffer, count, type, dst, tag, request, handler, arg);
+        m_network.Receive(request);
     }
 
-    int sim_recv(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int src,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override
+    bool Supports(std::span<const int> members) const override
     {
-        return m_network.sim_recv(buffer, count, type, src, tag, request, handler, arg);
+        return m_network.Supports(members);
     }
 
-    bool sim_in_network_supported(InNetworkOp op, std::span<const int> members) const override
+    bool Join(const JoinRequest& request) override
     {
-        return m_network.sim_in_network_supported(op, members);
+        return m_network.Join(request);
     }
 
-    int sim_in_network(InNetworkOp op,
-                       std::span<const int> members,
-                       int root,
-                       uint64_t count,
-                       int tag,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg) override
+    TimePs GetSentTime() const override
     {
-        return m_network.sim_in_network(op, members, root, count, tag, request, handler, arg);
+        return m_network.GetSentTime();
     }
 
-    timespec_t sim_get_sent_time() override
+    bool IsPhysical() const override
     {
-        return m_network.sim_get_sent_time();
+        return m_network.IsPhysical();
     }
 
-    int sim_notify_finished() override
+    void NotifyFinished() override
     {
-        return m_network.sim_notify_finished();
-    }
-
-    double get_BW_at_dimension(int dim) override
-    {
-        return m_network.get_BW_at_dimension(dim);
+        m_network.NotifyFinished();
     }
 
   protected:
-    AstraNetworkAPI& GetNetwork() const
+    RankNetwork& GetNetwork() const
     {
         return m_network;
     }
 
   private:
-    AstraNetworkAPI& m_network;
+    RankNetwork& m_network;
 };
 
 } // namespace AstraSim

@@ -4,7 +4,7 @@
 #ifndef HANDLER_EVENTS_H
 #define HANDLER_EVENTS_H
 
-#include "astra-network-api.h"
+#include "rank-network.h"
 
 #include "ns3/qbb-simulator-impl.h"
 
@@ -15,6 +15,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Runs handlers at times to come, by ns-3 events that are used again and again.
  *
  * They come in the order in which ns-3's own events would. Nothing is allocated once there are as

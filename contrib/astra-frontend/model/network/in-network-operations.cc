@@ -62,52 +62,45 @@ InNetworkOperations::IsSupported(std::span<const int> members)
     return FindPlan(m_sets.Find(members), members, 0) != nullptr;
 }
 
-int
-InNetworkOperations::Join(int rank,
-                          InNetworkOp op,
-                          std::span<const int> members,
-                          int root,
-                          uint64_t bytes,
-                          int tag,
-                          const sim_request* request,
-                          MessageHandler handler,
-                          void* arg)
+bool
+InNetworkOperations::Join(int rank, const JoinRequest& request)
 {
-    const MemberSet& set = m_sets.Find(members);
+    const MemberSet& set = m_sets.Find(request.members);
     const auto place = set.places.find(rank);
-    const auto rootPlace = set.places.find(root);
-    const ns3::InNetworkSpec* plan = FindPlan(set, members, request ? request->channel : 0);
-    if (!plan || place == set.places.end() || rootPlace == set.places.end())
+    const auto root = set.places.find(request.root);
+    const MessageInfo* info = request.info;
+    const ns3::InNetworkSpec* plan = FindPlan(set, request.members, info ? info->channel : 0);
+    if (!plan || place == set.places.end() || root == set.places.end())
     {
-        return -1;
+        return false;
     }
-    const uint32_t operation = m_operations.Join(set, tag, place->second, [&] {
+    const uint32_t operation = m_operations.Join(set, request.tag, place->second, [&] {
         ns3::InNetworkSpec spec = *plan;
-        spec.kind = KindOf(op);
-        spec.root = rootPlace->second;
-        spec.bytes = bytes;
-        spec.rateCapBps = request ? request->rateCapBps : 0;
+        spec.kind = KindOf(request.op);
+        spec.root = root->second;
+        spec.bytes = request.bytes;
+        spec.rateCapBps = info ? info->rateCapBps : 0;
         if (m_use)
         {
-            ns3::CountOperation(*m_use, m_fabric, spec, request ? request->purpose : 0);
+            ns3::CountOperation(*m_use, m_fabric, spec, info ? info->purpose : 0);
         }
         return m_fabric.GetInNetworkEngine().Open(std::move(spec));
     });
-    if (request && request->sendLatency > 0)
+    if (info && info->sendLatency > 0)
     {
-        ns3::Simulator::Schedule(ns3::PicoSeconds(request->sendLatency),
+        ns3::Simulator::Schedule(ns3::PicoSeconds(info->sendLatency),
                                  &InNetworkOperations::JoinEngine,
                                  this,
                                  operation,
                                  place->second,
-                                 handler,
-                                 arg);
+                                 request.handler,
+                                 request.arg);
     }
     else
     {
-        JoinEngine(operation, place->second, handler, arg);
+        JoinEngine(operation, place->second, request.handler, request.arg);
     }
-    return 0;
+    return true;
 }
 
 void

@@ -4,8 +4,8 @@
 #ifndef IN_NETWORK_OPERATIONS_H
 #define IN_NETWORK_OPERATIONS_H
 
-#include "astra-network-api.h"
 #include "joined-operations.h"
+#include "rank-network.h"
 
 #include "ns3/in-network-engine.h"
 #include "ns3/link-use.h"
@@ -24,6 +24,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Operations that an RdmaFabric's switches carry out, joined by ranks in any order.
  *
  * Every member calls Join() for every operation of its (members, tag); the n-th calls of all
@@ -39,19 +40,9 @@ class InNetworkOperations
     /// @return whether switches can carry out operations of @p members
     bool IsSupported(std::span<const int> members);
 
-    /**
-     * Take part; parameters as of AstraNetworkAPI::sim_in_network().
-     * @return 0, or -1 if no switches serve @p members, or @p rank or @p root is none of them
-     */
-    int Join(int rank,
-             InNetworkOp op,
-             std::span<const int> members,
-             int root,
-             uint64_t bytes,
-             int tag,
-             const sim_request* request,
-             MessageHandler handler,
-             void* arg);
+    /// A rank takes part in an operation.
+    /// @return whether it began: switches serve the members, and rank and root are among them
+    bool Join(int rank, const JoinRequest& request);
 
     /// Count operations on the links that they take. @param use outlives the object
     void CountIn(ns3::LinkUse& use)

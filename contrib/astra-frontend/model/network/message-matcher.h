@@ -4,10 +4,11 @@
 #ifndef MESSAGE_MATCHER_H
 #define MESSAGE_MATCHER_H
 
-#include "astra-network-api.h"
 #include "intrusive-queue.h"
 #include "object-pool.h"
+#include "rank-network.h"
 
+#include <boost/functional/hash.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <string>
@@ -17,6 +18,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Matches sends and receives of (source, destination, tag) in order, whatever their sizes.
  *
  * A connection is a stream of bytes: messages are consumed in the order in which they were sent,
@@ -47,7 +49,7 @@ class MessageMatcher
     /**
      * A message has been sent.
      * @param send its place in its stream; stays at its address while it is queued
-     * @param hint sim_request::stream of an earlier message, or null
+     * @param hint MessageInfo::stream of an earlier message, or null
      */
     void AddSend(Send& send,
                  uint32_t src,
@@ -66,7 +68,7 @@ class MessageMatcher
 
     /**
      * Ask for @p bytes.
-     * @param hint sim_request::stream of an earlier message, or null; gets that for the next
+     * @param hint MessageInfo::stream of an earlier message, or null; gets that for the next
      * @return whether they are all there already; @p handler is not kept then
      */
     bool AddReceive(uint32_t src,
@@ -116,9 +118,10 @@ class MessageMatcher
 
         std::size_t operator()(const Key& key) const
         {
-            uint64_t value = (static_cast<uint64_t>(key.src) << 32 | key.dst) * 0x9e3779b97f4a7c15U;
-            value ^= static_cast<uint64_t>(static_cast<uint32_t>(key.tag)) * 0xc2b2ae3d27d4eb4fU;
-            return value ^ value >> 29;
+            std::size_t hash = 0;
+            boost::hash_combine(hash, uint64_t{key.src} << 32 | key.dst);
+            boost::hash_combine(hash, key.tag);
+            return hash;
         }
 
         std::size_t operator()(const Stream* stream) const;

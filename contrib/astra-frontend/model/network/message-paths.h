@@ -4,7 +4,7 @@
 #ifndef MESSAGE_PATHS_H
 #define MESSAGE_PATHS_H
 
-#include "astra-network-api.h"
+#include "rank-network.h"
 
 #include <cstdint>
 #include <optional>
@@ -26,6 +26,7 @@ struct MessagePath
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief What an analytical network knows of the machine: the time of a message alone, and the
  * ports that messages share.
  */

@@ -88,32 +88,25 @@ TrafficPlanes::PlaneOf(uint16_t purpose, uint32_t src, uint32_t dst) const
     return static_cast<uint32_t>(plane);
 }
 
-PlaneNetwork::PlaneNetwork(AstraNetworkAPI& network, const TrafficPlanes& planes)
+PlaneNetwork::PlaneNetwork(RankNetwork& network, const TrafficPlanes& planes)
     : ForwardingNetwork(network),
       m_planes(planes)
 {
 }
 
-int
-PlaneNetwork::sim_send(void* buffer,
-                       uint64_t count,
-                       int type,
-                       int dst,
-                       int tag,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg)
+void
+PlaneNetwork::Send(const SendRequest& request)
 {
-    if (request)
+    if (request.info)
     {
-        if (const auto plane = m_planes.PlaneOf(request->purpose,
-                                                static_cast<uint32_t>(sim_comm_get_rank()),
-                                                static_cast<uint32_t>(dst)))
+        if (const auto plane = m_planes.PlaneOf(request.info->purpose,
+                                                static_cast<uint32_t>(GetRank()),
+                                                static_cast<uint32_t>(request.dst)))
         {
-            request->nic = *plane;
+            request.info->nic = *plane;
         }
     }
-    return GetNetwork().sim_send(buffer, count, type, dst, tag, request, handler, arg);
+    GetNetwork().Send(request);
 }
 
 } // namespace AstraSim

@@ -17,6 +17,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief Which plane of the network each class of traffic takes (conf key PLANE).
  *
  * A plane is the n-th NIC of every host, and what is reached from it. Traffic within a server, over
@@ -53,16 +54,9 @@ class PlaneNetwork : public ForwardingNetwork
 {
   public:
     /// @param network what carries the messages; borrowed @param planes borrowed
-    PlaneNetwork(AstraNetworkAPI& network, const TrafficPlanes& planes);
+    PlaneNetwork(RankNetwork& network, const TrafficPlanes& planes);
 
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
+    void Send(const SendRequest& request) override;
 
   private:
     const TrafficPlanes& m_planes;

@@ -12,34 +12,45 @@ namespace AstraSim
 SharedNetwork::SharedNetwork() = default;
 SharedNetwork::~SharedNetwork() = default;
 
-SharedNetwork::Demand
-SharedNetwork::Accept(NetworkMessage& message, const SendCall& call)
+void
+SharedNetwork::MakeRanks(uint32_t count)
 {
-    message.src = call.src;
-    message.dst = call.dst;
-    message.sent = call.handler;
-    message.sentArg = call.arg;
-    m_matcher.AddSend(message,
-                      call.src,
-                      call.dst,
-                      call.tag,
-                      call.bytes,
-                      call.request ? call.request->stream : nullptr);
-    if (!call.request)
+    m_ranks.reserve(count);
+    for (uint32_t rank = 0; rank < count; ++rank)
     {
-        return {0, call.bytes};
+        m_ranks.push_back(std::make_unique<SharedRankNetwork>(static_cast<int>(rank), *this));
     }
-    call.request->stream = message.stream;
-    message.keepsOrder = call.request->collective > 0;
-    message.channel = call.request->channel;
-    message.nic = static_cast<uint16_t>(call.request->nic);
-    message.purpose = call.request->purpose;
-    message.rateCapBps = call.request->rateCapBps;
-    const double inflation = call.request->wireInflation;
-    return {call.request->sendLatency,
+}
+
+SharedNetwork::Demand
+SharedNetwork::Accept(NetworkMessage& message, uint32_t src, const SendRequest& request)
+{
+    message.src = src;
+    message.dst = static_cast<uint32_t>(request.dst);
+    message.sent = request.handler;
+    message.sentArg = request.arg;
+    MessageInfo* info = request.info;
+    m_matcher.AddSend(message,
+                      src,
+                      message.dst,
+                      request.tag,
+                      request.bytes,
+                      info ? info->stream : nullptr);
+    if (!info)
+    {
+        return {0, request.bytes};
+    }
+    info->stream = message.stream;
+    message.keepsOrder = info->collective > 0;
+    message.channel = info->channel;
+    message.nic = static_cast<uint16_t>(info->nic);
+    message.purpose = info->purpose;
+    message.rateCapBps = info->rateCapBps;
+    const double inflation = info->wireInflation;
+    return {info->sendLatency,
             inflation == 1
-                ? call.bytes
-                : static_cast<uint64_t>(std::ceil(static_cast<double>(call.bytes) * inflation))};
+                ? request.bytes
+                : static_cast<uint64_t>(std::ceil(static_cast<double>(request.bytes) * inflation))};
 }
 
 void
@@ -72,104 +83,68 @@ SharedNetwork::PartDelivered(NetworkMessage& message)
 }
 
 void
-SharedNetwork::Receive(uint32_t src,
-                       uint32_t dst,
-                       int tag,
-                       uint64_t bytes,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg)
+SharedNetwork::Receive(uint32_t dst, const ReceiveRequest& request)
 {
-    MessageStream* stream = request ? request->stream : nullptr;
-    const bool isComplete = m_matcher.AddReceive(src, dst, tag, bytes, handler, arg, stream);
-    if (request)
+    MessageStream* stream = request.info ? request.info->stream : nullptr;
+    const bool isComplete = m_matcher.AddReceive(static_cast<uint32_t>(request.src),
+                                                 dst,
+                                                 request.tag,
+                                                 request.bytes,
+                                                 request.handler,
+                                                 request.arg,
+                                                 stream);
+    if (request.info)
     {
-        request->stream = stream;
+        request.info->stream = stream;
     }
-    if (isComplete && handler)
+    if (isComplete && request.handler)
     {
-        Schedule(0, handler, arg);
+        Schedule(0, request.handler, request.arg);
     }
 }
 
 // --- one rank
 
 int
-RankNetwork::sim_comm_get_size() const
+SharedRankNetwork::GetSize() const
 {
     return m_network.GetSize();
 }
 
-timespec_t
-RankNetwork::sim_get_time()
+TimePs
+SharedRankNetwork::Now() const
 {
-    return MakeTimespec(m_network.Now());
+    return m_network.Now();
 }
 
 void
-RankNetwork::sim_schedule(timespec_t delta, MessageHandler handler, void* arg)
+SharedRankNetwork::Schedule(TimePs delay, MessageHandler handler, void* arg)
 {
-    m_network.Schedule(ToPicoseconds(delta), handler, arg);
+    m_network.Schedule(delay, handler, arg);
 }
 
-int
-RankNetwork::sim_send(void*,
-                      uint64_t count,
-                      int,
-                      int dst,
-                      int tag,
-                      sim_request* request,
-                      MessageHandler handler,
-                      void* arg)
+void
+SharedRankNetwork::Send(const SendRequest& request)
 {
-    m_network.Send({static_cast<uint32_t>(sim_comm_get_rank()),
-                    static_cast<uint32_t>(dst),
-                    tag,
-                    count,
-                    request,
-                    handler,
-                    arg});
-    return 0;
+    m_network.Send(static_cast<uint32_t>(GetRank()), request);
 }
 
-int
-RankNetwork::sim_recv(void*,
-                      uint64_t count,
-                      int,
-                      int src,
-                      int tag,
-                      sim_request* request,
-                      MessageHandler handler,
-                      void* arg)
+void
+SharedRankNetwork::Receive(const ReceiveRequest& request)
 {
-    m_network.Receive(static_cast<uint32_t>(src),
-                      static_cast<uint32_t>(sim_comm_get_rank()),
-                      tag,
-                      count,
-                      request,
-                      handler,
-                      arg);
-    return 0;
+    m_network.Receive(static_cast<uint32_t>(GetRank()), request);
 }
 
 bool
-RankNetwork::sim_in_network_supported(InNetworkOp, std::span<const int> members) const
+SharedRankNetwork::Supports(std::span<const int> members) const
 {
     return m_network.Supports(members);
 }
 
-int
-RankNetwork::sim_in_network(InNetworkOp op,
-                            std::span<const int> members,
-                            int root,
-                            uint64_t count,
-                            int tag,
-                            sim_request* request,
-                            MessageHandler handler,
-                            void* arg)
+bool
+SharedRankNetwork::Join(const JoinRequest& request)
 {
-    return m_network.Join(
-        {sim_comm_get_rank(), op, members, root, count, tag, request, handler, arg});
+    return m_network.Join(GetRank(), request);
 }
 
 } // namespace AstraSim

@@ -4,9 +4,9 @@
 #ifndef SHARED_NETWORK_H
 #define SHARED_NETWORK_H
 
-#include "astra-network-api.h"
 #include "message-matcher.h"
 #include "object-pool.h"
+#include "rank-network.h"
 
 #include "ns3/cluster-topology.h"
 
@@ -21,50 +21,30 @@ namespace AstraSim
 
 class SharedNetwork;
 
-/// One rank's view of a network that all ranks share: ASTRA-sim's network API.
-class RankNetwork : public AstraNetworkAPI
+/// One rank's view of a network that all ranks share.
+class SharedRankNetwork : public RankNetwork
 {
   public:
-    RankNetwork(int rank, SharedNetwork& network)
-        : AstraNetworkAPI(rank),
+    SharedRankNetwork(int rank, SharedNetwork& network)
+        : RankNetwork(rank),
           m_network(network)
     {
     }
 
-    int sim_comm_get_size() const override;
-    timespec_t sim_get_time() override;
-    void sim_schedule(timespec_t delta, MessageHandler handler, void* arg) override;
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-    int sim_recv(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int src,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-    bool sim_in_network_supported(InNetworkOp op, std::span<const int> members) const override;
-    int sim_in_network(InNetworkOp op,
-                       std::span<const int> members,
-                       int root,
-                       uint64_t count,
-                       int tag,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg) override;
+    int GetSize() const override;
+    TimePs Now() const override;
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
+    void Send(const SendRequest& request) override;
+    void Receive(const ReceiveRequest& request) override;
+    bool Supports(std::span<const int> members) const override;
+    bool Join(const JoinRequest& request) override;
 
   private:
     SharedNetwork& m_network;
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief What the networks of all backends have in common: a view for each rank, messages that
  * match in order, handlers that never run from inside a call.
  *
@@ -78,7 +58,7 @@ class SharedNetwork
     SharedNetwork& operator=(const SharedNetwork&) = delete;
 
     /// @return the network of a rank
-    AstraNetworkAPI& GetNetwork(int rank) const
+    RankNetwork& GetNetwork(int rank) const
     {
         return *m_ranks[static_cast<std::size_t>(rank)];
     }
@@ -102,7 +82,7 @@ class SharedNetwork
     }
 
   protected:
-    /// A message between sim_send() and its last acknowledgement.
+    /// A message between Send() and its last acknowledgement.
     struct NetworkMessage : MessageMatcher::Send
     {
         /// Follows those of its stream on one connection, as the messages of a collective do.
@@ -134,44 +114,10 @@ class SharedNetwork
         }
     };
 
-    /// What a rank asks of sim_send().
-    struct SendCall
-    {
-        uint32_t src;
-        uint32_t dst;
-        int tag;
-        uint64_t bytes;
-        sim_request* request; ///< may be null
-        MessageHandler handler;
-        void* arg;
-    };
-
-    /// What a rank asks of sim_in_network().
-    struct JoinCall
-    {
-        int rank;
-        InNetworkOp op;
-        std::span<const int> members;
-        int root;
-        uint64_t bytes;
-        int tag;
-        const sim_request* request; ///< may be null
-        MessageHandler handler;
-        void* arg;
-    };
-
     SharedNetwork();
 
-    /// Make the views of @p count ranks. @tparam View of (rank, network)
-    template <typename View, typename Network>
-    void MakeRanks(Network& network, uint32_t count)
-    {
-        m_ranks.reserve(count);
-        for (uint32_t rank = 0; rank < count; ++rank)
-        {
-            m_ranks.push_back(std::make_unique<View>(static_cast<int>(rank), network));
-        }
-    }
+    /// Make the views of @p count ranks.
+    void MakeRanks(uint32_t count);
 
     /// What the network has to do about a call.
     struct Demand
@@ -181,11 +127,11 @@ class SharedNetwork
     };
 
     /**
-     * Note that @p call has been made.
-     * @param message gets what it says
+     * Note that rank @p src sends.
+     * @param message gets what @p request says
      * @return what else it asks for
      */
-    Demand Accept(NetworkMessage& message, const SendCall& call);
+    Demand Accept(NetworkMessage& message, uint32_t src, const SendRequest& request);
 
     /// A part of @p message is at its destination; the last one completes receives.
     void PartDelivered(NetworkMessage& message);
@@ -224,27 +170,22 @@ class SharedNetwork
 
     virtual TimePs Now() const = 0;
     virtual void Schedule(TimePs delay, MessageHandler handler, void* arg) = 0;
-    virtual void Send(const SendCall& call) = 0;
+    virtual void Send(uint32_t src, const SendRequest& request) = 0;
 
     /// @return whether switches can serve @p members
     virtual bool Supports(std::span<const int> members) = 0;
 
-    /// @return 0, or -1 if no switches serve the members, or the rank or the root is none of them
-    virtual int Join(const JoinCall& call) = 0;
+    /// @return whether it began: switches serve the members, and the rank and the root are among
+    /// them
+    virtual bool Join(int rank, const JoinRequest& request) = 0;
 
   private:
-    friend class RankNetwork;
+    friend class SharedRankNetwork;
 
-    void Receive(uint32_t src,
-                 uint32_t dst,
-                 int tag,
-                 uint64_t bytes,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg);
+    void Receive(uint32_t dst, const ReceiveRequest& request);
 
     MessageMatcher m_matcher;
-    std::vector<std::unique_ptr<RankNetwork>> m_ranks;
+    std::vector<std::unique_ptr<SharedRankNetwork>> m_ranks;
     uint64_t m_deliveredCount{0};
     bool m_severalNics{false};
 };

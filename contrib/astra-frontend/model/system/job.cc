@@ -132,7 +132,7 @@ Job::Job(JobDescription description)
     }
     for (const uint32_t rank : m_simulated)
     {
-        AstraNetworkAPI* network = &m_description.network(ranks[rank]);
+        RankNetwork* network = &m_description.network(ranks[rank]);
         if (m_description.config.rendezvous)
         {
             network =

@@ -13,8 +13,8 @@
 #include "system-config.h"
 #include "workload.h"
 
-#include "ns3/astra-network-api.h"
 #include "ns3/collective-implementation.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <functional>
@@ -36,7 +36,7 @@ struct JobDescription
     std::vector<uint32_t> logicalDimensions;
     CollectiveImplementation* nccl; ///< borrowed; null if only natives are used
     /// The network of a rank (of the network); the objects outlive the job.
-    std::function<AstraNetworkAPI&(int rank)> network;
+    std::function<RankNetwork&(int rank)> network;
     RunObserver* observer; ///< borrowed
     /// Asked once the workload is placed: ranks of the job that stand for all and are the only ones
     /// simulated; none, or no function, for every rank.
@@ -57,6 +57,7 @@ struct JobProgress
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief A workload on a set of ranks of the network.
  *
  * @code

@@ -11,19 +11,19 @@ namespace AstraSim
 ObservedNetwork::Flow*
 ObservedNetwork::Begin(int dst,
                        uint64_t bytes,
-                       const sim_request* request,
+                       const MessageInfo* info,
                        MessageHandler handler,
                        void* arg)
 {
     FlowRecord record;
-    record.src = sim_comm_get_rank();
+    record.src = GetRank();
     record.dst = dst;
     record.bytes = bytes;
-    record.start = ToPicoseconds(sim_get_time());
-    if (request)
+    record.start = Now();
+    if (info)
     {
-        record.channel = request->channel;
-        record.collective = request->collective;
+        record.channel = info->channel;
+        record.collective = info->collective;
     }
     return new Flow{this, record, handler, arg};
 }
@@ -32,7 +32,7 @@ void
 ObservedNetwork::Ended(void* argument)
 {
     const std::unique_ptr<Flow> flow(static_cast<Flow*>(argument));
-    flow->record.end = ToPicoseconds(flow->network->sim_get_time());
+    flow->record.end = flow->network->Now();
     flow->network->m_observer.FlowEnded(flow->record);
     if (flow->handler)
     {
@@ -40,38 +40,29 @@ ObservedNetwork::Ended(void* argument)
     }
 }
 
-int
-ObservedNetwork::sim_send(void* buffer,
-                          uint64_t count,
-                          int type,
-                          int dst,
-                          int tag,
-                          sim_request* request,
-                          MessageHandler handler,
-                          void* arg)
+void
+ObservedNetwork::Send(const SendRequest& request)
 {
-    Flow* flow = Begin(dst, count, request, handler, arg);
-    return GetNetwork().sim_send(buffer, count, type, dst, tag, request, &Ended, flow);
+    SendRequest watched = request;
+    watched.handler = &Ended;
+    watched.arg = Begin(request.dst, request.bytes, request.info, request.handler, request.arg);
+    GetNetwork().Send(watched);
 }
 
-int
-ObservedNetwork::sim_in_network(InNetworkOp op,
-                                std::span<const int> members,
-                                int root,
-                                uint64_t count,
-                                int tag,
-                                sim_request* request,
-                                MessageHandler handler,
-                                void* arg)
+bool
+ObservedNetwork::Join(const JoinRequest& request)
 {
-    Flow* flow = Begin(FlowRecord::IN_NETWORK, count, request, handler, arg);
-    const int result =
-        GetNetwork().sim_in_network(op, members, root, count, tag, request, &Ended, flow);
-    if (result != 0)
+    JoinRequest watched = request;
+    Flow* flow =
+        Begin(FlowRecord::IN_NETWORK, request.bytes, request.info, request.handler, request.arg);
+    watched.handler = &Ended;
+    watched.arg = flow;
+    if (!GetNetwork().Join(watched))
     {
         delete flow;
+        return false;
     }
-    return result;
+    return true;
 }
 
 } // namespace AstraSim

@@ -12,6 +12,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief A rank's network that tells an observer of each flow the rank sends, when it ends.
  *
  * An in-network operation counts as one flow of each rank that takes part.
@@ -20,29 +21,14 @@ class ObservedNetwork : public ForwardingNetwork
 {
   public:
     /// @param network what carries the flows @param observer is told; both borrowed
-    ObservedNetwork(AstraNetworkAPI& network, RunObserver& observer)
+    ObservedNetwork(RankNetwork& network, RunObserver& observer)
         : ForwardingNetwork(network),
           m_observer(observer)
     {
     }
 
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-
-    int sim_in_network(InNetworkOp op,
-                       std::span<const int> members,
-                       int root,
-                       uint64_t count,
-                       int tag,
-                       sim_request* request,
-                       MessageHandler handler,
-                       void* arg) override;
+    void Send(const SendRequest& request) override;
+    bool Join(const JoinRequest& request) override;
 
   private:
     /// A flow under way.
@@ -56,7 +42,7 @@ class ObservedNetwork : public ForwardingNetwork
 
     Flow* Begin(int dst,
                 uint64_t bytes,
-                const sim_request* request,
+                const MessageInfo* info,
                 MessageHandler handler,
                 void* arg);
     static void Ended(void* flow);

@@ -4,7 +4,7 @@
 #ifndef REMOTE_MEMORY_H
 #define REMOTE_MEMORY_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <string>

@@ -22,71 +22,37 @@ ReadyTag(int tag)
 /// A send that waits for its receiver.
 struct WaitingSend
 {
-    AstraNetworkAPI* network;
-    void* buffer;
-    uint64_t count;
-    int type;
-    int dst;
-    int tag;
-    sim_request request;
-    MessageHandler handler;
-    void* arg;
+    RankNetwork* network;
+    SendRequest request;
+    MessageInfo info; ///< of the request
 };
 
 void
 ReceiverIsReady(void* argument)
 {
     const std::unique_ptr<WaitingSend> send(static_cast<WaitingSend*>(argument));
-    send->network->sim_send(send->buffer,
-                            send->count,
-                            send->type,
-                            send->dst,
-                            send->tag,
-                            &send->request,
-                            send->handler,
-                            send->arg);
+    send->request.info = &send->info;
+    send->network->Send(send->request);
 }
 
 } // namespace
 
-int
-RendezvousNetwork::sim_send(void* buffer,
-                            uint64_t count,
-                            int type,
-                            int dst,
-                            int tag,
-                            sim_request* request,
-                            MessageHandler handler,
-                            void* arg)
+void
+RendezvousNetwork::Send(const SendRequest& request)
 {
-    sim_request ready;
-    ready.srcRank = static_cast<uint32_t>(dst);
-    ready.dstRank = static_cast<uint32_t>(sim_comm_get_rank());
-    ready.reqCount = READY_BYTES;
-    auto* send =
-        new WaitingSend{&GetNetwork(), buffer, count, type, dst, tag, *request, handler, arg};
-    return GetNetwork()
-        .sim_recv(nullptr, READY_BYTES, UINT8, dst, ReadyTag(tag), &ready, &ReceiverIsReady, send);
+    const MessageInfo info = request.info ? *request.info : MessageInfo();
+    GetNetwork().Receive({.src = request.dst,
+                          .tag = ReadyTag(request.tag),
+                          .bytes = READY_BYTES,
+                          .handler = &ReceiverIsReady,
+                          .arg = new WaitingSend{&GetNetwork(), request, info}});
 }
 
-int
-RendezvousNetwork::sim_recv(void* buffer,
-                            uint64_t count,
-                            int type,
-                            int src,
-                            int tag,
-                            sim_request* request,
-                            MessageHandler handler,
-                            void* arg)
+void
+RendezvousNetwork::Receive(const ReceiveRequest& request)
 {
-    sim_request ready;
-    ready.srcRank = static_cast<uint32_t>(sim_comm_get_rank());
-    ready.dstRank = static_cast<uint32_t>(src);
-    ready.tag = static_cast<uint32_t>(ReadyTag(tag));
-    ready.reqCount = READY_BYTES;
-    GetNetwork()
-        .sim_send(nullptr, READY_BYTES, UINT8, src, ReadyTag(tag), &ready, nullptr, nullptr);
-    return GetNetwork().sim_recv(buffer, count, type, src, tag, request, handler, arg);
+    GetNetwork().Send({.dst = request.src, .tag = ReadyTag(request.tag), .bytes = READY_BYTES});
+    GetNetwork().Receive(request);
 }
 
 } // namespace AstraSim

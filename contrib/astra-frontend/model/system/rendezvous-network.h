@@ -12,6 +12,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief A rank's network on which a message waits for its receive.
  *
  * Each receive first sends a small message back, and each send waits for one before its data leaves
@@ -25,23 +26,8 @@ class RendezvousNetwork : public ForwardingNetwork
 
     using ForwardingNetwork::ForwardingNetwork;
 
-    int sim_send(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int dst,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
-
-    int sim_recv(void* buffer,
-                 uint64_t count,
-                 int type,
-                 int src,
-                 int tag,
-                 sim_request* request,
-                 MessageHandler handler,
-                 void* arg) override;
+    void Send(const SendRequest& request) override;
+    void Receive(const ReceiveRequest& request) override;
 };
 
 } // namespace AstraSim

@@ -4,9 +4,9 @@
 #ifndef RUN_OBSERVER_H
 #define RUN_OBSERVER_H
 
-#include "ns3/astra-network-api.h"
 #include "ns3/collective-implementation.h"
 #include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <string>
@@ -120,6 +120,7 @@ struct FlowRecord
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Is told what happens in a job, as it happens; writers of result files derive from it.
  *
  * Records and what they point to are valid during the call only. Everything does nothing by

@@ -97,10 +97,7 @@ StreamBaseline::init()
             ? owner.get_index_in_group(*instance.group)
             : owner.get_topology().GetCoordinate(static_cast<uint32_t>(description.dimension),
                                                  owner.get_job_rank());
-    sim_request info;
-    info.srcRank = static_cast<uint32_t>(owner.get_rank());
-    info.vnet = static_cast<uint32_t>(current_queue_id);
-    info.layerNum = instance.position.layer;
+    MessageInfo info;
     info.collective = static_cast<uint32_t>(instance.id);
     info.collectiveKey = instance.key;
     info.purpose = TrafficPurpose(instance.request.op, instance.group->kind);

@@ -4,6 +4,7 @@
 #ifndef STREAM_ORDER_H
 #define STREAM_ORDER_H
 
+#include <boost/functional/hash.hpp>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -35,6 +36,7 @@ struct StreamLane
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief The order in which the ranks of a group begin their streams: that of whoever is first.
  *
  * Each rank has but so many places for running streams. Were each to choose for itself, two ranks
@@ -81,11 +83,11 @@ class StreamOrder
     {
         std::size_t operator()(const StreamLane& lane) const
         {
-            const uint64_t value =
-                (uint64_t{lane.group} << 32 | static_cast<uint32_t>(lane.queue)) *
-                    0x9e3779b97f4a7c15U +
-                lane.phase;
-            return value ^ value >> 29;
+            std::size_t hash = 0;
+            boost::hash_combine(hash, lane.group);
+            boost::hash_combine(hash, lane.queue);
+            boost::hash_combine(hash, lane.phase);
+            return hash;
         }
     };
 

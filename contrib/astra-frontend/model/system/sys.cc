@@ -12,7 +12,7 @@
 namespace AstraSim
 {
 
-Sys::Sys(const JobContext& context, uint32_t jobRank, AstraNetworkAPI& network)
+Sys::Sys(const JobContext& context, uint32_t jobRank, RankNetwork& network)
     : m_context(context),
       m_network(network),
       m_jobRank(jobRank),
@@ -258,17 +258,16 @@ Sys::SendMessage(int dst,
     m_messages.push_front({this, dst, networkTag, bytes, false, std::move(done), {}, {}});
     Message& message = m_messages.front();
     message.self = m_messages.begin();
-    sim_request request;
-    request.srcRank = static_cast<uint32_t>(get_rank());
-    request.dstRank = static_cast<uint32_t>(dst);
-    request.tag = static_cast<uint32_t>(networkTag);
-    request.reqCount = bytes;
-    request.layerNum = position.layer;
-    request.purpose = options.purpose;
-    request.channel = options.purpose;
-    request.nic = options.nic;
-    m_network
-        .sim_send(nullptr, bytes, UINT8, dst, networkTag, &request, &Sys::MessageSent, &message);
+    MessageInfo info;
+    info.purpose = options.purpose;
+    info.channel = options.purpose;
+    info.nic = options.nic;
+    m_network.Send({.dst = dst,
+                    .tag = networkTag,
+                    .bytes = bytes,
+                    .info = &info,
+                    .handler = &Sys::MessageSent,
+                    .arg = &message});
 }
 
 void
@@ -278,19 +277,11 @@ Sys::ReceiveMessage(int src, uint64_t bytes, uint32_t tag, std::function<void(Ti
     m_messages.push_front({this, src, networkTag, bytes, true, {}, std::move(done), {}});
     Message& message = m_messages.front();
     message.self = m_messages.begin();
-    sim_request request;
-    request.srcRank = static_cast<uint32_t>(src);
-    request.dstRank = static_cast<uint32_t>(get_rank());
-    request.tag = static_cast<uint32_t>(networkTag);
-    request.reqCount = bytes;
-    m_network.sim_recv(nullptr,
-                       bytes,
-                       UINT8,
-                       src,
-                       networkTag,
-                       &request,
-                       &Sys::MessageReceived,
-                       &message);
+    m_network.Receive({.src = src,
+                       .tag = networkTag,
+                       .bytes = bytes,
+                       .handler = &Sys::MessageReceived,
+                       .arg = &message});
 }
 
 void
@@ -311,7 +302,7 @@ Sys::MessageReceived(void* argument)
     auto& message = *static_cast<Message*>(argument);
     Sys& sys = *message.sys;
     const auto done = std::move(message.received);
-    const TimePs sentTime = ToPicoseconds(sys.m_network.sim_get_sent_time());
+    const TimePs sentTime = sys.m_network.GetSentTime();
     const TimePs sentAt = sys.get_ledger().MessageArrived(message.peer,
                                                           sys.get_rank(),
                                                           message.tag,

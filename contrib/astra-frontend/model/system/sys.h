@@ -10,8 +10,8 @@
 #include "stream-baseline.h"
 #include "system-config.h"
 
-#include "ns3/astra-network-api.h"
 #include "ns3/native-memory-bus.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <functional>
@@ -43,6 +43,7 @@ struct MessageOptions
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief The system layer of one rank: its streams, queues and clock.
  *
  * A collective is cut into chunks; each is a stream that waits in the ready list in the order of
@@ -60,7 +61,7 @@ class Sys
      * @param jobRank number in the job
      * @param network the rank's network
      */
-    Sys(const JobContext& context, uint32_t jobRank, AstraNetworkAPI& network);
+    Sys(const JobContext& context, uint32_t jobRank, RankNetwork& network);
     ~Sys();
     Sys(const Sys&) = delete;
     Sys& operator=(const Sys&) = delete;
@@ -68,13 +69,13 @@ class Sys
     /// @return the simulated time in ps
     TimePs Now() const
     {
-        return ToPicoseconds(m_network.sim_get_time());
+        return m_network.Now();
     }
 
     /// Call @p handler with @p arg after @p delay ps.
     void Schedule(TimePs delay, MessageHandler handler, void* arg)
     {
-        m_network.sim_schedule(MakeTimespec(delay), handler, arg);
+        m_network.Schedule(delay, handler, arg);
     }
 
     /**
@@ -167,7 +168,7 @@ class Sys
     /// @return this rank's place in @p group
     uint32_t get_index_in_group(const CommGroup& group);
 
-    AstraNetworkAPI& get_network()
+    RankNetwork& get_network()
     {
         return m_network;
     }
@@ -230,7 +231,7 @@ class Sys
     void EndStream(StreamBaseline* stream);
 
     const JobContext& m_context;
-    AstraNetworkAPI& m_network;
+    RankNetwork& m_network;
     uint32_t m_jobRank;
     uint32_t m_streamCount{0};
     int64_t m_priorityCounter{0};

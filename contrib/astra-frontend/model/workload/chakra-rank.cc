@@ -54,7 +54,7 @@ ChakraRank::Run()
         auto& observer = m_sys.get_observer();
         observer.PassFinished(m_sys.get_rank(), 0, m_sys.Now());
         observer.RankFinished(m_sys.get_rank(), m_sys.Now());
-        m_sys.get_network().sim_notify_finished();
+        m_sys.get_network().NotifyFinished();
     }
 }
 

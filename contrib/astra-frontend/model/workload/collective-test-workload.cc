@@ -48,7 +48,7 @@ class CollectiveTestWorkload::Rank : public RankWorkload
             rank.m_finished = true;
             rank.m_sys.get_observer().PassFinished(rank.m_sys.get_rank(), 0, rank.m_sys.Now());
             rank.m_sys.get_observer().RankFinished(rank.m_sys.get_rank(), rank.m_sys.Now());
-            rank.m_sys.get_network().sim_notify_finished();
+            rank.m_sys.get_network().NotifyFinished();
             return;
         }
         rank.m_iteration = 0;

@@ -4,7 +4,7 @@
 #ifndef COLLECTIVE_TEST_WORKLOAD_H
 #define COLLECTIVE_TEST_WORKLOAD_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 #include "ns3/workload.h"
 
 #include <cstdint>
@@ -39,6 +39,7 @@ struct CollectiveTestResult
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief Collectives of all ranks, timed as nccl-tests times them.
  *
  * The points follow each other behind a barrier of all ranks. The iterations of a point follow each

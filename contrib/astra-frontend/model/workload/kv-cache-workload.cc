@@ -144,7 +144,7 @@ class KvCacheRank : public RankWorkload
         m_finished = true;
         m_sys.get_observer().PassFinished(m_sys.get_rank(), 0, m_sys.Now());
         m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
-        m_sys.get_network().sim_notify_finished();
+        m_sys.get_network().NotifyFinished();
     }
 
     KvCacheWorkload& m_workload;

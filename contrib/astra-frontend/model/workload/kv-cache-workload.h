@@ -4,7 +4,7 @@
 #ifndef KV_CACHE_WORKLOAD_H
 #define KV_CACHE_WORKLOAD_H
 
-#include "ns3/astra-network-api.h"
+#include "ns3/rank-network.h"
 #include "ns3/run-observer.h"
 #include "ns3/workload.h"
 
@@ -25,6 +25,7 @@ struct KvRequest
 };
 
 /**
+ * @ingroup astra-frontend
  * @brief What a KV-cache file says.
  *
  * A file of `key value...` lines after the word KV_CACHE:
@@ -73,6 +74,7 @@ KvCacheConfig ReadKvCacheConfig(const std::string& path);
 KvCacheConfig ReadKvCacheConfig(std::istream& text, const std::string& name);
 
 /**
+ * @ingroup astra-frontend
  * @brief Transfers of key-value caches between prefill and decode instances.
  *
  * Requests go to the instances in turn; an instance computes one prompt at a time, then sends the

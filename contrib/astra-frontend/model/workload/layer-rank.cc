@@ -257,7 +257,7 @@ LayerRank::EndPass()
     {
         m_state = State::Finished;
         m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
-        m_sys.get_network().sim_notify_finished();
+        m_sys.get_network().NotifyFinished();
         return false;
     }
     return true;

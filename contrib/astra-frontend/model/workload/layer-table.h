@@ -4,8 +4,8 @@
 #ifndef LAYER_TABLE_H
 #define LAYER_TABLE_H
 
-#include "ns3/astra-network-api.h"
 #include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
 #include "ns3/run-observer.h"
 
 #include <array>
