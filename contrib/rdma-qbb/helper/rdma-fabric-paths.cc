@@ -5,7 +5,6 @@
  */
 #include "rdma-fabric.h"
 
-#include "ns3/flow-hash.h"
 #include "ns3/input-error.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
@@ -18,54 +17,21 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("RdmaFabricPaths");
 
-void
-RdmaFabric::FillPair(Pair& pair, uint32_t src, uint32_t dst)
-{
-    pair.idealKind = IdealFct::UNKNOWN;
-    pair.ports = &*m_sources[src].portSets.insert(m_routes->HostPorts(src, dst)).first;
-    if (pair.ports->empty())
-    {
-        return;
-    }
-    const PathInfo path = *m_routes->Path(src, dst);
-    pair.nvlink = m_topology->IsNvLink(path.hops.front().link);
-    pair.bottleneckBps = path.bottleneckBps;
-    pair.baseRttPs = BaseRttPs(path, pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network);
-}
-
-RdmaFabric::Pair&
-RdmaFabric::FindPair(uint32_t src, uint32_t dst)
-{
-    const auto [it, isNew] = m_sources[src].pairs.try_emplace(dst);
-    if (isNew)
-    {
-        FillPair(it->second, src, dst);
-    }
-    return it->second;
-}
-
 RdmaPath
 RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options)
 {
-    Pair& pair = FindPair(src, dst);
+    ConnectionPlanner::Pair& pair = m_planner->Find(src, dst);
+    const auto start =
+        ConnectionPlanner::Open(pair, src, dst, options.channel, options.dport, options.sport);
     RdmaPath path;
-    if (pair.ports->empty())
+    if (!start)
     {
         return path;
     }
+    m_planner->FindTimes(pair, src, dst);
     path.peer = &GetHw(dst);
-    path.sport = options.sport;
-    if (!path.sport)
-    {
-        path.sport = pair.nextSport;
-        pair.nextSport = pair.nextSport == UINT16_MAX ? 10000 : pair.nextSport + 1;
-    }
-    const auto count = static_cast<uint32_t>(pair.ports->size());
-    const uint32_t choice =
-        options.channel >= 0
-            ? static_cast<uint32_t>(options.channel) % count
-            : EcmpChoice(FlowHash(src, dst, path.sport, options.dport), src, count);
-    path.nic = (*pair.ports)[choice];
+    path.sport = start->sport;
+    path.nic = start->firstPort;
     path.nvlink = pair.nvlink;
     path.baseRttPs = pair.baseRttPs;
     path.bottleneckBps = pair.bottleneckBps;
@@ -77,23 +43,6 @@ RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& op
         path.baseRttPs = m_extremes.maxBaseRttPs;
     }
     return path;
-}
-
-int64_t
-RdmaFabric::WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
-{
-    Pair& pair = FindPair(src, dst);
-    if (pair.ports->empty())
-    {
-        return 0;
-    }
-    if (pair.idealKind == IdealFct::UNKNOWN)
-    {
-        pair.idealKind = m_ideal->KindOf(src, dst);
-    }
-    return m_ideal->Of(pair.idealKind,
-                       bytes,
-                       pair.nvlink ? m_frameSizes.nvlink : m_frameSizes.network);
 }
 
 // --- link events
@@ -187,14 +136,7 @@ void
 RdmaFabric::UpdateRoutes()
 {
     m_routes->Recompute(*m_links);
-    for (uint32_t src = 0; src < m_sources.size(); ++src)
-    {
-        m_sources[src].recentIdeals.fill(RecentIdeal());
-        for (auto& [dst, pair] : m_sources[src].pairs)
-        {
-            FillPair(pair, src, dst);
-        }
-    }
+    m_planner->OnRoutesChanged();
     MoveQueuePairs();
     m_routesChanged();
 }
@@ -211,11 +153,13 @@ RdmaFabric::MoveQueuePairs()
             {
                 continue;
             }
-            const auto& ports = *FindPair(qp->src, qp->dst).ports;
+            const auto& pair = m_planner->Find(qp->src, qp->dst);
             const uint16_t current = qp->nic->GetPort().GetPort();
-            if (!ports.empty() && std::find(ports.begin(), ports.end(), current) == ports.end())
+            const uint16_t port =
+                ConnectionPlanner::Move(pair, qp->hash, current).value_or(current);
+            if (port != current)
             {
-                hw.MoveQueuePair(qp->qpn, ports[qp->hash % ports.size()]);
+                hw.MoveQueuePair(qp->qpn, port);
             }
         }
     }

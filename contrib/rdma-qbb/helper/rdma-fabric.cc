@@ -118,7 +118,7 @@ void
 RdmaFabric::DoDispose()
 {
     m_watchdog = nullptr;
-    m_sources.clear();
+    m_planner.reset();
     if (m_guardPartitions)
     {
         PartitionMemory::Unguard();
@@ -300,8 +300,11 @@ RdmaFabric::ConfigureHosts()
     const bool spreads = std::any_of(routing.begin(), routing.end(), [](TypeId each) {
         return each != EcmpRouting::GetTypeId();
     });
-    m_ideal = std::make_unique<IdealFct>(*m_routes, spreads);
-    m_sources.resize(m_drivers.size());
+    m_planner = std::make_unique<ConnectionPlanner>(*m_topology,
+                                                    *m_routes,
+                                                    m_frameSizes.network,
+                                                    m_frameSizes.nvlink,
+                                                    spreads);
 }
 
 Time

@@ -8,9 +8,9 @@
 
 #include "ns3/clock-range.h"
 #include "ns3/cluster-topology.h"
+#include "ns3/connection-planner.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-routes.h"
-#include "ns3/ideal-fct.h"
 #include "ns3/in-network-engine.h"
 #include "ns3/node-container.h"
 #include "ns3/node.h"
@@ -23,11 +23,8 @@
 #include "ns3/switch-node.h"
 #include "ns3/traced-callback.h"
 
-#include <array>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,6 +64,7 @@ struct FabricTotals
 class PfcWatchdog;
 
 /**
+ * @ingroup rdma-qbb
  * @brief A cluster's fabric, built from a topology and a configuration.
  *
  * Creates one ns-3 node per topology node, in the order of their ids, with QbbNetDevices whose port
@@ -238,12 +236,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
     int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
     {
-        RecentIdeal& recent = m_sources[src].recentIdeals[dst % Source::RECENT];
-        if (recent.dst != dst || recent.bytes != bytes)
-        {
-            recent = {WorkOutIdealFctPs(src, dst, bytes), bytes, dst};
-        }
-        return recent.idealPs;
+        return m_planner->GetIdealFctPs(src, dst, bytes);
     }
 
     /// @return lines naming the queue pairs with data left whose hosts no path connects
@@ -259,37 +252,6 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void DoDispose() override;
 
   private:
-    /// What connections from one host to another have in common.
-    struct Pair
-    {
-        const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; never null when filled
-        int64_t baseRttPs{0};
-        uint64_t bottleneckBps{0};
-        uint32_t idealKind{IdealFct::UNKNOWN};
-        uint16_t nextSport{10000};
-        bool nvlink{false};
-    };
-
-    /// The ideal of a message, likely to be asked for again: hosts send messages of few sizes.
-    struct RecentIdeal
-    {
-        int64_t idealPs{0};
-        uint64_t bytes{0};
-        uint32_t dst{UINT32_MAX};
-    };
-
-    /// What a host knows of others.
-    struct Source
-    {
-        /// Peers that are remembered: of a ring two, of a tree four.
-        static constexpr uint32_t RECENT = 4;
-
-        boost::unordered_flat_map<uint32_t, Pair> pairs; ///< by destination
-        std::set<std::vector<uint16_t>> portSets;        ///< few: pairs share them
-        std::array<RecentIdeal, RECENT> recentIdeals;    ///< by the lowest bits of destination
-    };
-
-    int64_t WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes);
     bool PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
                         uint32_t stripe,
                         InNetworkSpec& spec) const;
@@ -321,8 +283,6 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     bool UsesPint() const;
     static double AlphaScaleFor(uint64_t rateBps, uint64_t nicRateBps);
     uint64_t CountFramesInUse() const;
-    Pair& FindPair(uint32_t src, uint32_t dst);
-    void FillPair(Pair& pair, uint32_t src, uint32_t dst);
 
     const ClusterTopology* m_topology{nullptr};
     FabricConf* m_conf{nullptr};
@@ -337,9 +297,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     std::vector<RdmaDriver*> m_drivers;
     std::vector<Ptr<QbbChannel>> m_channels;
     Ptr<InNetworkEngine> m_inNetwork;
-    std::vector<Source> m_sources; ///< by host
     FabricFrameSizes m_frameSizes;
-    std::unique_ptr<IdealFct> m_ideal;
+    std::unique_ptr<ConnectionPlanner> m_planner;
     FabricExtremes m_extremes;
     Ptr<PfcWatchdog> m_watchdog;
     uint8_t m_losslessMask;

@@ -65,7 +65,7 @@ ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology,
                          uint32_t ecmpSeed,
                          bool messagesKeepPaths)
     : m_topology(topology),
-      m_router(topology, ecmpSeed, false),
+      m_router(topology, ecmpSeed, {}, {}, false),
       m_messagesKeepPaths(messagesKeepPaths)
 {
     m_router.SetSpreading(std::vector<bool>(topology.nodeCount, true));

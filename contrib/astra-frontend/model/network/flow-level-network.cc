@@ -48,7 +48,11 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
                                  FlowLevelConfig config)
     : m_loop(loop),
       m_config(std::move(config)),
-      m_router(topology, m_config.ecmpSeed, m_config.spreadsPackets),
+      m_router(topology,
+               m_config.ecmpSeed,
+               m_config.networkFrames,
+               m_config.nvlinkFrames,
+               m_config.spreadsPackets),
       m_transfers(loop)
 {
     for (const auto& link : topology.links)

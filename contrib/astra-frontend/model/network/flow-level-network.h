@@ -119,7 +119,7 @@ class FlowLevelFabric : public SharedNetwork
     /// @return column "ideal" of FCT files
     TimePs GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
     {
-        return m_router.IdealFctPs(src, dst, bytes, m_config.networkFrames, m_config.nvlinkFrames);
+        return m_router.IdealFctPs(src, dst, bytes);
     }
 
     /// @return the bytes on the links; directions are numbered as FlowRouter does
@@ -170,7 +170,7 @@ class FlowLevelFabric : public SharedNetwork
         TimePs startPs{0};
         TimePs tail{0};     ///< from the departure of its last frame to its delivery
         TimePs ackDelay{0}; ///< from there to the acknowledgement
-        FlowStart start{};
+        ns3::ConnectionStart start{};
         uint32_t member{0};       ///< of the operation
         uint32_t number{0};       ///< of the message's parts
         bool left{false};         ///< all its bytes have left the source
@@ -183,7 +183,7 @@ class FlowLevelFabric : public SharedNetwork
         Connection* next{nullptr};
         /// Whose messages alone it is for, while some are left to send; null: it stays.
         const MessageStream* stream{nullptr};
-        FlowStart start{};
+        ns3::ConnectionStart start{};
         Part* first{nullptr};
         Part* last{nullptr};
         uint64_t rateCapBps{0};

@@ -12,17 +12,14 @@ namespace AstraSim
 
 using ns3::ClusterTopology;
 
-namespace
-{
-
-constexpr uint16_t FIRST_SPORT = 10000;
-
-} // namespace
-
-FlowRouter::FlowRouter(const ClusterTopology& topology, uint32_t ecmpSeed, bool spreadsPackets)
+FlowRouter::FlowRouter(const ClusterTopology& topology,
+                       uint32_t ecmpSeed,
+                       const ns3::FrameSizes& network,
+                       const ns3::FrameSizes& nvlink,
+                       bool spreadsPackets)
     : m_topology(topology),
       m_routes(topology),
-      m_ideal(m_routes, spreadsPackets),
+      m_planner(topology, m_routes, network, nvlink, spreadsPackets),
       m_links(topology.links.size()),
       m_seeds(topology.nodeCount)
 {
@@ -32,39 +29,10 @@ FlowRouter::FlowRouter(const ClusterTopology& topology, uint32_t ecmpSeed, bool 
     }
 }
 
-FlowRouter::Pair&
-FlowRouter::FindPair(uint32_t src, uint32_t dst)
-{
-    const auto [it, isNew] = m_pairs.try_emplace(static_cast<uint64_t>(src) << 32 | dst);
-    if (isNew)
-    {
-        const auto ports = m_routes.HostPorts(src, dst);
-        it->second.ports.assign(ports.begin(), ports.end());
-    }
-    return it->second;
-}
-
-std::optional<FlowStart>
+std::optional<ns3::ConnectionStart>
 FlowRouter::Open(uint32_t src, uint32_t dst, int64_t channel, uint16_t dport, uint16_t sport)
 {
-    Pair& pair = FindPair(src, dst);
-    if (pair.ports.empty())
-    {
-        return std::nullopt;
-    }
-    FlowStart start;
-    start.sport = sport;
-    if (sport == 0)
-    {
-        start.sport = pair.nextSport;
-        pair.nextSport = pair.nextSport == UINT16_MAX ? FIRST_SPORT : pair.nextSport + 1;
-    }
-    start.hash = ns3::FlowHash(src, dst, start.sport, dport);
-    const auto count = static_cast<uint32_t>(pair.ports.size());
-    const uint32_t choice = channel >= 0 ? static_cast<uint32_t>(channel) % count
-                                         : ns3::EcmpChoice(start.hash, src, count);
-    start.firstPort = pair.ports[choice];
-    return start;
+    return ns3::ConnectionPlanner::Open(m_planner.Find(src, dst), src, dst, channel, dport, sport);
 }
 
 std::optional<uint16_t>
@@ -83,7 +51,7 @@ FlowRouter::PortFrom(uint32_t node, uint32_t host, uint32_t hash) const
 bool
 FlowRouter::Follow(uint32_t src,
                    uint32_t dst,
-                   const FlowStart& start,
+                   const ns3::ConnectionStart& start,
                    ns3::PathInfo& there,
                    std::vector<uint32_t>* back) const
 {
@@ -188,18 +156,12 @@ FlowRouter::Spread(uint32_t from,
 }
 
 bool
-FlowRouter::Move(uint32_t src, uint32_t dst, FlowStart& start)
+FlowRouter::Move(uint32_t src, uint32_t dst, ns3::ConnectionStart& start)
 {
-    const Pair& pair = FindPair(src, dst);
-    if (pair.ports.empty())
-    {
-        return false;
-    }
-    if (std::find(pair.ports.begin(), pair.ports.end(), start.firstPort) == pair.ports.end())
-    {
-        start.firstPort = pair.ports[start.hash % pair.ports.size()];
-    }
-    return true;
+    const auto port =
+        ns3::ConnectionPlanner::Move(m_planner.Find(src, dst), start.hash, start.firstPort);
+    start.firstPort = port.value_or(start.firstPort);
+    return port.has_value();
 }
 
 bool
@@ -248,34 +210,7 @@ void
 FlowRouter::Recompute()
 {
     m_routes.Recompute(m_links);
-    for (auto& [key, pair] : m_pairs)
-    {
-        const auto ports =
-            m_routes.HostPorts(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key));
-        pair.ports.assign(ports.begin(), ports.end());
-        pair.idealKind = ns3::IdealFct::UNKNOWN;
-    }
-}
-
-TimePs
-FlowRouter::IdealFctPs(uint32_t src,
-                       uint32_t dst,
-                       uint64_t bytes,
-                       const ns3::FrameSizes& network,
-                       const ns3::FrameSizes& nvlink)
-{
-    Pair& pair = FindPair(src, dst);
-    if (pair.ports.empty())
-    {
-        return 0;
-    }
-    const bool inServer =
-        m_topology.IsNvLink(m_topology.Ports(m_topology.NodeOfHost(src))[pair.ports[0]].link);
-    if (pair.idealKind == ns3::IdealFct::UNKNOWN)
-    {
-        pair.idealKind = m_ideal.KindOf(src, dst);
-    }
-    return m_ideal.Of(pair.idealKind, bytes, inServer ? nvlink : network);
+    m_planner.OnRoutesChanged();
 }
 
 } // namespace AstraSim

@@ -4,15 +4,12 @@
 #ifndef FLOW_ROUTER_H
 #define FLOW_ROUTER_H
 
-#include "astra-network-api.h"
+#include "rank-network.h"
 
 #include "ns3/cluster-topology.h"
+#include "ns3/connection-planner.h"
 #include "ns3/fabric-routes.h"
-#include "ns3/ideal-fct.h"
-#include "ns3/path-timing.h"
 
-#include <boost/container/small_vector.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,19 +18,12 @@
 namespace AstraSim
 {
 
-/// What a connection's path follows from: the same choices as an RDMA connection of rdma-qbb.
-struct FlowStart
-{
-    uint32_t hash{0};      ///< of the 5-tuple
-    uint16_t firstPort{0}; ///< the source's port
-    uint16_t sport{0};     ///< UDP source port
-};
-
 /**
+ * @ingroup astra-frontend
  * @brief Paths of flows over a cluster, link by link.
  *
- * NIC and ECMP choices are those of rdma-qbb's RdmaFabric and SwitchNode: the same shortest paths,
- * the same hash of the same 5-tuple, source ports given out in the same order. Links have two
+ * NIC and ECMP choices are those of rdma-qbb: the same ConnectionPlanner, the same shortest paths,
+ * the same hash of the same 5-tuple. Links have two
  * directions, each with a number of its own: 2 x link from its end a, 2 x link + 1 from its end b.
  */
 class FlowRouter
@@ -50,26 +40,27 @@ class FlowRouter
     /**
      * @param topology outlives the object
      * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
+     * @param network,nvlink sizes of frames through network switches and through NVSwitches
+     * @param spreadsPackets whether packets of a flow take several paths
      */
-    FlowRouter(const ns3::ClusterTopology& topology, uint32_t ecmpSeed, bool spreadsPackets);
+    FlowRouter(const ns3::ClusterTopology& topology,
+               uint32_t ecmpSeed,
+               const ns3::FrameSizes& network,
+               const ns3::FrameSizes& nvlink,
+               bool spreadsPackets);
 
-    /**
-     * A new connection.
-     * @param channel spreads connections over a host's ports in order; below 0: by the hash
-     * @param dport UDP destination port
-     * @param sport UDP source port; 0 for the next free one
-     * @return where it starts, or nothing if no path leads there
-     */
-    std::optional<FlowStart> Open(uint32_t src,
-                                  uint32_t dst,
-                                  int64_t channel,
-                                  uint16_t dport,
-                                  uint16_t sport = 0);
+    /// A new connection, as ConnectionPlanner::Open() has it.
+    /// @return where it starts, or nothing if no path leads there
+    std::optional<ns3::ConnectionStart> Open(uint32_t src,
+                                             uint32_t dst,
+                                             int64_t channel,
+                                             uint16_t dport,
+                                             uint16_t sport = 0);
 
     /// The next connection of any two hosts is the first of them again.
     void ForgetConnections()
     {
-        m_pairs.clear();
+        m_planner.Forget();
     }
 
     /**
@@ -80,7 +71,7 @@ class FlowRouter
      */
     bool Follow(uint32_t src,
                 uint32_t dst,
-                const FlowStart& start,
+                const ns3::ConnectionStart& start,
                 ns3::PathInfo& there,
                 std::vector<uint32_t>* back) const;
 
@@ -119,7 +110,7 @@ class FlowRouter
 
     /// Where a connection continues when its first port may have lost its path.
     /// @return false if no port has one
-    bool Move(uint32_t src, uint32_t dst, FlowStart& start);
+    bool Move(uint32_t src, uint32_t dst, ns3::ConnectionStart& start);
 
     /// @return whether an NVSwitch joins the two hosts
     bool SharesNvSwitch(uint32_t src, uint32_t dst) const
@@ -146,15 +137,11 @@ class FlowRouter
     /// Work out all routes again.
     void Recompute();
 
-    /**
-     * Column "ideal" of FCT files.
-     * @return in picoseconds; 0 without a path
-     */
-    TimePs IdealFctPs(uint32_t src,
-                      uint32_t dst,
-                      uint64_t bytes,
-                      const ns3::FrameSizes& network,
-                      const ns3::FrameSizes& nvlink);
+    /// @return column "ideal" of FCT files in picoseconds; 0 without a path
+    TimePs IdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+    {
+        return m_planner.GetIdealFctPs(src, dst, bytes);
+    }
 
     const ns3::ClusterTopology& GetTopology() const
     {
@@ -174,30 +161,20 @@ class FlowRouter
     }
 
   private:
-    /// What connections between two hosts have in common.
-    struct Pair
-    {
-        boost::container::small_vector<uint16_t, 4> ports;
-        uint16_t nextSport{10000};
-        uint32_t idealKind{ns3::IdealFct::UNKNOWN};
-    };
-
     uint32_t DirectedLink(uint32_t link, uint32_t from) const
     {
         return DirectedLink(m_topology, link, from);
     }
 
-    Pair& FindPair(uint32_t src, uint32_t dst);
     /// @return the port that a switch sends a 5-tuple by, or nothing
     std::optional<uint16_t> PortFrom(uint32_t node, uint32_t host, uint32_t hash) const;
 
     const ns3::ClusterTopology& m_topology;
     ns3::FabricRoutes m_routes;
-    ns3::IdealFct m_ideal;
+    ns3::ConnectionPlanner m_planner;
     ns3::LinkState m_links;
     std::vector<uint32_t> m_seeds; ///< by node id
     std::vector<bool> m_spreads;   ///< by node id; empty if no switch does
-    boost::unordered_flat_map<uint64_t, Pair> m_pairs;
 };
 
 } // namespace AstraSim

@@ -1,0 +1,138 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "connection-planner.h"
+
+#include "ns3/flow-hash.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+ConnectionPlanner::ConnectionPlanner(const ClusterTopology& topology,
+                                     const FabricRoutes& routes,
+                                     const FrameSizes& network,
+                                     const FrameSizes& nvlink,
+                                     bool spreads)
+    : m_topology(topology),
+      m_routes(routes),
+      m_network(network),
+      m_nvlink(nvlink),
+      m_ideal(routes, spreads),
+      m_sources(topology.hostCount)
+{
+}
+
+void
+ConnectionPlanner::Fill(Pair& pair, uint32_t src, uint32_t dst)
+{
+    pair.idealKind = IdealFct::UNKNOWN;
+    pair.bottleneckBps = 0;
+    pair.ports = &*m_sources[src].portSets.insert(m_routes.HostPorts(src, dst)).first;
+    if (!pair.ports->empty())
+    {
+        const auto ports = m_topology.Ports(m_topology.NodeOfHost(src));
+        pair.nvlink = m_topology.IsNvLink(ports[pair.ports->front()].link);
+    }
+}
+
+ConnectionPlanner::Pair&
+ConnectionPlanner::Find(uint32_t src, uint32_t dst)
+{
+    const auto [it, isNew] = m_sources[src].pairs.try_emplace(dst);
+    if (isNew)
+    {
+        Fill(it->second, src, dst);
+    }
+    return it->second;
+}
+
+void
+ConnectionPlanner::FindTimes(Pair& pair, uint32_t src, uint32_t dst) const
+{
+    if (pair.bottleneckBps == 0)
+    {
+        const PathInfo path = *m_routes.Path(src, dst);
+        pair.bottleneckBps = path.bottleneckBps;
+        pair.baseRttPs = BaseRttPs(path, pair.nvlink ? m_nvlink : m_network);
+    }
+}
+
+std::optional<ConnectionStart>
+ConnectionPlanner::Open(Pair& pair,
+                        uint32_t src,
+                        uint32_t dst,
+                        int64_t channel,
+                        uint16_t dport,
+                        uint16_t sport)
+{
+    if (pair.ports->empty())
+    {
+        return std::nullopt;
+    }
+    ConnectionStart start;
+    start.sport = sport;
+    if (sport == 0)
+    {
+        start.sport = pair.nextSport;
+        pair.nextSport = pair.nextSport == UINT16_MAX ? FIRST_SPORT : pair.nextSport + 1;
+    }
+    start.hash = FlowHash(src, dst, start.sport, dport);
+    const auto count = static_cast<uint32_t>(pair.ports->size());
+    const uint32_t choice =
+        channel >= 0 ? static_cast<uint32_t>(channel) % count : EcmpChoice(start.hash, src, count);
+    start.firstPort = (*pair.ports)[choice];
+    return start;
+}
+
+std::optional<uint16_t>
+ConnectionPlanner::Move(const Pair& pair, uint32_t hash, uint16_t port)
+{
+    const auto& ports = *pair.ports;
+    if (ports.empty())
+    {
+        return std::nullopt;
+    }
+    const bool stays = std::find(ports.begin(), ports.end(), port) != ports.end();
+    return stays ? port : ports[hash % ports.size()];
+}
+
+int64_t
+ConnectionPlanner::WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+{
+    Pair& pair = Find(src, dst);
+    if (pair.ports->empty())
+    {
+        return 0;
+    }
+    if (pair.idealKind == IdealFct::UNKNOWN)
+    {
+        pair.idealKind = m_ideal.KindOf(src, dst);
+    }
+    return m_ideal.Of(pair.idealKind, bytes, pair.nvlink ? m_nvlink : m_network);
+}
+
+void
+ConnectionPlanner::OnRoutesChanged()
+{
+    for (uint32_t src = 0; src < m_sources.size(); ++src)
+    {
+        m_sources[src].recentIdeals.fill(RecentIdeal());
+        for (auto& [dst, pair] : m_sources[src].pairs)
+        {
+            Fill(pair, src, dst);
+        }
+    }
+}
+
+void
+ConnectionPlanner::Forget()
+{
+    for (Source& source : m_sources)
+    {
+        source.pairs.clear();
+    }
+}
+
+} // namespace ns3

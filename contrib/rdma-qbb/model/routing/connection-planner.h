@@ -1,0 +1,140 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CONNECTION_PLANNER_H
+#define CONNECTION_PLANNER_H
+
+#include "fabric-routes.h"
+#include "ideal-fct.h"
+#include "path-timing.h"
+
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace ns3
+{
+
+/// What a connection's path follows from.
+struct ConnectionStart
+{
+    uint32_t hash{0};      ///< of the 5-tuple
+    uint16_t firstPort{0}; ///< the source's port
+    uint16_t sport{0};     ///< UDP source port
+};
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Where connections from host to host start: their NICs and UDP source ports.
+ *
+ * Every network of a cluster, of packets or of flows, chooses by it, so that connections opened in
+ * the same order take the same paths. Source ports are given out one after the other for each pair
+ * of hosts, beginning again after the last.
+ */
+class ConnectionPlanner
+{
+  public:
+    static constexpr uint16_t FIRST_SPORT = 10000;
+
+    /// What connections from one host to another have in common.
+    struct Pair
+    {
+        const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; not null
+        int64_t baseRttPs{0};                        ///< see FindTimes()
+        uint64_t bottleneckBps{0};                   ///< likewise; 0 if not known
+        uint32_t idealKind{IdealFct::UNKNOWN};
+        uint16_t nextSport{FIRST_SPORT};
+        bool nvlink{false}; ///< an NVSwitch joins them
+    };
+
+    /**
+     * @param topology,routes outlive the object
+     * @param network,nvlink sizes of frames through network switches and through NVSwitches
+     * @param spreads whether packets of a connection take several paths
+     */
+    ConnectionPlanner(const ClusterTopology& topology,
+                      const FabricRoutes& routes,
+                      const FrameSizes& network,
+                      const FrameSizes& nvlink,
+                      bool spreads);
+
+    /// @return what is known of two hosts; stays at its address until the next pair is looked for
+    Pair& Find(uint32_t src, uint32_t dst);
+
+    /// Find out a pair's base RTT and bottleneck, if they are not known. @param pair has ports
+    void FindTimes(Pair& pair, uint32_t src, uint32_t dst) const;
+
+    /**
+     * A new connection.
+     * @param pair Find() of the two hosts
+     * @param src,dst the hosts
+     * @param channel spreads connections over a host's ports in order; below 0: by the hash
+     * @param dport UDP destination port
+     * @param sport UDP source port; 0 for the next free one
+     * @return where it starts, or nothing if no path leads there
+     */
+    static std::optional<ConnectionStart> Open(Pair& pair,
+                                               uint32_t src,
+                                               uint32_t dst,
+                                               int64_t channel,
+                                               uint16_t dport,
+                                               uint16_t sport);
+
+    /// @return the port by which a connection goes on that used @p port, which may begin a path no
+    /// longer; nothing if no port does
+    static std::optional<uint16_t> Move(const Pair& pair, uint32_t hash, uint16_t port);
+
+    /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
+    int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+    {
+        RecentIdeal& recent = m_sources[src].recentIdeals[dst % Source::RECENT];
+        if (recent.dst != dst || recent.bytes != bytes)
+        {
+            recent = {WorkOutIdealFctPs(src, dst, bytes), bytes, dst};
+        }
+        return recent.idealPs;
+    }
+
+    /// Routes have been worked out again.
+    void OnRoutesChanged();
+
+    /// The next connection of any two hosts is the first of them again.
+    void Forget();
+
+  private:
+    /// The ideal of a message, likely to be asked for again: hosts send messages of few sizes.
+    struct RecentIdeal
+    {
+        int64_t idealPs{0};
+        uint64_t bytes{0};
+        uint32_t dst{UINT32_MAX};
+    };
+
+    /// What a host knows of others.
+    struct Source
+    {
+        /// Peers that are remembered: of a ring two, of a tree four.
+        static constexpr uint32_t RECENT = 4;
+
+        boost::unordered_flat_map<uint32_t, Pair> pairs; ///< by destination
+        std::set<std::vector<uint16_t>> portSets;        ///< few: pairs share them
+        std::array<RecentIdeal, RECENT> recentIdeals;    ///< by the lowest bits of destination
+    };
+
+    void Fill(Pair& pair, uint32_t src, uint32_t dst);
+    int64_t WorkOutIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes);
+
+    const ClusterTopology& m_topology;
+    const FabricRoutes& m_routes;
+    FrameSizes m_network;
+    FrameSizes m_nvlink;
+    IdealFct m_ideal;
+    std::vector<Source> m_sources; ///< by host
+};
+
+} // namespace ns3
+
+#endif /* CONNECTION_PLANNER_H */
