@@ -53,6 +53,7 @@ struct SlowStart
 using SlowStarts = std::array<SlowStart, 3>;
 
 /**
+ * @ingroup astra-frontend
  * @brief A connection as one of its ends sees it: messages go through it in order.
  *
  * A lane of an in-network operation has an outbound end at every rank that sends and an inbound end
@@ -116,6 +117,7 @@ CopyTime CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation);
 using LaneRange = std::ranges::iota_view<uint32_t, uint32_t>;
 
 /**
+ * @ingroup astra-frontend
  * @brief The flows of one collective, by arithmetic: nothing is stored per flow.
  *
  * A collective is a set of lanes. A rank sends the messages of an outbound lane in order, each as
@@ -166,10 +168,16 @@ class FlowGraph
     }
 
     /// @return lane @p index out of @p rank
-    virtual Lane GetOutbound(uint32_t rank, uint32_t index) const = 0;
+    virtual Lane GetOutbound(uint32_t rank, uint32_t index) const
+    {
+        return GetLane(rank, index, true);
+    }
 
     /// @return lane @p index into @p rank
-    virtual Lane GetInbound(uint32_t rank, uint32_t index) const = 0;
+    virtual Lane GetInbound(uint32_t rank, uint32_t index) const
+    {
+        return GetLane(rank, index, false);
+    }
 
     /// @return bytes of a message of an outbound lane; may be 0 (nothing is sent)
     virtual uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const = 0;
@@ -226,12 +234,16 @@ class FlowGraph
 
     /**
      * @return how many messages of the lane @p inbound must have arrived before @p message of the
-     * lane @p outbound may go; never falls as @p message rises
+     * lane @p outbound may go; never falls as @p message rises. Each waits for that of its number
+     * unless the algorithm says otherwise.
      */
     virtual uint64_t GetNeeds(uint32_t rank,
                               uint32_t outbound,
                               uint64_t message,
-                              uint32_t inbound) const = 0;
+                              uint32_t inbound) const
+    {
+        return message + 1;
+    }
 
     /**
      * A message that the receiver does not pass on may have to be copied out of its slot before
@@ -274,6 +286,12 @@ class FlowGraph
     uint64_t CountFlows() const;
 
   protected:
+    /// @return what GetOutbound() or GetInbound() does, in graphs that make both alike
+    virtual Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const
+    {
+        return {};
+    }
+
     /// Set the number of lanes, where it is known only now.
     void SetLaneCount(uint32_t lanes)
     {

@@ -6,6 +6,22 @@
 namespace AstraSim
 {
 
+uint64_t
+CutChunk(uint64_t chunk,
+         std::initializer_list<ChunkRule> rules,
+         uint64_t channelBytes,
+         uint64_t depth)
+{
+    for (const ChunkRule& rule : rules)
+    {
+        while (chunk > rule.least && channelBytes / chunk < depth * rule.perDepth)
+        {
+            chunk /= 2;
+        }
+    }
+    return chunk;
+}
+
 namespace
 {
 

@@ -11,11 +11,33 @@
 #include "ns3/flow-graph.h"
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace AstraSim
 {
 
+/// How far a chunk is cut so that the data makes enough of them.
+struct ChunkRule
+{
+    uint64_t least;    ///< it is not cut below this, bytes
+    uint64_t perDepth; ///< chunks of a channel that there should be for each level
+};
+
 /**
+ * Halve a chunk until a channel has enough of them, rule by rule.
+ * @param chunk bytes to begin with
+ * @param rules applied one after the other
+ * @param channelBytes data of a channel
+ * @param depth levels that a chunk passes
+ * @return bytes of a chunk (NCCL src/enqueue.cc, calcCollChunking)
+ */
+uint64_t CutChunk(uint64_t chunk,
+                  std::initializer_list<ChunkRule> rules,
+                  uint64_t channelBytes,
+                  uint64_t depth);
+
+/**
+ * @ingroup astra-frontend
  * @brief What the graphs of NCCL's algorithms have in common: a group on a machine, a plan, the
  * data's division over channels, and how fast a connection of a channel is.
  */

@@ -15,27 +15,6 @@ namespace
 
 constexpr uint32_t CHAIN_SLOTS = 8; // NCCL_STEPS
 
-/// @return bytes of a message (NCCL src/enqueue.cc, calcCollChunking)
-uint64_t
-ChainChunkBytes(uint64_t bytes, uint32_t channels, uint64_t depth)
-{
-    struct Limit
-    {
-        uint64_t chunk;
-        uint64_t rounds; ///< least number of rounds of larger chunks, by depth
-    };
-
-    uint64_t chunk = 262144;
-    for (const Limit& limit : {Limit{131072, 64}, Limit{65536, 8}, Limit{32768, 1}})
-    {
-        while (chunk > limit.chunk && bytes / (channels * chunk) < depth * limit.rounds)
-        {
-            chunk /= 2;
-        }
-    }
-    return chunk;
-}
-
 } // namespace
 
 CollNetChainGraph::CollNetChainGraph(const CollectiveRequest& request,
@@ -43,23 +22,18 @@ CollNetChainGraph::CollNetChainGraph(const CollectiveRequest& request,
                                      const NcclPlan& plan,
                                      TimePs stepLatency)
     : ChannelGraph(request, shape, plan, LANES, CHAIN_SLOTS, stepLatency),
-      m_chunkBytes(ChainChunkBytes(request.bytes, plan.channels, shape.GetRanksPerNode())),
-      m_placeInNode(shape.GetRanks())
+      m_chunkBytes(CutChunk(262144,
+                            {{131072, 64}, {65536, 8}, {32768, 1}},
+                            request.bytes / plan.channels,
+                            shape.GetRanksPerNode()))
 {
-    for (const auto& node : shape.nodes)
-    {
-        for (uint32_t i = 0; i < node.size(); ++i)
-        {
-            m_placeInNode[node[i]] = i;
-        }
-    }
 }
 
 uint32_t
 CollNetChainGraph::DepthOf(uint32_t rank, uint32_t channel) const
 {
     const uint32_t size = SizeOf(rank);
-    return (channel % size + size - m_placeInNode[rank]) % size;
+    return (channel % size + size - GetShape().PlaceInNode(rank)) % size;
 }
 
 uint32_t
@@ -71,7 +45,7 @@ CollNetChainGraph::AtDepth(uint32_t node, uint32_t depth, uint32_t channel) cons
 }
 
 Lane
-CollNetChainGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
+CollNetChainGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
     const uint32_t channel = index / LANES;
     const uint32_t link = index % LANES;
@@ -110,18 +84,6 @@ CollNetChainGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
     return lane;
 }
 
-Lane
-CollNetChainGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, true);
-}
-
-Lane
-CollNetChainGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, false);
-}
-
 uint64_t
 CollNetChainGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
@@ -158,15 +120,6 @@ CollNetChainGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message)
         return Lanes(first + DOWN, 1);
     }
     return Lanes(first + (DepthOf(rank, channel) == 0 ? SWITCHES : UP), 1);
-}
-
-uint64_t
-CollNetChainGraph::GetNeeds(uint32_t rank,
-                            uint32_t outbound,
-                            uint64_t message,
-                            uint32_t inbound) const
-{
-    return message + 1;
 }
 
 uint32_t

@@ -13,6 +13,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief AllReduce that the network's switches carry out between nodes: CollNet Chain.
  *
  * In each node a channel's ranks form a chain. Sums go along it to its head, the network's switches
@@ -28,16 +29,10 @@ class CollNetChainGraph : public ChannelGraph
                       const NcclPlan& plan,
                       TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    uint64_t GetNeeds(uint32_t rank,
-                      uint32_t outbound,
-                      uint64_t message,
-                      uint32_t inbound) const override;
     uint32_t GetMemberSets() const override;
     std::vector<uint32_t> GetMembers(uint32_t set) const override;
 
@@ -60,10 +55,9 @@ class CollNetChainGraph : public ChannelGraph
     uint32_t DepthOf(uint32_t rank, uint32_t channel) const;
     /// @return the rank of a node at a depth of a channel's chain
     uint32_t AtDepth(uint32_t node, uint32_t depth, uint32_t channel) const;
-    Lane MakeLane(uint32_t rank, uint32_t index, bool outbound) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     uint64_t m_chunkBytes;
-    std::vector<uint32_t> m_placeInNode;
 };
 
 } // namespace AstraSim

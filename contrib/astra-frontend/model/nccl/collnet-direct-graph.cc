@@ -16,27 +16,6 @@ namespace
 constexpr uint32_t DIRECT_SLOTS = 8; // NCCL_STEPS
 constexpr uint64_t DIRECT_ALIGNMENT = 16;
 
-/// @return a channel's chunk (NCCL src/enqueue.cc, calcCollChunking)
-uint64_t
-DirectChunkBytes(uint64_t bytes, uint32_t concurrent, uint64_t depth)
-{
-    struct Limit
-    {
-        uint64_t chunk;
-        uint64_t rounds; ///< least number of rounds of larger chunks, by depth
-    };
-
-    uint64_t chunk = 524288;
-    for (const Limit& limit : {Limit{131072, 64}, Limit{65536, 8}, Limit{32768, 8}})
-    {
-        while (chunk > limit.chunk && bytes / (concurrent * chunk) < depth * limit.rounds)
-        {
-            chunk /= 2;
-        }
-    }
-    return chunk;
-}
-
 } // namespace
 
 CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
@@ -47,19 +26,12 @@ CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
       m_bytes(request.bytes),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
-      m_messageBytes(plan.channels * DirectChunkBytes(request.bytes,
-                                                      plan.channels * m_heads,
-                                                      shape.GetRanksPerNode() > 1 ? 2 : 1)),
-      m_placeInNode(shape.GetRanks())
+      m_messageBytes(plan.channels * CutChunk(524288,
+                                              {{131072, 64}, {65536, 8}, {32768, 8}},
+                                              request.bytes / (plan.channels * m_heads),
+                                              shape.GetRanksPerNode() > 1 ? 2 : 1))
 {
     SetLaneCount(2 * m_neighbours + 1);
-    for (const auto& node : shape.nodes)
-    {
-        for (uint32_t i = 0; i < node.size(); ++i)
-        {
-            m_placeInNode[node[i]] = i;
-        }
-    }
 }
 
 std::optional<uint32_t>
@@ -73,13 +45,13 @@ CollNetDirectGraph::NeighbourOf(uint32_t rank, uint32_t index, bool outbound) co
     {
         return std::nullopt;
     }
-    return node[(m_placeInNode[rank] + (outbound ? step : size - step)) % size];
+    return node[(GetShape().PlaceInNode(rank) + (outbound ? step : size - step)) % size];
 }
 
 std::optional<uint32_t>
 CollNetDirectGraph::ShareOfLane(uint32_t rank, uint32_t index, bool outbound) const
 {
-    uint32_t head = m_placeInNode[rank];
+    uint32_t head = GetShape().PlaceInNode(rank);
     if (index != SwitchLane())
     {
         const auto neighbour = NeighbourOf(rank, index, outbound);
@@ -89,7 +61,7 @@ CollNetDirectGraph::ShareOfLane(uint32_t rank, uint32_t index, bool outbound) co
         }
         // Up to a head comes its share, back from it too.
         const bool toHead = index < SwitchLane();
-        head = toHead == outbound ? m_placeInNode[*neighbour] : head;
+        head = toHead == outbound ? GetShape().PlaceInNode(*neighbour) : head;
     }
     return head < m_heads ? std::optional(head) : std::nullopt;
 }
@@ -114,7 +86,7 @@ CollNetDirectGraph::MessageBytes(uint32_t head, uint64_t message) const
 }
 
 Lane
-CollNetDirectGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
+CollNetDirectGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
     const auto head = ShareOfLane(rank, index, outbound);
     if (!head)
@@ -141,18 +113,6 @@ CollNetDirectGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
     lane.members = *head;
     lane.result = outbound ? SwitchLane() : Lane::NONE;
     return lane;
-}
-
-Lane
-CollNetDirectGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, true);
-}
-
-Lane
-CollNetDirectGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, false);
 }
 
 uint64_t
@@ -187,15 +147,6 @@ CollNetDirectGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message
         return Lanes(SwitchLane(), 1);
     }
     return inbound == SwitchLane() ? Lanes(FirstBack(), m_neighbours) : Lanes(0, 0);
-}
-
-uint64_t
-CollNetDirectGraph::GetNeeds(uint32_t rank,
-                             uint32_t outbound,
-                             uint64_t message,
-                             uint32_t inbound) const
-{
-    return message + 1;
 }
 
 uint32_t

@@ -14,6 +14,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief AllReduce that the network's switches carry out between nodes: CollNet Direct.
  *
  * Some ranks of each node are heads, each of an equal share of the data. Chunk by chunk all ranks
@@ -35,16 +36,10 @@ class CollNetDirectGraph : public ChannelGraph
                        const NcclPlan& plan,
                        TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
-    uint64_t GetNeeds(uint32_t rank,
-                      uint32_t outbound,
-                      uint64_t message,
-                      uint32_t inbound) const override;
     uint32_t GetMemberSets() const override;
     std::vector<uint32_t> GetMembers(uint32_t set) const override;
 
@@ -68,13 +63,12 @@ class CollNetDirectGraph : public ChannelGraph
     std::optional<uint32_t> ShareOfLane(uint32_t rank, uint32_t index, bool outbound) const;
     uint64_t ShareBytes(uint32_t head) const;
     uint64_t MessageBytes(uint32_t head, uint64_t message) const;
-    Lane MakeLane(uint32_t rank, uint32_t index, bool outbound) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     uint64_t m_bytes;
     uint32_t m_heads;
     uint32_t m_neighbours; ///< most other ranks of a node
     uint64_t m_messageBytes;
-    std::vector<uint32_t> m_placeInNode;
 };
 
 } // namespace AstraSim

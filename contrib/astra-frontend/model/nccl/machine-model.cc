@@ -150,6 +150,7 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
     : m_ranks(static_cast<uint32_t>(group.ranks.size())),
       m_rails(machine.gpusPerServer),
       m_nodeOf(group.ranks.size()),
+      m_placeInNode(group.ranks.size()),
       m_railOf(group.ranks.size())
 {
     std::unordered_map<uint32_t, uint32_t> nodeOfServer;
@@ -165,6 +166,7 @@ GroupShape::GroupShape(const CommGroup& group, const MachineModel& machine)
         {
             nodes.emplace_back();
         }
+        m_placeInNode[i] = static_cast<uint32_t>(nodes[it->second].size());
         nodes[it->second].push_back(i);
         m_nodeOf[i] = it->second;
         m_railOf[i] = static_cast<uint32_t>(group.ranks[i]) % m_rails;

@@ -6,9 +6,9 @@
 
 #include "gpu-table.h"
 
-#include "ns3/rank-network.h"
 #include "ns3/cluster-topology.h"
 #include "ns3/collective-types.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <optional>
@@ -118,6 +118,12 @@ struct GroupShape
         return index == NONE ? std::nullopt : std::optional(index);
     }
 
+    /// @return the number of a rank in nodes[NodeOf(index)]
+    uint32_t PlaceInNode(uint32_t index) const
+    {
+        return m_placeInNode[index];
+    }
+
     /// @return the node of a rank of the group
     uint32_t NodeOf(uint32_t index) const
     {
@@ -133,6 +139,7 @@ struct GroupShape
     uint32_t m_rails;
     uint32_t m_gpusPerNic{1};
     std::vector<uint32_t> m_nodeOf;
+    std::vector<uint32_t> m_placeInNode;
     std::vector<uint32_t> m_railOf;
     std::vector<uint32_t> m_onRail; ///< by node and rail
 };

@@ -75,7 +75,7 @@ PatGraph::PiecesOf(uint32_t channel) const
 }
 
 Lane
-PatGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
+PatGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 {
     const uint64_t distance = DistanceOf(index);
     const uint32_t channel = index / m_levels;
@@ -88,18 +88,6 @@ PatGraph::MakeLane(uint32_t rank, uint32_t index, bool outbound) const
     lane.tag = static_cast<uint8_t>(index);
     lane.messages = BlocksAt(distance) * PiecesOf(channel);
     return lane;
-}
-
-Lane
-PatGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, true);
-}
-
-Lane
-PatGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, false);
 }
 
 uint64_t

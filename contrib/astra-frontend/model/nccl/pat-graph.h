@@ -12,6 +12,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief PAT: AllGather and ReduceScatter in log2(n) distances, for one GPU per node.
  *
  * AllGather: every block travels a binomial tree rooted at its owner, the farthest distance first,
@@ -40,8 +41,6 @@ class PatGraph : public ChannelGraph
         return false;
     }
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
     LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
@@ -66,7 +65,7 @@ class PatGraph : public ChannelGraph
     uint64_t BlocksAt(uint64_t distance) const;
     /// @return bytes of a block that a channel carries
     uint64_t PartOf(uint32_t channel) const;
-    Lane MakeLane(uint32_t rank, uint32_t index, bool outbound) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     CollectiveOp m_op;
     uint32_t m_levels; ///< distances 1, 2, 4, ... below the number of ranks

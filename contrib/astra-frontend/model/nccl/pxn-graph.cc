@@ -24,17 +24,9 @@ PxnGraph::PxnGraph(const CollectiveRequest& request,
       m_eachBytes(PairBytes(request, shape.GetRanks(), 0, 0)),
       m_lastBytes(PairBytes(request, shape.GetRanks(), 0, shape.GetRanks() - 1)),
       m_neighbours(shape.GetRanksPerNode() - 1),
-      m_placeInNode(shape.GetRanks()),
       m_to(shape.GetRanks()),
       m_from(shape.GetRanks())
 {
-    for (const auto& node : shape.nodes)
-    {
-        for (uint32_t i = 0; i < node.size(); ++i)
-        {
-            m_placeInNode[node[i]] = i;
-        }
-    }
     Connect();
 }
 
@@ -173,11 +165,11 @@ PxnGraph::NeighbourOf(uint32_t rank, uint32_t index, bool outbound) const
         return std::nullopt;
     }
     const uint32_t distance = outbound ? index + 1 : size - 1 - index;
-    return node[(m_placeInNode[rank] + distance) % size];
+    return node[(m_shape.PlaceInNode(rank) + distance) % size];
 }
 
 Lane
-PxnGraph::MakeLane(uint32_t rank, uint32_t number, bool outbound) const
+PxnGraph::GetLane(uint32_t rank, uint32_t number, bool outbound) const
 {
     const auto [stage, index] = Locate(number);
     Lane lane;
@@ -230,18 +222,6 @@ PxnGraph::MakeLane(uint32_t rank, uint32_t number, bool outbound) const
                    : stage == Stage::Net ? m_plan.interLatency
                                          : m_plan.intraLatency;
     return lane;
-}
-
-Lane
-PxnGraph::GetOutbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, true);
-}
-
-Lane
-PxnGraph::GetInbound(uint32_t rank, uint32_t index) const
-{
-    return MakeLane(rank, index, false);
 }
 
 template <typename Visit>

@@ -18,6 +18,7 @@ namespace AstraSim
 {
 
 /**
+ * @ingroup astra-frontend
  * @brief AllToAll and AllToAllv with PXN: data crosses the network on its destination's rail.
  *
  * Data for a rank of another node goes over NVLink to the GPU of the own node on the destination's
@@ -44,8 +45,6 @@ class PxnGraph : public FlowGraph
              const NcclPlan& plan,
              TimePs stepLatency);
 
-    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
-    Lane GetInbound(uint32_t rank, uint32_t index) const override;
     uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
     uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
     LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
@@ -109,17 +108,16 @@ class PxnGraph : public FlowGraph
     /// @return the connection that the n-th message of all of them belongs to
     static std::size_t Find(const Connections& connections, uint64_t message);
     static uint64_t Total(const Connections& connections);
-    Lane MakeLane(uint32_t rank, uint32_t lane, bool outbound) const;
+    Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
     uint64_t PairBytesOf(uint32_t src, uint32_t dst) const;
 
     CollectiveRequest m_request;
     GroupShape m_shape;
     NcclPlan m_plan;
     TimePs m_stepLatency;
-    uint64_t m_eachBytes;  ///< AllToAll: of a pair
-    uint64_t m_lastBytes;  ///< AllToAll: of a pair with the last rank
-    uint32_t m_neighbours; ///< most other ranks of a node
-    std::vector<uint32_t> m_placeInNode;
+    uint64_t m_eachBytes;            ///< AllToAll: of a pair
+    uint64_t m_lastBytes;            ///< AllToAll: of a pair with the last rank
+    uint32_t m_neighbours;           ///< most other ranks of a node
     std::vector<Connections> m_to;   ///< by rank: connections to other nodes
     std::vector<Connections> m_from; ///< by rank: connections from other nodes
 };

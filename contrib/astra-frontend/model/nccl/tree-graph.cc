@@ -29,20 +29,7 @@ SimpleChunkBytes(bool cutsChunks, uint64_t bytesPerChannel, const GroupShape& sh
     const uint64_t depth =
         shape.GetRanks() / shape.GetNodes() - 1 + std::bit_width(shape.GetNodes()) - 1;
 
-    struct Rule
-    {
-        uint64_t perDepth; ///< chunks of a channel that there should be for each level
-        uint64_t least;    ///< a chunk is not cut below this
-    };
-
-    for (const Rule rule : {Rule{8, 131072}, Rule{4, 65536}, Rule{1, 32768}})
-    {
-        while (chunk > rule.least && bytesPerChannel / chunk < depth * rule.perDepth)
-        {
-            chunk /= 2;
-        }
-    }
-    return chunk;
+    return CutChunk(chunk, {{131072, 8}, {65536, 4}, {32768, 1}}, bytesPerChannel, depth);
 }
 
 /// @return payload of a message (NCCL src/enqueue.cc, calcCollChunking)
