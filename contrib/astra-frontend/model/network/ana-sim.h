@@ -37,7 +37,7 @@ namespace AstraSim
  *
  * @code
  * AnaSim network(std::make_unique<TopologyPaths>(topology, sizes));
- * network.GetNetwork(0).sim_send(nullptr, 1 << 20, UINT8, 5, 7, &request, sent, arg);
+ * network.GetNetwork(0).Send({.dst = 5, .tag = 7, .bytes = 1 << 20, .handler = sent, .arg = arg});
  * network.GetLoop().Run();
  * @endcode
  */

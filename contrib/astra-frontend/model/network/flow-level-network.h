@@ -74,7 +74,7 @@ struct FlowLevelRecord
  * @code
  * EventLoop loop;
  * FlowLevelFabric fabric(loop, topology, {});
- * fabric.GetNetwork(0).sim_send(nullptr, 1 << 20, UINT8, 1, 0, nullptr, handler, arg);
+ * fabric.GetNetwork(0).Send({.dst = 1, .tag = 0, .bytes = 1 << 20, .handler = sent, .arg = arg});
  * loop.Run();
  * @endcode
  */
@@ -147,7 +147,7 @@ class FlowLevelFabric : public SharedNetwork
     struct Connection;
     struct Operation;
 
-    /// Between sim_send() and its last acknowledgement.
+    /// Between Send() and its last acknowledgement.
     struct Message : NetworkMessage
     {
         Message* next{nullptr};
