@@ -3,6 +3,7 @@
  */
 #include "fabric-check.h"
 
+#include "pfc-watchdog.h"
 #include "trace-source.h"
 
 #include "ns3/callback.h"
@@ -360,7 +361,8 @@ FabricCheck::OnDrop(uint32_t node, Ptr<const SwitchNode> at, const QbbFrame& fra
     Arrived(frame);
     const bool hadNoRoom = at->GetBufferDrops() > m_bufferDrops[node];
     m_bufferDrops[node] = at->GetBufferDrops();
-    if (hadNoRoom && frame.priority > 0 && at->GetMmu()->IsLossless(frame.priority))
+    if (hadNoRoom && frame.priority > 0 && at->GetMmu()->IsLossless(frame.priority) &&
+        !m_fabric.GetPfcWatchdog().HasIgnoredPauses(frame.priority))
     {
         Fail(fmt::format("switch {} has no room for a {} of priority {}, which is lossless",
                          node,

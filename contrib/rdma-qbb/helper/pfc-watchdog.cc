@@ -253,6 +253,7 @@ PfcWatchdog::Act(const PfcPauseRecord& record, int64_t nowPs)
             device.SetPauseIgnored(priority, false, Simulator::Now().GetTimeStep());
         });
         device.SetPauseIgnored(priority, true, nowPs);
+        m_ignored = static_cast<uint8_t>(m_ignored | 1 << priority);
         break;
     }
 }

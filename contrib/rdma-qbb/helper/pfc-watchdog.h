@@ -93,6 +93,13 @@ class PfcWatchdog : public Object
         return m_stopped;
     }
 
+    /// @return whether a queue of that priority has ever sent in spite of a pause (action Forward),
+    /// so that the far end may have had no room
+    bool HasIgnoredPauses(uint8_t priority) const
+    {
+        return m_ignored >> priority & 1;
+    }
+
     /// @return the longest pause without a break, in picoseconds
     int64_t GetLongestPs() const;
 
@@ -114,6 +121,7 @@ class PfcWatchdog : public Object
     std::vector<uint64_t> m_paused; ///< keys of the queues that are paused
     bool m_checkScheduled{false};
     bool m_stopped{false};
+    uint8_t m_ignored{0}; ///< priorities whose pauses have been ignored, a bit each
     uint64_t m_storms{0};
     uint64_t m_deadlocks{0};
     std::vector<std::string> m_stormLines; ///< the first storms
