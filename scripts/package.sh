@@ -30,9 +30,10 @@ done
 cmake --preset release -B "$build" -DHARDENING=ON > /dev/null
 cmake --build "$build" -j "$(nproc)" --target "${programs[@]}"
 for program in "${programs[@]}"; do
-  # Addresses of functions are read-only once the program runs, and frames of functions are guarded.
-  readelf -d "$build/bin/$program" | grep -q BIND_NOW || { echo "package.sh: $program is not hardened" >&2; exit 1; }
-  readelf -Ws --dyn-syms "$build/bin/$program" | grep -q __stack_chk_fail || { echo "package.sh: $program has no guards" >&2; exit 1; }
+  # Addresses of functions are read-only once the program runs, and frames of functions are guarded. (grep -q would end
+  # before readelf, and the pipe with an error.)
+  readelf -d "$build/bin/$program" | grep BIND_NOW > /dev/null || { echo "package.sh: $program is not hardened" >&2; exit 1; }
+  readelf -Ws --dyn-syms "$build/bin/$program" | grep __stack_chk_fail > /dev/null || { echo "package.sh: $program has no guards" >&2; exit 1; }
 done
 scripts/sbom.py "${programs[@]/#/$build/bin/}" -o "$build/cluster-sim.spdx.json"
 
