@@ -220,7 +220,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
     assert "expected --world_size, or --prefill_gpus" in generate(tmp_path, *base, status=2)
     assert "does not divide 3 GPUs" in generate(tmp_path, *base, "--world_size", 3, "--tp", 2, status=2)
     assert "leaves no room for a cache" in generate(tmp_path, *base[2:], "--model_name", "llama3_70b", "--world_size", 1, status=2)
-    assert "no such file" in generate(tmp_path, *base, "--world_size", 1, "--trace", tmp_path / "none", status=2)
+    assert "no such file" in generate(tmp_path, *base[:2], "--world_size", 1, "--trace", tmp_path / "none", status=2)
     assert "serve.txt:2: unknown key 'rats'" in simulate(tmp_path, "INFERENCE\nrats 3\n", status=2)
     message = simulate(tmp_path, one_request(1, 1) + "instances colocated 0-7\n" + LINEAR.format(1), status=2)
     assert "rank 7 does not exist" in message and message.count("\n") == 1
@@ -253,7 +253,8 @@ def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):
     text = generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--requests", 1, "--rate", 1, "--prompt_tokens", 9,
                     "--output_tokens", 1, "--dtype", "fp8", "--kv-cache-dtype", "fp8")
     assert "fp8_tflops: 1979 fp8_matmul: 0.709" in text and "kv_bytes 256\n" in text
-    assert "has no 8-bit floats" in generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--gpu_type", "A100",
+    assert "has no 8-bit floats" in generate(tmp_path, "--model_name", "llama2_7b", "--world_size", 1, "--requests", 1,
+                                             "--rate", 1, "--prompt_tokens", 9, "--output_tokens", 1, "--gpu_type", "A100",
                                              "--dtype", "fp8", status=2)
 
 

@@ -242,6 +242,7 @@ def aicb_rows(model, plan, release, profiled=False):
     return sequence(aicb.render(aicb.AicbIteration(model, plan, iteration, release, profiled)))
 
 
+@pytest.mark.skipif(not (SHARED / "simai/workload_analytical.txt").exists(), reason="no shared data")
 def test_rows_are_those_of_simai_s_example_line_for_line():
     model = gpt(layers=96, hidden=6144, heads=48, ffn=24576, vocabulary=50257, experts=128, experts_per_token=4,
                 expert_ffn=24576)
