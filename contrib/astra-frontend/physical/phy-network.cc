@@ -59,21 +59,26 @@ PhyNetwork::BeginIteration(uint32_t iteration)
     m_flows.clear();
 }
 
+template <typename Request>
 PhyNetwork::Operation*
-PhyNetwork::Begin(uint64_t bytes, uint32_t peer, int tag, bool receives, const MessageInfo* info)
+PhyNetwork::Begin(const Request& request, int peerRank, bool receives)
 {
+    const MessageInfo* info = request.info;
+    const auto peer = static_cast<uint32_t>(peerRank);
     const auto self = static_cast<uint32_t>(GetRank());
     Operation* operation = m_operations.Take();
     operation->network = this;
+    operation->handler = request.handler;
+    operation->arg = request.arg;
     operation->channel = info ? info->channel : 0;
     operation->isCredit = info && info->isCredit;
     MessageHeader& header = operation->header;
     header.src = receives ? peer : self;
     header.dst = receives ? self : peer;
-    header.tag = FabricTag::Of(info, tag, m_iteration);
+    header.tag = FabricTag::Of(info, request.tag, m_iteration);
     header.number = m_numbers[{header.tag, peer, receives}]++;
-    header.bytes = bytes;
-    header.wireBytes = WireBytes(bytes, info);
+    header.bytes = request.bytes;
+    header.wireBytes = WireBytes(request.bytes, info);
     operation->buffer = m_buffers.Take(header.wireBytes);
     FabricEndpoint::Transfer& transfer = operation->transfer;
     transfer.peer = peer;
@@ -103,10 +108,7 @@ PhyNetwork::Post(Operation& operation)
 void
 PhyNetwork::Send(const SendRequest& request)
 {
-    Operation* operation =
-        Begin(request.bytes, static_cast<uint32_t>(request.dst), request.tag, false, request.info);
-    operation->handler = request.handler;
-    operation->arg = request.arg;
+    Operation* operation = Begin(request, request.dst, false);
     MessageHeader& header = operation->header;
     header.sentPs = m_loop.Now();
     std::byte* payload = operation->buffer.data + sizeof(MessageHeader);
@@ -126,10 +128,7 @@ PhyNetwork::Send(const SendRequest& request)
 void
 PhyNetwork::Receive(const ReceiveRequest& request)
 {
-    Operation* operation =
-        Begin(request.bytes, static_cast<uint32_t>(request.src), request.tag, true, request.info);
-    operation->handler = request.handler;
-    operation->arg = request.arg;
+    Operation* operation = Begin(request, request.src, true);
     operation->target = request.buffer;
     Post(*operation);
 }

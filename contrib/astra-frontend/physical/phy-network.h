@@ -180,11 +180,9 @@ class PhyNetwork : public RankNetwork
         }
     };
 
-    Operation* Begin(uint64_t bytes,
-                     uint32_t peer,
-                     int tag,
-                     bool receives,
-                     const MessageInfo* info);
+    /// @tparam Request SendRequest or ReceiveRequest
+    template <typename Request>
+    Operation* Begin(const Request& request, int peerRank, bool receives);
     void PostControlReceive();
     void Post(Operation& operation);
     static void Ended(void* self, FabricEndpoint::Transfer& transfer);

@@ -3,6 +3,8 @@
  */
 #include "collective-books.h"
 
+#include "divide-up.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -13,8 +15,6 @@ namespace
 {
 
 constexpr LaneKind KINDS[] = {LaneKind::Reduce, LaneKind::Multicast, LaneKind::ReduceMulticast};
-
-constexpr uint64_t ALIGNMENT = 16; ///< NCCL cuts buffers at multiples: a share may lack so much
 
 bool
 IsInNetwork(LaneKind kind)
@@ -272,8 +272,7 @@ CollectiveBooks::HasShares() const
 {
     // Shares are rounded up, so a short buffer may be used up before the last rank's.
     const uint64_t ranks = m_ranks.size();
-    const uint64_t exact = (m_request.bytes + ranks - 1) / ranks;
-    const uint64_t share = (exact + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const uint64_t share = RoundUp(DivideUp(m_request.bytes, ranks), NCCL_ALIGNMENT);
     return (ranks - 1) * share < m_request.bytes;
 }
 
@@ -314,7 +313,8 @@ CollectiveBooks::BytesDemanded(uint32_t rank) const
         {
             return 0;
         }
-        return bytes / ranks * count - std::min(bytes / ranks * count, ALIGNMENT * count);
+        // Cut at multiples, a share may lack so much.
+        return bytes / ranks * count - std::min(bytes / ranks * count, NCCL_ALIGNMENT * count);
     };
     const bool isRoot = rank == static_cast<uint32_t>(m_request.root);
     switch (m_request.op)

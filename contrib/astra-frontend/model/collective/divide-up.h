@@ -9,6 +9,9 @@
 namespace AstraSim
 {
 
+/// NCCL cuts buffers at multiples of so many bytes (src/enqueue.cc, src/device).
+inline constexpr uint64_t NCCL_ALIGNMENT = 16;
+
 /// @return how many parts of @p part hold @p whole; @p part is not 0
 constexpr uint64_t
 DivideUp(uint64_t whole, uint64_t part)

@@ -51,7 +51,7 @@ using FlowRanks = std::vector<FlowExecutor*>;
 
 /**
  * @ingroup astra-frontend
- * @brief Carries out one rank's part of a FlowGraph on an RankNetwork.
+ * @brief Carries out one rank's part of a FlowGraph on a RankNetwork.
  *
  * Keeps a few counters per lane and one posted receive per inbound lane. On a physical network the
  * ranks are processes of their own: receivers then tell their senders of free slots in messages

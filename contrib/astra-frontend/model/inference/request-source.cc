@@ -21,8 +21,6 @@ namespace AstraSim
 namespace
 {
 
-constexpr int64_t PS_PER_SECOND = 1'000'000'000'000;
-
 /// Draws the same numbers on every machine.
 class Draw
 {
@@ -275,7 +273,7 @@ Digits(std::string_view text, std::size_t from, std::size_t digits)
 std::optional<TimePs>
 ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
 {
-    if (const auto seconds = ns3::ParseScaled(text, PS_PER_SECOND))
+    if (const auto seconds = ns3::ParseScaled(text, ns3::PS_PER_SECOND))
     {
         return seconds;
     }
@@ -294,7 +292,7 @@ ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
     const auto day = Digits(text, 8, 2);
     const auto hour = Digits(text, 11, 2);
     const auto minute = Digits(text, 14, 2);
-    const auto seconds = ns3::ParseScaled(text.substr(17), PS_PER_SECOND);
+    const auto seconds = ns3::ParseScaled(text.substr(17), ns3::PS_PER_SECOND);
     if (!year || !month || !day || !hour || !minute || !seconds || *hour > 23 || *minute > 59)
     {
         return std::nullopt;
@@ -317,7 +315,7 @@ ParseArrival(std::string_view text, std::optional<int64_t>& originDay)
         return std::nullopt;
     }
     const int64_t minutes = (days * 24 + *hour) * 60 + *minute;
-    return 60 * PS_PER_SECOND * minutes + *seconds;
+    return 60 * ns3::PS_PER_SECOND * minutes + *seconds;
 }
 
 std::vector<ServingRequest>
@@ -335,7 +333,7 @@ DrawRequests(const PoissonRequests& description)
         const uint32_t prompt = sizes.Tokens(description.prompt);
         const uint32_t output = sizes.Tokens(description.output);
         ServingRequest& request = requests.emplace_back();
-        request.arrival = ns3::RoundToPs(seconds * static_cast<double>(PS_PER_SECOND));
+        request.arrival = ns3::RoundToPs(seconds * static_cast<double>(ns3::PS_PER_SECOND));
         request.promptTokens = prompt;
         request.outputTokens = output;
         if (description.sharedTokens > 0)

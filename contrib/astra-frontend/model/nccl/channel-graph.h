@@ -16,6 +16,9 @@
 namespace AstraSim
 {
 
+/// Messages of a connection that may be under way at once: the slots of its buffer (NCCL_STEPS).
+inline constexpr uint32_t NCCL_STEPS = 8;
+
 /// How far a chunk is cut so that the data makes enough of them.
 struct ChunkRule
 {

@@ -14,7 +14,6 @@ namespace
 {
 
 constexpr uint64_t MIN_TRAFFIC = 32768; ///< bytes of traffic that are worth a channel
-constexpr uint64_t ALIGNMENT = 16;
 
 } // namespace
 
@@ -35,12 +34,12 @@ ChannelSplit::ChannelSplit(CollectiveOp op,
     const uint64_t blocks = inBlocks ? ranks : 1;
     const uint64_t weight = protocol == NcclProtocol::Ll ? 4 : 1;
     const uint64_t trafficPerByte = weight * (op == CollectiveOp::AllReduce ? 2 : blocks);
-    const uint64_t blockCell = RoundUp(DivideUp(MIN_TRAFFIC, trafficPerByte), ALIGNMENT);
+    const uint64_t blockCell = RoundUp(DivideUp(MIN_TRAFFIC, trafficPerByte), NCCL_ALIGNMENT);
     const uint64_t trafficPerCell = blockCell * trafficPerByte;
     const uint64_t cellBytes = blockCell * blocks;
 
     const uint64_t traffic = std::max(MIN_TRAFFIC, bytes * trafficPerByte / blocks);
-    const uint64_t trafficPerChannel = RoundUp(traffic / channels, ALIGNMENT);
+    const uint64_t trafficPerChannel = RoundUp(traffic / channels, NCCL_ALIGNMENT);
     const uint64_t cells = DivideUp(bytes, cellBytes);
     uint64_t perChannel =
         std::clamp(DivideUp(trafficPerChannel, trafficPerCell), uint64_t{1}, cells);

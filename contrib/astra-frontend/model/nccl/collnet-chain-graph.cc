@@ -10,18 +10,11 @@
 namespace AstraSim
 {
 
-namespace
-{
-
-constexpr uint32_t CHAIN_SLOTS = 8; // NCCL_STEPS
-
-} // namespace
-
 CollNetChainGraph::CollNetChainGraph(const CollectiveRequest& request,
                                      const GroupShape& shape,
                                      const NcclPlan& plan,
                                      TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, LANES, CHAIN_SLOTS, stepLatency),
+    : ChannelGraph(request, shape, plan, LANES, NCCL_STEPS, stepLatency),
       m_chunkBytes(CutChunk(262144,
                             {{131072, 64}, {65536, 8}, {32768, 1}},
                             request.bytes / plan.channels,

@@ -10,19 +10,11 @@
 namespace AstraSim
 {
 
-namespace
-{
-
-constexpr uint32_t DIRECT_SLOTS = 8; // NCCL_STEPS
-constexpr uint64_t DIRECT_ALIGNMENT = 16;
-
-} // namespace
-
 CollNetDirectGraph::CollNetDirectGraph(const CollectiveRequest& request,
                                        const GroupShape& shape,
                                        const NcclPlan& plan,
                                        TimePs stepLatency)
-    : ChannelGraph(request, shape, plan, 1, DIRECT_SLOTS, stepLatency),
+    : ChannelGraph(request, shape, plan, 1, NCCL_STEPS, stepLatency),
       m_bytes(request.bytes),
       m_heads(std::min(MAX_HEADS, shape.GetFewestRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
@@ -75,7 +67,7 @@ CollNetDirectGraph::GetShareOf(uint32_t rank, uint32_t outbound) const
 uint64_t
 CollNetDirectGraph::ShareBytes(uint32_t head) const
 {
-    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), DIRECT_ALIGNMENT);
+    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), NCCL_ALIGNMENT);
     return std::min(even, m_bytes - std::min(m_bytes, even * head));
 }
 

@@ -3,6 +3,7 @@
  */
 #include "nvls-graph.h"
 
+#include "channel-graph.h"
 #include "double-tree.h"
 
 #include "ns3/divide-up.h"
@@ -16,9 +17,6 @@ namespace AstraSim
 namespace
 {
 
-constexpr uint64_t NVLS_ALIGNMENT = 16;
-/// Messages between nodes that may be under way: NCCL_STEPS.
-constexpr uint32_t TREE_SLOTS = 8;
 /// A head multicasts while it reduces the next chunk, which is the only limit of multicasts.
 constexpr uint32_t REDUCE_SLOTS = 1;
 constexpr uint32_t MULTICAST_SLOTS = UINT32_MAX;
@@ -85,7 +83,7 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
     }
     const uint64_t chunk = NvlsChunkBytes(shape, m_heads, plan, request.bytes);
     m_messagesPerChunk = shape.GetNodes() == 1 ? DivideUp(chunk, PASS_BYTES) : 1;
-    const uint64_t message = RoundUp(DivideUp(chunk, m_messagesPerChunk), NVLS_ALIGNMENT);
+    const uint64_t message = RoundUp(DivideUp(chunk, m_messagesPerChunk), NCCL_ALIGNMENT);
     const auto trees = static_cast<uint32_t>(m_trees.size());
     for (uint32_t tree = 0; tree < trees; ++tree)
     {
@@ -109,13 +107,13 @@ uint64_t
 NvlsGraph::GetShareBytes(uint32_t head, uint32_t tree) const
 {
     // Whole 16-byte units, the last heads taking what is left; the first tree the larger half.
-    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), NVLS_ALIGNMENT);
+    const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), NCCL_ALIGNMENT);
     const uint64_t share = std::min(even, m_bytes - std::min(m_bytes, even * head));
     if (m_trees.size() == 1)
     {
         return share;
     }
-    const uint64_t first = std::min(share, RoundUp(DivideUp(share, 2), NVLS_ALIGNMENT));
+    const uint64_t first = std::min(share, RoundUp(DivideUp(share, 2), NCCL_ALIGNMENT));
     return tree == 0 ? first : share - first;
 }
 
@@ -190,7 +188,7 @@ NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
     lane.type = ConnType::Tree;
     lane.messages = MessageCount(m_headOf[rank], tree);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
-    lane.slots = TREE_SLOTS;
+    lane.slots = NCCL_STEPS;
     if (m_stepLatency < 0)
     {
         lane.slowStarts = m_plan.slowStarts;

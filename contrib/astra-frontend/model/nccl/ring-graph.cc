@@ -35,8 +35,6 @@ SizesOf(NcclProtocol protocol)
     }
 }
 
-constexpr uint64_t RING_ALIGNMENT = 16;
-
 } // namespace
 
 RingGraph::RingGraph(const CollectiveRequest& request,
@@ -125,7 +123,7 @@ RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk
     const uint64_t slice =
         position.slices == 1
             ? length
-            : std::max(RoundUp(DivideUp(length, 2), RING_ALIGNMENT), std::min(length, m_minSlice));
+            : std::max(RoundUp(DivideUp(length, 2), NCCL_ALIGNMENT), std::min(length, m_minSlice));
     const uint64_t offset = std::min(length, position.slice * slice);
     return {begin + from + offset, std::min(slice, length - offset)};
 }

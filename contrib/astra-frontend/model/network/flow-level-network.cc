@@ -20,7 +20,6 @@ namespace AstraSim
 namespace
 {
 
-constexpr double PS_BITS_PER_BYTE = 8e12;
 constexpr uint64_t BACKGROUND_LANE = 1ULL << 63;
 
 /// Acknowledgements with a smaller share of the bytes than this pass among other flows' frames

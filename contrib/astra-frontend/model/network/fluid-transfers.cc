@@ -16,8 +16,6 @@ namespace AstraSim
 namespace
 {
 
-constexpr double PS_BITS_IN_BYTE = 8e12;
-
 /// Acknowledgements, a hundredth of the bytes, join all links of a ring; what they change in the
 /// shares of the link after the next is less than a frame in most messages.
 constexpr double SHARE_TOLERANCE = 1e-3;
@@ -83,13 +81,13 @@ FluidTransfers::AddLink(uint64_t rateBps)
 {
     m_carried.push_back(0);
     m_beginners.emplace_back();
-    return m_solver.AddResource(static_cast<double>(rateBps) / PS_BITS_IN_BYTE);
+    return m_solver.AddResource(static_cast<double>(rateBps) / PS_BITS_PER_BYTE);
 }
 
 void
 FluidTransfers::SetLinkRate(uint32_t link, uint64_t rateBps)
 {
-    m_solver.SetCapacity(link, static_cast<double>(rateBps) / PS_BITS_IN_BYTE);
+    m_solver.SetCapacity(link, static_cast<double>(rateBps) / PS_BITS_PER_BYTE);
 }
 
 FluidTransfer*

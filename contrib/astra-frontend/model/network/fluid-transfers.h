@@ -18,6 +18,9 @@
 namespace AstraSim
 {
 
+/// A rate in bit/s over this is one in bytes per picosecond.
+inline constexpr double PS_BITS_PER_BYTE = 8e12;
+
 class FluidTransfers;
 struct FluidBundle;
 

@@ -22,8 +22,6 @@ namespace AstraSim
 namespace
 {
 
-constexpr int64_t PS_PER_SECOND = 1'000'000'000'000;
-
 /// Reads one file.
 class KvCacheReader
 {
@@ -154,7 +152,7 @@ class KvCacheReader
         const auto& fields = lines.Fields();
         if (fields.size() == 2)
         {
-            const auto arrival = ns3::ParseScaled(fields[0], PS_PER_SECOND);
+            const auto arrival = ns3::ParseScaled(fields[0], ns3::PS_PER_SECOND);
             const auto tokens = ns3::ParseUnsigned(fields[1]);
             if (arrival && tokens && *tokens > 0)
             {
@@ -187,7 +185,7 @@ class KvCacheReader
             const double uniform = (static_cast<double>(engine() >> 11) + 0.5) * 0x1.0p-53;
             seconds -= std::log(uniform) / m_perSecond;
             m_config.requests.push_back(
-                {ns3::RoundToPs(seconds * static_cast<double>(PS_PER_SECOND)), m_tokens});
+                {ns3::RoundToPs(seconds * static_cast<double>(ns3::PS_PER_SECOND)), m_tokens});
         }
     }
 

@@ -23,6 +23,8 @@ namespace ns3
 /// The clock's end in picoseconds: nothing is scheduled for it or for later.
 inline constexpr int64_t CLOCK_END_PS = INT64_MAX;
 
+inline constexpr int64_t PS_PER_SECOND = 1'000'000'000'000;
+
 /// @return @p ps to the nearest picosecond; the clock's end if it is later or no number
 inline int64_t
 RoundToPs(double ps)

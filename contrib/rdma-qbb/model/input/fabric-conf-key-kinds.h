@@ -10,6 +10,7 @@
  * FabricConf that holds it, its legal range and a sentence; here those of one value. Included by
  * the table of keys only. Keys that stand for attributes: fabric-conf-attribute-kinds.h.
  */
+#include "clock-range.h"
 #include "fabric-conf-keys.h"
 
 #include <algorithm>
@@ -24,7 +25,6 @@ namespace ns3::conf_keys
 using Rule = FabricConfKeyRule;
 
 inline constexpr int64_t PS_PER_US = 1'000'000;
-inline constexpr int64_t PS_PER_S = 1'000'000'000'000;
 
 [[noreturn]] inline void
 Refuse(const InputLines& line, const FabricConfKey& key, std::string_view value)
@@ -211,7 +211,7 @@ StopTime()
             [key](FabricConf& conf, const InputLines& line) {
                 const std::string_view text = One(line, key);
                 bool tooLarge = false;
-                const auto value = ParseScaled(text, PS_PER_S, &tooLarge);
+                const auto value = ParseScaled(text, PS_PER_SECOND, &tooLarge);
                 if ((!value && !tooLarge) || value == 0)
                 {
                     Refuse(line, key, text);
@@ -221,7 +221,7 @@ StopTime()
             [](const FabricConf& conf) {
                 return conf.stopTimePs == TIME_PS_MAX
                            ? "no limit"
-                           : Text(static_cast<double>(conf.stopTimePs) / PS_PER_S);
+                           : Text(static_cast<double>(conf.stopTimePs) / PS_PER_SECOND);
             }};
 }
 

@@ -3,6 +3,7 @@
  */
 #include "flow-file.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/units.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ namespace ns3
 namespace
 {
 
-constexpr int64_t PS_PER_SECOND = 1'000'000'000'000;
 constexpr uint64_t MAX_PRIORITY = 7;
 
 std::vector<uint32_t>
