@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree
 
@@ -27,9 +28,9 @@ def workload(path, gpus, rows, tp=1, ep=1, pp=1, ga=1, pp_comm=0):
     return path
 
 
-def run(tmp_path, *arguments, env=None, cwd=None):
+def run(tmp_path, *arguments, env=None, cwd=None, program=PROGRAM):
     return subprocess.run(
-        [str(PROGRAM), *map(str, arguments)], cwd=cwd or tmp_path, capture_output=True, text=True, timeout=60,
+        [str(program), *map(str, arguments)], cwd=cwd or tmp_path, capture_output=True, text=True, timeout=60,
         env={**{k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}, **(env or {})},
         check=False)
 
@@ -155,8 +156,34 @@ def test_results_are_where_the_flags_say(tmp_path):
     assert xml.etree.ElementTree.parse(folder / "x-breakdown.svg").getroot().tag.endswith("svg")
     record = json.loads((folder / "x-run.json").read_text())
     assert record["status"] == "finished" and record["inputs"][0]["role"] == "workload"
+    assert record["outputs"] == ["x-EndToEnd.csv", "x-breakdown.svg", "x-collectives.csv"]
     result = run(tmp_path, "-w", w, "-q")
     assert result.returncode == 0 and result.stdout == ""
+
+
+def test_without_the_plotting_tool_all_but_the_picture_is_written(tmp_path):
+    """A program that was copied out of its checkout, and one whose checkout has a Python without matplotlib."""
+    program = tmp_path / "bin" / "SimAI_analytical"
+    program.parent.mkdir()
+    shutil.copy(PROGRAM, program)
+    arguments = ["-w", iteration(tmp_path), "-busbw", "busbw.yaml", "-r_f", "out", "-v", "-q"]
+    result = run(tmp_path, *arguments, program=program)
+    assert result.returncode == 1 and result.stdout == ""
+    assert result.stderr == (
+        "out/breakdown.svg: is not drawn, all other results are written: there is no scripts/plot.py above this "
+        "program; expected Python with matplotlib, by which \"scripts/plot.py breakdown out/EndToEnd.csv -o out\" "
+        "draws it\n")
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
+    tool = tmp_path / "scripts" / "plot.py"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho no matplotlib >&2\nexit 2\n")
+    tool.chmod(0o755)
+    result = run(tmp_path, *arguments, program=program)
+    assert result.returncode == 1
+    assert result.stderr.startswith("no matplotlib\nout/breakdown.svg: is not drawn, all other results are written: "
+                                    f"{tool} ended with status 2; expected Python with matplotlib")
+    tool.write_text("#!/nonexistent\n")
+    assert f"{tool}: No such file or directory" in run(tmp_path, *arguments, program=program).stderr
 
 
 def test_the_machine_may_come_from_a_topology(tmp_path):

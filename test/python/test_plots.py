@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+import run_directory
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -46,7 +48,7 @@ FILES = {
     "links.csv": "node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops\n"
                  "0,2,5,100000000000,1000,20000.000,0.000,0\n5,1,0,100000000000,1000,10000.000,0.000,0\n"
                  "1,2,5,100000000000,1000,5000.000,0.000,0\n5,2,1,100000000000,1000,45000.000,0.000,0\n",
-    "EndToEnd.csv": "",
+    "EndToEnd.csv": run_directory.END_TO_END,
     "timeline.json": "[\n" + ",\n".join(json.dumps(event) for event in [
         {"ph": "X", "pid": 0, "tid": 0, "name": "a", "cat": "compute", "ts": 0, "dur": 10, "args": {}},
         {"ph": "X", "pid": 0, "tid": 1, "name": "bubble", "cat": "wait", "ts": 10, "dur": 5, "args": {}},
@@ -290,6 +292,24 @@ def test_long_runs_are_drawn_with_as_many_points_as_a_picture_shows(directory):
     assert len(vertices) <= 5 * style.MOST_POINTS and vertices[:, 1].max() == 1
 
 
+def test_the_breakdown_divides_the_total_and_leaves_out_what_took_no_time(directory):
+    axes, = draw("breakdown", directory).axes
+    # Of 400 us: computation 260, TP 40, DP 100.
+    assert [(bar.get_x(), bar.get_width()) for bar in axes.patches] == [(0, 260), (260, 40), (300, 100)]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "computation\n260 µs, 65.00%", "exposed TP\n40 µs, 10.00%", "exposed DP\n100 µs, 25.00%"]
+    assert [text.get_text() for text in axes.texts] == ["65%", "10%", "25%"]
+
+
+def test_runs_whose_files_have_a_prefix_are_named_by_it(directory):
+    for prefix in ("fast-", "slow-"):
+        (directory / f"{prefix}EndToEnd.csv").write_text(run_directory.END_TO_END)
+    result = plot("breakdown", directory / "fast-EndToEnd.csv", "-o", directory / "out", "--format", "svg")
+    assert result.stdout.split() == [f"{directory}/out/fast-breakdown.svg"], result.stderr
+    axes, = draw("breakdown", directory / "fast-EndToEnd.csv", directory / "slow-EndToEnd.csv").axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["fast\n400 µs", "slow\n400 µs"]
+
+
 def test_every_kind_writes_png_and_svg_of_a_real_run(tmp_path):
     program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
     made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo AlibabaHPN --dp -g 32 -asn 16 -psn 4 -bw "
@@ -366,3 +386,11 @@ def test_times_in_words(ns, text):
                                         (1_048_577, "1 MiB"), (1023 * 1024 * 1024 + 1, "1020 MiB")])
 def test_sizes_in_words(size, text):
     assert style.size_text(size) == text
+
+
+@pytest.mark.parametrize("sizes, texts", [
+    ([324, 2000, 1_048_576, 30_000_000], ["324 B", "2 KB", "1.05 MB", "30 MB"]),
+    ([1024, 65_536, 346_202_113], ["1 KiB", "64 KiB", "330 MiB"]),
+    ([100, 500], ["100 B", "500 B"])])
+def test_the_sizes_of_a_picture_have_one_family_of_units(sizes, texts):
+    assert style.size_texts(sizes) == texts

@@ -6,6 +6,7 @@
 #include "analytical-backend.h"
 #include "breakdown-table.h"
 #include "micro-groups.h"
+#include "plotting-tool.h"
 #include "rank-symmetry.h"
 #include "run-console.h"
 #include "run-driver.h"
@@ -301,19 +302,22 @@ AnalyticalRun::Report()
     }
     m_endToEnd->Finish();
     const TimeBreakdown breakdown = m_endToEnd->GetBreakdown();
-    if (m_options.visual)
-    {
-        WriteBreakdownSvg(breakdown,
-                          std::filesystem::path(m_options.workload).filename().string() + " on " +
-                              std::to_string(m_gpus) + " " + m_machine.gpu.name,
-                          PathOf("breakdown.svg"));
-    }
     EndRecord("finished");
     m_console.Say(Describe() + BreakdownTable(breakdown) +
                   fmt::format("{} events in {:.2f} s\nresults in {}\n",
                               totals.events,
                               GetWallSeconds(),
                               PathOf("EndToEnd.csv")));
+    if (m_options.visual)
+    {
+        const std::string problem = DrawBreakdown(PathOf("EndToEnd.csv"), PathOf("breakdown.svg"));
+        if (!problem.empty())
+        {
+            std::cerr << problem << "\n";
+            return 1;
+        }
+        EndRecord("finished"); // with one more output
+    }
     return 0;
 }
 

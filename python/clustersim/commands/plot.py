@@ -25,7 +25,8 @@ def parse(arguments):
                                      description=f"{__doc__}\nkinds of plots:\n  all          every kind\n{kinds}",
                                      allow_abbrev=False)
     parser.add_argument("kind", choices=[*KINDS, "all"], metavar="KIND", help="what to draw, see above")
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="output directory of a run")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="output directory of a run, or the PREFIXEndToEnd.csv of "
+                        "one whose files have a prefix (SimAI_analytical -r)")
     parser.add_argument("-o", "--output", type=pathlib.Path,
                         help="directory for the files; else plots in the directory of the run, or, for "
                              "several, results/plots")
@@ -46,11 +47,13 @@ def pictures(kind_names, runs):
     """Yields kind, the runs of each picture, and the picture's name."""
     for name in kind_names:
         if KINDS[name].compares:
-            yield name, runs, name
+            yield name, runs, (runs[0].prefix if len(runs) == 1 else "") + name
         else:
             for run in runs:
-                suffix = "" if len(runs) == 1 else "-" + re.sub(r"[^\w.,=@+-]+", "_", run.name)
-                yield name, [run], name + suffix
+                if len(runs) == 1:
+                    yield name, [run], run.prefix + name
+                else:
+                    yield name, [run], f"{name}-" + re.sub(r"[^\w.,=@+-]+", "_", run.name)
 
 
 def main(arguments):

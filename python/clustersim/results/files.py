@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which file of a directory holds what."""
+import glob
+
 from clustersim.results.run_json import options_of
 
 # What a run calls a file, and what SimAI's and the HPCC simulator's files are called like.
@@ -42,8 +44,9 @@ def monitor_name(kind, info):
 
 
 def numbered(directory, stem):
-    """@return the files STEM.csv or, of several jobs, STEM.0.csv, STEM.1.csv, ... in their order"""
+    """@param stem with the prefix of the run's files
+    @return the files STEM.csv or, of several jobs, STEM.0.csv, STEM.1.csv, ... in their order"""
     single = directory / f"{stem}.csv"
-    jobs = [path for path in directory.glob(f"{stem}.*.csv") if path.name.split(".")[-2].isdigit()]
+    jobs = [path for path in directory.glob(f"{glob.escape(stem)}.*.csv") if path.name.split(".")[-2].isdigit()]
     jobs.sort(key=lambda path: int(path.name.split(".")[-2]))
     return ([single] if single.is_file() else []) + jobs

@@ -22,37 +22,53 @@ KINDS = ("info", "summary", "layers", "collectives", "flows", "pause_events", "p
          "rates", "cnps", "links", "requests", "served", "inference", "instances", "memory", "timeline", "topology")
 
 
+END_TO_END = "EndToEnd.csv"
+
+
 class Run:
     """A run directory; see the package's description for its properties."""
 
     def __init__(self, directory, name=None, topology=None):
-        """@param name shown in tables (default: the directory's) @param topology file to use"""
+        """
+        @param directory or the file PREFIXEndToEnd.csv of a run whose files have a prefix (SimAI_analytical -r)
+        @param name shown in tables (default: the directory's, or the prefix) @param topology file to use
+        """
         self.directory = pathlib.Path(directory)
+        self.prefix = ""
+        if self.directory.is_file() and self.directory.name.endswith(END_TO_END):
+            self.prefix = self.directory.name.removesuffix(END_TO_END)
+            self.directory = self.directory.parent
         if not self.directory.is_dir():
             raise ResultsError(f"{directory}: no such directory; expected the output directory of a run")
-        self.name = name or self.directory.resolve().name
+        self.name = name or self.prefix.rstrip("-_.") or self.directory.resolve().name
         self.problems = Problems()
         self._topology_file = topology
         self._check()
 
     def _check(self):
-        if (self.directory / "run.json").is_file():
+        if self._path("run.json").is_file():
             status = self.info.get("status", "finished")
             if status != "finished":
-                self.problems.add(self.directory / "run.json", 0, f"the status of the run is '{status}': "
+                self.problems.add(self._path("run.json"), 0, f"the status of the run is '{status}': "
                                   f"its results are of what it did until then", "'finished'")
-        elif not (files.numbered(self.directory, "EndToEnd") or self._foreign_end_to_end()
-                  or (self.directory / "collectives.csv").is_file()
+        elif not (self._numbered("EndToEnd") or self._foreign_end_to_end()
+                  or self._path("collectives.csv").is_file()
                   or any(files.find_monitor(self.directory, kind, {}) for kind in files.MONITORS)):
             raise ResultsError(f"{self.directory}: holds no results; expected the output directory of a "
                                f"run (run.json, EndToEnd.csv, fct.txt, ...)")
+
+    def _path(self, name):
+        return self.directory / (self.prefix + name)
+
+    def _numbered(self, stem):
+        return files.numbered(self.directory, self.prefix + stem)
 
     def _foreign_end_to_end(self):
         return sorted(self.directory.glob("*EndToEnd*.csv"))
 
     @functools.cached_property
     def info(self):
-        path = self.directory / "run.json"
+        path = self._path("run.json")
         return run_json.read_run_json(path, self.problems) if path.is_file() else {}
 
     @property
@@ -87,7 +103,7 @@ class Run:
         return self.backend in ("", "ns3", "packet")
 
     def _missing(self, name):
-        self.problems.add(self.directory / name, 0, "the file is missing; what is made from it is left "
+        self.problems.add(self._path(name), 0, "the file is missing; what is made from it is left "
                                                     "out", "a file that the run writes")
 
     def _monitor(self, kind, read):
@@ -99,7 +115,7 @@ class Run:
         return None
 
     def _file(self, name, read, expected):
-        path = self.directory / name
+        path = self._path(name)
         if path.is_file():
             return read(path)
         if expected:
@@ -160,7 +176,7 @@ class Run:
 
     @functools.cached_property
     def _end_to_end(self):
-        paths = files.numbered(self.directory, "EndToEnd") or self._foreign_end_to_end()
+        paths = self._numbered("EndToEnd") or self._foreign_end_to_end()
         if not paths:
             if self._has_collectives:
                 self._missing("EndToEnd.csv")
@@ -196,21 +212,21 @@ class Run:
 
     @functools.cached_property
     def requests(self):
-        paths = [path for path in files.numbered(self.directory, "requests") if not is_served(path)]
+        paths = [path for path in self._numbered("requests") if not is_served(path)]
         return self._jobs(paths, read_requests)
 
     @functools.cached_property
     def served(self):
-        paths = [path for path in files.numbered(self.directory, "requests") if is_served(path)]
+        paths = [path for path in self._numbered("requests") if is_served(path)]
         return self._jobs(paths, read_served)
 
     @functools.cached_property
     def inference(self):
-        return self._jobs(files.numbered(self.directory, "inference"), read_inference)
+        return self._jobs(self._numbered("inference"), read_inference)
 
     @functools.cached_property
     def instances(self):
-        return self._jobs(files.numbered(self.directory, "instances"), read_instances)
+        return self._jobs(self._numbered("instances"), read_instances)
 
     @functools.cached_property
     def memory(self):
@@ -297,5 +313,5 @@ def open_runs(directories, topology=None):
     while len({run.name for run in runs}) < len(runs) and parts < 64:
         parts += 1
         for run in runs:
-            run.name = "/".join(run.directory.resolve().parts[-parts:])
+            run.name = "/".join((run.directory.resolve() / run.prefix).parts[-parts:])
     return runs

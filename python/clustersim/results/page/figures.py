@@ -65,7 +65,8 @@ def _markup(kind, runs, prefix, title):
 
 def figures_of(runs):
     """@return figures that compare the runs, then those of each run; without those that have no data"""
-    wanted = [(kind, runs) for kind in KINDS if KINDS[kind].compares]
+    # The page begins with where the time goes.
+    wanted = [(kind, runs) for kind in KINDS if KINDS[kind].compares and kind != "breakdown"]
     wanted += [(kind, [run]) for run in runs for kind in KINDS if not KINDS[kind].compares]
     found = []
     for number, (kind, of_runs) in enumerate(wanted):

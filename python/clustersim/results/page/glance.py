@@ -2,19 +2,13 @@
 """The top of the page: which run is fastest, and where the time of each went."""
 import dataclasses
 
+from clustersim.results.breakdown import breakdowns, parts_that_occur
 from clustersim.results.verdict import sentences_of
-
-# Part of the time, its name, and its place in Okabe and Ito's palette.
-PARTS = (("compute", "computation", 3), ("exposed_tp", "exposed TP", 1), ("exposed_dp", "exposed DP", 2),
-         ("exposed_dp_ep", "exposed DP_EP", 5), ("exposed_ep", "exposed EP", 4),
-         ("exposed_pp", "exposed PP", 6), ("bubble", "bubble", 7))
-SHOWN = 0.02  # a part with a smaller share of the longest time has no label in its bar
-
 
 @dataclasses.dataclass(frozen=True)
 class Part:
     name: str
-    colour: int
+    colour: int  # of the page's palette, from 1
     percent: float  # of the longest time of all runs
     text: str
 
@@ -45,35 +39,23 @@ def time_text(microseconds):
     return f"{microseconds * 1e3:.4g} ns"
 
 
-def _jobs(run):
-    """@return (name, row of the summary) of each job; of a run with one, the run's name"""
-    rows = [] if run.summary is None else run.summary.to_dict("records")
-    return [(run.name if len(rows) == 1 else f"{run.name}: {row['job']}", row) for row in rows]
-
-
-def _bar(name, row, longest, first):
-    parts = []
-    for key, title, colour in PARTS:
-        share = row[key] / longest if longest else 0
-        if share > 0:
-            parts.append(Part(title, colour, 100 * share, time_text(row[key])))
-    rest = row["total"] - sum(row[key] for key, _, _ in PARTS)
-    if longest and rest / longest > 1e-3:
-        parts.append(Part("other", 8, 100 * rest / longest, time_text(rest)))
-    relative = f"{row['total'] / first:.2f} x" if first else ""
-    return Bar(name, time_text(row["total"]), relative, parts)
+def _bar(breakdown, longest, first):
+    parts = [Part(part.name, part.colour + 1, 100 * part.us / longest, time_text(part.us))
+             for part in breakdown.parts]
+    relative = f"{breakdown.total_us / first:.2f} x" if first else ""
+    return Bar(breakdown.name, time_text(breakdown.total_us), relative, parts)
 
 
 def _sentences(runs, jobs):
     found = []
     if len(runs) > 1 and len(jobs) == len(runs):
-        ordered = sorted(jobs, key=lambda job: job[1]["total"])
-        (best, low), (worst, high) = ordered[0], ordered[-1]
-        found.append(f"{best} is fastest with {time_text(low['total'])}; {worst} takes "
-                     f"{high['total'] / low['total']:.2f} times as long." if low["total"] else
-                     f"{best} is fastest.")
+        ordered = sorted(jobs, key=lambda job: job.total_us)
+        best, worst = ordered[0], ordered[-1]
+        found.append(f"{best.name} is fastest with {time_text(best.total_us)}; {worst.name} takes "
+                     f"{worst.total_us / best.total_us:.2f} times as long." if best.total_us else
+                     f"{best.name} is fastest.")
     elif len(jobs) == 1:
-        row = jobs[0][1]
+        row = next(run.summary.iloc[0] for run in runs if run.summary is not None and len(run.summary))
         share = 100 * row["exposed"] / row["total"] if row["total"] else 0
         found.append(f"It takes {time_text(row['total'])}, {share:.0f}% of it communication that no "
                      f"computation hides.")
@@ -91,10 +73,8 @@ def _sentences(runs, jobs):
 
 def glance_of(runs):
     """@return what stands at the top of the page"""
-    jobs = [job for run in runs for job in _jobs(run)]
-    longest = max((row["total"] for _, row in jobs), default=0)
-    first = jobs[0][1]["total"] if len(jobs) > 1 else 0
-    bars = [_bar(name, row, longest, first) for name, row in jobs]
-    legend = list(dict.fromkeys((part.name, part.colour) for bar in bars for part in bar.parts))
-    order = {title: i for i, (_, title, _) in enumerate(PARTS)}
-    return Glance(_sentences(runs, jobs), bars, sorted(legend, key=lambda entry: order.get(entry[0], 99)))
+    jobs = breakdowns(runs)
+    longest = max((job.total_us for job in jobs), default=0)
+    first = jobs[0].total_us if len(jobs) > 1 else 0
+    return Glance(_sentences(runs, jobs), [_bar(job, longest, first) for job in jobs],
+                  [(name, colour + 1) for name, colour in parts_that_occur(jobs)])

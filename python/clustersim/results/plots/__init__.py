@@ -10,7 +10,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from clustersim.results.plots import bandwidths, flows, links, pairs, pauses, queues, serving, style, timelines
+from clustersim.results.plots import bandwidths, breakdown, flows, links, pairs, pauses, queues, serving, style, timelines
 
 __all__ = ["KINDS", "Kind", "style"]
 
@@ -31,6 +31,7 @@ class Kind:
 
 
 KINDS = {
+    "breakdown": Kind(breakdown.breakdown, True, "where the time goes: computation, exposed communication, bubble"),
     "fct": Kind(flows.fct_cdf, True, "flow completion times, cumulative"),
     "slowdown": Kind(flows.slowdown, True, "slowdown of flows by size, median and 99th percentile"),
     "busbw": Kind(bandwidths.busbw, True, "bus bandwidth by size, with published measurements"),

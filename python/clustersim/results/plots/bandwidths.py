@@ -76,7 +76,7 @@ def busbw(runs, published=PUBLISHED):
         sizes |= set(rows["bytes"])
     axes.set_xscale("log", base=2)
     ticks = style.apart(sorted(sizes), 12)
-    axes.set_xticks(ticks, [style.size_text(size) for size in ticks], **style.slant(len(ticks) > 7))
+    axes.set_xticks(ticks, style.size_texts(ticks), **style.slant(len(ticks) > 7))
     axes.set_xticks([], minor=True)
     axes.margins(x=0.05)
     axes.set_ylim(bottom=0)

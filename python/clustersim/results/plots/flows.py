@@ -96,7 +96,7 @@ def slowdown(runs):
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.axhline(1, color=style.soft_colour(), linewidth=1, zorder=1)
-        labels = [("" if exact else "≤ ") + style.size_text(int(size)) for size in largest]
+        labels = [("" if exact else "≤ ") + text for text in style.size_texts(largest)]
         axes.set_xticks(places, labels, **style.slant(len(labels) > 5))
         axes.margins(x=0.12 if len(labels) < 4 else 0.05)
         axes.set_xlabel("flow size" if exact else "flow size, buckets of equal numbers of flows")

@@ -120,6 +120,7 @@ def byte_unit(most):
     return 1.0, "bytes"
 
 
+# Sizes are powers of 1000 or of 1024, whichever is round.
 BINARY = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 DECIMAL = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
@@ -133,6 +134,15 @@ def size_text(size):
         if size >= factor:
             return f"{number_text(size / factor)} {name}"
     return f"{size:g} B"
+
+
+def size_texts(sizes):
+    """@return sizes in words for one picture: all in powers of 1000, or all in powers of 1024 if that suits more"""
+    sizes = [int(size) for size in sizes]
+    binary = sum(size_text(size).endswith("iB") for size in sizes if size >= 1024)
+    units = BINARY if 2 * binary > sum(size >= 1024 for size in sizes) else DECIMAL
+    return [next((f"{number_text(size / factor)} {name}" for factor, name in units if size >= factor), f"{size} B")
+            for size in sizes]
 
 
 def time_axis(axes, longest_ns):

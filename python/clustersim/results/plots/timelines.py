@@ -78,14 +78,16 @@ def collectives(run):
     operations = sorted(table["op"].unique())
     points = 72 * style.row_height(len(shown))
     _key(axes, operations)
+    sizes = table["bytes"].unique()
+    texts = dict(zip(sizes, style.size_texts(sizes)))
     for row, group in enumerate(shown):
         mine = table[table["group"] == group]
         wide = mine["duration_ns"] > 0.055 * span
-        labels = [style.size_text(int(size)) if fits else "" for size, fits in zip(mine["bytes"], wide)]
+        labels = [texts[size] if fits else "" for size, fits in zip(mine["bytes"], wide)]
         _bars(axes, row, list(zip(mine["start_ns"], mine["end_ns"])), factor,
               [style.colour(operations.index(op)) for op in mine["op"]], labels, points)
-    sizes = table.groupby("group")["ranks"].first()
-    style.name_rows(axes, [f"{group} ({sizes[group]} ranks)" for group in shown])
+    ranks_of = table.groupby("group")["ranks"].first()
+    style.name_rows(axes, [f"{group} ({ranks_of[group]} ranks)" for group in shown])
     axes.set_title(f"Collectives: {style.shorten(run.name)}")
     if count > len(shown):
         style.remark(axes, f"{len(shown)} of {count} groups, the first of each kind")

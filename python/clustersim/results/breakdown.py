@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where the time of each job of a run went: the parts that its Total time consists of."""
+import dataclasses
+
+# Column of the summary, name, and place in Okabe and Ito's palette from 0: the same in every picture.
+PARTS = (("compute", "computation", 2), ("exposed_tp", "exposed TP", 0), ("exposed_dp", "exposed DP", 1),
+         ("exposed_dp_ep", "exposed DP_EP", 4), ("exposed_ep", "exposed EP", 3),
+         ("exposed_pp", "exposed PP", 5), ("bubble", "bubble", 6))
+OTHER = ("other", 7)
+ROUNDING = 1e-3  # of the longest time: a rest that is shorter comes from rounding, and is not shown
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    name: str
+    colour: int
+    us: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Breakdown:
+    name: str  # of the run; of a run with several jobs, also of the job
+    total_us: float
+    parts: list[Part]  # none of them zero
+
+
+def _jobs(run):
+    rows = [] if run.summary is None else run.summary.to_dict("records")
+    return [(run.name if len(rows) == 1 else f"{run.name}: {row['job']}", row) for row in rows]
+
+
+def breakdowns(runs):
+    """@return where the time of each job went, in the order of the runs"""
+    jobs = [job for run in runs for job in _jobs(run)]
+    longest = max((row["total"] for _, row in jobs), default=0)
+    found = []
+    for name, row in jobs:
+        parts = [Part(title, colour, row[column]) for column, title, colour in PARTS if row[column] > 0]
+        rest = row["total"] - sum(row[column] for column, _, _ in PARTS)
+        if longest and rest / longest > ROUNDING:
+            parts.append(Part(*OTHER, rest))
+        found.append(Breakdown(name, row["total"], parts))
+    return found
+
+
+def parts_that_occur(found):
+    """@return (name, colour) of the parts of any job, in the order in which they are shown"""
+    occurring = {(part.name, part.colour) for breakdown in found for part in breakdown.parts}
+    return [entry for entry in [(name, colour) for _, name, colour in PARTS] + [OTHER] if entry in occurring]
