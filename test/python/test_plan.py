@@ -10,10 +10,13 @@ import types
 
 import pytest
 import run_directory
+from matplotlib.colors import to_hex
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
+from clustersim.results import breakdown  # noqa: E402
+from clustersim.results.plots import style  # noqa: E402
 from clustersim.workload import catalogue, gpus, megatron, memory, plan_command, plans, search  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 
@@ -97,6 +100,20 @@ def test_plans_are_written_as_table_picture_and_workloads(tmp_path):
     assert told["tokens_per_s_per_gpu"] == pytest.approx(16 * 4096 / (told["time_ms"] / 1e3) / 16)
     for name in ("plans.png", "plans.svg", "plan1.txt", "plan3.txt"):
         assert (tmp_path / name).stat().st_size > 0
+
+
+def test_the_picture_has_the_colours_of_other_pictures_and_its_legend_covers_nothing():
+    row = {"rank": 1, "tp": 2, "pp": 1, "vpp": 1, "dp": 2, "ep": 1, "cp": 1, "micro_batch": 1, "time_ms": 10,
+           **dict.fromkeys(("DP_EP", "EP", "CP", "PP"), 0), "computation": 0.5, "TP": 0.2, "DP": 0.2, "bubble": 0.1}
+    figure = plan_command.draw([row], "a title")
+    figure.draw_without_rendering()
+    axes, = figure.axes
+    colours = {name.removeprefix("exposed "): colour for _, name, colour in breakdown.PARTS}
+    handles, names = axes.get_legend_handles_labels()
+    assert names == ["computation", "TP", "DP", "bubble"]
+    assert [to_hex(bars.patches[0].get_facecolor()).upper() for bars in handles] == [
+        style.COLOURS[colours[name]] for name in names]
+    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
 
 
 def test_fewer_gpus_serve_the_other_objectives(tmp_path):

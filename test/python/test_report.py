@@ -85,6 +85,18 @@ def test_tables_show_all_their_columns_on_a_desktop(browser, tmp_path):
     assert hidden and max(hidden) <= 0, hidden
 
 
+def test_short_words_stay_in_a_line_on_a_phone(page, browser):
+    """The tables scroll there: narrow columns would only make rows tall."""
+    browser.open(page, *PHONE)
+    broken = browser.run("""[...document.querySelectorAll('section td:not(:first-child)')]
+        .filter(cell => cell.textContent.trim().length <= 20).filter(cell => {
+            const text = document.createRange();
+            text.selectNodeContents(cell);
+            return text.getBoundingClientRect().height > 1.8 * parseFloat(getComputedStyle(cell).fontSize);
+        }).map(cell => cell.textContent)""")
+    assert broken == []
+
+
 def test_the_check_for_errors_and_width_would_see_them(browser, tmp_path):
     """So that the test above can fail."""
     (tmp_path / "bad.html").write_text("<div style='width:2000px'>x</div><script>nothing()</script>")

@@ -89,7 +89,8 @@ def figure_of(topology, link_values=None, value_name="", title=None, top=None):
         _measured_links(figure, axes, topology, layout, link_values, value_name, top)
     _nodes(axes, topology, graph, layout.place, rail, link_values is not None)
     axes.margins(0.015)
-    axes.set_title((title or topology.path.rsplit("/", 1)[-1]) + ("\n" if remark else ""), loc="left", fontsize=13)
+    axes.set_title((title or topology.path.rsplit("/", 1)[-1]) + ("\n" if remark else ""), loc="left", fontsize=13,
+                   weight="bold")
     if remark:
         axes.annotate(remark, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=9,
                       color=matplotlib.rcParams["axes.edgecolor"], va="bottom")
