@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASUREMENTS = ROOT / "docs/source/data/measurements"
 sys.path.insert(0, str(ROOT / "python"))
-from clustersim.accuracy import card, page, simulate, tables  # noqa: E402
+from clustersim.accuracy import card, page, plots, simulate, tables  # noqa: E402
 
 SHORT = ("allreduce_1x8xA100_azure_ndv4", "alltoall_1x8xB200_vultr", "allreduce_2x8xB200_ib_vultr",
          "allreduce_16x8xH100_small_nccl1469")
@@ -112,6 +112,16 @@ def test_the_page_shows_every_table_of_the_card():
         assert f".. _accuracy-{table.name.lower()}:" in text
         assert (ROOT / f"docs/source/models/images/accuracy/{table.name}.svg").is_file()
     assert page.escape("a_b*") == "a\\_b\\*"
+
+
+def test_pictures_have_the_units_and_numbers_of_all_other_plots():
+    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    figure = plots.figure_of(frame[frame["table"] == SHORT[0]])
+    figure.draw_without_rendering()
+    assert [axes.get_ylabel() for axes in figure.axes] == ["time (µs)", "bus bandwidth (GB/s)"]
+    labels = [label.get_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
+              for label in axis.get_ticklabels("both")]
+    assert "1000" in labels and not any("10^" in label or "e+" in label for label in labels), labels
 
 
 def test_every_table_that_misses_the_goal_says_why():

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A plot per table: bus bandwidth and time by size, measured and simulated."""
+"""Pictures of the card: times and bus bandwidths, measured and simulated, by size."""
 import matplotlib
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: E402
+from clustersim.results.plots import style
 
-MOST_LABELS = 5  # of an axis of sizes; more touch one another
+MOST_LABELS = 6
 ROOM_ABOVE = 1.05
+FEW = 30  # from the lowest to the highest time: so few that round numbers between the powers of ten are named, too
 
 
 def size_name(size):
@@ -17,24 +17,34 @@ def size_name(size):
     return f"{size:g} B"
 
 
+def figure_of(frame):
+    """@param frame a table's rows of the card @return a Figure"""
+    figure, (time, bandwidth) = style.new_figure(9, 3, columns=2)
+    counted, doubted = frame[frame["doubt"] == ""], frame[frame["doubt"] != ""]
+    for axes, column in ((time, "us"), (bandwidth, "busbw")):
+        axes.plot(counted["size"], counted[f"measured {column}"], "o", markersize=4, markerfacecolor="none",
+                  color=style.colour(0), label="measured")
+        if len(doubted):
+            axes.plot(doubted["size"], doubted[f"measured {column}"], "x", markersize=4, color=style.soft_colour(),
+                      label="not counted")
+        axes.plot(frame["size"], frame[f"simulated {column}"], linewidth=1.2, color=style.colour(1), label="simulated")
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(LogLocator(base=2, numticks=MOST_LABELS))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_name(size)))
+        axes.set_xlabel("size")
+    times = frame[["measured us", "simulated us"]].to_numpy()
+    time.set_yscale("log")
+    time.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if times.max() < FEW * times.min() else (1,)))
+    time.yaxis.set_major_formatter(FuncFormatter(lambda us, _: style.number_text(us)))
+    time.yaxis.set_minor_formatter(NullFormatter())
+    time.set_ylabel("time (µs)")
+    bandwidth.set_ylabel("bus bandwidth (GB/s)")
+    bandwidth.set_ylim(0, ROOM_ABOVE * frame[["measured busbw", "simulated busbw"]].to_numpy().max())
+    style.legend(bandwidth, 2)
+    return figure
+
+
 def draw(table, frame, path):
     """@param frame the table's rows of the card @param path an SVG file"""
-    with matplotlib.rc_context({"svg.hashsalt": table.name, "svg.fonttype": "none", "font.size": 8}):
-        figure, (time, bandwidth) = plt.subplots(1, 2, figsize=(7.2, 2.4), constrained_layout=True)
-        counted, doubted = frame[frame["doubt"] == ""], frame[frame["doubt"] != ""]
-        for axes, column in ((time, "us"), (bandwidth, "busbw")):
-            axes.plot(counted["size"], counted[f"measured {column}"], "o", ms=3, mfc="none", label="measured")
-            if len(doubted):
-                axes.plot(doubted["size"], doubted[f"measured {column}"], "x", ms=3, color="gray", label="not counted")
-            axes.plot(frame["size"], frame[f"simulated {column}"], "-", lw=1, color="C1", label="simulated")
-            axes.set_xscale("log", base=2)
-            axes.xaxis.set_major_locator(LogLocator(base=2, numticks=MOST_LABELS))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_name(size)))
-            axes.grid(alpha=0.3)
-        time.set_yscale("log")
-        time.set_ylabel("time, us")
-        bandwidth.set_ylabel("busbw, GB/s")
-        bandwidth.set_ylim(0, ROOM_ABOVE * frame[["measured busbw", "simulated busbw"]].to_numpy().max())
-        time.legend(frameon=False)
-        figure.savefig(path, metadata={"Date": None, "Creator": None})
-        plt.close(figure)
+    with style.theme(), matplotlib.rc_context({"svg.hashsalt": table.name, "svg.fonttype": "none"}):
+        style.save(figure_of(frame), path)
