@@ -120,7 +120,7 @@ def test_pictures_have_the_units_and_numbers_of_all_other_plots():
     figure.draw_without_rendering()
     assert [axes.get_ylabel() for axes in figure.axes] == ["time (µs)", "bus bandwidth (GB/s)"]
     labels = [label.get_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
-              for label in axis.get_ticklabels("both")]
+              for label in axis.get_ticklabels(which="both")]
     assert "1000" in labels and not any("10^" in label or "e+" in label for label in labels), labels
 
 
