@@ -161,6 +161,26 @@ TEST_F(RdmaSwiftTest, TimeoutsHalveAndThenReset)
     EXPECT_NEAR(Frames(), 0.01, 1e-9);
 }
 
+TEST_F(RdmaSwiftTest, OnlyTimeoutsInARowReset)
+{
+    Start();
+    const auto timeouts = [this](int count) {
+        for (int i = 0; i < count; ++i)
+        {
+            m_swift->OnTimeout(m_qp);
+        }
+    };
+    timeouts(4);
+    Delay(100, 12);
+    timeouts(4);
+    EXPECT_GT(Frames(), 1) << "four and four, with an acknowledgement between them";
+    m_swift->OnNack(m_qp);
+    timeouts(4);
+    EXPECT_GT(Frames(), 1) << "a report of a loss is a sign of life, too";
+    timeouts(1);
+    EXPECT_NEAR(Frames(), 0.01, 1e-9);
+}
+
 TEST_F(RdmaSwiftTest, WindowThatDoesNotLimitDoesNotGrow)
 {
     Start();

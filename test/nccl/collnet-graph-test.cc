@@ -87,6 +87,27 @@ TEST(CollNetDirectGraph, EveryRankEndsWithEveryContributionOnce)
     }
 }
 
+TEST(CollNetDirectGraph, HeadsShareWhatChannelsCopyAndSwitchesAddAtTheRateOfLinks)
+{
+    // Two channels of 10 GB/s for the shares of eight heads.
+    const CollNetDirectGraph graph(Request(CollectiveOp::AllReduce, 1 << 20),
+                                   MakeShape(16, 8),
+                                   PlanOf(2),
+                                   -1);
+    uint32_t toSwitches = 0;
+    for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+    {
+        const Lane out = graph.GetOutbound(0, lane);
+        if (out.messages > 0)
+        {
+            const bool toSwitch = out.kind == LaneKind::ReduceMulticast;
+            EXPECT_EQ(out.rateCapBps, toSwitch ? 0 : 80000000000 * 2 / 8) << lane;
+            toSwitches += toSwitch;
+        }
+    }
+    EXPECT_EQ(toSwitches, 1U);
+}
+
 TEST(CollNetChainGraph, EveryRankEndsWithEveryContributionOnce)
 {
     for (const uint32_t gpus : {1U, 3U, 8U})

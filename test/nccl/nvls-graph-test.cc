@@ -164,6 +164,39 @@ TEST(NvlsGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)
     }
 }
 
+TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkInTrees)
+{
+    // 128 MiB over two channels of eight heads are enough for chunks of 128 KiB (calcCollChunking).
+    // A channel's chunk takes 13 passes of 10,240 bytes: 10,083 each, in units of 16 bytes 10,096.
+    // Each tree has one of the channels.
+    constexpr uint64_t BYTES = 1 << 27;
+    constexpr uint64_t SHARE = BYTES / 8;
+    NcclPlan plan;
+    plan.channels = 2;
+    for (const uint32_t nodes : {1U, 2U})
+    {
+        const NvlsGraph graph(Request(CollectiveOp::AllReduce, BYTES),
+                              MakeShape(8 * nodes, 8),
+                              plan,
+                              -1);
+        const uint64_t message = nodes == 1 ? 2 * 10096 : 131072;
+        const uint64_t messages = (SHARE / nodes + message - 1) / message;
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            const Lane out = graph.GetOutbound(0, lane);
+            if (out.messages == 0)
+            {
+                continue;
+            }
+            // Copies take whole chunks: 256 KiB of both channels, or 128 KiB of half the share.
+            const bool copies = out.kind == LaneKind::Copy;
+            EXPECT_EQ(out.messages, copies ? 64 : messages) << nodes << " nodes, lane " << lane;
+            EXPECT_EQ(graph.GetBytes(0, lane, 0),
+                      copies ? 8 * message * (nodes == 1 ? 13 : 1) : message);
+        }
+    }
+}
+
 TEST(NvlsGraph, TreesBetweenNodesJoinHeadsOfTheSameShare)
 {
     NcclPlan plan;

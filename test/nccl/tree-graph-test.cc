@@ -223,6 +223,33 @@ TEST(TreeGraph, ChunksOfLl128HalveWhileThereAreFew)
     EXPECT_EQ(chunk(20000), 18000U) << "no less";
 }
 
+// A block has only one direction to serve until its first chunk is back from the root. In two nodes
+// of eight GPUs an average rank is 3.5 links from its chain's head and half a link from the tree's
+// root: 8 there and back, and its own chunk is the ninth. The plan's rate is that of blocks that
+// serve both directions.
+TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
+{
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Tree;
+    plan.channels = 1;
+    plan.channelGBps = 7;
+    plan.treeCutsChunks = false;
+    const auto rate = [&](uint64_t chunks) {
+        const TreeGraph graph(Request(CollectiveOp::AllReduce, chunks * 524288),
+                              MakeShape(16, 8),
+                              plan,
+                              -1);
+        uint64_t most = 0;
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            most = std::max(most, graph.GetOutbound(0, lane).rateCapBps);
+        }
+        return static_cast<double>(most);
+    };
+    EXPECT_NEAR(rate(9), 2 * 56e9, 1);
+    EXPECT_NEAR(rate(36), 2 * 56e9 / (1 + 27.0 / 36), 1) << "27 of 36 chunks with both directions";
+}
+
 TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
 {
     for (uint32_t ranks = 2; ranks <= 33; ++ranks)

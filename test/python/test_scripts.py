@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -49,6 +50,22 @@ def test_a_training_run_passes_through_all_cases(tmp_path):
     wrong = subprocess.run([ROOT / "bench/run.py", "--train", "--build", tmp_path], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "bin/bench-end-to-end: is not there; expected the programs" in wrong.stderr
+
+
+@pytest.mark.parametrize("builds, line", [(1, "mutants.py: the sources do not compile; expected a checkout that does, without warnings\n"),
+                                          (0, "mutants.py: test-switch: fail without a fault; expected a checkout whose tests pass\n")])
+def test_no_fault_is_planted_where_tests_fail_anyway(builds, line, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    import mutants
+    from clustersim import command
+
+    monkeypatch.setattr(mutants, "COPY", tmp_path)
+    monkeypatch.setattr(mutants.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], builds, stdout=""))
+    monkeypatch.setattr(mutants, "tests_pass", lambda _: False)
+    monkeypatch.setattr(sys, "argv", ["mutants.py", "--area", "mmu"])
+    with pytest.raises(SystemExit) as ended:
+        command.run("mutants.py", mutants.main, mutants.BaselineError)
+    assert ended.value.code == 2 and capsys.readouterr().err == line
 
 
 def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
