@@ -8,8 +8,8 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <vector>
 
 namespace AstraSim
@@ -113,8 +113,91 @@ struct CopyTime
  */
 CopyTime CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation);
 
-/// Numbers of lanes, ascending.
-using LaneRange = std::ranges::iota_view<uint32_t, uint32_t>;
+/// Numbers of lanes, ascending. Not std::ranges::iota_view: clang 14 cannot read that of GCC 12's
+/// library.
+class LaneRange
+{
+  public:
+    class Iterator
+    {
+      public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = uint32_t;
+        using difference_type = int64_t;
+        using pointer = void;
+        using reference = uint32_t;
+
+        Iterator() = default;
+
+        explicit Iterator(uint32_t lane)
+            : m_lane(lane)
+        {
+        }
+
+        uint32_t operator*() const
+        {
+            return m_lane;
+        }
+
+        Iterator& operator++()
+        {
+            ++m_lane;
+            return *this;
+        }
+
+        Iterator operator++(int)
+        {
+            return Iterator(m_lane++);
+        }
+
+        bool operator==(const Iterator&) const = default;
+
+      private:
+        uint32_t m_lane{0};
+    };
+
+    LaneRange() = default;
+
+    LaneRange(uint32_t first, uint32_t end)
+        : m_first(first),
+          m_end(end)
+    {
+    }
+
+    Iterator begin() const
+    {
+        return Iterator(m_first);
+    }
+
+    Iterator end() const
+    {
+        return Iterator(m_end);
+    }
+
+    bool empty() const
+    {
+        return m_first == m_end;
+    }
+
+    uint32_t size() const
+    {
+        return m_end - m_first;
+    }
+
+    uint32_t front() const
+    {
+        return m_first;
+    }
+
+    uint32_t back() const
+    {
+        return m_end - 1;
+    }
+
+  private:
+    uint32_t m_first{0};
+    uint32_t m_end{0};
+};
 
 /**
  * @ingroup astra-frontend
