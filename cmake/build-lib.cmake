@@ -94,8 +94,12 @@ function(build_lib)
     target_compile_options(${LIB_LIBNAME} PRIVATE ${COMBINED_OPTIONS})
   endif()
   if(COVERAGE)
-    # Threads count, too; paths from the root find the sources wherever the program runs.
-    target_compile_options(${LIB_LIBNAME} PRIVATE --coverage -fprofile-abs-path -fprofile-update=atomic)
+    # Threads count, too: -pthread makes counters atomic, as -fprofile-update=atomic would, but ccache knows it. Paths
+    # from the root find the sources wherever the program runs; ccache would make them relative to the build.
+    target_compile_options(${LIB_LIBNAME} PRIVATE --coverage -fprofile-abs-path -pthread)
+    set(launcher ${CMAKE_CXX_COMPILER_LAUNCHER})
+    list(REMOVE_ITEM launcher "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}")
+    set_target_properties(${LIB_LIBNAME} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
   endif()
   set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>")
   set(lib${LIB_LIBNAME} ${lib${LIB_LIBNAME}} CACHE INTERNAL "how to link ${LIB_LIBNAME}")
