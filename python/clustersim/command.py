@@ -49,7 +49,9 @@ def run(name, main, refusals=(), after_interruption=""):
         status = 141
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        status = _say(name, f"{place}{error.strerror or error}; expected a file that can be read or written", 2)
+        text = f"{place}{error.strerror or error}"
+        expected = "" if "; expected " in text else "; expected a file that can be read or written"
+        status = _say(name, f"{text}{expected}", 2)
     except refusals as error:
         status = _say(name, error, 2)
     except MemoryError:

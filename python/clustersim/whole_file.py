@@ -21,7 +21,10 @@ def whole_file(path):
     if path.exists() and not path.is_file():
         yield path  # a device, a pipe: nothing to replace
         return
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=f".part{path.suffix}")
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=f".part{path.suffix}")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     os.close(descriptor)
     part = pathlib.Path(name)
     try:

@@ -187,6 +187,23 @@ def test_what_changed_is_run_again(place):
     assert sweep(place).stdout.startswith("3 runs, 0 complete")
 
 
+def test_results_that_are_cut_off_anywhere_are_made_again(place, monkeypatch):
+    write(place, workloads="[one.txt]")
+    assert sweep(place).returncode == 0
+    result = place / "out/runs/topology__one/EndToEnd.csv"
+    whole = result.read_bytes()
+    monkeypatch.syspath_prepend(ROOT / "python")
+    from clustersim.sweep import runs
+
+    assert runs.why_results_are_not_whole(result.parent, {}) == ""
+    for length in range(len(whole)):
+        result.write_bytes(whole[:length])
+        assert runs.why_results_are_not_whole(result.parent, {}) == "its result EndToEnd.csv is cut off", length
+    result.write_bytes(whole[:-2])  # one digit of the last number
+    assert sweep(place).returncode == 0
+    assert len(started(place)) == 2 and result.read_bytes() == whole
+
+
 def test_a_run_above_its_memory_is_killed_and_the_others_finish(place):
     (place / "two.txt").write_text("eat")
     write(place, "memory_gb: 0.1\n")

@@ -141,6 +141,9 @@ def words(value, where):
                          f"{where}: {error}; expected flags as on a command line") from None
 
 
+MOST_VALUES = 100_000  # of a file: a few lines of aliases of aliases stand for billions
+
+
 class Lines:
     """Says where things stand in a file: by their path of keys and indices."""
 
@@ -151,6 +154,8 @@ class Lines:
     def plain(self, node, place=()):
         """@return the value of a YAML node as lists, dictionaries and the words as they are written"""
         self._of[place] = node.start_mark.line + 1
+        if len(self._of) > MOST_VALUES:
+            raise InputError(f"{self.path}:{self.line(place[:1])}: stands for more than {MOST_VALUES:,} values; expected fewer")
         if isinstance(node, yaml.SequenceNode):
             return [self.plain(item, (*place, i)) for i, item in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode):
@@ -208,7 +213,7 @@ def _describe(error):
 
 def _compose(path):
     try:
-        return yaml.compose(input_file.read_text(path), Loader=yaml.SafeLoader)
+        return yaml.compose(input_file.read_text(path, most=input_file.LARGEST_YAML), Loader=yaml.SafeLoader)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a sweep file (YAML)") from None
     except UnicodeDecodeError:

@@ -106,8 +106,8 @@ def why_results_are_not_whole(directory, record):
         if not (directory / name).is_file():
             return f"its result {name} is missing"
     for path in directory.glob("EndToEnd*.csv"):
-        lines = path.read_bytes().splitlines()
-        if not lines or not lines[-1].startswith(b"total exposed comm,"):
+        lines = path.read_bytes().splitlines(keepends=True)
+        if not lines or not (lines[-1].startswith(b"total exposed comm,") and lines[-1].endswith(b"\n")):
             return f"its result {path.name} is cut off"
     return ""
 

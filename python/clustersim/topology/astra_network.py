@@ -28,10 +28,14 @@ def read(path):
     import yaml
 
     try:
-        data = yaml.safe_load(input_file.read_text(path))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        data = yaml.safe_load(input_file.read_text(path, most=input_file.LARGEST_YAML))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a network file of ASTRA-sim's") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path}: cannot be read ({' '.join(str(error).split())}); expected a network file of "
                          f"ASTRA-sim's") from None
+    except RecursionError:
+        raise InputError(f"{path}:1: is nested too deeply; expected a network file of ASTRA-sim's") from None
     keys = ("topology", "npus_count", "bandwidth", "latency")
     columns = [data.get(key) if isinstance(data, dict) else None for key in keys]
     for key, column in zip(keys, columns):

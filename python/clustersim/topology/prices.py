@@ -54,13 +54,15 @@ class Prices:
 
         self.path = path
         try:
-            self.entries = yaml.safe_load(input_file.read_text(path))
+            self.entries = yaml.safe_load(input_file.read_text(path, most=input_file.LARGEST_YAML))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; expected a list of prices (YAML)") from None
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             mark = getattr(error, "problem_mark", None)
             raise InputError(f"{path}:{mark.line + 1 if mark else 1}: is not YAML; expected a list of "
                              f"prices") from None
+        except RecursionError:
+            raise InputError(f"{path}:1: is nested too deeply; expected a list of prices") from None
         if not isinstance(self.entries, dict):
             raise InputError(f"{path}:1: has no keys; expected {', '.join(KEYS)}")
         for key in self.entries:
