@@ -120,6 +120,16 @@ def test_what_would_change_the_results_is_refused(inputs, whole):
     assert simulate(inputs, *RUN).returncode == 2  # without -o
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"status": 5}', '{"status": "finished", "simulated_ns": "x"}', '{"status": "finished"}'])
+def test_records_that_are_damaged_are_named(inputs, whole, text):
+    (inputs / "whole/pass-0/run.json").write_text(text)
+    for name, damaged in (("pass-0/run.json", text), ("passes.json", text if text != '{"status": 5}' else '{"passes": -1}')):
+        (inputs / "whole" / name).write_text(damaged)
+        refused = simulate(inputs, "--resume", "whole")
+        [line] = refused.stderr.splitlines()
+        assert refused.returncode == 2 and line.startswith(f"whole/{name}:") and "; expected run.json of " in line
+
+
 def test_an_iteration_can_be_replayed(inputs, whole):
     replay = simulate(inputs, "--replay", "whole/pass-2/run.json", "-o", "again")
     assert replay.returncode == 0, replay.stderr

@@ -162,15 +162,31 @@ def test_a_full_disk_is_an_error_of_every_program(folder):
         assert not (folder / "out/EndToEnd.csv").exists()
 
 
-def test_memory_that_runs_out_is_told(folder):
+@pytest.mark.parametrize("program, flags", [("SimAI_simulator", ["-w", "workload.txt", "-c", "conf"]), ("qbb-flows", ["-c", "conf", "-f", "flows"])])
+@pytest.mark.parametrize("hosts", [20_000, 1_000_000], ids=["while the fabric is built", "while its topology is read"])
+def test_memory_that_runs_out_is_told(folder, program, flags, hosts):
     def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
-    hosts = 20000
-    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n" + "".join(
-        f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
-    result = run(folder, "-q", "-w", "workload.txt", "-n", "big", "-o", "out", preexec_fn=limit)
+        resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))
+
+    def start(*more, **options):
+        return run(folder, "-q", *flags, *more, program=PROGRAMS / program, **options)
+
+    (folder / "conf").write_text("CC_MODE 1\nBUFFER_SIZE 1000\n")
+    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n" + "".join(f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
+    result = start("-n", "big", "-o", "out", preexec_fn=limit)
     assert result.returncode == 1 and result.stderr.startswith("out of memory"), result.stderr
     assert len(result.stderr.splitlines()) == 1
+    assert record(folder)["status"] == "failed" and record(folder)["reason"] + "\n" == result.stderr
+    # The limit is enough for what is small, and results of before stay.
+    good = start("-n", "topology", "-o", "out", preexec_fn=limit)
+    assert good.returncode == 0, good.stderr
+    before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+    assert start("-n", "big", "-o", "out", preexec_fn=limit).returncode == 1
+    assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
+    # The default directory is named after the inputs, which the command line names.
+    assert start("-n", "big", preexec_fn=limit).returncode == 1
+    [made] = (folder / "results").iterdir()
+    assert "big" in made.name and json.loads((made / "run.json").read_text())["status"] == "failed"
 
 
 @contextlib.contextmanager
@@ -245,6 +261,8 @@ def test_a_run_can_be_repeated_from_its_record(folder):
     for name in record(folder)["outputs"]:
         assert (folder / "out" / name).read_bytes() == (folder / "again" / name).read_bytes()
     assert "Tree" in (folder / "again/collectives.csv").read_text()
+    # Limits and -q do not change what a run does, and the first had a -q, too.
+    assert run(folder, "--replay", "out/run.json", "-o", "fourth", "-q", "--max-time", "1h").returncode == 0
     (folder / "conf").write_text("CC_MODE 3\n")
     assert refusal(run(folder, "--replay", "out/run.json", "-o", "third")).startswith("conf: is not what it was")
     assert "does not say what was run" in refusal(run(folder, "--replay=none.json", "-o", "third")) if (
@@ -441,6 +459,23 @@ def test_lines_without_end_are_refused(folder):
         arguments = {"-w": "workload.txt", "-n": "topology", "-c": "conf"} | {flag: "endless"}
         line = refusal(run(folder, "-q", "-o", "out", *(word for pair in arguments.items() for word in pair)))
         assert line.startswith("endless:1: this line is longer than 4 MiB"), line
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)) + "topologies: *a39\n"
+
+
+@pytest.mark.parametrize("words", [["sweep.py"], ["topologies/gen_Topo_Template.py", "-gt", "H100", "--astra_network"],
+                                   ["topologies/gen_Topo_Template.py", "--describe", "topology", "--prices"]],
+                         ids=lambda words: words[-1])
+def test_yaml_that_is_large_deep_or_stands_for_too_much_is_refused(folder, words):
+    (folder / "large").write_text("x" * (64 << 20))
+    assert "large: is larger than 1 MiB; expected " in command_refusal(folder, *words, "large")
+    (folder / "deep").write_text("topologies: " + "[" * 20000 + "]" * 20000)
+    assert "deep:1: is nested too deeply; expected " in command_refusal(folder, *words, "deep")
+    (folder / "bomb").write_text(BOMB)  # 40 lines, 2^40 words
+    assert "bomb:" in command_refusal(folder, *words, "bomb")
+    (folder / "itself").write_text("topologies: &a [*a]\n")
+    assert "itself:" in command_refusal(folder, *words, "itself")
 
 
 def test_deep_json_is_refused(folder):

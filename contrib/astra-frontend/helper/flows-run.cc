@@ -228,6 +228,10 @@ FlowsRun::GetOutput() const
     {
         return {m_options.output, ""};
     }
+    if (m_conf.topologyFile.empty())
+    {
+        return {};
+    }
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
     };

@@ -34,7 +34,10 @@ EndWithoutMemory()
     }
     catch (const std::bad_alloc&)
     {
-        std::fputs("out of memory\n", stderr);
+        std::fprintf(stderr,
+                     "out of memory: %llu MiB were in use and more was needed; results are not "
+                     "whole, and run.json does not say so\n",
+                     static_cast<unsigned long long>(PeakMemoryBytes() >> 20));
         std::_Exit(1);
     }
     catch (...)

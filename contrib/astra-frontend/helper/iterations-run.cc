@@ -139,7 +139,17 @@ IterationsRun::Look(uint32_t pass) const
         return {"", 0};
     }
     const nlohmann::json record = ReadJsonObject(path, "run.json of an iteration");
-    return {record.value("status", ""), record.value("simulated_ns", 0.0)};
+    try
+    {
+        return {record.value("status", ""), record.value("simulated_ns", 0.0)};
+    }
+    catch (const nlohmann::json::type_error&)
+    {
+        throw ns3::InputError(path,
+                              0,
+                              "does not say how the iteration went",
+                              "run.json of an iteration");
+    }
 }
 
 /// @return what makes the iteration a run of its own, which --replay can repeat

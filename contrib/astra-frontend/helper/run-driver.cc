@@ -16,8 +16,17 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// What it takes to write a record. malloc maps so large a piece by itself, and gives it back.
+constexpr std::size_t RESERVE_BYTES = 1 << 20;
+
+} // namespace
+
 RunDriver::RunDriver(const RunLimits& limits)
-    : m_supervisor(limits)
+    : m_supervisor(limits),
+      m_reserve(std::make_unique_for_overwrite<char[]>(RESERVE_BYTES))
 {
 }
 
@@ -67,16 +76,72 @@ RunDriver::GetResults() const
 }
 
 void
-RunDriver::Refuse(const std::string& reason)
+RunDriver::OpenDirectory()
+{
+    const Output output = GetOutput();
+    if (!output.directory.empty())
+    {
+        m_directory.emplace(output.directory, output.prefix);
+        m_directory->RemoveParts(GetConfiguredResults());
+        m_record.emplace(m_directory->Path("run.json"));
+    }
+}
+
+void
+RunDriver::Abandon(const std::string& status, const std::string& reason)
 {
     // Nothing but files that wait for their first line, under names that nobody takes for results.
     Release();
     m_directory->RemoveParts(GetConfiguredResults());
-    if (!m_directory->HasRecord() ||
-        RunRecord::StatusOf(m_directory->Path("run.json")) == "refused")
+    const std::string path = m_directory->Path("run.json");
+    if (!m_directory->HasRecord() || RunRecord::StatusOf(path) == "refused" ||
+        m_directory->ListResults(RunRecord::OutputsOf(path)).empty())
     {
         m_record->Set("reason", reason);
-        m_record->Write("refused");
+        m_record->Write(status);
+    }
+}
+
+std::string
+RunDriver::GiveUpReserve()
+{
+    m_reserve.reset();
+    return DescribeOutOfMemory();
+}
+
+void
+RunDriver::AbandonWithoutMemory()
+{
+    const std::string reason = GiveUpReserve();
+    try
+    {
+        if (!m_record)
+        {
+            OpenDirectory();
+        }
+        if (m_record)
+        {
+            Abandon("failed", reason);
+        }
+    }
+    catch (const ns3::InputError& error)
+    {
+        std::cerr << "warning: " << error.what() << "\n";
+    }
+}
+
+void
+RunDriver::RecordFailure(const std::string& reason)
+{
+    m_record->Set("reason", reason);
+    try
+    {
+        m_record->Write("failed");
+    }
+    catch (const ns3::InputError& error)
+    {
+        std::cerr << "warning: " << error.what()
+                  << "\n"; // beside what keeps the run from finishing
     }
 }
 
@@ -148,25 +213,40 @@ RunDriver::Execute()
     m_wallSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-int
-RunDriver::Run()
+bool
+RunDriver::Prepare()
 {
-    if (!ReadInputs())
-    {
-        return 0;
-    }
-    const Output output = GetOutput();
-    m_directory.emplace(output.directory, output.prefix);
-    m_directory->RemoveParts(GetConfiguredResults());
-    m_record.emplace(m_directory->Path("run.json"));
     try
     {
+        if (!ReadInputs())
+        {
+            return false;
+        }
+        OpenDirectory();
         Build();
+        return true;
     }
     catch (const ns3::InputError& error)
     {
-        Refuse(error.what());
+        if (m_record)
+        {
+            Abandon("refused", error.what());
+        }
         throw;
+    }
+    catch (const std::bad_alloc&)
+    {
+        AbandonWithoutMemory();
+        throw;
+    }
+}
+
+int
+RunDriver::Run()
+{
+    if (!Prepare())
+    {
+        return 0;
     }
     m_isBuilt = true;
     Begin();
@@ -177,16 +257,14 @@ RunDriver::Run()
     }
     catch (const ns3::InputError& error)
     {
-        m_record->Set("reason", error.what()); // a trace may break far in, a disk may fill
-        m_record->Write("failed");
+        RecordFailure(error.what()); // a trace may break far in, a disk may fill
         throw;
     }
     catch (const std::bad_alloc&)
     {
-        const std::string reason = DescribeOutOfMemory();
+        const std::string reason = GiveUpReserve();
         Release(); // makes room for the record
-        m_record->Set("reason", reason);
-        m_record->Write("failed");
+        RecordFailure(reason);
         throw;
     }
 }

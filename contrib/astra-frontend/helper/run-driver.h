@@ -11,6 +11,7 @@
 #include "ns3/output-directory.h"
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,9 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief What every program that simulates goes through, from its inputs to its results.
  * The directory of the results has run.json with the status "refused" (an input is wrong, and no
- * earlier run has left results there), "running", "failed" (an input breaks off far in, or memory
- * has run out), or what the program itself reports: "finished", "stuck", "stopped", "interrupted".
+ * earlier run has left results there), "running", "failed" (an input breaks off far in, the disk is
+ * full, or memory has run out), or what the program itself reports: "finished", "stuck", "stopped",
+ * "interrupted".
  *
  * A program overrides the steps, which Run() takes in the order in which they are declared.
  */
@@ -49,6 +51,7 @@ class RunDriver
 
     /// @return whether there is something to simulate
     virtual bool ReadInputs() = 0;
+    /// No directory if what gives it its name is not known yet: memory has run out early.
     virtual Output GetOutput() const = 0;
     /// @return names of results that the inputs give
     virtual std::vector<std::string> GetConfiguredResults() const;
@@ -87,8 +90,15 @@ class RunDriver
 
   private:
     std::vector<std::string> GetResults() const;
-    void Refuse(const std::string& reason);
+    void OpenDirectory();
+    /// ReadInputs() and Build(); what keeps them from it is in the record @return that of
+    /// ReadInputs()
+    bool Prepare();
+    void Abandon(const std::string& status, const std::string& reason);
+    void AbandonWithoutMemory();
     void Begin();
+    void RecordFailure(const std::string& reason);
+    std::string GiveUpReserve();
     void Execute();
 
     RunSupervisor m_supervisor;
@@ -96,6 +106,7 @@ class RunDriver
     std::optional<RunRecord> m_record;
     bool m_isBuilt{false};
     double m_wallSeconds{0};
+    std::unique_ptr<char[]> m_reserve; ///< memory that is left to say that memory has run out
 };
 
 /// Print the first @p most of the lines to stderr, indented, and how many more there are.

@@ -269,6 +269,27 @@ WithoutOutput(const std::vector<std::string>& arguments)
     return others;
 }
 
+/// @return the arguments of a run that is repeated; what does not change it may be given anew
+std::vector<std::string>
+ArgumentsToReplay(const EarlierRun& replay, const RunReplay& run)
+{
+    std::vector<std::string> all = WithoutOutput(run.arguments);
+    for (const std::string& argument : replay.others)
+    {
+        const std::string_view name = FlagName(argument);
+        if (name == "q" || name == "quiet")
+        {
+            all = WithoutFlags(all, {}, {"q", "quiet"});
+        }
+        else if (name == "progress" || name.starts_with("max-"))
+        {
+            all = WithoutFlags(all, {name});
+        }
+    }
+    all.insert(all.end(), replay.others.begin(), replay.others.end());
+    return all;
+}
+
 /// @return the arguments of a run that goes on
 std::vector<std::string>
 ArgumentsToResume(const EarlierRun& resumed, const RunReplay& run)
@@ -351,9 +372,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     if (const auto replay = FindEarlierRun(arguments, "--replay"))
     {
         const RunReplay run = RunReplay::Read(replay->path);
-        std::vector<std::string> all = WithoutOutput(run.arguments);
-        all.insert(all.end(), replay->others.begin(), replay->others.end());
-        return Parse(all, lookup(run));
+        return Parse(ArgumentsToReplay(*replay, run), lookup(run));
     }
     if (const auto resumed = FindEarlierRun(arguments, "--resume"))
     {

@@ -3,10 +3,13 @@
  */
 #include "run-record.h"
 
+#include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/output-file.h"
 
 #include <array>
+#include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
@@ -27,6 +30,24 @@ ReadRecord(const std::string& path)
     std::ifstream file(path);
     auto json = nlohmann::json::parse(file, nullptr, false);
     return json.is_object() ? json : nlohmann::json::object();
+}
+
+/// Write over a file that has room for the text. @return whether that was possible
+bool
+WriteOver(const std::string& path, const std::string& text)
+{
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error) ||
+        std::filesystem::file_size(path, error) < text.size())
+    {
+        return false;
+    }
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    const auto length = static_cast<ssize_t>(text.size());
+    const bool written = descriptor >= 0 && write(descriptor, text.data(), text.size()) == length &&
+                         ftruncate(descriptor, length) == 0;
+    close(descriptor);
+    return written;
 }
 
 } // namespace
@@ -94,10 +115,23 @@ RunRecord::Write(const std::string& status)
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - m_begin;
     m_json["wall_s"] = wall.count();
     m_json["peak_memory_bytes"] = PeakMemoryBytes();
-    // Names of files may hold any bytes, JSON may not.
-    ns3::WriteWholeFile(
-        m_path,
-        m_json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    const auto text = [this](int indent) {
+        // Names of files may hold any bytes, JSON may not.
+        return m_json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+               "\n";
+    };
+    try
+    {
+        ns3::WriteWholeFile(m_path, text(2));
+    }
+    catch (const ns3::InputError&)
+    {
+        // Without indentation it is shorter than the record of the run's begin.
+        if (!WriteOver(m_path, text(-1)))
+        {
+            throw;
+        }
+    }
 }
 
 std::string

@@ -59,7 +59,8 @@ class RunRecord
         m_json["options"][key] = value;
     }
 
-    /// Write the file. @param status "running", "finished", "stuck", "stopped", ...
+    /// Write the file; over the one that is there if the disk is full.
+    /// @param status "running", "finished", "stuck", "stopped", ...
     /// @throw ns3::InputError if it cannot be written
     void Write(const std::string& status);
 

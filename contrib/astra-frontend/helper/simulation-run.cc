@@ -96,12 +96,18 @@ SimulationRun::GetOutput() const
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
     };
+    const std::string& topology =
+        m_options.topology.empty() ? m_inputs.conf.topologyFile : m_options.topology;
+    if (topology.empty())
+    {
+        return {};
+    }
     std::string name;
     for (const JobPlacement& job : m_options.jobs)
     {
         name += (name.empty() ? "" : "+") + stem(job.workload);
     }
-    name += "_" + std::filesystem::path(m_inputs.conf.topologyFile).filename().string();
+    name += "_" + std::filesystem::path(topology).filename().string();
     if (!m_options.conf.empty())
     {
         name += "_" + stem(m_options.conf);

@@ -11,11 +11,34 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #endif
 
 namespace ns3
 {
+
+#ifdef __GLIBC__
+namespace
+{
+
+/// @return whether a heap that grows by much more than is needed could be all that there may be
+bool
+IsAddressSpaceLimited()
+{
+    for (const auto resource : {RLIMIT_AS, RLIMIT_DATA})
+    {
+        rlimit limit{};
+        if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+#endif
 
 void
 UseHugePages()
@@ -26,7 +49,7 @@ UseHugePages()
     // it has by then is marked.
     constexpr int RESERVE = 512 << 20;
 
-    if (!mallopt(M_TOP_PAD, RESERVE))
+    if (IsAddressSpaceLimited() || !mallopt(M_TOP_PAD, RESERVE))
     {
         return;
     }

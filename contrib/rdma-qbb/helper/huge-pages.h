@@ -10,8 +10,9 @@ namespace ns3
 /**
  * Ask the kernel to back the heap with huge pages (Linux with the GNU C library; elsewhere it does
  * nothing). Each hop of a packet touches objects all over the heap, so a large fabric misses the
- * processor's table of pages again and again. Costs address space, not memory. Call it first in
- * main(): what was allocated before stays where it is.
+ * processor's table of pages again and again. Costs address space, not memory; where that is
+ * limited (ulimit -v), it does nothing. Call it first in main(): what was allocated before stays
+ * where it is.
  */
 void UseHugePages();
 

@@ -211,8 +211,19 @@ void
 WriteWholeFile(const std::string& path, std::string_view text)
 {
     OutputFile file(path);
-    file.Write(text);
-    file.Finish();
+    try
+    {
+        file.Write(text);
+        file.Finish();
+    }
+    catch (const InputError&)
+    {
+        if (IsOrdinary(path))
+        {
+            std::remove((path + OutputFile::PART_SUFFIX).c_str()); // while we hold its lock
+        }
+        throw;
+    }
 }
 
 void
