@@ -81,6 +81,13 @@ TEST_F(RdmaDctcpTest, FirstMarkOfAWindowCutsOnceByHalfAlpha)
         Ack(*m_dctcp, 0, true);
     }
     EXPECT_EQ(m_qp.GetWindow(), cut) << "one cut per window of data";
+    while (m_qp.sndUna < 30000)
+    {
+        Ack(*m_dctcp, 0, true);
+    }
+    EXPECT_EQ(m_qp.GetWindow(), cut) << "its last byte had been sent before the cut, too";
+    Ack(*m_dctcp, 0, true);
+    EXPECT_LT(m_qp.GetWindow(), cut) << "a mark of what was sent after it";
 }
 
 TEST_F(RdmaDctcpTest, UnmarkedWindowAddsOneFrameWhileItLimits)

@@ -40,6 +40,13 @@ TEST(ChannelSplit, TheLastChannelTakesWhatEqualPartsOfWholeCellsLeave)
     EXPECT_EQ(parts[23], 3 * 16384U);
 }
 
+TEST(ChannelSplit, TheLastChannelTakesACellMoreThanAllPartsHold)
+{
+    // Six cells of 16 KiB and a byte of a seventh: two cells for each of three channels.
+    const ChannelSplit split(CollectiveOp::AllReduce, NcclProtocol::Simple, 8, 6 * 16384 + 1, 3);
+    EXPECT_EQ(PartsOf(split), (std::vector<uint64_t>{32768, 32768, 32769}));
+}
+
 TEST(ChannelSplit, SmallCollectivesLeaveChannelsEmpty)
 {
     // 40000 bytes are 3 cells of 16 KiB; a channel gets one at least.
