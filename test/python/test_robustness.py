@@ -413,6 +413,13 @@ def test_a_gpu_table_is_read_also_where_no_type_needs_it(folder, network):
     assert refusal(simulate(folder, "--gpu-table", "gpus.txt", "--network", network)).startswith("gpus.txt:1: ")
 
 
+@pytest.mark.parametrize("text", ["", "nonsense\n", "x" * 100000])
+def test_a_table_of_bandwidths_without_any_is_refused(folder, text):
+    (folder / "busbw").write_text(text)
+    line = refusal(run(folder, "-w", "workload.txt", "-g", "4", "-r_f", "out", "-busbw", "busbw", program=ANALYTICAL))
+    assert line == "busbw:1: names no group; expected a line 'TP:', and 'allreduce: GB/s' below it"
+
+
 @pytest.mark.parametrize("value", ["", "X", "ACCL X", "ACCL DP X", "NCCL DP", "accl", "ACCL \x01", "x" * 5000], ids=lambda value: ascii(value[:12]))
 def test_engines_are_named_as_they_are(folder, value):
     line = refusal(simulate(folder, "--set", f"COLLECTIVE_ENGINE={value}"))

@@ -11,6 +11,7 @@
 #include <boost/algorithm/string/trim.hpp>
 #include <charconv>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 namespace AstraSim
@@ -71,6 +72,11 @@ BusbwTable
 BusbwTable::Read(const std::string& path)
 {
     std::istringstream text(ns3::ReadInputFile(path, "a table of bus bandwidths"));
+    if (text.view().find(':') == std::string_view::npos)
+    {
+        // SimAI's files may begin with a line of any text, which must not be all.
+        throw InputError(path, 1, "names no group", "a line 'TP:', and 'allreduce: GB/s' below it");
+    }
     return Read(text, path);
 }
 
