@@ -80,6 +80,8 @@ done
   SimAI_simulator -q -w root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt --network flow \
     -c root/usr/lib/cluster-sim/conf/SimAI.conf -n Spectrum-X_16g_8gps_400Gbps_H100 -o run
   cluster-sim-busbw-table run
+  SimAI_analytical -q -w root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt -g 16 -r_f estimate -v
+  ls estimate/breakdown.svg
 )
 
 /usr/bin/python3 -m venv --system-site-packages "$scratch/venv"
