@@ -211,6 +211,19 @@ TEST(SwitchMmu, MarksNothingBelowKminEverythingAboveKmaxAndTheRampBetween)
     EXPECT_EQ(marks(10), 10'000);
 }
 
+TEST(SwitchMmu, ThresholdsOfMarkingGrowWithTheRate)
+{
+    // 100 and 400 KB at 25 Gb/s; a queue of 400 Gb/s drains sixteen times as fast.
+    const auto mmu = MakeMmu(true);
+    for (const uint64_t times : {1, 4, 16})
+    {
+        const EcnThresholds ecn = mmu->EcnFor(times * 25'000'000'000);
+        EXPECT_EQ(ecn.kminBytes, times * 100'000);
+        EXPECT_EQ(ecn.kmaxBytes, times * 400'000);
+        EXPECT_EQ(ecn.pmax, 0.2);
+    }
+}
+
 TEST(SwitchMmu, AStreamThatIsAssignedAgainBeginsAnew)
 {
     const auto mmu = MakeMmu(true);
