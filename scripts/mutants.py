@@ -11,8 +11,9 @@ Works on a copy of the sources in build/mutants/, so the checkout is never touch
 not count, nor one that the compiler warns of; one that makes tests run for too long is found.
 
 What a fault cannot change for anybody counts as not found, although no test could find it: a round trip of 2 ps for one of
-1 ps, one digit less of a number (contrib/rdma-qbb/model/attribute/units.cc) that is far too large with or without it, or
-ticks that are made up again (contrib/rdma-qbb/model/congestion/rdma-dcqcn.cc) when none is left.
+1 ps, one digit less of a number (units.cc) that is far too large with or without it, ticks that are made up again
+(rdma-dcqcn.cc) when none is left, a bound of what a switch admits without a closer look (switch-mmu.cc) where another one
+decides.
 
 Exit status: 0 at least --least per cent are found, 1 fewer, 2 an argument is wrong, or the tests fail without a fault.
 """

@@ -14,6 +14,64 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// Whoever an arrival wakes must be one that waits for it: lanes of GetTargets() have it among
+/// their GetSources().
+void
+ExpectNobodyIsWokenInVain(const FlowGraph& graph)
+{
+    for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
+    {
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            if (graph.GetInbound(rank, lane).messages == 0)
+            {
+                continue;
+            }
+            for (const uint32_t target : graph.GetTargets(rank, lane, 0))
+            {
+                const auto sources = graph.GetSources(rank, target);
+                EXPECT_TRUE(std::find(sources.begin(), sources.end(), lane) != sources.end())
+                    << "rank " << rank << " wakes lane " << target << " for lane " << lane;
+            }
+        }
+    }
+}
+
+} // namespace
+
+TEST(TreeGraph, NobodyIsWokenInVain)
+{
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Tree;
+    plan.channels = 2;
+    ExpectNobodyIsWokenInVain(
+        TreeGraph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(24, 4), plan, -1));
+}
+
+// src/transport/net.cc: each end of a network's connection has a buffer of 8 slots. Over NVLink the
+// sender's block copies one chunk after the other.
+TEST(TreeGraph, ChunksAreCopiedOneByOneInANodeAndSixteenMayBeOnANetwork)
+{
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Tree;
+    plan.channels = 1;
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(24, 4), plan, -1);
+    for (uint32_t rank = 0; rank < 24; ++rank)
+    {
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            const Lane out = graph.GetOutbound(rank, lane);
+            if (out.messages > 0)
+            {
+                EXPECT_EQ(out.slots, out.peer / 4 == rank / 4 ? 1U : 16U);
+            }
+        }
+    }
+}
+
 TEST(DoubleTree, ParentsAndChildrenFollowTheBits)
 {
     // NCCL's own picture of 14 ranks: 8 below 0; 4 and 12 below 8; 2 and 6 below 4; 10 and 13 below
@@ -248,6 +306,17 @@ TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
     };
     EXPECT_NEAR(rate(9), 2 * 56e9, 1);
     EXPECT_NEAR(rate(36), 2 * 56e9 / (1 + 27.0 / 36), 1) << "27 of 36 chunks with both directions";
+}
+
+TEST(PatGraph, NobodyIsWokenInVain)
+{
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Pat;
+    plan.channels = 2;
+    for (const auto op : {CollectiveOp::AllGather, CollectiveOp::ReduceScatter})
+    {
+        ExpectNobodyIsWokenInVain(PatGraph(Request(op, 1 << 20), MakeShape(8, 1), plan, -1));
+    }
 }
 
 TEST(PatGraph, AllGatherBringsEachBlockToEveryRankOnce)
