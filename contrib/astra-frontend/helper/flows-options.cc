@@ -35,6 +35,9 @@ DescribeOptions(FlowsOptions& options)
     add("check",
         po::bool_switch(&options.check)->default_value(RunCheck::ALWAYS),
         "check invariants throughout the run, such as that no byte is lost unnoticed");
+    add("thread,t",
+        po::value<uint32_t>(),
+        "threads to run on, at most one per server; results do not depend on their number");
     add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
     add("PrintAttributes",
         po::value(&options.printAttributes),
@@ -75,6 +78,14 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
                               0,
                               "no configuration file",
                               "qbb-flows CONF or -c CONF");
+    }
+    if (values.count("thread"))
+    {
+        options.threads = values["thread"].as<uint32_t>();
+        if (*options.threads == 0)
+        {
+            throw ns3::InputError("command line", 0, "-t is 0", "1 or more threads");
+        }
     }
     return options;
 }

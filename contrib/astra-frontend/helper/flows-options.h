@@ -7,6 +7,8 @@
 #include "run-check.h"
 #include "run-limits.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct FlowsOptions
     std::string output;
     std::vector<std::string> keys;
     std::vector<std::string> pcap;
+    std::optional<uint32_t> threads; ///< without it, all events are in one list
     bool check{RunCheck::ALWAYS};
     bool quiet{false};
     bool help{false};

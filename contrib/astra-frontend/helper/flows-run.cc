@@ -6,6 +6,7 @@
 #include "run-check.h"
 #include "run-console.h"
 #include "run-driver.h"
+#include "thread-report.h"
 
 #include "ns3/fabric-check.h"
 #include "ns3/fabric-conf.h"
@@ -17,16 +18,19 @@
 #include "ns3/ns3-flags.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
+#include "ns3/qbb-simulator-impl.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -133,6 +137,7 @@ PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSe
               << ", wire losses " << totals.wireLosses << ", route drops " << totals.routeDrops
               << ", dropped queues " << totals.flushed << ", timeouts " << totals.timeouts
               << ", retransmitted bytes " << totals.retransmitted << "\n";
+    std::cout << DescribeThreads();
     if (totals.outOfOrderFrames)
     {
         std::cout << "out of order " << totals.outOfOrderFrames << " packets, at most "
@@ -182,6 +187,8 @@ class FlowsRun : public RunDriver
     void Interrupt() override;
     void Release() override;
 
+    /// @return on how many threads to run, of those that the user wants
+    uint32_t ChooseThreads(bool tracesFrames) const;
     std::optional<StopCause> WhyUnfinished() const;
     int ReportUnfinished(const StopCause& cause);
 
@@ -247,6 +254,30 @@ FlowsRun::GetConfiguredResults() const
     return FabricMonitors::FileNames(m_conf);
 }
 
+uint32_t
+FlowsRun::ChooseThreads(bool tracesFrames) const
+{
+    if (*m_options.threads == 1)
+    {
+        return 1;
+    }
+    // What these look at is at several nodes at once. Results are the same with one thread.
+    const std::pair<bool, const char*> reasons[] = {
+        {m_options.check, "--check"},
+        {!m_options.pcap.empty(), "--pcap"},
+        {tracesFrames, "TRACE_FILE"},
+    };
+    for (const auto& [applies, name] : reasons)
+    {
+        if (applies)
+        {
+            m_console.Say(fmt::format("runs on one thread, as {} needs\n", name));
+            return 1;
+        }
+    }
+    return *m_options.threads;
+}
+
 void
 FlowsRun::Build()
 {
@@ -259,6 +290,17 @@ FlowsRun::Build()
     }
     m_fabric = CreateObject<RdmaFabric>();
     m_fabric->SetLosslessMask(summary.priorityMask);
+    if (m_options.threads)
+    {
+        if (!QbbSimulatorImpl::Get())
+        {
+            throw InputError("command line",
+                             0,
+                             "-t and SimulatorImplementationType exclude each other",
+                             "one of them: only ns3::QbbSimulatorImpl has threads");
+        }
+        m_fabric->SetThreads(ChooseThreads(!traceNodes.empty()));
+    }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,
                                                   m_conf,
@@ -292,7 +334,7 @@ FlowsRun::Start()
         });
     }
     m_runner->Start([this] {
-        m_links = CountersNow(*m_fabric);
+        m_links = CountersNow(*m_fabric, m_runner->LastFinishPs());
         m_monitors->StopSampling();
         m_runner->CloseConnections();
         if (!m_stop.IsExpired())
@@ -378,13 +420,14 @@ FlowsRun::Report()
         capture.Finish();
     }
     WriteLinks(m_topology,
-               m_links ? m_links : CountersNow(*m_fabric),
+               m_links ? m_links : CountersNow(*m_fabric, Simulator::Now().GetTimeStep()),
                *m_use,
                {"flows"},
                GetDirectory().Path("links.csv"));
     const FabricTotals totals = m_fabric->GetTotals();
     const PfcWatchdog& watchdog = m_fabric->GetPfcWatchdog();
     RecordResults(GetRecord(), *m_runner, totals, watchdog, GetWallSeconds());
+    RecordThreads(GetRecord());
     if (!m_options.quiet)
     {
         PrintSummary(*m_runner, totals, GetWallSeconds());

@@ -157,7 +157,7 @@ PacketBackend::FinishWorkloads()
         Simulator::Remove(m_stop);
     }
     const ns3::PartitionMemory::Visit all;
-    m_links = ns3::CountersNow(*m_fabric);
+    m_links = ns3::CountersNow(*m_fabric, Now());
 }
 
 void
@@ -177,7 +177,7 @@ PacketBackend::Finish()
         capture.Finish();
     }
     ns3::WriteLinks(m_fabric->GetTopology(),
-                    m_links ? m_links : ns3::CountersNow(*m_fabric),
+                    m_links ? m_links : ns3::CountersNow(*m_fabric, Now()),
                     m_use,
                     TrafficPurposeNames(),
                     m_output + "/links.csv");
@@ -187,7 +187,7 @@ std::vector<LinkLoad>
 PacketBackend::GetLinkLoads() const
 {
     const ns3::ClusterTopology& topology = m_fabric->GetTopology();
-    return LinkLoadsOf(topology, m_links ? m_links : ns3::CountersNow(*m_fabric), m_use);
+    return LinkLoadsOf(topology, m_links ? m_links : ns3::CountersNow(*m_fabric, Now()), m_use);
 }
 
 BackendTotals

@@ -6,9 +6,11 @@
 #include "trace-source.h"
 
 #include "ns3/callback.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <string>
 
 namespace ns3
 {
@@ -96,7 +98,8 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         return;
     }
     count.listed = count.total;
-    TextLine line(m_file.Room());
+    char room[TextLine::ROOM];
+    TextLine line(room);
     line.Decimal(NearestNs(nowPs))
         .Comma()
         .Decimal(m_fabric.GetTopology().NodeOfHost(qp.src))
@@ -111,7 +114,7 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         .Comma()
         .Decimal(count.total)
         .End();
-    m_file.Take(line);
+    QbbPartitions::Tell([this, text = std::string(line.View())] { m_file.Write(text); });
 }
 
 void

@@ -6,6 +6,7 @@
 #include "trace-source.h"
 
 #include "ns3/callback.h"
+#include "ns3/qbb-partitions.h"
 
 namespace ns3
 {
@@ -33,14 +34,18 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
     {
         return;
     }
-    m_writer.Write({.src = qp.src,
-                    .dst = qp.dst,
-                    .sport = qp.sport,
-                    .dport = qp.dport,
-                    .bytes = message.bytes,
-                    .startPs = message.startPs,
-                    .fctPs = m_clock.NowPs() - message.startPs,
-                    .idealPs = m_fabric.GetIdealFctPs(qp.src, qp.dst, message.bytes)});
+    FctRecord record{.src = qp.src,
+                     .dst = qp.dst,
+                     .sport = qp.sport,
+                     .dport = qp.dport,
+                     .bytes = message.bytes,
+                     .startPs = message.startPs,
+                     .fctPs = m_clock.NowPs() - message.startPs,
+                     .idealPs = 0};
+    QbbPartitions::Tell([this, record]() mutable {
+        record.idealPs = m_fabric.GetIdealFctPs(record.src, record.dst, record.bytes);
+        m_writer.Write(record);
+    });
 }
 
 } // namespace ns3

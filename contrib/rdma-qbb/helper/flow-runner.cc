@@ -3,6 +3,7 @@
  */
 #include "flow-runner.h"
 
+#include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -114,7 +115,7 @@ FlowRunner::StartFlow(const FlowRecord& flow)
         hw.PostMessage(
             *pairs[i],
             bytes,
-            [this, place] { OnPartSent(place); },
+            [this, place] { QbbPartitions::Tell([this, place] { OnPartSent(place); }); },
             nullptr);
     }
 }
@@ -133,7 +134,7 @@ FlowRunner::OnPartSent(uint32_t place)
     m_freePlaces.push_back(place);
     if (m_finished == m_file.Count())
     {
-        m_allDone();
+        QbbPartitions::React(Simulator::NO_CONTEXT, m_allDone);
     }
 }
 

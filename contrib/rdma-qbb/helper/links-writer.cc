@@ -37,9 +37,9 @@ CountersOf(const RdmaFabric& fabric)
 }
 
 LinkCountersOf
-CountersNow(const RdmaFabric& fabric)
+CountersNow(const RdmaFabric& fabric, int64_t endPs)
 {
-    const double nowNs = static_cast<double>(Simulator::Now().GetTimeStep()) / 1000.0;
+    const double endNs = static_cast<double>(endPs) / 1000.0;
     const LinkCountersOf later = CountersOf(fabric);
     const ClusterTopology& topology = fabric.GetTopology();
     std::vector<std::vector<LinkCounters>> now(topology.nodeCount);
@@ -49,8 +49,8 @@ CountersNow(const RdmaFabric& fabric)
         {
             LinkCounters& counters = now[node].emplace_back(later(node, port));
             // A frame counts from when its transmission begins.
-            counters.busyNs = std::min(counters.busyNs, nowNs);
-            counters.pauseNs = std::min(counters.pauseNs, nowNs);
+            counters.busyNs = std::min(counters.busyNs, endNs);
+            counters.pauseNs = std::min(counters.pauseNs, endNs);
         }
     }
     return [later, now = std::move(now)](uint32_t node, uint16_t port) {

@@ -33,7 +33,8 @@ LinkCountersOf CountersOf(const RdmaFabric& fabric);
 
 /// What ports have done up to now, whatever they do later: at the end of the last flow, what
 /// follows (a resume, a duplicate) is nobody's. Drops are those of the moment of asking.
-LinkCountersOf CountersNow(const RdmaFabric& fabric);
+/// @param endPs when the last flow ended, at most now: nothing was busy or paused for longer
+LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
 
 /**
  * Write what every port of a network has done:

@@ -6,6 +6,7 @@
 #include "trace-source.h"
 
 #include "ns3/callback.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
 namespace ns3
@@ -33,18 +34,20 @@ void
 PfcMonitor::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric.NodeOf(*device);
-    TextLine line(m_file.Room());
-    line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
-        .Space()
-        .Decimal(node)
-        .Space()
-        .Decimal(NodeKindNumber(m_fabric.GetTopology(), node))
-        .Space()
-        .Decimal(device->GetPort() + 1U)
-        .Space()
-        .Decimal(paused)
-        .End();
-    m_file.Take(line);
+    QbbPartitions::Tell([this, node, port = device->GetPort(), paused] {
+        TextLine line(m_file.Room());
+        line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
+            .Space()
+            .Decimal(node)
+            .Space()
+            .Decimal(NodeKindNumber(m_fabric.GetTopology(), node))
+            .Space()
+            .Decimal(port + 1U)
+            .Space()
+            .Decimal(paused)
+            .End();
+        m_file.Take(line);
+    });
 }
 
 } // namespace ns3

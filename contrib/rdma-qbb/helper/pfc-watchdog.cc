@@ -10,6 +10,7 @@
 #include "ns3/callback.h"
 #include "ns3/log.h"
 #include "ns3/pfc-deadlock.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -117,18 +118,26 @@ void
 PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric->NodeOf(*device);
+    QbbPartitions::Tell([this, node, port = device->GetPort(), priority, paused] {
+        Note(node, port, priority, paused);
+    });
+}
+
+void
+PfcWatchdog::Note(uint32_t node, uint16_t port, uint8_t priority, bool paused)
+{
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    const uint64_t key = KeyOf(node, device->GetPort(), priority);
+    const uint64_t key = KeyOf(node, port, priority);
     PfcPauseRecord& record =
-        m_records.try_emplace(key, PfcPauseRecord{node, device->GetPort(), priority}).first->second;
-    NS_LOG_LOGIC("node " << node << " port " << device->GetPort() << " priority " << +priority
+        m_records.try_emplace(key, PfcPauseRecord{node, port, priority}).first->second;
+    NS_LOG_LOGIC("node " << node << " port " << port << " priority " << +priority
                          << (paused ? " is paused" : " may send again"));
     if (paused && record.sincePs < 0)
     {
         record.sincePs = nowPs;
         ++record.pauses;
         m_paused.push_back(key);
-        ScheduleCheck(m_timeout.GetTimeStep());
+        ScheduleCheck(std::max(m_timeout.GetTimeStep(), QbbPartitions::GetReactionPs()));
     }
     else if (!paused && record.sincePs >= 0)
     {

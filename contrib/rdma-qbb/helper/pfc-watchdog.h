@@ -108,6 +108,7 @@ class PfcWatchdog : public Object
 
   private:
     void OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
+    void Note(uint32_t node, uint16_t port, uint8_t priority, bool paused);
     void ScheduleCheck(int64_t delayPs);
     void Check();
     void NoteStorm(PfcPauseRecord& record, int64_t nowPs);

@@ -230,7 +230,6 @@ RdmaFabric::CountFramesInUse() const
         for (const QbbNetDevice* device : devices)
         {
             const QbbFramePool& pool = device->GetPool();
-            frames += device->CountInTransit();
             frames += pools.insert(&pool).second ? pool.GetInUse() : 0;
         }
     }

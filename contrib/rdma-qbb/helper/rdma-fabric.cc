@@ -19,6 +19,8 @@
 #include "ns3/node.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/pointer.h"
+#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-simulator-impl.h"
 #include "ns3/routing-policy-factory.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
@@ -135,9 +137,38 @@ RdmaFabric::DoDispose()
 void
 RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
 {
+    ShareOut(topology);
     CreateNodes(topology);
     CreateLinks(topology);
     Configure(topology, conf);
+    if (m_threads > 0)
+    {
+        Divide();
+    }
+}
+
+void
+RdmaFabric::ShareOut(const ClusterTopology& topology)
+{
+    m_partitions = m_partitionPerNode ? ShareOutNodes(topology)
+                                      : ShareOutServers(topology, std::max(m_threads, 1U));
+}
+
+void
+RdmaFabric::Divide()
+{
+    QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get();
+    NS_ABORT_MSG_UNLESS(simulator, "threads need ns3::QbbSimulatorImpl");
+    QbbPartitionPlan plan;
+    plan.partitionOf.resize(m_idOfNode.size());
+    for (uint32_t id = 0; id < m_nodes.size(); ++id)
+    {
+        plan.partitionOf[m_nodes[id]->GetId()] = m_partitions.partitionOf[id];
+    }
+    plan.threads = std::min(m_threads, m_partitions.count);
+    plan.lookaheadPs = m_partitions.lookaheadPs;
+    plan.reactionPs = m_partitions.reactionPs;
+    simulator->Divide(std::move(plan));
 }
 
 void
@@ -155,7 +186,8 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
     }
     for (uint32_t id = 0; id < topology.nodeCount; ++id)
     {
-        const PartitionMemory::Scope scope(m_partitionPerNode ? id : 0);
+        const uint32_t partition = m_partitions.partitionOf[id];
+        const PartitionMemory::Scope scope(partition);
         if (topology.Is(id, Kind::Host))
         {
             m_nodes.push_back(CreateObject<Node>());
@@ -167,9 +199,9 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
             m_nodes.push_back(isNvSwitch ? Ptr<Node>(CreateObject<NVSwitchNode>())
                                          : switches.Create());
         }
-        if (m_partitionPerNode)
+        if (m_partitions.count > 1)
         {
-            m_nodes.back()->SetAttribute("SystemId", UintegerValue(id));
+            m_nodes.back()->SetAttribute("SystemId", UintegerValue(partition));
         }
     }
 }

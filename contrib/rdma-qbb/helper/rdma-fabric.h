@@ -5,6 +5,7 @@
 #define RDMA_FABRIC_H
 
 #include "fabric-frame-sizes.h"
+#include "fabric-partitions.h"
 
 #include "ns3/clock-range.h"
 #include "ns3/cluster-topology.h"
@@ -96,6 +97,21 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void SetLosslessMask(uint8_t mask)
     {
         m_losslessMask = mask;
+    }
+
+    /**
+     * Run the fabric on so many threads, servers and switches shared out between them; before
+     * Build(), with QbbSimulatorImpl. Results do not depend on the number.
+     */
+    void SetThreads(uint32_t threads)
+    {
+        m_threads = threads;
+    }
+
+    /// @return how the fabric has been divided; one partition without SetThreads()
+    const FabricPartitions& GetPartitions() const
+    {
+        return m_partitions;
     }
 
     /// @return the priorities that PFC protects
@@ -258,6 +274,10 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     bool PlanOnSwitches(const std::vector<uint32_t>& hosts,
                         uint32_t stripe,
                         InNetworkSpec& spec) const;
+    /// Find out which partition each node is in.
+    void ShareOut(const ClusterTopology& topology);
+    /// Have the simulator run the partitions.
+    void Divide();
     void CreateNodes(const ClusterTopology& topology);
     void CreateLinks(const ClusterTopology& topology);
     /// Set up all nodes, which have been made and joined.
@@ -301,6 +321,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     std::unique_ptr<ConnectionPlanner> m_planner;
     FabricExtremes m_extremes;
     Ptr<PfcWatchdog> m_watchdog;
+    FabricPartitions m_partitions;
+    uint32_t m_threads{0}; ///< 0: the simulator has one list of all events
     uint8_t m_losslessMask;
     bool m_reorders{false}; ///< some switch chooses paths per frame
     bool m_inNetworkReduction{false};

@@ -215,12 +215,6 @@ class LinkPort : public PartitionState
         return m_hot.node;
     }
 
-    /// @return frames on the wire that are in no pool of a partition
-    uint64_t CountInTransit() const
-    {
-        return m_wireRef->CountInTransit();
-    }
-
     /// @return the pool frames come from
     QbbFramePool& GetPool() const
     {

@@ -5,6 +5,7 @@
 
 #include "link-agenda.h"
 #include "link-port.h"
+#include "qbb-partitions.h"
 
 #include "ns3/assert.h"
 #include "ns3/simulator.h"
@@ -32,12 +33,12 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere)
     m_context = receiver->GetNodeId();
     m_port = receiver->GetPort();
     m_elsewhere = elsewhere;
-    m_special = m_lossy || m_receiverWatched || elsewhere;
+    m_special = m_lossy || m_receiverWatched;
+    m_rare = m_lossy || elsewhere;
     LinkEngine& engine = m_sender->GetPool().GetEngine();
+    TakePlace();
     if (elsewhere)
     {
-        const PartitionMemory::Scope own(PartitionMemory::NONE);
-        m_transit = Create<QbbFramePool>();
         m_lossEvent = Create<LossEvent>(this);
         m_sendersContext = m_sender->GetNodeId();
         // What comes from elsewhere may be out of order, which is not known here.
@@ -62,6 +63,10 @@ LinkWire::Detach()
     if (m_watchEvent)
     {
         m_watchEvent->Detach();
+    }
+    for (QbbFrame* frame : std::exchange(m_lost, {}))
+    {
+        m_sender->GetPool().Free(frame);
     }
     if (m_lossEvent)
     {
@@ -115,54 +120,125 @@ LinkWire::ArmFirst(int64_t timePs)
     Arm(timePs);
 }
 
-[[gnu::noinline]] QbbFrame*
+[[gnu::noinline]] bool
 LinkWire::PutRarely(QbbFrame* frame, int64_t nowPs)
 {
+    // Drawn for each frame that is sent, whether or not the wire is cut before it arrives.
+    frame->lost = m_lossy && m_loses();
     if (m_elsewhere)
     {
-        const PartitionMemory::Scope own(PartitionMemory::NONE); // of neither end
-        return m_transit->Take(frame, m_sender->GetPool());
+        PutElsewhere(frame);
+        return true;
     }
-    HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
-    frame->quiet = m_mayBeQuiet;
-    if (m_special && m_receiverWatched) [[unlikely]]
+    if (frame->quiet)
     {
-        m_watchEvent->ScheduleAt(m_context, frame->timePs);
+        HandOverQuiet(nowPs); // so that frames are given back while a long message is under way
+        frame->quiet = m_mayBeQuiet;
+        if (m_special && m_receiverWatched) [[unlikely]]
+        {
+            m_watchEvent->ScheduleAt(m_context, frame->timePs);
+        }
     }
-    return frame;
+    return false;
+}
+
+void
+LinkWire::PutElsewhere(QbbFrame* frame)
+{
+    if (frame->lost)
+    {
+        m_lost.push_back(frame);
+        m_lossEvent->ScheduleAt(m_sendersContext, frame->timePs);
+        return;
+    }
+    const bool hasTelemetry = frame->kind != QbbFrameKind::Other && frame->telemetry;
+    QbbTimeline* timeline = QbbTimeline::Current();
+    if (timeline && timeline->IsPartition())
+    {
+        Outgoing& outgoing = m_outgoing[timeline->parity];
+        if (outgoing.frames.empty())
+        {
+            QbbPartitions::AddOutgoing(*timeline, m_context, this);
+        }
+        outgoing.frames.push_back(*frame);
+        if (hasTelemetry)
+        {
+            outgoing.telemetry.push_back(*frame->telemetry);
+        }
+        timeline->firstOutgoing =
+            std::min(timeline->firstOutgoing, static_cast<uint64_t>(frame->timePs));
+    }
+    else
+    {
+        const PartitionMemory::Visit visit(m_receiver);
+        Accept(*frame, hasTelemetry ? frame->telemetry : nullptr);
+    }
+    if (frame->kind == QbbFrameKind::Other)
+    {
+        frame->packet = nullptr; // the reference has gone with the frame
+    }
+    m_sender->GetPool().Free(frame);
+}
+
+void
+LinkWire::TakeOver(uint32_t parity)
+{
+    Outgoing& outgoing = m_outgoing[parity];
+    const QbbTelemetry* telemetry = outgoing.telemetry.data();
+    for (const QbbFrame& frame : outgoing.frames)
+    {
+        const bool hasTelemetry = frame.kind != QbbFrameKind::Other && frame.telemetry;
+        Accept(frame, hasTelemetry ? telemetry++ : nullptr);
+    }
+    outgoing.frames.clear();
+    outgoing.telemetry.clear();
+}
+
+void
+LinkWire::Accept(const QbbFrame& sent, const QbbTelemetry* telemetry)
+{
+    QbbFramePool& pool = m_receiver->GetPool();
+    QbbFrame* frame = pool.Allocate();
+    *frame = sent;
+    if (telemetry)
+    {
+        frame->telemetry = pool.AllocateTelemetry();
+        *frame->telemetry = *telemetry;
+    }
+    *m_end = frame;
+    m_end = &frame->next;
+    if (m_armedPs == NEVER)
+    {
+        ArmFirst(frame->timePs);
+    }
 }
 
 QbbFramePool&
 LinkWire::PoolOnWire() const
 {
-    return m_elsewhere ? *m_transit : m_sender->GetPool();
-}
-
-uint64_t
-LinkWire::CountInTransit() const
-{
-    return m_transit ? m_transit->GetInUse() : 0;
+    return m_elsewhere ? m_receiver->GetPool() : m_sender->GetPool();
 }
 
 void
 LinkWire::LoseAtSender(QbbFrame* frame)
 {
-    m_sender->Lose(m_elsewhere ? m_sender->GetPool().Take(frame, *m_transit) : frame);
+    m_sender->Lose(m_elsewhere ? m_sender->GetPool().Take(frame, m_receiver->GetPool()) : frame);
 }
 
 void
-LinkWire::OnLost(int64_t)
+LinkWire::OnLost(int64_t nowPs)
 {
-    for (QbbFrame* frame : std::exchange(m_lost, {}))
+    while (!m_lost.empty() && m_lost.front()->timePs <= nowPs)
     {
-        LoseAtSender(frame);
+        m_sender->Lose(m_lost.front());
+        m_lost.pop_front();
     }
 }
 
 bool
 LinkWire::AwaitLast()
 {
-    if (!m_head)
+    if (m_elsewhere || !m_head)
     {
         return false;
     }
@@ -187,6 +263,7 @@ LinkWire::Cut(int64_t nowPs)
     {
         LoseAtSender(Pop());
     }
+    OnLost(INT64_MAX);
     m_armedPs = NEVER;
 }
 
@@ -268,22 +345,10 @@ LinkWire::HandOver(QbbFrame* frame)
 QbbFrame*
 LinkWire::HandleSpecial(QbbFrame* frame)
 {
-    if (m_lossy && m_loses())
+    if (frame->lost)
     {
-        if (m_elsewhere)
-        {
-            m_lost.push_back(frame);
-            m_lossEvent->ScheduleAt(m_sendersContext, frame->timePs);
-        }
-        else
-        {
-            m_sender->Lose(frame);
-        }
+        m_sender->Lose(frame);
         return nullptr;
-    }
-    if (m_elsewhere)
-    {
-        frame = m_receiver->GetPool().Take(frame, *m_transit);
     }
     if (m_receiverWatched)
     {

@@ -9,7 +9,9 @@
 
 #include "ns3/qbb-frame.h"
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -43,8 +45,8 @@ class alignas(64) LinkWire final : public QbbTimedEvent
      * Say where frames go.
      * @param receiver the port at the far end, which is at a node
      * @param lossy whether frames may be lost
-     * @param elsewhere whether the far end is in another partition: frames are then the wire's own
-     * while they are on it, every arrival is an event, and neither end touches the other
+     * @param elsewhere whether the far end is in another partition: frames are then the far end's
+     * once they are on the wire, every arrival is an event, and neither end touches the other
      */
     void Connect(LinkPort* receiver, bool lossy, bool elsewhere);
 
@@ -60,8 +62,8 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         return m_elsewhere;
     }
 
-    /// @return frames that are the wire's own
-    uint64_t CountInTransit() const;
+    /// Frames that have gone elsewhere in a window are on the wire now, at the far end.
+    void TakeOver(uint32_t parity) override;
 
     /// The sender ends: frames that are under way are freed, what is scheduled does nothing.
     void Detach();
@@ -81,9 +83,9 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     {
         frame->timePs = arrivalPs;
         frame->next = nullptr;
-        if (frame->quiet | m_elsewhere)
+        if ((frame->quiet | m_rare) && PutRarely(frame, nowPs))
         {
-            frame = PutRarely(frame, nowPs);
+            return;
         }
         *m_end = frame;
         m_end = &frame->next;
@@ -188,17 +190,22 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     // Not inlined, so that Put() without them needs no room on the stack.
     /// Arm() of a frame that has been put on an idle wire.
     void ArmFirst(int64_t timePs);
-    /// What a frame that may arrive quietly, or goes elsewhere, needs on its way. @return it
-    QbbFrame* PutRarely(QbbFrame* frame, int64_t nowPs);
+    /// What a frame needs that may arrive quietly or be lost, or goes elsewhere.
+    /// @return whether it is on its way
+    bool PutRarely(QbbFrame* frame, int64_t nowPs);
+    /// Send a frame to the other partition.
+    void PutElsewhere(QbbFrame* frame);
 
     void HandOver(QbbFrame* frame);
     /// What is rare at an arrival. @return the frame; null if it is gone
     QbbFrame* HandleSpecial(QbbFrame* frame);
+    /// Put a frame that comes from elsewhere on the wire. @param sent what was sent
+    void Accept(const QbbFrame& sent, const QbbTelemetry* telemetry);
     /// @return the pool of the frames on the wire
     QbbFramePool& PoolOnWire() const;
     /// The sender loses a frame that was on the wire.
     void LoseAtSender(QbbFrame* frame);
-    /// Tell the sender of frames lost on their way elsewhere.
+    /// The sender loses what has been lost on its way elsewhere up to now.
     void OnLost(int64_t nowPs);
 
     // first cache line, with the base's
@@ -208,9 +215,10 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     LinkNode* m_node{nullptr}; ///< the receiver's
     uint32_t m_context{0};     ///< its id
     uint16_t m_port{0};        ///< the receiver's index there
-    bool m_special{false};     ///< frames may be lost or go elsewhere, or somebody looks
+    bool m_special{false};     ///< frames may be lost, or somebody looks
     bool m_mayBeQuiet : 1 {false};
     bool m_elsewhere : 1 {false}; ///< the far end is in another partition
+    bool m_rare : 1 {false};      ///< frames may be lost or go elsewhere
 
     // second
     uint64_t m_arrived{0};
@@ -229,10 +237,19 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     Ptr<WatchEvent> m_watchEvent; ///< a look at quiet arrivals for who watches; decides nothing
     std::function<bool()> m_loses;
     using LossEvent = QbbPortEvent<LinkWire, &LinkWire::OnLost>;
-    Ptr<LossEvent> m_lossEvent;    ///< of the sender's node
-    uint32_t m_sendersContext{0};  ///< id of the sender's node
-    Ptr<QbbFramePool> m_transit;   ///< of frames on their way elsewhere
-    std::vector<QbbFrame*> m_lost; ///< on their way elsewhere, and the sender does not know yet
+    Ptr<LossEvent> m_lossEvent;   ///< of the sender's node; null unless frames go elsewhere
+    uint32_t m_sendersContext{0}; ///< id of the sender's node
+
+    /// Frames that have gone elsewhere in a window, as they were sent.
+    struct Outgoing
+    {
+        std::vector<QbbFrame> frames;
+        std::vector<QbbTelemetry> telemetry; ///< of those that have it
+    };
+
+    std::array<Outgoing, 2> m_outgoing; ///< by parity of the window
+    /// Sent elsewhere, to be lost: they stay with the sender until they would have arrived.
+    std::deque<QbbFrame*> m_lost;
 };
 
 } // namespace ns3

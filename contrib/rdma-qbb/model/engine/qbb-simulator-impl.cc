@@ -3,6 +3,8 @@
  */
 #include "qbb-simulator-impl.h"
 
+#include "qbb-partitions.h"
+
 #include "ns3/assert.h"
 #include "ns3/log.h"
 #include "ns3/object-factory.h"
@@ -29,6 +31,15 @@ void
 QbbTimedEvent::Notify()
 {
     Fire(Simulator::Now().GetTimeStep());
+}
+
+void
+QbbTimedEvent::TakePlace()
+{
+    if (QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get())
+    {
+        m_place = simulator->m_places++;
+    }
 }
 
 void
@@ -60,9 +71,7 @@ QbbSimulatorImpl::GetTypeId()
 }
 
 QbbSimulatorImpl::QbbSimulatorImpl()
-    : m_currentUid(EventId::UID::INVALID),
-      m_uid(FIRST_UID),
-      m_context(Simulator::NO_CONTEXT),
+    : m_timeline(FIRST_UID),
       m_thread(std::this_thread::get_id())
 {
     NS_LOG_FUNCTION(this);
@@ -76,6 +85,11 @@ QbbSimulatorImpl::~QbbSimulatorImpl()
 QbbSimulatorImpl*
 QbbSimulatorImpl::Get()
 {
+    if (const QbbTimeline* current = QbbTimeline::Current())
+    {
+        // Several threads would count references at once.
+        return &current->partitions->GetSimulator();
+    }
     return dynamic_cast<QbbSimulatorImpl*>(PeekPointer(Simulator::GetImplementation()));
 }
 
@@ -83,65 +97,55 @@ void
 QbbSimulatorImpl::DoDispose()
 {
     InsertForeign();
+    m_partitions.reset();
     Scheduler::Event next;
-    while (TakeNext(next))
+    while (m_timeline.TakeNext(next))
     {
-        const auto address = reinterpret_cast<uintptr_t>(next.impl) & ~TIMED;
-        reinterpret_cast<EventImpl*>(address)->Unref();
+        Forget(next);
     }
-    m_wheel = nullptr;
-    m_events = nullptr;
     SimulatorImpl::DoDispose();
+}
+
+void
+QbbSimulatorImpl::Forget(const Scheduler::Event& event)
+{
+    const auto address = reinterpret_cast<uintptr_t>(event.impl) & ~TIMED;
+    reinterpret_cast<EventImpl*>(address)->Unref();
 }
 
 void
 QbbSimulatorImpl::SetScheduler(ObjectFactory schedulerFactory)
 {
     NS_LOG_FUNCTION(this << schedulerFactory);
-    Ptr<Scheduler> scheduler = schedulerFactory.Create<Scheduler>();
-    Scheduler::Event next;
-    while (m_events && TakeNext(next))
-    {
-        scheduler->Insert(next);
-    }
-    m_events = scheduler;
-    m_wheel = dynamic_cast<TimingWheelScheduler*>(PeekPointer(m_events));
+    m_schedulerFactory = schedulerFactory;
+    m_timeline.SetScheduler(schedulerFactory.Create<Scheduler>());
+}
+
+void
+QbbSimulatorImpl::Divide(QbbPartitionPlan plan)
+{
+    m_partitions = std::make_unique<QbbPartitions>(*this, std::move(plan), m_schedulerFactory);
 }
 
 // --- running
 
-inline bool
-QbbSimulatorImpl::TakeNext(Scheduler::Event& next)
-{
-    if (m_wheel)
-    {
-        return m_wheel->TakeNext(next);
-    }
-    if (m_events->IsEmpty())
-    {
-        return false;
-    }
-    next = m_events->RemoveNext();
-    return true;
-}
-
 inline void
-QbbSimulatorImpl::Execute(const Scheduler::Event& next)
+QbbSimulatorImpl::Execute(QbbTimeline& timeline, const Scheduler::Event& next)
 {
-    NS_ASSERT(next.key.m_ts >= m_nowTs);
-    ++m_eventCount;
-    m_nowTs = next.key.m_ts;
-    m_context = next.key.m_context;
-    m_currentUid = next.key.m_uid;
+    NS_ASSERT(next.key.m_ts >= timeline.nowTs);
+    ++timeline.eventCount;
+    timeline.nowTs = next.key.m_ts;
+    timeline.context = next.key.m_context;
+    timeline.currentUid = next.key.m_uid;
     if (m_contextHook) [[unlikely]]
     {
-        m_contextHook(m_context);
+        m_contextHook(timeline.context);
     }
     const auto address = reinterpret_cast<uintptr_t>(next.impl);
     if (address & TIMED)
     {
         auto* event = reinterpret_cast<QbbTimedEvent*>(address & ~TIMED);
-        event->Fire(static_cast<int64_t>(m_nowTs));
+        event->Fire(static_cast<int64_t>(next.key.m_ts));
         event->Unref();
     }
     else
@@ -159,10 +163,14 @@ QbbSimulatorImpl::Run()
     m_thread = std::this_thread::get_id();
     m_stop = false;
     InsertForeign();
-    Scheduler::Event next;
-    while (!m_stop && TakeNext(next))
+    if (m_partitions)
     {
-        Execute(next);
+        m_partitions->Run();
+    }
+    Scheduler::Event next;
+    while (!m_stop.load(std::memory_order_relaxed) && m_timeline.TakeNext(next))
+    {
+        Execute(m_timeline, next);
         if (m_hasForeign.load(std::memory_order_acquire))
         {
             InsertForeign();
@@ -177,7 +185,7 @@ QbbSimulatorImpl::Run()
 bool
 QbbSimulatorImpl::IsFinished() const
 {
-    return m_stop || m_events->IsEmpty();
+    return m_stop || m_timeline.IsEmpty();
 }
 
 void
@@ -211,24 +219,51 @@ QbbSimulatorImpl::Destroy()
 
 // --- scheduling
 
+uint32_t
+QbbSimulatorImpl::Insert(uint64_t ts, uint32_t context, EventImpl* event)
+{
+    return QbbTimeline::Current() ? InsertDivided(context, ts, event, QbbTimedEvent::NO_PLACE)
+                                  : m_timeline.Insert(ts, context, event);
+}
+
+uint32_t
+QbbSimulatorImpl::InsertDivided(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid)
+{
+    return m_partitions->Insert(context, ts, event, uid);
+}
+
+QbbTimeline&
+QbbSimulatorImpl::TimelineOf(uint32_t context)
+{
+    return m_partitions && m_partitions->HasBegun() ? m_partitions->TimelineOf(context)
+                                                    : m_timeline;
+}
+
+bool
+QbbSimulatorImpl::IsOfRun() const
+{
+    return QbbTimeline::Current() || m_thread == std::this_thread::get_id();
+}
+
 EventId
 QbbSimulatorImpl::Schedule(const Time& delay, EventImpl* event)
 {
-    NS_ASSERT_MSG(m_thread == std::this_thread::get_id(),
+    NS_ASSERT_MSG(IsOfRun(),
                   "another thread than the simulator's uses Simulator::ScheduleWithContext()");
     NS_ASSERT_MSG(delay.IsPositive(), "an event cannot be scheduled in the past");
-    const uint64_t ts = m_nowTs + static_cast<uint64_t>(delay.GetTimeStep());
-    const uint32_t uid = Insert(ts, m_context, event);
-    return EventId(event, ts, m_context, uid);
+    const QbbTimeline& present = Present();
+    const uint64_t ts = present.nowTs + static_cast<uint64_t>(delay.GetTimeStep());
+    const uint32_t context = present.context;
+    return EventId(event, ts, context, Insert(ts, context, event));
 }
 
 void
 QbbSimulatorImpl::ScheduleWithContext(uint32_t context, const Time& delay, EventImpl* event)
 {
     const auto steps = static_cast<uint64_t>(delay.GetTimeStep());
-    if (m_thread == std::this_thread::get_id())
+    if (IsOfRun())
     {
-        Insert(m_nowTs + steps, context, event);
+        Insert(Present().nowTs + steps, context, event);
         return;
     }
     const std::lock_guard lock(m_foreignMutex);
@@ -242,7 +277,7 @@ QbbSimulatorImpl::InsertForeign()
     const std::lock_guard lock(m_foreignMutex);
     for (const ForeignEvent& foreign : m_foreign)
     {
-        Insert(m_nowTs + foreign.delay, foreign.context, foreign.event);
+        Insert(Present().nowTs + foreign.delay, foreign.context, foreign.event);
     }
     m_foreign.clear();
     m_hasForeign.store(false, std::memory_order_release);
@@ -258,11 +293,11 @@ EventId
 QbbSimulatorImpl::ScheduleDestroy(EventImpl* event)
 {
     const EventId id(Ptr<EventImpl>(event, false),
-                     m_nowTs,
+                     Present().nowTs,
                      Simulator::NO_CONTEXT,
                      EventId::UID::DESTROY);
     m_destroyEvents.push_back(id);
-    ++m_uid; // as ns-3's own implementation counts
+    m_timeline.SkipUid(); // as ns-3's own implementation counts
     return id;
 }
 
@@ -279,7 +314,7 @@ QbbSimulatorImpl::Remove(const EventId& id)
         return;
     }
     EventImpl* event = id.PeekEventImpl();
-    m_events->Remove({event, {id.GetTs(), id.GetUid(), id.GetContext()}});
+    TimelineOf(id.GetContext()).Remove({event, {id.GetTs(), id.GetUid(), id.GetContext()}});
     event->Cancel();
     event->Unref();
 }
@@ -306,7 +341,9 @@ QbbSimulatorImpl::IsExpired(const EventId& id) const
         return std::find(m_destroyEvents.begin(), m_destroyEvents.end(), id) ==
                m_destroyEvents.end();
     }
-    return id.GetTs() < m_nowTs || (id.GetTs() == m_nowTs && id.GetUid() <= m_currentUid);
+    const QbbTimeline& present = Present();
+    return id.GetTs() < present.nowTs ||
+           (id.GetTs() == present.nowTs && id.GetUid() <= present.currentUid);
 }
 
 // --- asking
@@ -314,13 +351,13 @@ QbbSimulatorImpl::IsExpired(const EventId& id) const
 Time
 QbbSimulatorImpl::Now() const
 {
-    return TimeStep(m_nowTs);
+    return TimeStep(Present().nowTs);
 }
 
 Time
 QbbSimulatorImpl::GetDelayLeft(const EventId& id) const
 {
-    return TimeStep(IsExpired(id) ? 0 : id.GetTs() - m_nowTs);
+    return TimeStep(IsExpired(id) ? 0 : id.GetTs() - Present().nowTs);
 }
 
 Time
@@ -332,19 +369,19 @@ QbbSimulatorImpl::GetMaximumSimulationTime() const
 uint32_t
 QbbSimulatorImpl::GetSystemId() const
 {
-    return 0;
+    return 0; // of processes
 }
 
 uint32_t
 QbbSimulatorImpl::GetContext() const
 {
-    return m_context;
+    return Present().context;
 }
 
 uint64_t
 QbbSimulatorImpl::GetEventCount() const
 {
-    return m_eventCount;
+    return m_timeline.eventCount + (m_partitions ? m_partitions->GetEventCount() : 0);
 }
 
 } // namespace ns3

@@ -4,15 +4,17 @@
 #ifndef QBB_SIMULATOR_IMPL_H
 #define QBB_SIMULATOR_IMPL_H
 
-#include "timing-wheel-scheduler.h"
+#include "qbb-timeline.h"
 
 #include "ns3/event-impl.h"
+#include "ns3/object-factory.h"
 #include "ns3/ptr.h"
 #include "ns3/simulator-impl.h"
 
 #include <atomic>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -23,7 +25,9 @@ namespace ns3
 
 // Hot path: ScheduleTimed and Run's loop run once per simulator event.
 
+class QbbPartitions;
 class QbbSimulatorImpl;
+struct QbbPartitionPlan;
 
 /**
  * @ingroup rdma-qbb
@@ -45,14 +49,39 @@ class QbbTimedEvent : public EventImpl
      */
     void ScheduleAt(uint32_t context, int64_t timePs);
 
+    /// Its owner has sent something to another partition: take it over there.
+    /// @param parity of the window in which it was sent
+    virtual void TakeOver(uint32_t parity)
+    {
+    }
+
   protected:
+    /// In a run with partitions, come before events of the same time whose owners have not called
+    /// this, and in the order in which owners have.
+    void TakePlace();
+
     void Notify() override;
 
   private:
+    friend class QbbPartitions;
+    friend class QbbSimulatorImpl;
+
+    static constexpr uint32_t NO_PLACE = UINT32_MAX;
+
+    /// @return the number of the next expiry in a run with partitions; NO_PLACE for any
+    uint32_t TakeUid()
+    {
+        // Owners may have scheduled several expiries for the same time: they differ in a few bits.
+        constexpr uint32_t BITS = 2;
+        return m_place == NO_PLACE ? NO_PLACE : m_place << BITS | (m_turn++ & ((1U << BITS) - 1));
+    }
+
     /// As ScheduleAt(), the first time or when another simulator implementation runs.
     void ScheduleElsewhere(uint32_t context, int64_t timePs);
 
-    bool m_asked{false};                    ///< which implementation runs is known
+    bool m_asked{false}; ///< which implementation runs is known
+    uint8_t m_turn{0};
+    uint32_t m_place{NO_PLACE};
     QbbSimulatorImpl* m_simulator{nullptr}; ///< null if another implementation runs
 };
 
@@ -64,6 +93,8 @@ class QbbTimedEvent : public EventImpl
  * TimingWheelScheduler (any other scheduler works as well) and QbbTimedEvent: ports and NICs put
  * their events into the wheel and get them back without the layers that ns-3 has for events of any
  * kind. Select it with the global value `SimulatorImplementationType`, before the first event.
+ *
+ * With Divide() it runs the nodes in partitions, on several threads (QbbPartitions).
  */
 class QbbSimulatorImpl final : public SimulatorImpl
 {
@@ -85,15 +116,32 @@ class QbbSimulatorImpl final : public SimulatorImpl
     void ScheduleTimed(uint32_t context, int64_t timePs, QbbTimedEvent* event)
     {
         // Pointers to events are even: the lowest bit tells them apart where they come out again.
-        Insert(static_cast<uint64_t>(timePs),
-               context,
-               reinterpret_cast<EventImpl*>(reinterpret_cast<uintptr_t>(event) | TIMED));
+        auto* marked = reinterpret_cast<EventImpl*>(reinterpret_cast<uintptr_t>(event) | TIMED);
+        if (QbbTimeline::Current()) [[unlikely]]
+        {
+            InsertDivided(context, static_cast<uint64_t>(timePs), marked, event->TakeUid());
+            return;
+        }
+        m_timeline.Insert(static_cast<uint64_t>(timePs), context, marked);
     }
 
     /// @return the current time in units of the time resolution (picoseconds)
     int64_t GetNowPs() const
     {
-        return static_cast<int64_t>(m_nowTs);
+        return static_cast<int64_t>(Present().nowTs);
+    }
+
+    /**
+     * Run the nodes in partitions from now on, which is before Run(). Only nodes that share nothing
+     * but wires may be in different partitions, whose ports say so when they are joined
+     * (Node::GetSystemId()).
+     */
+    void Divide(QbbPartitionPlan plan);
+
+    /// @return the partitions; null without Divide()
+    const QbbPartitions* GetPartitions() const
+    {
+        return m_partitions.get();
     }
 
     /// Called before each event with the node it belongs to (or NO_CONTEXT), and after the last.
@@ -140,36 +188,36 @@ class QbbSimulatorImpl final : public SimulatorImpl
         EventImpl* event;
     };
 
-    uint32_t Insert(uint64_t ts, uint32_t context, EventImpl* event)
+    friend class QbbPartitions;
+    friend class QbbTimedEvent;
+
+    /// @return the timeline that what is running now belongs to
+    const QbbTimeline& Present() const
     {
-        const uint32_t uid = m_uid++;
-        if (m_wheel)
-        {
-            m_wheel->Insert(event, ts, uid, context);
-        }
-        else
-        {
-            m_events->Insert({event, {ts, uid, context}});
-        }
-        return uid;
+        const QbbTimeline* current = QbbTimeline::Current();
+        return current ? *current : m_timeline;
     }
 
-    /// Take the next event out of the list. @return false if there is none
-    bool TakeNext(Scheduler::Event& next);
-    void Execute(const Scheduler::Event& next);
+    /// @return the number of an event that is scheduled now
+    uint32_t Insert(uint64_t ts, uint32_t context, EventImpl* event);
+    /// The same in a run with partitions.
+    uint32_t InsertDivided(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid);
+    /// @return the timeline whose list has the events of a node
+    QbbTimeline& TimelineOf(uint32_t context);
+    void Execute(QbbTimeline& timeline, const Scheduler::Event& next);
+    /// Drop an event that is not executed.
+    static void Forget(const Scheduler::Event& event);
+    /// @return whether this thread runs events, as opposed to one that only schedules some
+    bool IsOfRun() const;
+    /// Schedule what other threads than those of the run have scheduled.
     void InsertForeign();
 
-    Ptr<Scheduler> m_events;
-    TimingWheelScheduler* m_wheel{nullptr}; ///< m_events if it is a wheel
-    uint64_t m_nowTs{0};
-    // Apart from each other, or both would be read at once from an event that has just been written
-    // in two pieces, which waits until it is in the cache.
-    uint32_t m_currentUid;
-    uint32_t m_uid;
-    uint32_t m_context;
+    QbbTimeline m_timeline; ///< of everything, or, with partitions, what there was before Run()
+    ObjectFactory m_schedulerFactory;
+    std::unique_ptr<QbbPartitions> m_partitions; ///< null without Divide()
+    uint32_t m_places{1};                        ///< QbbTimedEvent::TakePlace(); 0 ends windows
     ContextHook m_contextHook{nullptr};
-    bool m_stop{false};
-    uint64_t m_eventCount{0};
+    std::atomic<bool> m_stop{false};
     std::list<EventId> m_destroyEvents;
     std::thread::id m_thread;
     std::atomic<bool> m_hasForeign{false};

@@ -12,6 +12,7 @@
 #include "ns3/node.h"
 #include "ns3/object-factory.h"
 #include "ns3/pointer.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/rdma-dcqcn.h"
 #include "ns3/rdma-go-back-n.h"
 #include "ns3/simulator.h"
@@ -370,8 +371,7 @@ RdmaHw::Close(RdmaQueuePair& qp)
     ForgetMessages(qp);
     if (qp.m_peer)
     {
-        const PartitionMemory::Visit visit(qp.m_peer);
-        qp.m_peer->Disconnect(qp.peerQpn);
+        TellOfEnd(*qp.m_peer, qp.peerQpn);
     }
 
     // The object stays for the next connection; its timer and memory with it.
@@ -383,6 +383,18 @@ RdmaHw::Close(RdmaQueuePair& qp)
     qp.qpn = nextQpn;
     qp.m_timer = std::move(timer);
     m_freeSenders.push_back(index);
+}
+
+void
+RdmaHw::TellOfEnd(RdmaHw& peer, uint32_t qpn)
+{
+    QbbPartitions::Tell([&peer, qpn] {
+        const PartitionMemory::Visit visitToAsk(&peer);
+        QbbPartitions::React(peer.GetNodeId(), [&peer, qpn] {
+            const PartitionMemory::Visit visit(&peer);
+            peer.Disconnect(qpn);
+        });
+    });
 }
 
 void

@@ -340,6 +340,8 @@ class RdmaHw : public Object, public LinkNode
     /// Go on to send @p message, which sndNxt is in; null: there is no more.
     static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
     void ForgetMessages(RdmaQueuePair& qp);
+    /// Have the other side of a connection that has ended end, too. @param qpn of the receiver
+    static void TellOfEnd(RdmaHw& peer, uint32_t qpn);
     /// The control plane's part in Connect(): Accept() at the other host.
     static RdmaAcceptance AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp);
     RdmaRxQueuePair& TakeReceiver();

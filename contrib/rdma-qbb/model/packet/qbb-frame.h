@@ -139,8 +139,9 @@ struct alignas(64) QbbFrame
 
     uint16_t inPort; ///< port it came in by, at the node it is at
     QbbFrameKind kind;
-    uint8_t priority : 7; ///< queue, 0..7
+    uint8_t priority : 6; ///< queue, 0..7
     uint8_t quiet : 1;    ///< the link engine's: its arrival is no event
+    uint8_t lost : 1;     ///< the link engine's: the wire it is on loses it
     EcnCodepoint ecn;
 
     union {

@@ -1,0 +1,22 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef THREAD_REPORT_H
+#define THREAD_REPORT_H
+
+#include "run-record.h"
+
+#include <string>
+
+namespace AstraSim
+{
+
+/// @return how well the threads of a run were used, and what kept them from work; empty for one
+std::string DescribeThreads();
+
+/// Say in run.json how many threads there were, and how well they were used; nothing without -t.
+void RecordThreads(RunRecord& record);
+
+} // namespace AstraSim
+
+#endif /* THREAD_REPORT_H */

@@ -1,0 +1,43 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FABRIC_PARTITIONS_H
+#define FABRIC_PARTITIONS_H
+
+#include "ns3/cluster-topology.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+/// How the nodes of a cluster are shared out.
+struct FabricPartitions
+{
+    std::vector<uint32_t> partitionOf; ///< by node of the topology
+    uint32_t count{1};                 ///< of partitions; each has a node
+    int64_t lookaheadPs{0};            ///< least delay of the links between partitions
+    /// Least delay of the links between servers and switches, whether or not they are divided
+    /// there.
+    int64_t reactionPs{0};
+};
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Shares the servers of a cluster out, neighbours together, and each switch to where most of
+ * what it joins is, or, as a spine does, to where least is so far.
+ *
+ * A server with its NVSwitches stays whole.
+ *
+ * @param wanted partitions; there are fewer if there are fewer servers, and one if a link between
+ * servers and switches has no delay
+ */
+FabricPartitions ShareOutServers(const ClusterTopology& topology, uint32_t wanted);
+
+/// Makes every node a partition of its own.
+FabricPartitions ShareOutNodes(const ClusterTopology& topology);
+
+} // namespace ns3
+
+#endif /* FABRIC_PARTITIONS_H */

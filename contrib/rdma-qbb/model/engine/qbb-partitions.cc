@@ -1,0 +1,465 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Hot path: RunPartition runs once per simulator event, the rest once per window.
+ */
+#include "qbb-partitions.h"
+
+#include "ns3/abort.h"
+#include "ns3/assert.h"
+#include "ns3/make-event.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace ns3
+{
+
+namespace
+{
+
+/// How often a thread looks whether the others are ready before it sleeps: some ten microseconds.
+constexpr uint32_t SPINS = 300;
+
+/// Wait until @p value is another one.
+template <typename T>
+void
+WaitWhile(const std::atomic<T>& value, T old)
+{
+    for (uint32_t spins = 0; spins < SPINS; ++spins)
+    {
+        if (value.load(std::memory_order_acquire) != old)
+        {
+            return;
+        }
+        std::this_thread::yield();
+    }
+    value.wait(old, std::memory_order_acquire);
+}
+
+} // namespace
+
+QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
+                             QbbPartitionPlan plan,
+                             ObjectFactory scheduler)
+    : m_simulator(simulator),
+      m_plan(std::move(plan)),
+      m_global(EventId::UID::VALID),
+      m_end(MakeEvent([] {}), false)
+{
+    const uint32_t partitions =
+        *std::max_element(m_plan.partitionOf.begin(), m_plan.partitionOf.end()) + 1;
+    NS_ABORT_MSG_UNLESS(partitions == 1 || m_plan.lookaheadPs > 0,
+                        "partitions of links without delay");
+    NS_ABORT_MSG_UNLESS(m_plan.threads >= 1 && m_plan.threads <= partitions,
+                        "a thread without a partition");
+    m_global.SetScheduler(scheduler.Create<Scheduler>());
+    m_global.partitions = this;
+    for (uint32_t partition = 0; partition < partitions; ++partition)
+    {
+        auto& timeline =
+            m_timelines.emplace_back(std::make_unique<QbbTimeline>(0, QbbTimeline::SCHEDULED));
+        timeline->SetScheduler(scheduler.Create<Scheduler>());
+        timeline->partitions = this;
+        for (auto& outgoing : timeline->outgoing)
+        {
+            outgoing.resize(partitions);
+        }
+    }
+    m_earliest.resize(partitions, QbbTimeline::NEVER);
+    m_windowTimes.resize(m_plan.threads);
+}
+
+QbbPartitions::~QbbPartitions()
+{
+    Scheduler::Event next;
+    for (const auto& timeline : m_timelines)
+    {
+        while (timeline->TakeNext(next))
+        {
+            if (next.impl != PeekPointer(m_end))
+            {
+                QbbSimulatorImpl::Forget(next);
+            }
+        }
+    }
+    while (m_global.TakeNext(next))
+    {
+        QbbSimulatorImpl::Forget(next);
+    }
+}
+
+uint64_t
+QbbPartitions::GetEventCount() const
+{
+    uint64_t count = m_global.eventCount;
+    for (const auto& timeline : m_timelines)
+    {
+        count += timeline->eventCount;
+    }
+    return count;
+}
+
+QbbThreadUse
+QbbPartitions::GetThreadUse() const
+{
+    const auto seconds = [](Clock::duration time) {
+        return std::chrono::duration<double>(time).count();
+    };
+    QbbThreadUse use;
+    use.threads = m_plan.threads;
+    use.windows = m_windowCount;
+    use.wallSeconds = seconds(m_wall);
+    for (const WindowTime& thread : m_windowTimes)
+    {
+        use.windowSeconds += seconds(thread.spent);
+    }
+    use.aloneSeconds = seconds(m_wall - m_inWindows);
+    return use;
+}
+
+int64_t
+QbbPartitions::GetReactionPs()
+{
+    const QbbTimeline* current = QbbTimeline::Current();
+    return current ? current->partitions->m_plan.reactionPs : 0;
+}
+
+uint32_t
+QbbPartitions::Insert(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid)
+{
+    QbbTimeline* current = QbbTimeline::Current();
+    NS_ASSERT_MSG(!current->IsPartition() || current == &TimelineOf(context),
+                  "an event of one partition schedules one of another");
+    QbbTimeline& timeline = current->IsPartition() ? *current : TimelineOf(context);
+    if (uid == QbbTimedEvent::NO_PLACE)
+    {
+        return timeline.Insert(ts, context, event);
+    }
+    timeline.InsertAs(uid, ts, context, event);
+    return uid;
+}
+
+void
+QbbPartitions::React(uint32_t context, std::function<void()> reaction)
+{
+    QbbTimeline* current = QbbTimeline::Current();
+    if (!current)
+    {
+        reaction();
+        return;
+    }
+    NS_ASSERT_MSG(!current->IsPartition(), "whoever is told something reacts to it");
+    QbbPartitions& self = *current->partitions;
+    const uint64_t ts = current->nowTs + static_cast<uint64_t>(self.m_plan.reactionPs);
+    EventImpl* event = MakeEvent(std::move(reaction));
+    if (context == Simulator::NO_CONTEXT)
+    {
+        self.m_global.Insert(ts, context, event);
+        return;
+    }
+    self.TimelineOf(context).InsertAs(self.m_toldUid, ts, context, event);
+    self.m_toldUid = QbbTimeline::TOLD | (self.m_toldUid + 1) % QbbTimeline::TOLD;
+}
+
+// --- the run
+
+void
+QbbPartitions::Run()
+{
+    QbbTimeline::SetCurrent(&m_global);
+    Distribute();
+    StartThreads();
+    const Clock::time_point begin = Clock::now();
+    std::exception_ptr failure;
+    try
+    {
+        while (!m_simulator.m_stop.load(std::memory_order_relaxed))
+        {
+            m_simulator.InsertForeign();
+            const uint64_t earliest = FindEarliest();
+            const uint64_t global = m_global.PeekTs();
+            if (earliest == QbbTimeline::NEVER && global == QbbTimeline::NEVER)
+            {
+                break;
+            }
+            if (global <= earliest)
+            {
+                RunGlobalEvents(global);
+                continue;
+            }
+            const uint64_t end = earliest + static_cast<uint64_t>(m_plan.lookaheadPs);
+            RunWindow(m_plan.lookaheadPs ? std::min(end, global) : global);
+            TellNotes();
+        }
+    }
+    catch (...)
+    {
+        failure = std::current_exception();
+    }
+    m_wall += Clock::now() - begin;
+    EndThreads();
+    TakeAllIncoming();
+    QbbTimeline::SetCurrent(nullptr);
+    uint64_t nowTs = std::max(m_simulator.m_timeline.nowTs, m_global.nowTs);
+    for (const auto& timeline : m_timelines)
+    {
+        nowTs = std::max(nowTs, timeline->nowTs);
+    }
+    m_simulator.m_timeline.nowTs = nowTs;
+    if (failure)
+    {
+        std::rethrow_exception(failure);
+    }
+}
+
+void
+QbbPartitions::Distribute()
+{
+    QbbTimeline& before = m_simulator.m_timeline;
+    m_global.nowTs = std::max(m_global.nowTs, before.nowTs);
+    Scheduler::Event next;
+    while (before.TakeNext(next))
+    {
+        const uint32_t context = next.key.m_context;
+        if (context < m_plan.partitionOf.size())
+        {
+            TimelineOf(context).Insert(next.key.m_ts, context, next.impl);
+        }
+        else
+        {
+            m_global.InsertAs(next.key.m_uid, next.key.m_ts, context, next.impl);
+        }
+    }
+    if (!std::exchange(m_hasBegun, true))
+    {
+        m_global.ContinueFrom(before);
+    }
+    std::ranges::fill(m_earliest, 0); // not known
+}
+
+uint64_t
+QbbPartitions::FindEarliest() const
+{
+    uint64_t earliest = QbbTimeline::NEVER;
+    for (std::size_t i = 0; i < m_timelines.size(); ++i)
+    {
+        earliest = std::min(earliest, m_earliest[i]);
+    }
+    return earliest;
+}
+
+void
+QbbPartitions::RunGlobalEvents(uint64_t ts)
+{
+    TakeAllIncoming();
+    Scheduler::Event next;
+    while (m_global.PeekTs() == ts && !m_simulator.m_stop.load(std::memory_order_relaxed) &&
+           m_global.TakeNext(next))
+    {
+        m_simulator.Execute(m_global, next);
+    }
+    for (std::size_t i = 0; i < m_timelines.size(); ++i)
+    {
+        m_earliest[i] = m_timelines[i]->PeekTs();
+    }
+}
+
+void
+QbbPartitions::TellNotes()
+{
+    m_telling.clear();
+    for (const auto& timeline : m_timelines)
+    {
+        std::move(timeline->notes.begin(), timeline->notes.end(), std::back_inserter(m_telling));
+        timeline->notes.clear();
+    }
+    if (m_telling.empty())
+    {
+        return;
+    }
+    std::stable_sort(m_telling.begin(), m_telling.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.ts, a.context) < std::tie(b.ts, b.context);
+    });
+    const uint64_t nowTs = m_global.nowTs;
+    for (const QbbTimeline::Note& note : m_telling)
+    {
+        m_global.nowTs = note.ts;
+        note.tell();
+    }
+    m_global.nowTs = nowTs;
+    for (std::size_t i = 0; i < m_timelines.size(); ++i)
+    {
+        m_earliest[i] = std::min(m_earliest[i], m_timelines[i]->PeekTs());
+    }
+}
+
+// --- windows
+
+void
+QbbPartitions::RunWindow(uint64_t bound)
+{
+    const Clock::time_point begin = Clock::now();
+    ++m_windowCount;
+    m_bound = bound;
+    m_parity ^= 1;
+    m_left.store(m_plan.threads - 1, std::memory_order_relaxed);
+    BeginWindow();
+    RunWindowOf(0);
+    WaitForOthers();
+    QbbTimeline::SetCurrent(&m_global);
+    LeaveNodes();
+    for (WindowTime& thread : m_windowTimes)
+    {
+        if (thread.failure)
+        {
+            std::rethrow_exception(std::exchange(thread.failure, nullptr));
+        }
+    }
+    m_inWindows += Clock::now() - begin;
+}
+
+void
+QbbPartitions::RunWindowOf(uint32_t thread)
+{
+    const Clock::time_point begin = Clock::now();
+    try
+    {
+        for (std::size_t i = thread; i < m_timelines.size(); i += m_plan.threads)
+        {
+            RunPartition(*m_timelines[i], static_cast<uint32_t>(i));
+        }
+    }
+    catch (...)
+    {
+        m_windowTimes[thread].failure = std::current_exception();
+    }
+    m_windowTimes[thread].spent += Clock::now() - begin;
+}
+
+void
+QbbPartitions::RunPartition(QbbTimeline& timeline, uint32_t number)
+{
+    QbbTimeline::SetCurrent(&timeline);
+    LeaveNodes();
+    TakeIncoming(number, m_parity ^ 1);
+    timeline.parity = m_parity;
+    timeline.firstOutgoing = QbbTimeline::NEVER;
+    if (m_bound != QbbTimeline::NEVER)
+    {
+        timeline.InsertAs(0, m_bound, Simulator::NO_CONTEXT, PeekPointer(m_end));
+    }
+    Scheduler::Event next;
+    while (timeline.TakeNext(next) && next.impl != PeekPointer(m_end))
+    {
+        m_simulator.Execute(timeline, next);
+    }
+    m_earliest[number] = std::min(timeline.PeekTs(), timeline.firstOutgoing);
+}
+
+void
+QbbPartitions::LeaveNodes() const
+{
+    if (m_simulator.m_contextHook)
+    {
+        m_simulator.m_contextHook(Simulator::NO_CONTEXT);
+    }
+}
+
+void
+QbbPartitions::TakeIncoming(uint32_t partition, uint32_t parity)
+{
+    for (const auto& sender : m_timelines)
+    {
+        auto& wires = sender->outgoing[parity][partition];
+        for (QbbTimedEvent* wire : wires)
+        {
+            wire->TakeOver(parity);
+        }
+        wires.clear();
+    }
+}
+
+void
+QbbPartitions::TakeAllIncoming()
+{
+    for (uint32_t partition = 0; partition < m_timelines.size(); ++partition)
+    {
+        TakeIncoming(partition, m_parity);
+    }
+}
+
+// --- threads
+
+void
+QbbPartitions::StartThreads()
+{
+    NS_ABORT_MSG_IF(m_plan.threads > 1 && m_simulator.m_contextHook,
+                    "the memory of partitions is guarded with one thread only");
+    m_quit = false;
+    m_left.store(m_plan.threads - 1, std::memory_order_relaxed);
+    for (uint32_t thread = 1; thread < m_plan.threads; ++thread)
+    {
+        m_threads.emplace_back([this, thread] { Work(thread); });
+    }
+    WaitForOthers();
+}
+
+void
+QbbPartitions::BeginWindow()
+{
+    m_window.fetch_add(1, std::memory_order_release);
+    m_window.notify_all();
+}
+
+void
+QbbPartitions::WaitForOthers()
+{
+    for (uint32_t left = m_left.load(std::memory_order_acquire); left > 0;
+         left = m_left.load(std::memory_order_acquire))
+    {
+        WaitWhile(m_left, left);
+    }
+}
+
+void
+QbbPartitions::EndWork()
+{
+    if (m_left.fetch_sub(1, std::memory_order_release) == 1)
+    {
+        m_left.notify_one();
+    }
+}
+
+void
+QbbPartitions::Work(uint32_t thread)
+{
+    uint64_t window = m_window.load(std::memory_order_acquire);
+    EndWork();
+    while (true)
+    {
+        WaitWhile(m_window, window);
+        ++window;
+        if (m_quit)
+        {
+            return;
+        }
+        RunWindowOf(thread);
+        EndWork();
+    }
+}
+
+void
+QbbPartitions::EndThreads()
+{
+    m_quit = true;
+    BeginWindow();
+    for (std::thread& thread : m_threads)
+    {
+        thread.join();
+    }
+    m_threads.clear();
+}
+
+} // namespace ns3

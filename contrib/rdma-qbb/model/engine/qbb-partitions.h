@@ -1,0 +1,213 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_PARTITIONS_H
+#define QBB_PARTITIONS_H
+
+#include "qbb-simulator-impl.h"
+#include "qbb-timeline.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace ns3
+{
+
+/// How the nodes of a run are shared out.
+struct QbbPartitionPlan
+{
+    std::vector<uint32_t> partitionOf; ///< by id of the ns-3 node; each partition has a node
+    uint32_t threads{1};               ///< at most as many as partitions
+    /// No partition notices what another does before this time has passed: the least delay of the
+    /// links between them.
+    int64_t lookaheadPs{0};
+    /// When what one partition brings about at another takes effect: at least the lookahead, and
+    /// the same however the nodes are shared out.
+    int64_t reactionPs{0};
+};
+
+/// What became of the time of the threads of a run.
+struct QbbThreadUse
+{
+    uint32_t threads{1};
+    uint64_t windows{0};
+    double wallSeconds{0};
+    double windowSeconds{0}; ///< of all threads, at work in windows
+    double aloneSeconds{0};  ///< of one thread, between windows, while the others wait
+
+    /// @return the part of the threads' time in which they were at work
+    double GetEfficiency() const
+    {
+        return wallSeconds > 0 ? (windowSeconds + aloneSeconds) / (wallSeconds * threads) : 1;
+    }
+
+    /// @return the part of the threads' time in which they waited for the one between windows
+    double GetAlonePart() const
+    {
+        return wallSeconds > 0 ? aloneSeconds * (threads - 1) / (wallSeconds * threads) : 0;
+    }
+};
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Runs the events of each partition of the nodes on a timeline of its own, several at once.
+ *
+ * A conservative parallel simulation (Chandy and Misra 1979; windows as in Nicol 1993): from the
+ * earliest event of all on, every partition goes on for the lookahead without the others, since
+ * whatever they send it meanwhile arrives later. Events of no node (starts of flows, link events,
+ * samples) come before all others of their time, with every partition at that time, and may touch
+ * everything. What happens at a node and is told to those who watch all nodes is told between two
+ * windows, in the order of time and node: Tell().
+ *
+ * Events of a node at the same time come in an order that does not depend on how the nodes are
+ * shared out: first frames that arrive, in the order of the wires, then what other partitions have
+ * brought about, then the node's own events as they were scheduled. So results are the same for
+ * every number of partitions and threads.
+ */
+class QbbPartitions
+{
+  public:
+    /// @param simulator outlives the object @param scheduler makes the lists of events
+    QbbPartitions(QbbSimulatorImpl& simulator, QbbPartitionPlan plan, ObjectFactory scheduler);
+    ~QbbPartitions();
+
+    QbbPartitions(const QbbPartitions&) = delete;
+    QbbPartitions& operator=(const QbbPartitions&) = delete;
+
+    /// Run until no event is left or somebody stops the simulator.
+    void Run();
+
+    /// Schedule an event of a node, or of none.
+    /// @param uid its number; QbbTimedEvent::NO_PLACE: the next one @return its number
+    uint32_t Insert(uint32_t context, uint64_t ts, EventImpl* event, uint32_t uid);
+
+    /// @return the timeline of a node, or that of what belongs to none
+    QbbTimeline& TimelineOf(uint32_t context)
+    {
+        return context < m_plan.partitionOf.size() ? *m_timelines[m_plan.partitionOf[context]]
+                                                   : m_global;
+    }
+
+    QbbSimulatorImpl& GetSimulator() const
+    {
+        return m_simulator;
+    }
+
+    /// @return whether events are in the timelines of this object: Run() has been called
+    bool HasBegun() const
+    {
+        return m_hasBegun;
+    }
+
+    /// @return the number of a node's partition
+    uint32_t PartitionOf(uint32_t context) const
+    {
+        return m_plan.partitionOf[context];
+    }
+
+    uint64_t GetEventCount() const;
+
+    /// @return what became of the threads' time in Run()
+    QbbThreadUse GetThreadUse() const;
+
+    /// Something has been sent to another partition, for the first time in this window.
+    /// @param timeline of the sender @param context the node that it goes to
+    static void AddOutgoing(QbbTimeline& timeline, uint32_t context, QbbTimedEvent* wire)
+    {
+        const uint32_t partition = timeline.partitions->PartitionOf(context);
+        timeline.outgoing[timeline.parity][partition].push_back(wire);
+    }
+
+    /**
+     * A run without partitions has @p note called at once. In one with partitions, called by an
+     * event of a node, it has it called when all partitions have come to the present time, which is
+     * then the time of the simulator again: it may not ask for the state of nodes.
+     */
+    template <typename Function>
+    static void Tell(Function&& note)
+    {
+        QbbTimeline* timeline = QbbTimeline::Current();
+        if (!timeline || !timeline->IsPartition())
+        {
+            note();
+            return;
+        }
+        timeline->notes.push_back(
+            {timeline->nowTs, timeline->context, std::forward<Function>(note)});
+    }
+
+    /**
+     * Who has been told something does something about it: at once, or, in a run with partitions,
+     * when QbbPartitionPlan::reactionPs has passed.
+     * @param context the node that it is done to; NO_CONTEXT: it may touch everything
+     */
+    static void React(uint32_t context, std::function<void()> reaction);
+
+    /// @return QbbPartitionPlan::reactionPs of the run; 0 without partitions
+    static int64_t GetReactionPs();
+
+  private:
+    void Distribute();
+    void StartThreads();
+    void EndThreads();
+    void BeginWindow();
+    void WaitForOthers();
+    /// A thread has done its part of the window.
+    void EndWork();
+    /// What a thread other than the caller's does.
+    void Work(uint32_t thread);
+    /// Run the partitions of a thread up to m_bound.
+    void RunWindowOf(uint32_t thread);
+    void RunPartition(QbbTimeline& timeline, uint32_t number);
+    /// No node's event is executed any more.
+    void LeaveNodes() const;
+    /// Take what others have sent to a partition.
+    void TakeIncoming(uint32_t partition, uint32_t parity);
+    void TakeAllIncoming();
+    /// Run the partitions up to @p bound, all threads together.
+    void RunWindow(uint64_t bound);
+    void RunGlobalEvents(uint64_t ts);
+    void TellNotes();
+    uint64_t FindEarliest() const;
+
+    QbbSimulatorImpl& m_simulator;
+    QbbPartitionPlan m_plan;
+    QbbTimeline m_global;
+    std::vector<std::unique_ptr<QbbTimeline>> m_timelines; ///< by partition
+    std::vector<uint64_t> m_earliest;                      ///< event of each partition
+    Ptr<EventImpl> m_end;                                  ///< of a window: never executed
+    std::vector<QbbTimeline::Note> m_telling;
+    uint32_t m_toldUid{QbbTimeline::TOLD};
+
+    std::vector<std::thread> m_threads;
+    uint64_t m_bound{0};
+    uint32_t m_parity{0};
+    using Clock = std::chrono::steady_clock;
+
+    /// A thread's own, apart from the others'.
+    struct alignas(64) WindowTime
+    {
+        Clock::duration spent{0};
+        std::exception_ptr failure;
+    };
+
+    std::vector<WindowTime> m_windowTimes; ///< by thread
+    Clock::duration m_wall{0};
+    Clock::duration m_inWindows{0}; ///< of m_wall
+    uint64_t m_windowCount{0};
+    bool m_quit{false};
+    bool m_hasBegun{false};
+    alignas(64) std::atomic<uint64_t> m_window{0}; ///< counts windows that have begun
+    alignas(64) std::atomic<uint32_t> m_left{0};   ///< threads that have not ended the window
+};
+
+} // namespace ns3
+
+#endif /* QBB_PARTITIONS_H */

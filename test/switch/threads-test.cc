@@ -1,0 +1,286 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A fabric on several threads: who gets which nodes, and that nothing depends on it.
+ */
+#include "../../contrib/rdma-qbb/test/text-fabric.h"
+
+#include "ns3/boolean.h"
+#include "ns3/config.h"
+#include "ns3/fabric-partitions.h"
+#include "ns3/global-value.h"
+#include "ns3/qbb-partitions.h"
+#include "ns3/string.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ns3
+{
+
+namespace
+{
+
+// Four servers of two GPUs (0-7), their NVSwitches 8-11, two leaves 12 and 13, two spines 14
+// and 15.
+constexpr const char* CLUSTER = "16 2 4 4 20 A100\n8 9 10 11 12 13 14 15\n"
+                                "0 8 2400Gbps 25ns 0\n1 8 2400Gbps 25ns 0\n"
+                                "2 9 2400Gbps 25ns 0\n3 9 2400Gbps 25ns 0\n"
+                                "4 10 2400Gbps 25ns 0\n5 10 2400Gbps 25ns 0\n"
+                                "6 11 2400Gbps 25ns 0\n7 11 2400Gbps 25ns 0\n"
+                                "0 12 100Gbps 500ns 0\n1 12 100Gbps 500ns 0\n"
+                                "2 12 100Gbps 500ns 0\n3 12 100Gbps 500ns 0\n"
+                                "4 13 100Gbps 500ns 0\n5 13 100Gbps 500ns 0\n"
+                                "6 13 100Gbps 500ns 0\n7 13 100Gbps 500ns 0\n"
+                                "12 14 100Gbps 700ns 0\n12 15 100Gbps 700ns 0\n"
+                                "13 14 100Gbps 700ns 0\n13 15 100Gbps 700ns 0\n";
+
+ClusterTopology
+Read(const std::string& text)
+{
+    std::istringstream stream(text);
+    return ClusterTopology::Read(stream, "topology");
+}
+
+/// As long as it lives, the simulator is one that can run partitions.
+class DividingSimulator
+{
+  public:
+    explicit DividingSimulator(bool guarded = false)
+    {
+        Set("ns3::QbbSimulatorImpl", guarded);
+    }
+
+    ~DividingSimulator()
+    {
+        Set("ns3::DefaultSimulatorImpl", false);
+    }
+
+  private:
+    static void Set(const std::string& simulator, bool guarded)
+    {
+        GlobalValue::Bind("SimulatorImplementationType", StringValue(simulator));
+        Config::SetDefault("ns3::RdmaFabric::PartitionPerNode", BooleanValue(guarded));
+        Config::SetDefault("ns3::RdmaFabric::GuardPartitions", BooleanValue(guarded));
+    }
+};
+
+/// What came of a run.
+struct TrafficOutcome
+{
+    std::vector<int64_t> sentPs;      ///< by message
+    std::vector<int64_t> deliveredPs; ///< by message
+    FabricTotals totals;
+    uint32_t partitions{0};
+};
+
+void
+SendOne(RdmaFabric& fabric, uint32_t i, std::mt19937& random, TrafficOutcome& outcome)
+{
+    const uint32_t src = random() % 8;
+    const uint32_t dst = i % 3 ? (src + 1 + random() % 7) % 8 : (src == 0 ? 1 : 0);
+    const uint64_t bytes = 1 + random() % 20'000;
+    Simulator::Schedule(NanoSeconds(random() % 15'000), [=, &fabric, &outcome] {
+        RdmaConnectionOptions options;
+        options.closeWhenDone = true;
+        RdmaQueuePair* qp = fabric.GetDriver(src)->Connect(dst, options);
+        // Each notes into a place of its own: threads do not meet.
+        qp->hw->PostMessage(
+            *qp,
+            bytes,
+            [&outcome, i] { outcome.sentPs[i] = Simulator::Now().GetTimeStep(); },
+            [&outcome, i] { outcome.deliveredPs[i] = Simulator::Now().GetTimeStep(); });
+    });
+}
+
+/// @return what comes of traffic at random over CLUSTER
+TrafficOutcome
+RunTraffic(const std::string& keys, uint32_t threads, uint32_t messages)
+{
+    TextFabric run(CLUSTER, "PACKET_PAYLOAD_SIZE 1000\n" + keys);
+    run.fabric->SetThreads(threads);
+    run.Build();
+    TrafficOutcome outcome;
+    outcome.sentPs.resize(messages);
+    outcome.deliveredPs.resize(messages);
+    std::mt19937 random(7);
+    for (uint32_t i = 0; i < messages; ++i)
+    {
+        SendOne(*run.fabric, i, random, outcome);
+    }
+    Simulator::Run();
+    outcome.totals = run.fabric->GetTotals();
+    outcome.partitions = run.fabric->GetPartitions().count;
+    return outcome;
+}
+
+class Threads : public testing::TestWithParam<const char*>
+{
+};
+
+void
+ExpectSame(const TrafficOutcome& a, const TrafficOutcome& b)
+{
+    EXPECT_EQ(a.sentPs, b.sentPs);
+    EXPECT_EQ(a.deliveredPs, b.deliveredPs);
+    EXPECT_EQ(a.totals.packetHops, b.totals.packetHops);
+    EXPECT_EQ(a.totals.pauses, b.totals.pauses);
+    EXPECT_EQ(a.totals.Drops(), b.totals.Drops());
+    EXPECT_EQ(a.totals.retransmitted, b.totals.retransmitted);
+    EXPECT_EQ(a.totals.cnps, b.totals.cnps);
+}
+
+} // namespace
+
+TEST(ShareOutServers, KeepsServersWholeAndLeavesWithThem)
+{
+    const ClusterTopology topology = Read(CLUSTER);
+    const FabricPartitions two = ShareOutServers(topology, 2);
+    ASSERT_EQ(two.count, 2U);
+    for (uint32_t node : {0, 1, 2, 3, 8, 9, 12})
+    {
+        EXPECT_EQ(two.partitionOf[node], 0U) << node;
+    }
+    for (uint32_t node : {4, 5, 6, 7, 10, 11, 13})
+    {
+        EXPECT_EQ(two.partitionOf[node], 1U) << node;
+    }
+    EXPECT_NE(two.partitionOf[14], two.partitionOf[15]) << "spines are shared out evenly";
+    EXPECT_EQ(two.lookaheadPs, 700'000) << "only links of spines lead from one to the other";
+    EXPECT_EQ(two.reactionPs, 500'000) << "however the run is divided";
+
+    const FabricPartitions four = ShareOutServers(topology, 4);
+    EXPECT_EQ(four.lookaheadPs, 500'000);
+    EXPECT_EQ(four.reactionPs, 500'000);
+    EXPECT_EQ(ShareOutServers(topology, 100).count, 4U) << "a server is not divided";
+
+    const FabricPartitions nodes = ShareOutNodes(topology);
+    EXPECT_EQ(nodes.count, 16U);
+    EXPECT_EQ(nodes.lookaheadPs, 25'000);
+    EXPECT_EQ(nodes.reactionPs, 500'000);
+}
+
+TEST(ShareOutServers, DividesNothingWhereALinkHasNoDelay)
+{
+    const FabricPartitions whole = ShareOutServers(Read(TextFabric::Star(4, "100Gbps", "0ns")), 2);
+    EXPECT_EQ(whole.count, 1U);
+    EXPECT_TRUE(std::ranges::all_of(whole.partitionOf, [](uint32_t each) { return each == 0; }));
+}
+
+TEST(ThreadsAlone, AMessageOnIdleLinksTakesItsIdealTimeFromOnePartitionToAnother)
+{
+    for (const uint32_t threads : {1, 2, 4})
+    {
+        const DividingSimulator simulator;
+        TextFabric run(CLUSTER, "PACKET_PAYLOAD_SIZE 1000\nCC_MODE 0\nHAS_WIN 0\n");
+        run.fabric->SetThreads(threads);
+        run.Build();
+        RdmaQueuePair* qp = run.fabric->GetDriver(0)->Connect(7, {});
+        int64_t deliveredPs = 0;
+        int64_t sentPs = 0;
+        qp->hw->PostMessage(
+            *qp,
+            100'000,
+            [&sentPs] { sentPs = Simulator::Now().GetTimeStep(); },
+            [&deliveredPs] { deliveredPs = Simulator::Now().GetTimeStep(); });
+        Simulator::Run();
+        // 100 frames of 1082 bytes at 100 Gb/s, three more hops of one frame, delays of 500, 700,
+        // 700 and 500 ns; then an acknowledgement of 84 bytes the same way back.
+        EXPECT_EQ(deliveredPs, 103 * 86'560 + 2'400'000) << threads;
+        EXPECT_EQ(sentPs, deliveredPs + 4 * 6'720 + 2'400'000) << threads;
+    }
+}
+
+TEST_P(Threads, DoNotChangeResults)
+{
+    const DividingSimulator simulator;
+    const TrafficOutcome one = RunTraffic(GetParam(), 1, 60);
+    EXPECT_EQ(one.partitions, 1U);
+    EXPECT_EQ(std::ranges::count(one.sentPs, 0), 0) << "a message has not ended";
+    EXPECT_EQ(one.totals.dataPayloadSent, one.totals.dataPayloadReceived + one.totals.payloadLost);
+    EXPECT_EQ(one.totals.framesInUse, 0U);
+    for (const uint32_t threads : {2, 4})
+    {
+        const TrafficOutcome several = RunTraffic(GetParam(), threads, 60);
+        EXPECT_EQ(several.partitions, threads);
+        EXPECT_EQ(several.totals.framesInUse, 0U);
+        ExpectSame(several, one);
+    }
+}
+
+TEST_P(Threads, ShareNothingButWires)
+{
+    const auto run = [](bool guarded) {
+        const DividingSimulator simulator(guarded);
+        TrafficOutcome outcome = RunTraffic(GetParam(), 1, 20);
+        EXPECT_EQ(outcome.partitions, guarded ? 16U : 1U);
+        return outcome;
+    };
+    ExpectSame(run(true), run(false));
+}
+
+INSTANTIATE_TEST_SUITE_P(Configurations,
+                         Threads,
+                         testing::Values("",
+                                         "CC_MODE 3\n",
+                                         "CC_MODE 7\n",
+                                         "CC_MODE 8\n",
+                                         "CC_MODE 10\n",
+                                         "BUFFER_SIZE 1\n",
+                                         "ERROR_RATE_PER_LINK 0.01\n",
+                                         "ERROR_RATE_PER_LINK 0.01\nLOSS_RECOVERY irn\n",
+                                         "ERROR_RATE_PER_LINK 0.01\nLINK_DOWN 12 12 14\n",
+                                         "LINK_DOWN 12 12 14\nLINK_UP 200 12 14\n"));
+
+TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
+{
+    const DividingSimulator simulator;
+    TextFabric run(CLUSTER, "CC_MODE 0\n");
+    run.fabric->SetThreads(2);
+    run.Build();
+    std::vector<std::pair<uint32_t, int64_t>> told;
+    int64_t reactedPs = 0;
+    const auto at = [&](uint32_t node, int64_t ps) {
+        Simulator::ScheduleWithContext(node, PicoSeconds(ps), [&, node] {
+            QbbPartitions::Tell(
+                [&, node] { told.emplace_back(node, Simulator::Now().GetTimeStep()); });
+        });
+    };
+    at(4, 30);
+    at(4, 10);
+    at(1, 30);
+    at(0, 20);
+    Simulator::ScheduleWithContext(6, PicoSeconds(40), [&] {
+        QbbPartitions::Tell(
+            [&] { QbbPartitions::React(2, [&] { reactedPs = Simulator::Now().GetTimeStep(); }); });
+    });
+    Simulator::Run();
+    const std::vector<std::pair<uint32_t, int64_t>> expected{{4, 10}, {0, 20}, {1, 30}, {4, 30}};
+    EXPECT_EQ(told, expected);
+    EXPECT_EQ(reactedPs, 40 + 500'000);
+}
+
+TEST(Partitions, PassAnErrorOnAndStop)
+{
+    const DividingSimulator simulator;
+    TextFabric run(CLUSTER, "CC_MODE 0\n");
+    run.fabric->SetThreads(2);
+    run.Build();
+    Simulator::ScheduleWithContext(6, PicoSeconds(40), [] { throw std::runtime_error("broken"); });
+    bool later = false;
+    Simulator::Schedule(MicroSeconds(2), [&later] { later = true; });
+    EXPECT_THROW(Simulator::Run(), std::runtime_error);
+    EXPECT_FALSE(later);
+    Simulator::Schedule(MicroSeconds(1), [] { Simulator::Stop(); });
+    Simulator::Run();
+    EXPECT_FALSE(later);
+    EXPECT_EQ(Simulator::Now(), PicoSeconds(40) + MicroSeconds(1));
+}
+
+} // namespace ns3
