@@ -248,6 +248,30 @@ class Bench:
             print(f"{name:30}{whole:16.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%"
                   f"{flows:14.2f}{100 * (fluid / time - 1):11.4f}%")
 
+    def threads(self):
+        """Every GPU sends to another one, all at once, with one list of events and in partitions; wall time."""
+        if not self.wanted("threads"):
+            return
+        gpus, size = (128, 16 * MIB) if self.quick else (1024, 32 * MIB)
+        flows = self.directory / "permutation"
+        flows.write_text(f"{gpus}\n" + "".join(f"{src} {(src + gpus // 2) % gpus} 3 100 {size} 0\n"
+                                               for src in range(gpus)))
+        job = ["-c", ROOT / "conf" / "SimAI.conf", "-n", self.inputs.topology(gpus, "-gt", "A100", "-bw", "100Gbps"),
+               "-f", flows, "-q", "-o", self.directory / "threads"]
+        cases = [[], *(["-t", str(count)] for count in (1, 2, 4, 8, 16) if count <= (os.cpu_count() or 1))]
+        seconds, efficiency = [[] for _ in cases], [1.0 for _ in cases]
+        for _ in range(self.runs):
+            for case, flags in enumerate(cases):
+                subprocess.run([self.programs / "qbb-flows", *job, *flags], env=environment(), check=True)
+                record = json.loads((self.directory / "threads" / "run.json").read_text())
+                seconds[case].append(record["simulation_wall_s"])
+                efficiency[case] = record.get("thread_efficiency", 1)
+        one = statistics.median(seconds[1])
+        for flags, values, used in zip(cases, seconds, efficiency):
+            wall = statistics.median(values)
+            print(f"{gpus} flows of {size // MIB} MiB, {' '.join(flags) or 'one list':10}{wall:8.2f} s{one / wall:7.2f}"
+                  f"{100 * used:7.0f}% efficiency")
+
     def timed(self, *arguments):
         """CPU seconds of a run of the simulator, with those of its copies, and its simulated time."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -271,8 +295,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller inputs, one run each")
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
-                        help="a case, or instructions, memory, monitors, fast-forward, mixture-of-experts, or the name of a "
-                             "micro-benchmark; may repeat")
+                        help="a case, or instructions, memory, monitors, fast-forward, mixture-of-experts, threads, or the name "
+                             "of a micro-benchmark; may repeat")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
     arguments = parser.parse_args()
@@ -289,7 +313,7 @@ def main():
             bench.train()
             return 0
         for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward,
-                     bench.mixture_of_experts, bench.micro):
+                     bench.mixture_of_experts, bench.threads, bench.micro):
             part()
             sys.stdout.flush()
     return 0
