@@ -189,6 +189,20 @@ def test_memory_that_runs_out_is_told(folder, program, flags, hosts):
     assert "big" in made.name and json.loads((made / "run.json").read_text())["status"] == "failed"
 
 
+def test_memory_may_run_out_anywhere(folder):
+    # In a destructor, where nothing may be thrown, or in ns-3, which does not look whether malloc() has failed.
+    hosts = 20_000
+    (folder / "conf").write_text("CC_MODE 1\nBUFFER_SIZE 1000\n")
+    (folder / "big").write_text(f"{hosts + 1} 1 {hosts}\n{hosts}\n" + "".join(f"{hosts} {host} 100Gbps 1us 0\n" for host in range(hosts)))
+    for limit in range(85_000, 125_000, 2500):
+        result = run(folder, "-q", "-c", "conf", "-f", "flows", "-n", "big", "-o", f"out{limit}", program=PROGRAMS / "qbb-flows",
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit << 10, limit << 10)))
+        assert result.returncode == 1 and result.stderr.startswith("out of memory"), (limit, result)
+        assert len(result.stderr.splitlines()) == 1
+        assert record(folder, f"out{limit}")["status"] == "failed", limit
+        assert record(folder, f"out{limit}")["reason"] + "\n" == result.stderr
+
+
 @contextlib.contextmanager
 def running(folder, *arguments, program=SIMULATOR):
     """A program that goes on beside the test, and not after it."""

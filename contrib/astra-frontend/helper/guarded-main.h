@@ -18,8 +18,27 @@ namespace AstraSim
  */
 int GuardedMain(const std::function<int()>& body);
 
-/// @return what to tell a user whose memory has run out, such as "out of memory: ..."
+/// @return what to tell a user whose memory has run out, such as "out of memory: ..."; the same
+/// each time, whatever it takes to tell it
 std::string DescribeOutOfMemory();
+
+/**
+ * @brief What is done, as long as the object lives, when memory has run out where nothing can be
+ * thrown: the program ends then with the status 1, as it would with an exception.
+ */
+class LastResort
+{
+  public:
+    /// @param act may take little memory, and frees some first @return what to tell the user
+    explicit LastResort(std::function<std::string()> act);
+    ~LastResort();
+
+    LastResort(const LastResort&) = delete;
+    LastResort& operator=(const LastResort&) = delete;
+
+  private:
+    std::function<std::string()> m_before;
+};
 
 } // namespace AstraSim
 

@@ -3,8 +3,6 @@
  */
 #include "run-driver.h"
 
-#include "guarded-main.h"
-
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -93,6 +91,12 @@ RunDriver::Abandon(const std::string& status, const std::string& reason)
     // Nothing but files that wait for their first line, under names that nobody takes for results.
     Release();
     m_directory->RemoveParts(GetConfiguredResults());
+    RecordWithoutResults(status, reason);
+}
+
+void
+RunDriver::RecordWithoutResults(const std::string& status, const std::string& reason)
+{
     const std::string path = m_directory->Path("run.json");
     if (!m_directory->HasRecord() || RunRecord::StatusOf(path) == "refused" ||
         m_directory->ListResults(RunRecord::OutputsOf(path)).empty())
@@ -128,6 +132,21 @@ RunDriver::AbandonWithoutMemory()
     {
         std::cerr << "warning: " << error.what() << "\n";
     }
+}
+
+std::string
+RunDriver::RecordOutOfMemory()
+{
+    const std::string reason = GiveUpReserve();
+    if (m_isBuilt)
+    {
+        RecordFailure(reason);
+    }
+    else if (m_record)
+    {
+        RecordWithoutResults("failed", reason);
+    }
+    return reason;
 }
 
 void

@@ -4,6 +4,7 @@
 #ifndef RUN_DRIVER_H
 #define RUN_DRIVER_H
 
+#include "guarded-main.h"
 #include "run-record.h"
 #include "run-supervisor.h"
 #include "simulation-backend.h"
@@ -99,6 +100,10 @@ class RunDriver
     void Begin();
     void RecordFailure(const std::string& reason);
     std::string GiveUpReserve();
+    /// Memory has run out where nothing can be thrown: say so in the record. @return what it says
+    std::string RecordOutOfMemory();
+    /// Write the record, unless it would be in the place of an earlier run's with its results.
+    void RecordWithoutResults(const std::string& status, const std::string& reason);
     void Execute();
 
     RunSupervisor m_supervisor;
@@ -107,6 +112,7 @@ class RunDriver
     bool m_isBuilt{false};
     double m_wallSeconds{0};
     std::unique_ptr<char[]> m_reserve; ///< memory that is left to say that memory has run out
+    LastResort m_lastResort{[this] { return RecordOutOfMemory(); }};
 };
 
 /// Print the first @p most of the lines to stderr, indented, and how many more there are.

@@ -64,10 +64,11 @@ LinkWire::Detach()
     {
         m_watchEvent->Detach();
     }
-    for (QbbFrame* frame : std::exchange(m_lost, {}))
+    while (m_lost)
     {
-        m_sender->GetPool().Free(frame);
+        m_sender->GetPool().Free(std::exchange(m_lost, m_lost->next));
     }
+    m_lostEnd = &m_lost;
     if (m_lossEvent)
     {
         m_lossEvent->Detach();
@@ -147,7 +148,8 @@ LinkWire::PutElsewhere(QbbFrame* frame)
 {
     if (frame->lost)
     {
-        m_lost.push_back(frame);
+        *m_lostEnd = frame;
+        m_lostEnd = &frame->next;
         m_lossEvent->ScheduleAt(m_sendersContext, frame->timePs);
         return;
     }
@@ -228,11 +230,11 @@ LinkWire::LoseAtSender(QbbFrame* frame)
 void
 LinkWire::OnLost(int64_t nowPs)
 {
-    while (!m_lost.empty() && m_lost.front()->timePs <= nowPs)
+    while (m_lost && m_lost->timePs <= nowPs)
     {
-        m_sender->Lose(m_lost.front());
-        m_lost.pop_front();
+        m_sender->Lose(std::exchange(m_lost, m_lost->next));
     }
+    m_lostEnd = m_lost ? m_lostEnd : &m_lost;
 }
 
 bool

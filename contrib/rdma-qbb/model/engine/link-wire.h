@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -249,7 +248,8 @@ class alignas(64) LinkWire final : public QbbTimedEvent
 
     std::array<Outgoing, 2> m_outgoing; ///< by parity of the window
     /// Sent elsewhere, to be lost: they stay with the sender until they would have arrived.
-    std::deque<QbbFrame*> m_lost;
+    QbbFrame* m_lost{nullptr};
+    QbbFrame** m_lostEnd{&m_lost};
 };
 
 } // namespace ns3
