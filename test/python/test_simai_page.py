@@ -101,7 +101,7 @@ def test_every_program_reads_the_topology_by_the_same_names(folder):
 
 
 @pytest.mark.parametrize("program", ["SimAI_analytical -w micro.txt", "SimCCL", "qbb-flows -c SimAI.conf", "all_reduce_perf"])
-@pytest.mark.parametrize("flag", ["-thread 4", "--passes-of 3", "-gpu_typ H100"])
+@pytest.mark.parametrize("flag", ["-timeline_ranks 4", "--passes-of 3", "-gpu_typ H100"])
 def test_a_flag_that_a_program_lacks_is_named(folder, program, flag):
     refused = shell(folder, f"bin/{program} {flag}")
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1

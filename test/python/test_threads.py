@@ -100,6 +100,15 @@ def test_what_looks_at_several_nodes_at_once_runs_on_one_thread(tmp_path):
     assert results(tmp_path / "two")["fct.txt"] == with_one["fct.txt"]
 
 
+def test_more_threads_than_cores_are_warned_of(tmp_path):
+    cores = len(os.sched_getaffinity(0))
+    for threads, warns in ((cores, False), (cores + 1, True)):
+        result = run(tmp_path, "-t", str(threads))
+        assert result.returncode == 0, result.stderr
+        if NEEDS_ONE not in result.stdout:
+            assert (f"warning: -t {threads}: there are {cores} cores" in result.stderr) == warns
+
+
 @pytest.mark.parametrize("flags, message", [
     (["-t", "0"], "command line: -t is 0; expected 1 or more threads"),
     (["-t", "2", "--SimulatorImplementationType=ns3::DefaultSimulatorImpl"],

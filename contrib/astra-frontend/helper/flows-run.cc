@@ -30,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -189,6 +190,7 @@ class FlowsRun : public RunDriver
 
     /// @return on how many threads to run, of those that the user wants
     uint32_t ChooseThreads(bool tracesFrames) const;
+    void SetThreads(uint32_t threads);
     std::optional<StopCause> WhyUnfinished() const;
     int ReportUnfinished(const StopCause& cause);
 
@@ -279,6 +281,26 @@ FlowsRun::ChooseThreads(bool tracesFrames) const
 }
 
 void
+FlowsRun::SetThreads(uint32_t threads)
+{
+    if (!QbbSimulatorImpl::Get())
+    {
+        throw InputError("command line",
+                         0,
+                         "-t and SimulatorImplementationType exclude each other",
+                         "one of them: only ns3::QbbSimulatorImpl has threads");
+    }
+    if (const uint32_t cores = std::thread::hardware_concurrency(); threads > cores)
+    {
+        m_conf.warnings.push_back(
+            fmt::format("-t {}: there are {} cores, and threads that share one wait for each other",
+                        threads,
+                        cores));
+    }
+    m_fabric->SetThreads(threads);
+}
+
+void
 FlowsRun::Build()
 {
     RecordInputs(GetRecord(), m_options, m_conf);
@@ -292,14 +314,7 @@ FlowsRun::Build()
     m_fabric->SetLosslessMask(summary.priorityMask);
     if (m_options.threads)
     {
-        if (!QbbSimulatorImpl::Get())
-        {
-            throw InputError("command line",
-                             0,
-                             "-t and SimulatorImplementationType exclude each other",
-                             "one of them: only ns3::QbbSimulatorImpl has threads");
-        }
-        m_fabric->SetThreads(ChooseThreads(!traceNodes.empty()));
+        SetThreads(ChooseThreads(!traceNodes.empty()));
     }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,
