@@ -23,13 +23,14 @@ int GuardedMain(const std::function<int()>& body);
 std::string DescribeOutOfMemory();
 
 /**
+ * @ingroup astra-frontend
  * @brief What is done, as long as the object lives, when memory has run out where nothing can be
  * thrown: the program ends then with the status 1, as it would with an exception.
  */
 class LastResort
 {
   public:
-    /// @param act may take little memory, and frees some first @return what to tell the user
+    /// @param act may take little memory, and frees some first; answers what to tell the user
     explicit LastResort(std::function<std::string()> act);
     ~LastResort();
 
