@@ -260,7 +260,11 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
         QbbPartitions::Tell(
             [&] { QbbPartitions::React(2, [&] { reactedPs = Simulator::Now().GetTimeStep(); }); });
     });
+    // Later than the reaction, and sooner than a frame of the other partition could be here.
+    bool isInTime = false;
+    Simulator::ScheduleWithContext(2, PicoSeconds(600'000), [&] { isInTime = reactedPs > 0; });
     Simulator::Run();
+    EXPECT_TRUE(isInTime);
     const std::vector<std::pair<uint32_t, int64_t>> expected{{4, 10}, {0, 20}, {1, 30}, {4, 30}};
     EXPECT_EQ(told, expected);
     EXPECT_EQ(reactedPs, 40 + 500'000);

@@ -166,7 +166,8 @@ RdmaFabric::Divide()
         plan.partitionOf[m_nodes[id]->GetId()] = m_partitions.partitionOf[id];
     }
     plan.threads = std::min(m_threads, m_partitions.count);
-    plan.lookaheadPs = m_partitions.lookaheadPs;
+    // What partitions bring about at each other may come sooner than frames.
+    plan.lookaheadPs = std::min(m_partitions.lookaheadPs, m_partitions.reactionPs);
     plan.reactionPs = m_partitions.reactionPs;
     simulator->Divide(std::move(plan));
 }

@@ -52,6 +52,8 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
         *std::max_element(m_plan.partitionOf.begin(), m_plan.partitionOf.end()) + 1;
     NS_ABORT_MSG_UNLESS(partitions == 1 || m_plan.lookaheadPs > 0,
                         "partitions of links without delay");
+    NS_ABORT_MSG_IF(m_plan.reactionPs < m_plan.lookaheadPs,
+                    "a reaction comes before a window has ended");
     NS_ABORT_MSG_UNLESS(m_plan.threads >= 1 && m_plan.threads <= partitions,
                         "a thread without a partition");
     m_global.SetScheduler(scheduler.Create<Scheduler>());

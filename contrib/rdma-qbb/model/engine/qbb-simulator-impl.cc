@@ -151,8 +151,8 @@ QbbSimulatorImpl::Execute(QbbTimeline& timeline, const Scheduler::Event& next)
     else
     {
         PreEventHook(EventId(next.impl, next.key.m_ts, next.key.m_context, next.key.m_uid));
-        next.impl->Invoke();
-        next.impl->Unref();
+        const Ptr<EventImpl> event(next.impl, false); // goes also if it throws
+        event->Invoke();
     }
 }
 
