@@ -3,6 +3,8 @@
  *
  * A FastForward beside the same traffic on the network that it saves.
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+
 #include "ns3/event-loop.h"
 #include "ns3/fast-forward.h"
 #include "ns3/flow-level-network.h"
@@ -12,7 +14,6 @@
 #include <memory>
 #include <random>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ using AstraSim::ShapeFinder;
 using AstraSim::SideSimulation;
 using AstraSim::TimePs;
 using ns3::ClusterTopology;
+using ns3::ReadTopology;
 
 namespace
 {
@@ -42,13 +44,6 @@ const std::string STAR = "9 1 0 1 8 A100\n8\n"
                          "0 8 100Gbps 1us 0\n1 8 100Gbps 1us 0\n2 8 100Gbps 1us 0\n"
                          "3 8 100Gbps 1us 0\n4 8 100Gbps 1us 0\n5 8 100Gbps 1us 0\n"
                          "6 8 50Gbps 1us 0\n7 8 50Gbps 1us 0\n";
-
-ClusterTopology
-ReadTopology(const std::string& text)
-{
-    std::istringstream stream(text);
-    return ClusterTopology::Read(stream, "test");
-}
 
 /// A message to be sent at a time, and when it arrived.
 struct Message

@@ -1,13 +1,14 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/input-error.h"
 
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sstream>
 
 using namespace ns3;
 
@@ -19,8 +20,7 @@ using Kind = ClusterTopology::NodeKind;
 ClusterTopology
 Parse(const std::string& text)
 {
-    std::istringstream stream(text);
-    return ClusterTopology::Read(stream, "t");
+    return ReadTopology(text, "t");
 }
 
 std::string

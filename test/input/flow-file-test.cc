@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+
 #include "ns3/flow-file.h"
 #include "ns3/input-error.h"
 
@@ -20,8 +22,7 @@ namespace
 ClusterTopology
 Star()
 {
-    std::istringstream text("4 1 3\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n0 3 1Gbps 1us 0\n");
-    return ClusterTopology::Read(text, "star");
+    return ReadTopology("4 1 3\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n0 3 1Gbps 1us 0\n", "star");
 }
 
 std::vector<FlowRecord>

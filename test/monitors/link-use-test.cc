@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "flow-run.h"
 
 #include "ns3/link-counting.h"
@@ -21,13 +22,6 @@ namespace
 
 constexpr uint32_t PAYLOAD = 1000;
 constexpr uint32_t OVERHEAD = 82;
-
-ClusterTopology
-ReadTopology(const std::string& text)
-{
-    std::istringstream stream(text);
-    return ClusterTopology::Read(stream, "topology");
-}
 
 /// Hosts 0-7 at leaf 16, hosts 8-15 at leaf 17, spines 18 to 21.
 std::string

@@ -17,6 +17,19 @@ namespace AstraSim
 namespace
 {
 
+/// @return the largest of what @p value says of each lane of a graph
+template <typename Function>
+uint64_t
+LargestOfLanes(const FlowGraph& graph, Function value)
+{
+    uint64_t largest = 0;
+    for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+    {
+        largest = std::max<uint64_t>(largest, value(lane));
+    }
+    return largest;
+}
+
 /// Whoever an arrival wakes must be one that waits for it: lanes of GetTargets() have it among
 /// their GetSources().
 void
@@ -238,12 +251,9 @@ TEST(TreeGraph, ChunksOfSimpleFollowTheDepthWhereTheReleaseCutsThem)
                                   MakeShape(16, 8),
                                   plan,
                                   -1);
-            uint64_t most = 0;
-            for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
-            {
-                most = std::max(most, graph.GetOutbound(0, lane).messages);
-            }
-            return most;
+            return LargestOfLanes(graph, [&graph](uint32_t lane) {
+                return graph.GetOutbound(0, lane).messages;
+            });
         };
         plan.treeCutsChunks = true;
         EXPECT_EQ(messages(), bytes / chunk) << bytes;
@@ -262,15 +272,9 @@ TEST(TreeGraph, ChunksOfLl128HalveWhileThereAreFew)
     plan.channels = 1;
     const auto chunk = [&](uint64_t bytes) {
         const TreeGraph graph(Request(CollectiveOp::AllReduce, bytes), MakeShape(2, 1), plan, -1);
-        uint64_t largest = 0;
-        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
-        {
-            if (graph.GetOutbound(1, lane).messages)
-            {
-                largest = std::max(largest, graph.GetBytes(1, lane, 0));
-            }
-        }
-        return largest;
+        return LargestOfLanes(graph, [&graph](uint32_t lane) {
+            return graph.GetOutbound(1, lane).messages ? graph.GetBytes(1, lane, 0) : 0;
+        });
     };
     EXPECT_EQ(chunk(135 * 576000), 576000U);
     EXPECT_EQ(chunk(134 * 576000), 288000U) << "134 are fewer than 134.4";
@@ -297,12 +301,9 @@ TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
                               MakeShape(16, 8),
                               plan,
                               -1);
-        uint64_t most = 0;
-        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
-        {
-            most = std::max(most, graph.GetOutbound(0, lane).rateCapBps);
-        }
-        return static_cast<double>(most);
+        return static_cast<double>(LargestOfLanes(graph, [&graph](uint32_t lane) {
+            return graph.GetOutbound(0, lane).rateCapBps;
+        }));
     };
     EXPECT_NEAR(rate(9), 2 * 56e9, 1);
     EXPECT_NEAR(rate(36), 2 * 56e9 / (1 + 27.0 / 36), 1) << "27 of 36 chunks with both directions";

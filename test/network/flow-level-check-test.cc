@@ -3,12 +3,13 @@
  *
  * FlowLevelCheck: what links have carried against the messages that were sent over them.
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+
 #include "ns3/flow-level-check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,9 @@ class CheckedFabric : public testing::Test
   protected:
     CheckedFabric()
     {
-        std::istringstream text("4 1 0 1 3 H100\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
-                                "2 3 100Gbps 1us 0\n");
-        m_topology = ns3::ClusterTopology::Read(text, "test");
+        m_topology = ns3::ReadTopology("4 1 0 1 3 H100\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
+                                       "2 3 100Gbps 1us 0\n",
+                                       "test");
         m_use = std::make_unique<ns3::LinkUse>(m_topology);
         FlowLevelConfig config;
         m_fabric = std::make_unique<FlowLevelFabric>(m_loop, m_topology, config);

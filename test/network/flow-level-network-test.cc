@@ -1,12 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+
 #include "ns3/flow-level-network.h"
 #include "ns3/input-error.h"
 
 #include <gtest/gtest.h>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,7 @@ class FlowLevel : public testing::Test
 
     void Build(const std::string& text, FlowLevelConfig config = {})
     {
-        std::istringstream stream(text);
-        m_topology = ClusterTopology::Read(stream, "test");
+        m_topology = ns3::ReadTopology(text, "test");
         m_config = config;
         config.nvlinkFrames = {1000, 0, 84, 0};
         m_fabric = std::make_unique<FlowLevelFabric>(m_loop, m_topology, config);

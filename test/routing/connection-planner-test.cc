@@ -3,10 +3,11 @@
  *
  * ConnectionPlanner: the choices of NIC and source port that all networks make alike.
  */
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+
 #include "ns3/connection-planner.h"
 
 #include <gtest/gtest.h>
-#include <sstream>
 
 namespace ns3
 {
@@ -26,11 +27,10 @@ class ConnectionPlannerTest : public testing::Test
 
     static ClusterTopology Read()
     {
-        std::istringstream text("5 1 0 2 5 H100\n3 4\n"
-                                "0 3 100Gbps 1000ns 0\n0 4 100Gbps 1000ns 0\n"
-                                "1 3 100Gbps 1000ns 0\n1 4 100Gbps 1000ns 0\n"
-                                "2 3 50Gbps 1000ns 0\n");
-        return ClusterTopology::Read(text, "test");
+        return ReadTopology("5 1 0 2 5 H100\n3 4\n"
+                            "0 3 100Gbps 1000ns 0\n0 4 100Gbps 1000ns 0\n"
+                            "1 3 100Gbps 1000ns 0\n1 4 100Gbps 1000ns 0\n"
+                            "2 3 50Gbps 1000ns 0\n");
     }
 
     std::optional<ConnectionStart> Open(uint32_t src, uint32_t dst, int64_t channel = -1)

@@ -4,15 +4,12 @@
  * A node owns its state: nodes share nothing but wires, so each may be a partition of its own. The
  * memory of every partition is closed to the events of all others in these runs.
  */
+#include "../support/partitioned-simulator.h"
 #include "../support/plain-fabric.h"
-
-#include "ns3/boolean.h"
-#include "ns3/config.h"
-#include "ns3/global-value.h"
-#include "ns3/string.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,33 +35,14 @@ struct Outcome
     FabricTotals totals;
 };
 
-/// Sets attributes of all fabrics as long as it lives.
-class Partitions
-{
-  public:
-    explicit Partitions(bool on)
-    {
-        Set(on, "ns3::QbbSimulatorImpl");
-    }
-
-    ~Partitions()
-    {
-        Set(false, "ns3::DefaultSimulatorImpl");
-    }
-
-  private:
-    static void Set(bool on, const std::string& simulator)
-    {
-        GlobalValue::Bind("SimulatorImplementationType", StringValue(simulator));
-        Config::SetDefault("ns3::RdmaFabric::PartitionPerNode", BooleanValue(on));
-        Config::SetDefault("ns3::RdmaFabric::GuardPartitions", BooleanValue(on));
-    }
-};
-
 Outcome
 RunWith(const std::string& keys, bool partitions)
 {
-    const Partitions set(partitions);
+    std::optional<PartitionedSimulator> simulator;
+    if (partitions)
+    {
+        simulator.emplace(true);
+    }
     PlainFabric run(SERVERS, keys);
     run.Send(0, 2, 300);
     run.Send(1, 2, 200);
@@ -128,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Configurations,
 TEST(PartitionMemory, EndsTheProgramWhereAnEventOfOneNodeTouchesTheStateOfAnother)
 {
     const auto reach = [](uint32_t from) {
-        const Partitions set(true);
+        const PartitionedSimulator simulator(true);
         PlainFabric run(SERVERS);
         volatile uint32_t mtu = 0;
         Simulator::ScheduleWithContext(from, MicroSeconds(1), [&] {

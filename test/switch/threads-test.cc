@@ -4,18 +4,15 @@
  * A fabric on several threads: who gets which nodes, and that nothing depends on it.
  */
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
+#include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "../support/partitioned-simulator.h"
 
-#include "ns3/boolean.h"
-#include "ns3/config.h"
 #include "ns3/fabric-partitions.h"
-#include "ns3/global-value.h"
 #include "ns3/qbb-partitions.h"
-#include "ns3/string.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -40,36 +37,6 @@ constexpr const char* CLUSTER = "16 2 4 4 20 A100\n8 9 10 11 12 13 14 15\n"
                                 "6 13 100Gbps 500ns 0\n7 13 100Gbps 500ns 0\n"
                                 "12 14 100Gbps 700ns 0\n12 15 100Gbps 700ns 0\n"
                                 "13 14 100Gbps 700ns 0\n13 15 100Gbps 700ns 0\n";
-
-ClusterTopology
-Read(const std::string& text)
-{
-    std::istringstream stream(text);
-    return ClusterTopology::Read(stream, "topology");
-}
-
-/// As long as it lives, the simulator is one that can run partitions.
-class DividingSimulator
-{
-  public:
-    explicit DividingSimulator(bool guarded = false)
-    {
-        Set("ns3::QbbSimulatorImpl", guarded);
-    }
-
-    ~DividingSimulator()
-    {
-        Set("ns3::DefaultSimulatorImpl", false);
-    }
-
-  private:
-    static void Set(const std::string& simulator, bool guarded)
-    {
-        GlobalValue::Bind("SimulatorImplementationType", StringValue(simulator));
-        Config::SetDefault("ns3::RdmaFabric::PartitionPerNode", BooleanValue(guarded));
-        Config::SetDefault("ns3::RdmaFabric::GuardPartitions", BooleanValue(guarded));
-    }
-};
 
 /// What came of a run.
 struct TrafficOutcome
@@ -140,7 +107,7 @@ ExpectSame(const TrafficOutcome& a, const TrafficOutcome& b)
 
 TEST(ShareOutServers, KeepsServersWholeAndLeavesWithThem)
 {
-    const ClusterTopology topology = Read(CLUSTER);
+    const ClusterTopology topology = ReadTopology(CLUSTER);
     const FabricPartitions two = ShareOutServers(topology, 2);
     ASSERT_EQ(two.count, 2U);
     for (uint32_t node : {0, 1, 2, 3, 8, 9, 12})
@@ -168,7 +135,8 @@ TEST(ShareOutServers, KeepsServersWholeAndLeavesWithThem)
 
 TEST(ShareOutServers, DividesNothingWhereALinkHasNoDelay)
 {
-    const FabricPartitions whole = ShareOutServers(Read(TextFabric::Star(4, "100Gbps", "0ns")), 2);
+    const FabricPartitions whole =
+        ShareOutServers(ReadTopology(TextFabric::Star(4, "100Gbps", "0ns")), 2);
     EXPECT_EQ(whole.count, 1U);
     EXPECT_TRUE(std::ranges::all_of(whole.partitionOf, [](uint32_t each) { return each == 0; }));
 }
@@ -177,7 +145,7 @@ TEST(ThreadsAlone, AMessageOnIdleLinksTakesItsIdealTimeFromOnePartitionToAnother
 {
     for (const uint32_t threads : {1, 2, 4})
     {
-        const DividingSimulator simulator;
+        const PartitionedSimulator simulator(false);
         TextFabric run(CLUSTER, "PACKET_PAYLOAD_SIZE 1000\nCC_MODE 0\nHAS_WIN 0\n");
         run.fabric->SetThreads(threads);
         run.Build();
@@ -199,7 +167,7 @@ TEST(ThreadsAlone, AMessageOnIdleLinksTakesItsIdealTimeFromOnePartitionToAnother
 
 TEST_P(Threads, DoNotChangeResults)
 {
-    const DividingSimulator simulator;
+    const PartitionedSimulator simulator(false);
     const TrafficOutcome one = RunTraffic(GetParam(), 1, 60);
     EXPECT_EQ(one.partitions, 1U);
     EXPECT_EQ(std::ranges::count(one.sentPs, 0), 0) << "a message has not ended";
@@ -217,7 +185,7 @@ TEST_P(Threads, DoNotChangeResults)
 TEST_P(Threads, ShareNothingButWires)
 {
     const auto run = [](bool guarded) {
-        const DividingSimulator simulator(guarded);
+        const PartitionedSimulator simulator(guarded);
         TrafficOutcome outcome = RunTraffic(GetParam(), 1, 20);
         EXPECT_EQ(outcome.partitions, guarded ? 16U : 1U);
         return outcome;
@@ -240,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(Configurations,
 
 TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
 {
-    const DividingSimulator simulator;
+    const PartitionedSimulator simulator(false);
     TextFabric run(CLUSTER, "CC_MODE 0\n");
     run.fabric->SetThreads(2);
     run.Build();
@@ -272,7 +240,7 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
 
 TEST(Partitions, PassAnErrorOnAndStop)
 {
-    const DividingSimulator simulator;
+    const PartitionedSimulator simulator(false);
     TextFabric run(CLUSTER, "CC_MODE 0\n");
     run.fabric->SetThreads(2);
     run.Build();

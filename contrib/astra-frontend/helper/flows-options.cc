@@ -84,7 +84,7 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
         options.threads = values["thread"].as<uint32_t>();
         if (*options.threads == 0)
         {
-            throw ns3::InputError("command line", 0, "-t is 0", "1 or more threads");
+            RefuseFlag("-t is 0", "1 or more threads");
         }
     }
     return options;

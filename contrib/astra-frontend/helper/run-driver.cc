@@ -281,9 +281,8 @@ RunDriver::Run()
     }
     catch (const std::bad_alloc&)
     {
-        const std::string reason = GiveUpReserve();
         Release(); // makes room for the record
-        RecordFailure(reason);
+        RecordOutOfMemory();
         throw;
     }
 }

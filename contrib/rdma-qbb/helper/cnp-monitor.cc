@@ -10,7 +10,6 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <string>
 
 namespace ns3
 {
@@ -114,7 +113,13 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         .Comma()
         .Decimal(count.total)
         .End();
-    QbbPartitions::Tell([this, text = std::string(line.View())] { m_file.Write(text); });
+    TextPiece<TextLine::ROOM> text;
+    text = line.View();
+    QbbPartitions::Tell([this, text] {
+        TextLine whole(m_file.Room());
+        whole.Text(text);
+        m_file.Take(whole);
+    });
 }
 
 void

@@ -19,28 +19,29 @@ constexpr uint32_t NOWHERE = UINT32_MAX;
 
 /// @return whether a run may be divided at a link
 bool
-MayDivide(const ClusterTopology& topology, const ClusterTopology::Link& link)
+MayDivide(const ClusterTopology& topology, uint32_t number)
 {
-    if (topology.Is(link.a, Kind::NvSwitch) || topology.Is(link.b, Kind::NvSwitch))
+    if (topology.IsNvLink(number))
     {
         return false;
     }
+    const ClusterTopology::Link& link = topology.links[number];
     return !topology.Is(link.a, Kind::Host) || !topology.Is(link.b, Kind::Host) ||
            topology.Server(topology.HostIndexOf(link.a)) !=
                topology.Server(topology.HostIndexOf(link.b));
 }
 
-/// @return the least delay of the links that @p counts says; 0 if there is none
+/// @return the least delay of the links whose numbers @p counts says; 0 if there is none
 template <typename Predicate>
 int64_t
 LeastDelayPs(const ClusterTopology& topology, Predicate counts)
 {
     int64_t least = INT64_MAX;
-    for (const auto& link : topology.links)
+    for (uint32_t link = 0; link < topology.links.size(); ++link)
     {
         if (counts(link))
         {
-            least = std::min(least, link.delayPs);
+            least = std::min(least, topology.links[link].delayPs);
         }
     }
     return least == INT64_MAX ? 0 : least;
@@ -136,8 +137,9 @@ void
 FindDelays(const ClusterTopology& topology, FabricPartitions& partitions)
 {
     partitions.reactionPs =
-        LeastDelayPs(topology, [&](const auto& link) { return MayDivide(topology, link); });
-    partitions.lookaheadPs = LeastDelayPs(topology, [&](const auto& link) {
+        LeastDelayPs(topology, [&](uint32_t link) { return MayDivide(topology, link); });
+    partitions.lookaheadPs = LeastDelayPs(topology, [&](uint32_t number) {
+        const ClusterTopology::Link& link = topology.links[number];
         return partitions.partitionOf[link.a] != partitions.partitionOf[link.b];
     });
     if (partitions.count == 1)
@@ -153,7 +155,7 @@ ShareOutServers(const ClusterTopology& topology, uint32_t wanted)
 {
     FabricPartitions partitions;
     const int64_t leastPs =
-        LeastDelayPs(topology, [&](const auto& link) { return MayDivide(topology, link); });
+        LeastDelayPs(topology, [&](uint32_t link) { return MayDivide(topology, link); });
     const uint32_t servers = topology.ServerCount();
     partitions.count = leastPs > 0 ? std::clamp(wanted, 1U, std::max(servers, 1U)) : 1;
     partitions.partitionOf.assign(topology.nodeCount, NOWHERE);

@@ -4,6 +4,8 @@
 #ifndef STAR_FABRIC_H
 #define STAR_FABRIC_H
 
+#include "text-topology.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-routes.h"
 #include "ns3/nstime.h"
@@ -211,8 +213,7 @@ class StarFabric
             text << host << " " << hub << " " << config.rateBps << "bps "
                  << config.delay.GetPicoSeconds() << "ps 0\n";
         }
-        std::istringstream stream(text.str());
-        return ClusterTopology::Read(stream, "star");
+        return ReadTopology(text.str(), "star");
     }
 
     void AddHost(uint32_t index)

@@ -5,6 +5,7 @@
 #define TEXT_FABRIC_H
 
 #include "applied-conf.h"
+#include "text-topology.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
@@ -37,8 +38,7 @@ class TextFabric
           conf(m_applied.conf),
           fabric(CreateObject<RdmaFabric>())
     {
-        std::istringstream topologyStream(topologyText);
-        topology = ClusterTopology::Read(topologyStream, "topology");
+        topology = ReadTopology(topologyText);
     }
 
     ~TextFabric()

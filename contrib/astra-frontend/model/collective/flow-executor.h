@@ -94,7 +94,7 @@ class FlowExecutor : public RankCollective
         uint32_t taken{0};               ///< out of their slots at the receiver
         uint32_t passed{0};              ///< what the message that left last needed
         FlowGraph::OutboundMessage next; ///< the message `sent`, once isNextKnown
-        LaneRange sources;
+        LaneRange sources{0, 0};
         uint32_t window{0};    ///< messages that may be on their way now; 0 if none may be sent
         uint32_t sentNeeds{0}; ///< next.needs of the message sent last
         uint32_t index;
@@ -122,7 +122,7 @@ class FlowExecutor : public RankCollective
         uint32_t told{0};  ///< of which the sender has been told
         uint32_t index : 31;
         uint32_t isPassedOn : 1 {0};    ///< whether one of passedBy has messages
-        LaneRange passedBy;             ///< GetTargets(), where slots are held
+        LaneRange passedBy{0, 0};       ///< GetTargets(), where slots are held
         Outbound* sender{nullptr};      ///< the lane at its sender, once it has begun
         FlowGraph::InboundMessage next; ///< the message `received`
 

@@ -7,8 +7,8 @@
 #include "ns3/rank-network.h"
 
 #include <array>
+#include <boost/range/irange.hpp>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -115,89 +115,7 @@ CopyTime CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation);
 
 /// Numbers of lanes, ascending. Not std::ranges::iota_view: clang 14 cannot read that of GCC 12's
 /// library.
-class LaneRange
-{
-  public:
-    class Iterator
-    {
-      public:
-        using iterator_category = std::input_iterator_tag;
-        using value_type = uint32_t;
-        using difference_type = int64_t;
-        using pointer = void;
-        using reference = uint32_t;
-
-        Iterator() = default;
-
-        explicit Iterator(uint32_t lane)
-            : m_lane(lane)
-        {
-        }
-
-        uint32_t operator*() const
-        {
-            return m_lane;
-        }
-
-        Iterator& operator++()
-        {
-            ++m_lane;
-            return *this;
-        }
-
-        Iterator operator++(int)
-        {
-            return Iterator(m_lane++);
-        }
-
-        bool operator==(const Iterator&) const = default;
-
-      private:
-        uint32_t m_lane{0};
-    };
-
-    LaneRange() = default;
-
-    LaneRange(uint32_t first, uint32_t end)
-        : m_first(first),
-          m_end(end)
-    {
-    }
-
-    Iterator begin() const
-    {
-        return Iterator(m_first);
-    }
-
-    Iterator end() const
-    {
-        return Iterator(m_end);
-    }
-
-    bool empty() const
-    {
-        return m_first == m_end;
-    }
-
-    uint32_t size() const
-    {
-        return m_end - m_first;
-    }
-
-    uint32_t front() const
-    {
-        return m_first;
-    }
-
-    uint32_t back() const
-    {
-        return m_end - 1;
-    }
-
-  private:
-    uint32_t m_first{0};
-    uint32_t m_end{0};
-};
+using LaneRange = boost::integer_range<uint32_t>;
 
 /**
  * @ingroup astra-frontend

@@ -75,21 +75,11 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
 
 QbbPartitions::~QbbPartitions()
 {
-    Scheduler::Event next;
     for (const auto& timeline : m_timelines)
     {
-        while (timeline->TakeNext(next))
-        {
-            if (next.impl != PeekPointer(m_end))
-            {
-                QbbSimulatorImpl::Forget(next);
-            }
-        }
+        QbbSimulatorImpl::ForgetEvents(*timeline, PeekPointer(m_end));
     }
-    while (m_global.TakeNext(next))
-    {
-        QbbSimulatorImpl::Forget(next);
-    }
+    QbbSimulatorImpl::ForgetEvents(m_global);
 }
 
 uint64_t
@@ -180,7 +170,7 @@ QbbPartitions::Run()
         while (!m_simulator.m_stop.load(std::memory_order_relaxed))
         {
             m_simulator.InsertForeign();
-            const uint64_t earliest = FindEarliest();
+            const uint64_t earliest = std::ranges::min(m_earliest);
             const uint64_t global = m_global.PeekTs();
             if (earliest == QbbTimeline::NEVER && global == QbbTimeline::NEVER)
             {
@@ -239,17 +229,6 @@ QbbPartitions::Distribute()
         m_global.ContinueFrom(before);
     }
     std::ranges::fill(m_earliest, 0); // not known
-}
-
-uint64_t
-QbbPartitions::FindEarliest() const
-{
-    uint64_t earliest = QbbTimeline::NEVER;
-    for (std::size_t i = 0; i < m_timelines.size(); ++i)
-    {
-        earliest = std::min(earliest, m_earliest[i]);
-    }
-    return earliest;
 }
 
 void

@@ -175,7 +175,6 @@ class QbbPartitions
     void RunWindow(uint64_t bound);
     void RunGlobalEvents(uint64_t ts);
     void TellNotes();
-    uint64_t FindEarliest() const;
 
     QbbSimulatorImpl& m_simulator;
     QbbPartitionPlan m_plan;

@@ -98,19 +98,22 @@ QbbSimulatorImpl::DoDispose()
 {
     InsertForeign();
     m_partitions.reset();
-    Scheduler::Event next;
-    while (m_timeline.TakeNext(next))
-    {
-        Forget(next);
-    }
+    ForgetEvents(m_timeline);
     SimulatorImpl::DoDispose();
 }
 
 void
-QbbSimulatorImpl::Forget(const Scheduler::Event& event)
+QbbSimulatorImpl::ForgetEvents(QbbTimeline& timeline, const EventImpl* unowned)
 {
-    const auto address = reinterpret_cast<uintptr_t>(event.impl) & ~TIMED;
-    reinterpret_cast<EventImpl*>(address)->Unref();
+    Scheduler::Event next;
+    while (timeline.TakeNext(next))
+    {
+        if (next.impl != unowned)
+        {
+            const auto address = reinterpret_cast<uintptr_t>(next.impl) & ~TIMED;
+            reinterpret_cast<EventImpl*>(address)->Unref();
+        }
+    }
 }
 
 void

@@ -205,8 +205,9 @@ class QbbSimulatorImpl final : public SimulatorImpl
     /// @return the timeline whose list has the events of a node
     QbbTimeline& TimelineOf(uint32_t context);
     void Execute(QbbTimeline& timeline, const Scheduler::Event& next);
-    /// Drop an event that is not executed.
-    static void Forget(const Scheduler::Event& event);
+    /// Drop the events of a timeline that are not executed. @param unowned which it may have and
+    /// has no reference of
+    static void ForgetEvents(QbbTimeline& timeline, const EventImpl* unowned = nullptr);
     /// @return whether this thread runs events, as opposed to one that only schedules some
     bool IsOfRun() const;
     /// Schedule what other threads than those of the run have scheduled.
