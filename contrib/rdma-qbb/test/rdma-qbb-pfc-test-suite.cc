@@ -5,6 +5,8 @@
  */
 #include "fabric-test-support.h"
 
+#include "ns3/map-scheduler.h"
+#include "ns3/object-factory.h"
 #include "ns3/pfc-deadlock.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/random-variable-stream.h"
@@ -278,6 +280,71 @@ class RandomPausesTestCase : public TestCase
     uint32_t m_seed;
 };
 
+/// ns-3's scheduler, which counts the events that come after a later one.
+class OrderedScheduler : public MapScheduler
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid =
+            TypeId("OrderedScheduler").SetParent<MapScheduler>().AddConstructor<OrderedScheduler>();
+        return tid;
+    }
+
+    Event RemoveNext() override
+    {
+        const Event next = MapScheduler::RemoveNext();
+        backwards += next.key.m_ts < m_lastTs;
+        m_lastTs = next.key.m_ts;
+        return next;
+    }
+
+    inline static uint32_t backwards = 0; ///< over all schedulers
+
+  private:
+    uint64_t m_lastTs{0};
+};
+
+/// A pause that is asked for from outside, while a frame leaves that nobody looked at so far.
+class PauseInTheMiddleTestCase : public TestCase
+{
+  public:
+    PauseInTheMiddleTestCase()
+        : TestCase("Time does not run backwards when a busy NIC pauses its switch")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        ObjectFactory scheduler;
+        scheduler.SetTypeId(OrderedScheduler::GetTypeId());
+        Simulator::SetScheduler(scheduler);
+        OrderedScheduler::backwards = 0;
+        FabricUnderTest test(FabricUnderTest::Star(2, "100Gbps", "1us"),
+                             "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 32\n");
+        test.Build();
+        test.Send(0, 1, 1'000'000);
+        // Eighty microseconds of frames; a hundred pauses fall into them wherever they like.
+        for (int64_t i = 1; i <= 100; ++i)
+        {
+            for (const bool pause : {true, false})
+            {
+                Simulator::Schedule(PicoSeconds(i * 777'777 + (pause ? 0 : 12'345)),
+                                    [&test, pause] {
+                                        test.fabric->GetDevice(0, 0).SendPfc(
+                                            3,
+                                            pause,
+                                            Simulator::Now().GetTimeStep());
+                                    });
+            }
+        }
+        Simulator::Run();
+        NS_TEST_ASSERT_MSG_EQ(OrderedScheduler::backwards, 0, "each event after those before it");
+        NS_TEST_ASSERT_MSG_EQ(AllSent(test), true, "the flow ends");
+    }
+};
+
 /// A switch drops what is for a dead port; kept, it would pause others for ever.
 class DeadPortPausesNobodyTestCase : public TestCase
 {
@@ -317,6 +384,7 @@ class PfcTestSuite : public TestSuite
         AddTestCase(new WatchdogBreaksDeadlockTestCase("drop"));
         AddTestCase(new WatchdogBreaksDeadlockTestCase("forward"));
         AddTestCase(new NicPauseTestCase);
+        AddTestCase(new PauseInTheMiddleTestCase);
         AddTestCase(new DeadPortPausesNobodyTestCase);
         for (uint32_t seed = 1; seed <= 5; ++seed)
         {

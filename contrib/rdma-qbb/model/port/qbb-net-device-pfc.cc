@@ -33,7 +33,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
 {
     NS_LOG_FUNCTION(this << +priority << pause);
     const uint8_t bit = 1U << priority;
-    m_pausingMask = pause ? m_pausingMask | bit : m_pausingMask & ~bit;
+    Present(m_pausingMask) = pause ? m_pausingMask | bit : m_pausingMask & ~bit;
     m_resumeMask = pause ? m_resumeMask | bit : m_resumeMask & ~bit;
     NeedDeparturesInTime(m_resumeMask != 0); // one of them may end the pause
     QueuePfc(priority, pause ? PauseQuanta() : 0);
