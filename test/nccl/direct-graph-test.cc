@@ -113,6 +113,7 @@ TEST(DirectGraph, APairHasTheRateOfItsChannels)
     NcclPlan plan;
     plan.pairGBps = 640;
     plan.pairChannels = 32;
+    plan.pairBlockGBps = 20;
     const DirectGraph neighbours(request, MakeShape(RANKS, RANKS), plan, -1);
     // 4 of 32 channels, each with messages of a chunk.
     EXPECT_EQ(neighbours.GetOutbound(0, 0).rateCapBps, 80ULL * 8'000'000'000);

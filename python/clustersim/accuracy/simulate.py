@@ -9,7 +9,7 @@ from clustersim.accuracy.tables import AccuracyError
 from clustersim.topology.cluster import PCIE_DELAY
 from clustersim.whole_file import write_text
 
-RELEASES = ("2.18", "2.20", "2.23", "2.30")  # of the cost models that NCCL_TUNING knows
+RELEASES = ("2.18", "2.20", "2.23", "2.28", "2.29", "2.30")  # of the cost models that NCCL_TUNING knows
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
 CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}")
 # On so many ranks larger sizes would take minutes each: a single iteration, and none above MOST_BYTES.

@@ -131,9 +131,8 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     if (!inter && m_stepLatency < 0 && lane.messages)
     {
         const double share = m_plan.pairGBps / std::max(m_peersOut[from], m_peersIn[to]);
-        const double blocks = m_plan.pairChannels
-                                  ? m_plan.pairGBps / m_plan.pairChannels * ChannelsOf(from, to)
-                                  : share;
+        const double blocks =
+            m_plan.pairChannels ? m_plan.pairBlockGBps * ChannelsOf(from, to) : share;
         lane.rateCapBps = static_cast<uint64_t>(std::min(share, blocks) * 8e9);
     }
     return lane;

@@ -59,7 +59,15 @@ NcclCostModel::RingsReturnOverCpus(const GroupShape& shape) const
     // PATH_PXB), so each pair of CPUs has a ring as fast as a link between them. Trees get as many
     // channels as rings.
     return !m_options.crossNic && m_machine.gpu.onGrace && m_machine.gpu.meshed &&
-           shape.GetRanksPerNode() > 1 && m_options.release != NcclRelease::V2_30;
+           shape.GetRanksPerNode() > 1 && !m_tuning.relaysBehindCpus;
+}
+
+double
+NcclCostModel::PassingOf(const GroupShape& shape, bool closes) const
+{
+    // What does not close in a node leaves the NVLinks of one GPU of it free.
+    const double perNode = shape.GetRanksPerNode();
+    return closes || m_machine.gpu.meshed ? 1 : perNode / std::max(1.0, perNode - 1);
 }
 
 NcclCostModel::Search
@@ -82,12 +90,11 @@ NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
     {
         nic = std::min(nic, ARM_LINK_GBPS);
     }
-    // What does not close in a node leaves the NVLinks of one GPU of it free.
     const double perNode = shape.GetRanksPerNode();
-    const double passing = closes ? 1 : perNode / std::max(1.0, perNode - 1);
+    const double passing = PassingOf(shape, closes);
     const double limit = perNode == 1 ? nic : std::min(nic, passing * nvlink / search.channels);
     double speed = HighestSpeed(
-        NcclSpeedsBetweenNodes(m_machine.gpu.generation),
+        m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation),
         [limit](double candidate) { return candidate <= limit; },
         limit);
     constexpr double FAST = 25;
@@ -110,7 +117,7 @@ NcclCostModel::RaiseForTrees(double interGBps, double nvlinkGBps) const
 {
     // What a tree of two nodes carries between them is half of what it carries within: the search
     // then tries the next higher speeds within a node, up to one that is twice that of a NIC.
-    const auto speeds = NcclSpeedsBetweenNodes(m_machine.gpu.generation);
+    const auto speeds = m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
     double raised = interGBps;
     for (auto next = speeds.rbegin(); next != speeds.rend() && raised < 2 * interGBps; ++next)
     {
@@ -132,8 +139,8 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
     search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_HEADS);
     // A GPU's links carry each head's traffic, and the own head's twice.
     const double share = nvlink / (search.channels + 1);
-    const auto speeds = within ? NcclSpeedsWithinNode(m_machine.gpu.generation)
-                               : NcclSpeedsBetweenNodes(m_machine.gpu.generation);
+    const auto speeds = within ? m_tuning.SpeedsWithinNode(m_machine.gpu.generation)
+                               : m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
     const double limit = within ? share : std::min(share, m_machine.nicGBps);
     search.intraGBps = HighestSpeed(
         speeds,
@@ -167,7 +174,7 @@ NcclCostModel::TuneNvls(const GroupShape& shape) const
         return {16, (nodes >= 4 ? 64 : 128) * KIB};
     }
     NvlsTuning tuning{nodes > 1 ? 32U : 24U, (nodes >= 4 ? 64 : 128) * KIB};
-    if (nodes == 1 || m_options.release != NcclRelease::V2_30)
+    if (nodes == 1 || !m_tuning.tunesNvlsTree)
     {
         return tuning;
     }
@@ -190,6 +197,16 @@ NcclCostModel::TuneNvls(const GroupShape& shape) const
 }
 
 uint32_t
+NcclCostModel::CommonChannels(const GroupShape& shape) const
+{
+    const uint32_t found = 2 * SearchChannels(shape, true).channels;
+    // NCCL src/graph/connect.cc from 2.20 to 2.27; NVLS needs three GPUs (ncclNvlsInit).
+    const bool asNvls = m_tuning.ringsAsNvls && m_options.nvlsEnable && HasNvls(shape) &&
+                        shape.GetFewestRanks() > 2;
+    return asNvls ? std::max(found, TuneNvls(shape).channels) : found;
+}
+
+uint32_t
 NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const
 {
     uint32_t channels;
@@ -199,8 +216,7 @@ NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) con
     }
     else
     {
-        channels = m_options.ringChannels ? m_options.ringChannels
-                                          : 2 * SearchChannels(shape, true).channels;
+        channels = m_options.ringChannels ? m_options.ringChannels : CommonChannels(shape);
     }
     channels = std::clamp(channels, 1U, MAX_RING_CHANNELS);
     if (m_options.maxChannels)
@@ -287,7 +303,7 @@ NcclCostModel::SuitsNetwork(NcclProtocol protocol,
         const bool divides = op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
         const uint64_t ofRank = divides ? bytes / shape.GetRanks() : bytes;
         return kind.allowsLl128 && (kind.simpleFrom == 0 || ofRank < kind.simpleFrom) &&
-               (!m_machine.gpu.onGrace || m_options.release == NcclRelease::V2_30);
+               (!m_machine.gpu.onGrace || m_tuning.relaysBehindCpus);
     }
     return protocol == NcclProtocol::Simple || kind.allowsLl;
 }

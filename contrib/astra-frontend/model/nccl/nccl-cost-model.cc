@@ -115,13 +115,17 @@ NcclCostModel::RingBusGBps(const NcclTuning& tuning,
     }
     if (protocol == NcclProtocol::Ll128)
     {
-        return std::min(0.92 * busGBps, search.channels * tuning.ringLl128Max[generation]);
+        return std::min(0.92 * busGBps,
+                        search.channels * tuning.ringLl128Max[generation][RowByNodes(nodes)]);
     }
     return busGBps;
 }
 
 double
-NcclCostModel::CopyGBps(NcclProtocol protocol, CollectiveOp op, const GroupShape& shape) const
+NcclCostModel::CopyGBps(NcclProtocol protocol,
+                        CollectiveOp op,
+                        const GroupShape& shape,
+                        double passing) const
 {
     const Search search = SearchWithinNode();
     const double all = RingBusGBps(m_hardware, protocol, op, 1, search);
@@ -133,11 +137,11 @@ NcclCostModel::CopyGBps(NcclProtocol protocol, CollectiveOp op, const GroupShape
     }
     const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
     const double block = protocol == NcclProtocol::Ll128
-                             ? m_hardware.ringLl128Max[generation] / 2
                              // Each channel that the search finds becomes two.
-                             : NcclSpeedsWithinNode(m_machine.gpu.generation).front() / 2;
-    const uint32_t channels = std::min(2 * SearchChannels(shape, true).channels, MAX_RING_CHANNELS);
-    return std::min(all / channels, block);
+                             ? m_hardware.ringLl128Max[generation][0] / 2
+                             : NcclBlockGBps(m_machine.gpu.generation);
+    const uint32_t channels = std::min(CommonChannels(shape), MAX_RING_CHANNELS);
+    return std::min(passing * all / channels, block);
 }
 
 NcclPlan
@@ -150,6 +154,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
     plan.pairChannels = channels;
     plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    plan.pairBlockGBps = NcclBlockGBps(m_machine.gpu.generation);
     const auto& protocols = m_options.protocols;
     const bool mayUseLl =
         protocols.empty() ||
@@ -164,6 +169,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
         plan.baseLatency = start;
         plan.pairChannels = channels;
         plan.pairGBps = block * channels * plan.wireInflation;
+        plan.pairBlockGBps = block * plan.wireInflation;
     }
     return plan;
 }
@@ -254,10 +260,8 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     {
         plan.intraLatency = std::max(plan.intraLatency, FromMicroseconds(net));
     }
-    if (shape.GetRanksPerNode() == 1)
-    {
-        plan.interLatency = InterLatency(m_hardware.LatenciesOf(NcclAlgorithm::Tree).net[p]);
-    }
+    // What NCCL counts for a ring is what steps within nodes do not hide; the whole is a tree's.
+    plan.interLatency = InterLatency(m_hardware.LatenciesOf(NcclAlgorithm::Tree).net[p]);
     double latency = latencies.base[p] + (steps - interSteps) * intra +
                      interSteps * EstimatedInterUs(protocol, inter);
     if (protocol == NcclProtocol::Simple && allReduce && nodes > 1 &&
@@ -311,7 +315,10 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
     // Everything goes up and down, over the same links.
     const double algGBps = TreeBusGBps(m_tuning, protocol, shape) / 2;
     // Half of a block's time, or of its threads, goes up and half goes down.
-    plan.channelGBps = CopyGBps(protocol, CollectiveOp::AllReduce, shape) / 2 * plan.wireInflation;
+    // LL and LL128 are limited by their blocks, not by the links.
+    const double passing = protocol == NcclProtocol::Simple ? PassingOf(shape, false) : 1;
+    plan.channelGBps =
+        CopyGBps(protocol, CollectiveOp::AllReduce, shape, passing) / 2 * plan.wireInflation;
     if (protocol == NcclProtocol::Ll)
     {
         plan.intraLatency = FromMicroseconds(LlStepUs());
@@ -431,8 +438,8 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,
             whole + interSteps * EstimatedInterUs(NcclProtocol::Simple, latencies.net[p]),
-            // NCCL 2.30 corrects NVLS-Tree on Blackwell as it corrects trees, on x86 hosts.
-            tree && m_tuning.nvlsHalves && !m_machine.gpu.onGrace &&
+            // NCCL corrects NVLS-Tree on Blackwell as it corrects trees, on x86 hosts.
+            tree && m_tuning.correctsNvlsTree && !m_machine.gpu.onGrace &&
                     m_machine.gpu.generation == GpuGeneration::Blackwell
                 ? algGBps * NcclTreeCorrection(NcclProtocol::Simple, bytes)
                 : algGBps,

@@ -38,6 +38,7 @@ struct NcclPlan
     uint64_t chunkGrain{16};    ///< a ring's chunks are multiples of it
     double pairGBps{0};         ///< what a rank sends to all others of its node
     uint32_t pairChannels{0};   ///< that all its pairs have together; 0: they share the rate alone
+    double pairBlockGBps{0};    ///< what one of them moves at most
     uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
     bool treeCutsChunks{false}; ///< a tree's chunks of Simple shrink with the data of a channel
     SlowStarts slowStarts{};    ///< see Lane, between nodes
@@ -115,6 +116,8 @@ class NcclCostModel
         }
     };
 
+    /// @return channels that rings and trees of a group have
+    uint32_t CommonChannels(const GroupShape& shape) const;
     /// @return whether rings leave a node by links between its CPUs
     bool RingsReturnOverCpus(const GroupShape& shape) const;
     /// @param closes whether a channel comes back to where it starts: a ring, not a tree
@@ -131,8 +134,15 @@ class NcclCostModel
                        uint32_t nodes,
                        const Search& search) const;
 
+    /// @return how much more of a GPU's NVLinks channels that do not close leave to each
+    /// @param closes see SearchChannels()
+    double PassingOf(const GroupShape& shape, bool closes) const;
     /// @return GB/s of data that a channel's block moves over NVLink in a group of this shape
-    double CopyGBps(NcclProtocol protocol, CollectiveOp op, const GroupShape& shape) const;
+    /// @param passing see PassingOf()
+    double CopyGBps(NcclProtocol protocol,
+                    CollectiveOp op,
+                    const GroupShape& shape,
+                    double passing = 1) const;
     /// @return GB/s of LL on the bus at most
     double LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const;
     /// @return what a step of LL takes within a node

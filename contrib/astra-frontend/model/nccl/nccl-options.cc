@@ -204,12 +204,14 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
             {"2.18", NcclRelease::V2_18},
             {"2.20", NcclRelease::V2_20},
             {"2.23", NcclRelease::V2_23},
+            {"2.28", NcclRelease::V2_28},
+            {"2.29", NcclRelease::V2_29},
             {"2.30", NcclRelease::V2_30},
         };
         const auto it = RELEASES.find(*release);
         if (it == RELEASES.end())
         {
-            Reader::Refuse("NCCL_TUNING", *release, "2.18, 2.20, 2.23 or 2.30");
+            Reader::Refuse("NCCL_TUNING", *release, "2.18, 2.20, 2.23, 2.28, 2.29 or 2.30");
         }
         options.release = it->second;
     }

@@ -47,6 +47,8 @@ enum class NcclRelease : uint8_t
     V2_18,
     V2_20,
     V2_23,
+    V2_28,
+    V2_29,
     V2_30,
 };
 

@@ -17,6 +17,21 @@ At(NcclTuning& tuning, NcclAlgorithm algorithm)
     return tuning.latencies[static_cast<std::size_t>(algorithm)];
 }
 
+constexpr double AMPERE_INTRA[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
+constexpr double HOPPER_INTRA[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
+constexpr double BLACKWELL_INTRA_226[] = {90, 80, 70, 60, 50, 40, 30, 24, 20, 19, 18};
+constexpr double BLACKWELL_INTRA_229[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18};
+constexpr double AMPERE_INTER[] =
+    {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12};
+constexpr double HOPPER_INTER[] =
+    {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
+constexpr double BLACKWELL_INTER_230[] = {96, 86,   80, 48, 45.1, 42, 40,  30,  24,   22,
+                                          20, 17.5, 15, 12, 6,    3,  2.4, 1.2, 0.24, 0.12};
+constexpr double BLACKWELL_INTER_229[] =
+    {96, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
+constexpr double BLACKWELL_INTER_227[] =
+    {96, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
+
 NcclTuning
 Make230()
 {
@@ -30,14 +45,42 @@ Make230()
     At(t, NcclAlgorithm::Pat) = {{8, 8, 8}, {0, 0, 4}, {0, 0, 14}};
     t.llMax = {{{87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
     t.llMaxCpu = {39, 39, 20.4};
-    t.ringLl128Max = {20, 36.7, 40};
+    t.ringLl128Max = {{{20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}}};
     t.treeLl128Max = {{{20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
     t.treeMax = {{{24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
     t.nvlsTreeMax = {{{24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
     t.ringLl = 0.5;
     t.ringLlOneNode = 0.5;
     t.nvlsHalves = true;
+    t.correctsNvlsTree = true;
+    t.tunesNvlsTree = true;
+    t.relaysBehindCpus = true;
     t.hasPat = true;
+    t.blackwellIntra = BLACKWELL_INTRA_229;
+    t.blackwellInter = BLACKWELL_INTER_230;
+    return t;
+}
+
+/// 2.29.7.
+NcclTuning
+Make229()
+{
+    NcclTuning t = Make230();
+    t.nvlsTreeMax[2] = {0, 96, 43.8};
+    t.tunesNvlsTree = false;
+    t.blackwellInter = BLACKWELL_INTER_229;
+    return t;
+}
+
+/// 2.28.9.
+NcclTuning
+Make228()
+{
+    NcclTuning t = Make229();
+    t.ringLl128Max[2] = {2 * 36.7, 34.6, 2 * 36.7};
+    t.correctsNvlsTree = false;
+    t.blackwellIntra = BLACKWELL_INTRA_226;
+    t.blackwellInter = BLACKWELL_INTER_227;
     return t;
 }
 
@@ -45,19 +88,21 @@ Make230()
 NcclTuning
 Make223()
 {
-    NcclTuning t = Make230();
+    NcclTuning t = Make228();
     At(t, NcclAlgorithm::NvlsTree).net[2] = 14;
-    t.ringLl128Max[2] = 2 * 36.7;
+    t.ringLl128Max[2] = {2 * 36.7, 2 * 36.7, 2 * 36.7};
     t.treeLl128Max[2] = {2 * 36.7, 2 * 36.7, 2 * 29};
     t.treeMax[2] = {2 * 38.7, 2 * 41.4, 2 * 36};
     t.nvlsHalves = false;
+    t.ringsAsNvls = true;
+    t.relaysBehindCpus = false;
     return t;
 }
 
 NcclTuning
 Make220()
 {
-    NcclTuning t = Make230();
+    NcclTuning t = Make223();
     At(t, NcclAlgorithm::Tree).base[2] = 0;
     At(t, NcclAlgorithm::Tree).nvlink[2] = 28;
     At(t, NcclAlgorithm::Tree).net[2] = 28;
@@ -87,6 +132,7 @@ Make218()
     At(t, NcclAlgorithm::CollNetChain).nvlink[2] = 4.75;
     At(t, NcclAlgorithm::CollNetChain).net[2] = 14;
     At(t, NcclAlgorithm::NvlsTree).net[2] = 19;
+    t.ringsAsNvls = false;
     t.roundsChunks = true;
     t.treeCutsChunks = true;
     return t;
@@ -98,16 +144,6 @@ constexpr std::array<std::array<double, TREE_SIZES>, NCCL_PROTOCOLS> TREE_CORREC
      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 
-constexpr double AMPERE_INTRA[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
-constexpr double HOPPER_INTRA[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
-constexpr double BLACKWELL_INTRA[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18};
-constexpr double AMPERE_INTER[] =
-    {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12};
-constexpr double HOPPER_INTER[] =
-    {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12};
-constexpr double BLACKWELL_INTER[] = {96, 86,   80, 48, 45.1, 42, 40,  30,  24,   22,
-                                      20, 17.5, 15, 12, 6,    3,  2.4, 1.2, 0.24, 0.12};
-
 } // namespace
 
 const NcclTuning&
@@ -116,6 +152,8 @@ NcclTuning::Of(NcclRelease release)
     static const NcclTuning R218 = Make218();
     static const NcclTuning R220 = Make220();
     static const NcclTuning R223 = Make223();
+    static const NcclTuning R228 = Make228();
+    static const NcclTuning R229 = Make229();
     static const NcclTuning R230 = Make230();
     switch (release)
     {
@@ -125,6 +163,10 @@ NcclTuning::Of(NcclRelease release)
         return R220;
     case NcclRelease::V2_23:
         return R223;
+    case NcclRelease::V2_28:
+        return R228;
+    case NcclRelease::V2_29:
+        return R229;
     default:
         return R230;
     }
@@ -140,7 +182,7 @@ NcclTreeCorrection(NcclProtocol protocol, uint64_t bytes)
 }
 
 std::span<const double>
-NcclSpeedsWithinNode(GpuGeneration generation)
+NcclTuning::SpeedsWithinNode(GpuGeneration generation) const
 {
     switch (generation)
     {
@@ -149,12 +191,12 @@ NcclSpeedsWithinNode(GpuGeneration generation)
     case GpuGeneration::Hopper:
         return HOPPER_INTRA;
     default:
-        return BLACKWELL_INTRA;
+        return blackwellIntra;
     }
 }
 
 std::span<const double>
-NcclSpeedsBetweenNodes(GpuGeneration generation)
+NcclTuning::SpeedsBetweenNodes(GpuGeneration generation) const
 {
     switch (generation)
     {
@@ -163,8 +205,17 @@ NcclSpeedsBetweenNodes(GpuGeneration generation)
     case GpuGeneration::Hopper:
         return HOPPER_INTER;
     default:
-        return BLACKWELL_INTER;
+        return blackwellInter;
     }
+}
+
+double
+NcclBlockGBps(GpuGeneration generation)
+{
+    // Ampere: the fastest channel that the search tries becomes two. Hopper and Blackwell: the 664
+    // GB/s that 32 blocks move in sendrecv_perf on 8 B200; 16 of them move 333, and nccl-tests'
+    // rings of 16 channels between servers of 8 H100 or B200 308 to 350, whose NICs have 400.
+    return generation == GpuGeneration::Ampere ? AMPERE_INTRA[0] / 2 : 20.8;
 }
 
 NcclBlock

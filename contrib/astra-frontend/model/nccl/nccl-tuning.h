@@ -40,19 +40,31 @@ struct NcclTuning
     };
 
     std::array<Latencies, NCCL_ALGORITHMS> latencies{};
-    std::array<ByNodes, GENERATIONS> llMax{};       ///< bus bandwidth of LL at most, in one node
-    ByNodes llMaxCpu{};                             ///< the same between nodes: Intel hosts
-    std::array<double, GENERATIONS> ringLl128Max{}; ///< of a channel of the search
+    std::array<ByNodes, GENERATIONS> llMax{};        ///< bus bandwidth of LL at most, in one node
+    ByNodes llMaxCpu{};                              ///< the same between nodes: Intel hosts
+    std::array<ByNodes, GENERATIONS> ringLl128Max{}; ///< of a channel of the search
     std::array<ByNodes, GENERATIONS> treeLl128Max{};
     std::array<ByNodes, GENERATIONS> treeMax{};
     std::array<ByNodes, GENERATIONS> nvlsTreeMax{};
-    double ringLl{0};           ///< LL's part of a ring's bandwidth
-    double ringLlOneNode{0};    ///< the same of AllGather and ReduceScatter in one node
+    std::span<const double> blackwellIntra; ///< speeds of a channel that the search tries
+    std::span<const double> blackwellInter; ///< the same between nodes
+    double ringLl{0};                       ///< LL's part of a ring's bandwidth
+    double ringLlOneNode{0};                ///< the same of AllGather and ReduceScatter in one node
     bool extraInterStep{false}; ///< AllReduce counts 2 N steps between N nodes, not 2 (N - 1)
     bool nvlsHalves{false}; ///< NVLS by the halves of its pipeline, not as 5/6 of a channel's speed
+    bool correctsNvlsTree{false}; ///< NVLS-Tree by size as trees are: Blackwell on x86 hosts
+    bool ringsAsNvls{false};      ///< where NVLS has more channels, rings and trees have as many
+    bool tunesNvlsTree{false};    ///< channels and chunks of NVLS-Tree for Blackwell's NICs
+    bool relaysBehindCpus{false}; ///< a GPU may relay to a NIC behind its CPU (PXN over C2C)
     bool hasPat{false};
     bool roundsChunks{false};   ///< a ring's chunks are whole passes of a block's threads
     bool treeCutsChunks{false}; ///< a tree's chunks of Simple follow its depth (until 2.19)
+
+    /// @return speeds of a channel, in GB/s and falling, that the search tries in one node
+    std::span<const double> SpeedsWithinNode(GpuGeneration generation) const;
+
+    /// @return speeds of a channel that the search tries between nodes
+    std::span<const double> SpeedsBetweenNodes(GpuGeneration generation) const;
 
     /// @return the figures of a release
     static const NcclTuning& Of(NcclRelease release);
@@ -70,12 +82,6 @@ struct NcclTuning
  */
 double NcclTreeCorrection(NcclProtocol protocol, uint64_t bytes);
 
-/// @return speeds of a channel, in GB/s and falling, that the search tries in one node
-std::span<const double> NcclSpeedsWithinNode(GpuGeneration generation);
-
-/// @return speeds of a channel that the search tries between nodes
-std::span<const double> NcclSpeedsBetweenNodes(GpuGeneration generation);
-
 /// Threads of a channel's block and what they move at once.
 struct NcclBlock
 {
@@ -83,6 +89,9 @@ struct NcclBlock
     uint32_t threshold; ///< bytes per thread that are worth a channel
     uint64_t passBytes; ///< data that all threads move in one pass of their copy loop
 };
+
+/// @return GB/s of data that a block moves with Simple at most, whatever the links would take
+double NcclBlockGBps(GpuGeneration generation);
 
 /// @return the block of a ring or tree channel
 NcclBlock NcclBlockOf(NcclProtocol protocol);
