@@ -642,6 +642,60 @@ TEST(NcclCostModel, TreesShareTheNvLinksThatTheirChainsLeaveFree)
                 1e-9);
 }
 
+// NCCL src/device/all_reduce.h, runTreeSplit: of 640 threads of Simple 384 work upwards and 256
+// downwards, less a warp each; a ring has 512. Of LL's 512 and LL128's 640, 7/10 in whole warps
+// work upwards. On Ampere, LL and LL128 do not follow the number of their threads.
+TEST(NcclCostModel, TreesDivideABlocksThreads)
+{
+    const auto plan = [](const char* gpu, NcclProtocol protocol) {
+        Cluster cluster(gpu, 8, 50);
+        cluster.SetNvLinkGBps(900);
+        return cluster.Model().Evaluate(NcclAlgorithm::Tree,
+                                        protocol,
+                                        CollectiveOp::AllReduce,
+                                        cluster.Servers(2),
+                                        1 << 20);
+    };
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeUpGBps, 20.8 * 352 / 512, 1e-9);
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeDownGBps, 20.8 * 224 / 512, 1e-9);
+    EXPECT_NEAR(plan("A100", NcclProtocol::Simple).treeDownGBps, 20.0 * 224 / 512, 1e-9);
+    const NcclPlan ll128 = plan("B200", NcclProtocol::Ll128);
+    EXPECT_NEAR(ll128.treeUpGBps, 40.0 / 2 * 128 / 120 * 448 / 640, 1e-9);
+    EXPECT_NEAR(ll128.treeDownGBps, 40.0 / 2 * 128 / 120 * 192 / 640, 1e-9);
+    const NcclPlan ll = plan("B200", NcclProtocol::Ll);
+    EXPECT_NEAR(ll.treeUpGBps, 282.0 / 32 * 2 * 352 / 512, 1e-9);
+    EXPECT_NEAR(ll.treeDownGBps, 282.0 / 32 * 2 * 160 / 512, 1e-9);
+    EXPECT_EQ(plan("A100", NcclProtocol::Ll).treeUpGBps, 0);
+    EXPECT_EQ(plan("A100", NcclProtocol::Ll128).treeDownGBps, 0);
+}
+
+TEST(NetworkKind, OnEfaAMessageKeepsItsSlotForFourTrips)
+{
+    for (const NetworkKind& kind : NetworkKind::All())
+    {
+        Cluster cluster("A100", 8, 12.5);
+        cluster.options = OptionsOf({{"AS_NETWORK_KIND", kind.name}});
+        EXPECT_EQ(cluster.AllReduce(2, 1 << 20).slotTrips,
+                  std::string(kind.name) == "EFA" ? 4U : 1U);
+    }
+}
+
+TEST(NcclCostModel, WarpsOfNvlsAreALimitOnHopperOnly)
+{
+    const auto warp = [](const char* gpu) {
+        Cluster cluster(gpu, 8, 50);
+        return cluster.Model()
+            .Evaluate(NcclAlgorithm::NvlsTree,
+                      NcclProtocol::Simple,
+                      CollectiveOp::AllReduce,
+                      cluster.Servers(2),
+                      1 << 30)
+            .nvlsWarpGBps;
+    };
+    EXPECT_EQ(warp("H100"), 3.3);
+    EXPECT_EQ(warp("B200"), 0) << "no table shows one";
+}
+
 // NCCL src/graph/connect.cc, ncclTopoPostset: rings of 2.20 to 2.27 have as many channels as NVLS,
 // on Blackwell 32 between nodes; since 2.28 those that the search finds, twice the NICs.
 TEST(NcclCostModel, RingsHadTheChannelsOfNvlsBefore228)

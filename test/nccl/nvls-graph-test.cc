@@ -220,4 +220,36 @@ TEST(NvlsGraph, TreesBetweenNodesJoinHeadsOfTheSameShare)
         << "two trees per rail, each with 7 edges in both directions";
 }
 
+// NCCL src/device/all_reduce.h: of 20 warps 5 reduce and, except at a tree's root, 4 multicast what
+// comes down; of the 15 or 11 that are left 8 or 6 scatter, and 7 or 5 gather. Each of two trees
+// has 8 of 16 channels.
+TEST(NvlsGraph, WarpsThatScatterAndGatherHaveALimitOfTheirOwn)
+{
+    NcclPlan plan;
+    plan.channels = 16;
+    plan.channelGBps = 1000;
+    plan.nvlsWarpGBps = 3;
+    const auto ratesOf = [&](uint32_t ranks) {
+        const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 26),
+                              MakeShape(ranks, 8),
+                              plan,
+                              -1);
+        std::multiset<uint64_t> rates;
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            const Lane out = graph.GetOutbound(0, lane);
+            if (out.kind == LaneKind::Copy && out.messages > 0)
+            {
+                rates.insert(out.rateCapBps / (3 * 8'000'000'000));
+            }
+        }
+        return rates;
+    };
+    EXPECT_EQ(ratesOf(8), (std::multiset<uint64_t>{7 * 16, 8 * 16})) << "one node";
+    EXPECT_EQ(ratesOf(16), (std::multiset<uint64_t>{5 * 8, 6 * 8, 7 * 8, 8 * 8}))
+        << "a root of one tree only";
+    plan.nvlsWarpGBps = 0;
+    EXPECT_EQ(ratesOf(16).count(1000 * 16 / 2 / 3), 4U) << "no limit but the plan's";
+}
+
 } // namespace AstraSim

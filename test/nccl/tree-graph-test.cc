@@ -85,6 +85,28 @@ TEST(TreeGraph, ChunksAreCopiedOneByOneInANodeAndSixteenMayBeOnANetwork)
     }
 }
 
+// Where a message keeps its slot for four trips, 8 slots are as good as 2 for one trip each.
+TEST(TreeGraph, MessagesThatKeepTheirSlotsLongerAreFewerOnTheNetwork)
+{
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Tree;
+    plan.channels = 1;
+    for (const auto& [trips, slots] :
+         std::map<uint32_t, uint32_t>{{1, 16}, {2, 4}, {4, 2}, {8, 1}, {9, 1}})
+    {
+        plan.slotTrips = trips;
+        const TreeGraph graph(Request(CollectiveOp::AllReduce, 1 << 20), MakeShape(8, 4), plan, -1);
+        for (uint32_t rank = 0; rank < 8; ++rank)
+        {
+            const Lane out = graph.GetOutbound(rank, 0);
+            if (out.messages > 0)
+            {
+                EXPECT_EQ(out.slots, out.peer / 4 == rank / 4 ? 1U : slots) << trips;
+            }
+        }
+    }
+}
+
 TEST(DoubleTree, ParentsAndChildrenFollowTheBits)
 {
     // NCCL's own picture of 14 ranks: 8 below 0; 4 and 12 below 8; 2 and 6 below 4; 10 and 13 below
@@ -307,6 +329,35 @@ TEST(TreeGraph, BlocksAreTwiceAsFastUntilChunksComeBackFromTheRoot)
     };
     EXPECT_NEAR(rate(9), 2 * 56e9, 1);
     EXPECT_NEAR(rate(36), 2 * 56e9 / (1 + 27.0 / 36), 1) << "27 of 36 chunks with both directions";
+}
+
+// A block's threads are divided: some work upwards, others downwards, but for the root's, which do
+// both. Two nodes of four GPUs, one channel: its tree's root is the first GPU of one node.
+TEST(TreeGraph, ThreadsThatWorkUpwardsAndDownwardsHaveLimitsOfTheirOwn)
+{
+    NcclPlan plan;
+    plan.algorithm = NcclAlgorithm::Tree;
+    plan.channels = 1;
+    plan.channelGBps = 10; // 20 for a single chunk
+    plan.treeUpGBps = 14;
+    plan.treeDownGBps = 9;
+    const TreeGraph graph(Request(CollectiveOp::AllReduce, 524288), MakeShape(8, 4), plan, -1);
+    uint32_t fromRoot = 0;
+    for (uint32_t rank = 0; rank < 8; ++rank)
+    {
+        const bool isRoot = graph.GetOutbound(rank, 0).messages == 0;
+        for (uint32_t index = 0; index < graph.GetLaneCount(); ++index)
+        {
+            const Lane lane = graph.GetOutbound(rank, index);
+            if (lane.messages && lane.peer / 4 == rank / 4)
+            {
+                const double expected = isRoot ? 20 : index == 0 ? 14 : 9;
+                EXPECT_NEAR(static_cast<double>(lane.rateCapBps), expected * 8e9, 1) << rank;
+                fromRoot += isRoot;
+            }
+        }
+    }
+    EXPECT_EQ(fromRoot, 1U);
 }
 
 TEST(PatGraph, NobodyIsWokenInVain)

@@ -3,6 +3,8 @@
  */
 #include "channel-graph.h"
 
+#include <algorithm>
+
 namespace AstraSim
 {
 
@@ -64,7 +66,9 @@ ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType t
                                       : m_plan.intraLatency;
     // Across a network there are two buffers of NCCL_STEPS, the sender's and the receiver's
     // (src/transport/net.cc): a step's latency is spent in one or in the other.
-    lane.slots = inter ? 2 * GetSlots() : 1;
+    lane.slots = !inter                 ? 1
+                 : m_plan.slotTrips > 1 ? std::max(1U, GetSlots() / m_plan.slotTrips)
+                                        : 2 * GetSlots();
     if (!inter && m_stepLatency < 0)
     {
         lane.passBytes = m_plan.passBytes;

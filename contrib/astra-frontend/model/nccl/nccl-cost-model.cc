@@ -39,6 +39,10 @@ constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HEAD_US = {0, 0.5, 1.15};
 constexpr double NVLS_LINK_EFFICIENCY = 0.92;
 
+// A warp of NVLS copies so many GB/s between the GPU's buffers, chunk by chunk: nccl-tests on 2
+// servers of 8 H100, where 5 warps of a channel gather. On Blackwell no table shows a limit.
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_WARP_GBPS = {0, 3.3, 0};
+
 // Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks: 664
 // of 720 GB/s in sendrecv_perf on 8 B200.
 constexpr double PAIR_EFFICIENCY = 0.925;
@@ -82,6 +86,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.baseLatency = FromMicroseconds(latencies.base[p]);
     plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
     plan.interLatency = InterLatency(latencies.net[p]);
+    plan.slotTrips = m_options.networkKind->slotTrips;
     std::transform(m_options.networkKind->slowStarts.begin(),
                    m_options.networkKind->slowStarts.end(),
                    plan.slowStarts.begin(),
@@ -122,6 +127,21 @@ NcclCostModel::RingBusGBps(const NcclTuning& tuning,
 }
 
 double
+NcclCostModel::BlockGBps(NcclProtocol protocol, const GroupShape& shape) const
+{
+    switch (protocol)
+    {
+    case NcclProtocol::Ll:
+        return CopyGBps(protocol, CollectiveOp::AllReduce, shape);
+    case NcclProtocol::Ll128:
+        // Each channel that the search finds becomes two.
+        return m_hardware.ringLl128Max[static_cast<std::size_t>(m_machine.gpu.generation)][0] / 2;
+    default:
+        return NcclBlockGBps(m_machine.gpu.generation);
+    }
+}
+
+double
 NcclCostModel::CopyGBps(NcclProtocol protocol,
                         CollectiveOp op,
                         const GroupShape& shape,
@@ -135,13 +155,8 @@ NcclCostModel::CopyGBps(NcclProtocol protocol,
     {
         return all / within;
     }
-    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    const double block = protocol == NcclProtocol::Ll128
-                             // Each channel that the search finds becomes two.
-                             ? m_hardware.ringLl128Max[generation][0] / 2
-                             : NcclBlockGBps(m_machine.gpu.generation);
     const uint32_t channels = std::min(CommonChannels(shape), MAX_RING_CHANNELS);
-    return std::min(passing * all / channels, block);
+    return std::min(passing * all / channels, BlockGBps(protocol, shape));
 }
 
 NcclPlan
@@ -324,6 +339,14 @@ NcclCostModel::EvaluateTree(NcclProtocol protocol, const GroupShape& shape, uint
         plan.intraLatency = FromMicroseconds(LlStepUs());
         plan.hiddenBytes = LL_HIDDEN_BYTES;
     }
+    if (protocol == NcclProtocol::Simple || m_machine.gpu.generation != GpuGeneration::Ampere)
+    {
+        const NcclTreeThreads threads = NcclTreeThreadsOf(protocol);
+        const double thread =
+            BlockGBps(protocol, shape) * plan.wireInflation / NcclBlockOf(protocol).threads;
+        plan.treeUpGBps = thread * threads.up;
+        plan.treeDownGBps = thread * threads.down;
+    }
     plan.passBytes = NcclBlockOf(protocol).passBytes;
     plan.treeCutsChunks = m_tuning.treeCutsChunks;
 
@@ -426,6 +449,7 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
     plan.channelGBps = NvlsLinkGBps(op, shape) / plan.channels;
     plan.nvlsChunk = TuneNvls(shape).chunk;
+    plan.nvlsWarpGBps = NVLS_WARP_GBPS[static_cast<std::size_t>(m_machine.gpu.generation)];
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     // What NCCL calls a step's latency is that of the whole pipeline; its first and last stage are

@@ -40,6 +40,10 @@ struct NcclPlan
     uint32_t pairChannels{0};   ///< that all its pairs have together; 0: they share the rate alone
     double pairBlockGBps{0};    ///< what one of them moves at most
     uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
+    double nvlsWarpGBps{0};     ///< of NVLS: what a warp that scatters or gathers copies; 0: enough
+    double treeUpGBps{0};       ///< what the threads that send sums up a tree move; 0: enough
+    double treeDownGBps{0};     ///< the same of those that send results down
+    uint32_t slotTrips{1};      ///< see NetworkKind
     bool treeCutsChunks{false}; ///< a tree's chunks of Simple shrink with the data of a channel
     SlowStarts slowStarts{};    ///< see Lane, between nodes
 };
@@ -137,6 +141,8 @@ class NcclCostModel
     /// @return how much more of a GPU's NVLinks channels that do not close leave to each
     /// @param closes see SearchChannels()
     double PassingOf(const GroupShape& shape, bool closes) const;
+    /// @return GB/s of data that a block moves at most, whatever the links would take
+    double BlockGBps(NcclProtocol protocol, const GroupShape& shape) const;
     /// @return GB/s of data that a channel's block moves over NVLink in a group of this shape
     /// @param passing see PassingOf()
     double CopyGBps(NcclProtocol protocol,

@@ -218,6 +218,23 @@ NcclBlockGBps(GpuGeneration generation)
     return generation == GpuGeneration::Ampere ? AMPERE_INTRA[0] / 2 : 20.8;
 }
 
+NcclTreeThreads
+NcclTreeThreadsOf(NcclProtocol protocol)
+{
+    // src/device/all_reduce.h, runTreeSplit, and src/enqueue.cc. Simple: of 640 threads half and 64
+    // more, and the rest, each with a warp that synchronizes. LL and LL128: 7/10 of 512 and of 640,
+    // in whole warps.
+    switch (protocol)
+    {
+    case NcclProtocol::Ll:
+        return {352, 160};
+    case NcclProtocol::Ll128:
+        return {448, 192};
+    default:
+        return {384 - 32, 256 - 32};
+    }
+}
+
 NcclBlock
 NcclBlockOf(NcclProtocol protocol)
 {

@@ -93,6 +93,16 @@ struct NcclBlock
 /// @return GB/s of data that a block moves with Simple at most, whatever the links would take
 double NcclBlockGBps(GpuGeneration generation);
 
+/// How a tree's block divides its threads, without those that only synchronize.
+struct NcclTreeThreads
+{
+    uint32_t up;   ///< add what comes from below and send it on
+    uint32_t down; ///< send results on
+};
+
+/// @return the threads of a tree's block, but of the root, where all do both
+NcclTreeThreads NcclTreeThreadsOf(NcclProtocol protocol);
+
 /// @return the block of a ring or tree channel
 NcclBlock NcclBlockOf(NcclProtocol protocol);
 

@@ -43,6 +43,10 @@ struct NetworkKind
     };
 
     std::array<SlowStart, 3> slowStarts;
+    /// One-way trips for which a message keeps its slot of the sender's buffer: 1 where sender and
+    /// receiver each have their buffer to themselves for a trip, more where messages are agreed
+    /// upon and acknowledged.
+    uint32_t slotTrips;
     bool allowsLl;    ///< whether LL may be used
     bool allowsLl128; ///< whether LL128 may be used
     /// Bytes that each rank brings or gets from which on the vendor's tuner leaves LL128 to Simple;

@@ -188,7 +188,7 @@ NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
     lane.type = ConnType::Tree;
     lane.messages = MessageCount(m_headOf[rank], tree);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
-    lane.slots = NCCL_STEPS;
+    lane.slots = std::max(1U, NCCL_STEPS / m_plan.slotTrips);
     if (m_stepLatency < 0)
     {
         lane.slowStarts = m_plan.slowStarts;
@@ -220,6 +220,20 @@ NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind
     return lane;
 }
 
+double
+NvlsGraph::CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const
+{
+    // NCCL src/device/all_reduce.h: 5 of 20 warps reduce. Where sums go up and results come down,
+    // 4 more multicast. Half of those that are left scatter and half gather.
+    constexpr uint32_t WARPS = 20;
+    constexpr uint32_t REDUCE_WARPS = 5;
+    constexpr uint32_t MULTICAST_WARPS = 4;
+    const bool isRoot = NodeOf(rank, tree).parent == Lane::NONE;
+    const uint32_t left = WARPS - REDUCE_WARPS - (isRoot ? 0 : MULTICAST_WARPS);
+    return m_plan.nvlsWarpGBps > 0 ? m_plan.nvlsWarpGBps * (scatters ? left - left / 2 : left / 2)
+                                   : m_plan.channelGBps;
+}
+
 Lane
 NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
 {
@@ -232,8 +246,9 @@ NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
     lane.type = ConnType::Nvls;
     lane.kind = LaneKind::Copy;
     lane.messages = RoundCount(tree);
-    lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 /
-                                            static_cast<double>(m_trees.size()));
+    lane.rateCapBps =
+        static_cast<uint64_t>(std::min(m_plan.channelGBps, CopyGBps(rank, tree, scatters)) *
+                              m_plan.channels * 8e9 / static_cast<double>(m_trees.size()));
     lane.latency = m_plan.intraLatency;
     lane.slots = 1;
     lane.result = tree * LanesPerTree() + (scatters ? SCATTERED : GATHERED);

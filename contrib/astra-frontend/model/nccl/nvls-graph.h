@@ -153,6 +153,8 @@ class NvlsGraph : public FlowGraph
     /// @return chunks of the largest share: what copies take at a time is one of each share
     uint64_t RoundCount(uint32_t tree) const;
     uint64_t RoundBytes(uint32_t tree, uint64_t round) const;
+    /// @return what the warps of a channel that scatter or gather copy at most
+    double CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const;
     Lane CopyLane(uint32_t rank, uint32_t tree, bool scatters) const;
     uint64_t MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const;
     Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const;

@@ -161,6 +161,11 @@ TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
     lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
     lane.rateCapBps = static_cast<uint64_t>(static_cast<double>(lane.rateCapBps) *
                                             SpeedUp(rank, index, lane.messages));
+    const double threadsGBps = slot == 0 ? GetPlan().treeUpGBps : GetPlan().treeDownGBps;
+    if (threadsGBps > 0 && place.parent != NONE)
+    {
+        lane.rateCapBps = std::min(lane.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));
+    }
     return lane;
 }
 
