@@ -4,8 +4,8 @@
 # installed ns-3 needs, so that contrib/*/CMakeLists.txt are the same files in both builds.
 #
 # Each module becomes a static library that is linked whole (TypeIds register themselves in static
-# initialisers, which a plain archive would drop). Headers are reachable as "ns3/<name>.h" through
-# one-line stubs, as in an ns-3 build directory.
+# initialisers, which a plain archive would drop), or with BUILD_SHARED_LIBS a shared one, which shortens links.
+# Headers are reachable as "ns3/<name>.h" through one-line stubs, as in an ns-3 build directory.
 
 find_package(ns3 REQUIRED)
 get_property(ns3_targets DIRECTORY PROPERTY IMPORTED_TARGETS)
@@ -85,7 +85,7 @@ function(build_lib)
     file(CONFIGURE OUTPUT ${LIB_SOURCE_FILES} CONTENT "" @ONLY)
   endif()
   combine_sources(sources ${LIB_LIBNAME} ${COMBINE_SOURCES} OWN_LOGS ${LIB_SOURCE_FILES})
-  add_library(${LIB_LIBNAME} STATIC ${sources})
+  add_library(${LIB_LIBNAME} ${sources})
   target_include_directories(${LIB_LIBNAME} PUBLIC ${NS3_MODULE_HEADERS})
   target_link_libraries(${LIB_LIBNAME} PUBLIC ${LIB_LIBRARIES_TO_LINK} project-options)
   target_compile_options(${LIB_LIBNAME}
@@ -94,14 +94,19 @@ function(build_lib)
     target_compile_options(${LIB_LIBNAME} PRIVATE ${COMBINED_OPTIONS})
   endif()
   if(COVERAGE)
-    # Threads count, too: -pthread makes counters atomic, as -fprofile-update=atomic would, but ccache knows it. Paths
-    # from the root find the sources wherever the program runs; ccache would make them relative to the build.
-    target_compile_options(${LIB_LIBNAME} PRIVATE --coverage -fprofile-abs-path -pthread)
+    # Counters are not atomic, which would make the tests take seven times as long: threads lose a count now and then.
+    # Paths from the root find the sources wherever the program runs; ccache would make them relative to the build.
+    target_compile_options(${LIB_LIBNAME} PRIVATE --coverage -fprofile-abs-path)
     set(launcher ${CMAKE_CXX_COMPILER_LAUNCHER})
     list(REMOVE_ITEM launcher "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}")
     set_target_properties(${LIB_LIBNAME} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
   endif()
-  set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>")
+  if(BUILD_SHARED_LIBS)
+    set(lib${LIB_LIBNAME} ${LIB_LIBNAME})
+    target_link_options(${LIB_LIBNAME} INTERFACE -Wl,--no-as-needed)
+  else()
+    set(lib${LIB_LIBNAME} "$<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB_LIBNAME}>")
+  endif()
   set(lib${LIB_LIBNAME} ${lib${LIB_LIBNAME}} CACHE INTERNAL "how to link ${LIB_LIBNAME}")
   if(LIB_TEST_SOURCES)
     combine_sources(test_sources ${LIB_LIBNAME}-test ${COMBINE_TESTS} ${LIB_TEST_SOURCES})

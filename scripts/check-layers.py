@@ -13,6 +13,8 @@
   up, and none of these folders reaches an ns-3 header, directly or through a header of ours.
 - Only single ns-3 headers are included, never a module header.
 - Header names are unique over all modules, and every source names its licence.
+- Who uses a type of ours includes its header, directly or through others: sources are compiled together, where one
+  may live on what another includes. scripts/nightly.sh compiles each alone.
 - Every header compiles by itself: either its source includes it first, or it is compiled alone here.
 """
 import argparse
@@ -75,6 +77,10 @@ ELISION_ELSEWHERE = {
 }
 FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
 FETCH_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "host", "switch"))
+# Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
+ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"
+TYPE = re.compile(rf"^(?:enum class|enum|class|struct|union)\s+{ATTRIBUTES}(\w+)(?![\w;])[^;{{]*\{{|^using (\w+) =", re.MULTILINE)
+DECLARED = re.compile(rf"\b(?:enum class|enum|class|struct|union|using|typename)\s+{ATTRIBUTES}(\w+)|^(\w+)\(", re.MULTILINE)
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 
 
@@ -126,6 +132,33 @@ def mutual_includes(includes, headers):
     edges = {(path.name, name.removeprefix("ns3/")) for path, names in includes.items() for name in names
              if path.suffix == ".h" and name.removeprefix("ns3/") in headers}
     return [f"{a} and {b} include each other" for a, b in sorted(edges) if a < b and (b, a) in edges]
+
+
+def types_out_of_reach(includes, headers):
+    """@return what is wrong with the includes of sources that use a type of ours"""
+    code = {path: NOT_CODE.sub("", path.read_text()) for path in includes}
+    homes = {}
+    for path in headers.values():
+        for found in TYPE.finditer(code[path]):
+            homes.setdefault(found[1] or found[2], set()).add(path)
+    declared = {path: {found[1] or found[2] for found in DECLARED.finditer(text)} for path, text in code.items()}
+
+    def reach(path, seen):
+        for name in includes[path]:
+            ours = headers.get(name.removeprefix("ns3/"))
+            if ours and ours not in seen:
+                seen.add(ours)
+                reach(ours, seen)
+        return seen
+
+    errors = []
+    for path, text in code.items():
+        seen = reach(path, {path})
+        known = set().union(*(declared[other] for other in seen))
+        for name in sorted(set(re.findall(r"\w+", text)) & (homes.keys() - known)):
+            errors.append(f"{path.relative_to(ROOT)}: uses {name} and includes no way to "
+                          f"{' or '.join(sorted(home.name for home in homes[name]))}")
+    return errors
 
 
 def main():
@@ -184,6 +217,7 @@ def main():
                 errors.append(f"{where}: reaches ns-3: {' -> '.join(chain)}")
 
     errors += mutual_includes(includes, headers)
+    errors += types_out_of_reach(includes, headers)
     for path in includes:
         errors += check_words(path)
 

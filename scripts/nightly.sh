@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What takes too long for every commit: fuzzing, thousands of random scenarios, every way to compute the
-# same results, coverage, and planted faults. Continues after a failure, and lists at the end what failed.
+# What takes too long for every commit: each source compiled alone, fuzzing, thousands of random scenarios, every way to
+# compute the same results, coverage, and planted faults. Continues after a failure, and lists at the end what failed.
 #
 # Usage: scripts/nightly.sh [STEP...]
 #
-# Steps: fuzz scenarios determinism races coverage mutants; without any, all of them. SCENARIOS (10000),
+# Steps: alone fuzz scenarios determinism races coverage mutants; without any, all of them. SCENARIOS (10000),
 # FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
 # The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
 # the last one that was published.
@@ -28,6 +28,12 @@ builds_that_differ() {
   scripts/configure.sh debug && cmake --build --preset debug -j "$(nproc)" --target SimAI_simulator
 }
 
+# Sources are compiled together elsewhere, where one may live on what another includes.
+run_alone() {
+  cmake -S . -B build/alone -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0 -DCOMBINE_SOURCES=1 -DCOMBINE_TESTS=1 \
+    -DWARNINGS_AS_ERRORS=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
+    cmake --build build/alone -j "$(nproc)"
+}
 run_fuzz() { scripts/fuzz.sh "${FUZZ_SECONDS:-60}"; }
 run_scenarios() {
   scripts/scenarios.py --seed "$seed" --count "${SCENARIOS:-10000}" --jobs "$(nproc)" \
@@ -48,7 +54,7 @@ run_races() {
 run_coverage() { scripts/coverage.sh; }
 run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
 
-all=(fuzz scenarios determinism races coverage mutants)
+all=(alone fuzz scenarios determinism races coverage mutants)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for step in "$@"; do
   case " ${all[*]} " in

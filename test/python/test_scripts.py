@@ -146,8 +146,11 @@ def test_layers_in_order_pass(tree):
      "reaches ns-3: ns3/b.h -> ns3/simulator.h"),
     ({"rdma-qbb/model/a.cc": '#include "ns3/core-module.h"\n'}, "includes the module header"),
     ({"rdma-qbb/model/a.h": "", "astra-frontend/helper/a.h": ""}, "the name is also that of"),
+    ({"rdma-qbb/model/a.h": "enum class Mark { Red };\n", "rdma-qbb/model/b.h": '#include "ns3/a.h"\n',
+      "rdma-qbb/model/c.cc": '#include "ns3/b.h"\nMark f();\n', "rdma-qbb/model/d.cc": "Mark g();\n"},
+     "model/d.cc: uses Mark and includes no way to a.h"),
     ({"rdma-qbb/model/a.h": "std::string f();\n"}, "model/a.h does not compile by itself"),
-], ids=["module", "layer", "ns-3", "module-header", "name", "alone"])
+], ids=["module", "layer", "ns-3", "module-header", "name", "out-of-reach", "alone"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
     for path, text in sources.items():
@@ -155,6 +158,14 @@ def test_a_broken_rule_is_found(tree, sources, message):
     result = check()
     assert result.returncode == 1
     assert message in result.stderr
+
+
+def test_a_type_that_is_announced_or_of_ones_own_needs_no_include(tree):
+    add, check = tree
+    add("rdma-qbb/model/a.h", "class Frame\n{\n};\nenum class Mark { Red };\n")
+    add("rdma-qbb/model/b.cc", "class Frame;\nFrame* f;\nstruct Port\n{\n    enum class Mark { No };\n    Mark mark;\n};\n")
+    result = check()
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_source_without_licence_is_found(tree):
