@@ -3,6 +3,8 @@
  */
 #include "bandwidth-monitor.h"
 
+#include "ns3/clock-range.h"
+
 #include <algorithm>
 
 namespace ns3
@@ -11,15 +13,13 @@ namespace ns3
 namespace
 {
 
-constexpr double PS_PER_S = 1e12;
-
 /// Bits that have left the port, those of the frame being sent in part.
 double
 BitsSent(const QbbNetDevice& device, int64_t nowPs)
 {
     const int64_t leftPs = std::max<int64_t>(device.GetBusyUntilPs() - nowPs, 0);
     const double leftBits =
-        static_cast<double>(leftPs) * static_cast<double>(device.GetRateBps()) / PS_PER_S;
+        static_cast<double>(leftPs) * static_cast<double>(device.GetRateBps()) / PS_PER_SECOND;
     return static_cast<double>(device.GetTxBytes()) * 8 - leftBits;
 }
 
