@@ -3,6 +3,7 @@
  */
 #include "ns3/step-cost.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace AstraSim;
