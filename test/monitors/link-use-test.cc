@@ -108,6 +108,28 @@ TEST(LinkUse, ALargePairIsFoundAmongThousandsOfSmallOnesAndClaimsNothingOfTheirs
     EXPECT_EQ(use.DescribePairs(2, 0, 3), "50000>60000 50%");
 }
 
+TEST(LinkUse, PartsAddUpToTheWhole)
+{
+    const ClusterTopology topology = ReadTopology(Star(4));
+    LinkUse use(topology);
+    LinkUse one = LinkUse::PartOf(use);
+    LinkUse two = LinkUse::PartOf(use);
+    use.Add(4, 2, 3, 2, 10, 1);
+    one.Add(4, 1, 0, 1, 300, 1);
+    one.Add(0, 0, 0, 1, 300, 1);
+    two.Add(4, 1, 2, 1, 600, 2);
+    two.Add(4, 1, 2, 1, 100, 1);
+    use.Merge(two);
+    use.Merge(one);
+    EXPECT_EQ(use.Of(4, 1).messages, 3U);
+    EXPECT_EQ(use.Of(4, 1).bytes, 1000U);
+    EXPECT_EQ(use.DescribePurposes(4, 1, {"", "one", "two"}), "two 60%; one 40%");
+    EXPECT_EQ(use.DescribePairs(4, 1, 3), "2>1 70%; 0>1 30%");
+    EXPECT_EQ(use.Of(0, 0).bytes, 300U);
+    EXPECT_EQ(use.Of(4, 2).bytes, 10U);
+    EXPECT_EQ(use.Of(4, 3).bytes, 0U);
+}
+
 /// Against Space-Saving as it is published, message by message, with as many pairs as counters, one
 /// more or less, and few that take turns.
 TEST(LinkUse, PairsThatTakeTurnsCountAsTheirMessagesOneByOne)

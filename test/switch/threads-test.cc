@@ -238,6 +238,72 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
     EXPECT_EQ(reactedPs, 40 + 500'000);
 }
 
+/// Nodes 0 and 2 are of one server, 4 and 6 of others; so many partitions make no difference.
+TEST(Partitions, CallAtOthersInTheOrderOfTimeAndCaller)
+{
+    using Call = std::tuple<uint32_t, uint32_t, int64_t>; // caller, its number of the call, time
+    for (const uint32_t threads : {1, 2})
+    {
+        const PartitionedSimulator simulator(false);
+        TextFabric run(CLUSTER, "CC_MODE 0\n");
+        run.fabric->SetThreads(threads);
+        run.Build();
+        std::vector<Call> calls;
+        const auto at = [&](uint32_t caller, int64_t ps, uint32_t number) {
+            Simulator::ScheduleWithContext(caller, PicoSeconds(ps), [&calls, caller, number] {
+                QbbPartitions::CallAt(0, [&calls, caller, number] {
+                    calls.emplace_back(caller, number, Simulator::Now().GetTimeStep());
+                    EXPECT_EQ(Simulator::GetContext(), 0U);
+                });
+            });
+        };
+        at(6, 70, 0);
+        at(4, 70, 1);
+        at(2, 70, 2);
+        at(4, 20, 3);
+        at(6, 70, 4);
+        // An event of no node comes first.
+        Simulator::Schedule(PicoSeconds(70), [&calls] {
+            QbbPartitions::CallAt(0, [&calls] {
+                calls.emplace_back(UINT32_MAX, 5, Simulator::Now().GetTimeStep());
+            });
+        });
+        Simulator::Run();
+        const std::vector<Call> expected{{4, 3, 500'020},
+                                         {UINT32_MAX, 5, 500'070},
+                                         {2, 2, 500'070},
+                                         {4, 1, 500'070},
+                                         {6, 0, 500'070},
+                                         {6, 4, 500'070}};
+        EXPECT_EQ(calls, expected) << threads;
+    }
+    bool isDone = false;
+    QbbPartitions::CallAt(0, [&isDone] { isDone = true; });
+    EXPECT_TRUE(isDone) << "a run without partitions has it done at once";
+}
+
+TEST(Partitions, TheLastEventsOfARunHaveExpired)
+{
+    const PartitionedSimulator simulator(false);
+    TextFabric run(CLUSTER, "CC_MODE 0\n");
+    run.fabric->SetThreads(2);
+    run.Build();
+    EventId ofNone;
+    EventId ofNode;
+    Simulator::ScheduleNow([&ofNone] { ofNone = Simulator::Schedule(MicroSeconds(3), [] {}); });
+    Simulator::ScheduleWithContext(4, Time(0), [&ofNode] {
+        ofNode = Simulator::Schedule(MicroSeconds(3), [] {});
+    });
+    Simulator::Run();
+    for (const EventId& id : {ofNone, ofNode})
+    {
+        EXPECT_TRUE(id.IsExpired());
+        EXPECT_EQ(id.PeekEventImpl()->GetReferenceCount(), 2U); // the copy's, too
+        Simulator::Remove(id);
+        EXPECT_EQ(id.PeekEventImpl()->GetReferenceCount(), 2U) << "of what has been executed";
+    }
+}
+
 TEST(Partitions, PassAnErrorOnAndStop)
 {
     const PartitionedSimulator simulator(false);

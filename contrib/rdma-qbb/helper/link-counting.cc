@@ -107,17 +107,26 @@ class MessageCounter::Walk
 };
 
 MessageCounter::MessageCounter(LinkUse& use, const RdmaFabric& fabric)
+    : MessageCounter(use, fabric, 0, fabric.GetTopology().hostCount)
+{
+}
+
+MessageCounter::MessageCounter(LinkUse& use,
+                               const RdmaFabric& fabric,
+                               uint32_t first,
+                               uint32_t count)
     : m_use(use),
       m_fabric(fabric),
+      m_first(first),
       m_version(fabric.GetRoutes().GetVersion()),
-      m_routes(fabric.GetTopology().hostCount * ROUTES_PER_HOST)
+      m_routes(count * ROUTES_PER_HOST)
 {
 }
 
 inline MessageCounter::Route&
 MessageCounter::RouteOf(const RdmaQueuePair& qp)
 {
-    return m_routes[ROUTES_PER_HOST * qp.src + qp.dst % ROUTES_PER_HOST];
+    return m_routes[ROUTES_PER_HOST * (qp.src - m_first) + qp.dst % ROUTES_PER_HOST];
 }
 
 void

@@ -40,6 +40,9 @@ class MessageCounter
     /// @param use gets the counts @param fabric the queue pairs'; both outlive the object
     MessageCounter(LinkUse& use, const RdmaFabric& fabric);
 
+    /// Counts messages of some hosts only. @param first of them @param count of them
+    MessageCounter(LinkUse& use, const RdmaFabric& fabric, uint32_t first, uint32_t count);
+
     /**
      * Count a message.
      * @param qp a queue pair between two hosts @param bytes of the message
@@ -73,6 +76,7 @@ class MessageCounter
 
     LinkUse& m_use;
     const RdmaFabric& m_fabric;
+    uint32_t m_first;            ///< host
     uint32_t m_version;          ///< of the routes that m_routes follow
     std::vector<Route> m_routes; ///< by source and the lowest bits of destination
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 namespace ns3
 {
@@ -25,13 +26,58 @@ Item(bool first, const std::string& name, double percent)
 LinkUse::LinkUse(const ClusterTopology& topology)
 {
     uint32_t ports = 0;
+    std::vector<uint32_t> firstPort;
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
-        m_firstPort.push_back(ports);
+        firstPort.push_back(ports);
         ports += static_cast<uint32_t>(topology.Ports(node).size());
     }
+    m_firstPort = std::make_shared<const std::vector<uint32_t>>(std::move(firstPort));
     m_runs.resize(ports);
     m_ports.resize(ports);
+}
+
+LinkUse
+LinkUse::PartOf(const LinkUse& whole)
+{
+    LinkUse part;
+    part.m_firstPort = whole.m_firstPort;
+    part.m_isPart = true;
+    return part;
+}
+
+uint32_t
+LinkUse::FindSlot(uint32_t index)
+{
+    const auto [it, isNew] = m_slots.try_emplace(index, static_cast<uint32_t>(m_ports.size()));
+    if (isNew)
+    {
+        m_ports.emplace_back();
+        m_runs.emplace_back();
+    }
+    return it->second;
+}
+
+void
+LinkUse::Merge(const LinkUse& part)
+{
+    for (const auto& [index, slot] : part.m_slots)
+    {
+        part.EndRuns(slot);
+        EndRuns(index);
+        const Port& from = part.m_ports[slot];
+        Port& to = m_ports[index];
+        to.messages += from.messages;
+        to.bytes += from.bytes;
+        for (const Purpose& purpose : from.purposes)
+        {
+            AddPurpose(to, purpose);
+        }
+        for (const Pair& pair : from.pairs)
+        {
+            AddPair(to, pair);
+        }
+    }
 }
 
 LinkUse::Run&
@@ -69,29 +115,34 @@ LinkUse::Put(Port& port, const Run& run)
 {
     port.messages += run.messages;
     port.bytes += run.bytes;
-    const auto known = std::find_if(port.purposes.begin(),
-                                    port.purposes.end(),
-                                    [&run](const Purpose& p) { return p.purpose == run.purpose; });
-    if (known != port.purposes.end())
-    {
-        known->bytes += run.bytes;
-    }
-    else
-    {
-        port.purposes.push_back({run.purpose, run.bytes});
-    }
-    AddPair(port, run.src, run.dst, run.bytes);
+    AddPurpose(port, {run.purpose, run.bytes});
+    AddPair(port, {run.src, run.dst, run.bytes, 0});
 }
 
 void
-LinkUse::AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes)
+LinkUse::AddPurpose(Port& port, const Purpose& purpose)
+{
+    const auto known = std::ranges::find(port.purposes, purpose.purpose, &Purpose::purpose);
+    if (known != port.purposes.end())
+    {
+        known->bytes += purpose.bytes;
+    }
+    else
+    {
+        port.purposes.push_back(purpose);
+    }
+}
+
+void
+LinkUse::AddPair(Port& port, const Pair& added)
 {
     Pair* least = nullptr;
     for (Pair& pair : port.pairs)
     {
-        if (pair.src == src && pair.dst == dst)
+        if (pair.src == added.src && pair.dst == added.dst)
         {
-            pair.bytes += bytes;
+            pair.bytes += added.bytes;
+            pair.inherited += added.inherited;
             return;
         }
         if (!least || pair.bytes < least->bytes)
@@ -101,10 +152,11 @@ LinkUse::AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes)
     }
     if (port.pairs.size() < PAIRS_KEPT)
     {
-        port.pairs.push_back({src, dst, bytes, 0});
+        port.pairs.push_back(added);
         return;
     }
-    *least = {src, dst, least->bytes + bytes, least->bytes};
+    const uint64_t before = least->bytes;
+    *least = {added.src, added.dst, before + added.bytes, before + added.inherited};
 }
 
 std::string

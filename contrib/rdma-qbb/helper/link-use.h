@@ -6,7 +6,9 @@
 
 #include "ns3/cluster-topology.h"
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,6 +60,16 @@ class LinkUse
     explicit LinkUse(const ClusterTopology& topology);
 
     /**
+     * What some of the senders use, to be added to that of all by Merge(). It knows only the ports
+     * that they do use.
+     * @param whole that of all
+     */
+    static LinkUse PartOf(const LinkUse& whole);
+
+    /// Add what some of the senders used. @param part PartOf() this one
+    void Merge(const LinkUse& part);
+
+    /**
      * Count a message, or its part, that leaves a node by a port.
      * @param node id of the node @param port from 0
      * @param src,dst host numbers @param bytes of the message @param purpose what it is for
@@ -90,16 +102,17 @@ class LinkUse
         run->bytes += bytes;
     }
 
-    /// @return the number of a port among all ports
-    uint32_t IndexOf(uint32_t node, uint16_t port) const
+    /// @return the number of a port among all ports; in a part, among those used
+    uint32_t IndexOf(uint32_t node, uint16_t port)
     {
-        return m_firstPort[node] + port;
+        const uint32_t index = (*m_firstPort)[node] + port;
+        return m_isPart ? FindSlot(index) : index;
     }
 
-    /// @return what used the port so far
+    /// @return what used the port so far; not of a part
     const Port& Of(uint32_t node, uint16_t port) const
     {
-        const uint32_t index = IndexOf(node, port);
+        const uint32_t index = (*m_firstPort)[node] + port;
         EndRuns(index);
         return m_ports[index];
     }
@@ -152,9 +165,16 @@ class LinkUse
     /// Put the runs of a port among its other messages, in the order in which they began.
     void EndRuns(uint32_t index) const;
     static void Put(Port& port, const Run& run);
-    static void AddPair(Port& port, uint32_t src, uint32_t dst, uint64_t bytes);
+    static void AddPurpose(Port& port, const Purpose& purpose);
+    static void AddPair(Port& port, const Pair& pair);
 
-    std::vector<uint32_t> m_firstPort; ///< by node: its first in m_ports
+    LinkUse() = default;
+    /// @param index of a port in the whole @return in this part
+    uint32_t FindSlot(uint32_t index);
+
+    std::shared_ptr<const std::vector<uint32_t>> m_firstPort; ///< by node: its first of all ports
+    bool m_isPart{false};
+    boost::unordered_flat_map<uint32_t, uint32_t> m_slots; ///< of a part: by index in the whole
     // Looking at a port ends its runs, which changes no sum.
     mutable std::vector<Runs> m_runs;
     mutable std::vector<Port> m_ports;

@@ -94,6 +94,12 @@ RdmaFabric::GetTypeId()
                           BooleanValue(false),
                           MakeBooleanAccessor(&RdmaFabric::m_partitionPerNode),
                           MakeBooleanChecker())
+            .AddAttribute("Partitions",
+                          "Partitions of a fabric on several threads; 0: one for each thread. "
+                          "Results are the same for every number",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&RdmaFabric::m_wantedPartitions),
+                          MakeUintegerChecker<uint32_t>())
             .AddAttribute("GuardPartitions",
                           "A check: end the program where an event of one partition touches the "
                           "state of another (see PartitionMemory)",
@@ -108,7 +114,7 @@ RdmaFabric::GetTypeId()
 }
 
 RdmaFabric::RdmaFabric()
-    : m_inNetwork(CreateObject<InNetworkEngine>()),
+    : m_inNetwork{CreateObject<InNetworkEngine>()},
       m_losslessMask(
           static_cast<uint8_t>(AttributeDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask")))
 {
@@ -130,7 +136,7 @@ RdmaFabric::DoDispose()
     m_switches.clear();
     m_drivers.clear();
     m_channels.clear();
-    m_inNetwork = nullptr;
+    m_inNetwork.clear();
     Object::DoDispose();
 }
 
@@ -150,8 +156,21 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
 void
 RdmaFabric::ShareOut(const ClusterTopology& topology)
 {
+    const uint32_t wanted = m_threads > 1 && m_wantedPartitions ? m_wantedPartitions : m_threads;
     m_partitions = m_partitionPerNode ? ShareOutNodes(topology)
-                                      : ShareOutServers(topology, std::max(m_threads, 1U));
+                                      : ShareOutServers(topology, std::max(wanted, 1U));
+    NS_ABORT_MSG_IF(m_threads > 0 && m_inNetworkReduction,
+                    "operations of network switches are of several partitions");
+    while (m_threads > 0 && m_inNetwork.size() < m_partitions.count)
+    {
+        m_inNetwork.push_back(CreateObject<InNetworkEngine>());
+    }
+}
+
+const Ptr<InNetworkEngine>&
+RdmaFabric::InNetworkEngineAt(uint32_t node) const
+{
+    return m_inNetwork[m_inNetwork.size() == 1 ? 0 : m_partitions.partitionOf[node]];
 }
 
 void
@@ -170,6 +189,10 @@ RdmaFabric::Divide()
     plan.lookaheadPs = std::min(m_partitions.lookaheadPs, m_partitions.reactionPs);
     plan.reactionPs = m_partitions.reactionPs;
     simulator->Divide(std::move(plan));
+    for (RdmaDriver* driver : m_drivers)
+    {
+        driver->GetHw().SetDivided();
+    }
 }
 
 void
@@ -305,7 +328,7 @@ RdmaFabric::ConfigureRouting()
             m_reorders = m_reorders || (policy && policy->Reorders());
         }
         node->SetForwardingTable(&m_routes->Table(id));
-        node->SetInNetworkHook(m_inNetwork);
+        node->SetInNetworkHook(InNetworkEngineAt(id));
     }
 }
 
@@ -313,14 +336,14 @@ void
 RdmaFabric::ConfigureHosts()
 {
     const uint32_t mtu = GetHw(0).GetMtu();
-    for (RdmaDriver* driver : m_drivers)
+    for (uint32_t host = 0; host < m_drivers.size(); ++host)
     {
-        RdmaHw& hw = driver->GetHw();
+        RdmaHw& hw = GetHw(host);
         if (m_reorders)
         {
             hw.ExpectReordering(LossTime());
         }
-        hw.SetInNetworkHook(m_inNetwork);
+        hw.SetInNetworkHook(InNetworkEngineAt(m_topology->NodeOfHost(host)));
     }
     for (const auto& devices : m_devices)
     {

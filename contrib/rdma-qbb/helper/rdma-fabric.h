@@ -219,10 +219,10 @@ class RdmaFabric : public Object, public RdmaPathPlanner
         return *m_routes;
     }
 
-    /// @return what carries out in-network operations
-    InNetworkEngine& GetInNetworkEngine() const
+    /// @return what carries out in-network operations of a host and others in its server
+    InNetworkEngine& GetInNetworkEngine(uint32_t host = 0) const
     {
-        return *m_inNetwork;
+        return *InNetworkEngineAt(m_topology->NodeOfHost(host));
     }
 
     /**
@@ -278,6 +278,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void ShareOut(const ClusterTopology& topology);
     /// Have the simulator run the partitions.
     void Divide();
+    const Ptr<InNetworkEngine>& InNetworkEngineAt(uint32_t node) const;
     void CreateNodes(const ClusterTopology& topology);
     void CreateLinks(const ClusterTopology& topology);
     /// Set up all nodes, which have been made and joined.
@@ -316,13 +317,14 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     std::vector<SwitchNode*> m_switches;
     std::vector<RdmaDriver*> m_drivers;
     std::vector<Ptr<QbbChannel>> m_channels;
-    Ptr<InNetworkEngine> m_inNetwork;
+    std::vector<Ptr<InNetworkEngine>> m_inNetwork; ///< by partition, with threads; else one
     FabricFrameSizes m_frameSizes;
     std::unique_ptr<ConnectionPlanner> m_planner;
     FabricExtremes m_extremes;
     Ptr<PfcWatchdog> m_watchdog;
     FabricPartitions m_partitions;
-    uint32_t m_threads{0}; ///< 0: the simulator has one list of all events
+    uint32_t m_wantedPartitions{0}; ///< attribute Partitions
+    uint32_t m_threads{0};          ///< 0: the simulator has one list of all events
     uint8_t m_losslessMask;
     bool m_reorders{false}; ///< some switch chooses paths per frame
     bool m_inNetworkReduction{false};

@@ -291,7 +291,7 @@ LinkWire::Fire(int64_t nowPs)
     }
     if (nowPs != m_armedPs)
     {
-        if (isWake && m_ownWorkPs != NEVER)
+        if (isWake && HasOwnWorkAfter(nowPs))
         {
             m_sender->AwaitWork(nowPs);
         }
@@ -305,7 +305,7 @@ LinkWire::Fire(int64_t nowPs)
         frame = Pop();
         NS_ASSERT_MSG(frame->timePs == nowPs, "a frame was put on the wire too late");
     }
-    if (!ArmNext() && m_ownWorkPs != NEVER)
+    if (!ArmNext() && HasOwnWorkAfter(nowPs))
     {
         m_sender->AwaitWork(nowPs);
     }

@@ -171,6 +171,13 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         ScheduleAt(m_context, timePs);
     }
 
+    /// @return whether the sending port's own work is due later. What is due now and has been put
+    /// behind all else awaits what follows when it is done.
+    bool HasOwnWorkAfter(int64_t nowPs) const
+    {
+        return m_ownWorkPs > nowPs && m_ownWorkPs != NEVER;
+    }
+
     /// Schedule the first frame that is not quiet. @return false if there is none
     bool ArmNext()
     {

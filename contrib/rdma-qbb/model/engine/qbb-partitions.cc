@@ -11,6 +11,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 namespace ns3
@@ -40,6 +41,25 @@ WaitWhile(const std::atomic<T>& value, T old)
 
 } // namespace
 
+/// Carries out a call, and is free again.
+class QbbPartitions::CallEvent final : public EventImpl
+{
+  public:
+    void Notify() override
+    {
+        QbbCall call = *m_call;
+        m_next = std::exchange(m_pool->free, this);
+        call();
+    }
+
+  private:
+    friend class QbbPartitions;
+
+    std::optional<QbbCall> m_call;
+    CallPool* m_pool{nullptr};
+    CallEvent* m_next{nullptr}; ///< in the list of free ones
+};
+
 QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
                              QbbPartitionPlan plan,
                              ObjectFactory scheduler)
@@ -56,6 +76,7 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
                     "a reaction comes before a window has ended");
     NS_ABORT_MSG_UNLESS(m_plan.threads >= 1 && m_plan.threads <= partitions,
                         "a thread without a partition");
+    static_assert(QbbTimeline::CALLED < QbbTimeline::TOLD);
     m_global.SetScheduler(scheduler.Create<Scheduler>());
     m_global.partitions = this;
     for (uint32_t partition = 0; partition < partitions; ++partition)
@@ -68,7 +89,12 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
         {
             outgoing.resize(partitions);
         }
+        for (auto& calls : timeline->calls)
+        {
+            calls.resize(partitions);
+        }
     }
+    m_callPools.resize(partitions);
     m_earliest.resize(partitions, QbbTimeline::NEVER);
     m_windowTimes.resize(m_plan.threads);
 }
@@ -131,6 +157,47 @@ QbbPartitions::Insert(uint32_t context, uint64_t ts, EventImpl* event, uint32_t 
     }
     timeline.InsertAs(uid, ts, context, event);
     return uid;
+}
+
+void
+QbbPartitions::AddCall(QbbTimeline& caller, uint32_t context, const QbbCall& call)
+{
+    if (m_plan.reactionPs == 0)
+    {
+        QbbCall present = call;
+        present(); // all nodes are in one partition
+        return;
+    }
+    const uint64_t ts = caller.nowTs + static_cast<uint64_t>(m_plan.reactionPs);
+    const QbbTimeline::Call entry{ts, context, caller.context, call};
+    if (!caller.IsPartition())
+    {
+        NS_ASSERT_MSG(m_telling.empty(), "whoever is told something reacts to it");
+        InsertCall(TimelineOf(context), entry);
+        return;
+    }
+    caller.calls[caller.parity][PartitionOf(context)].push_back(entry);
+    caller.firstOutgoing = std::min(caller.firstOutgoing, ts);
+}
+
+void
+QbbPartitions::InsertCall(QbbTimeline& timeline, const QbbTimeline::Call& call)
+{
+    CallPool& pool = m_callPools[PartitionOf(call.context)];
+    if (!pool.free)
+    {
+        pool.free = PeekPointer(pool.all.emplace_back(Create<CallEvent>()));
+        pool.free->m_pool = &pool;
+    }
+    CallEvent* event = std::exchange(pool.free, pool.free->m_next);
+    event->m_call = call.call;
+    event->Ref(); // the simulator drops one reference when it has been executed
+    if (std::exchange(timeline.lastCalledTs, call.ts) != call.ts)
+    {
+        timeline.calledUid = 0;
+    }
+    const uint32_t uid = QbbTimeline::CALLED | timeline.calledUid++;
+    timeline.InsertAs(uid, call.ts, call.context, event);
 }
 
 void
@@ -269,6 +336,7 @@ QbbPartitions::TellNotes()
         m_global.nowTs = note.ts;
         note.tell();
     }
+    m_telling.clear();
     m_global.nowTs = nowTs;
     for (std::size_t i = 0; i < m_timelines.size(); ++i)
     {
@@ -360,6 +428,21 @@ QbbPartitions::TakeIncoming(uint32_t partition, uint32_t parity)
         }
         wires.clear();
     }
+    std::vector<QbbTimeline::Call>& incoming = m_callPools[partition].incoming;
+    for (const auto& caller : m_timelines)
+    {
+        auto& calls = caller->calls[parity][partition];
+        incoming.insert(incoming.end(), calls.begin(), calls.end());
+        calls.clear();
+    }
+    std::stable_sort(incoming.begin(), incoming.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.ts, a.caller) < std::tie(b.ts, b.caller);
+    });
+    for (const QbbTimeline::Call& call : incoming)
+    {
+        InsertCall(*m_timelines[partition], call);
+    }
+    incoming.clear();
 }
 
 void

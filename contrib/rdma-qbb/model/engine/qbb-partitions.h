@@ -144,6 +144,24 @@ class QbbPartitions
     }
 
     /**
+     * An event of a node, or one of none, has something done at a node of another server when
+     * QbbPartitionPlan::reactionPs has passed, which is before any frame that it sends gets there.
+     * In the order of callers. In a run without partitions it is done at once.
+     * @param context the node where it is done
+     */
+    template <typename Function>
+    static void CallAt(uint32_t context, Function function)
+    {
+        QbbTimeline* timeline = QbbTimeline::Current();
+        if (!timeline)
+        {
+            function();
+            return;
+        }
+        timeline->partitions->AddCall(*timeline, context, QbbCall(function));
+    }
+
+    /**
      * Who has been told something does something about it: at once, or, in a run with partitions,
      * when QbbPartitionPlan::reactionPs has passed.
      * @param context the node that it is done to; NO_CONTEXT: it may touch everything
@@ -154,6 +172,19 @@ class QbbPartitions
     static int64_t GetReactionPs();
 
   private:
+    class CallEvent;
+
+    /// The events of a partition that carry calls out, used again and again.
+    struct CallPool
+    {
+        std::vector<Ptr<CallEvent>> all;
+        CallEvent* free{nullptr};
+        std::vector<QbbTimeline::Call> incoming; ///< of one window
+    };
+
+    void AddCall(QbbTimeline& caller, uint32_t context, const QbbCall& call);
+    /// Schedule what has been called; in the order of time and caller.
+    void InsertCall(QbbTimeline& timeline, const QbbTimeline::Call& call);
     void Distribute();
     void StartThreads();
     void EndThreads();
@@ -183,6 +214,7 @@ class QbbPartitions
     std::vector<uint64_t> m_earliest;                      ///< event of each partition
     Ptr<EventImpl> m_end;                                  ///< of a window: never executed
     std::vector<QbbTimeline::Note> m_telling;
+    std::vector<CallPool> m_callPools; ///< by partition
     uint32_t m_toldUid{QbbTimeline::TOLD};
 
     std::vector<std::thread> m_threads;

@@ -344,9 +344,11 @@ QbbSimulatorImpl::IsExpired(const EventId& id) const
         return std::find(m_destroyEvents.begin(), m_destroyEvents.end(), id) ==
                m_destroyEvents.end();
     }
-    const QbbTimeline& present = Present();
-    return id.GetTs() < present.nowTs ||
-           (id.GetTs() == present.nowTs && id.GetUid() <= present.currentUid);
+    // After a run with partitions, each list has got as far as it has.
+    const bool hasRun = !QbbTimeline::Current() && m_partitions && m_partitions->HasBegun();
+    const QbbTimeline& timeline = hasRun ? m_partitions->TimelineOf(id.GetContext()) : Present();
+    return id.GetTs() < timeline.nowTs ||
+           (id.GetTs() == timeline.nowTs && id.GetUid() <= timeline.currentUid);
 }
 
 // --- asking

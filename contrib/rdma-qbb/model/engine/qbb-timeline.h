@@ -10,8 +10,11 @@
 #include "ns3/ptr.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 namespace ns3
@@ -21,6 +24,35 @@ namespace ns3
 
 class QbbPartitions;
 class QbbTimedEvent;
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Something small that can be called, kept in place: what a node has done at another.
+ */
+class QbbCall
+{
+  public:
+    /// @tparam Function of at most ROOM bytes that can be copied as they are
+    template <typename Function>
+    explicit QbbCall(Function function)
+        : m_invoke([](void* room) { (*static_cast<Function*>(room))(); })
+    {
+        static_assert(std::is_trivially_copyable_v<Function> && sizeof(Function) <= ROOM &&
+                      alignof(Function) <= alignof(std::max_align_t));
+        new (m_room.data()) Function(function);
+    }
+
+    void operator()()
+    {
+        m_invoke(m_room.data());
+    }
+
+  private:
+    static constexpr std::size_t ROOM = 48;
+
+    void (*m_invoke)(void* room);
+    alignas(std::max_align_t) std::array<std::byte, ROOM> m_room;
+};
 
 /**
  * @ingroup rdma-qbb
@@ -39,6 +71,8 @@ class QbbTimeline
     static constexpr uint32_t SCHEDULED = uint32_t{1} << 31;
     /// Set in the numbers of what another partition has brought about.
     static constexpr uint32_t TOLD = uint32_t{1} << 30;
+    /// Set in the numbers of what another server's nodes have called.
+    static constexpr uint32_t CALLED = uint32_t{1} << 29;
 
     /// Something that has happened at a node, to be told to those who watch all nodes.
     struct Note
@@ -46,6 +80,15 @@ class QbbTimeline
         uint64_t ts;
         uint32_t context; ///< the node
         std::function<void()> tell;
+    };
+
+    /// What a node has done at another when the time has come.
+    struct Call
+    {
+        uint64_t ts;
+        uint32_t context; ///< the node where it is done
+        uint32_t caller;  ///< the node that has it done
+        QbbCall call;
     };
 
     /// @param firstUid number of the first event @param bits set in the numbers of all events
@@ -147,6 +190,10 @@ class QbbTimeline
     /// What has sent something to each partition in a window; that of even and of odd windows,
     /// since what one has sent is taken while the next one goes on.
     std::array<std::vector<std::vector<QbbTimedEvent*>>, 2> outgoing;
+    /// What has been called at each partition's nodes, likewise.
+    std::array<std::vector<std::vector<Call>>, 2> calls;
+    uint64_t lastCalledTs{NEVER};  ///< of what has been put in the list of calls
+    uint32_t calledUid{0};         ///< counts those of that time
     uint32_t parity{0};            ///< of the window
     uint64_t firstOutgoing{NEVER}; ///< earliest arrival of what has been sent
 

@@ -81,7 +81,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         Free(frame);
         return;
     }
-    RdmaRxQueuePair* rx = FindReceiver(frame->qpn);
+    RdmaRxQueuePair* rx = FindReceiver(*frame);
     if (!rx)
     {
         ++m_counters.staleFrames;

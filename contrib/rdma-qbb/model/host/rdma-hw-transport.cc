@@ -8,6 +8,7 @@
 
 #include "ns3/assert.h"
 #include "ns3/log.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -90,6 +91,14 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
     if (qp.messages)
     {
         qp.messages->Put(message);
+    }
+    else if (qp.m_isAfar)
+    {
+        RdmaHw& peer = *qp.m_peer;
+        QbbPartitions::CallAt(NodeOfPeer(peer),
+                              [&peer, host = m_hostIndex, qpn = qp.qpn, &message] {
+                                  peer.ExpectFromAfar(host, qpn, message);
+                              });
     }
     m_counters.postedBytes += bytes;
     if (restart)
@@ -177,6 +186,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     }
     if (!qp.lossless)
     {
+        frame->flags |= qp.m_isAfar ? QBB_FLAG_FROM_AFAR : 0;
         frame->ecn = m_wishes.ecn;
         if (m_wishes.telemetry != RdmaCongestionOps::Telemetry::None)
         {

@@ -28,6 +28,19 @@ NS_LOG_COMPONENT_DEFINE("RdmaHw");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHw);
 
+namespace
+{
+
+/// @return what the other host is told of a connection
+RdmaPeer
+AsPeer(const RdmaQueuePair& qp)
+{
+    const auto mtu = static_cast<uint16_t>(qp.mtu);
+    return {qp.src, qp.qpn, 0, qp.sport, qp.dport, mtu, qp.priority, qp.lossless};
+}
+
+} // namespace
+
 TypeId
 RdmaHw::GetTypeId()
 {
@@ -157,6 +170,13 @@ RdmaHw::AddNic(Ptr<QbbNetDevice> device)
     return port;
 }
 
+void
+RdmaHw::SetDivided()
+{
+    m_isDivided = true;
+    PrepareForPair(); // now, as ns-3 makes objects on one thread only
+}
+
 RdmaQueuePair*
 RdmaHw::Connect(const RdmaQueuePairConfig& config)
 {
@@ -204,7 +224,9 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
 
     if (config.peer)
     {
-        const RdmaAcceptance accepted = AskForAcceptance(*config.peer, qp);
+        qp.m_isAfar = m_isDivided && !config.lossless;
+        const RdmaAcceptance accepted =
+            qp.m_isAfar ? AskFromAfar(*config.peer, qp) : AskForAcceptance(*config.peer, qp);
         qp.dst = accepted.host;
         qp.peerQpn = accepted.qpn;
         qp.messages = accepted.messages;
@@ -231,8 +253,45 @@ RdmaAcceptance
 RdmaHw::AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp)
 {
     const PartitionMemory::Visit visit(&peer);
-    const auto mtu = static_cast<uint16_t>(qp.mtu);
-    return peer.Accept({qp.src, qp.qpn, 0, qp.sport, qp.dport, mtu, qp.priority, qp.lossless});
+    return peer.Accept(AsPeer(qp));
+}
+
+RdmaAcceptance
+RdmaHw::AskFromAfar(RdmaHw& peer, const RdmaQueuePair& qp)
+{
+    const PartitionMemory::Visit visit(&peer);
+    QbbPartitions::CallAt(peer.GetNodeId(), [&peer, sender = AsPeer(qp)] {
+        peer.m_fromAfar[AfarKey(sender.host, sender.qpn)] = peer.Accept(sender).qpn;
+    });
+    return {peer.m_hostIndex, qp.qpn, nullptr};
+}
+
+uint32_t
+RdmaHw::NodeOfPeer(RdmaHw& peer)
+{
+    const PartitionMemory::Visit visit(&peer);
+    return peer.GetNodeId();
+}
+
+RdmaRxQueuePair*
+RdmaHw::FindFromAfar(uint32_t host, uint32_t qpn)
+{
+    const auto found = m_fromAfar.find(AfarKey(host, qpn));
+    return found == m_fromAfar.end() ? nullptr : FindReceiver(found->second);
+}
+
+void
+RdmaHw::ExpectFromAfar(uint32_t host, uint32_t qpn, RdmaMessage& message)
+{
+    FindFromAfar(host, qpn)->messages->Put(message);
+}
+
+void
+RdmaHw::DisconnectFromAfar(uint32_t host, uint32_t qpn)
+{
+    const auto found = m_fromAfar.find(AfarKey(host, qpn));
+    Disconnect(found->second);
+    m_fromAfar.erase(found);
 }
 
 void
@@ -371,7 +430,7 @@ RdmaHw::Close(RdmaQueuePair& qp)
     ForgetMessages(qp);
     if (qp.m_peer)
     {
-        TellOfEnd(*qp.m_peer, qp.peerQpn);
+        TellOfEnd(qp);
     }
 
     // The object stays for the next connection; its timer and memory with it.
@@ -386,15 +445,18 @@ RdmaHw::Close(RdmaQueuePair& qp)
 }
 
 void
-RdmaHw::TellOfEnd(RdmaHw& peer, uint32_t qpn)
+RdmaHw::TellOfEnd(const RdmaQueuePair& qp) const
 {
-    QbbPartitions::Tell([&peer, qpn] {
-        const PartitionMemory::Visit visitToAsk(&peer);
-        QbbPartitions::React(peer.GetNodeId(), [&peer, qpn] {
-            const PartitionMemory::Visit visit(&peer);
-            peer.Disconnect(qpn);
+    RdmaHw& peer = *qp.m_peer;
+    if (qp.m_isAfar)
+    {
+        QbbPartitions::CallAt(NodeOfPeer(peer), [&peer, host = m_hostIndex, qpn = qp.qpn] {
+            peer.DisconnectFromAfar(host, qpn);
         });
-    });
+        return;
+    }
+    const PartitionMemory::Visit visit(&peer);
+    peer.Disconnect(qp.peerQpn);
 }
 
 void

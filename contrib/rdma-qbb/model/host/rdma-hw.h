@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <boost/dynamic_bitset.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -101,6 +102,10 @@ class RdmaHw : public Object, public LinkNode
     {
         return m_hostIndex;
     }
+
+    /// Hosts of other servers are told of connections and messages by QbbPartitions::CallAt(), as
+    /// they may be in other partitions.
+    void SetDivided();
 
     /// Add @p device, which is on this host's node, as the next NIC port. @return its index
     uint16_t AddNic(Ptr<QbbNetDevice> device);
@@ -340,10 +345,26 @@ class RdmaHw : public Object, public LinkNode
     /// Go on to send @p message, which sndNxt is in; null: there is no more.
     static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
     void ForgetMessages(RdmaQueuePair& qp);
-    /// Have the other side of a connection that has ended end, too. @param qpn of the receiver
-    static void TellOfEnd(RdmaHw& peer, uint32_t qpn);
+    /// Have the other side of a connection that has ended end, too.
+    void TellOfEnd(const RdmaQueuePair& qp) const;
     /// The control plane's part in Connect(): Accept() at the other host.
     static RdmaAcceptance AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp);
+    /// The same, where the other host may be in another partition.
+    static RdmaAcceptance AskFromAfar(RdmaHw& peer, const RdmaQueuePair& qp);
+    /// @return the node id of the host at the other end
+    static uint32_t NodeOfPeer(RdmaHw& peer);
+
+    /// What names a connection at its receiver before the sender knows the receiver's number.
+    static uint64_t AfarKey(uint32_t host, uint32_t qpn)
+    {
+        return uint64_t{host} << 32 | qpn;
+    }
+
+    /// @return the receiving side of a connection from afar, or null
+    RdmaRxQueuePair* FindFromAfar(uint32_t host, uint32_t qpn);
+    /// A sender that is afar posts a message.
+    void ExpectFromAfar(uint32_t host, uint32_t qpn, RdmaMessage& message);
+    void DisconnectFromAfar(uint32_t host, uint32_t qpn);
     RdmaRxQueuePair& TakeReceiver();
 
     /// Give back a frame that ends here.
@@ -360,6 +381,12 @@ class RdmaHw : public Object, public LinkNode
     {
         RdmaQueuePair* qp = &m_senders[qpn & INDEX_MASK];
         return qp->qpn == qpn && qp->m_open ? qp : nullptr;
+    }
+
+    RdmaRxQueuePair* FindReceiver(const QbbFrame& frame)
+    {
+        return frame.flags & QBB_FLAG_FROM_AFAR ? FindFromAfar(frame.src, frame.qpn)
+                                                : FindReceiver(frame.qpn);
     }
 
     RdmaRxQueuePair* FindReceiver(uint32_t qpn)
@@ -393,7 +420,9 @@ class RdmaHw : public Object, public LinkNode
     Time m_lossTime;                      ///< see ExpectReordering()
     TypeId m_congestionType;
     TypeId m_recoveryType;
-    bool m_reorders{false}; ///< see ExpectReordering()
+    bool m_reorders{false};                                   ///< see ExpectReordering()
+    bool m_isDivided{false};                                  ///< see SetDivided()
+    boost::unordered_flat_map<uint64_t, uint32_t> m_fromAfar; ///< receivers' numbers by AfarKey()
     std::vector<uint32_t> m_freeSenders;
     std::vector<uint32_t> m_freeReceivers;
     boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control

@@ -68,7 +68,7 @@ class alignas(64) RdmaQueuePair : public PartitionState
     // --- what each frame touches, from here to m_timer: three cache lines
     RdmaNic* nic{nullptr}; ///< the NIC it sends from
     uint32_t qpn{0};       ///< number at this host
-    uint32_t peerQpn{0};   ///< number of the receiving side at the peer
+    uint32_t peerQpn{0};   ///< number of the receiving side at the peer; its own if that is afar
     uint32_t src{0};       ///< host index
     uint32_t dst{0};       ///< host index
     uint32_t hash{0};      ///< 5-tuple hash for ECMP
@@ -234,6 +234,7 @@ class alignas(64) RdmaQueuePair : public PartitionState
     bool m_open : 1 {false}; ///< between Connect() and its end
     bool m_paced : 1 {true};
     bool m_variableWindow : 1 {false};
+    bool m_isAfar : 1 {false};      ///< the receiving side is in another server, elsewhere
     bool m_sendsFirst{false};       ///< whether the next frame is the first of m_sendMessage
     uint32_t m_unrequestedBytes{0}; ///< lossless: sent since a frame that asked for an answer
     RdmaHw* m_peer{nullptr};        ///< to be told of the end; null if it ends at a switch

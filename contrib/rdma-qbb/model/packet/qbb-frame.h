@@ -38,6 +38,7 @@ enum QbbDataFlags : uint8_t
     QBB_FLAG_LOSSLESS = 1,    ///< of a queue pair on NVLink
     QBB_FLAG_ACK_REQUEST = 2, ///< the receiver shall acknowledge now
     QBB_FLAG_RETRANSMIT = 4,  ///< sent before
+    QBB_FLAG_FROM_AFAR = 8,   ///< qpn is the number at the origin: the other side's is not known
     QBB_FLAG_REDUCE = 16,     ///< a contribution: a switch adds it to its group's sum
     QBB_FLAG_MULTICAST = 32,  ///< a result: a switch copies it to its group
     QBB_FLAG_FIRST = 64,      ///< the first frame of its message
