@@ -48,8 +48,9 @@ run_determinism() {
 run_races() {
   cmake -S . -B build/tsan -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=thread" \
     -DCOMBINE_SOURCES=12 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
-    cmake --build build/tsan -j "$(nproc)" --target test-switch &&
-    build/tsan/bin/test-switch --gtest_brief=1 --gtest_filter='*Threads*:Partitions.*-*ShareNothing*'
+    cmake --build build/tsan -j "$(nproc)" --target test-switch --target SimAI_simulator --target qbb-flows &&
+    build/tsan/bin/test-switch --gtest_brief=1 --gtest_filter='*Threads*:Partitions.*-*ShareNothing*' &&
+    PROGRAM_DIR=$PWD/build/tsan/bin python3 -m pytest -q test/python/test_threads.py -k same_bytes
 }
 run_coverage() { scripts/coverage.sh; }
 run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }

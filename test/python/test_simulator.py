@@ -266,11 +266,10 @@ def test_run_json_tells_what_the_environment_changed(tmp_path):
 
 def test_what_has_no_effect_says_so(tmp_path):
     w = workload(tmp_path / "w.txt", 4, [("l", "NONE", 0, "ALLREDUCE", 1024)])
-    result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", 4), "-c", CONF, "-t", "8",
+    result = run(tmp_path, "-w", w, "-n", star(tmp_path / "n.txt", 4), "-c", CONF,
                  "--logging-configuration", "x")
     assert result.returncode == 0, result.stderr
     assert "--logging-configuration is accepted and has no effect" in result.stderr
-    assert "-t 8: runs use one core" in result.stderr
 
 
 def test_an_output_that_cannot_be_made_is_refused(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""-t of qbb-flows: several threads, one result."""
+"""-t: several threads, one result."""
 import json
 import os
 import pathlib
@@ -8,7 +8,10 @@ import subprocess
 
 import pytest
 
-PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "qbb-flows"
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin"))
+PROGRAM = PROGRAMS / "qbb-flows"
+SIMULATOR = PROGRAMS / "SimAI_simulator"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTS = 8
 # Two leaves (8, 9) of four hosts, two spines (10, 11).
 LINKS = ([f"{host} {8 + host // 4} 100Gbps 1us 0" for host in range(HOSTS)] +
@@ -119,3 +122,172 @@ def test_what_cannot_be_is_refused(tmp_path, flags, message):
     result = run(tmp_path, *flags)
     assert result.returncode == 2
     assert result.stderr.strip() == message
+
+
+# --- workloads
+
+SHIPPED = ROOT / "conf" / "SimAI.conf"
+DOWN = ["--set", "LINK_DOWN=200 0 40", "--set", "LINK_UP=600 0 40"]  # a GPU's NIC
+
+
+def training(path, gpus, tp, pp=1, bytes_each=2_000_000):
+    rows = [f"layer{i}\t-1\t2000\tALLREDUCE\t{bytes_each}\t2000\tNONE\t0\t2000\tALLREDUCE\t{bytes_each}\t100\n"
+            for i in range(2)]
+    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: 1 pp: {pp} vpp: 1 ga: 2 "
+                    f"all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0 pp_comm: 300000\n{len(rows)}\n" + "".join(rows))
+    return path
+
+
+def experts(path, gpus):
+    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {gpus} pp: 1 vpp: 1 ga: 1 all_gpus: {gpus} "
+                    "checkpoints: 0 checkpoint_initiates: 0\n1\n"
+                    "moe\t-1\t2000\tALLTOALL_EP\t4000000\t1\tALLGATHER\t0\t1\tALLTOALL_EP\t4000000\t1\n")
+    return path
+
+
+def cluster(path, servers=8, gpus=4, gpu_type="A100", spines=4):
+    """Servers with an NVSwitch, a leaf for each four of them, and spines, oversubscribed."""
+    total = servers * gpus
+    leaves = range(total + servers, total + servers + servers // 2)
+    lines = []
+    for gpu in range(total):
+        lines.append(f"{gpu} {total + gpu // gpus} 2400Gbps 0.000025ms 0")
+        lines.append(f"{gpu} {leaves[gpu // (2 * gpus)]} 100Gbps 0.0005ms 0")
+    spine = range(leaves[-1] + 1, leaves[-1] + 1 + spines)
+    lines += [f"{leaf} {up} 100Gbps 0.0005ms 0" for leaf in leaves for up in spine]
+    switches = [*range(total, total + servers), *leaves, *spine]
+    path.write_text(f"{spine[-1] + 1} {gpus} {servers} {len(leaves) + spines} {len(lines)} {gpu_type}\n"
+                    + " ".join(map(str, switches)) + "\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def simulate(tmp_path, output, *flags, env=None):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
+    return subprocess.run([SIMULATOR, "-c", SHIPPED, "-o", output, *map(str, flags)], cwd=tmp_path,
+                          env={**clean, **(env or {})}, capture_output=True, text=True, timeout=300)
+
+
+def end_to_end(directory):
+    lines = (directory / "EndToEnd.csv").read_text().splitlines()
+    return float([line for line in lines if line.startswith("total exposed comm")][0].split(",")[-1].strip())
+
+
+PIPELINE = ["-w", "pipeline.txt", "-n", "a100.txt"]
+JOBS = {
+    "data-parallel": (["-w", "data.txt", "-n", "a100.txt"], {}),
+    "pipeline": (PIPELINE + ["--timeline-ranks", "9"], {}),
+    "nvls": (["-w", "data.txt", "-n", "h100.txt"], {"NCCL_ALGO": "Ring,NVLS"}),
+    "experts": (["-w", "experts.txt", "-n", "a100.txt"], {}),
+    "several-qps": (PIPELINE + ["--ns3::RdmaFabric::QpsPerConnection=3"], {}),
+    "persistent": (PIPELINE + ["--ns3::RdmaFabric::PersistentQueuePairs=true", "--set", "CC_MODE=3"], {}),
+    "cut-link": (PIPELINE + DOWN, {}),
+    "losses": (PIPELINE + ["--set", "ERROR_RATE_PER_LINK=0.0005"], {}),
+    "spray": (PIPELINE + ["--set", "ROUTING=spray"], {}),
+    "two-jobs": (["-w", "small.txt@0-15", "-w", "small.txt@16-31", "-n", "a100.txt"], {}),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_workloads_give_the_same_bytes_with_every_number_of_threads(tmp_path, job):
+    training(tmp_path / "data.txt", 32, tp=4)
+    training(tmp_path / "pipeline.txt", 32, tp=2, pp=4)
+    training(tmp_path / "small.txt", 16, tp=4)
+    experts(tmp_path / "experts.txt", 32)
+    cluster(tmp_path / "a100.txt")
+    cluster(tmp_path / "h100.txt", gpu_type="H100")
+    flags, env = JOBS[job]
+    runs = {"1": ["-t", 1], "2": ["-t", 2],
+            "3": ["-t", 2, "--ns3::RdmaFabric::Partitions=3"], "8": ["-t", 2, "--ns3::RdmaFabric::Partitions=8"]}
+    for name, threads in runs.items():
+        result = simulate(tmp_path, name, *flags, *threads, env=env)
+        assert result.returncode == 0, result.stderr
+    one = results(tmp_path / "1")
+    assert len(one["collectives.csv"].splitlines()) > 1 and len(one["fct.txt"].splitlines()) > 1
+    for name in runs:
+        other = results(tmp_path / name)
+        assert other.keys() == one.keys()
+        assert [file for file in one if other[file] != one[file]] == [], name
+        assert record(tmp_path, name)["packet_hops"] == record(tmp_path, "1")["packet_hops"]
+
+
+@pytest.mark.parametrize("job", ["experts", "pipeline"])
+def test_a_checked_run_on_threads_gives_the_same_bytes(tmp_path, job):
+    training(tmp_path / "pipeline.txt", 32, tp=2, pp=4)
+    experts(tmp_path / "experts.txt", 32)
+    cluster(tmp_path / "a100.txt")
+    assert simulate(tmp_path, "plain", *JOBS[job][0], "-t", 2).returncode == 0
+    checked = simulate(tmp_path, "checked", *JOBS[job][0], "-t", 2, "--check")
+    assert checked.returncode == 0, checked.stderr
+    assert NEEDS_ONE in checked.stdout
+    assert results(tmp_path / "checked") == results(tmp_path / "plain")
+
+
+@pytest.mark.parametrize("job", ["data-parallel", "pipeline", "experts"])
+def test_threads_change_times_by_no_more_than_what_receivers_tell_senders(tmp_path, job):
+    training(tmp_path / "data.txt", 32, tp=4)
+    training(tmp_path / "pipeline.txt", 32, tp=2, pp=4)
+    experts(tmp_path / "experts.txt", 32)
+    cluster(tmp_path / "a100.txt")
+    flags, _ = JOBS[job]
+    for name, threads in (("without", []), ("with", ["-t", 1])):
+        assert simulate(tmp_path, name, *flags, *threads).returncode == 0
+    without, with_threads = (record(tmp_path, name) for name in ("without", "with"))
+    assert with_threads["simulated_ns"] == pytest.approx(without["simulated_ns"], rel=0.01)
+    for same in ("collectives", "flows", "drops"):
+        assert with_threads[same] == without[same], same
+
+
+def test_a_workload_says_how_well_its_threads_were_used(tmp_path):
+    training(tmp_path / "data.txt", 32, tp=4)
+    cluster(tmp_path / "a100.txt")
+    result = simulate(tmp_path, "out", *JOBS["data-parallel"][0], env={"AS_SIM_THREADS": "2"})
+    assert result.returncode == 0, result.stderr
+    if NEEDS_ONE in result.stdout or len(os.sched_getaffinity(0)) == 1:
+        assert record(tmp_path, "out")["threads"] == 1
+        return
+    assert "2 threads, efficiency " in result.stdout
+    assert record(tmp_path, "out")["threads"] == 2
+    assert 0 < record(tmp_path, "out")["thread_efficiency"] <= 1
+
+
+def test_threads_beyond_the_cores_are_not_started(tmp_path):
+    training(tmp_path / "small.txt", 16, tp=4)
+    cluster(tmp_path / "a100.txt")
+    cores = len(os.sched_getaffinity(0))
+    result = simulate(tmp_path, "out", "-w", "small.txt@0-15", "-n", "a100.txt", "-t", 64)
+    assert result.returncode == 0, result.stderr
+    if NEEDS_ONE not in result.stdout:
+        assert f"-t 64: runs on {cores} threads, one for each core\n" in result.stdout
+        assert record(tmp_path, "out")["threads"] == min(cores, 8)
+
+
+@pytest.mark.parametrize("flags, reason", [
+    (["--network", "flow"], "--network flow"),
+    (["--fast-forward"], "--fast-forward"),
+    (["--rendezvous-protocol", "true"], "--rendezvous-protocol"),
+    (["--system-configuration", "system.json"], "system.json, whose ranks agree on an order,"),
+    (["--set", "COLLECTIVE_ENGINE=ACCL"], "COLLECTIVE_ENGINE"),
+    (["--set", "IN_NETWORK_REDUCTION=1"], "IN_NETWORK_REDUCTION"),
+])
+def test_what_cannot_be_divided_runs_as_without_threads(tmp_path, flags, reason):
+    training(tmp_path / "small.txt", 16, tp=4)
+    cluster(tmp_path / "a100.txt")
+    (tmp_path / "system.json").write_text(json.dumps({"all-reduce-implementation": ["ring"]}))
+    job = ["-w", "small.txt", "-n", "a100.txt", *flags]
+    assert simulate(tmp_path, "without", *job).returncode == 0
+    result = simulate(tmp_path, "with", *job, "-t", 2)
+    assert result.returncode == 0, result.stderr
+    assert f"runs on one thread, as {reason} needs\n" in result.stdout
+    assert results(tmp_path / "with") == results(tmp_path / "without")
+
+
+def test_a_stuck_run_on_threads_says_who_waits_for_what(tmp_path):
+    """A NIC that fails keeps a group of ranks of all servers from going on."""
+    cluster(tmp_path / "a100.txt")
+    training(tmp_path / "data.txt", 32, tp=4)
+    result = simulate(tmp_path, "out", *JOBS["data-parallel"][0], "-t", 2, "--set", "LINK_DOWN=20 0 40")
+    assert result.returncode == 1
+    assert "the workload cannot finish: nothing is left to simulate, waiting at" in result.stderr
+    assert "no path" in result.stderr
+    assert "rank 0: " in result.stderr
+    assert record(tmp_path, "out")["status"] == "stuck"

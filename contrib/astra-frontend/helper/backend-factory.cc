@@ -15,12 +15,18 @@ MakeBackend(const RunOptions& options,
             const RunInputs& inputs,
             const BackgroundFlows& background,
             const std::string& output,
+            std::optional<uint32_t> threads,
             std::vector<std::string>& warnings)
 {
     switch (options.network)
     {
     case NetworkModel::Packet:
-        return std::make_unique<PacketBackend>(options, inputs, background, output, warnings);
+        return std::make_unique<PacketBackend>(options,
+                                               inputs,
+                                               background,
+                                               output,
+                                               threads,
+                                               warnings);
     case NetworkModel::Analytical:
         return AnalyticalBackend::Make(options, inputs, background, warnings);
     case NetworkModel::Flow:

@@ -8,7 +8,9 @@
 #include "run-options.h"
 #include "simulation-backend.h"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ namespace AstraSim
  * @param inputs outlives the result
  * @param background flows beside the workloads
  * @param output directory of the backend's own files
+ * @param threads of a packet-level network; nothing: it is not divided
  * @param warnings gets a line for each thing a user should know
  * @throw ns3::InputError for a mistake in an input, or one that this network has no use for
  */
@@ -27,6 +30,7 @@ std::unique_ptr<SimulationBackend> MakeBackend(const RunOptions& options,
                                                const RunInputs& inputs,
                                                const BackgroundFlows& background,
                                                const std::string& output,
+                                               std::optional<uint32_t> threads,
                                                std::vector<std::string>& warnings);
 
 } // namespace AstraSim

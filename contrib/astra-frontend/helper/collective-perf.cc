@@ -329,6 +329,7 @@ CollectivePerf::Simulate()
                     m_inputs,
                     BackgroundFlows::Find(m_options.run, m_inputs),
                     m_options.run.output,
+                    std::nullopt,
                     warnings);
     CollectiveImplementation* collectives = m_nccl.get();
     if (m_options.run.fastForward != FastForwardMode::Off)

@@ -6,6 +6,7 @@
 #include "run-check.h"
 #include "run-console.h"
 #include "run-driver.h"
+#include "thread-choice.h"
 #include "thread-report.h"
 
 #include "ns3/fabric-check.h"
@@ -188,8 +189,6 @@ class FlowsRun : public RunDriver
     void Interrupt() override;
     void Release() override;
 
-    /// @return on how many threads to run, of those that the user wants
-    uint32_t ChooseThreads(bool tracesFrames) const;
     void SetThreads(uint32_t threads);
     std::optional<StopCause> WhyUnfinished() const;
     int ReportUnfinished(const StopCause& cause);
@@ -256,40 +255,10 @@ FlowsRun::GetConfiguredResults() const
     return FabricMonitors::FileNames(m_conf);
 }
 
-uint32_t
-FlowsRun::ChooseThreads(bool tracesFrames) const
-{
-    if (*m_options.threads == 1)
-    {
-        return 1;
-    }
-    // What these look at is at several nodes at once. Results are the same with one thread.
-    const std::pair<bool, const char*> reasons[] = {
-        {m_options.check, "--check"},
-        {!m_options.pcap.empty(), "--pcap"},
-        {tracesFrames, "TRACE_FILE"},
-    };
-    for (const auto& [applies, name] : reasons)
-    {
-        if (applies)
-        {
-            m_console.Say(fmt::format("runs on one thread, as {} needs\n", name));
-            return 1;
-        }
-    }
-    return *m_options.threads;
-}
-
 void
 FlowsRun::SetThreads(uint32_t threads)
 {
-    if (!QbbSimulatorImpl::Get())
-    {
-        throw InputError("command line",
-                         0,
-                         "-t and SimulatorImplementationType exclude each other",
-                         "one of them: only ns3::QbbSimulatorImpl has threads");
-    }
+    CheckThreadedSimulator();
     if (const uint32_t cores = std::thread::hardware_concurrency(); threads > cores)
     {
         m_conf.warnings.push_back(
@@ -314,7 +283,10 @@ FlowsRun::Build()
     m_fabric->SetLosslessMask(summary.priorityMask);
     if (m_options.threads)
     {
-        SetThreads(ChooseThreads(!traceNodes.empty()));
+        const ThreadObstacle obstacles[] = {{m_options.check, "--check"},
+                                            {!m_options.pcap.empty(), "--pcap"},
+                                            {!traceNodes.empty(), "TRACE_FILE"}};
+        SetThreads(ChooseThreads(*m_options.threads, obstacles, m_console));
     }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,

@@ -44,22 +44,24 @@ PacketBackend::PacketBackend(const RunOptions& options,
                              const RunInputs& inputs,
                              const BackgroundFlows& background,
                              std::string output,
+                             std::optional<uint32_t> threads,
                              std::vector<std::string>& warnings)
     : m_conf(inputs.conf),
       m_output(std::move(output)),
-      m_use(inputs.topology)
+      m_use(inputs.topology),
+      m_isDivided(threads.has_value())
 {
     m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
     m_fabric->SetLosslessMask(m_fabric->GetLosslessMask() | background.priorityMask);
+    m_fabric->SetThreads(threads.value_or(0));
     m_fabric->Build(inputs.topology, m_conf);
     if (!background.file.empty())
     {
         m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, background.file);
         m_background->CountIn(m_use, BACKGROUND_PURPOSE);
     }
-    m_network = std::make_unique<AstraSimFabric>(*m_fabric);
+    MakeNetworks();
     m_engines = std::make_unique<AcclCollectives>(*m_fabric);
-    m_network->CountIn(m_use);
     if (!m_output.empty())
     {
         m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
@@ -88,16 +90,50 @@ PacketBackend::~PacketBackend()
     m_check.reset();
     m_background.reset();
     m_monitors.reset();
-    m_network.reset();
+    m_networks.clear();
     Simulator::Destroy();
     m_engines.reset();
     m_fabric->Dispose();
 }
 
+void
+PacketBackend::MakeNetworks()
+{
+    if (!m_isDivided)
+    {
+        m_networks.push_back(std::make_unique<AstraSimFabric>(*m_fabric));
+        m_networks.front()->CountIn(m_use);
+        return;
+    }
+    const uint32_t servers = m_fabric->GetTopology().ServerCount();
+    m_networks.reserve(servers);
+    m_parts.reserve(servers);
+    for (uint32_t server = 0; server < servers; ++server)
+    {
+        m_parts.push_back(ns3::LinkUse::PartOf(m_use));
+        m_networks.push_back(std::make_unique<AstraSimFabric>(*m_fabric, server, m_networks));
+        m_networks.back()->CountIn(m_parts.back());
+    }
+}
+
+AstraSimFabric&
+PacketBackend::NetworkOf(int rank) const
+{
+    const uint32_t server = m_fabric->GetTopology().Server(static_cast<uint32_t>(rank));
+    return *m_networks[m_isDivided ? server : 0];
+}
+
 RankNetwork&
 PacketBackend::GetNetwork(int rank)
 {
-    return m_network->GetNetwork(rank);
+    return NetworkOf(rank).GetNetwork(rank);
+}
+
+std::optional<uint32_t>
+PacketBackend::GetPartition(int rank) const
+{
+    const uint32_t node = m_fabric->GetTopology().NodeOfHost(static_cast<uint32_t>(rank));
+    return m_isDivided ? std::optional(m_fabric->GetPartitions().partitionOf[node]) : std::nullopt;
 }
 
 void
@@ -167,6 +203,10 @@ PacketBackend::Finish()
     {
         m_check->Finish(m_drained);
     }
+    for (const ns3::LinkUse& part : m_parts)
+    {
+        m_use.Merge(part);
+    }
     if (!m_monitors)
     {
         return;
@@ -196,7 +236,10 @@ PacketBackend::GetTotals() const
     const ns3::FabricTotals fabric = m_fabric->GetTotals();
     BackendTotals totals;
     totals.events = Simulator::GetEventCount();
-    totals.flows = m_network->GetDelivered();
+    for (const auto& network : m_networks)
+    {
+        totals.flows += network->GetDelivered();
+    }
     totals.packets = fabric.txFrames;
     totals.packetHops = fabric.packetHops;
     totals.drops = fabric.Drops();
@@ -234,13 +277,35 @@ PacketBackend::DescribeTraffic(double wallSeconds) const
 std::vector<std::string>
 PacketBackend::DescribeObstacles(std::size_t limit) const
 {
-    return m_network->DescribeObstacles(limit);
+    std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(limit / 2);
+    for (const auto& network : m_networks)
+    {
+        const auto pending = network->DescribePending();
+        lines.insert(lines.end(), pending.begin(), pending.end());
+    }
+    const auto cutOff = m_fabric->DescribeCutOff();
+    lines.insert(lines.end(), cutOff.begin(), cutOff.end());
+    if (lines.size() > limit)
+    {
+        const std::size_t more = lines.size() - limit;
+        lines.resize(limit);
+        lines.push_back("and " + std::to_string(more) + " more without a path");
+    }
+    return lines;
 }
 
 std::vector<std::string>
 PacketBackend::DescribeWaits(std::size_t limit) const
 {
-    return m_network->DescribeReceives(limit);
+    std::vector<std::string> lines;
+    for (const auto& network : m_networks)
+    {
+        for (std::string& line : network->DescribeReceives(limit - lines.size()))
+        {
+            lines.push_back(std::move(line));
+        }
+    }
+    return lines;
 }
 
 TimePs

@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ class PacketBackend : public SimulationBackend
      * @param inputs outlives the object
      * @param background flows beside the workloads
      * @param output directory of fct.txt, pfc.txt, ...
+     * @param threads to run the fabric on; nothing: it is not divided
      * @param warnings gets a line for each thing a user should know
      * @throw ns3::InputError for a mistake in an input
      */
@@ -48,10 +50,12 @@ class PacketBackend : public SimulationBackend
                   const RunInputs& inputs,
                   const BackgroundFlows& background,
                   std::string output,
+                  std::optional<uint32_t> threads,
                   std::vector<std::string>& warnings);
     ~PacketBackend() override;
 
     RankNetwork& GetNetwork(int rank) override;
+    std::optional<uint32_t> GetPartition(int rank) const override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
     CollectiveImplementation* GetCollectiveEngines() override;
     SimulationEnd Run() override;
@@ -69,11 +73,18 @@ class PacketBackend : public SimulationBackend
     bool IsIdle() const override;
 
   private:
+    /// Make the networks of the ranks: one, or, in a divided run, one per server.
+    void MakeNetworks();
+    /// @return the network of a rank
+    AstraSimFabric& NetworkOf(int rank) const;
+
     ns3::FabricConf m_conf; ///< the fabric refers to it
     std::string m_output;
     ns3::Ptr<ns3::RdmaFabric> m_fabric;
     ns3::LinkUse m_use;
-    std::unique_ptr<AstraSimFabric> m_network;
+    bool m_isDivided;
+    AstraSimFabric::Servers m_networks;
+    std::vector<ns3::LinkUse> m_parts; ///< of m_use, by server; empty if the run is not divided
     std::unique_ptr<AcclCollectives> m_engines;
     std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
     std::unique_ptr<ns3::FabricMonitors> m_monitors;

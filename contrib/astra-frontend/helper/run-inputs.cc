@@ -144,11 +144,6 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
     console.Warn(warnings);
     console.Warn(inputs.conf.warnings);
     console.Warn(inputs.topology.warnings);
-    if (options.threads > 1)
-    {
-        warnings.push_back("-t " + std::to_string(options.threads) + ": runs use one core for now");
-        console.Warn(warnings);
-    }
     return inputs;
 }
 

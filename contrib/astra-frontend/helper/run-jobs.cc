@@ -12,7 +12,9 @@
 #include "ns3/input-file.h"
 #include "ns3/logical-topology.h"
 #include "ns3/output-file.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/run-observer.h"
+#include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/system-config.h"
 #include "ns3/uinteger.h"
@@ -65,7 +67,8 @@ class RunJobs::FinishWatcher : public RunObserver
         m_jobs.m_finishedPs = std::max(m_jobs.m_finishedPs, now);
         if (--m_ranksLeft == 0)
         {
-            m_finished();
+            // What ends the run looks at all nodes.
+            ns3::QbbPartitions::React(ns3::Simulator::NO_CONTEXT, m_finished);
         }
     }
 
@@ -131,7 +134,8 @@ RunJobs::RanksOf(const JobPlacement& option, const Workload& workload) const
                 throw InputError("command line",
                                  0,
                                  "rank " + std::to_string(rank) + " runs " +
-                                     other->workload->GetFileName() + " and " + option.workload,
+                                     other->job->GetWorkload().GetFileName() + " and " +
+                                     option.workload,
                                  "workloads on ranks of their own: -w a.txt@0-63 -w b.txt@64-127");
             }
         }
@@ -185,7 +189,7 @@ RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
 }
 
 RankNetwork&
-RunJobs::NetworkOf(int rank, SimulationBackend& backend)
+RunJobs::NetworkOf(int rank, SimulationBackend& backend, RunObserver& observer)
 {
     RankNetwork* network = &backend.GetNetwork(rank);
     if (m_planes)
@@ -196,23 +200,49 @@ RunJobs::NetworkOf(int rank, SimulationBackend& backend)
     {
         return *network;
     }
-    return *m_observed.emplace_back(std::make_unique<ObservedNetwork>(*network, *m_timeline));
+    return *m_observed.emplace_back(std::make_unique<ObservedNetwork>(*network, observer));
 }
 
-void
-RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend)
+std::unique_ptr<Workload>
+RunJobs::Open(const JobPlacement& option) const
 {
-    auto running = std::make_unique<RunningJob>();
     WorkloadOptions options{m_options.sizes, m_options.passes, m_options.communicators, {}};
     options.sizes.gpusPerServer = m_topology.gpusPerServer;
     if (!m_options.remoteMemory.empty())
     {
         options.memory = ReadRemoteMemoryConfig(m_options.remoteMemory);
     }
-    running->workload = OpenWorkload(option.workload, options);
+    return OpenWorkload(option.workload, options);
+}
+
+PartitionedJob::Sharing
+RunJobs::SharingOf(const JobPlacement& option,
+                   std::unique_ptr<Workload>& workload,
+                   SimulationBackend& backend)
+{
+    PartitionedJob::Sharing sharing;
+    sharing.network = [this, &backend](int rank, RunObserver& observer) -> RankNetwork& {
+        return NetworkOf(rank, backend, observer);
+    };
+    sharing.makePart = [this, &option, &workload](uint32_t partition) {
+        CollectiveImplementation* nccl = m_choice ? m_choice.get() : &m_nccl;
+        return PartitionedJob::Part{workload ? std::move(workload) : Open(option),
+                                    m_ncclOf ? &m_ncclOf(partition) : nccl};
+    };
+    if (m_ncclOf)
+    {
+        sharing.partitionOf = [&backend](int rank) { return *backend.GetPartition(rank); };
+    }
+    return sharing;
+}
+
+void
+RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend)
+{
+    auto running = std::make_unique<RunningJob>();
     JobDescription description;
-    description.workload = running->workload.get();
-    description.ranks = RanksOf(option, *running->workload);
+    std::unique_ptr<Workload> workload = Open(option);
+    description.ranks = RanksOf(option, *workload);
     const std::size_t ranks = description.ranks.size();
     if (ranks < m_topology.hostCount && option.ranks.empty())
     {
@@ -231,15 +261,12 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     {
         description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
     }
-    description.nccl = m_choice ? m_choice.get() : &m_nccl;
     description.engines = backend.GetCollectiveEngines();
-    description.network = [this, &backend](int rank) -> RankNetwork& {
-        return NetworkOf(rank, backend);
-    };
     description.observer = &running->observers;
     description.check = m_check ? &m_check->GetCollectives() : nullptr;
-    running->job = std::make_unique<Job>(std::move(description));
-    m_console.Say(DescribeMicroGroups(*running->workload));
+    running->job =
+        std::make_unique<PartitionedJob>(description, SharingOf(option, workload, backend));
+    m_console.Say(DescribeMicroGroups(running->job->GetWorkload()));
     Observe(*running, option, number, ranks);
     m_jobs.push_back(std::move(running));
 }
@@ -251,9 +278,10 @@ RunJobs::Observe(RunningJob& running,
                  std::size_t ranks)
 {
     std::vector<std::string> layers;
-    for (uint32_t i = 0; i < running.workload->GetLayerCount(); ++i)
+    const Workload& workload = running.job->GetWorkload();
+    for (uint32_t i = 0; i < workload.GetLayerCount(); ++i)
     {
-        layers.emplace_back(running.workload->GetLayerName(i));
+        layers.emplace_back(workload.GetLayerName(i));
     }
     const std::string suffix = m_options.jobs.size() == 1 ? "" : fmt::format(".{}", number);
     running.results = std::make_unique<WorkloadResultWriter>(m_output, suffix);
@@ -384,7 +412,7 @@ RunJobs::DescribeResults() const
     std::string text;
     for (const auto& running : m_jobs)
     {
-        text += running->workload->GetSummary();
+        text += running->job->GetWorkload().GetSummary();
     }
     return text;
 }

@@ -7,6 +7,7 @@
 #include "collective-log.h"
 #include "collective-summary.h"
 #include "dimension-utilization.h"
+#include "partitioned-job.h"
 #include "run-check.h"
 #include "run-console.h"
 #include "run-options.h"
@@ -80,6 +81,12 @@ class RunJobs
      */
     void SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend);
 
+    /// Of a run that is divided: say who carries out the collectives of the ranks of a partition.
+    void SetPartitions(std::function<CollectiveImplementation&(uint32_t partition)> ncclOf)
+    {
+        m_ncclOf = std::move(ncclOf);
+    }
+
     /// Have everything looked over; before AddTo(). @param check outlives the object
     void SetCheck(RunCheck& check)
     {
@@ -146,20 +153,24 @@ class RunJobs
     /// One workload with what watches it.
     struct RunningJob
     {
-        std::unique_ptr<Workload> workload;
         std::unique_ptr<WorkloadResultWriter> results;
         std::unique_ptr<LocalMemoryWriter> memory;
         std::unique_ptr<DimensionUtilization> utilization;
         RunObservers observers;
         std::unique_ptr<EndToEndWriter> endToEnd;
-        std::unique_ptr<Job> job;
+        std::unique_ptr<PartitionedJob> job;
     };
 
     class FinishWatcher;
 
     void Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend);
     std::vector<int> RanksOf(const JobPlacement& option, const Workload& workload) const;
-    RankNetwork& NetworkOf(int rank, SimulationBackend& backend);
+    RankNetwork& NetworkOf(int rank, SimulationBackend& backend, RunObserver& observer);
+    std::unique_ptr<Workload> Open(const JobPlacement& option) const;
+    /// @param workload what was read of @p option already
+    PartitionedJob::Sharing SharingOf(const JobPlacement& option,
+                                      std::unique_ptr<Workload>& workload,
+                                      SimulationBackend& backend);
     void Observe(RunningJob& running,
                  const JobPlacement& option,
                  std::size_t number,
@@ -169,6 +180,7 @@ class RunJobs
     const ns3::ClusterTopology& m_topology;
     std::string m_output;
     CollectiveImplementation& m_nccl;
+    std::function<CollectiveImplementation&(uint32_t partition)> m_ncclOf; ///< empty: m_nccl
     const RunConsole& m_console;
     SystemConfig m_system;
     std::unique_ptr<CollectivesWriter> m_collectives;

@@ -97,7 +97,9 @@ Describe(RunOptions& options, RawRunFlags& raw)
     add("simai-files",
         po::bool_switch(&options.simaiFiles),
         "also write ncclFlowModel_EndToEnd.csv and ncclFlowModel__dimension_utilization_0.csv");
-    add("thread,t", po::value(&options.threads), "accepted; a run uses one core");
+    add("thread,t",
+        po::value<uint32_t>(),
+        "threads to run on, at most one per server; results do not depend on their number");
     add("system-configuration", po::value(&options.system), "ASTRA-sim system file (JSON)");
     add("network-configuration",
         po::value(&options.conf),
@@ -399,10 +401,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     options.warnings = read.warnings;
     options.logLevel = read.logLevel;
     options.quiet = options.quiet || read.logLevel > LogLevel::Info;
-    if (!values.count("thread") && read.threads)
-    {
-        options.threads = *read.threads;
-    }
+    options.threads = values.count("thread") ? values["thread"].as<uint32_t>() : read.threads;
     if (!raw.gpuTable.empty())
     {
         options.nccl.gpuTable = raw.gpuTable;

@@ -70,7 +70,9 @@ struct RunOptions
     int timelineRanks{0};              ///< --timeline-ranks: ranks shown in timeline.json
     uint64_t timelineLimit{1'000'000}; ///< --timeline-limit: events of timeline.json
     std::string output;                ///< empty: ./results/WORKLOAD_TOPOLOGY
-    uint32_t threads{1};
+    /// -t: threads that the packets of a run are shared out to; without it, all events are in one
+    /// list
+    std::optional<uint32_t> threads;
     uint32_t passes{1};
     bool separatePasses{false}; ///< --separate-passes: each iteration is a run of its own
     bool resumes{false};        ///< --resume: iterations that are finished are kept

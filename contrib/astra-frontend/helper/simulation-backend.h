@@ -64,6 +64,13 @@ class SimulationBackend : public SimulationClock
     /// @return the network of a rank; valid as long as the backend
     virtual RankNetwork& GetNetwork(int rank) = 0;
 
+    /// @return the partition of a rank, which shares nothing with others while Run() goes on;
+    /// nothing in a run that is not divided
+    virtual std::optional<uint32_t> GetPartition(int rank) const
+    {
+        return std::nullopt;
+    }
+
     /**
      * Check what must hold whatever is simulated, where the network knows it; before Run().
      * @param report told what does not hold

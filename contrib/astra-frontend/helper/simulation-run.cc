@@ -10,6 +10,8 @@
 #include "run-inputs.h"
 #include "run-jobs.h"
 #include "run-progress.h"
+#include "thread-choice.h"
+#include "thread-report.h"
 
 #include "ns3/accl-collectives.h"
 #include "ns3/attribute-default.h"
@@ -24,6 +26,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <unistd.h>
 
@@ -71,6 +74,7 @@ class SimulationRun : public RunDriver
     RunConsole m_console;
     RunInputs m_inputs;
     std::unique_ptr<MockNcclGroup> m_nccl;
+    std::map<uint32_t, std::unique_ptr<MockNcclGroup>> m_partitionNccl; ///< of a divided run
     std::unique_ptr<SimulationBackend> m_backend;
     FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
     std::unique_ptr<RunCheck> m_check;      ///< null if nothing is checked
@@ -193,7 +197,9 @@ SimulationRun::Build()
         GetRecord().AddInput("background flows", background.file);
     }
     std::vector<std::string> warnings;
-    m_backend = MakeBackend(m_options, m_inputs, background, GetDirectory().Path(), warnings);
+    const auto threads = ChooseThreads(m_options, m_inputs, m_console);
+    m_backend =
+        MakeBackend(m_options, m_inputs, background, GetDirectory().Path(), threads, warnings);
     MachineModel machine = MachineModel::FromTopology(m_inputs.topology, m_inputs.nicRatePart);
     machine.packetBytes =
         static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
@@ -227,6 +233,15 @@ SimulationRun::Build()
         dimensions.push_back(dimension.npus);
     }
     m_jobs->SetLogicalDimensions(std::move(dimensions));
+    if (threads)
+    {
+        m_jobs->SetPartitions([this, machine](uint32_t partition) -> MockNcclGroup& {
+            auto& nccl = m_partitionNccl[partition];
+            nccl =
+                nccl ? std::move(nccl) : std::make_unique<MockNcclGroup>(machine, m_options.nccl);
+            return *nccl;
+        });
+    }
     m_jobs->SetPlanes(m_inputs.conf);
     m_jobs->SetEngines(m_inputs.conf, *m_backend);
     m_jobs->AddTo(*m_backend);
@@ -306,6 +321,7 @@ SimulationRun::RecordResults()
     GetRecord().Set("reorder_bytes", totals.reorderBytes);
     GetRecord().Set("collectives", m_jobs->GetSummary().GetCount());
     GetRecord().Set("flows", totals.flows);
+    RecordThreads(GetRecord());
     if (m_forward)
     {
         RecordFastForward();
@@ -410,6 +426,7 @@ SimulationRun::Report()
     m_console.Say(m_jobs->GetSummary().Table());
     m_console.Say(m_jobs->DescribeResults());
     SayVerdict();
+    m_console.Say(DescribeThreads());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
                               m_backend->DescribeTraffic(GetWallSeconds()),

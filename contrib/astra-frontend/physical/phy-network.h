@@ -64,6 +64,11 @@ class PhyNetwork : public RankNetwork
     PhyNetwork(int rank, int ranks, PhysicalLoop& loop, FabricEndpoint& endpoint, bool verify);
     ~PhyNetwork() override;
 
+    bool IsNear(int rank) const override
+    {
+        return rank == GetRank();
+    }
+
     bool IsPhysical() const override
     {
         return true;

@@ -31,12 +31,20 @@ class CheckedNetwork : public ForwardingNetwork
 
     void Send(const SendRequest& request) override
     {
-        m_books.Sent(m_rank, request.dst, request.tag - m_tagBase, request.bytes);
+        if (!IsCredit(request.info))
+        {
+            m_books.Sent(m_rank, request.dst, request.tag - m_tagBase, request.bytes);
+        }
         GetNetwork().Send(request);
     }
 
     void Receive(const ReceiveRequest& request) override
     {
+        if (IsCredit(request.info))
+        {
+            GetNetwork().Receive(request);
+            return;
+        }
         ReceiveRequest checked = request;
         checked.arg = &Add({this,
                             request.src,
@@ -72,6 +80,12 @@ class CheckedNetwork : public ForwardingNetwork
     }
 
   private:
+    /// @return whether a message is about slots, which are not looked over, and carries no data
+    static bool IsCredit(const MessageInfo* info)
+    {
+        return info && info->isCredit;
+    }
+
     /// What a rank has asked to be told of.
     struct Wait
     {

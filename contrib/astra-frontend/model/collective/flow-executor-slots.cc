@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  *
  * Buffer slots of connections: when a message has left its slot at the receiver, and what the
- * sender is told of it: directly, or in a message if it is another process.
+ * sender is told of it: directly, or in a message if it is far.
  */
 #include "flow-executor.h"
 
@@ -22,7 +22,7 @@ FlowExecutor::LearnSlots()
     for (const Outbound& outbound : m_outbound)
     {
         const Lane& lane = outbound.lane;
-        if (lane.messages == 0 || lane.kind != LaneKind::Message ||
+        if (lane.messages == 0 || lane.kind != LaneKind::Message || outbound.isFar ||
             std::find(asked.begin(), asked.end(), lane.peer) != asked.end())
         {
             continue;
@@ -95,7 +95,7 @@ FlowExecutor::FreeSlots(Inbound& inbound)
     }
     const uint32_t before = inbound.told;
     inbound.told = inbound.taken; // a sender that has not begun asks when it does
-    if (m_isPhysical)
+    if (inbound.isFar)
     {
         SendCredits(inbound, before);
         return;

@@ -81,6 +81,8 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         outbound.holdsSlots = m_holdsSlots && outbound.lane.kind == LaneKind::Message;
         outbound.isUsed = outbound.lane.messages > 0;
         outbound.hasResult = outbound.lane.result != Lane::NONE;
+        outbound.isFar = outbound.isUsed && IsFar(outbound.lane);
+        m_hasFar = m_hasFar || outbound.isFar;
         if (outbound.isUsed)
         {
             outbound.sources = graph.GetSources(rank, i);
@@ -95,6 +97,8 @@ FlowExecutor::FlowExecutor(FlowExecution execution,
         inbound.owner = this;
         inbound.index = i;
         inbound.lane = Countable(graph.GetInbound(rank, i));
+        inbound.isFar = inbound.lane.messages > 0 && IsFar(inbound.lane);
+        m_hasFar = m_hasFar || inbound.isFar;
         if (m_holdsSlots && inbound.lane.messages)
         {
             inbound.passedBy = graph.GetTargets(rank, i, 0);
@@ -137,6 +141,30 @@ FlowExecutor::AssignNics()
 FlowExecutor::~FlowExecutor()
 {
     (*m_ranks)[m_rank] = nullptr;
+    if (!m_hasFar)
+    {
+        return;
+    }
+    for (const Outbound& outbound : m_outbound)
+    {
+        if (outbound.isFar && outbound.stream)
+        {
+            m_network.EndStream(outbound.stream, true);
+        }
+    }
+    for (const Inbound& inbound : m_inbound)
+    {
+        if (inbound.isFar && inbound.stream)
+        {
+            m_network.EndStream(inbound.stream, false);
+        }
+    }
+}
+
+bool
+FlowExecutor::IsFar(const Lane& lane) const
+{
+    return lane.kind == LaneKind::Message && !m_network.IsNear(m_execution.group->ranks[lane.peer]);
 }
 
 void
@@ -171,7 +199,7 @@ FlowExecutor::Begin()
         }
         outbound.isBuffered =
             outbound.holdsSlots && !m_isPhysical && lane.slots > m_execution.graph->GetSlots();
-        if (m_isPhysical && outbound.holdsSlots)
+        if (outbound.isFar && outbound.holdsSlots)
         {
             outbound.creditsToCome = CreditsOf(lane);
             ExpectCredit(outbound);
@@ -193,7 +221,7 @@ FlowExecutor::HasSlot(const Outbound& outbound) const
 {
     // The receiver of a message without bytes may be ahead of its sender; it takes no slot. Where
     // credits are messages it waits, too, so that the last one has come before the rank is done.
-    return !outbound.holdsSlots || (outbound.next.bytes == 0 && !m_isPhysical) ||
+    return !outbound.holdsSlots || (outbound.next.bytes == 0 && !outbound.isFar) ||
            outbound.sent < outbound.taken + SlotsOf(outbound.lane);
 }
 

@@ -53,9 +53,10 @@ using FlowRanks = std::vector<FlowExecutor*>;
  * @ingroup astra-frontend
  * @brief Carries out one rank's part of a FlowGraph on a RankNetwork.
  *
- * Keeps a few counters per lane and one posted receive per inbound lane. On a physical network the
- * ranks are processes of their own: receivers then tell their senders of free slots in messages
- * (credits), and what the machine does takes the time it takes, so no modelled latency is added.
+ * Keeps a few counters per lane and one posted receive per inbound lane. Between ranks that are not
+ * near (RankNetwork::IsNear()) receivers tell their senders of free slots in messages (credits). On
+ * a physical network, where all ranks are processes of their own, what the machine does takes the
+ * time it takes, so no modelled latency is added.
  */
 class FlowExecutor : public RankCollective
 {
@@ -102,6 +103,7 @@ class FlowExecutor : public RankCollective
         bool isUsed : 1 {false};     ///< whether it has messages
         bool hasResult : 1 {false};  ///< whether it fills an inbound lane of its own, lane.result
         bool isBuffered : 1 {false}; ///< whether messages wait in a buffer of the sender's own
+        bool isFar : 1 {false};      ///< whether the receiver tells of free slots in messages
         bool isNextKnown{false};     ///< whether next has been asked for
         bool delaysCopy{false};      ///< CopyArrived() of the same index waits for it
 
@@ -110,7 +112,7 @@ class FlowExecutor : public RankCollective
         uint64_t latencyBytes{0};       ///< what latency was worked out for
         TimePs latency{0};              ///< StartOf() latencyBytes
         TimePs busy{0};                 ///< its part in which no other message starts
-        uint32_t creditsToCome{0};      ///< physical networks: messages from the receiver
+        uint32_t creditsToCome{0};      ///< messages from a receiver that is far
         Lane lane;
     };
 
@@ -120,7 +122,8 @@ class FlowExecutor : public RankCollective
         uint32_t received{0};
         uint32_t taken{0}; ///< passed on or copied: their slots are free
         uint32_t told{0};  ///< of which the sender has been told
-        uint32_t index : 31;
+        uint32_t index : 30;
+        uint32_t isFar : 1 {0};         ///< whether the sender is told of free slots in messages
         uint32_t isPassedOn : 1 {0};    ///< whether one of passedBy has messages
         LaneRange passedBy{0, 0};       ///< GetTargets(), where slots are held
         Outbound* sender{nullptr};      ///< the lane at its sender, once it has begun
@@ -131,6 +134,8 @@ class FlowExecutor : public RankCollective
         Lane lane;
     };
 
+    /// @return whether a lane's other end is at a rank that is not near
+    bool IsFar(const Lane& lane) const;
     void Begin();
     /// Share the lanes to other servers out to the rank's NICs.
     void AssignNics();
@@ -162,7 +167,7 @@ class FlowExecutor : public RankCollective
     void LearnSlots();
     /// Wait for the receiver's next message about a free slot, if one is to come.
     void ExpectCredit(Outbound& outbound);
-    /// Tell the sender in another process of slots that have become free since it was told.
+    /// Tell a sender that is far of slots that have become free since it was told.
     void SendCredits(const Inbound& inbound, uint32_t before);
     /// @return slots between a lane's sender and what its receiver passes on
     uint32_t SlotsOf(const Lane& lane) const;
@@ -197,8 +202,9 @@ class FlowExecutor : public RankCollective
     uint32_t m_rank;
     int m_tagBase;
     RankNetwork& m_network;
-    bool m_holdsSlots;   ///< FlowGraph::HoldsSlots()
-    bool m_isPhysical;   ///< whether other ranks are other processes
+    bool m_holdsSlots; ///< FlowGraph::HoldsSlots()
+    bool m_isPhysical; ///< whether other ranks are other processes
+    bool m_hasFar{false};
     TimePs m_cpuFree{0}; ///< when the CPU that serves the NIC can start another message
     CollectiveData* m_data{nullptr};
     MessageInfo m_info;

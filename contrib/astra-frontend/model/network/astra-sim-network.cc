@@ -3,7 +3,6 @@
  */
 #include "astra-sim-network.h"
 
-#include "ns3/pfc-watchdog.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -58,10 +57,33 @@ NumberIn(const void* note)
 
 AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
     : m_fabric(fabric),
-      m_inNetwork(fabric)
+      m_rankCount(fabric.GetTopology().hostCount),
+      m_inNetwork(fabric, 0)
 {
-    MakeRanks(fabric.GetTopology().hostCount);
+    MakeRanks(m_rankCount);
     LookAtNics(fabric.GetTopology());
+    m_fabric.TraceConnectWithoutContext("RoutesChanged",
+                                        ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
+}
+
+AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const Servers& servers)
+    : m_fabric(fabric),
+      m_servers(&servers),
+      m_firstRank(server * fabric.GetTopology().gpusPerServer),
+      m_rankCount(std::min(fabric.GetTopology().gpusPerServer,
+                           fabric.GetTopology().hostCount - m_firstRank)),
+      m_events(NodeIdOf(m_firstRank)),
+      m_inNetwork(fabric, m_firstRank)
+{
+    MakeRanks(m_firstRank, m_rankCount, fabric.GetTopology().hostCount);
+    if (server == 0)
+    {
+        LookAtNics(fabric.GetTopology());
+    }
+    else
+    {
+        SetNicsAs(*servers.front());
+    }
     m_fabric.TraceConnectWithoutContext("RoutesChanged",
                                         ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }
@@ -71,6 +93,13 @@ AstraSimFabric::~AstraSimFabric()
     m_fabric.TraceDisconnectWithoutContext(
         "RoutesChanged",
         ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
+}
+
+void
+AstraSimFabric::CountIn(ns3::LinkUse& use)
+{
+    m_counter.emplace(use, m_fabric, m_firstRank, m_rankCount);
+    m_inNetwork.CountIn(use);
 }
 
 TimePs
@@ -88,16 +117,26 @@ AstraSimFabric::Schedule(TimePs delay, MessageHandler handler, void* arg)
 void
 AstraSimFabric::Send(uint32_t src, const SendRequest& request)
 {
+    if (GoesFar(src, static_cast<uint32_t>(request.dst), request.info))
+    {
+        SendFar(src, request);
+        return;
+    }
     Message* message = m_messages.Take();
     message->fabric = this;
-    const auto [latency, wireBytes] = Accept(*message, src, request);
-    message->WireBytes() = wireBytes;
+    Start(message, Accept(*message, src, request));
+}
+
+void
+AstraSimFabric::Start(Message* message, const Demand& demand)
+{
+    message->WireBytes() = demand.wireBytes;
     message->qp = FindLastQueuePair(*message);
     // Never from inside the call: handlers of a message to oneself would run too early.
-    if (latency > 0 || message->IsLocal())
+    if (demand.latency > 0 || message->IsLocal())
     {
         m_events.Schedule(
-            latency,
+            demand.latency,
             [](void* arg) {
                 auto* message = static_cast<Message*>(arg);
                 message->fabric->Launch(message);
@@ -123,14 +162,7 @@ AstraSimFabric::Launch(Message* message)
     {
         message->partsToDeliver = 1;
         message->partsToAcknowledge = 1;
-        m_events.Schedule(
-            0,
-            [](void* arg) { static_cast<Message*>(arg)->OnDelivered(); },
-            message);
-        m_events.Schedule(
-            0,
-            [](void* arg) { static_cast<Message*>(arg)->OnSent(); },
-            message);
+        LaunchLocal(message);
         return;
     }
     const uint64_t bytes = message->WireBytes();
@@ -175,7 +207,7 @@ AstraSimFabric::Connect(const Message& message, uint32_t part, bool closeWhenDon
 ns3::RdmaQueuePair*
 AstraSimFabric::FindLastQueuePair(const Message& message) const
 {
-    const void* note = MessageMatcher::NoteOf(message);
+    const void* note = NoteOf(message);
     const auto* last = IsOfOwn(note) ? nullptr : static_cast<const Connection*>(note);
     return last && last->lane == LaneOf(message) && last->rateCapBps == message.rateCapBps
                ? last->qp
@@ -185,7 +217,7 @@ AstraSimFabric::FindLastQueuePair(const Message& message) const
 ns3::RdmaQueuePair*
 AstraSimFabric::FollowStream(const Message& message)
 {
-    const void*& note = MessageMatcher::NoteOf(message);
+    const void*& note = NoteOf(message);
     const uint16_t nic = message.nic & NIC_MASK;
     ns3::RdmaQueuePair* qp = nullptr;
     uint16_t sport = 0;
@@ -234,7 +266,7 @@ AstraSimFabric::FindQueuePair(const Message& message, uint32_t part)
     }
     if (part == 0)
     {
-        MessageMatcher::NoteOf(message) = connection;
+        NoteOf(message) = connection;
     }
     return connection->qp;
 }
@@ -277,29 +309,29 @@ AstraSimFabric::OnRoutesChanged()
 void
 AstraSimFabric::PartAcknowledged(Message* message)
 {
-    if (--message->partsToAcknowledge == 0)
+    if (--message->partsToAcknowledge > 0)
+    {
+        return;
+    }
+    if (message->isFar)
+    {
+        End(m_farMessages, static_cast<FarMessage*>(message));
+    }
+    else
     {
         End(m_messages, message);
     }
 }
 
 std::vector<std::string>
-AstraSimFabric::DescribeObstacles(std::size_t limit) const
+AstraSimFabric::DescribePending() const
 {
-    std::vector<std::string> lines = m_fabric.GetPfcWatchdog().Describe(limit / 2);
+    std::vector<std::string> lines;
     for (const PendingPart& each : m_withoutPath)
     {
         lines.push_back("rank " + std::to_string(each.message->src) + " has " +
                         std::to_string(each.bytes) + " bytes for rank " +
                         std::to_string(each.message->dst) + " and no path");
-    }
-    const auto cutOff = m_fabric.DescribeCutOff();
-    lines.insert(lines.end(), cutOff.begin(), cutOff.end());
-    if (lines.size() > limit)
-    {
-        const std::size_t more = lines.size() - limit;
-        lines.resize(limit);
-        lines.push_back("and " + std::to_string(more) + " more without a path");
     }
     return lines;
 }

@@ -5,6 +5,7 @@
 #define ASTRA_SIM_NETWORK_H
 
 #include "connection-key.h"
+#include "far-streams.h"
 #include "handler-events.h"
 #include "in-network-operations.h"
 #include "object-pool.h"
@@ -36,23 +37,32 @@ namespace AstraSim
  * each other on one queue pair while some are left to send, as NCCL's do; they take no bandwidth
  * from each other. Messages within a server, and those of a channel with a speed limit of its own,
  * use one queue pair per (source, destination, channel, limit).
+ *
+ * In a run on several threads each server has a network of its own, so that what one partition of
+ * the nodes does touches nothing of another's: ranks of different servers are not near.
  */
 class AstraSimFabric : public SharedNetwork
 {
   public:
-    /// @param fabric built; outlives this object
+    /// The networks of all servers of a run on several threads.
+    using Servers = std::vector<std::unique_ptr<AstraSimFabric>>;
+
+    /// All ranks. @param fabric built; outlives this object
     explicit AstraSimFabric(ns3::RdmaFabric& fabric);
+
+    /// The ranks of one server. @param fabric likewise @param server the number of it
+    /// @param servers the others, by number; complete before the first message
+    AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const Servers& servers);
+
     ~AstraSimFabric() override;
 
     /// Count messages on the links that they take. @param use outlives the object
-    void CountIn(ns3::LinkUse& use)
-    {
-        m_counter.emplace(use, m_fabric);
-        m_inNetwork.CountIn(use);
-    }
+    void CountIn(ns3::LinkUse& use);
 
-    /// @return which data has no path, at most @p limit lines
-    std::vector<std::string> DescribeObstacles(std::size_t limit) const;
+    /// @return data that has no path, a line each
+    std::vector<std::string> DescribePending() const;
+
+    std::vector<std::string> DescribeReceives(std::size_t limit) const override;
 
   private:
     /// What all messages know; in the cache line of what is touched when one ends.
@@ -62,7 +72,7 @@ class AstraSimFabric : public SharedNetwork
     };
 
     /// A message; on the fabric, it is its own first part.
-    struct alignas(64) Message final : MessageHead, NetworkMessage
+    struct alignas(64) Message : MessageHead, NetworkMessage
     {
         void OnDelivered() override
         {
@@ -85,12 +95,25 @@ class AstraSimFabric : public SharedNetwork
 
     static_assert(sizeof(Message) == 128); // two lines of the cache
 
+    /// A message to a rank that is not near. Its receiver reads it, and changes one counter.
+    struct FarMessage final : Message
+    {
+        void OnDelivered() override
+        {
+            fabric->NetworkOf(dst).OnFarDelivered(*this);
+        }
+
+        FarStreams::Outgoing* out{nullptr}; ///< its stream
+        uint64_t number{0};                 ///< in its stream
+        TimePs sentPs{0};
+    };
+
     /// Another part of a message.
     struct Part final : ns3::RdmaMessage
     {
         void OnDelivered() override
         {
-            whole->fabric->PartDelivered(*whole);
+            whole->OnDelivered();
         }
 
         void OnSent() override
@@ -121,8 +144,32 @@ class AstraSimFabric : public SharedNetwork
     };
 
     TimePs Now() const override;
+    TimePs GetSentTime() const override;
+    bool AreNear(int rank, int other) const override;
+    void EndStream(MessageStream* stream, bool isSender) override;
+    void Receive(uint32_t dst, const ReceiveRequest& request) override;
     void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
     void Send(uint32_t src, const SendRequest& request) override;
+
+    /// @return the network of a rank's server
+    AstraSimFabric& NetworkOf(uint32_t rank) const
+    {
+        return *(*m_servers)[m_fabric.GetTopology().Server(rank)];
+    }
+
+    /// @return the ns-3 node of a rank
+    uint32_t NodeIdOf(uint32_t rank) const;
+    /// @return whether a message's two sides are kept apart (FarStreams)
+    bool GoesFar(uint32_t src, uint32_t dst, const MessageInfo* info) const;
+    void SendFar(uint32_t src, const SendRequest& request);
+    void SendCredit(uint32_t src, const SendRequest& request);
+    /// Send a message when its latency has passed.
+    void Start(Message* message, const Demand& demand);
+    /// Deliver a message of which nothing goes over the network.
+    void LaunchLocal(Message* message);
+    void OnFarDelivered(FarMessage& message);
+    /// @return what is kept with the stream of a message
+    static const void*& NoteOf(const Message& message);
 
     void Forget(NetworkMessage& message) override
     {
@@ -157,6 +204,9 @@ class AstraSimFabric : public SharedNetwork
     void PartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
+    const Servers* m_servers{nullptr}; ///< null: this network has all ranks
+    uint32_t m_firstRank{0};
+    uint32_t m_rankCount;
     std::optional<ns3::MessageCounter> m_counter;
     boost::unordered_flat_map<ConnectionKey, Connection*, ConnectionKey::Hash> m_connections;
     ObjectPool<Connection> m_connectionPool;
@@ -164,6 +214,8 @@ class AstraSimFabric : public SharedNetwork
     InNetworkOperations m_inNetwork;
     ObjectPool<Message> m_messages;
     ObjectPool<Part> m_parts;
+    FarStreams m_far;
+    ObjectPool<FarMessage> m_farMessages;
     std::vector<PendingPart> m_withoutPath;
 };
 

@@ -64,6 +64,16 @@ class ForwardingNetwork : public RankNetwork
         return m_network.GetSentTime();
     }
 
+    bool IsNear(int rank) const override
+    {
+        return m_network.IsNear(rank);
+    }
+
+    void EndStream(MessageStream* stream, bool isSender) override
+    {
+        m_network.EndStream(stream, isSender);
+    }
+
     bool IsPhysical() const override
     {
         return m_network.IsPhysical();

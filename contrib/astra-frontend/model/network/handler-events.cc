@@ -45,8 +45,9 @@ class alignas(64) HandlerEvents::Event final : public ns3::QbbTimedEvent
     };
 };
 
-HandlerEvents::HandlerEvents()
-    : m_simulator(ns3::QbbSimulatorImpl::Get())
+HandlerEvents::HandlerEvents(uint32_t context)
+    : m_context(context),
+      m_simulator(ns3::QbbSimulatorImpl::Get())
 {
 }
 
@@ -72,14 +73,11 @@ HandlerEvents::Schedule(TimePs delay, MessageHandler handler, void* arg)
     event->Ref(); // the simulator drops one reference after each expiry
     if (m_simulator)
     {
-        // Handlers of several ranks share an event: it is of no node.
-        m_simulator->ScheduleTimed(ns3::Simulator::NO_CONTEXT,
-                                   m_simulator->GetNowPs() + delay,
-                                   event);
+        m_simulator->ScheduleTimed(m_context, m_simulator->GetNowPs() + delay, event);
     }
     else
     {
-        ns3::Simulator::ScheduleWithContext(ns3::Simulator::NO_CONTEXT,
+        ns3::Simulator::ScheduleWithContext(m_context,
                                             ns3::TimeStep(static_cast<uint64_t>(delay)),
                                             event);
     }

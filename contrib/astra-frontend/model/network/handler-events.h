@@ -7,7 +7,9 @@
 #include "rank-network.h"
 
 #include "ns3/qbb-simulator-impl.h"
+#include "ns3/simulator.h"
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -24,7 +26,8 @@ namespace AstraSim
 class HandlerEvents
 {
   public:
-    HandlerEvents();
+    /// @param context node that the events belong to; that of none if they are of several
+    explicit HandlerEvents(uint32_t context = ns3::Simulator::NO_CONTEXT);
 
     /// Handlers that still wait are forgotten.
     ~HandlerEvents();
@@ -38,6 +41,7 @@ class HandlerEvents
   private:
     class Event;
 
+    uint32_t m_context;
     ns3::QbbSimulatorImpl* m_simulator{nullptr}; ///< null if another implementation runs
     std::vector<Event*> m_events;                ///< all; each holds a reference of its own
     Event* m_free{nullptr};

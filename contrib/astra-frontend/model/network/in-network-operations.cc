@@ -30,8 +30,9 @@ KindOf(InNetworkOp op)
 
 } // namespace
 
-InNetworkOperations::InNetworkOperations(ns3::RdmaFabric& fabric)
-    : m_fabric(fabric)
+InNetworkOperations::InNetworkOperations(ns3::RdmaFabric& fabric, uint32_t host)
+    : m_fabric(fabric),
+      m_engine(fabric.GetInNetworkEngine(host))
 {
 }
 
@@ -84,7 +85,7 @@ InNetworkOperations::Join(int rank, const JoinRequest& request)
         {
             ns3::CountOperation(*m_use, m_fabric, spec, info ? info->purpose : 0);
         }
-        return m_fabric.GetInNetworkEngine().Open(std::move(spec));
+        return m_engine.Open(std::move(spec));
     });
     if (info && info->sendLatency > 0)
     {
@@ -114,7 +115,7 @@ InNetworkOperations::JoinEngine(uint32_t operation,
     {
         done = [handler, arg] { handler(arg); };
     }
-    m_fabric.GetInNetworkEngine().Join(operation, place, std::move(done));
+    m_engine.Join(operation, place, std::move(done));
 }
 
 } // namespace AstraSim

@@ -34,8 +34,8 @@ namespace AstraSim
 class InNetworkOperations
 {
   public:
-    /// @param fabric outlives this object
-    explicit InNetworkOperations(ns3::RdmaFabric& fabric);
+    /// @param fabric outlives this object @param host one of those that take part
+    InNetworkOperations(ns3::RdmaFabric& fabric, uint32_t host);
 
     /// @return whether switches can carry out operations of @p members
     bool IsSupported(std::span<const int> members);
@@ -61,6 +61,7 @@ class InNetworkOperations
     void JoinEngine(uint32_t operation, uint32_t place, MessageHandler handler, void* arg);
 
     ns3::RdmaFabric& m_fabric;
+    ns3::InNetworkEngine& m_engine;
     ns3::LinkUse* m_use{nullptr};
     MemberSets m_sets;
     /// By set and stripe: the switches, or nothing if none serve the members.

@@ -31,8 +31,8 @@ struct MessageInfo
     double wireInflation{1}; ///< bytes on the wire per byte of message (LL 2, LL128 128/120)
     uint64_t rateCapBps{0};  ///< a channel's own speed limit in bit/s; 0 for none
     /// Names the collective alike on all its ranks, in whatever order they begin what they share
-    /// with others. A network whose ranks are processes of their own matches by it and by the last
-    /// 8 bits of the tag, since each process gives out tags for itself.
+    /// with others. Messages between ranks that are not near match by it and by the last 8 bits of
+    /// the tag, since each side gives out tags for itself.
     uint64_t collectiveKey{NO_COLLECTIVE};
     static constexpr uint64_t NO_COLLECTIVE = UINT64_MAX;
     /// Set by the network. Who gives it back with the next message of the same source, destination
@@ -153,6 +153,19 @@ class RankNetwork
     virtual TimePs GetSentTime() const
     {
         return Now();
+    }
+
+    /// @return whether the calls of this rank may look at what @p rank keeps of a collective, and
+    /// the other way round. If not, collectives tell each other in messages (MessageInfo::isCredit)
+    virtual bool IsNear(int rank) const
+    {
+        return true;
+    }
+
+    /// Nothing more is sent, or received, in a stream between ranks that are not near.
+    /// @param stream MessageInfo::stream of its messages
+    virtual void EndStream(MessageStream* stream, bool isSender)
+    {
     }
 
     /// @return whether messages are real, so that what software and GPUs cost is in them already

@@ -13,10 +13,12 @@ SharedNetwork::SharedNetwork() = default;
 SharedNetwork::~SharedNetwork() = default;
 
 void
-SharedNetwork::MakeRanks(uint32_t count)
+SharedNetwork::MakeRanks(uint32_t first, uint32_t count, uint32_t size)
 {
+    m_first = static_cast<int>(first);
+    m_size = static_cast<int>(size);
     m_ranks.reserve(count);
-    for (uint32_t rank = 0; rank < count; ++rank)
+    for (uint32_t rank = first; rank < first + count; ++rank)
     {
         m_ranks.push_back(std::make_unique<SharedRankNetwork>(static_cast<int>(rank), *this));
     }
@@ -25,22 +27,32 @@ SharedNetwork::MakeRanks(uint32_t count)
 SharedNetwork::Demand
 SharedNetwork::Accept(NetworkMessage& message, uint32_t src, const SendRequest& request)
 {
+    MessageInfo* info = request.info;
+    m_matcher.AddSend(message,
+                      src,
+                      static_cast<uint32_t>(request.dst),
+                      request.tag,
+                      request.bytes,
+                      info ? info->stream : nullptr);
+    if (info)
+    {
+        info->stream = message.stream;
+    }
+    return Describe(message, src, request);
+}
+
+SharedNetwork::Demand
+SharedNetwork::Describe(NetworkMessage& message, uint32_t src, const SendRequest& request)
+{
     message.src = src;
     message.dst = static_cast<uint32_t>(request.dst);
     message.sent = request.handler;
     message.sentArg = request.arg;
-    MessageInfo* info = request.info;
-    m_matcher.AddSend(message,
-                      src,
-                      message.dst,
-                      request.tag,
-                      request.bytes,
-                      info ? info->stream : nullptr);
+    const MessageInfo* info = request.info;
     if (!info)
     {
         return {0, request.bytes};
     }
-    info->stream = message.stream;
     message.keepsOrder = info->collective > 0;
     message.channel = info->channel;
     message.nic = static_cast<uint16_t>(info->nic);
@@ -145,6 +157,24 @@ bool
 SharedRankNetwork::Join(const JoinRequest& request)
 {
     return m_network.Join(GetRank(), request);
+}
+
+bool
+SharedRankNetwork::IsNear(int rank) const
+{
+    return m_network.AreNear(GetRank(), rank);
+}
+
+void
+SharedRankNetwork::EndStream(MessageStream* stream, bool isSender)
+{
+    m_network.EndStream(stream, isSender);
+}
+
+TimePs
+SharedRankNetwork::GetSentTime() const
+{
+    return m_network.GetSentTime();
 }
 
 } // namespace AstraSim

@@ -38,6 +38,9 @@ class SharedRankNetwork : public RankNetwork
     void Receive(const ReceiveRequest& request) override;
     bool Supports(std::span<const int> members) const override;
     bool Join(const JoinRequest& request) override;
+    bool IsNear(int rank) const override;
+    void EndStream(MessageStream* stream, bool isSender) override;
+    TimePs GetSentTime() const override;
 
   private:
     SharedNetwork& m_network;
@@ -60,13 +63,13 @@ class SharedNetwork
     /// @return the network of a rank
     RankNetwork& GetNetwork(int rank) const
     {
-        return *m_ranks[static_cast<std::size_t>(rank)];
+        return *m_ranks[static_cast<std::size_t>(rank - m_first)];
     }
 
     /// @return number of ranks
     int GetSize() const
     {
-        return static_cast<int>(m_ranks.size());
+        return m_size;
     }
 
     /// @return messages that have been sent and delivered
@@ -76,7 +79,7 @@ class SharedNetwork
     }
 
     /// @return which receives wait, at most @p limit lines
-    std::vector<std::string> DescribeReceives(std::size_t limit) const
+    virtual std::vector<std::string> DescribeReceives(std::size_t limit) const
     {
         return m_matcher.DescribeWaits(limit);
     }
@@ -86,7 +89,8 @@ class SharedNetwork
     struct NetworkMessage : MessageMatcher::Send
     {
         /// Follows those of its stream on one connection, as the messages of a collective do.
-        bool keepsOrder{false};
+        bool keepsOrder : 1 {false};
+        bool isFar : 1 {false}; ///< to a rank that is not near: this network does not match it
 
         // what is touched when it ends comes first
         uint16_t partsToDeliver{0};
@@ -117,7 +121,13 @@ class SharedNetwork
     SharedNetwork();
 
     /// Make the views of @p count ranks.
-    void MakeRanks(uint32_t count);
+    void MakeRanks(uint32_t count)
+    {
+        MakeRanks(0, count, count);
+    }
+
+    /// Make the views of @p count ranks from @p first on, of @p size.
+    void MakeRanks(uint32_t first, uint32_t count, uint32_t size);
 
     /// What the network has to do about a call.
     struct Demand
@@ -132,6 +142,9 @@ class SharedNetwork
      * @return what else it asks for
      */
     Demand Accept(NetworkMessage& message, uint32_t src, const SendRequest& request);
+
+    /// The part of Accept() that is not about matching.
+    static Demand Describe(NetworkMessage& message, uint32_t src, const SendRequest& request);
 
     /// A part of @p message is at its destination; the last one completes receives.
     void PartDelivered(NetworkMessage& message);
@@ -156,8 +169,16 @@ class SharedNetwork
         }
     }
 
+    uint64_t m_deliveredCount{0};
+
     /// Look whether hosts have several NICs, which then tell connections apart.
     void LookAtNics(const ns3::ClusterTopology& topology);
+
+    /// As LookAtNics() of another network of the same hosts.
+    void SetNicsAs(const SharedNetwork& other)
+    {
+        m_severalNics = other.m_severalNics;
+    }
 
     /// @return what tells the connections of a source and destination apart: channel and NIC
     uint64_t LaneOf(const NetworkMessage& message) const
@@ -169,6 +190,24 @@ class SharedNetwork
     virtual void Forget(NetworkMessage& message) = 0;
 
     virtual TimePs Now() const = 0;
+
+    /// @return RankNetwork::GetSentTime()
+    virtual TimePs GetSentTime() const
+    {
+        return Now();
+    }
+
+    /// @return RankNetwork::IsNear()
+    virtual bool AreNear(int rank, int other) const
+    {
+        return true;
+    }
+
+    /// See RankNetwork::EndStream().
+    virtual void EndStream(MessageStream* stream, bool isSender)
+    {
+    }
+
     virtual void Schedule(TimePs delay, MessageHandler handler, void* arg) = 0;
     virtual void Send(uint32_t src, const SendRequest& request) = 0;
 
@@ -179,14 +218,15 @@ class SharedNetwork
     /// them
     virtual bool Join(int rank, const JoinRequest& request) = 0;
 
+    virtual void Receive(uint32_t dst, const ReceiveRequest& request);
+
   private:
     friend class SharedRankNetwork;
 
-    void Receive(uint32_t dst, const ReceiveRequest& request);
-
     MessageMatcher m_matcher;
     std::vector<std::unique_ptr<SharedRankNetwork>> m_ranks;
-    uint64_t m_deliveredCount{0};
+    int m_first{0};
+    int m_size{0};
     bool m_severalNics{false};
 };
 

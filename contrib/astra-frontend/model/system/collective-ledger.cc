@@ -135,7 +135,7 @@ CollectiveLedger::Leave(CollectiveInstance& instance, TimePs now)
 void
 CollectiveLedger::MessageSent(int src, int dst, int tag, const MessageRecord& message)
 {
-    if (!m_sample.Has(dst))
+    if (m_reportsMessages || !m_sample.Has(dst))
     {
         m_observer.MessageLeft({src, dst, tag, message.bytes, message.position, message.start});
         return; // it arrives where this ledger does not see it
@@ -183,9 +183,18 @@ CollectiveLedger::MessageArrived(int src,
                                   &choice,
                                   message.start,
                                   now,
-                                  message.start};
+                                  message.start,
+                                  0,
+                                  true};
     m_observer.CollectiveEnded(record);
     return message.start;
+}
+
+uint32_t
+CollectiveLedger::CountJoined(uint64_t key) const
+{
+    const auto found = m_running.find(key);
+    return found == m_running.end() ? 0 : found->second->joined;
 }
 
 std::vector<std::string>
@@ -244,7 +253,8 @@ CollectiveLedger::RecordOf(const CollectiveInstance& instance) const
             &instance.choice,
             instance.start,
             0,
-            instance.lastStart};
+            instance.lastStart,
+            instance.key};
 }
 
 } // namespace AstraSim

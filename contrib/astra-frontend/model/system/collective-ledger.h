@@ -73,10 +73,15 @@ class CollectiveLedger
                      const Workload& workload,
                      RunObserver& observer);
 
-    /// Tell which ranks are simulated; a collective ends with the last of them. Without it: all.
-    void SetSample(RankSample sample)
+    /**
+     * Tell which ranks are simulated; a collective ends with the last of them. Without it: all.
+     * @param reportsMessages have the observer put both ends of messages together, also of those
+     * between ranks that are simulated
+     */
+    void SetSample(RankSample sample, bool reportsMessages)
     {
         m_sample = std::move(sample);
+        m_reportsMessages = reportsMessages;
     }
 
     /**
@@ -141,6 +146,9 @@ class CollectiveLedger
         return m_streamOrder;
     }
 
+    /// @return ranks that have begun a collective that has not ended. @param key CollectiveRecord's
+    uint32_t CountJoined(uint64_t key) const;
+
     /// @return collectives and messages that have ended
     uint64_t GetCollectivesEnded() const
     {
@@ -164,6 +172,7 @@ class CollectiveLedger
     const Workload& m_workload;
     RunObserver& m_observer;
     RankSample m_sample;
+    bool m_reportsMessages{false};
     StreamOrder m_streamOrder;
     uint64_t m_nextId{1};
     uint32_t m_nextTag{0};

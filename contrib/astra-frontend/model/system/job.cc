@@ -163,7 +163,7 @@ Job::ChooseSimulated()
     {
         networkRanks.push_back(m_description.ranks[rank]);
     }
-    m_ledger.SetSample(RankSample(networkRanks));
+    m_ledger.SetSample(RankSample(networkRanks), m_description.isPart);
 }
 
 void
@@ -213,7 +213,8 @@ Job::DescribeWaits() const
             lines.push_back(prefix + line);
         }
     }
-    for (auto& line : m_ledger.DescribeMissingRanks())
+    for (auto& line :
+         m_description.isPart ? std::vector<std::string>() : m_ledger.DescribeMissingRanks())
     {
         lines.push_back(std::move(line));
     }

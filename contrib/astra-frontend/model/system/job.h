@@ -41,6 +41,9 @@ struct JobDescription
     /// Asked once the workload is placed: ranks of the job that stand for all and are the only ones
     /// simulated; none, or no function, for every rank.
     std::function<std::vector<uint32_t>()> sample{};
+    /// Others simulate the other ranks: the observer hears of both ends of every message, and knows
+    /// who is missing from a collective.
+    bool isPart{false};
     CollectiveCheck* check{nullptr}; ///< what looks over all collectives; borrowed; may be null
     CollectiveImplementation* engines{nullptr}; ///< of the NICs; borrowed; null if there are none
 };
@@ -92,6 +95,12 @@ class Job
      * collectives that some ranks have begun and others not, then messages that nobody has received
      */
     std::vector<std::string> DescribeWaits() const;
+
+    /// @return its collectives and messages
+    const CollectiveLedger& GetLedger() const
+    {
+        return m_ledger;
+    }
 
     /// @return the system layer of a rank of the job that is simulated
     Sys& GetSys(uint32_t jobRank);

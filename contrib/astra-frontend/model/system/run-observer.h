@@ -47,6 +47,8 @@ struct CollectiveRecord
     TimePs start;                   ///< the first rank's start
     TimePs end;                     ///< the last rank's end; 0 while it runs
     TimePs lastStart;               ///< the last rank's start; 0 while ranks are missing
+    uint64_t key{0};                ///< MessageInfo::collectiveKey, the same in every part of a job
+    bool isMessage{false}; ///< a message between two ranks: has no key, and is told of at its end
 };
 
 /// A rank that computes.

@@ -1,0 +1,101 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef MERGED_RECORDS_H
+#define MERGED_RECORDS_H
+
+#include "ns3/run-observer.h"
+#include "ns3/workload.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief What the parts of a job that run in different partitions of a run tell, as if one job told
+ * it: a collective begins with its first rank, wherever that is, and ends with its last.
+ *
+ * The observer hears everything in the order of time, between the windows of the run
+ * (QbbPartitions::Tell()).
+ */
+class MergedRecords
+{
+  public:
+    /// @param observer hears it; outlives the object
+    explicit MergedRecords(RunObserver& observer);
+    ~MergedRecords();
+
+    /// Say what names the layers; before the run. @param workload outlives the object
+    void SetWorkload(const Workload& workload)
+    {
+        m_workload = &workload;
+    }
+
+    /// @return the observer of a new part @param ranks of the network that are in it
+    RunObserver& AddPart(const std::vector<int>& ranks);
+
+    /// @return collectives and messages that have ended
+    uint64_t GetCollectivesEnded() const
+    {
+        return m_ended;
+    }
+
+    /**
+     * @param countJoined ranks that have begun the collective of a key
+     * @return a line per collective that some ranks have begun and others not
+     */
+    std::vector<std::string> DescribeMissingRanks(
+        const std::function<std::size_t(uint64_t key)>& countJoined) const;
+
+    /// @return a line per message that was sent and that nobody has received
+    std::vector<std::string> DescribeMessages() const;
+
+  private:
+    class Part;
+
+    /// A collective of which not all parts have ended.
+    struct Collective
+    {
+        CollectiveRecord record;
+        CollectiveChoice choice;
+        std::size_t ranksEnded{0};
+    };
+
+    /// A message that has not arrived.
+    struct Message
+    {
+        uint64_t id;
+        MessageEndRecord left;
+    };
+
+    using MessageKey = std::tuple<int, int, int>; ///< source, destination, tag
+
+    void Begin(const CollectiveRecord& record);
+    void End(const CollectiveRecord& record, const CollectiveChoice& choice, std::size_t ranks);
+    void Send(const MessageEndRecord& record);
+    void Receive(const MessageEndRecord& record);
+    /// @return what the observer knows a running collective by
+    uint64_t IdOf(uint64_t key) const;
+
+    RunObserver& m_observer;
+    const Workload* m_workload{nullptr};
+    std::vector<std::unique_ptr<Part>> m_parts;
+    std::unordered_map<uint64_t, Collective> m_running; ///< by key
+    std::map<MessageKey, std::deque<Message>> m_messages;
+    uint64_t m_nextId{1};
+    uint64_t m_ended{0};
+};
+
+} // namespace AstraSim
+
+#endif /* MERGED_RECORDS_H */

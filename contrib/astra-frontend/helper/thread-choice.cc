@@ -1,0 +1,137 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "thread-choice.h"
+
+#include "ns3/attribute-default.h"
+#include "ns3/boolean.h"
+#include "ns3/collective-offload.h"
+#include "ns3/input-error.h"
+#include "ns3/input-file.h"
+#include "ns3/input-lines.h"
+#include "ns3/qbb-simulator-impl.h"
+#include "ns3/string.h"
+#include "ns3/system-config.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <thread>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// @return the first that applies; null if none does
+const ThreadObstacle*
+FindObstacle(std::span<const ThreadObstacle> obstacles)
+{
+    const auto found = std::ranges::find(obstacles, true, &ThreadObstacle::applies);
+    return found == obstacles.end() ? nullptr : &*found;
+}
+
+/// @return whether a workload's ranks share a scheduler
+bool
+SharesScheduler(const std::string& workload)
+{
+    if (!ns3::InputExists(workload) || ns3::InputExists(workload + ".0.et"))
+    {
+        return false;
+    }
+    ns3::InputLines lines(workload);
+    const std::string kind(lines.Next() ? lines.Fields()[0] : "");
+    return kind == "KV_CACHE" || kind == "INFERENCE";
+}
+
+/// @return whether ranks agree on the order of what they begin while they run
+bool
+OrdersStreams(const std::string& system)
+{
+    if (system.empty())
+    {
+        return false;
+    }
+    const SystemConfig config = ReadSystemConfig(system);
+    return config.schedulingPolicy != SchedulingPolicy::Fifo || !config.allReduce.empty() ||
+           !config.allGather.empty() || !config.reduceScatter.empty() || !config.allToAll.empty();
+}
+
+} // namespace
+
+uint32_t
+ChooseThreads(uint32_t wanted, std::span<const ThreadObstacle> obstacles, const RunConsole& console)
+{
+    const ThreadObstacle* obstacle = wanted > 1 ? FindObstacle(obstacles) : nullptr;
+    if (!obstacle)
+    {
+        return wanted;
+    }
+    console.Say(fmt::format("runs on one thread, as {} needs\n", obstacle->name));
+    return 1;
+}
+
+void
+CheckThreadedSimulator()
+{
+    if (!ns3::QbbSimulatorImpl::Get())
+    {
+        throw ns3::InputError("command line",
+                              0,
+                              "-t and SimulatorImplementationType exclude each other",
+                              "one of them: only ns3::QbbSimulatorImpl has threads");
+    }
+}
+
+std::optional<uint32_t>
+ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConsole& console)
+{
+    if (!options.threads)
+    {
+        return std::nullopt;
+    }
+    const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
+        return SharesScheduler(job.workload);
+    });
+    const bool shares = sharing != options.jobs.end();
+    const auto engines = ns3::CollectiveOffload::Parse(
+        ns3::AttributeDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine"));
+    const ThreadObstacle whole[] = {
+        {options.network != NetworkModel::Packet,
+         fmt::format("--network {}", ToString(options.network))},
+        {options.fastForward != FastForwardMode::Off, "--fast-forward"},
+        {shares, shares ? sharing->workload + ", whose ranks share a scheduler," : ""},
+        {OrdersStreams(options.system), options.system + ", whose ranks agree on an order,"},
+        {options.rendezvous, "--rendezvous-protocol"},
+        {!options.remoteMemory.empty(), "--remote-memory-configuration"},
+        {!engines || !engines->empty(), "COLLECTIVE_ENGINE"},
+        {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::InNetworkReduction"),
+         "IN_NETWORK_REDUCTION"},
+        {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"),
+         "ns3::RdmaFabric::PartitionPerNode"},
+    };
+    if (const ThreadObstacle* obstacle = FindObstacle(whole))
+    {
+        if (*options.threads > 1)
+        {
+            console.Say(fmt::format("runs on one thread, as {} needs\n", obstacle->name));
+        }
+        return std::nullopt;
+    }
+    CheckThreadedSimulator();
+    const ThreadObstacle watching[] = {
+        {options.check, "--check"},
+        {!options.pcap.empty(), "--pcap"},
+        {inputs.conf.enableTrace && !inputs.conf.traceFile.empty(), "TRACE_FILE"},
+    };
+    // People who bring the flags of another machine: results do not depend on the number.
+    const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const uint32_t threads = ChooseThreads(*options.threads, watching, console);
+    if (threads > cores)
+    {
+        console.Say(fmt::format("-t {}: runs on {} threads, one for each core\n", threads, cores));
+    }
+    return std::min(threads, cores);
+}
+
+} // namespace AstraSim
