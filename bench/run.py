@@ -249,27 +249,33 @@ class Bench:
                   f"{flows:14.2f}{100 * (fluid / time - 1):11.4f}%")
 
     def threads(self):
-        """Every GPU sends to another one, all at once, with one list of events and in partitions; wall time."""
+        """With one list of events and in partitions: every GPU sends to another one, and an AllReduce; wall time."""
         if not self.wanted("threads"):
             return
         gpus, size = (128, 16 * MIB) if self.quick else (1024, 32 * MIB)
+        topology = self.inputs.topology(gpus, "-gt", "A100", "-bw", "100Gbps")
         flows = self.directory / "permutation"
         flows.write_text(f"{gpus}\n" + "".join(f"{src} {(src + gpus // 2) % gpus} 3 100 {size} 0\n"
                                                for src in range(gpus)))
-        job = ["-c", ROOT / "conf" / "SimAI.conf", "-n", self.inputs.topology(gpus, "-gt", "A100", "-bw", "100Gbps"),
-               "-f", flows, "-q", "-o", self.directory / "threads"]
+        self.on_threads(f"{gpus} flows of {size // MIB} MiB", "qbb-flows", "-f", flows, "-n", topology)
+        workload = self.inputs.workload("groups", gpus, GRADIENT.format(kind="ALLREDUCE", size=size), tp=8)
+        self.on_threads(f"AllReduce of {size // MIB} MiB, {gpus} GPUs, TP 8", "SimAI_simulator", "-w", workload, "-n", topology)
+
+    def on_threads(self, name, program, *arguments):
+        """A job with one list of events and on 1, 2, 4 ... threads."""
+        job = [*arguments, "-c", ROOT / "conf" / "SimAI.conf", "-q", "-o", self.directory / "threads"]
         cases = [[], *(["-t", str(count)] for count in (1, 2, 4, 8, 16) if count <= (os.cpu_count() or 1))]
         seconds, efficiency = [[] for _ in cases], [1.0 for _ in cases]
         for _ in range(self.runs):
             for case, flags in enumerate(cases):
-                subprocess.run([self.programs / "qbb-flows", *job, *flags], env=environment(), check=True)
+                subprocess.run([self.programs / program, *job, *flags], env=environment(), check=True)
                 record = json.loads((self.directory / "threads" / "run.json").read_text())
                 seconds[case].append(record["simulation_wall_s"])
                 efficiency[case] = record.get("thread_efficiency", 1)
         one = statistics.median(seconds[1])
         for flags, values, used in zip(cases, seconds, efficiency):
             wall = statistics.median(values)
-            print(f"{gpus} flows of {size // MIB} MiB, {' '.join(flags) or 'one list':10}{wall:8.2f} s{one / wall:7.2f}"
+            print(f"{name}, {' '.join(flags) or 'one list':10}{wall:8.2f} s{one / wall:7.2f}"
                   f"{100 * used:7.0f}% efficiency")
 
     def timed(self, *arguments):
