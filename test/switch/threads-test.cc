@@ -9,6 +9,7 @@
 
 #include "ns3/fabric-partitions.h"
 #include "ns3/qbb-partitions.h"
+#include "ns3/qbb-thread-pace.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -205,6 +206,37 @@ INSTANTIATE_TEST_SUITE_P(Configurations,
                                          "ERROR_RATE_PER_LINK 0.01\nLOSS_RECOVERY irn\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLINK_DOWN 12 12 14\n",
                                          "LINK_DOWN 12 12 14\nLINK_UP 200 12 14\n"));
+
+TEST(QbbThreadPace, GoesOnWithWhatWasFasterAndTriesAgain)
+{
+    using std::chrono::microseconds;
+    QbbThreadPace pace;
+    uint64_t events = 0;
+    // Windows of 1000 events: one thread needs 100 us, several what the time of day says.
+    const auto run = [&](uint64_t windows, int parallelUs) {
+        uint64_t parallel = 0;
+        for (uint64_t i = 0; i < windows; ++i)
+        {
+            const bool isParallel = pace.IsParallel();
+            parallel += isParallel;
+            events += 1000;
+            pace.NoteWindow(microseconds(isParallel ? parallelUs : 100), events);
+        }
+        return parallel;
+    };
+    constexpr uint32_t TRIAL = QbbThreadPace::TRIAL;
+    constexpr uint32_t STRETCH = QbbThreadPace::SHORT_STRETCH;
+    EXPECT_EQ(run(2 * TRIAL + STRETCH, 60), TRIAL + STRETCH);
+    EXPECT_EQ(pace.GetSerialWindows(), TRIAL);
+    // Others use the cores: one thread goes on, for ever longer stretches.
+    EXPECT_EQ(run(2 * TRIAL + 2 * STRETCH, 5000), TRIAL);
+    EXPECT_EQ(run(2 * TRIAL + 4 * STRETCH, 5000), TRIAL);
+    // They have ended.
+    EXPECT_EQ(run(2 * TRIAL + STRETCH, 60), TRIAL + STRETCH);
+    EXPECT_EQ(run(2 * TRIAL + 2 * STRETCH, 5000), TRIAL);
+    EXPECT_EQ(run(10 * QbbThreadPace::LONG_STRETCH, 5000) / TRIAL, 13U)
+        << "after three doublings the longest";
+}
 
 TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
 {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <string>
 
 namespace AstraSim
 {
@@ -37,14 +38,23 @@ DescribeThreads()
     }
     constexpr double PERCENT = 100;
     const double alone = use->GetAlonePart();
-    return fmt::format("{} threads, efficiency {:.0f}%: {:.0f}% of their time went to waiting for "
-                       "each other in {} windows, {:.0f}% to waiting for one of them to start "
-                       "flows and write results\n",
-                       use->threads,
-                       PERCENT * use->GetEfficiency(),
-                       PERCENT * std::max(0.0, 1 - use->GetEfficiency() - alone),
-                       use->windows,
-                       PERCENT * alone);
+    std::string text =
+        fmt::format("{} threads, efficiency {:.0f}%: {:.0f}% of their time went to waiting for "
+                    "each other in {} windows, {:.0f}% to waiting for one of them to start "
+                    "flows and write results\n",
+                    use->threads,
+                    PERCENT * use->GetEfficiency(),
+                    PERCENT * std::max(0.0, 1 - use->GetEfficiency() - alone),
+                    use->windows,
+                    PERCENT * alone);
+    if (2 * use->serialWindows > use->windows)
+    {
+        text += fmt::format(
+            "one thread ran {:.0f}% of the windows, as it was faster: too little happens in "
+            "them, or other programs use the cores\n",
+            PERCENT * static_cast<double>(use->serialWindows) / static_cast<double>(use->windows));
+    }
+    return text;
 }
 
 void
@@ -55,6 +65,7 @@ RecordThreads(RunRecord& record)
         record.Set("threads", use->threads);
         record.Set("thread_efficiency", use->GetEfficiency());
         record.Set("windows", use->windows);
+        record.Set("windows_of_one_thread", use->serialWindows);
     }
 }
 

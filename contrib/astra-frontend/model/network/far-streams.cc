@@ -4,6 +4,7 @@
 #include "far-streams.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <boost/functional/hash.hpp>
 #include <fmt/format.h>
 #include <tuple>

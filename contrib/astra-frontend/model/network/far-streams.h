@@ -7,10 +7,10 @@
 #include "object-pool.h"
 #include "rank-network.h"
 
-#include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -128,6 +128,7 @@ QbbPartitions::GetThreadUse() const
     QbbThreadUse use;
     use.threads = m_plan.threads;
     use.windows = m_windowCount;
+    use.serialWindows = m_pace.GetSerialWindows();
     use.wallSeconds = seconds(m_wall);
     for (const WindowTime& thread : m_windowTimes)
     {
@@ -353,10 +354,17 @@ QbbPartitions::RunWindow(uint64_t bound)
     ++m_windowCount;
     m_bound = bound;
     m_parity ^= 1;
-    m_left.store(m_plan.threads - 1, std::memory_order_relaxed);
-    BeginWindow();
-    RunWindowOf(0);
-    WaitForOthers();
+    if (m_plan.threads == 1 || !m_pace.IsParallel())
+    {
+        RunWindowOf(0, 1);
+    }
+    else
+    {
+        m_left.store(m_plan.threads - 1, std::memory_order_relaxed);
+        BeginWindow();
+        RunWindowOf(0, m_plan.threads);
+        WaitForOthers();
+    }
     QbbTimeline::SetCurrent(&m_global);
     LeaveNodes();
     for (WindowTime& thread : m_windowTimes)
@@ -366,16 +374,21 @@ QbbPartitions::RunWindow(uint64_t bound)
             std::rethrow_exception(std::exchange(thread.failure, nullptr));
         }
     }
-    m_inWindows += Clock::now() - begin;
+    const Clock::duration wall = Clock::now() - begin;
+    m_inWindows += wall;
+    if (m_plan.threads > 1)
+    {
+        m_pace.NoteWindow(wall, GetEventCount());
+    }
 }
 
 void
-QbbPartitions::RunWindowOf(uint32_t thread)
+QbbPartitions::RunWindowOf(uint32_t thread, uint32_t threads)
 {
     const Clock::time_point begin = Clock::now();
     try
     {
-        for (std::size_t i = thread; i < m_timelines.size(); i += m_plan.threads)
+        for (std::size_t i = thread; i < m_timelines.size(); i += threads)
         {
             RunPartition(*m_timelines[i], static_cast<uint32_t>(i));
         }
@@ -509,7 +522,7 @@ QbbPartitions::Work(uint32_t thread)
         {
             return;
         }
-        RunWindowOf(thread);
+        RunWindowOf(thread, m_plan.threads);
         EndWork();
     }
 }

@@ -5,6 +5,7 @@
 #define QBB_PARTITIONS_H
 
 #include "qbb-simulator-impl.h"
+#include "qbb-thread-pace.h"
 #include "qbb-timeline.h"
 
 #include <atomic>
@@ -38,6 +39,7 @@ struct QbbThreadUse
 {
     uint32_t threads{1};
     uint64_t windows{0};
+    uint64_t serialWindows{0}; ///< that one thread ran, as it was faster (QbbThreadPace)
     double wallSeconds{0};
     double windowSeconds{0}; ///< of all threads, at work in windows
     double aloneSeconds{0};  ///< of one thread, between windows, while the others wait
@@ -194,8 +196,8 @@ class QbbPartitions
     void EndWork();
     /// What a thread other than the caller's does.
     void Work(uint32_t thread);
-    /// Run the partitions of a thread up to m_bound.
-    void RunWindowOf(uint32_t thread);
+    /// Run the partitions of a thread up to m_bound. @param threads that run some
+    void RunWindowOf(uint32_t thread, uint32_t threads);
     void RunPartition(QbbTimeline& timeline, uint32_t number);
     /// No node's event is executed any more.
     void LeaveNodes() const;
@@ -233,6 +235,7 @@ class QbbPartitions
     Clock::duration m_wall{0};
     Clock::duration m_inWindows{0}; ///< of m_wall
     uint64_t m_windowCount{0};
+    QbbThreadPace m_pace;
     bool m_quit{false};
     bool m_hasBegun{false};
     alignas(64) std::atomic<uint64_t> m_window{0}; ///< counts windows that have begun
