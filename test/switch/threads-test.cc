@@ -225,17 +225,24 @@ TEST(QbbThreadPace, GoesOnWithWhatWasFasterAndTriesAgain)
         return parallel;
     };
     constexpr uint32_t TRIAL = QbbThreadPace::TRIAL;
-    constexpr uint32_t STRETCH = QbbThreadPace::SHORT_STRETCH;
+    constexpr uint32_t STRETCH = QbbThreadPace::STRETCH;
+    constexpr uint32_t SERIAL = QbbThreadPace::FIRST_SERIAL;
     EXPECT_EQ(run(2 * TRIAL + STRETCH, 60), TRIAL + STRETCH);
     EXPECT_EQ(pace.GetSerialWindows(), TRIAL);
     // Others use the cores: one thread goes on, for ever longer stretches.
-    EXPECT_EQ(run(2 * TRIAL + 2 * STRETCH, 5000), TRIAL);
-    EXPECT_EQ(run(2 * TRIAL + 4 * STRETCH, 5000), TRIAL);
+    EXPECT_EQ(run(2 * TRIAL + SERIAL, 5000), TRIAL);
+    EXPECT_EQ(run(2 * TRIAL + 2 * SERIAL, 5000), TRIAL);
     // They have ended.
     EXPECT_EQ(run(2 * TRIAL + STRETCH, 60), TRIAL + STRETCH);
-    EXPECT_EQ(run(2 * TRIAL + 2 * STRETCH, 5000), TRIAL);
-    EXPECT_EQ(run(10 * QbbThreadPace::LONG_STRETCH, 5000) / TRIAL, 13U)
-        << "after three doublings the longest";
+    EXPECT_EQ(run(2 * TRIAL + SERIAL, 5000), TRIAL);
+    uint64_t doublings = 0;
+    for (uint32_t stretch = 2 * SERIAL; stretch < QbbThreadPace::LAST_SERIAL; stretch *= 2)
+    {
+        EXPECT_EQ(run(2 * TRIAL + stretch, 5000), TRIAL);
+        ++doublings;
+    }
+    EXPECT_EQ(doublings, 8U);
+    EXPECT_EQ(run(3 * (2 * TRIAL + QbbThreadPace::LAST_SERIAL), 5000), 3 * TRIAL);
 }
 
 TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)

@@ -27,8 +27,8 @@ QbbThreadPace::NoteWindow(Duration wall, uint64_t events)
         break;
     case Phase::TrySerial: {
         const bool isParallel = m_parallelRate >= rate;
-        m_stretch = isParallel ? SHORT_STRETCH : std::min(2 * m_stretch, LONG_STRETCH);
-        Begin(Phase::Stretch, isParallel, m_stretch, events);
+        Begin(Phase::Stretch, isParallel, isParallel ? STRETCH : m_serial, events);
+        m_serial = isParallel ? FIRST_SERIAL : std::min(2 * m_serial, LAST_SERIAL);
         break;
     }
     case Phase::Stretch:

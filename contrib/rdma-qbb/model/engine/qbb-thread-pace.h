@@ -24,9 +24,10 @@ class QbbThreadPace
   public:
     using Duration = std::chrono::steady_clock::duration;
 
-    static constexpr uint32_t TRIAL = 16;             ///< windows
-    static constexpr uint32_t SHORT_STRETCH = 4096;   ///< windows
-    static constexpr uint32_t LONG_STRETCH = 1 << 17; ///< windows
+    static constexpr uint32_t TRIAL = 16;         ///< windows
+    static constexpr uint32_t STRETCH = 4096;     ///< windows, of several threads
+    static constexpr uint32_t FIRST_SERIAL = 256; ///< windows: the first may not be like the others
+    static constexpr uint32_t LAST_SERIAL = 1 << 17; ///< windows
 
     /// @return whether several threads run the next window
     bool IsParallel() const
@@ -55,11 +56,11 @@ class QbbThreadPace
 
     Phase m_phase{Phase::TryParallel};
     bool m_isParallel{true};
-    uint32_t m_left{TRIAL};    ///< windows of the phase
-    uint64_t m_firstEvents{0}; ///< when the phase began
-    Duration m_wall{0};        ///< of the phase
-    double m_parallelRate{0};  ///< events per second of the last trial
-    uint32_t m_stretch{SHORT_STRETCH};
+    uint32_t m_left{TRIAL};          ///< windows of the phase
+    uint64_t m_firstEvents{0};       ///< when the phase began
+    Duration m_wall{0};              ///< of the phase
+    double m_parallelRate{0};        ///< events per second of the last trial
+    uint32_t m_serial{FIRST_SERIAL}; ///< windows of the next stretch of one thread
     uint64_t m_serialWindows{0};
 };
 
