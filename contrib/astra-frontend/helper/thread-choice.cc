@@ -62,12 +62,23 @@ OrdersStreams(const std::string& system)
 uint32_t
 ChooseThreads(uint32_t wanted, std::span<const ThreadObstacle> obstacles, const RunConsole& console)
 {
-    const ThreadObstacle* obstacle = wanted > 1 ? FindObstacle(obstacles) : nullptr;
+    const ThreadObstacle* obstacle = FindObstacle(obstacles);
     if (!obstacle)
     {
         return wanted;
     }
-    console.Say(fmt::format("runs on one thread, as {} needs\n", obstacle->name));
+    if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"))
+    {
+        throw ns3::InputError("command line",
+                              0,
+                              obstacle->name + " looks at several nodes at once, and "
+                                               "ns3::RdmaFabric::PartitionPerNode keeps -t from it",
+                              "one of the two");
+    }
+    if (wanted > 1)
+    {
+        console.Say(fmt::format("runs on one thread, as {} needs\n", obstacle->name));
+    }
     return 1;
 }
 
