@@ -208,6 +208,9 @@ def test_workloads_give_the_same_bytes_with_every_number_of_threads(tmp_path, jo
         assert result.returncode == 0, result.stderr
     one = results(tmp_path / "1")
     assert len(one["collectives.csv"].splitlines()) > 1 and len(one["fct.txt"].splitlines()) > 1
+    if "--timeline-ranks" in flags:
+        flows = [event for event in json.loads(one["timeline.json"]) if event.get("cat") == "flow"]
+        assert {event["args"]["collective"] for event in flows if "args" in event} > {0}
     for name in runs:
         other = results(tmp_path / name)
         assert other.keys() == one.keys()

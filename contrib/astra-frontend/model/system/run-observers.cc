@@ -47,6 +47,15 @@ RunObservers::StreamPhaseEnded(const StreamPhaseRecord& record)
 }
 
 void
+RunObservers::FlowEnded(const FlowRecord& record)
+{
+    for (auto* observer : m_observers)
+    {
+        observer->FlowEnded(record);
+    }
+}
+
+void
 RunObservers::MessageLeft(const MessageEndRecord& record)
 {
     for (auto* observer : m_observers)

@@ -21,6 +21,7 @@ class RunObservers : public RunObserver
     void CollectiveStarted(const CollectiveRecord& record) override;
     void CollectiveEnded(const CollectiveRecord& record) override;
     void StreamPhaseEnded(const StreamPhaseRecord& record) override;
+    void FlowEnded(const FlowRecord& record) override;
     void MessageLeft(const MessageEndRecord& record) override;
     void MessageCame(const MessageEndRecord& record) override;
     void ComputeEnded(const ComputeRecord& record) override;
