@@ -95,6 +95,28 @@ TEST_F(SimulationRunTest, RepeatsByteByByteWithEveryRecord)
     EXPECT_EQ(Record("a")["outputs"].size(), first.size());
 }
 
+TEST_F(SimulationRunTest, ThreadsSimulateCollectivesMessagesAndALinkThatFails)
+{
+    Write("w",
+          "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 2 vpp: 1 ga: 2 "
+          "all_gpus: 4 "
+          "checkpoints: 0 checkpoint_initiates: 0 pp_comm: 20000\n1\n"
+          "layer\t-1\t1000\tNONE\t0\t1000\tNONE\t0\t1000\tALLREDUCE\t50000\t1\n");
+    Write("n", Star(4));
+    ExpectFinished(RunWith({}, "list"));
+    for (const std::string threads : {"1", "2"})
+    {
+        ExpectFinished(RunWith({"-t", threads, "--timeline-ranks", "4"}, threads));
+        EXPECT_EQ(Record(threads)["collectives"], Record("list")["collectives"]);
+        EXPECT_EQ(Record(threads)["flows"], Record("list")["flows"]);
+    }
+    EXPECT_EQ(Results("1"), Results("2"));
+    const Outcome stuck = RunWith({"-t", "2", "--set", "LINK_DOWN=1 0 4"}, "stuck");
+    EXPECT_EQ(stuck.status, 1);
+    EXPECT_THAT(stuck.err, HasSubstr("the workload cannot finish: nothing is left to simulate"));
+    EXPECT_THAT(stuck.err, HasSubstr("bytes from rank 0 to rank 2 has been sent and not received"));
+}
+
 TEST_F(SimulationRunTest, FastForwardReusesWhatRepeats)
 {
     Write("w", Layer(4, 1, "NONE", 0, "ALLREDUCE", 100000));
