@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/idle-workload.h"
+
 #include "ns3/input-error.h"
 #include "ns3/merged-records.h"
 
@@ -16,53 +18,6 @@ namespace
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-/// Names the layers.
-class LayerNames : public Workload
-{
-  public:
-    uint32_t GetRankCount() const override
-    {
-        return 4;
-    }
-
-    void Bind(const std::vector<int>&) override
-    {
-    }
-
-    std::unique_ptr<RankWorkload> CreateRank(uint32_t, Sys&) override
-    {
-        return nullptr;
-    }
-
-    uint64_t GetCollectiveCount() const override
-    {
-        return 0;
-    }
-
-    uint32_t GetPassCount() const override
-    {
-        return 1;
-    }
-
-    uint32_t GetLayerCount() const override
-    {
-        return 1;
-    }
-
-    std::string_view GetLayerName(uint32_t) const override
-    {
-        return "layer";
-    }
-
-    const std::string& GetFileName() const override
-    {
-        return m_file;
-    }
-
-  private:
-    std::string m_file{"w.txt"};
-};
 
 /// Two parts of a job: ranks 0 and 1, and ranks 2 and 3.
 class MergedParts : public ::testing::Test, protected RunObserver
@@ -114,7 +69,7 @@ class MergedParts : public ::testing::Test, protected RunObserver
     std::vector<std::string> told;
 
   private:
-    LayerNames m_workload;
+    IdleWorkload m_workload{"w.txt"};
     CommGroup m_group;
     CollectiveChoice m_choice{"Ring", "LL", 1, 1, 0};
 };

@@ -265,7 +265,7 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
     at(0, 20);
     Simulator::ScheduleWithContext(6, PicoSeconds(40), [&] {
         QbbPartitions::Tell(
-            [&] { QbbPartitions::React(2, [&] { reactedPs = Simulator::Now().GetTimeStep(); }); });
+            [&] { QbbPartitions::React([&] { reactedPs = Simulator::Now().GetTimeStep(); }); });
     });
     // Later than the reaction, and sooner than a frame of the other partition could be here.
     bool isInTime = false;

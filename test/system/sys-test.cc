@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/idle-workload.h"
 #include "job-fixture.h"
 
 #include "ns3/sys.h"
@@ -20,74 +21,6 @@ using ::testing::HasSubstr;
 
 namespace
 {
-
-/// A workload that does nothing by itself: tests drive the ranks' Sys.
-class IdleWorkload : public Workload
-{
-  public:
-    class Rank : public RankWorkload
-    {
-      public:
-        void Start() override
-        {
-        }
-
-        bool Finished() const override
-        {
-            return true;
-        }
-
-        std::vector<std::string> DescribeWaits() const override
-        {
-            return {};
-        }
-    };
-
-    uint32_t GetRankCount() const override
-    {
-        return 0;
-    }
-
-    void Bind(const std::vector<int>& ranks) override
-    {
-        world = {0, GroupKind::Custom, "all", ranks};
-    }
-
-    std::unique_ptr<RankWorkload> CreateRank(uint32_t, Sys&) override
-    {
-        return std::make_unique<Rank>();
-    }
-
-    uint64_t GetCollectiveCount() const override
-    {
-        return 0;
-    }
-
-    uint32_t GetPassCount() const override
-    {
-        return 1;
-    }
-
-    uint32_t GetLayerCount() const override
-    {
-        return 100;
-    }
-
-    std::string_view GetLayerName(uint32_t) const override
-    {
-        return "layer";
-    }
-
-    const std::string& GetFileName() const override
-    {
-        return m_name;
-    }
-
-    CommGroup world;
-
-  private:
-    std::string m_name{"idle"};
-};
 
 /// A rank that begins its collectives at times of its own.
 struct Skewed

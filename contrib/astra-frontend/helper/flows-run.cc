@@ -283,10 +283,10 @@ FlowsRun::Build()
     m_fabric->SetLosslessMask(summary.priorityMask);
     if (m_options.threads)
     {
-        const ThreadObstacle obstacles[] = {{m_options.check, "--check"},
-                                            {!m_options.pcap.empty(), "--pcap"},
-                                            {!traceNodes.empty(), "TRACE_FILE"}};
-        SetThreads(ChooseThreads(*m_options.threads, obstacles, m_console));
+        const ThreadWatchers watchers{m_options.check,
+                                      !m_options.pcap.empty(),
+                                      !traceNodes.empty()};
+        SetThreads(ChooseThreads(*m_options.threads, watchers, m_console));
     }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,

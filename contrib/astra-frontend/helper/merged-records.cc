@@ -3,29 +3,20 @@
  */
 #include "merged-records.h"
 
+#include "ns3/collective-ledger.h"
 #include "ns3/input-error.h"
 #include "ns3/qbb-partitions.h"
 #include "ns3/rank-sample.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <utility>
 
 namespace AstraSim
 {
 
 using ns3::QbbPartitions;
-
-namespace
-{
-
-std::string
-DescribeWhat(const CollectiveRecord& record)
-{
-    return fmt::format("{} of {} bytes", ToString(record.op), record.bytes);
-}
-
-} // namespace
 
 /// What one part of the job tells; it runs in its partition, and what it tells is told later.
 class MergedRecords::Part : public RunObserver
@@ -69,7 +60,7 @@ class MergedRecords::Part : public RunObserver
 
     void MessageLeft(const MessageEndRecord& record) override
     {
-        QbbPartitions::Tell([this, record] { m_all.Send(record); });
+        QbbPartitions::Tell([this, record] { m_all.m_messages.Send(m_all.m_nextId++, record); });
     }
 
     void MessageCame(const MessageEndRecord& record) override
@@ -164,9 +155,11 @@ MergedRecords::Begin(const CollectiveRecord& record)
             fmt::format("ranks of group {} take part in its collective {} with {} ({})",
                         record.group->name,
                         (record.key & UINT32_MAX) + 1,
-                        DescribeWhat(record),
+                        DescribeCollective(record.op, record.bytes),
                         record.layer),
-            fmt::format("{}, as the ranks before them ({})", DescribeWhat(first), first.layer));
+            fmt::format("{}, as the ranks before them ({})",
+                        DescribeCollective(first.op, first.bytes),
+                        first.layer));
     }
 }
 
@@ -205,48 +198,10 @@ MergedRecords::IdOf(uint64_t key) const
 }
 
 void
-MergedRecords::Send(const MessageEndRecord& record)
-{
-    m_messages[{record.src, record.dst, record.tag}].push_back({m_nextId++, record});
-}
-
-void
 MergedRecords::Receive(const MessageEndRecord& record)
 {
-    auto& sent = m_messages[{record.src, record.dst, record.tag}];
-    const Message message = sent.front();
-    sent.pop_front();
-    if (sent.empty())
-    {
-        m_messages.erase({record.src, record.dst, record.tag});
-    }
-    if (message.left.bytes != record.bytes)
-    {
-        throw ns3::InputError(m_workload->GetFileName(),
-                              0,
-                              fmt::format("rank {} receives {} bytes from rank {}, which sent {}",
-                                          record.dst,
-                                          record.bytes,
-                                          record.src,
-                                          message.left.bytes),
-                              "the same size on both sides");
-    }
+    m_messages.Receive(record, *m_workload, m_observer);
     ++m_ended;
-    const CommGroup pair{0, GroupKind::Pp, "PP", {record.src, record.dst}};
-    const CollectiveChoice choice{"P2P", "-", 1, 1, 0};
-    const WorkloadPosition& position = message.left.position;
-    m_observer.CollectiveEnded({message.id,
-                                m_workload->GetLayerName(position.layer),
-                                position,
-                                &pair,
-                                CollectiveOp::SendRecv,
-                                record.bytes,
-                                &choice,
-                                message.left.time,
-                                record.time,
-                                message.left.time,
-                                0,
-                                true});
 }
 
 std::vector<std::string>
@@ -261,38 +216,7 @@ MergedRecords::DescribeMissingRanks(
         const std::size_t joined = collective.ranksEnded + countJoined(key);
         if (joined < ranks)
         {
-            lines[record.id] =
-                fmt::format("collective {} ({}, layer {}, group {}): {} of {} ranks have begun it",
-                            record.id,
-                            DescribeWhat(record),
-                            record.layer,
-                            record.group->name,
-                            joined,
-                            ranks);
-        }
-    }
-    std::vector<std::string> sorted;
-    for (auto& [id, line] : lines)
-    {
-        sorted.push_back(std::move(line));
-    }
-    return sorted;
-}
-
-std::vector<std::string>
-MergedRecords::DescribeMessages() const
-{
-    std::map<uint64_t, std::string> lines; // by id
-    for (const auto& [key, messages] : m_messages)
-    {
-        for (const auto& [id, left] : messages)
-        {
-            lines[id] =
-                fmt::format("a message of {} bytes from rank {} to rank {} has been sent and not "
-                            "received",
-                            left.bytes,
-                            left.src,
-                            left.dst);
+            lines[record.id] = AstraSim::DescribeMissingRanks(record, joined, ranks);
         }
     }
     std::vector<std::string> sorted;

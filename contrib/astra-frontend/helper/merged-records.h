@@ -4,16 +4,15 @@
 #ifndef MERGED_RECORDS_H
 #define MERGED_RECORDS_H
 
+#include "ns3/message-ledger.h"
 #include "ns3/run-observer.h"
 #include "ns3/workload.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -58,7 +57,10 @@ class MergedRecords
         const std::function<std::size_t(uint64_t key)>& countJoined) const;
 
     /// @return a line per message that was sent and that nobody has received
-    std::vector<std::string> DescribeMessages() const;
+    std::vector<std::string> DescribeMessages() const
+    {
+        return m_messages.Describe();
+    }
 
   private:
     class Part;
@@ -71,18 +73,8 @@ class MergedRecords
         std::size_t ranksEnded{0};
     };
 
-    /// A message that has not arrived.
-    struct Message
-    {
-        uint64_t id;
-        MessageEndRecord left;
-    };
-
-    using MessageKey = std::tuple<int, int, int>; ///< source, destination, tag
-
     void Begin(const CollectiveRecord& record);
     void End(const CollectiveRecord& record, const CollectiveChoice& choice, std::size_t ranks);
-    void Send(const MessageEndRecord& record);
     void Receive(const MessageEndRecord& record);
     /// @return what the observer knows a running collective by
     uint64_t IdOf(uint64_t key) const;
@@ -91,7 +83,7 @@ class MergedRecords
     const Workload* m_workload{nullptr};
     std::vector<std::unique_ptr<Part>> m_parts;
     std::unordered_map<uint64_t, Collective> m_running; ///< by key
-    std::map<MessageKey, std::deque<Message>> m_messages;
+    MessageLedger m_messages;
     uint64_t m_nextId{1};
     uint64_t m_ended{0};
 };

@@ -14,7 +14,6 @@
 #include "ns3/output-file.h"
 #include "ns3/qbb-partitions.h"
 #include "ns3/run-observer.h"
-#include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/system-config.h"
 #include "ns3/uinteger.h"
@@ -68,7 +67,7 @@ class RunJobs::FinishWatcher : public RunObserver
         if (--m_ranksLeft == 0)
         {
             // What ends the run looks at all nodes.
-            ns3::QbbPartitions::React(ns3::Simulator::NO_CONTEXT, m_finished);
+            ns3::QbbPartitions::React(m_finished);
         }
     }
 

@@ -7,14 +7,15 @@
 #include "ns3/boolean.h"
 #include "ns3/collective-offload.h"
 #include "ns3/input-error.h"
-#include "ns3/input-file.h"
-#include "ns3/input-lines.h"
 #include "ns3/qbb-simulator-impl.h"
 #include "ns3/string.h"
 #include "ns3/system-config.h"
+#include "ns3/workload-file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
+#include <string>
 #include <thread>
 
 namespace AstraSim
@@ -22,6 +23,13 @@ namespace AstraSim
 
 namespace
 {
+
+/// What a run is asked for that keeps it from using several threads.
+struct ThreadObstacle
+{
+    bool applies;
+    std::string name; ///< as its user wrote it
+};
 
 /// @return the first that applies; null if none does
 const ThreadObstacle*
@@ -31,17 +39,14 @@ FindObstacle(std::span<const ThreadObstacle> obstacles)
     return found == obstacles.end() ? nullptr : &*found;
 }
 
-/// @return whether a workload's ranks share a scheduler
-bool
-SharesScheduler(const std::string& workload)
+/// Say why one thread runs what was meant for several. @param wanted -t
+void
+SayOneThread(const ThreadObstacle& obstacle, uint32_t wanted, const RunConsole& console)
 {
-    if (!ns3::InputExists(workload) || ns3::InputExists(workload + ".0.et"))
+    if (wanted > 1)
     {
-        return false;
+        console.Say(fmt::format("runs on one thread, as {} needs\n", obstacle.name));
     }
-    ns3::InputLines lines(workload);
-    const std::string kind(lines.Next() ? lines.Fields()[0] : "");
-    return kind == "KV_CACHE" || kind == "INFERENCE";
 }
 
 /// @return whether ranks agree on the order of what they begin while they run
@@ -60,8 +65,11 @@ OrdersStreams(const std::string& system)
 } // namespace
 
 uint32_t
-ChooseThreads(uint32_t wanted, std::span<const ThreadObstacle> obstacles, const RunConsole& console)
+ChooseThreads(uint32_t wanted, const ThreadWatchers& watchers, const RunConsole& console)
 {
+    const ThreadObstacle obstacles[] = {{watchers.checks, "--check"},
+                                        {watchers.captures, "--pcap"},
+                                        {watchers.tracesFrames, "TRACE_FILE"}};
     const ThreadObstacle* obstacle = FindObstacle(obstacles);
     if (!obstacle)
     {
@@ -75,10 +83,7 @@ ChooseThreads(uint32_t wanted, std::span<const ThreadObstacle> obstacles, const 
                                                "ns3::RdmaFabric::PartitionPerNode keeps -t from it",
                               "one of the two");
     }
-    if (wanted > 1)
-    {
-        console.Say(fmt::format("runs on one thread, as {} needs\n", obstacle->name));
-    }
+    SayOneThread(*obstacle, wanted, console);
     return 1;
 }
 
@@ -102,7 +107,7 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
         return std::nullopt;
     }
     const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
-        return SharesScheduler(job.workload);
+        return RanksShareScheduler(job.workload);
     });
     const bool shares = sharing != options.jobs.end();
     const auto engines = ns3::CollectiveOffload::Parse(
@@ -123,21 +128,16 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     };
     if (const ThreadObstacle* obstacle = FindObstacle(whole))
     {
-        if (*options.threads > 1)
-        {
-            console.Say(fmt::format("runs on one thread, as {} needs\n", obstacle->name));
-        }
+        SayOneThread(*obstacle, *options.threads, console);
         return std::nullopt;
     }
     CheckThreadedSimulator();
-    const ThreadObstacle watching[] = {
-        {options.check, "--check"},
-        {!options.pcap.empty(), "--pcap"},
-        {inputs.conf.enableTrace && !inputs.conf.traceFile.empty(), "TRACE_FILE"},
-    };
+    const ThreadWatchers watchers{options.check,
+                                  !options.pcap.empty(),
+                                  inputs.conf.enableTrace && !inputs.conf.traceFile.empty()};
     // People who bring the flags of another machine: results do not depend on the number.
     const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
-    const uint32_t threads = ChooseThreads(*options.threads, watching, console);
+    const uint32_t threads = ChooseThreads(*options.threads, watchers, console);
     if (threads > cores)
     {
         console.Say(fmt::format("-t {}: runs on {} threads, one for each core\n", threads, cores));

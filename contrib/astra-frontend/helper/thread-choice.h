@@ -10,29 +10,25 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace AstraSim
 {
 
-/// What a run is asked for that keeps it from using several threads.
-struct ThreadObstacle
+/// What a run is asked for that looks at several nodes at once: results are the same on one thread.
+struct ThreadWatchers
 {
-    bool applies;
-    std::string name; ///< as its user wrote it
+    bool checks;       ///< --check
+    bool captures;     ///< --pcap
+    bool tracesFrames; ///< TRACE_FILE
 };
 
 /**
  * @param wanted -t
- * @param obstacles what looks at several nodes at once; results are the same with one thread
- * @param console is told of an obstacle
+ * @param console is told what keeps the run on one thread
  * @return on how many threads to run
+ * @throw ns3::InputError if a watcher meets ns3::RdmaFabric::PartitionPerNode
  */
-uint32_t ChooseThreads(uint32_t wanted,
-                       std::span<const ThreadObstacle> obstacles,
-                       const RunConsole& console);
+uint32_t ChooseThreads(uint32_t wanted, const ThreadWatchers& watchers, const RunConsole& console);
 
 /// Refuse -t with a simulator implementation that has no threads. @throw ns3::InputError
 void CheckThreadedSimulator();

@@ -134,7 +134,7 @@ FlowRunner::OnPartSent(uint32_t place)
     m_freePlaces.push_back(place);
     if (m_finished == m_file.Count())
     {
-        QbbPartitions::React(Simulator::NO_CONTEXT, m_allDone);
+        QbbPartitions::React(m_allDone);
     }
 }
 

@@ -53,29 +53,29 @@ NumberIn(const void* note)
     return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(note) >> 17);
 }
 
+/// @return how many ranks a server has; the last may have fewer than the others
+uint32_t
+RanksOf(const ns3::ClusterTopology& topology, uint32_t server)
+{
+    return std::min(topology.gpusPerServer, topology.hostCount - server * topology.gpusPerServer);
+}
+
 } // namespace
 
 AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric)
-    : m_fabric(fabric),
-      m_rankCount(fabric.GetTopology().hostCount),
-      m_inNetwork(fabric, 0)
+    // Handlers of several ranks share an event: it is of no node.
+    : AstraSimFabric(fabric, nullptr, 0, fabric.GetTopology().hostCount, Simulator::NO_CONTEXT)
 {
-    MakeRanks(m_rankCount);
     LookAtNics(fabric.GetTopology());
-    m_fabric.TraceConnectWithoutContext("RoutesChanged",
-                                        ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }
 
 AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const Servers& servers)
-    : m_fabric(fabric),
-      m_servers(&servers),
-      m_firstRank(server * fabric.GetTopology().gpusPerServer),
-      m_rankCount(std::min(fabric.GetTopology().gpusPerServer,
-                           fabric.GetTopology().hostCount - m_firstRank)),
-      m_events(NodeIdOf(m_firstRank)),
-      m_inNetwork(fabric, m_firstRank)
+    : AstraSimFabric(fabric,
+                     &servers,
+                     server * fabric.GetTopology().gpusPerServer,
+                     RanksOf(fabric.GetTopology(), server),
+                     fabric.GetHw(server * fabric.GetTopology().gpusPerServer).GetNodeId())
 {
-    MakeRanks(m_firstRank, m_rankCount, fabric.GetTopology().hostCount);
     if (server == 0)
     {
         LookAtNics(fabric.GetTopology());
@@ -84,6 +84,21 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const S
     {
         SetNicsAs(*servers.front());
     }
+}
+
+AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric,
+                               const Servers* servers,
+                               uint32_t firstRank,
+                               uint32_t rankCount,
+                               uint32_t context)
+    : m_fabric(fabric),
+      m_servers(servers),
+      m_firstRank(firstRank),
+      m_rankCount(rankCount),
+      m_events(context),
+      m_inNetwork(fabric, firstRank)
+{
+    MakeRanks(firstRank, rankCount, fabric.GetTopology().hostCount);
     m_fabric.TraceConnectWithoutContext("RoutesChanged",
                                         ns3::MakeCallback(&AstraSimFabric::OnRoutesChanged, this));
 }

@@ -65,6 +65,13 @@ class AstraSimFabric : public SharedNetwork
     std::vector<std::string> DescribeReceives(std::size_t limit) const override;
 
   private:
+    /// @param servers null: this network has all ranks
+    AstraSimFabric(ns3::RdmaFabric& fabric,
+                   const Servers* servers,
+                   uint32_t firstRank,
+                   uint32_t rankCount,
+                   uint32_t context);
+
     /// What all messages know; in the cache line of what is touched when one ends.
     struct MessageHead : ns3::RdmaMessage
     {
@@ -204,8 +211,8 @@ class AstraSimFabric : public SharedNetwork
     void PartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
-    const Servers* m_servers{nullptr}; ///< null: this network has all ranks
-    uint32_t m_firstRank{0};
+    const Servers* m_servers; ///< null: this network has all ranks
+    uint32_t m_firstRank;
     uint32_t m_rankCount;
     std::optional<ns3::MessageCounter> m_counter;
     boost::unordered_flat_map<ConnectionKey, Connection*, ConnectionKey::Hash> m_connections;

@@ -6,20 +6,28 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace AstraSim
 {
 
-namespace
-{
-
 std::string
-Describe(const CollectiveRequest& request)
+DescribeCollective(CollectiveOp op, uint64_t bytes)
 {
-    return std::string(ToString(request.op)) + " of " + std::to_string(request.bytes) + " bytes";
+    return fmt::format("{} of {} bytes", ToString(op), bytes);
 }
 
-} // namespace
+std::string
+DescribeMissingRanks(const CollectiveRecord& collective, std::size_t joined, std::size_t ranks)
+{
+    return fmt::format("collective {} ({}, layer {}, group {}): {} of {} ranks have begun it",
+                       collective.id,
+                       DescribeCollective(collective.op, collective.bytes),
+                       collective.layer,
+                       collective.group->name,
+                       joined,
+                       ranks);
+}
 
 CollectiveLedger::CollectiveLedger(CollectivePlanner& planner,
                                    const LogicalTopology& topology,
@@ -58,14 +66,15 @@ CollectiveLedger::Join(const CommGroup& group,
     const auto& first = slot->request;
     if (first.op != request.op || first.bytes != request.bytes || first.root != request.root)
     {
-        throw ns3::InputError(m_workload.GetFileName(),
-                              0,
-                              "rank " + std::to_string(rank) + " (" +
-                                  std::string(m_workload.GetLayerName(position.layer)) +
-                                  ") takes part in collective " + std::to_string(sequence + 1) +
-                                  " of group " + group.name + " with " + Describe(request),
-                              Describe(first) + ", as the ranks before it (" +
-                                  std::string(m_workload.GetLayerName(slot->position.layer)) + ")");
+        throw ns3::InputError(
+            m_workload.GetFileName(),
+            0,
+            "rank " + std::to_string(rank) + " (" +
+                std::string(m_workload.GetLayerName(position.layer)) +
+                ") takes part in collective " + std::to_string(sequence + 1) + " of group " +
+                group.name + " with " + DescribeCollective(request.op, request.bytes),
+            DescribeCollective(first.op, first.bytes) + ", as the ranks before it (" +
+                std::string(m_workload.GetLayerName(slot->position.layer)) + ")");
     }
     ++slot->joined;
     return *slot;
@@ -133,61 +142,27 @@ CollectiveLedger::Leave(CollectiveInstance& instance, TimePs now)
 }
 
 void
-CollectiveLedger::MessageSent(int src, int dst, int tag, const MessageRecord& message)
+CollectiveLedger::MessageSent(const MessageEndRecord& message)
 {
-    if (m_reportsMessages || !m_sample.Has(dst))
+    if (m_reportsMessages || !m_sample.Has(message.dst))
     {
-        m_observer.MessageLeft({src, dst, tag, message.bytes, message.position, message.start});
+        m_observer.MessageLeft(message);
         return; // it arrives where this ledger does not see it
     }
-    m_messages.emplace(MessageKey{src, dst, tag}, message)->second.id = m_nextId++;
+    m_messages.Send(m_nextId++, message);
 }
 
 TimePs
-CollectiveLedger::MessageArrived(int src,
-                                 int dst,
-                                 int tag,
-                                 uint64_t bytes,
-                                 TimePs sentAt,
-                                 TimePs now)
+CollectiveLedger::MessageArrived(const MessageEndRecord& message, TimePs sentAt)
 {
-    const auto [begin, end] = m_messages.equal_range({src, dst, tag});
-    if (begin == end)
+    const auto sent = m_messages.Receive(message, m_workload, m_observer);
+    if (!sent)
     {
-        m_observer.MessageCame({src, dst, tag, bytes, {}, now});
+        m_observer.MessageCame(message);
         return sentAt;
     }
-    const auto oldest = std::min_element(begin, end, [](const auto& a, const auto& b) {
-        return a.second.id < b.second.id;
-    });
-    const MessageRecord message = oldest->second;
-    if (message.bytes != bytes)
-    {
-        throw ns3::InputError(m_workload.GetFileName(),
-                              0,
-                              "rank " + std::to_string(dst) + " receives " + std::to_string(bytes) +
-                                  " bytes from rank " + std::to_string(src) + ", which sent " +
-                                  std::to_string(message.bytes),
-                              "the same size on both sides");
-    }
-    m_messages.erase(oldest);
     ++m_ended;
-    const CommGroup pair{0, GroupKind::Pp, "PP", {src, dst}};
-    const CollectiveChoice choice{"P2P", "-", 1, 1, 0};
-    const CollectiveRecord record{message.id,
-                                  m_workload.GetLayerName(message.position.layer),
-                                  message.position,
-                                  &pair,
-                                  CollectiveOp::SendRecv,
-                                  message.bytes,
-                                  &choice,
-                                  message.start,
-                                  now,
-                                  message.start,
-                                  0,
-                                  true};
-    m_observer.CollectiveEnded(record);
-    return message.start;
+    return *sent;
 }
 
 uint32_t
@@ -212,31 +187,9 @@ CollectiveLedger::DescribeMissingRanks() const
     std::vector<std::string> lines;
     for (const auto* instance : missing)
     {
-        lines.push_back(
-            "collective " + std::to_string(instance->id) + " (" + Describe(instance->request) +
-            ", layer " + std::string(m_workload.GetLayerName(instance->position.layer)) +
-            ", group " + instance->group->name + "): " + std::to_string(instance->joined) + " of " +
-            std::to_string(instance->members) + " ranks have begun it");
-    }
-    return lines;
-}
-
-std::vector<std::string>
-CollectiveLedger::DescribeMessages() const
-{
-    std::vector<std::pair<uint64_t, std::string>> messages;
-    for (const auto& [key, message] : m_messages)
-    {
-        messages.emplace_back(message.id,
-                              "a message of " + std::to_string(message.bytes) +
-                                  " bytes from rank " + std::to_string(key.src) + " to rank " +
-                                  std::to_string(key.dst) + " has been sent and not received");
-    }
-    std::sort(messages.begin(), messages.end());
-    std::vector<std::string> lines;
-    for (auto& [id, line] : messages)
-    {
-        lines.push_back(std::move(line));
+        lines.push_back(AstraSim::DescribeMissingRanks(RecordOf(*instance),
+                                                       instance->joined,
+                                                       instance->members));
     }
     return lines;
 }

@@ -5,12 +5,14 @@
 #define COLLECTIVE_LEDGER_H
 
 #include "collective-planner.h"
+#include "message-ledger.h"
 #include "run-observer.h"
 #include "stream-order.h"
 #include "workload.h"
 
 #include "ns3/rank-sample.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,14 +49,13 @@ struct CollectiveInstance
     std::unordered_map<uint64_t, Part> parts;
 };
 
-/// A point-to-point message while it is under way.
-struct MessageRecord
-{
-    uint64_t id;
-    TimePs start;
-    uint64_t bytes;
-    WorkloadPosition position;
-};
+/// @param joined ranks that have begun it, of @p ranks @return a line that says so
+std::string DescribeMissingRanks(const CollectiveRecord& collective,
+                                 std::size_t joined,
+                                 std::size_t ranks);
+
+/// @return "AllReduce of 1024 bytes"
+std::string DescribeCollective(CollectiveOp op, uint64_t bytes);
 
 /**
  * @ingroup astra-frontend
@@ -121,15 +122,15 @@ class CollectiveLedger
     }
 
     /// A message leaves; messages of one pair and tag arrive in this order.
-    void MessageSent(int src, int dst, int tag, const MessageRecord& message);
+    void MessageSent(const MessageEndRecord& message);
 
     /**
      * The oldest message of the pair and tag has arrived.
      * @param sentAt when it was sent, as far as the network knows
      * @return when it was sent
-     * @throw ns3::InputError if @p bytes is not its size
+     * @throw ns3::InputError if what was sent has another size
      */
-    TimePs MessageArrived(int src, int dst, int tag, uint64_t bytes, TimePs sentAt, TimePs now);
+    TimePs MessageArrived(const MessageEndRecord& message, TimePs sentAt);
 
     /**
      * An algorithm has ended; it lives on until the next one ends, since it may be on the call
@@ -159,7 +160,10 @@ class CollectiveLedger
     std::vector<std::string> DescribeMissingRanks() const;
 
     /// @return a line per message that was sent and that nobody has received
-    std::vector<std::string> DescribeMessages() const;
+    std::vector<std::string> DescribeMessages() const
+    {
+        return m_messages.Describe();
+    }
 
   private:
     /// Collectives use the tags below, 256 each; point-to-point messages those from here on.
@@ -182,26 +186,7 @@ class CollectiveLedger
     std::unique_ptr<CollectiveInstance> m_retired;
     std::unique_ptr<RankCollective> m_retiredAlgorithm; ///< destroyed before the instances
 
-    struct MessageKey
-    {
-        int src;
-        int dst;
-        int tag;
-        bool operator==(const MessageKey&) const = default;
-    };
-
-    struct MessageHash
-    {
-        std::size_t operator()(const MessageKey& key) const
-        {
-            uint64_t hash =
-                (uint64_t{static_cast<uint32_t>(key.src)} << 32) | static_cast<uint32_t>(key.dst);
-            hash = (hash ^ (hash >> 29)) * 0x9E3779B97F4A7C15ULL + static_cast<uint32_t>(key.tag);
-            return static_cast<std::size_t>((hash ^ (hash >> 31)) * 0xBF58476D1CE4E5B9ULL);
-        }
-    };
-
-    std::unordered_multimap<MessageKey, MessageRecord, MessageHash> m_messages;
+    MessageLedger m_messages;
 };
 
 } // namespace AstraSim

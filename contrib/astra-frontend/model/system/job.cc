@@ -213,8 +213,11 @@ Job::DescribeWaits() const
             lines.push_back(prefix + line);
         }
     }
-    for (auto& line :
-         m_description.isPart ? std::vector<std::string>() : m_ledger.DescribeMissingRanks())
+    if (m_description.isPart)
+    {
+        return lines; // the observer knows the rest
+    }
+    for (auto& line : m_ledger.DescribeMissingRanks())
     {
         lines.push_back(std::move(line));
     }

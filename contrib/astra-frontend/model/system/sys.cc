@@ -254,7 +254,7 @@ Sys::SendMessage(int dst,
                  const MessageOptions& options)
 {
     const int networkTag = CollectiveLedger::MessageTag(tag);
-    get_ledger().MessageSent(get_rank(), dst, networkTag, {0, Now(), bytes, position});
+    get_ledger().MessageSent({get_rank(), dst, networkTag, bytes, position, Now()});
     m_messages.push_front({this, dst, networkTag, bytes, false, std::move(done), {}, {}});
     Message& message = m_messages.front();
     message.self = m_messages.begin();
@@ -303,12 +303,9 @@ Sys::MessageReceived(void* argument)
     Sys& sys = *message.sys;
     const auto done = std::move(message.received);
     const TimePs sentTime = sys.m_network.GetSentTime();
-    const TimePs sentAt = sys.get_ledger().MessageArrived(message.peer,
-                                                          sys.get_rank(),
-                                                          message.tag,
-                                                          message.bytes,
-                                                          sentTime,
-                                                          sys.Now());
+    const TimePs sentAt = sys.get_ledger().MessageArrived(
+        {message.peer, sys.get_rank(), message.tag, message.bytes, {}, sys.Now()},
+        sentTime);
     sys.m_messages.erase(message.self);
     done(sentAt);
 }

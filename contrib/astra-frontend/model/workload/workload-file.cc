@@ -16,6 +16,29 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+constexpr const char* KV_CACHE = "KV_CACHE";
+constexpr const char* INFERENCE = "INFERENCE";
+
+/// @return whether a path is the prefix of Chakra traces
+bool
+IsTraces(const std::string& path)
+{
+    return ns3::InputExists(path + ".0.et");
+}
+
+/// @return what a file begins with
+std::string
+FirstWord(const std::string& path)
+{
+    ns3::InputLines lines(path);
+    return std::string(lines.Next() ? lines.Fields()[0] : "");
+}
+
+} // namespace
+
 std::vector<std::string>
 WorkloadFiles(const std::string& path)
 {
@@ -34,20 +57,26 @@ WorkloadFiles(const std::string& path)
     return files;
 }
 
+bool
+RanksShareScheduler(const std::string& path)
+{
+    const std::string kind = ns3::InputExists(path) && !IsTraces(path) ? FirstWord(path) : "";
+    return kind == KV_CACHE || kind == INFERENCE;
+}
+
 std::unique_ptr<Workload>
 OpenWorkload(const std::string& path, const WorkloadOptions& options)
 {
-    if (ns3::InputExists(path + ".0.et"))
+    if (IsTraces(path))
     {
         return std::make_unique<ChakraWorkload>(path, options.communicators, options.memory);
     }
-    ns3::InputLines lines(path);
-    const std::string kind(lines.Next() ? lines.Fields()[0] : "");
-    if (kind == "KV_CACHE")
+    const std::string kind = FirstWord(path);
+    if (kind == KV_CACHE)
     {
         return std::make_unique<KvCacheWorkload>(ReadKvCacheConfig(path));
     }
-    if (kind == "INFERENCE")
+    if (kind == INFERENCE)
     {
         return std::make_unique<InferenceWorkload>(ReadServingConfig(path));
     }

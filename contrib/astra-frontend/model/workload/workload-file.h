@@ -31,6 +31,10 @@ struct WorkloadOptions
 /// @return the files of a workload that are there: PATH.0.et, PATH.1.et, ..., or else PATH
 std::vector<std::string> WorkloadFiles(const std::string& path);
 
+/// @return whether the ranks of a workload share a scheduler, as those that serve requests do;
+/// false for a file that is not there
+bool RanksShareScheduler(const std::string& path);
+
 /**
  * Opens a workload of any kind: SimAI text, ASTRA-sim 1.0 text, micro lines, a KV-cache file, an
  * INFERENCE file, or the prefix of Chakra traces (if PATH.0.et exists).

@@ -76,7 +76,6 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
                     "a reaction comes before a window has ended");
     NS_ABORT_MSG_UNLESS(m_plan.threads >= 1 && m_plan.threads <= partitions,
                         "a thread without a partition");
-    static_assert(QbbTimeline::CALLED < QbbTimeline::TOLD);
     m_global.SetScheduler(scheduler.Create<Scheduler>());
     m_global.partitions = this;
     for (uint32_t partition = 0; partition < partitions; ++partition)
@@ -202,7 +201,7 @@ QbbPartitions::InsertCall(QbbTimeline& timeline, const QbbTimeline::Call& call)
 }
 
 void
-QbbPartitions::React(uint32_t context, std::function<void()> reaction)
+QbbPartitions::React(std::function<void()> reaction)
 {
     QbbTimeline* current = QbbTimeline::Current();
     if (!current)
@@ -213,14 +212,7 @@ QbbPartitions::React(uint32_t context, std::function<void()> reaction)
     NS_ASSERT_MSG(!current->IsPartition(), "whoever is told something reacts to it");
     QbbPartitions& self = *current->partitions;
     const uint64_t ts = current->nowTs + static_cast<uint64_t>(self.m_plan.reactionPs);
-    EventImpl* event = MakeEvent(std::move(reaction));
-    if (context == Simulator::NO_CONTEXT)
-    {
-        self.m_global.Insert(ts, context, event);
-        return;
-    }
-    self.TimelineOf(context).InsertAs(self.m_toldUid, ts, context, event);
-    self.m_toldUid = QbbTimeline::TOLD | (self.m_toldUid + 1) % QbbTimeline::TOLD;
+    self.m_global.Insert(ts, Simulator::NO_CONTEXT, MakeEvent(std::move(reaction)));
 }
 
 // --- the run

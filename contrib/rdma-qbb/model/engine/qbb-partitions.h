@@ -69,8 +69,8 @@ struct QbbThreadUse
  * windows, in the order of time and node: Tell().
  *
  * Events of a node at the same time come in an order that does not depend on how the nodes are
- * shared out: first frames that arrive, in the order of the wires, then what other partitions have
- * brought about, then the node's own events as they were scheduled. So results are the same for
+ * shared out: first frames that arrive, in the order of the wires, then what nodes of other servers
+ * have called, then the node's own events as they were scheduled. So results are the same for
  * every number of partitions and threads.
  */
 class QbbPartitions
@@ -165,10 +165,9 @@ class QbbPartitions
 
     /**
      * Who has been told something does something about it: at once, or, in a run with partitions,
-     * when QbbPartitionPlan::reactionPs has passed.
-     * @param context the node that it is done to; NO_CONTEXT: it may touch everything
+     * when QbbPartitionPlan::reactionPs has passed. It may touch everything then.
      */
-    static void React(uint32_t context, std::function<void()> reaction);
+    static void React(std::function<void()> reaction);
 
     /// @return QbbPartitionPlan::reactionPs of the run; 0 without partitions
     static int64_t GetReactionPs();
@@ -217,7 +216,6 @@ class QbbPartitions
     Ptr<EventImpl> m_end;                                  ///< of a window: never executed
     std::vector<QbbTimeline::Note> m_telling;
     std::vector<CallPool> m_callPools; ///< by partition
-    uint32_t m_toldUid{QbbTimeline::TOLD};
 
     std::vector<std::thread> m_threads;
     uint64_t m_bound{0};

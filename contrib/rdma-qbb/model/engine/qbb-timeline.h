@@ -69,10 +69,8 @@ class QbbTimeline
     /// Set in the numbers that a partition gives to events in the order in which they are
     /// scheduled.
     static constexpr uint32_t SCHEDULED = uint32_t{1} << 31;
-    /// Set in the numbers of what another partition has brought about.
-    static constexpr uint32_t TOLD = uint32_t{1} << 30;
     /// Set in the numbers of what another server's nodes have called.
-    static constexpr uint32_t CALLED = uint32_t{1} << 29;
+    static constexpr uint32_t CALLED = uint32_t{1} << 30;
 
     /// Something that has happened at a node, to be told to those who watch all nodes.
     struct Note
