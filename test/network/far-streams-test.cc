@@ -49,10 +49,10 @@ class FarReceiver : public ::testing::Test
 
     using Complete = std::vector<std::pair<int, TimePs>>; ///< receive, when its message was sent
 
-    Complete Arrive(const FarStreamKey& key, uint64_t number, uint64_t bytes)
+    Complete Arrive(const FarStreamKey& key, uint64_t number, uint64_t bytes, uint32_t parts = 1)
     {
         m_complete.clear();
-        streams.Arrive(key, number, bytes, SentPs(number));
+        whole = streams.Arrive(key, {number, bytes, SentPs(number), parts});
         return m_complete;
     }
 
@@ -68,6 +68,7 @@ class FarReceiver : public ::testing::Test
         return FarStreamKey::Of(3, 9, tag, &info);
     }
 
+    bool whole{false}; ///< Arrive() says that all of the message is there
     FarStreams streams;
 
   private:
@@ -129,6 +130,20 @@ TEST_F(FarReceiver, CreditsComeBesideTheDataOfTheOtherDirectionAndEndWithTheirSt
     streams.End(data);
     EXPECT_EQ(streams.GetStreamCount(), 0U);
     EXPECT_EQ(streams.FindOutgoing(Key(1), nullptr).sent, 0U);
+}
+
+TEST_F(FarReceiver, AMessageIsThereWithTheLastOfItsParts)
+{
+    Receive(Key(0), 30);
+    EXPECT_THAT(Arrive(Key(0), 0, 10, 3), IsEmpty());
+    EXPECT_FALSE(whole);
+    // Parts of another message come in between.
+    EXPECT_THAT(Arrive(Key(0), 1, 20, 2), IsEmpty());
+    EXPECT_THAT(Arrive(Key(0), 1, 20, 2), IsEmpty());
+    EXPECT_TRUE(whole) << "all of it is there, after a message that is not";
+    EXPECT_THAT(Arrive(Key(0), 0, 10, 3), IsEmpty());
+    EXPECT_THAT(Arrive(Key(0), 0, 10, 3), ElementsAre(std::pair(0, SentPs(1))));
+    EXPECT_TRUE(whole);
 }
 
 TEST_F(FarReceiver, WhatWaitsIsNamed)

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -87,6 +88,49 @@ RunTraffic(const std::string& keys, uint32_t threads, uint32_t messages)
     outcome.partitions = run.fabric->GetPartitions().count;
     return outcome;
 }
+
+/// What the tests of calls and notes watch.
+struct PartitionWatcher : QbbAddressee
+{
+    using Call = std::tuple<uint32_t, uint32_t, int64_t>; ///< caller, its number of the call, time
+
+    std::vector<std::pair<uint32_t, int64_t>> told; ///< node, time
+    std::vector<std::string> texts;
+    std::vector<Call> calls;
+    std::set<uint32_t> contexts; ///< in which it has been called
+    int64_t reactedPs{0};
+};
+
+struct NodeNote
+{
+    uint32_t node;
+
+    void operator()(PartitionWatcher& watcher, std::string_view text) const
+    {
+        watcher.told.emplace_back(node, Simulator::Now().GetTimeStep());
+        watcher.texts.emplace_back(text);
+    }
+};
+
+struct ReactionNote
+{
+    void operator()(PartitionWatcher& watcher) const
+    {
+        QbbPartitions::React([&watcher] { watcher.reactedPs = Simulator::Now().GetTimeStep(); });
+    }
+};
+
+struct NumberedCall
+{
+    uint32_t caller;
+    uint32_t number;
+
+    void operator()(PartitionWatcher& watcher) const
+    {
+        watcher.calls.emplace_back(caller, number, Simulator::Now().GetTimeStep());
+        watcher.contexts.insert(Simulator::GetContext());
+    }
+};
 
 class Threads : public testing::TestWithParam<const char*>
 {
@@ -251,49 +295,45 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
     TextFabric run(CLUSTER, "CC_MODE 0\n");
     run.fabric->SetThreads(2);
     run.Build();
-    std::vector<std::pair<uint32_t, int64_t>> told;
-    int64_t reactedPs = 0;
+    PartitionWatcher watcher;
     const auto at = [&](uint32_t node, int64_t ps) {
-        Simulator::ScheduleWithContext(node, PicoSeconds(ps), [&, node] {
-            QbbPartitions::Tell(
-                [&, node] { told.emplace_back(node, Simulator::Now().GetTimeStep()); });
+        Simulator::ScheduleWithContext(node, PicoSeconds(ps), [&watcher, node, ps] {
+            QbbPartitions::Tell(watcher, NodeNote{node}, std::string(ps / 10, 'x'));
         });
     };
     at(4, 30);
     at(4, 10);
     at(1, 30);
     at(0, 20);
-    Simulator::ScheduleWithContext(6, PicoSeconds(40), [&] {
-        QbbPartitions::Tell(
-            [&] { QbbPartitions::React([&] { reactedPs = Simulator::Now().GetTimeStep(); }); });
+    Simulator::ScheduleWithContext(6, PicoSeconds(40), [&watcher] {
+        QbbPartitions::Tell(watcher, ReactionNote{});
     });
     // Later than the reaction, and sooner than a frame of the other partition could be here.
     bool isInTime = false;
-    Simulator::ScheduleWithContext(2, PicoSeconds(600'000), [&] { isInTime = reactedPs > 0; });
+    Simulator::ScheduleWithContext(2, PicoSeconds(600'000), [&] {
+        isInTime = watcher.reactedPs > 0;
+    });
     Simulator::Run();
     EXPECT_TRUE(isInTime);
     const std::vector<std::pair<uint32_t, int64_t>> expected{{4, 10}, {0, 20}, {1, 30}, {4, 30}};
-    EXPECT_EQ(told, expected);
-    EXPECT_EQ(reactedPs, 40 + 500'000);
+    EXPECT_EQ(watcher.told, expected);
+    EXPECT_EQ(watcher.texts, (std::vector<std::string>{"x", "xx", "xxx", "xxx"}));
+    EXPECT_EQ(watcher.reactedPs, 40 + 500'000);
 }
 
 /// Nodes 0 and 2 are of one server, 4 and 6 of others; so many partitions make no difference.
 TEST(Partitions, CallAtOthersInTheOrderOfTimeAndCaller)
 {
-    using Call = std::tuple<uint32_t, uint32_t, int64_t>; // caller, its number of the call, time
     for (const uint32_t threads : {1, 2})
     {
         const PartitionedSimulator simulator(false);
         TextFabric run(CLUSTER, "CC_MODE 0\n");
         run.fabric->SetThreads(threads);
         run.Build();
-        std::vector<Call> calls;
+        PartitionWatcher watcher;
         const auto at = [&](uint32_t caller, int64_t ps, uint32_t number) {
-            Simulator::ScheduleWithContext(caller, PicoSeconds(ps), [&calls, caller, number] {
-                QbbPartitions::CallAt(0, [&calls, caller, number] {
-                    calls.emplace_back(caller, number, Simulator::Now().GetTimeStep());
-                    EXPECT_EQ(Simulator::GetContext(), 0U);
-                });
+            Simulator::ScheduleWithContext(caller, PicoSeconds(ps), [&watcher, caller, number] {
+                QbbPartitions::CallAt(0, watcher, NumberedCall{caller, number});
             });
         };
         at(6, 70, 0);
@@ -302,23 +342,23 @@ TEST(Partitions, CallAtOthersInTheOrderOfTimeAndCaller)
         at(4, 20, 3);
         at(6, 70, 4);
         // An event of no node comes first.
-        Simulator::Schedule(PicoSeconds(70), [&calls] {
-            QbbPartitions::CallAt(0, [&calls] {
-                calls.emplace_back(UINT32_MAX, 5, Simulator::Now().GetTimeStep());
-            });
+        Simulator::Schedule(PicoSeconds(70), [&watcher] {
+            QbbPartitions::CallAt(0, watcher, NumberedCall{UINT32_MAX, 5});
         });
         Simulator::Run();
-        const std::vector<Call> expected{{4, 3, 500'020},
-                                         {UINT32_MAX, 5, 500'070},
-                                         {2, 2, 500'070},
-                                         {4, 1, 500'070},
-                                         {6, 0, 500'070},
-                                         {6, 4, 500'070}};
-        EXPECT_EQ(calls, expected) << threads;
+        const std::vector<PartitionWatcher::Call> expected{{4, 3, 500'020},
+                                                           {UINT32_MAX, 5, 500'070},
+                                                           {2, 2, 500'070},
+                                                           {4, 1, 500'070},
+                                                           {6, 0, 500'070},
+                                                           {6, 4, 500'070}};
+        EXPECT_EQ(watcher.calls, expected) << threads;
+        EXPECT_EQ(watcher.contexts, std::set<uint32_t>{0});
     }
-    bool isDone = false;
-    QbbPartitions::CallAt(0, [&isDone] { isDone = true; });
-    EXPECT_TRUE(isDone) << "a run without partitions has it done at once";
+    const PartitionedSimulator simulator(false);
+    PartitionWatcher watcher;
+    QbbPartitions::CallAt(0, watcher, NumberedCall{0, 0});
+    EXPECT_EQ(watcher.calls.size(), 1U) << "a run without partitions has it done at once";
 }
 
 TEST(Partitions, TheLastEventsOfARunHaveExpired)

@@ -9,8 +9,11 @@
 #include "ns3/rank-sample.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <map>
+#include <string>
+#include <unordered_set>
 #include <utility>
 
 namespace AstraSim
@@ -18,7 +21,189 @@ namespace AstraSim
 
 using ns3::QbbPartitions;
 
-/// What one part of the job tells; it runs in its partition, and what it tells is told later.
+// What a part tells (QbbPartitions::Tell()): records whose addresses are filled in where they are
+// told. Layers are those of positions.
+
+struct MergedRecords::GroupMet
+{
+    uint32_t id;
+    GroupKind kind;
+    uint32_t ranks;
+
+    /// @return the text that goes with it: the ranks, then the name
+    static std::string TextOf(const CommGroup& group)
+    {
+        return std::string(reinterpret_cast<const char*>(group.ranks.data()),
+                           group.ranks.size() * sizeof(int))
+            .append(group.name);
+    }
+
+    void operator()(MergedRecords& all, std::string_view text) const
+    {
+        CommGroup& group = all.m_groups[id];
+        group.id = id;
+        group.kind = kind;
+        group.ranks.resize(ranks);
+        std::memcpy(group.ranks.data(), text.data(), ranks * sizeof(int));
+        group.name = text.substr(ranks * sizeof(int));
+    }
+};
+
+struct MergedRecords::Begun
+{
+    CollectiveRecord record;
+    uint32_t group;
+
+    void operator()(MergedRecords& all) const
+    {
+        all.Begin(all.Complete(record, group));
+    }
+};
+
+struct MergedRecords::Ended
+{
+    CollectiveRecord record;
+    uint32_t group;
+    uint32_t ranks; ///< of the part
+    uint32_t algorithmBytes;
+    uint32_t channels;
+    uint64_t flows;
+    TimePs predicted;
+    TimePs hidden;
+
+    /// @param text the algorithm, then the protocol
+    void operator()(MergedRecords& all, std::string_view text) const
+    {
+        const CollectiveChoice choice{std::string(text.substr(0, algorithmBytes)),
+                                      std::string(text.substr(algorithmBytes)),
+                                      channels,
+                                      flows,
+                                      predicted,
+                                      hidden};
+        all.End(all.Complete(record, group), choice, ranks);
+    }
+};
+
+struct MergedRecords::PhaseEnded
+{
+    StreamPhaseRecord record;
+    uint64_t key;
+
+    void operator()(MergedRecords& all, std::string_view layer) const
+    {
+        StreamPhaseRecord told = record;
+        told.layer = layer;
+        told.collective = all.IdOf(key);
+        all.m_observer.StreamPhaseEnded(told);
+    }
+};
+
+struct MergedRecords::FlowDone
+{
+    FlowRecord record;
+    uint64_t key;
+
+    void operator()(MergedRecords& all) const
+    {
+        FlowRecord told = record;
+        told.collective = told.collective ? all.IdOf(key) : 0;
+        all.m_observer.FlowEnded(told);
+    }
+};
+
+struct MergedRecords::Left
+{
+    MessageEndRecord record;
+
+    void operator()(MergedRecords& all) const
+    {
+        all.m_messages.Send(all.m_nextId++, record);
+    }
+};
+
+struct MergedRecords::Came
+{
+    MessageEndRecord record;
+
+    void operator()(MergedRecords& all) const
+    {
+        all.Receive(record);
+    }
+};
+
+/// A record that has a layer by its position.
+template <typename Record, void (RunObserver::*Tell)(const Record&)>
+struct MergedRecords::SpanEnded
+{
+    Record record;
+
+    void operator()(MergedRecords& all) const
+    {
+        Record told = record;
+        told.layer = all.m_workload->GetLayerName(record.position.layer);
+        (all.m_observer.*Tell)(told);
+    }
+};
+
+struct MergedRecords::LayerDone
+{
+    int rank;
+    WorkloadPosition position;
+    TimePs now;
+
+    void operator()(MergedRecords& all) const
+    {
+        all.m_observer.LayerFinished(rank, position, now);
+    }
+};
+
+struct MergedRecords::PassDone
+{
+    int rank;
+    uint32_t pass;
+    TimePs now;
+
+    void operator()(MergedRecords& all) const
+    {
+        all.m_observer.PassFinished(rank, pass, now);
+    }
+};
+
+struct MergedRecords::RankDone
+{
+    int rank;
+    TimePs now;
+
+    void operator()(MergedRecords& all) const
+    {
+        all.m_observer.RankFinished(rank, now);
+    }
+};
+
+struct MergedRecords::MemoryChanged
+{
+    int rank;
+    uint64_t bytes;
+    TimePs now;
+
+    void operator()(MergedRecords& all) const
+    {
+        all.m_observer.LocalMemoryChanged(rank, bytes, now);
+    }
+};
+
+struct MergedRecords::Result
+{
+    uint32_t tableBytes;
+
+    /// @param text the table's name, then the line
+    void operator()(MergedRecords& all, std::string_view text) const
+    {
+        all.m_observer.WorkloadResult(text.substr(0, tableBytes), text.substr(tableBytes));
+    }
+};
+
+/// One part of the job; it runs in its partition, and what it tells is told later.
 class MergedRecords::Part : public RunObserver
 {
   public:
@@ -31,84 +216,104 @@ class MergedRecords::Part : public RunObserver
     void CollectiveStarted(const CollectiveRecord& record) override
     {
         m_keyOf[record.id] = record.key;
-        QbbPartitions::Tell([this, record] { m_all.Begin(record); });
+        const CommGroup& group = *record.group;
+        if (m_groupsMet.insert(group.id).second)
+        {
+            const GroupMet met{group.id, group.kind, static_cast<uint32_t>(group.ranks.size())};
+            QbbPartitions::Tell(m_all, met, GroupMet::TextOf(group));
+        }
+        QbbPartitions::Tell(m_all, Begun{WithoutAddresses(record), group.id});
     }
 
     void CollectiveEnded(const CollectiveRecord& record) override
     {
         m_keyOf.erase(record.id);
-        const std::size_t ranks = m_ranks.CountIn(*record.group);
-        QbbPartitions::Tell(
-            [this, record, choice = *record.choice, ranks] { m_all.End(record, choice, ranks); });
+        const CollectiveChoice& choice = *record.choice;
+        QbbPartitions::Tell(m_all,
+                            Ended{WithoutAddresses(record),
+                                  record.group->id,
+                                  static_cast<uint32_t>(m_ranks.CountIn(*record.group)),
+                                  static_cast<uint32_t>(choice.algorithm.size()),
+                                  choice.channels,
+                                  choice.flows,
+                                  choice.predicted,
+                                  choice.hidden},
+                            choice.algorithm + choice.protocol);
     }
 
     void StreamPhaseEnded(const StreamPhaseRecord& record) override
     {
-        QbbPartitions::Tell([this, told = record, key = KeyOf(record.collective)]() mutable {
-            told.collective = m_all.IdOf(key);
-            m_all.m_observer.StreamPhaseEnded(told);
-        });
+        PhaseEnded ended{record, KeyOf(record.collective)};
+        ended.record.layer = {};
+        QbbPartitions::Tell(m_all, ended, record.layer);
     }
 
     void FlowEnded(const FlowRecord& record) override
     {
-        QbbPartitions::Tell([this, told = record, key = KeyOf(record.collective)]() mutable {
-            told.collective = told.collective ? m_all.IdOf(key) : 0;
-            m_all.m_observer.FlowEnded(told);
-        });
+        QbbPartitions::Tell(m_all, FlowDone{record, KeyOf(record.collective)});
     }
 
     void MessageLeft(const MessageEndRecord& record) override
     {
-        QbbPartitions::Tell([this, record] { m_all.m_messages.Send(m_all.m_nextId++, record); });
+        QbbPartitions::Tell(m_all, Left{record});
     }
 
     void MessageCame(const MessageEndRecord& record) override
     {
-        QbbPartitions::Tell([this, record] { m_all.Receive(record); });
+        QbbPartitions::Tell(m_all, Came{record});
     }
 
     void ComputeEnded(const ComputeRecord& record) override
     {
-        QbbPartitions::Tell([this, record] { m_all.m_observer.ComputeEnded(record); });
+        SpanEnded<ComputeRecord, &RunObserver::ComputeEnded> ended{record};
+        ended.record.layer = {};
+        QbbPartitions::Tell(m_all, ended);
     }
 
     void WaitEnded(const WaitRecord& record) override
     {
-        QbbPartitions::Tell([this, record] { m_all.m_observer.WaitEnded(record); });
+        SpanEnded<WaitRecord, &RunObserver::WaitEnded> ended{record};
+        ended.record.layer = {};
+        QbbPartitions::Tell(m_all, ended);
     }
 
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override
     {
-        QbbPartitions::Tell(
-            [this, rank, position, now] { m_all.m_observer.LayerFinished(rank, position, now); });
+        QbbPartitions::Tell(m_all, LayerDone{rank, position, now});
     }
 
     void PassFinished(int rank, uint32_t pass, TimePs now) override
     {
-        QbbPartitions::Tell(
-            [this, rank, pass, now] { m_all.m_observer.PassFinished(rank, pass, now); });
+        QbbPartitions::Tell(m_all, PassDone{rank, pass, now});
     }
 
     void RankFinished(int rank, TimePs now) override
     {
-        QbbPartitions::Tell([this, rank, now] { m_all.m_observer.RankFinished(rank, now); });
+        QbbPartitions::Tell(m_all, RankDone{rank, now});
     }
 
     void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override
     {
-        QbbPartitions::Tell(
-            [this, rank, bytes, now] { m_all.m_observer.LocalMemoryChanged(rank, bytes, now); });
+        QbbPartitions::Tell(m_all, MemoryChanged{rank, bytes, now});
     }
 
     void WorkloadResult(std::string_view table, std::string_view line) override
     {
-        QbbPartitions::Tell([this, table = std::string(table), line = std::string(line)] {
-            m_all.m_observer.WorkloadResult(table, line);
-        });
+        QbbPartitions::Tell(m_all,
+                            Result{static_cast<uint32_t>(table.size())},
+                            std::string(table).append(line));
     }
 
   private:
+    static CollectiveRecord WithoutAddresses(const CollectiveRecord& record)
+    {
+        CollectiveRecord told = record;
+        told.layer = {};
+        told.group = nullptr;
+        told.choice = nullptr;
+        return told;
+    }
+
     uint64_t KeyOf(uint64_t id) const
     {
         const auto found = m_keyOf.find(id);
@@ -118,6 +323,7 @@ class MergedRecords::Part : public RunObserver
     MergedRecords& m_all;
     RankSample m_ranks;
     std::unordered_map<uint64_t, uint64_t> m_keyOf; ///< of running collectives, by the part's id
+    std::unordered_set<uint32_t> m_groupsMet;       ///< ids of those that all know
 };
 
 MergedRecords::MergedRecords(RunObserver& observer)
@@ -131,6 +337,14 @@ RunObserver&
 MergedRecords::AddPart(const std::vector<int>& ranks)
 {
     return *m_parts.emplace_back(std::make_unique<Part>(*this, ranks));
+}
+
+CollectiveRecord
+MergedRecords::Complete(CollectiveRecord record, uint32_t group) const
+{
+    record.layer = m_workload->GetLayerName(record.position.layer);
+    record.group = &m_groups.at(group);
+    return record;
 }
 
 void

@@ -5,6 +5,7 @@
 #define MERGED_RECORDS_H
 
 #include "ns3/message-ledger.h"
+#include "ns3/qbb-call.h"
 #include "ns3/run-observer.h"
 #include "ns3/workload.h"
 
@@ -27,7 +28,7 @@ namespace AstraSim
  * The observer hears everything in the order of time, between the windows of the run
  * (QbbPartitions::Tell()).
  */
-class MergedRecords
+class MergedRecords : public ns3::QbbAddressee
 {
   public:
     /// @param observer hears it; outlives the object
@@ -73,6 +74,24 @@ class MergedRecords
         std::size_t ranksEnded{0};
     };
 
+    // what parts tell
+    struct GroupMet;
+    struct Begun;
+    struct Ended;
+    struct PhaseEnded;
+    struct FlowDone;
+    struct Left;
+    struct Came;
+    template <typename Record, void (RunObserver::*Tell)(const Record&)>
+    struct SpanEnded;
+    struct LayerDone;
+    struct PassDone;
+    struct RankDone;
+    struct MemoryChanged;
+    struct Result;
+
+    /// @return what a part has told of a collective, with the layer and the group
+    CollectiveRecord Complete(CollectiveRecord record, uint32_t group) const;
     void Begin(const CollectiveRecord& record);
     void End(const CollectiveRecord& record, const CollectiveChoice& choice, std::size_t ranks);
     void Receive(const MessageEndRecord& record);
@@ -82,6 +101,7 @@ class MergedRecords
     RunObserver& m_observer;
     const Workload* m_workload{nullptr};
     std::vector<std::unique_ptr<Part>> m_parts;
+    std::unordered_map<uint32_t, CommGroup> m_groups;   ///< by id
     std::unordered_map<uint64_t, Collective> m_running; ///< by key
     MessageLedger m_messages;
     uint64_t m_nextId{1};

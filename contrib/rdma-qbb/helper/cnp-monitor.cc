@@ -113,13 +113,15 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         .Comma()
         .Decimal(count.total)
         .End();
-    TextPiece<TextLine::ROOM> text;
-    text = line.View();
-    QbbPartitions::Tell([this, text] {
-        TextLine whole(m_file.Room());
-        whole.Text(text);
-        m_file.Take(whole);
-    });
+    QbbPartitions::Tell(*this, Told{}, line.View());
+}
+
+void
+CnpMonitor::Told::operator()(CnpMonitor& monitor, std::string_view text) const
+{
+    TextLine whole(monitor.m_file.Room());
+    whole.Text(text);
+    monitor.m_file.Take(whole);
 }
 
 void

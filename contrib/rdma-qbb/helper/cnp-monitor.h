@@ -8,8 +8,11 @@
 #include "output-file.h"
 #include "sampling-monitor.h"
 
+#include "ns3/qbb-call.h"
+
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ns3
@@ -23,7 +26,7 @@ namespace ns3
  * notifications since the queue pair was opened. A pair is listed at a sampling time if it had some
  * since the one before, and when it ends.
  */
-class CnpMonitor : public SamplingMonitor
+class CnpMonitor : public SamplingMonitor, public QbbAddressee
 {
   public:
     /// @param fabric must outlive the object @param path file to write
@@ -46,6 +49,12 @@ class CnpMonitor : public SamplingMonitor
         uint32_t qpn{0};
         uint64_t total{0};
         uint64_t listed{0}; ///< total when it was listed last
+    };
+
+    /// A line of the file.
+    struct Told
+    {
+        void operator()(CnpMonitor& monitor, std::string_view text) const;
     };
 
     void OnCnp(const RdmaQueuePair& qp);

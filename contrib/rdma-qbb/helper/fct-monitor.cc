@@ -43,10 +43,15 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
                      .startPs = message.startPs,
                      .fctPs = m_clock.NowPs() - message.startPs,
                      .idealPs = 0};
-    QbbPartitions::Tell([this, record]() mutable {
-        record.idealPs = m_fabric.GetIdealFctPs(record.src, record.dst, record.bytes);
-        m_writer.Write(record);
-    });
+    QbbPartitions::Tell(*this, Told{record});
+}
+
+void
+FctMonitor::Told::operator()(FctMonitor& monitor) const
+{
+    FctRecord whole = record;
+    whole.idealPs = monitor.m_fabric.GetIdealFctPs(record.src, record.dst, record.bytes);
+    monitor.m_writer.Write(whole);
 }
 
 } // namespace ns3

@@ -7,6 +7,7 @@
 #include "fabric-identity.h"
 #include "fct-writer.h"
 
+#include "ns3/qbb-call.h"
 #include "ns3/qbb-clock.h"
 
 #include <string>
@@ -22,7 +23,7 @@ namespace ns3
  * base RTT plus the message's bytes with headers at the path's bottleneck rate. Contributions to
  * in-network reductions end at a switch and are not listed.
  */
-class FctMonitor
+class FctMonitor : public QbbAddressee
 {
   public:
     /// @param fabric must outlive the object @param path file to write
@@ -36,6 +37,14 @@ class FctMonitor
     }
 
   private:
+    /// A message has been acknowledged.
+    struct Told
+    {
+        FctRecord record; ///< without its ideal
+
+        void operator()(FctMonitor& monitor) const;
+    };
+
     void OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message);
 
     RdmaFabric& m_fabric;

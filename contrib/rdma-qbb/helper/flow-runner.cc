@@ -115,7 +115,7 @@ FlowRunner::StartFlow(const FlowRecord& flow)
         hw.PostMessage(
             *pairs[i],
             bytes,
-            [this, place] { QbbPartitions::Tell([this, place] { OnPartSent(place); }); },
+            [this, place] { QbbPartitions::Tell(*this, PartSent{place}); },
             nullptr);
     }
 }

@@ -9,6 +9,7 @@
 
 #include "ns3/event-id.h"
 #include "ns3/flow-file.h"
+#include "ns3/qbb-call.h"
 
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,7 @@ namespace ns3
  * between two hosts with the same port and priority share their queue pairs. Only the next flow and
  * those under way are in memory.
  */
-class FlowRunner
+class FlowRunner : public QbbAddressee
 {
   public:
     /// @param fabric must outlive the object @param path flow file
@@ -83,6 +84,17 @@ class FlowRunner
         FlowRecord flow{};
         uint32_t partsLeft{0}; ///< 0: the place is free
         bool noPath{false};
+    };
+
+    /// A part of a flow has been acknowledged.
+    struct PartSent
+    {
+        uint32_t place;
+
+        void operator()(FlowRunner& runner) const
+        {
+            runner.OnPartSent(place);
+        }
     };
 
     using Connection = std::tuple<uint32_t, uint32_t, uint8_t, uint16_t>;

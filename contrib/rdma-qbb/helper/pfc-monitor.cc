@@ -34,20 +34,24 @@ void
 PfcMonitor::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric.NodeOf(*device);
-    QbbPartitions::Tell([this, node, port = device->GetPort(), paused] {
-        TextLine line(m_file.Room());
-        line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
-            .Space()
-            .Decimal(node)
-            .Space()
-            .Decimal(NodeKindNumber(m_fabric.GetTopology(), node))
-            .Space()
-            .Decimal(port + 1U)
-            .Space()
-            .Decimal(paused)
-            .End();
-        m_file.Take(line);
-    });
+    QbbPartitions::Tell(*this, Told{node, device->GetPort(), paused});
+}
+
+void
+PfcMonitor::Told::operator()(PfcMonitor& monitor) const
+{
+    TextLine line(monitor.m_file.Room());
+    line.Decimal(NearestNs(Simulator::Now().GetPicoSeconds()))
+        .Space()
+        .Decimal(node)
+        .Space()
+        .Decimal(NodeKindNumber(monitor.m_fabric.GetTopology(), node))
+        .Space()
+        .Decimal(port + 1U)
+        .Space()
+        .Decimal(paused)
+        .End();
+    monitor.m_file.Take(line);
 }
 
 } // namespace ns3

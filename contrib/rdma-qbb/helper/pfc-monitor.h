@@ -7,6 +7,9 @@
 #include "fabric-identity.h"
 #include "output-file.h"
 
+#include "ns3/qbb-call.h"
+
+#include <cstdint>
 #include <string>
 
 namespace ns3
@@ -19,7 +22,7 @@ namespace ns3
  * `time_ns node node_type port type`; node_type 0 host, 1 switch, 2 NVSwitch; type 1 pause,
  * 0 resume; the port is that which stops sending, from 1.
  */
-class PfcMonitor
+class PfcMonitor : public QbbAddressee
 {
   public:
     /// @param fabric must outlive the object @param path file to write
@@ -33,6 +36,16 @@ class PfcMonitor
     }
 
   private:
+    /// A port has been paused, or may send again.
+    struct Told
+    {
+        uint32_t node;
+        uint16_t port;
+        bool paused;
+
+        void operator()(PfcMonitor& monitor) const;
+    };
+
     void OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
 
     RdmaFabric& m_fabric;

@@ -118,9 +118,7 @@ void
 PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric->NodeOf(*device);
-    QbbPartitions::Tell([this, node, port = device->GetPort(), priority, paused] {
-        Note(node, port, priority, paused);
-    });
+    QbbPartitions::Tell(*this, Told{node, device->GetPort(), priority, paused});
 }
 
 void

@@ -8,6 +8,7 @@
 #include "ns3/attribute.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
+#include "ns3/qbb-call.h"
 #include "ns3/qbb-net-device.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -60,7 +61,7 @@ struct PfcPauseRecord
  *
  * Costs nothing while nothing is paused, and little then: it listens to changes only.
  */
-class PfcWatchdog : public Object
+class PfcWatchdog : public Object, public QbbAddressee
 {
   public:
     static TypeId GetTypeId();
@@ -107,6 +108,20 @@ class PfcWatchdog : public Object
     std::vector<std::string> Describe(std::size_t limit) const;
 
   private:
+    /// A queue has been paused, or may send again.
+    struct Told
+    {
+        uint32_t node;
+        uint16_t port;
+        uint8_t priority;
+        bool paused;
+
+        void operator()(PfcWatchdog& watchdog) const
+        {
+            watchdog.Note(node, port, priority, paused);
+        }
+    };
+
     void OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
     void Note(uint32_t node, uint16_t port, uint8_t priority, bool paused);
     void ScheduleCheck(int64_t delayPs);

@@ -49,6 +49,42 @@ struct LateReceive
 
 } // namespace
 
+/// A message without bytes goes there, and back.
+struct AstraSimFabric::FarLocalEnd
+{
+    uint64_t message; ///< the sender's address of it
+
+    void operator()(AstraSimFabric&) const
+    {
+        reinterpret_cast<Message*>(message)->OnSent();
+    }
+};
+
+struct AstraSimFabric::FarLocalArrival
+{
+    FarArrival arrival;
+    uint64_t message; ///< see FarLocalEnd
+
+    void operator()(AstraSimFabric& there) const
+    {
+        there.OnFarArrival(arrival);
+        const uint32_t src = arrival.stream.src;
+        ns3::QbbPartitions::CallAt(there.NodeIdOf(src), there.NetworkOf(src), FarLocalEnd{message});
+    }
+};
+
+/// The receiver of a stream gives its sender room for more.
+struct AstraSimFabric::FarCredit
+{
+    FarStreamKey stream;
+    TimePs sentPs;
+
+    void operator()(AstraSimFabric& there) const
+    {
+        there.m_far.ArriveInOrder(stream, 1, sentPs);
+    }
+};
+
 uint32_t
 AstraSimFabric::NodeIdOf(uint32_t rank) const
 {
@@ -114,11 +150,8 @@ void
 AstraSimFabric::SendCredit(uint32_t src, const SendRequest& request)
 {
     const auto dst = static_cast<uint32_t>(request.dst);
-    FarStreams* there = &NetworkOf(dst).m_far;
     const FarStreamKey key = FarStreamKey::Of(src, dst, request.tag, request.info);
-    ns3::QbbPartitions::CallAt(NodeIdOf(dst), [there, key, nowPs = Now()] {
-        there->ArriveInOrder(key, 1, nowPs);
-    });
+    ns3::QbbPartitions::CallAt(NodeIdOf(dst), NetworkOf(dst), FarCredit{key, Now()});
 }
 
 void
@@ -133,24 +166,20 @@ AstraSimFabric::LaunchLocal(Message* message)
         m_events.Schedule(0, end, message);
         return;
     }
-    // A message without bytes: there, and back.
-    const uint32_t here = NodeIdOf(message->src);
-    ns3::QbbPartitions::CallAt(NodeIdOf(message->dst), [message, here] {
-        message->OnDelivered();
-        ns3::QbbPartitions::CallAt(here, [message] { message->OnSent(); });
-    });
+    const FarMessage* far = static_cast<FarMessage*>(message);
+    ns3::QbbPartitions::CallAt(
+        NodeIdOf(far->dst),
+        NetworkOf(far->dst),
+        FarLocalArrival{far->GetArrival(), reinterpret_cast<uintptr_t>(message)});
 }
 
 void
-AstraSimFabric::OnFarDelivered(FarMessage& message)
+AstraSimFabric::OnFarArrival(const FarArrival& part)
 {
-    if (--message.partsToDeliver > 0)
+    if (m_far.Arrive(part.stream, part.arrival))
     {
-        return;
+        ++m_deliveredCount;
     }
-    ++m_deliveredCount;
-    const uint64_t bytes = message.MessageMatcher::Send::bytes;
-    m_far.Arrive(message.out->key, message.number, bytes, message.sentPs);
 }
 
 void

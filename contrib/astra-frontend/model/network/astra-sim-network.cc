@@ -189,6 +189,10 @@ AstraSimFabric::Launch(Message* message)
     }
     message->partsToDeliver = static_cast<uint16_t>(parts);
     message->partsToAcknowledge = static_cast<uint16_t>(parts);
+    if (message->isFar)
+    {
+        static_cast<FarMessage*>(message)->parts = parts;
+    }
     if (parts == 1)
     {
         LaunchPart(message, 0, bytes);

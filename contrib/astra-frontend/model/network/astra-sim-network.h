@@ -13,6 +13,7 @@
 
 #include "ns3/link-counting.h"
 #include "ns3/ptr.h"
+#include "ns3/qbb-call.h"
 #include "ns3/rdma-driver.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rdma-message.h"
@@ -41,7 +42,7 @@ namespace AstraSim
  * In a run on several threads each server has a network of its own, so that what one partition of
  * the nodes does touches nothing of another's: ranks of different servers are not near.
  */
-class AstraSimFabric : public SharedNetwork
+class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
 {
   public:
     /// The networks of all servers of a run on several threads.
@@ -102,17 +103,44 @@ class AstraSimFabric : public SharedNetwork
 
     static_assert(sizeof(Message) == 128); // two lines of the cache
 
-    /// A message to a rank that is not near. Its receiver reads it, and changes one counter.
+    /// A message to a rank that is not near, as its receiver is told of it.
+    struct FarArrival
+    {
+        FarStreamKey stream;
+        FarStreams::Arrival arrival;
+
+        void operator()(AstraSimFabric& there) const
+        {
+            there.OnFarArrival(*this);
+        }
+    };
+
+    struct FarLocalArrival;
+    struct FarLocalEnd;
+    struct FarCredit;
+
+    /// A message to a rank that is not near.
     struct FarMessage final : Message
     {
         void OnDelivered() override
         {
-            fabric->NetworkOf(dst).OnFarDelivered(*this);
+            fabric->NetworkOf(dst).OnFarArrival(GetArrival());
+        }
+
+        ns3::RdmaDeliveryCall GetDeliveryCall() const override
+        {
+            return {fabric->NetworkOf(dst), GetArrival()};
+        }
+
+        FarArrival GetArrival() const
+        {
+            return {out->key, {number, MessageMatcher::Send::bytes, sentPs, parts}};
         }
 
         FarStreams::Outgoing* out{nullptr}; ///< its stream
         uint64_t number{0};                 ///< in its stream
         TimePs sentPs{0};
+        uint32_t parts{1}; ///< of it, each of which arrives
     };
 
     /// Another part of a message.
@@ -121,6 +149,11 @@ class AstraSimFabric : public SharedNetwork
         void OnDelivered() override
         {
             whole->OnDelivered();
+        }
+
+        ns3::RdmaDeliveryCall GetDeliveryCall() const override
+        {
+            return whole->GetDeliveryCall();
         }
 
         void OnSent() override
@@ -174,7 +207,7 @@ class AstraSimFabric : public SharedNetwork
     void Start(Message* message, const Demand& demand);
     /// Deliver a message of which nothing goes over the network.
     void LaunchLocal(Message* message);
-    void OnFarDelivered(FarMessage& message);
+    void OnFarArrival(const FarArrival& part);
     /// @return what is kept with the stream of a message
     static const void*& NoteOf(const Message& message);
 

@@ -30,6 +30,13 @@ struct FarStreams::Incoming
         TimePs sentPs;
     };
 
+    /// A message of which some parts are there.
+    struct Partial
+    {
+        uint64_t number;
+        uint32_t partsLeft;
+    };
+
     Incoming* next{nullptr}; ///< in the list of free ones
     FarStreamKey key;
     uint64_t expected{0}; ///< number of the next message in order
@@ -37,6 +44,24 @@ struct FarStreams::Incoming
     TimePs sentPs{0};     ///< when the newest of them was sent
     boost::container::small_vector<Receive, 1> receives;
     boost::container::small_vector<Early, 2> early;
+    std::vector<Partial> partial;
+
+    /// @return whether it is the last part of its message
+    bool CompletePart(const Arrival& arrival)
+    {
+        auto found = std::ranges::find(partial, arrival.number, &Partial::number);
+        if (found == partial.end())
+        {
+            partial.push_back({arrival.number, arrival.parts});
+            found = partial.end() - 1;
+        }
+        if (--found->partsLeft > 0)
+        {
+            return false;
+        }
+        partial.erase(found);
+        return true;
+    }
 
     void Add(uint64_t more, TimePs sent)
     {
@@ -136,18 +161,23 @@ FarStreams::AddReceive(const FarStreamKey& key,
     return false;
 }
 
-void
-FarStreams::Arrive(const FarStreamKey& key, uint64_t number, uint64_t bytes, TimePs sentPs)
+bool
+FarStreams::Arrive(const FarStreamKey& key, const Arrival& arrival)
 {
     Incoming& stream = FindIncoming(key);
-    if (number != stream.expected)
+    if (arrival.parts > 1 && !stream.CompletePart(arrival))
     {
-        stream.early.push_back({number, bytes, sentPs});
-        return;
+        return false;
     }
-    stream.Add(bytes, sentPs);
+    if (arrival.number != stream.expected)
+    {
+        stream.early.push_back({arrival.number, arrival.bytes, arrival.sentPs});
+        return true;
+    }
+    stream.Add(arrival.bytes, arrival.sentPs);
     stream.AddEarly();
     Complete(stream);
+    return true;
 }
 
 void

@@ -72,9 +72,18 @@ class FarStreams
                     void* arg,
                     Incoming*& hint);
 
-    /// A message is there. Runs the handlers of receives that are complete now.
-    /// @param number of the message in its stream @param sentPs when it was sent
-    void Arrive(const FarStreamKey& key, uint64_t number, uint64_t bytes, TimePs sentPs);
+    /// A message that is there, or a part of it.
+    struct Arrival
+    {
+        uint64_t number; ///< of the message in its stream
+        uint64_t bytes;  ///< of the message
+        TimePs sentPs;   ///< when it was sent
+        uint32_t parts;  ///< of the message, each of which arrives
+    };
+
+    /// A message, or a part of it, is there. Runs the handlers of receives that are complete now.
+    /// @return whether all of the message is there
+    bool Arrive(const FarStreamKey& key, const Arrival& arrival);
 
     /// As Arrive(), of a stream whose messages come in order.
     void ArriveInOrder(const FarStreamKey& key, uint64_t bytes, TimePs sentPs);

@@ -11,7 +11,6 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 
 namespace ns3
@@ -47,7 +46,7 @@ class QbbPartitions::CallEvent final : public EventImpl
   public:
     void Notify() override
     {
-        QbbCall call = *m_call;
+        const QbbCall call = m_call;
         m_next = std::exchange(m_pool->free, this);
         call();
     }
@@ -55,7 +54,7 @@ class QbbPartitions::CallEvent final : public EventImpl
   private:
     friend class QbbPartitions;
 
-    std::optional<QbbCall> m_call;
+    QbbCall m_call;
     CallPool* m_pool{nullptr};
     CallEvent* m_next{nullptr}; ///< in the list of free ones
 };
@@ -164,15 +163,14 @@ QbbPartitions::AddCall(QbbTimeline& caller, uint32_t context, const QbbCall& cal
 {
     if (m_plan.reactionPs == 0)
     {
-        QbbCall present = call;
-        present(); // all nodes are in one partition
+        call(); // all nodes are in one partition
         return;
     }
     const uint64_t ts = caller.nowTs + static_cast<uint64_t>(m_plan.reactionPs);
     const QbbTimeline::Call entry{ts, context, caller.context, call};
     if (!caller.IsPartition())
     {
-        NS_ASSERT_MSG(m_telling.empty(), "whoever is told something reacts to it");
+        NS_ASSERT_MSG(m_telling.IsEmpty(), "whoever is told something reacts to it");
         InsertCall(TimelineOf(context), entry);
         return;
     }
@@ -310,26 +308,17 @@ QbbPartitions::RunGlobalEvents(uint64_t ts)
 void
 QbbPartitions::TellNotes()
 {
-    m_telling.clear();
     for (const auto& timeline : m_timelines)
     {
-        std::move(timeline->notes.begin(), timeline->notes.end(), std::back_inserter(m_telling));
-        timeline->notes.clear();
+        m_telling.Take(timeline->notes);
     }
-    if (m_telling.empty())
+    if (m_telling.IsEmpty())
     {
         return;
     }
-    std::stable_sort(m_telling.begin(), m_telling.end(), [](const auto& a, const auto& b) {
-        return std::tie(a.ts, a.context) < std::tie(b.ts, b.context);
-    });
     const uint64_t nowTs = m_global.nowTs;
-    for (const QbbTimeline::Note& note : m_telling)
-    {
-        m_global.nowTs = note.ts;
-        note.tell();
-    }
-    m_telling.clear();
+    m_telling.Tell([this](uint64_t ts) { m_global.nowTs = ts; });
+    m_telling.Clear();
     m_global.nowTs = nowTs;
     for (std::size_t i = 0; i < m_timelines.size(); ++i)
     {

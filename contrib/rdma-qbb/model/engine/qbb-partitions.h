@@ -14,7 +14,9 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -128,39 +130,49 @@ class QbbPartitions
     }
 
     /**
-     * A run without partitions has @p note called at once. In one with partitions, called by an
-     * event of a node, it has it called when all partitions have come to the present time, which is
-     * then the time of the simulator again: it may not ask for the state of nodes.
+     * Tell @p target, which watches all nodes, what has happened at one. In a run without
+     * partitions it is told at once. In one with partitions, when all of them have come to the
+     * present time, which is then the time of the simulator again: it may not ask for the state of
+     * nodes.
+     * @param record called with @p target, and with @p text if it takes one; no addresses in it
      */
-    template <typename Function>
-    static void Tell(Function&& note)
+    template <typename Target, typename Record>
+    static void Tell(Target& target, const Record& record, std::string_view text = {})
     {
         QbbTimeline* timeline = QbbTimeline::Current();
-        if (!timeline || !timeline->IsPartition())
+        if (timeline && timeline->IsPartition())
         {
-            note();
+            timeline->notes.Add(timeline->nowTs, timeline->context, target, record, text);
             return;
         }
-        timeline->notes.push_back(
-            {timeline->nowTs, timeline->context, std::forward<Function>(note)});
+        if constexpr (std::is_invocable_v<const Record&, Target&, std::string_view>)
+        {
+            record(target, text);
+        }
+        else
+        {
+            record(target);
+        }
     }
 
     /**
      * An event of a node, or one of none, has something done at a node of another server when
      * QbbPartitionPlan::reactionPs has passed, which is before any frame that it sends gets there.
      * In the order of callers. In a run without partitions it is done at once.
-     * @param context the node where it is done
+     * @param context the node where it is done @param target what it is done with
+     * @param record called with @p target; no addresses in it
      */
-    template <typename Function>
-    static void CallAt(uint32_t context, Function function)
+    template <typename Target, typename Record>
+    static void CallAt(uint32_t context, const Target& target, const Record& record)
     {
+        const QbbCall call(target, record);
         QbbTimeline* timeline = QbbTimeline::Current();
         if (!timeline)
         {
-            function();
+            call();
             return;
         }
-        timeline->partitions->AddCall(*timeline, context, QbbCall(function));
+        timeline->partitions->AddCall(*timeline, context, call);
     }
 
     /**
@@ -214,7 +226,7 @@ class QbbPartitions
     std::vector<std::unique_ptr<QbbTimeline>> m_timelines; ///< by partition
     std::vector<uint64_t> m_earliest;                      ///< event of each partition
     Ptr<EventImpl> m_end;                                  ///< of a window: never executed
-    std::vector<QbbTimeline::Note> m_telling;
+    QbbNotes m_telling;
     std::vector<CallPool> m_callPools; ///< by partition
 
     std::vector<std::thread> m_threads;

@@ -4,17 +4,15 @@
 #ifndef QBB_TIMELINE_H
 #define QBB_TIMELINE_H
 
+#include "qbb-call.h"
+#include "qbb-notes.h"
 #include "timing-wheel-scheduler.h"
 
 #include "ns3/event-impl.h"
 #include "ns3/ptr.h"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <new>
-#include <type_traits>
 #include <vector>
 
 namespace ns3
@@ -24,35 +22,6 @@ namespace ns3
 
 class QbbPartitions;
 class QbbTimedEvent;
-
-/**
- * @ingroup rdma-qbb
- * @brief Something small that can be called, kept in place: what a node has done at another.
- */
-class QbbCall
-{
-  public:
-    /// @tparam Function of at most ROOM bytes that can be copied as they are
-    template <typename Function>
-    explicit QbbCall(Function function)
-        : m_invoke([](void* room) { (*static_cast<Function*>(room))(); })
-    {
-        static_assert(std::is_trivially_copyable_v<Function> && sizeof(Function) <= ROOM &&
-                      alignof(Function) <= alignof(std::max_align_t));
-        new (m_room.data()) Function(function);
-    }
-
-    void operator()()
-    {
-        m_invoke(m_room.data());
-    }
-
-  private:
-    static constexpr std::size_t ROOM = 48;
-
-    void (*m_invoke)(void* room);
-    alignas(std::max_align_t) std::array<std::byte, ROOM> m_room;
-};
 
 /**
  * @ingroup rdma-qbb
@@ -71,14 +40,6 @@ class QbbTimeline
     static constexpr uint32_t SCHEDULED = uint32_t{1} << 31;
     /// Set in the numbers of what another server's nodes have called.
     static constexpr uint32_t CALLED = uint32_t{1} << 30;
-
-    /// Something that has happened at a node, to be told to those who watch all nodes.
-    struct Note
-    {
-        uint64_t ts;
-        uint32_t context; ///< the node
-        std::function<void()> tell;
-    };
 
     /// What a node has done at another when the time has come.
     struct Call
@@ -184,7 +145,7 @@ class QbbTimeline
 
     // --- with partitions
     QbbPartitions* partitions{nullptr};
-    std::vector<Note> notes; ///< since the last window
+    QbbNotes notes; ///< since the last window
     /// What has sent something to each partition in a window; that of even and of odd windows,
     /// since what one has sent is taken while the next one goes on.
     std::array<std::vector<std::vector<QbbTimedEvent*>>, 2> outgoing;

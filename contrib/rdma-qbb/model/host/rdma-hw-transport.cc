@@ -94,11 +94,7 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
     }
     else if (qp.m_isAfar)
     {
-        RdmaHw& peer = *qp.m_peer;
-        QbbPartitions::CallAt(NodeOfPeer(peer),
-                              [&peer, host = m_hostIndex, qpn = qp.qpn, &message] {
-                                  peer.ExpectFromAfar(host, qpn, message);
-                              });
+        AnnounceAfar(qp, message);
     }
     m_counters.postedBytes += bytes;
     if (restart)

@@ -256,21 +256,72 @@ RdmaHw::AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp)
     return peer.Accept(AsPeer(qp));
 }
 
+// What a host is told by one of another server (QbbPartitions::CallAt()).
+
+struct RdmaHw::AcceptFromAfar
+{
+    RdmaPeer sender;
+
+    void operator()(RdmaHw& here) const
+    {
+        here.m_fromAfar[AfarKey(sender.host, sender.qpn)] = here.Accept(sender).qpn;
+    }
+};
+
+struct RdmaHw::ExpectFromAfar
+{
+    uint32_t host;
+    uint32_t qpn;
+    RdmaFarMessage message;
+
+    void operator()(RdmaHw& here) const
+    {
+        here.FindFromAfar(host, qpn)->messages->Put(here.m_farMessages.Take(message));
+    }
+};
+
+struct RdmaHw::DisconnectFromAfar
+{
+    uint32_t host;
+    uint32_t qpn;
+
+    void operator()(RdmaHw& here) const
+    {
+        const auto found = here.m_fromAfar.find(AfarKey(host, qpn));
+        RdmaMessageWire& messages = *here.FindReceiver(found->second)->messages;
+        for (; !messages.IsEmpty(); messages.Pop())
+        {
+            messages.Front().OnForgotten();
+        }
+        here.Disconnect(found->second);
+        here.m_fromAfar.erase(found);
+    }
+};
+
+template <typename Record>
+void
+RdmaHw::TellPeer(RdmaHw& peer, const Record& record)
+{
+    const PartitionMemory::Visit visit(&peer);
+    QbbPartitions::CallAt(peer.GetNodeId(), peer, record);
+}
+
 RdmaAcceptance
 RdmaHw::AskFromAfar(RdmaHw& peer, const RdmaQueuePair& qp)
 {
+    TellPeer(peer, AcceptFromAfar{AsPeer(qp)});
     const PartitionMemory::Visit visit(&peer);
-    QbbPartitions::CallAt(peer.GetNodeId(), [&peer, sender = AsPeer(qp)] {
-        peer.m_fromAfar[AfarKey(sender.host, sender.qpn)] = peer.Accept(sender).qpn;
-    });
     return {peer.m_hostIndex, qp.qpn, nullptr};
 }
 
-uint32_t
-RdmaHw::NodeOfPeer(RdmaHw& peer)
+void
+RdmaHw::AnnounceAfar(const RdmaQueuePair& qp, const RdmaMessage& message) const
 {
-    const PartitionMemory::Visit visit(&peer);
-    return peer.GetNodeId();
+    const RdmaFarMessage told{message.endSeq,
+                              message.bytes,
+                              message.startPs,
+                              message.GetDeliveryCall()};
+    TellPeer(*qp.m_peer, ExpectFromAfar{m_hostIndex, qp.qpn, told});
 }
 
 RdmaRxQueuePair*
@@ -278,20 +329,6 @@ RdmaHw::FindFromAfar(uint32_t host, uint32_t qpn)
 {
     const auto found = m_fromAfar.find(AfarKey(host, qpn));
     return found == m_fromAfar.end() ? nullptr : FindReceiver(found->second);
-}
-
-void
-RdmaHw::ExpectFromAfar(uint32_t host, uint32_t qpn, RdmaMessage& message)
-{
-    FindFromAfar(host, qpn)->messages->Put(message);
-}
-
-void
-RdmaHw::DisconnectFromAfar(uint32_t host, uint32_t qpn)
-{
-    const auto found = m_fromAfar.find(AfarKey(host, qpn));
-    Disconnect(found->second);
-    m_fromAfar.erase(found);
 }
 
 void
@@ -450,9 +487,7 @@ RdmaHw::TellOfEnd(const RdmaQueuePair& qp) const
     RdmaHw& peer = *qp.m_peer;
     if (qp.m_isAfar)
     {
-        QbbPartitions::CallAt(NodeOfPeer(peer), [&peer, host = m_hostIndex, qpn = qp.qpn] {
-            peer.DisconnectFromAfar(host, qpn);
-        });
+        TellPeer(peer, DisconnectFromAfar{m_hostIndex, qp.qpn});
         return;
     }
     const PartitionMemory::Visit visit(&peer);

@@ -4,6 +4,7 @@
 #ifndef RDMA_HW_H
 #define RDMA_HW_H
 
+#include "rdma-far-messages.h"
 #include "rdma-nic.h"
 #include "rdma-queue-pair.h"
 #include "rdma-rx-queue-pair.h"
@@ -11,6 +12,7 @@
 #include "ns3/in-network-hook.h"
 #include "ns3/link-node.h"
 #include "ns3/object.h"
+#include "ns3/qbb-call.h"
 #include "ns3/qbb-net-device.h"
 #include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-loss-recovery.h"
@@ -83,7 +85,7 @@ struct RdmaHwCounters
  *
  * Left out: verbs other than WRITE, completion queues, memory registration, connection set-up time.
  */
-class RdmaHw : public Object, public LinkNode
+class RdmaHw : public Object, public LinkNode, public QbbAddressee
 {
   public:
     static TypeId GetTypeId();
@@ -351,8 +353,14 @@ class RdmaHw : public Object, public LinkNode
     static RdmaAcceptance AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp);
     /// The same, where the other host may be in another partition.
     static RdmaAcceptance AskFromAfar(RdmaHw& peer, const RdmaQueuePair& qp);
-    /// @return the node id of the host at the other end
-    static uint32_t NodeOfPeer(RdmaHw& peer);
+    struct AcceptFromAfar;
+    struct ExpectFromAfar;
+    struct DisconnectFromAfar;
+    /// Have something done at a host that may be in another partition.
+    template <typename Record>
+    static void TellPeer(RdmaHw& peer, const Record& record);
+    /// Tell the receiver, which is afar, of a message posted to it.
+    void AnnounceAfar(const RdmaQueuePair& qp, const RdmaMessage& message) const;
 
     /// What names a connection at its receiver before the sender knows the receiver's number.
     static uint64_t AfarKey(uint32_t host, uint32_t qpn)
@@ -362,9 +370,6 @@ class RdmaHw : public Object, public LinkNode
 
     /// @return the receiving side of a connection from afar, or null
     RdmaRxQueuePair* FindFromAfar(uint32_t host, uint32_t qpn);
-    /// A sender that is afar posts a message.
-    void ExpectFromAfar(uint32_t host, uint32_t qpn, RdmaMessage& message);
-    void DisconnectFromAfar(uint32_t host, uint32_t qpn);
     RdmaRxQueuePair& TakeReceiver();
 
     /// Give back a frame that ends here.
@@ -427,6 +432,7 @@ class RdmaHw : public Object, public LinkNode
     std::vector<uint32_t> m_freeReceivers;
     boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control
     RdmaMessageFunctions m_functions;
+    RdmaFarMessages m_farMessages; ///< that hosts of other servers send
     std::function<uint32_t(uint32_t)> m_resolver;
 
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;

@@ -25,6 +25,11 @@ class RdmaMessageFunctions::Message final : public RdmaMessage
         }
     }
 
+    RdmaDeliveryCall GetDeliveryCall() const override
+    {
+        return m_delivered ? RdmaDeliveryCall(m_owner, DeliverFunction{this}) : RdmaDeliveryCall();
+    }
+
     void OnSent() override
     {
         const auto sent = std::exchange(m_sent, nullptr);
@@ -45,6 +50,17 @@ class RdmaMessageFunctions::Message final : public RdmaMessage
 
   private:
     friend class RdmaMessageFunctions;
+
+    /// The message is kept until the sender knows that it has been delivered.
+    struct DeliverFunction
+    {
+        const Message* message;
+
+        void operator()(RdmaMessageFunctions&) const
+        {
+            const_cast<Message*>(message)->OnDelivered();
+        }
+    };
 
     RdmaMessageFunctions& m_owner;
     std::function<void()> m_sent;

@@ -4,6 +4,8 @@
 #ifndef RDMA_MESSAGE_H
 #define RDMA_MESSAGE_H
 
+#include "ns3/qbb-call.h"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +13,9 @@
 
 namespace ns3
 {
+
+/// What is done at the receiver of a message, which shares nothing with its sender.
+using RdmaDeliveryCall = QbbCallOf<64>;
 
 /**
  * @ingroup rdma-qbb
@@ -33,6 +38,13 @@ class RdmaMessage
     {
     }
 
+    /// @return what is done there instead of OnDelivered(), if the receiver is at another server in
+    /// a divided run
+    virtual RdmaDeliveryCall GetDeliveryCall() const
+    {
+        return {};
+    }
+
     /// Its last byte has been acknowledged.
     virtual void OnSent()
     {
@@ -45,7 +57,7 @@ class RdmaMessage
 };
 
 /// Messages that call functions, used again and again.
-class RdmaMessageFunctions
+class RdmaMessageFunctions : public QbbAddressee
 {
   public:
     RdmaMessageFunctions();

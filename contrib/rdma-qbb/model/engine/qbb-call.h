@@ -1,0 +1,141 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_CALL_H
+#define QBB_CALL_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Base of what is called by number, from other partitions of a run.
+ *
+ * Objects are numbered in the order in which they are made, which is the same in every process of
+ * a run, as each builds the whole fabric.
+ */
+class QbbAddressee
+{
+  public:
+    QbbAddressee(const QbbAddressee&) = delete;
+    QbbAddressee& operator=(const QbbAddressee&) = delete;
+
+    uint32_t GetAddress() const
+    {
+        return m_address;
+    }
+
+    /// @return the object that has a number
+    static QbbAddressee& At(uint32_t address)
+    {
+        return *All()[address];
+    }
+
+  protected:
+    QbbAddressee();
+    ~QbbAddressee();
+
+  private:
+    static std::vector<QbbAddressee*>& All();
+
+    uint32_t m_address;
+};
+
+/// What is done with a record, by number.
+class QbbCallKinds
+{
+  public:
+    using Handler = void (*)(QbbAddressee& target, const std::byte* record, std::string_view text);
+
+    /// Have @p Record, a plain value without addresses, done at a @p Target: it is called with it,
+    /// and with the text that came with it if it takes one. @return the number of that
+    template <typename Target, typename Record>
+    static uint32_t Of()
+    {
+        return KIND<Target, Record>;
+    }
+
+    static void Do(uint32_t kind, uint32_t address, const std::byte* record, std::string_view text)
+    {
+        All()[kind](QbbAddressee::At(address), record, text);
+    }
+
+  private:
+    static std::vector<Handler>& All();
+    static uint32_t Add(Handler handler);
+
+    template <typename Target, typename Record>
+    static void Handle(QbbAddressee& target, const std::byte* bytes, std::string_view text)
+    {
+        static_assert(std::is_trivially_copyable_v<Record> &&
+                      std::is_base_of_v<QbbAddressee, Target>);
+        alignas(Record) std::array<std::byte, sizeof(Record)> room;
+        std::memcpy(room.data(), bytes, sizeof(Record));
+        const Record& record = *reinterpret_cast<const Record*>(room.data());
+        if constexpr (std::is_invocable_v<const Record&, Target&, std::string_view>)
+        {
+            record(static_cast<Target&>(target), text);
+        }
+        else
+        {
+            record(static_cast<Target&>(target));
+        }
+    }
+
+    // Set before main(), in an order that is the same in every process of a program.
+    template <typename Target, typename Record>
+    inline static const uint32_t KIND = Add(&Handle<Target, Record>);
+};
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Something small to be done at an object, kept in place: bytes that mean the same in every
+ * process of a run.
+ * @tparam Room bytes of the largest record
+ */
+template <std::size_t Room>
+class QbbCallOf
+{
+  public:
+    /// Nothing.
+    QbbCallOf() = default;
+
+    template <typename Target, typename Record>
+    QbbCallOf(const Target& target, const Record& record)
+        : m_kind(QbbCallKinds::Of<Target, Record>() + 1),
+          m_address(target.GetAddress())
+    {
+        static_assert(sizeof(Record) <= Room);
+        std::memcpy(m_room.data(), &record, sizeof(Record));
+    }
+
+    explicit operator bool() const
+    {
+        return m_kind != 0;
+    }
+
+    void operator()() const
+    {
+        QbbCallKinds::Do(m_kind - 1, m_address, m_room.data(), {});
+    }
+
+  private:
+    uint32_t m_kind{0}; ///< 0: nothing; else one more than that of QbbCallKinds
+    uint32_t m_address{0};
+    alignas(8) std::array<std::byte, Room> m_room;
+};
+
+/// What a node has done at another.
+using QbbCall = QbbCallOf<112>;
+
+} // namespace ns3
+
+#endif /* QBB_CALL_H */
