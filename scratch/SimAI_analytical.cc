@@ -5,8 +5,8 @@
  *
  *   SimAI_analytical -w workload_analytical.txt -g 9216 -g_p_s 8 -nv 360 -nic 48.5 -r example-
  *
- * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong, 130 and 143 ended by
- * SIGINT and SIGTERM.
+ * Exit status: 0 the workload finished, 1 it did not, 2 an input is wrong, 129, 130 and 143 ended
+ * by SIGHUP, SIGINT and SIGTERM.
  */
 #include "ns3/analytical-options.h"
 #include "ns3/analytical-run.h"

@@ -6,12 +6,13 @@
  *   mpirun -np 16 SimAI_phynet -w microAllReduce.txt -n Spectrum-X_16g_8gps_100Gbps_A100 -o
  * results/a
  *
- * Exit status: 0 the workload finished, 1 a rank failed, 2 an input is wrong, 130 and 143 ended by
- * SIGINT and SIGTERM.
+ * Exit status: 0 the workload finished, 1 a rank failed, 2 an input is wrong, 129, 130 and 143
+ * ended by SIGHUP, SIGINT and SIGTERM.
  */
 #include "phy-options.h"
 #include "phy-run.h"
 
+#include "ns3/ending-signals.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/guarded-main.h"
 #include "ns3/nstime.h"
@@ -56,10 +57,7 @@ main(int argc, char* argv[])
             return 0;
         }
         // MPI's own threads must not take the signals that end a run.
-        sigset_t signals;
-        sigemptyset(&signals);
-        sigaddset(&signals, SIGINT);
-        sigaddset(&signals, SIGTERM);
+        const sigset_t signals = AstraSim::EndingSignals();
         pthread_sigmask(SIG_BLOCK, &signals, nullptr);
         int provided = 0;
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);

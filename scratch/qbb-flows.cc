@@ -6,8 +6,8 @@
  *   qbb-flows -c SimAI.conf -n topology.txt -f flow.txt -o results/flows
  *   qbb-flows config.txt                          # topology and flows as the configuration says
  *
- * Exit status: 0 all flows finished, 1 some did not, 2 an input is wrong, 130 and 143 ended by
- * SIGINT and SIGTERM.
+ * Exit status: 0 all flows finished, 1 some did not, 2 an input is wrong, 129, 130 and 143 ended
+ * by SIGHUP, SIGINT and SIGTERM.
  */
 #include "ns3/fabric-conf.h"
 #include "ns3/flows-run.h"

@@ -65,15 +65,27 @@ def test_iterations_are_runs_of_their_own(inputs, whole):
         assert (inputs / "alone" / name).read_bytes() == (inputs / "whole/pass-0" / name).read_bytes()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+def run_and_signal(directory, command, number):
+    """@return the process of a run into cut/, which got the signal after its first iteration, and what it said"""
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (directory / "cut/passes.csv").exists() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(number)
+    return process, process.communicate(timeout=60)[1]
+
+
+def test_iterations_under_nohup_outlive_their_terminal(inputs, whole):
+    process, said = run_and_signal(inputs, ["nohup", PROGRAM, *RUN, "-o", "cut"], signal.SIGHUP)
+    assert process.returncode == 0, said
+    assert results(inputs / "cut") == whole
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
 def test_a_run_that_was_ended_goes_on(inputs, whole, ending):
-    process = subprocess.Popen([PROGRAM, *RUN, "-o", "cut"], cwd=inputs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process, said = run_and_signal(inputs, [PROGRAM, *RUN, "-o", "cut"], ending)
     table = inputs / "cut/passes.csv"
     deadline = time.monotonic() + 60
-    while not table.exists() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    process.send_signal(ending)
-    said = process.communicate(timeout=60)[1]
     assert process.returncode in ((-9,) if ending == signal.SIGKILL else (128 + ending,)), said
     while ending == signal.SIGKILL and time.monotonic() < deadline:  # its iteration ends, too
         again = simulate(inputs, "--resume", "cut", "-q")

@@ -206,7 +206,7 @@ def test_memory_may_run_out_anywhere(folder):
 @contextlib.contextmanager
 def running(folder, *arguments, program=SIMULATOR):
     """A program that goes on beside the test, and not after it."""
-    process = subprocess.Popen([program, "-q", *map(str, arguments)], cwd=folder, text=True, stderr=subprocess.PIPE)
+    process = subprocess.Popen([program, *map(str, arguments), "-q"], cwd=folder, text=True, stderr=subprocess.PIPE)
     try:
         wait_for(lambda: (folder / "out/run.json").exists() and record(folder)["status"] == "running")
         yield process
@@ -224,7 +224,7 @@ def wait_for(condition):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_a_run_with_its_results_written(folder, network, number):
     with running(folder, "-w", "long.txt", "-n", "topology", "-c", "conf", "-o", "out", "--network", network,
                  "--passes", 1000000) as process:
@@ -237,6 +237,14 @@ def test_signals_end_a_run_with_its_results_written(folder, network, number):
     rows = (folder / "out/collectives.csv").read_text()
     assert rows.endswith("\n") and rows.count("\n") == record(folder)["collectives"] + 1
     assert not (folder / "out/EndToEnd.csv").exists() and not list((folder / "out").glob("*.part"))
+
+
+def test_a_run_under_nohup_outlives_its_terminal(folder):
+    with running(folder, SIMULATOR, "-w", "long.txt", "-n", "topology", "-c", "conf", "-o", "out", "--max-time", "1s",
+                 "--passes", 1000000, program="nohup") as process:
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=60)
+    assert process.returncode == 1 and record(folder)["status"] == "stopped"
 
 
 def test_flows_and_estimates_end_cleanly_too(folder):

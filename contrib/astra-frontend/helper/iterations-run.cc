@@ -3,6 +3,7 @@
  */
 #include "iterations-run.h"
 
+#include "ending-signals.h"
 #include "guarded-main.h"
 #include "run-record.h"
 #include "run-replay.h"
@@ -38,18 +39,15 @@ namespace
 
 constexpr const char* RUN_NUMBER = "--RngRun=";
 
-/// Tells of SIGINT, SIGTERM and the end of processes, which are blocked as long as it lives.
+/// Tells of the signals that end a run and of the end of processes, which are blocked as long as it
+/// lives.
 class Signals
 {
   public:
     Signals()
     {
-        sigset_t set;
-        sigemptyset(&set);
-        for (const int signal : {SIGINT, SIGTERM, SIGCHLD})
-        {
-            sigaddset(&set, signal);
-        }
+        sigset_t set = EndingSignals();
+        sigaddset(&set, SIGCHLD);
         pthread_sigmask(SIG_BLOCK, &set, &m_before);
         m_descriptor = signalfd(-1, &set, SFD_CLOEXEC);
     }

@@ -17,7 +17,7 @@ namespace AstraSim
  * `output/pass-0`, `pass-1`, ...; `passes.csv` has a row for each. So a run that was ended early
  * goes on with the iterations that it lacks (--resume), and leaves what it would have left anyway.
  *
- * SIGINT and SIGTERM end the iteration under way, and with it the run.
+ * SIGINT, SIGTERM and SIGHUP end the iteration under way, and with it the run.
  *
  * @param options with separatePasses
  * @return the exit status: that of the iteration that did not finish, if there is one

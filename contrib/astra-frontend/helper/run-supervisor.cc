@@ -3,6 +3,8 @@
  */
 #include "run-supervisor.h"
 
+#include "ending-signals.h"
+
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
@@ -20,27 +22,6 @@ namespace
 {
 
 constexpr int LOOK_MS = 50; ///< between two looks at time and memory
-
-/// @return the signals that end a run, but for those that the caller has the program ignore
-sigset_t
-EndingSignals()
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM})
-    {
-        struct sigaction action
-        {
-        };
-
-        sigaction(signal, nullptr, &action);
-        if (action.sa_handler != SIG_IGN)
-        {
-            sigaddset(&set, signal);
-        }
-    }
-    return set;
-}
 
 /// @return bytes of memory that this process has now
 uint64_t
@@ -132,7 +113,7 @@ RunSupervisor::Run()
 void
 RunSupervisor::OnSignal(int signal)
 {
-    const std::string name = signal == SIGINT ? "SIGINT" : "SIGTERM";
+    const std::string name = SignalName(signal);
     const std::lock_guard lock(m_mutex);
     if (m_phase == Phase::Preparing || std::exchange(m_hadSignal, true))
     {

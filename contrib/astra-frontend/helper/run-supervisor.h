@@ -28,7 +28,8 @@ struct StopCause
 
 /**
  * @ingroup astra-frontend
- * @brief Ends a run in an orderly way on SIGINT, SIGTERM, or when it has taken what it may.
+ * @brief Ends a run in an orderly way on SIGINT, SIGTERM or SIGHUP, or when it has taken what it
+ * may.
  *
  * A thread waits for the signals, which are blocked in the others from construction on. Before
  * Watch() a signal ends the program at once: nothing is lost yet. From then on the first one asks
