@@ -218,7 +218,7 @@ TEST_P(Threads, DoNotChangeResults)
     EXPECT_EQ(std::ranges::count(one.sentPs, 0), 0) << "a message has not ended";
     EXPECT_EQ(one.totals.dataPayloadSent, one.totals.dataPayloadReceived + one.totals.payloadLost);
     EXPECT_EQ(one.totals.framesInUse, 0U);
-    for (const uint32_t threads : {2, 4})
+    for (const uint32_t threads : {2, 3, 4})
     {
         const TrafficOutcome several = RunTraffic(GetParam(), threads, 60);
         EXPECT_EQ(several.partitions, threads);

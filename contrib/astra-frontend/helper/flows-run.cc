@@ -31,7 +31,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -189,7 +188,6 @@ class FlowsRun : public RunDriver
     void Interrupt() override;
     void Release() override;
 
-    void SetThreads(uint32_t threads);
     std::optional<StopCause> WhyUnfinished() const;
     int ReportUnfinished(const StopCause& cause);
 
@@ -256,20 +254,6 @@ FlowsRun::GetConfiguredResults() const
 }
 
 void
-FlowsRun::SetThreads(uint32_t threads)
-{
-    CheckThreadedSimulator();
-    if (const uint32_t cores = std::thread::hardware_concurrency(); threads > cores)
-    {
-        m_conf.warnings.push_back(
-            fmt::format("-t {}: there are {} cores, and threads that share one wait for each other",
-                        threads,
-                        cores));
-    }
-    m_fabric->SetThreads(threads);
-}
-
-void
 FlowsRun::Build()
 {
     RecordInputs(GetRecord(), m_options, m_conf);
@@ -286,7 +270,8 @@ FlowsRun::Build()
         const ThreadWatchers watchers{m_options.check,
                                       !m_options.pcap.empty(),
                                       !traceNodes.empty()};
-        SetThreads(ChooseThreads(*m_options.threads, watchers, m_console));
+        CheckThreadedSimulator();
+        m_fabric->SetThreads(ChooseThreads(*m_options.threads, watchers, m_console));
     }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,

@@ -49,6 +49,23 @@ SayOneThread(const ThreadObstacle& obstacle, uint32_t wanted, const RunConsole& 
     }
 }
 
+/// People bring the flags of another machine. Threads that share a core would wait for each other,
+/// and results do not depend on their number. @param wanted -t
+uint32_t
+OneForEachCore(uint32_t wanted, const RunConsole& console)
+{
+    const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+    if (wanted <= cores)
+    {
+        return wanted;
+    }
+    console.Say(fmt::format("-t {}: runs on {} {}, one for each core\n",
+                            wanted,
+                            cores,
+                            cores == 1 ? "thread" : "threads"));
+    return cores;
+}
+
 /// @return whether ranks agree on the order of what they begin while they run
 bool
 OrdersStreams(const std::string& system)
@@ -73,7 +90,7 @@ ChooseThreads(uint32_t wanted, const ThreadWatchers& watchers, const RunConsole&
     const ThreadObstacle* obstacle = FindObstacle(obstacles);
     if (!obstacle)
     {
-        return wanted;
+        return OneForEachCore(wanted, console);
     }
     if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"))
     {
@@ -135,14 +152,7 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     const ThreadWatchers watchers{options.check,
                                   !options.pcap.empty(),
                                   inputs.conf.enableTrace && !inputs.conf.traceFile.empty()};
-    // People who bring the flags of another machine: results do not depend on the number.
-    const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
-    const uint32_t threads = ChooseThreads(*options.threads, watchers, console);
-    if (threads > cores)
-    {
-        console.Say(fmt::format("-t {}: runs on {} threads, one for each core\n", threads, cores));
-    }
-    return std::min(threads, cores);
+    return ChooseThreads(*options.threads, watchers, console);
 }
 
 } // namespace AstraSim

@@ -24,8 +24,8 @@ struct ThreadWatchers
 
 /**
  * @param wanted -t
- * @param console is told what keeps the run on one thread
- * @return on how many threads to run
+ * @param console is told what keeps the run on one thread, or that there are fewer cores
+ * @return on how many threads to run, at most one for each core
  * @throw ns3::InputError if a watcher meets ns3::RdmaFabric::PartitionPerNode
  */
 uint32_t ChooseThreads(uint32_t wanted, const ThreadWatchers& watchers, const RunConsole& console);
