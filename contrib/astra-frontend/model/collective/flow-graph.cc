@@ -23,7 +23,6 @@ ToString(ConnType type)
 CopyTime
 CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
 {
-    constexpr double PS_PER_SECOND = 1e12;
     if (lane.rateCapBps == 0)
     {
         const double wireBytes = static_cast<double>(bytes) * wireInflation;
@@ -39,7 +38,7 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
         return start;
     }
     const double psPerByte =
-        8 * wireInflation * PS_PER_SECOND / static_cast<double>(lane.rateCapBps);
+        8 * wireInflation * ns3::PS_PER_SECOND / static_cast<double>(lane.rateCapBps);
     const uint64_t passes = lane.passBytes ? DivideUp(bytes, lane.passBytes) : 1;
     const uint64_t idle = lane.wholePasses && passes > 1 ? passes * lane.passBytes - bytes : 0;
     CopyTime time;

@@ -5,6 +5,7 @@
 
 #include "qbb-partitions.h"
 
+#include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/log.h"
 #include "ns3/object-factory.h"
@@ -56,7 +57,9 @@ QbbTimedEvent::ScheduleElsewhere(uint32_t context, int64_t timePs)
     }
     else
     {
-        Simulator::ScheduleWithContext(context, TimeStep(timePs) - Simulator::Now(), this);
+        const Time delay = TimeStep(timePs) - Simulator::Now();
+        NS_ABORT_MSG_UNLESS(delay.IsPositive(), "an event cannot be scheduled in the past");
+        Simulator::ScheduleWithContext(context, delay, this);
     }
 }
 
