@@ -89,6 +89,26 @@ def test_a_trace_of_astra_sim_runs_unchanged_and_takes_its_closed_form(tmp_path)
     assert {"workload", "topology", "system", "logical topology", "remote memory"} <= roles
 
 
+def test_communicators_need_a_workload_that_names_them(tmp_path):
+    """Text workloads have the groups of their sizes, so a file of groups would have no effect."""
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 DP\n")
+    (tmp_path / "groups.json").write_text('{"0": [0, 1], "1": [2, 3]}')
+    arguments = ["-w", tmp_path / "w.txt", "-n", star(tmp_path / "n.txt", 4), "--comm-group-configuration"]
+    assert run(tmp_path, *arguments, "empty").returncode == 0
+    refused = run(tmp_path, *arguments, tmp_path / "groups.json")
+    assert refused.returncode == 2
+    assert refused.stderr == (f"command line: --comm-group-configuration with {tmp_path}/w.txt, which names no communicators; expected "
+                              "Chakra traces, or neither: the groups of text workloads are those of --tp, --ep and --pp\n")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
+@pytest.mark.parametrize("name, reason", [("", "is a directory"), ("missing", "cannot be read")])
+def test_communicators_that_are_no_file_are_refused(tmp_path, name, reason):
+    result = run(tmp_path, "-w", SHARED / "workload/all_reduce_8npus_1MB/all_reduce", "-n", star(tmp_path / "n.txt", 8),
+                 "--comm-group-configuration", tmp_path / name)
+    assert result.returncode == 2 and reason in result.stderr and len(result.stderr.splitlines()) == 1
+
+
 def test_rendezvous_adds_at_most_a_small_message_per_step(tmp_path):
     ranks = 4
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 DP\n")

@@ -302,8 +302,7 @@ def odd_paths(folder):
 
 
 INPUT_FLAGS = [["-w"], ["-n"], ["-c"], ["--system-configuration"], ["--logical-topology-configuration"],
-               ["--remote-memory-configuration"], ["--background-flows"], ["--gpu-table"],
-               ["--comm-group-configuration"]]
+               ["--remote-memory-configuration"], ["--background-flows"], ["--gpu-table"]]
 
 
 def test_what_is_no_file_is_refused_as_every_input(folder):
@@ -311,8 +310,7 @@ def test_what_is_no_file_is_refused_as_every_input(folder):
         for [flag] in INPUT_FLAGS:
             arguments = {"-w": "workload.txt", "-n": "topology", "-c": "conf"} | {flag: path}
             line = refusal(run(folder, "-q", "-o", "out", *(word for pair in arguments.items() for word in pair)))
-            if flag != "--comm-group-configuration" or "communicator" in line:
-                assert reason in line, (flag, line)
+            assert reason in line, (flag, line)
         for flag in ("-w", "-busbw", "-n"):
             arguments = {"-w": "workload.txt", "-g": "4"} | {flag: path}
             assert reason in refusal(run(folder, "-q", "-r_f", "out", program=ANALYTICAL,

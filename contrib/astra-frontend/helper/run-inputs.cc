@@ -9,10 +9,12 @@
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/flow-file.h"
 #include "ns3/input-error.h"
+#include "ns3/input-file.h"
 #include "ns3/input-path.h"
 #include "ns3/machine-model.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/uinteger.h"
+#include "ns3/workload-file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +31,25 @@ namespace
 {
 
 constexpr const char* MTU = "ns3::RdmaHw::Mtu";
+
+/// Communicators are numbers that Chakra traces name; what is not there is refused later.
+void
+CheckCommunicators(const RunOptions& options)
+{
+    const auto ignores = [](const JobPlacement& job) {
+        return ns3::InputExists(job.workload) && !IsChakraPrefix(job.workload);
+    };
+    if (!options.communicators.empty() && std::ranges::all_of(options.jobs, ignores))
+    {
+        throw InputError(
+            "command line",
+            0,
+            fmt::format("--comm-group-configuration with {}, which names no communicators",
+                        options.jobs.front().workload),
+            "Chakra traces, or neither: the groups of text workloads are those of --tp, --ep and "
+            "--pp");
+    }
+}
 
 FabricConf
 ReadConf(const RunOptions& options, const RunConsole& console)
@@ -119,6 +140,7 @@ SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double p
 RunInputs
 RunInputs::Read(const RunOptions& options, const RunConsole& console)
 {
+    CheckCommunicators(options);
     RunInputs inputs;
     inputs.conf = ReadConf(options, console);
     if (options.limits.simulated)

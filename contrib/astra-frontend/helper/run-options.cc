@@ -114,7 +114,7 @@ Describe(RunOptions& options, RawRunFlags& raw)
     add("remote-memory-configuration", po::value(&options.remoteMemory), "remote memory (JSON)");
     add("comm-group-configuration",
         po::value(&options.communicators),
-        "communicators (JSON), or empty");
+        "communicators of Chakra traces (JSON), or empty");
     add("logging-configuration", po::value(&raw.logging), "accepted, no effect");
     add("gpu-table", po::value(&raw.gpuTable), "GPU types besides the built-in ones");
     add("network-kind",

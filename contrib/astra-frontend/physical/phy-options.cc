@@ -78,7 +78,7 @@ Describe(PhyOptions& options, RawFlags& raw)
     add("pp", po::value(&run.sizes.pp), "pipeline stages, for micro lines");
     add("comm-group-configuration",
         po::value(&run.communicators),
-        "communicators (JSON), or empty");
+        "communicators of Chakra traces (JSON), or empty");
     add("gpu-table", po::value(&raw.gpuTable), "GPU types besides the built-in ones");
     add("network-kind",
         po::value(&raw.networkKind),

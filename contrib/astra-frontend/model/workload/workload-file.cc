@@ -22,13 +22,6 @@ namespace
 constexpr const char* KV_CACHE = "KV_CACHE";
 constexpr const char* INFERENCE = "INFERENCE";
 
-/// @return whether a path is the prefix of Chakra traces
-bool
-IsTraces(const std::string& path)
-{
-    return ns3::InputExists(path + ".0.et");
-}
-
 /// @return what a file begins with
 std::string
 FirstWord(const std::string& path)
@@ -58,16 +51,22 @@ WorkloadFiles(const std::string& path)
 }
 
 bool
+IsChakraPrefix(const std::string& path)
+{
+    return ns3::InputExists(path + ".0.et");
+}
+
+bool
 RanksShareScheduler(const std::string& path)
 {
-    const std::string kind = ns3::InputExists(path) && !IsTraces(path) ? FirstWord(path) : "";
+    const std::string kind = ns3::InputExists(path) && !IsChakraPrefix(path) ? FirstWord(path) : "";
     return kind == KV_CACHE || kind == INFERENCE;
 }
 
 std::unique_ptr<Workload>
 OpenWorkload(const std::string& path, const WorkloadOptions& options)
 {
-    if (IsTraces(path))
+    if (IsChakraPrefix(path))
     {
         return std::make_unique<ChakraWorkload>(path, options.communicators, options.memory);
     }

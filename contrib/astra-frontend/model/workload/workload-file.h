@@ -31,6 +31,9 @@ struct WorkloadOptions
 /// @return the files of a workload that are there: PATH.0.et, PATH.1.et, ..., or else PATH
 std::vector<std::string> WorkloadFiles(const std::string& path);
 
+/// @return whether a path is the prefix of Chakra traces: PATH.0.et exists
+bool IsChakraPrefix(const std::string& path);
+
 /// @return whether the ranks of a workload share a scheduler, as those that serve requests do;
 /// false for a file that is not there
 bool RanksShareScheduler(const std::string& path);
