@@ -3,8 +3,11 @@
  */
 #include "ns3/part-store.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
+#include <optional>
 #include <utility>
+#include <vector>
 
 using AstraSim::Digest;
 using AstraSim::PartOutcome;
@@ -29,6 +32,15 @@ OutcomeOf(std::size_t ranks)
     PartOutcome outcome;
     outcome.ends.emplace_back(ranks, 7);
     return outcome;
+}
+
+/// Put an outcome under key 0 that is over after @p length.
+void
+PutLength(PartStore& store, TimePs length)
+{
+    PartOutcome outcome;
+    outcome.ends = {{length / 2, length}};
+    store.Put(KeyOf(0), {}, std::move(outcome));
 }
 
 } // namespace
@@ -98,39 +110,60 @@ TEST(PartStore, FindsTheNearestTimesWithinTheTolerance)
     EXPECT_EQ(store.Find(KeyOf(0), {50, 100}, 20), nullptr) << "all times count";
 }
 
-// Half of the outcomes take 950, half 1050. Their standard deviation is 50 * sqrt(n / (n - 1)), so
-// two standard errors of their mean are 100 / sqrt(n - 1): 1% of it from 101 outcomes on.
-TEST(PartStore, DrawsOnceTheMeanIsKnownAndDrawsAllEquallyOften)
+TEST(PartStore, OutcomesVaryOnceFourAreThereThatDiffer)
 {
-    constexpr uint64_t ENOUGH = 102;
     PartStore store(1'000'000);
-    const auto lengthOf = [](uint64_t number) { return number % 2 ? 1050 : 950; };
-    for (uint64_t number = 0; number < ENOUGH; ++number)
+    for (const TimePs length : {1000, 1005, 995})
     {
-        EXPECT_EQ(store.Draw(KeyOf(0), {0, 500}, 0.01), nullptr) << number;
-        PartOutcome outcome;
-        outcome.ends = {{900, lengthOf(number)}};
-        store.Put(KeyOf(0), {0, static_cast<TimePs>(10 * number)}, std::move(outcome));
+        PutLength(store, length);
+        EXPECT_FALSE(store.Varies(KeyOf(0), 0));
     }
-    EXPECT_EQ(store.Draw(KeyOf(1), {0, 500}, 0.01), nullptr);
-    const PartStore::Entry* first = store.Draw(KeyOf(0), {0, 500}, 0.01);
-    ASSERT_NE(first, nullptr);
-    EXPECT_EQ(first->times[1], 500) << "the nearest comes first";
-    TimePs sum = first->outcome.ends[0][1];
-    for (uint64_t number = 1; number < ENOUGH; ++number)
-    {
-        sum += store.Draw(KeyOf(0), {0, 500}, 0.01)->outcome.ends[0][1];
-    }
-    EXPECT_EQ(sum, static_cast<TimePs>(1000 * ENOUGH));
+    PutLength(store, 1000);
+    EXPECT_TRUE(store.Varies(KeyOf(0), 0.009)) << "995 to 1005";
+    EXPECT_FALSE(store.Varies(KeyOf(0), 0.01));
+    EXPECT_FALSE(store.Varies(KeyOf(1), 0));
 }
 
-TEST(PartStore, DrawsNothingFromFewOutcomesHoweverAlike)
+// Sixteen batches of four. Their means are 950 and 1050 by turns, so their standard deviation is
+// 50 * sqrt(16 / 15), and the standard error of the mean of all a quarter of it: 50 / sqrt(15).
+TEST(PartStore, KnowsTheStandardErrorOfTheMean)
 {
     PartStore store(1'000'000);
-    for (uint64_t number = 0; number < 16; ++number)
+    for (int number = 0; number < 64; ++number)
     {
-        EXPECT_EQ(store.Draw(KeyOf(0), {}, 0.01), nullptr) << number;
-        store.Put(KeyOf(0), {}, OutcomeOf(1));
+        EXPECT_EQ(store.MeanError(KeyOf(0)), std::nullopt) << number;
+        PutLength(store, number / 4 % 2 ? 1050 : 950);
     }
-    EXPECT_NE(store.Draw(KeyOf(0), {}, 0.01), nullptr);
+    ASSERT_TRUE(store.MeanError(KeyOf(0)));
+    EXPECT_NEAR(*store.MeanError(KeyOf(0)), 50 / std::sqrt(15) / 1000, 1e-12);
+}
+
+// As in a network where a collective that took long leaves less for the next one.
+TEST(PartStore, WhatCancelsInNeighboursIsNoErrorOfTheMean)
+{
+    PartStore store(1'000'000);
+    for (int number = 0; number < 64; ++number)
+    {
+        PutLength(store, number % 2 ? 1500 : 500);
+    }
+    ASSERT_TRUE(store.MeanError(KeyOf(0)));
+    EXPECT_EQ(*store.MeanError(KeyOf(0)), 0);
+}
+
+TEST(PartStore, DrawsAllEquallyOftenInTheOrderInWhichTheyCame)
+{
+    PartStore store(1'000'000);
+    EXPECT_EQ(store.Draw(KeyOf(0)), nullptr);
+    for (const TimePs length : {3, 1, 2})
+    {
+        PutLength(store, length);
+    }
+    std::vector<TimePs> drawn;
+    for (int number = 0; number < 6; ++number)
+    {
+        PartStore::Entry* entry = store.Draw(KeyOf(0));
+        ++entry->uses;
+        drawn.push_back(entry->length);
+    }
+    EXPECT_EQ(drawn, (std::vector<TimePs>{3, 1, 2, 3, 1, 2}));
 }

@@ -347,6 +347,7 @@ SimulationRun::RecordFastForward()
         {"patterns_simulated", report.simulations},
         {"patterns_reused", report.reuses},
         {"drawn", report.draws},
+        {"drawn_standard_error", report.drawError},
         {"tails_cut", report.cutTails},
         {"late_ends", report.late},
         {"stored_patterns", report.storedPatterns},

@@ -17,8 +17,8 @@ namespace AstraSim
 TimePs
 FastForward::ShortestTime(const Operation& operation) const
 {
-    const auto known = m_shortest.find(operation.shape->digest);
-    return known == m_shortest.end() ? 0 : known->second / 2;
+    const auto known = m_soonest.find(operation.shape->digest);
+    return known == m_soonest.end() ? 0 : known->second / 2;
 }
 
 void
@@ -35,9 +35,16 @@ FastForward::LearnTimes(const Part& part, const PartOutcome& outcome)
         }
         const TimePs last = *std::max_element(starts.begin(), starts.end()) - operation.Anchor();
         const TimePs shortest = *std::min_element(ends.begin(), ends.end()) - last;
-        const auto [known, isNew] = m_shortest.try_emplace(operation.shape->digest, shortest);
-        known->second = std::max<TimePs>(std::min(known->second, shortest), 0);
+        LearnTime(m_shortest, operation, shortest);
+        LearnTime(m_soonest, operation, shortest);
     }
+}
+
+void
+FastForward::LearnTime(TimeByShape& times, const Operation& operation, TimePs time)
+{
+    const auto [known, isNew] = times.try_emplace(operation.shape->digest, time);
+    known->second = std::max<TimePs>(std::min(known->second, time), 0);
 }
 
 PartPattern
@@ -175,20 +182,6 @@ FastForward::Simulate(const Part& part)
     return outcome;
 }
 
-PartStore::Entry*
-FastForward::FindKnown(const Part& part, const Digest& key, const std::vector<TimePs>& times)
-{
-    PartStore::Entry* known = m_store.Find(key, times, ToleranceOf(part));
-    const Operation& only = *part.operations.front();
-    if (!known && m_config.drawError > 0 && part.operations.size() == 1 && only.HasBegun() &&
-        NeedsAllRanks(only.what.request.op))
-    {
-        known = m_store.Draw(key, times, m_config.drawError);
-        m_report.draws += known ? 1 : 0;
-    }
-    return known;
-}
-
 const PartOutcome&
 FastForward::Find(Part& part)
 {
@@ -202,7 +195,11 @@ FastForward::Find(Part& part)
         }
         times.clear();
     }
-    if (PartStore::Entry* known = FindKnown(part, key, times))
+    if (MayVary(part) && m_store.Varies(key, m_config.drawError))
+    {
+        return FindVarying(part, key, times);
+    }
+    if (PartStore::Entry* known = m_store.Find(key, times, ToleranceOf(part)))
     {
         part.wasSimulated = false;
         ++m_report.reuses;

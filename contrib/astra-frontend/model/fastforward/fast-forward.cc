@@ -338,6 +338,10 @@ FastForward::OnEnd(Operation& operation)
         Arm(operation);
         return;
     }
+    if (m_config.drawError > 0 && NeedsAllRanks(operation.what.request.op))
+    {
+        m_varying.Ended(operation.shape, operation.ends);
+    }
     if (operation.events == 0)
     {
         Leave(operation);

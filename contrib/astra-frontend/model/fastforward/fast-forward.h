@@ -8,6 +8,7 @@
 #include "part-pattern.h"
 #include "part-store.h"
 #include "side-simulation.h"
+#include "varying-operations.h"
 
 #include "ns3/rank-network.h"
 
@@ -29,7 +30,8 @@ struct FastForwardConfig
     double tail{0.01};
     /// Share of the shortest operation's time by which starts may differ in what is one pattern.
     double tolerance{5e-3};
-    /// Of the mean time of a collective whose times vary by draws, before one of them is drawn.
+    /// Standard error, relative to it, of the mean time of a collective whose times vary by draws,
+    /// before times are drawn from those that were simulated.
     double drawError{1e-2};
     uint64_t memoryBytes{uint64_t{1} << 30}; ///< of the store
 };
@@ -45,6 +47,7 @@ struct FastForwardReport
     uint64_t simulations{0};
     uint64_t reuses{0};
     uint64_t draws{0};      ///< of the reuses, those drawn among outcomes that vary
+    double drawError{0};    ///< the largest standard error of a mean time that was drawn from
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
     uint64_t late{0};       ///< ends that were known only when they were past
     uint64_t verified{0};   ///< reused ends that were simulated again
@@ -73,7 +76,9 @@ struct FastForwardReport
  * begun; starts that differ by less than a tolerance are the same, and ends follow the last of
  * them; by how much more than its own time a rank is early does not matter; and where a collective
  * alone takes another time whenever it comes, as congestion marks at random, it is simulated until
- * the mean is known well enough, and takes one of these times from then on.
+ * the mean is known well enough, and takes one of these times from then on. While it is, it is
+ * simulated time after time on one network, where its ranks keep their gaps (VaryingOperations):
+ * those that have ended early begin the next while others are still busy with the last.
  *
  * A part begins on a network in its first state: connections are new, at full rate.
  */
@@ -117,6 +122,7 @@ class FastForward
 
   private:
     struct Part;
+    using TimeByShape = boost::unordered_flat_map<Digest, TimePs, Digest::Hash>;
 
     void JoinPart(Operation& operation);
     bool IsNearlyOver(const Operation& operation, TimePs now) const;
@@ -125,6 +131,7 @@ class FastForward
     /// @return a time before which no rank of an operation ends, after all have begun
     TimePs ShortestTime(const Operation& operation) const;
     void LearnTimes(const Part& part, const PartOutcome& outcome);
+    static void LearnTime(TimeByShape& times, const Operation& operation, TimePs time);
     /// Evaluate a part at @p time, unless it is earlier anyway.
     void Plan(Part& part, TimePs time);
     void OnPlanned(Part& part);
@@ -141,11 +148,17 @@ class FastForward
     /// @return what comes of a part, its ends counted from each operation's anchor, operations in
     /// the order of likeness
     PartOutcome Simulate(const Part& part);
-    /// @return what was simulated before and stands for @p part, or null
-    PartStore::Entry* FindKnown(const Part& part,
-                                const Digest& key,
-                                const std::vector<TimePs>& times);
     const PartOutcome& Find(Part& part);
+    /// @return whether @p part may have another outcome each time though it looks the same
+    bool MayVary(const Part& part) const;
+    const PartOutcome& FindVarying(Part& part, const Digest& key, const std::vector<TimePs>& times);
+    PartStore::Entry* FindDrawn(const Digest& key, const std::vector<TimePs>& times, TimePs near);
+    PartStore::Entry* SimulateVarying(Part& part,
+                                      const Digest& key,
+                                      const std::vector<TimePs>& times,
+                                      const std::vector<TimePs>& gaps);
+    /// Simulate what begins now after what was simulated last, if it follows that.
+    PartOutcome GoOn(const Part& part, const Digest& key, const std::vector<TimePs>& gaps);
     void Verify(const Part& part, PartStore::Entry& entry);
     void Apply(Part& part, const PartOutcome& outcome);
     void Arm(Operation& operation);
@@ -163,8 +176,21 @@ class FastForward
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;
     std::list<Part> m_parts;
-    /// By shape: the shortest time from when all ranks have begun to the first end.
-    boost::unordered_flat_map<Digest, TimePs, Digest::Hash> m_shortest;
+    /// The shortest time from when all ranks have begun to the first end, of patterns that were
+    /// simulated by themselves.
+    TimeByShape m_shortest;
+    /// The same of all that was simulated.
+    TimeByShape m_soonest;
+    VaryingOperations m_varying;
+
+    /// How the repetition beside the run goes on.
+    struct
+    {
+        uint64_t number{0};
+        Digest key;
+        std::vector<TimePs> starts; ///< beside the last of them
+    } m_ahead;
+
     uint64_t m_nextOrder{0};
     FastForwardReport m_report;
     double m_errorSum{0};

@@ -42,6 +42,22 @@ CarriedTraffic::operator+=(const CarriedTraffic& other)
     return *this;
 }
 
+CarriedTraffic&
+CarriedTraffic::operator-=(const CarriedTraffic& before)
+{
+    flows -= before.flows;
+    packets -= before.packets;
+    packetHops -= before.packetHops;
+    drops -= before.drops;
+    pauses -= before.pauses;
+    pausedPs = pausedPs - before.pausedPs;
+    timeouts -= before.timeouts;
+    retransmittedBytes -= before.retransmittedBytes;
+    nacks -= before.nacks;
+    outOfOrderPackets -= before.outOfOrderPackets;
+    return *this;
+}
+
 uint64_t
 PartOutcome::MemoryBytes() const
 {

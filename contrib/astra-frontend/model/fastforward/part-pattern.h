@@ -62,6 +62,8 @@ struct CarriedTraffic
     }
 
     CarriedTraffic& operator+=(const CarriedTraffic& other);
+    /// Take away what had been carried @p before; what is a maximum stays.
+    CarriedTraffic& operator-=(const CarriedTraffic& before);
 };
 
 /// What came of a pattern.
@@ -74,6 +76,20 @@ struct PartOutcome
 
     /// @return bytes of memory it takes
     uint64_t MemoryBytes() const;
+};
+
+/// Whether ranks carry out the only operation of a pattern again and again.
+struct Repetition
+{
+    bool goesOn{false};       ///< after what was repeated last
+    std::vector<TimePs> gaps; ///< by rank: from its end to when it begins again; none: once
+};
+
+/// What was simulated: a pattern, or one of the times that an operation was repeated.
+struct PartRound
+{
+    std::vector<TimePs> starts; ///< by rank, since the part began
+    PartOutcome outcome;        ///< its ends, too
 };
 
 } // namespace AstraSim

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 namespace AstraSim
@@ -33,7 +33,7 @@ Distance(const std::vector<TimePs>& a, const std::vector<TimePs>& b, TimePs limi
 }
 
 /// @return the last end
-double
+TimePs
 LengthOf(const PartOutcome& outcome)
 {
     TimePs last = 0;
@@ -41,7 +41,7 @@ LengthOf(const PartOutcome& outcome)
     {
         last = ends.empty() ? last : std::max(last, *std::max_element(ends.begin(), ends.end()));
     }
-    return static_cast<double>(last);
+    return last;
 }
 
 } // namespace
@@ -86,44 +86,66 @@ PartStore::Find(const Digest& key, const std::vector<TimePs>& times, TimePs tole
 }
 
 bool
-PartStore::IsMeanKnown(const std::vector<Entries::iterator>& entries, double error)
+PartStore::Varies(const Digest& key, double share) const
 {
-    constexpr std::size_t FEWEST = 16; // of which a deviation says something
-    if (entries.size() < FEWEST)
+    constexpr std::size_t FEWEST = 4;
+    const auto found = m_places.find(key);
+    if (found == m_places.end() || found->second.size() < FEWEST)
     {
         return false;
     }
+    TimePs shortest = INT64_MAX;
+    TimePs longest = 0;
+    for (const Entries::iterator& entry : found->second)
+    {
+        shortest = std::min(shortest, entry->length);
+        longest = std::max(longest, entry->length);
+    }
+    return static_cast<double>(longest - shortest) > share * static_cast<double>(longest);
+}
+
+std::optional<double>
+PartStore::MeanError(const Digest& key) const
+{
+    // Those that follow each other hang together; sums of several hardly do.
+    constexpr std::size_t BATCHES = 16;
+    constexpr std::size_t FEWEST = 4; // in each
+    const auto found = m_places.find(key);
+    if (found == m_places.end() || found->second.size() < FEWEST * BATCHES)
+    {
+        return std::nullopt;
+    }
+    const std::size_t each = found->second.size() / BATCHES;
+    auto next = found->second.end() - static_cast<std::ptrdiff_t>(BATCHES * each);
     double sum = 0;
     double squares = 0;
-    for (const Entries::iterator& entry : entries)
+    for (std::size_t batch = 0; batch < BATCHES; ++batch)
     {
-        const double length = LengthOf(entry->outcome);
+        double length = 0;
+        for (std::size_t i = 0; i < each; ++i, ++next)
+        {
+            length += static_cast<double>((*next)->length) / static_cast<double>(each);
+        }
         sum += length;
         squares += length * length;
     }
-    const double count = static_cast<double>(entries.size());
-    const double mean = sum / count;
-    const double variance = std::max(0.0, squares / count - mean * mean) * count / (count - 1);
-    return 2 * std::sqrt(variance / count) <= error * mean;
+    const double mean = sum / BATCHES;
+    const double variance = std::max(0.0, squares / BATCHES - mean * mean) / (BATCHES - 1);
+    return mean > 0 ? std::sqrt(variance) / mean : 0;
 }
 
 PartStore::Entry*
-PartStore::Draw(const Digest& key, const std::vector<TimePs>& times, double error)
+PartStore::Draw(const Digest& key)
 {
     const auto found = m_places.find(key);
-    if (found == m_places.end() || !IsMeanKnown(found->second, error))
+    if (found == m_places.end())
     {
         return nullptr;
     }
-    constexpr TimePs ANY = std::numeric_limits<TimePs>::max() - 1;
-    const auto rank = [&times](const Entries::iterator& entry) {
-        return std::pair(entry->draws, Distance(entry->times, times, ANY));
-    };
     const Entries::iterator drawn =
         *std::min_element(found->second.begin(),
                           found->second.end(),
-                          [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
-    ++drawn->draws;
+                          [](const auto& a, const auto& b) { return a->uses < b->uses; });
     m_entries.splice(m_entries.begin(), m_entries, drawn);
     return &*drawn;
 }
@@ -131,7 +153,8 @@ PartStore::Draw(const Digest& key, const std::vector<TimePs>& times, double erro
 PartStore::Entry*
 PartStore::Put(const Digest& key, std::vector<TimePs> times, PartOutcome outcome)
 {
-    m_entries.push_front({key, std::move(times), std::move(outcome)});
+    const TimePs length = LengthOf(outcome);
+    m_entries.push_front({key, std::move(times), std::move(outcome), length});
     m_places[key].push_back(m_entries.begin());
     m_bytes += BytesOf(m_entries.front());
     // The newest stays whatever its size: who put it there is about to read it.

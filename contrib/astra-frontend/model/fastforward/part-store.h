@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -30,8 +31,8 @@ class PartStore
         Digest key;
         std::vector<TimePs> times; ///< of the pattern
         PartOutcome outcome;
+        TimePs length{0}; ///< until the last end
         uint64_t uses{0};
-        uint64_t draws{0}; ///< of the uses, those whose times were not near
     };
 
     /// @param limit bytes
@@ -49,16 +50,22 @@ class PartStore
      */
     Entry* Find(const Digest& key, const std::vector<TimePs>& times, TimePs tolerance);
 
+    /// @return whether the lengths of some outcomes with that key differ by more than @p share of
+    /// their mean, though nobody knows whether that is due to their times
+    bool Varies(const Digest& key, double share) const;
+
     /**
      * For outcomes that follow from draws more than from times: congestion that marks at random
      * makes each another one.
      *
-     * @param error accepted of the mean of the last ends (two standard errors), relative to it
-     * @return of the outcomes with that key that were drawn least often, the one whose times are
-     * nearest, so that all are drawn equally often; null unless they are so many that their mean is
-     * as good; valid until the next Put()
+     * @return the standard error of the mean length of the outcomes with that key, relative to it;
+     * each may depend on those before it. Nothing where they are too few to tell.
      */
-    Entry* Draw(const Digest& key, const std::vector<TimePs>& times, double error);
+    std::optional<double> MeanError(const Digest& key) const;
+
+    /// @return of the outcomes with that key the first of those that were used least often, or
+    /// null; valid until the next Put()
+    Entry* Draw(const Digest& key);
 
     /// Keep an outcome. @return where it is kept; valid until the next Put()
     Entry* Put(const Digest& key, std::vector<TimePs> times, PartOutcome outcome);
@@ -83,7 +90,6 @@ class PartStore
     using Entries = std::list<Entry>;
 
     static uint64_t BytesOf(const Entry& entry);
-    static bool IsMeanKnown(const std::vector<Entries::iterator>& entries, double error);
     void ForgetLast();
 
     uint64_t m_limit;

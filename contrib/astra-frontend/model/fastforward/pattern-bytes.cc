@@ -80,9 +80,11 @@ class Reader
 } // namespace
 
 std::string
-ToBytes(const PartPattern& pattern)
+ToBytes(const PartPattern& pattern, const Repetition& repetition)
 {
     Writer writer;
+    writer.Put(repetition.goesOn);
+    writer.Put(repetition.gaps);
     writer.Put(pattern.size());
     for (const TimedOperation& timed : pattern)
     {
@@ -101,14 +103,17 @@ ToBytes(const PartPattern& pattern)
     return writer.Take();
 }
 
-std::vector<OwnedOperation>
+OwnedPattern
 PatternFromBytes(const std::string& bytes)
 {
     Reader reader(bytes);
+    OwnedPattern pattern;
+    reader.Get(pattern.repetition.goesOn);
+    reader.Get(pattern.repetition.gaps);
     std::size_t size = 0;
     reader.Get(size);
-    std::vector<OwnedOperation> pattern(size);
-    for (OwnedOperation& timed : pattern)
+    pattern.operations.resize(size);
+    for (OwnedOperation& timed : pattern.operations)
     {
         PartOperation& operation = timed.operation;
         reader.Get(operation.isMessage);
@@ -126,32 +131,34 @@ PatternFromBytes(const std::string& bytes)
 }
 
 std::string
-ToBytes(const PartOutcome& outcome)
+ToBytes(const PartRound& round)
 {
     Writer writer;
-    writer.Put(outcome.traffic);
-    writer.Put(outcome.ends.size());
-    for (const auto& ends : outcome.ends)
+    writer.Put(round.starts);
+    writer.Put(round.outcome.traffic);
+    writer.Put(round.outcome.ends.size());
+    for (const auto& ends : round.outcome.ends)
     {
         writer.Put(ends);
     }
     return writer.Take();
 }
 
-PartOutcome
-OutcomeFromBytes(const std::string& bytes)
+PartRound
+RoundFromBytes(const std::string& bytes)
 {
     Reader reader(bytes);
-    PartOutcome outcome;
-    reader.Get(outcome.traffic);
+    PartRound round;
+    reader.Get(round.starts);
+    reader.Get(round.outcome.traffic);
     std::size_t size = 0;
     reader.Get(size);
-    outcome.ends.resize(size);
-    for (auto& ends : outcome.ends)
+    round.outcome.ends.resize(size);
+    for (auto& ends : round.outcome.ends)
     {
         reader.Get(ends);
     }
-    return outcome;
+    return round;
 }
 
 } // namespace AstraSim

@@ -19,16 +19,24 @@ struct OwnedOperation
     std::vector<TimePs> starts;
 };
 
+/// What is to be simulated.
+struct OwnedPattern
+{
+    std::vector<OwnedOperation> operations;
+    Repetition repetition;
+};
+
 /**
  * @name Between copies of one process
  * Patterns and outcomes as bytes; both sides are the same program, so numbers are as they lie in
  * memory.
  * @{
  */
-std::string ToBytes(const PartPattern& pattern);
-std::vector<OwnedOperation> PatternFromBytes(const std::string& bytes);
-std::string ToBytes(const PartOutcome& outcome);
-PartOutcome OutcomeFromBytes(const std::string& bytes);
+/// Its first byte says whether the repetition goes on.
+std::string ToBytes(const PartPattern& pattern, const Repetition& repetition);
+OwnedPattern PatternFromBytes(const std::string& bytes);
+std::string ToBytes(const PartRound& round);
+PartRound RoundFromBytes(const std::string& bytes);
 /** @} */
 
 } // namespace AstraSim

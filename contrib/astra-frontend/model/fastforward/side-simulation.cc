@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <fcntl.h>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -80,6 +80,21 @@ ReceiveBlock(int socket)
     return block;
 }
 
+/// @return whether the other side asks next for more of the same, which is left to be received
+bool
+AsksForMore(int socket)
+{
+    char begin[sizeof(uint64_t) + 1]; // the size of the block, and its first byte
+    ssize_t peeked = -1;
+    do
+    {
+        peeked = ::recv(socket, begin, sizeof(begin), MSG_PEEK | MSG_WAITALL);
+        // A part of it may be there first: the rest is on its way.
+    } while (peeked < 0 ? errno == EINTR
+                        : peeked > 0 && peeked < static_cast<ssize_t>(sizeof(begin)));
+    return peeked == sizeof(begin) && begin[sizeof(uint64_t)] != 0;
+}
+
 /// The files of the run are the run's: what a copy writes to them goes nowhere.
 void
 LetGoOfFiles(int socket)
@@ -105,28 +120,27 @@ LetGoOfFiles(int socket)
 class SideSimulation::Copy
 {
   public:
-    Copy(const Setup& setup, const std::vector<OwnedOperation>& pattern, int socket)
+    Copy(const Setup& setup, const OwnedPattern& pattern, int socket)
         : m_setup(setup),
-          m_pattern(pattern),
+          m_gaps(pattern.repetition.gaps),
           m_socket(socket)
     {
-        for (const OwnedOperation& timed : pattern)
+        for (const OwnedOperation& timed : pattern.operations)
         {
-            m_outcome.ends.emplace_back(timed.starts.size(), NO_TIME);
-            m_ranks.emplace_back(timed.starts.size());
+            Add(timed.operation, timed.starts);
         }
     }
 
     [[noreturn]] void Run()
     {
-        for (uint32_t operation = 0; operation < m_pattern.size(); ++operation)
+        for (uint32_t operation = 0; operation < m_operations.size(); ++operation)
         {
-            const auto& starts = m_pattern[operation].starts;
+            const auto& starts = m_operations[operation].starts;
             if (HasBegun(starts))
             {
                 m_expected += starts.size();
             }
-            else if (!NeedsAllRanks(m_pattern[operation].operation.request.op))
+            else if (!NeedsAllRanks(m_operations[operation].what->request.op))
             {
                 ++m_expected; // nobody knows which of its ranks will end: all that can happen does
             }
@@ -139,10 +153,26 @@ class SideSimulation::Copy
             }
         }
         m_setup.run();
+        if (Repeats())
+        {
+            ::_exit(1); // nothing is left to happen, yet ranks wait
+        }
         Report();
     }
 
   private:
+    /// An operation of the pattern, or one of the times that its only one is carried out.
+    struct Simulated
+    {
+        const PartOperation* what;
+        std::vector<TimePs> starts;
+        std::vector<TimePs> ends;
+        std::size_t left;       ///< ranks that have not ended
+        CarriedTraffic carried; ///< since the one before was over
+        std::shared_ptr<const CollectivePlan> plan;
+        std::vector<std::unique_ptr<RankCollective>> ranks;
+    };
+
     /// A rank of an operation, as an argument of handlers.
     struct Place
     {
@@ -151,6 +181,22 @@ class SideSimulation::Copy
         uint32_t rank;
     };
 
+    void Add(const PartOperation& what, const std::vector<TimePs>& starts)
+    {
+        const std::size_t ranks = starts.size();
+        auto& added = m_operations.emplace_back();
+        added.what = &what;
+        added.starts = starts;
+        added.ends.assign(ranks, NO_TIME);
+        added.left = ranks;
+        added.ranks.resize(ranks);
+    }
+
+    bool Repeats() const
+    {
+        return !m_gaps.empty();
+    }
+
     static bool HasBegun(const std::vector<TimePs>& starts)
     {
         return std::find(starts.begin(), starts.end(), NO_TIME) == starts.end();
@@ -158,14 +204,14 @@ class SideSimulation::Copy
 
     RankNetwork& NetworkOf(const Place& place) const
     {
-        return m_setup.network(m_pattern[place.operation].operation.group.ranks[place.rank]);
+        return m_setup.network(m_operations[place.operation].what->group.ranks[place.rank]);
     }
 
-    void Schedule(uint32_t operation, uint32_t rank, TimePs start)
+    void Schedule(uint32_t operation, uint32_t rank, TimePs delay)
     {
         auto& place = m_places.emplace_back(std::make_unique<Place>(Place{this, operation, rank}));
         NetworkOf(*place).Schedule(
-            start,
+            delay,
             [](void* arg) {
                 auto& begun = *static_cast<Place*>(arg);
                 begun.copy->Begin(begun);
@@ -175,22 +221,25 @@ class SideSimulation::Copy
 
     void Begin(Place& place)
     {
-        const PartOperation& operation = m_pattern[place.operation].operation;
+        Simulated& simulated = m_operations[place.operation];
+        const PartOperation& operation = *simulated.what;
         const int tag = static_cast<int>(place.operation) * TAGS;
+        simulated.starts[place.rank] = NetworkOf(place).Now();
         if (operation.isMessage)
         {
             BeginMessage(place, operation, tag);
             return;
         }
-        auto& plan = m_plans[place.operation];
-        if (!plan)
+        if (!simulated.plan)
         {
-            plan = m_setup.nccl->Plan(operation.group, operation.request);
+            simulated.plan = m_setup.nccl->Plan(operation.group, operation.request);
         }
-        auto& rank = m_ranks[place.operation][place.rank];
-        rank = plan->CreateRank(place.rank, NetworkOf(place), tag, operation.info, [this, &place] {
-            End(place);
-        });
+        auto& rank = simulated.ranks[place.rank];
+        rank = simulated.plan->CreateRank(place.rank,
+                                          NetworkOf(place),
+                                          tag,
+                                          operation.info,
+                                          [this, &place] { End(place); });
         rank->Start();
     }
 
@@ -227,31 +276,69 @@ class SideSimulation::Copy
 
     void End(const Place& place)
     {
-        const auto& starts = m_pattern[place.operation].starts;
-        m_outcome.ends[place.operation][place.rank] = NetworkOf(place).Now();
-        if (HasBegun(starts) && --m_expected == 0)
+        Simulated& simulated = m_operations[place.operation];
+        simulated.ends[place.rank] = NetworkOf(place).Now();
+        --simulated.left;
+        if (Repeats())
+        {
+            BeginAgain(place);
+        }
+        else if (HasBegun(simulated.starts) && --m_expected == 0)
         {
             Report();
         }
     }
 
+    void BeginAgain(const Place& place)
+    {
+        const uint32_t next = place.operation + 1;
+        if (next == m_operations.size())
+        {
+            const Simulated& last = m_operations.back();
+            Add(*last.what, std::vector<TimePs>(last.starts.size(), NO_TIME));
+        }
+        Schedule(next, place.rank, m_gaps[place.rank]);
+        Simulated& over = m_operations[place.operation];
+        if (over.left > 0)
+        {
+            return;
+        }
+        over.carried = m_setup.carried();
+        over.carried -= m_carried;
+        m_carried += over.carried;
+        if (place.operation > 0)
+        {
+            m_operations[place.operation - 1].ranks.clear();
+        }
+        const bool sent = SendBlock(m_socket, ToBytes({over.starts, {{over.ends}, over.carried}}));
+        if (!sent || !AsksForMore(m_socket))
+        {
+            ::_exit(sent ? 0 : 1);
+        }
+        ReceiveBlock(m_socket);
+    }
+
     [[noreturn]] void Report()
     {
-        m_outcome.traffic = m_setup.carried();
-        const bool sent = SendBlock(m_socket, ToBytes(m_outcome));
+        PartRound only;
+        only.outcome.traffic = m_setup.carried();
+        for (const Simulated& each : m_operations)
+        {
+            only.outcome.ends.push_back(each.ends);
+        }
+        const bool sent = SendBlock(m_socket, ToBytes(only));
         ::_exit(sent ? 0 : 1);
     }
 
     static constexpr int TAGS = 256; ///< of an operation
 
     const Setup& m_setup;
-    const std::vector<OwnedOperation>& m_pattern;
+    const std::vector<TimePs>& m_gaps; ///< by rank, if the operation is repeated
+    CarriedTraffic m_carried;          ///< until the last of the times that are over
     int m_socket;
     std::size_t m_expected{0}; ///< ends of operations that all ranks have begun
-    PartOutcome m_outcome;
+    std::deque<Simulated> m_operations;
     std::vector<std::unique_ptr<Place>> m_places;
-    std::map<uint32_t, std::shared_ptr<const CollectivePlan>> m_plans;
-    std::vector<std::vector<std::unique_ptr<RankCollective>>> m_ranks;
 };
 
 SideSimulation::SideSimulation(Setup setup)
@@ -301,7 +388,7 @@ SideSimulation::Serve(int socket)
     LetGoOfFiles(socket);
     while (const auto block = ReceiveBlock(socket))
     {
-        const std::vector<OwnedOperation> pattern = PatternFromBytes(*block);
+        const OwnedPattern pattern = PatternFromBytes(*block);
         const pid_t copy = ::fork();
         if (copy == 0)
         {
@@ -328,8 +415,31 @@ SideSimulation::Serve(int socket)
 PartOutcome
 SideSimulation::Simulate(const PartPattern& pattern)
 {
-    const auto answer = SendBlock(m_socket, ToBytes(pattern)) ? ReceiveBlock(m_socket)
-                                                              : std::optional<std::string>();
+    m_repeats = false;
+    return std::move(Ask(pattern, {}).outcome);
+}
+
+PartRound
+SideSimulation::Repeat(const TimedOperation& first, const std::vector<TimePs>& gaps)
+{
+    PartRound round = Ask({first}, {.goesOn = false, .gaps = gaps});
+    m_repeats = true;
+    ++m_repetitions;
+    return round;
+}
+
+PartRound
+SideSimulation::GoOn()
+{
+    return Ask({}, {.goesOn = true, .gaps = {}});
+}
+
+PartRound
+SideSimulation::Ask(const PartPattern& pattern, const Repetition& repetition)
+{
+    const auto answer = SendBlock(m_socket, ToBytes(pattern, repetition))
+                            ? ReceiveBlock(m_socket)
+                            : std::optional<std::string>();
     if (!answer || answer->empty())
     {
         throw ns3::InputError("--fast-forward",
@@ -337,7 +447,7 @@ SideSimulation::Simulate(const PartPattern& pattern)
                               "the simulation of a part of the network failed",
                               "a run that works without the flag");
     }
-    return OutcomeFromBytes(*answer);
+    return RoundFromBytes(*answer);
 }
 
 } // namespace AstraSim

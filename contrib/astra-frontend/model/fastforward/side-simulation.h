@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace AstraSim
 {
@@ -58,14 +59,37 @@ class SideSimulation
      */
     PartOutcome Simulate(const PartPattern& pattern);
 
+    /**
+     * Have a collective carried out again and again: each rank begins anew some time after its end.
+     * The copy that does it waits then, to go on, until something else is asked for.
+     *
+     * @param first a collective that no rank can leave before all have begun
+     * @param gaps by rank: from its end to when it begins again
+     * @return what comes of the first time
+     * @throw ns3::InputError as Simulate()
+     */
+    PartRound Repeat(const TimedOperation& first, const std::vector<TimePs>& gaps);
+
+    /// @return a number of its own for the repetition that can go on; 0 if there is none
+    uint64_t GetRepetition() const
+    {
+        return m_repeats ? m_repetitions : 0;
+    }
+
+    /// Let the repetition go on. @return what comes of the next time, counted from the first begin
+    PartRound GoOn();
+
   private:
     class Copy;
 
     [[noreturn]] void Serve(int socket);
+    PartRound Ask(const PartPattern& pattern, const Repetition& repetition);
 
     Setup m_setup;
     int m_socket{-1};
     pid_t m_server{-1};
+    bool m_repeats{false};
+    uint64_t m_repetitions{0};
 };
 
 } // namespace AstraSim

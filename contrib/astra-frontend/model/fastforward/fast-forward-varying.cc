@@ -1,0 +1,116 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * FastForward: collectives that take another time whenever they come.
+ */
+#include "fast-forward-part.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// @return @p starts, counted from the last of them
+std::vector<TimePs>
+BesideTheLast(std::vector<TimePs> starts)
+{
+    const TimePs last = *std::max_element(starts.begin(), starts.end());
+    for (TimePs& start : starts)
+    {
+        start -= last;
+    }
+    return starts;
+}
+
+} // namespace
+
+bool
+FastForward::MayVary(const Part& part) const
+{
+    const Operation& only = *part.operations.front();
+    return m_config.drawError > 0 && part.operations.size() == 1 && only.HasBegun() &&
+           NeedsAllRanks(only.what.request.op);
+}
+
+const PartOutcome&
+FastForward::FindVarying(Part& part, const Digest& key, const std::vector<TimePs>& times)
+{
+    const Operation& only = *part.operations.front();
+    const TimePs near = ToleranceOf(part);
+    const std::vector<TimePs> gaps = m_varying.GapsOf(only.shape, only.starts, near);
+    Digest kind = key;
+    kind.Add(VaryingOperations::ClassOf(gaps));
+
+    PartStore::Entry* found = FindDrawn(kind, times, near);
+    if (!found)
+    {
+        found = SimulateVarying(part, kind, times, gaps);
+    }
+    part.wasSimulated = found->uses++ == 0;
+    if (part.wasSimulated)
+    {
+        part.simulatedWork += found->outcome.traffic.Work();
+    }
+    else
+    {
+        ++m_report.reuses;
+        ++m_report.draws;
+        m_report.drawError = std::max(m_report.drawError, m_store.MeanError(kind).value_or(0));
+    }
+    return found->outcome;
+}
+
+PartStore::Entry*
+FastForward::FindDrawn(const Digest& key, const std::vector<TimePs>& times, TimePs near)
+{
+    const std::optional<double> error = m_store.MeanError(key);
+    if (!error || *error > m_config.drawError)
+    {
+        return nullptr;
+    }
+    // What came after an outcome comes after it again: outcomes come in the order in which they
+    // were simulated, and all equally often.
+    PartStore::Entry* next = m_store.Find(key, times, near);
+    return next ? next : m_store.Draw(key);
+}
+
+PartStore::Entry*
+FastForward::SimulateVarying(Part& part,
+                             const Digest& key,
+                             const std::vector<TimePs>& times,
+                             const std::vector<TimePs>& gaps)
+{
+    ++m_report.simulations;
+    PartOutcome outcome = gaps.empty() ? Simulate(part) : GoOn(part, key, gaps);
+    const auto& ends = outcome.ends.front();
+    LearnTime(m_soonest, *part.operations.front(), *std::min_element(ends.begin(), ends.end()));
+    m_report.simulatedWork += outcome.traffic.Work();
+    return m_store.Put(key, times, std::move(outcome));
+}
+
+PartOutcome
+FastForward::GoOn(const Part& part, const Digest& key, const std::vector<TimePs>& gaps)
+{
+    const Operation& only = *part.operations.front();
+    const bool goesOn = m_ahead.number && m_ahead.number == m_side.GetRepetition() &&
+                        m_ahead.key == key && m_ahead.starts == BesideTheLast(only.starts);
+    PartRound round = goesOn ? m_side.GoOn() : m_side.Repeat(PatternOf(part).front(), gaps);
+    std::vector<TimePs> next = round.outcome.ends.front();
+    for (std::size_t rank = 0; rank < next.size(); ++rank)
+    {
+        next[rank] += gaps[rank];
+    }
+    m_ahead = {m_side.GetRepetition(), key, BesideTheLast(std::move(next))};
+    const TimePs last = *std::max_element(round.starts.begin(), round.starts.end());
+    for (TimePs& end : round.outcome.ends.front())
+    {
+        end -= last;
+    }
+    return std::move(round.outcome);
+}
+
+} // namespace AstraSim

@@ -1,0 +1,47 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/operation-shape.h"
+#include "ns3/varying-operations.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+using AstraSim::OperationShape;
+using AstraSim::TimePs;
+using AstraSim::VaryingOperations;
+
+TEST(VaryingOperations, GapsCountOnceTheyCameTwice)
+{
+    VaryingOperations varying;
+    const OperationShape shape;
+    EXPECT_TRUE(varying.GapsOf(&shape, {0, 0}, 5).empty()) << "nothing was before";
+    varying.Ended(&shape, {1000, 1200});
+    EXPECT_TRUE(varying.GapsOf(&shape, {1100, 1350}, 5).empty()) << "nothing was before these";
+    varying.Ended(&shape, {2000, 2200});
+    EXPECT_EQ(varying.GapsOf(&shape, {2103, 2345}, 5), (std::vector<TimePs>{103, 145}));
+    varying.Ended(&shape, {3000, 3200});
+    EXPECT_TRUE(varying.GapsOf(&shape, {3109, 3345}, 5).empty()) << "the first was 103";
+    const OperationShape other;
+    EXPECT_TRUE(varying.GapsOf(&other, {4000, 4000}, 5).empty()) << "another group";
+}
+
+TEST(VaryingOperations, ThoseThatBeginBeforeTheLastEndsHaveNoGaps)
+{
+    VaryingOperations varying;
+    const OperationShape shape;
+    for (TimePs time = 0; time < 3; ++time)
+    {
+        varying.Ended(&shape, {1000 * time, 1000 * time});
+        EXPECT_TRUE(varying.GapsOf(&shape, {1000 * time + 10, 1000 * time - 10}, 5).empty());
+    }
+}
+
+TEST(VaryingOperations, AClassHoldsMeansWithinAFactorOfTwo)
+{
+    const auto classOf = VaryingOperations::ClassOf;
+    constexpr TimePs US = 1'000'000;
+    EXPECT_EQ(classOf({70 * US, 130 * US}), classOf({120 * US, 120 * US})) << "100 and 120 us";
+    EXPECT_NE(classOf({100 * US}), classOf({200 * US}));
+    EXPECT_NE(classOf({}), classOf({0}));
+}
