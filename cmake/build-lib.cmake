@@ -7,15 +7,10 @@
 # initialisers, which a plain archive would drop), or with BUILD_SHARED_LIBS a shared one, which shortens links.
 # Headers are reachable as "ns3/<name>.h" through one-line stubs, as in an ns-3 build directory.
 
-find_package(ns3 REQUIRED)
-get_property(ns3_targets DIRECTORY PROPERTY IMPORTED_TARGETS)
-list(FILTER ns3_targets INCLUDE REGEX "^ns3::lib")
-foreach(target ${ns3_targets})
+include(${CMAKE_CURRENT_LIST_DIR}/find-ns3.cmake)
+foreach(target ${ns3_modules})
   string(REPLACE "ns3::" "" module ${target})
   set(${module} ${target})
-  list(APPEND ns3_modules ${target})
-  # Debian's targets name the headers of Python and libxml2 too, which nothing here uses.
-  set_property(TARGET ${target} PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
 endforeach()
 
 set(NS3_MODULE_HEADERS ${CMAKE_BINARY_DIR}/include)

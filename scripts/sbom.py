@@ -4,8 +4,8 @@
 
     scripts/sbom.py build/release/bin/SimAI_simulator -o cluster-sim.spdx.json
 
-Lists this project, the Debian packages whose libraries the programs load, those whose headers they are compiled from,
-and those that the Python package imports. Licences are those that Debian's
+Lists this project, the Debian packages whose libraries the programs load, and which of them needs which (ns-3 needs GSL, the
+programs do not), those whose headers they are compiled from, and those that the Python package imports. Licences are those that Debian's
 copyright files name for most of a package.
 
 Exit status: 0 written, 2 a program cannot be read, or this is not a Debian system.
@@ -54,13 +54,29 @@ def output_of(*words):
 
 
 def libraries_of(program):
-    """@return the files of the shared libraries that a program loads"""
+    """@return name -> file of the shared libraries that a program loads"""
     if not os.access(program, os.X_OK):
         raise SbomError(f"{program}: is not a program; expected one that is built")
-    found = re.findall(r"=> (/\S+)", output_of("ldd", str(program)))
+    found = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", str(program))))
     if not found:
         raise SbomError(f"{program}: loads no shared library; expected a program for this machine")
     return found
+
+
+def needed_by(file):
+    """@return names of the shared libraries that a program or library was itself linked with"""
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", str(file)))
+
+
+def dynamic_links(programs):
+    """@return (who, whose library it was linked with) for the packages whose libraries the programs load; "" is this project"""
+    links = set()
+    for program in programs:
+        libraries = libraries_of(program)
+        owners = {name: package_of(file) for name, file in libraries.items()}
+        for owner, file in [("", program), *((owners[name], file) for name, file in libraries.items() if owners[name])]:
+            links |= {(owner, owners[name]) for name in needed_by(file) if owners.get(name)}
+    return sorted(link for link in links if link[0] != link[1])
 
 
 def package_of(file):
@@ -85,10 +101,14 @@ def licence_of(package):
     return " ".join(name.upper() if name in ("and", "or") else SPDX_NAMES.get(name, name) for name in names)
 
 
+def identifier(package):
+    return f"SPDXRef-{re.sub(r'[^A-Za-z0-9.-]', '-', package)}"
+
+
 def entry(package):
     """@return the package as SPDX has it"""
     version = output_of("dpkg-query", "-W", "-f", "${Version}", package)
-    return {"SPDXID": f"SPDXRef-{re.sub(r'[^A-Za-z0-9.-]', '-', package)}", "name": package,
+    return {"SPDXID": identifier(package), "name": package,
             "versionInfo": version or "unknown", "supplier": "Organization: Debian", "downloadLocation": "NOASSERTION",
             "filesAnalyzed": False, "licenseConcluded": "NOASSERTION", "licenseDeclared": licence_of(package),
             "copyrightText": "NOASSERTION",
@@ -99,10 +119,10 @@ def entry(package):
 def document(programs):
     """@return the bill of materials"""
     version = (ROOT / "VERSION").read_text(encoding="ascii").strip()
-    uses = {"DYNAMIC_LINK": sorted({package_of(library) for program in programs for library in libraries_of(program)} - {""}),
-            "STATIC_LINK": [package for package in HEADERS if output_of("dpkg-query", "-W", package)],
-            "DEPENDS_ON": [package for package in PYTHON if output_of("dpkg-query", "-W", package)]}
-    packages = sorted({package for each in uses.values() for package in each})
+    uses = [("", kind, package) for kind, each in (("STATIC_LINK", HEADERS), ("DEPENDS_ON", PYTHON)) for package in each
+            if output_of("dpkg-query", "-W", package)]
+    uses += [(who, "DYNAMIC_LINK", package) for who, package in dynamic_links(programs)]
+    packages = sorted({package for _, _, package in uses})
     digest = hashlib.sha256("".join(f"{package}{entry(package)['versionInfo']}" for package in packages).encode()).hexdigest()
     # The time of the commit, so that the same sources give the same bytes.
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH") or output_of("git", "-C", str(ROOT), "log", "-1", "--format=%ct") or 0)
@@ -115,9 +135,8 @@ def document(programs):
             "packages": [own, *map(entry, packages)],
             "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
                                "relatedSpdxElement": "SPDXRef-cluster-sim"},
-                              *({"spdxElementId": "SPDXRef-cluster-sim", "relationshipType": kind,
-                                 "relatedSpdxElement": entry(package)["SPDXID"]}
-                                for kind, each in uses.items() for package in each)]}
+                              *({"spdxElementId": identifier(who or "cluster-sim"), "relationshipType": kind,
+                                 "relatedSpdxElement": identifier(package)} for who, kind, package in uses)]}
 
 
 def main(arguments):

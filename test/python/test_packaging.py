@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What packages and stores are told agrees with the sources; the version is in one place."""
 import importlib.util
+import json
+import os
 import pathlib
 import re
 import subprocess
@@ -10,6 +12,7 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 VERSION = (ROOT / "VERSION").read_text().strip()
 APPS = yaml.safe_load((ROOT / "packaging/ns3-app-store.yaml").read_text())
 
@@ -69,6 +72,58 @@ def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
     image = (ROOT / "packaging/Dockerfile").read_text().split()
     assert set(recommended) < set(image)
     assert "set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)" in (ROOT / "CMakeLists.txt").read_text()
+
+
+def test_the_bill_of_materials_says_who_needs_what(tmp_path):
+    """The programs do not link GSL, whose licence is another; Debian's ns-3 does. Who follows the needs finds every package."""
+    subprocess.run([ROOT / "scripts/sbom.py", PROGRAMS / "SimAI_simulator", "-o", tmp_path / "bill.json"], check=True)
+    bill = json.loads((tmp_path / "bill.json").read_text())
+    needs = {}
+    for relation in bill["relationships"]:
+        needs.setdefault(relation["spdxElementId"], set()).add(relation["relatedSpdxElement"])
+    [ns3] = [package for package in needs["SPDXRef-cluster-sim"] if re.match(r"SPDXRef-libns3\.", package)]
+    assert not any("libgsl" in package for package in needs["SPDXRef-cluster-sim"])
+    assert any("libgsl" in package for package in needs[ns3])
+    found, left = set(), ["SPDXRef-DOCUMENT"]
+    while left:
+        found.add(here := left.pop())
+        left += needs.get(here, set()) - found
+    assert found == {"SPDXRef-DOCUMENT", *(package["SPDXID"] for package in bill["packages"])}
+
+
+def test_builds_need_nothing_that_only_ns3_needs():
+    build = PROGRAMS.parent / "build.ninja"
+    assert not re.findall(r"\S*lib(?:gsl|gslcblas|sqlite3|xml2)\.so", build.read_text())
+
+
+def completions(program, word):
+    """@return the flags that the shell offers after a program for the beginning of a word"""
+    script = f"source packaging/completion.bash\nCOMP_WORDS=({program} {word}) COMP_CWORD=1\n_cluster_sim {program}\n" \
+             'printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return sorted(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", ["SimAI_simulator", "SimAI_analytical", "qbb-flows", "collective-perf", "SimCCL"])
+def test_the_shell_offers_the_flags_and_nothing_else(name):
+    """What is offered is a flag: with it alone, the program's complaint is another than about a flag that it does not know."""
+    program = PROGRAMS / name
+    offered = completions(program, "-")
+    assert {"-h", "--help"} <= set(offered) and len(offered) > 5
+    for flag in set(offered) - {"-h", "--help"}:
+        done = subprocess.run([program, flag, "-h"], capture_output=True, text=True, timeout=60)
+        assert not re.search("unrecogni[sz]ed|unknown flag|ambiguous", done.stderr), (flag, done.stderr)
+
+
+@pytest.mark.parametrize("program, begun, expected", [
+    (PROGRAMS / "SimAI_analytical", "-n", ["-n", "-n_p_s", "-nic", "-nic_t", "-nv"]),
+    (PROGRAMS / "SimAI_simulator", "--network-", ["--network-conf", "--network-configuration", "--network-kind", "--network-topo"]),
+    (ROOT / "scripts/plot.py", "-", ["--format", "--help", "--output", "--published", "--theme", "--topology", "-h", "-o"])],
+                         ids=lambda value: getattr(value, "name", ""))
+def test_the_shell_completes(program, begun, expected):
+    """plot.py's text names -r of another program, SimAI_analytical has SimAI's short flags in brackets."""
+    assert completions(program, begun) == expected
 
 
 def follower():
