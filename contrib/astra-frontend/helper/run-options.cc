@@ -508,8 +508,8 @@ RunOptions::Help()
             "  NCCL_NVLS_ENABLE NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
             "  NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT\n"
             "\nExit status: 0 done, 1 the workload did not finish or a check failed,\n"
-            "  2 an input is wrong, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM, after\n"
-            "  results so far were written.\n";
+            "  2 an input is wrong, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM,\n"
+            "  after results so far were written.\n";
     return text.str();
 }
 

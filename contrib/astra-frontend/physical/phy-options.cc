@@ -211,8 +211,8 @@ PhyOptions::Help()
             "  AS_NETWORK_KIND AS_NET_BW AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
             "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's\n"
             "  FI_...\n"
-            "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 129, 130 and 143 ended\n"
-            "  by SIGHUP, SIGINT and SIGTERM. If one rank fails, all exit within 10 seconds.\n";
+            "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 129, 130 and 143\n"
+            "  ended by SIGHUP, SIGINT and SIGTERM. If one rank fails, all exit within 10 s.\n";
     return text.str();
 }
 
