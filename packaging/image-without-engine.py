@@ -47,7 +47,11 @@ def stages_of(steps):
 
 
 def call(command, **options):
-    if subprocess.run(command, **options).returncode:
+    try:
+        failed = subprocess.run(command, **options).returncode
+    except FileNotFoundError:
+        raise StepFailed(f"{command[0]}: no such program; expected what scripts/setup.sh installs") from None
+    if failed:
         raise StepFailed(shlex.join(map(str, command)))
 
 
@@ -107,8 +111,8 @@ def main(arguments):
     parser.add_argument("root", type=pathlib.Path, help="an empty or new folder")
     parser.add_argument("--package", type=pathlib.Path, help="a .deb that scripts/package.sh has made: skips the build stage")
     given = parser.parse_args(arguments)
-    if given.root.exists() and any(given.root.iterdir()):
-        parser.error(f"{given.root} is not empty")
+    if given.root.exists() and (not given.root.is_dir() or any(given.root.iterdir())):
+        parser.error(f"{given.root} is not an empty folder")
     if given.package and not given.package.is_file():
         parser.error(f"--package is '{given.package}', which is not a file")
     stages = stages_of(steps_of((ROOT / "packaging/Dockerfile").read_text()))
@@ -119,6 +123,7 @@ def main(arguments):
                 (folder / "src/build/package").mkdir(parents=True)
                 shutil.copy2(given.package, folder / "src/build/package")
                 continue
+            folder.parent.mkdir(parents=True, exist_ok=True)
             new_root(image, folder)
             place, variables = carry_out(steps, given.root.resolve(), folder)
         for program in ("SimAI_simulator", "SimAI_analytical", "cluster-sim-topology", "mpirun -np 1 SimAI_phynet"):

@@ -159,6 +159,34 @@ def test_ours_can_be_followed(tmp_path):
     assert (tmp_path / "image/tmp" / package.name).read_text() == "a package"
 
 
+def test_every_stage_is_carried_out_in_a_new_folder(tmp_path, monkeypatch):
+    """With mmdebstrap and chroot that only note what they are asked for, as the first does not make the folder above its own."""
+    (tmp_path / "bin").mkdir()
+    for name, body in (("mmdebstrap", '[ -d "$(dirname "$4")" ] && mkdir "$4"'),
+                       ("chroot", 'case "$*" in *package.sh*) mkdir -p "$1/src/build/package" && '
+                                  'echo made > "$1/src/build/package/cluster-sim_1_amd64.deb" ;; esac')):
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/asked\n{body}\n')
+        program.chmod(0o755)
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{path}")
+    image, root = follower(), tmp_path / "new/root"
+    assert image.main([str(root)]) == 0
+    assert (root / "build/src/scripts/package.sh").is_file(), "the checkout is copied"
+    assert (root / "image/tmp/cluster-sim_1_amd64.deb").read_text() == "made\n", "and what it made goes on"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[0] for line in asked[:4]] == ["mmdebstrap", "chroot", "mmdebstrap", "chroot"]
+    assert "OMPI_ALLOW_RUN_AS_ROOT=1" in asked[-1] and "cd /work && mpirun -np 1 SimAI_phynet --help" in asked[-1]
+
+
+@pytest.mark.parametrize("missing, status, said", [(True, 1, "no such program"), (False, 2, "is not an empty folder")])
+def test_what_keeps_an_image_from_being_made_is_named(tmp_path, missing, status, said):
+    (tmp_path / "file").write_text("")
+    done = subprocess.run([sys.executable, ROOT / "packaging/image-without-engine.py", tmp_path / ("new" if missing else "file")],
+                          capture_output=True, text=True, env={"PATH": str(tmp_path)})
+    assert done.returncode == status and said in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
+
+
 def test_the_type_hints_of_the_package_hold(tmp_path):
     """mypy finds nothing wrong in the package, and something in a program that uses it wrongly."""
     def mypy(*arguments):
