@@ -17,7 +17,7 @@ sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.results import breakdown  # noqa: E402
 from clustersim.results.plots import style  # noqa: E402
-from clustersim.workload import catalogue, gpus, megatron, memory, plan_command, plans, search  # noqa: E402
+from clustersim.workload import catalogue, gpus, megatron, memory, plan_command, plan_picture, plans, search  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
@@ -105,7 +105,7 @@ def test_plans_are_written_as_table_picture_and_workloads(tmp_path):
 def test_the_picture_has_the_colours_of_other_pictures_and_its_legend_covers_nothing():
     row = {"rank": 1, "tp": 2, "pp": 1, "vpp": 1, "dp": 2, "ep": 1, "cp": 1, "micro_batch": 1, "time_ms": 10,
            **dict.fromkeys(("DP_EP", "EP", "CP", "PP"), 0), "computation": 0.5, "TP": 0.2, "DP": 0.2, "bubble": 0.1}
-    figure = plan_command.draw([row], "a title")
+    figure = plan_picture.draw([row], "a title")
     figure.draw_without_rendering()
     axes, = figure.axes
     colours = {name.removeprefix("exposed "): colour for _, name, colour in breakdown.PARTS}

@@ -27,6 +27,15 @@ def test_build_refuses_wrong_arguments(arguments, message):
     assert message in result.stderr
 
 
+@pytest.mark.parametrize("command", [["plan.py", "--gpus", "0"], ["plan.py", "--help"], ["goodput.py", "--days", "0"], ["report.py"],
+                                     ["sweep.py"], ["why.py"]], ids=" ".join)
+def test_who_refuses_arguments_or_prints_help_loads_no_tables_and_no_pictures(command):
+    """pandas and matplotlib take longer to load than such a command takes."""
+    done = subprocess.run([sys.executable, "-X", "importtime", ROOT / "scripts" / command[0], *command[1:]], capture_output=True, text=True)
+    loaded = set(re.findall(r"\| +([\w.]+)$", done.stderr, re.MULTILINE))
+    assert "argparse" in loaded and not loaded & {"pandas", "matplotlib.figure"}
+
+
 def test_training_records_and_is_used(tmp_path):
     flags = {}
     for training in ("record", "use"):

@@ -22,7 +22,7 @@ require("numpy", "pandas")
 import numpy as np
 
 from clustersim import command, goodput
-from clustersim.results import ResultsError, open_run
+from clustersim.results import ResultsError
 
 HOUR = 3600.0
 LARGEST = 1e12
@@ -70,6 +70,7 @@ def parse(arguments):
 
 
 def iteration_s(run):
+    from clustersim.results import open_run  # loads pandas
     summary = open_run(run).summary
     if summary is None or not len(summary) or not summary["total"].max() > 0:
         raise ResultsError(f"{run}: has no total time; expected EndToEnd.csv of an iteration")

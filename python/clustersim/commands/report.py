@@ -15,8 +15,7 @@ from clustersim.required_modules import require
 require("numpy", "pandas", "matplotlib", "jinja2")
 
 from clustersim import command
-from clustersim.results import ResultsError, open_runs
-from clustersim.results.page import render
+from clustersim.results import ResultsError
 from clustersim.whole_file import write_text
 
 
@@ -31,6 +30,8 @@ def main(arguments):
                         help="topology of all runs, for directories without run.json")
     parser.add_argument("--no-plots", action="store_true", help="tables only: faster and smaller")
     given = parser.parse_args(arguments)
+    from clustersim.results import open_runs  # these load pandas and matplotlib
+    from clustersim.results.page import render
     runs = open_runs(given.runs, given.topology)
     page = render(runs, given.title, not given.no_plots)
     output = given.output or (runs[0].directory / "report.html" if len(runs) == 1 else

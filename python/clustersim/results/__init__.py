@@ -34,7 +34,19 @@ A Run has these (units in the names; each module's docstring explains its column
 
 Directories of the HPCC simulator and of SimAI, which have no run.json, can be opened too.
 """
+from typing import TYPE_CHECKING, Any
+
 from clustersim.results.problem import Problem, ResultsError
-from clustersim.results.run import Run, open_run, open_runs
+
+if TYPE_CHECKING:
+    from clustersim.results.run import Run, open_run, open_runs
 
 __all__ = ["Problem", "ResultsError", "Run", "open_run", "open_runs"]
+
+
+def __getattr__(name: str) -> Any:
+    """What loads pandas is loaded when it is asked for: commands that refuse their arguments, or print their help, do without."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from clustersim.results import run
+    return getattr(run, name)

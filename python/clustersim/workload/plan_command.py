@@ -9,8 +9,6 @@ import subprocess
 import sys
 import tempfile
 
-from clustersim.results import breakdown
-from clustersim.results.plots import style
 from clustersim.simulation import find_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
@@ -197,31 +195,6 @@ def _simulate(given, best, rows, directory):
         row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
 
 
-def draw(rows, title):
-    """@return a Figure: where the time of each plan goes"""
-    colours = {name.removeprefix("exposed "): number for _, name, number in breakdown.PARTS}
-    parts = ("computation", "TP", "DP", "DP_EP", "EP", "CP", "PP", "bubble")
-    with style.theme():
-        figure, axes = style.new_figure(10.5, 1.5 + 0.42 * len(rows))
-        left = [0.0] * len(rows)
-        places = range(len(rows))
-        for part in parts:
-            widths = [row[part] * row["time_ms"] for row in rows]
-            if max(widths) > 0:
-                axes.barh(places, widths, left=left, label=part,
-                          color=style.colour(colours.get(part, breakdown.OTHER[1])))
-                left = [start + width for start, width in zip(left, widths)]
-        names = [f"{row['rank']}: TP {row['tp']} PP {row['pp']}x{row['vpp']} DP {row['dp']} EP {row['ep']} CP {row['cp']} "
-                 f"mb {row['micro_batch']}" for row in rows]
-        axes.set_yticks(list(places), names)
-        axes.invert_yaxis()
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel("time of an iteration (ms)")
-        axes.set_title(title)
-        style.legend(axes, len(parts))
-    return figure
-
-
 def _write(given, rows, best, directory, title):
     with whole_file(directory / "plans.csv") as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
@@ -229,9 +202,8 @@ def _write(given, rows, best, directory, title):
         writer.writerows(rows)
     write_text(directory / "plans.json", json.dumps([{**row, "plan": dataclasses.asdict(timed.plan)}
                                                       for row, timed in zip(rows, best)], indent=1) + "\n")
-    figure = draw(rows, title)
-    for ending in ("png", "svg"):
-        style.save(figure, directory / f"plans.{ending}")
+    from clustersim.workload import plan_picture  # loads matplotlib and pandas, which takes longer than most plans that are refused
+    plan_picture.write(rows, title, directory)
 
 
 def run(arguments, description):
