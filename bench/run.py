@@ -30,6 +30,7 @@ FORWARD = "layer\t-1\t1000\t{kind}\t{size}\t1\tNONE\t0\t1\tNONE\t0\t1\n"
 GRADIENT = "layer\t-1\t1000\tNONE\t0\t1\tNONE\t0\t1\t{kind}\t{size}\t1\n"
 WAITING = "layer\t-1\t1000000000\tNONE\t0\t1\tNONE\t0\t1\tNONE\t0\t1\n"  # a second, while other flows run
 MIB = 1 << 20
+CONGESTED = ("--nics_per_leaf", "16", "--oversubscription", "4")
 
 
 def environment(**extra):
@@ -230,23 +231,38 @@ class Bench:
         """AllToAlls over 64 ranks: packets, fast-forward, and flows."""
         if not self.wanted("mixture-of-experts"):
             return
-        workload = self.directory / "moe-64.txt"
-        layers = 2 if self.quick else 6
-        line = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{16 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
-        head = HEADER.format(tp=1, ep=64, gpus=64).replace("ga: 1", "ga: 4").replace("\n1\n", f"\n{layers}\n")
-        workload.write_text(head + line * layers)
         print(f"{'MoE, 64 ranks':30}{'packets, CPU s':>16}{'fast-forward':>14}{'ratio':>7}{'difference':>12}"
               f"{'flows, CPU s':>14}{'difference':>12}")
-        congested = ("--nics_per_leaf", "16", "--oversubscription", "4")
-        for name, arguments in (("no oversubscription", ()), ("4 to 1", congested)):
-            job = ["-w", workload, "-n", self.inputs.topology(
-                64, "-topo", "Clos2", "-gt", "A100", "-bw", "100Gbps", *arguments),
-                "-c", ROOT / "conf" / "SimAI.conf", "-q"]
-            whole, time = self.timed(*job)
-            fast, close = self.timed(*job, "--fast-forward")
+        for name, arguments in (("no oversubscription", ()), ("4 to 1", CONGESTED)):
+            job = self.all_to_alls(2 if self.quick else 6, 4, arguments)
             flows, fluid = self.timed(*job, "--network", "flow")
-            print(f"{name:30}{whole:16.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%"
-                  f"{flows:14.2f}{100 * (fluid / time - 1):11.4f}%")
+            time = self.packets_and_fast_forward(name, job)
+            print(f"{flows:14.2f}{100 * (fluid / time - 1):11.4f}%")
+
+    def many_all_to_alls(self):
+        """So many congested AllToAlls that the means of their times become known; half an hour with packets."""
+        if "mixture-of-experts-long" not in (self.only or ()):
+            return
+        layers, batches = (30, 4) if self.quick else (240, 16)
+        self.packets_and_fast_forward(f"{2 * layers * batches} AllToAlls, 4 to 1",
+                                      self.all_to_alls(layers, batches, CONGESTED))
+        print()
+
+    def all_to_alls(self, layers, batches, arguments):
+        """Arguments of a job with two AllToAlls over 64 ranks for each layer and micro-batch."""
+        workload = self.directory / f"moe-64-{layers}-{batches}.txt"
+        line = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{16 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
+        head = HEADER.format(tp=1, ep=64, gpus=64).replace("ga: 1", f"ga: {batches}").replace("\n1\n", f"\n{layers}\n")
+        workload.write_text(head + line * layers)
+        return ["-w", workload, "-n", self.inputs.topology(
+            64, "-topo", "Clos2", "-gt", "A100", "-bw", "100Gbps", *arguments), "-c", ROOT / "conf" / "SimAI.conf", "-q"]
+
+    def packets_and_fast_forward(self, name, job):
+        """Print the CPU seconds of both and by how much the iteration differs. @return it"""
+        whole, time = self.timed(*job)
+        fast, close = self.timed(*job, "--fast-forward")
+        print(f"{name:30}{whole:16.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%", end="")
+        return time
 
     def threads(self):
         """With one list of events and in partitions: every GPU sends to another one, and an AllReduce; wall time."""
@@ -302,7 +318,7 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, fast-forward, mixture-of-experts, threads, or the name "
-                             "of a micro-benchmark; may repeat")
+                             "of a micro-benchmark; may repeat; mixture-of-experts-long, half an hour, runs only if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
     arguments = parser.parse_args()
@@ -319,7 +335,7 @@ def main():
             bench.train()
             return 0
         for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward,
-                     bench.mixture_of_experts, bench.threads, bench.micro):
+                     bench.mixture_of_experts, bench.many_all_to_alls, bench.threads, bench.micro):
             part()
             sys.stdout.flush()
     return 0
