@@ -28,11 +28,9 @@ BitsSent(const QbbNetDevice& device, int64_t nowPs)
 BandwidthMonitor::BandwidthMonitor(RdmaFabric& fabric,
                                    const std::string& path,
                                    const SamplingTimes& times)
-    : SamplingMonitor(times),
-      m_fabric(fabric),
-      m_file(path)
+    : SamplingMonitor(times, path, "time, node_id, port_id, bandwidth\n"),
+      m_fabric(fabric)
 {
-    m_file.Print("time, node_id, port_id, bandwidth\n");
     const ClusterTopology& topology = m_fabric.GetTopology();
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
@@ -49,7 +47,8 @@ BandwidthMonitor::Sample(int64_t nowPs, bool first)
         m_lastBits[node][port] = bits;
         if (!first && sent > 0)
         {
-            TextLine line(m_file.Room());
+            char room[TextLine::ROOM];
+            TextLine line(room);
             line.Decimal(NearestNs(nowPs))
                 .Comma()
                 .Decimal(node)
@@ -58,7 +57,7 @@ BandwidthMonitor::Sample(int64_t nowPs, bool first)
                 .Comma()
                 .Fixed<6>(sent / static_cast<double>(IntervalPs()) * 1000)
                 .End();
-            m_file.Take(line);
+            Write(device.GetNodeId(), line);
         }
     });
 }

@@ -5,7 +5,6 @@
 #define BANDWIDTH_MONITOR_H
 
 #include "fabric-identity.h"
-#include "output-file.h"
 #include "sampling-monitor.h"
 
 #include <string>
@@ -28,18 +27,11 @@ class BandwidthMonitor : public SamplingMonitor
     /// @param fabric must outlive the object @param path file to write
     BandwidthMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
 
-    /// Complete the file. @throw InputError if it cannot be written
-    void Finish()
-    {
-        m_file.Finish();
-    }
-
   protected:
     void Sample(int64_t nowPs, bool first) override;
 
   private:
     RdmaFabric& m_fabric;
-    OutputFile m_file;
     std::vector<std::vector<double>> m_lastBits; ///< by node and port: bits sent at the last sample
 };
 

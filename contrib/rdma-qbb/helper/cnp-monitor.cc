@@ -6,7 +6,6 @@
 #include "trace-source.h"
 
 #include "ns3/callback.h"
-#include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -15,13 +14,11 @@ namespace ns3
 {
 
 CnpMonitor::CnpMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times)
-    : SamplingMonitor(times),
+    : SamplingMonitor(times, path, "time, src, dst, sport, dport, size, cnp_number\n"),
       m_fabric(fabric),
-      m_file(path),
       m_endPs(times.endPs),
       m_counts(fabric.GetTopology().hostCount)
 {
-    m_file.Print("time, src, dst, sport, dport, size, cnp_number\n");
     const TraceSource<RdmaHw> received("CnpReceived");
     const auto onReceived = MakeCallback(&CnpMonitor::OnCnp, this);
     const TraceSource<RdmaHw> closed("QpClose");
@@ -113,15 +110,7 @@ CnpMonitor::List(const RdmaQueuePair& qp, Count& count, int64_t nowPs)
         .Comma()
         .Decimal(count.total)
         .End();
-    QbbPartitions::Tell(*this, Told{}, line.View());
-}
-
-void
-CnpMonitor::Told::operator()(CnpMonitor& monitor, std::string_view text) const
-{
-    TextLine whole(monitor.m_file.Room());
-    whole.Text(text);
-    monitor.m_file.Take(whole);
+    Write(qp.hw->GetNodeId(), line);
 }
 
 void

@@ -5,14 +5,10 @@
 #define CNP_MONITOR_H
 
 #include "fabric-identity.h"
-#include "output-file.h"
 #include "sampling-monitor.h"
-
-#include "ns3/qbb-call.h"
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace ns3
@@ -26,18 +22,12 @@ namespace ns3
  * notifications since the queue pair was opened. A pair is listed at a sampling time if it had some
  * since the one before, and when it ends.
  */
-class CnpMonitor : public SamplingMonitor, public QbbAddressee
+class CnpMonitor : public SamplingMonitor
 {
   public:
     /// @param fabric must outlive the object @param path file to write
     CnpMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
     ~CnpMonitor() override;
-
-    /// Complete the file. @throw InputError if it cannot be written
-    void Finish()
-    {
-        m_file.Finish();
-    }
 
   protected:
     void Sample(int64_t nowPs, bool first) override;
@@ -51,19 +41,12 @@ class CnpMonitor : public SamplingMonitor, public QbbAddressee
         uint64_t listed{0}; ///< total when it was listed last
     };
 
-    /// A line of the file.
-    struct Told
-    {
-        void operator()(CnpMonitor& monitor, std::string_view text) const;
-    };
-
     void OnCnp(const RdmaQueuePair& qp);
     void OnClose(const RdmaQueuePair& qp);
     void List(const RdmaQueuePair& qp, Count& count, int64_t nowPs);
     Count* Find(const RdmaQueuePair& qp);
 
     RdmaFabric& m_fabric;
-    OutputFile m_file;
     int64_t m_endPs;
     std::vector<std::vector<Count>> m_counts; ///< by host; the few pairs that had notifications
 };

@@ -48,7 +48,7 @@ NearestNs(int64_t ps)
     return (static_cast<uint64_t>(ps) + 500) / 1000;
 }
 
-/// Run f(node id, port number from 0, device) for every port of a fabric.
+/// Run f(node id, port number from 0, device) for every port of a fabric that is in this process.
 template <typename Function>
 void
 ForEachPort(const RdmaFabric& fabric, Function f)
@@ -56,7 +56,8 @@ ForEachPort(const RdmaFabric& fabric, Function f)
     const ClusterTopology& topology = fabric.GetTopology();
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
-        const auto ports = static_cast<uint16_t>(topology.Ports(node).size());
+        const bool isHere = fabric.IsHere(node);
+        const auto ports = isHere ? static_cast<uint16_t>(topology.Ports(node).size()) : 0;
         for (uint16_t port = 0; port < ports; ++port)
         {
             f(node, port, fabric.GetDevice(node, port));
@@ -64,14 +65,17 @@ ForEachPort(const RdmaFabric& fabric, Function f)
     }
 }
 
-/// Run f(RdmaHw) for every host of a fabric.
+/// Run f(RdmaHw) for every host of a fabric that is in this process.
 template <typename Function>
 void
 ForEachHost(const RdmaFabric& fabric, Function f)
 {
     for (uint32_t host = 0; host < fabric.GetTopology().hostCount; ++host)
     {
-        f(fabric.GetHw(host));
+        if (fabric.IsHere(fabric.GetTopology().NodeOfHost(host)))
+        {
+            f(fabric.GetHw(host));
+        }
     }
 }
 

@@ -102,9 +102,17 @@ FlowRunner::StartFlow(const FlowRecord& flow)
     const uint32_t parts =
         static_cast<uint32_t>(std::min<uint64_t>(m_fabric.GetQpsPerConnection(), flow.bytes));
     const uint32_t place = TakePlace();
+    m_active[place] = {flow, parts, false};
+    if (!m_fabric.IsHere(m_fabric.GetTopology().NodeOfHost(flow.src)))
+    {
+        return; // what becomes of it is told
+    }
     const std::vector<RdmaQueuePair*> pairs = Connect(flow, parts);
-    m_active[place] = {flow, parts, pairs.empty()};
     RdmaHw& hw = m_fabric.GetHw(flow.src);
+    if (pairs.empty())
+    {
+        QbbPartitions::TellOf(hw.GetNodeId(), *this, WithoutPath{place});
+    }
     for (uint32_t i = 0; i < pairs.size(); ++i)
     {
         const uint64_t bytes = flow.bytes / parts + (i < flow.bytes % parts);

@@ -97,6 +97,17 @@ class FlowRunner : public QbbAddressee
         }
     };
 
+    /// No path leads to a flow's destination.
+    struct WithoutPath
+    {
+        uint32_t place;
+
+        void operator()(FlowRunner& runner) const
+        {
+            runner.m_active[place].noPath = true;
+        }
+    };
+
     using Connection = std::tuple<uint32_t, uint32_t, uint8_t, uint16_t>;
 
     void StartDueFlows();

@@ -64,19 +64,55 @@ LinkUse::Merge(const LinkUse& part)
     for (const auto& [index, slot] : part.m_slots)
     {
         part.EndRuns(slot);
-        EndRuns(index);
-        const Port& from = part.m_ports[slot];
-        Port& to = m_ports[index];
-        to.messages += from.messages;
-        to.bytes += from.bytes;
-        for (const Purpose& purpose : from.purposes)
-        {
-            AddPurpose(to, purpose);
-        }
-        for (const Pair& pair : from.pairs)
-        {
-            AddPair(to, pair);
-        }
+        Add(index, part.m_ports[slot]);
+    }
+}
+
+void
+LinkUse::Add(uint32_t index, const Port& from)
+{
+    EndRuns(index);
+    Port& to = m_ports[index];
+    to.messages += from.messages;
+    to.bytes += from.bytes;
+    for (const Purpose& purpose : from.purposes)
+    {
+        AddPurpose(to, purpose);
+    }
+    for (const Pair& pair : from.pairs)
+    {
+        AddPair(to, pair);
+    }
+}
+
+void
+LinkUse::Put(QbbBytes& bytes) const
+{
+    PutValue(bytes, uint64_t{m_slots.size()});
+    for (const auto& [index, slot] : m_slots)
+    {
+        EndRuns(slot);
+        const Port& port = m_ports[slot];
+        PutValue(bytes, index);
+        PutValue(bytes, port.messages);
+        PutValue(bytes, port.bytes);
+        PutValues(bytes, port.purposes);
+        PutValues(bytes, port.pairs);
+    }
+}
+
+void
+LinkUse::MergeFrom(QbbByteReader& reader)
+{
+    for (auto left = reader.Get<uint64_t>(); left > 0; --left)
+    {
+        const auto index = reader.Get<uint32_t>();
+        Port port;
+        port.messages = reader.Get<uint64_t>();
+        port.bytes = reader.Get<uint64_t>();
+        reader.GetValues(port.purposes);
+        reader.GetValues(port.pairs);
+        Add(index, port);
     }
 }
 

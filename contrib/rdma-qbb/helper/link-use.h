@@ -5,6 +5,7 @@
 #define LINK_USE_H
 
 #include "ns3/cluster-topology.h"
+#include "ns3/qbb-bytes.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -68,6 +69,12 @@ class LinkUse
 
     /// Add what some of the senders used. @param part PartOf() this one
     void Merge(const LinkUse& part);
+
+    /// Append what a part has, for another process.
+    void Put(QbbBytes& bytes) const;
+
+    /// Add what a part of another process has Put().
+    void MergeFrom(QbbByteReader& reader);
 
     /**
      * Count a message, or its part, that leaves a node by a port.
@@ -169,6 +176,7 @@ class LinkUse
     static void AddPair(Port& port, const Pair& pair);
 
     LinkUse() = default;
+    void Add(uint32_t index, const Port& from);
     /// @param index of a port in the whole @return in this part
     uint32_t FindSlot(uint32_t index);
 

@@ -6,9 +6,11 @@
 #include "output-file.h"
 #include "rdma-fabric.h"
 
+#include "ns3/qbb-processes.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,55 @@ namespace
 {
 
 constexpr std::size_t FLOWS_LISTED = 3;
+
+using CounterTable = std::vector<std::vector<LinkCounters>>; ///< by node and port
+
+/// @return what all ports have done up to now, those that other processes run included
+CounterTable
+CountersOfAll(const RdmaFabric& fabric)
+{
+    const LinkCountersOf read = CountersOf(fabric);
+    const ClusterTopology& topology = fabric.GetTopology();
+    CounterTable table(topology.nodeCount);
+    QbbBytes bytes;
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        for (uint16_t port = 0; port < topology.Ports(node).size(); ++port)
+        {
+            table[node].push_back(read(node, port));
+        }
+        if (QbbProcesses::Get())
+        {
+            PutValue(bytes, fabric.IsHere(node));
+            PutValues(bytes, table[node]);
+        }
+    }
+    if (!QbbProcesses::Get())
+    {
+        return table;
+    }
+    for (auto& counters : table)
+    {
+        counters.assign(counters.size(), {});
+    }
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        QbbByteReader reader(each);
+        for (auto& counters : table)
+        {
+            const bool isHere = reader.Get<bool>();
+            const auto values = reader.GetValues<std::vector<LinkCounters>>();
+            for (std::size_t port = 0; port < values.size(); ++port)
+            {
+                // A wire is cut where its frames are, whoever has sent them.
+                const uint64_t drops = counters[port].drops + values[port].drops;
+                counters[port] = isHere ? values[port] : counters[port];
+                counters[port].drops = drops;
+            }
+        }
+    }
+    return table;
+}
 
 } // namespace
 
@@ -40,24 +91,36 @@ LinkCountersOf
 CountersNow(const RdmaFabric& fabric, int64_t endPs)
 {
     const double endNs = static_cast<double>(endPs) / 1000.0;
-    const LinkCountersOf later = CountersOf(fabric);
-    const ClusterTopology& topology = fabric.GetTopology();
-    std::vector<std::vector<LinkCounters>> now(topology.nodeCount);
-    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    CounterTable now = CountersOfAll(fabric);
+    for (auto& counters : now)
     {
-        for (uint16_t port = 0; port < topology.Ports(node).size(); ++port)
+        for (LinkCounters& each : counters)
         {
-            LinkCounters& counters = now[node].emplace_back(later(node, port));
             // A frame counts from when its transmission begins.
-            counters.busyNs = std::min(counters.busyNs, endNs);
-            counters.pauseNs = std::min(counters.pauseNs, endNs);
+            each.busyNs = std::min(each.busyNs, endNs);
+            each.pauseNs = std::min(each.pauseNs, endNs);
         }
     }
-    return [later, now = std::move(now)](uint32_t node, uint16_t port) {
-        LinkCounters counters = now[node][port];
-        counters.drops = later(node, port).drops;
-        return counters;
-    };
+    if (!QbbProcesses::Get())
+    {
+        return [later = CountersOf(fabric), now = std::move(now)](uint32_t node, uint16_t port) {
+            LinkCounters counters = now[node][port];
+            counters.drops = later(node, port).drops;
+            return counters;
+        };
+    }
+    // All processes ask, once the run is over.
+    return
+        [&fabric, now = std::move(now), later = std::make_shared<CounterTable>()](uint32_t node,
+                                                                                  uint16_t port) {
+            if (later->empty())
+            {
+                *later = CountersOfAll(fabric);
+            }
+            LinkCounters counters = now[node][port];
+            counters.drops = (*later)[node][port].drops;
+            return counters;
+        };
 }
 
 void

@@ -7,11 +7,9 @@ namespace ns3
 {
 
 QlenMonitor::QlenMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times)
-    : SamplingMonitor(times),
-      m_fabric(fabric),
-      m_file(path)
+    : SamplingMonitor(times, path, "time, sw_id, port_id, q_id, q_len, port_len\n"),
+      m_fabric(fabric)
 {
-    m_file.Print("time, sw_id, port_id, q_id, q_len, port_len\n");
 }
 
 void
@@ -28,7 +26,8 @@ QlenMonitor::Sample(int64_t nowPs, bool first)
             const uint64_t bytes = device.GetQueueBytes(queue);
             if (bytes > 0)
             {
-                TextLine line(m_file.Room());
+                char room[TextLine::ROOM];
+                TextLine line(room);
                 line.Decimal(NearestNs(nowPs))
                     .Comma()
                     .Decimal(node)
@@ -41,7 +40,7 @@ QlenMonitor::Sample(int64_t nowPs, bool first)
                     .Comma()
                     .Decimal(portBytes)
                     .End();
-                m_file.Take(line);
+                Write(device.GetNodeId(), line);
             }
         }
     });

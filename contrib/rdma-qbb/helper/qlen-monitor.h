@@ -5,7 +5,6 @@
 #define QLEN_MONITOR_H
 
 #include "fabric-identity.h"
-#include "output-file.h"
 #include "sampling-monitor.h"
 
 #include <string>
@@ -26,18 +25,11 @@ class QlenMonitor : public SamplingMonitor
     /// @param fabric must outlive the object @param path file to write
     QlenMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
 
-    /// Complete the file. @throw InputError if it cannot be written
-    void Finish()
-    {
-        m_file.Finish();
-    }
-
   protected:
     void Sample(int64_t nowPs, bool first) override;
 
   private:
     RdmaFabric& m_fabric;
-    OutputFile m_file;
 };
 
 } // namespace ns3

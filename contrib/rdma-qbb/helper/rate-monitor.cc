@@ -7,11 +7,9 @@ namespace ns3
 {
 
 RateMonitor::RateMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times)
-    : SamplingMonitor(times),
-      m_fabric(fabric),
-      m_file(path)
+    : SamplingMonitor(times, path, "time, src, dst, sport, dport, size, curr_rate\n"),
+      m_fabric(fabric)
 {
-    m_file.Print("time, src, dst, sport, dport, size, curr_rate\n");
 }
 
 void
@@ -37,13 +35,14 @@ RateMonitor::Sample(int64_t nowPs, bool first)
             {
                 Spell(qp);
             }
-            TextLine line(m_file.Room());
+            char place[TextLine::ROOM];
+            TextLine line(place);
             line.Text(begin)
                 .Decimal(topology.NodeOfHost(qp.dst))
                 .Comma()
                 .Decimal(qp.sport)
                 .Text(m_last.end);
-            m_file.Take(line);
+            Write(host.GetNodeId(), line);
         });
     });
 }

@@ -5,7 +5,6 @@
 #define RATE_MONITOR_H
 
 #include "fabric-identity.h"
-#include "output-file.h"
 #include "sampling-monitor.h"
 
 #include <string>
@@ -27,12 +26,6 @@ class RateMonitor : public SamplingMonitor
     /// @param fabric must outlive the object @param path file to write
     RateMonitor(RdmaFabric& fabric, const std::string& path, const SamplingTimes& times);
 
-    /// Complete the file. @throw InputError if it cannot be written
-    void Finish()
-    {
-        m_file.Finish();
-    }
-
   protected:
     void Sample(int64_t nowPs, bool first) override;
 
@@ -50,7 +43,6 @@ class RateMonitor : public SamplingMonitor
     void Spell(const RdmaQueuePair& qp);
 
     RdmaFabric& m_fabric;
-    OutputFile m_file;
     LastEnd m_last;
 };
 

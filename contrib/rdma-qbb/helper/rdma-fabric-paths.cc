@@ -236,21 +236,50 @@ RdmaFabric::CountFramesInUse() const
     return frames;
 }
 
+FabricTotals&
+FabricTotals::operator+=(const FabricTotals& other)
+{
+    packetHops += other.packetHops;
+    txFrames += other.txFrames;
+    dataPayloadSent += other.dataPayloadSent;
+    dataPayloadReceived += other.dataPayloadReceived;
+    payloadLost += other.payloadLost;
+    bufferDrops += other.bufferDrops;
+    routeDrops += other.routeDrops;
+    wireLosses += other.wireLosses;
+    flushed += other.flushed;
+    pauses += other.pauses;
+    pausedPs += other.pausedPs;
+    timeouts += other.timeouts;
+    retransmitted += other.retransmitted;
+    nacks += other.nacks;
+    cnps += other.cnps;
+    outOfOrderFrames += other.outOfOrderFrames;
+    reorderBytes = std::max(reorderBytes, other.reorderBytes);
+    framesInUse += other.framesInUse;
+    return *this;
+}
+
 FabricTotals
 RdmaFabric::GetTotals() const
 {
     FabricTotals totals;
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    for (const auto& devices : m_devices)
+    for (uint32_t node = 0; node < m_devices.size(); ++node)
     {
-        for (const QbbNetDevice* device : devices)
+        for (const QbbNetDevice* device : m_devices[node])
         {
             const QbbPortCounters counters = device->GetCounters(nowPs);
+            // A wire is cut where its frames are, whoever has sent them.
+            totals.wireLosses += counters.lostFrames;
+            totals.payloadLost += counters.lostPayload;
+            if (!IsHere(node))
+            {
+                continue;
+            }
             totals.packetHops += counters.rxFrames;
             totals.txFrames += counters.txFrames;
-            totals.wireLosses += counters.lostFrames;
             totals.flushed += counters.flushedFrames;
-            totals.payloadLost += counters.lostPayload;
             totals.pauses += counters.pausesReceived;
             totals.pausedPs += counters.pausedPs;
         }
@@ -277,7 +306,14 @@ RdmaFabric::GetTotals() const
         totals.reorderBytes = std::max(totals.reorderBytes, counters.reorderBytes);
     }
     totals.framesInUse = CountFramesInUse();
-    return totals;
+    QbbBytes bytes;
+    PutValue(bytes, totals);
+    FabricTotals all;
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        all += QbbByteReader(each).Get<FabricTotals>();
+    }
+    return all;
 }
 
 } // namespace ns3

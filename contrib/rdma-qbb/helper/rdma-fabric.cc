@@ -156,7 +156,10 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
 void
 RdmaFabric::ShareOut(const ClusterTopology& topology)
 {
-    const uint32_t wanted = m_threads > 1 && m_wantedPartitions ? m_wantedPartitions : m_threads;
+    const QbbProcesses* processes = QbbProcesses::Get();
+    NS_ABORT_MSG_IF(processes && m_threads == 0, "processes run partitions: SetThreads()");
+    const uint32_t runners = m_threads * (processes ? processes->GetCount() : 1);
+    const uint32_t wanted = runners > 1 && m_wantedPartitions ? m_wantedPartitions : runners;
     m_partitions = m_partitionPerNode ? ShareOutNodes(topology)
                                       : ShareOutServers(topology, std::max(wanted, 1U));
     NS_ABORT_MSG_IF(m_threads > 0 && m_inNetworkReduction,
@@ -179,12 +182,22 @@ RdmaFabric::Divide()
     QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get();
     NS_ABORT_MSG_UNLESS(simulator, "threads need ns3::QbbSimulatorImpl");
     QbbPartitionPlan plan;
+    plan.processes = QbbProcesses::Get();
     plan.partitionOf.resize(m_idOfNode.size());
     for (uint32_t id = 0; id < m_nodes.size(); ++id)
     {
         plan.partitionOf[m_nodes[id]->GetId()] = m_partitions.partitionOf[id];
     }
-    plan.threads = std::min(m_threads, m_partitions.count);
+    uint32_t here = m_partitions.count;
+    if (plan.processes)
+    {
+        here = 0;
+        for (uint32_t partition = 0; partition < m_partitions.count; ++partition)
+        {
+            here += IsPartitionHere(partition);
+        }
+    }
+    plan.threads = std::clamp(here, 1U, m_threads);
     // What partitions bring about at each other may come sooner than frames.
     plan.lookaheadPs = std::min(m_partitions.lookaheadPs, m_partitions.reactionPs);
     plan.reactionPs = m_partitions.reactionPs;
@@ -193,6 +206,13 @@ RdmaFabric::Divide()
     {
         driver->GetHw().SetDivided();
     }
+}
+
+bool
+RdmaFabric::IsPartitionHere(uint32_t partition) const
+{
+    const QbbProcesses* processes = QbbProcesses::Get();
+    return !processes || processes->Of(partition, m_partitions.count) == processes->GetRank();
 }
 
 void

@@ -55,6 +55,9 @@ struct FabricTotals
     uint64_t reorderBytes{0};        ///< farthest that one reached beyond the byte expected
     uint64_t framesInUse{0};         ///< frames that are somewhere in the fabric
 
+    /// Add what another process has counted.
+    FabricTotals& operator+=(const FabricTotals& other);
+
     /// @return all frames that were lost or dropped
     uint64_t Drops() const
     {
@@ -100,8 +103,9 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     }
 
     /**
-     * Run the fabric on so many threads, servers and switches shared out between them; before
-     * Build(), with QbbSimulatorImpl. Results do not depend on the number.
+     * Run the fabric on so many threads, of each process if there are several (QbbProcesses),
+     * servers and switches shared out between them; before Build(), with QbbSimulatorImpl. Results
+     * do not depend on the numbers.
      */
     void SetThreads(uint32_t threads)
     {
@@ -112,6 +116,12 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     const FabricPartitions& GetPartitions() const
     {
         return m_partitions;
+    }
+
+    /// @return whether this process runs the events of a node (QbbProcesses)
+    bool IsHere(uint32_t node) const
+    {
+        return IsPartitionHere(m_partitions.partitionOf[node]);
     }
 
     /// @return the priorities that PFC protects
@@ -275,6 +285,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
                         uint32_t stripe,
                         InNetworkSpec& spec) const;
     /// Find out which partition each node is in.
+    bool IsPartitionHere(uint32_t partition) const;
     void ShareOut(const ClusterTopology& topology);
     /// Have the simulator run the partitions.
     void Divide();

@@ -11,9 +11,13 @@
 namespace ns3
 {
 
-SamplingMonitor::SamplingMonitor(const SamplingTimes& times)
-    : m_times(times)
+SamplingMonitor::SamplingMonitor(const SamplingTimes& times,
+                                 const std::string& path,
+                                 std::string_view header)
+    : m_file(path),
+      m_times(times)
 {
+    m_file.Write(header);
     const int64_t nowPs = Simulator::Now().GetPicoSeconds();
     if (times.startPs <= times.endPs && nowPs <= times.endPs)
     {

@@ -4,9 +4,15 @@
 #ifndef SAMPLING_MONITOR_H
 #define SAMPLING_MONITOR_H
 
+#include "output-file.h"
+
 #include "ns3/event-id.h"
+#include "ns3/qbb-call.h"
+#include "ns3/qbb-partitions.h"
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace ns3
 {
@@ -21,12 +27,12 @@ struct SamplingTimes
 
 /**
  * @ingroup rdma-qbb
- * @brief Base of monitors that look at the fabric at regular times.
+ * @brief Base of monitors that look at the fabric at regular times and write rows.
  *
  * Costs one simulator event per sample, however many objects are looked at. Stop() it when the run
  * is over, since the next sample keeps the event list from draining.
  */
-class SamplingMonitor
+class SamplingMonitor : public QbbAddressee
 {
   public:
     virtual ~SamplingMonitor();
@@ -37,9 +43,25 @@ class SamplingMonitor
     /// Take no more samples.
     void Stop();
 
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
+    {
+        m_file.Finish();
+    }
+
   protected:
-    /// @param times when to sample; the first sample is scheduled at once
-    explicit SamplingMonitor(const SamplingTimes& times);
+    /**
+     * @param times when to sample; the first sample is scheduled at once
+     * @param path file to write
+     * @param header its first line
+     */
+    SamplingMonitor(const SamplingTimes& times, const std::string& path, std::string_view header);
+
+    /// Write a row about a node. @param context its ns-3 id
+    void Write(uint32_t context, const TextLine& row)
+    {
+        QbbPartitions::TellOf(context, *this, Row{}, row.View());
+    }
 
     /// Look at the fabric. @param nowPs the current time @param first whether it is the first
     /// sample
@@ -52,8 +74,17 @@ class SamplingMonitor
     }
 
   private:
+    struct Row
+    {
+        void operator()(SamplingMonitor& monitor, std::string_view text) const
+        {
+            monitor.m_file.Write(text);
+        }
+    };
+
     void OnSample();
 
+    OutputFile m_file;
     SamplingTimes m_times;
     bool m_first{true};
     EventId m_event;

@@ -7,6 +7,7 @@
 #include "link-port.h"
 #include "qbb-partitions.h"
 
+#include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/simulator.h"
 
@@ -36,7 +37,7 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere)
     m_special = m_lossy || m_receiverWatched;
     m_rare = m_lossy || elsewhere;
     LinkEngine& engine = m_sender->GetPool().GetEngine();
-    TakePlace();
+    TakePlace(elsewhere);
     if (elsewhere)
     {
         m_lossEvent = Create<LossEvent>(this);
@@ -154,8 +155,8 @@ LinkWire::PutElsewhere(QbbFrame* frame)
         return;
     }
     const bool hasTelemetry = frame->kind != QbbFrameKind::Other && frame->telemetry;
-    QbbTimeline* timeline = QbbTimeline::Current();
-    if (timeline && timeline->IsPartition())
+    const auto [timeline, isLost] = QbbPartitions::OutboxOf(m_sendersContext, m_context);
+    if (timeline)
     {
         Outgoing& outgoing = m_outgoing[timeline->parity];
         if (outgoing.frames.empty())
@@ -170,7 +171,7 @@ LinkWire::PutElsewhere(QbbFrame* frame)
         timeline->firstOutgoing =
             std::min(timeline->firstOutgoing, static_cast<uint64_t>(frame->timePs));
     }
-    else
+    else if (!isLost)
     {
         const PartitionMemory::Visit visit(m_receiver);
         Accept(*frame, hasTelemetry ? frame->telemetry : nullptr);
@@ -194,6 +195,28 @@ LinkWire::TakeOver(uint32_t parity)
     }
     outgoing.frames.clear();
     outgoing.telemetry.clear();
+}
+
+void
+LinkWire::PutOutgoing(uint32_t parity, QbbBytes& bytes)
+{
+    Outgoing& outgoing = m_outgoing[parity];
+    for (const QbbFrame& frame : outgoing.frames)
+    {
+        NS_ABORT_MSG_IF(frame.kind == QbbFrameKind::Other,
+                        "ordinary packets do not go from process to process");
+    }
+    PutValues(bytes, outgoing.frames);
+    PutValues(bytes, outgoing.telemetry);
+    outgoing.frames.clear();
+    outgoing.telemetry.clear();
+}
+
+void
+LinkWire::TakeOutgoing(uint32_t parity, QbbByteReader& reader)
+{
+    reader.GetValues(m_outgoing[parity].frames);
+    reader.GetValues(m_outgoing[parity].telemetry);
 }
 
 void

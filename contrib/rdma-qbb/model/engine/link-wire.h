@@ -64,6 +64,9 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     /// Frames that have gone elsewhere in a window are on the wire now, at the far end.
     void TakeOver(uint32_t parity) override;
 
+    void PutOutgoing(uint32_t parity, QbbBytes& bytes) override;
+    void TakeOutgoing(uint32_t parity, QbbByteReader& reader) override;
+
     /// The sender ends: frames that are under way are freed, what is scheduled does nothing.
     void Detach();
 

@@ -4,6 +4,7 @@
 #ifndef QBB_NOTES_H
 #define QBB_NOTES_H
 
+#include "qbb-bytes.h"
 #include "qbb-call.h"
 
 #include <algorithm>
@@ -67,6 +68,22 @@ class QbbNotes
         other.Clear();
     }
 
+    /// Append everything.
+    void Put(QbbBytes& bytes) const
+    {
+        PutValues(bytes, m_entries);
+        PutValues(bytes, m_bytes);
+    }
+
+    /// Add what another process has Put().
+    void TakeFrom(QbbByteReader& reader)
+    {
+        QbbNotes other;
+        reader.GetValues(other.m_entries);
+        reader.GetValues(other.m_bytes);
+        Take(other);
+    }
+
     /// Tell everything in the order of time and node. @param setTime called with the time of each
     template <typename SetTime>
     void Tell(SetTime setTime)
@@ -91,8 +108,8 @@ class QbbNotes
         uint32_t kind;
         uint32_t address;
         uint32_t textBytes;
-        std::size_t offset;
-        std::size_t recordBytes;
+        uint64_t offset;
+        uint64_t recordBytes;
     };
 
     void Append(const void* from, std::size_t bytes)

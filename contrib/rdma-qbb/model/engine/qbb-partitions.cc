@@ -73,7 +73,18 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
                         "partitions of links without delay");
     NS_ABORT_MSG_IF(m_plan.reactionPs < m_plan.lookaheadPs,
                     "a reaction comes before a window has ended");
-    NS_ABORT_MSG_UNLESS(m_plan.threads >= 1 && m_plan.threads <= partitions,
+    for (uint32_t partition = 0; partition < partitions; ++partition)
+    {
+        const QbbProcesses* processes = m_plan.processes;
+        m_isHere.push_back(!processes ||
+                           processes->Of(partition, partitions) == processes->GetRank());
+        if (m_isHere.back())
+        {
+            m_here.push_back(partition);
+        }
+    }
+    NS_ABORT_MSG_UNLESS(m_plan.threads >= 1 &&
+                            m_plan.threads <= std::max<std::size_t>(m_here.size(), 1),
                         "a thread without a partition");
     m_global.SetScheduler(scheduler.Create<Scheduler>());
     m_global.partitions = this;
@@ -132,7 +143,9 @@ QbbPartitions::GetThreadUse() const
     {
         use.windowSeconds += seconds(thread.spent);
     }
-    use.aloneSeconds = seconds(m_wall - m_inWindows);
+    use.aloneSeconds = seconds(m_wall - m_inWindows - m_inExchange);
+    use.processes = m_plan.processes ? m_plan.processes->GetCount() : 1;
+    use.exchangeSeconds = seconds(m_inExchange);
     return use;
 }
 
@@ -171,7 +184,17 @@ QbbPartitions::AddCall(QbbTimeline& caller, uint32_t context, const QbbCall& cal
     if (!caller.IsPartition())
     {
         NS_ASSERT_MSG(m_telling.IsEmpty(), "whoever is told something reacts to it");
-        InsertCall(TimelineOf(context), entry);
+        if (IsHere(context))
+        {
+            InsertCall(TimelineOf(context), entry);
+        }
+        else
+        {
+            // Any timeline of this process: the others' are not looked at.
+            QbbTimeline& own = *m_timelines[m_here.front()];
+            own.calls[m_parity][PartitionOf(context)].push_back(entry);
+            own.firstOutgoing = std::min(own.firstOutgoing, ts);
+        }
         return;
     }
     caller.calls[caller.parity][PartitionOf(context)].push_back(entry);
@@ -225,7 +248,7 @@ QbbPartitions::Run()
     std::exception_ptr failure;
     try
     {
-        while (!m_simulator.m_stop.load(std::memory_order_relaxed))
+        while (!IsStopped())
         {
             m_simulator.InsertForeign();
             const uint64_t earliest = std::ranges::min(m_earliest);
@@ -236,12 +259,11 @@ QbbPartitions::Run()
             }
             if (global <= earliest)
             {
-                RunGlobalEvents(global);
+                RunStep([&] { RunGlobalEvents(global); });
                 continue;
             }
             const uint64_t end = earliest + static_cast<uint64_t>(m_plan.lookaheadPs);
-            RunWindow(m_plan.lookaheadPs ? std::min(end, global) : global);
-            TellNotes();
+            RunStep([&] { RunWindow(m_plan.lookaheadPs ? std::min(end, global) : global); });
         }
     }
     catch (...)
@@ -262,6 +284,21 @@ QbbPartitions::Run()
     {
         std::rethrow_exception(failure);
     }
+}
+
+template <typename Step>
+void
+QbbPartitions::RunStep(Step step)
+{
+    try
+    {
+        step();
+    }
+    catch (...)
+    {
+        m_failure = std::current_exception();
+    }
+    EndStep();
 }
 
 void
@@ -293,15 +330,20 @@ void
 QbbPartitions::RunGlobalEvents(uint64_t ts)
 {
     TakeAllIncoming();
+    for (const uint32_t partition : m_here)
+    {
+        m_timelines[partition]->firstOutgoing = QbbTimeline::NEVER;
+    }
     Scheduler::Event next;
     while (m_global.PeekTs() == ts && !m_simulator.m_stop.load(std::memory_order_relaxed) &&
            m_global.TakeNext(next))
     {
         m_simulator.Execute(m_global, next);
     }
-    for (std::size_t i = 0; i < m_timelines.size(); ++i)
+    for (const uint32_t partition : m_here)
     {
-        m_earliest[i] = m_timelines[i]->PeekTs();
+        QbbTimeline& timeline = *m_timelines[partition];
+        m_earliest[partition] = std::min(timeline.PeekTs(), timeline.firstOutgoing);
     }
 }
 
@@ -320,9 +362,9 @@ QbbPartitions::TellNotes()
     m_telling.Tell([this](uint64_t ts) { m_global.nowTs = ts; });
     m_telling.Clear();
     m_global.nowTs = nowTs;
-    for (std::size_t i = 0; i < m_timelines.size(); ++i)
+    for (const uint32_t partition : m_here)
     {
-        m_earliest[i] = std::min(m_earliest[i], m_timelines[i]->PeekTs());
+        m_earliest[partition] = std::min(m_earliest[partition], m_timelines[partition]->PeekTs());
     }
 }
 
@@ -369,9 +411,9 @@ QbbPartitions::RunWindowOf(uint32_t thread, uint32_t threads)
     const Clock::time_point begin = Clock::now();
     try
     {
-        for (std::size_t i = thread; i < m_timelines.size(); i += threads)
+        for (std::size_t i = thread; i < m_here.size(); i += threads)
         {
-            RunPartition(*m_timelines[i], static_cast<uint32_t>(i));
+            RunPartition(*m_timelines[m_here[i]], m_here[i]);
         }
     }
     catch (...)
@@ -429,8 +471,8 @@ QbbPartitions::TakeIncoming(uint32_t partition, uint32_t parity)
         incoming.insert(incoming.end(), calls.begin(), calls.end());
         calls.clear();
     }
-    std::stable_sort(incoming.begin(), incoming.end(), [](const auto& a, const auto& b) {
-        return std::tie(a.ts, a.caller) < std::tie(b.ts, b.caller);
+    std::ranges::stable_sort(incoming, {}, [](const QbbTimeline::Call& call) {
+        return std::pair(call.ts, call.caller + 1); // an event of no node comes first
     });
     for (const QbbTimeline::Call& call : incoming)
     {
@@ -442,7 +484,7 @@ QbbPartitions::TakeIncoming(uint32_t partition, uint32_t parity)
 void
 QbbPartitions::TakeAllIncoming()
 {
-    for (uint32_t partition = 0; partition < m_timelines.size(); ++partition)
+    for (const uint32_t partition : m_here)
     {
         TakeIncoming(partition, m_parity);
     }

@@ -4,6 +4,7 @@
 #ifndef QBB_PARTITIONS_H
 #define QBB_PARTITIONS_H
 
+#include "qbb-processes.h"
 #include "qbb-simulator-impl.h"
 #include "qbb-thread-pace.h"
 #include "qbb-timeline.h"
@@ -26,8 +27,9 @@ namespace ns3
 /// How the nodes of a run are shared out.
 struct QbbPartitionPlan
 {
+    QbbProcesses* processes{nullptr};  ///< that share the partitions; null: there is only this one
     std::vector<uint32_t> partitionOf; ///< by id of the ns-3 node; each partition has a node
-    uint32_t threads{1};               ///< at most as many as partitions
+    uint32_t threads{1};               ///< at most as many as partitions of this process
     /// No partition notices what another does before this time has passed: the least delay of the
     /// links between them.
     int64_t lookaheadPs{0};
@@ -45,6 +47,8 @@ struct QbbThreadUse
     double wallSeconds{0};
     double windowSeconds{0}; ///< of all threads, at work in windows
     double aloneSeconds{0};  ///< of one thread, between windows, while the others wait
+    uint32_t processes{1};
+    double exchangeSeconds{0}; ///< waited for other processes
 
     /// @return the part of the threads' time in which they were at work
     double GetEfficiency() const
@@ -110,6 +114,12 @@ class QbbPartitions
         return m_hasBegun;
     }
 
+    /// @return whether this process runs the events of a node
+    bool IsHere(uint32_t context) const
+    {
+        return m_isHere[PartitionOf(context)];
+    }
+
     /// @return the number of a node's partition
     uint32_t PartitionOf(uint32_t context) const
     {
@@ -120,6 +130,27 @@ class QbbPartitions
 
     /// @return what became of the threads' time in Run()
     QbbThreadUse GetThreadUse() const;
+
+    /// Where an event puts what goes from one partition to another.
+    struct Outbox
+    {
+        QbbTimeline* timeline; ///< where it waits for the end of the window; null: nowhere
+        bool isLost;           ///< it is not sent, as another process runs the sender
+    };
+
+    /// @param sender,receiver nodes of different partitions
+    static Outbox OutboxOf(uint32_t sender, uint32_t receiver)
+    {
+        QbbTimeline* current = QbbTimeline::Current();
+        if (!current || current->IsPartition())
+        {
+            return {current, false};
+        }
+        QbbPartitions& self = *current->partitions;
+        const bool isThere = self.m_plan.processes && !self.IsHere(receiver);
+        return {isThere ? &self.TimelineOf(sender) : nullptr,
+                self.m_plan.processes && !self.IsHere(sender)};
+    }
 
     /// Something has been sent to another partition, for the first time in this window.
     /// @param timeline of the sender @param context the node that it goes to
@@ -153,6 +184,24 @@ class QbbPartitions
         {
             record(target);
         }
+    }
+
+    /// As Tell(), from an event of no node, which looks at the nodes of this process.
+    /// @param context the node that it is about
+    template <typename Target, typename Record>
+    static void TellOf(uint32_t context,
+                       Target& target,
+                       const Record& record,
+                       std::string_view text = {})
+    {
+        QbbTimeline* timeline = QbbTimeline::Current();
+        if (timeline && !timeline->IsPartition() && timeline->partitions->m_plan.processes)
+        {
+            QbbNotes& notes = timeline->partitions->TimelineOf(context).notes;
+            notes.Add(timeline->nowTs, context, target, record, text);
+            return;
+        }
+        Tell(target, record, text);
     }
 
     /**
@@ -220,12 +269,34 @@ class QbbPartitions
     void RunGlobalEvents(uint64_t ts);
     void TellNotes();
 
+    /// Run @p step, a window or the events of none. What keeps it from its end is thrown once all
+    /// processes know of it.
+    template <typename Step>
+    void RunStep(Step step);
+    /// Tell what has happened in the step, wherever that was.
+    void EndStep();
+
+    // --- with other processes
+    /// Give other processes what is for them, and what all are told; take what is for this one.
+    void Exchange();
+    void PutStatus(QbbBytes& bytes) const;
+    void TakeStatus(uint32_t process, QbbByteReader& reader);
+    void PutOutgoing(QbbBytes& bytes, QbbTimeline& sender, uint32_t partition);
+    void TakeOutgoing(QbbByteReader& reader, QbbTimeline& sender, uint32_t partition);
+    /// Run f(partition) for each partition of a process.
+    template <typename Function>
+    void ForEachOf(uint32_t process, Function f) const;
+    /// @return whether somebody has stopped the simulator
+    bool IsStopped() const;
+
     QbbSimulatorImpl& m_simulator;
     QbbPartitionPlan m_plan;
     QbbTimeline m_global;
     std::vector<std::unique_ptr<QbbTimeline>> m_timelines; ///< by partition
-    std::vector<uint64_t> m_earliest;                      ///< event of each partition
-    Ptr<EventImpl> m_end;                                  ///< of a window: never executed
+    std::vector<bool> m_isHere;       ///< whether this process runs each partition
+    std::vector<uint32_t> m_here;     ///< the partitions that it runs
+    std::vector<uint64_t> m_earliest; ///< event of each partition
+    Ptr<EventImpl> m_end;             ///< of a window: never executed
     QbbNotes m_telling;
     std::vector<CallPool> m_callPools; ///< by partition
 
@@ -243,7 +314,12 @@ class QbbPartitions
 
     std::vector<WindowTime> m_windowTimes; ///< by thread
     Clock::duration m_wall{0};
-    Clock::duration m_inWindows{0}; ///< of m_wall
+    Clock::duration m_inWindows{0};  ///< of m_wall
+    Clock::duration m_inExchange{0}; ///< of m_wall
+    bool m_isStopped{false};         ///< all processes know that one has stopped the simulator
+    std::exception_ptr m_failure;    ///< of the step
+    std::vector<QbbBytes> m_toProcesses;
+    std::vector<QbbBytes> m_fromProcesses;
     uint64_t m_windowCount{0};
     QbbThreadPace m_pace;
     bool m_quit{false};

@@ -35,11 +35,15 @@ QbbTimedEvent::Notify()
 }
 
 void
-QbbTimedEvent::TakePlace()
+QbbTimedEvent::TakePlace(bool leadsElsewhere)
 {
     if (QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get())
     {
         m_place = simulator->m_places++;
+        if (leadsElsewhere)
+        {
+            simulator->m_wires[m_place] = this;
+        }
     }
 }
 
@@ -283,6 +287,13 @@ QbbSimulatorImpl::InsertForeign()
     const std::lock_guard lock(m_foreignMutex);
     for (const ForeignEvent& foreign : m_foreign)
     {
+        if (QbbProcesses::Get())
+        {
+            // No event of the run, whose processes all have the same.
+            foreign.event->Invoke();
+            foreign.event->Unref();
+            continue;
+        }
         Insert(Present().nowTs + foreign.delay, foreign.context, foreign.event);
     }
     m_foreign.clear();

@@ -4,6 +4,7 @@
 #ifndef QBB_SIMULATOR_IMPL_H
 #define QBB_SIMULATOR_IMPL_H
 
+#include "qbb-bytes.h"
 #include "qbb-timeline.h"
 
 #include "ns3/event-impl.h"
@@ -17,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -55,10 +57,27 @@ class QbbTimedEvent : public EventImpl
     {
     }
 
+    /// The other partition is another process's: append what is sent there, and forget it.
+    virtual void PutOutgoing(uint32_t parity, QbbBytes& bytes)
+    {
+    }
+
+    /// Another process has sent something: keep it as if it had been sent here.
+    virtual void TakeOutgoing(uint32_t parity, QbbByteReader& reader)
+    {
+    }
+
+    /// @return what names it in every process, if it has called TakePlace()
+    uint32_t GetPlace() const
+    {
+        return m_place;
+    }
+
   protected:
     /// In a run with partitions, come before events of the same time whose owners have not called
     /// this, and in the order in which owners have.
-    void TakePlace();
+    /// @param leadsElsewhere whether it may send something to another partition
+    void TakePlace(bool leadsElsewhere);
 
     void Notify() override;
 
@@ -217,6 +236,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
     ObjectFactory m_schedulerFactory;
     std::unique_ptr<QbbPartitions> m_partitions; ///< null without Divide()
     uint32_t m_places{1};                        ///< QbbTimedEvent::TakePlace(); 0 ends windows
+    std::unordered_map<uint32_t, QbbTimedEvent*> m_wires; ///< that lead elsewhere, by place
     ContextHook m_contextHook{nullptr};
     std::atomic<bool> m_stop{false};
     std::list<EventId> m_destroyEvents;

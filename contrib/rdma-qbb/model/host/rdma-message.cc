@@ -3,6 +3,9 @@
  */
 #include "rdma-message.h"
 
+#include "ns3/abort.h"
+#include "ns3/qbb-processes.h"
+
 #include <utility>
 
 namespace ns3
@@ -27,7 +30,12 @@ class RdmaMessageFunctions::Message final : public RdmaMessage
 
     RdmaDeliveryCall GetDeliveryCall() const override
     {
-        return m_delivered ? RdmaDeliveryCall(m_owner, DeliverFunction{this}) : RdmaDeliveryCall();
+        if (!m_delivered)
+        {
+            return {};
+        }
+        NS_ABORT_MSG_IF(QbbProcesses::Get(), "another process cannot call a function of this one");
+        return {m_owner, DeliverFunction{this}};
     }
 
     void OnSent() override

@@ -41,6 +41,12 @@ class InputError : public std::runtime_error
     {
     }
 
+    /// @param text of such an error, whole
+    explicit InputError(const std::string& text)
+        : std::runtime_error(text)
+    {
+    }
+
   private:
     static constexpr std::size_t LONGEST_WORD = 60;
     static constexpr std::size_t LONGEST_PATH = 1024; ///< of words with a slash
