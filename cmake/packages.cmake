@@ -78,7 +78,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
     "python3, python3-numpy, python3-pandas, python3-matplotlib, python3-yaml, python3-jinja2, python3-networkx")
-# To start SimAI_phynet, and to write Chakra traces.
+# To start several processes, and to write Chakra traces.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, protobuf-compiler, python3-protobuf")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

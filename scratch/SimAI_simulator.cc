@@ -14,6 +14,7 @@
 #include "ns3/iterations-run.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
+#include "ns3/process-link.h"
 #include "ns3/run-environment.h"
 #include "ns3/run-options.h"
 #include "ns3/run-record.h"
@@ -29,6 +30,7 @@ main(int argc, char* argv[])
         ns3::Time::SetResolution(ns3::Time::PS);
         ns3::UseHugePages();
         ns3::UseFastSimulator();
+        const auto processes = AstraSim::JoinProcesses();
         const auto options =
             AstraSim::RunOptions::Parse({argv + 1, argv + argc}, AstraSim::EnvironmentVariable);
         if (options.help)
@@ -51,7 +53,11 @@ main(int argc, char* argv[])
             std::cout << "SimAI_simulator " << AstraSim::ProgramVersion() << "\n";
             return 0;
         }
-        return options.separatePasses ? AstraSim::RunIterations(options)
-                                      : AstraSim::RunSimulation(options);
+        if (options.separatePasses)
+        {
+            AstraSim::NeedOneProcess("--separate-passes");
+            return AstraSim::RunIterations(options);
+        }
+        return AstraSim::RunSimulation(options);
     });
 }

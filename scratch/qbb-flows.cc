@@ -15,6 +15,7 @@
 #include "ns3/huge-pages.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
+#include "ns3/process-link.h"
 #include "ns3/run-record.h"
 #include "ns3/simulator.h"
 
@@ -28,6 +29,7 @@ main(int argc, char* argv[])
         ns3::Time::SetResolution(ns3::Time::PS);
         ns3::UseHugePages();
         ns3::UseFastSimulator();
+        const auto processes = AstraSim::JoinProcesses();
         const auto options = AstraSim::FlowsOptions::Parse({argv + 1, argv + argc});
         if (options.help)
         {

@@ -97,5 +97,10 @@ mkdir -p "$target"
 for name in "${programs[@]}"; do
   cmake -E copy_if_different "build/$profile/bin/$name" "$target/$name"
   echo "$target/$name"
+  case $name in
+    SimAI_simulator | qbb-flows) # with what they load under mpirun
+      [ ! -e "build/$profile/bin/simai-mpi.so" ] ||
+        cmake -E copy_if_different "build/$profile/bin/simai-mpi.so" "$target/simai-mpi.so" ;;
+  esac
   [ "$name" != collective-perf ] || cp -P "build/$profile/bin/"*_perf "$target/"
 done

@@ -2,16 +2,13 @@
 """-t: several threads, one result."""
 import json
 import os
-import pathlib
 import random
 import subprocess
 
 import pytest
+from divided_jobs import JOBS, PROGRAMS, cluster, experts, record, results, simulate, training, write_inputs
 
-PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin"))
 PROGRAM = PROGRAMS / "qbb-flows"
-SIMULATOR = PROGRAMS / "SimAI_simulator"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTS = 8
 CORES = len(os.sched_getaffinity(0))
 # Two leaves (8, 9) of four hosts, two spines (10, 11).
@@ -39,20 +36,11 @@ def flow_file():
     return f"{len(flows)}\n" + "".join(f"{text} {start / 1e9:.9f}\n" for start, text in flows)
 
 
-def run(tmp_path, *flags, output="out"):
+def run(tmp_path, *flags, output="out", launcher=(), env=None):
     for name, text in (("topology.txt", TOPOLOGY), ("flow.txt", flow_file()), ("run.conf", CONF)):
         (tmp_path / name).write_text(text)
-    return subprocess.run([PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", output, *flags],
-                          cwd=tmp_path, capture_output=True, text=True, timeout=300)
-
-
-def results(directory):
-    # run.json tells of the threads and of the time they took
-    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != "run.json"}
-
-
-def record(tmp_path, output):
-    return json.loads((tmp_path / output / "run.json").read_text())
+    return subprocess.run([*launcher, PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", output, *flags],
+                          cwd=tmp_path, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("keys", [[], ["BUFFER_SIZE=1"], ["CC_MODE=3"], ["QP_MODE=persistent"],
@@ -132,75 +120,9 @@ def test_what_cannot_be_is_refused(tmp_path, flags, message):
 
 # --- workloads
 
-SHIPPED = ROOT / "conf" / "SimAI.conf"
-DOWN = ["--set", "LINK_DOWN=200 0 40", "--set", "LINK_UP=600 0 40"]  # a GPU's NIC
-
-
-def training(path, gpus, tp, pp=1, bytes_each=2_000_000):
-    rows = [f"layer{i}\t-1\t2000\tALLREDUCE\t{bytes_each}\t2000\tNONE\t0\t2000\tALLREDUCE\t{bytes_each}\t100\n"
-            for i in range(2)]
-    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: 1 pp: {pp} vpp: 1 ga: 2 "
-                    f"all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0 pp_comm: 300000\n{len(rows)}\n" + "".join(rows))
-    return path
-
-
-def experts(path, gpus):
-    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {gpus} pp: 1 vpp: 1 ga: 1 all_gpus: {gpus} "
-                    "checkpoints: 0 checkpoint_initiates: 0\n1\n"
-                    "moe\t-1\t2000\tALLTOALL_EP\t4000000\t1\tALLGATHER\t0\t1\tALLTOALL_EP\t4000000\t1\n")
-    return path
-
-
-def cluster(path, servers=8, gpus=4, gpu_type="A100", spines=4):
-    """Servers with an NVSwitch, a leaf for each four of them, and spines, oversubscribed."""
-    total = servers * gpus
-    leaves = range(total + servers, total + servers + servers // 2)
-    lines = []
-    for gpu in range(total):
-        lines.append(f"{gpu} {total + gpu // gpus} 2400Gbps 0.000025ms 0")
-        lines.append(f"{gpu} {leaves[gpu // (2 * gpus)]} 100Gbps 0.0005ms 0")
-    spine = range(leaves[-1] + 1, leaves[-1] + 1 + spines)
-    lines += [f"{leaf} {up} 100Gbps 0.0005ms 0" for leaf in leaves for up in spine]
-    switches = [*range(total, total + servers), *leaves, *spine]
-    path.write_text(f"{spine[-1] + 1} {gpus} {servers} {len(leaves) + spines} {len(lines)} {gpu_type}\n"
-                    + " ".join(map(str, switches)) + "\n" + "\n".join(lines) + "\n")
-    return path
-
-
-def simulate(tmp_path, output, *flags, env=None):
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
-    return subprocess.run([SIMULATOR, "-c", SHIPPED, "-o", output, *map(str, flags)], cwd=tmp_path,
-                          env={**clean, **(env or {})}, capture_output=True, text=True, timeout=300)
-
-
-def end_to_end(directory):
-    lines = (directory / "EndToEnd.csv").read_text().splitlines()
-    return float([line for line in lines if line.startswith("total exposed comm")][0].split(",")[-1].strip())
-
-
-PIPELINE = ["-w", "pipeline.txt", "-n", "a100.txt"]
-JOBS = {
-    "data-parallel": (["-w", "data.txt", "-n", "a100.txt"], {}),
-    "pipeline": (PIPELINE + ["--timeline-ranks", "9"], {}),
-    "nvls": (["-w", "data.txt", "-n", "h100.txt"], {"NCCL_ALGO": "Ring,NVLS"}),
-    "experts": (["-w", "experts.txt", "-n", "a100.txt"], {}),
-    "several-qps": (PIPELINE + ["--ns3::RdmaFabric::QpsPerConnection=3"], {}),
-    "persistent": (PIPELINE + ["--ns3::RdmaFabric::PersistentQueuePairs=true", "--set", "CC_MODE=3"], {}),
-    "cut-link": (PIPELINE + DOWN, {}),
-    "losses": (PIPELINE + ["--set", "ERROR_RATE_PER_LINK=0.0005"], {}),
-    "spray": (PIPELINE + ["--set", "ROUTING=spray"], {}),
-    "two-jobs": (["-w", "small.txt@0-15", "-w", "small.txt@16-31", "-n", "a100.txt"], {}),
-}
-
-
 @pytest.mark.parametrize("job", JOBS)
 def test_workloads_give_the_same_bytes_with_every_number_of_threads(tmp_path, job):
-    training(tmp_path / "data.txt", 32, tp=4)
-    training(tmp_path / "pipeline.txt", 32, tp=2, pp=4)
-    training(tmp_path / "small.txt", 16, tp=4)
-    experts(tmp_path / "experts.txt", 32)
-    cluster(tmp_path / "a100.txt")
-    cluster(tmp_path / "h100.txt", gpu_type="H100")
+    write_inputs(tmp_path)
     flags, env = JOBS[job]
     runs = {"1": ["-t", 1], "2": ["-t", 2],
             "3": ["-t", 2, "--ns3::RdmaFabric::Partitions=3"], "8": ["-t", 2, "--ns3::RdmaFabric::Partitions=8"]}

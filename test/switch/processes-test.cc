@@ -9,6 +9,7 @@
 
 #include "ns3/input-error.h"
 #include "ns3/link-use.h"
+#include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-partitions.h"
 #include "ns3/rdma-driver.h"
 
@@ -193,6 +194,56 @@ TEST(ProcessesTogether, FailWhenOneDoes)
     EXPECT_THAT(ends, testing::Each("failed: a.txt:7: breaks off; expected more"));
 }
 
+TEST(ProcessesTogether, NameADeadlockAndBreakIt)
+{
+    // Five hosts, each on a switch of a ring; messages go two switches on.
+    std::string ring = "10 1 0 5 10 A100\n5 6 7 8 9\n";
+    for (uint32_t i = 0; i < 5; ++i)
+    {
+        ring += fmt::format("{} {} 100Gbps 1us 0\n{} {} 100Gbps 1us 0\n",
+                            i,
+                            5 + i,
+                            5 + i,
+                            5 + (i + 1) % 5);
+    }
+    const PartitionedSimulator simulator(false);
+    for (const char* action : {"alert", "drop", "forward"})
+    {
+        const auto run = [&] {
+            TextFabric test(ring,
+                            "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 200000\n"
+                            "PFC_WATCHDOG 500\nPFC_WATCHDOG_ACTION " +
+                                std::string(action) + "\n");
+            test.fabric->SetThreads(1);
+            test.Build();
+            for (uint32_t src = 0; src < 5; ++src)
+            {
+                if (test.fabric->IsHere(src))
+                {
+                    RdmaHw& host = test.fabric->GetHw(src);
+                    Simulator::ScheduleWithContext(host.GetNodeId(), NanoSeconds(0), [=, &test] {
+                        RdmaConnectionOptions options;
+                        options.closeWhenDone = true;
+                        RdmaQueuePair* qp =
+                            test.fabric->GetDriver(src)->Connect((src + 2) % 5, options);
+                        qp->hw->PostMessage(*qp, 1'000'000, nullptr, nullptr);
+                    });
+                }
+            }
+            Simulator::Run();
+            std::string text = std::to_string(Simulator::Now().GetTimeStep());
+            for (const std::string& line : test.fabric->GetPfcWatchdog().Describe(9))
+            {
+                text += "\n" + line;
+            }
+            return text + "\n" + std::to_string(test.fabric->GetTotals().dataPayloadReceived);
+        };
+        const std::string one = run();
+        EXPECT_THAT(one, testing::HasSubstr("5 queues wait for each other in a circle"));
+        EXPECT_THAT(ForkedProcesses::Run(3, run), testing::Each(one)) << action;
+    }
+}
+
 TEST(ProcessesTogether, GatherWhatEachHas)
 {
     const auto lines = ForkedProcesses::Run(3, [] {
@@ -213,22 +264,23 @@ TEST(ProcessesTogether, GatherWhatEachHas)
 
 TEST(ProcessesTogether, AddUpWhatUsesLinks)
 {
-    const ClusterTopology topology = ReadTopology(FOUR_SERVERS);
-    LinkUse whole(topology);
-    LinkUse part = LinkUse::PartOf(whole);
-    part.Add(8, 3, 2, 5, 100, 1);
-    part.Add(8, 3, 2, 5, 50, 1);
-    part.Add(9, 0, 1, 6, 7, 0);
-    QbbBytes bytes;
-    part.Put(bytes);
-    whole.Merge(part);
-    QbbByteReader reader(bytes);
-    whole.MergeFrom(reader);
-    EXPECT_TRUE(reader.IsAtEnd());
-    EXPECT_EQ(whole.Of(8, 3).messages, 4U);
-    EXPECT_EQ(whole.Of(8, 3).bytes, 300U);
-    EXPECT_EQ(whole.DescribePairs(8, 3, 2), "2>5 100%");
-    EXPECT_EQ(whole.Of(9, 0).messages, 2U);
+    const auto pairs = ForkedProcesses::Run(2, [] {
+        const ClusterTopology topology = ReadTopology(FOUR_SERVERS);
+        LinkUse whole(topology);
+        LinkUse part = LinkUse::PartOf(whole);
+        if (QbbProcesses::Get()->GetRank() == 0)
+        {
+            part.Add(8, 3, 2, 5, 100, 1);
+            part.Add(8, 3, 2, 5, 50, 1);
+        }
+        part.Add(8, 3, 1, 6, 75, 0);
+        whole.MergeOfAll(part);
+        return fmt::format("{} messages, {} bytes, {}",
+                           whole.Of(8, 3).messages,
+                           whole.Of(8, 3).bytes,
+                           whole.DescribePairs(8, 3, 2));
+    });
+    EXPECT_THAT(pairs, testing::Each("4 messages, 300 bytes, 1>6 50%; 2>5 50%"));
 }
 
 } // namespace ns3

@@ -19,6 +19,7 @@
 #include "ns3/ns3-flags.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/qbb-simulator-impl.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
@@ -203,8 +204,10 @@ class FlowsRun : public RunDriver
     std::unique_ptr<FabricCheck> m_check;           ///< null if nothing is checked
     RunCheck m_failures{[] { Simulator::Stop(); }}; ///< what did not hold
     std::optional<LinkUse> m_use;
-    LinkCountersOf m_links; ///< when the last flow was done
-    EventId m_stop;         ///< at SIMULATOR_STOP_TIME or --max-sim-time
+    std::optional<LinkUse> m_useHere; ///< what this process's flows use
+    bool m_wasStopped{false};         ///< by a signal or a limit
+    LinkCountersOf m_links;           ///< when the last flow was done
+    EventId m_stop;                   ///< at SIMULATOR_STOP_TIME or --max-sim-time
     bool m_outOfTime{false};
 };
 
@@ -265,13 +268,13 @@ FlowsRun::Build()
     }
     m_fabric = CreateObject<RdmaFabric>();
     m_fabric->SetLosslessMask(summary.priorityMask);
-    if (m_options.threads)
+    if (m_options.threads || ns3::QbbProcesses::Get())
     {
         const ThreadWatchers watchers{m_options.check,
                                       !m_options.pcap.empty(),
                                       !traceNodes.empty()};
         CheckThreadedSimulator();
-        m_fabric->SetThreads(ChooseThreads(*m_options.threads, watchers, m_console));
+        m_fabric->SetThreads(ChooseThreads(m_options.threads.value_or(1), watchers, m_console));
     }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,
@@ -292,7 +295,8 @@ FlowsRun::Build()
     m_console.Warn(m_conf.warnings);
     m_runner = std::make_unique<FlowRunner>(*m_fabric, m_conf.flowFile);
     m_use.emplace(m_topology);
-    m_runner->CountIn(*m_use, 0);
+    m_useHere.emplace(LinkUse::PartOf(*m_use));
+    m_runner->CountIn(*m_useHere, 0);
 }
 
 void
@@ -320,6 +324,7 @@ void
 FlowsRun::Simulate()
 {
     Simulator::Run();
+    m_wasStopped = ns3::IsInAnyProcess(GetSupervisor().GetCause().has_value());
     if (m_check)
     {
         m_check->Finish(m_runner->Finished() == m_runner->Announced() &&
@@ -350,9 +355,9 @@ FlowsRun::WhyUnfinished() const
     {
         return std::nullopt;
     }
-    if (const auto cause = GetSupervisor().GetCause())
+    if (m_wasStopped)
     {
-        return cause;
+        return GetStopCause();
     }
     if (m_outOfTime)
     {
@@ -391,6 +396,7 @@ FlowsRun::Report()
     {
         capture.Finish();
     }
+    m_use->MergeOfAll(*m_useHere);
     WriteLinks(m_topology,
                m_links ? m_links : CountersNow(*m_fabric, Simulator::Now().GetTimeStep()),
                *m_use,

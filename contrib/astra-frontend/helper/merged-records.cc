@@ -418,6 +418,17 @@ MergedRecords::Receive(const MessageEndRecord& record)
     ++m_ended;
 }
 
+std::vector<uint64_t>
+MergedRecords::GetRunning() const
+{
+    std::vector<uint64_t> keys;
+    for (const auto& [key, collective] : m_running)
+    {
+        keys.push_back(key);
+    }
+    return keys;
+}
+
 std::vector<std::string>
 MergedRecords::DescribeMissingRanks(
     const std::function<std::size_t(uint64_t key)>& countJoined) const

@@ -44,6 +44,9 @@ class MergedRecords : public ns3::QbbAddressee
     /// @return the observer of a new part @param ranks of the network that are in it
     RunObserver& AddPart(const std::vector<int>& ranks);
 
+    /// @return keys of the collectives that not all parts have ended
+    std::vector<uint64_t> GetRunning() const;
+
     /// @return collectives and messages that have ended
     uint64_t GetCollectivesEnded() const
     {

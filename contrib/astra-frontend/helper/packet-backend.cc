@@ -11,10 +11,14 @@
 #include "ns3/partition-memory.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/simulator.h"
 #include "ns3/traffic-purpose.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
+#include <utility>
 
 namespace AstraSim
 {
@@ -24,6 +28,13 @@ using ns3::Simulator;
 
 namespace
 {
+
+/// What this process has done.
+struct OwnTotals
+{
+    uint64_t events{0};
+    uint64_t flows{0};
+};
 
 std::vector<uint32_t>
 TraceNodes(const RunInputs& inputs)
@@ -49,7 +60,8 @@ PacketBackend::PacketBackend(const RunOptions& options,
     : m_conf(inputs.conf),
       m_output(std::move(output)),
       m_use(inputs.topology),
-      m_isDivided(threads.has_value())
+      m_isDivided(threads.has_value()),
+      m_backgroundUse(ns3::LinkUse::PartOf(m_use))
 {
     m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
     m_fabric->SetLosslessMask(m_fabric->GetLosslessMask() | background.priorityMask);
@@ -58,7 +70,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
     if (!background.file.empty())
     {
         m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, background.file);
-        m_background->CountIn(m_use, BACKGROUND_PURPOSE);
+        m_background->CountIn(m_isDivided ? m_backgroundUse : m_use, BACKGROUND_PURPOSE);
     }
     MakeNetworks();
     m_engines = std::make_unique<AcclCollectives>(*m_fabric);
@@ -136,6 +148,12 @@ PacketBackend::GetPartition(int rank) const
     return m_isDivided ? std::optional(m_fabric->GetPartitions().partitionOf[node]) : std::nullopt;
 }
 
+bool
+PacketBackend::IsHere(int rank) const
+{
+    return m_fabric->IsHere(m_fabric->GetTopology().NodeOfHost(static_cast<uint32_t>(rank)));
+}
+
 void
 PacketBackend::StartChecks(std::function<void(const std::string& what)> report)
 {
@@ -157,6 +175,7 @@ PacketBackend::Run()
         m_background->Start([this] { m_background->CloseConnections(); });
     }
     Simulator::Run();
+    m_interrupted = ns3::IsInAnyProcess(m_interrupted);
     m_drained = !m_stoppedEarly && !m_outOfTime && !m_interrupted &&
                 !m_fabric->GetPfcWatchdog().HasStoppedRun();
     if (m_fabric->GetPfcWatchdog().HasStoppedRun())
@@ -197,16 +216,23 @@ PacketBackend::FinishWorkloads()
 }
 
 void
+PacketBackend::MergeUse()
+{
+    m_use.MergeOfAll(m_backgroundUse);
+    for (const ns3::LinkUse& part : m_parts)
+    {
+        m_use.MergeOfAll(part); // of a server that another process runs: empty
+    }
+}
+
+void
 PacketBackend::Finish()
 {
     if (m_check)
     {
         m_check->Finish(m_drained);
     }
-    for (const ns3::LinkUse& part : m_parts)
-    {
-        m_use.Merge(part);
-    }
+    MergeUse();
     if (!m_monitors)
     {
         return;
@@ -235,10 +261,19 @@ PacketBackend::GetTotals() const
 {
     const ns3::FabricTotals fabric = m_fabric->GetTotals();
     BackendTotals totals;
-    totals.events = Simulator::GetEventCount();
+    OwnTotals own;
+    own.events = Simulator::GetEventCount();
     for (const auto& network : m_networks)
     {
-        totals.flows += network->GetDelivered();
+        own.flows += network->GetDelivered();
+    }
+    ns3::QbbBytes bytes;
+    ns3::PutValue(bytes, own);
+    for (const ns3::QbbBytes& each : ns3::FromAllProcesses(bytes))
+    {
+        own = ns3::QbbByteReader(each).Get<OwnTotals>();
+        totals.events += own.events;
+        totals.flows += own.flows;
     }
     totals.packets = fabric.txFrames;
     totals.packetHops = fabric.packetHops;
@@ -278,11 +313,12 @@ std::vector<std::string>
 PacketBackend::DescribeObstacles(std::size_t limit) const
 {
     std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(limit / 2);
+    std::vector<std::string> pending;
     for (const auto& network : m_networks)
     {
-        const auto pending = network->DescribePending();
-        lines.insert(lines.end(), pending.begin(), pending.end());
+        std::ranges::move(network->DescribePending(), std::back_inserter(pending));
     }
+    std::ranges::move(ns3::LinesOfAllProcesses(std::move(pending)), std::back_inserter(lines));
     const auto cutOff = m_fabric->DescribeCutOff();
     lines.insert(lines.end(), cutOff.begin(), cutOff.end());
     if (lines.size() > limit)
@@ -305,6 +341,8 @@ PacketBackend::DescribeWaits(std::size_t limit) const
             lines.push_back(std::move(line));
         }
     }
+    lines = ns3::LinesOfAllProcesses(std::move(lines));
+    lines.resize(std::min(lines.size(), limit));
     return lines;
 }
 

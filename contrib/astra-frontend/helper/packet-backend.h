@@ -56,6 +56,7 @@ class PacketBackend : public SimulationBackend
 
     RankNetwork& GetNetwork(int rank) override;
     std::optional<uint32_t> GetPartition(int rank) const override;
+    bool IsHere(int rank) const override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
     CollectiveImplementation* GetCollectiveEngines() override;
     SimulationEnd Run() override;
@@ -75,6 +76,8 @@ class PacketBackend : public SimulationBackend
   private:
     /// Make the networks of the ranks: one, or, in a divided run, one per server.
     void MakeNetworks();
+    /// Put together what all parts have used.
+    void MergeUse();
     /// @return the network of a rank
     AstraSimFabric& NetworkOf(int rank) const;
 
@@ -85,6 +88,7 @@ class PacketBackend : public SimulationBackend
     bool m_isDivided;
     AstraSimFabric::Servers m_networks;
     std::vector<ns3::LinkUse> m_parts; ///< of m_use, by server; empty if the run is not divided
+    ns3::LinkUse m_backgroundUse;      ///< of flows beside the workloads, in a divided run
     std::unique_ptr<AcclCollectives> m_engines;
     std::unique_ptr<ns3::FlowRunner> m_background; ///< null without flows beside the workloads
     std::unique_ptr<ns3::FabricMonitors> m_monitors;

@@ -3,6 +3,8 @@
  */
 #include "partitioned-job.h"
 
+#include "ns3/qbb-processes.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -11,6 +13,7 @@ namespace AstraSim
 {
 
 PartitionedJob::PartitionedJob(const JobDescription& description, const Sharing& sharing)
+    : m_ranks(description.ranks)
 {
     if (!sharing.partitionOf)
     {
@@ -18,25 +21,41 @@ PartitionedJob::PartitionedJob(const JobDescription& description, const Sharing&
         return;
     }
     std::map<uint32_t, std::vector<uint32_t>> ranksOf; // of the job, by partition
-    for (uint32_t rank = 0; rank < description.ranks.size(); ++rank)
+    for (uint32_t rank = 0; rank < m_ranks.size(); ++rank)
     {
-        ranksOf[sharing.partitionOf(description.ranks[rank])].push_back(rank);
+        if (sharing.isHere(m_ranks[rank]))
+        {
+            ranksOf[sharing.partitionOf(m_ranks[rank])].push_back(rank);
+        }
     }
     m_records = std::make_unique<MergedRecords>(*description.observer);
     for (const auto& [partition, ranks] : ranksOf)
     {
-        std::vector<int> networkRanks;
-        for (const uint32_t rank : ranks)
-        {
-            networkRanks.push_back(description.ranks[rank]);
-        }
-        JobDescription part = description;
-        part.observer = &m_records->AddPart(networkRanks);
-        part.sample = [ranks] { return ranks; };
-        part.isPart = true;
-        Add(std::move(part), sharing, partition);
+        AddPart(description, sharing, partition, ranks);
+    }
+    if (m_parts.empty())
+    {
+        m_parts.push_back(sharing.makePart(0)); // names the layers
+        m_parts.front().workload->Bind(m_ranks);
     }
     m_records->SetWorkload(GetWorkload());
+}
+
+void
+PartitionedJob::AddPart(JobDescription description,
+                        const Sharing& sharing,
+                        uint32_t partition,
+                        const std::vector<uint32_t>& ranks)
+{
+    std::vector<int> networkRanks;
+    for (const uint32_t rank : ranks)
+    {
+        networkRanks.push_back(m_ranks[rank]);
+    }
+    description.observer = &m_records->AddPart(networkRanks);
+    description.sample = [ranks] { return ranks; };
+    description.isPart = true;
+    Add(std::move(description), sharing, partition);
 }
 
 void
@@ -62,15 +81,19 @@ PartitionedJob::Start()
 bool
 PartitionedJob::Finished() const
 {
-    return std::all_of(m_jobs.begin(), m_jobs.end(), [](const auto& job) {
-        return job->Finished();
-    });
+    const bool isOneLeft =
+        std::any_of(m_jobs.begin(), m_jobs.end(), [](const auto& job) { return !job->Finished(); });
+    return !ns3::IsInAnyProcess(isOneLeft);
 }
 
 JobProgress
 PartitionedJob::Progress() const
 {
-    JobProgress progress = m_jobs.front()->Progress();
+    JobProgress progress;
+    if (!m_jobs.empty())
+    {
+        progress = m_jobs.front()->Progress();
+    }
     if (m_records)
     {
         progress.collectivesDone = m_records->GetCollectivesEnded();
@@ -91,17 +114,50 @@ PartitionedJob::DescribeWaits() const
     }
     if (m_records)
     {
-        add(m_records->DescribeMissingRanks([this](uint64_t key) {
-            std::size_t joined = 0;
-            for (const auto& job : m_jobs)
-            {
-                joined += job->GetLedger().CountJoined(key);
-            }
-            return joined;
-        }));
+        lines = ns3::LinesOfAllProcesses(std::move(lines));
+        const auto joined = CountAllJoined();
+        add(m_records->DescribeMissingRanks([&joined](uint64_t key) { return joined.at(key); }));
         add(m_records->DescribeMessages());
     }
     return lines;
+}
+
+std::size_t
+PartitionedJob::CountJoined(uint64_t key) const
+{
+    std::size_t joined = 0;
+    for (const auto& job : m_jobs)
+    {
+        joined += job->GetLedger().CountJoined(key);
+    }
+    return joined;
+}
+
+std::unordered_map<uint64_t, std::size_t>
+PartitionedJob::CountAllJoined() const
+{
+    struct Count
+    {
+        uint64_t key;
+        uint64_t joined;
+    };
+
+    std::vector<Count> own;
+    for (const uint64_t key : m_records->GetRunning())
+    {
+        own.push_back({key, CountJoined(key)});
+    }
+    ns3::QbbBytes bytes;
+    ns3::PutValues(bytes, own);
+    std::unordered_map<uint64_t, std::size_t> all;
+    for (const ns3::QbbBytes& each : ns3::FromAllProcesses(bytes))
+    {
+        for (const Count& count : ns3::QbbByteReader(each).GetValues<std::vector<Count>>())
+        {
+            all[count.key] += count.joined;
+        }
+    }
+    return all;
 }
 
 } // namespace AstraSim

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace AstraSim
@@ -40,6 +41,8 @@ class PartitionedJob
         std::function<Part(uint32_t partition)> makePart;
         /// The partition of a rank of the network; empty: the run has none.
         std::function<uint32_t(int rank)> partitionOf;
+        /// Whether this process runs a rank of the network; others' parts are made elsewhere.
+        std::function<bool(int rank)> isHere;
         /// The network of a rank; what is seen of it is told to the observer of its part.
         std::function<RankNetwork&(int rank, RunObserver& observer)> network;
     };
@@ -62,7 +65,7 @@ class PartitionedJob
     /// @return the ranks of the network it runs on
     const std::vector<int>& GetRanks() const
     {
-        return m_jobs.front()->GetRanks();
+        return m_ranks;
     }
 
     /// @return the workload; any of those that are alike
@@ -72,9 +75,18 @@ class PartitionedJob
     }
 
   private:
+    void AddPart(JobDescription description,
+                 const Sharing& sharing,
+                 uint32_t partition,
+                 const std::vector<uint32_t>& ranks);
     void Add(JobDescription description, const Sharing& sharing, uint32_t partition);
+    /// @return ranks of this process that have begun a collective
+    std::size_t CountJoined(uint64_t key) const;
+    /// @return the same of all processes, for each collective that some have not begun
+    std::unordered_map<uint64_t, std::size_t> CountAllJoined() const;
 
-    std::vector<Part> m_parts;
+    std::vector<int> m_ranks;  ///< of the network
+    std::vector<Part> m_parts; ///< of this process; one without a job if it runs none
     std::unique_ptr<MergedRecords> m_records; ///< null in a run without partitions
     std::vector<std::unique_ptr<Job>> m_jobs; ///< of the parts
 };

@@ -4,10 +4,14 @@
 #include "run-driver.h"
 
 #include "ns3/input-error.h"
+#include "ns3/qbb-processes.h"
 
 #include <algorithm>
 #include <boost/scope_exit.hpp>
 #include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -16,6 +20,17 @@ namespace AstraSim
 
 namespace
 {
+
+std::string
+MakeTemporaryDirectory()
+{
+    std::string path = (std::filesystem::temp_directory_path() / "simai-XXXXXX").string();
+    if (!::mkdtemp(path.data()))
+    {
+        throw ns3::InputError(path, 0, "cannot be made", "room for temporary files (TMPDIR)");
+    }
+    return path;
+}
 
 /// What it takes to write a record. malloc maps so large a piece by itself, and gives it back.
 constexpr std::size_t RESERVE_BYTES = 1 << 20;
@@ -26,6 +41,15 @@ RunDriver::RunDriver(const RunLimits& limits)
     : m_supervisor(limits),
       m_reserve(std::make_unique_for_overwrite<char[]>(RESERVE_BYTES))
 {
+}
+
+RunDriver::~RunDriver()
+{
+    if (!m_temporary.empty())
+    {
+        std::error_code error;
+        std::filesystem::remove_all(m_temporary, error);
+    }
 }
 
 std::vector<std::string>
@@ -76,9 +100,16 @@ RunDriver::GetResults() const
 void
 RunDriver::OpenDirectory()
 {
-    const Output output = GetOutput();
+    Output output = GetOutput();
     if (!output.directory.empty())
     {
+        if (const ns3::QbbProcesses* processes = ns3::QbbProcesses::Get();
+            processes && processes->GetRank() > 0)
+        {
+            // Of the process's own, for files that stay empty.
+            output = {MakeTemporaryDirectory(), ""};
+            m_temporary = output.directory;
+        }
         m_directory.emplace(output.directory, output.prefix);
         m_directory->RemoveParts(GetConfiguredResults());
         m_record.emplace(m_directory->Path("run.json"));
@@ -197,12 +228,19 @@ RunDriver::ReportFailures(const std::vector<std::string>& failures)
 }
 
 StopCause
+RunDriver::GetStopCause() const
+{
+    return m_supervisor.GetCause().value_or(
+        StopCause{"stopped", "another process of the run was stopped", 1});
+}
+
+StopCause
 RunDriver::DescribeEnd(SimulationEnd end, bool isFlag) const
 {
     switch (end)
     {
     case SimulationEnd::Interrupted: {
-        StopCause cause = *m_supervisor.GetCause();
+        StopCause cause = GetStopCause();
         cause.text += " before the workload finished";
         return cause;
     }
@@ -237,13 +275,23 @@ RunDriver::Prepare()
 {
     try
     {
-        if (!ReadInputs())
+        bool hasWork = false;
+        std::exception_ptr failure;
+        try
         {
-            return false;
+            hasWork = ReadInputs();
+            if (hasWork)
+            {
+                OpenDirectory();
+                Build();
+            }
         }
-        OpenDirectory();
-        Build();
-        return true;
+        catch (...)
+        {
+            failure = std::current_exception();
+        }
+        ns3::ThrowInAllProcesses(failure);
+        return hasWork;
     }
     catch (const ns3::InputError& error)
     {

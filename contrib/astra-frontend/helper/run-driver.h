@@ -34,7 +34,7 @@ class RunDriver
 {
   public:
     explicit RunDriver(const RunLimits& limits);
-    virtual ~RunDriver() = default;
+    virtual ~RunDriver();
 
     RunDriver(const RunDriver&) = delete;
     RunDriver& operator=(const RunDriver&) = delete;
@@ -78,6 +78,9 @@ class RunDriver
     /// EndRecord() for checks that failed, and name them. @return exit status
     int ReportFailures(const std::vector<std::string>& failures);
 
+    /// @return what stopped a run that was stopped, be it another process
+    StopCause GetStopCause() const;
+
     /// @return why a workload did not finish @param end of the simulation
     /// @param isFlag whether --max-sim-time is what ended a run that is out of time
     StopCause DescribeEnd(SimulationEnd end, bool isFlag) const;
@@ -107,6 +110,7 @@ class RunDriver
     void Execute();
 
     RunSupervisor m_supervisor;
+    std::string m_temporary; ///< directory of a process whose results are another's
     std::optional<ns3::OutputDirectory> m_directory;
     std::optional<RunRecord> m_record;
     bool m_isBuilt{false};

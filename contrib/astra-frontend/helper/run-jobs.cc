@@ -231,6 +231,7 @@ RunJobs::SharingOf(const JobPlacement& option,
     if (m_ncclOf)
     {
         sharing.partitionOf = [&backend](int rank) { return *backend.GetPartition(rank); };
+        sharing.isHere = [&backend](int rank) { return backend.IsHere(rank); };
     }
     return sharing;
 }

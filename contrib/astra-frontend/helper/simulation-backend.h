@@ -71,6 +71,12 @@ class SimulationBackend : public SimulationClock
         return std::nullopt;
     }
 
+    /// @return whether this process runs a rank (ns3::QbbProcesses)
+    virtual bool IsHere(int rank) const
+    {
+        return true;
+    }
+
     /**
      * Check what must hold whatever is simulated, where the network knows it; before Run().
      * @param report told what does not hold

@@ -18,6 +18,7 @@
 #include "ns3/fabric-monitors.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/uinteger.h"
 #include "ns3/workload-file.h"
@@ -251,8 +252,10 @@ SimulationRun::Build()
 void
 SimulationRun::Start()
 {
-    const bool show = m_options.progress == ProgressMode::Always ||
-                      (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO));
+    // Processes of one run have the same events, however fast each is.
+    const bool show = !ns3::QbbProcesses::Get() &&
+                      (m_options.progress == ProgressMode::Always ||
+                       (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO)));
     m_progress = std::make_unique<RunProgress>(*m_backend, [this] {
         const JobProgress jobs = m_jobs->Progress();
         const BackendTotals totals = m_backend->GetTotals();

@@ -3,10 +3,13 @@
  */
 #include "thread-choice.h"
 
+#include "process-link.h"
+
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
 #include "ns3/collective-offload.h"
 #include "ns3/input-error.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/qbb-simulator-impl.h"
 #include "ns3/string.h"
 #include "ns3/system-config.h"
@@ -92,6 +95,7 @@ ChooseThreads(uint32_t wanted, const ThreadWatchers& watchers, const RunConsole&
     {
         return OneForEachCore(wanted, console);
     }
+    NeedOneProcess(obstacle->name);
     if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"))
     {
         throw ns3::InputError("command line",
@@ -119,10 +123,11 @@ CheckThreadedSimulator()
 std::optional<uint32_t>
 ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConsole& console)
 {
-    if (!options.threads)
+    if (!options.threads && !ns3::QbbProcesses::Get())
     {
         return std::nullopt;
     }
+    const uint32_t wanted = options.threads.value_or(1);
     const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
         return RanksShareScheduler(job.workload);
     });
@@ -145,14 +150,15 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     };
     if (const ThreadObstacle* obstacle = FindObstacle(whole))
     {
-        SayOneThread(*obstacle, *options.threads, console);
+        NeedOneProcess(obstacle->name);
+        SayOneThread(*obstacle, wanted, console);
         return std::nullopt;
     }
     CheckThreadedSimulator();
     const ThreadWatchers watchers{options.check,
                                   !options.pcap.empty(),
                                   inputs.conf.enableTrace && !inputs.conf.traceFile.empty()};
-    return ChooseThreads(*options.threads, watchers, console);
+    return ChooseThreads(wanted, watchers, console);
 }
 
 } // namespace AstraSim

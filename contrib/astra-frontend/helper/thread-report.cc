@@ -17,6 +17,8 @@ namespace AstraSim
 namespace
 {
 
+constexpr double PERCENT = 100;
+
 /// @return what became of the threads' time; nothing without -t
 std::optional<ns3::QbbThreadUse>
 ThreadUse()
@@ -26,17 +28,32 @@ ThreadUse()
     return partitions ? std::optional(partitions->GetThreadUse()) : std::nullopt;
 }
 
+/// @return how well the processes of a run were used, as this one sees it
+std::string
+DescribeProcesses(const ns3::QbbThreadUse& use)
+{
+    const double waited = use.wallSeconds > 0 ? use.exchangeSeconds / use.wallSeconds : 0;
+    return fmt::format("{} processes: {:.0f}% of the first one's time went to waiting for the "
+                       "others in {} windows\n",
+                       use.processes,
+                       PERCENT * waited,
+                       use.windows);
+}
+
 } // namespace
 
 std::string
 DescribeThreads()
 {
     const auto use = ThreadUse();
+    if (use && use->processes > 1)
+    {
+        return DescribeProcesses(*use);
+    }
     if (!use || use->threads == 1)
     {
         return "";
     }
-    constexpr double PERCENT = 100;
     const double alone = use->GetAlonePart();
     std::string text =
         fmt::format("{} threads, efficiency {:.0f}%: {:.0f}% of their time went to waiting for "
@@ -63,6 +80,10 @@ RecordThreads(RunRecord& record)
     if (const auto use = ThreadUse())
     {
         record.Set("threads", use->threads);
+        if (use->processes > 1)
+        {
+            record.Set("processes", use->processes);
+        }
         record.Set("thread_efficiency", use->GetEfficiency());
         record.Set("windows", use->windows);
         record.Set("windows_of_one_thread", use->serialWindows);

@@ -43,7 +43,7 @@ FctMonitor::OnMessageSent(const RdmaQueuePair& qp, const RdmaMessage& message)
                      .startPs = message.startPs,
                      .fctPs = m_clock.NowPs() - message.startPs,
                      .idealPs = 0};
-    QbbPartitions::Tell(*this, Told{record});
+    QbbPartitions::TellOf(qp.hw->GetNodeId(), *this, Told{record});
 }
 
 void

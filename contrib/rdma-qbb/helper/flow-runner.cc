@@ -123,7 +123,9 @@ FlowRunner::StartFlow(const FlowRecord& flow)
         hw.PostMessage(
             *pairs[i],
             bytes,
-            [this, place] { QbbPartitions::Tell(*this, PartSent{place}); },
+            [this, place, context = hw.GetNodeId()] {
+                QbbPartitions::TellOf(context, *this, PartSent{place});
+            },
             nullptr);
     }
 }

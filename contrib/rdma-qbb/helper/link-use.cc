@@ -86,6 +86,23 @@ LinkUse::Add(uint32_t index, const Port& from)
 }
 
 void
+LinkUse::MergeOfAll(const LinkUse& part)
+{
+    if (!QbbProcesses::Get())
+    {
+        Merge(part);
+        return;
+    }
+    QbbBytes bytes;
+    part.Put(bytes);
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        QbbByteReader reader(each);
+        MergeFrom(reader);
+    }
+}
+
+void
 LinkUse::Put(QbbBytes& bytes) const
 {
     PutValue(bytes, uint64_t{m_slots.size()});

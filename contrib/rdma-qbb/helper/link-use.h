@@ -5,7 +5,7 @@
 #define LINK_USE_H
 
 #include "ns3/cluster-topology.h"
-#include "ns3/qbb-bytes.h"
+#include "ns3/qbb-processes.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -70,11 +70,8 @@ class LinkUse
     /// Add what some of the senders used. @param part PartOf() this one
     void Merge(const LinkUse& part);
 
-    /// Append what a part has, for another process.
-    void Put(QbbBytes& bytes) const;
-
-    /// Add what a part of another process has Put().
-    void MergeFrom(QbbByteReader& reader);
+    /// Merge() the same part of each process of the run.
+    void MergeOfAll(const LinkUse& part);
 
     /**
      * Count a message, or its part, that leaves a node by a port.
@@ -177,6 +174,10 @@ class LinkUse
 
     LinkUse() = default;
     void Add(uint32_t index, const Port& from);
+    /// Append what this part has.
+    void Put(QbbBytes& bytes) const;
+    /// Add what a part has Put().
+    void MergeFrom(QbbByteReader& reader);
     /// @param index of a port in the whole @return in this part
     uint32_t FindSlot(uint32_t index);
 

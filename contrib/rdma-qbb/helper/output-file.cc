@@ -25,6 +25,8 @@ namespace
 
 namespace fs = std::filesystem;
 
+bool g_discards = false; ///< see DiscardAll()
+
 bool
 IsWritableDirectory(const fs::path& path)
 {
@@ -133,9 +135,19 @@ OutputFile::Fail(int error) const
                      "a file that can be written");
 }
 
+void
+OutputFile::DiscardAll()
+{
+    g_discards = true;
+}
+
 int
 OutputFile::WriteOut(std::string_view text) const
 {
+    if (g_discards)
+    {
+        return 0;
+    }
     while (!text.empty())
     {
         const ssize_t written = write(m_descriptor, text.data(), text.size());

@@ -44,6 +44,9 @@ class OutputFile
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
+    /// From now on files are made and stay empty: another process writes the results.
+    static void DiscardAll();
+
     /// Append a line, formatted as printf does; a TextLine costs a tenth of it.
     void Print(const char* format, ...) __attribute__((format(printf, 2, 3)));
 

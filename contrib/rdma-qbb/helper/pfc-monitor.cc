@@ -34,7 +34,7 @@ void
 PfcMonitor::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric.NodeOf(*device);
-    QbbPartitions::Tell(*this, Told{node, device->GetPort(), paused});
+    QbbPartitions::TellOf(device->GetNodeId(), *this, Told{node, device->GetPort(), paused});
 }
 
 void

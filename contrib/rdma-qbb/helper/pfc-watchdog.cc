@@ -118,7 +118,10 @@ void
 PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric->NodeOf(*device);
-    QbbPartitions::Tell(*this, Told{node, device->GetPort(), priority, paused});
+    // An event of no node may end a pause, too.
+    QbbPartitions::TellOf(device->GetNodeId(),
+                          *this,
+                          Told{node, device->GetPort(), priority, paused});
 }
 
 void
@@ -216,7 +219,9 @@ PfcWatchdog::NoteStorm(PfcPauseRecord& record, int64_t nowPs)
 void
 PfcWatchdog::SearchDeadlock(int64_t nowPs)
 {
-    const std::vector<PfcWait> circle = FindPfcDeadlock(m_fabric->GetSwitches());
+    const std::vector<PfcWait> circle =
+        FindPfcDeadlock(m_fabric->GetSwitches(),
+                        [this](uint32_t node) { return m_fabric->IsHere(node); });
     if (circle.empty())
     {
         return;
@@ -248,6 +253,7 @@ PfcWatchdog::Act(const PfcPauseRecord& record, int64_t nowPs)
 {
     QbbNetDevice& device = m_fabric->GetDevice(record.node, record.port);
     const uint8_t priority = record.priority;
+    // In every process of the run; where the queue is another's, it is empty.
     switch (m_action)
     {
     case PfcAction::Alert:

@@ -121,7 +121,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return whether this process runs the events of a node (QbbProcesses)
     bool IsHere(uint32_t node) const
     {
-        return IsPartitionHere(m_partitions.partitionOf[node]);
+        return m_partitions.partitionOf.empty() || // made by others: there is one process
+               IsPartitionHere(m_partitions.partitionOf[node]);
     }
 
     /// @return the priorities that PFC protects

@@ -54,6 +54,7 @@ CollectiveLedger::Join(const CommGroup& group,
     {
         slot = std::make_unique<CollectiveInstance>();
         slot->id = m_nextId++;
+        slot->number = m_reportsMessages ? uint64_t{sequence} + 1 : slot->id;
         slot->group = &group;
         slot->members = m_sample.CountIn(group);
         slot->request = request;

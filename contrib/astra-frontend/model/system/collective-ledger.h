@@ -25,7 +25,8 @@ namespace AstraSim
 /// One collective of one group while it runs: what its ranks share.
 struct CollectiveInstance
 {
-    uint64_t id{0};
+    uint64_t id{0};     ///< of those that this ledger knows
+    uint64_t number{0}; ///< as people are told: id or, in a part of a job, the number in the group
     const CommGroup* group{nullptr};
     CollectiveRequest request;
     WorkloadPosition position;

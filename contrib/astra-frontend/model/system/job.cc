@@ -171,7 +171,17 @@ Job::Start()
 {
     for (const uint32_t rank : m_simulated)
     {
-        m_workloads[rank]->Start();
+        if (!m_description.isPart)
+        {
+            m_workloads[rank]->Start();
+            continue;
+        }
+        // Each at its node, so that it does not matter which other ranks this part has.
+        m_description.network(m_description.ranks[rank])
+            .Schedule(
+                0,
+                [](void* workload) { static_cast<RankWorkload*>(workload)->Start(); },
+                m_workloads[rank].get());
     }
 }
 

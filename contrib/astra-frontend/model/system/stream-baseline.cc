@@ -45,7 +45,7 @@ StreamBaseline::enter_next_phase(TimePs now)
     ++steps_finished;
     // The same queue on every rank, so that the streams of a queue meet in the same order.
     const auto& phase = my_current_phase();
-    const uint64_t turn = (dataset.instance->id + chunk) % phase.queues;
+    const uint64_t turn = (dataset.instance->number + chunk) % phase.queues;
     current_queue_id = phase.queue_id + static_cast<int>(turn);
     initialized = false;
     phaseStart = now;
@@ -113,7 +113,7 @@ StreamBaseline::describe_wait() const
 {
     const auto& instance = *dataset.instance;
     std::string text = std::string(ToString(instance.request.op)) + " " +
-                       std::to_string(instance.id) + " of group " + instance.group->name +
+                       std::to_string(instance.number) + " of group " + instance.group->name +
                        ", chunk " + std::to_string(chunk);
     if (current_queue_id < 0)
     {

@@ -6,11 +6,11 @@
 namespace ns3
 {
 
-// In functions, as other sources ask for them before main().
+// In functions, as other sources ask for them before main(); and kept, as some ask after it.
 std::vector<QbbAddressee*>&
 QbbAddressee::All()
 {
-    static std::vector<QbbAddressee*> all;
+    static auto& all = *new std::vector<QbbAddressee*>;
     return all;
 }
 
@@ -34,7 +34,7 @@ QbbAddressee::~QbbAddressee()
 std::vector<QbbCallKinds::Handler>&
 QbbCallKinds::All()
 {
-    static std::vector<Handler> all;
+    static auto& all = *new std::vector<Handler>;
     return all;
 }
 

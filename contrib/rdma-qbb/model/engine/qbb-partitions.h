@@ -9,6 +9,8 @@
 #include "qbb-thread-pace.h"
 #include "qbb-timeline.h"
 
+#include "ns3/assert.h"
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -176,6 +178,8 @@ class QbbPartitions
             timeline->notes.Add(timeline->nowTs, timeline->context, target, record, text);
             return;
         }
+        NS_ASSERT_MSG(!timeline || !timeline->partitions->m_plan.processes,
+                      "only this process is told: TellOf() tells all");
         if constexpr (std::is_invocable_v<const Record&, Target&, std::string_view>)
         {
             record(target, text);
@@ -186,7 +190,7 @@ class QbbPartitions
         }
     }
 
-    /// As Tell(), from an event of no node, which looks at the nodes of this process.
+    /// As Tell(), also from an event of no node, which concerns the nodes of this process.
     /// @param context the node that it is about
     template <typename Target, typename Record>
     static void TellOf(uint32_t context,

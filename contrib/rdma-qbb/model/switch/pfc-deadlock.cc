@@ -5,6 +5,8 @@
 
 #include "switch-node.h"
 
+#include "ns3/qbb-processes.h"
+
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
@@ -17,96 +19,214 @@ namespace
 
 constexpr uint8_t PRIORITIES = QbbNetDevice::PRIORITIES;
 
+/// A queue that waits, and where what it holds came from.
+struct WaitingQueue
+{
+    PfcWait wait;
+    std::vector<uint64_t> bytesFrom; ///< by ingress port
+};
+
+using WaitingQueues = std::vector<WaitingQueue>;
+
 /// Bytes of each switch in queues that may be stuck, by ingress port and priority.
 using LeftBytes = std::unordered_map<uint32_t, std::vector<uint64_t>>;
 
-/// @return every queue that holds frames and is paused by a switch
-std::vector<PfcWait>
-FindWaits(std::span<SwitchNode* const> switches)
+/// Switches, of which other processes may run some (QbbProcesses).
+struct Switches
 {
-    std::unordered_map<const QbbNetDevice*, uint32_t> nodeOf;
-    for (uint32_t node = 0; node < switches.size(); ++node)
+    std::span<SwitchNode* const> all; ///< by node id
+    const std::function<bool(uint32_t)>& isHere;
+
+    /// Run f(node id, switch) for those of this process.
+    template <typename Function>
+    void ForEachHere(Function f) const
     {
-        for (uint16_t port = 0; switches[node] && port < switches[node]->GetPortCount(); ++port)
+        for (uint32_t node = 0; node < all.size(); ++node)
         {
-            nodeOf.emplace(&switches[node]->GetPort(port), node);
-        }
-    }
-    std::vector<PfcWait> waits;
-    for (const auto& [device, node] : nodeOf)
-    {
-        const auto peer = nodeOf.find(PeekPointer(device->GetPeer()));
-        if (peer == nodeOf.end())
-        {
-            continue;
-        }
-        for (uint8_t priority = 1; priority < PRIORITIES; ++priority)
-        {
-            const bool paused =
-                (device->GetPausedMask() & peer->first->GetPausingMask()) >> priority & 1;
-            if (paused && device->GetQueueBytes(priority) > 0)
+            if (all[node] && isHere(node))
             {
-                waits.push_back({node,
-                                 device->GetPort(),
-                                 priority,
-                                 device->GetQueueBytes(priority),
-                                 peer->second,
-                                 peer->first->GetPort()});
+                f(node, *all[node]);
             }
         }
     }
-    // The map is ordered by addresses; the answer is not to be.
-    std::sort(waits.begin(), waits.end(), [](const PfcWait& a, const PfcWait& b) {
-        return std::tie(a.node, a.port, a.priority) < std::tie(b.node, b.port, b.priority);
+};
+
+uint64_t
+PortKey(uint32_t node, uint16_t port)
+{
+    return uint64_t{node} << 16 | port;
+}
+
+/// @return the priorities that each port pauses at the far end, by PortKey(); those that pause none
+/// are left out
+std::unordered_map<uint64_t, uint8_t>
+FindPausing(const Switches& switches)
+{
+    struct Pausing
+    {
+        uint64_t key;
+        uint8_t mask;
+    };
+
+    std::vector<Pausing> own;
+    switches.ForEachHere([&](uint32_t node, const SwitchNode& each) {
+        for (uint16_t port = 0; port < each.GetPortCount(); ++port)
+        {
+            if (const uint8_t mask = each.GetPort(port).GetPausingMask())
+            {
+                own.push_back({PortKey(node, port), mask});
+            }
+        }
     });
-    return waits;
+    QbbBytes bytes;
+    PutValues(bytes, own);
+    std::unordered_map<uint64_t, uint8_t> pausing;
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        for (const Pausing& port : QbbByteReader(each).GetValues<std::vector<Pausing>>())
+        {
+            pausing[port.key] = port.mask;
+        }
+    }
+    return pausing;
+}
+
+std::vector<uint64_t>
+CountBytesFrom(const SwitchNode& node, const QbbNetDevice& port, uint8_t priority)
+{
+    std::vector<uint64_t> bytesFrom(node.GetPortCount());
+    port.ForEachQueued(priority, [&](const QbbFrame& frame) {
+        if (frame.inPort < bytesFrom.size())
+        {
+            bytesFrom[frame.inPort] += frame.wireBytes;
+        }
+    });
+    return bytesFrom;
+}
+
+/// @return every queue of this process that holds frames and is paused by a switch
+WaitingQueues
+FindWaitsHere(const Switches& switches)
+{
+    std::unordered_map<const QbbNetDevice*, uint32_t> nodeOf;
+    for (uint32_t node = 0; node < switches.all.size(); ++node)
+    {
+        const SwitchNode* each = switches.all[node];
+        for (uint16_t port = 0; each && port < each->GetPortCount(); ++port)
+        {
+            nodeOf.emplace(&each->GetPort(port), node);
+        }
+    }
+    const auto pausing = FindPausing(switches);
+    WaitingQueues queues;
+    switches.ForEachHere([&](uint32_t node, const SwitchNode& each) {
+        for (uint16_t port = 0; port < each.GetPortCount(); ++port)
+        {
+            const QbbNetDevice& device = each.GetPort(port);
+            const auto peer = nodeOf.find(PeekPointer(device.GetPeer()));
+            if (peer == nodeOf.end())
+            {
+                continue;
+            }
+            const uint16_t peerPort = peer->first->GetPort();
+            const auto mask = pausing.find(PortKey(peer->second, peerPort));
+            const int paused = mask == pausing.end() ? 0 : device.GetPausedMask() & mask->second;
+            for (uint8_t priority = 1; priority < PRIORITIES; ++priority)
+            {
+                const uint64_t bytes = device.GetQueueBytes(priority);
+                if ((paused >> priority & 1) && bytes > 0)
+                {
+                    queues.push_back({{node, port, priority, bytes, peer->second, peerPort},
+                                      CountBytesFrom(each, device, priority)});
+                }
+            }
+        }
+    });
+    return queues;
+}
+
+/// @return the same of all processes, by node, port and priority
+WaitingQueues
+FindWaits(const Switches& switches)
+{
+    QbbBytes bytes;
+    for (const WaitingQueue& queue : FindWaitsHere(switches))
+    {
+        PutValue(bytes, queue.wait);
+        PutValues(bytes, queue.bytesFrom);
+    }
+    WaitingQueues queues;
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        QbbByteReader reader(each);
+        while (!reader.IsAtEnd())
+        {
+            const auto wait = reader.Get<PfcWait>();
+            queues.push_back({wait, reader.GetValues<std::vector<uint64_t>>()});
+        }
+    }
+    std::ranges::sort(queues, {}, [](const WaitingQueue& queue) {
+        return std::tuple(queue.wait.node, queue.wait.port, queue.wait.priority);
+    });
+    return queues;
 }
 
 LeftBytes
-CountLeft(std::span<SwitchNode* const> switches, const std::vector<PfcWait>& stuck)
+CountLeft(const WaitingQueues& stuck)
 {
     LeftBytes left;
-    for (const PfcWait& wait : stuck)
+    for (const auto& [wait, bytesFrom] : stuck)
     {
-        const SwitchNode& node = *switches[wait.node];
         auto& bytes = left[wait.node];
-        bytes.resize(std::size_t{node.GetPortCount()} * PRIORITIES);
-        node.GetPort(wait.port).ForEachQueued(wait.priority, [&](const QbbFrame& frame) {
-            if (frame.inPort < node.GetPortCount())
-            {
-                bytes[frame.inPort * PRIORITIES + wait.priority] += frame.wireBytes;
-            }
-        });
+        bytes.resize(bytesFrom.size() * PRIORITIES);
+        for (std::size_t port = 0; port < bytesFrom.size(); ++port)
+        {
+            bytes[port * PRIORITIES + wait.priority] += bytesFrom[port];
+        }
     }
     return left;
 }
 
-bool
-IsStuck(std::span<SwitchNode* const> switches, const PfcWait& wait, const LeftBytes& left)
+/// Drop the queues that would be free if those that are not stuck were empty.
+void
+DropFree(const Switches& switches, WaitingQueues& stuck)
 {
-    const auto bytes = left.find(wait.pausedBy);
-    return bytes != left.end() && switches[wait.pausedBy]->GetMmu()->StaysPaused(wait.pausedPort,
-                                                                                 wait.priority,
-                                                                                 bytes->second);
+    const LeftBytes left = CountLeft(stuck);
+    std::vector<uint8_t> isFree(stuck.size());
+    for (std::size_t i = 0; i < stuck.size(); ++i)
+    {
+        const PfcWait& wait = stuck[i].wait;
+        if (!switches.isHere(wait.pausedBy))
+        {
+            continue;
+        }
+        const auto bytes = left.find(wait.pausedBy);
+        isFree[i] = bytes == left.end() ||
+                    !switches.all[wait.pausedBy]->GetMmu()->StaysPaused(wait.pausedPort,
+                                                                        wait.priority,
+                                                                        bytes->second);
+    }
+    QbbBytes bytes;
+    PutValues(bytes, isFree);
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        const auto others = QbbByteReader(each).GetValues<std::vector<uint8_t>>();
+        for (std::size_t i = 0; i < isFree.size(); ++i)
+        {
+            isFree[i] |= others[i];
+        }
+    }
+    std::size_t next = 0;
+    std::erase_if(stuck, [&](const WaitingQueue&) { return isFree[next++]; });
 }
 
 /// @return a stuck queue of the switch that pauses @p wait, with frames that came by that port
 std::size_t
-NextOf(std::span<SwitchNode* const> switches,
-       const PfcWait& wait,
-       const std::vector<PfcWait>& stuck)
+NextOf(const PfcWait& wait, const WaitingQueues& stuck)
 {
-    const auto next = std::find_if(stuck.begin(), stuck.end(), [&](const PfcWait& other) {
-        bool holds = false;
-        if (other.node == wait.pausedBy && other.priority == wait.priority)
-        {
-            switches[other.node]
-                ->GetPort(other.port)
-                .ForEachQueued(other.priority, [&](const QbbFrame& frame) {
-                    holds = holds || frame.inPort == wait.pausedPort;
-                });
-        }
-        return holds;
+    const auto next = std::ranges::find_if(stuck, [&](const WaitingQueue& other) {
+        return other.wait.node == wait.pausedBy && other.wait.priority == wait.priority &&
+               other.bytesFrom[wait.pausedPort] > 0;
     });
     return static_cast<std::size_t>(next - stuck.begin());
 }
@@ -114,14 +234,14 @@ NextOf(std::span<SwitchNode* const> switches,
 } // namespace
 
 std::vector<PfcWait>
-FindPfcDeadlock(std::span<SwitchNode* const> switches)
+FindPfcDeadlock(std::span<SwitchNode* const> switches, const std::function<bool(uint32_t)>& isHere)
 {
-    std::vector<PfcWait> stuck = FindWaits(switches);
+    const Switches all{switches, isHere};
+    WaitingQueues stuck = FindWaits(all);
     for (std::size_t before = stuck.size() + 1; stuck.size() < before;)
     {
         before = stuck.size();
-        const LeftBytes left = CountLeft(switches, stuck);
-        std::erase_if(stuck, [&](const PfcWait& wait) { return !IsStuck(switches, wait, left); });
+        DropFree(all, stuck);
     }
     if (stuck.empty())
     {
@@ -131,14 +251,14 @@ FindPfcDeadlock(std::span<SwitchNode* const> switches)
     std::vector<std::size_t> walk{0};
     for (;;)
     {
-        const std::size_t next = NextOf(switches, stuck[walk.back()], stuck);
+        const std::size_t next = NextOf(stuck[walk.back()].wait, stuck);
         const auto seen = std::find(walk.begin(), walk.end(), next);
         if (seen != walk.end())
         {
             std::vector<PfcWait> circle;
             for (auto at = seen; at != walk.end(); ++at)
             {
-                circle.push_back(stuck[*at]);
+                circle.push_back(stuck[*at].wait);
             }
             return circle;
         }

@@ -5,6 +5,7 @@
 #define PFC_DEADLOCK_H
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,9 +34,12 @@ struct PfcWait
  * holds a circle. A queue that a host pauses is not stuck: the host may end that.
  *
  * @param switches by node id; null where a node is no switch
+ * @param isHere whether this process runs a node; all processes of the run search together
  * @return one circle, each queue paused by the switch of the next; empty if there is no deadlock
  */
-std::vector<PfcWait> FindPfcDeadlock(std::span<SwitchNode* const> switches);
+std::vector<PfcWait> FindPfcDeadlock(
+    std::span<SwitchNode* const> switches,
+    const std::function<bool(uint32_t)>& isHere = [](uint32_t) { return true; });
 
 } // namespace ns3
 

@@ -1,0 +1,181 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "process-link.h"
+
+#include "../mpi/mpi-link.h"
+
+#include "ns3/input-error.h"
+#include "ns3/output-file.h"
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <exception>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
+#include <string>
+#include <thread>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+constexpr const char* LIBRARY = "simai-mpi.so";
+/// Whoever started the processes ends all of them once one has failed; the first is to say why.
+constexpr std::chrono::seconds PATIENCE{2};
+
+/// @return the value of an environment variable; 0 if it is none
+uint32_t
+NumberIn(const char* variable)
+{
+    const char* text = std::getenv(variable);
+    uint32_t number = 0;
+    if (text)
+    {
+        std::from_chars(text, text + std::strlen(text), number);
+    }
+    return number;
+}
+
+/// @return how many processes were started together with this one, itself included
+uint32_t
+CountStarted()
+{
+    for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"})
+    {
+        if (const uint32_t count = NumberIn(variable))
+        {
+            return count;
+        }
+    }
+    // srun --mpi=pmix; without it, Slurm's tasks know nothing of each other.
+    return std::getenv("PMIX_RANK") ? NumberIn("SLURM_NTASKS") : 0;
+}
+
+const SimAiMpiLink&
+Load()
+{
+    std::error_code error;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+    std::string why;
+    for (const fs::path& path : {folder / LIBRARY, folder / ".." / "lib" / "cluster-sim" / LIBRARY})
+    {
+        if (!fs::exists(path, error))
+        {
+            continue;
+        }
+        if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL))
+        {
+            using Get = const SimAiMpiLink* (*)();
+            return *reinterpret_cast<Get>(dlsym(library, "GetSimAiMpiLink"))();
+        }
+        why = std::string(": ") + dlerror();
+    }
+    throw ns3::InputError("command line",
+                          0,
+                          fmt::format("{} processes were started together and cannot be joined{}",
+                                      CountStarted(),
+                                      why),
+                          std::string(LIBRARY) + " beside the program, which is built where MPI "
+                                                 "(libopenmpi-dev) is installed");
+}
+
+/// Processes that MPI joins.
+class MpiProcesses final : public ns3::QbbProcesses
+{
+  public:
+    MpiProcesses()
+        : m_link(Load())
+    {
+        m_link.join(&m_rank, &m_count);
+        ns3::QbbProcesses::Set(this);
+        if (m_rank > 0)
+        {
+            std::cout.rdbuf(nullptr);
+            std::cerr.rdbuf(nullptr);
+            ns3::OutputFile::DiscardAll();
+        }
+    }
+
+    ~MpiProcesses() override
+    {
+        ns3::QbbProcesses::Set(nullptr);
+        if (std::uncaught_exceptions() == 0)
+        {
+            m_link.leave();
+        }
+        else if (m_rank > 0)
+        {
+            std::this_thread::sleep_for(PATIENCE);
+        }
+    }
+
+    uint32_t GetRank() const override
+    {
+        return m_rank;
+    }
+
+    uint32_t GetCount() const override
+    {
+        return m_count;
+    }
+
+    void Exchange(const std::vector<ns3::QbbBytes>& outgoing,
+                  std::vector<ns3::QbbBytes>& incoming) override
+    {
+        m_data.clear();
+        m_sizes.clear();
+        for (const ns3::QbbBytes& bytes : outgoing)
+        {
+            m_data.push_back(bytes.data());
+            m_sizes.push_back(bytes.size());
+        }
+        incoming.resize(m_count);
+        incoming[m_rank].clear();
+        const auto room = [](void* arg, uint32_t process, uint64_t bytes) -> void* {
+            auto& all = *static_cast<std::vector<ns3::QbbBytes>*>(arg);
+            all[process].resize(bytes);
+            return all[process].data();
+        };
+        m_link.exchange(m_data.data(), m_sizes.data(), room, &incoming);
+    }
+
+  private:
+    const SimAiMpiLink& m_link;
+    uint32_t m_rank{0};
+    uint32_t m_count{1};
+    std::vector<const void*> m_data;
+    std::vector<uint64_t> m_sizes;
+};
+
+} // namespace
+
+std::unique_ptr<ns3::QbbProcesses>
+JoinProcesses()
+{
+    return CountStarted() > 1 ? std::make_unique<MpiProcesses>() : nullptr;
+}
+
+void
+NeedOneProcess(const std::string& what)
+{
+    if (const ns3::QbbProcesses* processes = ns3::QbbProcesses::Get())
+    {
+        throw ns3::InputError("command line",
+                              0,
+                              fmt::format("{} runs in one process, and {} were started together",
+                                          what,
+                                          processes->GetCount()),
+                              "one process, without mpirun");
+    }
+}
+
+} // namespace AstraSim

@@ -1,0 +1,109 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "mpi-link.h"
+
+#include <algorithm>
+#include <csignal>
+#include <mpi.h>
+#include <vector>
+
+namespace
+{
+
+constexpr int DATA_TAG = 2;
+constexpr uint64_t PIECE = uint64_t{1} << 30; ///< an int counts the bytes of a message
+
+void
+Join(uint32_t* rank, uint32_t* count)
+{
+    // MPI's own threads must not take the signals that end a run.
+    sigset_t signals;
+    sigset_t before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    int value = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &value);
+    *rank = static_cast<uint32_t>(value);
+    MPI_Comm_size(MPI_COMM_WORLD, &value);
+    *count = static_cast<uint32_t>(value);
+}
+
+/// Begin to send or receive all of a message.
+template <typename Transfer>
+void
+InPieces(uint64_t bytes, Transfer transfer)
+{
+    for (uint64_t done = 0; done < bytes; done += PIECE)
+    {
+        transfer(done, static_cast<int>(std::min(PIECE, bytes - done)));
+    }
+}
+
+void
+Exchange(const void* const* data,
+         const uint64_t* bytes,
+         void* (*room)(void* arg, uint32_t process, uint64_t bytes),
+         void* arg)
+{
+    int rank = 0;
+    int count = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+    std::vector<uint64_t> coming(static_cast<std::size_t>(count));
+    MPI_Alltoall(bytes, 1, MPI_UINT64_T, coming.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
+    std::vector<MPI_Request> requests;
+    for (int other = 0; other < count; ++other)
+    {
+        if (other == rank)
+        {
+            continue;
+        }
+        const uint64_t size = coming[static_cast<std::size_t>(other)];
+        auto* to = static_cast<char*>(room(arg, static_cast<uint32_t>(other), size));
+        InPieces(size, [&](uint64_t done, int piece) {
+            MPI_Irecv(to + done,
+                      piece,
+                      MPI_BYTE,
+                      other,
+                      DATA_TAG,
+                      MPI_COMM_WORLD,
+                      &requests.emplace_back());
+        });
+    }
+    for (int other = 0; other < count; ++other)
+    {
+        const auto* from = static_cast<const char*>(data[other]);
+        InPieces(other == rank ? 0 : bytes[other], [&](uint64_t done, int piece) {
+            MPI_Isend(from + done,
+                      piece,
+                      MPI_BYTE,
+                      other,
+                      DATA_TAG,
+                      MPI_COMM_WORLD,
+                      &requests.emplace_back());
+        });
+    }
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+}
+
+void
+Leave()
+{
+    MPI_Finalize();
+}
+
+} // namespace
+
+extern "C" [[gnu::visibility("default")]] const SimAiMpiLink*
+GetSimAiMpiLink()
+{
+    static const SimAiMpiLink link{&Join, &Exchange, &Leave};
+    return &link;
+}
