@@ -174,5 +174,4 @@ CcloFirmware::OffWire(uint32_t compression)
            (compression & CcloCompression::WIRE ? CcloCompression::OP1 : 0);
 }
 
-
 } // namespace ns3

@@ -160,5 +160,4 @@ CcloFirmware::AwaitCompletion(uint32_t rank, uint64_t begin, uint64_t end)
     }
 }
 
-
 } // namespace ns3
