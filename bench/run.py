@@ -278,20 +278,25 @@ class Bench:
         self.on_threads(f"AllReduce of {size // MIB} MiB, {gpus} GPUs, TP 8", "SimAI_simulator", "-w", workload, "-n", topology)
 
     def on_threads(self, name, program, *arguments):
-        """A job with one list of events and on 1, 2, 4 ... threads."""
+        """A job with one list of events, on 1, 2, 4 ... threads, and in as many processes."""
         job = [*arguments, "-c", ROOT / "conf" / "SimAI.conf", "-q", "-o", self.directory / "threads"]
-        cases = [[], *(["-t", str(count)] for count in (1, 2, 4, 8, 16) if count <= (os.cpu_count() or 1))]
+        counts = [str(count) for count in (1, 2, 4, 8, 16) if count <= (os.cpu_count() or 1)]
+        cases = [((), ()), *(((), ("-t", count)) for count in counts)]
+        if shutil.which("mpirun") and (self.programs / "simai-mpi.so").exists():
+            cases += [(("mpirun", "--bind-to", "none", "-np", count), ()) for count in counts[1:]]
+        variables = {**environment(), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         seconds, efficiency = [[] for _ in cases], [1.0 for _ in cases]
         for _ in range(self.runs):
-            for case, flags in enumerate(cases):
-                subprocess.run([self.programs / program, *job, *flags], env=environment(), check=True)
+            for case, (launcher, flags) in enumerate(cases):
+                subprocess.run([*launcher, self.programs / program, *job, *flags], env=variables, check=True)
                 record = json.loads((self.directory / "threads" / "run.json").read_text())
                 seconds[case].append(record["simulation_wall_s"])
                 efficiency[case] = record.get("thread_efficiency", 1)
         one = statistics.median(seconds[1])
-        for flags, values, used in zip(cases, seconds, efficiency):
+        for (launcher, flags), values, used in zip(cases, seconds, efficiency):
             wall = statistics.median(values)
-            print(f"{name}, {' '.join(flags) or 'one list':10}{wall:8.2f} s{one / wall:7.2f}"
+            label = f"{launcher[-1]} processes" if launcher else " ".join(flags) or "one list"
+            print(f"{name}, {label:12}{wall:8.2f} s{one / wall:7.2f}"
                   f"{100 * used:7.0f}% efficiency")
 
     def timed(self, *arguments):

@@ -82,6 +82,9 @@ def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
                             text=True)
     assert result.returncode == 2
     assert "is not an ns-3 source tree" in result.stderr
+    unknown = subprocess.run([ROOT / "scripts/check-in-tree.sh", tmp_path, "--mp"], capture_output=True, text=True)
+    assert unknown.returncode == 2
+    assert unknown.stderr.startswith("check-in-tree.sh: unknown argument '--mp'\n")
 
 
 @pytest.mark.parametrize("script, arguments, module", [
