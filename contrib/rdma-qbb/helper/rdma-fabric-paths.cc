@@ -8,6 +8,7 @@
 #include "ns3/input-error.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
