@@ -17,6 +17,9 @@
 #include <unistd.h>
 #include <vector>
 
+// Of a build that counts what tests run; null otherwise.
+extern "C" [[gnu::weak]] void __gcov_dump();
+
 namespace ns3
 {
 
@@ -140,6 +143,10 @@ class ForkedProcesses : public QbbProcesses
             text = std::string("failed: ") + error.what();
         }
         WriteAll(result, text.data(), text.size());
+        if (__gcov_dump)
+        {
+            __gcov_dump();
+        }
         _exit(0); // the test's own end is not this process's
     }
 

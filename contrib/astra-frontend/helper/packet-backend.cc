@@ -319,7 +319,7 @@ PacketBackend::DescribeObstacles(std::size_t limit) const
         std::ranges::move(network->DescribePending(), std::back_inserter(pending));
     }
     std::ranges::move(ns3::LinesOfAllProcesses(std::move(pending)), std::back_inserter(lines));
-    const auto cutOff = m_fabric->DescribeCutOff();
+    const auto cutOff = ns3::LinesOfAllProcesses(m_fabric->DescribeCutOff());
     lines.insert(lines.end(), cutOff.begin(), cutOff.end());
     if (lines.size() > limit)
     {

@@ -279,11 +279,18 @@ QbbPartitions::Run()
     {
         nowTs = std::max(nowTs, timeline->nowTs);
     }
-    m_simulator.m_timeline.nowTs = nowTs;
     if (failure)
     {
+        m_simulator.m_timeline.nowTs = nowTs;
         std::rethrow_exception(failure);
     }
+    QbbBytes bytes;
+    PutValue(bytes, nowTs);
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        nowTs = std::max(nowTs, QbbByteReader(each).Get<uint64_t>());
+    }
+    m_simulator.m_timeline.nowTs = nowTs;
 }
 
 template <typename Step>
