@@ -378,9 +378,8 @@ FlowsRun::ReportUnfinished(const StopCause& cause)
     std::cerr << m_runner->Announced() - m_runner->Finished() << " flows are not finished, "
               << cause.text << ":\n";
     std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(MAX_WAITS_OF_FLOWS);
-    for (const auto& more :
-         {m_runner->DescribeUnfinished(MAX_WAITS_OF_FLOWS),
-          ns3::LinesOfAllProcesses(m_fabric->DescribeCutOff())})
+    for (const auto& more : {m_runner->DescribeUnfinished(MAX_WAITS_OF_FLOWS),
+                             ns3::LinesOfAllProcesses(m_fabric->DescribeCutOff())})
     {
         lines.insert(lines.end(), more.begin(), more.end());
     }
