@@ -4,6 +4,7 @@
 #include "flows-options.h"
 
 #include "program-flags.h"
+#include "run-check.h"
 
 #include "ns3/input-error.h"
 
@@ -33,7 +34,7 @@ DescribeOptions(FlowsOptions& options)
         "output directory; else results/<flows>_<topology>");
     add("set", po::value(&options.keys)->composing(), "KEY=VALUE, wins over the file; may repeat");
     add("check",
-        po::bool_switch(&options.check)->default_value(RunCheck::ALWAYS),
+        po::bool_switch(&options.check)->default_value(RunCheck::IsDefault()),
         "check invariants throughout the run, such as that no byte is lost unnoticed");
     add("thread,t",
         po::value<uint32_t>(),

@@ -4,7 +4,6 @@
 #ifndef FLOWS_OPTIONS_H
 #define FLOWS_OPTIONS_H
 
-#include "run-check.h"
 #include "run-limits.h"
 
 #include <cstdint>
@@ -25,7 +24,7 @@ struct FlowsOptions
     std::vector<std::string> keys;
     std::vector<std::string> pcap;
     std::optional<uint32_t> threads; ///< without it, all events are in one list
-    bool check{RunCheck::ALWAYS};
+    bool check{false};               ///< --check; always in the checking build
     bool quiet{false};
     bool help{false};
     bool helpConf{false};

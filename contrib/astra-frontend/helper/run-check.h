@@ -5,6 +5,7 @@
 #define RUN_CHECK_H
 
 #include "ns3/collective-check.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/run-observer.h"
 
 #include <cstdint>
@@ -25,11 +26,16 @@ namespace AstraSim
 class RunCheck
 {
   public:
+    /// @return whether runs are checked that do not ask for it: in the checking build, but those of
+    /// several processes, which cannot be
+    static bool IsDefault()
+    {
 #ifdef NS3_ASSERT_ENABLE
-    static constexpr bool ALWAYS = true; ///< the checking build checks every run
+        return !ns3::QbbProcesses::Get();
 #else
-    static constexpr bool ALWAYS = false;
+        return false;
 #endif
+    }
 
     /// @param stop called at most once, from the event loop
     explicit RunCheck(std::function<void()> stop);

@@ -447,7 +447,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
                    "one of the two: what is not simulated cannot be checked");
     }
     options.check =
-        options.check || (RunCheck::ALWAYS && options.fastForward == FastForwardMode::Off);
+        options.check || (RunCheck::IsDefault() && options.fastForward == FastForwardMode::Off);
     options.reportsRanks = values.count("workload-configuration") > 0;
     options.limits = raw.limits.Read();
     for (const std::string& workload : raw.workloads)
