@@ -7,6 +7,8 @@
 #include "ns3/qbb-processes.h"
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -16,9 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
-
-// Of a build that counts what tests run; null otherwise.
-extern "C" [[gnu::weak]] void __gcov_dump();
 
 namespace ns3
 {
@@ -50,6 +49,7 @@ class ForkedProcesses : public QbbProcesses
         }
         std::vector<int> results;
         std::vector<pid_t> children;
+        std::fflush(nullptr); // or each process would print it
         for (uint32_t rank = 0; rank < count; ++rank)
         {
             int ends[2];
@@ -143,11 +143,7 @@ class ForkedProcesses : public QbbProcesses
             text = std::string("failed: ") + error.what();
         }
         WriteAll(result, text.data(), text.size());
-        if (__gcov_dump)
-        {
-            __gcov_dump();
-        }
-        _exit(0); // the test's own end is not this process's
+        std::exit(0); // without the test's own end; what has been run is counted
     }
 
     static void WriteAll(int to, const void* from, std::size_t bytes)
