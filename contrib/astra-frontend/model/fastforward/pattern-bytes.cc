@@ -3,160 +3,83 @@
  */
 #include "pattern-bytes.h"
 
-#include <cassert>
-#include <cstring>
-#include <type_traits>
-
 namespace AstraSim
 {
 
-namespace
-{
-
-class Writer
-{
-  public:
-    template <typename T>
-    void Put(const T& value)
-    {
-        static_assert(std::is_trivially_copyable_v<T>);
-        m_bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    }
-
-    template <typename T>
-    void Put(const std::vector<T>& values)
-    {
-        Put(values.size());
-        for (const T& value : values)
-        {
-            Put(value);
-        }
-    }
-
-    std::string Take()
-    {
-        return std::move(m_bytes);
-    }
-
-  private:
-    std::string m_bytes;
-};
-
-class Reader
-{
-  public:
-    explicit Reader(const std::string& bytes)
-        : m_next(bytes.data()),
-          m_end(bytes.data() + bytes.size())
-    {
-    }
-
-    template <typename T>
-    void Get(T& value)
-    {
-        static_assert(std::is_trivially_copyable_v<T>);
-        assert(m_next + sizeof(value) <= m_end);
-        std::memcpy(&value, m_next, sizeof(value));
-        m_next += sizeof(value);
-    }
-
-    template <typename T>
-    void Get(std::vector<T>& values)
-    {
-        std::size_t size = 0;
-        Get(size);
-        values.resize(size);
-        for (T& value : values)
-        {
-            Get(value);
-        }
-    }
-
-  private:
-    const char* m_next;
-    const char* m_end;
-};
-
-} // namespace
-
-std::string
+ns3::QbbBytes
 ToBytes(const PartPattern& pattern, const Repetition& repetition)
 {
-    Writer writer;
-    writer.Put(repetition.goesOn);
-    writer.Put(repetition.gaps);
-    writer.Put(pattern.size());
+    ns3::QbbBytes bytes;
+    ns3::PutValue(bytes, repetition.goesOn);
+    ns3::PutValues(bytes, repetition.gaps);
+    ns3::PutValue(bytes, uint64_t{pattern.size()});
     for (const TimedOperation& timed : pattern)
     {
         const PartOperation& operation = *timed.operation;
-        writer.Put(operation.isMessage);
-        writer.Put(operation.group.id);
-        writer.Put(operation.group.kind);
-        writer.Put(operation.group.ranks);
-        writer.Put(operation.request.op);
-        writer.Put(operation.request.bytes);
-        writer.Put(operation.request.root);
-        writer.Put(operation.request.bytesPerPair);
-        writer.Put(operation.info);
-        writer.Put(timed.starts);
+        ns3::PutValue(bytes, operation.isMessage);
+        ns3::PutValue(bytes, operation.group.id);
+        ns3::PutValue(bytes, operation.group.kind);
+        ns3::PutValues(bytes, operation.group.ranks);
+        ns3::PutValue(bytes, operation.request.op);
+        ns3::PutValue(bytes, operation.request.bytes);
+        ns3::PutValue(bytes, operation.request.root);
+        ns3::PutValues(bytes, operation.request.bytesPerPair);
+        ns3::PutValue(bytes, operation.info);
+        ns3::PutValues(bytes, timed.starts);
     }
-    return writer.Take();
+    return bytes;
 }
 
 OwnedPattern
-PatternFromBytes(const std::string& bytes)
+PatternFromBytes(const ns3::QbbBytes& bytes)
 {
-    Reader reader(bytes);
+    ns3::QbbByteReader reader(bytes);
     OwnedPattern pattern;
-    reader.Get(pattern.repetition.goesOn);
-    reader.Get(pattern.repetition.gaps);
-    std::size_t size = 0;
-    reader.Get(size);
-    pattern.operations.resize(size);
+    reader.GetTo(pattern.repetition.goesOn);
+    reader.GetValues(pattern.repetition.gaps);
+    pattern.operations.resize(reader.Get<uint64_t>());
     for (OwnedOperation& timed : pattern.operations)
     {
         PartOperation& operation = timed.operation;
-        reader.Get(operation.isMessage);
-        reader.Get(operation.group.id);
-        reader.Get(operation.group.kind);
-        reader.Get(operation.group.ranks);
-        reader.Get(operation.request.op);
-        reader.Get(operation.request.bytes);
-        reader.Get(operation.request.root);
-        reader.Get(operation.request.bytesPerPair);
-        reader.Get(operation.info);
-        reader.Get(timed.starts);
+        reader.GetTo(operation.isMessage);
+        reader.GetTo(operation.group.id);
+        reader.GetTo(operation.group.kind);
+        reader.GetValues(operation.group.ranks);
+        reader.GetTo(operation.request.op);
+        reader.GetTo(operation.request.bytes);
+        reader.GetTo(operation.request.root);
+        reader.GetValues(operation.request.bytesPerPair);
+        reader.GetTo(operation.info);
+        reader.GetValues(timed.starts);
     }
     return pattern;
 }
 
-std::string
+ns3::QbbBytes
 ToBytes(const PartRound& round)
 {
-    Writer writer;
-    writer.Put(round.starts);
-    writer.Put(round.outcome.traffic);
-    writer.Put(round.outcome.ends.size());
+    ns3::QbbBytes bytes;
+    ns3::PutValues(bytes, round.starts);
+    ns3::PutValue(bytes, round.outcome.traffic);
+    ns3::PutValue(bytes, uint64_t{round.outcome.ends.size()});
     for (const auto& ends : round.outcome.ends)
     {
-        writer.Put(ends);
+        ns3::PutValues(bytes, ends);
     }
-    return writer.Take();
+    return bytes;
 }
 
 PartRound
-RoundFromBytes(const std::string& bytes)
+RoundFromBytes(const ns3::QbbBytes& bytes)
 {
-    Reader reader(bytes);
+    ns3::QbbByteReader reader(bytes);
     PartRound round;
-    reader.Get(round.starts);
-    reader.Get(round.outcome.traffic);
-    std::size_t size = 0;
-    reader.Get(size);
-    round.outcome.ends.resize(size);
+    reader.GetValues(round.starts);
+    reader.GetTo(round.outcome.traffic);
+    round.outcome.ends.resize(reader.Get<uint64_t>());
     for (auto& ends : round.outcome.ends)
     {
-        reader.Get(ends);
+        reader.GetValues(ends);
     }
     return round;
 }

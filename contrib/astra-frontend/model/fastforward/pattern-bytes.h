@@ -6,7 +6,8 @@
 
 #include "part-pattern.h"
 
-#include <string>
+#include "ns3/qbb-bytes.h"
+
 #include <vector>
 
 namespace AstraSim
@@ -33,10 +34,10 @@ struct OwnedPattern
  * @{
  */
 /// Its first byte says whether the repetition goes on.
-std::string ToBytes(const PartPattern& pattern, const Repetition& repetition);
-OwnedPattern PatternFromBytes(const std::string& bytes);
-std::string ToBytes(const PartRound& round);
-PartRound RoundFromBytes(const std::string& bytes);
+ns3::QbbBytes ToBytes(const PartPattern& pattern, const Repetition& repetition);
+OwnedPattern PatternFromBytes(const ns3::QbbBytes& bytes);
+ns3::QbbBytes ToBytes(const PartRound& round);
+PartRound RoundFromBytes(const ns3::QbbBytes& bytes);
 /** @} */
 
 } // namespace AstraSim

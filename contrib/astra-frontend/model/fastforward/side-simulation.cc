@@ -50,18 +50,18 @@ MoveAll(Call call, char* bytes, std::size_t count)
 }
 
 bool
-SendBlock(int socket, std::string block)
+SendBlock(int socket, ns3::QbbBytes block)
 {
     uint64_t size = block.size();
     const auto send = [socket](char* bytes, std::size_t count) {
         return ::send(socket, bytes, count, MSG_NOSIGNAL);
     };
     return MoveAll(send, reinterpret_cast<char*>(&size), sizeof(size)) &&
-           MoveAll(send, block.data(), block.size());
+           MoveAll(send, reinterpret_cast<char*>(block.data()), block.size());
 }
 
 /// @return nothing at the end of the other side
-std::optional<std::string>
+std::optional<ns3::QbbBytes>
 ReceiveBlock(int socket)
 {
     uint64_t size = 0;
@@ -72,8 +72,8 @@ ReceiveBlock(int socket)
     {
         return std::nullopt;
     }
-    std::string block(size, '\0');
-    if (!MoveAll(receive, block.data(), block.size()))
+    ns3::QbbBytes block(size);
+    if (!MoveAll(receive, reinterpret_cast<char*>(block.data()), block.size()))
     {
         return std::nullopt;
     }
@@ -406,7 +406,7 @@ SideSimulation::Serve(int socket)
         const bool ended = copy > 0 && ::waitpid(copy, &status, 0) == copy;
         if (!ended || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         {
-            SendBlock(socket, "");
+            SendBlock(socket, {});
         }
     }
     ::_exit(0);
@@ -439,7 +439,7 @@ SideSimulation::Ask(const PartPattern& pattern, const Repetition& repetition)
 {
     const auto answer = SendBlock(m_socket, ToBytes(pattern, repetition))
                             ? ReceiveBlock(m_socket)
-                            : std::optional<std::string>();
+                            : std::optional<ns3::QbbBytes>();
     if (!answer || answer->empty())
     {
         throw ns3::InputError("--fast-forward",

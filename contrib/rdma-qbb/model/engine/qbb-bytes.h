@@ -71,6 +71,12 @@ class QbbByteReader
         return value;
     }
 
+    template <typename T>
+    void GetTo(T& value)
+    {
+        value = Get<T>();
+    }
+
     /// Append values to @p to.
     template <typename Values>
     void GetValues(Values& to)
