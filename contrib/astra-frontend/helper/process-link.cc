@@ -4,6 +4,7 @@
 #include "process-link.h"
 
 #include "../mpi/mpi-link.h"
+#include "ending-signals.h"
 
 #include "ns3/input-error.h"
 #include "ns3/output-file.h"
@@ -95,7 +96,12 @@ class MpiProcesses final : public ns3::QbbProcesses
     MpiProcesses()
         : m_link(Load())
     {
+        // MPI's own threads must not take the signals that end a run.
+        const sigset_t signals = EndingSignals();
+        sigset_t before;
+        pthread_sigmask(SIG_BLOCK, &signals, &before);
         m_link.join(&m_rank, &m_count);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
         ns3::QbbProcesses::Set(this);
         if (m_rank > 0)
         {

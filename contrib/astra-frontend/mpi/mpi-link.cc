@@ -4,7 +4,6 @@
 #include "mpi-link.h"
 
 #include <algorithm>
-#include <csignal>
 #include <mpi.h>
 #include <vector>
 
@@ -17,17 +16,8 @@ constexpr uint64_t PIECE = uint64_t{1} << 30; ///< an int counts the bytes of a 
 void
 Join(uint32_t* rank, uint32_t* count)
 {
-    // MPI's own threads must not take the signals that end a run.
-    sigset_t signals;
-    sigset_t before;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     int value = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &value);
     *rank = static_cast<uint32_t>(value);
