@@ -145,27 +145,17 @@ struct MergedRecords::SpanEnded
     }
 };
 
-struct MergedRecords::LayerDone
+/// Something that has a rank, a value and a time.
+template <auto Tell, typename Value>
+struct MergedRecords::RankNote
 {
     int rank;
-    WorkloadPosition position;
+    Value value;
     TimePs now;
 
     void operator()(MergedRecords& all) const
     {
-        all.m_observer.LayerFinished(rank, position, now);
-    }
-};
-
-struct MergedRecords::PassDone
-{
-    int rank;
-    uint32_t pass;
-    TimePs now;
-
-    void operator()(MergedRecords& all) const
-    {
-        all.m_observer.PassFinished(rank, pass, now);
+        (all.m_observer.*Tell)(rank, value, now);
     }
 };
 
@@ -177,18 +167,6 @@ struct MergedRecords::RankDone
     void operator()(MergedRecords& all) const
     {
         all.m_observer.RankFinished(rank, now);
-    }
-};
-
-struct MergedRecords::MemoryChanged
-{
-    int rank;
-    uint64_t bytes;
-    TimePs now;
-
-    void operator()(MergedRecords& all) const
-    {
-        all.m_observer.LocalMemoryChanged(rank, bytes, now);
     }
 };
 
@@ -279,12 +257,14 @@ class MergedRecords::Part : public RunObserver
 
     void LayerFinished(int rank, const WorkloadPosition& position, TimePs now) override
     {
-        QbbPartitions::Tell(m_all, LayerDone{rank, position, now});
+        QbbPartitions::Tell(
+            m_all,
+            RankNote<&RunObserver::LayerFinished, WorkloadPosition>{rank, position, now});
     }
 
     void PassFinished(int rank, uint32_t pass, TimePs now) override
     {
-        QbbPartitions::Tell(m_all, PassDone{rank, pass, now});
+        QbbPartitions::Tell(m_all, RankNote<&RunObserver::PassFinished, uint32_t>{rank, pass, now});
     }
 
     void RankFinished(int rank, TimePs now) override
@@ -294,7 +274,8 @@ class MergedRecords::Part : public RunObserver
 
     void LocalMemoryChanged(int rank, uint64_t bytes, TimePs now) override
     {
-        QbbPartitions::Tell(m_all, MemoryChanged{rank, bytes, now});
+        QbbPartitions::Tell(m_all,
+                            RankNote<&RunObserver::LocalMemoryChanged, uint64_t>{rank, bytes, now});
     }
 
     void WorkloadResult(std::string_view table, std::string_view line) override

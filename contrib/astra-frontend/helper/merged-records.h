@@ -87,10 +87,9 @@ class MergedRecords : public ns3::QbbAddressee
     struct Came;
     template <typename Record, void (RunObserver::*Tell)(const Record&)>
     struct SpanEnded;
-    struct LayerDone;
-    struct PassDone;
+    template <auto Tell, typename Value>
+    struct RankNote;
     struct RankDone;
-    struct MemoryChanged;
     struct Result;
 
     /// @return what a part has told of a collective, with the layer and the group

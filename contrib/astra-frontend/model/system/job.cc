@@ -177,11 +177,10 @@ Job::Start()
             continue;
         }
         // Each at its node, so that it does not matter which other ranks this part has.
-        m_description.network(m_description.ranks[rank])
-            .Schedule(
-                0,
-                [](void* workload) { static_cast<RankWorkload*>(workload)->Start(); },
-                m_workloads[rank].get());
+        m_systems[rank]->get_network().Schedule(
+            0,
+            [](void* workload) { static_cast<RankWorkload*>(workload)->Start(); },
+            m_workloads[rank].get());
     }
 }
 
