@@ -146,34 +146,30 @@ class ForkedProcesses : public QbbProcesses
         std::exit(0); // without the test's own end; what has been run is counted
     }
 
-    static void WriteAll(int to, const void* from, std::size_t bytes)
+    /// Call @p move, which is read() or write(), until all bytes are moved.
+    template <typename Move, typename Byte>
+    static void MoveAll(Move move, int descriptor, Byte* at, std::size_t bytes)
     {
-        const auto* at = static_cast<const char*>(from);
         while (bytes > 0)
         {
-            const ssize_t written = write(to, at, bytes);
-            if (written <= 0)
+            const ssize_t moved = move(descriptor, at, bytes);
+            if (moved <= 0)
             {
                 _exit(1);
             }
-            at += written;
-            bytes -= static_cast<std::size_t>(written);
+            at += moved;
+            bytes -= static_cast<std::size_t>(moved);
         }
+    }
+
+    static void WriteAll(int to, const void* from, std::size_t bytes)
+    {
+        MoveAll(&write, to, static_cast<const char*>(from), bytes);
     }
 
     static void ReadAll(int from, void* to, std::size_t bytes)
     {
-        auto* at = static_cast<char*>(to);
-        while (bytes > 0)
-        {
-            const ssize_t got = read(from, at, bytes);
-            if (got <= 0)
-            {
-                _exit(1);
-            }
-            at += got;
-            bytes -= static_cast<std::size_t>(got);
-        }
+        MoveAll(&read, from, static_cast<char*>(to), bytes);
     }
 
     static void Send(int to, const QbbBytes& bytes)

@@ -267,13 +267,10 @@ PacketBackend::GetTotals() const
     {
         own.flows += network->GetDelivered();
     }
-    ns3::QbbBytes bytes;
-    ns3::PutValue(bytes, own);
-    for (const ns3::QbbBytes& each : ns3::FromAllProcesses(bytes))
+    for (const OwnTotals& each : ns3::ValueOfAllProcesses(own))
     {
-        own = ns3::QbbByteReader(each).Get<OwnTotals>();
-        totals.events += own.events;
-        totals.flows += own.flows;
+        totals.events += each.events;
+        totals.flows += each.flows;
     }
     totals.packets = fabric.txFrames;
     totals.packetHops = fabric.packetHops;

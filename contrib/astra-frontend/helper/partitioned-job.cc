@@ -147,12 +147,10 @@ PartitionedJob::CountAllJoined() const
     {
         own.push_back({key, CountJoined(key)});
     }
-    ns3::QbbBytes bytes;
-    ns3::PutValues(bytes, own);
     std::unordered_map<uint64_t, std::size_t> all;
-    for (const ns3::QbbBytes& each : ns3::FromAllProcesses(bytes))
+    for (const std::vector<Count>& each : ns3::ValuesOfAllProcesses(own))
     {
-        for (const Count& count : ns3::QbbByteReader(each).GetValues<std::vector<Count>>())
+        for (const Count& count : each)
         {
             all[count.key] += count.joined;
         }

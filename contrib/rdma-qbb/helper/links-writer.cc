@@ -38,19 +38,9 @@ CountersOfAll(const RdmaFabric& fabric)
         {
             table[node].push_back(read(node, port));
         }
-        if (QbbProcesses::Get())
-        {
-            PutValue(bytes, fabric.IsHere(node));
-            PutValues(bytes, table[node]);
-        }
-    }
-    if (!QbbProcesses::Get())
-    {
-        return table;
-    }
-    for (auto& counters : table)
-    {
-        counters.assign(counters.size(), {});
+        PutValue(bytes, fabric.IsHere(node));
+        PutValues(bytes, table[node]);
+        table[node].assign(table[node].size(), {});
     }
     for (const QbbBytes& each : FromAllProcesses(bytes))
     {
@@ -69,6 +59,19 @@ CountersOfAll(const RdmaFabric& fabric)
         }
     }
     return table;
+}
+
+/// @return what reads CountersOfAll() at the first question, which all processes ask
+LinkCountersOf
+CountersLater(const RdmaFabric& fabric)
+{
+    return [&fabric, table = std::make_shared<CounterTable>()](uint32_t node, uint16_t port) {
+        if (table->empty())
+        {
+            *table = CountersOfAll(fabric);
+        }
+        return (*table)[node][port];
+    };
 }
 
 } // namespace
@@ -101,26 +104,12 @@ CountersNow(const RdmaFabric& fabric, int64_t endPs)
             each.pauseNs = std::min(each.pauseNs, endNs);
         }
     }
-    if (!QbbProcesses::Get())
-    {
-        return [later = CountersOf(fabric), now = std::move(now)](uint32_t node, uint16_t port) {
-            LinkCounters counters = now[node][port];
-            counters.drops = later(node, port).drops;
-            return counters;
-        };
-    }
-    // All processes ask, once the run is over.
-    return
-        [&fabric, now = std::move(now), later = std::make_shared<CounterTable>()](uint32_t node,
-                                                                                  uint16_t port) {
-            if (later->empty())
-            {
-                *later = CountersOfAll(fabric);
-            }
-            LinkCounters counters = now[node][port];
-            counters.drops = (*later)[node][port].drops;
-            return counters;
-        };
+    const LinkCountersOf later = QbbProcesses::Get() ? CountersLater(fabric) : CountersOf(fabric);
+    return [later, now = std::move(now)](uint32_t node, uint16_t port) {
+        LinkCounters counters = now[node][port];
+        counters.drops = later(node, port).drops;
+        return counters;
+    };
 }
 
 void

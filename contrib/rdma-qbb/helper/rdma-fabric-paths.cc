@@ -307,12 +307,10 @@ RdmaFabric::GetTotals() const
         totals.reorderBytes = std::max(totals.reorderBytes, counters.reorderBytes);
     }
     totals.framesInUse = CountFramesInUse();
-    QbbBytes bytes;
-    PutValue(bytes, totals);
     FabricTotals all;
-    for (const QbbBytes& each : FromAllProcesses(bytes))
+    for (const FabricTotals& each : ValueOfAllProcesses(totals))
     {
-        all += QbbByteReader(each).Get<FabricTotals>();
+        all += each;
     }
     return all;
 }

@@ -188,14 +188,10 @@ RdmaFabric::Divide()
     {
         plan.partitionOf[m_nodes[id]->GetId()] = m_partitions.partitionOf[id];
     }
-    uint32_t here = m_partitions.count;
-    if (plan.processes)
+    uint32_t here = 0;
+    for (uint32_t partition = 0; partition < m_partitions.count; ++partition)
     {
-        here = 0;
-        for (uint32_t partition = 0; partition < m_partitions.count; ++partition)
-        {
-            here += IsPartitionHere(partition);
-        }
+        here += QbbProcesses::IsHere(partition, m_partitions.count);
     }
     plan.threads = std::clamp(here, 1U, m_threads);
     // What partitions bring about at each other may come sooner than frames.
@@ -206,13 +202,6 @@ RdmaFabric::Divide()
     {
         driver->GetHw().SetDivided();
     }
-}
-
-bool
-RdmaFabric::IsPartitionHere(uint32_t partition) const
-{
-    const QbbProcesses* processes = QbbProcesses::Get();
-    return !processes || processes->Of(partition, m_partitions.count) == processes->GetRank();
 }
 
 void

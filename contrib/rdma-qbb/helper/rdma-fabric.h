@@ -20,6 +20,7 @@
 #include "ns3/path-timing.h"
 #include "ns3/qbb-channel.h"
 #include "ns3/qbb-net-device.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/rdma-driver.h"
 #include "ns3/switch-node.h"
 #include "ns3/traced-callback.h"
@@ -122,7 +123,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     bool IsHere(uint32_t node) const
     {
         return m_partitions.partitionOf.empty() || // made by others: there is one process
-               IsPartitionHere(m_partitions.partitionOf[node]);
+               QbbProcesses::IsHere(m_partitions.partitionOf[node], m_partitions.count);
     }
 
     /// @return the priorities that PFC protects
@@ -286,7 +287,6 @@ class RdmaFabric : public Object, public RdmaPathPlanner
                         uint32_t stripe,
                         InNetworkSpec& spec) const;
     /// Find out which partition each node is in.
-    bool IsPartitionHere(uint32_t partition) const;
     void ShareOut(const ClusterTopology& topology);
     /// Have the simulator run the partitions.
     void Divide();

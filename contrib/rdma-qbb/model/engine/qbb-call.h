@@ -55,12 +55,26 @@ class QbbCallKinds
   public:
     using Handler = void (*)(QbbAddressee& target, const std::byte* record, std::string_view text);
 
-    /// Have @p Record, a plain value without addresses, done at a @p Target: it is called with it,
-    /// and with the text that came with it if it takes one. @return the number of that
+    /// Have @p Record, a plain value without addresses, done at a @p Target: Call().
+    /// @return the number of that
     template <typename Target, typename Record>
     static uint32_t Of()
     {
         return KIND<Target, Record>;
+    }
+
+    /// Call @p record with @p target, and with @p text if it takes one.
+    template <typename Target, typename Record>
+    static void Call(const Record& record, Target& target, std::string_view text)
+    {
+        if constexpr (std::is_invocable_v<const Record&, Target&, std::string_view>)
+        {
+            record(target, text);
+        }
+        else
+        {
+            record(target);
+        }
     }
 
     static void Do(uint32_t kind, uint32_t address, const std::byte* record, std::string_view text)
@@ -79,15 +93,7 @@ class QbbCallKinds
                       std::is_base_of_v<QbbAddressee, Target>);
         alignas(Record) std::array<std::byte, sizeof(Record)> room;
         std::memcpy(room.data(), bytes, sizeof(Record));
-        const Record& record = *reinterpret_cast<const Record*>(room.data());
-        if constexpr (std::is_invocable_v<const Record&, Target&, std::string_view>)
-        {
-            record(static_cast<Target&>(target), text);
-        }
-        else
-        {
-            record(static_cast<Target&>(target));
-        }
+        Call(*reinterpret_cast<const Record*>(room.data()), static_cast<Target&>(target), text);
     }
 
     // Set before main(), in an order that is the same in every process of a program.

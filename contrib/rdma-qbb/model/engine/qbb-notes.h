@@ -40,8 +40,8 @@ class QbbNotes
                              static_cast<uint32_t>(text.size()),
                              m_bytes.size(),
                              sizeof(Record)});
-        Append(&record, sizeof(Record));
-        Append(text.data(), text.size());
+        PutMemory(m_bytes, &record, sizeof(Record));
+        PutMemory(m_bytes, text.data(), text.size());
     }
 
     bool IsEmpty() const
@@ -64,7 +64,7 @@ class QbbNotes
             entry.offset += before;
         }
         m_entries.insert(m_entries.end(), other.m_entries.begin(), other.m_entries.end());
-        m_bytes.insert(m_bytes.end(), other.m_bytes.begin(), other.m_bytes.end());
+        PutMemory(m_bytes, other.m_bytes.data(), other.m_bytes.size());
         other.Clear();
     }
 
@@ -112,14 +112,8 @@ class QbbNotes
         uint64_t recordBytes;
     };
 
-    void Append(const void* from, std::size_t bytes)
-    {
-        const auto* first = static_cast<const std::byte*>(from);
-        m_bytes.insert(m_bytes.end(), first, first + bytes);
-    }
-
     std::vector<Entry> m_entries;
-    std::vector<std::byte> m_bytes;
+    QbbBytes m_bytes;
 };
 
 } // namespace ns3

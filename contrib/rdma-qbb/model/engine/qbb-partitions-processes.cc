@@ -42,7 +42,7 @@ QbbPartitions::PutStatus(QbbBytes& bytes) const
         earliest = std::min(earliest, m_earliest[partition]);
     }
     PutValue(bytes, earliest);
-    PutValue(bytes, m_simulator.m_stop.load(std::memory_order_relaxed));
+    PutValue(bytes, m_isStopped);
     QbbFailure::Of(m_failure).Put(bytes);
 }
 

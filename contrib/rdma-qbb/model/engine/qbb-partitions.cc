@@ -75,9 +75,7 @@ QbbPartitions::QbbPartitions(QbbSimulatorImpl& simulator,
                     "a reaction comes before a window has ended");
     for (uint32_t partition = 0; partition < partitions; ++partition)
     {
-        const QbbProcesses* processes = m_plan.processes;
-        m_isHere.push_back(!processes ||
-                           processes->Of(partition, partitions) == processes->GetRank());
+        m_isHere.push_back(QbbProcesses::IsHere(partition, partitions));
         if (m_isHere.back())
         {
             m_here.push_back(partition);
@@ -284,13 +282,7 @@ QbbPartitions::Run()
         m_simulator.m_timeline.nowTs = nowTs;
         std::rethrow_exception(failure);
     }
-    QbbBytes bytes;
-    PutValue(bytes, nowTs);
-    for (const QbbBytes& each : FromAllProcesses(bytes))
-    {
-        nowTs = std::max(nowTs, QbbByteReader(each).Get<uint64_t>());
-    }
-    m_simulator.m_timeline.nowTs = nowTs;
+    m_simulator.m_timeline.nowTs = std::ranges::max(ValueOfAllProcesses(nowTs));
 }
 
 template <typename Step>

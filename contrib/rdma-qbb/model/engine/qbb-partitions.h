@@ -19,7 +19,6 @@
 #include <memory>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -180,14 +179,7 @@ class QbbPartitions
         }
         NS_ASSERT_MSG(!timeline || !timeline->partitions->m_plan.processes,
                       "only this process is told: TellOf() tells all");
-        if constexpr (std::is_invocable_v<const Record&, Target&, std::string_view>)
-        {
-            record(target, text);
-        }
-        else
-        {
-            record(target);
-        }
+        QbbCallKinds::Call(record, target, text);
     }
 
     /// As Tell(), also from an event of no node, which concerns the nodes of this process.

@@ -95,13 +95,16 @@ QbbFailure::TakeFrom(QbbByteReader& reader)
 void
 ThrowInAllProcesses(const std::exception_ptr& failure)
 {
-    QbbBytes bytes;
-    QbbFailure::Of(failure).Put(bytes);
     std::exception_ptr first = failure;
-    for (const QbbBytes& each : FromAllProcesses(bytes))
+    if (QbbProcesses* processes = QbbProcesses::Get())
     {
-        QbbByteReader reader(each);
-        first = first ? first : QbbFailure::TakeFrom(reader).ToException();
+        QbbBytes bytes;
+        QbbFailure::Of(failure).Put(bytes);
+        for (const QbbBytes& each : processes->GatherAll(bytes))
+        {
+            QbbByteReader reader(each);
+            first = first ? first : QbbFailure::TakeFrom(reader).ToException();
+        }
     }
     if (first)
     {
@@ -119,8 +122,7 @@ FromAllProcesses(const QbbBytes& bytes)
 bool
 IsInAnyProcess(bool isSo)
 {
-    return std::ranges::any_of(FromAllProcesses({std::byte{isSo}}),
-                               [](const QbbBytes& bytes) { return bytes.front() != std::byte{0}; });
+    return std::ranges::count(ValueOfAllProcesses(isSo), true) > 0;
 }
 
 std::vector<std::string>

@@ -50,6 +50,13 @@ class QbbProcesses
         return static_cast<uint32_t>(uint64_t{partition} * GetCount() / count);
     }
 
+    /// @return whether this process runs a partition @param count of partitions
+    static bool IsHere(uint32_t partition, uint32_t count)
+    {
+        const QbbProcesses* processes = Get();
+        return !processes || processes->Of(partition, count) == processes->GetRank();
+    }
+
     /// @return the processes of this run; null where there is only one
     static QbbProcesses* Get();
 
@@ -88,6 +95,36 @@ void ThrowInAllProcesses(const std::exception_ptr& failure);
 
 /// @return what each process gives, by process
 std::vector<QbbBytes> FromAllProcesses(const QbbBytes& bytes);
+
+/// @return the value of each process, by process
+template <typename T>
+std::vector<T>
+ValueOfAllProcesses(const T& value)
+{
+    QbbBytes bytes;
+    PutValue(bytes, value);
+    std::vector<T> all;
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        all.push_back(QbbByteReader(each).Get<T>());
+    }
+    return all;
+}
+
+/// @return the values of each process, by process
+template <typename T>
+std::vector<std::vector<T>>
+ValuesOfAllProcesses(const std::vector<T>& values)
+{
+    QbbBytes bytes;
+    PutValues(bytes, values);
+    std::vector<std::vector<T>> all;
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        all.push_back(QbbByteReader(each).GetValues<std::vector<T>>());
+    }
+    return all;
+}
 
 /// @return whether it is so in one of the processes at least
 bool IsInAnyProcess(bool isSo);

@@ -78,12 +78,10 @@ FindPausing(const Switches& switches)
             }
         }
     });
-    QbbBytes bytes;
-    PutValues(bytes, own);
     std::unordered_map<uint64_t, uint8_t> pausing;
-    for (const QbbBytes& each : FromAllProcesses(bytes))
+    for (const std::vector<Pausing>& each : ValuesOfAllProcesses(own))
     {
-        for (const Pausing& port : QbbByteReader(each).GetValues<std::vector<Pausing>>())
+        for (const Pausing& port : each)
         {
             pausing[port.key] = port.mask;
         }
@@ -206,11 +204,8 @@ DropFree(const Switches& switches, WaitingQueues& stuck)
                                                                         wait.priority,
                                                                         bytes->second);
     }
-    QbbBytes bytes;
-    PutValues(bytes, isFree);
-    for (const QbbBytes& each : FromAllProcesses(bytes))
+    for (const std::vector<uint8_t>& others : ValuesOfAllProcesses(isFree))
     {
-        const auto others = QbbByteReader(each).GetValues<std::vector<uint8_t>>();
         for (std::size_t i = 0; i < isFree.size(); ++i)
         {
             isFree[i] |= others[i];
