@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import divided_jobs
 import slurm_cluster
 from test_phynet import MIB, PROGRAM, all_reduce, environment, record
 from test_sweep import place, sweep, table, write  # noqa: F401 (place is a fixture)
@@ -30,6 +31,18 @@ def test_srun_starts_the_ranks(slurm, tmp_path):
     info = record(tmp_path / "out")
     assert info["status"] == "finished"
     assert len(info["processes"]) == 4
+
+
+@pytest.mark.skipif(not (divided_jobs.PROGRAMS / "simai-mpi.so").exists(), reason="built without MPI")
+def test_srun_starts_processes_of_one_simulation(slurm, tmp_path):
+    divided_jobs.write_inputs(tmp_path)
+    job = ["-w", "small.txt@0-15", "-n", "a100.txt"]
+    one = divided_jobs.simulate(tmp_path, "1", *job, "-t", 1)
+    assert one.returncode == 0, one.stderr
+    two = divided_jobs.simulate(tmp_path, "2", *job, env=slurm | environment(), launcher=["srun", "--mpi=pmix", "-n", "2"])
+    assert two.returncode == 0, two.stderr
+    assert divided_jobs.results(tmp_path / "2") == divided_jobs.results(tmp_path / "1")
+    assert divided_jobs.record(tmp_path, "2")["processes"] == 2
 
 
 def test_a_sweep_runs_by_the_profile_of_the_documentation(slurm, place):  # noqa: F811
