@@ -139,6 +139,8 @@ def test_workloads_give_the_same_bytes_with_every_number_of_threads(tmp_path, jo
         assert other.keys() == one.keys()
         assert [file for file in one if other[file] != one[file]] == [], name
         assert record(tmp_path, name)["packet_hops"] == record(tmp_path, "1")["packet_hops"]
+        # Wires between partitions cost no events of their own.
+        assert record(tmp_path, name)["events"] == pytest.approx(record(tmp_path, "1")["events"], rel=0.01)
 
 
 @pytest.mark.parametrize("job", ["experts", "pipeline"])

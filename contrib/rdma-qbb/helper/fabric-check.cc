@@ -90,10 +90,12 @@ FabricCheck::Attach(bool connect)
         }
     }
     const TraceSource<RdmaHw> open("QpOpen");
+    const TraceSource<RdmaHw> named("QpNamed");
     const TraceSource<RdmaHw> close("QpClose");
     for (uint32_t host = 0; host < m_fabric.GetTopology().hostCount; ++host)
     {
         attach(m_fabric.GetHw(host), open, MakeCallback(&FabricCheck::OnOpen, this));
+        attach(m_fabric.GetHw(host), named, MakeCallback(&FabricCheck::OnNamed, this));
         attach(m_fabric.GetHw(host), close, MakeCallback(&FabricCheck::OnClose, this));
     }
 }
@@ -121,21 +123,31 @@ FabricCheck::Name(const Port& port) const
     return fmt::format("port {} of node {}", port.number + 1, port.node);
 }
 
-FabricCheck::PairKey
-FabricCheck::KeyOf(const QbbFrame& frame)
-{
-    return {uint64_t{frame.src} << 32 | frame.dst, frame.qpn};
-}
-
-FabricCheck::Pair*
-FabricCheck::PairOf(const QbbFrame& frame)
+FabricCheck::Pairs::iterator
+FabricCheck::FindPair(const QbbFrame& frame)
 {
     if (frame.kind != QbbFrameKind::Data || (frame.flags & IN_NETWORK))
     {
-        return nullptr;
+        return m_pairs.end();
     }
-    const auto found = m_pairs.find(KeyOf(frame));
-    return found == m_pairs.end() ? nullptr : &found->second;
+    PairKey key{uint64_t{frame.src} << 32 | frame.dst, frame.qpn};
+    if (!(frame.flags & QBB_FLAG_FROM_AFAR))
+    {
+        const auto named = m_names.find(key);
+        if (named == m_names.end())
+        {
+            return m_pairs.end();
+        }
+        key.qpn = named->second;
+    }
+    return m_pairs.find(key);
+}
+
+void
+FabricCheck::Erase(Pairs::iterator pair)
+{
+    m_names.erase(pair->second.name);
+    m_pairs.erase(pair);
 }
 
 // --- links
@@ -244,47 +256,57 @@ FabricCheck::OnPfc(uint32_t index, Ptr<const QbbNetDevice>, uint8_t priority, bo
 void
 FabricCheck::OnOpen(const RdmaQueuePair& qp)
 {
-    if (!qp.contribution)
+    if (qp.contribution)
     {
-        const PairKey key{uint64_t{qp.src} << 32 | qp.dst, qp.peerQpn};
-        m_pairs[key].open = &qp;
-        m_answered[{uint64_t{qp.dst} << 32 | qp.src, qp.qpn}] = key;
+        return;
     }
+    m_pairs[{uint64_t{qp.src} << 32 | qp.dst, qp.qpn}].open = &qp;
+    if (qp.KnowsPeer())
+    {
+        OnNamed(qp);
+    }
+}
+
+void
+FabricCheck::OnNamed(const RdmaQueuePair& qp)
+{
+    const uint64_t hosts = uint64_t{qp.src} << 32 | qp.dst;
+    m_pairs[{hosts, qp.qpn}].name = {hosts, qp.peerQpn};
+    m_names[{hosts, qp.peerQpn}] = qp.qpn;
 }
 
 void
 FabricCheck::OnClose(const RdmaQueuePair& qp)
 {
-    const auto found = m_pairs.find({uint64_t{qp.src} << 32 | qp.dst, qp.peerQpn});
+    const auto found = m_pairs.find({uint64_t{qp.src} << 32 | qp.dst, qp.qpn});
     if (qp.contribution || found == m_pairs.end())
     {
         return;
     }
     found->second.open = nullptr;
-    m_answered.erase({uint64_t{qp.dst} << 32 | qp.src, qp.qpn});
     if (found->second.underWay == 0)
     {
-        m_pairs.erase(found);
+        Erase(found);
     }
 }
 
 void
 FabricCheck::NoteRate(const QbbFrame& answer)
 {
-    const auto key = m_answered.find(KeyOf(answer));
-    if (answer.kind == QbbFrameKind::Data || key == m_answered.end())
+    const auto found = m_pairs.find({uint64_t{answer.dst} << 32 | answer.src, answer.qpn});
+    if (answer.kind == QbbFrameKind::Data || found == m_pairs.end() || !found->second.open)
     {
         return;
     }
-    Pair& pair = m_pairs[key->second];
+    Pair& pair = found->second;
     pair.lastRateBps = std::max(pair.lastRateBps, pair.open->GetRate());
 }
 
 void
 FabricCheck::CheckPairTx(const Port& port, const QbbFrame& frame)
 {
-    Pair* pair = PairOf(frame);
-    if (!pair)
+    const auto found = FindPair(frame);
+    if (found == m_pairs.end() || !found->second.open)
     {
         if (frame.kind == QbbFrameKind::Data && !(frame.flags & IN_NETWORK))
         {
@@ -292,6 +314,7 @@ FabricCheck::CheckPairTx(const Port& port, const QbbFrame& frame)
         }
         return;
     }
+    Pair* pair = &found->second;
     pair->underWay += frame.payloadBytes;
     const RdmaQueuePair& qp = *pair->open;
     const bool isNew = frame.seq >= pair->nextSeq;
@@ -332,11 +355,12 @@ FabricCheck::CheckPairTx(const Port& port, const QbbFrame& frame)
 void
 FabricCheck::Arrived(const QbbFrame& frame)
 {
-    Pair* pair = PairOf(frame);
-    if (!pair)
+    const auto found = FindPair(frame);
+    if (found == m_pairs.end())
     {
         return;
     }
+    Pair* pair = &found->second;
     if (pair->underWay < frame.payloadBytes)
     {
         Fail(fmt::format("host {} gets {} bytes of host {} that were not sent",
@@ -348,7 +372,7 @@ FabricCheck::Arrived(const QbbFrame& frame)
     pair->underWay -= frame.payloadBytes;
     if (!pair->open && pair->underWay == 0)
     {
-        m_pairs.erase(KeyOf(frame));
+        Erase(found);
     }
 }
 

@@ -77,7 +77,7 @@ class FabricCheck
         std::deque<Flight> flights;
     };
 
-    /// Which queue pair a frame belongs to, as the frame says it.
+    /// A queue pair by its hosts, the sender's first, and its number at one of them.
     struct PairKey
     {
         uint64_t hosts;
@@ -103,15 +103,18 @@ class FabricCheck
         uint64_t lastRateBps{0};            ///< the highest rate since
         uint64_t lastWindow{0};             ///< the window then
         uint64_t underWay{0};               ///< payload bytes between the hosts
+        PairKey name{};                     ///< by the receiver's number, once that is known
     };
 
     void Attach(bool connect);
     void Fail(const std::string& what) const;
     void Tick();
     std::string Name(const Port& port) const;
-    static PairKey KeyOf(const QbbFrame& frame);
-    /// @return the books of the pair of a data frame; null for what no two hosts exchange
-    Pair* PairOf(const QbbFrame& frame);
+    /// By number at the sender.
+    using Pairs = boost::unordered_flat_map<PairKey, Pair, PairHash>;
+    /// @return the pair of a data frame; the end for what no two hosts exchange
+    Pairs::iterator FindPair(const QbbFrame& frame);
+    void Erase(Pairs::iterator pair);
 
     void OnTx(uint32_t port, Ptr<const QbbNetDevice> device, const QbbFrame& frame);
     void OnRx(uint32_t port, Ptr<const QbbNetDevice> device, const QbbFrame& frame);
@@ -119,6 +122,7 @@ class FabricCheck
     void OnPfc(uint32_t port, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
     void OnDrop(uint32_t node, Ptr<const SwitchNode> at, const QbbFrame& frame);
     void OnOpen(const RdmaQueuePair& qp);
+    void OnNamed(const RdmaQueuePair& qp);
     void OnClose(const RdmaQueuePair& qp);
     void CheckPairTx(const Port& port, const QbbFrame& frame);
     /// Note the rate of the pair that a frame is an answer to, before the answer changes it.
@@ -133,9 +137,9 @@ class FabricCheck
     std::vector<uint32_t> m_firstPort;    ///< of each node, in m_ports
     std::vector<uint64_t> m_bufferDrops;  ///< of each node, as far as they have been looked at
     std::vector<uint32_t> m_framesToLook; ///< of each node, until its buffer is looked at
-    boost::unordered_flat_map<PairKey, Pair, PairHash> m_pairs;
-    boost::unordered_flat_map<PairKey, PairKey, PairHash>
-        m_answered; ///< key of a pair by its sender's
+    Pairs m_pairs;
+    boost::unordered_flat_map<PairKey, uint32_t, PairHash>
+        m_names; ///< a pair's number at the sender by that at the receiver
     int64_t m_lastPs{0};
 };
 

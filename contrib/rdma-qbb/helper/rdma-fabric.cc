@@ -145,11 +145,18 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
 {
     ShareOut(topology);
     CreateNodes(topology);
-    CreateLinks(topology);
-    Configure(topology, conf);
     if (m_threads > 0)
     {
         Divide();
+    }
+    CreateLinks(topology);
+    Configure(topology, conf);
+    for (RdmaDriver* driver : m_drivers)
+    {
+        if (m_threads > 0)
+        {
+            driver->GetHw().SetDivided();
+        }
     }
 }
 
@@ -183,7 +190,7 @@ RdmaFabric::Divide()
     NS_ABORT_MSG_UNLESS(simulator, "threads need ns3::QbbSimulatorImpl");
     QbbPartitionPlan plan;
     plan.processes = QbbProcesses::Get();
-    plan.partitionOf.resize(m_idOfNode.size());
+    plan.partitionOf.resize(m_nodes.back()->GetId() + 1);
     for (uint32_t id = 0; id < m_nodes.size(); ++id)
     {
         plan.partitionOf[m_nodes[id]->GetId()] = m_partitions.partitionOf[id];
@@ -198,10 +205,6 @@ RdmaFabric::Divide()
     plan.lookaheadPs = std::min(m_partitions.lookaheadPs, m_partitions.reactionPs);
     plan.reactionPs = m_partitions.reactionPs;
     simulator->Divide(std::move(plan));
-    for (RdmaDriver* driver : m_drivers)
-    {
-        driver->GetHw().SetDivided();
-    }
 }
 
 void

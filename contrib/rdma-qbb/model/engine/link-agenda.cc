@@ -5,6 +5,7 @@
 
 #include "fetch-lines.h"
 #include "link-port.h"
+#include "qbb-timeline.h"
 
 #include <utility>
 
@@ -27,6 +28,39 @@ IsEarlier(uint64_t a, uint64_t b)
 
 } // namespace
 
+/// The work, as the simulator sees it.
+class LinkAgenda::LateWork final : public QbbLateWork, public PartitionState
+{
+  public:
+    LateWork(LinkAgenda* agenda, uint32_t context)
+        : QbbLateWork(context),
+          m_agenda(agenda)
+    {
+    }
+
+    /// The agenda ends.
+    void Detach()
+    {
+        m_agenda = nullptr;
+    }
+
+    int64_t GetDuePs() const override
+    {
+        return m_agenda ? m_agenda->GetDuePs() : NEVER;
+    }
+
+    void CarryOut(int64_t untilPs) override
+    {
+        if (GetDuePs() <= untilPs)
+        {
+            m_agenda->CarryOut(untilPs);
+        }
+    }
+
+  private:
+    LinkAgenda* m_agenda;
+};
+
 LinkAgenda::LinkAgenda(Order order)
     : m_order(order),
       m_event(Create<Event>(this)),
@@ -38,6 +72,21 @@ LinkAgenda::~LinkAgenda()
 {
     m_event->Detach();
     m_lastEvent->Detach();
+    if (m_lateWork)
+    {
+        m_lateWork->Detach();
+    }
+}
+
+void
+LinkAgenda::LeadElsewhere(QbbTimeline& timeline, uint32_t context)
+{
+    if (!m_leadsElsewhere)
+    {
+        m_leadsElsewhere = true;
+        m_timeline = &timeline;
+        m_lateWork = Create<LateWork>(this, context);
+    }
 }
 
 uint16_t
@@ -72,6 +121,19 @@ LinkAgenda::SetDue(int64_t timePs)
     if (m_copy)
     {
         m_copy->SetSendersWorkDue(timePs);
+    }
+    if (m_leadsElsewhere && timePs != NEVER) [[unlikely]]
+    {
+        AwaitWindow();
+    }
+}
+
+[[gnu::noinline]] void
+LinkAgenda::AwaitWindow()
+{
+    if (!m_lateWork->isListed)
+    {
+        m_timeline->List(*m_lateWork);
     }
 }
 

@@ -5,6 +5,7 @@
 #define LINK_AGENDA_H
 
 #include "partition-memory.h"
+#include "qbb-late-work.h"
 #include "qbb-port-event.h"
 
 #include "ns3/ptr.h"
@@ -19,6 +20,7 @@ namespace ns3
 
 class LinkPort;
 class LinkWire;
+class QbbTimeline;
 
 // Hot path: Settle runs twice per packet and hop.
 
@@ -33,7 +35,8 @@ class LinkWire;
  *
  * A switch's ports share its buffer and thus one agenda; each port of a host has its own. Where
  * somebody looks at frames, where the end of a transmission may have the partner resumed, and where
- * LinkEngine says so, each of these things is an event (it is exact).
+ * LinkEngine says so, each of these things is an event (it is exact). What enters a wire to another
+ * partition is carried out by the end of the window.
  */
 class alignas(64) LinkAgenda : public PartitionState
 {
@@ -60,6 +63,12 @@ class alignas(64) LinkAgenda : public PartitionState
     {
         m_copy = wire;
     }
+
+    /**
+     * Frames may enter wires to other partitions.
+     * @param timeline of this partition @param context the node's id
+     */
+    void LeadElsewhere(QbbTimeline& timeline, uint32_t context);
 
     /// The node ends: nothing more is carried out.
     void Clear();
@@ -140,12 +149,16 @@ class alignas(64) LinkAgenda : public PartitionState
     /// The end of a port's transmission in one number: time in the high bits, port in the lowest.
     using Key = uint64_t;
 
+    class LateWork;
+
     void OnEvent(int64_t nowPs);
 
     /// All else that is scheduled for this time has happened.
     void OnLast(int64_t nowPs);
 
     void SetDue(int64_t timePs);
+    /// Have it carried out by the end of the window in which it is due.
+    void AwaitWindow();
     void SettleDue(int64_t nowPs);
     /// Do what is due up to this time.
     void CarryOut(int64_t untilPs);
@@ -165,6 +178,7 @@ class alignas(64) LinkAgenda : public PartitionState
     std::size_t m_first{0}; ///< ends before it are done
     Order m_order;
     bool m_settling{false};
+    bool m_leadsElsewhere{false};
     uint32_t m_exactHolds{0};
     std::vector<Key> m_ends; ///< earliest first; most are added at the end
     std::vector<LinkPort*> m_ports;
@@ -175,6 +189,8 @@ class alignas(64) LinkAgenda : public PartitionState
     using LastEvent = QbbPortEvent<LinkAgenda, &LinkAgenda::OnLast>;
     Ptr<Event> m_event;
     Ptr<LastEvent> m_lastEvent;
+    QbbTimeline* m_timeline{nullptr}; ///< where late work is listed
+    Ptr<LateWork> m_lateWork;
 };
 
 } // namespace ns3

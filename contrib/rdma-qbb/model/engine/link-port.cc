@@ -3,6 +3,8 @@
  */
 #include "link-port.h"
 
+#include "qbb-partitions.h"
+
 #include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/node.h"
@@ -97,11 +99,20 @@ LinkPort::ConnectWire()
     {
         NS_ABORT_MSG_IF(m_hot.pool == m_peer->m_hot.pool,
                         "join nodes of two partitions when their ports are at them");
-        m_hot.wire->Connect(m_peer, m_lossy, true);
-        m_hot.agenda->HoldExact();
+        QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get();
+        QbbPartitions* partitions = simulator ? simulator->GetPartitions() : nullptr;
+        m_hot.wire->Connect(m_peer, m_lossy, true, partitions != nullptr);
+        if (partitions)
+        {
+            m_hot.agenda->LeadElsewhere(partitions->TimelineOf(m_hot.nodeId), m_hot.nodeId);
+        }
+        else
+        {
+            m_hot.agenda->HoldExact();
+        }
         return;
     }
-    m_hot.wire->Connect(m_peer, m_lossy, false);
+    m_hot.wire->Connect(m_peer, m_lossy, false, false);
     const bool isItsOwn = m_hot.node && m_hot.node->IsEndpoint();
     m_hot.wire->SetSendersAgenda(m_hot.agenda, isItsOwn);
     if (isItsOwn)

@@ -25,7 +25,7 @@ LinkWire::LinkWire(LinkPort* sender)
 LinkWire::~LinkWire() = default;
 
 void
-LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere)
+LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows)
 {
     m_receiver = receiver;
     m_node = receiver->GetLinkNode();
@@ -34,19 +34,17 @@ LinkWire::Connect(LinkPort* receiver, bool lossy, bool elsewhere)
     m_context = receiver->GetNodeId();
     m_port = receiver->GetPort();
     m_elsewhere = elsewhere;
+    m_inWindows = inWindows;
     m_special = m_lossy || m_receiverWatched;
     m_rare = m_lossy || elsewhere;
-    LinkEngine& engine = m_sender->GetPool().GetEngine();
     TakePlace(elsewhere);
     if (elsewhere)
     {
         m_lossEvent = Create<LossEvent>(this);
         m_sendersContext = m_sender->GetNodeId();
-        // What comes from elsewhere may be out of order, which is not known here.
-        engine.OnDisorder();
-        receiver->GetPool().GetEngine().OnDisorder();
         return;
     }
+    LinkEngine& engine = m_sender->GetPool().GetEngine();
     m_mayBeQuiet = !lossy && m_node->IsEndpoint() && engine.MayLeaveOutArrivals();
     if (m_mayBeQuiet)
     {
@@ -223,6 +221,11 @@ void
 LinkWire::Accept(const QbbFrame& sent, const QbbTelemetry* telemetry)
 {
     QbbFramePool& pool = m_receiver->GetPool();
+    if (sent.AsksNothing()) [[unlikely]]
+    {
+        // Of an NVLink domain that is divided: what is lost elsewhere is not known here.
+        pool.GetEngine().OnDisorder();
+    }
     QbbFrame* frame = pool.Allocate();
     *frame = sent;
     if (telemetry)
@@ -263,7 +266,11 @@ LinkWire::OnLost(int64_t nowPs)
 bool
 LinkWire::AwaitLast()
 {
-    if (m_elsewhere || !m_head)
+    if (m_elsewhere)
+    {
+        return m_inWindows;
+    }
+    if (!m_head)
     {
         return false;
     }

@@ -46,8 +46,9 @@ class alignas(64) LinkWire final : public QbbTimedEvent
      * @param lossy whether frames may be lost
      * @param elsewhere whether the far end is in another partition: frames are then the far end's
      * once they are on the wire, every arrival is an event, and neither end touches the other
+     * @param inWindows whether partitions are run in windows
      */
-    void Connect(LinkPort* receiver, bool lossy, bool elsewhere);
+    void Connect(LinkPort* receiver, bool lossy, bool elsewhere, bool inWindows);
 
     /// Say who draws at random whether a frame is lost.
     void SetLoss(std::function<bool()> loses)
@@ -106,7 +107,10 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         }
     }
 
-    /// Schedule the arrival of the frame sent last. @return false if that one is not under way
+    /**
+     * Schedule the arrival of the frame sent last.
+     * @return whether what the sender has to do until then is carried out in time
+     */
     bool AwaitLast();
 
     /// From now on every arrival is an event; what is under way included.
@@ -227,6 +231,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     bool m_special{false};     ///< frames may be lost, or somebody looks
     bool m_mayBeQuiet : 1 {false};
     bool m_elsewhere : 1 {false}; ///< the far end is in another partition
+    bool m_inWindows : 1 {false}; ///< and the sender's work is carried out by the end of a window
     bool m_rare : 1 {false};      ///< frames may be lost or go elsewhere
 
     // second

@@ -342,7 +342,7 @@ QbbPartitions::RunGlobalEvents(uint64_t ts)
     for (const uint32_t partition : m_here)
     {
         QbbTimeline& timeline = *m_timelines[partition];
-        m_earliest[partition] = std::min(timeline.PeekTs(), timeline.firstOutgoing);
+        m_earliest[partition] = timeline.PeekNext();
     }
 }
 
@@ -439,7 +439,29 @@ QbbPartitions::RunPartition(QbbTimeline& timeline, uint32_t number)
     {
         m_simulator.Execute(timeline, next);
     }
-    m_earliest[number] = std::min(timeline.PeekTs(), timeline.firstOutgoing);
+    if (!timeline.late.empty() && m_bound != QbbTimeline::NEVER)
+    {
+        CarryOutLate(timeline);
+    }
+    m_earliest[number] = timeline.PeekNext();
+}
+
+void
+QbbPartitions::CarryOutLate(QbbTimeline& timeline) const
+{
+    const uint64_t nowTs = std::exchange(timeline.nowTs, m_bound - 1);
+    for (const auto& work : timeline.late)
+    {
+        timeline.context = work->GetContext();
+        if (m_simulator.m_contextHook)
+        {
+            m_simulator.m_contextHook(timeline.context);
+        }
+        work->CarryOut(static_cast<int64_t>(m_bound - 1));
+        work->isListed = work->GetDuePs() != INT64_MAX;
+    }
+    std::erase_if(timeline.late, [](const auto& work) { return !work->isListed; });
+    timeline.nowTs = nowTs;
 }
 
 void

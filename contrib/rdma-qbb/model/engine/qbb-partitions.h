@@ -255,6 +255,8 @@ class QbbPartitions
     /// Run the partitions of a thread up to m_bound. @param threads that run some
     void RunWindowOf(uint32_t thread, uint32_t threads);
     void RunPartition(QbbTimeline& timeline, uint32_t number);
+    /// Carry out what nodes do late and others will notice, up to the end of the window.
+    void CarryOutLate(QbbTimeline& timeline) const;
     /// No node's event is executed any more.
     void LeaveNodes() const;
     /// Take what others have sent to a partition.

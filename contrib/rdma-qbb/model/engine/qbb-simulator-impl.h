@@ -158,7 +158,7 @@ class QbbSimulatorImpl final : public SimulatorImpl
     void Divide(QbbPartitionPlan plan);
 
     /// @return the partitions; null without Divide()
-    const QbbPartitions* GetPartitions() const
+    QbbPartitions* GetPartitions() const
     {
         return m_partitions.get();
     }

@@ -6,6 +6,8 @@
 #include "ns3/event-id.h"
 #include "ns3/simulator.h"
 
+#include <algorithm>
+
 namespace ns3
 {
 
@@ -33,6 +35,17 @@ uint64_t
 QbbTimeline::PeekTs() const
 {
     return m_events->IsEmpty() ? NEVER : m_events->PeekNext().key.m_ts;
+}
+
+uint64_t
+QbbTimeline::PeekNext() const
+{
+    uint64_t next = std::min(PeekTs(), firstOutgoing);
+    for (const auto& work : late)
+    {
+        next = std::min(next, static_cast<uint64_t>(work->GetDuePs()));
+    }
+    return next;
 }
 
 } // namespace ns3

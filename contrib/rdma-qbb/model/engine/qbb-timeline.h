@@ -5,6 +5,7 @@
 #define QBB_TIMELINE_H
 
 #include "qbb-call.h"
+#include "qbb-late-work.h"
 #include "qbb-notes.h"
 #include "timing-wheel-scheduler.h"
 
@@ -96,6 +97,16 @@ class QbbTimeline
     /// @return the time of the next event; NEVER if there is none
     uint64_t PeekTs() const;
 
+    /// @return when something happens next that other partitions may notice; NEVER if nothing does
+    uint64_t PeekNext() const;
+
+    /// @param work some of it is due; not listed yet
+    void List(QbbLateWork& work)
+    {
+        work.isListed = true;
+        late.emplace_back(&work);
+    }
+
     /// Take out an event that is in the list.
     void Remove(const Scheduler::Event& event)
     {
@@ -151,10 +162,11 @@ class QbbTimeline
     std::array<std::vector<std::vector<QbbTimedEvent*>>, 2> outgoing;
     /// What has been called at each partition's nodes, likewise.
     std::array<std::vector<std::vector<Call>>, 2> calls;
-    uint64_t lastCalledTs{NEVER};  ///< of what has been put in the list of calls
-    uint32_t calledUid{0};         ///< counts those of that time
-    uint32_t parity{0};            ///< of the window
-    uint64_t firstOutgoing{NEVER}; ///< earliest arrival of what has been sent
+    uint64_t lastCalledTs{NEVER};       ///< of what has been put in the list of calls
+    uint32_t calledUid{0};              ///< counts those of that time
+    uint32_t parity{0};                 ///< of the window
+    uint64_t firstOutgoing{NEVER};      ///< earliest arrival of what has been sent
+    std::vector<Ptr<QbbLateWork>> late; ///< work of which some is due
 
   private:
     // Known to every place that asks, so that asking costs one instruction.

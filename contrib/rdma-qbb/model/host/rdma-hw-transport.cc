@@ -182,7 +182,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     }
     if (!qp.lossless)
     {
-        frame->flags |= qp.m_isAfar ? QBB_FLAG_FROM_AFAR : 0;
+        frame->flags |= qp.m_namesItself ? QBB_FLAG_FROM_AFAR : 0;
         frame->ecn = m_wishes.ecn;
         if (m_wishes.telemetry != RdmaCongestionOps::Telemetry::None)
         {

@@ -127,6 +127,11 @@ RdmaHw::GetTypeId()
                             "A queue pair has been set up",
                             MakeTraceSourceAccessor(&RdmaHw::m_qpOpen),
                             "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("QpNamed",
+                            "A queue pair between partitions learns the receiver's number after it "
+                            "has been set up; its frames name that from now on",
+                            MakeTraceSourceAccessor(&RdmaHw::m_qpNamed),
+                            "ns3::RdmaHw::QpCallback")
             .AddTraceSource("QpClose",
                             "A queue pair ends",
                             MakeTraceSourceAccessor(&RdmaHw::m_qpClose),
@@ -224,13 +229,8 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
 
     if (config.peer)
     {
-        qp.m_isAfar = m_isDivided && !config.lossless;
-        const RdmaAcceptance accepted =
-            qp.m_isAfar ? AskFromAfar(*config.peer, qp) : AskForAcceptance(*config.peer, qp);
-        qp.dst = accepted.host;
-        qp.peerQpn = accepted.qpn;
-        qp.messages = accepted.messages;
         qp.m_peer = config.peer;
+        m_isDivided && !config.lossless ? AskFromAfar(qp) : AskForAcceptance(qp);
         m_recovery->OnQpInit(qp, config.bottleneckBps);
     }
     qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
@@ -249,22 +249,45 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     return &qp;
 }
 
-RdmaAcceptance
-RdmaHw::AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp)
+void
+RdmaHw::AskForAcceptance(RdmaQueuePair& qp)
 {
+    RdmaHw& peer = *qp.m_peer;
     const PartitionMemory::Visit visit(&peer);
-    return peer.Accept(AsPeer(qp));
+    const RdmaAcceptance accepted = peer.Accept(AsPeer(qp));
+    qp.dst = accepted.host;
+    qp.peerQpn = accepted.qpn;
+    qp.messages = accepted.messages;
 }
 
 // What a host is told by one of another server (QbbPartitions::CallAt()).
 
-struct RdmaHw::AcceptFromAfar
+struct RdmaHw::NameReceiver
 {
-    RdmaPeer sender;
+    uint32_t qpn; ///< the sender's
+    uint32_t peerQpn;
 
     void operator()(RdmaHw& here) const
     {
-        here.m_fromAfar[AfarKey(sender.host, sender.qpn)] = here.Accept(sender).qpn;
+        if (RdmaQueuePair* qp = here.FindSender(qpn))
+        {
+            qp->peerQpn = peerQpn;
+            qp->m_namesItself = false;
+            here.m_qpNamed(*qp);
+        }
+    }
+};
+
+struct RdmaHw::AcceptFromAfar
+{
+    RdmaPeer sender;
+    uint32_t address; ///< the sender's, as a QbbAddressee
+
+    void operator()(RdmaHw& here) const
+    {
+        const uint32_t qpn = here.Accept(sender).qpn;
+        here.m_fromAfar[AfarKey(sender.host, sender.qpn)] = qpn;
+        TellPeer(static_cast<RdmaHw&>(QbbAddressee::At(address)), NameReceiver{sender.qpn, qpn});
     }
 };
 
@@ -306,12 +329,18 @@ RdmaHw::TellPeer(RdmaHw& peer, const Record& record)
     QbbPartitions::CallAt(peer.GetNodeId(), peer, record);
 }
 
-RdmaAcceptance
-RdmaHw::AskFromAfar(RdmaHw& peer, const RdmaQueuePair& qp)
+void
+RdmaHw::AskFromAfar(RdmaQueuePair& qp)
 {
-    TellPeer(peer, AcceptFromAfar{AsPeer(qp)});
-    const PartitionMemory::Visit visit(&peer);
-    return {peer.m_hostIndex, qp.qpn, nullptr};
+    RdmaHw& peer = *qp.m_peer;
+    qp.m_isAfar = true;
+    qp.m_namesItself = true;
+    qp.peerQpn = qp.qpn;
+    {
+        const PartitionMemory::Visit visit(&peer);
+        qp.dst = peer.m_hostIndex;
+    }
+    TellPeer(peer, AcceptFromAfar{AsPeer(qp), qp.hw->GetAddress()});
 }
 
 void

@@ -272,7 +272,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     typedef void (*MessageCallback)(const RdmaQueuePair& qp, const RdmaMessage& message);
     /// Signature of "MessageDelivered".
     typedef void (*DeliveryCallback)(const RdmaRxQueuePair& rx, const RdmaMessage& message);
-    /// Signature of "QpOpen", "QpClose", "CnpReceived" and "Timeout".
+    /// Signature of "QpOpen", "QpNamed", "QpClose", "CnpReceived" and "Timeout".
     typedef void (*QpCallback)(const RdmaQueuePair& qp);
 
   protected:
@@ -350,9 +350,10 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Have the other side of a connection that has ended end, too.
     void TellOfEnd(const RdmaQueuePair& qp) const;
     /// The control plane's part in Connect(): Accept() at the other host.
-    static RdmaAcceptance AskForAcceptance(RdmaHw& peer, const RdmaQueuePair& qp);
+    static void AskForAcceptance(RdmaQueuePair& qp);
     /// The same, where the other host may be in another partition.
-    static RdmaAcceptance AskFromAfar(RdmaHw& peer, const RdmaQueuePair& qp);
+    static void AskFromAfar(RdmaQueuePair& qp);
+    struct NameReceiver;
     struct AcceptFromAfar;
     struct ExpectFromAfar;
     struct DisconnectFromAfar;
@@ -438,6 +439,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;
     TracedCallback<const RdmaRxQueuePair&, const RdmaMessage&> m_messageDelivered;
     TracedCallback<const RdmaQueuePair&> m_qpOpen;
+    TracedCallback<const RdmaQueuePair&> m_qpNamed;
     TracedCallback<const RdmaQueuePair&> m_qpClose;
     TracedCallback<const RdmaQueuePair&> m_cnpReceived;
     TracedCallback<const RdmaQueuePair&> m_timeout;

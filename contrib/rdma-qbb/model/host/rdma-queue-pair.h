@@ -68,10 +68,10 @@ class alignas(64) RdmaQueuePair : public PartitionState
     // --- what each frame touches, from here to m_timer: three cache lines
     RdmaNic* nic{nullptr}; ///< the NIC it sends from
     uint32_t qpn{0};       ///< number at this host
-    uint32_t peerQpn{0};   ///< number of the receiving side at the peer; its own if that is afar
-    uint32_t src{0};       ///< host index
-    uint32_t dst{0};       ///< host index
-    uint32_t hash{0};      ///< 5-tuple hash for ECMP
+    uint32_t peerQpn{0}; ///< number of the receiving side at the peer; its own until that is known
+    uint32_t src{0};     ///< host index
+    uint32_t dst{0};     ///< host index
+    uint32_t hash{0};    ///< 5-tuple hash for ECMP
     uint16_t sport{0};
     uint16_t dport{0};
     uint8_t priority{3};       ///< priority group (PFC class and queue)
@@ -106,6 +106,12 @@ class alignas(64) RdmaQueuePair : public PartitionState
     void FetchAhead() const
     {
         FetchLines<3>(&nic);
+    }
+
+    /// @return whether peerQpn is the receiver's number; until it is, frames have the sender's own
+    bool KnowsPeer() const
+    {
+        return !m_namesItself;
     }
 
     /// @return next byte to send
@@ -235,6 +241,7 @@ class alignas(64) RdmaQueuePair : public PartitionState
     bool m_paced : 1 {true};
     bool m_variableWindow : 1 {false};
     bool m_isAfar : 1 {false};      ///< the receiving side is in another server, elsewhere
+    bool m_namesItself : 1 {false}; ///< the receiving side's number is not known yet
     bool m_sendsFirst{false};       ///< whether the next frame is the first of m_sendMessage
     uint32_t m_unrequestedBytes{0}; ///< lossless: sent since a frame that asked for an answer
     RdmaHw* m_peer{nullptr};        ///< to be told of the end; null if it ends at a switch
