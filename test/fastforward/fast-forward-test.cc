@@ -9,6 +9,7 @@
 #include "ns3/fast-forward.h"
 #include "ns3/flow-level-network.h"
 #include "ns3/forwarded-network.h"
+#include "ns3/side-simulation.h"
 
 #include <gtest/gtest.h>
 #include <memory>

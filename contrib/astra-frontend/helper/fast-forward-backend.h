@@ -12,6 +12,7 @@
 #include "ns3/fast-forward.h"
 #include "ns3/forwarded-collectives.h"
 #include "ns3/forwarded-network.h"
+#include "ns3/side-simulation.h"
 
 #include <memory>
 #include <string>

@@ -162,7 +162,12 @@ FastForward::KeyOf(const Part& part) const
 PartOutcome
 FastForward::Simulate(const Part& part)
 {
-    PartOutcome outcome = m_side.Simulate(PatternOf(part));
+    return InOrderOfLikeness(part, m_patterns.Simulate(PatternOf(part)));
+}
+
+PartOutcome
+FastForward::InOrderOfLikeness(const Part& part, PartOutcome outcome)
+{
     const TimePs begin = part.Begin();
     boost::unordered_flat_map<const Operation*, std::vector<TimePs>> ends;
     for (std::size_t i = 0; i < outcome.ends.size(); ++i)
@@ -222,7 +227,7 @@ FastForward::Find(Part& part)
 void
 FastForward::Verify(const Part& part, PartStore::Entry& entry)
 {
-    const PartOutcome again = Simulate(part);
+    const PartOutcome again = InOrderOfLikeness(part, m_patterns.SimulateAgain(PatternOf(part)));
     for (std::size_t i = 0; i < again.ends.size(); ++i)
     {
         for (std::size_t rank = 0; rank < again.ends[i].size(); ++rank)

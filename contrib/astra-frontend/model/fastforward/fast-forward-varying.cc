@@ -96,15 +96,15 @@ PartOutcome
 FastForward::GoOn(const Part& part, const Digest& key, const std::vector<TimePs>& gaps)
 {
     const Operation& only = *part.operations.front();
-    const bool goesOn = m_ahead.number && m_ahead.number == m_side.GetRepetition() &&
+    const bool goesOn = m_ahead.number && m_ahead.number == m_patterns.GetRepetition() &&
                         m_ahead.key == key && m_ahead.starts == BesideTheLast(only.starts);
-    PartRound round = goesOn ? m_side.GoOn() : m_side.Repeat(PatternOf(part).front(), gaps);
+    PartRound round = goesOn ? m_patterns.GoOn() : m_patterns.Repeat(PatternOf(part).front(), gaps);
     std::vector<TimePs> next = round.outcome.ends.front();
     for (std::size_t rank = 0; rank < next.size(); ++rank)
     {
         next[rank] += gaps[rank];
     }
-    m_ahead = {m_side.GetRepetition(), key, BesideTheLast(std::move(next))};
+    m_ahead = {m_patterns.GetRepetition(), key, BesideTheLast(std::move(next))};
     const TimePs last = *std::max_element(round.starts.begin(), round.starts.end());
     for (TimePs& end : round.outcome.ends.front())
     {

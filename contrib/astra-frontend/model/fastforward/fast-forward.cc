@@ -12,11 +12,11 @@ namespace AstraSim
 FastForward::FastForward(FastForwardConfig config,
                          RankNetwork& clock,
                          ShapeFinder& shapes,
-                         SideSimulation& side)
+                         PatternSimulation& patterns)
     : m_config(config),
       m_clock(clock),
       m_shapes(shapes),
-      m_side(side),
+      m_patterns(patterns),
       m_store(config.memoryBytes),
       m_users(shapes.CountLinks())
 {

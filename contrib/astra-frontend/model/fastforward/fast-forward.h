@@ -7,7 +7,7 @@
 #include "operation-shape.h"
 #include "part-pattern.h"
 #include "part-store.h"
-#include "side-simulation.h"
+#include "pattern-simulation.h"
 #include "varying-operations.h"
 
 #include "ns3/rank-network.h"
@@ -90,13 +90,13 @@ class FastForward
     /**
      * @param clock the time of the run and its events
      * @param shapes works out what operations share
-     * @param side simulates patterns
+     * @param patterns simulates them
      * All outlive the object.
      */
     FastForward(FastForwardConfig config,
                 RankNetwork& clock,
                 ShapeFinder& shapes,
-                SideSimulation& side);
+                PatternSimulation& patterns);
     ~FastForward();
     FastForward(const FastForward&) = delete;
     FastForward& operator=(const FastForward&) = delete;
@@ -145,9 +145,11 @@ class FastForward
     Digest KeyOf(const Part& part) const;
     /// @return when the operations of a part and their ranks began, beside each other
     std::vector<TimePs> TimesOf(const Part& part) const;
-    /// @return what comes of a part, its ends counted from each operation's anchor, operations in
-    /// the order of likeness
+    /// @return what comes of a part, as InOrderOfLikeness() has it
     PartOutcome Simulate(const Part& part);
+    /// @return what came of the pattern of a part, its ends counted from each operation's anchor,
+    /// operations in the order of likeness
+    static PartOutcome InOrderOfLikeness(const Part& part, PartOutcome outcome);
     const PartOutcome& Find(Part& part);
     /// @return whether @p part may have another outcome each time though it looks the same
     bool MayVary(const Part& part) const;
@@ -171,7 +173,7 @@ class FastForward
     FastForwardConfig m_config;
     RankNetwork& m_clock;
     ShapeFinder& m_shapes;
-    SideSimulation& m_side;
+    PatternSimulation& m_patterns;
     PartStore m_store;
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;

@@ -6,6 +6,38 @@
 namespace AstraSim
 {
 
+namespace
+{
+
+/// What a message's info has to do with when it arrives; what only records tell stays behind.
+void
+PutInfo(ns3::QbbBytes& bytes, const MessageInfo& info)
+{
+    ns3::PutValue(bytes, info.collective > 0);
+    ns3::PutValue(bytes, info.channel);
+    ns3::PutValue(bytes, info.nic);
+    ns3::PutValue(bytes, info.isCredit);
+    ns3::PutValue(bytes, info.sendLatency);
+    ns3::PutValue(bytes, info.wireInflation);
+    ns3::PutValue(bytes, info.rateCapBps);
+}
+
+MessageInfo
+GetInfo(ns3::QbbByteReader& reader)
+{
+    MessageInfo info;
+    info.collective = reader.Get<bool>() ? 1 : 0;
+    reader.GetTo(info.channel);
+    reader.GetTo(info.nic);
+    reader.GetTo(info.isCredit);
+    reader.GetTo(info.sendLatency);
+    reader.GetTo(info.wireInflation);
+    reader.GetTo(info.rateCapBps);
+    return info;
+}
+
+} // namespace
+
 ns3::QbbBytes
 ToBytes(const PartPattern& pattern, const Repetition& repetition)
 {
@@ -17,14 +49,13 @@ ToBytes(const PartPattern& pattern, const Repetition& repetition)
     {
         const PartOperation& operation = *timed.operation;
         ns3::PutValue(bytes, operation.isMessage);
-        ns3::PutValue(bytes, operation.group.id);
         ns3::PutValue(bytes, operation.group.kind);
         ns3::PutValues(bytes, operation.group.ranks);
         ns3::PutValue(bytes, operation.request.op);
         ns3::PutValue(bytes, operation.request.bytes);
         ns3::PutValue(bytes, operation.request.root);
         ns3::PutValues(bytes, operation.request.bytesPerPair);
-        ns3::PutValue(bytes, operation.info);
+        PutInfo(bytes, operation.info);
         ns3::PutValues(bytes, timed.starts);
     }
     return bytes;
@@ -42,14 +73,13 @@ PatternFromBytes(const ns3::QbbBytes& bytes)
     {
         PartOperation& operation = timed.operation;
         reader.GetTo(operation.isMessage);
-        reader.GetTo(operation.group.id);
         reader.GetTo(operation.group.kind);
         reader.GetValues(operation.group.ranks);
         reader.GetTo(operation.request.op);
         reader.GetTo(operation.request.bytes);
         reader.GetTo(operation.request.root);
         reader.GetValues(operation.request.bytesPerPair);
-        reader.GetTo(operation.info);
+        operation.info = GetInfo(reader);
         reader.GetValues(timed.starts);
     }
     return pattern;

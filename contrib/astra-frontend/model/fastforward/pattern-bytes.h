@@ -33,7 +33,8 @@ struct OwnedPattern
  * memory.
  * @{
  */
-/// Its first byte says whether the repetition goes on.
+/// Equal for patterns of which the same comes, numbers that only records tell left out; its first
+/// byte says whether the repetition goes on.
 ns3::QbbBytes ToBytes(const PartPattern& pattern, const Repetition& repetition);
 OwnedPattern PatternFromBytes(const ns3::QbbBytes& bytes);
 ns3::QbbBytes ToBytes(const PartRound& round);

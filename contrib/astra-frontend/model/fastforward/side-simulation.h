@@ -4,7 +4,7 @@
 #ifndef SIDE_SIMULATION_H
 #define SIDE_SIMULATION_H
 
-#include "part-pattern.h"
+#include "pattern-simulation.h"
 
 #include "ns3/collective-implementation.h"
 
@@ -33,7 +33,7 @@ namespace AstraSim
  * const PartOutcome outcome = side.Simulate(pattern);
  * @endcode
  */
-class SideSimulation
+class SideSimulation : public PatternSimulation
 {
   public:
     /// What the copies work with; everything borrowed.
@@ -46,38 +46,24 @@ class SideSimulation
     };
 
     explicit SideSimulation(Setup setup);
-    ~SideSimulation();
+    ~SideSimulation() override;
     SideSimulation(const SideSimulation&) = delete;
     SideSimulation& operator=(const SideSimulation&) = delete;
 
     /// Make the copy that keeps the network as it is now. @throw ns3::InputError if it cannot be
     void Start();
 
-    /**
-     * @return what comes of @p pattern
-     * @throw ns3::InputError if its simulation failed; that of the run would, too
-     */
-    PartOutcome Simulate(const PartPattern& pattern);
+    PartOutcome Simulate(const PartPattern& pattern) override;
 
-    /**
-     * Have a collective carried out again and again: each rank begins anew some time after its end.
-     * The copy that does it waits then, to go on, until something else is asked for.
-     *
-     * @param first a collective that no rank can leave before all have begun
-     * @param gaps by rank: from its end to when it begins again
-     * @return what comes of the first time
-     * @throw ns3::InputError as Simulate()
-     */
-    PartRound Repeat(const TimedOperation& first, const std::vector<TimePs>& gaps);
+    /// The copy that carries the collective out waits, to go on, until something else is asked for.
+    PartRound Repeat(const TimedOperation& first, const std::vector<TimePs>& gaps) override;
 
-    /// @return a number of its own for the repetition that can go on; 0 if there is none
-    uint64_t GetRepetition() const
+    uint64_t GetRepetition() const override
     {
         return m_repeats ? m_repetitions : 0;
     }
 
-    /// Let the repetition go on. @return what comes of the next time, counted from the first begin
-    PartRound GoOn();
+    PartRound GoOn() override;
 
   private:
     class Copy;
