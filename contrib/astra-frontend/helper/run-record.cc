@@ -6,14 +6,12 @@
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/output-file.h"
+#include "ns3/sha256.h"
 
 #include <array>
 #include <fcntl.h>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
-#include <memory>
-#include <openssl/evp.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -62,23 +60,13 @@ std::string
 FileSha256(const std::string& path)
 {
     const auto file = ns3::OpenInputFile(path);
-    const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                          &EVP_MD_CTX_free);
-    EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr);
+    Sha256 sum;
     std::array<char, 65536> buffer;
     while (file->read(buffer.data(), buffer.size()) || file->gcount() > 0)
     {
-        EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(file->gcount()));
+        sum.Add(buffer.data(), static_cast<std::size_t>(file->gcount()));
     }
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-    unsigned int length = 0;
-    EVP_DigestFinal_ex(context.get(), digest.data(), &length);
-    std::string text;
-    for (unsigned int i = 0; i < length; ++i)
-    {
-        text += fmt::format("{:02x}", digest[i]);
-    }
-    return text;
+    return Sha256::ToHex(sum.Finish());
 }
 
 uint64_t
