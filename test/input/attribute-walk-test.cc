@@ -330,3 +330,27 @@ TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)
     built.fabric->GetHw(3).GetCongestionOps()->GetAttribute("FastRecoveryTimes", value);
     EXPECT_EQ(value.Get(), 4U);
 }
+
+TEST_F(Defaults, AreDescribedSoThatAnyOtherDiffers)
+{
+    const std::string declared = DescribeDefaults();
+    EXPECT_EQ(DescribeDefaults(), declared);
+    for (const std::string& name : AttributesOfTheModule())
+    {
+        if (ChangeByFlag(name))
+        {
+            EXPECT_NE(DescribeDefaults(), declared) << name;
+            Config::Reset();
+            EXPECT_EQ(DescribeDefaults(), declared) << name;
+        }
+    }
+    // ns-3 writes six digits.
+    ApplyNs3Flags({"--ns3::RdmaTimely::Beta=0.80000001"});
+    EXPECT_NE(DescribeDefaults(), declared);
+    Config::Reset();
+    ApplyNs3Flags({"--ns3::RdmaTimely::TLow=50000001ps"});
+    EXPECT_NE(DescribeDefaults(), declared);
+    Config::Reset();
+    ApplyNs3Flags({"--RngRun=2"});
+    EXPECT_NE(DescribeDefaults(), declared);
+}

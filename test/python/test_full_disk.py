@@ -103,3 +103,16 @@ def test_a_read_only_disk_is_named(place, script, words, file):
     assert "Traceback" not in result.stderr and ".part" not in result.stderr
     *_, line = result.stderr.splitlines()
     assert f"{file}: " in line and "Read-only file system; expected " in line
+
+
+@needs_disks
+@pytest.mark.parametrize("limit", ["size=64k", "nr_inodes=6"], ids=["bytes", "files"])
+def test_a_store_on_a_full_disk_is_a_warning(place, limit):
+    """Its tag is there; what there is no room for are the patterns, or their directories."""
+    run = f"{PROGRAMS}/SimAI_simulator -n n -c c --tp 1 -q --network flow --fast-forward --fast-forward-store disk/store"
+    result = on_a_disk(place, f"mount -t tmpfs -o {limit} tmpfs disk; {run} -w w -o first; rm -r disk/store/?;"
+                              "head -c 1M /dev/zero > disk/full; touch disk/1 disk/2 disk/3 disk/4 disk/5;"
+                              f"{run} -w w -o out; echo $? > status")
+    assert (place / "status").read_text() == "0\n"
+    assert ("warning: --fast-forward-store: disk/store cannot be written: No space left on device; nothing more is kept"
+            in result.stderr.splitlines())

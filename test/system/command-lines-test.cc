@@ -112,6 +112,44 @@ TEST(SimulatorFlags, SetWhatTheyName)
     EXPECT_EQ(options.jobs[0].workload, "w.txt");
 }
 
+// What is known to make no difference is left out; all else counts, flags to come included.
+TEST(SimulatorFlags, ThatMayChangeHowTrafficIsCarriedAreKept)
+{
+    const RunOptions options = Simulator({"-w",
+                                          "a.txt",
+                                          "-n",
+                                          "topology",
+                                          "-c",
+                                          "conf",
+                                          "-o",
+                                          "out",
+                                          "-q",
+                                          "--fast-forward=exact",
+                                          "--fast_forward_store",
+                                          "d",
+                                          "--tp",
+                                          "8",
+                                          "--passes",
+                                          "2",
+                                          "-network=flow",
+                                          "--set",
+                                          "SEED 3",
+                                          "--seed",
+                                          "7",
+                                          "--max_sim_time",
+                                          "2ms",
+                                          "--ns3::RdmaHw::Mtu=4096",
+                                          "--RngRun=2"});
+    EXPECT_EQ(options.modelFlags,
+              (Words{"network=flow",
+                     "set=SEED 3",
+                     "seed=7",
+                     "max-sim-time=2ms",
+                     "--ns3::RdmaHw::Mtu=4096",
+                     "--RngRun=2"}));
+    EXPECT_EQ(options.fastForwardStore, "d");
+}
+
 TEST(SimulatorFlags, AskForHelpWithoutInputs)
 {
     EXPECT_TRUE(Simulator({"--help"}).help);
@@ -223,6 +261,7 @@ TEST(PerfFlags, AreThoseOfNcclTests)
     ExpectRefusals(Perf,
                    {{{"-b", "2K", "-e", "1K"}, "-b 2K is above -e 1K"},
                     {{"-b", "x"}, "\"x\" is not a valid size"},
+                    {{"--fast-forward-store-size", "0"}, "--fast-forward-store-size is 0"},
                     {{"-b", "1", "-e", "2", "-i", "0"}, "do not grow"},
                     {{"-d", "quad"}, "-d quad"},
                     {{"-o", "xor"}, "-o xor"},

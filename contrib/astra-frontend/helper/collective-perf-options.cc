@@ -14,6 +14,7 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 namespace AstraSim
@@ -23,6 +24,35 @@ namespace
 {
 
 constexpr double MAX_LAUNCH_US = 1e6;
+
+/// Flags that do not change how a network carries traffic, as those of RunOptions; the others of
+/// nccl-tests have no effect.
+const std::set<std::string> OF_THE_TEST = {"minbytes",
+                                           "maxbytes",
+                                           "stepbytes",
+                                           "stepfactor",
+                                           "iters",
+                                           "agg_iters",
+                                           "warmup_iters",
+                                           "run_cycles",
+                                           "nthreads",
+                                           "ngpus",
+                                           "processes",
+                                           "check",
+                                           "op",
+                                           "datatype",
+                                           "root",
+                                           "blocking",
+                                           "average",
+                                           "network-topo",
+                                           "network-conf",
+                                           "gpu-table",
+                                           "fast-forward",
+                                           "fast-forward-store",
+                                           "fast-forward-store-size",
+                                           "output",
+                                           "quiet",
+                                           "all-iterations"};
 
 namespace po = boost::program_options;
 
@@ -141,6 +171,12 @@ Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
     add("fast-forward",
         po::value(&raw.fastForward)->implicit_value("on"),
         "simulate what repeats once: off, on, exact or verify");
+    add("fast-forward-store",
+        po::value(&options.run.fastForwardStore),
+        "directory where --fast-forward keeps what it has simulated for later runs");
+    add("fast-forward-store-size",
+        po::value(&options.run.fastForwardStoreMib),
+        "MiB that the directory may take (1024)");
     add("gpu-table", po::value(&options.run.nccl.gpuTable), "GPU types besides the built-in ones");
     add("set",
         po::value(&options.run.confKeys)->composing(),
@@ -409,8 +445,10 @@ CollectivePerfOptions::Parse(const std::string& program,
         return options;
     }
     RefuseAbsentFlags(values);
+    options.run.modelFlags = FlagsBut(arguments, description, OF_THE_TEST);
     options.run.network = ParseNetworkModel(raw.network);
     options.run.fastForward = ParseFastForwardMode(raw.fastForward);
+    CheckFastForwardStore(options.run);
     ReadSizes(raw, options);
     ReadTypes(raw, options);
     ReadCounts(raw, options);

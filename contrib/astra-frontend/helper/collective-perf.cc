@@ -332,6 +332,7 @@ CollectivePerf::Simulate()
                     std::nullopt,
                     warnings);
     CollectiveImplementation* collectives = m_nccl.get();
+    FastForwardBackend* forwarded = nullptr;
     if (m_options.run.fastForward != FastForwardMode::Off)
     {
         auto forward = std::make_unique<FastForwardBackend>(m_options.run,
@@ -341,6 +342,7 @@ CollectivePerf::Simulate()
                                                             warnings);
         forward->Start();
         collectives = &forward->GetCollectives();
+        forwarded = forward.get();
         backend = std::move(forward);
     }
     m_console.Warn(warnings);
@@ -368,6 +370,11 @@ CollectivePerf::Simulate()
     job.Start();
     backend->Run();
     backend->Finish();
+    if (forwarded)
+    {
+        warnings = forwarded->TakeWarnings();
+        m_console.Warn(warnings);
+    }
     return job.Finished() ? 0 : ReportUnfinished(*backend, job);
 }
 

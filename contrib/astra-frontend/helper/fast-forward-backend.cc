@@ -3,6 +3,8 @@
  */
 #include "fast-forward-backend.h"
 
+#include "model-configuration.h"
+
 #include "ns3/attribute-default.h"
 #include "ns3/ecmp-routing.h"
 #include "ns3/input-error.h"
@@ -117,7 +119,7 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
               [this] { m_inner->Run(); },
               [this] { return CarriedBy(m_inner->GetTotals()); }}),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
-      m_forward(ConfigOf(options), m_inner->GetNetwork(0), m_shapes, m_side),
+      m_forward(ConfigOf(options), m_inner->GetNetwork(0), m_shapes, OpenStore(options, inputs)),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
@@ -132,6 +134,44 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
         warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
                               "monitors) hold nothing of what is simulated beside the run");
     }
+}
+
+PatternSimulation&
+FastForwardBackend::OpenStore(const RunOptions& options, const RunInputs& inputs)
+{
+    if (options.fastForwardStore.empty())
+    {
+        return m_side;
+    }
+    m_disk.emplace(options.fastForwardStore, options.fastForwardStoreMib << 20);
+    return m_stored.emplace(m_side,
+                            *m_disk,
+                            DigestOfModels(options, inputs),
+                            options.fastForward == FastForwardMode::Verify);
+}
+
+FastForwardReport
+FastForwardBackend::GetReport() const
+{
+    FastForwardReport report = m_forward.GetReport();
+    const StoreReport store = GetStoreReport().value_or(StoreReport{});
+    report.simulations -= store.patterns;
+    report.simulatedWork += store.replayedWork;
+    report.simulatedWork -= store.work;
+    report.repeatedWork += store.replayedWork;
+    return report;
+}
+
+std::optional<StoreReport>
+FastForwardBackend::GetStoreReport() const
+{
+    return m_stored ? std::optional(m_stored->GetReport()) : std::nullopt;
+}
+
+std::vector<std::string>
+FastForwardBackend::TakeWarnings()
+{
+    return m_disk ? m_disk->TakeWarnings() : std::vector<std::string>();
 }
 
 BackendTotals
@@ -158,7 +198,7 @@ FastForwardBackend::GetTotals() const
 std::string
 FastForwardBackend::DescribeTraffic(double wallSeconds) const
 {
-    const FastForwardReport report = m_forward.GetReport();
+    const FastForwardReport report = GetReport();
     const char* unit = report.carried.packetHops ? "packet-hops" : "flows";
     std::string text = fmt::format("{} {} in {:.2f} s: {} simulated for {} patterns, {} reused",
                                    report.carried.Work(),
@@ -167,11 +207,22 @@ FastForwardBackend::DescribeTraffic(double wallSeconds) const
                                    report.simulatedWork,
                                    report.simulations,
                                    report.reusedWork);
+    const auto store = GetStoreReport();
+    if (store)
+    {
+        text += fmt::format("; {} for {} patterns from the store", store->work, store->patterns);
+    }
     if (m_verifies)
     {
         text += fmt::format("; of {} ends simulated again the largest error is {:.4f}%",
                             report.verified,
                             100 * report.largestError);
+    }
+    if (m_verifies && store)
+    {
+        text += fmt::format("; of {} patterns from the store {} were wrong",
+                            store->verifiedPatterns,
+                            store->wrongPatterns);
     }
     return text;
 }

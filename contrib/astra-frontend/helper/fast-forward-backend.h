@@ -9,12 +9,15 @@
 #include "simulation-backend.h"
 
 #include "ns3/collective-implementation.h"
+#include "ns3/disk-store.h"
 #include "ns3/fast-forward.h"
 #include "ns3/forwarded-collectives.h"
 #include "ns3/forwarded-network.h"
 #include "ns3/side-simulation.h"
+#include "ns3/stored-simulation.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +36,8 @@ class FastForwardBackend : public SimulationBackend
     /**
      * @param inner simulates patterns
      * @param nccl what the copies carry collectives out with; outlives the object
-     * @throw ns3::InputError if the run has something that does not follow from patterns
+     * @throw ns3::InputError if the run has something that does not follow from patterns, or its
+     * store cannot be used
      */
     FastForwardBackend(const RunOptions& options,
                        const RunInputs& inputs,
@@ -53,10 +57,14 @@ class FastForwardBackend : public SimulationBackend
         m_side.Start();
     }
 
-    FastForwardReport GetReport() const
-    {
-        return m_forward.GetReport();
-    }
+    /// @return what was simulated and reused, what came from the store counted for itself
+    FastForwardReport GetReport() const;
+
+    /// @return what the store did; nothing without one
+    std::optional<StoreReport> GetStoreReport() const;
+
+    /// @return what the user should know of the store, a line each; forgotten with the call
+    std::vector<std::string> TakeWarnings();
 
     RankNetwork& GetNetwork(int rank) override
     {
@@ -107,8 +115,13 @@ class FastForwardBackend : public SimulationBackend
     }
 
   private:
+    /// @return where what comes of patterns is asked for
+    PatternSimulation& OpenStore(const RunOptions& options, const RunInputs& inputs);
+
     std::unique_ptr<SimulationBackend> m_inner;
     SideSimulation m_side;
+    std::optional<DiskStore> m_disk;
+    std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store
     ShapeFinder m_shapes;
     FastForward m_forward;
     ForwardedCollectives m_collectives;

@@ -7,6 +7,7 @@
 #include "ns3/nearest-name.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 #include <cctype>
 #include <set>
 
@@ -132,6 +133,20 @@ Normalise(const std::vector<std::string>& arguments,
     return result;
 }
 
+po::parsed_options
+ParseFlags(const std::vector<std::string>& arguments,
+           const po::options_description& description,
+           const FlagAliases& aliases)
+{
+    const auto style =
+        po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+    return po::command_line_parser(Normalise(arguments, description, aliases))
+        .options(description)
+        .style(style)
+        .allow_unregistered()
+        .run();
+}
+
 } // namespace
 
 void
@@ -148,13 +163,7 @@ ReadFlags(const std::vector<std::string>& arguments,
 {
     try
     {
-        const auto style =
-            po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-        const auto parsed = po::command_line_parser(Normalise(arguments, description, aliases))
-                                .options(description)
-                                .style(style)
-                                .allow_unregistered()
-                                .run();
+        const po::parsed_options parsed = ParseFlags(arguments, description, aliases);
         RefuseNegatives(parsed);
         po::store(parsed, values);
         po::notify(values);
@@ -164,6 +173,35 @@ ReadFlags(const std::vector<std::string>& arguments,
     {
         RefuseFlag(error.what(), "flags as --help says");
     }
+}
+
+std::vector<std::string>
+FlagsBut(const std::vector<std::string>& arguments,
+         const po::options_description& description,
+         const std::set<std::string>& others)
+{
+    std::vector<std::string> flags;
+    for (const auto& option : ParseFlags(arguments, description, {}).options)
+    {
+        if (others.contains(option.string_key))
+        {
+            continue;
+        }
+        if (option.unregistered)
+        {
+            flags.push_back(boost::algorithm::join(option.original_tokens, " "));
+            continue;
+        }
+        if (option.value.empty())
+        {
+            flags.push_back(option.string_key);
+        }
+        for (const std::string& value : option.value)
+        {
+            flags.push_back(option.string_key + "=" + value);
+        }
+    }
+    return flags;
 }
 
 void

@@ -6,6 +6,7 @@
 
 #include <boost/program_options.hpp>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,16 @@ std::vector<std::string> ReadFlags(const std::vector<std::string>& arguments,
                                    const boost::program_options::options_description& description,
                                    boost::program_options::variables_map& values,
                                    const FlagAliases& aliases = {});
+
+/**
+ * @param arguments as ReadFlags() has read them
+ * @param others names that are left out
+ * @return the flags that were given, unknown ones included, however they were spelt: "name", or
+ * "name=value" for each value, in order
+ */
+std::vector<std::string> FlagsBut(const std::vector<std::string>& arguments,
+                                  const boost::program_options::options_description& description,
+                                  const std::set<std::string>& others);
 
 /// Refuse @p flag and name the nearest flag of @p description. @throw ns3::InputError
 [[noreturn]] void RefuseUnknownFlag(const std::string& flag,

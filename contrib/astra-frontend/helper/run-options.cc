@@ -19,6 +19,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,38 @@ constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
 };
 
 constexpr uint32_t MAX_QUEUES = 1024; ///< stream queues of a dimension
+
+/// Flags that do not change how a network carries traffic: those that say what the traffic is,
+/// where results go, what is printed and how much a run may use. Files count by their contents.
+const std::set<std::string> NOT_OF_MODELS = {"workload",
+                                             "workload-configuration",
+                                             "comm-group-configuration",
+                                             "remote-memory-configuration",
+                                             "logical-topology-configuration",
+                                             "logging-configuration",
+                                             "network-topo",
+                                             "network-conf",
+                                             "network-configuration",
+                                             "gpu-table",
+                                             "tp",
+                                             "ep",
+                                             "pp",
+                                             "passes",
+                                             "separate-passes",
+                                             "num-queues-per-dim",
+                                             "comm-scale",
+                                             "fast-forward",
+                                             "fast-forward-memory",
+                                             "fast-forward-store",
+                                             "fast-forward-store-size",
+                                             "output",
+                                             "simai-files",
+                                             "timeline-ranks",
+                                             "timeline-limit",
+                                             "progress",
+                                             "quiet",
+                                             "max-time",
+                                             "max-memory"};
 
 /// @return the names of NETWORKS, as a sentence lists them
 std::string
@@ -129,6 +162,12 @@ Describe(RunOptions& options, RawRunFlags& raw)
     add("fast-forward-memory",
         po::value(&options.fastForwardMemoryMib),
         "MiB for what --fast-forward keeps (1024)");
+    add("fast-forward-store",
+        po::value(&options.fastForwardStore),
+        "directory where --fast-forward keeps what it has simulated for later runs");
+    add("fast-forward-store-size",
+        po::value(&options.fastForwardStoreMib),
+        "MiB that the directory may take (1024)");
     add("timeline-ranks",
         po::value(&options.timelineRanks),
         "write timeline.json of the ranks below this number");
@@ -275,7 +314,9 @@ WithoutOutput(const std::vector<std::string>& arguments)
 std::vector<std::string>
 ArgumentsToReplay(const EarlierRun& replay, const RunReplay& run)
 {
-    std::vector<std::string> all = WithoutOutput(run.arguments);
+    // Nor does it take from a store what it is to find again.
+    std::vector<std::string> all =
+        WithoutFlags(WithoutOutput(run.arguments), {"fast-forward-store"});
     for (const std::string& argument : replay.others)
     {
         const std::string_view name = FlagName(argument);
@@ -341,6 +382,19 @@ ParseFastForwardMode(const std::string& name)
     return mode->second;
 }
 
+void
+CheckFastForwardStore(RunOptions& options)
+{
+    if (options.fastForwardStoreMib == 0)
+    {
+        RefuseFlag("--fast-forward-store-size is 0", "MiB, 1 or more");
+    }
+    if (!options.fastForwardStore.empty() && options.fastForward == FastForwardMode::Off)
+    {
+        options.warnings.emplace_back("--fast-forward-store has no effect without --fast-forward");
+    }
+}
+
 NetworkModel
 ParseNetworkModel(const std::string& name)
 {
@@ -393,6 +447,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     {
         options.seed = values["seed"].as<uint32_t>();
     }
+    options.modelFlags = FlagsBut(arguments, description, NOT_OF_MODELS);
     SortOutUnknown(unknown, description, options);
     const RunEnvironment read = RunEnvironment::Read(environment);
     options.nccl = read.nccl;
@@ -427,6 +482,7 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     {
         RefuseFlag("--fast-forward-memory is 0", "MiB, 1 or more");
     }
+    CheckFastForwardStore(options);
     if (IsAstraNetworkFile(options.conf))
     {
         if (values.count("network") && options.network != NetworkModel::Analytical)

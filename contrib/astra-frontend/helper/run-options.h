@@ -84,8 +84,13 @@ struct RunOptions
     bool rendezvous{false};
     FastForwardMode fastForward{FastForwardMode::Off};
     uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
-    bool reportsRanks{false};            ///< print ASTRA-sim's line when a rank has finished
-    bool simaiFiles{false};              ///< --simai-files: also under the names SimAI has
+    std::string fastForwardStore;        ///< --fast-forward-store: a directory; empty for none
+    uint64_t fastForwardStoreMib{1024};  ///< --fast-forward-store-size
+    /// Flags that may change how a network carries traffic, and ns-3's; files apart, and not what
+    /// the traffic is, where results go and how much a run may use. See DescribeModels().
+    std::vector<std::string> modelFlags;
+    bool reportsRanks{false}; ///< print ASTRA-sim's line when a rank has finished
+    bool simaiFiles{false};   ///< --simai-files: also under the names SimAI has
     ProgressMode progress{ProgressMode::Auto};
     RunLimits limits;  ///< --max-time, --max-sim-time, --max-memory
     bool check{false}; ///< --check; always in the checking build
@@ -118,6 +123,10 @@ struct RunOptions
     /// @return the text of --help
     static std::string Help();
 };
+
+/// Refuse --fast-forward-store-size without room, and warn of a store that nothing uses.
+/// @throw ns3::InputError
+void CheckFastForwardStore(RunOptions& options);
 
 /// @return arguments of a run without those that say how many iterations it has, where it writes,
 /// what it prints and when it stops

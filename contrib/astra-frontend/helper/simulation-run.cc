@@ -363,7 +363,20 @@ SimulationRun::RecordFastForward()
         record["largest_error"] = report.largestError;
         record["mean_error"] = report.meanError;
     }
+    if (const auto store = m_forward->GetStoreReport())
+    {
+        record["store"] = m_options.fastForwardStore;
+        record["from_store"] = store->work;
+        record["patterns_from_store"] = store->patterns;
+        if (m_options.fastForward == FastForwardMode::Verify)
+        {
+            record["store_verified"] = store->verifiedPatterns;
+            record["store_wrong"] = store->wrongPatterns;
+        }
+    }
     GetRecord().Set("fast_forward", record);
+    std::vector<std::string> warnings = m_forward->TakeWarnings();
+    m_console.Warn(warnings);
 }
 
 int

@@ -4,9 +4,14 @@
 #include "attribute-default.h"
 
 #include "ns3/assert.h"
+#include "ns3/double.h"
 #include "ns3/global-value.h"
+#include "ns3/nstime.h"
+#include "ns3/string.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <optional>
 
 namespace ns3
@@ -36,6 +41,26 @@ FindGlobal(const std::string& name)
         return each->GetName() == name;
     });
     return global == GlobalValue::End() ? nullptr : *global;
+}
+
+/// @return all of a default, where ns-3 itself rounds or knows an address only
+std::string
+WholeText(const TypeId::AttributeInformation& attribute)
+{
+    const auto& value = *attribute.initialValue;
+    if (const auto* real = dynamic_cast<const DoubleValue*>(&value))
+    {
+        return std::to_string(std::bit_cast<uint64_t>(real->Get()));
+    }
+    if (const auto* time = dynamic_cast<const TimeValue*>(&value))
+    {
+        return std::to_string(time->Get().GetTimeStep());
+    }
+    const std::string kind = attribute.checker->GetValueTypeName();
+    const bool isAddress = kind == "ns3::PointerValue" || kind == "ns3::CallbackValue";
+    return isAddress && attribute.initialValue == attribute.originalInitialValue
+               ? "as declared"
+               : value.SerializeToString(attribute.checker);
 }
 
 } // namespace
@@ -129,6 +154,28 @@ GetOriginalDefault(const std::string& name)
 {
     const auto declared = FindAttributes(name);
     return declared.empty() ? GetDefault(name) : declared.front().information.originalInitialValue;
+}
+
+std::string
+DescribeDefaults()
+{
+    std::string text;
+    for (std::size_t i = 0; i < TypeId::GetRegisteredN(); ++i)
+    {
+        const TypeId type = TypeId::GetRegistered(i);
+        for (std::size_t index = 0; index < type.GetAttributeN(); ++index)
+        {
+            const TypeId::AttributeInformation each = type.GetAttribute(index);
+            text += type.GetAttributeFullName(index) + "=" + WholeText(each) + "\n";
+        }
+    }
+    for (auto global = GlobalValue::Begin(); global != GlobalValue::End(); ++global)
+    {
+        StringValue value;
+        (*global)->GetValue(value);
+        text += (*global)->GetName() + "=" + value.Get() + "\n";
+    }
+    return text;
 }
 
 } // namespace ns3

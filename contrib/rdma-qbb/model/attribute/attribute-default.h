@@ -57,6 +57,10 @@ Ptr<const AttributeValue> GetDefault(const std::string& name);
 /// @return the default that the class itself declares, whatever was set since
 Ptr<const AttributeValue> GetOriginalDefault(const std::string& name);
 
+/// @return every attribute of every class, and every global value, with the default in force: a
+/// line "name=value" each; those that name objects of this process are left out
+std::string DescribeDefaults();
+
 /**
  * @tparam Value type of the attribute
  * @code

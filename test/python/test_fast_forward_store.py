@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""--fast-forward-store from the outside: outputs are those of a run without it, whatever is in the store."""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import compare_backends as backends  # noqa: E402
+
+PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
+CONF = ROOT / "conf" / "SimAI.conf"
+MIB = 1 << 20
+
+
+def environment(**variables):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_", "NS_"))}
+    return {**clean, **variables}
+
+
+def command(out, *arguments, program=PROGRAMS / "SimAI_simulator"):
+    return [str(program), "-o", str(out), *map(str, arguments)]
+
+
+def run(out, *arguments, variables=None, **how):
+    result = subprocess.run(command(out, *arguments, **how), env=environment(**(variables or {})), capture_output=True, text=True,
+                            timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def store_of(out):
+    return json.loads((out / "run.json").read_text())["fast_forward"]
+
+
+def outputs(out):
+    """The bytes of all files that a run has written but its record."""
+    return {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"}
+
+
+@pytest.fixture(scope="module", name="job")
+def job_of_two_servers(tmp_path_factory):
+    """Arguments: the same layer three times, on groups within servers and on groups across them."""
+    directory = tmp_path_factory.mktemp("job")
+    backends.servers(directory / "topology", 2, gpus=4)
+    layers = [(name, 5000, "ALLGATHER", 4 * MIB, "ALLREDUCE", MIB) for name in "abc"]
+    backends.layers(directory / "w.txt", 8, layers, tp=4)
+    return "-w", directory / "w.txt", "-n", directory / "topology", "-c", CONF
+
+
+@pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
+@pytest.mark.parametrize("mode", ["on", "exact"])
+def test_a_second_run_simulates_nothing_and_gives_the_same(tmp_path, job, network, mode):
+    flags = (*job, "--network", network, "--fast-forward", mode)
+    run(tmp_path / "without", *flags)
+    for name in ("first", "second"):
+        run(tmp_path / name, *flags, "--fast-forward-store", tmp_path / "store")
+        assert outputs(tmp_path / name) == outputs(tmp_path / "without")
+    without, first, second = (store_of(tmp_path / name) for name in ("without", "first", "second"))
+    assert "store" not in without and first["store"] == str(tmp_path / "store")
+    assert first["patterns_from_store"] == first["from_store"] == 0
+    assert (first["patterns_simulated"], first["simulated"]) == (without["patterns_simulated"], without["simulated"])
+    assert second["patterns_simulated"] == second["simulated"] == 0
+    assert (second["patterns_from_store"], second["from_store"]) == (first["patterns_simulated"], first["simulated"])
+
+
+def test_modes_share_a_store_and_keep_their_own_results(tmp_path, job):
+    for mode in ("on", "exact", "verify", "exact", "on"):
+        run(tmp_path / "without", *job, "--fast-forward", mode)
+        out = tmp_path / mode
+        run(out, *job, "--fast-forward", mode, "--fast-forward-store", tmp_path / "store")
+        assert outputs(out) == outputs(tmp_path / "without")
+
+
+def test_another_workload_reuses_what_it_shares(tmp_path, job):
+    run(tmp_path / "first", *job, "--fast-forward", "--fast-forward-store", tmp_path / "store")
+    # The first layer is the same, so the group within a server carries out the same AllGather of 4 MiB.
+    layers = [("a", 5000, "ALLGATHER", 4 * MIB, "ALLREDUCE", 2 * MIB), ("z", 100, "REDUCESCATTER", MIB, "NONE", 0)]
+    backends.layers(tmp_path / "w.txt", 8, layers, tp=4)
+    other = ("-w", tmp_path / "w.txt", *job[2:])
+    run(tmp_path / "without", *other, "--fast-forward")
+    run(tmp_path / "other", *other, "--fast-forward", "--fast-forward-store", tmp_path / "store")
+    assert outputs(tmp_path / "other") == outputs(tmp_path / "without")
+    forward = store_of(tmp_path / "other")
+    assert forward["patterns_from_store"] > 0 and forward["patterns_simulated"] > 0
+
+
+def edited(path, source, old, new):
+    text = source.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return path
+
+
+def of_another_build(path):
+    """The program with another build ID in its note: size of the name, of the ID, type, name."""
+    code = bytearray((PROGRAMS / "SimAI_simulator").read_bytes())
+    note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
+    code[code.index(note) + len(note)] ^= 1
+    path.write_bytes(code)
+    path.chmod(0o755)
+    return path
+
+
+# Each kind of input, and what makes another one of it.
+DIFFERENT = {
+    "a topology with another rate": lambda at, job: {"topology": edited(at / "n", job[3], "400Gbps", "200Gbps")},
+    "a topology with another delay": lambda at, job: {"topology": edited(at / "n", job[3], "0.0005ms", "0.0006ms")},
+    "a topology with another GPU": lambda at, job: {"topology": edited(at / "n", job[3], "H100", "A100")},
+    "a key of the configuration": lambda at, job: {"conf": edited(at / "c", CONF, "PACKET_PAYLOAD_SIZE", "PACKET_PAYLOAD_SIZE 4000\n#")},
+    "a key given as a flag": lambda at, job: {"flags": ("--set", "PACKET_PAYLOAD_SIZE=4000")},
+    "an attribute of ns-3": lambda at, job: {"flags": ("--ns3::RdmaHw::DataOverhead=52",)},
+    "an attribute of ns-3 as a variable": lambda at, job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaHw::DataOverhead=52"}},
+    "an attribute that nothing uses": lambda at, job: {"flags": ("--ns3::RdmaTimely::Beta=0.5",)},
+    "a real number's seventh digit": lambda at, job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaDcqcn::EwmaGain=0.0048828126"}},
+    "a time's seventh digit": lambda at, job: {"variables": {"NS_ATTRIBUTE_DEFAULT": "ns3::RdmaDcqcn::RpTimer=300000001ps"}},
+    "a run number": lambda at, job: {"flags": ("--RngRun=2",)},
+    "a seed": lambda at, job: {"flags": ("--seed", "7")},
+    "a kind of network": lambda at, job: {"flags": ("--network-kind", "RoCE")},
+    "flows": lambda at, job: {"flags": ("--network", "flow")},
+    "formulas": lambda at, job: {"flags": ("--network", "analytical")},
+    "NCCL's algorithm": lambda at, job: {"variables": {"NCCL_ALGO": "Ring"}},
+    "NCCL's channels": lambda at, job: {"variables": {"NCCL_MAX_NCHANNELS": "2"}},
+    "NCCL's release": lambda at, job: {"variables": {"NCCL_TUNING": "2.18"}},
+    "a latency": lambda at, job: {"variables": {"AS_SEND_LAT": "3"}},
+    "a rate of NICs": lambda at, job: {"variables": {"AS_NET_BW": "100"}},
+    "a limit of simulated time": lambda at, job: {"flags": ("--max-sim-time", "1s")},
+    "another build of the program": lambda at, job: {"program": of_another_build(at / "program")},
+}
+
+
+@pytest.fixture(scope="module", name="filled")
+def store_of_the_job(tmp_path_factory, job):
+    store = tmp_path_factory.mktemp("filled") / "store"
+    run(store.parent / "out", *job, "--fast-forward", "--fast-forward-store", store)
+    return store
+
+
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_nothing_is_reused_where_an_input_differs(tmp_path, job, filled, kind):
+    how = DIFFERENT[kind](tmp_path, job)
+    arguments = ("-w", job[1], "-n", how.pop("topology", job[3]), "-c", how.pop("conf", CONF), *how.pop("flags", ()), "--fast-forward")
+    run(tmp_path / "without", *arguments, **how)
+    run(tmp_path / "with", *arguments, "--fast-forward-store", filled, **how)
+    assert store_of(tmp_path / "with")["patterns_from_store"] == 0
+    assert outputs(tmp_path / "with") == outputs(tmp_path / "without")
+    run(tmp_path / "again", *arguments, "--fast-forward-store", filled, **how)
+    assert store_of(tmp_path / "again")["patterns_simulated"] == 0
+    assert outputs(tmp_path / "again") == outputs(tmp_path / "without")
+
+
+def test_what_a_table_of_gpus_says_counts(tmp_path, job):
+    """Its name does not."""
+    store = tmp_path / "store"
+    for number, (latency, is_new) in enumerate(((45, True), (45, False), (46, True))):
+        table = tmp_path / f"gpus-{number}"
+        table.write_text(f"MyGpu Blackwell {latency} 720\n")
+        run(tmp_path / "out", *job, "--gpu-table", table, "--fast-forward", "--fast-forward-store", store,
+            variables={"AS_GPU_TYPE": "MyGpu"})
+        assert (store_of(tmp_path / "out")["patterns_from_store"] == 0) == is_new
+
+
+def test_where_files_are_and_what_is_printed_makes_no_difference(tmp_path, job, filled):
+    for name in ("topology", "conf", "workload"):
+        shutil.copy(dict(topology=job[3], conf=CONF, workload=job[1])[name], tmp_path / name)
+    run(tmp_path / "out", "-w", tmp_path / "workload", f"--topology={tmp_path / 'topology'}", "-c", tmp_path / "conf", "-q",
+        "--max-time", "1h", "--timeline-ranks", "2", "--fast-forward=exact", "--fast_forward_store", filled)
+    assert store_of(tmp_path / "out")["patterns_simulated"] == 0
+
+
+def congested(directory):
+    """960 AllToAlls over 4 to 1: marks at random make each take another time, within some per cent."""
+    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 16 -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
+                           "--nics_per_leaf", "4", "--oversubscription", "4"], cwd=directory, capture_output=True, text=True, check=True)
+    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{8 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
+    (directory / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 16 pp: 1 vpp: 1 ga: 16 all_gpus: 16 "
+                                     "checkpoints: 0 checkpoint_initiates: 0\n30\n" + row * 30)
+    return "-w", directory / "w.txt", "-n", directory / made.stdout.strip(), "-c", CONF, "--fast-forward"
+
+
+def test_draws_are_those_of_a_run_without_a_store(tmp_path):
+    """Also where a series of collectives that never repeat has to go on from what an interrupted run left."""
+    job = congested(tmp_path)
+    run(tmp_path / "without", *job)
+    expected = store_of(tmp_path / "without")
+    assert expected["drawn"] > 0
+
+    store = tmp_path / "store"
+    begun = subprocess.Popen(command(tmp_path / "killed", *job, "--fast-forward-store", store), env=environment(),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(list(store.glob("?/*"))) < expected["patterns_simulated"] // 3 and begun.poll() is None:
+        time.sleep(0.01)
+    begun.send_signal(signal.SIGKILL)
+    begun.wait()
+    left = len(list(store.glob("?/*")))
+    assert 0 < left < expected["patterns_simulated"]
+
+    for name in ("first", "second"):
+        run(tmp_path / name, *job, "--fast-forward-store", store)
+        assert outputs(tmp_path / name) == outputs(tmp_path / "without")
+        forward = store_of(tmp_path / name)
+        for key in ("drawn", "drawn_standard_error", "patterns_reused", "stored_patterns"):
+            assert forward[key] == expected[key]
+        assert forward["patterns_from_store"] + forward["patterns_simulated"] == expected["patterns_simulated"]
+        total = forward["simulated"] + forward["from_store"] - forward["of_which_again"]
+        assert total == expected["simulated"] - expected["of_which_again"]
+    assert store_of(tmp_path / "second")["simulated"] == 0
+
+
+def test_several_runs_write_at_once(tmp_path, job):
+    run(tmp_path / "without", *job, "--fast-forward")
+    outs = [tmp_path / f"out-{i}" for i in range(4)]
+    runs = [subprocess.Popen(command(out, *job, "--fast-forward", "--fast-forward-store", tmp_path / "store"), env=environment(),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for out in outs]
+    for each, out in zip(runs, outs):
+        _, errors = each.communicate(timeout=120)
+        assert each.returncode == 0 and "store" not in errors, errors
+        assert outputs(out) == outputs(tmp_path / "without")
+
+
+def test_runs_that_are_killed_leave_a_store_that_can_be_read(tmp_path, job):
+    run(tmp_path / "without", *job, "--fast-forward")
+    draw = random.Random(1)
+    for _ in range(10):
+        begun = subprocess.Popen(command(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", tmp_path / "store"),
+                                 env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0, 0.1))
+        begun.send_signal(signal.SIGKILL)
+        begun.wait()
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    result = run(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", tmp_path / "store")
+    assert "--fast-forward-store" not in result.stderr
+    assert outputs(tmp_path / "out") == outputs(tmp_path / "without")
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"", lambda data: data[:40] + b"\xff" + data[41:],
+                                    lambda data: b"\x7f" * len(data)], ids=["cut", "empty", "changed", "replaced"])
+def test_a_damaged_store_is_a_warning_and_is_repaired(tmp_path, job, filled, damage):
+    store = shutil.copytree(filled, tmp_path / "store")
+    run(tmp_path / "without", *job, "--fast-forward")
+    for file in store.glob("?/*"):
+        file.write_bytes(damage(file.read_bytes()))
+    result = run(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", store)
+    [line] = [line for line in result.stderr.splitlines() if "store" in line]
+    assert line.startswith(f"warning: --fast-forward-store: {store}/") and line.endswith("is damaged; what it held is simulated again")
+    assert outputs(tmp_path / "out") == outputs(tmp_path / "without")
+    result = run(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", store)
+    assert "damaged" not in result.stderr and store_of(tmp_path / "out")["patterns_simulated"] == 0
+
+
+def refusal(out, *arguments):
+    result = subprocess.run(command(out, *arguments), env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    [line] = result.stderr.splitlines()
+    assert "; expected " in line
+    return line
+
+
+def test_what_cannot_be_a_store_is_refused_at_the_start(tmp_path, job):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "thesis").write_text("")
+    other = tmp_path / "other"
+    run(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", other)
+    edited(other / "CACHEDIR.TAG", other / "CACHEDIR.TAG", "format 1", "format 9")
+    ask = (*job, "--fast-forward", "--fast-forward-store")
+    assert refusal(tmp_path / "o", *ask, tmp_path / "file").startswith(f"{tmp_path}/file: is not a directory; expected a directory")
+    assert refusal(tmp_path / "o", *ask, tmp_path / "papers").startswith(f"{tmp_path}/papers: holds other files; expected a directory")
+    assert refusal(tmp_path / "o", *ask, other).startswith(f"{other}: is of another version of this program (format 9); expected format 1")
+    assert refusal(tmp_path / "o", *ask, tmp_path / "s", "--fast-forward-store-size", "0") == (
+        "command line: --fast-forward-store-size is 0; expected MiB, 1 or more")
+
+
+def test_without_fast_forward_it_has_no_effect(tmp_path, job):
+    result = run(tmp_path / "out", *job, "--fast-forward-store", tmp_path / "store")
+    assert "warning: --fast-forward-store has no effect without --fast-forward" in result.stderr.splitlines()
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_keeps_to_its_bound(tmp_path, job):
+    """A pattern takes 4 KiB on most disks; each run has two for each layer."""
+    store = tmp_path / "store"
+    backends.layers(tmp_path / "w.txt", 8, [(f"l{i}", 5000, "ALLGATHER", MIB + 64 * i, "ALLREDUCE", 2 * MIB + 64 * i)
+                                            for i in range(100)], tp=4)
+    flags = ("-w", tmp_path / "w.txt", *job[2:], "--network", "analytical", "--fast-forward", "--fast-forward-store", store,
+             "--fast-forward-store-size", "1")
+    for seed in (1, 2, 3):
+        run(tmp_path / "out", *flags, "--seed", seed)
+        assert store_of(tmp_path / "out")["patterns_simulated"] > 100
+        assert sum(file.stat().st_blocks * 512 for file in store.glob("?/*")) <= MIB
+    run(tmp_path / "out", *flags, "--seed", 3)
+    assert store_of(tmp_path / "out")["patterns_from_store"] > 100, "what came last is left"
+    run(tmp_path / "out", *flags, "--seed", 1)
+    assert store_of(tmp_path / "out")["patterns_from_store"] < 20, "what came first is not"
+
+
+def test_verifying_simulates_a_sample_of_what_came_from_the_store(tmp_path, job, filled):
+    result = run(tmp_path / "out", *job, "--fast-forward=verify", "--fast-forward-store", filled)
+    forward = store_of(tmp_path / "out")
+    patterns = forward["patterns_from_store"]
+    assert patterns > 1 and forward["store_verified"] == patterns.bit_length(), "the 1st, 2nd, 4th, 8th ..."
+    assert forward["store_wrong"] == 0
+    assert f"of {forward['store_verified']} patterns from the store 0 were wrong" in result.stdout
+
+
+def test_passes_of_their_own_share_a_store(tmp_path, job):
+    flags = (*job, "--separate-passes", "--passes", "2", "--fast-forward")
+    run(tmp_path / "without", *flags)
+    for name in ("first", "second"):
+        run(tmp_path / name, *flags, "--fast-forward-store", tmp_path / "store")
+        for number in ("pass-0", "pass-1"):
+            assert outputs(tmp_path / name / number) == outputs(tmp_path / "without" / number)
+    assert store_of(tmp_path / "second" / "pass-1")["patterns_simulated"] == 0
+
+
+def test_a_replay_simulates(tmp_path, job):
+    run(tmp_path / "out", *job, "--fast-forward", "--fast-forward-store", tmp_path / "store")
+    run(tmp_path / "replay", "--replay", tmp_path / "out" / "run.json")
+    assert "store" not in store_of(tmp_path / "replay")
+    assert outputs(tmp_path / "replay") == outputs(tmp_path / "out")
+
+
+def test_collective_perf_uses_it(tmp_path, job):
+    flags = ["all_reduce_perf", "-b", "1M", "-e", "4M", "-f", "2", "-g", "8", "--all-iterations", "--network-topo", job[3],
+             "--fast-forward"]
+    kept = ["--fast-forward-store", tmp_path / "store"]
+    texts = [subprocess.run([PROGRAMS / "collective-perf", *flags, *more], env=environment(), capture_output=True, text=True, check=True).stdout
+             for more in ([], kept, kept)]
+    assert texts[0] == texts[1] == texts[2]
+    files = {file: file.stat().st_ino for file in (tmp_path / "store").glob("?/*")}
+    assert files
+    subprocess.run([PROGRAMS / "collective-perf", *flags, *kept], env=environment(), capture_output=True, check=True)
+    assert {file: file.stat().st_ino for file in (tmp_path / "store").glob("?/*")} == files, "nothing is written anew"
+
+
+def test_all_runs_of_a_sweep_use_it(tmp_path, job):
+    (tmp_path / "grid.yaml").write_text(
+        f"program: {PROGRAMS}/SimAI_simulator\ntopologies: [{job[3]}]\nconf: [{CONF}]\nworkloads:\n"
+        f"  - {job[1]}\n  - {{name: twice, file: {job[1]}, flags: --passes 2}}\n"
+        f"network: [packet, flow]\nflags: --fast-forward --fast-forward-store {tmp_path}/store\n")
+    for name in ("first", "second"):
+        made = subprocess.run([ROOT / "scripts/sweep.py", tmp_path / "grid.yaml", "-j", "2", "-o", tmp_path / name], env=environment(),
+                              capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr
+    records = list((tmp_path / "second").rglob("run.json"))
+    assert len(records) == 4
+    assert all(store_of(record.parent)["patterns_simulated"] == 0 for record in records)
