@@ -23,7 +23,7 @@ import checkout
 
 checkout.require_modules("yaml", "pandas", "matplotlib")
 
-from clustersim.accuracy import card, page, plots, simulate, tables  # noqa: E402
+from clustersim.accuracy import simulate, tables  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "source" / "data"
@@ -63,6 +63,7 @@ def chosen(options):
 
 def run(options, found):
     """@return the frame of all rows"""
+    from clustersim.accuracy import card  # loads pandas
     program = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "collective-perf"
     if not program.is_file():
         raise tables.AccuracyError(f"{program}: no such program; expected scripts/build.sh to have made it")
@@ -86,6 +87,7 @@ def write(frame, path):
 
 
 def show(frame, with_rows):
+    from clustersim.accuracy import card, page, plots
     if with_rows:
         for name, rows in frame.groupby("table", sort=False):
             print(f"{name}{' (held out)' if rows['held out'].any() else ''}")
@@ -114,6 +116,7 @@ def main(arguments):
     except (tables.AccuracyError, OSError) as error:
         print(f"accuracy.py: {error}", file=sys.stderr)
         return 2
+    from clustersim.accuracy import page, plots  # loads matplotlib
     write(frame, options.output / "accuracy.csv")
     images = options.output / "plots"
     images.mkdir(exist_ok=True)

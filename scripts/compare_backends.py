@@ -34,11 +34,6 @@ import checkout
 
 checkout.require_modules("matplotlib", "networkx")
 
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-
 from clustersim import command  # noqa: E402
 from clustersim.physical import comparison, launch  # noqa: E402
 from clustersim.whole_file import write_text  # noqa: E402
@@ -315,8 +310,10 @@ def with_real_traffic(given):
 
 def draw(names, columns, path):
     """A group of bars for each collective, the first forty of them."""
+    from matplotlib.figure import Figure  # takes a second to load
     names = names[:40]
-    figure, axes = pyplot.subplots(figsize=(max(6, 0.6 * len(names) + 3), 4))
+    figure = Figure(figsize=(max(6, 0.6 * len(names) + 3), 4))
+    axes = figure.subplots()
     width = 0.8 / len(columns)
     for place, (name, times) in enumerate(columns.items()):
         axes.bar([number + place * width for number in range(len(names))], times[:len(names)], width, label=name)
@@ -326,11 +323,10 @@ def draw(names, columns, path):
     axes.legend()
     figure.tight_layout()
     figure.savefig(path)
-    pyplot.close(figure)
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/backends"))
     parser.add_argument("--case", action="append", help="run only cases whose name contains this")
     parser.add_argument("--rst", type=pathlib.Path, help="write the table there, for the documentation")

@@ -24,26 +24,42 @@ class _Terminated(BaseException):
 
 
 def _terminate(number, frame):
-    raise _Terminated
+    if number == signal.SIGHUP:
+        _leave_terminal()
+    raise _Terminated(number)
+
+
+def _leave_terminal():
+    """A closed terminal takes no output any more, and to write there would fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream.isatty():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _catch_ending_signals():
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup's
+        signal.signal(signal.SIGHUP, _terminate)
 
 
 def run(name, main, refusals=(), after_interruption=""):
     """Calls main(arguments) and ends the program with what it returns.
 
-    2: a file cannot be read or written; 1: memory has run out; 130 and 143: SIGINT and SIGTERM.
+    2: a file cannot be read or written; 1: memory has run out; 129, 130 and 143: SIGHUP, SIGINT and SIGTERM.
 
     @param refusals exceptions whose text is the line for people; they end the program with 2
     @param after_interruption what to say to who interrupts it, besides that
     """
-    signal.signal(signal.SIGTERM, _terminate)
+    _catch_ending_signals()
     hint = f"; {after_interruption}" if after_interruption else ""
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = _say(name, f"interrupted{hint}", 130)
-    except _Terminated:
-        status = _say(name, f"terminated{hint}", 143)
+    except _Terminated as terminated:
+        (number,) = terminated.args
+        status = _say(name, f"{'terminal closed' if number == signal.SIGHUP else 'terminated'}{hint}", 128 + number)
     except BrokenPipeError:  # whoever read the output has had enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from clustersim.accuracy.simulate import write_topology
 from clustersim.accuracy.tables import Machine
-from clustersim.results.plots import style
 from clustersim.simulation import CHECKOUT, simulate
 
 GPUS = 16
@@ -99,6 +98,7 @@ def table(rows):
 
 def draw(rows, path):
     """Times by size, and beside them the training step."""
+    from clustersim.results.plots import style  # loads matplotlib
     with style.theme():
         figure, (curves, bars) = style.new_figure(9.0, 4.0, columns=2, width_ratios=(3, 1))
         sizes = [size for size in rows if size != STEP]

@@ -28,7 +28,9 @@ def test_build_refuses_wrong_arguments(arguments, message):
 
 
 @pytest.mark.parametrize("command", [["plan.py", "--gpus", "0"], ["plan.py", "--help"], ["goodput.py", "--days", "0"], ["report.py"],
-                                     ["sweep.py"], ["why.py"]], ids=" ".join)
+                                     ["sweep.py"], ["why.py"], ["plot.py", "--help"], ["plot.py", "nothing", "run"], ["accuracy.py", "--help"],
+                                     ["offload.py", "--help"], ["compare_backends.py", "--help"], ["calibrate.py", "--help"],
+                                     ["workload.py", "--help"]], ids=" ".join)
 def test_who_refuses_arguments_or_prints_help_loads_no_tables_and_no_pictures(command):
     """pandas and matplotlib take longer to load than such a command takes."""
     done = subprocess.run([sys.executable, "-X", "importtime", ROOT / "scripts" / command[0], *command[1:]], capture_output=True, text=True)

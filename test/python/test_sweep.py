@@ -131,15 +131,16 @@ def test_times_are_compared_among_runs_of_a_workload(place):
     assert [r["network"] for r in table(place)] == ["fast", "slow"]
 
 
-def test_an_interrupted_sweep_goes_on_where_it_stopped(place):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_sweep_goes_on_where_it_stopped(place, number):
     write(place)
     (place / "held").touch()
     process = subprocess.Popen(command(place, "-j", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True)
     pid = wait_for(place / "out/runs/topology__two/pid")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130 and "goes on where it stopped" in errors
+    assert process.returncode == 128 + number and "goes on where it stopped" in errors
     assert not is_alive(pid)
     before = {r["workload"]: r["status"] for r in table(place)}
     assert before.pop("two") == "running" and set(before.values()) <= {"finished", "not run"}
@@ -152,6 +153,30 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(place):
     assert [float(r["total time us"]) for r in table(place)] == [40, 20, 30]
     assert sweep(place).stdout.startswith("3 runs, 3 complete")
     assert len(started(place)) == 4
+
+
+def test_a_sweep_ends_with_its_terminal(place):
+    write(place)
+    (place / "held").touch()
+    child, terminal = os.forkpty()
+    if child == 0:
+        os.execv(command(place)[0], [str(word) for word in command(place, "-j", "1")])
+    pid = wait_for(place / "out/runs/topology__two/pid")
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 129
+    assert not is_alive(pid)
+    assert {r["workload"]: r["status"] for r in table(place)}["two"] == "running"
+
+
+def test_a_sweep_under_nohup_goes_on_without_its_terminal(place):
+    write(place)
+    (place / "held").touch()
+    process = subprocess.Popen(["nohup", *command(place, "-j", "1")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    wait_for(place / "out/runs/topology__two/pid")
+    process.send_signal(signal.SIGHUP)
+    (place / "held").unlink()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 def test_a_killed_sweep_leaves_no_process_behind(place):

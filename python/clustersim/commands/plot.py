@@ -14,8 +14,8 @@ from clustersim.required_modules import require
 require("numpy", "pandas", "matplotlib")
 
 from clustersim import command
-from clustersim.results import ResultsError, open_runs
-from clustersim.results.plots import KINDS, style
+from clustersim.results import ResultsError
+from clustersim.results.plots import KINDS, THEMES
 
 
 def parse(arguments):
@@ -31,7 +31,7 @@ def parse(arguments):
                         help="directory for the files; else plots in the directory of the run, or, for "
                              "several, results/plots")
     parser.add_argument("--format", default="png,svg", help="png, svg, pdf: one or more (%(default)s)")
-    parser.add_argument("--theme", choices=style.THEMES, default="light")
+    parser.add_argument("--theme", choices=THEMES, default="light")
     parser.add_argument("--topology", metavar="FILE", help="the topology, if it is not where it was")
     parser.add_argument("--published", metavar="FILE",
                         help="busbw: measurements to compare with (CSV), or none; else those that come along")
@@ -58,6 +58,8 @@ def pictures(kind_names, runs):
 
 def main(arguments):
     options = parse(arguments)
+    from clustersim.results import open_runs  # loads pandas
+    from clustersim.results.plots import style  # loads matplotlib
     try:
         runs = open_runs(options.runs, topology=options.topology)
     except ResultsError as error:

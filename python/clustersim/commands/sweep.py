@@ -26,8 +26,8 @@ when its run.json says so and none of its inputs, options and variables, nor the
 Snakemake does the runs: on this machine, or with --profile by a cluster's scheduler. What follows -- goes
 to Snakemake as it is: sweep.py grid.yaml -- --cluster "sbatch --mem={resources.mem_mb}".
 
-Exit status: 0 every run finished, 1 some did not (the table says why), 2 an input is wrong,
-130 interrupted.
+Exit status: 0 every run finished, 1 some did not (the table says why), 2 an input is wrong, 129, 130 and 143 ended
+by SIGHUP (a closed terminal), SIGINT and SIGTERM; runs under way end, too.
 """
 import argparse
 import fcntl

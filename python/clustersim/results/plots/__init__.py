@@ -8,40 +8,45 @@
     figure.savefig("pfc.svg")
 """
 import dataclasses
-from collections.abc import Callable
+import importlib
 
-from clustersim.results.plots import bandwidths, breakdown, flows, links, pairs, pauses, queues, serving, style, timelines
+__all__ = ["KINDS", "THEMES", "Kind"]
 
-__all__ = ["KINDS", "Kind", "style"]
+THEMES = {
+    "light": {"paper": "#ffffff", "ink": "#1a1a1a", "soft": "#767676", "grid": "#dddddd"},
+    "dark": {"paper": "#16191d", "ink": "#e8e8e8", "soft": "#a0a0a0", "grid": "#3a3f45"},
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """A kind of plot. One that compares takes all runs into one figure, another is made for each run."""
-    function: Callable
+    module: str  # of this package; loaded, with matplotlib, when something is drawn
+    function: str
     compares: bool
     summary: str
 
     def draw(self, runs, **options):
         """@param runs all that are compared, or the one that is shown @return a Figure"""
+        function = getattr(importlib.import_module(f"{__name__}.{self.module}"), self.function)
         if self.compares:
-            return self.function(runs, **options)
+            return function(runs, **options)
         (run,) = runs
-        return self.function(run, **options)
+        return function(run, **options)
 
 
 KINDS = {
-    "breakdown": Kind(breakdown.breakdown, True, "where the time goes: computation, exposed communication, bubble"),
-    "fct": Kind(flows.fct_cdf, True, "flow completion times, cumulative"),
-    "slowdown": Kind(flows.slowdown, True, "slowdown of flows by size, median and 99th percentile"),
-    "busbw": Kind(bandwidths.busbw, True, "bus bandwidth by size, with published measurements"),
-    "latencies": Kind(serving.latencies, True, "times of served requests, cumulative: first token, per token, whole"),
-    "phases": Kind(serving.phases, True, "where served requests spend their time: queue, prefill, transfer, decode"),
-    "collectives": Kind(timelines.collectives, False, "when each group did which collective"),
-    "ranks": Kind(timelines.ranks, False, "computation, waiting and collectives of ranks (timeline.json)"),
-    "links": Kind(links.link_utilisation, False, "utilisation of links on the drawn topology"),
-    "queues": Kind(queues.queue_lengths, False, "lengths of the fullest switch queues over time"),
-    "heat": Kind(queues.queue_heat_map, False, "lengths of switch queues as a heat map"),
-    "pfc": Kind(pauses.pfc, False, "when which ports were paused"),
-    "rates": Kind(pairs.rates, False, "rates and congestion notifications of queue pairs"),
+    "breakdown": Kind("breakdown", "breakdown", True, "where the time goes: computation, exposed communication, bubble"),
+    "fct": Kind("flows", "fct_cdf", True, "flow completion times, cumulative"),
+    "slowdown": Kind("flows", "slowdown", True, "slowdown of flows by size, median and 99th percentile"),
+    "busbw": Kind("bandwidths", "busbw", True, "bus bandwidth by size, with published measurements"),
+    "latencies": Kind("serving", "latencies", True, "times of served requests, cumulative: first token, per token, whole"),
+    "phases": Kind("serving", "phases", True, "where served requests spend their time: queue, prefill, transfer, decode"),
+    "collectives": Kind("timelines", "collectives", False, "when each group did which collective"),
+    "ranks": Kind("timelines", "ranks", False, "computation, waiting and collectives of ranks (timeline.json)"),
+    "links": Kind("links", "link_utilisation", False, "utilisation of links on the drawn topology"),
+    "queues": Kind("queues", "queue_lengths", False, "lengths of the fullest switch queues over time"),
+    "heat": Kind("queues", "queue_heat_map", False, "lengths of switch queues as a heat map"),
+    "pfc": Kind("pauses", "pfc", False, "when which ports were paused"),
+    "rates": Kind("pairs", "rates", False, "rates and congestion notifications of queue pairs"),
 }

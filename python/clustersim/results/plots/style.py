@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from clustersim.results.plots import THEMES
 from clustersim.results.problem import ResultsError
 from clustersim.whole_file import whole_file
 
@@ -17,10 +18,6 @@ from clustersim.whole_file import whole_file
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
 LINES = ("-", "--", ":", "-.")
 SEQUENTIAL = "cividis"  # made for colour-blind people; its darkest is the smallest value
-THEMES = {
-    "light": {"paper": "#ffffff", "ink": "#1a1a1a", "soft": "#767676", "grid": "#dddddd"},
-    "dark": {"paper": "#16191d", "ink": "#e8e8e8", "soft": "#a0a0a0", "grid": "#3a3f45"},
-}
 MOST_ROWS = 32  # of a picture with a row per port or group: more cannot be read
 MOST_LINES = 8  # that are told apart by colour
 MOST_POINTS = 3000  # along an axis: about twice what a picture can show
