@@ -135,7 +135,7 @@ RepeatExchange(uint64_t bytes,
     FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
     Exchange exchange;
     SideSimulation side({[&fabric](int rank) -> RankNetwork& { return fabric.GetNetwork(rank); },
-                         &exchange,
+                         [&exchange](uint32_t) -> Exchange& { return exchange; },
                          [&loop] { loop.Run(); },
                          [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; }});
     side.Start();

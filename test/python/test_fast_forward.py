@@ -43,6 +43,16 @@ def record(out):
     return json.loads((out / "run.json").read_text())
 
 
+def congested_all_to_alls(directory, layers):
+    """Arguments of a job: 32 AllToAlls a layer over 4 to 1."""
+    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 16 -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
+                           "--nics_per_leaf", "4", "--oversubscription", "4"], cwd=directory, capture_output=True, text=True, check=True)
+    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{8 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
+    (directory / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 16 pp: 1 vpp: 1 ga: 16 all_gpus: 16 "
+                                    "checkpoints: 0 checkpoint_initiates: 0\n" + f"{layers}\n" + row * layers)
+    return "-w", directory / "w.txt", "-n", directory / made.stdout.strip()
+
+
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
 def test_what_repeats_is_simulated_once_and_takes_as_long(tmp_path, job, network):
     for name, flags in (("whole", ()), ("exact", ("--fast-forward", "exact")), ("on", ("--fast-forward",))):
@@ -134,15 +144,37 @@ def test_files_of_the_network_are_said_to_be_empty(tmp_path, job):
     assert "fct.txt, links.csv, monitors" in result.stderr
 
 
+@pytest.mark.parametrize("mode", ["on", "exact"])
+def test_threads_simulate_patterns_with_the_same_bytes(tmp_path, job, mode):
+    runs = {"1": ["-t", 1], "2": ["-t", 2], "3": ["-t", 2, "--ns3::RdmaFabric::Partitions=3"]}
+    for name, flags in {**runs, "whole": ["-t", 2]}.items():
+        result = run(tmp_path / name, *job, *flags, *(() if name == "whole" else (f"--fast-forward={mode}",)))
+        assert result.returncode == 0, result.stderr
+    for name in runs:
+        assert record(tmp_path / name)["threads"] == min(int(name), 2, os.cpu_count())
+        for file in ("EndToEnd.csv", "collectives.csv"):
+            assert (tmp_path / name / file).read_bytes() == (tmp_path / "1" / file).read_bytes(), (name, file)
+        assert record(tmp_path / name)["fast_forward"] == record(tmp_path / "1")["fast_forward"]
+    if mode == "exact":
+        assert times(tmp_path / "2") == times(tmp_path / "whole")
+        assert record(tmp_path / "2")["packet_hops"] == record(tmp_path / "whole")["packet_hops"]
+
+
+def test_threads_repeat_congested_collectives_with_the_same_bytes(tmp_path):
+    job = congested_all_to_alls(tmp_path, 2)
+    for threads in (1, 2):
+        result = run(tmp_path / str(threads), *job, "-t", threads, "--fast-forward")
+        assert result.returncode == 0, result.stderr
+    assert times(tmp_path / "1") == times(tmp_path / "2")
+    assert (tmp_path / "1" / "collectives.csv").read_bytes() == (tmp_path / "2" / "collectives.csv").read_bytes()
+    assert record(tmp_path / "1")["fast_forward"] == record(tmp_path / "2")["fast_forward"]
+
+
 def test_congested_collectives_that_differ_each_time_are_drawn_among_those_simulated(tmp_path):
     """960 AllToAlls over 4 to 1: marks at random make each take another time, within some per cent."""
-    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 16 -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
-                           "--nics_per_leaf", "4", "--oversubscription", "4"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{8 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
-    (tmp_path / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 16 pp: 1 vpp: 1 ga: 16 all_gpus: 16 "
-                                    "checkpoints: 0 checkpoint_initiates: 0\n30\n" + row * 30)
+    job = congested_all_to_alls(tmp_path, 30)
     for name, flags in (("whole", ()), ("on", ("--fast-forward",))):
-        result = run(tmp_path / name, "-w", tmp_path / "w.txt", "-n", tmp_path / made.stdout.strip(), *flags)
+        result = run(tmp_path / name, *job, *flags)
         assert result.returncode == 0, result.stderr
     whole, on = record(tmp_path / "whole"), record(tmp_path / "on")
     forward = on["fast_forward"]

@@ -132,6 +132,7 @@ DIFFERENT = {
     "NCCL's release": lambda at, job: {"variables": {"NCCL_TUNING": "2.18"}},
     "a latency": lambda at, job: {"variables": {"AS_SEND_LAT": "3"}},
     "a rate of NICs": lambda at, job: {"variables": {"AS_NET_BW": "100"}},
+    "a network that is divided": lambda at, job: {"flags": ("-t", "1")},
     "a limit of simulated time": lambda at, job: {"flags": ("--max-sim-time", "1s")},
     "another build of the program": lambda at, job: {"program": of_another_build(at / "program")},
 }
@@ -155,6 +156,13 @@ def test_nothing_is_reused_where_an_input_differs(tmp_path, job, filled, kind):
     run(tmp_path / "again", *arguments, "--fast-forward-store", filled, **how)
     assert store_of(tmp_path / "again")["patterns_simulated"] == 0
     assert outputs(tmp_path / "again") == outputs(tmp_path / "without")
+
+
+def test_runs_on_any_number_of_threads_share_patterns(tmp_path, job):
+    for threads in (1, 2):
+        run(tmp_path / str(threads), *job, "-t", threads, "--fast-forward", "--fast-forward-store", tmp_path / "store")
+    assert store_of(tmp_path / "2")["patterns_simulated"] == 0
+    assert outputs(tmp_path / "1") == outputs(tmp_path / "2")
 
 
 def test_what_a_table_of_gpus_says_counts(tmp_path, job):

@@ -195,7 +195,6 @@ def test_threads_beyond_the_cores_are_not_started(tmp_path):
 
 @pytest.mark.parametrize("flags, reason", [
     (["--network", "flow"], "--network flow"),
-    (["--fast-forward"], "--fast-forward"),
     (["--rendezvous-protocol", "true"], "--rendezvous-protocol"),
     (["--system-configuration", "system.json"], "system.json, whose ranks agree on an order,"),
     (["--set", "COLLECTIVE_ENGINE=ACCL"], "COLLECTIVE_ENGINE"),

@@ -335,11 +335,13 @@ CollectivePerf::Simulate()
     FastForwardBackend* forwarded = nullptr;
     if (m_options.run.fastForward != FastForwardMode::Off)
     {
-        auto forward = std::make_unique<FastForwardBackend>(m_options.run,
-                                                            m_inputs,
-                                                            std::move(backend),
-                                                            *m_nccl,
-                                                            warnings);
+        auto forward = std::make_unique<FastForwardBackend>(
+            m_options.run,
+            m_inputs,
+            std::move(backend),
+            *m_nccl,
+            [this](uint32_t) -> MockNcclGroup& { return *m_nccl; },
+            warnings);
         forward->Start();
         collectives = &forward->GetCollectives();
         forwarded = forward.get();

@@ -112,12 +112,14 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
                                        const RunInputs& inputs,
                                        std::unique_ptr<SimulationBackend> inner,
                                        CollectiveImplementation& nccl,
+                                       std::function<CollectiveImplementation&(uint32_t)> ncclOf,
                                        std::vector<std::string>& warnings)
     : m_inner(std::move(inner)),
       m_side({[this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
-              &nccl,
+              ncclOf,
               [this] { m_inner->Run(); },
-              [this] { return CarriedBy(m_inner->GetTotals()); }}),
+              [this] { return CarriedBy(m_inner->GetTotals()); },
+              [this](int rank) { return m_inner->GetPartition(rank).value_or(0); }}),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
       m_forward(ConfigOf(options), m_inner->GetNetwork(0), m_shapes, OpenStore(options, inputs)),
       m_collectives(nccl, m_forward, m_shapes),
@@ -129,6 +131,11 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
       m_verifies(options.fastForward == FastForwardMode::Verify)
 {
     Check(options, inputs);
+    for (uint32_t rank = 0; rank < inputs.topology.hostCount; ++rank)
+    {
+        ncclOf(
+            m_inner->GetPartition(static_cast<int>(rank)).value_or(0)); // made before threads are
+    }
     if (options.network != NetworkModel::Analytical)
     {
         warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "

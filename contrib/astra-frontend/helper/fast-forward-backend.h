@@ -16,6 +16,7 @@
 #include "ns3/side-simulation.h"
 #include "ns3/stored-simulation.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,9 @@ class FastForwardBackend : public SimulationBackend
 {
   public:
     /**
-     * @param inner simulates patterns
-     * @param nccl what the copies carry collectives out with; outlives the object
+     * @param inner simulates patterns; may be divided: the copies then run on its threads
+     * @param nccl what collectives are planned with; outlives the object
+     * @param ncclOf what the ranks of a partition carry them out with in the copies, likewise
      * @throw ns3::InputError if the run has something that does not follow from patterns, or its
      * store cannot be used
      */
@@ -43,6 +45,7 @@ class FastForwardBackend : public SimulationBackend
                        const RunInputs& inputs,
                        std::unique_ptr<SimulationBackend> inner,
                        CollectiveImplementation& nccl,
+                       std::function<CollectiveImplementation&(uint32_t partition)> ncclOf,
                        std::vector<std::string>& warnings);
 
     /// @return what the run's ranks carry collectives out with
@@ -55,6 +58,7 @@ class FastForwardBackend : public SimulationBackend
     void Start()
     {
         m_side.Start();
+        m_inner->RunUndivided();
     }
 
     /// @return what was simulated and reused, what came from the store counted for itself

@@ -18,6 +18,7 @@ DescribeModels(const RunOptions& options, const RunInputs& inputs)
 {
     std::string text = ProgramVersion() + "\n" + DescribeLoadedCode();
     text += fmt::format("network {}\n", ToString(options.network));
+    text += options.threads ? "divided\n" : ""; // into how many parts makes no difference
     for (const std::string& flag : options.modelFlags)
     {
         text += "--" + flag + "\n";

@@ -12,6 +12,7 @@
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
 #include "ns3/qbb-processes.h"
+#include "ns3/qbb-simulator-impl.h"
 #include "ns3/simulator.h"
 #include "ns3/traffic-purpose.h"
 
@@ -146,6 +147,15 @@ PacketBackend::GetPartition(int rank) const
 {
     const uint32_t node = m_fabric->GetTopology().NodeOfHost(static_cast<uint32_t>(rank));
     return m_isDivided ? std::optional(m_fabric->GetPartitions().partitionOf[node]) : std::nullopt;
+}
+
+void
+PacketBackend::RunUndivided()
+{
+    if (m_isDivided)
+    {
+        ns3::QbbSimulatorImpl::Get()->RunUndivided();
+    }
 }
 
 bool

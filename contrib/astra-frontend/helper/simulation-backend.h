@@ -71,6 +71,12 @@ class SimulationBackend : public SimulationClock
         return std::nullopt;
     }
 
+    /// Run on one list of events in this process, though the network may be divided: its traffic is
+    /// that of copies of the process that have been made before.
+    virtual void RunUndivided()
+    {
+    }
+
     /// @return whether this process runs a rank (ns3::QbbProcesses)
     virtual bool IsHere(int rank) const
     {

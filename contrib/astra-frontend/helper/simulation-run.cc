@@ -75,7 +75,8 @@ class SimulationRun : public RunDriver
     RunConsole m_console;
     RunInputs m_inputs;
     std::unique_ptr<MockNcclGroup> m_nccl;
-    std::map<uint32_t, std::unique_ptr<MockNcclGroup>> m_partitionNccl; ///< of a divided run
+    /// Of the partitions of a divided run, or of the copies of a fast-forwarded one.
+    std::map<uint32_t, std::unique_ptr<MockNcclGroup>> m_partitionNccl;
     std::unique_ptr<SimulationBackend> m_backend;
     FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
     std::unique_ptr<RunCheck> m_check;      ///< null if nothing is checked
@@ -206,12 +207,18 @@ SimulationRun::Build()
         static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
     m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.nccl);
     CollectiveImplementation* collectives = m_nccl.get();
+    const auto ncclOf = [this, machine](uint32_t partition) -> MockNcclGroup& {
+        auto& nccl = m_partitionNccl[partition];
+        nccl = nccl ? std::move(nccl) : std::make_unique<MockNcclGroup>(machine, m_options.nccl);
+        return *nccl;
+    };
     if (m_options.fastForward != FastForwardMode::Off)
     {
         auto forward = std::make_unique<FastForwardBackend>(m_options,
                                                             m_inputs,
                                                             std::move(m_backend),
                                                             *m_nccl,
+                                                            ncclOf,
                                                             warnings);
         m_forward = forward.get();
         m_backend = std::move(forward);
@@ -234,14 +241,9 @@ SimulationRun::Build()
         dimensions.push_back(dimension.npus);
     }
     m_jobs->SetLogicalDimensions(std::move(dimensions));
-    if (threads)
+    if (threads && !m_forward)
     {
-        m_jobs->SetPartitions([this, machine](uint32_t partition) -> MockNcclGroup& {
-            auto& nccl = m_partitionNccl[partition];
-            nccl =
-                nccl ? std::move(nccl) : std::make_unique<MockNcclGroup>(machine, m_options.nccl);
-            return *nccl;
-        });
+        m_jobs->SetPartitions(ncclOf);
     }
     m_jobs->SetPlanes(m_inputs.conf);
     m_jobs->SetEngines(m_inputs.conf, *m_backend);

@@ -137,7 +137,6 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     const ThreadObstacle whole[] = {
         {options.network != NetworkModel::Packet,
          fmt::format("--network {}", ToString(options.network))},
-        {options.fastForward != FastForwardMode::Off, "--fast-forward"},
         {shares, shares ? sharing->workload + ", whose ranks share a scheduler," : ""},
         {OrdersStreams(options.system), options.system + ", whose ranks agree on an order,"},
         {options.rendezvous, "--rendezvous-protocol"},
@@ -153,6 +152,10 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
         NeedOneProcess(obstacle->name);
         SayOneThread(*obstacle, wanted, console);
         return std::nullopt;
+    }
+    if (options.fastForward != FastForwardMode::Off)
+    {
+        NeedOneProcess("--fast-forward"); // makes copies of it
     }
     CheckThreadedSimulator();
     const ThreadWatchers watchers{options.check,

@@ -50,7 +50,7 @@ DescribeThreads()
     {
         return DescribeProcesses(*use);
     }
-    if (!use || use->threads == 1)
+    if (!use || use->threads == 1 || use->windows == 0)
     {
         return "";
     }
@@ -80,6 +80,10 @@ RecordThreads(RunRecord& record)
     if (const auto use = ThreadUse())
     {
         record.Set("threads", use->threads);
+        if (use->windows == 0)
+        {
+            return; // those of copies of this process
+        }
         if (use->processes > 1)
         {
             record.Set("processes", use->processes);

@@ -6,6 +6,8 @@
 #include "pattern-bytes.h"
 
 #include "ns3/input-error.h"
+#include "ns3/qbb-call.h"
+#include "ns3/qbb-partitions.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +17,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,8 +119,13 @@ LetGoOfFiles(int socket)
 
 } // namespace
 
-/// The copy that simulates one pattern.
-class SideSimulation::Copy
+/**
+ * The copy that simulates one pattern. On a network that is divided, ranks begin and end on the
+ * threads of their partitions: what concerns all of them is told between two windows
+ * (QbbPartitions::Tell()), and what is asked of the whole network is asked when every partition has
+ * come to the same time (QbbPartitions::React()).
+ */
+class SideSimulation::Copy : public ns3::QbbAddressee
 {
   public:
     Copy(const Setup& setup, const OwnedPattern& pattern, int socket)
@@ -133,14 +141,14 @@ class SideSimulation::Copy
 
     [[noreturn]] void Run()
     {
-        for (uint32_t operation = 0; operation < m_operations.size(); ++operation)
+        for (Simulated& operation : m_operations)
         {
-            const auto& starts = m_operations[operation].starts;
-            if (HasBegun(starts))
+            const auto& starts = operation.starts;
+            if (operation.HasBegun())
             {
                 m_expected += starts.size();
             }
-            else if (!NeedsAllRanks(m_operations[operation].what->request.op))
+            else if (!NeedsAllRanks(operation.what->request.op))
             {
                 ++m_expected; // nobody knows which of its ranks will end: all that can happen does
             }
@@ -148,7 +156,7 @@ class SideSimulation::Copy
             {
                 if (starts[rank] != NO_TIME)
                 {
-                    Schedule(operation, rank, starts[rank]);
+                    Schedule(operation.places[rank], starts[rank]);
                 }
             }
         }
@@ -161,35 +169,79 @@ class SideSimulation::Copy
     }
 
   private:
-    /// An operation of the pattern, or one of the times that its only one is carried out.
-    struct Simulated
-    {
-        const PartOperation* what;
-        std::vector<TimePs> starts;
-        std::vector<TimePs> ends;
-        std::size_t left;       ///< ranks that have not ended
-        CarriedTraffic carried; ///< since the one before was over
-        std::shared_ptr<const CollectivePlan> plan;
-        std::vector<std::unique_ptr<RankCollective>> ranks;
-    };
+    struct Simulated;
 
     /// A rank of an operation, as an argument of handlers.
     struct Place
     {
         Copy* copy;
-        uint32_t operation;
+        Simulated* operation;
         uint32_t rank;
     };
 
-    void Add(const PartOperation& what, const std::vector<TimePs>& starts)
+    /// An operation of the pattern, or one of the times that its only one is carried out.
+    struct Simulated
+    {
+        const PartOperation* what;
+        uint32_t number;
+        std::vector<TimePs> starts;
+        std::vector<TimePs> ends;
+        std::size_t left;                                         ///< ranks that have not ended
+        std::vector<std::shared_ptr<const CollectivePlan>> plans; ///< by partition
+        std::vector<std::unique_ptr<RankCollective>> ranks;
+        std::vector<Place> places;
+
+        bool HasBegun() const
+        {
+            return std::find(starts.begin(), starts.end(), NO_TIME) == starts.end();
+        }
+    };
+
+    /// A rank tells that it is through.
+    struct Ended
+    {
+        uint32_t operation;
+
+        void operator()(Copy& copy) const
+        {
+            copy.NoteEnd(copy.At(operation));
+        }
+    };
+
+    Simulated& Add(const PartOperation& what, const std::vector<TimePs>& starts)
     {
         const std::size_t ranks = starts.size();
-        auto& added = m_operations.emplace_back();
+        const auto number = static_cast<uint32_t>(m_operations.size());
+        Simulated& added = m_operations.emplace_back();
         added.what = &what;
+        added.number = number;
         added.starts = starts;
         added.ends.assign(ranks, NO_TIME);
         added.left = ranks;
         added.ranks.resize(ranks);
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            added.places.push_back({this, &added, rank});
+            const std::size_t partition = m_setup.partition(what.group.ranks[rank]);
+            added.plans.resize(std::max(added.plans.size(), partition + 1));
+        }
+        return added;
+    }
+
+    Simulated& At(uint32_t number)
+    {
+        const std::lock_guard lock(m_growing);
+        return m_operations[number];
+    }
+
+    /// @return the time after this one; the first rank that comes to it makes it
+    Simulated& After(const Simulated& operation)
+    {
+        const std::lock_guard lock(m_growing);
+        const uint32_t next = operation.number + 1;
+        return next < m_operations.size()
+                   ? m_operations[next]
+                   : Add(*operation.what, std::vector<TimePs>(operation.ends.size(), NO_TIME));
     }
 
     bool Repeats() const
@@ -197,49 +249,50 @@ class SideSimulation::Copy
         return !m_gaps.empty();
     }
 
-    static bool HasBegun(const std::vector<TimePs>& starts)
+    int RankOf(const Place& place) const
     {
-        return std::find(starts.begin(), starts.end(), NO_TIME) == starts.end();
+        return place.operation->what->group.ranks[place.rank];
     }
 
     RankNetwork& NetworkOf(const Place& place) const
     {
-        return m_setup.network(m_operations[place.operation].what->group.ranks[place.rank]);
+        return m_setup.network(RankOf(place));
     }
 
-    void Schedule(uint32_t operation, uint32_t rank, TimePs delay)
+    void Schedule(Place& place, TimePs delay) const
     {
-        auto& place = m_places.emplace_back(std::make_unique<Place>(Place{this, operation, rank}));
-        NetworkOf(*place).Schedule(
+        NetworkOf(place).Schedule(
             delay,
             [](void* arg) {
                 auto& begun = *static_cast<Place*>(arg);
                 begun.copy->Begin(begun);
             },
-            place.get());
+            &place);
     }
 
     void Begin(Place& place)
     {
-        Simulated& simulated = m_operations[place.operation];
+        Simulated& simulated = *place.operation;
         const PartOperation& operation = *simulated.what;
-        const int tag = static_cast<int>(place.operation) * TAGS;
+        const int tag = static_cast<int>(simulated.number) * TAGS;
         simulated.starts[place.rank] = NetworkOf(place).Now();
         if (operation.isMessage)
         {
             BeginMessage(place, operation, tag);
             return;
         }
-        if (!simulated.plan)
+        const uint32_t partition = m_setup.partition(RankOf(place));
+        auto& plan = simulated.plans[partition];
+        if (!plan)
         {
-            simulated.plan = m_setup.nccl->Plan(operation.group, operation.request);
+            plan = m_setup.nccl(partition).Plan(operation.group, operation.request);
         }
+        MessageInfo info = operation.info;
+        info.collectiveKey = simulated.number;
         auto& rank = simulated.ranks[place.rank];
-        rank = simulated.plan->CreateRank(place.rank,
-                                          NetworkOf(place),
-                                          tag,
-                                          operation.info,
-                                          [this, &place] { End(place); });
+        rank = plan->CreateRank(place.rank, NetworkOf(place), tag, info, [this, &place] {
+            End(place);
+        });
         rank->Start();
     }
 
@@ -276,41 +329,42 @@ class SideSimulation::Copy
 
     void End(const Place& place)
     {
-        Simulated& simulated = m_operations[place.operation];
+        Simulated& simulated = *place.operation;
         simulated.ends[place.rank] = NetworkOf(place).Now();
-        --simulated.left;
         if (Repeats())
         {
-            BeginAgain(place);
+            Schedule(After(simulated).places[place.rank], m_gaps[place.rank]);
         }
-        else if (HasBegun(simulated.starts) && --m_expected == 0)
+        ns3::QbbPartitions::Tell(*this, Ended{simulated.number});
+    }
+
+    void NoteEnd(Simulated& operation)
+    {
+        const bool isOver = --operation.left == 0;
+        if (Repeats())
         {
-            Report();
+            if (isOver)
+            {
+                ns3::QbbPartitions::React([this, &operation] { ReportRound(operation); });
+            }
+        }
+        else if (operation.HasBegun() && --m_expected == 0)
+        {
+            ns3::QbbPartitions::React([this] { Report(); });
         }
     }
 
-    void BeginAgain(const Place& place)
+    /// Report one of the times that the operation is carried out, and wait for what is asked next.
+    void ReportRound(Simulated& over)
     {
-        const uint32_t next = place.operation + 1;
-        if (next == m_operations.size())
+        CarriedTraffic carried = m_setup.carried();
+        carried -= m_carried;
+        m_carried += carried;
+        if (over.number > 0)
         {
-            const Simulated& last = m_operations.back();
-            Add(*last.what, std::vector<TimePs>(last.starts.size(), NO_TIME));
+            At(over.number - 1).ranks.clear();
         }
-        Schedule(next, place.rank, m_gaps[place.rank]);
-        Simulated& over = m_operations[place.operation];
-        if (over.left > 0)
-        {
-            return;
-        }
-        over.carried = m_setup.carried();
-        over.carried -= m_carried;
-        m_carried += over.carried;
-        if (place.operation > 0)
-        {
-            m_operations[place.operation - 1].ranks.clear();
-        }
-        const bool sent = SendBlock(m_socket, ToBytes({over.starts, {{over.ends}, over.carried}}));
+        const bool sent = SendBlock(m_socket, ToBytes({over.starts, {{over.ends}, carried}}));
         if (!sent || !AsksForMore(m_socket))
         {
             ::_exit(sent ? 0 : 1);
@@ -338,7 +392,7 @@ class SideSimulation::Copy
     int m_socket;
     std::size_t m_expected{0}; ///< ends of operations that all ranks have begun
     std::deque<Simulated> m_operations;
-    std::vector<std::unique_ptr<Place>> m_places;
+    std::mutex m_growing; ///< held by whoever looks something up in m_operations
 };
 
 SideSimulation::SideSimulation(Setup setup)

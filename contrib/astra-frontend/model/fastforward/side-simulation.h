@@ -25,10 +25,11 @@ namespace AstraSim
  * A copy of the process (fork) is made before the run begins and keeps the untouched network; for
  * each pattern it makes a copy of itself, which simulates the pattern, reports and ends. So what
  * comes of a pattern depends on the pattern alone, whatever was simulated before, and the run's own
- * clock and network are not touched. gem5 samples processors in the same way.
+ * clock and network are not touched. gem5 samples processors in the same way. If the network is
+ * divided, copies run on its threads, and what comes of a pattern does not depend on their number.
  *
  * @code
- * SideSimulation side({network, &nccl, run, carried});
+ * SideSimulation side({network, nccl, run, carried});
  * side.Start(); // before anything is scheduled
  * const PartOutcome outcome = side.Simulate(pattern);
  * @endcode
@@ -40,9 +41,11 @@ class SideSimulation : public PatternSimulation
     struct Setup
     {
         std::function<RankNetwork&(int)> network; ///< of a rank
-        CollectiveImplementation* nccl;
+        /// Of a rank's partition, which shares nothing with others while run() goes on.
+        std::function<CollectiveImplementation&(uint32_t partition)> nccl;
         std::function<void()> run; ///< simulate until nothing is left
         std::function<CarriedTraffic()> carried;
+        std::function<uint32_t(int)> partition{[](int) { return 0U; }}; ///< of a rank
     };
 
     explicit SideSimulation(Setup setup);

@@ -173,7 +173,7 @@ QbbSimulatorImpl::Run()
     m_thread = std::this_thread::get_id();
     m_stop = false;
     InsertForeign();
-    if (m_partitions)
+    if (m_partitions && !m_runsUndivided)
     {
         m_partitions->Run();
     }

@@ -157,6 +157,12 @@ class QbbSimulatorImpl final : public SimulatorImpl
      */
     void Divide(QbbPartitionPlan plan);
 
+    /// Run on one list of events after all: nothing may be sent over the wires between partitions.
+    void RunUndivided()
+    {
+        m_runsUndivided = true;
+    }
+
     /// @return the partitions; null without Divide()
     QbbPartitions* GetPartitions() const
     {
@@ -235,7 +241,8 @@ class QbbSimulatorImpl final : public SimulatorImpl
     QbbTimeline m_timeline; ///< of everything, or, with partitions, what there was before Run()
     ObjectFactory m_schedulerFactory;
     std::unique_ptr<QbbPartitions> m_partitions; ///< null without Divide()
-    uint32_t m_places{1};                        ///< QbbTimedEvent::TakePlace(); 0 ends windows
+    bool m_runsUndivided{false};
+    uint32_t m_places{1}; ///< QbbTimedEvent::TakePlace(); 0 ends windows
     std::unordered_map<uint32_t, QbbTimedEvent*> m_wires; ///< that lead elsewhere, by place
     ContextHook m_contextHook{nullptr};
     std::atomic<bool> m_stop{false};
