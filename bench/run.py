@@ -213,7 +213,8 @@ class Bench:
         print(f"monitors at their defaults: {100 * (statistics.median(ratios) - 1):.1f} % more CPU time than without samples")
 
     def fast_forward(self):
-        """An iteration of GPT on 128 GPUs: packets once, then fast-forward on every kind of network."""
+        """An iteration of GPT on 128 GPUs: packets once, then fast-forward on every kind of network, then with a store that is
+        filled."""
         if not self.wanted("fast-forward"):
             return
         text = (ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt").read_text()
@@ -221,11 +222,29 @@ class Bench:
         workload.write_text(text.replace("all_gpus: 1024", "all_gpus: 128").replace("ga: 16", "ga: 8"))
         job = ["-w", workload, "-n", self.inputs.topology(128, "-gt", "A100", "-bw", "100Gbps"),
                "-c", ROOT / "conf" / "SimAI.conf", "-q", *(("--comm-scale", "0.125") if self.quick else ())]
-        print(f"{'GPT, 128 GPUs':16}{'network':>12}{'CPU s':>9}{'fast-forward':>14}{'ratio':>7}{'difference':>12}")
+        print(f"{'GPT, 128 GPUs':16}{'network':>12}{'CPU s':>9}{'fast-forward':>14}{'ratio':>7}{'difference':>12}{'stored':>9}")
         for network in ("packet", "flow", "analytical"):
             whole, time = self.timed(*job, "--network", network)
             fast, close = self.timed(*job, "--network", network, "--fast-forward")
-            print(f"{'':16}{network:>12}{whole:9.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%")
+            stored = self.stored(*job, "--network", network)
+            print(f"{'':16}{network:>12}{whole:9.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%{stored:9.2f}")
+
+    def gpt_1024(self):
+        """The whole iteration with fast-forward, without a store, filling one, and with a filled one."""
+        if "fast-forward-1024" not in (self.only or ()):
+            return
+        job = ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt",
+               "-n", self.inputs.topology(1024, "-gt", "A100", "-bw", "100Gbps"), "-c", ROOT / "conf" / "SimAI.conf", "-q"]
+        for network in ("packet", "flow", "analytical"):
+            seconds = [self.timed(*job, "--network", network, "--fast-forward")[0], self.stored(*job, "--network", network)]
+            print(f"GPT, 1024 GPUs, {network}: {seconds[0]:.2f} CPU s with fast-forward, {seconds[1]:.2f} with a filled store")
+
+    def stored(self, *job):
+        """CPU seconds with fast-forward and a store that another run has filled."""
+        store = self.directory / "store"
+        seconds = [self.timed(*job, "--fast-forward", "--fast-forward-store", store)[0] for _ in range(2)]
+        shutil.rmtree(store)
+        return seconds[-1]
 
     def mixture_of_experts(self):
         """AllToAlls over 64 ranks: packets, fast-forward, and flows."""
@@ -323,7 +342,8 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, fast-forward, mixture-of-experts, threads, or the name "
-                             "of a micro-benchmark; may repeat; mixture-of-experts-long, half an hour, runs only if named")
+                             "of a micro-benchmark; may repeat; fast-forward-1024, and mixture-of-experts-long, half an hour, run only "
+                             "if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
     arguments = parser.parse_args()
@@ -339,7 +359,7 @@ def main():
         if arguments.train:
             bench.train()
             return 0
-        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward,
+        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.gpt_1024,
                      bench.mixture_of_experts, bench.many_all_to_alls, bench.threads, bench.micro):
             part()
             sys.stdout.flush()
