@@ -193,7 +193,6 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
         {
             EXPECT_EQ(given.GetOutbound(0, lane).latency, latency);
             EXPECT_EQ(given.GetInbound(0, lane).latency, latency);
-            EXPECT_EQ(given.GetOutbound(0, lane).slowStarts[0].latency, 0);
             EXPECT_EQ(given.GetOutbound(0, lane).rateCapBps, 0U);
             EXPECT_FALSE(given.GetOwnCopy(0, lane, 0));
         }

@@ -228,10 +228,10 @@ TEST(FlowExecutor, WhatANetworkIsToCarryLeavesItsSlotForABuffer)
 
 TEST(FlowExecutor, ACpuThatServesANicStartsOneMessageAfterTheOther)
 {
-    const auto doneAt = [](bool occupies, uint64_t above) {
+    const auto doneAt = [](bool occupies, uint64_t above, double psPerByte = 0) {
         Lane lane;
         lane.slots = MESSAGES;
-        lane.slowStarts[0] = {above, 3 * MICROSECOND, occupies};
+        lane.slowStarts[0] = {above, 3 * MICROSECOND, occupies, psPerByte};
         Chain chain(2, false, lane);
         chain.network.DelayStarts();
         chain.Start(0);
@@ -245,6 +245,11 @@ TEST(FlowExecutor, ACpuThatServesANicStartsOneMessageAfterTheOther)
     EXPECT_EQ(doneAt(false, BYTES - 1), (3 + 1) * MICROSECOND);
     EXPECT_EQ(doneAt(true, BYTES), 1 * MICROSECOND);
     EXPECT_EQ(doneAt(true, BYTES - 1), (3 * MESSAGES + 1) * MICROSECOND);
+    // A CPU that moves the bytes itself, at 1 ns each, is busy for 1 us more; the message leaves
+    // meanwhile.
+    EXPECT_EQ(doneAt(true, BYTES - 1, 1000), ((3 + 1) * (MESSAGES - 1) + 3 + 1) * MICROSECOND);
+    EXPECT_EQ(doneAt(true, BYTES, 1000), 1 * MICROSECOND);
+    EXPECT_EQ(doneAt(false, BYTES - 1, 1000), (3 + 1) * MICROSECOND);
 }
 
 TEST(FlowExecutor, SendersThatBeginLateLearnWhichSlotsAreFree)

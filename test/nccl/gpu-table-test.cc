@@ -4,6 +4,7 @@
 #include "ns3/gpu-table.h"
 #include "ns3/input-error.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/ring-graph.h"
 
 #include <fstream>
 #include <gmock/gmock.h>
@@ -64,6 +65,65 @@ TEST(GpuTable, RowsAddTypesAndReplaceThem)
     EXPECT_THAT(table.GetNames(), testing::EndsWith("GB300, MyGpu"));
 }
 
+TEST(GpuTable, FurtherFieldsAreCostsOfMessages)
+{
+    std::istringstream text("MyHost Hopper 1.25 1.25 0:4.5:1.25 4032:20 65536:0:0.5\n"
+                            "H100 Hopper 24 300\n");
+    GpuTable table;
+    table.AddRows(text, "gpus.txt");
+    const auto& costs = table.Find("MyHost")->messageCosts;
+    ASSERT_EQ(costs.size(), 3U);
+    EXPECT_EQ(costs[0].above, 0U);
+    EXPECT_EQ(costs[0].us, 4.5);
+    EXPECT_EQ(costs[0].GBps, 1.25);
+    EXPECT_EQ(costs[1].above, 4032U);
+    EXPECT_EQ(costs[1].us, 20);
+    EXPECT_EQ(costs[1].GBps, 0) << "the NIC moves them";
+    EXPECT_EQ(costs[2].us, 0);
+    EXPECT_EQ(costs[2].GBps, 0.5);
+    EXPECT_TRUE(table.Find("H100")->messageCosts.empty());
+}
+
+TEST(GpuTable, CostsOfMessagesCountAboveTheirLimit)
+{
+    const std::string path = testing::TempDir() + "hosts.txt";
+    std::ofstream(path) << "MyHost Hopper 1.25 1.25 0:4:1.25 1000:20\n";
+    MachineModel machine;
+    machine.gpuType = "MyHost";
+    machine.gpusPerServer = 1;
+    machine.nvswitchesPerServer = 0;
+    CommGroup pair;
+    pair.ranks = {0, 1};
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllReduce;
+    request.bytes = 1024;
+    const auto lane = [&](const NcclOptions& options) {
+        const MockNcclGroup group(machine, options);
+        const NcclPlan plan = group.Choose(pair, request);
+        return RingGraph(request, GroupShape(pair, machine), plan, true, 0).GetOutbound(0, 0);
+    };
+    NcclOptions options;
+    options.algorithms = {NcclAlgorithm::Ring};
+    options.gpuTable = path;
+    options.networkKind = NetworkKind::Find("Slingshot");
+    for (const bool userGivesLatency : {false, true})
+    {
+        // A user's latency stands for those of NCCL, not for what the host's CPU does.
+        options.sendLatency = userGivesLatency ? std::optional<TimePs>(0) : std::optional<TimePs>();
+        const Lane host = lane(options);
+        // 4 us, and 0.8 ns for each byte at 1.25 GB/s.
+        EXPECT_EQ(CopyTimeOf(host, 1000, 1).latency, 4'000'000);
+        EXPECT_EQ(CopyTimeOf(host, 1000, 1).busy, 4'000'000 + 800'000);
+        EXPECT_EQ(CopyTimeOf(host, 1001, 1).latency, 20'000'000);
+        EXPECT_EQ(CopyTimeOf(host, 1001, 1).busy, 20'000'000);
+    }
+    // Without costs of its own, those of the network count, unless the user gives a latency.
+    machine.gpuType = "H100";
+    EXPECT_EQ(CopyTimeOf(lane(options), 5000, 1).latency, 0);
+    options.sendLatency.reset();
+    EXPECT_EQ(CopyTimeOf(lane(options), 5000, 1).latency, 8'000'000);
+}
+
 TEST(GpuTable, MistakesNameFileAndLine)
 {
     using testing::HasSubstr;
@@ -73,6 +133,15 @@ TEST(GpuTable, MistakesNameFileAndLine)
     EXPECT_THAT(ErrorOf("B300 Blackwell -1 800\n"), HasSubstr("above 0"));
     EXPECT_THAT(ErrorOf("B300 Blackwell nan 800\n"), HasSubstr("above 0"));
     EXPECT_THAT(ErrorOf("B300 Blackwell 900 800\n"), HasSubstr("a channel has more"));
+    for (const char* cost :
+         {"0", "0:", "0:4:", "0:4:1:", ":4", "-1:4", "0:-4", "0:nan", "0:4:0", "0:4:inf", "0:0"})
+    {
+        EXPECT_THAT(ErrorOf("B300 Blackwell 45 800 " + std::string(cost) + "\n"),
+                    HasSubstr("gpus.txt:1: '" + std::string(cost) +
+                              "' is not a valid cost of messages; expected BYTES:US"));
+    }
+    EXPECT_THAT(ErrorOf("B300 Blackwell 45 800 9:1 9:2\n"), HasSubstr("rising limits"));
+    EXPECT_THAT(ErrorOf("B300 Blackwell 45 800 0:1 1:1 2:1 3:1\n"), HasSubstr("8 fields"));
     EXPECT_THROW(GpuTable::Read("/nowhere/gpus.txt"), ns3::InputError);
 }
 

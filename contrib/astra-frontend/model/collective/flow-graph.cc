@@ -29,10 +29,13 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
         CopyTime start{lane.latency, 0, 0};
         for (const SlowStart& slow : lane.slowStarts)
         {
-            if (slow.latency && wireBytes > static_cast<double>(slow.above))
+            if (slow.Applies() && wireBytes > static_cast<double>(slow.above))
             {
                 start.latency = ns3::AddPs(lane.latency, slow.latency);
-                start.busy = slow.occupies ? slow.latency : 0;
+                start.busy =
+                    slow.occupies
+                        ? ns3::AddPs(slow.latency, ns3::TruncateToPs(slow.psPerByte * wireBytes))
+                        : 0;
             }
         }
         return start;

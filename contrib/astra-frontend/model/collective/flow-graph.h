@@ -47,6 +47,14 @@ struct SlowStart
     uint64_t above{0};
     TimePs latency{0};    ///< on top; 0: none
     bool occupies{false}; ///< whether the CPU that serves the NIC does nothing else meanwhile
+    /// What each byte then takes this CPU, while it leaves; 0: the NIC moves it by itself.
+    double psPerByte{0};
+
+    /// @return whether messages above the limit differ at all from others
+    bool Applies() const
+    {
+        return latency > 0 || psPerByte > 0;
+    }
 };
 
 /// What a network does so to messages, by rising size.
@@ -100,7 +108,7 @@ struct CopyTime
 {
     TimePs latency{0};  ///< waiting and synchronizing, before the first byte
     TimePs duration{0}; ///< of all bytes at the lane's rate; 0 without a rate
-    TimePs busy{0};     ///< part of the latency in which the rank's CPU starts no other message
+    TimePs busy{0};     ///< time in which the rank's CPU starts no other message
 };
 
 /**

@@ -76,7 +76,7 @@ ChannelGraph::Connect(uint32_t rank, uint32_t peer, uint32_t channel, ConnType t
         lane.waitsEachPass = m_plan.waitsEachPass;
         lane.wholePasses = m_plan.wholePasses;
     }
-    if (inter && m_stepLatency < 0)
+    if (inter)
     {
         lane.slowStarts = m_plan.slowStarts;
     }

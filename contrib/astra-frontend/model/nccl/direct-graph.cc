@@ -124,7 +124,7 @@ DirectGraph::MakeLane(uint32_t from, uint32_t to, uint32_t other) const
     lane.latency = m_stepLatency >= 0 ? m_stepLatency
                    : inter            ? m_plan.interLatency
                                       : m_plan.intraLatency;
-    if (inter && m_stepLatency < 0)
+    if (inter)
     {
         lane.slowStarts = m_plan.slowStarts;
     }

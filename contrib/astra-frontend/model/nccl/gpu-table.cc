@@ -18,6 +18,8 @@ namespace
 {
 
 constexpr double MAX_GBPS = 1e6;
+constexpr double MAX_MESSAGE_US = 1e9;
+constexpr std::size_t FIELDS = 4; ///< that every row has
 
 std::optional<GpuGeneration>
 ParseGeneration(std::string_view text)
@@ -44,6 +46,33 @@ ParseGBps(const ns3::InputLines& lines, std::string_view text)
         lines.Fail("'" + std::string(text) + "' is not a valid bandwidth", "GB/s above 0");
     }
     return value;
+}
+
+/// @return a field "BYTES:US[:GBPS]"
+GpuProfile::MessageCost
+ParseMessageCost(const ns3::InputLines& lines, std::string_view text)
+{
+    GpuProfile::MessageCost cost{0, 0, 0};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    const auto parse = [&at, end](auto& number) {
+        const auto [rest, error] = std::from_chars(at, end, number);
+        at = rest;
+        return error == std::errc();
+    };
+    const auto passColon = [&at, end] { return at != end && *at++ == ':'; };
+    bool valid = parse(cost.above) && passColon() && parse(cost.us);
+    if (valid && at != end)
+    {
+        valid = passColon() && parse(cost.GBps) && cost.GBps > 0;
+    }
+    if (!valid || at != end || !(cost.us >= 0 && cost.us <= MAX_MESSAGE_US) ||
+        !(cost.GBps <= MAX_GBPS) || (cost.us == 0 && cost.GBps == 0))
+    {
+        lines.Fail("'" + std::string(text) + "' is not a valid cost of messages",
+                   "BYTES:US or BYTES:US:GBPS, such as 16384:5.5:1.2");
+    }
+    return cost;
 }
 
 } // namespace
@@ -90,10 +119,11 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
     while (lines.Next())
     {
         const auto& fields = lines.Fields();
-        if (fields.size() != 4)
+        if (fields.size() < FIELDS || fields.size() > FIELDS + GpuProfile::MOST_MESSAGE_COSTS)
         {
             lines.Fail("this line has " + std::to_string(fields.size()) + " fields",
-                       "4: name, generation, GB/s of a channel, GB/s of a GPU's NVLinks");
+                       "4: name, generation, GB/s of a channel, GB/s of a GPU's NVLinks; and up "
+                       "to 3 costs of messages");
         }
         GpuProfile row;
         row.name = fields[0];
@@ -109,6 +139,18 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
         if (row.channelGBps > row.nvlinkGBps)
         {
             lines.Fail("a channel has more than all NVLinks of a GPU", "the channel's GB/s first");
+        }
+        for (std::size_t i = FIELDS; i < fields.size(); ++i)
+        {
+            const GpuProfile::MessageCost cost = ParseMessageCost(lines, fields[i]);
+            if (!row.messageCosts.empty() && cost.above <= row.messageCosts.back().above)
+            {
+                lines.Fail("a cost of messages of more than " + std::to_string(cost.above) +
+                               " bytes follows one of more than " +
+                               std::to_string(row.messageCosts.back().above),
+                           "rising limits");
+            }
+            row.messageCosts.push_back(cost);
         }
         const auto same = std::find_if(m_rows.begin(), m_rows.end(), [&](const GpuProfile& known) {
             return known.name == row.name;

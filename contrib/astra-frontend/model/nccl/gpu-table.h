@@ -34,6 +34,18 @@ struct GpuProfile
     double nvlinkGBps{360}; ///< NCCL's usable NVLink rate of a GPU in one direction
     bool meshed{false};     ///< NVLinks join the GPUs of a node directly, without an NVSwitch
     bool onGrace{false};    ///< the CPU is on the same module: NICs are reached over it
+
+    /// What a message between servers costs a CPU that sends it by itself.
+    struct MessageCost
+    {
+        uint64_t above; ///< bytes on the wire: longer messages cost this
+        double us;      ///< before the message leaves
+        double GBps;    ///< at which the CPU moves it while it leaves; 0: something else does
+    };
+
+    static constexpr std::size_t MOST_MESSAGE_COSTS = 3;
+    /// By rising limit: the last that a message exceeds counts. None: as the network kind has it.
+    std::vector<MessageCost> messageCosts{};
 };
 
 /**
@@ -43,10 +55,16 @@ struct GpuProfile
  * A file has a line per type: name, generation, GB/s of a channel, GB/s of all NVLinks of a GPU in
  * one direction. A row with the name of another replaces it. '#' begins a comment.
  *
+ * Up to three further fields say what messages between servers cost the CPU that sends them, by
+ * rising limits: BYTES:US or BYTES:US:GBPS. A message of more than BYTES keeps it busy for US
+ * microseconds, and while it leaves at GBPS GB/s. This is the overhead o of the LogP models, and
+ * LogGPS's change of protocol with the size (Ino, Fujimoto, Hagihara: LogGPS, PPoPP 2001).
+ *
  * @code
- * # name   generation  channel  NVLink
+ * # name   generation  channel  NVLink  messages
  * MyGpu    Blackwell   40       640
  * H100     Hopper      30       340
+ * MyHost   Hopper      1.25     1.25    0:4:1.25  16384:20:1.25
  * @endcode
  */
 class GpuTable

@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <tuple>
 
 namespace AstraSim
 {
@@ -17,6 +18,7 @@ namespace AstraSim
 namespace
 {
 
+constexpr double PS_PER_BYTE_AT_1_GBPS = 1000;
 constexpr double NET_OVERHEAD = 1.0;     // microseconds, of Simple three times that
 constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
 constexpr std::array<double, NCCL_PROTOCOLS> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
@@ -87,13 +89,35 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.intraLatency = FromMicroseconds(latencies.nvlink[p]);
     plan.interLatency = InterLatency(latencies.net[p]);
     plan.slotTrips = m_options.networkKind->slotTrips;
-    std::transform(m_options.networkKind->slowStarts.begin(),
-                   m_options.networkKind->slowStarts.end(),
-                   plan.slowStarts.begin(),
-                   [](const auto& slow) {
-                       return SlowStart{slow.above, FromMicroseconds(slow.us), slow.occupies};
-                   });
+    plan.slowStarts = GetSlowStarts();
     return plan;
+}
+
+SlowStarts
+NcclCostModel::GetSlowStarts() const
+{
+    static_assert(std::tuple_size_v<SlowStarts> >= GpuProfile::MOST_MESSAGE_COSTS);
+    SlowStarts starts{};
+    if (!m_machine.gpu.messageCosts.empty())
+    {
+        // What a host's own CPU does is no part of the latencies that a user's may replace.
+        std::ranges::transform(m_machine.gpu.messageCosts, starts.begin(), [](const auto& cost) {
+            return SlowStart{cost.above,
+                             FromMicroseconds(cost.us),
+                             true,
+                             cost.GBps > 0 ? PS_PER_BYTE_AT_1_GBPS / cost.GBps : 0};
+        });
+    }
+    else if (!m_options.sendLatency)
+    {
+        std::ranges::transform(
+            m_options.networkKind->slowStarts,
+            starts.begin(),
+            [](const auto& slow) {
+                return SlowStart{slow.above, FromMicroseconds(slow.us), slow.occupies, 0};
+            });
+    }
+    return starts;
 }
 
 void

@@ -200,6 +200,8 @@ class NcclCostModel
                              uint64_t bytes) const;
     /// @return whether NVSwitches of every node may reduce
     bool HasNvls(const GroupShape& shape) const;
+    /// @return what messages between nodes take besides, by their size
+    SlowStarts GetSlowStarts() const;
     /// @return a plan with an algorithm's latencies
     NcclPlan StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const;
     /// Set the expected time. @param latencyUs in all @param algGBps of all channels

@@ -189,10 +189,7 @@ NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
     lane.messages = MessageCount(m_headOf[rank], tree);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
     lane.slots = std::max(1U, NCCL_STEPS / m_plan.slotTrips);
-    if (m_stepLatency < 0)
-    {
-        lane.slowStarts = m_plan.slowStarts;
-    }
+    lane.slowStarts = m_plan.slowStarts;
     return lane;
 }
 
