@@ -5,11 +5,12 @@
     scripts/calibrate.py -np 4 --provider tcp -o results/calibration
     scripts/calibrate.py -np 16 --mpirun '--hostfile hosts' --largest 1G -o results/calibration
 
-AllReduces of sizes from --smallest to --largest are measured. Rate and latency of the hosts are fitted to every other size;
-the sizes between check them. Writes into the directory:
+AllReduces of sizes from --smallest to --largest are measured. What the hosts are is fitted to every other size: the rate and the
+latency of their links, and, as far as the errors tell, what a message costs the CPU. The sizes between check them. Writes into the
+directory:
 
 topology         a star of hosts with the fitted rate and latency, for -n of all programs
-hosts.txt        the type of these hosts, for --gpu-table
+hosts.txt        the type of these hosts with the costs of messages, for --gpu-table
 busbw.yaml       bus bandwidths of the largest size, for SimAI_analytical -busbw
 calibration.csv  each size, measured and simulated
 
@@ -88,8 +89,9 @@ def main(arguments):
         print(f"{disturbed} of {len(calibration.rows)} sizes were disturbed (a median above twice the minimum): of these the "
               "minimum counts")
     error = calibration.check_error()
-    print(f"{given.np} hosts of {calibration.rate_bps / 1e9:.3f} Gb/s and {calibration.latency_ps / 1e6:.1f} us; "
-          f"median error of the sizes that were not fitted {error:.1%}\nresults in {given.output}")
+    host = calibration.host
+    costs = "".join(f"; {us:.1f} us of a CPU for a message" + (f" above {above} bytes" if above else "") for above, us in host.costs)
+    print(f"{given.np} hosts of {host.rate_bps / 1e9:.3f} Gb/s and {host.latency_us:.1f} us{costs}\nmedian error of the sizes that were not fitted {error:.1%}\nresults in {given.output}")
     return 0 if error <= given.bound else 1
 
 

@@ -244,6 +244,12 @@ FabricEndpoint::Describe() const
     return fmt::format("{} on {} ({})", GetProvider(), GetDevice(), text.data());
 }
 
+std::size_t
+FabricEndpoint::GetInjectBytes() const
+{
+    return m_info->tx_attr->inject_size;
+}
+
 void
 FabricEndpoint::Connect(const std::vector<std::string>& addresses)
 {

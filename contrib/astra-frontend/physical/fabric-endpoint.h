@@ -111,6 +111,9 @@ class FabricEndpoint
     /// @return name of the NIC or interface
     std::string GetDevice() const;
 
+    /// @return bytes of the longest message that the provider takes at once, as it says itself
+    std::size_t GetInjectBytes() const;
+
     /// @param addresses of all ranks, by rank @throw RankFailure if one is of another kind
     void Connect(const std::vector<std::string>& addresses);
 

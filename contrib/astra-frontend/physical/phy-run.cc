@@ -471,6 +471,7 @@ PhyRun::RecordResults(const RankRecords& chosen, const std::vector<std::string>&
         processes.back().update(nlohmann::ordered_json::parse(clocks[rank]));
     }
     m_record->Set("provider", m_endpoint->GetProvider());
+    m_record->Set("inject_bytes", m_endpoint->GetInjectBytes());
     m_record->Set("simulated_ns", static_cast<double>(chosen.GetFinishTime()) / NS_TO_PS);
     m_record->Set(
         "iterations_ns",

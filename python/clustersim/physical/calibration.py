@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measures collectives on machines, and makes a simulation of these machines.
 
-The model is a star: hosts with a rate R and a latency a of every message, both the same for all. The time that the
-flow-level simulation takes for a collective is linear in a and 1/R, so two simulations give its coefficients, and
-least squares of the relative errors give both numbers.
+The model is a star of equal hosts (host_model.py), whose numbers are fitted to every other size by flow-level simulations.
 """
 import csv
 import dataclasses
+import json
 import os
 import pathlib
 import subprocess
@@ -14,17 +13,20 @@ import subprocess
 import numpy
 
 from clustersim.physical import launch
+from clustersim.physical.host_model import Host, HostFit
 from clustersim.simulation import find_program
 from clustersim.whole_file import whole_file, write_text
 
 OPS = {"ALLREDUCE": "allreduce", "ALLGATHER": "allgather", "REDUCESCATTER": "reducescatter", "ALLTOALL": "alltoall"}
 # What a host has not: protocols of GPUs, switches that add, and the latencies of kernels.
 VARIABLES = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_NVLS_ENABLE": "0", "AS_SEND_LAT": "0"}
-PROBE_BPS = 1e9
-PROBE_PS = 1_000_000
-FASTEST_BPS = 1e15
-ROUNDS = 100  # of least squares
-SMALL_ERROR = 1e-3  # relative; below it all errors weigh the same
+PROBE = Host(1, 1e9)
+HEADER_BYTES = 64  # that SimAI_phynet sends before each payload
+# libfabric's RxM sends messages of up to this variable at once, and announces longer ones (fi_rxm(7)).
+RXM_LIMIT, RXM_DEFAULT = "FI_OFI_RXM_BUFFER_SIZE", 16384
+COPYING_PROVIDERS = ("tcp", "sockets", "udp", "shm")  # whose data the CPU moves
+SEARCHED_LIMITS = tuple(1 << power for power in range(11, 20))
+FIRST_BYTES = 1024
 DISTURBED = 2  # a median above so many minima says what else the machines did
 
 
@@ -53,25 +55,39 @@ class Row:
         return self.simulated_us / self.typical_us - 1
 
 
-def write_star(path, hosts, rate_bps, latency_ps):
+def write_star(path, ranks, host):
     """Hosts at one switch, a message's latency on its two links."""
-    delay = max(1, round(latency_ps / 2))
-    lines = [f"{hosts + 1} 1 0 1 {hosts} Host", str(hosts)]
-    lines += [f"{host} {hosts} {round(rate_bps)}bps {delay}ps 0" for host in range(hosts)]
+    delay = max(1, round(host.latency_us * 1e6 / 2))
+    lines = [f"{ranks + 1} 1 0 1 {ranks} Host", str(ranks)]
+    lines += [f"{rank} {ranks} {round(host.rate_bps)}bps {delay}ps 0" for rank in range(ranks)]
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
-def write_hosts(path, rate_bps):
-    path.write_text("# name generation GB/s-of-a-channel GB/s-of-NVLinks: a host, whose ranks have no NVLink\n"
-                    f"Host Hopper {rate_bps / 8e9:.6f} {rate_bps / 8e9:.6f}\n")
+def write_hosts(path, host):
+    path.write_text("# name generation GB/s-of-a-channel GB/s-of-NVLinks costs-of-messages: a host, whose ranks have no NVLink\n"
+                    + host.row("Host") + "\n")
     return path
 
 
 def write_workload(path, op, sizes):
-    # The first one shows how ranks begin, not how fast they are.
-    path.write_text("".join(f"1 {op} {size} TP\n" for size in [sizes[0], *sizes]))
+    # The very first show how ranks begin. The first of a size finds its buffers out of the caches, and training repeats its
+    # collectives: the second of each size counts (rows_that_count()).
+    path.write_text("".join(f"1 {op} {size} TP\n" * 2 for size in [FIRST_BYTES, *sizes]))
     return path
+
+
+def rows_that_count(path):
+    """@return rows of a table of the collectives of write_workload(), one for each size"""
+    return read_csv(path)[3::2]
+
+
+def provider_limits(provider, inject_bytes, environment):
+    """@return bytes of the longest payloads before a provider changes its protocol, as far as it tells"""
+    limits = [inject_bytes]
+    if "ofi_rxm" in provider:
+        limits.append(int(environment.get(RXM_LIMIT, RXM_DEFAULT)))
+    return sorted({limit - HEADER_BYTES for limit in limits if limit > HEADER_BYTES})
 
 
 def sizes_between(smallest, largest):
@@ -92,25 +108,25 @@ class Calibration:
         """@param mpirun further words for it, such as a file of hosts @param flags of SimAI_phynet"""
         self.ranks, self.output, self.mpirun, self.flags = ranks, pathlib.Path(output), mpirun, flags
         self.output.mkdir(parents=True, exist_ok=True)
-        self.rate_bps, self.latency_ps = PROBE_BPS, PROBE_PS
+        self.host = PROBE
         self.rows = []
 
     def measure(self, op, sizes, iterations):
         """@return a row for each size, in their order"""
         directory = self.output / f"measured-{op.lower()}"
-        topology = write_star(self.output / "probe-topology", self.ranks, PROBE_BPS, PROBE_PS)
-        hosts = write_hosts(self.output / "hosts.txt", PROBE_BPS)
+        topology = write_star(self.output / "probe-topology", self.ranks, PROBE)
+        hosts = write_hosts(self.output / "hosts.txt", PROBE)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
         launch.run(self.ranks, workload, topology, directory, VARIABLES, mpirun=self.mpirun, gpu_table=os.path.abspath(hosts),
                    tp=self.ranks, warmup=2, iterations=iterations, **self.flags)
         return [Row(op, int(row["bytes"]), "fit" if number % 2 == 0 else "check", float(row["min_us"]),
                     float(row["median_us"]), float(row["max_us"]), float(row["median_busbw"]))
-                for number, row in enumerate(read_csv(directory / "iterations.csv")[1:])]
+                for number, row in enumerate(rows_that_count(directory / "iterations.csv"))]
 
-    def simulate(self, op, sizes, rate_bps, latency_ps, name):
+    def simulate(self, op, sizes, host, name):
         """@return microseconds of each size"""
-        topology = write_star(self.output / f"{name}-topology", self.ranks, rate_bps, latency_ps)
-        hosts = write_hosts(self.output / "hosts.txt", rate_bps)
+        topology = write_star(self.output / f"{name}-topology", self.ranks, host)
+        hosts = write_hosts(self.output / "hosts.txt", host)
         workload = write_workload(self.output / f"{op.lower()}.txt", op, sizes)
         directory = self.output / f"simulated-{name}"
         words = [str(find_program()), "-w", str(workload), "-n", str(topology), "--gpu-table", str(hosts), "--tp", str(self.ranks),
@@ -120,26 +136,28 @@ class Calibration:
         if result.returncode:
             raise launch.PhysicalError(result.stderr.strip(), result.returncode)
         return numpy.array([(float(row["end_ns"]) - float(row["start_ns"])) / 1000
-                            for row in read_csv(directory / "collectives.csv")[1:]])
+                            for row in rows_that_count(directory / "collectives.csv")])
 
-    def fit(self, rows):
-        """Sets rate and latency by those rows that are to be fitted."""
+    def fit(self, rows, known=(), copies=True):
+        """Sets the host by those rows that are to be fitted. @param known, copies see HostFit"""
         op, sizes = rows[0].op, [row.size for row in rows]
-        per_latency = self.simulate(op, sizes, FASTEST_BPS, PROBE_PS, "latency") / PROBE_PS
-        per_rate = self.simulate(op, sizes, PROBE_BPS, 1, "rate") * PROBE_BPS
-        self.latency_ps, self.rate_bps = solve(per_latency, per_rate, numpy.array([row.typical_us for row in rows]),
-                                               numpy.array([row.role == "fit" for row in rows]))
+        fit = HostFit(lambda host: self.simulate(op, sizes, host, "fitted"), [row.typical_us for row in rows],
+                      [row.role == "fit" for row in rows], copies)
+        self.host = fit.best(known, SEARCHED_LIMITS)
 
     def predict(self, rows):
         """Simulates the machines as they have been found to be."""
-        times = self.simulate(rows[0].op, [row.size for row in rows], self.rate_bps, self.latency_ps, "calibrated")
+        times = self.simulate(rows[0].op, [row.size for row in rows], self.host, "calibrated")
         for row, time in zip(rows, times):
             row.simulated_us = float(time)
 
     def run(self, smallest, largest, iterations, ops=tuple(OPS)):
         sizes = sizes_between(smallest, largest)
         self.rows = self.measure("ALLREDUCE", sizes, iterations)
-        self.fit(self.rows)
+        record = json.loads((self.output / "measured-allreduce" / "run.json").read_text())
+        provider = record["provider"]
+        self.fit(self.rows, provider_limits(provider, record["inject_bytes"], launch.environment()),
+                 provider.startswith(COPYING_PROVIDERS))
         self.predict(self.rows)
         bandwidths = {"ALLREDUCE": self.rows[-1].busbw}
         for op in ops:
@@ -148,12 +166,12 @@ class Calibration:
         self.write(bandwidths)
 
     def write(self, bandwidths):
-        write_star(self.output / "topology", self.ranks, self.rate_bps, self.latency_ps)
-        write_hosts(self.output / "hosts.txt", self.rate_bps)
+        write_star(self.output / "topology", self.ranks, self.host)
+        write_hosts(self.output / "hosts.txt", self.host)
         lines = ["measured"]
         for group in ("TP", "DP", "EP"):
             lines += [f"{group}:"] + [f"{OPS[op]},: {value:.6g}" for op, value in bandwidths.items()]
-        write_text(self.output / "busbw.yaml", "\n".join([*lines, "PP:", f"busbw: {self.rate_bps / 8e9:.6g}"]) + "\n")
+        write_text(self.output / "busbw.yaml", "\n".join([*lines, "PP:", f"busbw: {self.host.rate_bps / 8e9:.6g}"]) + "\n")
         with whole_file(self.output / "calibration.csv") as part, part.open("w", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(["op", "bytes", "role", "min_us", "median_us", "max_us", "simulated_us", "error"])
@@ -164,33 +182,3 @@ class Calibration:
     def check_error(self):
         """@return the median of the relative errors' sizes, over what was not fitted"""
         return float(numpy.median([abs(row.error) for row in self.rows if row.role == "check"]))
-
-
-def solve(per_latency, per_rate, measured, chosen):
-    """Least absolute relative errors (by weights that follow the errors), both numbers not negative.
-
-    @param per_latency microseconds per picosecond of a message's latency @param per_rate microseconds times bit/s
-    @return latency in ps, rate in bit/s
-    """
-    rows = numpy.stack([per_latency, per_rate], axis=1)[chosen] / measured[chosen, None]
-    scale = rows.max(axis=0)
-    rows = rows / scale
-    weights = numpy.ones(len(rows))
-    for _ in range(ROUNDS):
-        solution = _least_squares(rows, weights)
-        weights = 1 / numpy.sqrt(numpy.maximum(abs(rows @ solution - 1), SMALL_ERROR))
-    latency, slowness = solution / scale
-    return float(latency), float(1 / slowness) if slowness > 0 else FASTEST_BPS
-
-
-def _least_squares(rows, weights):
-    """@return the weighted solution of rows * x = 1 with no negative number"""
-    ones = weights
-    solution = numpy.linalg.lstsq(rows * weights[:, None], ones, rcond=None)[0]
-    if (solution >= 0).all():
-        return solution
-    other = int(numpy.argmax(solution))
-    column = rows[:, other] * weights
-    solution = numpy.zeros(2)
-    solution[other] = column @ ones / (column @ column)
-    return solution
