@@ -164,6 +164,26 @@ TEST(NvlsGraph, ReduceScatterLeavesEachOwnerTheSumOfAll)
     }
 }
 
+TEST(NvlsGraph, BlocksOfRanksAreEqualToAByte)
+{
+    NcclPlan plan;
+    plan.channels = 16;
+    for (const CollectiveOp op : {CollectiveOp::AllGather, CollectiveOp::ReduceScatter})
+    {
+        for (const uint64_t bytes : {3122U, 8U * 4096, 5U})
+        {
+            const NvlsGraph graph(Request(op, bytes), MakeShape(8, 8), plan, -1);
+            uint64_t sum = 0;
+            for (uint32_t head = 0; head < 8; ++head)
+            {
+                EXPECT_EQ(graph.GetShareBytes(head, 0), bytes / 8 + (head < bytes % 8 ? 1 : 0));
+                sum += graph.GetShareBytes(head, 0);
+            }
+            EXPECT_EQ(sum, bytes);
+        }
+    }
+}
+
 TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkInTrees)
 {
     // 128 MiB over two channels of eight heads are enough for chunks of 128 KiB (calcCollChunking).

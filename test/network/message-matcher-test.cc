@@ -224,6 +224,16 @@ TEST_F(Matcher, SaysWhatWaits)
                                              ::testing::HasSubstr("600"))));
 }
 
+TEST_F(Matcher, SaysWhatWaitsWhateverTheTags)
+{
+    // Of a rank that runs with others than another time, collectives have other tags.
+    EXPECT_FALSE(Receive(3, 4, 256, 600));
+    EXPECT_FALSE(Receive(3, 4, 512, 500));
+    EXPECT_THAT(matcher.DescribeWaits(2),
+                ElementsAre("rank 4 waits for 500 bytes from rank 3",
+                            "rank 4 waits for 600 bytes from rank 3"));
+}
+
 TEST_F(Matcher, AnyOrderOfDeliveriesCompletesEveryReceiveInOrder)
 {
     std::mt19937 random(7);

@@ -21,7 +21,8 @@ def simulate(directory, output, *flags, workload="1 ALLREDUCE 1000000 DP\n1 ALLT
     (directory / "w").write_text(workload)
     (directory / "n").write_text(STAR)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
-    result = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w", "-n", "n", "-o", output, "--tp", "1", *flags], cwd=directory,
+    defaults = [word for flag, value in (("-n", "n"), ("--tp", "1")) if flag not in flags for word in (flag, value)]
+    result = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w", "-o", output, *defaults, *flags], cwd=directory,
                             env={**environment, **variables}, capture_output=True, text=True, timeout=120)
     return result
 
@@ -41,6 +42,16 @@ def test_all_collectives_are_checked_and_results_stay(tmp_path, network, variabl
     record = json.loads((tmp_path / "o--check/run.json").read_text())
     assert record["checked_collectives"] == record["collectives"] == 3
     assert "checked_collectives" not in json.loads((tmp_path / "o/run.json").read_text())
+
+
+@pytest.mark.parametrize("operation", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER"])
+@pytest.mark.parametrize("size", [3122, 500_000])
+def test_sums_and_copies_of_switches_are_checked(tmp_path, operation, size):
+    """NVSwitches send less than they take in where they only add up, and more where they only copy."""
+    (tmp_path / "server").write_text("9 8 1 0 8 H100\n8\n" + "".join(f"{gpu} 8 2880Gbps 25ns 0\n" for gpu in range(8)))
+    result = simulate(tmp_path, "o", "--check", "-n", "server", "--tp", "8", workload=f"1 {operation} {size} TP\n", NCCL_ALGO="NVLS")
+    assert result.returncode == 0, result.stderr
+    assert ",NVLS," in (tmp_path / "o/collectives.csv").read_text()
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "halvingDoubling", "doubleBinaryTree", "direct"])

@@ -60,7 +60,8 @@ def test_every_number_of_processes_gives_the_bytes_of_one(tmp_path, job):
         assert record(tmp_path, name)["processes"] == processes
 
 
-@pytest.mark.parametrize("keys", [[], ["BUFFER_SIZE=1"], ["QP_MODE=persistent"], ["LINK_DOWN=60 8 10", "LINK_UP=250 8 10"]])
+@pytest.mark.parametrize("keys", [[], ["BUFFER_SIZE=1"], ["QP_MODE=persistent"], ["LINK_DOWN=60 8 10", "LINK_UP=250 8 10"],
+                                  ["NIC_TOTAL_PAUSE_TIME=20"]])
 def test_flows_in_several_processes_give_the_bytes_of_one(tmp_path, keys):
     flags = [word for key in keys for word in ("--set", key)]
     assert run_flows(tmp_path, *flags, "-t", "1", output="1").returncode == 0

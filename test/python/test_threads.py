@@ -97,6 +97,15 @@ def test_what_looks_at_several_nodes_at_once_runs_on_one_thread(tmp_path):
     assert results(tmp_path / "two")["fct.txt"] == with_one["fct.txt"]
 
 
+def test_switches_that_reduce_keep_flows_on_one_thread(tmp_path):
+    flags = ["--set", "IN_NETWORK_REDUCTION=1"]
+    assert run(tmp_path, *flags).returncode == 0
+    result = run(tmp_path, *flags, "-t", "2", output="two")
+    assert result.returncode == 0, result.stderr
+    assert "runs on one thread, as IN_NETWORK_REDUCTION needs\n" in result.stdout
+    assert results(tmp_path / "two") == results(tmp_path / "out")
+
+
 def test_flows_have_a_thread_for_each_core_at_most(tmp_path):
     for threads in (CORES, CORES + 1):
         result = run(tmp_path, "-t", str(threads))
@@ -210,6 +219,20 @@ def test_what_cannot_be_divided_runs_as_without_threads(tmp_path, flags, reason)
     assert result.returncode == 0, result.stderr
     assert f"runs on one thread, as {reason} needs\n" in result.stdout
     assert results(tmp_path / "with") == results(tmp_path / "without")
+
+
+@pytest.mark.parametrize("up", [[], ["--set", "LINK_UP=400 0 32"]])
+def test_ranks_of_one_server_meet_in_the_network_while_their_nvlink_is_down(tmp_path, up):
+    """The first message leaves when routes know of the cut."""
+    cluster(tmp_path / "a100.txt")
+    training(tmp_path / "data.txt", 32, tp=4)
+    (tmp_path / "late.txt").write_text((tmp_path / "data.txt").read_text().replace("\t2000\t", "\t300000\t"))
+    for threads in ([], ["-t", 1], ["-t", 2]):
+        result = simulate(tmp_path, "-".join(["out", *map(str, threads)]), "-w", "late.txt", "-n", "a100.txt", "--set", "LINK_DOWN=1 0 32", *up, *threads)
+        assert result.returncode == 0, result.stderr
+    for several in ("-t-1", "-t-2"):
+        assert record(tmp_path, f"out-{several}")["collectives"] == record(tmp_path, "out")["collectives"]
+    assert results(tmp_path / "out--t-1") == results(tmp_path / "out--t-2")
 
 
 def test_a_stuck_run_on_threads_says_who_waits_for_what(tmp_path):

@@ -19,7 +19,6 @@
 #include "ns3/ns3-flags.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-pcap-helper.h"
-#include "ns3/qbb-processes.h"
 #include "ns3/qbb-simulator-impl.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
@@ -147,14 +146,6 @@ PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSe
     }
 }
 
-/// Bytes sent = bytes received + bytes lost, once nothing is under way.
-bool
-BytesAreConserved(const FabricTotals& totals)
-{
-    return totals.dataPayloadSent == totals.dataPayloadReceived + totals.payloadLost &&
-           totals.framesInUse == 0;
-}
-
 /// A run of flows, from options to results; one object per run.
 class FlowsRun : public RunDriver
 {
@@ -268,13 +259,10 @@ FlowsRun::Build()
     }
     m_fabric = CreateObject<RdmaFabric>();
     m_fabric->SetLosslessMask(summary.priorityMask);
-    if (m_options.threads || ns3::QbbProcesses::Get())
+    const ThreadWatchers watchers{m_options.check, !m_options.pcap.empty(), !traceNodes.empty()};
+    if (const auto threads = ChooseThreads(m_options.threads, watchers, m_console))
     {
-        const ThreadWatchers watchers{m_options.check,
-                                      !m_options.pcap.empty(),
-                                      !traceNodes.empty()};
-        CheckThreadedSimulator();
-        m_fabric->SetThreads(ChooseThreads(m_options.threads.value_or(1), watchers, m_console));
+        m_fabric->SetThreads(*threads);
     }
     m_fabric->Build(m_topology, m_conf);
     m_monitors = std::make_unique<FabricMonitors>(*m_fabric,
@@ -422,7 +410,7 @@ FlowsRun::Report()
     {
         std::cerr << "warning: " << line << "\n";
     }
-    if (!BytesAreConserved(totals))
+    if (!totals.ConservesPayload())
     {
         std::cerr << "bytes are not conserved: sent " << totals.dataPayloadSent << ", received "
                   << totals.dataPayloadReceived << ", lost " << totals.payloadLost

@@ -82,32 +82,20 @@ OrdersStreams(const std::string& system)
            !config.allGather.empty() || !config.reduceScatter.empty() || !config.allToAll.empty();
 }
 
-} // namespace
-
-uint32_t
-ChooseThreads(uint32_t wanted, const ThreadWatchers& watchers, const RunConsole& console)
+/// @return whether one of the obstacles keeps the network whole, which is said
+bool
+StaysWhole(std::span<const ThreadObstacle> obstacles, uint32_t wanted, const RunConsole& console)
 {
-    const ThreadObstacle obstacles[] = {{watchers.checks, "--check"},
-                                        {watchers.captures, "--pcap"},
-                                        {watchers.tracesFrames, "TRACE_FILE"}};
     const ThreadObstacle* obstacle = FindObstacle(obstacles);
-    if (!obstacle)
+    if (obstacle)
     {
-        return OneForEachCore(wanted, console);
+        NeedOneProcess(obstacle->name);
+        SayOneThread(*obstacle, wanted, console);
     }
-    NeedOneProcess(obstacle->name);
-    if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"))
-    {
-        throw ns3::InputError("command line",
-                              0,
-                              obstacle->name + " looks at several nodes at once, and "
-                                               "ns3::RdmaFabric::PartitionPerNode keeps -t from it",
-                              "one of the two");
-    }
-    SayOneThread(*obstacle, wanted, console);
-    return 1;
+    return obstacle != nullptr;
 }
 
+/// Refuse a simulator implementation that has no threads. @throw ns3::InputError
 void
 CheckThreadedSimulator()
 {
@@ -118,6 +106,48 @@ CheckThreadedSimulator()
                               "-t and SimulatorImplementationType exclude each other",
                               "one of them: only ns3::QbbSimulatorImpl has threads");
     }
+}
+
+} // namespace
+
+std::optional<uint32_t>
+ChooseThreads(std::optional<uint32_t> wanted,
+              const ThreadWatchers& watchers,
+              const RunConsole& console)
+{
+    if (!wanted && !ns3::QbbProcesses::Get())
+    {
+        return std::nullopt;
+    }
+    const uint32_t threads = wanted.value_or(1);
+    const ThreadObstacle whole[] = {
+        {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::InNetworkReduction"),
+         "IN_NETWORK_REDUCTION"},
+    };
+    if (StaysWhole(whole, threads, console))
+    {
+        return std::nullopt;
+    }
+    CheckThreadedSimulator();
+    const ThreadObstacle obstacles[] = {{watchers.checks, "--check"},
+                                        {watchers.captures, "--pcap"},
+                                        {watchers.tracesFrames, "TRACE_FILE"}};
+    const ThreadObstacle* obstacle = FindObstacle(obstacles);
+    if (!obstacle)
+    {
+        return OneForEachCore(threads, console);
+    }
+    NeedOneProcess(obstacle->name);
+    if (ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"))
+    {
+        throw ns3::InputError("command line",
+                              0,
+                              obstacle->name + " looks at several nodes at once, and "
+                                               "ns3::RdmaFabric::PartitionPerNode keeps -t from it",
+                              "one of the two");
+    }
+    SayOneThread(*obstacle, threads, console);
+    return 1;
 }
 
 std::optional<uint32_t>
@@ -142,26 +172,21 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
         {options.rendezvous, "--rendezvous-protocol"},
         {!options.remoteMemory.empty(), "--remote-memory-configuration"},
         {!engines || !engines->empty(), "COLLECTIVE_ENGINE"},
-        {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::InNetworkReduction"),
-         "IN_NETWORK_REDUCTION"},
         {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"),
          "ns3::RdmaFabric::PartitionPerNode"},
     };
-    if (const ThreadObstacle* obstacle = FindObstacle(whole))
+    if (StaysWhole(whole, wanted, console))
     {
-        NeedOneProcess(obstacle->name);
-        SayOneThread(*obstacle, wanted, console);
         return std::nullopt;
     }
     if (options.fastForward != FastForwardMode::Off)
     {
         NeedOneProcess("--fast-forward"); // makes copies of it
     }
-    CheckThreadedSimulator();
     const ThreadWatchers watchers{options.check,
                                   !options.pcap.empty(),
                                   inputs.conf.enableTrace && !inputs.conf.traceFile.empty()};
-    return ChooseThreads(wanted, watchers, console);
+    return ChooseThreads(options.threads, watchers, console);
 }
 
 } // namespace AstraSim

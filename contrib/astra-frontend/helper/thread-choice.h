@@ -24,21 +24,18 @@ struct ThreadWatchers
 
 /**
  * @param wanted -t
- * @param console is told what keeps the run on one thread, or that there are fewer cores
- * @return on how many threads to run, at most one for each core
- * @throw ns3::InputError if a watcher meets ns3::RdmaFabric::PartitionPerNode
+ * @param console is told what keeps the run from dividing its network, or from more than one
+ * thread, or that there are fewer cores
+ * @return on how many threads to run the network, at most one for each core; nothing if it is not
+ * divided
+ * @throw ns3::InputError with a simulator implementation that has no threads, or if a watcher meets
+ * ns3::RdmaFabric::PartitionPerNode
  */
-uint32_t ChooseThreads(uint32_t wanted, const ThreadWatchers& watchers, const RunConsole& console);
+std::optional<uint32_t> ChooseThreads(std::optional<uint32_t> wanted,
+                                      const ThreadWatchers& watchers,
+                                      const RunConsole& console);
 
-/// Refuse -t with a simulator implementation that has no threads. @throw ns3::InputError
-void CheckThreadedSimulator();
-
-/**
- * The same for workloads.
- * @param console is told what keeps the run from dividing its network, or from more than one thread
- * @return on how many threads to run the packet-level network; nothing if it is not divided
- * @throw ns3::InputError with a simulator implementation that has no threads
- */
+/// The same for workloads.
 std::optional<uint32_t> ChooseThreads(const RunOptions& options,
                                       const RunInputs& inputs,
                                       const RunConsole& console);

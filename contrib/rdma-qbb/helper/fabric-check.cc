@@ -517,13 +517,15 @@ FabricCheck::Finish(bool drained)
         }
     }
     const FabricTotals totals = m_fabric.GetTotals();
-    if (totals.dataPayloadSent != totals.dataPayloadReceived + totals.payloadLost ||
-        totals.framesInUse > 0)
+    if (!totals.ConservesPayload())
     {
-        Fail(fmt::format("bytes are not conserved: sent {}, received {}, lost {}; {} frames left",
+        Fail(fmt::format("bytes are not conserved: sent {}, received {}, lost {}; taken in by "
+                         "switches {}, sent by them {}; {} frames left",
                          totals.dataPayloadSent,
                          totals.dataPayloadReceived,
                          totals.payloadLost,
+                         totals.payloadTaken,
+                         totals.payloadMade,
                          totals.framesInUse));
     }
 }

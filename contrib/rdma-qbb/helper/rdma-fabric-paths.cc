@@ -203,7 +203,7 @@ RdmaFabric::ScheduleNicPauses()
         {
             const uint32_t node = m_topology->NodeOfHost(host);
             const auto ports = m_topology->Ports(node);
-            for (uint16_t port = 0; port < ports.size(); ++port)
+            for (uint16_t port = 0; port < ports.size() && IsHere(node); ++port)
             {
                 for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
                 {
@@ -245,6 +245,8 @@ FabricTotals::operator+=(const FabricTotals& other)
     dataPayloadSent += other.dataPayloadSent;
     dataPayloadReceived += other.dataPayloadReceived;
     payloadLost += other.payloadLost;
+    payloadTaken += other.payloadTaken;
+    payloadMade += other.payloadMade;
     bufferDrops += other.bufferDrops;
     routeDrops += other.routeDrops;
     wireLosses += other.wireLosses;
@@ -293,6 +295,11 @@ RdmaFabric::GetTotals() const
             totals.routeDrops += node->GetRouteDrops();
             totals.payloadLost += node->GetDroppedPayload();
         }
+    }
+    for (const auto& engine : m_inNetwork)
+    {
+        totals.payloadTaken += engine->GetPayload().taken;
+        totals.payloadMade += engine->GetPayload().made;
     }
     for (const RdmaDriver* driver : m_drivers)
     {

@@ -151,12 +151,9 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
     }
     CreateLinks(topology);
     Configure(topology, conf);
-    for (RdmaDriver* driver : m_drivers)
+    for (uint32_t host = 0; m_threads > 0 && host < m_drivers.size(); ++host)
     {
-        if (m_threads > 0)
-        {
-            driver->GetHw().SetDivided();
-        }
+        m_drivers[host]->GetHw().SetDivided(m_partitionPerNode ? host : topology.Server(host));
     }
 }
 

@@ -42,6 +42,8 @@ struct FabricTotals
     uint64_t dataPayloadSent{0};     ///< RDMA payload bytes put into frames
     uint64_t dataPayloadReceived{0}; ///< RDMA payload bytes that arrived at their hosts
     uint64_t payloadLost{0};         ///< RDMA payload bytes lost on wires or dropped in switches
+    uint64_t payloadTaken{0};        ///< payload bytes that switches have added up or copied
+    uint64_t payloadMade{0};         ///< payload bytes of the sums and copies they have sent
     uint64_t bufferDrops{0};         ///< frames for which a switch had no room
     uint64_t routeDrops{0};          ///< frames without a path
     uint64_t wireLosses{0};          ///< frames lost on wires
@@ -58,6 +60,13 @@ struct FabricTotals
 
     /// Add what another process has counted.
     FabricTotals& operator+=(const FabricTotals& other);
+
+    /// @return whether each payload byte has come to its end, once no frame is under way
+    bool ConservesPayload() const
+    {
+        return framesInUse == 0 &&
+               dataPayloadSent + payloadMade == dataPayloadReceived + payloadLost + payloadTaken;
+    }
 
     /// @return all frames that were lost or dropped
     uint64_t Drops() const

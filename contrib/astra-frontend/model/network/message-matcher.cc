@@ -191,8 +191,9 @@ MessageMatcher::DescribeWaits(std::size_t limit) const
         }
     }
     std::sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) {
-        return std::tie(a.first.dst, a.first.src, a.first.tag) <
-               std::tie(b.first.dst, b.first.src, b.first.tag);
+        // Not by tags: who runs which ranks decides how those of collectives are given out.
+        return std::tie(a.first.dst, a.first.src, a.second) <
+               std::tie(b.first.dst, b.first.src, b.second);
     });
     std::vector<std::string> lines;
     for (const auto& [key, bytes] : waiting)
@@ -202,8 +203,7 @@ MessageMatcher::DescribeWaits(std::size_t limit) const
             break;
         }
         lines.push_back("rank " + std::to_string(key.dst) + " waits for " + std::to_string(bytes) +
-                        " bytes from rank " + std::to_string(key.src) + " with tag " +
-                        std::to_string(key.tag));
+                        " bytes from rank " + std::to_string(key.src));
     }
     return lines;
 }

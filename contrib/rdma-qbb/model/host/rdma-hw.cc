@@ -176,9 +176,9 @@ RdmaHw::AddNic(Ptr<QbbNetDevice> device)
 }
 
 void
-RdmaHw::SetDivided()
+RdmaHw::SetDivided(uint32_t server)
 {
-    m_isDivided = true;
+    m_server = server;
     PrepareForPair(); // now, as ns-3 makes objects on one thread only
 }
 
@@ -230,7 +230,8 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     if (config.peer)
     {
         qp.m_peer = config.peer;
-        m_isDivided && !config.lossless ? AskFromAfar(qp) : AskForAcceptance(qp);
+        const bool isAfar = !config.lossless && IsAfar(*config.peer);
+        isAfar ? AskFromAfar(qp) : AskForAcceptance(qp);
         m_recovery->OnQpInit(qp, config.bottleneckBps);
     }
     qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
@@ -247,6 +248,17 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     }
     m_qpOpen(qp);
     return &qp;
+}
+
+bool
+RdmaHw::IsAfar(const RdmaHw& peer) const
+{
+    if (!m_server)
+    {
+        return false;
+    }
+    const PartitionMemory::Visit visit(&peer);
+    return peer.m_server != m_server;
 }
 
 void

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,8 +107,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     }
 
     /// Hosts of other servers are told of connections and messages by QbbPartitions::CallAt(), as
-    /// they may be in other partitions.
-    void SetDivided();
+    /// they may be in other partitions. @param server number of this host's
+    void SetDivided(uint32_t server);
 
     /// Add @p device, which is on this host's node, as the next NIC port. @return its index
     uint16_t AddNic(Ptr<QbbNetDevice> device);
@@ -358,6 +359,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     struct ExpectFromAfar;
     struct DisconnectFromAfar;
     /// Have something done at a host that may be in another partition.
+    /// @return whether @p peer is told of a connection by QbbPartitions::CallAt()
+    bool IsAfar(const RdmaHw& peer) const;
     template <typename Record>
     static void TellPeer(RdmaHw& peer, const Record& record);
     /// Tell the receiver, which is afar, of a message posted to it.
@@ -427,7 +430,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     TypeId m_congestionType;
     TypeId m_recoveryType;
     bool m_reorders{false};                                   ///< see ExpectReordering()
-    bool m_isDivided{false};                                  ///< see SetDivided()
+    std::optional<uint32_t> m_server;                         ///< see SetDivided()
     boost::unordered_flat_map<uint64_t, uint32_t> m_fromAfar; ///< receivers' numbers by AfarKey()
     std::vector<uint32_t> m_freeSenders;
     std::vector<uint32_t> m_freeReceivers;

@@ -245,6 +245,7 @@ InNetworkEngine::Send(Operation& operation, uint32_t index, uint32_t member)
 void
 InNetworkEngine::OnSwitchFrame(SwitchNode& node, QbbFrame* frame, int64_t nowPs)
 {
+    m_payload.taken += frame->payloadBytes;
     if (frame->flags & QBB_FLAG_MULTICAST)
     {
         OnResult(node, frame, nowPs);
@@ -337,6 +338,7 @@ InNetworkEngine::SendPiece(const Piece& piece,
     frame->priority = piece.priority;
     frame->dst = dst;
     frame->member = number;
+    m_payload.made += piece.payload;
     node.ForwardResult(frame, port, nowPs);
 }
 

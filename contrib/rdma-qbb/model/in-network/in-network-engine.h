@@ -47,6 +47,13 @@ enum class InNetworkKind : uint8_t
     ReduceMulticast, ///< every member sends, every member receives the sum
 };
 
+/// Payload that switches have to do with: what they send is a sum, or a copy, of what they take in.
+struct InNetworkPayload
+{
+    uint64_t taken{0}; ///< bytes of frames that end at a switch
+    uint64_t made{0};  ///< bytes of frames that begin there
+};
+
 /// An operation over a group of hosts that switches carry out.
 struct InNetworkSpec
 {
@@ -105,6 +112,12 @@ class InNetworkEngine : public InNetworkHook
         return m_openCount;
     }
 
+    /// @return what all switches have taken in and made
+    const InNetworkPayload& GetPayload() const
+    {
+        return m_payload;
+    }
+
   private:
     struct Operation;
 
@@ -137,17 +150,18 @@ class InNetworkEngine : public InNetworkHook
                            uint64_t seq,
                            uint16_t payload);
     /// Send a piece from a switch to the host or switch of a number.
-    static void SendPiece(const Piece& piece,
-                          SwitchNode& node,
-                          uint16_t port,
-                          uint32_t dst,
-                          uint16_t number,
-                          int64_t nowPs);
+    void SendPiece(const Piece& piece,
+                   SwitchNode& node,
+                   uint16_t port,
+                   uint32_t dst,
+                   uint16_t number,
+                   int64_t nowPs);
     void MemberDone(Operation& operation, uint32_t index, uint32_t member);
 
     std::vector<std::unique_ptr<Operation>> m_operations;
     std::vector<uint32_t> m_free;
     uint64_t m_openCount{0};
+    InNetworkPayload m_payload;
 };
 
 } // namespace ns3
