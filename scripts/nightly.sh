@@ -6,8 +6,8 @@
 #
 # Usage: scripts/nightly.sh [STEP...]
 #
-# Steps: alone fuzz scenarios determinism races coverage mutants; without any, all of them. SCENARIOS (10000),
-# FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
+# Steps: alone fuzz scenarios ways determinism races coverage mutants; without any, all of them. SCENARIOS (10000),
+# WAYS (2000), FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
 # The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
 # the last one that was published.
 set -uo pipefail
@@ -39,6 +39,10 @@ run_scenarios() {
   scripts/scenarios.py --seed "$seed" --count "${SCENARIOS:-10000}" --jobs "$(nproc)" \
     --record "$results/scenarios.json" -o "$results/scenarios"
 }
+# Threads and processes share the cores: one scenario at a time.
+run_ways() {
+  scripts/scenarios.py --compare ways --seed "$seed" --count "${WAYS:-2000}" --record "$results/ways.json" -o "$results/ways"
+}
 run_determinism() {
   builds_that_differ &&
     bench/determinism.py --build O1=build/O1 --build O2=build/O2 --build checking=build/debug
@@ -55,7 +59,7 @@ run_races() {
 run_coverage() { scripts/coverage.sh; }
 run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
 
-all=(alone fuzz scenarios determinism races coverage mutants)
+all=(alone fuzz scenarios ways determinism races coverage mutants)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for step in "$@"; do
   case " ${all[*]} " in

@@ -12,7 +12,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from clustersim.scenarios import check, scenario, shrink  # noqa: E402
+from clustersim.scenarios import WAYS, Refused, check, scenario, shrink  # noqa: E402
+from clustersim.scenarios.wide import CONF, ENVIRONMENT, WideScenario  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 
@@ -22,6 +23,56 @@ def test_what_must_hold_of_every_run_holds(tmp_path, first):
     result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--seed", "1", "--first", str(first), "--count", "20",
                              "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_way_to_simulate_comes_to_the_same(tmp_path):
+    result = subprocess.run([sys.executable, ROOT / "scripts/scenarios.py", "--compare", "ways", "--seed", "1", "--count", "8",
+                             "--programs", PROGRAMS, "-o", tmp_path], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_scenarios_for_all_ways_have_all_there_is():
+    drawn = [WAYS.draw(3, number) for number in range(400)]
+    assert drawn[7] == WAYS.draw(3, 7)
+    kinds = {words.cluster[words.cluster.index("-topo") + 1] for words in drawn}
+    assert {"Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR", "NVL36", "FatTree", "Clos2",
+            "Clos3", "Dragonfly", "Torus", "RailOnly"} <= kinds
+    assert {key for each in drawn for key, _ in each.conf} == set(CONF)
+    assert {name for each in drawn for name, _ in each.environment} == {*ENVIRONMENT, "NCCL_COLLNET_ENABLE"}
+    assert any(each.events for each in drawn) and any(each.flows and each.has_workload for each in drawn)
+    assert any(each.pp > 1 for each in drawn) and any(each.micro for each in drawn)
+
+
+# Eight servers of one host each, and nothing that happens twice in the same picosecond.
+WIDE = WideScenario("wide", ("-topo", "Clos2", "-gps", "1", "-g", "8", "--nics_per_leaf", "4"), seed=2,
+                    flows=tuple((host, host + 4, 3, 20_000 + 100 * host, host * 1e-6) for host in range(4)))
+
+
+@pytest.mark.parametrize("condition, edit, name", [
+    ('[[ "$*" = *"-t 2"* ]]', "echo stray >> fct.txt", "same bytes"),
+    ('[[ "$*" = *"-t 2"* ]]', "sed -i 's/\"flows\": 4/\"flows\": 5/' run.json", "same figures"),
+    ('[[ "$*" = *"Partitions=3"* ]]', "echo 'a flow is lost' >&2", "same messages"),
+    ('[[ "$*" = *"-t 2"* ]]', "exit 1", "same status"),
+    ('[[ "$*" = *"-t 2"* ]]', "kill -SEGV $$", "ends"),
+    ('[[ "$*" = *"-t "* ]]', "sed -i 1d fct.txt", "-t 1 has the same flows"),
+    ("true", "sed -i 's/ 20000 / 20001 /' fct.txt", "every flow once"),
+    ("true", r"sed -i -E '/^0,/s/^(([^,]*,){4})/\19/' links.csv", "bytes are conserved"),
+])
+def test_ways_that_differ_are_found(tmp_path, condition, edit, name):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    program = programs / "qbb-flows"
+    program.write_text(f'#!/bin/bash\n{PROGRAMS.resolve() / "qbb-flows"} "$@" || exit\n{condition} && cd out && {{ {edit}; }}\ntrue\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    failure = WAYS.check(WIDE, programs, tmp_path / "run")
+    assert failure is not None and failure.check == name, failure
+
+
+def test_a_way_that_differs_shrinks(tmp_path):
+    drawn = next(each for each in (WAYS.draw(5, number) for number in range(99)) if each.layers and each.conf and each.environment)
+    smaller = list(WAYS.smaller(drawn))
+    assert len(smaller) > 5 and drawn not in smaller
+    assert all(each.has_workload for each in smaller)
 
 
 def test_the_same_seed_draws_the_same_scenario():

@@ -2,6 +2,7 @@
 """Runs random scenarios and checks what must hold of every run.
 
     scripts/scenarios.py --seed 1 --count 200
+    scripts/scenarios.py --seed 1 --count 200 --compare ways
 
 Clusters, configurations, flows, workloads and failures are drawn at random, the same for the same seed. Every
 run is made with --check (conservation of bytes and packets, PFC, windows and rates, collectives on symbolic
@@ -9,8 +10,16 @@ data). Of every run is checked besides: it ends and finishes; a repetition write
 and collective that was asked for took place once, and nothing else; no flow is faster than alone; no link is
 busy or paused for longer than the run, nor carries more than its rate; lossless networks lose nothing; pauses
 and resumes alternate; clocks run forward; packets take as long as flows where nothing is congested; a lone
-flow is not slower over faster links. A scenario that fails is made as small as it gets, and left in the
-output directory with the command that repeats it.
+flow is not slower over faster links.
+
+With --compare ways, scenarios are drawn on every architecture of the topology generator, with more of NCCL's
+algorithms, keys, monitors and failures, and each runs on one list of events, with --check, on one thread and two, in
+two partitions and three, in two or three processes where mpirun is installed, and, where nothing is congested, with
+--fast-forward=exact. All numbers of threads and processes must end alike, say the same and write the same bytes.
+What is asked for takes place once, with one list and with threads; bytes that go into a lossless network come out.
+
+A scenario that fails is made as small as it gets, and left in the output directory with the command that
+repeats it.
 
 Exit status: 0 all hold, 1 some do not, 2 an argument is wrong.
 """
@@ -23,9 +32,7 @@ import tempfile
 import time
 
 from clustersim import command
-from clustersim.scenarios import Refused, check, scenario, shrink
-from clustersim.scenarios.checks import command as command_of
-from clustersim.scenarios.checks import write_inputs
+from clustersim.scenarios import KINDS, Refused, shrink
 from clustersim.simulation import find_program
 from clustersim.whole_file import write_text
 
@@ -33,6 +40,8 @@ from clustersim.whole_file import write_text
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compare", choices=KINDS, default="networks", help="networks with each other, or ways to simulate "
+                        "one network (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the drawing (%(default)s)")
     parser.add_argument("--count", type=int, default=200, help="scenarios (%(default)s)")
     parser.add_argument("--first", type=int, default=0, help="number of the first one (%(default)s)")
@@ -42,6 +51,7 @@ def parse(arguments):
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/scenarios"),
                         help="directory of failing scenarios (%(default)s)")
     options = parser.parse_args(arguments)
+    options.kind = KINDS[options.compare]
     for name in ("SimAI_simulator", "qbb-flows"):
         try:
             found = options.programs / name if options.programs else find_program(name)
@@ -58,11 +68,11 @@ def parse(arguments):
 
 def report(failing, failure, options):
     with tempfile.TemporaryDirectory(prefix="shrinking-", dir=options.output) as directory:
-        smallest = shrink(failing, failure.check, options.programs, directory)
+        smallest = shrink(failing, failure.check, options.programs, directory, kind=options.kind)
     directory = options.output / failing.name
-    again = check(smallest, options.programs, directory) or failure
-    write_inputs(smallest, directory)
-    line = shlex.join(map(str, command_of(smallest, options.programs.resolve(), "out")))
+    again = options.kind.check(smallest, options.programs, directory) or failure
+    options.kind.write_inputs(smallest, directory)
+    line = shlex.join(map(str, options.kind.command(smallest, options.programs.resolve(), "out")))
     write_text(directory / "scenario.txt", f"{again.check}: {again.text}\n{smallest}\n{line}\n")
     print(f"{failing.name}: {failure.check}: {failure.text}\n  smallest in {directory}: {again.text}\n  {line}",
           flush=True)
@@ -70,10 +80,10 @@ def report(failing, failure, options):
 
 def run_one(number, options):
     """@return "held", "refused" or "failed" """
-    drawn = scenario(options.seed, number)
+    drawn = options.kind.draw(options.seed, number)
     with tempfile.TemporaryDirectory(prefix="running-", dir=options.output) as directory:
         try:
-            failure = check(drawn, options.programs, directory)
+            failure = options.kind.check(drawn, options.programs, directory)
         except Refused:
             return "refused"
     if failure:
@@ -92,10 +102,10 @@ def main(arguments):
         for result in pool.map(lambda number: run_one(number, options), numbers):
             count[result] += 1
     if options.record:
-        write_text(options.record, json.dumps({"seed": options.seed, "first": options.first, "scenarios": options.count,
+        write_text(options.record, json.dumps({"compare": options.compare, "seed": options.seed, "first": options.first, "scenarios": options.count,
                                                **count, "wall_s": round(time.monotonic() - begin)}, indent=1) + "\n")
     print(f"{options.count} scenarios of seed {options.seed}: {count['held']} hold, {count['failed']} failed, "
-          f"{count['refused']} cannot be built (their buffers are too small)")
+          f"{count['refused']} are refused by the programs")
     return 1 if count["failed"] else 0
 
 

@@ -2,12 +2,14 @@
 """Random runs, what must hold of every one of them, and the smallest run in which it does not.
 
     for number in range(200):
-        failure = check(scenario(seed, number), programs, directory)
+        drawn = NETWORKS.draw(seed, number)
+        failure = NETWORKS.check(drawn, programs, directory)
         if failure:
-            smallest = shrink(scenario(seed, number), failure.check, programs, directory)
+            smallest = shrink(drawn, failure.check, programs, directory, kind=NETWORKS)
 """
 from clustersim.scenarios.checks import Failure, Refused, check
 from clustersim.scenarios.generate import Scenario, scenario
+from clustersim.scenarios.kinds import KINDS, NETWORKS, WAYS
 from clustersim.scenarios.shrink import shrink
 
-__all__ = ["Failure", "Refused", "Scenario", "check", "scenario", "shrink"]
+__all__ = ["KINDS", "NETWORKS", "WAYS", "Failure", "Refused", "Scenario", "check", "scenario", "shrink"]

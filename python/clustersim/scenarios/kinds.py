@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What random runs can be compared."""
+import dataclasses
+from collections.abc import Callable
+
+from clustersim.scenarios import checks, generate, ways, wide
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """How scenarios of a kind are drawn, run, checked and made smaller."""
+    draw: Callable
+    check: Callable
+    smaller: Callable
+    write_inputs: Callable
+    command: Callable
+
+
+NETWORKS = Kind(generate.scenario, checks.check, generate.smaller, checks.write_inputs, checks.command)
+WAYS = Kind(wide.wide_scenario, ways.check, wide.smaller_wide, ways.write_inputs, ways.command)
+KINDS = {"networks": NETWORKS, "ways": WAYS}

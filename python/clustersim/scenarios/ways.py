@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every way to simulate a scenario comes to the same results."""
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+
+from clustersim.scenarios.checks import Failure, Refused
+
+TIME_LIMIT_S = 120
+MPIRUN = ("mpirun", "--oversubscribe", "--bind-to", "none", "-np")
+MPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# What run.json says of the simulated world.
+FIGURES = ("status", "simulated_ns", "packets", "packet_hops", "drops", "pauses", "paused_ns", "cnps", "timeouts",
+           "retransmitted_bytes", "collectives", "flows", "background_flows")
+# Senders and receivers of a collective know later of each other's slots with -t; what ties do is chance.
+SIMULATED_TIME = 1.25
+EXACT = 0.001
+
+
+class _Differs(Exception):
+    def __init__(self, check, text):
+        super().__init__(text)
+        self.failure = Failure(check, text)
+
+
+def _require(condition, check, text):
+    if not condition:
+        raise _Differs(check, text)
+
+
+def write_inputs(scenario, directory):
+    """Writes the files that a scenario is made of."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "topology").write_text(scenario.topology(), encoding="utf-8")
+    (directory / "conf").write_text(scenario.configuration(), encoding="utf-8")
+    if scenario.flows:
+        (directory / "flows").write_text(scenario.flow_file(), encoding="utf-8")
+    if scenario.has_workload:
+        (directory / "workload").write_text(scenario.workload(), encoding="utf-8")
+
+
+def command(scenario, programs, output, flags=(), processes=0):
+    """@return the command that runs a scenario in its directory, with env for its environment"""
+    words = ["env", *(f"{name}={value}" for name, value in scenario.environment)] if scenario.environment else []
+    words += [*MPIRUN, str(processes)] if processes else []
+    common = ["-n", "topology", "-c", "conf", "-o", output, "--max-sim-time", "100ms", *flags]
+    if not scenario.has_workload:
+        return [*words, programs / "qbb-flows", "-f", "flows", "--set", f"SEED={scenario.seed}", *common]
+    words += [programs / "SimAI_simulator", "-w", "workload", "--seed", str(scenario.seed)]
+    if scenario.flows:
+        words += ["--background-flows", "flows"]
+    for flag, value in scenario.flags:
+        words += [flag] if value is None else [flag, str(value)]
+    return [*words, *common]
+
+
+def _of_program(text):
+    """@return what the programs say on stderr, without what mpirun and the sanitizers add"""
+    without_boxes = re.sub(r"-{60,}\n.*?-{60,}\n", "", text, flags=re.DOTALL)
+    return [line for line in without_boxes.splitlines() if line and not re.match(r"mpirun|\[[^ ]+:\d+\]|warning: ", line)]
+
+
+class Outcome:
+    """What a run has left, and said."""
+
+    def __init__(self, directory, status, said, told):
+        self.status = status
+        self.said = said
+        self.stays_on_one_thread = "runs on one thread, as" in told
+        self.files = {}
+        self.figures = {}
+        for path in sorted(directory.rglob("*")):
+            if path.name == "passes.json":  # names the command that made them
+                continue
+            if path.is_file() and path.name != "run.json":
+                self.files[str(path.relative_to(directory))] = path.read_bytes()
+            elif path.is_file():
+                record = json.loads(path.read_text(encoding="utf-8"))
+                self.figures[str(path.relative_to(directory))] = {name: record.get(name) for name in FIGURES}
+
+    def rows(self, name):
+        return list(csv.DictReader(io.StringIO(self.files[name].decode())))
+
+    def figure(self, name):
+        return self.figures.get("run.json", {}).get(name)
+
+
+def _execute(scenario, programs, directory, flags, processes):
+    output = "out"
+    shutil.rmtree(directory / output, ignore_errors=True)
+    arguments = list(map(str, command(scenario, programs, output, flags, processes)))
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
+    with subprocess.Popen(arguments, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                          env={**clean, **MPI_ENVIRONMENT, "ASAN_OPTIONS": "detect_leaks=0"}) as process:
+        try:
+            told, said = process.communicate(timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with the processes that mpirun has started
+            raise _Differs("ends", f"{shlex.join(arguments)}: not done after {TIME_LIMIT_S} s") from None
+    _require(process.returncode in (0, 1, 2), "ends", f"{shlex.join(arguments)}: exit status {process.returncode}: {said[-500:]}")
+    return Outcome(directory / output, process.returncode, _of_program(said), told)
+
+
+def _require_same(first, second, ways):
+    _require(second.status == first.status, "same status", f"{ways}: {first.status} {first.said[:2]} and {second.status} {second.said[:2]}")
+    _require(second.said == first.said, "same messages", f"{ways}: {first.said[:3]} and {second.said[:3]}")
+    _require(second.figures == first.figures, "same figures", f"{ways}: " + "; ".join(
+        f"{name} {key}: {value} and {second.figures.get(name, {}).get(key)}" for name, figures in first.figures.items()
+        for key, value in figures.items() if second.figures.get(name, {}).get(key) != value))
+    names = sorted(name for name in first.files.keys() | second.files.keys() if first.files.get(name) != second.files.get(name))
+    _require(not names, "same bytes", f"{ways}: {', '.join(names)}")
+
+
+def _check_flows(scenario, outcome):
+    """What was asked for has arrived, once."""
+    if scenario.has_workload or outcome.status:
+        return
+    done = {}
+    for line in outcome.files["fct.txt"].decode().splitlines():
+        source, destination, *_, size, _, _, _ = line.split()
+        pair = (int(source, 16) >> 8 & 0xffff, int(destination, 16) >> 8 & 0xffff)
+        done[pair] = done.get(pair, 0) + int(size)
+    asked = {}
+    for source, destination, _, size, _ in scenario.flows:
+        asked[source, destination] = asked.get((source, destination), 0) + size
+    _require(done == asked, "every flow once", f"{done} and not {asked}")
+
+
+def _check_links(scenario, outcome):
+    """Bytes that hosts have sent into a network that neither loses nor makes any are those that come to hosts. A workload ends
+    while acknowledgements are under way."""
+    if (scenario.has_workload or outcome.status or not scenario.is_lossless or outcome.figure("pauses") or outcome.figure("timeouts") or outcome.figure("drops")
+            or dict(scenario.conf).get("IN_NETWORK_REDUCTION") or dict(scenario.conf).get("CC_MODE", 1) in (3, 10)
+            or "NIC_TOTAL_PAUSE_TIME" in dict(scenario.conf) or "links.csv" not in outcome.files):
+        return  # telemetry grows on its way
+    gpus = scenario.gpus
+    special = {*scenario.nvswitches()}
+    sent = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["node"]) < gpus and int(row["peer"]) not in special)
+    came = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["peer"]) < gpus and int(row["node"]) not in special)
+    _require(sent == came, "bytes are conserved", f"hosts have sent {sent} bytes, and {came} have come to hosts")
+
+
+def _rows(outcome, name, columns):
+    if name not in outcome.files:
+        return []
+    return sorted(tuple(row[column] for column in columns) for row in outcome.rows(name))
+
+
+def _require_same_work(one, other, way):
+    columns = ("layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows")
+    _require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
+             "collectives.csv")
+
+
+def _require_similar(one, other, way):
+    """What happens in the same picosecond comes in the order in which it was scheduled, which is another with --check and with -t:
+    symmetric traffic has other rows first, and other frames where two meet. With -t, ranks learn later of free slots."""
+    _require(one.status == other.status, f"{way} ends as one list", f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
+    if one.status:
+        return
+    _require_same_work(one, other, way)
+    flows = [sorted((row.split()[0], row.split()[1], row.split()[4]) for row in outcome.files.get("fct.txt", b"").decode().splitlines())
+             for outcome in (one, other)]
+    _require(flows[0] == flows[1], f"{way} has the same flows", "fct.txt")
+    if "run.json" in one.figures and not any(outcome.figure(name) for name in ("drops", "timeouts", "cnps", "pauses")
+                                             for outcome in (one, other)):
+        ratio = other.figure("simulated_ns") / max(one.figure("simulated_ns"), 1)
+        _require(1 / SIMULATED_TIME <= ratio <= SIMULATED_TIME, f"{way} takes about as long",
+                 f"{one.figure('simulated_ns')} and {other.figure('simulated_ns')} ns")
+
+
+def _paths_do_not_matter(scenario):
+    """@return whether there is one path only between two hosts, so that a connection's number does not choose"""
+    words = scenario.cluster
+    kind = words[words.index("-topo") + 1]
+    if "-nsps" in words or "--nics_per_gpu" in words or "-csn" in words:
+        return False
+    return kind == "RailOnly" or (kind in ("Spectrum-X", "DCN-SingleToR", "NVL36") and words[words.index("-psn") + 1] == "1")
+
+
+def _repeats_exactly(scenario, outcome):
+    """@return whether --fast-forward=exact is documented to give the results of the whole run"""
+    conf = dict(scenario.conf)
+    return (scenario.has_workload and not outcome.status and scenario.is_lossless and not scenario.flows and not scenario.flags
+            and not any(outcome.figure(name) for name in ("drops", "timeouts", "cnps", "pauses"))
+            and conf.get("CC_MODE", 1) in (0, 1) and conf.get("ROUTING", "ecmp") == "ecmp"
+            and not {"IN_NETWORK_REDUCTION", "NIC_TOTAL_PAUSE_TIME"} & conf.keys() and _paths_do_not_matter(scenario))
+
+
+def _check_exact(one, forward):
+    """Times are those of the whole run but for what fast-forward.rst says: acknowledgements, and what happens in one picosecond."""
+    _require(forward.status == 0, "--fast-forward=exact is exact", f"status {forward.status}: {forward.said[:2]}")
+    _require_same_work(one, forward, "--fast-forward=exact")
+    times = one.figure("simulated_ns"), forward.figure("simulated_ns")
+    _require(abs(times[1] / times[0] - 1) < EXACT, "--fast-forward=exact is exact", f"{times[0]} and {times[1]} ns")
+
+
+def _check_ways(scenario, run, has_mpi):
+    one = run(())
+    if one.status == 2:
+        raise Refused(one.said[0])
+    _require_similar(one, run(("--check",)), "--check")
+    first = run(("-t", "1"))
+    _require_similar(one, first, "-t 1")
+    for outcome in (one, first):
+        _check_flows(scenario, outcome)
+        _check_links(scenario, outcome)
+    two = run(("-t", "2"))
+    _require_same(first, two, "-t 1, -t 2")
+    if two.stays_on_one_thread:
+        _require_same(one, first, "one list, -t 1")
+    else:
+        _require_similar(first, run(("-t", "1", "--check")), "-t 1 --check")
+        _require_same(first, run(("-t", "2", "--ns3::RdmaFabric::Partitions=3")), "-t 1, 3 partitions")
+    if has_mpi:
+        count = 2 + scenario.seed % 2
+        several = run(("-t", str(4 - count)), processes=count)
+        if several.status == 2:
+            _require("in one process" in several.said[0] and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
+                     "several processes are possible where threads are", several.said)
+        else:
+            _require_same(first, several, f"-t 1, {count} processes")
+    if _repeats_exactly(scenario, one):
+        _check_exact(one, run(("--fast-forward=exact",)))
+
+
+def check(scenario, programs, directory):
+    """Runs a scenario in every way. @return the Failure, or None @raise Refused if it cannot be run"""
+    directory = pathlib.Path(directory)
+    programs = pathlib.Path(programs).resolve()
+    shutil.rmtree(directory, ignore_errors=True)
+    write_inputs(scenario, directory)
+    has_mpi = shutil.which("mpirun") and (programs / "simai-mpi.so").exists()
+    try:
+        _check_ways(scenario, lambda flags, processes=0: _execute(scenario, programs, directory, flags, processes), has_mpi)
+    except _Differs as differs:
+        return differs.failure
+    return None

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Random scenarios on every architecture of the topology generator, with all kinds of configurations and traffic."""
+import dataclasses
+import functools
+import random
+
+from clustersim.topology.cluster import InputError, with_nics
+from clustersim.topology.command_line import make_parser, options_of
+
+RATES = (25, 50, 100, 200, 400)  # Gb/s
+OPERATIONS = ("ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL")
+POLICY = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {ep} pp: {pp} vpp: 1 ga: {ga} "
+          "all_gpus: {gpus} checkpoints: 0 checkpoint_initiates: 0 pp_comm: {pp_bytes}\n{layers}\n")
+# Each key with the values that it may have; the first is the default.
+CONF = {
+    "CC_MODE": (1, 0, 3, 7, 8, 10, "ns3::RdmaSwift"),
+    "PACKET_PAYLOAD_SIZE": (1000, 256, 1500, 4096, 9000),
+    "HAS_WIN": (1, 0),
+    "VAR_WIN": (1, 0),
+    "GLOBAL_T": (0, 1),
+    "L2_ACK_INTERVAL": (1, 4, 10000),
+    "L2_BACK_TO_ZERO": (0, 1),
+    "ACK_HIGH_PRIO": (0, 1),
+    "USE_DYNAMIC_PFC_THRESHOLD": (1, 0),
+    "BUFFER_SIZE": (16, 4, 32),
+    "RATE_BOUND": (1, 0),
+    "ENABLE_QCN": (1, 0),
+    "ROUTING": ("ecmp", "spray", "adaptive", "flowlet", "adaptive-flowlet", "random-spray"),
+    "LOSS_RECOVERY": ("gbn", "irn"),
+    "QPS_PER_CONNECTION": (1, 2, 3),
+    "QP_MODE": ("per_flow", "persistent"),
+    "ERROR_RATE_PER_LINK": (0, 0.001),
+    "NIC_TOTAL_PAUSE_TIME": (0, 20),
+    "PAUSE_TIME": (5, 1),
+    "PFC_WATCHDOG": (10000, 20),
+    "PFC_WATCHDOG_ACTION": ("alert", "drop", "forward"),
+    "QUEUE_WEIGHT": ("3 1", "3 5"),
+    "IN_NETWORK_REDUCTION": (0, 1),
+    "MON_END": (20000, 0, 100),
+    "QLEN_MON_INTERVAL": (10000, 2),
+    "BW_MON_INTERVAL": (10000, 3),
+    "QP_MON_INTERVAL": (100, 5),
+}
+RARE = ("ERROR_RATE_PER_LINK", "IN_NETWORK_REDUCTION", "NIC_TOTAL_PAUSE_TIME")  # slow, or not for threads
+ENVIRONMENT = {
+    "NCCL_ALGO": ("Ring", "Tree", "NVLS", "NVLSTree", "PAT", "Ring,Tree"),
+    "NCCL_PROTO": ("LL", "LL128", "Simple"),
+    "NCCL_MIN_NCHANNELS": ("2", "5"),
+    "NCCL_MAX_NCHANNELS": ("1", "3"),
+    "NCCL_CROSS_NIC": ("0", "1"),
+    "NCCL_NVLS_ENABLE": ("0",),
+    "NCCL_SELECT": ("rules",),
+    "AS_PXN_ENABLE": ("1",),
+    "AS_SEND_LAT": ("3", "0.7"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class WideScenario:
+    """Everything that a run is made from; shrinking makes these smaller one by one."""
+    name: str
+    cluster: tuple        # words for the topology generator
+    conf: tuple = ()      # (key, value) that are not the default
+    events: tuple = ()    # lines of the configuration, each the failure of a link or node and its end
+    flows: tuple = ()     # (source, destination, priority, bytes, start in seconds); without layers, all that there is
+    layers: tuple = ()    # (three of (nanoseconds of compute, collective, bytes)) of a workload
+    micro: tuple = ()     # (passes, operation, bytes, group): micro lines instead of layers
+    tp: int = 1
+    ep: int = 1
+    pp: int = 1
+    ga: int = 1
+    pp_bytes: int = 0
+    flags: tuple = ()     # (flag, value)
+    environment: tuple = ()
+    seed: int = 1
+
+    @functools.cached_property
+    def _built(self):
+        build, options = options_of(vars(make_parser("").parse_args(self.cluster)))
+        built = build(options)[0]
+        built = with_nics(built, options.nics_per_gpu, options.gpus_per_nic)
+        return dataclasses.replace(built, links=list(built.links))
+
+    @property
+    def gpus(self):
+        return self._built.gpus
+
+    @property
+    def has_workload(self):
+        return bool(self.layers or self.micro)
+
+    @property
+    def is_lossless(self):
+        conf = dict(self.conf)
+        return not self.events and not conf.get("ERROR_RATE_PER_LINK") and conf.get("PFC_WATCHDOG_ACTION") != "drop"
+
+    def links(self):
+        """@return pairs of nodes"""
+        return [link[:2] for link in self._built.links]
+
+    def nodes(self):
+        return self._built.gpus + self._built.nvswitches + self._built.switches
+
+    def nvswitches(self):
+        return range(self._built.gpus, self._built.gpus + self._built.nvswitches)
+
+    def topology(self):
+        built = self._built
+        lines = [f"{a} {b} {rate} {delay} {built.error_rate}\n" for a, b, rate, delay in built.links]
+        return (f"{self.nodes()} {built.gpus_per_server} {built.nvswitches} {built.switches} {len(lines)} {built.gpu_type}\n"
+                + " ".join(map(str, range(built.gpus, self.nodes()))) + "\n" + "".join(lines))
+
+    def configuration(self):
+        return "".join(f"{line}\n" for line in (*(f"{key} {value}" for key, value in self.conf),
+                                                *(line for event in self.events for line in event)))
+
+    def flow_file(self):
+        lines = [f"{src} {dst} {priority} 100 {size} {start:.9f}\n" for src, dst, priority, size, start in self.flows]
+        return f"{len(lines)}\n" + "".join(lines)
+
+    def workload(self):
+        if self.micro:
+            return "".join(f"{passes} {operation} {size} {group}\n" for passes, operation, size, group in self.micro)
+        text = POLICY.format(tp=self.tp, ep=self.ep, pp=self.pp, ga=self.ga, pp_bytes=self.pp_bytes, gpus=self.gpus,
+                             layers=len(self.layers))
+        for number, phases in enumerate(self.layers):
+            columns = "\t".join(f"{compute}\t{operation}\t{size}" for compute, operation, size in phases)
+            text += f"layer{number}\t-1\t{columns}\t{phases[0][0] // 2}\n"
+        return text
+
+
+def _cluster(chance):
+    """@return words for the generator: 2 to 32 GPUs"""
+    gps = chance.choice((1, 2, 4, 8))
+    servers = chance.randrange(2, 3 + 8 // gps)
+    spines = chance.choice((1, 2, 3))
+    common = ["-gps", gps, "-g", gps * servers, "-gt", chance.choice(("A100", "H100")),
+              "-bw", f"{chance.choice(RATES)}Gbps", "-apbw", f"{chance.choice(RATES)}Gbps",
+              "-l", chance.choice(("0.0005ms", "0.0001ms", "0.005ms", "0.00033ms"))]
+    if chance.random() < 0.2 and gps > 1:
+        common += ["-nsps", "2"]
+    nics = []
+    if chance.random() < 0.25:
+        nics = ["--nics_per_gpu", "2"] if gps == 1 or chance.random() < 0.5 else ["--gpus_per_nic", "2"]
+    rails = ["-psn", spines, "-npa", chance.choice((2, 4))]
+    kind = chance.choice(("Spectrum-X", "AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR", "pods",
+                          "NVL36", "FatTree", "Clos2", "Clos3", "Dragonfly", "Torus", "RailOnly"))
+    if kind == "NVL36":
+        common[1:4:2] = [gps := 4, 4 * servers]
+    if "Dual" in kind or "Alibaba" in kind:
+        nics = [word for word in nics if nics[0] == "--nics_per_gpu"]
+    if kind == "pods":
+        words = ["-topo", "Spectrum-X", *common, "-psn", 2, "-npa", 2, "-app", gps, "-csn", 2]
+    elif kind == "FatTree":
+        words = ["-topo", kind, *common, "--radix", 4]
+    elif kind in ("Clos2", "Clos3"):
+        words = ["-topo", kind, *common, "--nics_per_leaf", chance.choice((2, 4)), "--oversubscription", chance.choice((1, 2))]
+        words += ["--leaves_per_pod", 2] if kind == "Clos3" else []
+    elif kind == "Dragonfly":
+        common[1:4:2] = [gps := chance.choice((1, 2)), 12]
+        words = ["-topo", kind, *common, "--routers_per_group", 2, "--gpus_per_router", 2, "--global_links", 1]
+    elif kind == "Torus":
+        dims = chance.choice(("2x2", "3x2", "2x2x2", "4"))
+        count = 1
+        for extent in dims.split("x"):
+            count *= int(extent)
+        gps = min(gps, 4)
+        common[1:4:2] = [gps, gps * count]
+        words = ["-topo", kind, *common, "--dims", dims]
+    elif kind == "RailOnly":
+        words = ["-topo", kind, *common]
+    else:
+        words = ["-topo", kind, *common, *rails]
+    return tuple(map(str, (*words, *nics)))
+
+
+def _buildable(chance, name):
+    while True:
+        bare = WideScenario(name, _cluster(chance))
+        try:
+            bare.links()
+            return bare
+        except InputError:  # the generator knows which counts do not go together
+            continue
+
+
+def _events(chance, bare):
+    if chance.random() < 0.8:
+        return ()
+    events = []
+    for _ in range(chance.randrange(1, 3)):
+        down = chance.randrange(1, 200)
+        up = down + chance.randrange(1, 500)
+        if chance.random() < 0.2:
+            node = chance.randrange(bare.gpus, bare.nodes())
+            events.append((f"NODE_DOWN {down} {node}", f"NODE_UP {up} {node}"))
+        else:
+            a, b = chance.choice(bare.links())
+            events.append((f"LINK_DOWN {down} {a} {b}", f"LINK_UP {up} {a} {b}"))
+    return tuple(events)
+
+
+def _flows(chance, gpus, most):
+    flows = []
+    for _ in range(chance.randrange(1, most)):
+        source, destination = chance.sample(range(gpus), 2)
+        start = flows[-1][4] if flows and chance.random() < 0.3 else chance.randrange(100_000) / 1e9
+        flows.append((source, destination, chance.choice((3, 3, 4)), int(10 ** chance.uniform(0, 5.3)), start))
+    return tuple(sorted(flows, key=lambda flow: flow[4]))
+
+
+def _divisor(chance, number, *wanted):
+    return chance.choice([size for size in wanted if number % size == 0] or [1])
+
+
+def _workload(chance, gpus):
+    """@return the fields of a scenario that make its workload"""
+    if chance.random() < 0.2:
+        return {"micro": tuple((chance.randrange(1, 3), chance.choice(OPERATIONS), int(10 ** chance.uniform(1, 5.5)),
+                                chance.choice(("TP", "DP"))) for _ in range(chance.randrange(1, 3)))}
+    tp = _divisor(chance, gpus, 1, 2, 3, 4, 8)
+    pp = _divisor(chance, gpus // tp, 1, 1, 2, 3)
+    ep = _divisor(chance, gpus // tp // pp, 1, 2, 4)
+
+    def phase(groups):
+        if chance.random() < 0.4:
+            return chance.randrange(20000), "NONE", 0
+        return (chance.randrange(20000), chance.choice(OPERATIONS) + chance.choice(groups), int(10 ** chance.uniform(0, 5.5)))
+
+    groups = ("", "_TP", "_EP", "_DP", "_DP_EP")
+    return {"tp": tp, "pp": pp, "ep": ep, "ga": chance.choice((1, 1, 2, 3)), "pp_bytes": int(10 ** chance.uniform(1, 5)) if pp > 1 else 0,
+            "layers": tuple((phase(groups), phase(groups), phase(("", "_DP_EP"))) for _ in range(chance.randrange(1, 4)))}
+
+
+def _conf(chance):
+    chosen = {key: chance.choice(values) for key, values in CONF.items()
+              if chance.random() < (0.05 if key in RARE else 0.25)}
+    return tuple((key, value) for key, value in chosen.items() if value != CONF[key][0])
+
+
+def wide_scenario(seed, number):
+    """@return the scenario of that number; the same for the same seed"""
+    chance = random.Random(f"wide {seed} {number}")
+    bare = _buildable(chance, f"{seed}-{number}")
+    fields = {"conf": _conf(chance), "events": _events(chance, bare), "seed": chance.randrange(1, 1000)}
+    if chance.random() < 0.4:
+        fields["flows"] = _flows(chance, bare.gpus, 30)
+        return dataclasses.replace(bare, **fields)
+    fields |= _workload(chance, bare.gpus)
+    if chance.random() < 0.1:
+        fields["flows"] = _flows(chance, bare.gpus, 5)
+    flags = []
+    if chance.random() < 0.2:
+        flags.append(("--timeline-ranks", chance.randrange(1, 5)))
+    if chance.random() < 0.2:
+        flags.append(("--passes", 2))
+        if chance.random() < 0.3:
+            flags.append(("--separate-passes", None))
+    fields["environment"] = tuple((name, chance.choice(values)) for name, values in ENVIRONMENT.items() if chance.random() < 0.12)
+    if ("IN_NETWORK_REDUCTION", 1) in fields["conf"] and chance.random() < 0.5:
+        fields["environment"] += (("NCCL_COLLNET_ENABLE", "1"),)
+    return dataclasses.replace(bare, **fields, flags=tuple(flags))
+
+
+def smaller_wide(scenario):
+    """Yields scenarios that have one thing less, the largest steps first."""
+    for field in ("flows", "layers", "micro"):
+        entries = getattr(scenario, field)
+        if len(entries) > 3:
+            for part in (entries[:len(entries) // 2], entries[len(entries) // 2:]):
+                yield dataclasses.replace(scenario, **{field: part})
+    if scenario.flows and scenario.has_workload:
+        yield dataclasses.replace(scenario, flows=())
+    for field in ("events", "flags", "environment", "conf", "flows", "layers", "micro"):
+        entries = getattr(scenario, field)
+        for i in range(len(entries) if field in ("events", "flags", "environment", "conf") or len(entries) > 1 else 0):
+            yield dataclasses.replace(scenario, **{field: entries[:i] + entries[i + 1:]})
+    for field in ("pp", "ep", "ga", "tp"):
+        if getattr(scenario, field) > 1:
+            yield dataclasses.replace(scenario, **{field: 1})
+    for number, layer in enumerate(scenario.layers):
+        for column, (compute, operation, size) in enumerate(layer):
+            changed = [(compute // 2, operation, size)] if compute else []
+            if operation != "NONE":
+                changed += [(compute, "NONE", 0), *([(compute, operation, size // 2)] if size > 1 else [])]
+            for phase in changed:
+                yield dataclasses.replace(scenario, layers=scenario.layers[:number] + (
+                    layer[:column] + (phase,) + layer[column + 1:],) + scenario.layers[number + 1:])
