@@ -248,6 +248,12 @@ def test_fewer_processes_use_the_first_gpus(two_servers):
     assert len(re.findall(r"^#  Rank +\d+ Group +0 Pid +\d+ on +server0 device", text, re.MULTILINE)) == 4
 
 
+@pytest.mark.parametrize("flag", ["help", "version", "help-conf", "help_conf"])
+def test_what_needs_no_test_takes_one_dash_or_two(flag):
+    one, two = (run(f"{dashes}{flag}") for dashes in ("-", "--"))
+    assert (one.returncode, one.stdout) == (0, two.stdout) and one.stdout
+
+
 @pytest.mark.parametrize("arguments, what", [
     (["all_reduce"], "no topology"),
     (["all_redcue_perf"], '"all_redcue_perf" is not a valid test; expected a test of --help; the nearest is all_reduce'),

@@ -134,7 +134,7 @@ Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
     add("warmup_iters,w",
         po::value(&options.warmUps),
         "0: none; else one iteration per size is not timed");
-    add("run_cycles,N", po::value(&options.cycles), "how often the table is printed");
+    add("run_cycles,N", po::value(&options.cycles), "number of times that all is run and printed");
     add("nthreads,t", po::value(&options.threads), "threads of a process");
     add("ngpus,g", po::value(&options.gpusPerThread), "GPUs of a thread");
     add("processes",
@@ -421,9 +421,9 @@ CollectivePerfOptions::Parse(const std::string& program,
         return !arguments.empty() &&
                std::find(flags.begin(), flags.end(), arguments[0]) != flags.end();
     };
-    options.help = asks({"-h", "--help"});
-    options.version = asks({"--version"});
-    options.helpConf = asks({"--help-conf"});
+    options.help = asks({"-h", "--help", "-help"});
+    options.version = asks({"--version", "-version"});
+    options.helpConf = asks({"--help-conf", "-help-conf", "--help_conf", "-help_conf"});
     if (options.help || options.version || options.helpConf)
     {
         return options;
