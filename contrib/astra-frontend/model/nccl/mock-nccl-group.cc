@@ -370,7 +370,12 @@ std::shared_ptr<const CollectivePlan>
 MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
 {
     CheckRequest(group, original);
-    Key key(group.ranks, original.op, original.bytes, original.root, original.bytesPerPair);
+    Key key(group.ranks,
+            group.kind,
+            original.op,
+            original.bytes,
+            original.root,
+            original.bytesPerPair);
     const auto known = m_plans.find(key);
     if (known != m_plans.end())
     {

@@ -71,7 +71,8 @@ class MockNcclGroup : public CollectiveImplementation
     /// Take the profile of the GPU type that the user or the topology names.
     void ResolveGpu();
 
-    using Key = std::tuple<std::vector<int>, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
+    using Key =
+        std::tuple<std::vector<int>, GroupKind, CollectiveOp, uint64_t, int, std::vector<uint64_t>>;
 
     /// @return the choice; its channels are those that may be used
     NcclPlan Decide(const CommGroup& group,

@@ -1,0 +1,46 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/collective-types.h"
+#include "ns3/machine-model.h"
+#include "ns3/mock-nccl-group.h"
+#include "ns3/nccl-options.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <string>
+
+namespace AstraSim
+{
+
+// By SimAI's rules a TP group of 8 Hoppers uses NVLS, and any other group rings, also where both
+// are made of the same GPUs, as those of TP and EP often are.
+TEST(MockNcclGroup, PlansOfGroupsOfTheSameRanksAreThoseOfTheirKinds)
+{
+    MachineModel machine;
+    machine.gpu = FindGpuProfile("H100");
+    machine.gpusPerServer = 8;
+    machine.nvlinkGBps = 450;
+    machine.nicGBps = 50;
+    NcclOptions options;
+    options.selectByRules = true;
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllReduce;
+    request.bytes = 1 << 26;
+    const auto groupOf = [](GroupKind kind) {
+        CommGroup group;
+        group.kind = kind;
+        group.ranks.resize(8);
+        std::iota(group.ranks.begin(), group.ranks.end(), 0);
+        return group;
+    };
+    for (const GroupKind first : {GroupKind::Tp, GroupKind::Ep})
+    {
+        MockNcclGroup nccl(machine, options);
+        nccl.Plan(groupOf(first), request);
+        EXPECT_EQ(nccl.Plan(groupOf(GroupKind::Tp), request)->GetChoice().algorithm, "NVLS");
+        EXPECT_EQ(nccl.Plan(groupOf(GroupKind::Ep), request)->GetChoice().algorithm, "Ring");
+    }
+}
+
+} // namespace AstraSim
