@@ -229,6 +229,25 @@ def test_a_launch_on_several_gpus_is_shared_by_its_collectives(two_servers):
     assert table(*common, "-m", 5)[0][0][5] == 80
 
 
+def test_a_launch_takes_longer_for_each_channel(two_servers):
+    common = ("all_reduce_perf", "-b", "8", "-e", "256K", "-f", 32768, "-n", 1, "-w", 0, "-g", 4, "--launch-us", 1000,
+              "--launch-channel-us", 100, "--network", "flow", "--network-topo", two_servers)
+    rows, text = table(*common)
+    channels = [int(last) + 1 for last in re.findall(r"channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}", text)]
+    assert channels[0] == 1 < channels[1]
+    assert [row[5] for row in rows] == [4 * (1000 + 100 * (count - 1)) for count in channels]
+    result = run("all_reduce_perf", "--launch-channel-us", 2000000, "--network-topo", two_servers)
+    assert result.returncode == 2 and "--launch-channel-us 2000000; expected 0 to 1000000" in result.stderr
+
+
+def test_pairs_of_one_server_come_to_wait_for_those_across(two_servers):
+    # A ring of sends: two of 8 pairs cross the network, at 1/7 of the others' speed. After d iterations those d places away
+    # wait for them, too, so of 20 iterations at least 20 - 4 are as slow for every rank.
+    common = ("sendrecv_perf", "-b", "64M", "-e", "64M", "-n", 20, "-w", 0, "--network", "flow", "--network-topo", two_servers)
+    slowest, average, fastest = (table(*common, "-a", which)[0][0][5] for which in (3, 1, 2))
+    assert 16 / 20 * slowest < fastest <= average < slowest
+
+
 def test_flags_that_change_nothing_are_accepted(two_servers):
     common = ("all_reduce_perf", "-b", "1M", "-e", "1M", "-n", 1, "--network", "flow", "--network-topo", two_servers)
     flags = ("-p", 1, "-y", 1, "-T", 60, "-G", 2, "-C", 1, "-R", 1, "-K", 3, "-V", 16, "-I", 0, "-S", 0, "-M", 0, "-u", 0,

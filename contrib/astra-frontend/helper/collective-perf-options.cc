@@ -188,6 +188,10 @@ Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
         po::value(&options.launchUs),
         "microseconds that a thread takes to launch a collective on one of its -g GPUs, one after "
         "the other; 0: none");
+    add("launch-channel-us",
+        po::value(&options.launchChannelUs),
+        "microseconds that it takes more for each channel of the collective but the first; 0: "
+        "none");
     add("quiet,q",
         po::bool_switch(&options.run.quiet),
         "print nothing but warnings and errors; results are in --output");
@@ -338,10 +342,14 @@ ReadCounts(const RawPerfFlags& raw, CollectivePerfOptions& options)
     atLeastOne("-t", options.threads);
     atLeastOne("-g", options.gpusPerThread);
     atLeastOne("-f", options.stepFactor);
-    if (!(options.launchUs >= 0 && options.launchUs <= MAX_LAUNCH_US))
-    {
-        RefuseFlag(fmt::format("--launch-us {}", options.launchUs), "0 to 1000000");
-    }
+    const auto isTime = [](const char* flag, double us) {
+        if (!(us >= 0 && us <= MAX_LAUNCH_US))
+        {
+            RefuseFlag(fmt::format("{} {}", flag, us), "0 to 1000000");
+        }
+    };
+    isTime("--launch-us", options.launchUs);
+    isTime("--launch-channel-us", options.launchChannelUs);
     if (options.blocking > 3)
     {
         RefuseFlag("-z " + std::to_string(options.blocking), "0, 1, 2 or 3");

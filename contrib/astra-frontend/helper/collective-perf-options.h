@@ -57,6 +57,7 @@ struct CollectivePerfOptions
     uint32_t threads{1};       ///< of a process
     uint32_t gpusPerThread{1}; ///< so many GPUs make a rank each
     double launchUs{0};        ///< --launch-us: what a thread takes to launch on one GPU
+    double launchChannelUs{0}; ///< --launch-channel-us: and for each channel but the first
     uint32_t processes{0};     ///< 0: as many as the topology holds
     uint32_t checks{1};
     uint32_t blocking{0};

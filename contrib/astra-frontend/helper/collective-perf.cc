@@ -81,6 +81,8 @@ class CollectivePerf
     CollectiveTestPoint PointOf(const CollectivePerfRow& row) const;
     CollectiveTestPoint InOneLaunch(const CollectiveTestPoint& point) const;
     double LaunchOverhead(const CollectiveTestPoint& point) const;
+    /// @return microseconds that launching a point takes a thread for each of its GPUs
+    double LaunchUs(const CollectiveTestPoint& point) const;
     std::vector<uint64_t> PairsAt(uint64_t bytes,
                                   const std::function<uint32_t(uint32_t)>& peer) const;
     void PointDone(std::size_t point, const CollectiveTestResult& result);
@@ -269,7 +271,19 @@ CollectivePerf::TimeOf(std::size_t point) const
         TimeOfRanks(m_results[point].microseconds) - LaunchOverhead(m_points[point]);
     // Iterations follow each other without a pause, so where launching takes longer it sets the
     // pace.
-    return std::max(simulated, m_options.launchUs * m_options.gpusPerThread) / m_options.aggregated;
+    return std::max(simulated, LaunchUs(m_points[point]) * m_options.gpusPerThread) /
+           m_options.aggregated;
+}
+
+double
+CollectivePerf::LaunchUs(const CollectiveTestPoint& point) const
+{
+    if (point.steps.empty() || m_options.launchChannelUs == 0)
+    {
+        return m_options.launchUs;
+    }
+    const uint32_t channels = m_nccl->Describe(m_group, point.steps.front()).channels;
+    return m_options.launchUs + (channels - 1) * m_options.launchChannelUs;
 }
 
 double

@@ -71,6 +71,18 @@ class CollectiveTestWorkload::Rank : public RankWorkload
         return m_sys;
     }
 
+    /// @return how many iterations of the current point have ended
+    uint32_t GetIteration() const
+    {
+        return m_iteration;
+    }
+
+    /// @return what the last of them took
+    TimePs GetLast() const
+    {
+        return m_last;
+    }
+
   private:
     void NextStep()
     {
@@ -207,10 +219,21 @@ CollectiveTestWorkload::Continues(uint32_t iteration, TimePs previous, TimePs la
         const uint32_t all = m_iterations.timed + (m_iterations.warmUp ? 1 : 0);
         const auto difference = static_cast<double>(std::abs(last - previous));
         const bool steady = iteration >= 2 && !m_iterations.simulatesAll &&
-                            difference <= m_iterations.steadiness * static_cast<double>(last);
+                            difference <= m_iterations.steadiness * static_cast<double>(last) &&
+                            AllTook(iteration - 1, last);
         m_planned = iteration >= all || steady ? iteration : all;
     }
     return iteration < m_planned;
+}
+
+bool
+CollectiveTestWorkload::AllTook(uint32_t iterations, TimePs last) const
+{
+    const double most = m_iterations.steadiness * static_cast<double>(last);
+    return std::all_of(m_ranks.begin(), m_ranks.end(), [&](const Rank* rank) {
+        return rank->GetIteration() >= iterations &&
+               static_cast<double>(std::abs(rank->GetLast() - last)) <= most;
+    });
 }
 
 void

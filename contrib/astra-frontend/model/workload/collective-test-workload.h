@@ -45,7 +45,9 @@ struct CollectiveTestResult
  * The points follow each other behind a barrier of all ranks. The iterations of a point follow each
  * other on each rank as kernels do on a stream; a rank's time is that from the end of its warm-up
  * to its last end, divided by the iterations. When two successive iterations of the rank that is
- * first took the same time, the rest is taken to repeat the second.
+ * first took the same time, and the last iteration of every other rank as long, the rest is taken
+ * to repeat the second. Ranks that wait for none of the slow ones take a while to feel them: each
+ * iteration makes one neighbour more wait.
  */
 class CollectiveTestWorkload : public Workload
 {
@@ -84,8 +86,10 @@ class CollectiveTestWorkload : public Workload
     class Rank;
 
     /// @return whether iteration @p iteration of the current point is to be simulated; the first
-    /// rank that asks decides by how long its last two took
+    /// rank that asks decides by how long its last two took, and the last of all others
     bool Continues(uint32_t iteration, TimePs previous, TimePs last);
+    /// @return whether each rank has ended so many iterations, and its last took as long as @p last
+    bool AllTook(uint32_t iterations, TimePs last) const;
     /// A rank has done all iterations of the current point.
     void Finished(uint32_t rank, double microseconds);
     /// A rank has come to the end of an iteration that all are to finish.
