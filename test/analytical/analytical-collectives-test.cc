@@ -110,10 +110,10 @@ TEST_F(AnalyticalCollectivesTest, AllToAllTakesTheSlowerOfNvlinkAndNic)
     AnalyticalCollectives collectives(m_nccl, {}, {});
     constexpr double MB = 1e6;
     // 16 ranks on two servers send 100 MB to each: 700 MB within, 800 MB over a NIC at 50 GB/s.
-    // Base 8.4 us, network 14 us.
+    // Base 8.4 us, network 2.8 us and 3.3 of a CPU for each of 8 peers.
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(Group(GroupKind::Ep, 16),
                                                         {CollectiveOp::AllToAll, 1'600'000'000})),
-                (8.4 + 14 + 800 * MB / 50e9 * 1e6) * 1e6,
+                (8.4 + 2.8 + 8 * 3.3 + 800 * MB / 50e9 * 1e6) * 1e6,
                 1);
     // 8 ranks within: 700 MB at 360 GB/s, 3.4 us over NVLink.
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(Group(GroupKind::Ep, 8),
@@ -126,22 +126,23 @@ TEST_F(AnalyticalCollectivesTest, RootedAndUnevenOperationsTakeTheBusiestRank)
 {
     AnalyticalCollectives collectives(m_nccl, {}, {});
     const CommGroup group = Group(GroupKind::Custom, 16);
-    // Half of the root's 1.6 GB comes over its one NIC.
-    const double gather = (8.4 + 14 + 800e6 / 50e9 * 1e6) * 1e6;
+    // Half of the root's 1.6 GB comes over its one NIC. Its 8 peers across the network have a CPU
+    // each to send with, 3.3 us; the root that scatters has one.
+    const double gather = (8.4 + 2.8 + 3.3 + 800e6 / 50e9 * 1e6) * 1e6;
     EXPECT_NEAR(
         static_cast<double>(collectives.GetTime(group, {CollectiveOp::Gather, 1'600'000'000, 3})),
         gather,
         1);
     EXPECT_NEAR(
         static_cast<double>(collectives.GetTime(group, {CollectiveOp::Scatter, 1'600'000'000, 3})),
-        gather,
+        gather + 7 * 3.3e6,
         1);
     CollectiveRequest uneven{CollectiveOp::AllToAllV, 0};
     uneven.bytesPerPair.assign(256, 0);
     uneven.bytesPerPair[2 * 16 + 9] = 500'000'000; // 2 to 9, over the NICs
     uneven.bytesPerPair[4 * 16 + 9] = 500'000'000;
     EXPECT_NEAR(static_cast<double>(collectives.GetTime(group, uneven)),
-                (8.4 + 14 + 1000e6 / 50e9 * 1e6) * 1e6,
+                (8.4 + 2.8 + 3.3 + 1000e6 / 50e9 * 1e6) * 1e6,
                 1);
 }
 

@@ -259,6 +259,62 @@ TEST(NcclCostModel, MinAndMaxChannelsAreHonoured)
     EXPECT_EQ(cluster.AllReduce(1, 1 << 30).channels, 6U);
 }
 
+TEST(NcclCostModel, MinAndMaxChannelsOfRingsLeaveThoseOfNvlsAlone)
+{
+    // NVLS has 16 channels on Hopper; NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS are of rings.
+    Cluster cluster("H100", 8, 50);
+    for (const char* variable : {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"})
+    {
+        cluster.options = OptionsOf({{variable, "32"}});
+        for (const uint32_t servers : {1U, 2U})
+        {
+            const NcclPlan plan = cluster.AllReduce(servers, 1 << 30);
+            EXPECT_EQ(plan.algorithm, servers == 1 ? NcclAlgorithm::Nvls : NcclAlgorithm::NvlsTree);
+            EXPECT_EQ(plan.channels, 16U) << variable << ", " << servers << " servers";
+        }
+    }
+}
+
+TEST(NcclCostModel, BroadcastAndReduceHaveTheProtocolThatNcclCountsShortest)
+{
+    // One server of H100: LL counts 6.6 + 0.6 us and Simple 8.4 + 3.4, at 360 GB/s; LL takes longer
+    // from about a megabyte on, whatever its bandwidth between 1/4 and 1/2 of that.
+    Cluster cluster("H100", 8, 50);
+    cluster.options = OptionsOf({{"NCCL_ALGO", "Tree"}}); // these two have rings only
+    for (const CollectiveOp op : {CollectiveOp::Broadcast, CollectiveOp::Reduce})
+    {
+        const auto choose = [&](uint32_t servers, uint64_t bytes) {
+            return cluster.Model().Choose(op, cluster.Servers(servers), GroupKind::Dp, bytes);
+        };
+        EXPECT_EQ(choose(1, 1024).protocol, NcclProtocol::Ll);
+        EXPECT_EQ(choose(1, 1024).latency, 7.2 * PS_PER_US);
+        EXPECT_EQ(choose(1, 4 << 20).protocol, NcclProtocol::Simple);
+        EXPECT_EQ(choose(1, 4 << 20).latency, 11.8 * PS_PER_US);
+        EXPECT_EQ(choose(1, 4 << 20).algorithm, NcclAlgorithm::Ring);
+        // Between servers NCCL counts a step for each rank: 2.7 us with LL.
+        EXPECT_EQ(choose(2, 1024).latency, 49.8 * PS_PER_US); // 6.6 + 16 * 2.7
+    }
+}
+
+TEST(NcclCostModel, PairsBetweenServersWaitForTheCpuOfTheirNic)
+{
+    // 6.1 us from GPU to GPU, of which the CPU serves nothing else for 3.3; the rest is the
+    // network's, and more on EFA, where a step takes 35 us more.
+    Cluster cluster("H100", 8, 50);
+    const auto plan = [&] {
+        return cluster.Model().EvaluatePairs(CollectiveOp::AllToAll, cluster.Servers(2), 1024);
+    };
+    EXPECT_EQ(plan().interLatency + plan().slowStarts.front().latency, 6.1 * PS_PER_US);
+    EXPECT_EQ(plan().slowStarts.front().latency, 3.3 * PS_PER_US);
+    EXPECT_EQ(plan().slowStarts.front().above, 0U);
+    EXPECT_TRUE(plan().slowStarts.front().occupies);
+    cluster.options = OptionsOf({{"AS_NETWORK_KIND", "EFA"}});
+    EXPECT_EQ(plan().interLatency + plan().slowStarts.front().latency, 41.1 * PS_PER_US);
+    // On Slingshot the CPU's work has figures of its own, by size.
+    cluster.options = OptionsOf({{"AS_NETWORK_KIND", "Slingshot"}});
+    EXPECT_EQ(plan().slowStarts.front().latency, 1.3 * PS_PER_US);
+}
+
 TEST(NcclCostModel, AlgorithmsAndProtocolsCanBeForcedOrLeftOut)
 {
     Cluster cluster("A100", 8, 25); // has no NVLS
@@ -372,8 +428,9 @@ TEST(NcclCostModel, CollNetServesAllReduceBetweenNodesWhereItIsOn)
 
 TEST(NcclCostModel, StepsTakeWhatTheirLinksTake)
 {
-    // LL through an NVSwitch 1.4 us, from GPU to GPU 0.2; between nodes the 5 that NCCL counts
-    // where nothing hides a step (trees), and 0.6 more on Slingshot.
+    // LL through an NVSwitch 0.6 us on Hopper, as NCCL counts, and 1.4 on others; from GPU to GPU
+    // 0.2; between nodes the 5 that NCCL counts where nothing hides a step (trees), and 0.6 more on
+    // Slingshot.
     const auto plan = [](const Cluster& cluster, uint32_t servers) {
         return cluster.Model().Evaluate(NcclAlgorithm::Ring,
                                         NcclProtocol::Ll,
@@ -383,7 +440,9 @@ TEST(NcclCostModel, StepsTakeWhatTheirLinksTake)
     };
     Cluster switched("H100", 8, 50);
     const Cluster meshed("GH200", 4, 25);
-    EXPECT_EQ(plan(switched, 1).intraLatency, 1.4 * PS_PER_US);
+    EXPECT_EQ(plan(switched, 1).intraLatency, 0.6 * PS_PER_US);
+    EXPECT_EQ(plan(Cluster("A100", 8, 50), 1).intraLatency, 1.4 * PS_PER_US);
+    EXPECT_EQ(plan(Cluster("B200", 8, 50), 1).intraLatency, 1.4 * PS_PER_US);
     EXPECT_EQ(plan(meshed, 1).intraLatency, 0.2 * PS_PER_US);
     EXPECT_EQ(plan(switched, 2).interLatency, 5 * PS_PER_US);
     switched.options = OptionsOf({{"AS_NETWORK_KIND", "slingshot"}});

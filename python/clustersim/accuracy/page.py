@@ -11,20 +11,22 @@ Accuracy card
 =============
 
 Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. Everything is
-run anew, in a minute or two, and this page is written, by ``scripts/accuracy.py --update``.
+run anew, in a few minutes, and this page is written, by ``scripts/accuracy.py --update``.
 
 What is compared
 ----------------
 
 - The **error** is that of the bus bandwidth: simulated over measured, minus one. Means are of its magnitude.
 - Sizes are reported apart: up to 32 KiB, where latencies count; 64 to 512 KiB; and from 1 MiB, where bandwidths do.
-- A tenth of the tables, three, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
-  at them, and they are reported apart. They are the better estimate of the error on your machine.
+- A tenth of the tables, @HELD_OUT@, chosen by the SHA-256 of their names, are **held out**: no model may be changed by looking
+  at them, and they are reported apart. They are the better estimate of the error on your machine. Tables came in batches; each
+  batch's tenth was chosen before any of it was simulated.
 - Tables that a measured figure of the model comes from (one for a generation of GPUs or a kind of network, never one for a size)
   are apart from the others, too.
 - A size does not count (grey crosses) where its source calls it bad, or where a larger size was measured to take less than
   nine tenths of its time: no model of a quiet machine makes a message slower by making it shorter.
-- More than 64 ranks carry out one iteration of each size, and none above 1 GiB: more would take minutes each.
+- More than 64 ranks carry out one iteration of each size, and none above 1 GiB but a table's smallest: more would take minutes
+  each.
 - Every variable has its default, but for what the source says was set; the release of NCCL is that of the source, where it
   names one. The network is @NETWORK@.
 
@@ -35,7 +37,8 @@ What is table and what is model
   rates of links, from vendors' sheets; latency and efficiency of kinds of networks (:doc:`nccl`).
 - *Model*: which algorithm, protocol and number of channels is taken, the flows, their dependencies and chunks, sharing of
   links, queues and congestion. No figure is fitted per table or per size.
-- *Not modelled*: the launch of kernels, how busy CPU proxies are, tuner plugins of clouds, other tenants of a cloud's
+- *Not modelled*: the launch of kernels (but where one thread launches on all GPUs of a server), how busy CPU proxies are
+  (but in AllToAll and with libfabric), tuner plugins of clouds, other tenants of a cloud's
   network, firmware.
 - Sources round: where one prints bus bandwidths of 0.04 GB/s only, its times are known to an eighth.
 
@@ -157,7 +160,8 @@ def escape(text):
 
 def render(tables, frame, network, image_of):
     """@return the page's text; image_of(table) is the path of its plot, seen from the page"""
-    text = INTRODUCTION.replace("@NETWORK@", f"``--network {network}``")
+    held_out = sum(table.machine.held_out for table in tables)
+    text = INTRODUCTION.replace("@NETWORK@", f"``--network {network}``").replace("@HELD_OUT@", f"{held_out} in all")
     text += summary_section(tables, frame) + missed_section(tables, frame) + "Table by table\n--------------\n\n"
     for table in tables:
         text += table_section(table, frame[frame["table"] == table.name], image_of(table))

@@ -12,7 +12,7 @@ from clustersim.whole_file import write_text
 RELEASES = ("2.18", "2.20", "2.23", "2.28", "2.29", "2.30")  # of the cost models that NCCL_TUNING knows
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
 CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}")
-# On so many ranks larger sizes would take minutes each: a single iteration, and none above MOST_BYTES.
+# On so many ranks larger sizes would take minutes each: a single iteration, and none above MOST_BYTES but the smallest.
 MANY_RANKS = 65
 MOST_BYTES = 1 << 30
 NV_DELAY = "0.000025ms"
@@ -30,8 +30,10 @@ class Simulated:
 
 def sizes_of(table, max_bytes):
     """@return the sizes of a table that are simulated"""
-    most = min(max_bytes, MOST_BYTES) if table.machine.ranks >= MANY_RANKS else max_bytes
-    return [row.size for row in table.rows if row.size <= most]
+    sizes = [row.size for row in table.rows if row.size <= max_bytes]
+    if table.machine.ranks < MANY_RANKS:
+        return sizes
+    return [size for size in sizes if size <= MOST_BYTES] or sizes[:1]
 
 
 def write_topology(path, machine):
@@ -76,7 +78,8 @@ def simulate(table, sizes, directory, program, gpu_table, network):
     write_topology(topology, table.machine)
     command = [str(program), table.machine.test, "-b", str(min(sizes)), "-e", str(max(sizes)), "-f", "2",
                "--network", network, "--network-topo", str(topology), "--gpu-table", str(gpu_table)]
-    command += ["-g", str(table.machine.gpus_per_thread), "--launch-us", str(table.machine.launch_us)]
+    command += ["-g", str(table.machine.gpus_per_thread), "--launch-us", str(table.machine.launch_us),
+                "--launch-channel-us", str(table.machine.launch_channel_us)]
     command += ["-n", "1", "-w", "0"] if table.machine.ranks >= MANY_RANKS else []
     result = subprocess.run(command, env=environment_of(table.machine), capture_output=True, text=True, check=False)
     write_text(directory / f"{table.name}.txt", result.stdout)

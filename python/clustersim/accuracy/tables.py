@@ -12,6 +12,7 @@ FACTORS = {  # busbw over algbw, as nccl-tests counts
     "reduce_scatter_perf": lambda ranks: (ranks - 1) / ranks,
     "alltoall_perf": lambda ranks: (ranks - 1) / ranks,
     "sendrecv_perf": lambda ranks: 1.0,
+    "broadcast_perf": lambda ranks: 1.0,
 }
 DISTURBED = 0.9  # a size is, if a larger one took less than this part of its time
 
@@ -34,8 +35,10 @@ class Machine:
     network: str = "none"
     gpus_per_thread: int = 1
     launch_us: float = 0
+    launch_channel_us: float = 0
     nccl: str = ""
     environment: dict = dataclasses.field(default_factory=dict)
+    batch: int = 1  # tables that came together; a tenth of each is held out
     held_out: bool = False
     bad: tuple = ()
     note: str = ""

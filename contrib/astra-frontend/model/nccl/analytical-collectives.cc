@@ -248,6 +248,7 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
     std::vector<double> out(ranks, 0);
     std::vector<double> inFar(ranks, 0);
     std::vector<double> outFar(ranks, 0);
+    std::vector<TimePs> peersFar(ranks, 0); // that a rank sends to
     if (request.op == CollectiveOp::AllToAll)
     {
         const double each = bytesOf(0, 1);
@@ -256,6 +257,7 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
             const auto near = static_cast<double>(shape.nodes[shape.NodeOf(rank)].size() - 1);
             in[rank] = out[rank] = near * each;
             inFar[rank] = outFar[rank] = (ranks - 1 - near) * each;
+            peersFar[rank] = ranks - shape.nodes[shape.NodeOf(rank)].size();
         }
     }
     else
@@ -268,6 +270,7 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
                 const double bytes = src == dst ? 0 : bytesOf(src, dst);
                 (far ? outFar : out)[src] += bytes;
                 (far ? inFar : in)[dst] += bytes;
+                peersFar[src] += far && bytes > 0;
             }
         }
     }
@@ -285,9 +288,15 @@ AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequ
     }
     if (far > 0)
     {
-        time =
-            std::max(time,
-                     sendLatency.value_or(plan.interLatency) + TransferTime(far, machine.nicGBps));
+        // The CPU that serves a rank's NIC sends to one peer after the other.
+        const SlowStart& first = plan.slowStarts.front();
+        const TimePs all =
+            first.occupies && first.above == 0
+                ? ns3::TimesPs(first.latency, *std::max_element(peersFar.begin(), peersFar.end()))
+                : 0;
+        time = std::max(time,
+                        sendLatency.value_or(ns3::AddPs(plan.interLatency, all)) +
+                            TransferTime(far, machine.nicGBps));
     }
     return (sendLatency ? 0 : plan.baseLatency) + time;
 }

@@ -251,15 +251,7 @@ MockNcclGroup::Decide(const CommGroup& group,
     {
         return m_model.EvaluatePairs(request.op, shape, MostPairBytes(request, shape.GetRanks()));
     }
-    if (request.op != CollectiveOp::Broadcast && request.op != CollectiveOp::Reduce)
-    {
-        return m_model.Choose(request.op, shape, group.kind, request.bytes);
-    }
-    return m_model.Evaluate(NcclAlgorithm::Ring,
-                            NcclProtocol::Simple,
-                            request.op,
-                            shape,
-                            request.bytes);
+    return m_model.Choose(request.op, shape, group.kind, request.bytes);
 }
 
 CollectiveChoice

@@ -209,15 +209,13 @@ NcclCostModel::CommonChannels(const GroupShape& shape) const
 uint32_t
 NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const
 {
-    uint32_t channels;
     if (IsSwitched(algorithm))
     {
-        channels = TuneNvls(shape).channels;
+        // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS are of rings, which the others follow
+        // (src/graph/connect.cc); NVLS has channels of its own (src/transport/nvls.cc).
+        return std::clamp(TuneNvls(shape).channels, 1U, MAX_RING_CHANNELS);
     }
-    else
-    {
-        channels = m_options.ringChannels ? m_options.ringChannels : CommonChannels(shape);
-    }
+    uint32_t channels = m_options.ringChannels ? m_options.ringChannels : CommonChannels(shape);
     channels = std::clamp(channels, 1U, MAX_RING_CHANNELS);
     if (m_options.maxChannels)
     {

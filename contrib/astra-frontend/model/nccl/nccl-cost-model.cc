@@ -26,10 +26,11 @@ constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85
 constexpr double NVLS_HALVES_220 = 5.0 / 6;
 
 // What a step of LL takes before its data, in microseconds. NCCL counts 0.6 with the data of a
-// pass; nccl-tests' AllReduce and AllGather of few bytes on 8 B200, 8 H100 and 4 GH200 tell them
-// apart.
-constexpr double LL_STEP_SWITCHED = 1.4; // through an NVSwitch
-constexpr double LL_STEP_DIRECT = 0.2;   // from GPU to GPU
+// pass. Through an NVSwitch that is so on Hopper (nccl-tests' AllReduce of few bytes on 8 H100, one
+// process for each); AllReduce and AllGather of few bytes on 8 B200, and on 4 GH200 without an
+// NVSwitch, have other steps.
+constexpr std::array<double, NcclTuning::GENERATIONS> LL_STEP_SWITCHED = {1.4, 0.6, 1.4};
+constexpr double LL_STEP_DIRECT = 0.2; // from GPU to GPU
 
 // While a thread of LL waits for its word, others store theirs: the words of half a block are moved
 // within a step's latency (the same tables, 32 KiB against 8 bytes).
@@ -49,6 +50,13 @@ constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_WARP_GBPS = {0, 3.3, 
 // of 720 GB/s in sendrecv_perf on 8 B200.
 constexpr double PAIR_EFFICIENCY = 0.925;
 constexpr uint32_t MAX_HEADS = 32; ///< NCCL_MAX_NVLS_ARITY
+
+// Between servers, a message of a pair takes so many microseconds from GPU to GPU, of which the CPU
+// thread that serves a GPU's NIC (src/proxy.cc) spends PAIR_CPU_US on nothing else: it posts, tests
+// and flushes what is sent and received, one after the other. SendRecv of few bytes on 2 servers of
+// 8 B200 takes 14.5 us in all; AllToAll there, with 8 peers across, 23 us more.
+constexpr double PAIR_NET_US = 6.1;
+constexpr double PAIR_CPU_US = 3.3;
 
 constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an instance's tags
 
@@ -194,6 +202,13 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     plan.pairChannels = channels;
     plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     plan.pairBlockGBps = NcclBlockGBps(m_machine.gpu.generation);
+    plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
+    // A network, a host or a user may have figures of their own.
+    if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
+        !plan.slowStarts.front().Applies())
+    {
+        plan.slowStarts.front() = {0, FromMicroseconds(PAIR_CPU_US), true};
+    }
     const auto& protocols = m_options.protocols;
     const bool mayUseLl =
         protocols.empty() ||
@@ -230,7 +245,9 @@ NcclCostModel::LlMaxGBps(const NcclTuning& tuning, uint32_t nodes) const
 double
 NcclCostModel::LlStepUs() const
 {
-    return m_machine.gpu.meshed ? LL_STEP_DIRECT : LL_STEP_SWITCHED;
+    return m_machine.gpu.meshed
+               ? LL_STEP_DIRECT
+               : LL_STEP_SWITCHED[static_cast<std::size_t>(m_machine.gpu.generation)];
 }
 
 double
@@ -257,8 +274,9 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
     const uint32_t ranks = shape.GetRanks();
     const uint32_t nodes = shape.GetNodes();
     const bool allReduce = op == CollectiveOp::AllReduce;
+    const bool chain = op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
     const uint32_t rounds = allReduce ? 2 : 1;
-    const double steps = rounds * (ranks - 1.0);
+    const double steps = chain ? ranks : rounds * (ranks - 1.0);
     const uint32_t extra = allReduce && m_tuning.extraInterStep ? 1 : 0;
     const double interSteps = nodes > 1 ? rounds * (nodes - 1.0 + extra) : 0;
 
@@ -307,6 +325,15 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
         bytes / (uint64_t{all} * ranks) >= 64)
     {
         latency *= 1.4; // plateau of the ring
+    }
+    if (chain)
+    {
+        // Where all channels have one order, as through an NVSwitch, NCCL counts one step.
+        const bool exposed = protocol == NcclProtocol::Simple && nodes > 1;
+        latency = latencies.base[p] +
+                  (nodes == 1 ? latencies.nvlink[p]
+                              : steps * (exposed ? m_tuning.LatenciesOf(NcclAlgorithm::Tree).net[p]
+                                                 : latencies.net[p]));
     }
     Predict(plan, latency, busGBps * (steps > 0 ? ranks / steps : 1.0), bytes);
     return plan;
@@ -587,6 +614,8 @@ NcclCostModel::Choose(CollectiveOp op,
     const auto allows = [](const auto& list, auto value) {
         return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
     };
+    // Broadcast and Reduce have rings only, whatever NCCL_ALGO names.
+    const bool ringOnly = op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
     NcclPlan best;
     bool found = false;
     // NCCL's order: the first of equals wins.
@@ -601,7 +630,7 @@ NcclCostModel::Choose(CollectiveOp op,
         for (const NcclProtocol protocol :
              {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
         {
-            if (!allows(m_options.algorithms, algorithm) ||
+            if ((!ringOnly && !allows(m_options.algorithms, algorithm)) ||
                 !allows(m_options.protocols, protocol) ||
                 (shape.GetNodes() > 1 && !SuitsNetwork(protocol, op, shape, bytes)) ||
                 !IsPossible(algorithm, protocol, op, shape))
