@@ -68,6 +68,15 @@ def test_ways_that_differ_are_found(tmp_path, condition, edit, name):
     assert failure is not None and failure.check == name, failure
 
 
+def test_collectives_that_begin_at_once_have_the_same_numbers_in_every_way(tmp_path):
+    """Whichever part of the job begins first, the least of the ranks that join in the same picosecond counts."""
+    drawn = WideScenario("ids", ("-topo", "DCN-SingleToR", "-gps", "4", "-g", "16", "-gt", "A100", "-bw", "100Gbps", "-apbw", "100Gbps",
+                                 "-l", "0.0001ms", "-psn", "2", "-npa", "2"), conf=(("CC_MODE", 8),), ep=2, pp=2, pp_bytes=42460, seed=357,
+                         layers=(((13501, "NONE", 0), (662, "NONE", 0), (2269, "ALLTOALL", 544)),
+                                 ((7532, "NONE", 0), (14253, "ALLREDUCE_DP_EP", 642), (19338, "REDUCESCATTER", 24624))))
+    assert WAYS.check(drawn, PROGRAMS, tmp_path) is None
+
+
 def test_a_way_that_differs_shrinks(tmp_path):
     drawn = next(each for each in (WAYS.draw(5, number) for number in range(99)) if each.layers and each.conf and each.environment)
     smaller = list(WAYS.smaller(drawn))

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 namespace AstraSim
@@ -195,7 +195,8 @@ class MergedRecords::Part : public RunObserver
     {
         m_keyOf[record.id] = record.key;
         const CommGroup& group = *record.group;
-        if (m_groupsMet.insert(group.id).second)
+        // Who tells again at the same time is told of before those who have told.
+        if (m_groupsMet.try_emplace(group.id, record.start).first->second == record.start)
         {
             const GroupMet met{group.id, group.kind, static_cast<uint32_t>(group.ranks.size())};
             QbbPartitions::Tell(m_all, met, GroupMet::TextOf(group));
@@ -303,8 +304,8 @@ class MergedRecords::Part : public RunObserver
 
     MergedRecords& m_all;
     RankSample m_ranks;
-    std::unordered_map<uint64_t, uint64_t> m_keyOf; ///< of running collectives, by the part's id
-    std::unordered_set<uint32_t> m_groupsMet;       ///< ids of those that all know
+    std::unordered_map<uint64_t, uint64_t> m_keyOf;   ///< of running collectives, by the part's id
+    std::unordered_map<uint32_t, TimePs> m_groupsMet; ///< when all were told of a group, by id
 };
 
 MergedRecords::MergedRecords(RunObserver& observer)

@@ -62,6 +62,14 @@ CollectiveLedger::Join(const CommGroup& group,
         slot->schedule = m_planner.Plan(group, request);
         slot->start = now;
         slot->key = key;
+        slot->joinedAt = now;
+        slot->firstRank = rank;
+        m_observer.CollectiveStarted(RecordOf(*slot));
+    }
+    else if (m_reportsMessages && now == slot->joinedAt && rank < slot->firstRank)
+    {
+        // Of ranks that join at once, the least comes first, whatever part of the job it is in.
+        slot->firstRank = rank;
         m_observer.CollectiveStarted(RecordOf(*slot));
     }
     const auto& first = slot->request;

@@ -37,6 +37,8 @@ struct CollectiveInstance
     uint32_t joined{0};
     uint32_t finished{0};
     uint32_t members{0}; ///< ranks that are simulated
+    TimePs joinedAt{0};  ///< when the first rank joined
+    int firstRank{0};    ///< the least of those that joined then
     uint64_t key{0};
 
     /// A phase of a chunk on one of the groups it runs in.
