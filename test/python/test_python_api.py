@@ -45,3 +45,19 @@ def test_flags_become_words():
                          num_queues_per_dim=2)
     assert words == ["SimAI_simulator", "-w", "w", "-n", "n", "-o", "o", "-q", "--seed", "7", "--check",
                      "--num-queues-per-dim", "2"]
+
+
+def test_every_module_of_results_may_be_imported_first():
+    """None needs another one to have been imported before; here they refer to each other most."""
+    names = [".".join(path.relative_to(ROOT / "python").with_suffix("").parts).removesuffix(".__init__")
+             for path in (ROOT / "python" / "clustersim" / "results").rglob("*.py")]
+    assert "clustersim.results.verdict" in names
+    alone = ("import importlib, os, sys\n"
+             "import matplotlib.pyplot, pandas, pydantic\n"  # once, not in each copy
+             "for name in sys.argv[1:]:\n"
+             "    copy = os.fork()\n"
+             "    if copy == 0:\n"
+             "        importlib.import_module(name)\n"
+             "        os._exit(0)\n"
+             "    assert os.waitpid(copy, 0)[1] == 0, name\n")
+    subprocess.run([sys.executable, "-c", alone, *names], cwd=ROOT / "python", check=True)

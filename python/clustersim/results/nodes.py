@@ -86,3 +86,11 @@ class Nodes:
         if tiers[0] == tiers[1]:
             return "switch to switch"
         return "switch up" if tiers[0] < tiers[1] else "switch down"
+
+
+def links_with_kinds(run):
+    """@return run.links with the column kind (see LINK_KINDS), or None"""
+    if run.links is None or not run.simulated_ns:
+        return None
+    kinds = [run.nodes.link_kind(node, peer) for node, peer in zip(run.links["node"], run.links["peer"])]
+    return run.links.assign(kind=kinds)

@@ -22,7 +22,7 @@ import dataclasses
 import re
 
 from clustersim.results import run_json
-from clustersim.results.tables.links import links_with_kinds
+from clustersim.results.nodes import links_with_kinds
 
 ITEM = re.compile(r"(.+?) (\d+)%$")
 FULL = 0.9  # busy above it: bandwidth is what counts

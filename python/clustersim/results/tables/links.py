@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How busy links were, and the busiest of them."""
-from clustersim.results.nodes import LINK_KINDS
+from clustersim.results.nodes import LINK_KINDS, links_with_kinds
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
-
-
-def links_with_kinds(run):
-    """@return run.links with the column kind (see nodes.LINK_KINDS), or None"""
-    if run.links is None or not run.simulated_ns:
-        return None
-    kinds = [run.nodes.link_kind(node, peer) for node, peer in zip(run.links["node"], run.links["peer"])]
-    return run.links.assign(kind=kinds)
 
 
 def utilisation_table(runs):
