@@ -54,7 +54,7 @@ run_races() {
     -DCOMBINE_SOURCES=12 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
     cmake --build build/tsan -j "$(nproc)" --target test-switch --target SimAI_simulator --target qbb-flows &&
     build/tsan/bin/test-switch --gtest_brief=1 --gtest_filter='*Threads*:Partitions.*-*ShareNothing*' &&
-    PROGRAM_DIR=$PWD/build/tsan/bin python3 -m pytest -q test/python/test_threads.py -k same_bytes
+    PROGRAM_DIR=$PWD/build/tsan/bin python3 -m pytest -q test/python/test_threads.py test/python/test_fast_forward.py -k same_bytes
 }
 run_coverage() { scripts/coverage.sh; }
 run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
