@@ -24,22 +24,22 @@ class _Terminated(BaseException):
 
 
 def _terminate(number, frame):
-    if number == signal.SIGHUP:
-        _leave_terminal()
     raise _Terminated(number)
-
-
-def _leave_terminal():
-    """A closed terminal takes no output any more, and to write there would fail."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream.isatty():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _catch_ending_signals():
     signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup's
-        signal.signal(signal.SIGHUP, _terminate)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # nohup's
+        return
+    # A closed terminal is none any more for who asks then; to write there would fail.
+    terminals = [stream.fileno() for stream in (sys.stdout, sys.stderr) if stream.isatty()]
+
+    def leave_terminal(number, frame):
+        for terminal in terminals:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), terminal)
+        _terminate(number, frame)
+
+    signal.signal(signal.SIGHUP, leave_terminal)
 
 
 def run(name, main, refusals=(), after_interruption=""):

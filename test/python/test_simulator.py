@@ -141,8 +141,9 @@ def test_packets_and_formulas_agree_on_an_idle_fabric(tmp_path, nvls):
         analytical = rows["analytical"][key]
         assert analytical["algorithm"] == packet["algorithm"]
         times = [float(r["end_ns"]) - float(r["start_ns"]) for r in (analytical, packet)]
-        # Packets of several messages share a NIC, which the formula gives to one after the other.
-        tolerance = 0.02 if key[3].startswith("TP") else 0.1
+        # Packets of several messages share a NIC, which the formula gives to one after the other. On NVLink, too: frames of 24
+        # channels take 0.6 us of a port's time between two frames of one, which counts where a step of LL takes 0.6 us.
+        tolerance = 0.03 if key[3].startswith("TP") else 0.1
         assert times[0] == pytest.approx(times[1], rel=tolerance), key
     assert not (tmp_path / "analytical" / "fct.txt").exists()
 

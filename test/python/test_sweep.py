@@ -27,7 +27,9 @@ record = {"status": "running", "inputs": [{"role": "workload", "path": str(workl
 word, *rest = workload.read_text().split()
 if word == "hold" and (workload.parent / "held").exists():
     (out / "pid").write_text(str(os.getpid()))
-    time.sleep(60)
+    end = time.monotonic() + 60
+    while (workload.parent / "held").exists() and time.monotonic() < end:
+        time.sleep(0.02)
 if word == "eat":
     block = bytearray(300 * 1000 * 1000)
     time.sleep(60)

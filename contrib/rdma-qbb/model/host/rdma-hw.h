@@ -358,9 +358,9 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     struct AcceptFromAfar;
     struct ExpectFromAfar;
     struct DisconnectFromAfar;
-    /// Have something done at a host that may be in another partition.
     /// @return whether @p peer is told of a connection by QbbPartitions::CallAt()
     bool IsAfar(const RdmaHw& peer) const;
+    /// Have something done at a host that may be in another partition.
     template <typename Record>
     static void TellPeer(RdmaHw& peer, const Record& record);
     /// Tell the receiver, which is afar, of a message posted to it.
