@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/scratch-directory.h"
+
 #include "ns3/disk-store.h"
 #include "ns3/input-error.h"
 #include "ns3/qbb-bytes.h"
@@ -38,21 +40,9 @@ constexpr uint64_t MIB = 1 << 20;
 class DiskStoreTest : public testing::Test
 {
   protected:
-    void SetUp() override
-    {
-        std::string path = (fs::temp_directory_path() / "disk-store-XXXXXX").string();
-        ASSERT_NE(::mkdtemp(path.data()), nullptr);
-        m_root = path;
-    }
-
-    void TearDown() override
-    {
-        fs::remove_all(m_root);
-    }
-
     std::string Root(const std::string& name) const
     {
-        return m_root + "/" + name;
+        return m_root / name;
     }
 
     /// @return the error of opening that directory; empty if there is none
@@ -69,7 +59,7 @@ class DiskStoreTest : public testing::Test
         }
     }
 
-    std::string m_root;
+    ns3::ScratchDirectory m_root;
 };
 
 /// @return a key whose value is in a share of its own for each first number

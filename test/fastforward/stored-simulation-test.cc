@@ -3,6 +3,8 @@
  *
  * A StoredSimulation before one whose outcomes can be told from the question.
  */
+#include "../support/scratch-directory.h"
+
 #include "ns3/pattern-bytes.h"
 #include "ns3/pattern-simulation.h"
 #include "ns3/stored-simulation.h"
@@ -107,18 +109,6 @@ AllReduceOf(uint64_t bytes)
 class StoredSimulationTest : public testing::Test
 {
   protected:
-    void SetUp() override
-    {
-        std::string path = (fs::temp_directory_path() / "stored-XXXXXX").string();
-        ASSERT_NE(::mkdtemp(path.data()), nullptr);
-        m_directory = path;
-    }
-
-    void TearDown() override
-    {
-        fs::remove_all(m_directory);
-    }
-
     /// @return what comes of a pattern of one operation, and whether it had to be simulated
     std::pair<PartOutcome, bool> Ask(const PartOperation& operation,
                                      const std::vector<TimePs>& starts = {0, 7},
@@ -143,7 +133,8 @@ class StoredSimulationTest : public testing::Test
         return Ask(operation, starts, configuration).second;
     }
 
-    std::string m_directory;
+    ns3::ScratchDirectory m_scratch;
+    const std::string m_directory{m_scratch.Path()};
 };
 
 } // namespace

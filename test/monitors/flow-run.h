@@ -5,60 +5,19 @@
 #define FLOW_RUN_H
 
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
+#include "../support/scratch-directory.h"
 
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
 
-#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace ns3
 {
-
-/// A directory of a test's own that vanishes with it.
-class ScratchDirectory
-{
-  public:
-    ScratchDirectory()
-    {
-        std::string pattern = (std::filesystem::temp_directory_path() / "qbb-XXXXXX").string();
-        m_path = mkdtemp(pattern.data());
-    }
-
-    ~ScratchDirectory()
-    {
-        std::filesystem::remove_all(m_path);
-    }
-
-    std::string operator/(const std::string& name) const
-    {
-        return (m_path / name).string();
-    }
-
-    std::string Path() const
-    {
-        return m_path.string();
-    }
-
-    std::vector<std::string> LinesOf(const std::string& name) const
-    {
-        std::ifstream file(m_path / name);
-        std::vector<std::string> lines;
-        for (std::string line; std::getline(file, line);)
-        {
-            lines.push_back(line);
-        }
-        return lines;
-    }
-
-  private:
-    std::filesystem::path m_path;
-};
 
 /// A fabric, its flows and its monitors, from texts.
 class FlowRun

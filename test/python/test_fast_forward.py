@@ -6,17 +6,11 @@ import os
 import pathlib
 import random
 import subprocess
-import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import compare_backends as backends  # noqa: E402
+from repeating_job import CONF, MIB, backends, congested_all_to_alls, job_of_two_servers
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
-CONF = ROOT / "conf" / "SimAI.conf"
-MIB = 1 << 20
 
 
 def run(out, *arguments):
@@ -26,13 +20,8 @@ def run(out, *arguments):
 
 
 @pytest.fixture(scope="module", name="job")
-def job_of_two_servers(tmp_path_factory):
-    """Arguments: the same layer three times, on groups within servers and on groups across them."""
-    directory = tmp_path_factory.mktemp("job")
-    backends.servers(directory / "topology", 2, gpus=4)
-    layers = [(name, 5000, "ALLGATHER", 4 * MIB, "ALLREDUCE", MIB) for name in "abc"]
-    backends.layers(directory / "w.txt", 8, layers, tp=4)
-    return "-w", directory / "w.txt", "-n", directory / "topology"
+def arguments_of_the_job(tmp_path_factory):
+    return job_of_two_servers(tmp_path_factory.mktemp("job"))
 
 
 def times(out):
@@ -41,16 +30,6 @@ def times(out):
 
 def record(out):
     return json.loads((out / "run.json").read_text())
-
-
-def congested_all_to_alls(directory, layers):
-    """Arguments of a job: 32 AllToAlls a layer over 4 to 1."""
-    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 16 -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
-                           "--nics_per_leaf", "4", "--oversubscription", "4"], cwd=directory, capture_output=True, text=True, check=True)
-    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{8 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
-    (directory / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 16 pp: 1 vpp: 1 ga: 16 all_gpus: 16 "
-                                    "checkpoints: 0 checkpoint_initiates: 0\n" + f"{layers}\n" + row * layers)
-    return "-w", directory / "w.txt", "-n", directory / made.stdout.strip()
 
 
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])

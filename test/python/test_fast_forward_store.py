@@ -7,18 +7,12 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import compare_backends as backends  # noqa: E402
+from repeating_job import CONF, MIB, ROOT, backends, congested_all_to_alls, job_of_two_servers
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
-CONF = ROOT / "conf" / "SimAI.conf"
-MIB = 1 << 20
 
 
 def environment(**variables):
@@ -47,13 +41,8 @@ def outputs(out):
 
 
 @pytest.fixture(scope="module", name="job")
-def job_of_two_servers(tmp_path_factory):
-    """Arguments: the same layer three times, on groups within servers and on groups across them."""
-    directory = tmp_path_factory.mktemp("job")
-    backends.servers(directory / "topology", 2, gpus=4)
-    layers = [(name, 5000, "ALLGATHER", 4 * MIB, "ALLREDUCE", MIB) for name in "abc"]
-    backends.layers(directory / "w.txt", 8, layers, tp=4)
-    return "-w", directory / "w.txt", "-n", directory / "topology", "-c", CONF
+def arguments_of_the_job(tmp_path_factory):
+    return (*job_of_two_servers(tmp_path_factory.mktemp("job")), "-c", CONF)
 
 
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
@@ -184,19 +173,9 @@ def test_where_files_are_and_what_is_printed_makes_no_difference(tmp_path, job, 
     assert store_of(tmp_path / "out")["patterns_simulated"] == 0
 
 
-def congested(directory):
-    """960 AllToAlls over 4 to 1: marks at random make each take another time, within some per cent."""
-    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 16 -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
-                           "--nics_per_leaf", "4", "--oversubscription", "4"], cwd=directory, capture_output=True, text=True, check=True)
-    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{8 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
-    (directory / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 16 pp: 1 vpp: 1 ga: 16 all_gpus: 16 "
-                                     "checkpoints: 0 checkpoint_initiates: 0\n30\n" + row * 30)
-    return "-w", directory / "w.txt", "-n", directory / made.stdout.strip(), "-c", CONF, "--fast-forward"
-
-
 def test_draws_are_those_of_a_run_without_a_store(tmp_path):
     """Also where a series of collectives that never repeat has to go on from what an interrupted run left."""
-    job = congested(tmp_path)
+    job = (*congested_all_to_alls(tmp_path, 30), "-c", CONF, "--fast-forward")
     run(tmp_path / "without", *job)
     expected = store_of(tmp_path / "without")
     assert expected["drawn"] > 0

@@ -171,12 +171,7 @@ Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
     add("fast-forward",
         po::value(&raw.fastForward)->implicit_value("on"),
         "simulate what repeats once: off, on, exact or verify");
-    add("fast-forward-store",
-        po::value(&options.run.fastForwardStore),
-        "directory where --fast-forward keeps what it has simulated for later runs");
-    add("fast-forward-store-size",
-        po::value(&options.run.fastForwardStoreMib),
-        "MiB that the directory may take (1024)");
+    DescribeFastForwardStore(options.run, description);
     add("gpu-table", po::value(&options.run.nccl.gpuTable), "GPU types besides the built-in ones");
     add("set",
         po::value(&options.run.confKeys)->composing(),

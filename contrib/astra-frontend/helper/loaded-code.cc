@@ -44,12 +44,8 @@ BuildIdIn(const std::byte* notes, std::size_t bytes, std::size_t alignment)
         const std::string_view owner(reinterpret_cast<const char*>(notes + name), note.n_namesz);
         if (note.n_type == NT_GNU_BUILD_ID && owner == std::string_view("GNU", sizeof("GNU")))
         {
-            std::string text;
-            for (std::size_t i = value; i < end; ++i)
-            {
-                text += fmt::format("{:02x}", std::to_integer<uint8_t>(notes[i]));
-            }
-            return text;
+            const auto* id = reinterpret_cast<const uint8_t*>(notes);
+            return fmt::format("{:02x}", fmt::join(id + value, id + end, ""));
         }
         place = value + padded(note.n_descsz);
     }

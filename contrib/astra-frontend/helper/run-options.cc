@@ -163,12 +163,7 @@ Describe(RunOptions& options, RawRunFlags& raw)
     add("fast-forward-memory",
         po::value(&options.fastForwardMemoryMib),
         "MiB for what --fast-forward keeps (1024)");
-    add("fast-forward-store",
-        po::value(&options.fastForwardStore),
-        "directory where --fast-forward keeps what it has simulated for later runs");
-    add("fast-forward-store-size",
-        po::value(&options.fastForwardStoreMib),
-        "MiB that the directory may take (1024)");
+    DescribeFastForwardStore(options, description);
     add("timeline-ranks",
         po::value(&options.timelineRanks),
         "write timeline.json of the ranks below this number");
@@ -381,6 +376,18 @@ ParseFastForwardMode(const std::string& name)
         RefuseFlag("--fast-forward " + name, "off, on, exact or verify");
     }
     return mode->second;
+}
+
+void
+DescribeFastForwardStore(RunOptions& options, po::options_description& description)
+{
+    auto add = description.add_options();
+    add("fast-forward-store",
+        po::value(&options.fastForwardStore),
+        "directory where --fast-forward keeps what it has simulated for later runs");
+    add("fast-forward-store-size",
+        po::value(&options.fastForwardStoreMib),
+        "MiB that the directory may take (1024)");
 }
 
 void

@@ -11,6 +11,7 @@
 #include "ns3/nccl-options.h"
 #include "ns3/rank-list.h"
 
+#include <boost/program_options/options_description.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -123,6 +124,10 @@ struct RunOptions
     /// @return the text of --help
     static std::string Help();
 };
+
+/// Add --fast-forward-store and its size to the flags of a program. @param options where they go
+void DescribeFastForwardStore(RunOptions& options,
+                              boost::program_options::options_description& description);
 
 /// Refuse --fast-forward-store-size without room, and warn of a store that nothing uses.
 /// @throw ns3::InputError

@@ -33,6 +33,7 @@ import time
 
 from clustersim import command
 from clustersim.scenarios import KINDS, Refused, shrink
+from clustersim.scenarios.checks import write_inputs
 from clustersim.simulation import find_program
 from clustersim.whole_file import write_text
 
@@ -71,7 +72,7 @@ def report(failing, failure, options):
         smallest = shrink(failing, failure.check, options.programs, directory, kind=options.kind)
     directory = options.output / failing.name
     again = options.kind.check(smallest, options.programs, directory) or failure
-    options.kind.write_inputs(smallest, directory)
+    write_inputs(smallest, directory)
     line = shlex.join(map(str, options.kind.command(smallest, options.programs.resolve(), "out")))
     write_text(directory / "scenario.txt", f"{again.check}: {again.text}\n{smallest}\n{line}\n")
     print(f"{failing.name}: {failure.check}: {failure.text}\n  smallest in {directory}: {again.text}\n  {line}",

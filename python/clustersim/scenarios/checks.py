@@ -31,15 +31,17 @@ class Refused(Exception):
     """The cluster drawn cannot be built: its buffers do not hold what its ports need."""
 
 
-class _Failed(Exception):
+class Failed(Exception):
+    """Ends the checks of a scenario."""
+
     def __init__(self, check, text):
         super().__init__(text)
         self.failure = Failure(check, text)
 
 
-def _require(condition, check, text):
+def require(condition, check, text):
     if not condition:
-        raise _Failed(check, text)
+        raise Failed(check, text)
 
 
 def write_inputs(scenario, directory):
@@ -49,7 +51,7 @@ def write_inputs(scenario, directory):
     (directory / "conf").write_text(scenario.configuration(), encoding="utf-8")
     if scenario.flows:
         (directory / "flows").write_text(scenario.flow_file(), encoding="utf-8")
-    else:
+    if scenario.has_workload:
         (directory / "workload").write_text(scenario.workload(), encoding="utf-8")
 
 
@@ -93,16 +95,16 @@ def _execute(scenario, programs, directory, output, network="packet", extra=()):
                                 timeout=TIME_LIMIT_S, check=False,
                                 env={**os.environ, "ASAN_OPTIONS": f"detect_leaks={int(leaks)}"})
     except subprocess.TimeoutExpired:
-        raise _Failed("ends", f"{network}: not done after {TIME_LIMIT_S} s") from None
+        raise Failed("ends", f"{network}: not done after {TIME_LIMIT_S} s") from None
     said = result.stderr.strip().splitlines()
     if result.returncode == 2 and "BUFFER_SIZE of" in result.stderr:
         raise Refused(said[0])
-    _require(not said or not said[-1].startswith("check failed"), "--check", f"{network}: {said[-1] if said else ''}")
-    _require(result.returncode == 0, "finishes",
+    require(not said or not said[-1].startswith("check failed"), "--check", f"{network}: {said[-1] if said else ''}")
+    require(result.returncode == 0, "finishes",
              f"{network}: exit status {result.returncode}: {said[0] if said else 'without a word'}")
     run = Run(directory / output)
-    _require(run.record["status"] == "finished", "finishes", f"{network}: {run.record['status']}")
-    _require(set(run.record["outputs"]) == set(run.results()), "outputs", f"{network}: other files than run.json lists")
+    require(run.record["status"] == "finished", "finishes", f"{network}: {run.record['status']}")
+    require(set(run.record["outputs"]) == set(run.results()), "outputs", f"{network}: other files than run.json lists")
     return run
 
 
@@ -111,50 +113,50 @@ def _check_flows(scenario, run, network):
     if scenario.flows:
         # A line for each queue pair that has a part of the flow.
         pairs = dict(scenario.conf).get("QPS_PER_CONNECTION", 1)
-        _require(len(scenario.flows) <= len(rows) <= pairs * len(scenario.flows), "every flow once",
+        require(len(scenario.flows) <= len(rows) <= pairs * len(scenario.flows), "every flow once",
                  f"{len(rows)} lines of fct.txt for {len(scenario.flows)} flows")
         done, asked = sum(int(row[4]) for row in rows), sum(flow[2] for flow in scenario.flows)
-        _require(done == asked, "every flow once", f"{done} bytes and not {asked}")
+        require(done == asked, "every flow once", f"{done} bytes and not {asked}")
     for row in rows:
         start, duration, ideal = map(int, row[5:8])
-        _require(start >= 0 and duration > 0, "times", f"fct.txt: {' '.join(row)}")
+        require(start >= 0 and duration > 0, "times", f"fct.txt: {' '.join(row)}")
         # Fluids that share a link and meet again are estimates: a short message may be early.
         if not scenario.failures and network == "packet":
-            _require(duration * NS_ROUNDING + 1 >= ideal, "no flow is faster than alone", f"fct.txt: {' '.join(row)}")
+            require(duration * NS_ROUNDING + 1 >= ideal, "no flow is faster than alone", f"fct.txt: {' '.join(row)}")
 
 
 def _check_links(scenario, run):
     for row in run.rows("links.csv"):
         busy, rate = float(row["busy_ns"]), int(row["rate_bps"])
         place = f"node {row['node']} port {row['port']}"
-        _require(busy <= run.end_ns * NS_ROUNDING + 1, "no link is busy for longer than the run",
+        require(busy <= run.end_ns * NS_ROUNDING + 1, "no link is busy for longer than the run",
                  f"{place}: {busy} of {run.end_ns} ns")
-        _require(float(row["pause_ns"] or 0) <= run.end_ns * NS_ROUNDING + 1, "no pause is longer than the run",
+        require(float(row["pause_ns"] or 0) <= run.end_ns * NS_ROUNDING + 1, "no pause is longer than the run",
                  f"{place}: {row['pause_ns']} of {run.end_ns} ns")
-        _require(abs(int(row["tx_bytes"]) * 8e9 / rate - busy) <= 1 + busy * 0.01, "busy time is bytes over rate",
+        require(abs(int(row["tx_bytes"]) * 8e9 / rate - busy) <= 1 + busy * 0.01, "busy time is bytes over rate",
                  f"{place}: {row['tx_bytes']} bytes in {busy} ns at {rate} bit/s")
         if scenario.is_lossless:
-            _require(int(row["drops"] or 0) == 0, "nothing is lost", f"{place}: {row['drops']} drops")
+            require(int(row["drops"] or 0) == 0, "nothing is lost", f"{place}: {row['drops']} drops")
 
 
 def _check_pauses(run):
     paused, last = set(), 0
     for time, node, _, port, kind in run.fields("pfc.txt"):
-        _require(int(time) >= last, "the clock runs forward", f"pfc.txt: {time} after {last}")
+        require(int(time) >= last, "the clock runs forward", f"pfc.txt: {time} after {last}")
         last = int(time)
         if kind == "0":
-            _require((node, port) in paused, "pauses and resumes alternate", f"pfc.txt: {time} {node} {port}")
+            require((node, port) in paused, "pauses and resumes alternate", f"pfc.txt: {time} {node} {port}")
         paused.add((node, port))
 
 
 def _check_collectives(scenario, run, network):
     rows = run.rows("collectives.csv")
     ids = [int(row["id"]) for row in rows]
-    _require(len(set(ids)) == len(ids), "every collective once", f"{network}: an id occurs twice")
+    require(len(set(ids)) == len(ids), "every collective once", f"{network}: an id occurs twice")
     ends = [float(row["end_ns"]) for row in rows]
-    _require(ends == sorted(ends), "the clock runs forward", f"{network}: collectives.csv")
+    require(ends == sorted(ends), "the clock runs forward", f"{network}: collectives.csv")
     for row in rows:
-        _require(0 <= float(row["start_ns"]) <= float(row["end_ns"]) <= run.end_ns * NS_ROUNDING + 1, "times",
+        require(0 <= float(row["start_ns"]) <= float(row["end_ns"]) <= run.end_ns * NS_ROUNDING + 1, "times",
                  f"{network}: collective {row['id']}")
     asked = {}
     for operation, group, size, _ in scenario.layers:
@@ -167,7 +169,7 @@ def _check_collectives(scenario, run, network):
     for row in rows:
         key = (row["op"].upper(), row["group"].rstrip("0123456789 []"), int(row["bytes"]))
         done[key] = done.get(key, 0) + 1
-    _require(done == asked, "every collective once", f"{network}: {done} and not {asked}")
+    require(done == asked, "every collective once", f"{network}: {done} and not {asked}")
 
 
 def _waits_for_acknowledgements(scenario):
@@ -188,7 +190,7 @@ def _check_networks(scenario, runs):
             and not _waits_for_acknowledgements(scenario)):
         least, most = PACKETS_TO_FLOWS_THAT_MEET if _senders_meet(runs["flow"]) else PACKETS_TO_FLOWS
         ratio = runs["packet"].end_ns / runs["flow"].end_ns
-        _require(least <= ratio <= most, "packets agree with flows",
+        require(least <= ratio <= most, "packets agree with flows",
                  f"{runs['packet'].end_ns} ns with packets, {runs['flow'].end_ns} ns with flows")
 
 
@@ -201,7 +203,7 @@ def _check_faster_links(scenario, programs, directory):
     write_inputs(quick, directory)
     fast = _execute(quick, programs, directory, "fast").fields("fct.txt")[0]
     write_inputs(scenario, directory)
-    _require(int(fast[6]) <= int(slow[6]) + 1, "a faster link is not slower",
+    require(int(fast[6]) <= int(slow[6]) + 1, "a faster link is not slower",
              f"{fast[6]} ns at twice the rate, {slow[6]} ns before")
 
 
@@ -217,7 +219,7 @@ def check(scenario, programs, directory):
         for network in networks:
             run = runs[network] = _execute(scenario, programs, directory, network, network)
             again = _execute(scenario, programs, directory, "again", network)
-            _require(run.results() == again.results(), "repeats are identical", network)
+            require(run.results() == again.results(), "repeats are identical", network)
             if network != "analytical":
                 _check_flows(scenario, run, network)
                 _check_links(scenario, run)
@@ -227,6 +229,6 @@ def check(scenario, programs, directory):
         if len(runs) > 1:
             _check_networks(scenario, runs)
         _check_faster_links(scenario, programs, directory)
-    except _Failed as failed:
+    except Failed as failed:
         return failed.failure
     return None

@@ -50,6 +50,10 @@ class Scenario:
         return self.servers * self.gpus_per_server
 
     @property
+    def has_workload(self):
+        return not self.flows
+
+    @property
     def nvswitches(self):
         return self.servers if self.gpus_per_server > 1 else 0
 
@@ -137,12 +141,14 @@ def scenario(seed, number):
     return Scenario(**common, layers=layers, tp=tp, passes=chance.randrange(1, 3))
 
 
-def _without_one(entries):
+def without_one(entries):
+    """Yields the entries without each of them."""
     for i in range(len(entries)):
         yield entries[:i] + entries[i + 1:]
 
 
-def _halves(entries):
+def halves(entries):
+    """Yields both halves of more than three entries."""
     if len(entries) > 3:
         middle = len(entries) // 2
         yield entries[:middle]
@@ -152,15 +158,15 @@ def _halves(entries):
 def smaller(scenario):
     """Yields scenarios that have one thing less, the largest steps first."""
     replace = dataclasses.replace
-    for flows in (*_halves(scenario.flows), *_without_one(scenario.flows)):
+    for flows in (*halves(scenario.flows), *without_one(scenario.flows)):
         if flows:
             yield replace(scenario, flows=flows)
-    for layers in _without_one(scenario.layers):
+    for layers in without_one(scenario.layers):
         if layers:
             yield replace(scenario, layers=layers)
     if scenario.failures:
         yield replace(scenario, failures=())
-    for conf in _without_one(scenario.conf):
+    for conf in without_one(scenario.conf):
         yield replace(scenario, conf=conf)
     if scenario.passes > 1:
         yield replace(scenario, passes=1)

@@ -12,10 +12,9 @@ class Kind:
     draw: Callable
     check: Callable
     smaller: Callable
-    write_inputs: Callable
     command: Callable
 
 
-NETWORKS = Kind(generate.scenario, checks.check, generate.smaller, checks.write_inputs, checks.command)
-WAYS = Kind(wide.wide_scenario, ways.check, wide.smaller_wide, ways.write_inputs, ways.command)
+NETWORKS = Kind(generate.scenario, checks.check, generate.smaller, checks.command)
+WAYS = Kind(wide.wide_scenario, ways.check, wide.smaller_wide, ways.command)
 KINDS = {"networks": NETWORKS, "ways": WAYS}

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 
-from clustersim.scenarios.checks import Failure, Refused
+from clustersim.scenarios.checks import Failed, Refused, require, write_inputs
 
 TIME_LIMIT_S = 120
 MPIRUN = ("mpirun", "--oversubscribe", "--bind-to", "none", "-np")
@@ -22,28 +22,6 @@ FIGURES = ("status", "simulated_ns", "packets", "packet_hops", "drops", "pauses"
 # Senders and receivers of a collective know later of each other's slots with -t; what ties do is chance.
 SIMULATED_TIME = 1.25
 EXACT = 0.001
-
-
-class _Differs(Exception):
-    def __init__(self, check, text):
-        super().__init__(text)
-        self.failure = Failure(check, text)
-
-
-def _require(condition, check, text):
-    if not condition:
-        raise _Differs(check, text)
-
-
-def write_inputs(scenario, directory):
-    """Writes the files that a scenario is made of."""
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "topology").write_text(scenario.topology(), encoding="utf-8")
-    (directory / "conf").write_text(scenario.configuration(), encoding="utf-8")
-    if scenario.flows:
-        (directory / "flows").write_text(scenario.flow_file(), encoding="utf-8")
-    if scenario.has_workload:
-        (directory / "workload").write_text(scenario.workload(), encoding="utf-8")
 
 
 def command(scenario, programs, output, flags=(), processes=0):
@@ -103,19 +81,19 @@ def _execute(scenario, programs, directory, flags, processes):
             told, said = process.communicate(timeout=TIME_LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # with the processes that mpirun has started
-            raise _Differs("ends", f"{shlex.join(arguments)}: not done after {TIME_LIMIT_S} s") from None
-    _require(process.returncode in (0, 1, 2), "ends", f"{shlex.join(arguments)}: exit status {process.returncode}: {said[-500:]}")
+            raise Failed("ends", f"{shlex.join(arguments)}: not done after {TIME_LIMIT_S} s") from None
+    require(process.returncode in (0, 1, 2), "ends", f"{shlex.join(arguments)}: exit status {process.returncode}: {said[-500:]}")
     return Outcome(directory / output, process.returncode, _of_program(said), told)
 
 
 def _require_same(first, second, ways):
-    _require(second.status == first.status, "same status", f"{ways}: {first.status} {first.said[:2]} and {second.status} {second.said[:2]}")
-    _require(second.said == first.said, "same messages", f"{ways}: {first.said[:3]} and {second.said[:3]}")
-    _require(second.figures == first.figures, "same figures", f"{ways}: " + "; ".join(
+    require(second.status == first.status, "same status", f"{ways}: {first.status} {first.said[:2]} and {second.status} {second.said[:2]}")
+    require(second.said == first.said, "same messages", f"{ways}: {first.said[:3]} and {second.said[:3]}")
+    require(second.figures == first.figures, "same figures", f"{ways}: " + "; ".join(
         f"{name} {key}: {value} and {second.figures.get(name, {}).get(key)}" for name, figures in first.figures.items()
         for key, value in figures.items() if second.figures.get(name, {}).get(key) != value))
     names = sorted(name for name in first.files.keys() | second.files.keys() if first.files.get(name) != second.files.get(name))
-    _require(not names, "same bytes", f"{ways}: {', '.join(names)}")
+    require(not names, "same bytes", f"{ways}: {', '.join(names)}")
 
 
 def _check_flows(scenario, outcome):
@@ -130,7 +108,7 @@ def _check_flows(scenario, outcome):
     asked = {}
     for source, destination, _, size, _ in scenario.flows:
         asked[source, destination] = asked.get((source, destination), 0) + size
-    _require(done == asked, "every flow once", f"{done} and not {asked}")
+    require(done == asked, "every flow once", f"{done} and not {asked}")
 
 
 def _check_links(scenario, outcome):
@@ -144,7 +122,7 @@ def _check_links(scenario, outcome):
     special = {*scenario.nvswitches()}
     sent = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["node"]) < gpus and int(row["peer"]) not in special)
     came = sum(int(row["tx_bytes"]) for row in outcome.rows("links.csv") if int(row["peer"]) < gpus and int(row["node"]) not in special)
-    _require(sent == came, "bytes are conserved", f"hosts have sent {sent} bytes, and {came} have come to hosts")
+    require(sent == came, "bytes are conserved", f"hosts have sent {sent} bytes, and {came} have come to hosts")
 
 
 def _rows(outcome, name, columns):
@@ -155,24 +133,24 @@ def _rows(outcome, name, columns):
 
 def _require_same_work(one, other, way):
     columns = ("layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows")
-    _require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
+    require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
              "collectives.csv")
 
 
 def _require_similar(one, other, way):
     """What happens in the same picosecond comes in the order in which it was scheduled, which is another with --check and with -t:
     symmetric traffic has other rows first, and other frames where two meet. With -t, ranks learn later of free slots."""
-    _require(one.status == other.status, f"{way} ends as one list", f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
+    require(one.status == other.status, f"{way} ends as one list", f"{one.status} {one.said[:2]} and {other.status} {other.said[:2]}")
     if one.status:
         return
     _require_same_work(one, other, way)
     flows = [sorted((row.split()[0], row.split()[1], row.split()[4]) for row in outcome.files.get("fct.txt", b"").decode().splitlines())
              for outcome in (one, other)]
-    _require(flows[0] == flows[1], f"{way} has the same flows", "fct.txt")
+    require(flows[0] == flows[1], f"{way} has the same flows", "fct.txt")
     if "run.json" in one.figures and not any(outcome.figure(name) for name in ("drops", "timeouts", "cnps", "pauses")
                                              for outcome in (one, other)):
         ratio = other.figure("simulated_ns") / max(one.figure("simulated_ns"), 1)
-        _require(1 / SIMULATED_TIME <= ratio <= SIMULATED_TIME, f"{way} takes about as long",
+        require(1 / SIMULATED_TIME <= ratio <= SIMULATED_TIME, f"{way} takes about as long",
                  f"{one.figure('simulated_ns')} and {other.figure('simulated_ns')} ns")
 
 
@@ -196,10 +174,10 @@ def _repeats_exactly(scenario, outcome):
 
 def _check_exact(one, forward):
     """Times are those of the whole run but for what fast-forward.rst says: acknowledgements, and what happens in one picosecond."""
-    _require(forward.status == 0, "--fast-forward=exact is exact", f"status {forward.status}: {forward.said[:2]}")
+    require(forward.status == 0, "--fast-forward=exact is exact", f"status {forward.status}: {forward.said[:2]}")
     _require_same_work(one, forward, "--fast-forward=exact")
     times = one.figure("simulated_ns"), forward.figure("simulated_ns")
-    _require(abs(times[1] / times[0] - 1) < EXACT, "--fast-forward=exact is exact", f"{times[0]} and {times[1]} ns")
+    require(abs(times[1] / times[0] - 1) < EXACT, "--fast-forward=exact is exact", f"{times[0]} and {times[1]} ns")
 
 
 def _check_ways(scenario, run, has_mpi):
@@ -223,7 +201,7 @@ def _check_ways(scenario, run, has_mpi):
         count = 2 + scenario.seed % 2
         several = run(("-t", str(4 - count)), processes=count)
         if several.status == 2:
-            _require("in one process" in several.said[0] and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
+            require("in one process" in several.said[0] and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
                      "several processes are possible where threads are", several.said)
         else:
             _require_same(first, several, f"-t 1, {count} processes")
@@ -240,6 +218,6 @@ def check(scenario, programs, directory):
     has_mpi = shutil.which("mpirun") and (programs / "simai-mpi.so").exists()
     try:
         _check_ways(scenario, lambda flags, processes=0: _execute(scenario, programs, directory, flags, processes), has_mpi)
-    except _Differs as differs:
-        return differs.failure
+    except Failed as failed:
+        return failed.failure
     return None

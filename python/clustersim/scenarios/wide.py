@@ -4,7 +4,8 @@ import dataclasses
 import functools
 import random
 
-from clustersim.topology.cluster import InputError, with_nics
+from clustersim.scenarios.generate import halves, without_one
+from clustersim.topology.cluster import InputError, text_of, with_nics
 from clustersim.topology.command_line import make_parser, options_of
 
 RATES = (25, 50, 100, 200, 400)  # Gb/s
@@ -105,10 +106,7 @@ class WideScenario:
         return range(self._built.gpus, self._built.gpus + self._built.nvswitches)
 
     def topology(self):
-        built = self._built
-        lines = [f"{a} {b} {rate} {delay} {built.error_rate}\n" for a, b, rate, delay in built.links]
-        return (f"{self.nodes()} {built.gpus_per_server} {built.nvswitches} {built.switches} {len(lines)} {built.gpu_type}\n"
-                + " ".join(map(str, range(built.gpus, self.nodes()))) + "\n" + "".join(lines))
+        return text_of(self._built)
 
     def configuration(self):
         return "".join(f"{line}\n" for line in (*(f"{key} {value}" for key, value in self.conf),
@@ -265,16 +263,16 @@ def wide_scenario(seed, number):
 def smaller_wide(scenario):
     """Yields scenarios that have one thing less, the largest steps first."""
     for field in ("flows", "layers", "micro"):
-        entries = getattr(scenario, field)
-        if len(entries) > 3:
-            for part in (entries[:len(entries) // 2], entries[len(entries) // 2:]):
-                yield dataclasses.replace(scenario, **{field: part})
+        for part in halves(getattr(scenario, field)):
+            yield dataclasses.replace(scenario, **{field: part})
     if scenario.flows and scenario.has_workload:
         yield dataclasses.replace(scenario, flows=())
     for field in ("events", "flags", "environment", "conf", "flows", "layers", "micro"):
         entries = getattr(scenario, field)
-        for i in range(len(entries) if field in ("events", "flags", "environment", "conf") or len(entries) > 1 else 0):
-            yield dataclasses.replace(scenario, **{field: entries[:i] + entries[i + 1:]})
+        if field in ("flows", "layers", "micro") and len(entries) == 1:
+            continue  # something is to be sent
+        for rest in without_one(entries):
+            yield dataclasses.replace(scenario, **{field: rest})
     for field in ("pp", "ep", "ga", "tp"):
         if getattr(scenario, field) > 1:
             yield dataclasses.replace(scenario, **{field: 1})

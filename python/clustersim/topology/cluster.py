@@ -113,13 +113,18 @@ def check_units(options):
         raise InputError(f"--error_rate '{options.error_rate}' is not a probability; expected 0 to 1")
 
 
-def write(cluster, path, force=False):
-    """Writes the file. @param force whether a file of other content may be overwritten"""
+def text_of(cluster):
+    """@return the content of the cluster's file"""
     nodes = cluster.gpus + cluster.nvswitches + cluster.switches
     lines = [f"{a} {b} {rate} {delay} {cluster.error_rate}\n" for a, b, rate, delay in cluster.links]
-    text = (f"{nodes} {cluster.gpus_per_server} {cluster.nvswitches} {cluster.switches} "
+    return (f"{nodes} {cluster.gpus_per_server} {cluster.nvswitches} {cluster.switches} "
             f"{len(lines)} {cluster.gpu_type}\n"
             + "".join(f"{node} " for node in range(cluster.gpus, nodes)) + "\n" + "".join(lines))
+
+
+def write(cluster, path, force=False):
+    """Writes the file. @param force whether a file of other content may be overwritten"""
+    text = text_of(cluster)
     path = pathlib.Path(path)
     if not force and path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
         raise InputError(f"{path}: exists and holds another topology, perhaps one that earlier runs refer "

@@ -3,6 +3,8 @@
  */
 #include "disk-store.h"
 
+#include "move-bytes.h"
+
 #include "ns3/input-error.h"
 
 #include <algorithm>
@@ -78,38 +80,41 @@ ReadAll(int descriptor)
         return std::nullopt;
     }
     ns3::QbbBytes bytes(static_cast<std::size_t>(status.st_size));
-    std::size_t place = 0;
-    while (place < bytes.size())
-    {
-        const ssize_t count = ::read(descriptor, bytes.data() + place, bytes.size() - place);
-        if (count < 0 && errno == EINTR)
-        {
-            continue;
-        }
-        if (count <= 0)
-        {
-            return std::nullopt;
-        }
-        place += static_cast<std::size_t>(count);
-    }
-    return bytes;
+    const auto read = [descriptor](std::byte* to, std::size_t count) {
+        return ::read(descriptor, to, count);
+    };
+    return MoveAll(read, bytes.data(), bytes.size()) ? std::optional(std::move(bytes))
+                                                     : std::nullopt;
 }
 
-/// @return 0, or the errno of what went wrong
+/// Write a file that gets its name when it is whole. @return 0, or the errno of what went wrong
 int
-WriteAll(int descriptor, const ns3::QbbBytes& bytes)
+WriteWhole(const std::string& path, const void* bytes, std::size_t count)
 {
-    std::size_t place = 0;
-    while (place < bytes.size())
+    const std::string temporary = fs::path(path).parent_path().string() + "/" + NewName();
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0)
     {
-        const ssize_t count = ::write(descriptor, bytes.data() + place, bytes.size() - place);
-        if (count < 0 && errno != EINTR)
-        {
-            return errno;
-        }
-        place += count > 0 ? static_cast<std::size_t>(count) : 0;
+        return errno;
     }
-    return 0;
+    const auto write = [descriptor](const std::byte* from, std::size_t length) {
+        return ::write(descriptor, from, length);
+    };
+    errno = EIO; // if nothing is written, and nobody says why
+    int error = MoveAll(write, static_cast<const std::byte*>(bytes), count) ? 0 : errno;
+    if (::close(descriptor) != 0 && error == 0)
+    {
+        error = errno; // a network's file system tells of a full disk only now
+    }
+    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0)
+    {
+        error = errno;
+    }
+    if (error != 0)
+    {
+        ::unlink(temporary.c_str());
+    }
+    return error;
 }
 
 /// A file of a share.
@@ -209,14 +214,9 @@ DiskStore::Open() const
     {
         throw ns3::InputError(m_directory, 0, "holds other files", EXPECTED);
     }
-    const std::string temporary = m_directory + "/" + NewName();
-    std::ofstream written(temporary, std::ios::binary);
-    written << TagText();
-    written.close();
-    if (!written || ::rename(temporary.c_str(), tag.c_str()) != 0)
+    const std::string own = TagText();
+    if (const int reason = WriteWhole(tag, own.data(), own.size()))
     {
-        const int reason = errno;
-        ::unlink(temporary.c_str());
         throw ns3::InputError(m_directory,
                               0,
                               std::string("cannot be written: ") + std::strerror(reason),
@@ -300,29 +300,15 @@ DiskStore::Put(const Key& key, const ns3::QbbBytes& value)
 void
 DiskStore::Write(const std::string& path, const ns3::QbbBytes& file)
 {
-    const std::string share = fs::path(path).parent_path();
-    const std::string temporary = share + "/" + NewName();
-    constexpr int FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-    int descriptor = ::open(temporary.c_str(), FLAGS, 0666);
-    int error = descriptor < 0 ? errno : 0;
+    int error = WriteWhole(path, file.data(), file.size());
     if (error == ENOENT) // the first of its share
     {
-        error = ::mkdir(share.c_str(), 0777) == 0 || errno == EEXIST ? 0 : errno;
-        descriptor = error == 0 ? ::open(temporary.c_str(), FLAGS, 0666) : -1;
-        error = error == 0 && descriptor < 0 ? errno : error;
-    }
-    error = error == 0 ? WriteAll(descriptor, file) : error;
-    if (descriptor >= 0 && ::close(descriptor) != 0 && error == 0)
-    {
-        error = errno; // a network's file system tells of a full disk only now
-    }
-    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0)
-    {
-        error = errno;
+        const std::string share = fs::path(path).parent_path();
+        const bool isThere = ::mkdir(share.c_str(), 0777) == 0 || errno == EEXIST;
+        error = isThere ? WriteWhole(path, file.data(), file.size()) : errno;
     }
     if (error != 0)
     {
-        ::unlink(temporary.c_str());
         m_canWrite = false;
         WarnOnce(fmt::format("{} cannot be written: {}; nothing more is kept",
                              m_directory,

@@ -36,12 +36,7 @@ Sha256::Finish()
 std::string
 Sha256::ToHex(const Value& value)
 {
-    std::string text;
-    for (const uint8_t byte : value)
-    {
-        text += fmt::format("{:02x}", byte);
-    }
-    return text;
+    return fmt::format("{:02x}", fmt::join(value, ""));
 }
 
 } // namespace AstraSim

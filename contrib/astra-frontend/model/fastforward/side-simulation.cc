@@ -3,6 +3,7 @@
  */
 #include "side-simulation.h"
 
+#include "move-bytes.h"
 #include "pattern-bytes.h"
 
 #include "ns3/input-error.h"
@@ -29,28 +30,6 @@ namespace AstraSim
 
 namespace
 {
-
-/// @return whether all bytes could be moved; false at the end of the other side
-template <typename Call>
-bool
-MoveAll(Call call, char* bytes, std::size_t count)
-{
-    while (count > 0)
-    {
-        const ssize_t moved = call(bytes, count);
-        if (moved < 0 && errno == EINTR)
-        {
-            continue;
-        }
-        if (moved <= 0)
-        {
-            return false;
-        }
-        bytes += moved;
-        count -= static_cast<std::size_t>(moved);
-    }
-    return true;
-}
 
 bool
 SendBlock(int socket, ns3::QbbBytes block)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Jobs whose traffic repeats, for --fast-forward."""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import compare_backends as backends  # noqa: E402
+
+CONF = ROOT / "conf" / "SimAI.conf"
+MIB = 1 << 20
+
+
+def job_of_two_servers(directory):
+    """Arguments: the same layer three times, on groups within servers and on groups across them."""
+    backends.servers(directory / "topology", 2, gpus=4)
+    layers = [(name, 5000, "ALLGATHER", 4 * MIB, "ALLREDUCE", MIB) for name in "abc"]
+    backends.layers(directory / "w.txt", 8, layers, tp=4)
+    return "-w", directory / "w.txt", "-n", directory / "topology"
+
+
+def congested_all_to_alls(directory, layers):
+    """Arguments of a job: 32 AllToAlls a layer over 4 to 1."""
+    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 16 -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
+                           "--nics_per_leaf", "4", "--oversubscription", "4"], cwd=directory, capture_output=True, text=True, check=True)
+    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{8 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
+    (directory / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 16 pp: 1 vpp: 1 ga: 16 all_gpus: 16 "
+                                    "checkpoints: 0 checkpoint_initiates: 0\n" + f"{layers}\n" + row * layers)
+    return "-w", directory / "w.txt", "-n", directory / made.stdout.strip()
