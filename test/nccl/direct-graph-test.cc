@@ -166,8 +166,8 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
     plan.interLatency = 5000;
     plan.pairGBps = 300;
     plan.slowStarts[0].latency = 7;
-    // Ranks 0 and 1 are one node, 2 and 3 the other. Rank 0 sends to 1, 2, 3; it receives from 3,
-    // 2, 1.
+    // Ranks 0 and 1 are one node, 2 and 3 the other. Rank 0 sends to 1, 2, 3, and receives from
+    // them in this order.
     const DirectGraph graph(request, MakeShape(4, 2), plan, -1);
     EXPECT_EQ(graph.GetOutbound(0, 0).peer, 1U);
     EXPECT_EQ(graph.GetOutbound(0, 0).latency, 1000);
@@ -178,12 +178,12 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
     EXPECT_EQ(graph.GetOutbound(0, 1).latency, 5000);
     EXPECT_EQ(graph.GetOutbound(0, 1).slowStarts[0].latency, 7);
     EXPECT_EQ(graph.GetOutbound(0, 1).rateCapBps, 0U);
-    EXPECT_EQ(graph.GetInbound(0, 0).peer, 3U);
-    EXPECT_EQ(graph.GetInbound(0, 0).latency, 5000);
-    EXPECT_EQ(graph.GetInbound(0, 2).peer, 1U);
-    EXPECT_EQ(graph.GetInbound(0, 2).latency, 0) << "copied out of its slot at once";
-    EXPECT_EQ(graph.GetOwnCopy(0, 2, 0), 0U);
-    EXPECT_FALSE(graph.GetOwnCopy(0, 0, 0)) << "the NIC has put it there";
+    EXPECT_EQ(graph.GetInbound(0, 2).peer, 3U);
+    EXPECT_EQ(graph.GetInbound(0, 2).latency, 5000);
+    EXPECT_EQ(graph.GetInbound(0, 0).peer, 1U);
+    EXPECT_EQ(graph.GetInbound(0, 0).latency, 0) << "copied out of its slot at once";
+    EXPECT_EQ(graph.GetOwnCopy(0, 0, 0), 0U);
+    EXPECT_FALSE(graph.GetOwnCopy(0, 2, 0)) << "the NIC has put it there";
 
     // A latency from outside stands for all of that, also one of zero.
     for (const TimePs latency : {0, 9})
@@ -198,7 +198,7 @@ TEST(DirectGraph, LanesHaveTheLatencyOfWhereTheyGo)
         }
     }
     plan.protocol = NcclProtocol::Ll;
-    EXPECT_FALSE(DirectGraph(request, MakeShape(4, 2), plan, -1).GetOwnCopy(0, 2, 0));
+    EXPECT_FALSE(DirectGraph(request, MakeShape(4, 2), plan, -1).GetOwnCopy(0, 0, 0));
 }
 
 TEST(DirectGraph, APairsRateIsThatOfItsBusierEnd)

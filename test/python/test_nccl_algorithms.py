@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """NCCL's algorithms on the packet-level network: who sends how many bytes over which links."""
 import csv
+import json
+import subprocess
 
 import pytest
 
@@ -36,6 +38,23 @@ def test_nvls_tree_needs_an_nvswitch(tmp_path):
     result = run(tmp_path, "-w", w, "-n", n, "-c", CONF,
                  env={"AS_NVLSTREE_ENABLE": "1", "NCCL_ALGO": "NVLSTree"})
     assert result.returncode == 2 and "NCCL_ALGO" in result.stderr
+
+
+def test_pairs_leave_each_receiver_to_one_sender(tmp_path):
+    """Where all ranks of a server turn to the next server's first rank first, its NIC is the bottleneck, and packets are marked."""
+    size, ranks, gpus, servers_apart = 16 << 20, 64, 8, 7 / 8
+    made = subprocess.run([CONF.parents[1] / "topologies/gen_Topo_Template.py", *f"-topo Clos2 -g {ranks} -gt A100 -bw 100Gbps -apbw 100Gbps".split()],
+                          cwd=tmp_path, capture_output=True, text=True, check=True)
+    w = tmp_path / "w.txt"
+    w.write_text(f"3 ALLTOALL {size} TP\n")
+    result = run(tmp_path, "-w", w, "-n", tmp_path / made.stdout.strip(), "-c", CONF, "--tp", ranks)
+    assert result.returncode == 0, result.stderr
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["cnps"] == 0
+    headers = 1.01  # of frames of 9,000 bytes
+    wire_ns = size * servers_apart * headers / 12.5
+    waits_ns = (ranks - gpus) * 3300  # the CPU's thread begins one message after the other
+    assert 3 * wire_ns < record["simulated_ns"] < 3 * (wire_ns + waits_ns)
 
 
 def test_pxn_keeps_alltoall_on_rails(tmp_path):

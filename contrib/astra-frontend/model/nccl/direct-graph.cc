@@ -52,6 +52,7 @@ DirectGraph::DirectGraph(const CollectiveRequest& request,
     : FlowGraph(shape.GetRanks(), shape.GetRanks() - 1, 8),
       m_request(request),
       m_shape(shape),
+      m_schedule(shape),
       m_plan(plan),
       m_stepLatency(stepLatency),
       m_peersOut(shape.GetRanks()),
@@ -80,8 +81,7 @@ DirectGraph::CountPeers()
 uint32_t
 DirectGraph::PeerOf(uint32_t rank, uint32_t index, bool outbound) const
 {
-    const uint32_t ranks = GetRanks();
-    return (rank + (outbound ? index + 1 : ranks - 1 - index)) % ranks;
+    return outbound ? m_schedule.SendsTo(rank, index) : m_schedule.ReceivesFrom(rank, index);
 }
 
 bool

@@ -6,6 +6,7 @@
 
 #include "machine-model.h"
 #include "nccl-cost-model.h"
+#include "pair-schedule.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
@@ -32,10 +33,10 @@ uint32_t ChannelsOfPair(uint64_t bytes,
  * @brief Collectives that NCCL carries out as sends and receives between pairs: AllToAll,
  * AllToAllv, Gather, Scatter, SendRecv.
  *
- * Every pair with data has a lane; rank r serves its peers in the order r + 1, r + 2, ..., so that
- * no receiver is everybody's first. Nothing waits for anything but its slot. Within a node a pair
- * has the rate of its channels, and no more than its part of what all pairs have; a message is a
- * chunk of each of them, which the receiver copies out of its slot (with LL, as it arrives).
+ * Every pair with data has a lane; ranks serve their peers in the order of a PairSchedule. Nothing
+ * waits for anything but its slot. Within a node a pair has the rate of its channels, and no more
+ * than its part of what all pairs have; a message is a chunk of each of them, which the receiver
+ * copies out of its slot (with LL, as it arrives).
  */
 class DirectGraph : public FlowGraph
 {
@@ -78,6 +79,7 @@ class DirectGraph : public FlowGraph
 
     CollectiveRequest m_request;
     GroupShape m_shape;
+    PairSchedule m_schedule;
     NcclPlan m_plan;
     TimePs m_stepLatency;
     std::vector<uint32_t> m_peersOut; ///< by rank: others of its node that it sends to
