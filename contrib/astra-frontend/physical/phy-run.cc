@@ -4,37 +4,30 @@
 #include "phy-run.h"
 
 #include "fabric-endpoint.h"
+#include "phy-inputs.h"
 #include "phy-network.h"
 #include "phy-results.h"
 #include "physical-loop.h"
 #include "rank-agreement.h"
+#include "rank-clock.h"
 #include "rank-communicator.h"
 #include "rank-failure.h"
 #include "rank-recorder.h"
 #include "rank-records.h"
 #include "rank-watch.h"
-#include "reduced-collectives.h"
 
 #include "ns3/guarded-main.h"
 #include "ns3/input-error.h"
-#include "ns3/input-file.h"
 #include "ns3/job.h"
-#include "ns3/kv-cache-workload.h"
-#include "ns3/machine-model.h"
 #include "ns3/micro-groups.h"
-#include "ns3/mock-nccl-group.h"
 #include "ns3/output-directory.h"
 #include "ns3/run-console.h"
-#include "ns3/run-inputs.h"
 #include "ns3/run-record.h"
 #include "ns3/run-supervisor.h"
-#include "ns3/workload-file.h"
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -52,17 +45,7 @@ namespace
 
 constexpr int64_t START_DELAY_NS = 5'000'000;          ///< from the agreement on a start to it
 constexpr std::chrono::milliseconds WRITING_TIME{700}; ///< that rank 0 has when others end
-constexpr uint64_t NS_TO_PS = 1000;
-
-/// @return what tells machines apart whose clocks are not the same
-std::string
-BootId()
-{
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    std::string id;
-    std::getline(file, id);
-    return id;
-}
+constexpr double NS_TO_PS = 1000;
 
 /// One rank's part of a run; one object per process.
 class PhyRun
@@ -72,7 +55,9 @@ class PhyRun
         : m_options(options),
           m_console(options.run.quiet || m_ranks.GetRank() != 0, options.run.logLevel),
           m_supervisor(options.run.limits),
-          m_loop(options.compute)
+          m_loop(options.compute),
+          m_inputs(options),
+          m_clock(m_ranks)
     {
     }
 
@@ -88,14 +73,9 @@ class PhyRun
         TimePs total{0};    ///< of the slowest rank
     };
 
-    void ReadInputs();
-    std::unique_ptr<Workload> OpenOwnWorkload() const;
-    std::optional<Refusal> CompareInputs() const;
     void OpenOutput();
-    void RecordInputs();
     void OpenFabric();
     void Connect();
-    int64_t CompareClocks(int64_t& error) const;
     void Iterate(uint32_t number, Iteration& iteration);
     void Progress();
     void CheckInterrupt();
@@ -113,94 +93,17 @@ class PhyRun
     RunConsole m_console;
     RunSupervisor m_supervisor;
     PhysicalLoop m_loop;
-    RunInputs m_inputs;
-    std::unique_ptr<Workload> m_workload; ///< to ask for names; iterations have their own
-    std::unique_ptr<MockNcclGroup> m_nccl;
-    std::unique_ptr<ReducedCollectives> m_reduced;   ///< with --reduce
+    PhyInputs m_inputs;
+    RankClock m_clock;
     std::optional<ns3::OutputDirectory> m_directory; ///< of rank 0
     std::unique_ptr<RunRecord> m_record;             ///< of rank 0
     std::unique_ptr<PhyNetwork> m_network; ///< its memory outlives the endpoint that writes to it
     std::unique_ptr<FabricEndpoint> m_endpoint;
     std::unique_ptr<RankWatch> m_watch;
-    bool m_sharesClock{true}; ///< with rank 0
-    int64_t m_offsetNs{0};    ///< of this rank's clock to that of rank 0, at m_comparedNs
-    int64_t m_offsetErrorNs{0};
-    int64_t m_comparedNs{0}; ///< clock of rank 0
-    double m_drift{0};       ///< of this clock to that of rank 0, seconds per second
     std::vector<std::unique_ptr<Iteration>> m_iterations;
     std::unique_ptr<Iteration> m_running;
     std::vector<std::string> m_processes; ///< of all ranks, JSON
 };
-
-void
-PhyRun::ReadInputs()
-{
-    RunConsole console = m_console;
-    m_inputs = RunInputs::Read(m_options.run, console);
-    m_workload = OpenOwnWorkload();
-    if (dynamic_cast<const KvCacheWorkload*>(m_workload.get()))
-    {
-        throw InputError(m_workload->GetFileName(),
-                         0,
-                         "is a KV-cache workload, whose ranks share a scheduler",
-                         "a training workload, micro lines or Chakra traces");
-    }
-    const auto size = static_cast<uint32_t>(m_ranks.GetSize());
-    const uint32_t needed = m_workload->GetRankCount();
-    if (needed != 0 && needed != size)
-    {
-        throw InputError(m_workload->GetFileName(),
-                         0,
-                         fmt::format("is made for {} ranks and {} are running", needed, size),
-                         fmt::format("mpirun -np {}", needed));
-    }
-    if (m_inputs.topology.hostCount < size)
-    {
-        throw InputError(
-            m_inputs.topology.source,
-            0,
-            fmt::format("has {} GPUs and {} ranks are running", m_inputs.topology.hostCount, size),
-            "a topology with enough GPUs");
-    }
-    const MachineModel machine =
-        MachineModel::FromTopology(m_inputs.topology, m_inputs.nicRatePart);
-    m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.run.nccl);
-    if (m_options.reduce)
-    {
-        m_reduced = std::make_unique<ReducedCollectives>(*m_nccl);
-    }
-}
-
-std::unique_ptr<Workload>
-PhyRun::OpenOwnWorkload() const
-{
-    const RunOptions& run = m_options.run;
-    WorkloadOptions options{run.sizes, run.passes, run.communicators, {}};
-    options.sizes.gpusPerServer = m_inputs.topology.gpusPerServer;
-    return OpenWorkload(run.jobs.front().workload, options);
-}
-
-std::optional<Refusal>
-PhyRun::CompareInputs() const
-{
-    const auto sum = [](const std::string& path) {
-        return ns3::InputExists(path) ? FileSha256(path) : "not there";
-    };
-    const RunOptions& run = m_options.run;
-    std::string environment;
-    for (const auto& [name, value] : run.environment)
-    {
-        environment += name + "=" + value + " ";
-    }
-    return FindMismatch(
-        m_ranks,
-        {{"the program", "version " + ProgramVersion()},
-         {"the command line", fmt::format("{}", fmt::join(run.arguments, " "))},
-         {"the environment", environment},
-         {"workload " + run.jobs.front().workload, sum(run.jobs.front().workload)},
-         {"topology " + m_inputs.conf.topologyFile, sum(m_inputs.conf.topologyFile)},
-         {"the GPU table", run.nccl.gpuTable.empty() ? "" : sum(run.nccl.gpuTable)}});
-}
 
 void
 PhyRun::OpenOutput()
@@ -209,48 +112,12 @@ PhyRun::OpenOutput()
     {
         return;
     }
-    const auto stem = [](const std::string& path) {
-        return std::filesystem::path(path).stem().string();
-    };
-    const RunOptions& run = m_options.run;
-    const std::string topology =
-        std::filesystem::path(m_inputs.conf.topologyFile).filename().string();
-    m_directory.emplace(run.output.empty() ? "results/" + stem(run.jobs.front().workload) + "_" +
-                                                 topology + "_physical"
-                                           : run.output);
+    m_directory.emplace(m_inputs.GetOutput());
     m_directory->RemoveParts({});
     m_directory->RemoveEarlierResults(RunRecord::OutputsOf(m_directory->Path("run.json")));
     m_record = std::make_unique<RunRecord>(m_directory->Path("run.json"));
-    RecordInputs();
+    m_inputs.Record(*m_record);
     m_record->Write("running");
-}
-
-void
-PhyRun::RecordInputs()
-{
-    const RunOptions& run = m_options.run;
-    const std::string& workload = run.jobs.front().workload;
-    const std::pair<const char*, std::string> files[] = {{"workload", workload},
-                                                         {"topology", m_inputs.conf.topologyFile},
-                                                         {"configuration", run.conf},
-                                                         {"GPU table", run.nccl.gpuTable}};
-    for (const auto& [role, file] : files)
-    {
-        if (!file.empty() && ns3::InputExists(file))
-        {
-            m_record->AddInput(role, file);
-        }
-    }
-    m_record->Set("topology", m_inputs.conf.topologyFile);
-    m_record->Set("network", "physical");
-    m_record->Set("arguments", run.arguments);
-    m_record->SetOption("passes", run.passes);
-    m_record->SetOption("network_kind", run.nccl.networkKind->name);
-    m_record->SetOption("nccl_environment", run.environment);
-    m_record->SetOption("warmup", m_options.warmup);
-    m_record->SetOption("iterations", m_options.iterations);
-    m_record->SetOption("verify", m_options.verify);
-    m_record->SetOption("reduce", m_options.reduce);
 }
 
 void
@@ -274,8 +141,6 @@ PhyRun::Connect()
                                              m_loop,
                                              *m_endpoint,
                                              m_options.verify);
-    const auto boots = m_ranks.GatherAll(BootId());
-    m_sharesClock = boots[static_cast<std::size_t>(m_ranks.GetRank())] == boots.front();
     m_processes = m_ranks.GatherAll(nlohmann::json{
         {"rank", m_ranks.GetRank()},
         {"host", HostName()},
@@ -289,14 +154,6 @@ PhyRun::Connect()
         processes.push_back({json["host"], json["pid"]});
     }
     m_watch = std::make_unique<RankWatch>(*m_network, processes, m_options.timeoutSeconds);
-}
-
-int64_t
-PhyRun::CompareClocks(int64_t& error) const
-{
-    const ClockOffset offset = m_ranks.CompareClocks(&PhysicalLoop::MonotonicNs);
-    error = m_sharesClock ? 0 : offset.errorNs;
-    return m_sharesClock ? 0 : offset.offsetNs;
 }
 
 void
@@ -329,7 +186,7 @@ PhyRun::BeginTogether(Iteration& iteration)
     const auto wait = [this] { Progress(); };
     m_ranks.Barrier(wait);
     iteration.startNs = m_ranks.Broadcast(PhysicalLoop::MonotonicNs() + START_DELAY_NS, wait);
-    m_loop.SetStart(iteration.startNs + m_offsetNs);
+    m_loop.SetStart(m_clock.FromFirst(iteration.startNs));
     while (m_loop.Now() < 0)
     {
         Progress();
@@ -339,16 +196,12 @@ PhyRun::BeginTogether(Iteration& iteration)
 void
 PhyRun::Iterate(uint32_t number, Iteration& iteration)
 {
-    const auto workload = OpenOwnWorkload();
+    const auto workload = m_inputs.OpenWorkload();
     JobDescription description;
     description.workload = workload.get();
     description.ranks.resize(static_cast<std::size_t>(m_ranks.GetSize()));
     std::iota(description.ranks.begin(), description.ranks.end(), 0);
-    description.nccl = m_nccl.get();
-    if (m_reduced)
-    {
-        description.nccl = m_reduced.get();
-    }
+    description.nccl = &m_inputs.GetCollectives();
     description.network = [this](int) -> RankNetwork& { return *m_network; };
     description.observer = &iteration.recorder;
     description.sample = [this]() -> std::vector<uint32_t> {
@@ -374,11 +227,8 @@ PhyRun::Iterate(uint32_t number, Iteration& iteration)
 std::string
 PhyRun::Notes(const Iteration& iteration, bool withFlows) const
 {
-    // local time = time of rank 0 + offset + drift * (time since the clocks were compared)
     const auto align = [this, &iteration](TimePs time) {
-        const auto since = static_cast<double>(iteration.startNs - m_comparedNs) +
-                           static_cast<double>(time) / NS_TO_PS;
-        return time - static_cast<TimePs>(m_drift * since * NS_TO_PS);
+        return m_clock.WithoutDrift(iteration.startNs, time);
     };
     return iteration.recorder.Serialize(m_ranks.GetRank(),
                                         withFlows ? iteration.flows : std::vector<PhyFlow>(),
@@ -407,11 +257,11 @@ PhyRun::Report()
     }
     const std::size_t median = MedianIteration();
     const auto clocks = m_ranks.GatherAtFirst(nlohmann::json{
-        {"clock_offset_ns", m_offsetNs},
-        {"clock_error_ns", m_offsetErrorNs},
-        {"clock_drift_ppb", m_drift * 1e9},
+        {"clock_offset_ns", m_clock.GetOffsetNs()},
+        {"clock_error_ns", m_clock.GetErrorNs()},
+        {"clock_drift_ppb", m_clock.GetDrift() * 1e9},
         {"registered_bytes", m_network->GetRegisteredBytes()},
-        {"checked_results", m_reduced ? m_reduced->GetChecked() : 0},
+        {"checked_results", m_inputs.GetChecked()},
         {"messages", m_network->GetMessagesReceived()},
         {"bytes", m_network->GetBytesReceived()}}.dump());
     IterationTable table;
@@ -423,7 +273,7 @@ PhyRun::Report()
         {
             continue;
         }
-        auto records = std::make_unique<RankRecords>(*m_workload, notes, false);
+        auto records = std::make_unique<RankRecords>(m_inputs.GetWorkload(), notes, false);
         table.Add(*records);
         if (i == median)
         {
@@ -435,12 +285,12 @@ PhyRun::Report()
         return;
     }
     m_console.Say(WriteIteration(*chosen,
-                                 *m_workload,
-                                 m_inputs.topology,
+                                 m_inputs.GetWorkload(),
+                                 m_inputs.GetTopology(),
                                  static_cast<uint32_t>(m_ranks.GetSize()),
                                  true,
                                  m_directory->Path()));
-    table.Write(*chosen, *m_workload, m_directory->Path("iterations.csv"));
+    table.Write(*chosen, m_inputs.GetWorkload(), m_directory->Path("iterations.csv"));
     RecordResults(*chosen, clocks);
     m_record->Set("outputs", m_directory->ListResults({"iterations.csv"}));
     m_record->Write("finished");
@@ -499,10 +349,10 @@ PhyRun::RecordFailure(const RankFailure& failure, const std::string& text)
                                                         : nullptr;
         if (last)
         {
-            const RankRecords records(*m_workload, {Notes(*last, true)}, true);
+            const RankRecords records(m_inputs.GetWorkload(), {Notes(*last, true)}, true);
             WriteIteration(records,
-                           *m_workload,
-                           m_inputs.topology,
+                           m_inputs.GetWorkload(),
+                           m_inputs.GetTopology(),
                            static_cast<uint32_t>(m_ranks.GetSize()),
                            false,
                            m_directory->Path());
@@ -582,11 +432,15 @@ PhyRun::Refuse(const Refusal& refusal)
 int
 PhyRun::Run()
 {
-    if (const auto refusal = Agree(m_ranks, [this] { ReadInputs(); }))
+    const auto read = [this] {
+        RunConsole console = m_console;
+        m_inputs.Read(static_cast<uint32_t>(m_ranks.GetSize()), console);
+    };
+    if (const auto refusal = Agree(m_ranks, read))
     {
         return Refuse(*refusal);
     }
-    if (const auto refusal = CompareInputs())
+    if (const auto refusal = m_inputs.Compare(m_ranks))
     {
         return Refuse(*refusal);
     }
@@ -616,9 +470,8 @@ PhyRun::Run()
     {
         return Refuse(*refusal);
     }
-    m_offsetNs = CompareClocks(m_offsetErrorNs);
-    m_comparedNs = PhysicalLoop::MonotonicNs() - m_offsetNs;
-    m_console.Say(DescribeMicroGroups(*m_workload));
+    m_clock.Compare();
+    m_console.Say(DescribeMicroGroups(m_inputs.GetWorkload()));
     m_supervisor.Watch([this] { m_loop.Interrupt(); });
     try
     {
@@ -652,10 +505,7 @@ PhyRun::Run()
     }
     m_supervisor.EndWatch();
     m_watch->End();
-    int64_t error = 0;
-    const int64_t offsetNs = CompareClocks(error);
-    const int64_t elapsedNs = PhysicalLoop::MonotonicNs() - offsetNs - m_comparedNs;
-    m_drift = static_cast<double>(offsetNs - m_offsetNs) / static_cast<double>(elapsedNs);
+    m_clock.CompareAgain();
     if (const auto refusal = Agree(m_ranks, [this] { Report(); }))
     {
         return Refuse(*refusal);
