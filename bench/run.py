@@ -259,10 +259,10 @@ class Bench:
             print(f"{flows:14.2f}{100 * (fluid / time - 1):11.4f}%")
 
     def many_all_to_alls(self):
-        """So many congested AllToAlls that the means of their times become known; half an hour with packets."""
+        """So many congested AllToAlls that the means of their times become known; ten minutes with packets."""
         if "mixture-of-experts-long" not in (self.only or ()):
             return
-        layers, batches = (30, 4) if self.quick else (240, 16)
+        layers, batches = (30, 4) if self.quick else (240, 8)
         self.packets_and_fast_forward(f"{2 * layers * batches} AllToAlls, 4 to 1",
                                       self.all_to_alls(layers, batches, CONGESTED))
         print()
@@ -342,7 +342,7 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, fast-forward, mixture-of-experts, threads, or the name "
-                             "of a micro-benchmark; may repeat; fast-forward-1024, and mixture-of-experts-long, half an hour, run only "
+                             "of a micro-benchmark; may repeat; fast-forward-1024, and mixture-of-experts-long, a quarter of an hour, run only "
                              "if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")

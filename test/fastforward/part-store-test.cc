@@ -131,11 +131,68 @@ TEST(PartStore, KnowsTheStandardErrorOfTheMean)
     PartStore store(1'000'000);
     for (int number = 0; number < 64; ++number)
     {
-        EXPECT_EQ(store.MeanError(KeyOf(0)), std::nullopt) << number;
+        EXPECT_FALSE(store.FindSteady(KeyOf(0), 4)) << number;
         PutLength(store, number / 4 % 2 ? 1050 : 950);
     }
-    ASSERT_TRUE(store.MeanError(KeyOf(0)));
-    EXPECT_NEAR(*store.MeanError(KeyOf(0)), 50 / std::sqrt(15) / 1000, 1e-12);
+    ASSERT_TRUE(store.FindSteady(KeyOf(0), 4));
+    EXPECT_NEAR(store.FindSteady(KeyOf(0), 4)->error, 50 / std::sqrt(15) / 1000, 1e-12);
+    EXPECT_EQ(store.FindSteady(KeyOf(0), 4)->first, 0U);
+    EXPECT_FALSE(store.FindSteady(KeyOf(0), 5)) << "80 outcomes";
+}
+
+// Ranks in step until the 18th time: of 16 batches of four the fifth is of both kinds, and from the
+// sixth on all are alike.
+TEST(PartStore, WhatLedToTheSteadyStateIsNotDrawn)
+{
+    PartStore store(1'000'000);
+    for (int number = 0; number < 64; ++number)
+    {
+        PutLength(store, number < 18 ? 500 : number % 2 ? 995 : 1005);
+    }
+    const auto steady = store.FindSteady(KeyOf(0), 4);
+    ASSERT_TRUE(steady);
+    EXPECT_EQ(steady->first, 20U);
+    EXPECT_EQ(steady->error, 0);
+    for (int number = 20; number < 2 * 64 - 20; ++number)
+    {
+        PartStore::Entry* entry = store.Draw(KeyOf(0), steady->first);
+        ++entry->uses;
+        EXPECT_GT(entry->length, 500);
+    }
+}
+
+TEST(PartStore, KnowsHowFarApartRanksHaveEnded)
+{
+    PartStore store(1'000'000);
+    EXPECT_EQ(store.GetSpreads(KeyOf(0)).largest, 0);
+    for (const TimePs last : {70, 30, 50})
+    {
+        PartOutcome outcome;
+        outcome.ends = {{20, last, 25}};
+        store.Put(KeyOf(0), {}, std::move(outcome));
+    }
+    EXPECT_EQ(store.GetSpreads(KeyOf(0)).median, 30);
+    EXPECT_EQ(store.GetSpreads(KeyOf(0)).largest, 50);
+    EXPECT_EQ(store.GetSpreads(KeyOf(1)).median, 0);
+}
+
+TEST(PartStore, MarksAndLossesAreDraws)
+{
+    PartStore store(1'000'000);
+    PutLength(store, 5);
+    EXPECT_FALSE(store.HasDraws(KeyOf(0)));
+    PartOutcome marked;
+    marked.traffic.cnps = 1;
+    store.Put(KeyOf(0), {}, std::move(marked));
+    EXPECT_TRUE(store.HasDraws(KeyOf(0)));
+    PartOutcome lost;
+    lost.traffic.drops = 1;
+    store.Put(KeyOf(1), {}, std::move(lost));
+    EXPECT_TRUE(store.HasDraws(KeyOf(1)));
+    EXPECT_TRUE(store.AreFew(KeyOf(0)));
+    PutLength(store, 5);
+    PutLength(store, 5);
+    EXPECT_FALSE(store.AreFew(KeyOf(0)));
 }
 
 // As in a network where a collective that took long leaves less for the next one.
@@ -146,14 +203,14 @@ TEST(PartStore, WhatCancelsInNeighboursIsNoErrorOfTheMean)
     {
         PutLength(store, number % 2 ? 1500 : 500);
     }
-    ASSERT_TRUE(store.MeanError(KeyOf(0)));
-    EXPECT_EQ(*store.MeanError(KeyOf(0)), 0);
+    ASSERT_TRUE(store.FindSteady(KeyOf(0), 4));
+    EXPECT_EQ(store.FindSteady(KeyOf(0), 4)->error, 0);
 }
 
 TEST(PartStore, DrawsAllEquallyOftenInTheOrderInWhichTheyCame)
 {
     PartStore store(1'000'000);
-    EXPECT_EQ(store.Draw(KeyOf(0)), nullptr);
+    EXPECT_EQ(store.Draw(KeyOf(0), 0), nullptr);
     for (const TimePs length : {3, 1, 2})
     {
         PutLength(store, length);
@@ -161,7 +218,7 @@ TEST(PartStore, DrawsAllEquallyOftenInTheOrderInWhichTheyCame)
     std::vector<TimePs> drawn;
     for (int number = 0; number < 6; ++number)
     {
-        PartStore::Entry* entry = store.Draw(KeyOf(0));
+        PartStore::Entry* entry = store.Draw(KeyOf(0), 0);
         ++entry->uses;
         drawn.push_back(entry->length);
     }

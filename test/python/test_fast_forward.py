@@ -162,3 +162,4 @@ def test_congested_collectives_that_differ_each_time_are_drawn_among_those_simul
     assert 0 < forward["drawn_standard_error"] <= 0.01
     assert forward["simulated"] < whole["packet_hops"] / 3
     assert abs(on["simulated_ns"] / whole["simulated_ns"] - 1) < 0.01
+    assert on["cnps"] == pytest.approx(whole["cnps"], rel=0.05) and whole["cnps"] > 0

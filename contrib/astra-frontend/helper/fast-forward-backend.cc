@@ -89,23 +89,6 @@ MessagesKeepPaths(const RunInputs& inputs)
            });
 }
 
-CarriedTraffic
-CarriedBy(const BackendTotals& totals)
-{
-    return {totals.flows,
-            totals.packets,
-            totals.packetHops,
-            totals.drops,
-            totals.pauses,
-            totals.pausedPs,
-            totals.longestPausePs,
-            totals.timeouts,
-            totals.retransmittedBytes,
-            totals.nacks,
-            totals.outOfOrderPackets,
-            totals.reorderBytes};
-}
-
 } // namespace
 
 FastForwardBackend::FastForwardBackend(const RunOptions& options,
@@ -118,7 +101,7 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
       m_side({[this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
               ncclOf,
               [this] { m_inner->Run(); },
-              [this] { return CarriedBy(m_inner->GetTotals()); },
+              [this] { return m_inner->GetTotals(); },
               [this](int rank) { return m_inner->GetPartition(rank).value_or(0); }}),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
       m_forward(ConfigOf(options), m_inner->GetNetwork(0), m_shapes, OpenStore(options, inputs)),
@@ -184,22 +167,7 @@ FastForwardBackend::TakeWarnings()
 BackendTotals
 FastForwardBackend::GetTotals() const
 {
-    const CarriedTraffic carried = m_forward.GetReport().carried;
-    BackendTotals totals;
-    totals.events = m_inner->GetTotals().events;
-    totals.flows = carried.flows;
-    totals.packets = carried.packets;
-    totals.packetHops = carried.packetHops;
-    totals.drops = carried.drops;
-    totals.pauses = carried.pauses;
-    totals.pausedPs = carried.pausedPs;
-    totals.timeouts = carried.timeouts;
-    totals.longestPausePs = carried.longestPausePs;
-    totals.retransmittedBytes = carried.retransmittedBytes;
-    totals.nacks = carried.nacks;
-    totals.outOfOrderPackets = carried.outOfOrderPackets;
-    totals.reorderBytes = carried.reorderBytes;
-    return totals;
+    return {m_forward.GetReport().carried, m_inner->GetTotals().events, std::nullopt};
 }
 
 std::string

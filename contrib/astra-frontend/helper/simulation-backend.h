@@ -7,7 +7,7 @@
 #include "run-verdict.h"
 #include "simulation-clock.h"
 
-#include "ns3/clock-range.h"
+#include "ns3/carried-traffic.h"
 #include "ns3/collective-implementation.h"
 
 #include <cstddef>
@@ -21,23 +21,9 @@ namespace AstraSim
 {
 
 /// What a network has carried so far; becomes run.json's columns, the same for every backend.
-struct BackendTotals
+struct BackendTotals : CarriedTraffic
 {
     uint64_t events{0};
-    uint64_t flows{0}; ///< messages delivered
-    uint64_t packets{0};
-    uint64_t packetHops{0};
-    uint64_t drops{0};
-    uint64_t pauses{0};
-    ns3::TimeSum pausedPs; ///< over all ports
-    uint64_t timeouts{0};
-    TimePs longestPausePs{0}; ///< of one queue, without a break
-    uint64_t pfcStorms{0};    ///< pauses that lasted PFC_WATCHDOG
-    uint64_t retransmittedBytes{0};
-    uint64_t nacks{0};
-    uint64_t cnps{0};                        ///< congestion notifications sent
-    uint64_t outOfOrderPackets{0};           ///< came before one sent earlier
-    uint64_t reorderBytes{0};                ///< farthest that one was ahead
     std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
 };
 

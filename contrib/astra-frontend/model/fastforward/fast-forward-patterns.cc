@@ -200,11 +200,13 @@ FastForward::Find(Part& part)
         }
         times.clear();
     }
-    if (MayVary(part) && m_store.Varies(key, m_config.drawError))
+    if (const PartOutcome* drawn = FindIfVarying(part, key, times))
     {
-        return FindVarying(part, key, times);
+        return *drawn;
     }
-    if (PartStore::Entry* known = m_store.Find(key, times, ToleranceOf(part)))
+    const bool mayVary = MayVary(part) && m_store.HasDraws(key) && m_store.AreFew(key);
+    PartStore::Entry* known = mayVary ? nullptr : m_store.Find(key, times, ToleranceOf(part));
+    if (known)
     {
         part.wasSimulated = false;
         ++m_report.reuses;

@@ -36,16 +36,45 @@ FastForward::MayVary(const Part& part) const
            NeedsAllRanks(only.what.request.op);
 }
 
-const PartOutcome&
-FastForward::FindVarying(Part& part, const Digest& key, const std::vector<TimePs>& times)
+FastForward::Crowding
+FastForward::CrowdingOf(const Digest& key, const std::vector<TimePs>& gaps) const
 {
+    if (gaps.empty())
+    {
+        return Crowding::None;
+    }
+    // Four times what has been seen is taken for what may come.
+    const PartStore::Spreads spreads = m_store.GetSpreads(key);
+    const TimePs gap = *std::min_element(gaps.begin(), gaps.end());
+    return spreads.median >= gap        ? Crowding::Steady
+           : spreads.largest >= gap / 4 ? Crowding::MayCome
+                                        : Crowding::None;
+}
+
+const PartOutcome*
+FastForward::FindIfVarying(Part& part, const Digest& key, const std::vector<TimePs>& times)
+{
+    const bool varies = m_store.Varies(key, m_config.drawError);
+    if (!MayVary(part) || (!varies && !m_store.HasDraws(key)))
+    {
+        return nullptr;
+    }
     const Operation& only = *part.operations.front();
-    const TimePs near = ToleranceOf(part);
-    const std::vector<TimePs> gaps = m_varying.GapsOf(only.shape, only.starts, near);
+    const std::vector<TimePs> gaps = m_varying.GapsOf(only.shape, only.starts, ToleranceOf(part));
+    return varies || CrowdingOf(key, gaps) != Crowding::None ? &FindVarying(part, key, times, gaps)
+                                                             : nullptr;
+}
+
+const PartOutcome&
+FastForward::FindVarying(Part& part,
+                         const Digest& key,
+                         const std::vector<TimePs>& times,
+                         const std::vector<TimePs>& gaps)
+{
     Digest kind = key;
     kind.Add(VaryingOperations::ClassOf(gaps));
 
-    PartStore::Entry* found = FindDrawn(kind, times, near);
+    PartStore::Entry* found = FindDrawn(kind, gaps);
     if (!found)
     {
         found = SimulateVarying(part, kind, times, gaps);
@@ -59,23 +88,25 @@ FastForward::FindVarying(Part& part, const Digest& key, const std::vector<TimePs
     {
         ++m_report.reuses;
         ++m_report.draws;
-        m_report.drawError = std::max(m_report.drawError, m_store.MeanError(kind).value_or(0));
     }
     return found->outcome;
 }
 
 PartStore::Entry*
-FastForward::FindDrawn(const Digest& key, const std::vector<TimePs>& times, TimePs near)
+FastForward::FindDrawn(const Digest& key, const std::vector<TimePs>& gaps)
 {
-    const std::optional<double> error = m_store.MeanError(key);
-    if (!error || *error > m_config.drawError)
+    // Ranks that are in step until a rare event are simulated for longer: it may come.
+    constexpr std::size_t FEWEST = 4;
+    constexpr std::size_t FEWEST_IN_STEP = 32;
+    const bool mayCome = CrowdingOf(key, gaps) == Crowding::MayCome;
+    const auto steady = m_store.FindSteady(key, mayCome ? FEWEST_IN_STEP : FEWEST);
+    if (!steady || steady->error > m_config.drawError)
     {
         return nullptr;
     }
-    // What came after an outcome comes after it again: outcomes come in the order in which they
-    // were simulated, and all equally often.
-    PartStore::Entry* next = m_store.Find(key, times, near);
-    return next ? next : m_store.Draw(key);
+    m_report.drawError = std::max(m_report.drawError, steady->error);
+    // Outcomes come in the order in which they were simulated, and all equally often.
+    return m_store.Draw(key, steady->first);
 }
 
 PartStore::Entry*

@@ -153,8 +153,25 @@ class FastForward
     const PartOutcome& Find(Part& part);
     /// @return whether @p part may have another outcome each time though it looks the same
     bool MayVary(const Part& part) const;
-    const PartOutcome& FindVarying(Part& part, const Digest& key, const std::vector<TimePs>& times);
-    PartStore::Entry* FindDrawn(const Digest& key, const std::vector<TimePs>& times, TimePs near);
+    /// Whether ranks that end early get in the way of those that are busy with the last time.
+    enum class Crowding : uint8_t
+    {
+        None,
+        MayCome, ///< hardly ever, but a rare event may make it last
+        Steady,  ///< most of the time
+    };
+
+    /// @return whether it happens to the outcomes with a key. @param gaps by rank; none: it cannot
+    Crowding CrowdingOf(const Digest& key, const std::vector<TimePs>& gaps) const;
+    /// @return what comes of a part that has another outcome each time; null for others
+    const PartOutcome* FindIfVarying(Part& part,
+                                     const Digest& key,
+                                     const std::vector<TimePs>& times);
+    const PartOutcome& FindVarying(Part& part,
+                                   const Digest& key,
+                                   const std::vector<TimePs>& times,
+                                   const std::vector<TimePs>& gaps);
+    PartStore::Entry* FindDrawn(const Digest& key, const std::vector<TimePs>& gaps);
     PartStore::Entry* SimulateVarying(Part& part,
                                       const Digest& key,
                                       const std::vector<TimePs>& times,

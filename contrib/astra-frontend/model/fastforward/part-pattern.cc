@@ -3,8 +3,6 @@
  */
 #include "part-pattern.h"
 
-#include <algorithm>
-
 namespace AstraSim
 {
 
@@ -22,40 +20,6 @@ NeedsAllRanks(CollectiveOp op)
     default:
         return false;
     }
-}
-
-CarriedTraffic&
-CarriedTraffic::operator+=(const CarriedTraffic& other)
-{
-    flows += other.flows;
-    packets += other.packets;
-    packetHops += other.packetHops;
-    drops += other.drops;
-    pauses += other.pauses;
-    pausedPs += other.pausedPs;
-    longestPausePs = std::max(longestPausePs, other.longestPausePs);
-    timeouts += other.timeouts;
-    retransmittedBytes += other.retransmittedBytes;
-    nacks += other.nacks;
-    outOfOrderPackets += other.outOfOrderPackets;
-    reorderBytes = std::max(reorderBytes, other.reorderBytes);
-    return *this;
-}
-
-CarriedTraffic&
-CarriedTraffic::operator-=(const CarriedTraffic& before)
-{
-    flows -= before.flows;
-    packets -= before.packets;
-    packetHops -= before.packetHops;
-    drops -= before.drops;
-    pauses -= before.pauses;
-    pausedPs = pausedPs - before.pausedPs;
-    timeouts -= before.timeouts;
-    retransmittedBytes -= before.retransmittedBytes;
-    nacks -= before.nacks;
-    outOfOrderPackets -= before.outOfOrderPackets;
-    return *this;
 }
 
 uint64_t

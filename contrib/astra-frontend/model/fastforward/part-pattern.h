@@ -4,7 +4,7 @@
 #ifndef PART_PATTERN_H
 #define PART_PATTERN_H
 
-#include "ns3/clock-range.h"
+#include "ns3/carried-traffic.h"
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
 
@@ -38,33 +38,6 @@ struct TimedOperation
 
 /// All that determines what happens in a part of the network, from its first start on.
 using PartPattern = std::vector<TimedOperation>;
-
-/// What a network has carried.
-struct CarriedTraffic
-{
-    uint64_t flows{0};
-    uint64_t packets{0};
-    uint64_t packetHops{0};
-    uint64_t drops{0};
-    uint64_t pauses{0};
-    ns3::TimeSum pausedPs{};
-    TimePs longestPausePs{0};
-    uint64_t timeouts{0};
-    uint64_t retransmittedBytes{0};
-    uint64_t nacks{0};
-    uint64_t outOfOrderPackets{0};
-    uint64_t reorderBytes{0};
-
-    /// @return what it cost to simulate: packet-hops, or flows where there are no packets
-    uint64_t Work() const
-    {
-        return packetHops ? packetHops : flows;
-    }
-
-    CarriedTraffic& operator+=(const CarriedTraffic& other);
-    /// Take away what had been carried @p before; what is a maximum stays.
-    CarriedTraffic& operator-=(const CarriedTraffic& before);
-};
 
 /// What came of a pattern.
 struct PartOutcome

@@ -32,7 +32,15 @@ class PartStore
         std::vector<TimePs> times; ///< of the pattern
         PartOutcome outcome;
         TimePs length{0}; ///< until the last end
+        TimePs spread{0}; ///< from the first end of the first operation to its last
         uint64_t uses{0};
+    };
+
+    /// Outcomes that follow each other and have one mean.
+    struct Steady
+    {
+        std::size_t first; ///< those before it led there
+        double error;      ///< standard error of their mean length, relative to it
     };
 
     /// @param limit bytes
@@ -54,18 +62,35 @@ class PartStore
     /// their mean, though nobody knows whether that is due to their times
     bool Varies(const Digest& key, double share) const;
 
+    /// @return whether packets were marked or lost in an outcome with that key
+    bool HasDraws(const Digest& key) const;
+
+    /// @return whether there are too few outcomes with that key to know whether they vary
+    bool AreFew(const Digest& key) const;
+
+    /// The spreads of outcomes.
+    struct Spreads
+    {
+        TimePs median{0};
+        TimePs largest{0};
+    };
+
+    /// @return those of the outcomes with that key, 0 if there is none
+    Spreads GetSpreads(const Digest& key) const;
+
     /**
      * For outcomes that follow from draws more than from times: congestion that marks at random
-     * makes each another one.
+     * makes each another one. Each may depend on those before it. Up to half of them are taken for
+     * the way into a steady state where their mean is another than that of the rest.
      *
-     * @return the standard error of the mean length of the outcomes with that key, relative to it;
-     * each may depend on those before it. Nothing where they are too few to tell.
+     * @param fewest outcomes for each of 16 batches
+     * @return the outcomes with that key that are steady. Nothing where they are too few to tell.
      */
-    std::optional<double> MeanError(const Digest& key) const;
+    std::optional<Steady> FindSteady(const Digest& key, std::size_t fewest) const;
 
-    /// @return of the outcomes with that key the first of those that were used least often, or
-    /// null; valid until the next Put()
-    Entry* Draw(const Digest& key);
+    /// @return of the outcomes with that key, from the @p first on, the first of those that were
+    /// used least often, or null; valid until the next Put()
+    Entry* Draw(const Digest& key, std::size_t first);
 
     /// Keep an outcome. @return where it is kept; valid until the next Put()
     Entry* Put(const Digest& key, std::vector<TimePs> times, PartOutcome outcome);
@@ -89,7 +114,10 @@ class PartStore
   private:
     using Entries = std::list<Entry>;
 
+    static constexpr std::size_t FEW = 4; ///< outcomes that say nothing of how they vary
+
     static uint64_t BytesOf(const Entry& entry);
+    const std::vector<Entries::iterator>& OutcomesOf(const Digest& key) const;
     void ForgetLast();
 
     uint64_t m_limit;
