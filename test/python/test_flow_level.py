@@ -29,6 +29,21 @@ def table(path):
         return list(csv.DictReader(file, skipinitialspace=True))
 
 
+def test_ranks_of_equal_pairs_stay_in_step(tmp_path):
+    """AllToAlls over 64 ranks and a fabric without oversubscription: none has reason to end before the others."""
+    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 64 -gt A100 -bw 100Gbps -apbw 100Gbps".split()],
+                          cwd=tmp_path, capture_output=True, text=True, check=True)
+    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{16 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
+    (tmp_path / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 64 pp: 1 vpp: 1 ga: 1 all_gpus: 64 "
+                                    "checkpoints: 0 checkpoint_initiates: 0\n6\n" + row * 6)
+    result = run(tmp_path / "out", "-w", tmp_path / "w.txt", "-n", tmp_path / made.stdout.strip(), "--network", "flow")
+    assert result.returncode == 0, result.stderr
+    collectives = table(tmp_path / "out" / "collectives.csv")
+    assert len(collectives) == 12
+    for one in collectives:
+        assert float(one["last_start_ns"]) - float(one["start_ns"]) < 1000
+
+
 @pytest.mark.parametrize("case", backends.CASES, ids=lambda case: case.name)
 def test_flows_take_as_long_as_packets(tmp_path, case):
     packet, flow, _, _ = backends.compare(PROGRAM, tmp_path, case)

@@ -79,9 +79,10 @@ struct FluidBundle
  * serves all of them.
  *
  * Where each beginning or end changes the rates of dozens of flows, as in an AllToAll, several of
- * them are worked out together, within a hundredth of the time that the shortest of those transfers
- * takes. What a flow has moved is then corrected as if the new rates had held from the mean time of
- * the changes on.
+ * them are worked out together, within a twenty-fifth of the time that the shortest of those
+ * transfers takes. What a flow has moved is then corrected as if the new rates had held from the
+ * mean time of the changes on. In shorter times there are more groups of changes, which differ from
+ * rank to rank: with a hundredth, ranks of an AllToAll between equals drift apart.
  *
  * Transfers take turns frame by frame, and a frame that has begun is not held up. So one that comes
  * later begins after the frame in service, and what is under way ends earlier than a fluid would,
@@ -213,7 +214,7 @@ class FluidTransfers
     uint64_t m_order{0};
     FluidWatch* m_watch{nullptr};
 
-    double m_waitingShare{0.01};
+    double m_waitingShare{0.04};
 
     // Changes since rates were worked out.
     uint32_t m_changes{0};
