@@ -6,6 +6,7 @@
 
 #include "request-source.h"
 #include "serving-config.h"
+#include "serving-values.h"
 
 #include "ns3/input-lines.h"
 
@@ -38,24 +39,11 @@ class ServingReader
     bool ReadModelKey(std::string_view key);
     bool ReadPoolKey(std::string_view key);
     void ReadInstances();
-    void ReadGpu();
-    void ReadRow();
-    void ReadPlace(std::string_view text, OperatorRow& row) const;
-    void ReadCollective(std::string_view text, OperatorRow& row) const;
-    void ReadTokenCount(TokenCount& count) const;
     RouterPolicy ReadRouter() const;
     void MakeRequests();
 
-    [[noreturn]] void Refuse(std::string_view value,
-                             std::string_view what,
-                             const std::string& expected) const;
-    uint64_t Whole(std::size_t field, uint64_t least, uint64_t most) const;
-    double Real(std::size_t field) const;
-    double PositiveReal(std::size_t field) const;
-    TimePs Milliseconds() const;
-    void ExpectValues(std::size_t count) const;
-
     ns3::InputLines& m_lines;
+    ServingValues m_values;
     ServingConfig m_config;
     InstancePool m_defaults;
     InstancePool* m_pool; ///< that keys of instances belong to
