@@ -4,7 +4,9 @@
 #include "mpi-link.h"
 
 #include <algorithm>
+#include <chrono>
 #include <mpi.h>
+#include <thread>
 #include <vector>
 
 namespace
@@ -12,6 +14,14 @@ namespace
 
 constexpr int DATA_TAG = 2;
 constexpr uint64_t PIECE = uint64_t{1} << 30; ///< an int counts the bytes of a message
+
+using Clock = std::chrono::steady_clock;
+/// What another process needs for the exchange of a window comes within this time, where each has a
+/// core of its own.
+constexpr std::chrono::microseconds BUSY_WAIT{200};
+/// Where not, the core is for others meanwhile: for an eighth of what has been waited, and no more
+/// than this at a time.
+constexpr std::chrono::milliseconds LONGEST_SLEEP{1};
 
 void
 Join(uint32_t* rank, uint32_t* count)
@@ -36,6 +46,30 @@ InPieces(uint64_t bytes, Transfer transfer)
     }
 }
 
+/// Wait until messages have been sent and received. MPI itself would keep the core busy.
+void
+Await(std::vector<MPI_Request>& requests)
+{
+    const Clock::time_point begin = Clock::now();
+    for (;;)
+    {
+        int areDone = 0;
+        MPI_Testall(static_cast<int>(requests.size()),
+                    requests.data(),
+                    &areDone,
+                    MPI_STATUSES_IGNORE);
+        if (areDone)
+        {
+            return;
+        }
+        const Clock::duration waited = Clock::now() - begin;
+        if (waited > BUSY_WAIT)
+        {
+            std::this_thread::sleep_for(std::min<Clock::duration>(waited / 8, LONGEST_SLEEP));
+        }
+    }
+}
+
 void
 Exchange(const void* const* data,
          const uint64_t* bytes,
@@ -47,8 +81,17 @@ Exchange(const void* const* data,
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     std::vector<uint64_t> coming(static_cast<std::size_t>(count));
-    MPI_Alltoall(bytes, 1, MPI_UINT64_T, coming.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
-    std::vector<MPI_Request> requests;
+    std::vector<MPI_Request> requests(1);
+    MPI_Ialltoall(bytes,
+                  1,
+                  MPI_UINT64_T,
+                  coming.data(),
+                  1,
+                  MPI_UINT64_T,
+                  MPI_COMM_WORLD,
+                  requests.data());
+    Await(requests);
+    requests.clear();
     for (int other = 0; other < count; ++other)
     {
         if (other == rank)
@@ -80,7 +123,7 @@ Exchange(const void* const* data,
                       &requests.emplace_back());
         });
     }
-    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    Await(requests);
 }
 
 void
