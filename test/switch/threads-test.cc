@@ -321,8 +321,8 @@ TEST(Partitions, TellInTheOrderOfTimeAndNodeAndReactLater)
     EXPECT_EQ(watcher.reactedPs, 40 + 500'000);
 }
 
-/// Nodes 0 and 2 are of one server, 4 and 6 of others; so many partitions make no difference.
-TEST(Partitions, CallAtOthersInTheOrderOfTimeAndCaller)
+/// Nodes 0 and 1 are of one server, 2, 4 and 6 of others; so many partitions make no difference.
+TEST(Partitions, CallAtOthersInTheOrderOfTimeAndServer)
 {
     for (const uint32_t threads : {1, 2})
     {
@@ -341,6 +341,13 @@ TEST(Partitions, CallAtOthersInTheOrderOfTimeAndCaller)
         at(2, 70, 2);
         at(4, 20, 3);
         at(6, 70, 4);
+        // An event of a node brings about one of another node of its server, and comes before it.
+        Simulator::ScheduleWithContext(1, PicoSeconds(90), [&watcher] {
+            QbbPartitions::CallAt(0, watcher, NumberedCall{1, 6});
+            Simulator::ScheduleWithContext(0, Time(0), [&watcher] {
+                QbbPartitions::CallAt(0, watcher, NumberedCall{0, 7});
+            });
+        });
         // An event of no node comes first.
         Simulator::Schedule(PicoSeconds(70), [&watcher] {
             QbbPartitions::CallAt(0, watcher, NumberedCall{UINT32_MAX, 5});
@@ -351,7 +358,9 @@ TEST(Partitions, CallAtOthersInTheOrderOfTimeAndCaller)
                                                            {2, 2, 500'070},
                                                            {4, 1, 500'070},
                                                            {6, 0, 500'070},
-                                                           {6, 4, 500'070}};
+                                                           {6, 4, 500'070},
+                                                           {1, 6, 500'090},
+                                                           {0, 7, 500'090}};
         EXPECT_EQ(watcher.calls, expected) << threads;
         EXPECT_EQ(watcher.contexts, std::set<uint32_t>{0});
     }

@@ -148,6 +148,30 @@ FindDelays(const ClusterTopology& topology, FabricPartitions& partitions)
     }
 }
 
+/// A server's GPUs and NVSwitches stay together, wherever they are.
+void
+FindServers(const ClusterTopology& topology, FabricPartitions& partitions)
+{
+    partitions.serverOf.resize(topology.nodeCount);
+    std::iota(partitions.serverOf.begin(), partitions.serverOf.end(), 0);
+    std::vector<uint32_t> first(topology.ServerCount(), NOWHERE);
+    for (uint32_t host = 0; host < topology.hostCount; ++host)
+    {
+        const uint32_t node = topology.NodeOfHost(host);
+        uint32_t& whole = first[topology.Server(host)];
+        whole = std::min(whole, node);
+        partitions.serverOf[node] = whole;
+    }
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        const auto ports = topology.Ports(node);
+        if (topology.Is(node, Kind::NvSwitch) && !ports.empty())
+        {
+            partitions.serverOf[node] = partitions.serverOf[ports.front().peer];
+        }
+    }
+}
+
 } // namespace
 
 FabricPartitions
@@ -169,6 +193,7 @@ ShareOutServers(const ClusterTopology& topology, uint32_t wanted)
     sharing.PlaceNvSwitches();
     sharing.PlaceSwitches();
     FindDelays(topology, partitions);
+    FindServers(topology, partitions);
     return partitions;
 }
 
@@ -179,6 +204,7 @@ ShareOutNodes(const ClusterTopology& topology)
     partitions.count = topology.nodeCount;
     partitions.partitionOf.resize(topology.nodeCount);
     std::iota(partitions.partitionOf.begin(), partitions.partitionOf.end(), 0);
+    partitions.serverOf = partitions.partitionOf;
     FindDelays(topology, partitions);
     return partitions;
 }

@@ -16,6 +16,7 @@ namespace ns3
 struct FabricPartitions
 {
     std::vector<uint32_t> partitionOf; ///< by node of the topology
+    std::vector<uint32_t> serverOf;    ///< by node: the first node of what stays whole with it
     uint32_t count{1};                 ///< of partitions; each has a node
     int64_t lookaheadPs{0};            ///< least delay of the links between partitions
     /// Least delay of the links between servers and switches, whether or not they are divided

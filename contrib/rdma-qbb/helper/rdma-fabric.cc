@@ -188,9 +188,11 @@ RdmaFabric::Divide()
     QbbPartitionPlan plan;
     plan.processes = QbbProcesses::Get();
     plan.partitionOf.resize(m_nodes.back()->GetId() + 1);
+    plan.serverOf.resize(plan.partitionOf.size());
     for (uint32_t id = 0; id < m_nodes.size(); ++id)
     {
         plan.partitionOf[m_nodes[id]->GetId()] = m_partitions.partitionOf[id];
+        plan.serverOf[m_nodes[id]->GetId()] = m_nodes[m_partitions.serverOf[id]]->GetId();
     }
     uint32_t here = 0;
     for (uint32_t partition = 0; partition < m_partitions.count; ++partition)

@@ -178,7 +178,9 @@ QbbPartitions::AddCall(QbbTimeline& caller, uint32_t context, const QbbCall& cal
         return;
     }
     const uint64_t ts = caller.nowTs + static_cast<uint64_t>(m_plan.reactionPs);
-    const QbbTimeline::Call entry{ts, context, caller.context, call};
+    const bool isOfNode = caller.context < m_plan.serverOf.size();
+    const uint32_t server = isOfNode ? m_plan.serverOf[caller.context] : caller.context;
+    const QbbTimeline::Call entry{ts, context, server, call};
     if (!caller.IsPartition())
     {
         NS_ASSERT_MSG(m_telling.IsEmpty(), "whoever is told something reacts to it");
@@ -211,8 +213,9 @@ QbbPartitions::InsertCall(QbbTimeline& timeline, const QbbTimeline::Call& call)
     CallEvent* event = std::exchange(pool.free, pool.free->m_next);
     event->m_call = call.call;
     event->Ref(); // the simulator drops one reference when it has been executed
-    if (std::exchange(timeline.lastCalledTs, call.ts) != call.ts)
+    if (call.ts > timeline.lastCalledTs)
     {
+        timeline.lastCalledTs = call.ts;
         timeline.calledUid = 0;
     }
     const uint32_t uid = QbbTimeline::CALLED | timeline.calledUid++;
@@ -493,7 +496,7 @@ QbbPartitions::TakeIncoming(uint32_t partition, uint32_t parity)
         calls.clear();
     }
     std::ranges::stable_sort(incoming, {}, [](const QbbTimeline::Call& call) {
-        return std::pair(call.ts, call.caller + 1); // an event of no node comes first
+        return std::pair(call.ts, call.server + 1); // an event of no node comes first
     });
     for (const QbbTimeline::Call& call : incoming)
     {

@@ -30,7 +30,10 @@ struct QbbPartitionPlan
 {
     QbbProcesses* processes{nullptr};  ///< that share the partitions; null: there is only this one
     std::vector<uint32_t> partitionOf; ///< by id of the ns-3 node; each partition has a node
-    uint32_t threads{1};               ///< at most as many as partitions of this process
+    /// By id of the ns-3 node: the first node of its server, or itself. A server is in one
+    /// partition.
+    std::vector<uint32_t> serverOf;
+    uint32_t threads{1}; ///< at most as many as partitions of this process
     /// No partition notices what another does before this time has passed: the least delay of the
     /// links between them.
     int64_t lookaheadPs{0};
@@ -203,7 +206,8 @@ class QbbPartitions
     /**
      * An event of a node, or one of none, has something done at a node of another server when
      * QbbPartitionPlan::reactionPs has passed, which is before any frame that it sends gets there.
-     * In the order of callers. In a run without partitions it is done at once.
+     * In the order of the callers' servers, and of a server in the order in which it happens there.
+     * In a run without partitions it is done at once.
      * @param context the node where it is done @param target what it is done with
      * @param record called with @p target; no addresses in it
      */

@@ -47,7 +47,7 @@ class QbbTimeline
     {
         uint64_t ts;
         uint32_t context; ///< the node where it is done
-        uint32_t caller;  ///< the node that has it done
+        uint32_t server;  ///< QbbPartitionPlan::serverOf the node that has it done
         QbbCall call;
     };
 
@@ -162,8 +162,8 @@ class QbbTimeline
     std::array<std::vector<std::vector<QbbTimedEvent*>>, 2> outgoing;
     /// What has been called at each partition's nodes, likewise.
     std::array<std::vector<std::vector<Call>>, 2> calls;
-    uint64_t lastCalledTs{NEVER};       ///< of what has been put in the list of calls
-    uint32_t calledUid{0};              ///< counts those of that time
+    uint64_t lastCalledTs{0};           ///< the latest of the calls that have been put in the list
+    uint32_t calledUid{0};              ///< counts them since the first of that time
     uint32_t parity{0};                 ///< of the window
     uint64_t firstOutgoing{NEVER};      ///< earliest arrival of what has been sent
     std::vector<Ptr<QbbLateWork>> late; ///< work of which some is due
