@@ -99,6 +99,25 @@ TEST_F(Writers, CollectivesHaveARowEachAsTheyEnd)
         "75.000000,24,11000.000,150.000000\n");
 }
 
+TEST_F(Writers, CollectivesThatEndAtOnceComeInTheOrderOfTheirBeginnings)
+{
+    CollectivesWriter writer(Path("collectives.csv"));
+    for (const auto& [id, end] : {std::pair(9, 2000), {3, 2000}, {5, 2000}, {4, 3000}, {2, 3000}})
+    {
+        CollectiveRecord record = Record(0, 0, 1000, end);
+        record.id = static_cast<uint64_t>(id);
+        writer.CollectiveEnded(record);
+    }
+    writer.Finish();
+    std::istringstream rows(Text("collectives.csv"));
+    std::string ids;
+    for (std::string row; std::getline(rows, row);)
+    {
+        ids += row.substr(0, row.find(',')) + " ";
+    }
+    EXPECT_EQ(ids, "id 3 5 9 2 4 ");
+}
+
 TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
 {
     EndToEndWriter writer(Path("EndToEnd.csv"), "run", {"first", "second"}, 2);

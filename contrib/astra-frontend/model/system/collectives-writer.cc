@@ -5,6 +5,7 @@
 
 #include "ns3/csv-cell.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace AstraSim
@@ -17,6 +18,11 @@ CollectivesWriter::CollectivesWriter(const std::string& path)
         "id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
         "algbw,busbw,flows,last_start_ns,busbw_last_start\n");
     m_file.Flush();
+}
+
+CollectivesWriter::~CollectivesWriter()
+{
+    WriteHeld();
 }
 
 void
@@ -52,12 +58,29 @@ CollectivesWriter::CollectiveEnded(const CollectiveRecord& record)
         record.choice->flows,
         static_cast<double>(record.lastStart) / 1000,
         bandwidth(together) * factor);
-    m_file.Write({row.data(), row.size()});
+    if (record.end != m_end)
+    {
+        WriteHeld();
+        m_end = record.end;
+    }
+    m_held.emplace_back(record.id, fmt::to_string(row));
+}
+
+void
+CollectivesWriter::WriteHeld()
+{
+    std::ranges::stable_sort(m_held, {}, &std::pair<uint64_t, std::string>::first);
+    for (const auto& [id, row] : m_held)
+    {
+        m_file.Write(row);
+    }
+    m_held.clear();
 }
 
 void
 CollectivesWriter::Finish()
 {
+    WriteHeld();
     m_file.Finish();
 }
 

@@ -8,17 +8,22 @@
 
 #include "ns3/output-file.h"
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace AstraSim
 {
 
-/// Writes collectives.csv: a row per collective, as it ends.
+/// Writes collectives.csv: a row per collective, as it ends, and of those that end at once in the
+/// order in which they began, so that it does not matter who is told of them first.
 class CollectivesWriter : public RunObserver
 {
   public:
     /// @param path the file to write @throw ns3::InputError if it cannot be opened
     explicit CollectivesWriter(const std::string& path);
+    ~CollectivesWriter() override;
 
     void CollectiveEnded(const CollectiveRecord& record) override;
 
@@ -26,7 +31,11 @@ class CollectivesWriter : public RunObserver
     void Finish();
 
   private:
+    void WriteHeld();
+
     ns3::OutputFile m_file;
+    TimePs m_end{-1};                                     ///< of the rows that are held
+    std::vector<std::pair<uint64_t, std::string>> m_held; ///< by id
 };
 
 } // namespace AstraSim
