@@ -20,11 +20,22 @@ def job_of_two_servers(directory):
     return "-w", directory / "w.txt", "-n", directory / "topology"
 
 
+def clos(directory, gpus, *flags):
+    """@return a topology of servers of 8 A100 and NICs of 100 Gb/s, not oversubscribed without flags"""
+    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *f"-topo Clos2 -g {gpus} -gt A100 -bw 100Gbps -apbw 100Gbps".split(), *flags],
+                          cwd=directory, capture_output=True, text=True, check=True)
+    return directory / made.stdout.strip()
+
+
+def all_to_alls(path, ranks, size, layers, batches):
+    """@return a workload of two AllToAlls a layer and micro-batch, 100 us of computation between them and 200 backwards"""
+    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{size}\t100000" * 2 + "\tNONE\t0\t1\n"
+    path.write_text(f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: {ranks} pp: 1 vpp: 1 ga: {batches} all_gpus: {ranks} "
+                    f"checkpoints: 0 checkpoint_initiates: 0\n{layers}\n" + row * layers)
+    return path
+
+
 def congested_all_to_alls(directory, layers):
     """Arguments of a job: 32 AllToAlls a layer over 4 to 1."""
-    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 16 -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
-                           "--nics_per_leaf", "4", "--oversubscription", "4"], cwd=directory, capture_output=True, text=True, check=True)
-    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{8 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
-    (directory / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 16 pp: 1 vpp: 1 ga: 16 all_gpus: 16 "
-                                    "checkpoints: 0 checkpoint_initiates: 0\n" + f"{layers}\n" + row * layers)
-    return "-w", directory / "w.txt", "-n", directory / made.stdout.strip()
+    topology = clos(directory, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
+    return "-w", all_to_alls(directory / "w.txt", 16, 8 * MIB, layers, 16), "-n", topology

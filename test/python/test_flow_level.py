@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from repeating_job import all_to_alls, clos
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -31,12 +32,8 @@ def table(path):
 
 def test_ranks_of_equal_pairs_stay_in_step(tmp_path):
     """AllToAlls over 64 ranks and a fabric without oversubscription: none has reason to end before the others."""
-    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 64 -gt A100 -bw 100Gbps -apbw 100Gbps".split()],
-                          cwd=tmp_path, capture_output=True, text=True, check=True)
-    row = "moe\t-1\t100000" + f"\tALLTOALL_EP\t{16 * MIB}\t100000" * 2 + "\tNONE\t0\t1\n"
-    (tmp_path / "w.txt").write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 64 pp: 1 vpp: 1 ga: 1 all_gpus: 64 "
-                                    "checkpoints: 0 checkpoint_initiates: 0\n6\n" + row * 6)
-    result = run(tmp_path / "out", "-w", tmp_path / "w.txt", "-n", tmp_path / made.stdout.strip(), "--network", "flow")
+    workload = all_to_alls(tmp_path / "w.txt", 64, 16 * MIB, 6, 1)
+    result = run(tmp_path / "out", "-w", workload, "-n", clos(tmp_path, 64), "--network", "flow")
     assert result.returncode == 0, result.stderr
     collectives = table(tmp_path / "out" / "collectives.csv")
     assert len(collectives) == 12

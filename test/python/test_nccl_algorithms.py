@@ -2,10 +2,10 @@
 """NCCL's algorithms on the packet-level network: who sends how many bytes over which links."""
 import csv
 import json
-import subprocess
 
 import pytest
 
+from repeating_job import clos
 from test_simulator import CONF, collectives, run, servers, workload
 
 
@@ -43,11 +43,9 @@ def test_nvls_tree_needs_an_nvswitch(tmp_path):
 def test_pairs_leave_each_receiver_to_one_sender(tmp_path):
     """Where all ranks of a server turn to the next server's first rank first, its NIC is the bottleneck, and packets are marked."""
     size, ranks, gpus, servers_apart = 16 << 20, 64, 8, 7 / 8
-    made = subprocess.run([CONF.parents[1] / "topologies/gen_Topo_Template.py", *f"-topo Clos2 -g {ranks} -gt A100 -bw 100Gbps -apbw 100Gbps".split()],
-                          cwd=tmp_path, capture_output=True, text=True, check=True)
     w = tmp_path / "w.txt"
     w.write_text(f"3 ALLTOALL {size} TP\n")
-    result = run(tmp_path, "-w", w, "-n", tmp_path / made.stdout.strip(), "-c", CONF, "--tp", ranks)
+    result = run(tmp_path, "-w", w, "-n", clos(tmp_path, ranks), "-c", CONF, "--tp", ranks)
     assert result.returncode == 0, result.stderr
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["cnps"] == 0

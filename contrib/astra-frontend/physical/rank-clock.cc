@@ -49,7 +49,7 @@ RankClock::Compare()
     const ClockOffset offset = Find();
     m_offsetNs = offset.offsetNs;
     m_errorNs = offset.errorNs;
-    m_comparedNs = ToFirst(PhysicalLoop::MonotonicNs());
+    m_comparedNs = PhysicalLoop::MonotonicNs() - m_offsetNs;
 }
 
 void

@@ -30,12 +30,6 @@ class RankClock
     /// After the run: find the drift.
     void CompareAgain();
 
-    /// @return what the clock of rank 0 shows when this one shows @p ns, as of Compare()
-    int64_t ToFirst(int64_t ns) const
-    {
-        return ns - m_offsetNs;
-    }
-
     /// @return what this clock shows when that of rank 0 shows @p ns, as of Compare()
     int64_t FromFirst(int64_t ns) const
     {

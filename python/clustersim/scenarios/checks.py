@@ -101,7 +101,7 @@ def _execute(scenario, programs, directory, output, network="packet", extra=()):
         raise Refused(said[0])
     require(not said or not said[-1].startswith("check failed"), "--check", f"{network}: {said[-1] if said else ''}")
     require(result.returncode == 0, "finishes",
-             f"{network}: exit status {result.returncode}: {said[0] if said else 'without a word'}")
+            f"{network}: exit status {result.returncode}: {said[0] if said else 'without a word'}")
     run = Run(directory / output)
     require(run.record["status"] == "finished", "finishes", f"{network}: {run.record['status']}")
     require(set(run.record["outputs"]) == set(run.results()), "outputs", f"{network}: other files than run.json lists")
@@ -114,7 +114,7 @@ def _check_flows(scenario, run, network):
         # A line for each queue pair that has a part of the flow.
         pairs = dict(scenario.conf).get("QPS_PER_CONNECTION", 1)
         require(len(scenario.flows) <= len(rows) <= pairs * len(scenario.flows), "every flow once",
-                 f"{len(rows)} lines of fct.txt for {len(scenario.flows)} flows")
+                f"{len(rows)} lines of fct.txt for {len(scenario.flows)} flows")
         done, asked = sum(int(row[4]) for row in rows), sum(flow[2] for flow in scenario.flows)
         require(done == asked, "every flow once", f"{done} bytes and not {asked}")
     for row in rows:
@@ -130,11 +130,11 @@ def _check_links(scenario, run):
         busy, rate = float(row["busy_ns"]), int(row["rate_bps"])
         place = f"node {row['node']} port {row['port']}"
         require(busy <= run.end_ns * NS_ROUNDING + 1, "no link is busy for longer than the run",
-                 f"{place}: {busy} of {run.end_ns} ns")
+                f"{place}: {busy} of {run.end_ns} ns")
         require(float(row["pause_ns"] or 0) <= run.end_ns * NS_ROUNDING + 1, "no pause is longer than the run",
-                 f"{place}: {row['pause_ns']} of {run.end_ns} ns")
+                f"{place}: {row['pause_ns']} of {run.end_ns} ns")
         require(abs(int(row["tx_bytes"]) * 8e9 / rate - busy) <= 1 + busy * 0.01, "busy time is bytes over rate",
-                 f"{place}: {row['tx_bytes']} bytes in {busy} ns at {rate} bit/s")
+                f"{place}: {row['tx_bytes']} bytes in {busy} ns at {rate} bit/s")
         if scenario.is_lossless:
             require(int(row["drops"] or 0) == 0, "nothing is lost", f"{place}: {row['drops']} drops")
 
@@ -157,7 +157,7 @@ def _check_collectives(scenario, run, network):
     require(ends == sorted(ends), "the clock runs forward", f"{network}: collectives.csv")
     for row in rows:
         require(0 <= float(row["start_ns"]) <= float(row["end_ns"]) <= run.end_ns * NS_ROUNDING + 1, "times",
-                 f"{network}: collective {row['id']}")
+                f"{network}: collective {row['id']}")
     asked = {}
     for operation, group, size, _ in scenario.layers:
         for name, kind in ((operation, group), ("ALLREDUCE", "DP")):
@@ -191,7 +191,7 @@ def _check_networks(scenario, runs):
         least, most = PACKETS_TO_FLOWS_THAT_MEET if _senders_meet(runs["flow"]) else PACKETS_TO_FLOWS
         ratio = runs["packet"].end_ns / runs["flow"].end_ns
         require(least <= ratio <= most, "packets agree with flows",
-                 f"{runs['packet'].end_ns} ns with packets, {runs['flow'].end_ns} ns with flows")
+                f"{runs['packet'].end_ns} ns with packets, {runs['flow'].end_ns} ns with flows")
 
 
 def _check_faster_links(scenario, programs, directory):
@@ -204,7 +204,7 @@ def _check_faster_links(scenario, programs, directory):
     fast = _execute(quick, programs, directory, "fast").fields("fct.txt")[0]
     write_inputs(scenario, directory)
     require(int(fast[6]) <= int(slow[6]) + 1, "a faster link is not slower",
-             f"{fast[6]} ns at twice the rate, {slow[6]} ns before")
+            f"{fast[6]} ns at twice the rate, {slow[6]} ns before")
 
 
 def check(scenario, programs, directory):

@@ -134,7 +134,7 @@ def _rows(outcome, name, columns):
 def _require_same_work(one, other, way):
     columns = ("layer", "pass", "phase", "group", "ranks", "op", "bytes", "algorithm", "protocol", "channels", "flows")
     require(_rows(one, "collectives.csv", columns) == _rows(other, "collectives.csv", columns), f"{way} has the same collectives",
-             "collectives.csv")
+            "collectives.csv")
 
 
 def _require_similar(one, other, way):
@@ -151,7 +151,7 @@ def _require_similar(one, other, way):
                                              for outcome in (one, other)):
         ratio = other.figure("simulated_ns") / max(one.figure("simulated_ns"), 1)
         require(1 / SIMULATED_TIME <= ratio <= SIMULATED_TIME, f"{way} takes about as long",
-                 f"{one.figure('simulated_ns')} and {other.figure('simulated_ns')} ns")
+                f"{one.figure('simulated_ns')} and {other.figure('simulated_ns')} ns")
 
 
 def _paths_do_not_matter(scenario):
@@ -202,7 +202,7 @@ def _check_ways(scenario, run, has_mpi):
         several = run(("-t", str(4 - count)), processes=count)
         if several.status == 2:
             require("in one process" in several.said[0] and (two.stays_on_one_thread or "--separate-passes" in several.said[0]),
-                     "several processes are possible where threads are", several.said)
+                    "several processes are possible where threads are", several.said)
         else:
             _require_same(first, several, f"-t 1, {count} processes")
     if _repeats_exactly(scenario, one):

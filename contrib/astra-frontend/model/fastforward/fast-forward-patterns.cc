@@ -204,7 +204,7 @@ FastForward::Find(Part& part)
     {
         return *drawn;
     }
-    const bool mayVary = MayVary(part) && m_store.HasDraws(key) && m_store.AreFew(key);
+    const bool mayVary = MayVary(part) && m_store.AreFew(key) && m_store.HasDraws(key);
     PartStore::Entry* known = mayVary ? nullptr : m_store.Find(key, times, ToleranceOf(part));
     if (known)
     {

@@ -54,8 +54,12 @@ FastForward::CrowdingOf(const Digest& key, const std::vector<TimePs>& gaps) cons
 const PartOutcome*
 FastForward::FindIfVarying(Part& part, const Digest& key, const std::vector<TimePs>& times)
 {
+    if (!MayVary(part))
+    {
+        return nullptr;
+    }
     const bool varies = m_store.Varies(key, m_config.drawError);
-    if (!MayVary(part) || (!varies && !m_store.HasDraws(key)))
+    if (!varies && !m_store.HasDraws(key))
     {
         return nullptr;
     }

@@ -15,7 +15,7 @@ constexpr int64_t PS_PER_MS = 1'000'000'000;
 
 } // namespace
 
-ServingValues::ServingValues(ns3::InputLines& lines)
+ServingValues::ServingValues(const ns3::InputLines& lines)
     : m_lines(lines)
 {
 }

@@ -24,7 +24,7 @@ class ServingValues
     static constexpr uint64_t MOST_TOKENS = 1U << 24;
 
     /// @param lines outlive the object
-    explicit ServingValues(ns3::InputLines& lines);
+    explicit ServingValues(const ns3::InputLines& lines);
 
     /// @return the line
     const ns3::InputLines& GetLine() const
@@ -56,7 +56,7 @@ class ServingValues
     TokenCount Tokens() const;
 
   private:
-    ns3::InputLines& m_lines;
+    const ns3::InputLines& m_lines;
 };
 
 } // namespace AstraSim

@@ -39,22 +39,26 @@ PairSchedule::PairSchedule(const GroupShape& shape)
 uint32_t
 PairSchedule::SendsTo(uint32_t rank, uint32_t round) const
 {
-    const auto groups = static_cast<uint32_t>(m_groupDeltas.size());
-    const uint32_t delta = m_groupDeltas[(round + 1) / m_groupRanks]; // the first would be itself
-    const uint32_t group = m_places[rank] / m_groupRanks + delta;
-    const uint32_t place = m_places[rank] % m_groupRanks + (round + 1) % m_groupRanks;
-    return m_ranks[group % groups * m_groupRanks + place % m_groupRanks];
+    // The first round of all would be that of the rank itself.
+    return Further(rank, m_groupDeltas[(round + 1) / m_groupRanks], (round + 1) % m_groupRanks);
 }
 
 uint32_t
 PairSchedule::ReceivesFrom(uint32_t rank, uint32_t round) const
 {
     const auto groups = static_cast<uint32_t>(m_groupDeltas.size());
-    const uint32_t delta = groups - m_groupDeltas[(round + 1) / m_groupRanks];
-    const uint32_t group = m_places[rank] / m_groupRanks + delta;
-    const uint32_t place =
-        m_places[rank] % m_groupRanks + m_groupRanks - (round + 1) % m_groupRanks;
-    return m_ranks[group % groups * m_groupRanks + place % m_groupRanks];
+    return Further(rank,
+                   groups - m_groupDeltas[(round + 1) / m_groupRanks],
+                   m_groupRanks - (round + 1) % m_groupRanks);
+}
+
+uint32_t
+PairSchedule::Further(uint32_t rank, uint32_t groupDelta, uint32_t placeDelta) const
+{
+    const auto groups = static_cast<uint32_t>(m_groupDeltas.size());
+    const uint32_t group = (m_places[rank] / m_groupRanks + groupDelta) % groups;
+    const uint32_t place = (m_places[rank] % m_groupRanks + placeDelta) % m_groupRanks;
+    return m_ranks[group * m_groupRanks + place];
 }
 
 } // namespace AstraSim

@@ -37,6 +37,9 @@ class PairSchedule
     uint32_t ReceivesFrom(uint32_t rank, uint32_t round) const;
 
   private:
+    /// @return the rank that is so many groups, and places in its group, further than another one
+    uint32_t Further(uint32_t rank, uint32_t groupDelta, uint32_t placeDelta) const;
+
     uint32_t m_groupRanks;
     std::vector<uint32_t> m_ranks;       ///< group by group
     std::vector<uint32_t> m_places;      ///< by rank: where it is in m_ranks
