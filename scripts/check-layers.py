@@ -15,7 +15,7 @@
 - Header names are unique over all modules, and every source names its licence.
 - Who uses a type of ours includes its header, directly or through others: sources are compiled together, where one
   may live on what another includes. scripts/nightly.sh compiles each alone.
-- Every header compiles by itself: either its source includes it first, or it is compiled alone here.
+- With --alone, every header compiles by itself, or its source includes it first (scripts/nightly.sh runs that).
 """
 import argparse
 import concurrent.futures
@@ -164,7 +164,9 @@ def types_out_of_reach(includes, headers):
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--alone", action="store_true", help="also compile headers by themselves (a minute)")
+    options = parser.parse_args()
     errors = []
     headers = {}
     for path in files(".h"):
@@ -233,13 +235,9 @@ def main():
             if path.exists() and "SPDX-License-Identifier" not in path.read_text()[:400]:
                 errors.append(f"{name}: has no SPDX-License-Identifier line at its top")
 
-    alone = []
-    for name, path in headers.items():
-        source = path.with_suffix(".cc")
-        first = includes.get(source, [""])[:1]
-        if first != [name]:
-            alone.append(path)
-    errors += compile_alone(alone)
+    if options.alone:
+        errors += compile_alone([path for name, path in headers.items()
+                                 if includes.get(path.with_suffix(".cc"), [""])[:1] != [name]])
 
     for error in errors:
         print(error, file=sys.stderr)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What takes too long for every commit: each source compiled alone, fuzzing, thousands of random scenarios, every way to
-# compute the same results, coverage, and planted faults. Continues after a failure, and lists at the end what failed.
+# What takes too long for every commit: each source and header compiled alone, fuzzing, thousands of random scenarios,
+# every way to compute the same results, coverage, and planted faults. Continues after a failure, and lists at the end what failed.
 #
 # Usage: scripts/nightly.sh [STEP...]
 #
@@ -32,7 +32,8 @@ builds_that_differ() {
 run_alone() {
   cmake -S . -B build/alone -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0 -DCOMBINE_SOURCES=1 -DCOMBINE_TESTS=1 \
     -DWARNINGS_AS_ERRORS=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
-    cmake --build build/alone -j "$(nproc)"
+    cmake --build build/alone -j "$(nproc)" &&
+    scripts/check-layers.py --alone
 }
 run_fuzz() { scripts/fuzz.sh "${FUZZ_SECONDS:-60}"; }
 run_scenarios() {
@@ -51,7 +52,7 @@ run_determinism() {
 # which other tests have, does not go with it. --fast-forward forks, where the sanitizer has a thread of its own.
 run_races() {
   cmake -S . -B build/tsan -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=thread" \
-    -DCOMBINE_SOURCES=12 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
+    -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
     cmake --build build/tsan -j "$(nproc)" --target test-switch --target SimAI_simulator --target qbb-flows &&
     build/tsan/bin/test-switch --gtest_brief=1 --gtest_filter='*Threads*:Partitions.*-*ShareNothing*' &&
     TSAN_OPTIONS=die_after_fork=0 PROGRAM_DIR=$PWD/build/tsan/bin \

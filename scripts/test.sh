@@ -33,7 +33,6 @@ build_and_run() {
 }
 
 step "packages" scripts/setup.sh
-scripts/configure.sh release
 step "style" scripts/check-style.sh
 step "programs" scripts/build.sh -c all --werror
 step "quick start" scripts/quickstart.sh

@@ -135,7 +135,7 @@ def tree(tmp_path):
         subprocess.run(["git", "add", file], cwd=tmp_path, check=True)
 
     def check():
-        return subprocess.run([tmp_path / "scripts/check-layers.py"], capture_output=True, text=True)
+        return subprocess.run([tmp_path / "scripts/check-layers.py", "--alone"], capture_output=True, text=True)
 
     return add, check
 
