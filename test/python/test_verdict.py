@@ -59,6 +59,10 @@ def write(directory, cc="1", cnps=70, network="packet", collectives=COLLECTIVES,
     return directory
 
 
+def verdict_of(runs):
+    return next(table for table in tables.all_tables(runs) if table.key == "verdict")
+
+
 def by_name(run, runs=()):
     return {finding.name: finding for finding in findings_of(run, runs)}
 
@@ -100,8 +104,12 @@ def test_idle_time_of_a_congested_bottleneck_is_bounded_by_what_congestion_contr
     assert by_name(congested)["AllReduce TP"].lost == 0, "NVLinks have no congestion control"
     assert by_name(hpcc)["AllReduce DP"].lost == pytest.approx(0.35)
     assert by_name(calm)["AllReduce DP"].lost == by_name(none)["AllReduce DP"].lost == 0
-    assert ("Up to 35% of its time is lost to congestion control (DCQCN): 70 congestion notifications slowed senders; "
-            "the same run with --network flow tells how much.") in sentence(congested, "AllReduce DP")
+    text = sentence(congested, "AllReduce DP")
+    assert ("The idle 35% are steps that wait for each other, and what congestion control (DCQCN) costs: 70 congestion "
+            "notifications slowed senders. How much that is, the same run with --network flow tells.") in text
+    assert "as congestion control" not in text and "another congestion control" not in text, "a bound is no reason for another"
+    row, = (row for row in verdict_of([congested]).records() if row["group"] == "DP")
+    assert row["lost to CC %"] is None and row["lost to CC at most %"] == pytest.approx(35)
     assert "The idle 35% are steps that wait for each other." in sentence(calm, "AllReduce DP")
 
 
@@ -158,6 +166,23 @@ def test_a_run_that_shares_links_fairly_tells_what_congestion_control_costs(tmp_
     assert "as congestion control" not in sentence(runs[1], "AllReduce DP", runs), "DCQCN is slower"
 
 
+def test_idle_time_is_due_to_steps_as_far_as_links_shared_fairly_are_idle_too(tmp_path):
+    quicker = COLLECTIVES.replace("80000,200000", "80000,196000")
+    busier = LINKS.replace("{up}", "94000")
+    runs = open_runs([write(tmp_path / "dcqcn"), write(tmp_path / "flow", network="flow", collectives=quicker)])
+    (tmp_path / "flow" / "links.csv").write_text(busier.replace(",5000,0,1,", ",0,0,1,"))
+    for run in runs:
+        run.info["inputs"][1]["sha256"] = "2"
+    # 4 of 100 us are lost. The busiest link is idle for 35 of 100 us, and for 2 of 96 without queues.
+    text = sentence(runs[0], "AllReduce DP", runs)
+    assert by_name(runs[0], runs)["AllReduce DP"].lost == pytest.approx(0.04)
+    assert ("Of the idle 35%, 2% are steps that wait for each other, as with links shared fairly, where it takes 96 us "
+            "instead of 100 us.") in text
+    row = verdict_of(runs).records()[0]
+    assert row["lost to CC %"] == pytest.approx(4) and row["lost to CC at most %"] is None
+    assert "lost to CC at most %" not in verdict_of(runs).for_people().columns
+
+
 def test_sentences_say_where_bytes_went_and_what_to_change(tmp_path):
     run, = open_runs([write(tmp_path / "run", up=95000)])
     dp, ep, tp = (sentence(run, name) for name in ("AllReduce DP", "AllToAll EP", "AllReduce TP"))
@@ -173,7 +198,7 @@ def test_sentences_say_where_bytes_went_and_what_to_change(tmp_path):
 
 def test_the_verdict_is_a_table_with_its_sentences(tmp_path):
     runs = open_runs([write(tmp_path / "run")])
-    table = next(each for each in tables.all_tables(runs) if each.key == "verdict")
+    table = verdict_of(runs)
     assert [(row["op"], row["group"], row["busy %"]) for row in table.records()][0] == ("AllReduce", "DP", 60)
     assert "- AllReduce DP (4 ranks, Ring) is" in tables.as_text(table)
     assert "- AllReduce DP (4 ranks, Ring) is" in tables.as_markdown(table)

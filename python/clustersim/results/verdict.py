@@ -13,9 +13,10 @@ For each operation and kind of group (such as AllReduce DP):
   bounds the group.
 - The rest of the active time that link was busy with *others*, *paused* by PFC, or *idle*.
 - How much congestion control costs is known where a run of the same inputs with ``--network flow`` is
-  compared: links shared fairly, without queues or marks. Else the idle time bounds it, where receivers
-  reported congestion (CNPs), or senders of an algorithm without CNPs met above the access switches. Other
-  idle time is steps of the algorithm that wait for each other, each for AS_SEND_LAT first if that is set.
+  compared: links shared fairly, without queues or marks. What is idle there, too, are steps of the algorithm that
+  wait for each other, each for AS_SEND_LAT first if that is set. Without such a run the idle time bounds the cost
+  where receivers reported congestion (CNPs), or senders of an algorithm without CNPs met above the access switches;
+  a bound says nothing of whether another algorithm would be faster.
 """
 import collections
 import dataclasses
@@ -64,6 +65,7 @@ class Finding:
     cnps: int
     mean_ns: float    # from last start to end, the mean of its collectives
     fair_ns: float    # the same in a run that shares links fairly; 0 if there is none
+    fair_idle: float  # idle in that run
     send_latency_ns: float  # what AS_SEND_LAT adds before each message; 0 if it is not set
 
     @property
@@ -183,10 +185,11 @@ def _mean_ns(rows):
     return float((rows["end_ns"] - starts).mean())
 
 
-def _fair_ns(fair, op, kind):
-    if fair is None or fair.collectives is None:
+def _time_in(run, op, kind):
+    """@return how long the collectives of a run take on average, 0 if it has none of these"""
+    if run.collectives is None:
         return 0.0
-    rows = fair.collectives[(fair.collectives["op"] == op) & (fair.collectives["kind"] == kind)]
+    rows = run.collectives[(run.collectives["op"] == op) & (run.collectives["kind"] == kind)]
     return _mean_ns(rows) if len(rows) else 0.0
 
 
@@ -203,7 +206,9 @@ def findings_of(run, runs=()):
         return []
     activity = _activity(run.collectives)
     by_purpose = _busy_links(links)
-    cnps, fair, found = _cnps(run), fair_run_of(run, runs), []
+    fair = fair_run_of(run, runs)
+    fair_findings = {each.name: each for each in findings_of(fair)} if fair else {}
+    cnps, found = _cnps(run), []
     for (op, kind), (intervals, rows) in activity.items():
         purpose, active = f"{op} {kind}", length(intervals)
         mine = by_purpose.get(purpose, [])
@@ -220,7 +225,9 @@ def findings_of(run, runs=()):
         up = sum(row["tx_bytes"] * part[purpose] for _, row, part in mine if row["kind"] == "switch up"
                  and run.nodes.kind(row["node"]) == "tier 1")
         waited = (rows["last_start_ns"] - rows["start_ns"]).mean() if "last_start_ns" in rows else 0.0
-        mean_ns, fair_ns = _mean_ns(rows), _fair_ns(fair, op, kind)
+        mean_ns = _mean_ns(rows)
+        fair_one = fair_findings.get(purpose)
+        fair_ns, fair_idle = (fair_one.mean_ns, fair_one.idle) if fair_one else (0.0, 0.0)
         latency_ns = _send_latency_ns(run)
         lost = idle if _may_lose(run, link["kind"], cnps) and latency_ns <= SMALL * mean_ns else 0.0
         if fair_ns and link["kind"] not in INSIDE:
@@ -230,7 +237,7 @@ def findings_of(run, runs=()):
             float(waited), link["kind"], link,
             f"{run.nodes.name(link['node'])} to {run.nodes.name(link['peer'])}",
             share, others, paused, idle, busy / _class_means(mine)[link["kind"]],
-            up / network if network else 0.0, lost, run.congestion_control, cnps, mean_ns, fair_ns,
+            up / network if network else 0.0, lost, run.congestion_control, cnps, mean_ns, fair_ns, fair_idle,
             latency_ns))
     return sorted(found, key=lambda finding: -finding.active_ns)
 
@@ -275,6 +282,10 @@ def _idle(finding):
                 f"({finding.send_latency_ns / 1e3:.4g} us before each), and for each other: a collective takes "
                 f"{finding.mean_ns / finding.send_latency_ns:.3g} times that latency.")
     also = ", and the speed at which GPUs copy" if finding.bound in INSIDE else ""
+    if finding.fair_ns and finding.idle - finding.fair_idle >= SMALL:
+        return (f"Of the idle {percent(finding.idle)}, {percent(finding.fair_idle)} are steps that wait for each other{also}, "
+                f"as with links shared fairly, where it takes {finding.fair_ns / 1e3:.4g} us instead of "
+                f"{finding.mean_ns / 1e3:.4g} us.")
     return f"The idle {percent(finding.idle)} are steps that wait for each other{also}."
 
 
@@ -287,8 +298,8 @@ def _losses(finding):
                      f"({finding.congestion_control}): {why}; with links shared fairly it takes "
                      f"{finding.fair_ns / 1e3:.4g} us instead of {finding.mean_ns / 1e3:.4g} us.")
     elif finding.lost >= SMALL:
-        found.append(f"Up to {percent(finding.lost)} of its time is lost to congestion control "
-                     f"({finding.congestion_control}): {why}; the same run with --network flow tells how much.")
+        found.append(f"The idle {percent(finding.lost)} are steps that wait for each other, and what congestion control "
+                     f"({finding.congestion_control}) costs: {why}. How much that is, the same run with --network flow tells.")
     elif finding.idle >= SMALL:
         found.append(_idle(finding))
     if finding.waited_ns > SMALL * finding.mean_ns:
@@ -314,10 +325,12 @@ def _other_control(run, finding, runs):
     for each in runs:
         if each.packets and _identity(each) and _identity(each) == _identity(run) and \
                 each.congestion_control != run.congestion_control:
-            times[each.congestion_control] = _fair_ns(each, finding.op, finding.group)
+            times[each.congestion_control] = _time_in(each, finding.op, finding.group)
     times = {name: ns for name, ns in times.items() if ns and name}
     if not times:
-        return "" if finding.congestion_control == "HPCC" else "another congestion control, such as conf/HPCC.conf"
+        # That idle time may be due to congestion control is no reason for another one.
+        return "" if finding.congestion_control == "HPCC" or not finding.fair_ns else \
+            "another congestion control, such as conf/HPCC.conf"
     best = min(times, key=times.get)
     if times[best] >= finding.mean_ns:
         return ""
