@@ -33,6 +33,16 @@ LinkNode::GetNodeId() const
 }
 
 void
+LinkNode::NeedDeparturesInTime()
+{
+    CatchUp();
+    for (const auto& agenda : m_agendas)
+    {
+        agenda->HoldExact();
+    }
+}
+
+void
 LinkNode::RemoveLinkPorts()
 {
     for (const auto& agenda : m_agendas)

@@ -142,6 +142,10 @@ class alignas(64) LinkNode : public PartitionState
     /// Add the next port. @param node the ns-3 node. @return the port's index
     uint16_t AddLinkPort(LinkPort& port, const Node& node);
 
+    /// From now on, OnFrameDeparture() is called when the simulator's clock shows its time; the
+    /// first port has been added.
+    void NeedDeparturesInTime();
+
     /// The node ends: its ports do nothing more.
     void RemoveLinkPorts();
 

@@ -238,6 +238,7 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     {
         NS_LOG_INFO("gives up on " << qp.Describe());
         qp.failed = true;
+        m_qpFailed(qp);
         return; // as a NIC whose retry count is exhausted; a stuck run names the pair
     }
     NS_LOG_INFO("timeout of " << qp.Describe());
@@ -285,6 +286,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
         }
         if (frame->kind == QbbFrameKind::Nack)
         {
+            m_nackReceived(*qp);
             m_recovery->OnNack(*qp, *frame, nowPs);
             SeekSendMessage(*qp);
             if (!qp->lossless)

@@ -136,14 +136,31 @@ RdmaHw::GetTypeId()
                             "A queue pair ends",
                             MakeTraceSourceAccessor(&RdmaHw::m_qpClose),
                             "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("QpFailed",
+                            "A queue pair gives up: its retries are used up",
+                            MakeTraceSourceAccessor(&RdmaHw::m_qpFailed),
+                            "ns3::RdmaHw::QpCallback")
             .AddTraceSource("CnpReceived",
                             "A congestion notification reached a sender",
                             MakeTraceSourceAccessor(&RdmaHw::m_cnpReceived),
                             "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("NackReceived",
+                            "A sender was asked for bytes again",
+                            MakeTraceSourceAccessor(&RdmaHw::m_nackReceived),
+                            "ns3::RdmaHw::QpCallback")
             .AddTraceSource("Timeout",
                             "A retransmission timer ran out",
                             MakeTraceSourceAccessor(&RdmaHw::m_timeout),
-                            "ns3::RdmaHw::QpCallback");
+                            "ns3::RdmaHw::QpCallback")
+            .AddTraceSource("RateChange",
+                            "The congestion control changed the sending rate of a queue pair",
+                            MakeTraceSourceAccessor(&RdmaHw::m_rateChange),
+                            "ns3::RdmaHw::ChangeCallback")
+            .AddTraceSource("WindowChange",
+                            "The window in force of a queue pair changed, with its rate if the "
+                            "window follows that",
+                            MakeTraceSourceAccessor(&RdmaHw::m_windowChange),
+                            "ns3::RdmaHw::ChangeCallback");
     return tid;
 }
 
@@ -217,7 +234,6 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();
     qp.baseRttPs = config.baseRttPs;
     qp.mtu = m_mtu;
-    qp.m_open = true;
     qp.SetPaced(config.paced);
     qp.SetVariableWindow(config.variableWindow);
     qp.SetWindow(config.windowBytes);
@@ -246,8 +262,27 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         m_controlled.set(index);
         m_congestion->OnQpInit(qp);
     }
+    qp.m_open = true;
     m_qpOpen(qp);
     return &qp;
+}
+
+void
+RdmaHw::TraceRate(const RdmaQueuePair& qp, uint64_t beforeBps) const
+{
+    if (qp.m_open)
+    {
+        m_rateChange(qp, beforeBps, qp.m_rateBps);
+    }
+}
+
+void
+RdmaHw::TraceWindow(const RdmaQueuePair& qp, uint64_t beforeBytes) const
+{
+    if (qp.m_open)
+    {
+        m_windowChange(qp, beforeBytes, qp.m_effectiveWindow);
+    }
 }
 
 bool

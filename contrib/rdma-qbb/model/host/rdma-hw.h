@@ -18,6 +18,7 @@
 #include "ns3/rdma-loss-recovery.h"
 #include "ns3/stable-array.h"
 #include "ns3/traced-callback.h"
+#include "ns3/watched-trace.h"
 
 #include <algorithm>
 #include <boost/dynamic_bitset.hpp>
@@ -251,6 +252,25 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Build the pair's next frame and advance it.
     QbbFrame* BuildFrame(RdmaQueuePair& qp, int64_t nowPs);
 
+    // --- for RdmaQueuePair
+    /// @return whether somebody has connected to "RateChange" or "WindowChange"
+    bool IsWatched() const
+    {
+        return m_watched;
+    }
+
+    /// The rate of a pair has changed.
+    void TraceRate(const RdmaQueuePair& qp, uint64_t beforeBps) const;
+
+    /// The window in force of a pair has changed.
+    void TraceWindow(const RdmaQueuePair& qp, uint64_t beforeBytes) const;
+
+    /// Somebody connects to a trace source of rates or windows.
+    void OnWatched()
+    {
+        m_watched = true;
+    }
+
     // --- for RdmaLossRecovery
     /**
      * Ask the sender, with a frame of its own, for what a receiver of this host misses.
@@ -273,8 +293,11 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     typedef void (*MessageCallback)(const RdmaQueuePair& qp, const RdmaMessage& message);
     /// Signature of "MessageDelivered".
     typedef void (*DeliveryCallback)(const RdmaRxQueuePair& rx, const RdmaMessage& message);
-    /// Signature of "QpOpen", "QpNamed", "QpClose", "CnpReceived" and "Timeout".
+    /// Signature of "QpOpen", "QpNamed", "QpClose", "QpFailed", "CnpReceived", "NackReceived" and
+    /// "Timeout".
     typedef void (*QpCallback)(const RdmaQueuePair& qp);
+    /// Signature of "RateChange" (bit/s) and "WindowChange" (bytes, UINT64_MAX for no window).
+    typedef void (*ChangeCallback)(const RdmaQueuePair& qp, uint64_t before, uint64_t now);
 
   protected:
     void DoDispose() override;
@@ -419,6 +442,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     uint32_t m_dataOverhead{82};
     uint32_t m_nvlinkOverhead{0};
     bool m_ackHighPriority{false};
+    bool m_watched{false}; ///< see IsWatched()
     uint8_t m_maxRetries{0};
     mutable Ptr<RdmaCongestionOps> m_congestion; ///< made when first asked for: many hosts idle
     mutable Ptr<RdmaLossRecovery> m_recovery;    ///< likewise
@@ -445,7 +469,11 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     TracedCallback<const RdmaQueuePair&> m_qpNamed;
     TracedCallback<const RdmaQueuePair&> m_qpClose;
     TracedCallback<const RdmaQueuePair&> m_cnpReceived;
+    TracedCallback<const RdmaQueuePair&> m_qpFailed;
+    TracedCallback<const RdmaQueuePair&> m_nackReceived;
     TracedCallback<const RdmaQueuePair&> m_timeout;
+    WatchedTrace<RdmaHw, const RdmaQueuePair&, uint64_t, uint64_t> m_rateChange{*this};
+    WatchedTrace<RdmaHw, const RdmaQueuePair&, uint64_t, uint64_t> m_windowChange{*this};
 };
 
 } // namespace ns3

@@ -6,6 +6,7 @@
 #include "rdma-hw.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ns3
 {
@@ -33,15 +34,25 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
     {
         return;
     }
-    Present(m_rateBps) = rate;
-    if (m_paced && m_lastTxBytes && rate)
-    {
-        m_nextAvailPs = m_lastTxPs + GapPs(m_lastTxBytes);
-    }
+    const uint64_t before = std::exchange(Present(m_rateBps), rate);
+    UpdateGap();
     UpdateEffectiveWindow();
     if (nic)
     {
         nic->OnChange(*this);
+    }
+    if (hw && hw->IsWatched()) [[unlikely]]
+    {
+        hw->TraceRate(*this, before);
+    }
+}
+
+void
+RdmaQueuePair::UpdateGap()
+{
+    if (m_paced && m_lastTxBytes && m_rateBps)
+    {
+        m_nextAvailPs = m_lastTxPs + GapPs(m_lastTxBytes);
     }
 }
 
@@ -103,6 +114,7 @@ RdmaQueuePair::SetVariableWindow(bool variable)
 void
 RdmaQueuePair::UpdateEffectiveWindow()
 {
+    const uint64_t before = m_effectiveWindow;
     if (m_windowBytes == 0)
     {
         m_effectiveWindow = UINT64_MAX;
@@ -116,6 +128,10 @@ RdmaQueuePair::UpdateEffectiveWindow()
     else
     {
         m_effectiveWindow = m_windowBytes;
+    }
+    if (m_effectiveWindow != before && hw && hw->IsWatched()) [[unlikely]]
+    {
+        hw->TraceWindow(*this, before);
     }
 }
 

@@ -202,6 +202,8 @@ class alignas(64) RdmaQueuePair : public PartitionState
     friend class RdmaNic;
 
     void UpdateEffectiveWindow();
+    /// Work out the gap after the frame sent last again.
+    void UpdateGap();
 
     /// @return @p state, which its port changes, as it is at the present moment
     template <typename T>

@@ -13,6 +13,7 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ns3
 {
@@ -92,6 +93,10 @@ QbbNetDevice::GetTypeId()
                             "A frame enters one of the port's queues",
                             MakeTraceSourceAccessor(&QbbNetDevice::m_frameEnqueue),
                             "ns3::QbbNetDevice::FrameCallback")
+            .AddTraceSource("QueueBytes",
+                            "The bytes change that wait in one of the port's queues",
+                            MakeTraceSourceAccessor(&QbbNetDevice::m_queueBytes),
+                            "ns3::QbbNetDevice::QueueCallback")
             .AddTraceSource("FrameLost",
                             "A frame this port sent was lost on the wire",
                             MakeTraceSourceAccessor(&QbbNetDevice::m_frameLost),
@@ -202,11 +207,13 @@ void
 QbbNetDevice::TraceEnqueue(const QbbFrame& frame)
 {
     m_frameEnqueue(this, frame);
+    TraceQueue(frame.priority, m_queues[frame.priority].bytes + frame.wireBytes);
 }
 
 void
 QbbNetDevice::TraceTx(const QbbFrame& frame)
 {
+    TraceQueue(frame.priority, m_queues[frame.priority].bytes);
     m_frameTx(this, frame);
     if (!m_phyTxBegin.IsEmpty())
     {
@@ -228,6 +235,27 @@ void
 QbbNetDevice::TraceLost(const QbbFrame& frame)
 {
     m_frameLost(this, frame);
+    TraceQueue(frame.priority, m_queues[frame.priority].bytes);
+}
+
+void
+QbbNetDevice::TraceQueue(uint8_t priority, uint64_t bytes)
+{
+    if (m_queueBytes.IsEmpty() || bytes == m_toldBytes[priority])
+    {
+        return;
+    }
+    m_queueBytes(this, priority, std::exchange(m_toldBytes[priority], bytes), bytes);
+}
+
+void
+QbbNetDevice::OnWatched()
+{
+    for (uint8_t priority = 0; priority < PRIORITIES; ++priority)
+    {
+        m_toldBytes[priority] = GetQueueBytes(priority);
+    }
+    Watch();
 }
 
 QbbPortCounters

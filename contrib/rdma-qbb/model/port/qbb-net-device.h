@@ -96,11 +96,8 @@ class QbbNetDevice : public NetDevice, public LinkPort
         m_rdmaMtu = bytes;
     }
 
-    /// Somebody connects to a trace source of frames.
-    void OnWatched()
-    {
-        Watch();
-    }
+    /// Somebody connects to a trace source of frames or queues.
+    void OnWatched();
 
     // --- for QbbChannel
     void JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer);
@@ -149,6 +146,11 @@ class QbbNetDevice : public NetDevice, public LinkPort
     typedef void (*FrameCallback)(Ptr<const QbbNetDevice> device, const QbbFrame& frame);
     /// Signature of "Pfc": this port of @p device was paused (or resumed) for @p priority.
     typedef void (*PfcCallback)(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
+    /// Signature of "QueueBytes".
+    typedef void (*QueueCallback)(Ptr<const QbbNetDevice> device,
+                                  uint8_t priority,
+                                  uint64_t before,
+                                  uint64_t now);
 
   protected:
     void DoInitialize() override;
@@ -165,6 +167,8 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Ptr<const Packet> MakePacket(const QbbFrame& frame,
                                  const Mac48Address& from,
                                  const Mac48Address& to) const;
+    /// Tell of the bytes in a queue if they are not what was told last.
+    void TraceQueue(uint8_t priority, uint64_t bytes);
     void ChangePause(uint8_t mask, int64_t nowPs);
     void OnPauseExpiry(int64_t nowPs);
     void OnPauseRefresh(int64_t nowPs);
@@ -211,6 +215,8 @@ class QbbNetDevice : public NetDevice, public LinkPort
     Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameTx{*this};
     Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameRx{*this};
     Watched<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameEnqueue{*this};
+    Watched<Ptr<const QbbNetDevice>, uint8_t, uint64_t, uint64_t> m_queueBytes{*this};
+    std::array<uint64_t, PRIORITIES> m_toldBytes{}; ///< by m_queueBytes, or before it was watched
     TracedCallback<Ptr<const QbbNetDevice>, const QbbFrame&> m_frameLost;
     TracedCallback<Ptr<const QbbNetDevice>, uint8_t, bool> m_pfc;
     Watched<Ptr<const Packet>> m_phyTxBegin{*this};

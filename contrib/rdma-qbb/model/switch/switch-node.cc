@@ -12,6 +12,8 @@
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
 
+#include <utility>
+
 namespace ns3
 {
 
@@ -60,7 +62,11 @@ SwitchNode::GetTypeId()
             .AddTraceSource("Drop",
                             "A frame found no room in the buffer, or no path",
                             MakeTraceSourceAccessor(&SwitchNode::m_drop),
-                            "ns3::SwitchNode::DropCallback");
+                            "ns3::SwitchNode::DropCallback")
+            .AddTraceSource("Mark",
+                            "A frame is marked CE as it begins to be sent",
+                            MakeTraceSourceAccessor(&SwitchNode::m_mark),
+                            "ns3::SwitchNode::MarkCallback");
     return tid;
 }
 
@@ -97,7 +103,21 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
 {
     AddDevice(device);
     m_ports.push_back(PeekPointer(device));
-    return AddLinkPort(*device, *this);
+    const uint16_t port = AddLinkPort(*device, *this);
+    if (m_marksWatched && port == 0)
+    {
+        NeedDeparturesInTime();
+    }
+    return port;
+}
+
+void
+SwitchNode::OnWatched()
+{
+    if (!std::exchange(m_marksWatched, true) && !m_ports.empty())
+    {
+        NeedDeparturesInTime();
+    }
 }
 
 void
@@ -272,6 +292,10 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
         m_mmu->ShouldMark(port, priority))
     {
         frame.ecn = EcnCodepoint::Ce;
+        if (m_marksWatched) [[unlikely]]
+        {
+            m_mark(this, port, frame);
+        }
     }
     Record(port, frame, nowPs);
 }

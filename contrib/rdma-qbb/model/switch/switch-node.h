@@ -15,6 +15,7 @@
 #include "ns3/routing-policy.h"
 #include "ns3/simulator.h"
 #include "ns3/traced-callback.h"
+#include "ns3/watched-trace.h"
 
 #include <cstdint>
 #include <vector>
@@ -150,6 +151,9 @@ class SwitchNode : public Node, public LinkNode
     /// Fix the random streams. @return how many were used
     virtual int64_t AssignStreams(int64_t stream);
 
+    /// Somebody connects to the trace source of marks.
+    void OnWatched();
+
     // --- LinkNode
     void OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs) final;
     ArrivalCall GetArrivalCall() const override;
@@ -157,6 +161,8 @@ class SwitchNode : public Node, public LinkNode
 
     /// Signature of "Drop".
     typedef void (*DropCallback)(Ptr<const SwitchNode> node, const QbbFrame& frame);
+    /// Signature of "Mark": port @p port of @p node marks @p frame, which it begins to send.
+    typedef void (*MarkCallback)(Ptr<const SwitchNode> node, uint16_t port, const QbbFrame& frame);
 
   protected:
     void DoInitialize() override;
@@ -189,6 +195,7 @@ class SwitchNode : public Node, public LinkNode
     Ptr<RoutingPolicy> m_policy;
     uint32_t m_seed{0}; ///< of attribute and node id
     bool m_ecnEnabled{true};
+    bool m_marksWatched{false};
 
     // seldom
     Ptr<InNetworkHook> m_inNetwork;
@@ -198,6 +205,7 @@ class SwitchNode : public Node, public LinkNode
     uint64_t m_droppedPayload{0};
     std::vector<PintPortState> m_pintPorts;
     TracedCallback<Ptr<const SwitchNode>, const QbbFrame&> m_drop;
+    WatchedTrace<SwitchNode, Ptr<const SwitchNode>, uint16_t, const QbbFrame&> m_mark{*this};
 };
 
 } // namespace ns3
