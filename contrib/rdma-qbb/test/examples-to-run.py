@@ -8,6 +8,9 @@ cpp_examples = [
     ("second-rdma --senders=3 --bytes=100000", "True", "False"),
     ("background-traffic --load=tcp", "True", "False"),
     ("loss-recovery --megabytes=1", "True", "False"),
+    ("congestion-by-delay --senders=4 --ms=2", "True", "False"),
+    ("congestion-by-marks --senders=4 --ms=2", "True", "False"),
+    ("congestion-by-telemetry --senders=4 --ms=2", "True", "False"),
 ]
 
 python_examples = []
