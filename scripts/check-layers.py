@@ -60,8 +60,8 @@ ENGINE_MAY_INCLUDE = {
     "data": {"network", "interface"},
     "control": {"data", "network", "interface"},
 }
-# What every layer may use, as it includes nothing of ns-3 or ours.
-FOR_ALL = {"input-error.h"}
+# What every layer may use, as it includes nothing of ours.
+FOR_ALL = {"input-error.h", "shared-log.h"}
 # The modules a module must not know.
 MUST_NOT_KNOW = {"rdma-qbb": {"accl-cclo", "astra-frontend"}, "accl-cclo": {"astra-frontend"}}
 MODULES = ("rdma-qbb", "accl-cclo", "astra-frontend")

@@ -5,11 +5,15 @@
  */
 #include "rdma-fabric.h"
 
+#include "ns3/shared-log.h"
+
 #include <algorithm>
 #include <tuple>
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_SHARE("RdmaFabric");
 
 namespace
 {
@@ -63,8 +67,11 @@ RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
                           uint32_t stripe,
                           InNetworkSpec& spec) const
 {
-    return PlanOnNvSwitch(hosts, stripe, spec) ||
-           (m_inNetworkReduction && PlanOnSwitches(hosts, stripe, spec));
+    const bool planned = PlanOnNvSwitch(hosts, stripe, spec) ||
+                         (m_inNetworkReduction && PlanOnSwitches(hosts, stripe, spec));
+    NS_LOG_INFO("an operation of " << hosts.size() << " hosts has "
+                                   << (planned ? spec.switches.size() : 0) << " switches");
+    return planned;
 }
 
 bool

@@ -6,9 +6,9 @@
 #include "rdma-fabric.h"
 
 #include "ns3/input-error.h"
-#include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/qbb-processes.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("RdmaFabricPaths");
+NS_LOG_COMPONENT_SHARE("RdmaFabric");
 
 RdmaPath
 RdmaFabric::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options)
@@ -121,7 +121,7 @@ RdmaFabric::ScheduleLinkEvents()
 void
 RdmaFabric::SetLinkUp(uint32_t link, bool up)
 {
-    NS_LOG_FUNCTION(this << link << up);
+    NS_LOG_INFO("link " << link << " goes " << (up ? "up" : "down"));
     m_links->Set(link, up);
     m_channels[link]->SetUp(up);
     // Links that change together, as a switch's do, cost one update.
@@ -136,6 +136,7 @@ RdmaFabric::SetLinkUp(uint32_t link, bool up)
 void
 RdmaFabric::UpdateRoutes()
 {
+    NS_LOG_INFO("routes are worked out again");
     m_routes->Recompute(*m_links);
     m_planner->OnRoutesChanged();
     MoveQueuePairs();

@@ -15,13 +15,13 @@
 #include "ns3/double.h"
 #include "ns3/ecmp-routing.h"
 #include "ns3/input-error.h"
-#include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/pointer.h"
 #include "ns3/qbb-partitions.h"
 #include "ns3/qbb-simulator-impl.h"
 #include "ns3/routing-policy-factory.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
@@ -36,7 +36,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("RdmaFabric");
+NS_LOG_COMPONENT_SHARE("RdmaFabric");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaFabric);
 
@@ -83,7 +83,7 @@ RdmaFabric::GetTypeId()
                           MakeBooleanAccessor(&RdmaFabric::m_persistentQueuePairs),
                           MakeBooleanChecker())
             .AddAttribute("NicPauseTime",
-                          "Every NIC pauses its switch for so long from the start, as a slow "
+                          "How long every NIC pauses its switch from the start, as a slow "
                           "receiver does; 0: none does",
                           TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaFabric::m_nicPauseTime),
@@ -143,6 +143,8 @@ RdmaFabric::DoDispose()
 void
 RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
 {
+    NS_LOG_INFO("builds " << topology.nodeCount << " nodes and " << topology.links.size()
+                          << " links of " << topology.source);
     ShareOut(topology);
     CreateNodes(topology);
     if (m_threads > 0)

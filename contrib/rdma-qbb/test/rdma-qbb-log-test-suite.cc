@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "fabric-test-support.h"
+
 #include "ns3/collective-offload.h"
 #include "ns3/header.h"
 #include "ns3/log.h"
@@ -9,7 +11,10 @@
 #include "ns3/type-id.h"
 
 #include <algorithm>
+#include <iostream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 using namespace ns3;
 
@@ -67,6 +72,153 @@ class ModelsLogTestCase : public TestCase
     }
 };
 
+#ifdef NS3_LOG_ENABLE
+
+/// What a component must tell of a run.
+struct LoggedStory
+{
+    std::string component;
+    std::string conf;
+    std::vector<std::string> words;
+    std::string errorRate{"0"}; ///< of the link to the receiver
+    std::string failure{};      ///< further lines of the configuration
+};
+
+/// Collects what is logged.
+class LogCapture
+{
+  public:
+    explicit LogCapture(const std::string& component)
+        : m_component(component),
+          m_before(std::clog.rdbuf(m_text.rdbuf()))
+    {
+        LogComponentEnable(m_component.c_str(), LOG_LEVEL_ALL);
+    }
+
+    ~LogCapture()
+    {
+        LogComponentDisable(m_component.c_str(), LOG_LEVEL_ALL);
+        std::clog.rdbuf(m_before);
+    }
+
+    LogCapture(const LogCapture&) = delete;
+    LogCapture& operator=(const LogCapture&) = delete;
+
+    std::string Text() const
+    {
+        return m_text.str();
+    }
+
+  private:
+    std::string m_component;
+    std::ostringstream m_text;
+    std::streambuf* m_before;
+};
+
+/// An incast, told by one component after the other.
+class RunsLogStoriesTestCase : public TestCase
+{
+  public:
+    RunsLogStoriesTestCase()
+        : TestCase("each component tells its part of an incast, of losses and of a failed link")
+    {
+    }
+
+  private:
+    static std::string LogOf(const LoggedStory& story)
+    {
+        LogCapture log(story.component);
+        std::ostringstream topology;
+        topology << "9 1 8\n8\n";
+        for (int host = 0; host < 8; ++host)
+        {
+            topology << "8 " << host << " 100Gbps 1us " << (host ? "0" : story.errorRate) << "\n";
+        }
+        FabricUnderTest test(topology.str(),
+                             "BUFFER_SIZE 1\nHAS_WIN 0\nKMIN 5000\nKMAX 50000\nPMAX 0.5\n" +
+                                 story.conf + "\n" + story.failure);
+        test.Build();
+        test.fabric->AssignStreams(1);
+        for (uint32_t host = 1; host < 8; ++host)
+        {
+            test.Send(host, 0, 200'000);
+        }
+        Simulator::Stop(MilliSeconds(20));
+        Simulator::Run();
+        return log.Text();
+    }
+
+    void DoRun() override
+    {
+        const std::vector<LoggedStory> stories{
+            {"RdmaFabric",
+             "CC_MODE 1",
+             {"builds 9 nodes", "goes down", "routes"},
+             "0",
+             "LINK_DOWN 10 1 8\n"},
+            {"RdmaDriver", "CC_MODE 1", {"host 1 connects to host 0"}},
+            {"RdmaHw",
+             "CC_MODE 1",
+             {"opens 1->0",
+              "posts a message of 200000 bytes",
+              "sends bytes 0 to 1000",
+              "gets bytes 0 to 1000",
+              "marked",
+              "answers with ACK of byte",
+              "gets ACK of byte",
+              "answers a mark with CNP",
+              "gets CNP",
+              "changes its rate",
+              "delivers a message of 200000 bytes",
+              "completes a message of 200000 bytes",
+              "closes 1->0"}},
+            {"RdmaHw",
+             "CC_MODE 0",
+             {"expected byte", "answers with NACK", "gets NACK", "sends again", "timeout of"},
+             "0.05"},
+            {"QbbNetDevice",
+             "CC_MODE 0",
+             {"queues bytes",
+              "begins to send bytes",
+              "has its far end pause priority 3",
+              "is paused for priority 3",
+              "has its far end resume priority 3",
+              "is resumed for priority 3"}},
+            {"QbbNetDevice", "CC_MODE 0", {"loses bytes"}, "0.05"},
+            {"QbbChannel", "CC_MODE 0", {"SetUp"}, "0", "LINK_DOWN 10 1 8\n"},
+            {"SwitchNode",
+             "CC_MODE 1",
+             {"forwards bytes", "stores bytes", "marks bytes", "pauses priority", "resumes"}},
+            {"SwitchMmu",
+             "CC_MODE 1",
+             {"shares", "admits", "marks", "pauses port", "resumes port"}},
+            {"RdmaGoBackN", "CC_MODE 0", {"is asked for byte"}, "0.05"},
+            {"RdmaIrn", "CC_MODE 0\nLOSS_RECOVERY irn", {"is asked for byte"}, "0.05"},
+            {"RdmaNoCongestionControl", "CC_MODE 0", {"OnQpInit"}},
+            {"RdmaDcqcn", "CC_MODE 1", {"gets its first CNP", "falls to", "rises to"}},
+            {"RdmaHpcc", "CC_MODE 3", {"learns of", "busiest hop"}},
+            {"RdmaHpccBase", "CC_MODE 3", {"ends a round", "takes"}},
+            {"RdmaTimely", "CC_MODE 7", {"begins at", "gradient"}},
+            {"RdmaDctcp", "CC_MODE 8", {"cuts once", "grows"}},
+            {"RdmaHpccPint", "CC_MODE 10", {"decodes"}},
+            {"PintEncoder", "CC_MODE 10", {"writes the power"}},
+            {"RdmaSwift", "CC_MODE RdmaSwift", {"has a window of", "leaves"}}};
+        for (const LoggedStory& story : stories)
+        {
+            const std::string text = LogOf(story);
+            for (const std::string& word : story.words)
+            {
+                NS_TEST_EXPECT_MSG_NE(text.find(word),
+                                      std::string::npos,
+                                      story.component << " with " << story.conf
+                                                      << " does not say \"" << word << "\"");
+            }
+        }
+    }
+};
+
+#endif // NS3_LOG_ENABLE
+
 class RdmaQbbLogTestSuite : public TestSuite
 {
   public:
@@ -74,6 +226,9 @@ class RdmaQbbLogTestSuite : public TestSuite
         : TestSuite("rdma-qbb-log", Type::UNIT)
     {
         AddTestCase(new ModelsLogTestCase);
+#ifdef NS3_LOG_ENABLE
+        AddTestCase(new RunsLogStoriesTestCase);
+#endif
     }
 };
 

@@ -157,6 +157,7 @@ CcloDriver::CheckRoom(uint32_t end) const
 void
 CcloDriver::Initialize(const std::vector<CcloRank>& ranks, uint32_t localRank)
 {
+    NS_LOG_INFO("rank " << localRank << " of " << ranks.size() << " is initialized");
     CcloExchangeMemory& memory = m_engine->GetExchangeMemory();
     const uint32_t configured = memory.GetSize() - CcloExchangeMemory::CONFIGURED;
     if (memory.HostRead(configured) != 0)
@@ -294,6 +295,7 @@ CcloDriver::Configure(CcloConfigFunction function, uint32_t value)
 void
 CcloDriver::Deinitialize()
 {
+    NS_LOG_FUNCTION(this);
     CcloCall call;
     call.operation = CcloOperation::Config;
     call.function = static_cast<uint32_t>(CcloConfigFunction::Reset);
@@ -394,6 +396,9 @@ CcloDriver::Call(const CcloRequest& request, Done done)
 void
 CcloDriver::Enqueue(const CcloCall& call, Done done)
 {
+    NS_LOG_LOGIC(CcloOperationName(call.operation)
+                 << " of " << call.count << " elements waits behind " << m_requests.size()
+                 << " calls");
     m_requests.push_back({call, std::move(done)});
     if (m_requests.size() == 1)
     {
@@ -407,9 +412,11 @@ CcloDriver::StartNext()
     m_waitsForSessions = !m_engine->GetProtocolEngine()->IsOpen();
     if (m_waitsForSessions)
     {
+        NS_LOG_LOGIC("calls wait for sessions to open");
         return;
     }
     Simulator::Schedule(m_invocationLatency, [this] {
+        NS_LOG_INFO("starts " << CcloOperationName(m_requests.front().call.operation));
         CcloExchangeMemory& memory = m_engine->GetExchangeMemory();
         const auto words = m_requests.front().call.ToWords();
         for (uint32_t i = 0; i < CcloCall::WORDS; ++i)
@@ -427,6 +434,8 @@ CcloDriver::OnInterrupt()
         CcloExchangeMemory& memory = m_engine->GetExchangeMemory();
         memory.HostRead(CcloExchangeMemory::CONTROL);
         const uint32_t value = memory.HostRead(memory.GetSize() - CcloExchangeMemory::RETURN_VALUE);
+        NS_LOG_INFO(CcloOperationName(m_requests.front().call.operation)
+                    << " returns " << CcloErrorNames(value));
         const Done done = std::move(m_requests.front().done);
         m_requests.pop_front();
         if (!m_requests.empty())

@@ -142,6 +142,7 @@ CcloEngine::OnRoom()
 void
 CcloEngine::OnMessage(uint32_t session, CcloMessage&& message)
 {
+    NS_LOG_LOGIC("session " << session << " brings " << message.header);
     m_arrivals.push_back({session, std::move(message)});
     if (m_arrivals.size() == 1)
     {

@@ -207,11 +207,13 @@ CcloFirmware::Run()
         m_served = std::move(pending->served);
         if (m_tookNewCall)
         {
+            NS_LOG_LOGIC("begins " << CcloOperationName(pending->call.operation));
             co_await Spend(m_callLatency);
             m_callStart(pending->call);
         }
         else
         {
+            NS_LOG_LOGIC("tries " << CcloOperationName(pending->call.operation) << " again");
             co_await Spend(m_retryLatency);
             m_retry(pending->call);
         }

@@ -482,6 +482,7 @@ CcloDataPlane::Packetize()
     m_packetizerWaits = !m_network->CanSend(session, message.header);
     if (m_packetizerWaits)
     {
+        NS_LOG_LOGIC("move " << flight.number << " waits for the network");
         return;
     }
     if (m_memory->HasContents())
@@ -497,6 +498,7 @@ CcloDataPlane::Packetize()
     const int64_t spanPs = static_cast<int64_t>(std::llround(
         static_cast<long double>(flight.stream.GetPicoSeconds()) * bytes / flight.resultBytes));
     const Time span = PicoSeconds(spanPs) + m_clockPeriod;
+    NS_LOG_LOGIC("move " << flight.number << " sends " << message.header);
     flight.sent += bytes;
     m_packetizerBusy = true;
     m_network->Send(session, std::move(message), span.GetPicoSeconds());

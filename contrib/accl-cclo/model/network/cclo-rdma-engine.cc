@@ -247,6 +247,7 @@ CcloRdmaEngine::OnSent(uint64_t bytes)
 {
     const bool wasDrained = IsDrained();
     m_unsentBytes -= bytes;
+    NS_LOG_LOGIC("host " << m_host << " has " << m_unsentBytes << " bytes not acknowledged");
     if (!wasDrained && IsDrained() && m_listener)
     {
         m_listener->OnRoom();
@@ -280,6 +281,8 @@ CcloRdmaEngine::OnConsumed(uint32_t session, const CcloHeader& header)
 void
 CcloRdmaEngine::OnCredit(uint32_t session, uint64_t bytes)
 {
+    NS_LOG_LOGIC("host " << m_host << " may send host " << session << " " << bytes
+                         << " bytes more");
     m_sessions[session].unplacedBytes -= bytes;
     if (m_listener)
     {

@@ -211,6 +211,7 @@ CcloTcpEngine::OpenSession(bool isLocal)
 void
 CcloTcpEngine::OnConnected(uint32_t session, bool isOpen)
 {
+    NS_LOG_INFO("session " << session << (isOpen ? " is open" : " is refused"));
     m_sessions[session].isOpen = isOpen;
     m_sessions[session].isRefused = !isOpen;
     Flush(session);
@@ -291,6 +292,7 @@ CcloTcpEngine::Flush(uint32_t session)
     }
     if (taken > 0)
     {
+        NS_LOG_LOGIC("session " << session << " gives its socket " << taken << " bytes");
         OnSent(taken);
     }
 }

@@ -174,6 +174,7 @@ CcloUdpEngine::SendNext()
     const Outgoing& first = m_queue.front();
     const Peer& peer = GetPeer(first.session);
     const uint32_t bytes = first.packet->GetSize();
+    NS_LOG_LOGIC("session " << first.session << " sends a packet of " << bytes << " bytes");
     m_socket->SendTo(first.packet, 0, InetSocketAddress(peer.ip, static_cast<uint16_t>(peer.port)));
     Simulator::Schedule(PicoSeconds(PacketPs(bytes)), [this, bytes, socket = m_socket] {
         if (socket != m_socket)

@@ -114,6 +114,7 @@ RdmaHpccBase::EndRound(RdmaQueuePair& qp, RoundState& state, const RdmaAckView& 
         return false;
     }
     state.roundEndSeq = qp.GetSndNxt();
+    NS_LOG_LOGIC(qp.Describe() << " ends a round at byte " << ack.ackSeq);
     return true;
 }
 

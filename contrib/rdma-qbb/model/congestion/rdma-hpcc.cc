@@ -147,6 +147,7 @@ RdmaHpcc::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
     if (state.hopCount != telemetry.hopCount)
     {
         // The first acknowledgement, or the first on a route of another length.
+        NS_LOG_LOGIC(qp.Describe() << " learns of " << +telemetry.hopCount << " hops");
         state.hopCount = std::min<uint8_t>(telemetry.hopCount, QbbTelemetry::MAX_HOPS);
         for (uint32_t i = 0; i < state.hopCount; ++i)
         {
@@ -221,6 +222,7 @@ RdmaHpcc::ReactPerHop(RdmaQueuePair& qp,
         mostUtilized = std::max(mostUtilized, hop.utilization);
         leastBps = std::min(leastBps, state.law.Compute(hop.law, hop.utilization, roundEnds));
     }
+    NS_LOG_LOGIC(qp.Describe() << " sees its busiest hop used to " << mostUtilized);
     state.utilization = mostUtilized;
     state.whole.referenceBps = leastBps;
     Apply(qp, state, leastBps);

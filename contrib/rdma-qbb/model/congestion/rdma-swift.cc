@@ -242,6 +242,8 @@ RdmaSwift::React(Window& window,
     }
     const double factor = std::max(1 - m_beta * (delayPs - targetPs) / delayPs, 1 - m_maxDecrease);
     window.frames = std::max(window.frames * factor, m_minWindow);
+    NS_LOG_LOGIC("a delay of " << delayPs << " ps, target " << targetPs << " ps, leaves "
+                               << window.frames << " frames");
     window.lastDecreasePs = nowPs;
 }
 
@@ -261,6 +263,8 @@ RdmaSwift::OnTimeout(RdmaQueuePair& qp)
         OnLoss(qp);
         return;
     }
+    NS_LOG_INFO(qp.Describe() << " falls to its least window after " << state.timeouts
+                              << " timeouts");
     state.fabric.frames = m_minWindow;
     state.fabric.lastDecreasePs = Simulator::Now().GetPicoSeconds();
     Apply(qp, state);

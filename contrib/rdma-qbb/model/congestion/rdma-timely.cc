@@ -152,6 +152,8 @@ RdmaTimely::OnQpInit(RdmaQueuePair& qp)
     state->minRttPs = static_cast<double>(std::max<int64_t>(1, minRttPs));
     state->increaseScale =
         m_scaleIncrease ? static_cast<double>(qp.lineRateBps) / TIMELY_BASE_BPS : 1;
+    NS_LOG_INFO(qp.Describe() << " begins at " << state->rateBps << " bps, least RTT "
+                              << state->minRttPs << " ps");
     state->nextUpdateSeq = qp.sndUna + m_segmentBytes;
     qp.congestion = std::move(state);
     qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));

@@ -8,6 +8,7 @@
 #include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/node.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_SHARE("QbbNetDevice");
 
 LinkPort::LinkPort()
     : m_poolRef(Create<QbbFramePool>()),
@@ -159,6 +162,8 @@ LinkPort::Enqueue(QbbFrame* frame, int64_t nowPs)
     {
         TraceEnqueue(*frame);
     }
+    NS_LOG_LOGIC("node " << m_hot.nodeId << " port " << m_hot.port << " queues " << *frame
+                         << " behind " << m_queues[frame->priority].bytes << " bytes");
     m_hot.wire->Classify(*frame);
     m_hot.loudQueued += !frame->quiet;
     Queue& queue = m_queues[frame->priority];
@@ -200,6 +205,8 @@ LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
     {
         TraceTx(*frame);
     }
+    NS_LOG_LOGIC("node " << m_hot.nodeId << " port " << m_hot.port << " begins to send " << *frame
+                         << ", at " << nowPs << " ps");
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_hot.busyUntilPs = nowPs + txTime;
     m_hot.busyPs += txTime;
@@ -491,6 +498,7 @@ LinkPort::Lose(QbbFrame* frame)
 void
 LinkPort::Discard(QbbFrame* frame, uint64_t& count)
 {
+    NS_LOG_INFO("node " << m_hot.nodeId << " port " << m_hot.port << " loses " << *frame);
     TraceLost(*frame);
     ++count;
     if (frame->kind == QbbFrameKind::Data)

@@ -84,6 +84,8 @@ RdmaClient::StartApplication()
 void
 RdmaClient::OnSent()
 {
+    NS_LOG_INFO("node " << GetNode()->GetId() << " has sent " << m_bytes << " bytes to host "
+                        << m_remote << " in " << (Simulator::Now() - m_started).As(Time::US));
     m_complete = true;
     m_completeTrace(m_bytes, Simulator::Now() - m_started);
 }
@@ -91,6 +93,7 @@ RdmaClient::OnSent()
 void
 RdmaClient::StopApplication()
 {
+    NS_LOG_FUNCTION(this);
     if (m_qp)
     {
         m_qp->hw->Close(*m_qp);

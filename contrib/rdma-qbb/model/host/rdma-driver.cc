@@ -82,8 +82,11 @@ RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
     const RdmaPath path = m_planner->PlanPath(m_hw->GetHostIndex(), dst, options);
     if (!path.peer)
     {
+        NS_LOG_INFO("host " << m_hw->GetHostIndex() << " has no path to host " << dst);
         return nullptr;
     }
+    NS_LOG_INFO("host " << m_hw->GetHostIndex() << " connects to host " << dst << " by port "
+                        << path.nic << (path.nvlink ? ", over NVLink" : ""));
     RdmaQueuePairConfig config;
     config.peer = path.peer;
     config.nic = path.nic;

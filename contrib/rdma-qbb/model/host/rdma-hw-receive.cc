@@ -9,8 +9,8 @@
 #include "ns3/ethernet-header.h"
 #include "ns3/flow-hash.h"
 #include "ns3/ipv4-header.h"
-#include "ns3/log.h"
 #include "ns3/packet.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("RdmaHwReceive");
+NS_LOG_COMPONENT_SHARE("RdmaHw");
 
 namespace
 {
@@ -84,10 +84,13 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
     RdmaRxQueuePair* rx = FindReceiver(*frame);
     if (!rx)
     {
+        NS_LOG_LOGIC("no connection is left for " << *frame);
         ++m_counters.staleFrames;
         Free(frame);
         return;
     }
+    NS_LOG_LOGIC("host " << m_hostIndex << " gets " << *frame
+                         << (frame->ecn == EcnCodepoint::Ce ? ", marked" : ""));
     if (frame->telemetry)
     {
         frame->telemetry->receivedPs = nowPs;
@@ -143,6 +146,8 @@ RdmaHw::OnUnexpected(uint16_t port, RdmaRxQueuePair& rx, QbbFrame* frame, bool m
     {
         ++m_counters.outOfOrderFrames;
         m_counters.reorderBytes = std::max(m_counters.reorderBytes, end - before);
+        NS_LOG_INFO("host " << m_hostIndex << " expected byte " << before << " and gets "
+                            << *frame);
         if (rx.recovery && (frame->flags & QBB_FLAG_LAST))
         {
             rx.laterEnds.push_back(end);
@@ -201,6 +206,7 @@ RdmaHw::Answer(uint16_t port,
         frame->priority = 0;
     }
     frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
+    NS_LOG_LOGIC("host " << m_hostIndex << " answers with " << *frame);
     ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
     if (device.CanSendNow(nowPs))
     {
@@ -234,6 +240,7 @@ RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
 {
     LinkPort& device = m_nics[port]->GetPort();
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
+    NS_LOG_LOGIC("host " << m_hostIndex << " answers a mark with " << *frame);
     rx.cnpPs = nowPs;
     ++m_counters.cnpsSent;
     device.Enqueue(frame, nowPs);
@@ -248,6 +255,7 @@ RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
     frame->expectedSeq = rx.expectedSeq;
     frame->namedMtus = selective ? NamedMtus(rx) : 0;
     frame->answerFlags = selective ? QBB_ANSWER_SELECTIVE : 0;
+    NS_LOG_LOGIC("host " << m_hostIndex << " asks with " << *frame);
     ++m_counters.nacksSent;
     device.Enqueue(frame, nowPs);
 }
@@ -260,6 +268,8 @@ RdmaHw::Deliver(RdmaRxQueuePair& rx)
     {
         RdmaMessage& message = messages->Front();
         messages->Pop();
+        NS_LOG_INFO("host " << m_hostIndex << " delivers a message of " << message.bytes
+                            << " bytes from host " << rx.peer.host);
         m_counters.deliveredBytes += message.bytes;
         m_messageDelivered(rx, message);
         message.OnDelivered();

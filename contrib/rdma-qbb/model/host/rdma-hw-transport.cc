@@ -7,8 +7,8 @@
 #include "rdma-hw.h"
 
 #include "ns3/assert.h"
-#include "ns3/log.h"
 #include "ns3/qbb-partitions.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("RdmaHwTransport");
+NS_LOG_COMPONENT_SHARE("RdmaHw");
 
 namespace
 {
@@ -96,6 +96,7 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
     {
         AnnounceAfar(qp, message);
     }
+    NS_LOG_INFO(qp.Describe() << " posts a message of " << bytes << " bytes");
     m_counters.postedBytes += bytes;
     if (restart)
     {
@@ -202,6 +203,8 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     qp.m_highestSent = std::max(qp.m_highestSent, end);
     m_counters.sentPayload += frame->payloadBytes;
 
+    NS_LOG_LOGIC(qp.Describe() << (frame->flags & QBB_FLAG_RETRANSMIT ? " sends again " : " sends ")
+                               << *frame << ", at " << nowPs << " ps");
     qp.NoteSent(frame->wireBytes, nowPs);
     qp.m_nextAvailPs = !qp.m_paced || qp.m_rateBps >= port.GetRateBps()
                            ? nowPs
@@ -267,6 +270,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
         Free(frame);
         return;
     }
+    NS_LOG_LOGIC(qp->Describe() << " gets " << *frame);
     if (const RdmaMessage* message = qp->firstMessage)
     {
         FetchLines<2>(message); // told at the end of this function
@@ -345,6 +349,7 @@ RdmaHw::CompleteMessages(RdmaQueuePair& qp)
     {
         RdmaMessage* message = qp.firstMessage;
         qp.firstMessage = message->next;
+        NS_LOG_INFO(qp.Describe() << " completes a message of " << message->bytes << " bytes");
         m_counters.acknowledgedBytes += message->bytes;
         m_messageSent(qp, *message);
         const uint32_t qpn = qp.qpn;

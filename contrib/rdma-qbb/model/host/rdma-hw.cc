@@ -8,13 +8,13 @@
 #include "ns3/abort.h"
 #include "ns3/boolean.h"
 #include "ns3/flow-hash.h"
-#include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/object-factory.h"
 #include "ns3/pointer.h"
 #include "ns3/qbb-partitions.h"
 #include "ns3/rdma-dcqcn.h"
 #include "ns3/rdma-go-back-n.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
@@ -24,7 +24,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("RdmaHw");
+NS_LOG_COMPONENT_SHARE("RdmaHw");
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHw);
 
@@ -263,6 +263,8 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         m_congestion->OnQpInit(qp);
     }
     qp.m_open = true;
+    NS_LOG_INFO("opens " << qp.Describe() << " at " << qp.GetRate() << " bps, window "
+                         << qp.m_windowBytes << " bytes");
     m_qpOpen(qp);
     return &qp;
 }
@@ -532,7 +534,7 @@ RdmaHw::Accept(const RdmaPeer& peer)
 void
 RdmaHw::Close(RdmaQueuePair& qp)
 {
-    NS_LOG_FUNCTION(this << qp.Describe());
+    NS_LOG_INFO("closes " << qp.Describe());
     m_qpClose(Present(qp));
     if (!qp.lossless)
     {
@@ -604,6 +606,7 @@ RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
         // On the new way frames may overtake those on the old one.
         m_devices[nic]->GetPool().GetEngine().OnDisorder();
     }
+    NS_LOG_INFO("moves " << qp.Describe() << " to port " << nic);
     qp.nic->Deactivate(qp);
     qp.nic = m_nics[nic].get();
     qp.nic->Activate(qp, Simulator::Now().GetTimeStep());

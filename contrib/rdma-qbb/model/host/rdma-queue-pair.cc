@@ -5,11 +5,15 @@
 
 #include "rdma-hw.h"
 
+#include "ns3/shared-log.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_SHARE("RdmaHw");
 
 RdmaQueuePair::RdmaQueuePair() = default;
 
@@ -35,6 +39,7 @@ RdmaQueuePair::SetRate(uint64_t rateBps)
         return;
     }
     const uint64_t before = std::exchange(Present(m_rateBps), rate);
+    NS_LOG_LOGIC(Describe() << " changes its rate from " << before << " to " << rate << " bps");
     UpdateGap();
     UpdateEffectiveWindow();
     if (nic)
@@ -129,6 +134,7 @@ RdmaQueuePair::UpdateEffectiveWindow()
     {
         m_effectiveWindow = m_windowBytes;
     }
+    NS_LOG_LOGIC(Describe() << " has a window of " << m_effectiveWindow << " bytes");
     if (m_effectiveWindow != before && hw && hw->IsWatched()) [[unlikely]]
     {
         hw->TraceWindow(*this, before);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iosfwd>
 
 namespace ns3
 {
@@ -160,6 +161,9 @@ struct alignas(64) QbbFrame
 };
 
 static_assert(sizeof(QbbFrame) == 64, "a frame is one cache line");
+
+/// Write what a frame is, for logs.
+std::ostream& operator<<(std::ostream& text, const QbbFrame& frame);
 
 } // namespace ns3
 

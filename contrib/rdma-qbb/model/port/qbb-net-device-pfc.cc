@@ -5,7 +5,7 @@
  */
 #include "qbb-net-device.h"
 
-#include "ns3/log.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("QbbPfc");
+NS_LOG_COMPONENT_SHARE("QbbNetDevice");
 
 uint16_t
 QbbNetDevice::PauseQuanta() const
@@ -31,7 +31,8 @@ QbbNetDevice::PauseQuanta() const
 void
 QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
 {
-    NS_LOG_FUNCTION(this << +priority << pause);
+    NS_LOG_INFO("node " << GetNodeId() << " port " << GetPort() << " has its far end "
+                        << (pause ? "pause" : "resume") << " priority " << +priority);
     const uint8_t bit = 1U << priority;
     Present(m_pausingMask) = pause ? m_pausingMask | bit : m_pausingMask & ~bit;
     m_resumeMask = pause ? m_resumeMask | bit : m_resumeMask & ~bit;
@@ -89,6 +90,8 @@ QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
     {
         return;
     }
+    NS_LOG_INFO("node " << GetNodeId() << " port " << GetPort() << " is "
+                        << (pause ? "paused" : "resumed") << " for priority " << +frame.priority);
     ChangePause(pause ? GetPausedMask() | bit : GetPausedMask() & ~bit, nowPs);
     m_pfc(this, frame.priority, pause);
 }
@@ -138,6 +141,9 @@ QbbNetDevice::OnPauseExpiry(int64_t nowPs)
         }
         if (m_pausedUntilPs[priority] <= nowPs)
         {
+            NS_LOG_INFO("node " << GetNodeId() << " port " << GetPort()
+                                << " is no longer paused for priority " << +priority
+                                << ": the pause has expired");
             mask &= ~(1U << priority);
             m_pfc(this, priority, false);
         }

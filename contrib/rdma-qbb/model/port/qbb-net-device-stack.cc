@@ -7,10 +7,10 @@
 
 #include "ns3/ethernet-header.h"
 #include "ns3/ipv4-header.h"
-#include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
 #include "ns3/qbb-packet-builder.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("QbbNetDeviceStack");
+NS_LOG_COMPONENT_SHARE("QbbNetDevice");
 
 namespace
 {
@@ -198,6 +198,7 @@ QbbNetDevice::SendFrom(Ptr<Packet> packet,
     if (!GetLinkNode() || !IsLinkUp() ||
         GetQueueBytes(m_otherPriority) + packet->GetSize() > m_otherQueueLimit)
     {
+        NS_LOG_INFO("no room or link for " << packet);
         m_macTxDrop(packet);
         return false;
     }
@@ -241,6 +242,7 @@ QbbNetDevice::ReceiveOther(QbbFrame* frame)
     {
         MarkCongestion(*packet);
     }
+    NS_LOG_FUNCTION(this << packet << marked);
     m_macRx(packet);
     const uint16_t protocol = header.GetLengthType();
     if (!m_promiscReceive.IsNull())

@@ -5,9 +5,9 @@
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
-#include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
@@ -18,7 +18,7 @@
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("QbbNetDevice");
+NS_LOG_COMPONENT_SHARE("QbbNetDevice");
 
 NS_OBJECT_ENSURE_REGISTERED(QbbNetDevice);
 
@@ -290,6 +290,8 @@ QbbNetDevice::JoinChannel(Ptr<QbbChannel> channel, Ptr<QbbNetDevice> peer)
 void
 QbbNetDevice::OnLinkChange(bool up)
 {
+    NS_LOG_INFO("node " << GetNodeId() << " port " << GetPort() << " has its link "
+                        << (up ? "up" : "down"));
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     SetLinkUp(up, nowPs);
     if (!up)

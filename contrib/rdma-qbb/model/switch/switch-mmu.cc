@@ -296,8 +296,22 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
         m_totalBytes += bytes;
         m_peakBytes = std::max(m_peakBytes, m_totalBytes);
     }
+    NS_LOG_LOGIC(this << " admits " << bytes << " bytes from port " << inPort << " to port "
+                      << outPort << " priority " << +priority << "; " << m_sharedUsed
+                      << " shared bytes are used");
     m_egress[outPort * PRIORITIES + priority] += bytes;
     return true;
+}
+
+void
+SwitchMmu::SetPaused(uint32_t port, uint8_t priority, bool paused)
+{
+    Ingress& in = m_ingress[port * PRIORITIES + priority];
+    NS_LOG_INFO(this << (paused ? " pauses" : " resumes") << " port " << port << " priority "
+                     << +priority << ": " << SharedOf(in) << " shared bytes, threshold "
+                     << PauseThreshold(port) << ", " << in.headroomBytes << " bytes in headroom");
+    in.paused = paused;
+    m_pressed |= paused;
 }
 
 bool
@@ -329,6 +343,7 @@ SwitchMmu::DrawMark(const EcnThresholds& ecn, uint64_t queue)
 {
     if (queue > ecn.kmaxBytes)
     {
+        NS_LOG_LOGIC(this << " marks at " << queue << " bytes, more than kmax");
         return true;
     }
     const double probability = ecn.pmax * static_cast<double>(queue - ecn.kminBytes) /

@@ -171,11 +171,7 @@ class SwitchMmu : public Object, public PartitionState
     }
 
     /// Remember that the partner of an ingress has been paused or resumed.
-    void SetPaused(uint32_t port, uint8_t priority, bool paused)
-    {
-        m_ingress[port * PRIORITIES + priority].paused = paused;
-        m_pressed |= paused;
-    }
+    void SetPaused(uint32_t port, uint8_t priority, bool paused);
 
     /// @return whether a frame that leaves behind this egress queue is marked CE (draws at random)
     bool ShouldMark(uint32_t port, uint8_t priority)

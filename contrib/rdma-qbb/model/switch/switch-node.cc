@@ -216,10 +216,11 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         {
             m_mmu->SetPaused(inPort, priority, true);
             NS_LOG_INFO("switch " << GetId() << " pauses priority " << +priority << " at port "
-                                  << inPort);
+                                  << inPort << ", at " << nowPs << " ps");
             m_ports[inPort]->SendPfc(priority, true, nowPs);
         }
     }
+    NS_LOG_LOGIC("switch " << GetId() << " stores " << *frame);
     m_ports[outPort]->Enqueue(frame, nowPs);
 }
 
@@ -239,6 +240,8 @@ SwitchNode::OnFrameArrival(uint16_t port, QbbFrame* frame, int64_t nowPs)
         Drop(frame);
         return;
     }
+    NS_LOG_LOGIC("switch " << GetId() << " forwards " << *frame << " from port " << port
+                           << " to port " << outPort);
     Forward(frame, outPort, nowPs);
 }
 
@@ -268,8 +271,7 @@ SwitchNode::Drop(QbbFrame* frame)
     {
         m_droppedPayload += frame->payloadBytes;
     }
-    NS_LOG_INFO("switch " << GetId() << " drops a frame of host " << frame->src << " for host "
-                          << frame->dst);
+    NS_LOG_INFO("switch " << GetId() << " drops " << *frame);
     m_drop(this, *frame);
     m_ports[frame->inPort]->GetPool().Free(frame);
 }
@@ -292,6 +294,7 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
         m_mmu->ShouldMark(port, priority))
     {
         frame.ecn = EcnCodepoint::Ce;
+        NS_LOG_LOGIC("switch " << GetId() << " marks " << frame << ", at " << nowPs << " ps");
         if (m_marksWatched) [[unlikely]]
         {
             m_mark(this, port, frame);
@@ -317,7 +320,8 @@ void
 SwitchNode::ResumePartner(uint16_t port, uint8_t priority, int64_t nowPs)
 {
     m_mmu->SetPaused(port, priority, false);
-    NS_LOG_INFO("switch " << GetId() << " resumes priority " << +priority << " at port " << port);
+    NS_LOG_INFO("switch " << GetId() << " resumes priority " << +priority << " at port " << port
+                          << ", at " << nowPs << " ps");
     m_ports[port]->SendPfc(priority, false, nowPs);
 }
 
