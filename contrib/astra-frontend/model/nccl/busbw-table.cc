@@ -83,6 +83,8 @@ BusbwTable::Read(const std::string& path)
 BusbwTable
 BusbwTable::Read(std::istream& text, const std::string& name)
 {
+    // Line by line, as a YAML reader refuses what SimAI writes: a title before the first key, and
+    // files whose indentation, or space after a colon, is not YAML's.
     BusbwTable table;
     std::optional<GroupKind> group;
     std::string line;

@@ -4,6 +4,7 @@
 #include "cluster-topology.h"
 
 #include <algorithm>
+#include <boost/pending/disjoint_sets.hpp>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -94,83 +95,101 @@ ClusterTopology::MaxNicRateBps() const
     return rate;
 }
 
-std::optional<ClusterTopology::Unconnected>
-ClusterTopology::FindUnconnected(bool gpusPassOn) const
+namespace
 {
-    // Sets of network switches that reach each other; each set has one switch as its name.
-    std::vector<uint32_t> parent(nodeCount);
-    std::iota(parent.begin(), parent.end(), 0);
-    const auto find = [&](uint32_t node) {
-        while (parent[node] != node)
-        {
-            node = parent[node] = parent[parent[node]];
-        }
-        return node;
-    };
-    for (const Link& link : links)
+
+using Kind = ClusterTopology::NodeKind;
+using Port = ClusterTopology::Port;
+/// Network switches, and GPUs that pass on what is not theirs, that reach each other.
+using ReachSets = boost::disjoint_sets_with_storage<>;
+
+ReachSets
+MakeReachSets(const ClusterTopology& topology, bool gpusPassOn)
+{
+    ReachSets sets(topology.nodeCount);
+    for (const ClusterTopology::Link& link : topology.links)
     {
-        const auto joins = [&](NodeKind kind) { return Is(link.a, kind) && Is(link.b, kind); };
-        if (joins(NodeKind::Switch) || (gpusPassOn && joins(NodeKind::Host)))
+        const auto joins = [&](Kind kind) {
+            return topology.Is(link.a, kind) && topology.Is(link.b, kind);
+        };
+        if (joins(Kind::Switch) || (gpusPassOn && joins(Kind::Host)))
         {
-            parent[find(link.a)] = find(link.b);
+            sets.union_set(link.a, link.b);
         }
     }
-    for (uint32_t host = 0; gpusPassOn && host < hostCount; ++host)
+    for (uint32_t host = 0; gpusPassOn && host < topology.hostCount; ++host)
     {
         // What hangs on a GPU of a server is within reach of all GPUs on its NVSwitch.
-        const auto ports = Ports(NodeOfHost(host));
-        const auto nvswitch = std::find_if(ports.begin(), ports.end(), [this](const Port& port) {
-            return Is(port.peer, NodeKind::NvSwitch);
+        const auto ports = topology.Ports(topology.NodeOfHost(host));
+        const auto nvswitch = std::find_if(ports.begin(), ports.end(), [&](const Port& port) {
+            return topology.Is(port.peer, Kind::NvSwitch);
         });
         for (const Port& port : ports)
         {
-            if (nvswitch != ports.end() && Is(port.peer, NodeKind::Switch))
+            if (nvswitch != ports.end() && topology.Is(port.peer, Kind::Switch))
             {
-                parent[find(port.peer)] = find(nvswitch->peer);
+                sets.union_set(port.peer, nvswitch->peer);
             }
         }
     }
+    return sets;
+}
 
-    // Hosts attached to the same sets are alike; there are few kinds of them.
-    std::map<std::vector<uint32_t>, std::vector<uint32_t>> hostsBySets;
-    for (uint32_t host = 0; host < hostCount; ++host)
+/// Hosts by the sets that they are attached to: those attached to the same ones are alike, and
+/// there are few kinds of them.
+std::map<std::vector<std::size_t>, std::vector<uint32_t>>
+HostsBySets(const ClusterTopology& topology, ReachSets& sets, bool gpusPassOn)
+{
+    std::map<std::vector<std::size_t>, std::vector<uint32_t>> hosts;
+    for (uint32_t host = 0; host < topology.hostCount; ++host)
     {
-        std::vector<uint32_t> sets;
-        for (const Port& port : Ports(NodeOfHost(host)))
+        std::vector<std::size_t> attached;
+        for (const Port& port : topology.Ports(topology.NodeOfHost(host)))
         {
-            if (Is(port.peer, NodeKind::Switch) || (gpusPassOn && Is(port.peer, NodeKind::Host)))
+            if (topology.Is(port.peer, Kind::Switch) ||
+                (gpusPassOn && topology.Is(port.peer, Kind::Host)))
             {
-                sets.push_back(find(port.peer));
+                attached.push_back(sets.find_set(port.peer));
             }
         }
-        std::sort(sets.begin(), sets.end());
-        sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
-        hostsBySets[sets].push_back(host);
+        std::sort(attached.begin(), attached.end());
+        attached.erase(std::unique(attached.begin(), attached.end()), attached.end());
+        hosts[attached].push_back(host);
     }
+    return hosts;
+}
 
-    const auto direct = [&](uint32_t a, uint32_t b) {
-        const auto ports = Ports(NodeOfHost(a));
-        return std::any_of(ports.begin(), ports.end(), [&](const Port& port) {
-            return port.peer == NodeOfHost(b);
-        });
-    };
+/// @return whether two hosts reach each other without a network switch
+bool
+AreNeighbours(const ClusterTopology& topology, uint32_t hostA, uint32_t hostB)
+{
+    const auto ports = topology.Ports(topology.NodeOfHost(hostA));
+    return topology.ShareNvSwitch(hostA, hostB) ||
+           std::any_of(ports.begin(), ports.end(), [&](const Port& port) {
+               return port.peer == topology.NodeOfHost(hostB);
+           });
+}
+
+} // namespace
+
+std::optional<ClusterTopology::Unconnected>
+ClusterTopology::FindUnconnected(bool gpusPassOn) const
+{
+    ReachSets sets = MakeReachSets(*this, gpusPassOn);
+    const auto hostsBySets = HostsBySets(*this, sets, gpusPassOn);
     for (auto a = hostsBySets.begin(); a != hostsBySets.end(); ++a)
     {
         for (auto b = a; b != hostsBySets.end(); ++b)
         {
-            const auto common = std::find_first_of(a->first.begin(),
-                                                   a->first.end(),
-                                                   b->first.begin(),
-                                                   b->first.end());
-            if (common != a->first.end())
+            if (std::ranges::find_first_of(a->first, b->first) != a->first.end())
             {
-                continue;
+                continue; // they have a set in common
             }
             for (uint32_t hostA : a->second)
             {
                 for (uint32_t hostB : b->second)
                 {
-                    if (hostA != hostB && !ShareNvSwitch(hostA, hostB) && !direct(hostA, hostB))
+                    if (hostA != hostB && !AreNeighbours(*this, hostA, hostB))
                     {
                         return Unconnected{std::min(hostA, hostB), std::max(hostA, hostB)};
                     }
