@@ -544,11 +544,3 @@ def test_a_pipeline_of_equal_stages_takes_the_textbook_s_time(tmp_path):
     run("SimAI_analytical", "-w", tmp_path / "w.txt", "-g", 4, "-r_f", tmp_path / "r")
     rounded = sum(round(t) for row in rows for t in (row.forward_ns, row.input_ns, row.weight_ns)) / 1000
     assert total_us(tmp_path / "r") == pytest.approx((8 + 4 - 1) * rounded, abs=0.01)
-
-
-def test_the_package_and_the_simulator_have_the_same_messages_of_chakra():
-    # Each has a file, as a link does not survive every way of copying a tree.
-    root = pathlib.Path(__file__).resolve().parents[2]
-    ours, theirs = (root / path / "chakra.proto" for path in ("python/clustersim/workload",
-                                                              "contrib/astra-frontend/model/collective"))
-    assert ours.read_bytes() == theirs.read_bytes()

@@ -21,7 +21,7 @@ KINDS = ("TP", "DP", "EP", "CP", "DP_EP", "PP")
 
 @functools.lru_cache(None)
 def messages():
-    """@return the module that protoc makes of chakra.proto, which is the simulator's (a test holds them equal)"""
+    """@return the module that protoc makes of chakra.proto, which the simulator is built from, too"""
     proto = pathlib.Path(__file__).with_name("chakra.proto")
     with tempfile.TemporaryDirectory() as directory:
         try:
