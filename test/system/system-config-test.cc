@@ -104,7 +104,7 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
          "perhaps 'endpoint-delay'"},
         {"{\n\"endpoint-delay\": }", ":2: is not valid JSON"},
         {R"({"peak-perf": 1e3000})", "holds a number that is too large"},
-        {"[]", ":1: is no JSON object"},
+        {"[]", ":1: is not a JSON object"},
         {R"({"endpoint-delay": -1})", "'endpoint-delay' is -1; expected a number"},
         {R"({"scheduling-policy": "RANDOM"})", "expected LIFO, FIFO or EXPLICIT"},
         {R"({"preferred-dataset-splits": 0})", "expected a whole number of at least 1"},

@@ -92,9 +92,9 @@ struct AbsentFlag
 };
 
 constexpr AbsentFlag ABSENT[] = {
-    {"per_iter_timing,I", "iterations repeat each other, so they have no statistics"},
+    {"per_iter_timing,I", "iterations repeat each other, so there are no statistics"},
     {"report_timestamps,S", "the same run prints the same text at any time"},
-    {"memory,M", "GPUs have no memory that could be reported"},
+    {"memory,M", "the memory of GPUs is not modelled"},
     {"unalign,u", "buffers have no addresses"},
     {"device_implementation,D", "kernels other than NCCL's own are not modelled"},
     {"cta_policy,x", "policies other than the default are not modelled"},
@@ -125,8 +125,8 @@ Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
     add("version", po::bool_switch(&options.version), "the version of the program");
     add("minbytes,b", po::value(&raw.minBytes), "smallest size: 8, 64K, 32M, 1G");
     add("maxbytes,e", po::value(&raw.maxBytes), "largest size");
-    add("stepbytes,i", po::value(&raw.stepBytes), "sizes grow by so much");
-    add("stepfactor,f", po::value(&options.stepFactor), "sizes grow by this factor");
+    add("stepbytes,i", po::value(&raw.stepBytes), "bytes added to each size to get the next");
+    add("stepfactor,f", po::value(&options.stepFactor), "factor from each size to the next");
     add("iters,n", po::value(&options.iterations), "timed iterations");
     add("agg_iters,m",
         po::value(&options.aggregated),
@@ -134,12 +134,14 @@ Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
     add("warmup_iters,w",
         po::value(&options.warmUps),
         "0: none; else one iteration per size is not timed");
-    add("run_cycles,N", po::value(&options.cycles), "number of times that all is run and printed");
+    add("run_cycles,N",
+        po::value(&options.cycles),
+        "how many times to run and print the whole table");
     add("nthreads,t", po::value(&options.threads), "threads of a process");
     add("ngpus,g", po::value(&options.gpusPerThread), "GPUs of a thread");
     add("processes",
         po::value(&options.processes),
-        "what mpirun -np says; else as many as the topology has GPUs for");
+        "as mpirun -np; else as many as the topology has GPUs for");
     add("check,c", po::value(&options.checks), "0: #wrong is N/A; else it is 0");
     add("op,o", po::value(&raw.reduction), "sum, prod, max, min, avg, mulsum or all");
     add("datatype,d", po::value(&raw.type), "float, half, ... or all");

@@ -119,7 +119,7 @@ CollectivePerf::CountRanks() const
     {
         if (gpus % perProcess != 0)
         {
-            RefuseFlag(fmt::format("-t {} -g {}: {} GPUs are not so many for each process",
+            RefuseFlag(fmt::format("-t {} -g {}: {} GPUs do not divide into processes of that size",
                                    m_options.threads,
                                    m_options.gpusPerThread,
                                    gpus),

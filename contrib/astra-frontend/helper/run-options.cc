@@ -167,7 +167,9 @@ Describe(RunOptions& options, RawRunFlags& raw)
     add("timeline-ranks",
         po::value(&options.timelineRanks),
         "write timeline.json of the ranks below this number");
-    add("timeline-limit", po::value(&options.timelineLimit), "events of timeline.json at most");
+    add("timeline-limit",
+        po::value(&options.timelineLimit),
+        "largest number of events in timeline.json");
     add("num-queues-per-dim", po::value(&options.queuesPerDimension), "stream queues");
     add("comm-scale", po::value(&options.commScale), "multiplies every collective's bytes");
     add("injection-scale", po::value(&options.injectionScale), "multiplies the endpoint delay");

@@ -281,7 +281,7 @@ ResolveOutputPath(const std::string& key,
     {
         throw InputError(inside.parent_path(),
                          0,
-                         "is no directory that can be written to",
+                         "is not a directory that can be written to",
                          "one that exists, with your permission");
     }
     return inside;

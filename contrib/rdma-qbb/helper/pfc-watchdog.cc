@@ -85,8 +85,8 @@ PfcWatchdog::GetTypeId()
             .SetGroupName("RdmaQbb")
             .AddConstructor<PfcWatchdog>()
             .AddAttribute("Timeout",
-                          "A queue that is paused for so long without a break is a PFC storm, and "
-                          "a reason to search for a deadlock; 0: off",
+                          "How long a queue is paused without a break before it counts as a PFC "
+                          "storm, and a deadlock is searched for; 0: off",
                           TimeValue(MilliSeconds(10)),
                           MakeTimeAccessor(&PfcWatchdog::m_timeout),
                           MakeTimeChecker(Time(0)))

@@ -67,7 +67,7 @@ def make_parser():
     parser.add_argument("-o", "--output", type=pathlib.Path,
                         help="directory of the results; else results/<name of the sweep file>")
     parser.add_argument("-j", "--jobs", type=int,
-                        help="runs at the same time at most (the cores here; with --profile, what that says)")
+                        help="largest number of runs at the same time (the cores here; with --profile, what that says)")
     parser.add_argument("--memory", type=positive, metavar="GB",
                         help="memory of all runs together (80%% of what is free now)")
     parser.add_argument("--profile", metavar="NAME",

@@ -19,7 +19,7 @@ def read_run_json(path, problems):
                      "the record of the run")
         return {}
     if not isinstance(info, dict):
-        problems.add(path, 1, "this is no JSON object; parameters are left out", "the record of the run")
+        problems.add(path, 1, "this is not a JSON object; parameters are left out", "the record of the run")
         return {}
     return info
 

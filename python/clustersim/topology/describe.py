@@ -48,7 +48,7 @@ def describe(topology):
                f"bisection       {rate(cut)}")
     cables = sum(count for (low, _, _), count in graph.link_kinds(nvlinks=False).items())
     yield (f"parts           {len(topology.switches)} switches, {cables} cables, {2 * cables} optics "
-           f"(two for each cable that is no NVLink)")
+           f"(two for each cable that is not an NVLink)")
 
 
 def span(numbers):

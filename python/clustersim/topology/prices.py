@@ -7,7 +7,7 @@
     nic: {400Gbps: {price: 1500, watts: 25}}         # one for each GPU, by the rate of all its links
     switch:                                          # the cheapest that has the ports and their rate is taken
       - {ports: 64, rate: 400Gbps, price: 40000, watts: 1500}
-    transceiver: {400Gbps: {price: 900, watts: 8}}   # two for each link that is no NVLink
+    transceiver: {400Gbps: {price: 900, watts: 8}}   # two for each link that is not an NVLink
     cable: {price: 50}                               # one for each such link
 """
 import collections

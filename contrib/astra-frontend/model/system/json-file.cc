@@ -41,7 +41,7 @@ ParseJsonObject(const std::string& text, const std::string& path, const std::str
         auto json = nlohmann::json::parse(text, refuseDeep);
         if (!json.is_object())
         {
-            throw ns3::InputError(path, 1, "is no JSON object", expected);
+            throw ns3::InputError(path, 1, "is not a JSON object", expected);
         }
         return json;
     }

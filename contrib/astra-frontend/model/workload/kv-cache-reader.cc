@@ -159,7 +159,7 @@ class KvCacheReader
                 return {*arrival, *tokens};
             }
         }
-        lines.Fail("this line is no request", "<arrival in seconds> <prompt tokens>");
+        lines.Fail("this line is not a request", "<arrival in seconds> <prompt tokens>");
     }
 
     void ReadTrace(const std::string& path)

@@ -159,8 +159,8 @@ SwitchRules()
         Micros("PFC_WATCHDOG",
                "ns3::PfcWatchdog::Timeout",
                true,
-               "A queue that is paused for so long without a break is a PFC storm, and a reason to "
-               "search for a deadlock; 0: off."),
+               "How long a queue is paused without a break before it counts as a PFC storm, and a "
+               "deadlock is searched for; 0: off."),
         OneOf("PFC_WATCHDOG_ACTION",
               "ns3::PfcWatchdog::Action",
               {{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}},
@@ -185,7 +185,8 @@ TransportRules()
               "Go-back-0 restarts at a multiple of this; 0: at the lost packet."),
         AckInterval("L2_ACK_INTERVAL",
                     "ns3::RdmaHw::AckInterval",
-                    "The receiver acknowledges after so much; 0 and 1: every packet."),
+                    "How much the receiver gets before it sends an acknowledgement; 0 and 1: every "
+                    "packet."),
         Flag("L2_BACK_TO_ZERO",
              "ns3::RdmaGoBackN::BackToZero",
              "A loss goes back to the chunk's first byte."),
@@ -206,19 +207,21 @@ TransportRules()
               "ns3::RdmaLossRecovery::ReorderFrames",
               {2, UINT16_MAX},
               "frames",
-              "Where routing is per frame, a receiver keeps frames that come out of order up to so "
-              "many after the one it waits for; what is beyond is dropped and asked for again."),
-        Micros("REORDER_TIME",
-               "ns3::RdmaLossRecovery::ReorderTime",
-               true,
-               "Where routing is per frame, a receiver takes a frame for lost after so long; 0: "
-               "100 in a fabric that may lose frames, else never."),
+              "Where routing is per frame, how far ahead of the frame that it waits for a receiver "
+              "keeps frames that come out of order; those beyond are dropped and asked for again."),
+        Micros(
+            "REORDER_TIME",
+            "ns3::RdmaLossRecovery::ReorderTime",
+            true,
+            "Where routing is per frame, the time after which a receiver takes a frame for lost; "
+            "0: 100 in a fabric that may lose frames, else never."),
         Rto("RTO", "Retransmission timeout; 0: chosen from the path."),
-        Whole("QPS_PER_CONNECTION",
-              "ns3::RdmaFabric::QpsPerConnection",
-              {1, 1024},
-              "queue pairs",
-              "A message is split over so many queue pairs with their own source ports."),
+        Whole(
+            "QPS_PER_CONNECTION",
+            "ns3::RdmaFabric::QpsPerConnection",
+            {1, 1024},
+            "queue pairs",
+            "Number of queue pairs, each with its own source port, that a message is split over."),
         OneOf("QP_MODE",
               "ns3::RdmaFabric::PersistentQueuePairs",
               {{"per_flow", "false"}, {"persistent", "true"}},
@@ -228,7 +231,7 @@ TransportRules()
         Micros("NIC_TOTAL_PAUSE_TIME",
                "ns3::RdmaFabric::NicPauseTime",
                true,
-               "Every NIC pauses its switch for so long from the start, as a slow receiver does."),
+               "How long every NIC pauses its switch from the start, as a slow receiver does."),
     };
 }
 
