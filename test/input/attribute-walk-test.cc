@@ -11,6 +11,7 @@
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/pointer.h"
+#include "ns3/qbb-helper.h"
 #include "ns3/rdma-hpcc.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
@@ -219,6 +220,22 @@ TEST(AttributeWalk, EveryKeyStandsForAttributesOrIsOfTheRun)
             EXPECT_TRUE(GetDefault(attribute)) << key.name << ": " << attribute;
         }
     }
+}
+
+TEST_F(Defaults, AnMmuKeepsTheMaskThatItHasBeforeAFabricIsBuilt)
+{
+    const NodeContainer hosts(2);
+    RdmaHostHelper().Install(hosts);
+    const Ptr<Node> access = SwitchHelper().Create();
+    QbbHelper().Install(hosts, access);
+    Config::Set("/NodeList/*/$ns3::SwitchNode/Mmu/LosslessMask", UintegerValue(1 << 5));
+    Ptr<RdmaFabric> fabric = CreateObject<RdmaFabric>();
+    fabric->Build(NodeContainer(hosts, access));
+    const SwitchMmu& mmu = *fabric->GetSwitch(2)->GetMmu();
+    EXPECT_TRUE(mmu.IsLossless(5));
+    EXPECT_FALSE(mmu.IsLossless(3));
+    Simulator::Destroy();
+    fabric->Dispose();
 }
 
 TEST_F(Defaults, AFlagWinsOverTheConfForEveryKey)

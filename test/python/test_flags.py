@@ -73,3 +73,31 @@ def test_a_configuration_has_the_same_names(inputs, program, conf, tmp_path):
         del arguments[at:at + 2]
     done = run(inputs, program, *arguments, "--network-topo", "topology", "-q", conf, "conf")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+INCAST = {
+    "qbb-flows": ["-c", "conf", "-f", "incast"],
+    "SimAI_simulator": ["-c", "conf", "-w", "micro", "--background-flows", "incast"],
+}
+
+
+def paused_priorities(folder, program, *flags, **environment):
+    """Which priorities PFC pauses in an incast of priority 5."""
+    (folder / "incast").write_text("15\n" + "".join(f"{src} 0 5 100 2000000 0\n" for src in range(1, 16)))
+    done = subprocess.run([PROGRAMS / program, *INCAST[program], "-n", "topology", "-o", "paused", "-q",
+                           "--set", "BUFFER_SIZE=4", "--set", "CC_MODE=0", *flags],
+                          cwd=folder, capture_output=True, text=True, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    rows = (folder / "paused/pauses.csv").read_text().splitlines()[1:]
+    return {int(row.split(",")[2]) for row in rows}
+
+
+@pytest.mark.parametrize("program", ["qbb-flows", "SimAI_simulator"])
+def test_what_pfc_protects_follows_the_flows_unless_a_flag_says_it(inputs, program):
+    if not (PROGRAMS / program).exists():
+        pytest.skip(f"{program} is not built here")
+    assert paused_priorities(inputs, program) >= {5}
+    for mask in (0, 8, 16):
+        assert 5 not in paused_priorities(inputs, program, f"--ns3::SwitchMmu::LosslessMask={mask}")
+    assert paused_priorities(inputs, program, "--ns3::SwitchMmu::LosslessMask=32") >= {5}
+    assert 5 not in paused_priorities(inputs, program, NS_ATTRIBUTE_DEFAULT="ns3::SwitchMmu::LosslessMask=8")

@@ -9,6 +9,7 @@
 #include "thread-choice.h"
 #include "thread-report.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/fabric-check.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-monitors.h"
@@ -23,6 +24,7 @@
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -252,13 +254,14 @@ FlowsRun::Build()
 {
     RecordInputs(GetRecord(), m_options, m_conf);
     const FlowFileSummary summary = CheckFlowFile(m_conf.flowFile, m_topology);
+    SetDefaultUnlessSet(
+        {"ns3::SwitchMmu::LosslessMask", Create<UintegerValue>(summary.priorityMask)});
     std::vector<uint32_t> traceNodes;
     if (m_conf.enableTrace && !m_conf.traceFile.empty())
     {
         traceNodes = ReadTraceNodes(m_conf.traceFile, m_topology.nodeCount);
     }
     m_fabric = CreateObject<RdmaFabric>();
-    m_fabric->SetLosslessMask(summary.priorityMask);
     const ThreadWatchers watchers{m_options.check, !m_options.pcap.empty(), !traceNodes.empty()};
     if (const auto threads = ChooseThreads(m_options.threads, watchers, m_console))
     {

@@ -65,7 +65,6 @@ PacketBackend::PacketBackend(const RunOptions& options,
       m_backgroundUse(ns3::LinkUse::PartOf(m_use))
 {
     m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
-    m_fabric->SetLosslessMask(m_fabric->GetLosslessMask() | background.priorityMask);
     m_fabric->SetThreads(threads.value_or(0));
     m_fabric->Build(inputs.topology, m_conf);
     if (!background.file.empty())

@@ -5,6 +5,7 @@
 
 #include "astra-network-file.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/config.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/flow-file.h"
@@ -31,6 +32,7 @@ namespace
 {
 
 constexpr const char* MTU = "ns3::RdmaHw::Mtu";
+constexpr const char* LOSSLESS_MASK = "ns3::SwitchMmu::LosslessMask";
 
 /// Communicators are numbers that Chakra traces name; what is not there is refused later.
 void
@@ -135,6 +137,14 @@ SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double p
     }
 }
 
+/// Have PFC protect the priorities of background flows as well, unless a flag says which it does.
+void
+Protect(uint8_t priorityMask)
+{
+    const auto mask = ns3::AttributeDefault<ns3::UintegerValue>(LOSSLESS_MASK) | priorityMask;
+    ns3::SetDefaultUnlessSet({LOSSLESS_MASK, ns3::Create<ns3::UintegerValue>(mask)});
+}
+
 } // namespace
 
 RunInputs
@@ -200,7 +210,7 @@ BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
     }
     if (!flows.file.empty())
     {
-        flows.priorityMask = ns3::CheckFlowFile(flows.file, inputs.topology).priorityMask;
+        Protect(ns3::CheckFlowFile(flows.file, inputs.topology).priorityMask);
     }
     return flows;
 }

@@ -44,10 +44,12 @@ struct RunInputs
 struct BackgroundFlows
 {
     std::string file; ///< empty for none
-    /// Bit p: some flow has priority group p
-    uint8_t priorityMask{0};
 
-    /// Find the file of --background-flows or FLOW_FILE. @throw ns3::InputError if it is wrong
+    /**
+     * Find the file of --background-flows or FLOW_FILE. PFC protects the priorities it names, too,
+     * unless a flag says which it protects (ns3::SwitchMmu::LosslessMask).
+     * @throw ns3::InputError if the file is wrong
+     */
     static BackgroundFlows Find(const RunOptions& options, const RunInputs& inputs);
 };
 

@@ -5,11 +5,13 @@
  */
 #include "rdma-fabric.h"
 
+#include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
 #include "ns3/node.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/shared-log.h"
 #include "ns3/simulator.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 
@@ -191,6 +193,33 @@ RdmaFabric::DescribeCutOff() const
     return lines;
 }
 
+uint8_t
+RdmaFabric::LosslessMaskAt(uint32_t node) const
+{
+    return m_switches[node] ? m_switches[node]->GetMmu()->GetLosslessMask()
+                            : static_cast<uint8_t>(
+                                  AttributeDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask"));
+}
+
+void
+RdmaFabric::PauseNic(uint32_t node, uint16_t port, bool pause) const
+{
+    const ClusterTopology::Port& at = m_topology->Ports(node)[port];
+    if (m_topology->IsNvLink(at.link))
+    {
+        return;
+    }
+    const uint8_t lossless = LosslessMaskAt(at.peer);
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
+    {
+        if (lossless >> priority & 1)
+        {
+            m_devices[node][port]->SendPfc(priority, pause, nowPs);
+        }
+    }
+}
+
 void
 RdmaFabric::ScheduleNicPauses()
 {
@@ -199,20 +228,12 @@ RdmaFabric::ScheduleNicPauses()
         return;
     }
     const auto pauseAll = [this](bool pause) {
-        const int64_t nowPs = Simulator::Now().GetTimeStep();
         for (uint32_t host = 0; host < m_topology->hostCount; ++host)
         {
             const uint32_t node = m_topology->NodeOfHost(host);
-            const auto ports = m_topology->Ports(node);
-            for (uint16_t port = 0; port < ports.size() && IsHere(node); ++port)
+            for (uint16_t port = 0; port < m_devices[node].size() && IsHere(node); ++port)
             {
-                for (uint8_t priority = 1; priority < QbbNetDevice::PRIORITIES; ++priority)
-                {
-                    if (!m_topology->IsNvLink(ports[port].link) && m_losslessMask >> priority & 1)
-                    {
-                        m_devices[node][port]->SendPfc(priority, pause, nowPs);
-                    }
-                }
+                PauseNic(node, port, pause);
             }
         }
     };

@@ -114,9 +114,7 @@ RdmaFabric::GetTypeId()
 }
 
 RdmaFabric::RdmaFabric()
-    : m_inNetwork{CreateObject<InNetworkEngine>()},
-      m_losslessMask(
-          static_cast<uint8_t>(AttributeDefault<UintegerValue>("ns3::SwitchMmu::LosslessMask")))
+    : m_inNetwork{CreateObject<InNetworkEngine>()}
 {
 }
 
@@ -379,7 +377,12 @@ RdmaFabric::ConfigureHosts()
 Time
 RdmaFabric::LossTime() const
 {
-    const bool mayLose = m_losslessMask == 0 || m_errorRatePerLink > 0 ||
+    const bool mayLose = m_errorRatePerLink > 0 ||
+                         std::any_of(m_switches.begin(),
+                                     m_switches.end(),
+                                     [](const SwitchNode* node) {
+                                         return node && node->GetMmu()->GetLosslessMask() == 0;
+                                     }) ||
                          std::any_of(m_topology->links.begin(),
                                      m_topology->links.end(),
                                      [](const auto& link) { return link.errorRate > 0; });
@@ -457,7 +460,6 @@ RdmaFabric::ConfigureSwitches()
         }
         Ptr<SwitchMmu> mmu = m_switches[id]->GetMmu();
         const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
-        mmu->SetAttribute("LosslessMask", UintegerValue(m_losslessMask));
         ConfigurePorts(id, nicRateBps);
         if (nvswitch)
         {

@@ -105,13 +105,6 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     RdmaFabric();
     ~RdmaFabric() override;
 
-    /// Make PFC protect these priorities (bit p: priority p); before Build(). Default: as
-    /// SwitchMmu's attribute LosslessMask says.
-    void SetLosslessMask(uint8_t mask)
-    {
-        m_losslessMask = mask;
-    }
-
     /**
      * Run the fabric on so many threads, of each process if there are several (QbbProcesses),
      * servers and switches shared out between them; before Build(), with QbbSimulatorImpl. Results
@@ -133,12 +126,6 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     {
         return m_partitions.partitionOf.empty() || // made by others: there is one process
                QbbProcesses::IsHere(m_partitions.partitionOf[node], m_partitions.count);
-    }
-
-    /// @return the priorities that PFC protects
-    uint8_t GetLosslessMask() const
-    {
-        return m_losslessMask;
     }
 
     /// @return queue pairs that a message is split over
@@ -314,6 +301,10 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     std::vector<uint32_t> FindLinks(const LinkEvent& event) const;
     void UpdateRoutes();
     void ScheduleNicPauses();
+    /// Have a NIC pause, or resume, what its partner may send.
+    void PauseNic(uint32_t node, uint16_t port, bool pause) const;
+    /// @return the priorities that PFC protects at a node; a host has no MMU that says so
+    uint8_t LosslessMaskAt(uint32_t node) const;
     /// Move queue pairs from NIC ports that no longer begin a path to ports that do.
     void MoveQueuePairs();
     /// @return how long receivers wait for a frame that others overtook, where the attribute does
@@ -346,8 +337,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     FabricPartitions m_partitions;
     uint32_t m_wantedPartitions{0}; ///< attribute Partitions
     uint32_t m_threads{0};          ///< 0: the simulator has one list of all events
-    uint8_t m_losslessMask;
-    bool m_reorders{false}; ///< some switch chooses paths per frame
+    bool m_reorders{false};         ///< some switch chooses paths per frame
     bool m_inNetworkReduction{false};
     bool m_globalBaseRtt{false};
     bool m_persistentQueuePairs{false};

@@ -32,6 +32,13 @@ class AppliedConf
         std::for_each(m_replaced.rbegin(), m_replaced.rend(), SetDefault);
     }
 
+    /// Set an attribute's default as well, for as long.
+    void Set(const AttributeSetting& setting)
+    {
+        const auto before = SetDefault(setting);
+        m_replaced.insert(m_replaced.end(), before.begin(), before.end());
+    }
+
     AppliedConf(const AppliedConf&) = delete;
     AppliedConf& operator=(const AppliedConf&) = delete;
 

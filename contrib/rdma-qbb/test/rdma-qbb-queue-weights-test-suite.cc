@@ -6,6 +6,7 @@
 #include "fabric-test-support.h"
 
 #include "ns3/test.h"
+#include "ns3/uinteger.h"
 
 #include <numeric>
 #include <string>
@@ -93,7 +94,7 @@ class WeightsTestCase : public TestCase
                 "QUEUE_WEIGHT " + std::to_string(i + 1) + " " + std::to_string(m_weights[i]) + "\n";
         }
         FabricUnderTest test(FabricUnderTest::Star(flows + 1, "100Gbps", "1us"), conf);
-        test.fabric->SetLosslessMask(mask);
+        test.Set("ns3::SwitchMmu::LosslessMask", UintegerValue(mask));
         test.Build();
         constexpr int64_t FRAMES = 4000;
         for (uint32_t i = 0; i < flows; ++i)

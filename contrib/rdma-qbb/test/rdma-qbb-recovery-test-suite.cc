@@ -8,6 +8,7 @@
 #include "ns3/rdma-rx-queue-pair.h"
 #include "ns3/seq-ranges.h"
 #include "ns3/test.h"
+#include "ns3/uinteger.h"
 
 #include <initializer_list>
 #include <random>
@@ -316,7 +317,7 @@ class EveryFlowEndsTestCase : public TestCase
         FabricUnderTest test(FabricUnderTest::Star(HOSTS, "100Gbps", "1us"),
                              "CC_MODE 1\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 2\nLOSS_RECOVERY " +
                                  m_case.recovery + "\nERROR_RATE_PER_LINK " + m_case.error + "\n");
-        test.fabric->SetLosslessMask(m_case.pfc ? 1 << 3 : 0);
+        test.Set("ns3::SwitchMmu::LosslessMask", UintegerValue(m_case.pfc ? 1 << 3 : 0));
         test.Build();
         test.fabric->AssignStreams(1000 * m_case.seed);
         std::mt19937 random(m_case.seed);
@@ -414,7 +415,7 @@ class IncastWithoutPfcTestCase : public TestCase
                              "CC_MODE 1\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 1\n"
                              "LOSS_RECOVERY " +
                                  m_recovery + "\n");
-        test.fabric->SetLosslessMask(0);
+        test.Set("ns3::SwitchMmu::LosslessMask", UintegerValue(0));
         test.Build();
         for (uint32_t sender = 1; sender <= SENDERS; ++sender)
         {

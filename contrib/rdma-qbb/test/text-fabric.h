@@ -50,6 +50,12 @@ class TextFabric
     TextFabric(const TextFabric&) = delete;
     TextFabric& operator=(const TextFabric&) = delete;
 
+    /// Set an attribute's default until the end of the object; before Build().
+    void Set(const std::string& attribute, const AttributeValue& value)
+    {
+        m_applied.Set({attribute, value.Copy()});
+    }
+
     void Build()
     {
         fabric->Build(topology, conf);

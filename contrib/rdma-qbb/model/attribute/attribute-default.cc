@@ -136,6 +136,19 @@ SetDefault(const AttributeSetting& setting)
     return replaced;
 }
 
+void
+SetDefaultUnlessSet(const AttributeSetting& setting)
+{
+    const auto declared = FindAttributes(setting.name);
+    // Whoever sets a default puts a value of his own in its place.
+    if (std::all_of(declared.begin(), declared.end(), [](const auto& each) {
+            return each.information.initialValue == each.information.originalInitialValue;
+        }))
+    {
+        SetDefault(setting);
+    }
+}
+
 Ptr<const AttributeValue>
 GetDefault(const std::string& name)
 {

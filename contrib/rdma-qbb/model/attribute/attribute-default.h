@@ -51,6 +51,12 @@ bool IsLegal(const AttributeSetting& setting);
  */
 std::vector<AttributeSetting> SetDefault(const AttributeSetting& setting);
 
+/**
+ * Make a legal value the default of an attribute, unless a program, a configuration, the
+ * environment or a flag has set one, be it the declared one.
+ */
+void SetDefaultUnlessSet(const AttributeSetting& setting);
+
 /// @return the default in force of the first declaration; null if there is none
 Ptr<const AttributeValue> GetDefault(const std::string& name);
 

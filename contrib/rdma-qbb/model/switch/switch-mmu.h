@@ -186,6 +186,12 @@ class SwitchMmu : public Object, public PartitionState
         return PauseThresholdAt(port, m_sharedUsed);
     }
 
+    /// @return the priorities that PFC protects (bit p: priority p)
+    uint8_t GetLosslessMask() const
+    {
+        return m_losslessMask;
+    }
+
     /// @return whether PFC protects @p priority
     bool IsLossless(uint8_t priority) const
     {
