@@ -8,6 +8,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/config.h"
+#include "ns3/pointer.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -151,7 +152,12 @@ Look(const std::string& eventsOf, bool asks)
         const std::vector<const RdmaQueuePair*> pairs{star.Send(0, 2, 200, Paced(4 * TENTH)),
                                                       star.Send(0, 1, 50),
                                                       star.Send(1, 2, 150, Paced(8 * TENTH))};
+        PointerValue mmuValue;
+        fabric.GetSwitch(3)->GetAttribute("Mmu", mmuValue);
+        const Ptr<SwitchMmu> mmu = mmuValue.Get<SwitchMmu>();
         const auto look = [&] {
+            // Before anybody else asks the switch.
+            seen.answers.push_back(mmu->GetTotalBytes());
             const int64_t nowPs = Simulator::Now().GetTimeStep();
             for (const RdmaQueuePair* qp : pairs)
             {
@@ -171,7 +177,15 @@ Look(const std::string& eventsOf, bool asks)
                 seen.answers.push_back(fabric.GetHw(port).GetCounters().sentPayload);
                 seen.answers.push_back(fabric.GetHw(port).GetCounters().receivedPayload);
             }
-            seen.answers.push_back(fabric.GetSwitch(3)->GetMmu()->GetTotalBytes());
+            for (const uint64_t value : {mmu->GetSharedUsed(),
+                                         mmu->GetPeakBytes(),
+                                         mmu->GetIngressBytes(0, 3),
+                                         mmu->GetHeadroomBytes(0, 3),
+                                         mmu->GetEgressBytes(2, 3),
+                                         mmu->PauseThreshold(0)})
+            {
+                seen.answers.push_back(value);
+            }
         };
         for (int64_t timePs = 1'234'567; asks && timePs < 60'000'000; timePs += 91'357)
         {
@@ -225,6 +239,48 @@ TEST(LateWork, WhoAsksBetweenTwoFramesSeesWhatHasBeenSent)
     }
     Simulator::Run();
     EXPECT_EQ(star.timesPs.size(), 2U);
+}
+
+TEST(LateWork, WhoKeepsABufferSeesEachOfItsQueuesAsItIs)
+{
+    // Two hosts at full speed: the queue of their port grows by a frame per frame's time.
+    PlainFabric star(LATE_STAR);
+    PointerValue value;
+    star.fabric->GetSwitch(3)->GetAttribute("Mmu", value);
+    const Ptr<SwitchMmu> mmu = value.Get<SwitchMmu>();
+    star.Send(0, 2, 40);
+    star.Send(1, 2, 40);
+    constexpr int64_t FIRST_PS = LATE_FRAME_PS + LATE_DELAY_PS; // the first two are at the switch
+    for (const int64_t frames : {3, 9, 20})
+    {
+        const auto ask = [mmu, bytes = static_cast<uint64_t>(frames) * LATE_WIRE_BYTES] {
+            EXPECT_EQ(mmu->GetEgressBytes(2, 3), bytes);
+            EXPECT_EQ(mmu->GetTotalBytes(), bytes);
+            EXPECT_EQ(mmu->GetIngressBytes(0, 3) + mmu->GetIngressBytes(1, 3), bytes);
+        };
+        Simulator::Schedule(TimeStep(FIRST_PS + (frames - 1) * LATE_FRAME_PS + 1), ask);
+    }
+    // From the last arrivals on, it shrinks as steadily.
+    for (const int64_t left : {30, 10, 1})
+    {
+        const int64_t timePs = FIRST_PS + (80 - left) * LATE_FRAME_PS - 1;
+        Simulator::Schedule(TimeStep(timePs), [mmu, left] {
+            EXPECT_EQ(mmu->GetEgressBytes(2, 3), static_cast<uint64_t>(left) * LATE_WIRE_BYTES);
+        });
+    }
+    Simulator::Run();
+}
+
+TEST(LateWork, CountersAreThoseOfWhenOneAsked)
+{
+    PlainFabric star(LATE_STAR);
+    const auto& early = star.fabric->GetHw(0).GetCounters();
+    star.Send(0, 2, 60, Paced(TENTH));
+    Simulator::Schedule(TimeStep(7 * GAP_PS - 1), [&star, &early] {
+        EXPECT_EQ(early.sentPayload, 0U);
+        EXPECT_EQ(star.fabric->GetHw(0).GetCounters().sentPayload, 7 * PlainFabric::PAYLOAD);
+    });
+    Simulator::Run();
 }
 
 TEST(LateWork, AHigherRateBringsTheNextFrameForward)

@@ -234,7 +234,7 @@ class GoodputTestCase : public TestCase
                            .result = to});
             }
             NS_TEST_EXPECT_MSG_EQ(star.Run(), true, "ends");
-            const RdmaHwCounters& counters = star.fabric->GetHw(1).GetCounters();
+            const RdmaHwCounters counters = star.fabric->GetHw(1).GetCounters();
             const QbbNetDevice& nic = star.fabric->GetDevice(0, 0);
             NS_TEST_EXPECT_MSG_GT(counters.deliveredBytes, count * 4, "delivered");
             const double payload = count * 4.0;

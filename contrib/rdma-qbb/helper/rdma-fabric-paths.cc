@@ -325,7 +325,7 @@ RdmaFabric::GetTotals() const
     }
     for (const RdmaDriver* driver : m_drivers)
     {
-        const RdmaHwCounters& counters = driver->GetHw().GetCounters();
+        const RdmaHwCounters counters = driver->GetHw().GetCounters();
         totals.dataPayloadSent += counters.sentPayload;
         totals.dataPayloadReceived += counters.receivedPayload;
         totals.timeouts += counters.timeouts;

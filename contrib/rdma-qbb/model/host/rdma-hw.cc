@@ -612,7 +612,7 @@ RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
     qp.nic->Activate(qp, Simulator::Now().GetTimeStep());
 }
 
-const RdmaHwCounters&
+RdmaHwCounters
 RdmaHw::GetCounters() const
 {
     return Received(m_counters);

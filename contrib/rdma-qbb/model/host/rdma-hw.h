@@ -212,8 +212,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
         }
     }
 
-    /// @return counters
-    const RdmaHwCounters& GetCounters() const;
+    /// @return what has been done up to now
+    RdmaHwCounters GetCounters() const;
 
     /// @return payload bytes of a full frame
     uint32_t GetMtu() const

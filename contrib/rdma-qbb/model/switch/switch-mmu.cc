@@ -171,6 +171,7 @@ SwitchMmu::Derive(Port& port) const
 void
 SwitchMmu::SetEcn(uint32_t port, const EcnThresholds& thresholds)
 {
+    Present();
     m_ports[port].ecn = thresholds;
     m_ports[port].hasOwnEcn = true;
 }
@@ -274,7 +275,7 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
             in.bytes += bytes;
             m_sharedUsed += after - before;
         }
-        else if (after == 0 || after <= PauseThreshold(inPort))
+        else if (after == 0 || after <= PauseThresholdAt(inPort, m_sharedUsed))
         {
             in.bytes += bytes;
             m_sharedUsed += after - before;
@@ -319,6 +320,7 @@ SwitchMmu::StaysPaused(uint32_t port,
                        uint8_t priority,
                        const std::vector<uint64_t>& leftBytes) const
 {
+    Present();
     const auto after = [&](std::size_t index) {
         // As Release(): what leaves is taken from the headroom first.
         Ingress in = m_ingress[index];

@@ -5,6 +5,7 @@
 #define SWITCH_MMU_H
 
 #include "ns3/assert.h"
+#include "ns3/link-node.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
 #include "ns3/partition-memory.h"
@@ -45,6 +46,9 @@ struct EcnThresholds
  * partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4).
  *
  * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
+ *
+ * What one may ask at any time is answered as of the present moment. What a switch asks and says
+ * for each frame is as of the frame's moment, which comes first.
  */
 class SwitchMmu : public Object, public PartitionState
 {
@@ -55,6 +59,16 @@ class SwitchMmu : public Object, public PartitionState
 
     SwitchMmu();
     ~SwitchMmu() override;
+
+    /**
+     * Set whose buffer this is: before anybody is told about the buffer, or changes an attribute,
+     * that node carries out what it does late.
+     * @param node null: there is none any more
+     */
+    void SetNode(const LinkNode* node)
+    {
+        m_node = node;
+    }
 
     /// Set the number of ports; before any other configuration.
     void SetPorts(uint32_t ports);
@@ -89,6 +103,7 @@ class SwitchMmu : public Object, public PartitionState
      */
     uint64_t Partition();
 
+    // --- for SwitchNode, as of the moment of the frame
     /**
      * Take in a frame.
      * @return false if there is no room (the frame is to be dropped, nothing is accounted)
@@ -160,14 +175,14 @@ class SwitchMmu : public Object, public PartitionState
     {
         const Ingress& in = m_ingress[port * PRIORITIES + priority];
         return !in.paused && IsLossless(priority) &&
-               (in.headroomBytes > 0 || SharedOf(in) >= PauseThreshold(port));
+               (in.headroomBytes > 0 || SharedOf(in) >= PauseThresholdAt(port, m_sharedUsed));
     }
 
     /// @return whether the partner of an ingress is paused and may be resumed
     bool ShouldResume(uint32_t port, uint8_t priority) const
     {
         const Ingress& in = m_ingress[port * PRIORITIES + priority];
-        return in.paused && MayResume(in, PauseThreshold(port));
+        return in.paused && MayResume(in, PauseThresholdAt(port, m_sharedUsed));
     }
 
     /// Remember that the partner of an ingress has been paused or resumed.
@@ -180,10 +195,11 @@ class SwitchMmu : public Object, public PartitionState
         return queue > m_ports[port].ecn.kminBytes && DrawMark(m_ports[port].ecn, queue);
     }
 
+    // --- for everybody, as of the present moment
     /// @return shared bytes at which an ingress of @p port pauses its partner
     uint64_t PauseThreshold(uint32_t port) const
     {
-        return PauseThresholdAt(port, m_sharedUsed);
+        return PauseThresholdAt(port, Present().m_sharedUsed);
     }
 
     /// @return the priorities that PFC protects (bit p: priority p)
@@ -208,19 +224,19 @@ class SwitchMmu : public Object, public PartitionState
     /// @return bytes of an ingress in its reserve and in the shared pool
     uint64_t GetIngressBytes(uint32_t port, uint8_t priority) const
     {
-        return m_ingress[port * PRIORITIES + priority].bytes;
+        return Present().m_ingress[port * PRIORITIES + priority].bytes;
     }
 
     /// @return bytes of an ingress in its headroom
     uint64_t GetHeadroomBytes(uint32_t port, uint8_t priority) const
     {
-        return m_ingress[port * PRIORITIES + priority].headroomBytes;
+        return Present().m_ingress[port * PRIORITIES + priority].headroomBytes;
     }
 
     /// @return bytes that wait for an egress
     uint64_t GetEgressBytes(uint32_t port, uint8_t priority) const
     {
-        return m_egress[port * PRIORITIES + priority];
+        return Present().m_egress[port * PRIORITIES + priority];
     }
 
     /// @return headroom in bytes of each lossless priority of @p port
@@ -247,19 +263,19 @@ class SwitchMmu : public Object, public PartitionState
     /// @return bytes of the shared pool in use
     uint64_t GetSharedUsed() const
     {
-        return m_sharedUsed;
+        return Present().m_sharedUsed;
     }
 
     /// @return bytes in the switch that are accounted to an ingress
     uint64_t GetTotalBytes() const
     {
-        return m_totalBytes;
+        return Present().m_totalBytes;
     }
 
     /// @return the largest GetTotalBytes() so far
     uint64_t GetPeakBytes() const
     {
-        return m_peakBytes;
+        return Present().m_peakBytes;
     }
 
     /// Fix the random stream of marking. @return 1
@@ -290,6 +306,7 @@ class SwitchMmu : public Object, public PartitionState
     template <auto MEMBER, typename Value>
     void SetAndPartition(Value value)
     {
+        Present();
         this->*MEMBER = value;
         if (m_partitioned)
         {
@@ -301,6 +318,12 @@ class SwitchMmu : public Object, public PartitionState
     Value Get() const
     {
         return this->*MEMBER;
+    }
+
+    /// @return this buffer, after what its node does late
+    const SwitchMmu& Present() const
+    {
+        return m_node ? m_node->Present(*this) : *this;
     }
 
     /// @return whether an ingress has been paused or uses headroom
@@ -357,6 +380,7 @@ class SwitchMmu : public Object, public PartitionState
     uint64_t m_easyBytes{0}; ///< up to here IsEasy() need not look closer
     bool m_pressed{false};   ///< some ingress has been paused or has used headroom
 
+    const LinkNode* m_node{nullptr}; ///< see SetNode()
     uint64_t m_bufferBytes{0};
     uint64_t m_reserve{0};
     uint64_t m_resumeOffset{0};

@@ -73,9 +73,13 @@ SwitchNode::GetTypeId()
 SwitchNode::SwitchNode()
     : m_mmu(CreateObject<SwitchMmu>())
 {
+    m_mmu->SetNode(this);
 }
 
-SwitchNode::~SwitchNode() = default;
+SwitchNode::~SwitchNode()
+{
+    m_mmu->SetNode(nullptr); // others may keep it
+}
 
 void
 SwitchNode::SetRoutingPolicyType(TypeId type)
@@ -131,6 +135,7 @@ void
 SwitchNode::DoDispose()
 {
     RemoveLinkPorts();
+    m_mmu->SetNode(nullptr);
     m_ports.clear();
     m_policy = nullptr;
     m_pintEncoder = nullptr;

@@ -78,7 +78,7 @@ class SwitchNode : public Node, public LinkNode
     /// @return the shared buffer
     Ptr<SwitchMmu> GetMmu() const
     {
-        return Present(m_mmu);
+        return m_mmu;
     }
 
     /// @return port @p index
