@@ -10,6 +10,7 @@
 #include "ns3/config.h"
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/object-factory.h"
 #include "ns3/pointer.h"
 #include "ns3/qbb-helper.h"
 #include "ns3/rdma-hpcc.h"
@@ -18,6 +19,7 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -153,6 +155,68 @@ AttributesOfTheModule()
     return names;
 }
 
+/// @return what a file that gives the key says, if its first attribute then has another default
+std::optional<FabricConf>
+ReadAnother(const FabricConfKey& key)
+{
+    const std::string before = DefaultText(key.attributes.front());
+    for (const char* text : {"0",
+                             "1",
+                             "0.5",
+                             "7",
+                             "2000",
+                             "2Gb/s",
+                             "5 2",
+                             "1.01",
+                             "irn",
+                             "spray",
+                             "drop",
+                             "persistent",
+                             "ACCL",
+                             "1 25000000000 70",
+                             "1 25000000000 0.1"})
+    {
+        std::istringstream line(key.name + " " + text + "\n");
+        try
+        {
+            FabricConf conf = FabricConf::Read(line, "conf");
+            conf.Apply();
+            if (DefaultText(key.attributes.front()) != before)
+            {
+                return conf;
+            }
+        }
+        catch (const InputError&)
+        {
+        }
+        Config::Reset();
+    }
+    return std::nullopt;
+}
+
+/// @return a class that objects can be made of: that one, or one derived from it
+TypeId
+ConcreteClass(TypeId type)
+{
+    for (std::size_t i = 0; !type.HasConstructor() && i < TypeId::GetRegisteredN(); ++i)
+    {
+        const TypeId each = TypeId::GetRegistered(i);
+        type = each.HasConstructor() && each.IsChildOf(type) ? each : type;
+    }
+    return type;
+}
+
+/// @return what objects of the class that declares an attribute have
+std::string
+ValueOfNewObject(const DeclaredAttribute& attribute)
+{
+    ObjectFactory factory;
+    factory.SetTypeId(ConcreteClass(attribute.type));
+    StringValue value;
+    factory.Create<Object>()->GetAttribute(attribute.information.name, value);
+    return value.Get();
+}
+
 /// Compares an object, and what its pointers lead to, with the defaults in force.
 class Walk
 {
@@ -246,14 +310,30 @@ TEST_F(Defaults, AFlagWinsOverTheConfForEveryKey)
         {
             continue;
         }
-        std::istringstream text(key.name + " " +
-                                (key.defaultValue.empty() ? std::string() : key.defaultValue));
-        if (!key.defaultValue.empty())
+        SCOPED_TRACE(key.name);
+        const std::optional<FabricConf> conf = ReadAnother(key);
+        ASSERT_TRUE(conf) << "a value that is not the default";
+        for (const auto& [place, settings] : conf->settings)
         {
-            FabricConf::Read(text, "conf").Apply();
+            for (const AttributeSetting& setting : settings)
+            {
+                const std::string ofConf = DefaultText(setting.name);
+                ASSERT_TRUE(ChangeByFlag(setting.name)) << setting.name;
+                const std::string ofFlag = DefaultText(setting.name);
+                EXPECT_NE(ofFlag, ofConf) << setting.name;
+                for (const DeclaredAttribute& each : FindAttributes(setting.name))
+                {
+                    EXPECT_EQ(ValueOfNewObject(each), ofFlag) << setting.name;
+                }
+            }
         }
-        EXPECT_TRUE(ChangeByFlag(key.attributes.front())) << key.name;
+        Config::Reset();
     }
+    Simulator::Destroy();
+}
+
+TEST_F(Defaults, AreOfTheFileThenOfTheEnvironmentThenOfFlags)
+{
     // Programs apply the file, then the environment, then flags.
     std::istringstream text("PACKET_PAYLOAD_SIZE 9000\nCC_MODE 3\n");
     FabricConf::Read(text, "conf").Apply();
