@@ -7,6 +7,7 @@
 
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
 
+#include "ns3/boolean.h"
 #include "ns3/config.h"
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
@@ -397,6 +398,66 @@ TEST_F(Defaults, EveryAttributeThatAFlagChangesIsWhatTheObjectsOfAFabricHave)
     }
     Simulator::Destroy();
     fabric->Dispose();
+}
+
+TEST_F(Defaults, AnNvSwitchHasABufferAndAThresholdOfItsOwn)
+{
+    ApplyNs3Flags({"--ns3::NVSwitchNode::DynamicThreshold=false",
+                   "--ns3::NVSwitchNode::BufferBytes=12345678"});
+    BuiltFabric built(TWO_SERVERS, "");
+    const auto isDynamic = [&built](uint32_t node) {
+        BooleanValue dynamic;
+        built.fabric->GetSwitch(node)->GetMmu()->GetAttribute("DynamicThreshold", dynamic);
+        return dynamic.Get();
+    };
+    const uint32_t nvswitch = 4;
+    const uint32_t hub = 6;
+    EXPECT_FALSE(isDynamic(nvswitch));
+    EXPECT_TRUE(isDynamic(hub));
+    const SwitchMmu& mmu = *built.fabric->GetSwitch(nvswitch)->GetMmu();
+    EXPECT_EQ(mmu.GetBufferBytes(), 12345678U);
+}
+
+TEST_F(Defaults, ABufferThatIsTooSmallIsRefusedByTheNameOfWhatSaysSo)
+{
+    const auto refusal = [](const std::string& conf, const std::vector<std::string>& flags) {
+        TextFabric fabric(TWO_SERVERS, conf);
+        ApplyNs3Flags(flags);
+        try
+        {
+            fabric.Build();
+        }
+        catch (const InputError& error)
+        {
+            const std::string line = error.what();
+            return line.substr(0, line.find(" cannot hold"));
+        }
+        return std::string("built");
+    };
+    const std::string flag = "--ns3::SwitchMmu::BufferBytes=100";
+    EXPECT_EQ(refusal("BUFFER_SIZE 2000\n", {}), "conf:1: BUFFER_SIZE of 2000 bytes");
+    EXPECT_EQ(refusal("BUFFER_SIZE 2000\n", {flag}), "ns3::SwitchMmu::BufferBytes: 100 bytes");
+    EXPECT_EQ(refusal("", {flag}), "ns3::SwitchMmu::BufferBytes: 100 bytes");
+    Config::Reset();
+    EXPECT_EQ(refusal("", {"--ns3::NVSwitchNode::BufferBytes=100"}),
+              "ns3::NVSwitchNode::BufferBytes: 100 bytes");
+}
+
+TEST_F(Defaults, WhatATopologyFileSaysIsRefusedAsAFlag)
+{
+    for (const char* flag : {"--ns3::QbbNetDevice::DataRate=10Gb/s",
+                             "--ns3::QbbChannel::Delay=5us",
+                             "--ns3::QbbChannel::ErrorRate=0.1",
+                             "--ns3::NVSwitchNode::EcnEnabled=true",
+                             "--ns3::RdmaClient::Bytes=3"})
+    {
+        EXPECT_THROW(ApplyNs3Overrides({flag}), InputError) << flag;
+        EXPECT_NO_THROW(ApplyNs3Flags({flag})) << flag;
+    }
+    EXPECT_NO_THROW(ApplyNs3Overrides({"--ns3::SwitchNode::EcnEnabled=false"}));
+    setenv("NS_ATTRIBUTE_DEFAULT", "ns3::QbbChannel::Delay=5us", 1);
+    EXPECT_THROW(ApplyNs3Overrides({}), InputError);
+    unsetenv("NS_ATTRIBUTE_DEFAULT");
 }
 
 TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)

@@ -101,3 +101,20 @@ def test_what_pfc_protects_follows_the_flows_unless_a_flag_says_it(inputs, progr
         assert 5 not in paused_priorities(inputs, program, f"--ns3::SwitchMmu::LosslessMask={mask}")
     assert paused_priorities(inputs, program, "--ns3::SwitchMmu::LosslessMask=32") >= {5}
     assert 5 not in paused_priorities(inputs, program, NS_ATTRIBUTE_DEFAULT="ns3::SwitchMmu::LosslessMask=8")
+
+
+@pytest.mark.parametrize("program", ["qbb-flows", "SimAI_simulator", "all_reduce_perf"])
+@pytest.mark.parametrize("flag", ["--ns3::QbbChannel::Delay=5us", "--ns3::QbbNetDevice::DataRate=10Gb/s",
+                                  "--ns3::QbbChannel::ErrorRate=0.5"])
+def test_flags_that_the_topology_file_overrides_are_refused(inputs, program, flag):
+    done = run(inputs, program, *LEAST[program], "--topology", "topology", flag)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"command line: {flag} changes nothing: the topology says ")
+    assert "; expected " in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("flag", ["ns3::NVSwitchNode::BufferBytes", "ns3::SwitchMmu::BufferBytes"])
+def test_a_buffer_that_is_too_small_is_refused_by_the_name_of_the_flag(inputs, flag):
+    done = run(inputs, "SimAI_simulator", "-w", "micro", "-n", "topology", "-o", "small", f"--{flag}=100")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"{flag}: 100 bytes cannot hold the reserves and PFC headroom")

@@ -68,8 +68,7 @@ ReadConf(const FlowsOptions& options)
     }
     conf.Check();
     conf.Apply();
-    ApplyNs3Environment();
-    ApplyNs3Flags(options.ns3Flags);
+    ApplyNs3Overrides(options.ns3Flags);
     conf.topologyFile = options.topology.empty()
                             ? Located("TOPOLOGY_FILE", conf.topologyFile, conf, options.quiet)
                             : options.topology;

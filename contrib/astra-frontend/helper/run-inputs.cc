@@ -79,8 +79,7 @@ ReadConf(const RunOptions& options, const RunConsole& console)
         ns3::Config::SetDefault(MTU, ns3::UintegerValue(payload));
     }
     conf.Apply();
-    ns3::ApplyNs3Environment();
-    ns3::ApplyNs3Flags(options.ns3Flags);
+    ns3::ApplyNs3Overrides(options.ns3Flags);
     if (!options.topology.empty())
     {
         conf.topologyFile = options.topology;

@@ -94,12 +94,65 @@ SetGlobal(const std::string& name, const std::string& value)
     return false;
 }
 
+/// What a program does with the attributes that a topology file decides on.
+enum class OfTopology
+{
+    Apply,
+    Refuse
+};
+
+/// An attribute whose default changes nothing where a fabric is made from a topology file.
+struct IdleDefault
+{
+    std::string name; ///< of the attribute; with :: at its end, of a class, for all of its own
+    std::string why;
+    std::string instead;
+};
+
+const std::vector<IdleDefault> IDLE_DEFAULTS{
+    {"ns3::QbbNetDevice::DataRate", "the topology says the rate of each link", "the rate there"},
+    {"ns3::QbbChannel::Delay", "the topology says the delay of each link", "the delay there"},
+    {"ns3::QbbChannel::ErrorRate",
+     "the topology says the error rate of each link",
+     "the error rate there, or ns3::RdmaFabric::ErrorRatePerLink, which adds to it"},
+    {"ns3::NVSwitchNode::EcnEnabled",
+     "NVSwitches do not mark",
+     "ns3::SwitchNode::EcnEnabled, for network switches"},
+    {"ns3::NVSwitchNode::RoutingPolicyType",
+     "NVSwitches use ECMP",
+     "ns3::SwitchNode::RoutingPolicyType, for network switches"},
+    {"ns3::RdmaClient::", "no RdmaClient sends", "flows in a file, or a workload"}};
+
+/// @throw InputError if the attribute that a flag names is among IDLE_DEFAULTS
 void
-ApplyNs3Flag(const std::string& flag, const std::string& origin)
+RefuseIdle(const std::string& flag, const std::string& name, const std::string& origin)
+{
+    std::vector<std::string> meant{name};
+    for (const DeclaredAttribute& each : FindAttributes(name))
+    {
+        meant.push_back(each.type.GetAttributeFullName(each.index));
+    }
+    for (const IdleDefault& idle : IDLE_DEFAULTS)
+    {
+        if (std::any_of(meant.begin(), meant.end(), [&](const std::string& each) {
+                return idle.name.ends_with("::") ? each.starts_with(idle.name) : each == idle.name;
+            }))
+        {
+            throw InputError(origin, 0, flag + " changes nothing: " + idle.why, idle.instead);
+        }
+    }
+}
+
+void
+ApplyNs3Flag(const std::string& flag, const std::string& origin, OfTopology ofTopology)
 {
     const std::size_t equals = flag.find('=');
     const bool isFlag = flag.starts_with("--") && equals != std::string::npos;
     const std::string name = isFlag ? flag.substr(2, equals - 2) : "";
+    if (ofTopology == OfTopology::Refuse)
+    {
+        RefuseIdle(flag, name, origin);
+    }
     const std::string value = isFlag ? flag.substr(equals + 1) : "";
     if (!isFlag || (!SetAttributeDefault(name, value) && !SetGlobal(name, value)))
     {
@@ -111,19 +164,17 @@ ApplyNs3Flag(const std::string& flag, const std::string& origin)
     }
 }
 
-} // namespace
-
 void
-ApplyNs3Flags(const std::vector<std::string>& flags)
+ApplyFlags(const std::vector<std::string>& flags, OfTopology ofTopology)
 {
     for (const std::string& flag : flags)
     {
-        ApplyNs3Flag(flag, "command line");
+        ApplyNs3Flag(flag, "command line", ofTopology);
     }
 }
 
 void
-ApplyNs3Environment()
+ApplyEnvironment(OfTopology ofTopology)
 {
     for (const char* name : {"NS_ATTRIBUTE_DEFAULT", "NS_GLOBAL_VALUE"})
     {
@@ -138,12 +189,33 @@ ApplyNs3Environment()
         {
             if (!setting.empty())
             {
-                ApplyNs3Flag("--" + setting, "environment: " + std::string(name));
+                ApplyNs3Flag("--" + setting, "environment: " + std::string(name), ofTopology);
             }
         }
         // ns-3 reads it whenever it makes an object, and would put it above the command line.
         unsetenv(name);
     }
+}
+
+} // namespace
+
+void
+ApplyNs3Flags(const std::vector<std::string>& flags)
+{
+    ApplyFlags(flags, OfTopology::Apply);
+}
+
+void
+ApplyNs3Environment()
+{
+    ApplyEnvironment(OfTopology::Apply);
+}
+
+void
+ApplyNs3Overrides(const std::vector<std::string>& flags)
+{
+    ApplyEnvironment(OfTopology::Refuse);
+    ApplyFlags(flags, OfTopology::Refuse);
 }
 
 std::string

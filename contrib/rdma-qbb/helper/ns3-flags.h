@@ -19,6 +19,14 @@ namespace ns3
 void ApplyNs3Flags(const std::vector<std::string>& flags);
 
 /**
+ * As ApplyNs3Environment() and then ApplyNs3Flags(), for a program whose fabric is made from a
+ * topology file.
+ * @throw InputError also for attributes that the file, or the class itself, sets in every object,
+ * so that their defaults change nothing
+ */
+void ApplyNs3Overrides(const std::vector<std::string>& flags);
+
+/**
  * @param name of a class, such as ns3::RdmaDcqcn
  * @return its attributes, those of its base classes included: name, default, description
  * @throw InputError if ns-3 does not know the class

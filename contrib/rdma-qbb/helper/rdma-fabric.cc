@@ -449,6 +449,35 @@ RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
 }
 
 void
+RdmaFabric::RequireShared(uint32_t id) const
+{
+    SwitchMmu& mmu = *m_switches[id]->GetMmu();
+    if (mmu.Partition() > 0)
+    {
+        return;
+    }
+    const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+    const std::string bytes = std::to_string(mmu.GetBufferBytes()) + " bytes";
+    const std::string what = " cannot hold the reserves and PFC headroom of the " +
+                             std::to_string(m_topology->Ports(id).size()) + " ports of " +
+                             (nvswitch ? "NVSwitch " : "switch ") + std::to_string(id);
+    const std::string expected = "a larger buffer";
+    if (nvswitch)
+    {
+        throw InputError("ns3::NVSwitchNode::BufferBytes", 0, bytes + what, expected);
+    }
+    const auto given = m_conf->FindSetting("ns3::SwitchMmu::BufferBytes");
+    if (!given || dynamic_cast<const UintegerValue&>(*given).Get() != mmu.GetBufferBytes())
+    {
+        throw InputError("ns3::SwitchMmu::BufferBytes",
+                         0,
+                         bytes + what,
+                         expected + ", by BUFFER_SIZE or a flag");
+    }
+    m_conf->FailAt({"BUFFER_SIZE"}, "BUFFER_SIZE of " + bytes + what, expected);
+}
+
+void
 RdmaFabric::ConfigureSwitches()
 {
     const uint64_t nicRateBps = std::max<uint64_t>(m_topology->MaxNicRateBps(), 1);
@@ -465,15 +494,7 @@ RdmaFabric::ConfigureSwitches()
         {
             DynamicCast<NVSwitchNode>(m_nodes[id])->ConfigureBuffer();
         }
-        if (mmu->Partition() == 0)
-        {
-            m_conf->FailAt({"BUFFER_SIZE"},
-                           "BUFFER_SIZE of " + std::to_string(mmu->GetBufferBytes()) +
-                               " bytes cannot hold the reserves and PFC headroom of the " +
-                               std::to_string(m_topology->Ports(id).size()) + " ports of switch " +
-                               std::to_string(id),
-                           "a larger buffer");
-        }
+        RequireShared(id);
         if (UsesPint() && !nvswitch)
         {
             Ptr<PintEncoder> encoder = CreateObject<PintEncoder>();

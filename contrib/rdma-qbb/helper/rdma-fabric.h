@@ -296,6 +296,8 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void ConfigureHosts();
     void ConfigureSwitches();
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);
+    /// @throw InputError if a switch's buffer cannot hold what its ports need
+    void RequireShared(uint32_t node) const;
     void ScheduleLinkEvents();
     uint32_t FindLink(const LinkEvent& event) const;
     std::vector<uint32_t> FindLinks(const LinkEvent& event) const;

@@ -82,18 +82,8 @@ SetFromLine(FabricConf& conf, const InputLines& line)
 std::optional<RateMap>
 GivenMap(const FabricConf& conf, const char* attribute)
 {
-    std::optional<RateMap> map;
-    for (const auto& [place, ofKey] : conf.settings)
-    {
-        for (const AttributeSetting& setting : ofKey)
-        {
-            if (setting.name == attribute)
-            {
-                map = dynamic_cast<const RateMapValue&>(*setting.value).Get();
-            }
-        }
-    }
-    return map;
+    const Ptr<const AttributeValue> value = conf.FindSetting(attribute);
+    return value ? std::optional(dynamic_cast<const RateMapValue&>(*value).Get()) : std::nullopt;
 }
 
 /// @throw InputError if marking would begin above the length at which it is certain
@@ -242,6 +232,20 @@ FabricConf::Check()
                "QLEN_MON_END is before QLEN_MON_START",
                "a later time");
     }
+}
+
+Ptr<const AttributeValue>
+FabricConf::FindSetting(const std::string& attribute) const
+{
+    Ptr<const AttributeValue> last;
+    for (const auto& [place, ofKey] : settings)
+    {
+        for (const AttributeSetting& setting : ofKey)
+        {
+            last = setting.name == attribute ? setting.value : last;
+        }
+    }
+    return last;
 }
 
 std::vector<AttributeSetting>

@@ -155,6 +155,9 @@ struct FabricConf
     /// @return whether the key was set by the file or by Set()
     bool IsGiven(std::string_view key) const;
 
+    /// @return what Apply() makes the default of an attribute; null if no key that was given does
+    Ptr<const AttributeValue> FindSetting(const std::string& attribute) const;
+
     /**
      * Make what was given the defaults of the attributes that the keys stand for. Objects made from
      * then on have them.

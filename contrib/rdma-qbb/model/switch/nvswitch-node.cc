@@ -28,7 +28,14 @@ NVSwitchNode::GetTypeId()
                                           "4 MiB",
                                           UintegerValue(0),
                                           MakeUintegerAccessor(&NVSwitchNode::m_bufferBytes),
-                                          MakeUintegerChecker<uint64_t>());
+                                          MakeUintegerChecker<uint64_t>())
+                            .AddAttribute("DynamicThreshold",
+                                          "Pause at alpha times the free shared buffer, else at "
+                                          "SwitchMmu's StaticThreshold",
+                                          BooleanValue(true),
+                                          MakeBooleanAccessor(&NVSwitchNode::SetDynamicThreshold,
+                                                              &NVSwitchNode::HasDynamicThreshold),
+                                          MakeBooleanChecker());
     return tid;
 }
 
@@ -41,7 +48,20 @@ NVSwitchNode::NotifyConstructionCompleted()
     // Defaults of switches are those of the network's.
     SetEcnEnabled(false);
     SetRoutingPolicyType(EcmpRouting::GetTypeId());
-    GetMmu()->SetAttribute("DynamicThreshold", BooleanValue(true));
+}
+
+void
+NVSwitchNode::SetDynamicThreshold(bool dynamic)
+{
+    GetMmu()->SetAttribute("DynamicThreshold", BooleanValue(dynamic));
+}
+
+bool
+NVSwitchNode::HasDynamicThreshold() const
+{
+    BooleanValue dynamic;
+    GetMmu()->GetAttribute("DynamicThreshold", dynamic);
+    return dynamic.Get();
 }
 
 void

@@ -13,8 +13,9 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief An NVSwitch: joins the GPUs of one server, reduces and multicasts (NVLS).
  *
- * Lossless and without ECN: PFC stands for NVLink's credits. Its buffer, for which SwitchMmu's
- * attributes do not count, has all headroom, and thresholds are dynamic. It never joins servers;
+ * Lossless and without ECN: PFC stands for NVLink's credits. The size of its buffer, and whether
+ * thresholds are dynamic, are attributes of its own, so those of SwitchMmu do not count; by default
+ * the buffer has all headroom, and thresholds are dynamic. It never joins servers;
  * routes say so. Contributions of in-network operations end here (InNetworkEngine).
  */
 class NVSwitchNode : public SwitchNode
@@ -32,6 +33,9 @@ class NVSwitchNode : public SwitchNode
     void NotifyConstructionCompleted() override;
 
   private:
+    void SetDynamicThreshold(bool dynamic);
+    bool HasDynamicThreshold() const;
+
     uint64_t m_bufferBytes{0};
 };
 
