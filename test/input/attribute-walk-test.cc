@@ -463,7 +463,7 @@ TEST_F(Defaults, WhatATopologyFileSaysIsRefusedAsAFlag)
 TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)
 {
     BuiltFabric built(TWO_SERVERS, "CC_MODE 1\n");
-    Config::Set("/NodeList/*/$ns3::RdmaDriver/RdmaHw/Mtu", UintegerValue(2000));
+    Config::Set("/NodeList/*/$ns3::RdmaDriver/RdmaHw/AckInterval", UintegerValue(2000));
     Config::Set(
         "/NodeList/*/$ns3::RdmaDriver/RdmaHw/CongestionOps/$ns3::RdmaDcqcn/FastRecoveryTimes",
         UintegerValue(4));
@@ -474,8 +474,9 @@ TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)
     const uint64_t shared = mmu.GetSharedBytes();
     Config::Set("/NodeList/*/$ns3::SwitchNode/Mmu/BufferBytes", UintegerValue(20'000'000));
 
-    EXPECT_EQ(built.fabric->GetHw(3).GetMtu(), 2000U);
     UintegerValue value;
+    built.fabric->GetHw(3).GetAttribute("AckInterval", value);
+    EXPECT_EQ(value.Get(), 2000U);
     built.fabric->GetHw(3).GetCongestionOps()->GetAttribute("FastRecoveryTimes", value);
     EXPECT_EQ(value.Get(), 4U);
     built.fabric->GetHw(0).GetLossRecovery()->GetAttribute("ChunkBytes", value);
@@ -487,6 +488,30 @@ TEST_F(Defaults, ConfigPathsReachHostsSwitchesAndTheirPlugIns)
         UintegerValue(2));
     built.fabric->GetHw(3).GetCongestionOps()->GetAttribute("FastRecoveryTimes", value);
     EXPECT_EQ(value.Get(), 4U);
+}
+
+TEST_F(Defaults, WhatAFabricWasPlannedWithIsNotChangedLater)
+{
+    BuiltFabric built(TWO_SERVERS, "CC_MODE 3\n");
+    const auto refuses = [](ObjectBase& object, const char* attribute) {
+        StringValue value;
+        object.GetAttribute(attribute, value);
+        return !object.SetAttributeFailSafe(attribute, value);
+    };
+    RdmaHw& host = built.fabric->GetHw(0);
+    for (const char* name :
+         {"Mtu", "DataOverhead", "NvlinkOverhead", "AckBytes", "CongestionControl"})
+    {
+        EXPECT_TRUE(refuses(host, name)) << name;
+    }
+    EXPECT_TRUE(refuses(*host.GetCongestionOps(), "TelemetryBytes"));
+    EXPECT_TRUE(refuses(built.fabric->GetDevice(0, 0), "DataRate"));
+    EXPECT_TRUE(refuses(built.fabric->GetChannel(0), "Delay"));
+    EXPECT_TRUE(refuses(built.fabric->GetChannel(0), "ErrorRate"));
+    const uint32_t hub = 6;
+    EXPECT_TRUE(refuses(*built.fabric->GetSwitch(hub), "EcmpSeed"));
+    EXPECT_TRUE(refuses(*built.fabric->GetSwitch(hub), "RoutingPolicyType"));
+    EXPECT_FALSE(refuses(*built.fabric->GetSwitch(hub), "EcnEnabled"));
 }
 
 TEST_F(Defaults, AreDescribedSoThatAnyOtherDiffers)

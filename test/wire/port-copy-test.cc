@@ -47,12 +47,13 @@ class PortCopy : public testing::Test
 
 TEST_F(PortCopy, HasAllAttributesOfItsModel)
 {
-    auto model = ns3::CreateObject<QbbNetDevice>();
-    auto plain = ns3::CreateObject<QbbNetDevice>();
+    ns3::ObjectFactory factory("ns3::QbbNetDevice");
+    auto plain = factory.Create<QbbNetDevice>();
     for (const auto& [name, value] : VALUES)
     {
-        model->SetAttribute(name, ns3::StringValue(value));
+        factory.Set(name, ns3::StringValue(value));
     }
+    auto model = factory.Create<QbbNetDevice>();
     auto copy = ns3::CopyObject<QbbNetDevice>(model);
     EXPECT_EQ(copy->GetInstanceTypeId(), QbbNetDevice::GetTypeId());
     const ns3::TypeId tid = QbbNetDevice::GetTypeId();

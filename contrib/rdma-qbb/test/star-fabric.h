@@ -228,21 +228,16 @@ class StarFabric
             m_ops->AssignStreams(50);
         }
         auto node = CreateObject<Node>();
-        auto nic = CreateObject<QbbNetDevice>();
-        auto port = CreateObject<QbbNetDevice>();
-        for (const auto& device : {nic, port})
-        {
-            device->SetAttribute("DataRate", DataRateValue(DataRate(m_config.rateBps)));
-        }
+        const DataRateValue rate{DataRate(m_config.rateBps)};
+        auto nic = CreateObjectWithAttributes<QbbNetDevice>("DataRate", rate);
+        auto port = CreateObjectWithAttributes<QbbNetDevice>("DataRate", rate);
         node->AddDevice(nic);
         m_switch->AddDevice(port);
-        auto channel = CreateObject<QbbChannel>();
-        channel->SetAttribute("Delay", TimeValue(m_config.delay));
+        auto channel = CreateObjectWithAttributes<QbbChannel>("Delay", TimeValue(m_config.delay));
         channel->Attach(nic);
         channel->Attach(port);
         m_switch->AddPort(port);
-        auto host = CreateObject<RdmaHw>();
-        host->SetAttribute("Mtu", UintegerValue(m_config.mtu));
+        auto host = CreateObjectWithAttributes<RdmaHw>("Mtu", UintegerValue(m_config.mtu));
         host->SetHostIndex(index);
         host->SetCongestionOps(m_ops);
         host->AddNic(nic);

@@ -36,6 +36,7 @@ RdmaHpccPint::GetTypeId()
                           MakeDoubleChecker<double>(1e-6, 1.0))
             .AddAttribute("TelemetryBytes",
                           "Bytes that the digest adds to a frame on the wire.",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(1),
                           MakeUintegerAccessor(&RdmaHpccPint::m_telemetryBytes),
                           MakeUintegerChecker<uint32_t>(0, 256));

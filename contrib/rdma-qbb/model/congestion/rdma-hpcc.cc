@@ -91,6 +91,7 @@ RdmaHpcc::GetTypeId()
                           MakeBooleanChecker())
             .AddAttribute("TelemetryBytes",
                           "Bytes that the telemetry adds to a frame on the wire.",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(42),
                           MakeUintegerAccessor(&RdmaHpcc::m_telemetryBytes),
                           MakeUintegerChecker<uint32_t>(0, 256));

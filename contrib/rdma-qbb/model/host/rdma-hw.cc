@@ -51,22 +51,26 @@ RdmaHw::GetTypeId()
             .AddConstructor<RdmaHw>()
             .AddAttribute("Mtu",
                           "Payload bytes of a full data frame",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(1000),
                           MakeUintegerAccessor(&RdmaHw::m_mtu),
                           MakeUintegerChecker<uint32_t>(1, 65000))
             .AddAttribute("DataOverhead",
                           "Bytes on the wire besides the payload of a data frame: Ethernet 14, "
                           "IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, preamble and gap 20",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(82),
                           MakeUintegerAccessor(&RdmaHw::m_dataOverhead),
                           MakeUintegerChecker<uint32_t>(0, 1000))
             .AddAttribute("NvlinkOverhead",
                           "Bytes besides the payload of a frame on NVLink",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(0),
                           MakeUintegerAccessor(&RdmaHw::m_nvlinkOverhead),
                           MakeUintegerChecker<uint32_t>(0, 10000))
             .AddAttribute("AckBytes",
                           "Bytes on the wire of an ACK, NACK or CNP frame, telemetry not included",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(QbbNetDevice::MIN_WIRE_BYTES),
                           MakeUintegerAccessor(&RdmaHw::m_ackBytes),
                           MakeUintegerChecker<uint32_t>(1, 10000))
@@ -89,6 +93,7 @@ RdmaHw::GetTypeId()
             .AddAttribute(
                 "CongestionControl",
                 "Class of the congestion control: an RdmaCongestionOps",
+                TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                 TypeIdValue(RdmaDcqcn::GetTypeId()),
                 MakeTypeIdAccessor(&RdmaHw::SetCongestionType, &RdmaHw::GetCongestionType),
                 MakeTypeIdChecker())

@@ -26,11 +26,13 @@ QbbChannel::GetTypeId()
             .AddConstructor<QbbChannel>()
             .AddAttribute("Delay",
                           "Propagation delay",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           TimeValue(NanoSeconds(500)),
                           MakeTimeAccessor(&QbbChannel::m_delay),
                           MakeTimeChecker(Time(0)))
             .AddAttribute("ErrorRate",
                           "Probability that a frame is lost on the wire, in each direction",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           DoubleValue(0.0),
                           MakeDoubleAccessor(&QbbChannel::m_errorRate),
                           MakeDoubleChecker<double>(0.0, 1.0));

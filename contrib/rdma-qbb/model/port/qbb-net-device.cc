@@ -40,6 +40,7 @@ QbbNetDevice::GetTypeId()
             .AddConstructor<QbbNetDevice>()
             .AddAttribute("DataRate",
                           "Line rate of the port",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           DataRateValue(DataRate("100Gb/s")),
                           MakeDataRateAccessor(&QbbNetDevice::m_rate),
                           MakeDataRateChecker())

@@ -32,6 +32,7 @@ SwitchNode::GetTypeId()
             .AddAttribute("EcmpSeed",
                           "Seed of the ECMP hash; the node id is added, so that switches choose "
                           "independently",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           UintegerValue(1),
                           MakeUintegerAccessor(&SwitchNode::m_seedOfAll),
                           MakeUintegerChecker<uint32_t>())
@@ -43,6 +44,7 @@ SwitchNode::GetTypeId()
             .AddAttribute("RoutingPolicyType",
                           "Class of what chooses among the ports of several shortest paths: a "
                           "RoutingPolicy",
+                          TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
                           TypeIdValue(EcmpRouting::GetTypeId()),
                           MakeTypeIdAccessor(&SwitchNode::SetRoutingPolicyType,
                                              &SwitchNode::GetRoutingPolicyType),
