@@ -392,7 +392,11 @@ TEST_F(Defaults, EveryAttributeThatAFlagChangesIsWhatTheObjectsOfAFabricHave)
                              "ns3::QbbNetDevice::PauseTime",
                              "ns3::RdmaFabric::QpsPerConnection",
                              "ns3::RdmaLossRecovery::ReorderTime",
-                             "ns3::NVSwitchNode::BufferBytes"})
+                             "ns3::NVSwitchNode::BufferBytes",
+                             "ns3::NVSwitchNode::ExtraBytes",
+                             "ns3::RdmaFabric::LossTime",
+                             "ns3::RdmaHw::MaxBackoff",
+                             "ns3::RdmaHw::MaxPausedTimeouts"})
     {
         EXPECT_TRUE(walk.GetCompared().contains(name)) << name;
     }
@@ -402,8 +406,8 @@ TEST_F(Defaults, EveryAttributeThatAFlagChangesIsWhatTheObjectsOfAFabricHave)
 
 TEST_F(Defaults, AnNvSwitchHasABufferAndAThresholdOfItsOwn)
 {
-    ApplyNs3Flags({"--ns3::NVSwitchNode::DynamicThreshold=false",
-                   "--ns3::NVSwitchNode::BufferBytes=12345678"});
+    ApplyNs3Flags(
+        {"--ns3::NVSwitchNode::DynamicThreshold=false", "--ns3::NVSwitchNode::ExtraBytes=123456"});
     BuiltFabric built(TWO_SERVERS, "");
     const auto isDynamic = [&built](uint32_t node) {
         BooleanValue dynamic;
@@ -415,7 +419,7 @@ TEST_F(Defaults, AnNvSwitchHasABufferAndAThresholdOfItsOwn)
     EXPECT_FALSE(isDynamic(nvswitch));
     EXPECT_TRUE(isDynamic(hub));
     const SwitchMmu& mmu = *built.fabric->GetSwitch(nvswitch)->GetMmu();
-    EXPECT_EQ(mmu.GetBufferBytes(), 12345678U);
+    EXPECT_EQ(mmu.GetBufferBytes(), 2 * mmu.GetAllHeadroom() + 123456);
 }
 
 TEST_F(Defaults, ABufferThatIsTooSmallIsRefusedByTheNameOfWhatSaysSo)

@@ -53,6 +53,12 @@ RdmaFabric::GetTypeId()
                           TimeValue(MicroSeconds(100)),
                           MakeTimeAccessor(&RdmaFabric::m_routeUpdateDelay),
                           MakeTimeChecker(Time(0)))
+            .AddAttribute("LossTime",
+                          "How long receivers wait for a frame that others overtook, where frames "
+                          "may be lost and RdmaLossRecovery's ReorderTime does not say",
+                          TimeValue(MicroSeconds(100)),
+                          MakeTimeAccessor(&RdmaFabric::m_lossTime),
+                          MakeTimeChecker(Time(0)))
             .AddAttribute("ErrorRatePerLink",
                           "Packet loss probability added to that of each link but NVLinks",
                           DoubleValue(0),
@@ -386,7 +392,7 @@ RdmaFabric::LossTime() const
                          std::any_of(m_topology->links.begin(),
                                      m_topology->links.end(),
                                      [](const auto& link) { return link.errorRate > 0; });
-    return mayLose ? MicroSeconds(100) : Time(0);
+    return mayLose ? m_lossTime : Time(0);
 }
 
 void

@@ -349,6 +349,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     double m_errorRatePerLink{0};
     Time m_nicPauseTime;
     Time m_routeUpdateDelay;
+    Time m_lossTime;
     Time m_routesDue{-1}; ///< when the newest update of the routes is due
     TracedCallback<> m_routesChanged;
 };

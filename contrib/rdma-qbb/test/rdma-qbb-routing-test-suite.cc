@@ -359,6 +359,39 @@ class SprayedIrnResendsHolesTestCase : public TestCase
     }
 };
 
+/// Where frames may be lost, the fabric's attribute stands for the receivers' where these have
+/// none.
+class LossTimeTestCase : public TestCase
+{
+  public:
+    LossTimeTestCase()
+        : TestCase("LossTime is how long receivers wait where frames may be lost")
+    {
+    }
+
+  private:
+    /// @return when a sprayed flow that loses frames is delivered
+    static int64_t DeliveryOf(const std::string& keys, Time lossTime)
+    {
+        FabricUnderTest test(LeafSpine({{"100Gbps", "1us"}, {"100Gbps", "3us"}}),
+                             RoutingConf("spray", "ERROR_RATE_PER_LINK 0.0005\n" + keys));
+        test.fabric->SetAttribute("LossTime", TimeValue(lossTime));
+        test.Build();
+        test.fabric->AssignStreams(4711);
+        const auto& flow = test.Send(0, 4, 4'000'000);
+        Simulator::Run();
+        return flow.deliveredPs;
+    }
+
+    void DoRun() override
+    {
+        const int64_t patient = DeliveryOf("", MicroSeconds(100));
+        const int64_t quick = DeliveryOf("", MicroSeconds(20));
+        NS_TEST_ASSERT_MSG_GT(patient, quick, "gaps last longer");
+        NS_TEST_ASSERT_MSG_EQ(DeliveryOf("REORDER_TIME 20\n", MicroSeconds(100)), quick, "20 us");
+    }
+};
+
 /// The conf says which switch chooses how, and the attribute tells.
 class RoutingPerSwitchTestCase : public TestCase
 {
@@ -493,6 +526,7 @@ class RoutingTestSuite : public TestSuite
         AddTestCase(new AdaptiveFollowsRatesTestCase);
         AddTestCase(new ReorderDepthTestCase);
         AddTestCase(new SprayedIrnResendsHolesTestCase);
+        AddTestCase(new LossTimeTestCase);
         AddTestCase(new RoutingPerSwitchTestCase);
         for (const char* routing : {"flowlet", "adaptive-flowlet"})
         {

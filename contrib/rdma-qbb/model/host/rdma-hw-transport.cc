@@ -19,17 +19,6 @@ namespace ns3
 
 NS_LOG_COMPONENT_SHARE("RdmaHw");
 
-namespace
-{
-
-/// Timeouts double up to this many times.
-constexpr uint8_t MAX_BACKOFF = 6;
-
-/// Timeouts in a row that find the port paused before they count as losses (a second by default).
-constexpr uint8_t MAX_PAUSED_TIMEOUTS = 250;
-
-} // namespace
-
 // --- sending
 
 bool
@@ -219,7 +208,7 @@ RdmaHw::RestartTimer(RdmaQueuePair& qp, int64_t nowPs)
     {
         return; // NVLink loses nothing, and a sum must not count a frame twice
     }
-    const int64_t timeout = m_recovery->GetTimeoutPs(qp) << std::min(qp.retries, MAX_BACKOFF);
+    const int64_t timeout = m_recovery->GetTimeoutPs(qp) << std::min(qp.retries, m_maxBackoff);
     qp.m_timer.SetDeadline(nowPs + timeout);
 }
 
@@ -230,7 +219,7 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     const QbbNetDevice& device = *m_devices[Present(qp).nic->GetPort().GetPort()];
     const bool paused = device.GetPausedMask() >> qp.priority & 1;
     if (device.IsLinkUp() && (qp.GetInFlight() == 0 || paused) &&
-        qp.pausedTimeouts < MAX_PAUSED_TIMEOUTS)
+        qp.pausedTimeouts < m_maxPausedTimeouts)
     {
         // What has not been sent cannot have been lost. A pause that never ends is a deadlock.
         qp.pausedTimeouts += paused;

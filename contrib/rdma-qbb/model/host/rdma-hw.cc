@@ -120,6 +120,17 @@ RdmaHw::GetTypeId()
                           UintegerValue(10),
                           MakeUintegerAccessor(&RdmaHw::m_maxRetries),
                           MakeUintegerChecker<uint8_t>())
+            .AddAttribute("MaxBackoff",
+                          "How often the timeout doubles while nothing is acknowledged",
+                          UintegerValue(6),
+                          MakeUintegerAccessor(&RdmaHw::m_maxBackoff),
+                          MakeUintegerChecker<uint8_t>(0, 16))
+            .AddAttribute("MaxPausedTimeouts",
+                          "Timeouts in a row that find the port paused before they count as losses "
+                          "(250: a second with the default timeout)",
+                          UintegerValue(250),
+                          MakeUintegerAccessor(&RdmaHw::m_maxPausedTimeouts),
+                          MakeUintegerChecker<uint8_t>())
             .AddTraceSource("MessageSent",
                             "The last byte of a message has been acknowledged",
                             MakeTraceSourceAccessor(&RdmaHw::m_messageSent),

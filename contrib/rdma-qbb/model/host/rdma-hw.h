@@ -444,6 +444,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     bool m_ackHighPriority{false};
     bool m_watched{false}; ///< see IsWatched()
     uint8_t m_maxRetries{0};
+    uint8_t m_maxBackoff{0};
+    uint8_t m_maxPausedTimeouts{0};
     mutable Ptr<RdmaCongestionOps> m_congestion; ///< made when first asked for: many hosts idle
     mutable Ptr<RdmaLossRecovery> m_recovery;    ///< likewise
 

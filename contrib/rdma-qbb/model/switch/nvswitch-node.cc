@@ -25,9 +25,15 @@ NVSwitchNode::GetTypeId()
                             .AddAttribute("BufferBytes",
                                           "Packet buffer of the NVSwitch; 0: NVLink's credits are "
                                           "per link, so all headroom, as much again to share, and "
-                                          "4 MiB",
+                                          "ExtraBytes",
                                           UintegerValue(0),
                                           MakeUintegerAccessor(&NVSwitchNode::m_bufferBytes),
+                                          MakeUintegerChecker<uint64_t>())
+                            .AddAttribute("ExtraBytes",
+                                          "What the buffer has beyond its headroom, and as much "
+                                          "again, where BufferBytes does not say its size",
+                                          UintegerValue(4 << 20),
+                                          MakeUintegerAccessor(&NVSwitchNode::m_extraBytes),
                                           MakeUintegerChecker<uint64_t>())
                             .AddAttribute("DynamicThreshold",
                                           "Pause at alpha times the free shared buffer, else at "
@@ -68,7 +74,7 @@ void
 NVSwitchNode::ConfigureBuffer()
 {
     SwitchMmu& mmu = *GetMmu();
-    const uint64_t bytes = m_bufferBytes ? m_bufferBytes : 2 * mmu.GetAllHeadroom() + (4U << 20);
+    const uint64_t bytes = m_bufferBytes ? m_bufferBytes : 2 * mmu.GetAllHeadroom() + m_extraBytes;
     NS_LOG_INFO("NVSwitch " << GetId() << " has a buffer of " << bytes << " bytes");
     mmu.SetAttribute("BufferBytes", UintegerValue(bytes));
 }

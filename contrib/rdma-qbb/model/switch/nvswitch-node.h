@@ -37,6 +37,7 @@ class NVSwitchNode : public SwitchNode
     bool HasDynamicThreshold() const;
 
     uint64_t m_bufferBytes{0};
+    uint64_t m_extraBytes{0};
 };
 
 } // namespace ns3
