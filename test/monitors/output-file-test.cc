@@ -339,47 +339,51 @@ TEST(FctWriter, WritesWhatPrintfWouldHoweverMessagesRepeat)
 TEST(ResolveOutputPath, RelativePathsStayInsideTheOutputDirectory)
 {
     ScratchDirectory directory;
-    std::vector<std::string> warnings;
+    std::vector<std::string> moved;
     const std::string out = directory.Path();
-    EXPECT_EQ(ResolveOutputPath("K", "fct.txt", out, warnings), out + "/fct.txt");
-    EXPECT_EQ(ResolveOutputPath("K", "mix/fct.txt", out, warnings), out + "/mix/fct.txt");
+    EXPECT_EQ(ResolveOutputPath("K", "fct.txt", out, moved), out + "/fct.txt");
+    EXPECT_EQ(ResolveOutputPath("K", "mix/fct.txt", out, moved), out + "/mix/fct.txt");
     EXPECT_TRUE(std::filesystem::is_directory(out + "/mix"));
-    EXPECT_THAT(warnings, IsEmpty());
-    EXPECT_EQ(ResolveOutputPath("K", "../../scratch/fct.txt", out, warnings), out + "/fct.txt");
-    EXPECT_THAT(warnings,
-                ElementsAre("K ../../scratch/fct.txt is outside the output directory; the file is "
-                            "written to " +
-                            out + "/fct.txt"));
+    EXPECT_THAT(moved, IsEmpty());
+    EXPECT_EQ(ResolveOutputPath("K", "../../scratch/fct.txt", out, moved), out + "/fct.txt");
+    EXPECT_THAT(moved, ElementsAre("K ../../scratch/fct.txt"));
 }
 
 TEST(ResolveOutputPath, AbsolutePathsBecomeTheirBaseNameInTheOutputDirectory)
 {
     ScratchDirectory elsewhere;
     std::filesystem::create_directory(elsewhere / "out");
-    std::vector<std::string> warnings;
+    std::vector<std::string> moved;
     const std::string out = elsewhere / "out";
     // Its directory could be written, but a second run would overwrite the first one's file.
     const std::string shared = elsewhere / "x_fct.txt";
-    EXPECT_EQ(ResolveOutputPath("FCT", shared, out, warnings), out + "/x_fct.txt");
-    EXPECT_THAT(warnings,
-                ElementsAre("FCT " + shared +
-                            " is outside the output directory; the file is written to " + out +
-                            "/x_fct.txt"));
-    warnings.clear();
-    EXPECT_EQ(ResolveOutputPath("FCT", "/no/such/place/x_fct.txt", out, warnings),
-              out + "/x_fct.txt");
-    EXPECT_THAT(warnings, ElementsAre(HasSubstr("FCT /no/such/place/x_fct.txt is outside")));
+    EXPECT_EQ(ResolveOutputPath("FCT", shared, out, moved), out + "/x_fct.txt");
+    EXPECT_THAT(moved, ElementsAre("FCT " + shared));
+    moved.clear();
+    EXPECT_EQ(ResolveOutputPath("FCT", "/no/such/place/x_fct.txt", out, moved), out + "/x_fct.txt");
+    EXPECT_THAT(moved, ElementsAre("FCT /no/such/place/x_fct.txt"));
     std::ofstream(elsewhere / "file") << "";
-    EXPECT_THROW(ResolveOutputPath("K", "fct.txt", elsewhere / "file", warnings), InputError);
+    EXPECT_THROW(ResolveOutputPath("K", "fct.txt", elsewhere / "file", moved), InputError);
 }
 
 TEST(ResolveOutputPath, AbsolutePathsInsideTheOutputDirectoryStand)
 {
     ScratchDirectory directory;
-    std::vector<std::string> warnings;
+    std::vector<std::string> moved;
     const std::string out = directory.Path();
-    EXPECT_EQ(ResolveOutputPath("K", out + "/mix/x.txt", out, warnings), out + "/mix/x.txt");
+    EXPECT_EQ(ResolveOutputPath("K", out + "/mix/x.txt", out, moved), out + "/mix/x.txt");
+    EXPECT_THAT(moved, IsEmpty());
+}
+
+TEST(WarnOfMoved, NamesAllFilesInOneLine)
+{
+    std::vector<std::string> warnings;
+    WarnOfMoved({}, "out", warnings);
     EXPECT_THAT(warnings, IsEmpty());
+    WarnOfMoved({"FCT /a/f.txt", "PFC /a/p.txt"}, "out", warnings);
+    EXPECT_THAT(warnings,
+                ElementsAre("written to out under their base names, as they lead out of the output "
+                            "directory: FCT /a/f.txt, PFC /a/p.txt"));
 }
 
 TEST(FindInput, TriesThePathThenTheConfsDirectoryThenTheBaseNameThere)

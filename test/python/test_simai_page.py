@@ -14,6 +14,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 GPUS = 32
+DATA = pathlib.Path(os.environ.get("SHARED_DATA_DIR", ROOT / "../shared/data"))
 
 
 @pytest.fixture
@@ -165,8 +166,44 @@ def test_outputs_of_absolute_names_go_to_the_output_directory(folder):
     assert "shared" in absolute
     for out in ("one", "two"):
         result = shell(folder, f"bin/SimAI_simulator -w micro.txt -n sx -c absolute.conf -o {out}")
-        assert result.returncode == 0 and "is outside the output directory" in result.stderr
+        assert result.returncode == 0 and "written to " in result.stderr
         assert list((folder / out).glob("*fct*"))
     assert not list((folder / "shared").iterdir())
     analysed = shell(folder, "scripts/analyze_results.py --dirs one two --tables runs")
     assert "missing" not in analysed.stderr
+
+
+def test_inputs_that_simais_conf_names_and_nobody_has_are_as_if_it_named_none(folder):
+    """Its FLOW_FILE and TRACE_FILE are of another machine, and ENABLE_TRACE is 1."""
+    shutil.copy(DATA / "simai/SimAI.conf", folder / "SimAI.conf")
+    (folder / "micro.txt").write_text("1 ALLREDUCE 65536 TP\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    command = "bin/SimAI_simulator -w micro.txt -n sx -c SimAI.conf"
+    plain = shell(folder, f"{command} -o plain")
+    assert plain.stderr.count("warning") == 1 and plain.stderr.count("_FILE /etc/astra-sim") == 6
+    for flags in ("-t 2", "--fast-forward exact", "--network flow", "--network analytical"):
+        result = shell(folder, f"{command} {flags} -o '{flags}'")
+        assert result.returncode == 0 and "_FILE has" not in result.stderr, result.stderr
+        assert "TRACE_FILE" not in result.stdout + result.stderr
+    processes = shell(folder, f"""
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpirun --oversubscribe -np 2 {command} -o processes""")
+    assert processes.returncode == 0, processes.stderr
+    times = [(folder / out / "EndToEnd.csv").read_text() for out in ("plain", "-t 2", "--fast-forward exact", "processes")]
+    assert len(set(times)) == 1
+
+
+def test_flows_and_traces_that_are_there_are_refused_by_their_keys(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 65536 TP\n")
+    (folder / "flows.txt").write_text("1\n0 8 3 100 1000 0\n")
+    (folder / "nodes.txt").write_text("1\n0\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    command = "bin/SimAI_simulator -w micro.txt -n sx -c SimAI.conf"
+    for flags, words in (("--fast-forward --set 'FLOW_FILE flows.txt'", "FLOW_FILE flows.txt has flows"),
+                         ("--fast-forward --background-flows flows.txt", "--background-flows flows.txt has flows"),
+                         ("--fast-forward --set 'ENABLE_TRACE 1' --set 'TRACE_FILE nodes.txt'", "without TRACE_FILE"),
+                         ("--network analytical --set 'FLOW_FILE flows.txt'", "FLOW_FILE flows.txt has flows")):
+        result = shell(folder, f"{command} {flags}")
+        assert result.returncode == 2 and words in result.stderr, result.stderr
+    threads = shell(folder, f"{command} -t 2 --set 'ENABLE_TRACE 1' --set 'TRACE_FILE nodes.txt'")
+    assert "runs on one thread, as TRACE_FILE needs" in threads.stdout

@@ -45,9 +45,9 @@ AnalyticalBackend::Make(const RunOptions& options,
     {
         Refuse("--pcap has no packets to capture");
     }
-    if (!background.file.empty())
+    if (background.count > 0)
     {
-        Refuse("flows beside the workloads (" + background.file + ") are not carried");
+        Refuse(background.key + " " + background.file + " has flows, which are not carried");
     }
     if (!inputs.conf.linkEvents.empty())
     {

@@ -338,13 +338,13 @@ int
 CollectivePerf::Simulate()
 {
     std::vector<std::string> warnings;
-    std::unique_ptr<SimulationBackend> backend =
-        MakeBackend(m_options.run,
-                    m_inputs,
-                    BackgroundFlows::Find(m_options.run, m_inputs),
-                    m_options.run.output,
-                    std::nullopt,
-                    warnings);
+    const BackgroundFlows background = BackgroundFlows::Find(m_options.run, m_inputs);
+    std::unique_ptr<SimulationBackend> backend = MakeBackend(m_options.run,
+                                                             m_inputs,
+                                                             background,
+                                                             m_options.run.output,
+                                                             std::nullopt,
+                                                             warnings);
     CollectiveImplementation* collectives = m_nccl.get();
     FastForwardBackend* forwarded = nullptr;
     if (m_options.run.fastForward != FastForwardMode::Off)
@@ -352,6 +352,7 @@ CollectivePerf::Simulate()
         auto forward = std::make_unique<FastForwardBackend>(
             m_options.run,
             m_inputs,
+            background,
             std::move(backend),
             *m_nccl,
             [this](uint32_t) -> MockNcclGroup& { return *m_nccl; },

@@ -28,21 +28,26 @@ Refuse(const std::string& what, const std::string& expected)
 
 /// What happens at times of its own, or between messages of one collective, is in no pattern.
 void
-Check(const RunOptions& options, const RunInputs& inputs)
+Check(const RunOptions& options, const RunInputs& inputs, const BackgroundFlows& background)
 {
     if (!inputs.conf.linkEvents.empty())
     {
         Refuse("LINK_DOWN and LINK_UP change the network at times of their own",
                "a run without the flag, or links that stay as they are");
     }
-    if (!options.backgroundFlows.empty() || !inputs.conf.flowFile.empty())
+    if (background.count > 0)
     {
-        Refuse("flows beside the workloads are in no pattern", "a run without the flag");
+        Refuse(fmt::format("{} {} has flows, which are in no pattern",
+                           background.key,
+                           background.file),
+               "a run without one of the two");
     }
-    if (!options.pcap.empty() || inputs.conf.enableTrace)
+    if (!options.pcap.empty() || !inputs.traceNodes.empty())
     {
-        Refuse("packets that are not simulated cannot be captured or traced",
-               "a run without the flag, or without --pcap and ENABLE_TRACE");
+        const char* watcher = options.pcap.empty() ? "TRACE_FILE" : "--pcap";
+        Refuse(fmt::format("packets that are not simulated cannot be captured or traced ({})",
+                           watcher),
+               fmt::format("a run without the flag, or without {}", watcher));
     }
     if (!options.system.empty())
     {
@@ -93,6 +98,7 @@ MessagesKeepPaths(const RunInputs& inputs)
 
 FastForwardBackend::FastForwardBackend(const RunOptions& options,
                                        const RunInputs& inputs,
+                                       const BackgroundFlows& background,
                                        std::unique_ptr<SimulationBackend> inner,
                                        CollectiveImplementation& nccl,
                                        std::function<CollectiveImplementation&(uint32_t)> ncclOf,
@@ -113,7 +119,7 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
           m_shapes),
       m_verifies(options.fastForward == FastForwardMode::Verify)
 {
-    Check(options, inputs);
+    Check(options, inputs, background);
     for (uint32_t rank = 0; rank < inputs.topology.hostCount; ++rank)
     {
         ncclOf(

@@ -43,6 +43,7 @@ class FastForwardBackend : public SimulationBackend
      */
     FastForwardBackend(const RunOptions& options,
                        const RunInputs& inputs,
+                       const BackgroundFlows& background,
                        std::unique_ptr<SimulationBackend> inner,
                        CollectiveImplementation& nccl,
                        std::function<CollectiveImplementation&(uint32_t partition)> ncclOf,

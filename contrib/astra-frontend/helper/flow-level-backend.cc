@@ -92,9 +92,9 @@ WarnOfNoEffect(const RunInputs& inputs, std::vector<std::string>& warnings)
         warnings.emplace_back(
             "--network flow has no gaps in flows: flowlets stay where ECMP puts them");
     }
-    if (inputs.conf.enableTrace)
+    if (!inputs.traceNodes.empty())
     {
-        warnings.emplace_back("--network flow has no packets: ENABLE_TRACE has no effect");
+        warnings.emplace_back("--network flow has no packets: TRACE_FILE has no effect");
     }
 }
 
@@ -132,9 +132,11 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
     {
         return;
     }
+    std::vector<std::string> moved;
     m_fct = std::make_unique<ns3::FctWriter>(
         inputs.topology,
-        ns3::ResolveOutputPath("FCT_OUTPUT_FILE", inputs.conf.fctOutputFile, m_output, warnings));
+        ns3::ResolveOutputPath("FCT_OUTPUT_FILE", inputs.conf.fctOutputFile, m_output, moved));
+    ns3::WarnOfMoved(moved, m_output, warnings);
     m_fabric->SetObserver([this](const FlowLevelRecord& record) { WriteMessage(record); });
 }
 

@@ -4,8 +4,6 @@
 #include "packet-backend.h"
 
 #include "ns3/clock-range.h"
-#include "ns3/flow-file.h"
-#include "ns3/input-path.h"
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/partition-memory.h"
@@ -37,19 +35,6 @@ struct OwnTotals
     uint64_t flows{0};
 };
 
-std::vector<uint32_t>
-TraceNodes(const RunInputs& inputs)
-{
-    const FabricConf& conf = inputs.conf;
-    const std::string file =
-        conf.traceFile.empty() ? "" : ns3::FindInput(conf.traceFile, conf.source);
-    if (!conf.enableTrace || file.empty())
-    {
-        return {};
-    }
-    return ns3::ReadTraceNodes(file, inputs.topology.nodeCount);
-}
-
 } // namespace
 
 PacketBackend::PacketBackend(const RunOptions& options,
@@ -80,7 +65,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
                                                            m_conf,
                                                            m_output,
                                                            m_conf.warnings,
-                                                           TraceNodes(inputs));
+                                                           inputs.traceNodes);
     }
     warnings.insert(warnings.end(), m_conf.warnings.begin(), m_conf.warnings.end());
     for (const std::string& port : options.pcap)

@@ -144,6 +144,19 @@ Protect(uint8_t priorityMask)
     ns3::SetDefaultUnlessSet({LOSSLESS_MASK, ns3::Create<ns3::UintegerValue>(mask)});
 }
 
+/// @return ids of TRACE_FILE; empty if there is no such file, or nothing is traced
+std::vector<uint32_t>
+FindTraceNodes(const FabricConf& conf, uint32_t nodeCount)
+{
+    const std::string file =
+        conf.traceFile.empty() ? "" : ns3::FindInput(conf.traceFile, conf.source);
+    if (!conf.enableTrace || file.empty())
+    {
+        return {};
+    }
+    return ns3::ReadTraceNodes(file, nodeCount);
+}
+
 } // namespace
 
 RunInputs
@@ -166,6 +179,7 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         inputs.topology =
             ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
     }
+    inputs.traceNodes = FindTraceNodes(inputs.conf, inputs.topology.nodeCount);
     inputs.nicRatePart = NicRatePart(*options.nccl.networkKind);
     if (options.netBandwidthBps || inputs.nicRatePart != 1)
     {
@@ -203,13 +217,16 @@ BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
 {
     BackgroundFlows flows;
     flows.file = options.backgroundFlows;
+    flows.key = flows.file.empty() ? "FLOW_FILE" : "--background-flows";
     if (flows.file.empty() && !inputs.conf.flowFile.empty())
     {
         flows.file = ns3::FindInput(inputs.conf.flowFile, inputs.conf.source);
     }
     if (!flows.file.empty())
     {
-        Protect(ns3::CheckFlowFile(flows.file, inputs.topology).priorityMask);
+        const auto summary = ns3::CheckFlowFile(flows.file, inputs.topology);
+        flows.count = summary.flows;
+        Protect(summary.priorityMask);
     }
     return flows;
 }

@@ -27,6 +27,7 @@ struct RunInputs
     /// headers and acknowledgements that it does not count.
     double nicRatePart{1};
     std::vector<NetworkDimension> dimensions; ///< of ASTRA-sim's analytical network; empty: none
+    std::vector<uint32_t> traceNodes; ///< whose packet events are traced; empty without a file
 
     /**
      * Read the configuration and the topology.
@@ -44,6 +45,8 @@ struct RunInputs
 struct BackgroundFlows
 {
     std::string file; ///< empty for none
+    std::string key;  ///< that names it
+    uint64_t count{0};
 
     /**
      * Find the file of --background-flows or FLOW_FILE. PFC protects the priorities it names, too,

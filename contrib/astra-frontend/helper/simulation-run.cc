@@ -216,6 +216,7 @@ SimulationRun::Build()
     {
         auto forward = std::make_unique<FastForwardBackend>(m_options,
                                                             m_inputs,
+                                                            background,
                                                             std::move(m_backend),
                                                             *m_nccl,
                                                             ncclOf,

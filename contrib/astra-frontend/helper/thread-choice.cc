@@ -183,9 +183,7 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     {
         NeedOneProcess("--fast-forward"); // makes copies of it
     }
-    const ThreadWatchers watchers{options.check,
-                                  !options.pcap.empty(),
-                                  inputs.conf.enableTrace && !inputs.conf.traceFile.empty()};
+    const ThreadWatchers watchers{options.check, !options.pcap.empty(), !inputs.traceNodes.empty()};
     return ChooseThreads(options.threads, watchers, console);
 }
 

@@ -28,8 +28,9 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
 {
     std::error_code error; // an unusable directory is reported when the first file is placed in it
     std::filesystem::create_directories(outputDirectory, error);
+    std::vector<std::string> moved;
     const auto place = [&](const char* key, const std::string& path) {
-        return ResolveOutputPath(key, path, outputDirectory, warnings);
+        return ResolveOutputPath(key, path, outputDirectory, moved);
     };
     const SamplingTimes pairs{conf.monStartPs, conf.monEndPs, conf.qpMonIntervalPs};
     const SamplingTimes bandwidth{conf.monStartPs, conf.monEndPs, conf.bwMonIntervalPs};
@@ -53,6 +54,7 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                                  place("TRACE_OUTPUT_FILE", conf.traceOutputFile),
                                                  traceNodes);
     }
+    WarnOfMoved(moved, outputDirectory, warnings);
 }
 
 FabricMonitors::~FabricMonitors() = default;

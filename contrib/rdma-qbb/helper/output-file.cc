@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -257,7 +259,7 @@ std::string
 ResolveOutputPath(const std::string& key,
                   const std::string& path,
                   const std::string& outputDirectory,
-                  std::vector<std::string>& warnings)
+                  std::vector<std::string>& moved)
 {
     const fs::path wanted = path;
     fs::path normal = wanted.lexically_normal();
@@ -271,9 +273,7 @@ ResolveOutputPath(const std::string& key,
         fs::path(outputDirectory) / (leadsOut ? wanted.lexically_normal().filename() : normal);
     if (leadsOut)
     {
-        warnings.push_back(key + " " + path +
-                           " is outside the output directory; the file is written to " +
-                           inside.string());
+        moved.push_back(key + " " + path);
     }
     std::error_code error;
     fs::create_directories(inside.parent_path(), error);
@@ -285,6 +285,20 @@ ResolveOutputPath(const std::string& key,
                          "one that exists, with your permission");
     }
     return inside;
+}
+
+void
+WarnOfMoved(const std::vector<std::string>& moved,
+            const std::string& outputDirectory,
+            std::vector<std::string>& warnings)
+{
+    if (!moved.empty())
+    {
+        warnings.push_back(fmt::format("written to {} under their base names, as they lead out of "
+                                       "the output directory: {}",
+                                       outputDirectory,
+                                       fmt::join(moved, ", ")));
+    }
 }
 
 } // namespace ns3

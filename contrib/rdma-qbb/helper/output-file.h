@@ -127,20 +127,24 @@ void MakeOutputDirectory(const std::string& path);
 /**
  * Where an output named in a configuration file goes: always into the output directory, so that no
  * run overwrites the files of another. A relative path is relative to that directory. A path that
- * leads out of it, as absolute paths of other machines do, becomes its base name there, with a
- * warning.
+ * leads out of it, as absolute paths of other machines do, becomes its base name there.
  *
- * @param key name of the configuration key, for the warning
+ * @param key name of the configuration key
  * @param path as the user wrote it
  * @param outputDirectory exists
- * @param warnings gets a line if the path is replaced
+ * @param moved gets key and path if the path is replaced, for WarnOfMoved()
  * @return path of the file; directories on the way to it have been made
  * @throw InputError if the output directory cannot be written
  */
 std::string ResolveOutputPath(const std::string& key,
                               const std::string& path,
                               const std::string& outputDirectory,
-                              std::vector<std::string>& warnings);
+                              std::vector<std::string>& moved);
+
+/// Add one warning of all that ResolveOutputPath() has moved into the output directory, if any.
+void WarnOfMoved(const std::vector<std::string>& moved,
+                 const std::string& outputDirectory,
+                 std::vector<std::string>& warnings);
 
 } // namespace ns3
 
