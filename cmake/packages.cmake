@@ -77,9 +77,10 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
-    "python3, python3-numpy, python3-pandas, python3-matplotlib, python3-yaml, python3-jinja2, python3-networkx")
-# To start several processes, and to write Chakra traces.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, protobuf-compiler, python3-protobuf")
+    "python3, python3-numpy, python3-pandas, python3-matplotlib, python3-yaml, python3-jinja2, python3-networkx, "
+    "python3-pydantic")
+# To start several processes, to write Chakra traces, and for the runs of sweeps.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, protobuf-compiler, python3-protobuf, snakemake")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 include(CPack)

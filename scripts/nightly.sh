@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # What takes too long for every commit: each source and header compiled alone, fuzzing, thousands of random scenarios,
-# every way to compute the same results, coverage, and planted faults. Continues after a failure, and lists at the end what failed.
+# every way to compute the same results, the packages, coverage, and planted faults. Continues after a failure, and lists
+# at the end what failed.
 #
 # Usage: scripts/nightly.sh [STEP...]
 #
-# Steps: alone fuzz scenarios ways determinism races coverage mutants; without any, all of them. SCENARIOS (10000),
+# Steps: alone fuzz scenarios ways determinism races packages coverage mutants; without any, all of them. SCENARIOS (10000),
 # WAYS (2000), FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
 # The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
 # the last one that was published.
@@ -58,10 +59,19 @@ run_races() {
     TSAN_OPTIONS=die_after_fork=0 PROGRAM_DIR=$PWD/build/tsan/bin \
       /usr/bin/python3 -m pytest -q test/python/test_threads.py test/python/test_fast_forward.py -k same_bytes
 }
+# The package and the wheel, and the image in an empty Debian.
+run_packages() {
+  local root status=0
+  scripts/package.sh || return 1
+  root=$(mktemp -d) || return 1
+  packaging/image-without-engine.py "$root" --package build/package/cluster-sim_*.deb || status=1
+  rm -rf "$root"
+  return $status
+}
 run_coverage() { scripts/coverage.sh; }
 run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
 
-all=(alone fuzz scenarios ways determinism races coverage mutants)
+all=(alone fuzz scenarios ways determinism races packages coverage mutants)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for step in "$@"; do
   case " ${all[*]} " in

@@ -82,6 +82,17 @@ done
   cluster-sim-busbw-table run
   SimAI_analytical -q -w root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt -g 16 -r_f estimate -v
   ls estimate/breakdown.svg
+  # Every command of the package, the scripts' too, and one tiny sweep.
+  for command in root/usr/bin/cluster-sim-*; do
+    "$command" --help > /dev/null || { echo "package.sh: $command does not print its help" >&2; exit 1; }
+  done
+  cat > sweep.yaml << 'TEXT'
+topologies: [{name: sx, generate: -topo Spectrum-X -g 16}]
+conf: [root/usr/lib/cluster-sim/conf/SimAI.conf]
+workloads: [root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt]
+network: [{name: flow, flags: --network flow}]
+TEXT
+  cluster-sim-sweep sweep.yaml -o sweep
 )
 
 /usr/bin/python3 -m venv --system-site-packages "$scratch/venv"

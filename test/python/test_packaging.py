@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What packages and stores are told agrees with the sources; the version is in one place."""
+import ast
 import importlib.util
 import json
 import os
@@ -7,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 import yaml
@@ -64,11 +66,41 @@ def test_an_installed_package_finds_programs_and_its_own_files(tmp_path):
     assert done.stdout.split() == [str(program), "None", "None"]
 
 
+DISTRIBUTIONS = {"yaml": "PyYAML", "google": "protobuf"}  # whose name is not the module's
+
+
+def imported():
+    """@return modules of others that the package and the scripts of the packages import"""
+    files = [*ROOT.glob("python/**/*.py"), *ROOT.glob("scripts/*.py"), *ROOT.glob("topologies/*.py")]
+    own = {path.stem for path in files} | {"clustersim"}
+    found = set()
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.split(".")[0])
+    return found - own - sys.stdlib_module_names
+
+
+def test_packages_depend_on_what_their_scripts_import():
+    debian = re.search(r"PACKAGE_DEPENDS\s+((?:\"[^\"]*\"\s*)+)", (ROOT / "cmake/packages.cmake").read_text()).group(1)
+    depends = set(re.findall(r"[\w-]+", debian))
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    wheel = {re.match(r"\w+", each).group().lower() for each in project["dependencies"]}
+    assert imported(), "some are found"
+    for module in imported():
+        assert f"python3-{module}" in depends, module
+        assert DISTRIBUTIONS.get(module, module).lower() in wheel, module
+    assert "snakemake" in project["optional-dependencies"]["sweep"][0]
+
+
 def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
-    """mpirun for SimAI_phynet; protoc and its Python module for Chakra traces; cpack compiles no tests."""
+    """mpirun for SimAI_phynet; protoc and its Python module for Chakra traces; Snakemake for sweeps; cpack compiles no tests."""
     packages = (ROOT / "cmake/packages.cmake").read_text()
     recommended = re.search(r'PACKAGE_RECOMMENDS "(.*)"', packages).group(1).split(", ")
-    assert recommended == ["openmpi-bin", "protobuf-compiler", "python3-protobuf"]
+    assert recommended == ["openmpi-bin", "protobuf-compiler", "python3-protobuf", "snakemake"]
     image = (ROOT / "packaging/Dockerfile").read_text().split()
     assert set(recommended) < set(image)
     assert "set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)" in (ROOT / "CMakeLists.txt").read_text()
