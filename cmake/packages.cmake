@@ -20,6 +20,7 @@ foreach(name ${names})
   install(CODE "file(CREATE_LINK collective-perf \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/${name} SYMBOLIC)")
   list(APPEND commands ${name})
 endforeach()
+install(FILES VERSION DESTINATION ${tree_in_prefix})
 install(DIRECTORY python topologies conf workloads sweeps DESTINATION ${tree_in_prefix}
         USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE PATTERN "*.pyc" EXCLUDE)
 foreach(program ${programs})

@@ -23,6 +23,7 @@ import checkout
 
 checkout.require_modules("yaml", "pandas", "matplotlib")
 
+from clustersim import command  # noqa: E402
 from clustersim.accuracy import simulate, tables  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -134,4 +135,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run("accuracy.py", main)

@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  sed -n '3,12s/^# \{0,1\}//p' "$0"
+  sed -n '4,12s/^# \{0,1\}//p' "$0"
 }
 
 seconds=60

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 
+from clustersim.version import __version__
 
 LONGEST_WORD = 512  # characters of a word in a message; of a longer one the first are shown
 SHOWN = 60
@@ -45,12 +46,15 @@ def _catch_ending_signals():
 def run(name, main, refusals=(), after_interruption=""):
     """Calls main(arguments) and ends the program with what it returns.
 
-    2: a file cannot be read or written; 1: memory has run out; 129, 130 and 143: SIGHUP, SIGINT and SIGTERM.
+    --version alone is answered here. 2: a file cannot be read or written; 1: memory has run out; 129, 130 and 143: SIGHUP, SIGINT and SIGTERM.
 
     @param refusals exceptions whose text is the line for people; they end the program with 2
     @param after_interruption what to say to who interrupts it, besides that
     """
     _catch_ending_signals()
+    if sys.argv[1:] == ["--version"]:
+        print(f"{name} {__version__}")
+        sys.exit(0)
     hint = f"; {after_interruption}" if after_interruption else ""
     try:
         status = main(sys.argv[1:])

@@ -12,7 +12,8 @@ import os
 import pathlib
 import shutil
 import subprocess
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,12 +22,19 @@ if TYPE_CHECKING:
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 
+WARNING = "warning: "
+
+
 class SimulationError(Exception):
-    """The simulator refused an input (status 2) or did not finish; the text is what it printed."""
+    """The simulator refused an input (status 2) or did not finish; the text is what it printed, but for warnings."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class SimulationWarning(UserWarning):
+    """What the simulator warned of, such as a variable that has no effect."""
 
 
 def find_program(name: str = "SimAI_simulator") -> pathlib.Path:
@@ -52,13 +60,36 @@ def command_line(workload: os.PathLike | str, topology: os.PathLike | str, *, ou
     words = [str(program or find_program()), "-w", str(workload), "-n", str(topology), "-o", str(output), "-q"]
     if conf is not None:
         words += ["-c", str(conf)]
+    return words + flag_words({name.replace("_", "-"): value for name, value in flags.items()})
+
+
+def flag_words(flags: Mapping[str, object]) -> list[str]:
+    """@return the words of flags by name: True is the flag alone; None and False leave it out"""
+    words = []
     for name, value in flags.items():
-        flag = "--" + name.replace("_", "-")
         if value is True:
-            words.append(flag)
+            words.append(f"--{name}")
         elif value is not None and value is not False:
-            words += [flag, str(value)]
+            words += [f"--{name}", str(value)]
     return words
+
+
+def run_program(words: Sequence[os.PathLike | str], environment: Mapping[str, str] | None = None,
+                timeout: float | None = None) -> list[str]:
+    """Runs a program of this project to its end, silently.
+
+    @param environment variables in addition to those of this process
+    @param timeout seconds after which it is ended, with subprocess.TimeoutExpired
+    @return what it warned of, a line each, without "warning: "
+    @raise SimulationError if it ends with another status than 0
+    """
+    result = subprocess.run(words, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                            capture_output=True, text=True, check=False, timeout=timeout)
+    lines = result.stderr.strip().splitlines()
+    if result.returncode != 0:
+        said = [line for line in lines if not line.startswith(WARNING)]
+        raise SimulationError("\n".join(said) or f"{words[0]} ended with status {result.returncode}", result.returncode)
+    return [line.removeprefix(WARNING) for line in lines if line.startswith(WARNING)]
 
 
 def simulate(workload: os.PathLike | str, topology: os.PathLike | str, *, output: os.PathLike | str,
@@ -73,14 +104,11 @@ def simulate(workload: os.PathLike | str, topology: os.PathLike | str, *, output
     @param flags further flags by name: network="flow" is --network flow, seed=7 is --seed 7; True is the flag
         alone; None and False leave it out
     @return the run, as clustersim.results.open_run() gives it
-    @raise SimulationError if the program ends with another status than 0
+    @raise SimulationError if the program ends with another status than 0. What it warns of is a SimulationWarning each.
     """
     from clustersim.results import open_run
 
     words = command_line(workload, topology, output=output, conf=conf, program=program, **flags)
-    result = subprocess.run(words, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-                            capture_output=True, text=True)
-    if result.returncode != 0:
-        raise SimulationError(result.stderr.strip() or f"{words[0]} ended with status {result.returncode}",
-                              result.returncode)
+    for warning in run_program(words, environment):
+        warnings.warn(warning, SimulationWarning, stacklevel=2)
     return open_run(output)

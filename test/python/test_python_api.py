@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """clustersim.simulate() runs a simulation from Python and returns its results."""
+import os
 import pathlib
+import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -30,6 +33,42 @@ def test_a_simulation_returns_its_results(topology, tmp_path):
     assert set(run.collectives["algorithm"]) == {"Ring"}
     factor = run.collectives["busbw"] / run.collectives["algbw"]
     assert factor.to_list() == pytest.approx([2 * 7 / 8] * 2, rel=1e-4)
+
+
+def test_what_the_simulator_warns_of_is_a_warning(topology, tmp_path):
+    workload = tmp_path / "one.txt"
+    workload.write_text("1 ALLREDUCE 1048576 TP\n")
+    with pytest.warns(clustersim.SimulationWarning, match="AS_SEND_LAT is 7200 microseconds") as said:
+        run = clustersim.simulate(workload, topology, output=tmp_path / "run", network="flow",
+                                  environment={"AS_SEND_LAT": "7200"})
+    assert run.info["status"] == "finished"
+    assert said[0].filename == __file__, "it names the caller's line"
+
+
+def test_a_topology_is_generated_as_by_the_generator(topology, tmp_path):
+    made = clustersim.generate("Spectrum-X", gpu=16, output=f"{tmp_path}/new/")
+    assert made == tmp_path / "new" / topology.name
+    assert made.read_bytes() == topology.read_bytes()
+    with pytest.raises(clustersim.TopologyError, match="X99"):
+        clustersim.generate("Spectrum-X", gpu=16, gpu_type="X99", output=tmp_path / "x")
+    with pytest.warns(UserWarning, match="need 16 access switches"):
+        clustersim.generate("AlibabaHPN", gpu=64, dual_plane=True, output=tmp_path / "corrected")
+
+
+def test_the_version_is_that_of_the_checkout():
+    assert clustersim.__version__ == (ROOT / "VERSION").read_text().strip()
+
+
+def test_the_example_of_the_documentation_runs(tmp_path):
+    page = (ROOT / "docs/source/reference/python.rst").read_text()
+    [block] = re.findall(r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", page, re.MULTILINE)
+    for name in ("workloads", "conf"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(block)], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{clustersim.__version__} finished" in done.stdout and "AllReduce" in done.stdout
+    assert all(f"``{name}" in page for name in clustersim.__all__), "every public name is described"
 
 
 def test_what_the_simulator_refuses_is_an_exception_with_its_line(topology, tmp_path):

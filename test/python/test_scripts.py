@@ -200,8 +200,15 @@ def test_help_only_prints(script, tmp_path):
     result = subprocess.run([tmp_path / "scripts" / script, "--help"], cwd=tmp_path, capture_output=True, text=True,
                             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=60)
     assert result.returncode == 0, result.stderr
-    assert "usage" in result.stdout.lower()
+    assert "usage" in result.stdout.lower() and result.stdout.splitlines()[0]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("script", [path for folder in ("scripts", "topologies") for path in sorted((ROOT / folder).glob("*.py"))
+                                    if os.access(path, os.X_OK) and path.name != "check-layers.py"], ids=lambda path: path.name)
+def test_scripts_print_their_version(script):
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, f"{script.name} {(ROOT / 'VERSION').read_text().strip()}\n"), done.stderr
 
 
 def test_a_moved_checkout_configures_afresh(tmp_path):

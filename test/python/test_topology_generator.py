@@ -3,12 +3,14 @@
 import collections
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
+PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
 SAMPLES = pathlib.Path(os.environ.get("SHARED_DATA_DIR", ROOT / "../shared/data")) / "simai/topo"
 
 
@@ -40,6 +42,38 @@ def test_files_are_byte_identical_to_the_samples(tmp_path, flags, name):
     result = generate(tmp_path, *flags.split())
     assert result.returncode == 0 and result.stdout.strip() == name and not result.stderr
     assert (tmp_path / name).read_bytes() == (SAMPLES / name).read_bytes()
+
+
+def test_names_of_flags_may_be_cut_as_for_simais_generator(tmp_path):
+    for flag in ("--topo", "-topo", "--topology"):
+        result = generate(tmp_path, flag, "Spectrum-X", "--gpu", "16", "--bandw", "400Gbps")
+        assert result.stdout.strip() == "Spectrum-X_16g_8gps_400Gbps_H100", result.stderr
+    result = generate(tmp_path, "--nv", "2")
+    assert result.returncode == 2 and "ambiguous option: --nv" in result.stderr
+
+
+def test_a_gpu_type_that_the_simulator_does_not_know_is_refused(tmp_path):
+    result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-gt", "X99")
+    assert result.returncode == 2 and not list(tmp_path.iterdir())
+    assert "-gt 'X99' is not a known GPU type; expected one of A100, " in result.stderr and "--gpu_table" in result.stderr
+    (tmp_path / "gpus.txt").write_text("# ours\nX99 Ampere 20 120\n")
+    result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-gt", "X99", "--gpu_table", "gpus.txt")
+    assert result.returncode == 0 and (tmp_path / "Spectrum-X_16g_8gps_400Gbps_X99").is_file(), result.stderr
+
+
+@pytest.mark.skipif(not PROGRAM.is_file(), reason="SimAI_simulator is not built here")
+def test_the_generator_knows_the_gpu_types_of_the_simulator(tmp_path):
+    refused = generate(tmp_path, "-gt", "X99").stderr
+    (tmp_path / "w").write_text("1 ALLREDUCE 1024 TP\n")
+    (tmp_path / "n").write_text("3 1 0 1 2 X99\n2 \n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n")
+    simulated = subprocess.run([PROGRAM, "-w", "w", "-n", "n", "--tp", "2"], cwd=tmp_path, capture_output=True, text=True).stderr
+    types = [set(re.search(r"one of (.*), or a type", text).group(1).split(", ")) for text in (refused, simulated)]
+    assert types[0] == types[1]
+
+
+def test_folders_of_the_file_are_made(tmp_path):
+    result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "16", "-o", "new/sub/x")
+    assert result.returncode == 0 and (tmp_path / "new/sub/x").is_file(), result.stderr
 
 
 # GPUs, NVSwitches, access and aggregation switches; links = GPU-NVSwitch + GPU-ASW + ASW-PSW.

@@ -12,6 +12,7 @@ from clustersim.required_modules import require
 require("pydantic", "yaml")
 
 from clustersim import command
+from clustersim.simulation import SimulationError
 from clustersim.why import command as explanation
 from clustersim.workload.errors import InputError
 
@@ -21,4 +22,4 @@ def main(arguments):
 
 
 def run():
-    command.run(command.name(), main, InputError)
+    command.run(command.name(), main, (InputError, SimulationError))

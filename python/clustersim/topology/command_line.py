@@ -8,7 +8,7 @@ from clustersim import command
 from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.cluster import InputError, check_units, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
-from clustersim.topology.presets import PRESETS, preset
+from clustersim.topology.presets import NVLINK, PRESETS, preset
 from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
 
@@ -45,8 +45,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser(description):
-    parser = Parser(description=description, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    # Names may be cut, as SimAI's generator lets them: --topo is --topology.
+    parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     topologies = [*rails.TEMPLATES, *OTHERS]
     add = parser.add_argument
     add("-topo", "--topology", choices=topologies, metavar="NAME", help=", ".join(topologies))
@@ -62,6 +62,7 @@ def make_parser(description):
         help="the two access switches belong to separate planes")
     add("-gps", "--gpu_per_server", type=int, help="GPUs per server (8)")
     add("-gt", "--gpu_type", help="GPU type (H100)")
+    add("--gpu_table", metavar="FILE", help="types besides the built-in ones, a line each; the simulator's --gpu-table")
     add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1)")
     add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch (2880Gbps)")
     add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
@@ -132,14 +133,23 @@ def output_path(wanted, name):
         return name
     path = pathlib.Path(wanted)
     if wanted.endswith("/") or path.is_dir():
-        path.mkdir(parents=True, exist_ok=True)
-        return path / name
+        path /= name
+    path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def check_gpu_type(name, table):
+    """Refuses a GPU type that the simulator would. @param table file of further types, or None"""
+    lines = pathlib.Path(table).read_text(encoding="utf-8").splitlines() if table else []
+    known = [*NVLINK, *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
+    if name not in known:
+        raise InputError(f"-gt '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "
+                         f"file given by --gpu_table adds")
 
 
 def of_astra_sim(given):
     """@return the cluster of --astra_network, which leaves nothing else to choose but the GPU type"""
-    allowed = {"astra_network", "decimal_gb", "gpu_type", "output", "force"}
+    allowed = {"astra_network", "decimal_gb", "gpu_type", "gpu_table", "output", "force"}
     foreign = sorted(name for name, value in given.items() if value not in (None, False) and name not in allowed)
     if foreign:
         raise InputError(f"--{foreign[0]} means nothing beside --astra_network; expected -gt, --decimal_gb, --output")
@@ -148,6 +158,9 @@ def of_astra_sim(given):
 
 
 def generate(given):
+    """Writes the file that the flags ask for. @return its path, and warnings"""
+    if given["gpu_type"]:
+        check_gpu_type(given["gpu_type"], given["gpu_table"])
     if given["astra_network"]:
         cluster, warnings = of_astra_sim(given), []
     else:
@@ -156,11 +169,9 @@ def generate(given):
         build, options = options_of(given)
         cluster, warnings = build(options)
         cluster = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic)
-    for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     path = output_path(given["output"], cluster.name)
     write(cluster, path, given["force"])
-    print(path)
+    return path, warnings
 
 
 def look(given):
@@ -195,7 +206,10 @@ def main(arguments, description):
         if given["check"] or given["describe"] or given["draw"]:
             look(given)
         else:
-            generate(given)
+            path, warnings = generate(given)
+            for warning in warnings:
+                print(f"warning: {warning}", file=sys.stderr)
+            print(path)
     except InputError as error:
         print(f"{command.name()}: {error}", file=sys.stderr)
         return 2

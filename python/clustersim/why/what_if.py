@@ -6,10 +6,9 @@ what is worked out is an estimate, mostly too high; the run tells.
 """
 import dataclasses
 import json
-import os
 import pathlib
-import subprocess
 
+from clustersim.simulation import run_program
 from clustersim.why import traces
 from clustersim.workload.errors import InputError
 
@@ -129,13 +128,11 @@ class Runner:
         command += options.get("ns3", [])
         if timeline:
             command += ["--timeline-ranks", str(self.ranks()), "--timeline-limit", str(10 ** 9)]
-        environment = {**os.environ, **{k: str(v) for k, v in options.get("nccl_environment", {}).items()}}
+        environment = {k: str(v) for k, v in options.get("nccl_environment", {}).items()}
         for variable, option in (("AS_NVLS_ENABLE", "nvls"), ("AS_NVLSTREE_ENABLE", "nvls_tree")):
             if not options.get(option, True):
                 environment[variable] = "0"
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        if done.returncode:
-            raise InputError((done.stderr or done.stdout).strip().splitlines()[-1])
+        run_program(command, environment)
         return json.loads((pathlib.Path(output) / "run.json").read_text())["simulated_ns"] / 1000
 
     def changed(self, change, factor, machine, directory):

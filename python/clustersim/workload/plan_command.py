@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from clustersim.simulation import find_program
+from clustersim.simulation import find_program, run_program
 from clustersim.topology import prices
 from clustersim.topology.cluster import InputError as TopologyError
 from clustersim.topology.reader import read as read_topology
@@ -185,13 +185,11 @@ def _simulate(given, best, rows, directory):
             raise InputError(f"--simulate: {given.topology} has another number of GPUs than plan {number}; expected "
                              f"{timed.plan.world_size}")
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=given.time_limit)
+            run_program(command, timeout=given.time_limit)
         except subprocess.TimeoutExpired:
             print(f"plan.py: warning: plan {number} was not simulated within {given.time_limit:g} s (--time_limit); "
                   "--network flow is faster", file=sys.stderr)
             continue
-        if done.returncode:
-            raise InputError((done.stderr or done.stdout).strip().splitlines()[-1])
         row["simulated_ms"] = search.read_summary(result / "EndToEnd.csv")[0] / 1e6
 
 

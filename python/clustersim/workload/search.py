@@ -5,8 +5,8 @@ import csv
 import dataclasses
 import os
 import pathlib
-import subprocess
 
+from clustersim.simulation import run_program
 from clustersim.workload import megatron, simai_text
 from clustersim.workload.errors import InputError
 
@@ -68,10 +68,7 @@ class Analytical:
         """@return nanoseconds of the iteration, and of its parts"""
         workload, result = self.directory / f"{name}.txt", self.directory / name
         simai_text.write(iteration, workload)
-        done = subprocess.run([self.program, "-w", workload, "-r_f", result, "--quiet", *self.flags], capture_output=True,
-                              text=True, check=False)
-        if done.returncode:
-            raise InputError((done.stderr or done.stdout).strip().splitlines()[-1])
+        run_program([self.program, "-w", workload, "-r_f", result, "--quiet", *self.flags])
         return read_summary(result / "EndToEnd.csv")
 
     def time(self, candidate, name):
