@@ -172,6 +172,15 @@ def test_csv_and_markdown_are_written(runs, tmp_path):
     assert "| fast | 400.000 | 1.000 |" in markdown and "## Hottest network links" in markdown
 
 
+def test_runs_may_stand_alone_and_what_is_written_is_named(runs, tmp_path):
+    alone = run(tmp_path / "fast", tmp_path / "slow", "-o", tmp_path / "out")
+    assert alone.returncode == 0, alone.stderr
+    assert f"{tmp_path}/out/comparison.md" in alone.stdout.splitlines()[-1]
+    assert run("--dirs", tmp_path / "fast", tmp_path / "slow", "-o", tmp_path / "out").stdout == alone.stdout
+    refused = run("-o", tmp_path / "out")
+    assert refused.returncode == 2 and "no run" in refused.stderr
+
+
 def test_a_cut_off_run_gives_a_warning_and_all_else(runs, tmp_path):
     (tmp_path / "slow/links.csv").unlink()
     (tmp_path / "slow/fct.txt").write_text(run_directory.FCT[:-9])

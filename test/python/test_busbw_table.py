@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/busbw_table.py on hand-made records."""
+import os
 import pathlib
+import re
 import subprocess
 
+import pytest
+
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/busbw_table.py"
+PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", SCRIPT.parents[1] / "bin")) / "SimAI_simulator"
 HEADER = ("id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,start_ns,end_ns,"
           "algbw,busbw,flows\n")
 
@@ -24,6 +29,35 @@ def test_groups_of_one_kind_and_size_make_one_row(tmp_path):
     assert lines[1] == ["AllReduce", "DP", "4", "1000", "Ring", "Simple", "2", "2.000", "0.75", "1.12"]
     assert lines[2] == ["AllReduce", "TP", "4", "1000", "Ring", "Simple", "1", "4.000", "0.25", "0.38"]
     assert len(lines) == 3
+
+
+def test_a_bandwidth_from_the_last_start_has_a_column_where_it_differs(tmp_path):
+    """As in the tables of analyze_results.py, under the same name."""
+    header = HEADER.replace("\n", ",last_start_ns,busbw_last_start\n")
+    row = "1,a,0,fwd,DP0,4,AllReduce,1000,Ring,Simple,2,0,1000,1.0,1.5,24"
+    (tmp_path / "collectives.csv").write_text(f"{header}{row},500,3.0\n")
+    names, values = (line.split() for line in run(tmp_path).stdout.splitlines())
+    assert " ".join(names).endswith("busbw GB/s from last start GB/s") and values[-2:] == ["1.50", "3.00"]
+    (tmp_path / "collectives.csv").write_text(f"{header}{row},0,1.5\n")
+    assert "last start" not in run(tmp_path).stdout
+
+
+@pytest.mark.skipif(not PROGRAM.is_file(), reason="SimAI_simulator is not built here")
+def test_the_programs_table_and_both_scripts_have_the_same_columns_of_bandwidth(tmp_path):
+    """Pairs of an AllToAll end at different times on the leaves, so ranks of the AllReduce after it start at different times."""
+    subprocess.run([SCRIPT.parents[1] / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 24 --nics_per_leaf 16 -gps 4 -o n".split()],
+                   cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "w").write_text("1 ALLTOALL 4194304 DP\n1 ALLREDUCE 1048576 TP\n")
+    program = subprocess.run([PROGRAM, *"-w w -n n --tp 6 --network flow -o out".split()], cwd=tmp_path, check=True,
+                             capture_output=True, text=True)
+    analysed = subprocess.run([SCRIPT.with_name("analyze_results.py"), tmp_path / "out", "--tables", "busbw"], check=True,
+                              capture_output=True, text=True)
+    table = run(tmp_path / "out")
+    for text in (program.stdout, table.stdout, analysed.stdout):
+        [head] = [line for line in text.splitlines() if "busbw GB/s" in line]
+        assert head.split("busbw GB/s")[1].strip() == "from last start GB/s"
+        rows = {line.split()[0]: [float(word) for word in line.split()[-2:]] for line in text.splitlines() if re.match(r"All\w+ +[A-Z]+ +\d", line)}
+        assert rows["AllReduce"][1] > 1.05 * rows["AllReduce"][0] and rows["AllToAll"][0] == rows["AllToAll"][1]
 
 
 def test_a_directory_without_records_is_refused(tmp_path):

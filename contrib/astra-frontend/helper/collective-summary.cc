@@ -24,6 +24,17 @@ CollectiveSummary::CollectiveEnded(const CollectiveRecord& record)
     ++row.count;
     row.slowest = std::max(row.slowest, duration);
     row.totalPs += static_cast<double>(duration);
+    row.togetherPs += static_cast<double>(record.end - record.lastStart);
+}
+
+bool
+CollectiveSummary::StartsLate() const
+{
+    constexpr double NOTICEABLE = 1.01;
+    return std::ranges::any_of(m_rows, [](const auto& each) {
+        const Row& row = each.second;
+        return row.togetherPs > 0 && row.totalPs > NOTICEABLE * row.togetherPs;
+    });
 }
 
 std::string
@@ -33,7 +44,8 @@ CollectiveSummary::Table() const
     {
         return "";
     }
-    std::string text = fmt::format("{:<14}{:<7}{:>6}{:>14}  {:<14}{:>7}{:>14}{:>12}{:>12}\n",
+    const bool late = StartsLate();
+    std::string text = fmt::format("{:<14}{:<7}{:>6}{:>14}  {:<14}{:>7}{:>14}{:>12}{:>12}{}\n",
                                    "collective",
                                    "group",
                                    "ranks",
@@ -42,13 +54,16 @@ CollectiveSummary::Table() const
                                    "count",
                                    "mean us",
                                    "algbw GB/s",
-                                   "busbw GB/s");
+                                   "busbw GB/s",
+                                   late ? "  from last start GB/s" : "");
     for (const auto& [key, row] : m_rows)
     {
         const auto& [op, group, ranks, bytes, algorithm] = key;
         const double seconds = row.totalPs / static_cast<double>(row.count) / 1e12;
         const double algbw = seconds > 0 ? static_cast<double>(bytes) / seconds / 1e9 : 0;
-        text += fmt::format("{:<14}{:<7}{:>6}{:>14}  {:<14}{:>7}{:>14.3f}{:>12.2f}{:>12.2f}\n",
+        const double busbw = algbw * BusBandwidthFactor(op, ranks);
+        const double fromLast = row.togetherPs > 0 ? busbw * row.totalPs / row.togetherPs : 0;
+        text += fmt::format("{:<14}{:<7}{:>6}{:>14}  {:<14}{:>7}{:>14.3f}{:>12.2f}{:>12.2f}{}\n",
                             ToString(op),
                             ToString(group),
                             ranks,
@@ -57,7 +72,8 @@ CollectiveSummary::Table() const
                             row.count,
                             seconds * 1e6,
                             algbw,
-                            algbw * BusBandwidthFactor(op, ranks));
+                            busbw,
+                            late ? fmt::format("{:>22.2f}", fromLast) : "");
     }
     return text;
 }

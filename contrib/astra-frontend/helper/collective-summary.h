@@ -20,7 +20,9 @@ class CollectiveSummary : public RunObserver
   public:
     void CollectiveEnded(const CollectiveRecord& record) override;
 
-    /// @return a table, a row per operation, kind of group, ranks and bytes; empty without any
+    /// @return a table, a row per operation, kind of group, ranks and bytes; empty without any.
+    /// Bandwidths are from the first rank's start; those from the last one's have a column where
+    /// they differ.
     std::string Table() const;
 
     /// @return collectives that have ended
@@ -37,7 +39,11 @@ class CollectiveSummary : public RunObserver
         uint64_t count{0};
         TimePs slowest{0};
         double totalPs{0};
+        double togetherPs{0}; ///< from the last ranks' starts
     };
+
+    /// @return whether ranks start so late that some bandwidth is more from the last start
+    bool StartsLate() const;
 
     std::map<Key, Row> m_rows;
     uint64_t m_count{0};

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compares runs: completion, exposed communication, busbw, slowdown, pauses, queues, links.
 
-    scripts/analyze_results.py --dirs results/a results/b -o results/comparison
+    scripts/analyze_results.py results/a results/b -o results/comparison
 
 The others are compared with the first run. A directory of runs counts as its runs. Tables are
 printed, with what limits each group in words; -o writes each table as CSV with all digits, and all of them
-as comparison.md. Directories that SimAI or the HPCC simulator wrote are read, too.
+as comparison.md. --dirs may precede the runs, as for SimAI's script. Directories that SimAI or the HPCC simulator wrote are read, too.
 """
 import argparse
 import pathlib
@@ -22,6 +22,7 @@ from clustersim.whole_file import write_text
 
 
 def write(tables, problems, directory):
+    """@return the file that holds all tables"""
     directory.mkdir(parents=True, exist_ok=True)
     for table in tables:
         write_csv(table, directory / f"{table.key}.csv")
@@ -29,19 +30,24 @@ def write(tables, problems, directory):
     if problems:
         parts.append("\n".join(["## Warnings", "", *(f"- {problem}" for problem in problems), ""]))
     write_text(directory / "comparison.md", "\n".join(parts))
+    return directory / "comparison.md"
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dirs", nargs="+", required=True, metavar="RUN", help="run directories")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run directories")
+    parser.add_argument("--dirs", nargs="+", default=[], metavar="RUN", help="the same")
     parser.add_argument("-o", "--output", metavar="DIR", help="write CSV and Markdown there")
     parser.add_argument("--topology", metavar="FILE",
                         help="topology of all runs, for directories without run.json")
     keys = [make.__name__.removesuffix("_table") for make in MAKERS]
     parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=keys, help=f"print only these: {' '.join(keys)}")
     given = parser.parse_args(arguments)
-    runs = open_runs(given.dirs, given.topology)
+    directories = [*given.runs, *given.dirs]
+    if not directories:
+        parser.error("no run; expected the directories of one or more")
+    runs = open_runs(directories, given.topology)
     tables = all_tables(runs)
     problems = [problem for run in runs for problem in run.problems]
     for problem in problems:
@@ -49,7 +55,8 @@ def main(arguments):
     shown = [table for table in tables if not given.tables or table.key in given.tables]
     print("\n\n".join(map(as_text, shown)))
     if given.output:
-        write(tables, problems, pathlib.Path(given.output))
+        written = write(tables, problems, pathlib.Path(given.output))
+        print(f"\n{written}, and each table as CSV beside it")
 
 
 def run():

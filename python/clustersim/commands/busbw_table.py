@@ -4,7 +4,9 @@
 Usage: scripts/busbw_table.py RUN_DIRECTORY
 
 Reads collectives.csv of the run. Collectives of the same operation, kind of group and size (one per
-group) make one row: the slowest of them gives the time, the bandwidths are the medians.
+group) make one row: the slowest of them gives the time, the bandwidths are the medians. They are from the
+first rank's start to the last one's end; "from last start" begins when the last rank has started, and is shown
+where it differs.
 """
 import collections
 import csv
@@ -14,8 +16,9 @@ import sys
 
 from clustersim import command
 
+LATE = "from last start GB/s"
 COLUMNS = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "count", "time us", "algbw GB/s",
-           "busbw GB/s")
+           "busbw GB/s", LATE)
 NEEDED = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "start_ns", "end_ns", "algbw",
           "busbw")
 
@@ -41,7 +44,13 @@ def read(directory):
         return list(reader)
 
 
+def starts_late(collectives):
+    """@return whether some rank starts so late that a bandwidth is more from the last start"""
+    return any(float(record.get("busbw_last_start") or 0) > 1.01 * float(record["busbw"]) for record in collectives)
+
+
 def rows(collectives):
+    """@return a row of each kind of collective, its cells in the order of COLUMNS"""
     groups = collections.defaultdict(list)
     for record in collectives:
         key = (record["op"], kind_of(record["group"]), int(record["ranks"]), int(record["bytes"]),
@@ -52,13 +61,15 @@ def rows(collectives):
         slowest = max(float(r["end_ns"]) - float(r["start_ns"]) for r in records)
         yield (*key, len(records), f"{slowest / 1000:.3f}",
                f"{statistics.median(float(r['algbw']) for r in records):.2f}",
-               f"{statistics.median(float(r['busbw']) for r in records):.2f}")
+               f"{statistics.median(float(r['busbw']) for r in records):.2f}",
+               f"{statistics.median(float(r.get('busbw_last_start') or r['busbw']) for r in records):.2f}")
 
 
-def render(table):
-    table = [COLUMNS, *(tuple(str(cell) for cell in row) for row in table)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(COLUMNS))]
-    numeric = [i for i, name in enumerate(COLUMNS)
+def render(table, columns):
+    """@param columns names of the first columns, which are shown"""
+    table = [columns, *(tuple(str(cell) for cell in row[:len(columns)]) for row in table)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    numeric = [i for i, name in enumerate(columns)
                if name not in ("op", "group", "algorithm", "protocol")]
     return "\n".join("  ".join(cell.rjust(w) if i in numeric else cell.ljust(w)
                                for i, (cell, w) in enumerate(zip(row, widths))).rstrip()
@@ -72,7 +83,8 @@ def main(arguments):
     if len(arguments) != 1:
         print(f"{command.name()}: {len(arguments)} arguments; expected one, the directory of a run", file=sys.stderr)
         return 2
-    print(render(rows(read(arguments[0]))))
+    collectives = read(arguments[0])
+    print(render(rows(collectives), COLUMNS if starts_late(collectives) else COLUMNS[:-1]))
     return 0
 
 
