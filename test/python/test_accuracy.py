@@ -118,6 +118,18 @@ def test_the_page_shows_every_table_of_the_card():
     assert page.escape("a_b*") == "a\\_b\\*"
 
 
+def test_the_page_begins_with_what_the_recorded_errors_come_to():
+    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    frame["band"] = frame["size"].map(card.band_of)
+    text = (ROOT / "docs/source/models/accuracy.rst").read_text()
+    short = page.short_section(frame)
+    assert short in text and text.index(short) < text.index("What is compared")
+    means = card.summarize(frame)
+    means = means[(means["band"] == "large") & ~means["held out"]]["mean"]
+    assert "   * - median of those that may be looked at\n" in short and page.percent(means.median()) in short
+    assert short.count(":ref:") == page.WORST
+
+
 def test_pictures_have_the_units_and_numbers_of_all_other_plots():
     frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
     figure = plots.figure_of(frame[frame["table"] == SHORT[0]])

@@ -4,6 +4,7 @@ from clustersim.accuracy.card import BANDS, GOALS, overall, summarize
 from clustersim.accuracy.plots import size_name
 
 BAND_NAMES = {"small": "to 32 KiB", "middle": "64 to 512 KiB", "large": "from 1 MiB"}
+WORST = 5  # tables that the first section names
 INTRODUCTION = """\
 .. Written by scripts/accuracy.py --update; do not edit.
 
@@ -13,7 +14,7 @@ Accuracy card
 Published nccl-tests tables, and the same machines simulated: error by size, mean and worst of each table. Everything is
 run anew, in a few minutes, and this page is written, by ``scripts/accuracy.py --update``.
 
-What is compared
+@SHORT@What is compared
 ----------------
 
 - The **error** is that of the bus bandwidth: simulated over measured, minus one. Means are of its magnitude.
@@ -71,6 +72,25 @@ def list_table(header, rows, widths):
 def cell_of(summary, name, band):
     found = summary[(summary["table"] == name) & (summary["band"] == band)]
     return [percent(found["mean"].iloc[0]), percent(found["max"].iloc[0])] if len(found) else ["", ""]
+
+
+def short_section(frame):
+    """What the rest of the page says at length: means and medians of the tables, and the worst of them."""
+    summary = summarize(frame)
+    rows = []
+    for label, held_out in (("those that may be looked at", False), ("those held out", True)):
+        for name, measure in (("mean", "mean"), ("median", "median")):
+            cells = [getattr(summary[(summary["band"] == band) & (summary["held out"] == held_out)]["mean"], measure)()
+                     for band in BANDS]
+            rows.append([f"{name} of {label}", *("" if cell != cell else percent(cell) for cell in cells)])
+    text = "In short\n--------\n\nErrors of the bus bandwidth, each table counted once by the mean of its sizes:\n\n"
+    text += list_table(["tables", *(BAND_NAMES[band] for band in BANDS)], rows, (40, 20, 20, 20))
+    worst = summary[summary["band"] == "large"].nlargest(WORST, "mean")
+    text += "The worst tables from 1 MiB up; `Tables that miss the goal`_ says why, as far as it is known:\n\n"
+    text += "".join(f"- :ref:`{row['table']} <accuracy-{row['table'].lower()}>`: {percent(row['mean'])}\n"
+                    for _, row in worst.iterrows()) + "\n"
+    return text + ("NCCL's constants, rates of links, and latencies of kinds of networks are tables; choices, flows, their order "
+                   "and congestion\nare a model, and no figure is fitted per table or per size: `What is table and what is model`_.\n\n")
 
 
 def summary_section(tables, frame):
@@ -162,6 +182,7 @@ def render(tables, frame, network, image_of):
     """@return the page's text; image_of(table) is the path of its plot, seen from the page"""
     held_out = sum(table.machine.held_out for table in tables)
     text = INTRODUCTION.replace("@NETWORK@", f"``--network {network}``").replace("@HELD_OUT@", f"{held_out} in all")
+    text = text.replace("@SHORT@", short_section(frame))
     text += summary_section(tables, frame) + missed_section(tables, frame) + "Table by table\n--------------\n\n"
     for table in tables:
         text += table_section(table, frame[frame["table"] == table.name], image_of(table))
