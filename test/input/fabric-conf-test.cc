@@ -383,5 +383,17 @@ TEST(NearestName, CountsLettersToChange)
     EXPECT_EQ(EditDistance("", "abc"), 3u);
     EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
     EXPECT_EQ(EditDistance("abc", "ABC"), 0u);
+    EXPECT_EQ(EditDistance("netwrok", "network"), 1u);
+    EXPECT_EQ(EditDistance("Mut", "Mtu"), 1u);
     EXPECT_EQ(NearestName("rign", std::vector<std::string>{"tree", "ring", "direct"}), "ring");
+}
+
+TEST(NearestHint, NamesWhatIsNearOnly)
+{
+    const std::vector<std::string> names{"RTO", "tp", "network"};
+    EXPECT_EQ(NearestHint("netwrk", names, "--"), "; the nearest is --network");
+    EXPECT_EQ(NearestHint("neetwokr", names), "; the nearest is network");
+    EXPECT_EQ(NearestHint("FOO", names), "");
+    EXPECT_EQ(NearestHint("v", names), "");
+    EXPECT_EQ(NearestHint("v", std::vector<std::string>{}), "");
 }

@@ -91,7 +91,14 @@ def test_run_json_tells_inputs_options_and_results(tmp_path):
     ({"flags": ["--set", "BUFFER_SIZE=20000"]}, "--set BUFFER_SIZE=20000: BUFFER_SIZE of 20000 bytes cannot hold"),
     ({"conf": "CC_MODE 1\n", "flags": ["--set", "LINK_DOWN=1 0 1"]}, "--set LINK_DOWN=1 0 1: LINK_DOWN names 0 and 1"),
     ({"flags": ["--set", "ROUTING_AT=spray core"]}, "--set ROUTING_AT=spray core: ROUTING_AT names core"),
-    ({"flags": ["--ns3::RdmaHw::Mtuu=1"]}, "command line: unknown flag or refused value"),
+    ({"flags": ["--ns3::RdmaHw::Mtuu=1"]}, "ns3::RdmaHw has no attribute Mtuu; expected one that --PrintAttributes "
+     "ns3::RdmaHw lists; the nearest is Mtu"),
+    ({"flags": ["--ns3::RdmaHv::Mtu=1"]}, "no class is called ns3::RdmaHv; expected a class of ns-3; the nearest is ns3::RdmaHw"),
+    ({"flags": ["--ns3::RdmaHw::Mtu=foo"]}, '"foo" is not a valid value of --ns3::RdmaHw::Mtu; expected uint32_t'),
+    ({"flags": ["--RngRun=foo"]}, '"foo" is not a valid value of --RngRun; expected uint64_t'),
+    ({"flags": ["--RngRn=3"]}, "unknown flag '--RngRn=3'"),
+    ({"flags": ["more.conf"]}, "argument 'more.conf' belongs to no flag"),
+    ({"conf": "FOO 1\n"}, "run.conf:1: unknown key FOO; expected a known key\n"),
     ({"output": "topology.txt"}, "topology.txt: is not a directory"),
 ])
 def test_a_mistake_ends_with_status_2_and_one_line(tmp_path, change, expected):
@@ -223,7 +230,8 @@ def test_outputs_that_point_elsewhere_come_to_the_output_directory(tmp_path):
     result = run(tmp_path, conf=conf)
     assert result.returncode == 0
     assert (tmp_path / "out/llama_fct.txt").exists() and (tmp_path / "out/pfc.txt").exists()
-    assert len([line for line in result.stderr.splitlines() if line.startswith("warning: ")]) == 2
+    [warning] = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert "FCT_OUTPUT_FILE /no/such/place/llama_fct.txt, PFC_OUTPUT_FILE ../../x/pfc.txt" in warning
 
 
 def test_help_shows_flags_and_keys():

@@ -113,9 +113,58 @@ def test_a_flag_that_a_program_lacks_is_named(folder, program, flag):
 
 def test_a_network_where_there_is_none_is_an_unknown_flag(folder):
     for program in ("SimAI_analytical -w micro.txt", "SimCCL", "qbb-flows"):
-        for flag in ("-network flow", "--network flow", *(["-network=flow"] if program != "qbb-flows" else [])):
+        for flag in ("-network flow", "--network flow", "-network=flow"):
             refused = shell(folder, f"bin/{program} {flag}")
-            assert refused.returncode == 2 and "unknown flag '--network" in refused.stderr, refused.stderr
+            assert refused.returncode == 2 and f"unknown flag '{flag.split('=')[0].split()[0]}" in refused.stderr, refused.stderr
+
+
+@pytest.mark.parametrize("command, said", [
+    ("SimAI_simulator -outptu=x -q", "unknown flag '-outptu=x'; expected a flag of --help; the nearest is --output"),
+    ("SimAI_simulator -n sx -netwrok flow", "unknown flag '-netwrok'; expected a flag of --help; the nearest is --network"),
+    ("SimAI_simulator -n sx -networkconf x", "unknown flag '-networkconf'; expected a flag of --help; the nearest is --network-conf"),
+    ("SimAI_simulator -threads 1", "unknown flag '-threads'; expected a flag of --help; the nearest is --thread"),
+    ("SimAI_simulator -confg F", "unknown flag '-confg'; expected a flag of --help; the nearest is --conf"),
+    ("SimAI_simulator -V", "unknown flag '-V'; expected a flag of --help\n"),
+    ("SimAI_simulator micro.txt", "argument 'micro.txt' belongs to no flag"),
+    ("SimAI_analytical -w micro.txt -netwrok x", "unknown flag '-netwrok'"),
+    ("SimCCL -netwrok x", "unknown flag '-netwrok'"),
+    ("qbb-flows -netwrok x", "unknown flag '-netwrok'"),
+    ("all_reduce_perf -netwrok x", "unknown flag '-netwrok'")])
+def test_a_mistyped_word_with_one_dash_is_no_short_flag(folder, command, said):
+    before = sorted(folder.iterdir())
+    refused = shell(folder, f"bin/{command}")
+    assert refused.returncode == 2 and refused.stderr.startswith(f"command line: {said}"), refused.stderr
+    assert sorted(folder.iterdir()) == before
+
+
+def test_values_follow_a_letter_at_once_where_they_begin_with_none(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    shell(folder, "python3 gen_Topo_Template.py --topo Spectrum-X -g 16 -psn 1 -o sx")
+    for topology in ("-n./sx", "-topo sx", "--topo sx"):
+        result = shell(folder, f"bin/SimAI_simulator -t16 -w./micro.txt {topology} --network flow -q -o out")
+        assert result.returncode == 0, result.stderr
+
+
+def test_variables_that_nothing_reads_are_warned_of(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    for command in ("SimAI_simulator -w micro.txt -n sx -o out", "SimAI_analytical -w micro.txt -n sx -r_f out", "SimCCL -o out"):
+        result = shell(folder, f"AS_SEND_LTA=3 AS_PXN_ENABLE=0 AS_ELSE=1 bin/{command} -q")
+        assert result.returncode == 0 and sorted(result.stderr.splitlines()) == [
+            "warning: environment: AS_ELSE has no effect, as no variable has that name",
+            "warning: environment: AS_SEND_LTA has no effect, as no variable has that name; the nearest is AS_SEND_LAT"], command
+
+
+def test_results_are_named_at_the_end(folder):
+    (folder / "micro.txt").write_text("1 ALLREDUCE 1024 TP\n")
+    (folder / "flows.txt").write_text("1\n0 9 3 100 1000 0\n")
+    shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
+    for command, last in (("qbb-flows -f flows.txt -n sx -c SimAI.conf -o out", "results in out"),
+                          ("SimAI_simulator -w micro.txt -n sx -o out", "results in out"),
+                          ("SimCCL --size 1M -o out", "written: out/ncclFlowModel_detailed_flows.csv"),
+                          ("SimCCL --nRanks 2 --size 1K",
+                           "written: ncclFlowModel_detailed_flows.csv and ncclFlowModel_flows.dot")):
+        assert shell(folder, f"bin/{command}").stdout.splitlines()[-1] == last
 
 
 def test_help_fits_a_terminal(folder):

@@ -46,7 +46,8 @@ def test_a_ring_on_a_topology_in_full(tmp_path):
         f"  network bytes  {2 * 14 * 8192}, 0 across rails\n"
         f"    RING         112 flows, {112 * 8192} bytes\n"
         "  steps          14\n"
-        "  critical path  T us, base latency not counted\n")
+        "  critical path  T us, base latency not counted\n"
+        f"written: {tmp_path}/out/ncclFlowModel_detailed_flows.csv and {tmp_path}/out/ncclFlowModel_flows.dot\n")
     rows = flows(tmp_path)
     assert list(rows[0]) == ["flow_id", "src", "dest", "flow_size", "prev", "parallel_deps", "child_flow_id",
                              "channel_id", "chunk_id", "chunk_count", "conn_type"]
@@ -73,7 +74,8 @@ def test_a_workloads_collectives_one_after_the_other(tmp_path):
     assert result.returncode == 0, result.stderr
     titles = [line for line in result.stdout.splitlines() if not line.startswith(" ")]
     assert titles == ["AllReduce of 65536 bytes, group TP0: 8 ranks on 1 nodes",
-                      "AllGather of 32768 bytes, group DP0: 2 ranks on 2 nodes"]
+                      "AllGather of 32768 bytes, group DP0: 2 ranks on 2 nodes",
+                      f"written: {tmp_path}/out/ncclFlowModel_detailed_flows.csv"]
     table = (tmp_path / "out" / "ncclFlowModel_detailed_flows.csv").read_text()
     assert "# AllReduce 65536 TP0\n" in table and "# AllGather 32768 DP0\n" in table
     # Two ranks exchange their halves over the network.

@@ -180,7 +180,10 @@ TEST_F(FlowsRunTest, RefusesInOneLine)
            "",
            "--set ROUTING_AT=spray core: ROUTING_AT names core",
            {"--set", "ROUTING_AT=spray core"});
-    expect("", "", "command line: unknown flag or refused value", {"--ns3::RdmaHw::Mtuu=1"});
+    expect("",
+           "",
+           "command line: --ns3::RdmaHw::Mtuu=1: ns3::RdmaHw has no attribute Mtuu",
+           {"--ns3::RdmaHw::Mtuu=1"});
     expect("", "", "command line: --pcap 9:1", {"--pcap", "9:1"});
     EXPECT_EQ(Record("out")["status"], "refused");
     EXPECT_THAT(Flows({"none.conf"}).err, HasSubstr("none.conf: cannot be read"));

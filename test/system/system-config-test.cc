@@ -101,7 +101,7 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
     } cases[] = {
         {"{\n\"endpoint-dealy\": 1}",
          ":2: 'endpoint-dealy' is not a key of a system file; expected "
-         "perhaps 'endpoint-delay'"},
+         "a known key; the nearest is endpoint-delay"},
         {"{\n\"endpoint-delay\": }", ":2: is not valid JSON"},
         {R"({"peak-perf": 1e3000})", "holds a number that is too large"},
         {"[]", ":1: is not a JSON object"},

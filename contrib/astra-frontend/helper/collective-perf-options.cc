@@ -227,52 +227,19 @@ TakeTest(const std::string& program, std::vector<std::string>& arguments)
     if (!test)
     {
         RefuseFlag(first.empty() ? "no test is named" : "\"" + first + "\" is not a valid test",
-                   first.empty()
-                       ? "the name of one first, such as all_reduce_perf"
-                       : "a test of --help; the nearest is " + ns3::NearestName(first, names));
+                   first.empty() ? "the name of one first, such as all_reduce_perf"
+                                 : "a test of --help" + ns3::NearestHint(first, names));
     }
     arguments.erase(arguments.begin());
     return test;
 }
 
-/// @return bytes of a size as nccl-tests reads it: 8, 1.5K, 32M, 1G
-uint64_t
-ParseSize(const std::string& flag, const std::string& text)
-{
-    int64_t unit = 1;
-    std::string number = text;
-    switch (text.empty() ? ' ' : std::toupper(static_cast<unsigned char>(text.back())))
-    {
-    case 'G':
-        unit = 1 << 30;
-        number.pop_back();
-        break;
-    case 'M':
-        unit = 1 << 20;
-        number.pop_back();
-        break;
-    case 'K':
-        unit = 1 << 10;
-        number.pop_back();
-        break;
-    default:
-        break;
-    }
-    const auto bytes = ns3::ParseScaled(number, unit);
-    if (!bytes)
-    {
-        RefuseFlag(flag + ": \"" + text + "\" is not a valid size",
-                   "bytes, or a number with K, M or G");
-    }
-    return static_cast<uint64_t>(*bytes);
-}
-
 void
 ReadSizes(const RawPerfFlags& raw, CollectivePerfOptions& options)
 {
-    options.minBytes = ParseSize("-b", raw.minBytes);
-    options.maxBytes = ParseSize("-e", raw.maxBytes);
-    options.stepBytes = ParseSize("-i", raw.stepBytes);
+    options.minBytes = ParseSizeFlag("-b", raw.minBytes);
+    options.maxBytes = ParseSizeFlag("-e", raw.maxBytes);
+    options.stepBytes = ParseSizeFlag("-i", raw.stepBytes);
     if (options.minBytes > options.maxBytes)
     {
         RefuseFlag("-b " + raw.minBytes + " is above -e " + raw.maxBytes,

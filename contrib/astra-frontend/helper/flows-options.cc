@@ -7,6 +7,7 @@
 #include "run-check.h"
 
 #include "ns3/input-error.h"
+#include "ns3/ns3-flags.h"
 
 #include <boost/program_options.hpp>
 #include <sstream>
@@ -59,18 +60,16 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
     po::variables_map values;
     for (const std::string& word : ReadFlags(arguments, description, values))
     {
-        if (word.starts_with("--") && word.find('=') == std::string::npos)
-        {
-            RefuseUnknownFlag(word, description);
-        }
         if (!word.starts_with('-') && options.conf.empty())
         {
             options.conf = word;
+            continue;
         }
-        else
+        if (!ns3::IsNs3Flag(word))
         {
-            options.ns3Flags.push_back(word);
+            RefuseUnknownFlag(word, description);
         }
+        options.ns3Flags.push_back(word);
     }
     if (options.conf.empty() && !options.help && !options.helpConf && !options.version &&
         options.printAttributes.empty())

@@ -399,6 +399,7 @@ FlowsRun::Report()
     if (!m_options.quiet)
     {
         PrintSummary(*m_runner, totals, GetWallSeconds());
+        std::cout << "results in " << GetDirectory().Path() << "\n";
     }
     if (!m_failures.GetFailures().empty())
     {

@@ -5,6 +5,7 @@
 
 #include "ns3/input-error.h"
 #include "ns3/nearest-name.h"
+#include "ns3/units.h"
 
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
@@ -39,32 +40,11 @@ RefuseNegatives(const po::parsed_options& parsed)
 
 /// What a flag is called in some programs or simulators, and its name here.
 const FlagAliases ALIASES_OF_ALL = {
+    {"topo", "network-topo"},
     {"topology", "network-topo"},
     {"conf", "network-conf"},
     {"config", "network-conf"},
 };
-
-/// Flags that some programs have. Where they are unknown, one dash is not the first letter's flag:
-/// -network is not -n with the value etwork.
-bool
-IsFlagElsewhere(const std::string& written)
-{
-    static const std::set<std::string> NAMES = {"network",
-                                                "network-topo",
-                                                "network-conf",
-                                                "topology",
-                                                "conf",
-                                                "config",
-                                                "help-conf",
-                                                "gpu-type",
-                                                "thread",
-                                                "timeline-ranks",
-                                                "passes",
-                                                "set"};
-    std::string dashed = written;
-    std::replace(dashed.begin(), dashed.end(), '_', '-');
-    return NAMES.contains(dashed);
-}
 
 /// @return the name that a description has for a flag, or an empty string
 std::string
@@ -94,6 +74,14 @@ KnownName(const std::string& written,
     return "";
 }
 
+/// A letter's value may follow it at once, as in -t16 and -w./micro.txt, but -network is not -n
+/// with the value etwork.
+bool
+IsWord(const std::string& written)
+{
+    return written.size() > 1 && std::isalpha(static_cast<unsigned char>(written[1]));
+}
+
 /// @return the arguments with every known flag of several letters as --its-name
 std::vector<std::string>
 Normalise(const std::vector<std::string>& arguments,
@@ -117,9 +105,9 @@ Normalise(const std::vector<std::string>& arguments,
         {
             result.push_back("--" + name + value);
         }
-        else if (IsFlagElsewhere(written))
+        else if (begin == 1 && IsWord(written))
         {
-            result.push_back("--" + written + value);
+            RefuseUnknownFlag(argument, description);
         }
         else if (written.size() == 1 && !value.empty())
         {
@@ -204,9 +192,44 @@ FlagsBut(const std::vector<std::string>& arguments,
     return flags;
 }
 
+uint64_t
+ParseSizeFlag(const std::string& flag, const std::string& text)
+{
+    int64_t unit = 1;
+    std::string number = text;
+    switch (text.empty() ? ' ' : std::toupper(static_cast<unsigned char>(text.back())))
+    {
+    case 'G':
+        unit = 1 << 30;
+        number.pop_back();
+        break;
+    case 'M':
+        unit = 1 << 20;
+        number.pop_back();
+        break;
+    case 'K':
+        unit = 1 << 10;
+        number.pop_back();
+        break;
+    default:
+        break;
+    }
+    const auto bytes = ns3::ParseScaled(number, unit);
+    if (!bytes)
+    {
+        RefuseFlag(flag + ": \"" + text + "\" is not a valid size",
+                   "bytes, or a number with K, M or G");
+    }
+    return static_cast<uint64_t>(*bytes);
+}
+
 void
 RefuseUnknownFlag(const std::string& flag, const po::options_description& description)
 {
+    if (!flag.starts_with('-'))
+    {
+        RefuseFlag("argument '" + flag + "' belongs to no flag", "flags as --help says");
+    }
     std::string name = flag.substr(0, flag.find('='));
     name.erase(0, name.find_first_not_of('-'));
     std::vector<std::string> known;
@@ -214,8 +237,15 @@ RefuseUnknownFlag(const std::string& flag, const po::options_description& descri
     {
         known.push_back(option->long_name());
     }
+    for (const auto& [alias, target] : ALIASES_OF_ALL)
+    {
+        if (description.find_nothrow(target, false))
+        {
+            known.push_back(alias);
+        }
+    }
     RefuseFlag("unknown flag '" + flag + "'",
-               "a flag of --help; the nearest is --" + ns3::NearestName(name, known));
+               "a flag of --help" + ns3::NearestHint(name, known, "--"));
 }
 
 } // namespace AstraSim

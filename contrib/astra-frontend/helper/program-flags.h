@@ -5,6 +5,7 @@
 #define PROGRAM_FLAGS_H
 
 #include <boost/program_options.hpp>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -25,12 +26,14 @@ inline constexpr const char* SPELLING_NOTE =
 
 /**
  * Read flags into the variables that @p description names. All programs spell flags alike: a flag
- * of several letters has one dash or two, and underscores or dashes within; --topology is
+ * of several letters has one dash or two, and underscores or dashes within; --topology and --topo
+ * are
  * --network-topo, --conf and --config are --network-conf, where a program has these.
  * @param[out] values what was given
  * @param aliases of this program, besides those of all
  * @return arguments that are no known flag
- * @throw ns3::InputError for a value that cannot be read, or a negative number
+ * @throw ns3::InputError for a value that cannot be read, a negative number, or an unknown word
+ * with one dash
  */
 std::vector<std::string> ReadFlags(const std::vector<std::string>& arguments,
                                    const boost::program_options::options_description& description,
@@ -46,6 +49,13 @@ std::vector<std::string> ReadFlags(const std::vector<std::string>& arguments,
 std::vector<std::string> FlagsBut(const std::vector<std::string>& arguments,
                                   const boost::program_options::options_description& description,
                                   const std::set<std::string>& others);
+
+/**
+ * @param flag that has it, for the error
+ * @return bytes of a size as nccl-tests reads it: 8, 1.5K, 32M, 1G
+ * @throw ns3::InputError if it is none
+ */
+uint64_t ParseSizeFlag(const std::string& flag, const std::string& text);
 
 /// Refuse @p flag and name the nearest flag of @p description. @throw ns3::InputError
 [[noreturn]] void RefuseUnknownFlag(const std::string& flag,

@@ -4,12 +4,16 @@
 #include "run-environment.h"
 
 #include "ns3/input-error.h"
+#include "ns3/nearest-name.h"
 #include "ns3/units.h"
 
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <set>
+#include <string_view>
+#include <unistd.h>
 
 namespace AstraSim
 {
@@ -41,6 +45,24 @@ ParseLogLevel(const std::string& text)
                           "DEBUG, INFO, WARNING or ERROR, or 0 to 3");
 }
 
+/// Warn of variables whose name begins as SimAI's do and that are none of @p known: typing
+/// mistakes.
+void
+WarnOfUnknown(const std::set<std::string>& known, std::vector<std::string>& warnings)
+{
+    for (char** each = environ; *each; ++each)
+    {
+        const std::string_view variable = *each;
+        const std::string name(variable.substr(0, variable.find('=')));
+        if (name.starts_with("AS_") && !known.contains(name))
+        {
+            warnings.push_back("environment: " + name +
+                               " has no effect, as no variable has that name" +
+                               ns3::NearestHint(name, known));
+        }
+    }
+}
+
 } // namespace
 
 std::optional<std::string>
@@ -54,9 +76,14 @@ RunEnvironment
 RunEnvironment::Read(const NcclOptions::Lookup& lookup)
 {
     RunEnvironment environment;
+    std::set<std::string> known;
+    const NcclOptions::Lookup noting = [&](const std::string& name) {
+        known.insert(name);
+        return lookup(name);
+    };
     // What is looked up and set is also what run.json tells.
     const NcclOptions::Lookup recording = [&](const std::string& name) {
-        const auto value = lookup(name);
+        const auto value = noting(name);
         if (value && !value->empty())
         {
             environment.variables[name] = *value;
@@ -88,11 +115,11 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
         }
         environment.netBandwidthBps = static_cast<uint64_t>(gbps * 1e9);
     }
-    if (const auto level = lookup("AS_LOG_LEVEL"); level && !level->empty())
+    if (const auto level = noting("AS_LOG_LEVEL"); level && !level->empty())
     {
         environment.logLevel = ParseLogLevel(*level);
     }
-    if (const auto threads = lookup("AS_SIM_THREADS"); threads && !threads->empty())
+    if (const auto threads = noting("AS_SIM_THREADS"); threads && !threads->empty())
     {
         const auto count = ns3::ParseUnsigned(*threads);
         if (!count || *count == 0 || *count > MAX_THREADS)
@@ -104,6 +131,7 @@ RunEnvironment::Read(const NcclOptions::Lookup& lookup)
         }
         environment.threads = static_cast<uint32_t>(*count);
     }
+    WarnOfUnknown(known, environment.warnings);
     return environment;
 }
 

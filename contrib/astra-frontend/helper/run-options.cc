@@ -11,6 +11,7 @@
 #include "run-replay.h"
 
 #include "ns3/input-error.h"
+#include "ns3/ns3-flags.h"
 
 #include <algorithm>
 #include <array>
@@ -207,22 +208,13 @@ SortOutUnknown(const std::vector<std::string>& unknown,
                const po::options_description& description,
                RunOptions& options)
 {
-    static const std::vector<std::string> GLOBALS = {"SchedulerType",
-                                                     "RngRun",
-                                                     "RngSeed",
-                                                     "SimulatorImplementationType",
-                                                     "ChecksumEnabled"};
     for (const std::string& flag : unknown)
     {
-        std::string name = flag.substr(0, flag.find('='));
-        name.erase(0, name.find_first_not_of('-'));
-        const bool global = std::find(GLOBALS.begin(), GLOBALS.end(), name) != GLOBALS.end();
-        if (flag.starts_with("--") && (name.find("::") != std::string::npos || global))
+        if (!ns3::IsNs3Flag(flag))
         {
-            options.ns3Flags.push_back(flag);
-            continue;
+            RefuseUnknownFlag(flag, description);
         }
-        RefuseUnknownFlag(flag, description);
+        options.ns3Flags.push_back(flag);
     }
 }
 

@@ -25,7 +25,7 @@ const FlagAliases SPELLINGS_OF_SIMAI = {
 };
 
 po::options_description
-DescribeOptions(SimCclOptions& options)
+DescribeOptions(SimCclOptions& options, std::string& size)
 {
     po::options_description description("SimCCL [flags]");
     auto add = description.add_options();
@@ -36,7 +36,7 @@ DescribeOptions(SimCclOptions& options)
         po::value(&options.op)->default_value("AllReduce"),
         "AllReduce AllGather ReduceScatter AllToAll AllToAllV Broadcast Reduce Gather Scatter "
         "SendRecv Barrier");
-    add("size", po::value(&options.size)->default_value(4194304), "bytes, as nccl-tests counts");
+    add("size", po::value(&size)->default_value("4194304"), "bytes, as nccl-tests counts: 8, 32M");
     add("nRanks", po::value(&options.ranks)->default_value(0), "ranks; 0: as many as GPUs");
     add("nNodes", po::value(&options.nodes)->default_value(1), "nodes");
     add("gpus_per_node", po::value(&options.gpusPerNode)->default_value(8), "GPUs of a node");
@@ -65,13 +65,15 @@ SimCclOptions
 SimCclOptions::Parse(const std::vector<std::string>& arguments)
 {
     SimCclOptions options;
-    const auto description = DescribeOptions(options);
+    std::string size;
+    const auto description = DescribeOptions(options, size);
     po::variables_map values;
     const auto unknown = ReadFlags(arguments, description, values, SPELLINGS_OF_SIMAI);
     if (!unknown.empty())
     {
         RefuseUnknownFlag(unknown.front(), description);
     }
+    options.size = ParseSizeFlag("--size", size);
     return options;
 }
 
@@ -79,8 +81,9 @@ std::string
 SimCclOptions::Help()
 {
     SimCclOptions unused;
+    std::string size;
     std::ostringstream text;
-    text << DescribeOptions(unused) << SPELLING_NOTE;
+    text << DescribeOptions(unused, size) << SPELLING_NOTE;
     return text.str();
 }
 

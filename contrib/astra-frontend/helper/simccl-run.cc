@@ -3,6 +3,7 @@
  */
 #include "simccl-run.h"
 
+#include "run-console.h"
 #include "run-environment.h"
 #include "simccl-jobs.h"
 
@@ -23,6 +24,8 @@ namespace
 {
 
 constexpr std::size_t MAX_DOT_FLOWS = 400;
+constexpr const char* FLOWS_FILE = "ncclFlowModel_detailed_flows.csv";
+constexpr const char* PICTURE_FILE = "ncclFlowModel_flows.dot";
 
 /// Which links flows go over.
 class LinkClasses
@@ -131,7 +134,7 @@ ShowJob(const SimCclJob& job, const MockNcclGroup& group, const std::vector<Sing
 std::string
 PathOf(const SimCclOptions& options, const std::string& name)
 {
-    return (std::filesystem::path(options.output) / name).string();
+    return (std::filesystem::path(options.output) / name).lexically_normal().string();
 }
 
 } // namespace
@@ -139,7 +142,9 @@ PathOf(const SimCclOptions& options, const std::string& name)
 void
 RunSimCcl(const SimCclOptions& options)
 {
-    NcclOptions nccl = NcclOptions::FromEnvironment(EnvironmentVariable);
+    RunEnvironment environment = RunEnvironment::Read(EnvironmentVariable);
+    RunConsole(options.quiet, environment.logLevel).Warn(environment.warnings);
+    NcclOptions nccl = environment.nccl;
     if (!options.gpuTable.empty())
     {
         nccl.gpuTable = options.gpuTable;
@@ -150,7 +155,7 @@ RunSimCcl(const SimCclOptions& options)
     const MachineModel& machine = group.GetMachine();
     const auto jobs = SimCclJobs(options, cluster.gpus, machine.gpusPerServer);
     const ns3::OutputDirectory directory(options.output);
-    ns3::OutputFile csv(PathOf(options, "ncclFlowModel_detailed_flows.csv"));
+    ns3::OutputFile csv(PathOf(options, FLOWS_FILE));
     bool drawn = false;
     for (const SimCclJob& job : jobs)
     {
@@ -173,16 +178,22 @@ RunSimCcl(const SimCclOptions& options)
         {
             std::ostringstream dot;
             WriteSingleFlowsDot(dot, flows);
-            ns3::WriteWholeFile(PathOf(options, "ncclFlowModel_flows.dot"), dot.view());
+            ns3::WriteWholeFile(PathOf(options, PICTURE_FILE), dot.view());
             drawn = true;
         }
     }
     csv.Finish();
+    if (!options.quiet)
+    {
+        fmt::print("written: {}{}\n",
+                   PathOf(options, FLOWS_FILE),
+                   drawn ? " and " + PathOf(options, PICTURE_FILE) : "");
+    }
     if (!drawn)
     {
         // What an earlier run left must not pass for this one's.
         std::error_code error;
-        std::filesystem::remove(PathOf(options, "ncclFlowModel_flows.dot"), error);
+        std::filesystem::remove(PathOf(options, PICTURE_FILE), error);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "ns3/global-value.h"
 #include "ns3/input-error.h"
 #include "ns3/make-event.h"
+#include "ns3/nearest-name.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/type-id.h"
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cstdlib>
+#include <fmt/format.h>
 
 namespace ns3
 {
@@ -59,39 +61,92 @@ IsReadable(const std::string& type, const std::string& value)
     return true;
 }
 
-/// ns-3 aborts on an attribute of an unknown class, so ask before.
-bool
-SetAttributeDefault(const std::string& name, const std::string& value)
+/// A flag of ns-3, in parts.
+struct Ns3Flag
 {
-    const auto declared = FindAttributes(name);
-    const AttributeSetting setting{name, Create<StringValue>(value)};
-    const bool legal =
-        !declared.empty() &&
-        std::all_of(declared.begin(),
-                    declared.end(),
-                    [&](const DeclaredAttribute& each) {
-                        return IsReadable(each.information.checker->GetValueTypeName(), value);
-                    }) &&
-        IsLegal(setting);
-    if (legal)
-    {
-        SetDefault(setting);
-    }
-    return legal;
-}
+    std::string text;
+    std::string name;
+    std::string value;
+    std::string origin; ///< for errors
+};
 
-bool
-SetGlobal(const std::string& name, const std::string& value)
+/// Say whether the class or its attribute does not exist. @throw InputError
+[[noreturn]] void
+RefuseName(const Ns3Flag& flag)
 {
-    for (auto global = GlobalValue::Begin(); global != GlobalValue::End(); ++global)
+    const std::size_t colons = flag.name.rfind("::");
+    const std::string ofClass = flag.name.substr(0, colons);
+    TypeId type;
+    if (!TypeId::LookupByNameFailSafe(ofClass, &type))
     {
-        if ((*global)->GetName() == name)
+        std::vector<std::string> classes;
+        for (std::size_t i = 0; i < TypeId::GetRegisteredN(); ++i)
         {
-            return IsReadable((*global)->GetChecker()->GetValueTypeName(), value) &&
-                   Config::SetGlobalFailSafe(name, StringValue(value));
+            classes.push_back(TypeId::GetRegistered(i).GetName());
+        }
+        throw InputError(flag.origin,
+                         0,
+                         flag.text + ": no class is called " + ofClass,
+                         "a class of ns-3" + NearestHint(ofClass, classes));
+    }
+    std::vector<std::string> attributes;
+    for (TypeId each = type;; each = each.GetParent())
+    {
+        for (std::size_t i = 0; i < each.GetAttributeN(); ++i)
+        {
+            attributes.push_back(each.GetAttribute(i).name);
+        }
+        if (!each.HasParent())
+        {
+            break;
         }
     }
-    return false;
+    const std::string attribute = flag.name.substr(colons + 2);
+    throw InputError(flag.origin,
+                     0,
+                     flag.text + ": " + ofClass + " has no attribute " + attribute,
+                     "one that --PrintAttributes " + ofClass + " lists" +
+                         NearestHint(attribute, attributes));
+}
+
+[[noreturn]] void
+RefuseValue(const Ns3Flag& flag, const AttributeChecker& checker)
+{
+    throw InputError(flag.origin,
+                     0,
+                     fmt::format("\"{}\" is not a valid value of --{}", flag.value, flag.name),
+                     checker.HasUnderlyingTypeInformation() ? checker.GetUnderlyingTypeInformation()
+                                                            : checker.GetValueTypeName());
+}
+
+GlobalValue*
+FindGlobal(const std::string& name)
+{
+    const auto global = std::find_if(GlobalValue::Begin(), GlobalValue::End(), [&](auto* each) {
+        return each->GetName() == name;
+    });
+    return global == GlobalValue::End() ? nullptr : *global;
+}
+
+/// ns-3 aborts on an attribute of an unknown class, so ask before.
+void
+SetAttributeDefault(const Ns3Flag& flag)
+{
+    const auto declared = FindAttributes(flag.name);
+    if (declared.empty())
+    {
+        RefuseName(flag);
+    }
+    const AttributeSetting setting{flag.name, Create<StringValue>(flag.value)};
+    for (const DeclaredAttribute& each : declared)
+    {
+        const AttributeChecker& checker = *each.information.checker;
+        if (!IsReadable(checker.GetValueTypeName(), flag.value) || !IsLegal(setting))
+        {
+            RefuseValue(flag, checker);
+        }
+    }
+    SetDefault(setting);
 }
 
 /// What a program does with the attributes that a topology file decides on.
@@ -125,10 +180,10 @@ const std::vector<IdleDefault> IDLE_DEFAULTS{
 
 /// @throw InputError if the attribute that a flag names is among IDLE_DEFAULTS
 void
-RefuseIdle(const std::string& flag, const std::string& name, const std::string& origin)
+RefuseIdle(const Ns3Flag& flag)
 {
-    std::vector<std::string> meant{name};
-    for (const DeclaredAttribute& each : FindAttributes(name))
+    std::vector<std::string> meant{flag.name};
+    for (const DeclaredAttribute& each : FindAttributes(flag.name))
     {
         meant.push_back(each.type.GetAttributeFullName(each.index));
     }
@@ -138,30 +193,45 @@ RefuseIdle(const std::string& flag, const std::string& name, const std::string& 
                 return idle.name.ends_with("::") ? each.starts_with(idle.name) : each == idle.name;
             }))
         {
-            throw InputError(origin, 0, flag + " changes nothing: " + idle.why, idle.instead);
+            throw InputError(flag.origin, 0, flag.text + " changes nothing: " + idle.why, idle.instead);
         }
     }
 }
 
 void
-ApplyNs3Flag(const std::string& flag, const std::string& origin, OfTopology ofTopology)
+SetGlobal(const Ns3Flag& flag)
 {
-    const std::size_t equals = flag.find('=');
-    const bool isFlag = flag.starts_with("--") && equals != std::string::npos;
-    const std::string name = isFlag ? flag.substr(2, equals - 2) : "";
-    if (ofTopology == OfTopology::Refuse)
+    const GlobalValue* global = FindGlobal(flag.name);
+    if (!global)
     {
-        RefuseIdle(flag, name, origin);
-    }
-    const std::string value = isFlag ? flag.substr(equals + 1) : "";
-    if (!isFlag || (!SetAttributeDefault(name, value) && !SetGlobal(name, value)))
-    {
-        throw InputError(origin,
+        throw InputError(flag.origin,
                          0,
-                         "unknown flag or refused value: " + flag,
+                         "unknown flag " + flag.text,
                          "a flag of --help, or --ns3::Class::Attribute=value or "
                          "--GlobalValue=value of ns-3");
     }
+    const AttributeChecker& checker = *global->GetChecker();
+    if (!IsReadable(checker.GetValueTypeName(), flag.value) ||
+        !Config::SetGlobalFailSafe(flag.name, StringValue(flag.value)))
+    {
+        RefuseValue(flag, checker);
+    }
+}
+
+void
+ApplyNs3Flag(const std::string& text, const std::string& origin, OfTopology ofTopology)
+{
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with("--") || equals == std::string::npos)
+    {
+        throw InputError(origin, 0, text + " has no value", "--NAME=VALUE, in one word");
+    }
+    const Ns3Flag flag{text, text.substr(2, equals - 2), text.substr(equals + 1), origin};
+    if (ofTopology == OfTopology::Refuse)
+    {
+        RefuseIdle(flag);
+    }
+    flag.name.find("::") == std::string::npos ? SetGlobal(flag) : SetAttributeDefault(flag);
 }
 
 void
@@ -198,6 +268,17 @@ ApplyEnvironment(OfTopology ofTopology)
 }
 
 } // namespace
+
+bool
+IsNs3Flag(const std::string& flag)
+{
+    if (!flag.starts_with("--"))
+    {
+        return false;
+    }
+    const std::string name = flag.substr(2, flag.find('=') - 2);
+    return name.find("::") != std::string::npos || FindGlobal(name);
+}
 
 void
 ApplyNs3Flags(const std::vector<std::string>& flags)

@@ -10,6 +10,9 @@
 namespace ns3
 {
 
+/// @return whether a flag names an attribute of a class, rightly or not, or a global value of ns-3
+bool IsNs3Flag(const std::string& flag);
+
 /**
  * Set defaults of ns-3 attributes and global values from flags such as `--ns3::RdmaHw::Mtu=4096`,
  * `--SchedulerType=ns3::MapScheduler` and `--RngRun=3`, as ns-3's own programs take them.

@@ -113,8 +113,8 @@ BusbwTable::Read(std::istream& text, const std::string& name)
                 throw InputError(name,
                                  number,
                                  "unknown group '" + key + "'",
-                                 "TP, DP, EP, DP_EP, PP or CP; the nearest is " +
-                                     ns3::NearestName(key, NamesOf(GROUPS)));
+                                 "TP, DP, EP, DP_EP, PP or CP" +
+                                     ns3::NearestHint(key, NamesOf(GROUPS)));
             }
             group = known->second;
             continue;

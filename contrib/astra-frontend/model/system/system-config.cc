@@ -53,7 +53,7 @@ class SystemFile
                 }
                 Fail(key,
                      "is not a key of a system file",
-                     "perhaps '" + ns3::NearestName(key, names) + "'");
+                     "a known key" + ns3::NearestHint(key, names));
             }
             found->second(key, value);
         }

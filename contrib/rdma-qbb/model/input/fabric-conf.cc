@@ -44,8 +44,7 @@ PlaceOf(const InputLines& line)
         std::transform(rules.begin(), rules.end(), std::back_inserter(names), [](const auto& r) {
             return r.key.name;
         });
-        line.Fail("unknown key " + std::string(name),
-                  "a known key; the nearest is " + NearestName(name, names));
+        line.Fail("unknown key " + std::string(name), "a known key" + NearestHint(name, names));
     }
     return place;
 }

@@ -10,28 +10,36 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ns3
 {
 
-/// @return letters to insert, delete or replace to make one name the other, whatever their case
+/// @return letters to insert, delete, replace or exchange with their neighbours to make one name
+/// the other, whatever their case
 inline std::size_t
 EditDistance(std::string_view a, std::string_view b)
 {
+    const auto isSame = [&](std::size_t i, std::size_t j) {
+        return std::toupper(static_cast<unsigned char>(a[i])) ==
+               std::toupper(static_cast<unsigned char>(b[j]));
+    };
     std::vector<std::size_t> row(b.size() + 1);
+    std::vector<std::size_t> above = row;
+    std::vector<std::size_t> twoAbove = row;
     std::iota(row.begin(), row.end(), 0);
     for (std::size_t i = 0; i < a.size(); ++i)
     {
-        std::size_t diagonal = row[0];
+        twoAbove = std::exchange(above, row);
         row[0] = i + 1;
         for (std::size_t j = 0; j < b.size(); ++j)
         {
-            const bool same = std::toupper(static_cast<unsigned char>(a[i])) ==
-                              std::toupper(static_cast<unsigned char>(b[j]));
-            const std::size_t replaced = diagonal + !same;
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({row[j] + 1, diagonal + 1, replaced});
+            row[j + 1] = std::min({row[j] + 1, above[j + 1] + 1, above[j] + !isSame(i, j)});
+            if (i > 0 && j > 0 && isSame(i, j - 1) && isSame(i - 1, j))
+            {
+                row[j + 1] = std::min(row[j + 1], twoAbove[j - 1] + 1);
+            }
         }
     }
     return row.back();
@@ -49,6 +57,26 @@ NearestName(std::string_view name, const Names& known)
     return std::string(*std::min_element(known.begin(), known.end(), [&](auto& a, auto& b) {
         return EditDistance(name, a) < EditDistance(name, b);
     }));
+}
+
+/**
+ * @param name what a user wrote
+ * @param known names that would be right
+ * @param before the name, such as "--"
+ * @return "; the nearest is NAME" if two letters at most, and half of them, differ; else nothing
+ */
+template <typename Names>
+std::string
+NearestHint(std::string_view name, const Names& known, const std::string& before = "")
+{
+    constexpr std::size_t MOST_LETTERS = 2;
+    if (std::empty(known))
+    {
+        return "";
+    }
+    const std::string nearest = NearestName(name, known);
+    const bool isNear = EditDistance(name, nearest) <= std::min(MOST_LETTERS, name.size() / 2);
+    return isNear ? "; the nearest is " + before + nearest : "";
 }
 
 } // namespace ns3
