@@ -193,7 +193,10 @@ RefuseIdle(const Ns3Flag& flag)
                 return idle.name.ends_with("::") ? each.starts_with(idle.name) : each == idle.name;
             }))
         {
-            throw InputError(flag.origin, 0, flag.text + " changes nothing: " + idle.why, idle.instead);
+            throw InputError(flag.origin,
+                             0,
+                             flag.text + " changes nothing: " + idle.why,
+                             idle.instead);
         }
     }
 }
