@@ -77,7 +77,7 @@ the files of SimAI, ASTRA-sim and the HPCC simulator.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS
+string(CONCAT CPACK_DEBIAN_PACKAGE_DEPENDS
     "python3, python3-numpy, python3-pandas, python3-matplotlib, python3-yaml, python3-jinja2, python3-networkx, "
     "python3-pydantic")
 # To start several processes, to write Chakra traces, and for the runs of sweeps.

@@ -126,7 +126,8 @@ def main(arguments):
             folder.parent.mkdir(parents=True, exist_ok=True)
             new_root(image, folder)
             place, variables = carry_out(steps, given.root.resolve(), folder)
-        for program in ("SimAI_simulator", "SimAI_analytical", "cluster-sim-topology", "cluster-sim-sweep", "snakemake", "mpirun -np 1 SimAI_phynet"):
+        for program in ("SimAI_simulator", "SimAI_analytical", "cluster-sim-topology", "cluster-sim-sweep", "snakemake",
+                        "mpirun -np 1 SimAI_phynet"):
             in_root(folder, place, variables, f"{program} --help > /dev/null")
     except StepFailed as failure:
         print(f"image-without-engine.py: failed: {failure}", file=sys.stderr)

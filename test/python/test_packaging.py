@@ -96,6 +96,14 @@ def test_packages_depend_on_what_their_scripts_import():
     assert "snakemake" in project["optional-dependencies"]["sweep"][0]
 
 
+def test_dependencies_of_the_package_are_written_as_debian_reads_them():
+    """As cpack gets them: CMake joins the parts of a list with semicolons, which dpkg refuses."""
+    config = (pathlib.Path(os.environ["PROGRAM_DIR"]).parent / "CPackConfig.cmake").read_text()
+    for field in ("DEPENDS", "RECOMMENDS"):
+        names = re.search(rf'set\(CPACK_DEBIAN_PACKAGE_{field} "(.*)"\)', config).group(1).split(", ")
+        assert len(names) > 1 and all(re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name) for name in names), names
+
+
 def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
     """mpirun for SimAI_phynet; protoc and its Python module for Chakra traces; Snakemake for sweeps; cpack compiles no tests."""
     packages = (ROOT / "cmake/packages.cmake").read_text()
