@@ -310,7 +310,8 @@ SwitchMmu::SetPaused(uint32_t port, uint8_t priority, bool paused)
     Ingress& in = m_ingress[port * PRIORITIES + priority];
     NS_LOG_INFO(this << (paused ? " pauses" : " resumes") << " port " << port << " priority "
                      << +priority << ": " << SharedOf(in) << " shared bytes, threshold "
-                     << PauseThreshold(port) << ", " << in.headroomBytes << " bytes in headroom");
+                     << PauseThresholdAt(port, m_sharedUsed) << ", " << in.headroomBytes
+                     << " bytes in headroom");
     in.paused = paused;
     m_pressed |= paused;
 }
