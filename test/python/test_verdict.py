@@ -181,6 +181,12 @@ def test_idle_time_is_due_to_steps_as_far_as_links_shared_fairly_are_idle_too(tm
     row = verdict_of(runs).records()[0]
     assert row["lost to CC %"] == pytest.approx(4) and row["lost to CC at most %"] is None
     assert "lost to CC at most %" not in verdict_of(runs).for_people().columns
+    (tmp_path / "flow" / "links.csv").unlink()
+    runs = open_runs([tmp_path / "dcqcn", tmp_path / "flow"])
+    for run in runs:
+        run.info["inputs"][1]["sha256"] = "2"
+    finding = by_name(runs[0], runs)["AllReduce DP"]
+    assert finding.lost == pytest.approx(0.04) and finding.fair_idle == finding.idle, "its links are not known"
 
 
 def test_sentences_say_where_bytes_went_and_what_to_change(tmp_path):

@@ -65,7 +65,7 @@ class Finding:
     cnps: int
     mean_ns: float    # from last start to end, the mean of its collectives
     fair_ns: float    # the same in a run that shares links fairly; 0 if there is none
-    fair_idle: float  # idle in that run
+    fair_idle: float  # idle in that run; as idle here where its links are not known
     send_latency_ns: float  # what AS_SEND_LAT adds before each message; 0 if it is not set
 
     @property
@@ -226,8 +226,8 @@ def findings_of(run, runs=()):
                  and run.nodes.kind(row["node"]) == "tier 1")
         waited = (rows["last_start_ns"] - rows["start_ns"]).mean() if "last_start_ns" in rows else 0.0
         mean_ns = _mean_ns(rows)
-        fair_one = fair_findings.get(purpose)
-        fair_ns, fair_idle = (fair_one.mean_ns, fair_one.idle) if fair_one else (0.0, 0.0)
+        fair_ns = _time_in(fair, op, kind) if fair else 0.0
+        fair_idle = fair_findings[purpose].idle if purpose in fair_findings else idle
         latency_ns = _send_latency_ns(run)
         lost = idle if _may_lose(run, link["kind"], cnps) and latency_ns <= SMALL * mean_ns else 0.0
         if fair_ns and link["kind"] not in INSIDE:
