@@ -27,8 +27,7 @@ inline constexpr const char* SPELLING_NOTE =
 /**
  * Read flags into the variables that @p description names. All programs spell flags alike: a flag
  * of several letters has one dash or two, and underscores or dashes within; --topology and --topo
- * are
- * --network-topo, --conf and --config are --network-conf, where a program has these.
+ * are --network-topo, --conf and --config are --network-conf, where a program has these.
  * @param[out] values what was given
  * @param aliases of this program, besides those of all
  * @return arguments that are no known flag

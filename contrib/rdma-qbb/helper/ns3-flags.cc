@@ -70,6 +70,25 @@ struct Ns3Flag
     std::string origin; ///< for errors
 };
 
+/// Call @p visit(class, index) for each attribute of a class, those of its base classes after its
+/// own.
+template <typename Visitor>
+void
+VisitAttributes(TypeId type, Visitor visit)
+{
+    for (TypeId each = type;; each = each.GetParent())
+    {
+        for (std::size_t i = 0; i < each.GetAttributeN(); ++i)
+        {
+            visit(each, i);
+        }
+        if (!each.HasParent())
+        {
+            return;
+        }
+    }
+}
+
 /// Say whether the class or its attribute does not exist. @throw InputError
 [[noreturn]] void
 RefuseName(const Ns3Flag& flag)
@@ -90,17 +109,9 @@ RefuseName(const Ns3Flag& flag)
                          "a class of ns-3" + NearestHint(ofClass, classes));
     }
     std::vector<std::string> attributes;
-    for (TypeId each = type;; each = each.GetParent())
-    {
-        for (std::size_t i = 0; i < each.GetAttributeN(); ++i)
-        {
-            attributes.push_back(each.GetAttribute(i).name);
-        }
-        if (!each.HasParent())
-        {
-            break;
-        }
-    }
+    VisitAttributes(type, [&](TypeId each, std::size_t i) {
+        attributes.push_back(each.GetAttribute(i).name);
+    });
     const std::string attribute = flag.name.substr(colons + 2);
     throw InputError(flag.origin,
                      0,
@@ -314,20 +325,13 @@ AttributesHelp(const std::string& name)
                          "a TypeId such as ns3::RdmaDcqcn");
     }
     std::string text;
-    for (TypeId each = type;; each = each.GetParent())
-    {
-        for (std::size_t i = 0; i < each.GetAttributeN(); ++i)
-        {
-            const TypeId::AttributeInformation attribute = each.GetAttribute(i);
-            text += "--" + each.GetAttributeFullName(i) + "=" +
-                    attribute.initialValue->SerializeToString(attribute.checker) + "\n    " +
-                    attribute.help + "\n";
-        }
-        if (!each.HasParent())
-        {
-            return text;
-        }
-    }
+    VisitAttributes(type, [&](TypeId each, std::size_t i) {
+        const TypeId::AttributeInformation attribute = each.GetAttribute(i);
+        text += "--" + each.GetAttributeFullName(i) + "=" +
+                attribute.initialValue->SerializeToString(attribute.checker) + "\n    " +
+                attribute.help + "\n";
+    });
+    return text;
 }
 
 void
