@@ -45,8 +45,12 @@ man_page() { # NAME PROGRAM
     --output="$build/man/$1.1" "$2"
   gzip -9 -n "$build/man/$1.1"
 }
+commands=() # programs under all their names; what they load is none
 for program in "$build"/bin/*; do
-  [ ! -f "$program" ] || man_page "$(basename "$program")" "$program"
+  [[ ! -f $program || $program = *.so ]] || commands+=("$(basename "$program")")
+done
+for name in "${commands[@]}"; do
+  man_page "$name" "$build/bin/$name"
 done
 for script in scripts/*.py; do
   name=$(basename "$script" .py)
@@ -70,8 +74,8 @@ scratch=$(mktemp -d)
 checkout=$PWD
 trap 'rm -rf "$scratch" "$checkout/python/clustersim.egg-info"' EXIT
 dpkg-deb -x "$package" "$scratch/root"
-for program in "$build"/bin/*; do
-  [ ! -f "$program" ] || "$scratch/root/usr/bin/$(basename "$program")" --help > /dev/null
+for name in "${commands[@]}"; do
+  "$scratch/root/usr/bin/$name" --help > /dev/null
 done
 (
   cd "$scratch"
@@ -79,6 +83,9 @@ done
   cluster-sim-topology -topo Spectrum-X -g 16
   SimAI_simulator -q -w root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt --network flow \
     -c root/usr/lib/cluster-sim/conf/SimAI.conf -n Spectrum-X_16g_8gps_400Gbps_H100 -o run
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -np 2 \
+    SimAI_simulator -q -w root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt \
+    -c root/usr/lib/cluster-sim/conf/SimAI.conf -n Spectrum-X_16g_8gps_400Gbps_H100 -o processes
   cluster-sim-busbw-table run
   SimAI_analytical -q -w root/usr/lib/cluster-sim/workloads/microAllReduce_16g.txt -g 16 -r_f estimate -v
   ls estimate/breakdown.svg

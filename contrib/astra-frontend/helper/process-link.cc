@@ -67,7 +67,7 @@ Load()
     std::error_code error;
     const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
     std::string why;
-    for (const fs::path& path : {folder / LIBRARY, folder / ".." / "lib" / "cluster-sim" / LIBRARY})
+    for (const fs::path& path : {folder / LIBRARY, folder / "../lib/cluster-sim/mpi" / LIBRARY})
     {
         if (!fs::exists(path, error))
         {
