@@ -16,7 +16,7 @@ from clustersim.required_modules import require
 require("numpy", "pandas")
 
 from clustersim import command
-from clustersim.results import ResultsError, open_runs
+from clustersim.results import ResultsError
 from clustersim.results.tables import MAKERS, all_tables, as_markdown, as_text, write_csv
 from clustersim.whole_file import write_text
 
@@ -47,6 +47,7 @@ def main(arguments):
     directories = [*given.runs, *given.dirs]
     if not directories:
         parser.error("no run; expected the directories of one or more")
+    from clustersim.results import open_runs  # loads pandas
     runs = open_runs(directories, given.topology)
     tables = all_tables(runs)
     problems = [problem for run in runs for problem in run.problems]

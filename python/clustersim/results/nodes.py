@@ -4,7 +4,6 @@ import hashlib
 import pathlib
 
 from clustersim.topology.cluster import InputError
-from clustersim.topology.graph import Graph
 from clustersim.topology.reader import read
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -47,7 +46,10 @@ class Nodes:
 
     def __init__(self, topology):
         self.topology = topology
-        self.graph = Graph(topology) if topology else None
+        self.graph = None
+        if topology:
+            from clustersim.topology.graph import Graph  # loads networkx
+            self.graph = Graph(topology)
         self._host = {node: i for i, node in enumerate(topology.gpus)} if topology else {}
 
     def node_of_host(self, host):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Says what a topology is: layers, links, oversubscription, path lengths, bisection, parts."""
-from clustersim.topology.graph import Graph
 
 
 def rate(bps):
@@ -9,6 +8,7 @@ def rate(bps):
 
 def describe(topology):
     """@return the description as lines of text"""
+    from clustersim.topology.graph import Graph  # loads networkx
     graph = Graph(topology)
     yield f"{topology.path}"
     servers = len(topology.gpus) // topology.gpus_per_server

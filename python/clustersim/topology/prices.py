@@ -15,7 +15,6 @@ import dataclasses
 
 from clustersim import input_file, required_modules
 from clustersim.topology.cluster import InputError
-from clustersim.topology.graph import Graph
 from clustersim.topology.reader import RATE, RATE_UNITS
 
 KEYS = ("currency", "gpu", "nvswitch", "nic", "switch", "transceiver", "cable")
@@ -97,6 +96,7 @@ class Prices:
 
 def parts_of(topology, prices):
     """@return the Parts of a topology"""
+    from clustersim.topology.graph import Graph  # loads networkx
     graph = Graph(topology)
     special = set(topology.nvswitches)
     parts = [prices.part("GPU", "gpu", len(topology.gpus), False)]

@@ -3,8 +3,6 @@
 import dataclasses
 import re
 
-from networkx.utils import UnionFind
-
 from clustersim import input_file
 from clustersim.topology.cluster import InputError
 
@@ -211,6 +209,7 @@ def find_unreachable(topology, over_nvlink):
     over_nvlink: also over the NVLink of a GPU that hangs on the other's switches, as in a rail-only network
     @return two GPUs that do not, the first one below the second, or None
     """
+    from networkx.utils import UnionFind  # loads networkx
     connected = UnionFind()
     switches, gpus = set(topology.switches), set(topology.gpus)
     linked = {gpu: set() for gpu in topology.gpus}
