@@ -4,7 +4,7 @@
 #include "job-fixture.h"
 
 #include "ns3/input-error.h"
-#include "ns3/native-schedule.h"
+#include "ns3/native-schedule-factory.h"
 
 #include <deque>
 #include <gtest/gtest.h>

@@ -59,4 +59,12 @@ ParseNativeAlgorithm(std::string_view name)
     return std::nullopt;
 }
 
+const char*
+ToString(NativeAlgorithm::Kind kind)
+{
+    static constexpr const char* NAMES[] =
+        {"NCCL", "Ring", "DoubleBinaryTree", "HalvingDoubling", "Direct", "Custom", "ACCL"};
+    return NAMES[static_cast<uint8_t>(kind)];
+}
+
 } // namespace AstraSim

@@ -43,6 +43,9 @@ inline constexpr const char* NATIVE_ALGORITHM_NAMES =
 /// @param name "ring", "oneDirect4", ... @return the algorithm, or nullopt if there is none
 std::optional<NativeAlgorithm> ParseNativeAlgorithm(std::string_view name);
 
+/// @return "Ring", "HalvingDoubling", ...
+const char* ToString(NativeAlgorithm::Kind kind);
+
 } // namespace AstraSim
 
 #endif /* NATIVE_ALGORITHM_H */

@@ -5,7 +5,7 @@
 
 #include "native-custom.h"
 #include "native-rank.h"
-#include "native-schedule.h"
+#include "native-schedule-factory.h"
 
 #include <map>
 

@@ -3,13 +3,6 @@
  */
 #include "native-schedule.h"
 
-#include "native-direct.h"
-#include "native-double-binary-tree.h"
-#include "native-halving-doubling.h"
-#include "native-ring.h"
-
-#include "ns3/input-error.h"
-
 #include <algorithm>
 
 namespace AstraSim
@@ -37,49 +30,6 @@ NativeSchedule::MessageCount() const
         }
     }
     return count / 2;
-}
-
-std::unique_ptr<NativeSchedule>
-MakeNativeSchedule(const NativeAlgorithm& algorithm,
-                   uint32_t ranks,
-                   const CollectiveRequest& request)
-{
-    using Op = CollectiveOp;
-    if (request.op != Op::AllReduce && request.op != Op::AllGather &&
-        request.op != Op::ReduceScatter && request.op != Op::AllToAll)
-    {
-        throw ns3::InputError("system configuration",
-                              0,
-                              std::string(ToString(request.op)) + " has no native algorithm",
-                              "AllReduce, AllGather, ReduceScatter or AllToAll");
-    }
-    switch (algorithm.kind)
-    {
-    case NativeAlgorithm::Kind::Ring:
-        return std::make_unique<NativeRing>(ranks, request);
-    case NativeAlgorithm::Kind::HalvingDoubling:
-        return std::make_unique<NativeHalvingDoubling>(ranks, request);
-    case NativeAlgorithm::Kind::DoubleBinaryTree:
-        return std::make_unique<NativeDoubleBinaryTree>(ranks, request);
-    case NativeAlgorithm::Kind::Direct:
-        return std::make_unique<NativeDirect>(ranks, request, algorithm.window);
-    case NativeAlgorithm::Kind::Nccl:
-    case NativeAlgorithm::Kind::Custom:
-    case NativeAlgorithm::Kind::Accl:
-        break;
-    }
-    throw ns3::InputError("system configuration",
-                          0,
-                          std::string(ToString(algorithm.kind)) + " is not a native algorithm",
-                          NATIVE_ALGORITHM_NAMES);
-}
-
-const char*
-ToString(NativeAlgorithm::Kind kind)
-{
-    static constexpr const char* NAMES[] =
-        {"NCCL", "Ring", "DoubleBinaryTree", "HalvingDoubling", "Direct", "Custom", "ACCL"};
-    return NAMES[static_cast<uint8_t>(kind)];
 }
 
 } // namespace AstraSim

@@ -5,7 +5,6 @@
 #define NATIVE_SCHEDULE_H
 
 #include "collective-types.h"
-#include "native-algorithm.h"
 
 #include <cstdint>
 #include <memory>
@@ -77,18 +76,6 @@ class NativeSchedule
     CollectiveOp m_op;
     uint64_t m_bytes;
 };
-
-/**
- * @param algorithm Ring, HalvingDoubling, DoubleBinaryTree or Direct
- * @return the schedule of @p request on a group of @p ranks
- * @throw ns3::InputError if the algorithm cannot carry it out
- */
-std::unique_ptr<NativeSchedule> MakeNativeSchedule(const NativeAlgorithm& algorithm,
-                                                   uint32_t ranks,
-                                                   const CollectiveRequest& request);
-
-/// @return "Ring", "HalvingDoubling", ...
-const char* ToString(NativeAlgorithm::Kind kind);
 
 } // namespace AstraSim
 
