@@ -6,9 +6,9 @@
 - In accl-cclo's model, control -> data -> network -> interface: no include points up.
 - In rdma-qbb's model, host and switch -> port -> engine -> packet: no include points up. Plug-ins (congestion, recovery,
   routing) know host or switch, which know of them their interfaces and defaults only.
-- Only the link engine knows which events are left out: its words appear nowhere else. Only hosts and switches fetch ahead
-  besides it.
-- No two headers include each other.
+- Only the link engine knows which events are left out: its words appear nowhere else. The words by which ports, hosts and
+  switches speak with it are theirs alone, not of plug-ins, readers or helpers. Only hosts and switches fetch ahead besides it.
+- No two headers include each other, and the source of a base class includes none of its subclasses.
 - In astra-frontend, workload -> inference -> system -> collective and nccl -> the network API: no include points
   up, and none of these folders reaches an ns-3 header, directly or through a header of ours.
 - Only single ns-3 headers are included, never a module header.
@@ -72,17 +72,22 @@ INTERFACES = {"rdma-congestion-ops", "rdma-dcqcn", "rdma-loss-recovery", "rdma-g
               "forwarding-table", "in-network-hook"}
 
 # Words of the link engine for what it leaves out, and where they may appear.
-ELISION = re.compile(r"\w*(?:Quiet|quiet|Settl|settl|Await|LateWork|Punctual|CatchUp|CaughtUp|HandOver)\w*")
+ELISION = re.compile(r"\w*(?:Quiet|quiet|Settl|settl|Await|LateWork|Punctual|CatchUp|CaughtUp|HandOver)\w*|\bPeek\b")
 ELISION_FOLDER = "contrib/rdma-qbb/model/engine/"
 ELISION_ELSEWHERE = {
     "contrib/rdma-qbb/model/packet/qbb-frame.h": {"quiet"},  # the engine's bit in a frame
 }
+# Words of the classes that derive from the engine's, for showing what is true now and for sending, and where they may appear.
+DERIVED = re.compile(r"\b(?:Present|Received|CanSendNow|SendNow|OnDisorder)\b")
+DERIVED_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "port", "host", "switch"))
 FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
 FETCH_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "host", "switch"))
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
 ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"
 TYPE = re.compile(rf"^(?:enum class|enum|class|struct|union)\s+{ATTRIBUTES}(\w+)(?![\w;])[^;{{]*\{{|^using (\w+) =", re.MULTILINE)
 DECLARED = re.compile(rf"\b(?:enum class|enum|class|struct|union|using|typename)\s+{ATTRIBUTES}(\w+)|^(\w+)\(", re.MULTILINE)
+# A class at the level of a namespace, and its bases.
+CLASS = re.compile(rf"^(?:class|struct)\s+{ATTRIBUTES}(\w+)(?:\s+final)?\s*(?::([^{{;]*))?\{{", re.MULTILINE)
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 
 
@@ -124,6 +129,9 @@ def check_words(path):
     if not where.startswith(ELISION_FOLDER):
         words = set(ELISION.findall(code)) - ELISION_ELSEWHERE.get(where, set())
         errors += [f"{where}: {word} is a word of the link engine ({ELISION_FOLDER})" for word in sorted(words)]
+    if not where.startswith(DERIVED_FOLDERS):
+        errors += [f"{where}: {word} is a word between the link engine and {', '.join(DERIVED_FOLDERS[1:])}"
+                   for word in sorted(set(DERIVED.findall(code)))]
     if not where.startswith(FETCH_FOLDERS):
         errors += [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]
     return errors
@@ -134,6 +142,21 @@ def mutual_includes(includes, headers):
     edges = {(path.name, name.removeprefix("ns3/")) for path, names in includes.items() for name in names
              if path.suffix == ".h" and name.removeprefix("ns3/") in headers}
     return [f"{a} and {b} include each other" for a, b in sorted(edges) if a < b and (b, a) in edges]
+
+
+def bases_that_know_subclasses(includes, headers):
+    """@return the base classes whose header or source includes the header of a subclass: whoever adds one would change them"""
+    code = {path: NOT_CODE.sub("", path.read_text()) for path in headers.values()}
+    homes = {found[1]: path for path, text in code.items() for found in CLASS.finditer(text)}
+    errors = []
+    for path, text in code.items():
+        for found in CLASS.finditer(text):
+            for base in re.findall(r"(?:public|private|protected)\s+(?:virtual\s+)?(?:\w+::)*(\w+)", found[2] or ""):
+                home = homes.get(base, path)
+                for knower in (home, home.with_suffix(".cc")):
+                    if home != path and path.name in [name.removeprefix("ns3/") for name in includes.get(knower, [])]:
+                        errors.append(f"{knower.relative_to(ROOT)}: {base} includes {path.name} of its subclass {found[1]}")
+    return sorted(set(errors))
 
 
 def types_out_of_reach(includes, headers):
@@ -223,6 +246,7 @@ def main():
                 errors.append(f"{where}: reaches ns-3: {' -> '.join(chain)}")
 
     errors += mutual_includes(includes, headers)
+    errors += bases_that_know_subclasses(includes, headers)
     errors += types_out_of_reach(includes, headers)
     for path in includes:
         errors += check_words(path)

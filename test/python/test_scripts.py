@@ -164,7 +164,13 @@ def test_layers_in_order_pass(tree):
       "rdma-qbb/model/c.cc": '#include "ns3/b.h"\nMark f();\n', "rdma-qbb/model/d.cc": "Mark g();\n"},
      "model/d.cc: uses Mark and includes no way to a.h"),
     ({"rdma-qbb/model/a.h": "std::string f();\n"}, "model/a.h does not compile by itself"),
-], ids=["module", "layer", "ns-3", "module-header", "name", "out-of-reach", "alone"])
+    ({"rdma-qbb/model/congestion/a.cc": "int a = Peek(port);\n"}, "congestion/a.cc: Peek is a word of the link engine"),
+    ({"rdma-qbb/model/recovery/a.cc": "int a = device.CanSendNow(0);\n"}, "recovery/a.cc: CanSendNow is a word between the link engine"),
+    ({"rdma-qbb/model/base.h": "class Base\n{\n};\n",
+      "rdma-qbb/model/leaf.h": '#include "ns3/base.h"\nclass Leaf final : public Base\n{\n};\n',
+      "rdma-qbb/model/base.cc": '#include "ns3/leaf.h"\n'},
+     "model/base.cc: Base includes leaf.h of its subclass Leaf"),
+], ids=["module", "layer", "ns-3", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word", "subclass"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
     for path, text in sources.items():
@@ -172,6 +178,16 @@ def test_a_broken_rule_is_found(tree, sources, message):
     result = check()
     assert result.returncode == 1
     assert message in result.stderr
+
+
+def test_switches_speak_with_the_engine_and_sources_of_subclasses_know_their_base(tree):
+    add, check = tree
+    add("rdma-qbb/model/switch/a.cc", "int a = device.CanSendNow(0) + copy->PeekHeader(ip);\n")
+    add("rdma-qbb/model/base.h", "class Base\n{\n};\n")
+    add("rdma-qbb/model/leaf.h", '#include "ns3/base.h"\nclass Leaf : public Base\n{\n};\n')
+    add("rdma-qbb/model/leaf.cc", '#include "ns3/leaf.h"\n')
+    result = check()
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_type_that_is_announced_or_of_ones_own_needs_no_include(tree):
