@@ -352,6 +352,7 @@ SimulationRun::RecordFastForward()
         {"parts", report.parts},
         {"patterns_simulated", report.simulations},
         {"patterns_reused", report.reuses},
+        {"inferred", report.inferred},
         {"drawn", report.draws},
         {"drawn_standard_error", report.drawError},
         {"tails_cut", report.cutTails},

@@ -213,11 +213,61 @@ FastForward::Find(Part& part)
         // The 1st, 2nd, 4th, 8th ... reuse of each.
         if (m_config.verifies && std::has_single_bit(++known->uses))
         {
-            Verify(part, *known);
+            Verify(part, known->outcome);
         }
         return known->outcome;
     }
-    PartStore::Entry* made = m_store.Put(key, std::move(times), Simulate(part));
+    if (const PartOutcome* inferred = Infer(part, key, times))
+    {
+        return *inferred;
+    }
+    return FindNew(part, key, std::move(times));
+}
+
+bool
+FastForward::IsOneCollective(const Part& part)
+{
+    const Operation& first = *part.operations.front();
+    return part.operations.size() == 1 && first.HasBegun() && NeedsAllRanks(first.what.request.op);
+}
+
+const PartOutcome*
+FastForward::Infer(Part& part, const Digest& key, const std::vector<TimePs>& times)
+{
+    if (m_config.tolerance == 0 || !IsOneCollective(part) || m_store.HasDraws(key))
+    {
+        return nullptr;
+    }
+    const auto bounds = m_store.BoundEnds(key, times);
+    auto ends = bounds ? bounds->Within(ToleranceOf(part)) : std::nullopt;
+    if (!ends)
+    {
+        return nullptr;
+    }
+    m_inferred = {{std::move(*ends)}, m_store.GetTraffic(key)};
+    part.wasSimulated = false;
+    ++m_report.reuses;
+    ++m_report.inferred;
+    if (const uint64_t uses = m_store.UseAll(key); m_config.verifies && std::has_single_bit(uses))
+    {
+        Verify(part, m_inferred);
+    }
+    return &m_inferred;
+}
+
+const PartOutcome&
+FastForward::FindNew(Part& part, const Digest& key, std::vector<TimePs> times)
+{
+    PartOutcome outcome = Simulate(part);
+    if (m_config.tolerance > 0 && IsOneCollective(part))
+    {
+        const auto bounds = m_store.BoundEnds(key, times);
+        if (bounds && bounds->Contradict(outcome.ends.front(), ToleranceOf(part)))
+        {
+            m_store.Distrust(key);
+        }
+    }
+    PartStore::Entry* made = m_store.Put(key, std::move(times), std::move(outcome));
     LearnTimes(part, made->outcome);
     part.wasSimulated = true;
     part.simulatedWork += made->outcome.traffic.Work();
@@ -227,7 +277,7 @@ FastForward::Find(Part& part)
 }
 
 void
-FastForward::Verify(const Part& part, PartStore::Entry& entry)
+FastForward::Verify(const Part& part, const PartOutcome& outcome)
 {
     const PartOutcome again = InOrderOfLikeness(part, m_patterns.SimulateAgain(PatternOf(part)));
     for (std::size_t i = 0; i < again.ends.size(); ++i)
@@ -235,7 +285,7 @@ FastForward::Verify(const Part& part, PartStore::Entry& entry)
         for (std::size_t rank = 0; rank < again.ends[i].size(); ++rank)
         {
             const TimePs end = again.ends[i][rank];
-            const TimePs reused = entry.outcome.ends[i][rank];
+            const TimePs reused = outcome.ends[i][rank];
             if (end == NO_TIME && reused == NO_TIME)
             {
                 continue;

@@ -31,9 +31,7 @@ BesideTheLast(std::vector<TimePs> starts)
 bool
 FastForward::MayVary(const Part& part) const
 {
-    const Operation& only = *part.operations.front();
-    return m_config.drawError > 0 && part.operations.size() == 1 && only.HasBegun() &&
-           NeedsAllRanks(only.what.request.op);
+    return m_config.drawError > 0 && IsOneCollective(part);
 }
 
 FastForward::Crowding

@@ -46,6 +46,7 @@ struct FastForwardReport
     uint64_t parts{0};
     uint64_t simulations{0};
     uint64_t reuses{0};
+    uint64_t inferred{0};   ///< of the reuses, those whose ends follow from several outcomes
     uint64_t draws{0};      ///< of the reuses, those drawn among outcomes that vary
     double drawError{0};    ///< the largest standard error of a mean time that was drawn from
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
@@ -71,14 +72,16 @@ struct FastForwardReport
  * began before; what is over stays as it was, as the past does not depend on it. Patterns are
  * looked up and simulated as late as possible, before the first end that may be next.
  *
- * Five approximations keep patterns few, and can be turned off: an operation that has all but
+ * Six approximations keep patterns few, and can be turned off: an operation that has all but
  * ended (its tail) does not join a new one to its part; a collective counts once all its ranks have
  * begun; starts that differ by less than a tolerance are the same, and ends follow the last of
- * them; by how much more than its own time a rank is early does not matter; and where a collective
- * alone takes another time whenever it comes, as congestion marks at random, it is simulated until
- * the mean is known well enough, and takes one of these times from then on. While it is, it is
- * simulated time after time on one network, where its ranks keep their gaps (VaryingOperations):
- * those that have ended early begin the next while others are still busy with the last.
+ * them; by how much more than its own time a rank is early does not matter; when the ranks of a
+ * collective that is alone end may follow from how it ended when they began at other times
+ * (EndBounds); and where a collective alone takes another time whenever it comes, as congestion
+ * marks at random, it is simulated until the mean is known well enough, and takes one of these
+ * times from then on. While it is, it is simulated time after time on one network, where its ranks
+ * keep their gaps (VaryingOperations): those that have ended early begin the next while others are
+ * still busy with the last.
  *
  * A part begins on a network in its first state: connections are new, at full rate.
  */
@@ -151,6 +154,12 @@ class FastForward
     /// operations in the order of likeness
     static PartOutcome InOrderOfLikeness(const Part& part, PartOutcome outcome);
     const PartOutcome& Find(Part& part);
+    /// @return whether the only operation of @p part is a collective that all its ranks have begun
+    static bool IsOneCollective(const Part& part);
+    /// @return what comes of a part as follows from what came of others with its key, or null
+    const PartOutcome* Infer(Part& part, const Digest& key, const std::vector<TimePs>& times);
+    /// Simulate a part and keep what comes of it.
+    const PartOutcome& FindNew(Part& part, const Digest& key, std::vector<TimePs> times);
     /// @return whether @p part may have another outcome each time though it looks the same
     bool MayVary(const Part& part) const;
     /// Whether ranks that end early get in the way of those that are busy with the last time.
@@ -178,7 +187,7 @@ class FastForward
                                       const std::vector<TimePs>& gaps);
     /// Simulate what begins now after what was simulated last, if it follows that.
     PartOutcome GoOn(const Part& part, const Digest& key, const std::vector<TimePs>& gaps);
-    void Verify(const Part& part, PartStore::Entry& entry);
+    void Verify(const Part& part, const PartOutcome& outcome);
     void Apply(Part& part, const PartOutcome& outcome);
     void Arm(Operation& operation);
     void OnEnd(Operation& operation);
@@ -201,6 +210,7 @@ class FastForward
     /// The same of all that was simulated.
     TimeByShape m_soonest;
     VaryingOperations m_varying;
+    PartOutcome m_inferred; ///< the last
 
     /// How the repetition beside the run goes on.
     struct

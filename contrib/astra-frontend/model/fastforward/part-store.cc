@@ -92,7 +92,7 @@ PartStore::Find(const Digest& key, const std::vector<TimePs>& times, TimePs tole
     }
     TimePs least = tolerance + 1;
     Entries::iterator nearest;
-    for (const Entries::iterator& place : found->second)
+    for (const Entries::iterator& place : found->second.outcomes)
     {
         const TimePs distance = Distance(place->times, times, least - 1);
         if (distance < least)
@@ -118,7 +118,51 @@ PartStore::OutcomesOf(const Digest& key) const
 {
     static const std::vector<Entries::iterator> none;
     const auto found = m_places.find(key);
-    return found == m_places.end() ? none : found->second;
+    return found == m_places.end() ? none : found->second.outcomes;
+}
+
+std::optional<EndBounds>
+PartStore::BoundEnds(const Digest& key, const std::vector<TimePs>& times) const
+{
+    const auto found = m_places.find(key);
+    if (found == m_places.end() || found->second.isDistrusted)
+    {
+        return std::nullopt;
+    }
+    // Of a single operation, the first time is when it began.
+    std::vector<StartsAndEnds> known;
+    for (const Entries::iterator& entry : found->second.outcomes)
+    {
+        known.push_back({std::span(entry->times).subspan(1), entry->outcome.ends.front()});
+    }
+    return EndBounds(known, std::span(times).subspan(1));
+}
+
+void
+PartStore::Distrust(const Digest& key)
+{
+    m_places[key].isDistrusted = true;
+}
+
+uint64_t
+PartStore::UseAll(const Digest& key)
+{
+    const auto found = m_places.find(key);
+    if (found == m_places.end())
+    {
+        return 0;
+    }
+    for (const Entries::iterator& entry : found->second.outcomes)
+    {
+        m_entries.splice(m_entries.begin(), m_entries, entry);
+    }
+    return ++found->second.uses;
+}
+
+const CarriedTraffic&
+PartStore::GetTraffic(const Digest& key) const
+{
+    return m_places.at(key).outcomes.front()->outcome.traffic;
 }
 
 bool
@@ -221,7 +265,7 @@ PartStore::Put(const Digest& key, std::vector<TimePs> times, PartOutcome outcome
     const TimePs length = LengthOf(outcome);
     const TimePs spread = SpreadOf(outcome);
     m_entries.push_front({key, std::move(times), std::move(outcome), length, spread});
-    m_places[key].push_back(m_entries.begin());
+    m_places[key].outcomes.push_back(m_entries.begin());
     m_bytes += BytesOf(m_entries.front());
     // The newest stays whatever its size: who put it there is about to read it.
     while (m_bytes > m_limit && m_entries.size() > 1)
@@ -237,8 +281,8 @@ PartStore::ForgetLast()
     const auto last = std::prev(m_entries.end());
     m_bytes -= BytesOf(*last);
     const auto like = m_places.find(last->key);
-    std::erase(like->second, last);
-    if (like->second.empty())
+    std::erase(like->second.outcomes, last);
+    if (like->second.outcomes.empty())
     {
         m_places.erase(like);
     }

@@ -5,6 +5,7 @@
 #define PART_STORE_H
 
 #include "digest.h"
+#include "end-bounds.h"
 #include "part-pattern.h"
 
 #include <cstdint>
@@ -57,6 +58,20 @@ class PartStore
      * until the next Put()
      */
     Entry* Find(const Digest& key, const std::vector<TimePs>& times, TimePs tolerance);
+
+    /// @return between which times a collective ends that is alone and of which the store has
+    /// outcomes with that key, all of them complete; nothing if it has none
+    std::optional<EndBounds> BoundEnds(const Digest& key, const std::vector<TimePs>& times) const;
+
+    /// An outcome with that key contradicted the bounds: there are none from now on.
+    void Distrust(const Digest& key);
+
+    /// All outcomes with that key were asked for. @return how often that was, with this time, or 0
+    /// if there is none
+    uint64_t UseAll(const Digest& key);
+
+    /// @return what the outcome with that key carried that is the oldest there is
+    const CarriedTraffic& GetTraffic(const Digest& key) const;
 
     /// @return whether the lengths of some outcomes with that key differ by more than @p share of
     /// their mean, though nobody knows whether that is due to their times
@@ -117,6 +132,15 @@ class PartStore
     static constexpr std::size_t FEW = 4; ///< outcomes that say nothing of how they vary
 
     static uint64_t BytesOf(const Entry& entry);
+
+    /// What is kept under one key.
+    struct Alike
+    {
+        std::vector<Entries::iterator> outcomes; ///< as they came
+        bool isDistrusted{false};                ///< nothing follows from them for other times
+        uint64_t uses{0};                        ///< of all together
+    };
+
     const std::vector<Entries::iterator>& OutcomesOf(const Digest& key) const;
     void ForgetLast();
 
@@ -124,7 +148,7 @@ class PartStore
     uint64_t m_bytes{0};
     uint64_t m_forgotten{0};
     Entries m_entries; ///< the one asked for last comes first
-    std::unordered_map<Digest, std::vector<Entries::iterator>, Digest::Hash> m_places;
+    std::unordered_map<Digest, Alike, Digest::Hash> m_places;
 };
 
 } // namespace AstraSim
