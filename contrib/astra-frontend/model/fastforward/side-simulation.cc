@@ -107,36 +107,30 @@ LetGoOfFiles(int socket)
 class SideSimulation::Copy : public ns3::QbbAddressee
 {
   public:
-    Copy(const Setup& setup, const OwnedPattern& pattern, int socket)
+    /**
+     * @param socket where what came of the pattern is reported
+     * @param more where more that begins is told; -1 if nothing can be
+     */
+    Copy(const Setup& setup, const OwnedPattern& pattern, int socket, int more)
         : m_setup(setup),
           m_gaps(pattern.repetition.gaps),
-          m_socket(socket)
+          m_socket(socket),
+          m_more(more)
     {
-        for (const OwnedOperation& timed : pattern.operations)
-        {
-            Add(timed.operation, timed.starts);
-        }
+        TakeIn(pattern);
     }
 
     [[noreturn]] void Run()
     {
-        for (Simulated& operation : m_operations)
+        if (m_more >= 0)
         {
-            const auto& starts = operation.starts;
-            if (operation.HasBegun())
+            BeginNext();
+        }
+        else
+        {
+            for (Place* place : m_pending)
             {
-                m_expected += starts.size();
-            }
-            else if (!NeedsAllRanks(operation.what->request.op))
-            {
-                ++m_expected; // nobody knows which of its ranks will end: all that can happen does
-            }
-            for (uint32_t rank = 0; rank < starts.size(); ++rank)
-            {
-                if (starts[rank] != NO_TIME)
-                {
-                    Schedule(operation.places[rank], starts[rank]);
-                }
+                Schedule(*place, StartOf(*place));
             }
         }
         m_setup.run();
@@ -186,6 +180,93 @@ class SideSimulation::Copy : public ns3::QbbAddressee
             copy.NoteEnd(copy.At(operation));
         }
     };
+
+    static TimePs StartOf(const Place& place)
+    {
+        return place.operation->starts[place.rank];
+    }
+
+    /// Take in what is not known yet of a pattern. @param pattern outlives the object
+    void TakeIn(const OwnedPattern& pattern)
+    {
+        for (std::size_t i = 0; i < pattern.operations.size(); ++i)
+        {
+            const auto& [operation, starts] = pattern.operations[i];
+            const std::vector<TimePs> none(starts.size(), NO_TIME);
+            Simulated& simulated = i < m_operations.size() ? m_operations[i] : Add(operation, none);
+            for (uint32_t rank = 0; rank < starts.size(); ++rank)
+            {
+                if (simulated.starts[rank] == NO_TIME && starts[rank] != NO_TIME)
+                {
+                    simulated.starts[rank] = starts[rank];
+                    m_pending.push_back(&simulated.places[rank]);
+                }
+            }
+        }
+        m_expected = 0;
+        for (const Simulated& operation : m_operations)
+        {
+            // Of one that not all have begun, nobody knows which ranks will end: all that can
+            // happen does.
+            m_expected += operation.HasBegun()                        ? operation.left
+                          : NeedsAllRanks(operation.what->request.op) ? 0
+                                                                      : 1;
+        }
+    }
+
+    /// Have the ranks begin that are next, and then those after them. Each is scheduled when those
+    /// before it begin, so that it makes no difference when it became known.
+    void BeginNext()
+    {
+        const auto earlier = [](const Place* a, const Place* b) {
+            return StartOf(*a) < StartOf(*b);
+        };
+        std::stable_sort(m_pending.begin(), m_pending.end(), earlier);
+        const auto later =
+            std::upper_bound(m_pending.begin(), m_pending.end(), m_pending[0], earlier);
+        Place& first = *m_pending.front();
+        const TimePs delay = StartOf(first) - NetworkOf(first).Now();
+        std::for_each(m_pending.begin(), later, [this, delay](Place* place) {
+            Schedule(*place, delay);
+        });
+        m_pending.erase(m_pending.begin(), later);
+        NetworkOf(first).Schedule(
+            delay,
+            [](void* arg) {
+                auto& copy = *static_cast<Copy*>(arg);
+                if (copy.m_pending.empty())
+                {
+                    copy.WaitForMore();
+                }
+                else
+                {
+                    copy.BeginNext();
+                }
+            },
+            this);
+    }
+
+    /// Let a copy of this one simulate the rest, and wait for what else begins until then.
+    void WaitForMore()
+    {
+        const pid_t rest = ::fork();
+        if (rest == 0)
+        {
+            ::close(m_more);
+            return;
+        }
+        int status = 0;
+        const bool ended = rest > 0 && ::waitpid(rest, &status, 0) == rest;
+        const bool isFine = ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        const bool told = isFine && ::send(m_more, "", 1, MSG_NOSIGNAL) == 1;
+        const auto block = told ? ReceiveBlock(m_more) : std::nullopt;
+        if (!block)
+        {
+            ::_exit(told ? 0 : 1);
+        }
+        TakeIn(m_longer.emplace_back(PatternFromBytes(*block)));
+        BeginNext();
+    }
 
     Simulated& Add(const PartOperation& what, const std::vector<TimePs>& starts)
     {
@@ -369,7 +450,10 @@ class SideSimulation::Copy : public ns3::QbbAddressee
     const std::vector<TimePs>& m_gaps; ///< by rank, if the operation is repeated
     CarriedTraffic m_carried;          ///< until the last of the times that are over
     int m_socket;
-    std::size_t m_expected{0}; ///< ends of operations that all ranks have begun
+    int m_more;
+    std::deque<OwnedPattern> m_longer; ///< those that became known later
+    std::vector<Place*> m_pending;     ///< ranks that are not scheduled yet
+    std::size_t m_expected{0};         ///< ends of operations that all ranks have begun
     std::deque<Simulated> m_operations;
     std::mutex m_growing; ///< held by whoever looks something up in m_operations
 };
@@ -419,30 +503,93 @@ void
 SideSimulation::Serve(int socket)
 {
     LetGoOfFiles(socket);
-    while (const auto block = ReceiveBlock(socket))
     {
-        const OwnedPattern pattern = PatternFromBytes(*block);
-        const pid_t copy = ::fork();
-        if (copy == 0)
+        WaitingCopies waiting;
+        while (const auto block = ReceiveBlock(socket))
         {
-            try
+            const OwnedPattern pattern = PatternFromBytes(*block);
+            const bool mayGoOn = m_setup.isOneThread && pattern.repetition.gaps.empty();
+            if (!(mayGoOn ? SimulateOn(pattern, *block, socket, waiting)
+                          : SimulateOnce(pattern, socket)))
             {
-                Copy(m_setup, pattern, socket).Run();
+                SendBlock(socket, {});
             }
-            catch (const std::exception& error)
-            {
-                std::cerr << error.what() << "\n";
-                ::_exit(1);
-            }
-        }
-        int status = 0;
-        const bool ended = copy > 0 && ::waitpid(copy, &status, 0) == copy;
-        if (!ended || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        {
-            SendBlock(socket, {});
         }
     }
     ::_exit(0);
+}
+
+void
+SideSimulation::RunCopy(const OwnedPattern& pattern, int socket, int more)
+{
+    try
+    {
+        Copy(m_setup, pattern, socket, more).Run();
+    }
+    catch (const std::exception& error)
+    {
+        std::cerr << error.what() << "\n";
+        ::_exit(1);
+    }
+}
+
+bool
+SideSimulation::SimulateOnce(const OwnedPattern& pattern, int socket)
+{
+    const pid_t copy = ::fork();
+    if (copy == 0)
+    {
+        RunCopy(pattern, socket, -1);
+    }
+    int status = 0;
+    const bool ended = copy > 0 && ::waitpid(copy, &status, 0) == copy;
+    return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool
+SideSimulation::SimulateOn(const OwnedPattern& pattern,
+                           const ns3::QbbBytes& block,
+                           int socket,
+                           WaitingCopies& waiting)
+{
+    WaitingCopies::Copy* copy = waiting.Find(pattern);
+    if (copy)
+    {
+        SendBlock(copy->socket, block);
+        waiting.Extend(*copy, pattern);
+    }
+    else
+    {
+        int ends[2];
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        {
+            return false;
+        }
+        const pid_t process = ::fork();
+        if (process == 0)
+        {
+            ::close(ends[0]);
+            waiting.LetGo();
+            RunCopy(pattern, socket, ends[1]);
+        }
+        ::close(ends[1]);
+        if (process < 0)
+        {
+            ::close(ends[0]);
+            return false;
+        }
+        copy = &waiting.Add(process, ends[0], pattern);
+    }
+    char done = 0;
+    const auto receive = [&](char* bytes, std::size_t count) {
+        return ::read(copy->socket, bytes, count);
+    };
+    if (!MoveAll(receive, &done, 1))
+    {
+        waiting.Remove(*copy); // it has ended, or is about to
+        return false;
+    }
+    return true;
 }
 
 PartOutcome

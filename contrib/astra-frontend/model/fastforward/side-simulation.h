@@ -5,6 +5,7 @@
 #define SIDE_SIMULATION_H
 
 #include "pattern-simulation.h"
+#include "waiting-copies.h"
 
 #include "ns3/collective-implementation.h"
 
@@ -25,8 +26,14 @@ namespace AstraSim
  * A copy of the process (fork) is made before the run begins and keeps the untouched network; for
  * each pattern it makes a copy of itself, which simulates the pattern, reports and ends. So what
  * comes of a pattern depends on the pattern alone, whatever was simulated before, and the run's own
- * clock and network are not touched. gem5 samples processors in the same way. If the network is
- * divided, copies run on its threads, and what comes of a pattern does not depend on their number.
+ * clock and network are not touched. gem5 samples processors in the same way.
+ *
+ * Where the last rank of a pattern has begun, its copy makes another one, which simulates the rest,
+ * and waits: a pattern that begins in the same way goes on from there (WaitingCopies), with the
+ * same results as from its first start.
+ *
+ * If the network is divided, copies run on its threads, what comes of a pattern does not depend on
+ * their number, and none waits.
  *
  * @code
  * SideSimulation side({network, nccl, run, carried});
@@ -46,6 +53,8 @@ class SideSimulation : public PatternSimulation
         std::function<void()> run; ///< simulate until nothing is left
         std::function<CarriedTraffic()> carried;
         std::function<uint32_t(int)> partition{[](int) { return 0U; }}; ///< of a rank
+        /// Whether run() stays on one thread: a copy of the process has no other.
+        bool isOneThread{true};
     };
 
     explicit SideSimulation(Setup setup);
@@ -72,6 +81,16 @@ class SideSimulation : public PatternSimulation
     class Copy;
 
     [[noreturn]] void Serve(int socket);
+    /// In a copy: simulate a pattern. @param more where more that begins in it is told, or -1
+    [[noreturn]] void RunCopy(const OwnedPattern& pattern, int socket, int more);
+    /// Simulate a pattern in a copy that ends with it. @return whether it went well
+    bool SimulateOnce(const OwnedPattern& pattern, int socket);
+    /// Simulate a pattern in a copy that waits for more: one that has simulated the beginning of
+    /// it, or a new one. @return whether it went well
+    bool SimulateOn(const OwnedPattern& pattern,
+                    const ns3::QbbBytes& block,
+                    int socket,
+                    WaitingCopies& waiting);
     PartRound Ask(const PartPattern& pattern, const Repetition& repetition);
 
     Setup m_setup;

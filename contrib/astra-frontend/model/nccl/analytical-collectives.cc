@@ -19,12 +19,12 @@ namespace AstraSim
 namespace
 {
 
-constexpr double PS_PER_BYTE_AT_1_GBPS = 1000;
+constexpr double PS_PER_BYTE = 1000; ///< at 1 GB/s
 
 TimePs
 TransferTime(double bytes, double GBps)
 {
-    return ns3::RoundToPs(bytes * PS_PER_BYTE_AT_1_GBPS / GBps);
+    return ns3::RoundToPs(bytes * PS_PER_BYTE / GBps);
 }
 
 /// @return how many messages of a collective wait for each other, one after another

@@ -1,0 +1,65 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef WAITING_COPIES_H
+#define WAITING_COPIES_H
+
+#include "pattern-bytes.h"
+
+#include <cstddef>
+#include <list>
+#include <sys/types.h>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief Copies of the process that wait where the last rank of their pattern has begun, to go on
+ * from there when more begins in their part of the network.
+ *
+ * Each is a child of the process that has the list; what is asked of it goes through its socket.
+ */
+class WaitingCopies
+{
+  public:
+    struct Copy
+    {
+        pid_t process;
+        int socket;
+        std::vector<ns3::QbbBytes> operations; ///< what is done, without when
+        std::vector<std::vector<TimePs>> starts;
+        TimePs last{0}; ///< of the starts
+    };
+
+    /// Those that wait end, and are waited for.
+    ~WaitingCopies();
+
+    /// @return the copy whose pattern @p longer is, with more that begins later; null if none is
+    Copy* Find(const OwnedPattern& longer);
+
+    /// A copy simulates @p pattern. The one that was not asked longest ends if there are too many.
+    Copy& Add(pid_t process, int socket, const OwnedPattern& pattern);
+
+    /// @p copy simulates @p pattern now, which Find() found it for.
+    void Extend(Copy& copy, const OwnedPattern& pattern);
+
+    /// A copy has ended, or is to.
+    void Remove(Copy& copy);
+
+    /// In one of the copies: the others are none of its business.
+    void LetGo();
+
+  private:
+    /// Each keeps in memory what it has changed of the network, some megabytes.
+    static constexpr std::size_t MOST = 24;
+
+    static void Describe(Copy& copy, const OwnedPattern& pattern);
+
+    std::list<Copy> m_copies; ///< the one asked last comes first
+};
+
+} // namespace AstraSim
+
+#endif /* WAITING_COPIES_H */
