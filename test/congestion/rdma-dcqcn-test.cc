@@ -31,7 +31,7 @@ class RdmaDcqcnTest : public CongestionTest
         dcqcn->OnQpInit(m_qp);
         for (int i = 0; i < notifications; ++i)
         {
-            dcqcn->OnCnp(m_qp);
+            dcqcn->OnCnp(m_qp, Simulator::Now().GetTimeStep());
         }
         const uint64_t rate = m_qp.GetRate();
         dcqcn->OnQpClose(m_qp);

@@ -150,13 +150,13 @@ TEST_F(RdmaSwiftTest, FlowScalingRaisesTheTargetOfSmallWindows)
 TEST_F(RdmaSwiftTest, TimeoutsHalveAndThenReset)
 {
     Start();
-    m_swift->OnTimeout(m_qp);
+    m_swift->OnTimeout(m_qp, ns3::Simulator::Now().GetTimeStep());
     EXPECT_NEAR(Frames(), 62.5, 1e-9);
-    m_swift->OnTimeout(m_qp);
+    m_swift->OnTimeout(m_qp, ns3::Simulator::Now().GetTimeStep());
     EXPECT_NEAR(Frames(), 62.5, 1e-9) << "within the same round trip";
     for (int i = 0; i < 3; ++i)
     {
-        m_swift->OnTimeout(m_qp);
+        m_swift->OnTimeout(m_qp, ns3::Simulator::Now().GetTimeStep());
     }
     EXPECT_NEAR(Frames(), 0.01, 1e-9);
 }
@@ -167,14 +167,14 @@ TEST_F(RdmaSwiftTest, OnlyTimeoutsInARowReset)
     const auto timeouts = [this](int count) {
         for (int i = 0; i < count; ++i)
         {
-            m_swift->OnTimeout(m_qp);
+            m_swift->OnTimeout(m_qp, ns3::Simulator::Now().GetTimeStep());
         }
     };
     timeouts(4);
     Delay(100, 12);
     timeouts(4);
     EXPECT_GT(Frames(), 1) << "four and four, with an acknowledgement between them";
-    m_swift->OnNack(m_qp);
+    m_swift->OnNack(m_qp, ns3::Simulator::Now().GetTimeStep());
     timeouts(4);
     EXPECT_GT(Frames(), 1) << "a report of a loss is a sign of life, too";
     timeouts(1);

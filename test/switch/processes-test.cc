@@ -55,7 +55,7 @@ class ProcessWatcher : public QbbAddressee
         }
     };
 
-    void OnDelivered(const RdmaRxQueuePair&, const RdmaMessage& message)
+    void OnDelivered(const RdmaRxQueuePair&, const RdmaExpectedMessage& message)
     {
         // Each message has a size of its own.
         QbbPartitions::Tell(*this, MessageNote{static_cast<uint32_t>(message.bytes), false});

@@ -155,7 +155,7 @@ class LazyTimersMatch : public TestCase
         for (const int64_t cnpNs : cnpsNs)
         {
             Simulator::Schedule(NanoSeconds(cnpNs), [&] {
-                dcqcn->OnCnp(qp);
+                dcqcn->OnCnp(qp, Simulator::Now().GetTimeStep());
                 rates.push_back(static_cast<double>(qp.GetRate()));
             });
         }

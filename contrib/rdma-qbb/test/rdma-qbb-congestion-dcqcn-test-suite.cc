@@ -47,7 +47,7 @@ class DcqcnTestCase : public TestCase
 
     static void Cnp(RdmaDcqcnBase& dcqcn, RdmaQueuePair& qp, double microseconds)
     {
-        At(microseconds, [&dcqcn, &qp] { dcqcn.OnCnp(qp); });
+        At(microseconds, [&dcqcn, &qp] { dcqcn.OnCnp(qp, Simulator::Now().GetTimeStep()); });
     }
 
     void ExpectRate(RdmaQueuePair& qp, double microseconds, double rateBps, const char* what)
@@ -163,8 +163,8 @@ class DcqcnByteCounter : public DcqcnTestCase
         RdmaQueuePair qp;
         Init(qp);
         dcqcn->OnQpInit(qp);
-        dcqcn->OnCnp(qp);
-        dcqcn->OnCnp(qp); // RT = 50, RC = 25
+        dcqcn->OnCnp(qp, Simulator::Now().GetTimeStep());
+        dcqcn->OnCnp(qp, Simulator::Now().GetTimeStep()); // RT = 50, RC = 25
 
         const auto send = [&](uint64_t bytes) {
             qp.SetSndNxt(qp.GetHighestSent() + bytes);
@@ -357,12 +357,12 @@ class DcqcnBounds : public DcqcnTestCase
         RdmaQueuePair qp;
         Init(qp);
         dcqcn->OnQpInit(qp);
-        dcqcn->OnCnp(qp);
+        dcqcn->OnCnp(qp, Simulator::Now().GetTimeStep());
         NS_TEST_EXPECT_MSG_EQ(qp.GetRate(), 20000000000u, "40% of line rate, then half of it");
         NS_TEST_EXPECT_MSG_EQ(dcqcn->GetTargetRate(qp), 40000000000u, "target likewise");
         for (int i = 0; i < 30; ++i)
         {
-            dcqcn->OnCnp(qp);
+            dcqcn->OnCnp(qp, Simulator::Now().GetTimeStep());
         }
         NS_TEST_EXPECT_MSG_EQ(qp.GetRate(), 3000000000u, "least rate");
         // The queue pair always has data: its timer runs until it is back at line rate, then stops.
@@ -392,7 +392,7 @@ class DcqcnEvents : public DcqcnTestCase
         const uint64_t before = Simulator::GetEventCount();
         for (int i = 0; i < 1000; ++i)
         {
-            dcqcn->OnCnp(qp);
+            dcqcn->OnCnp(qp, Simulator::Now().GetTimeStep());
         }
         qp.SetSndNxt(qp.sndUna = qp.endSeq); // all sent and acknowledged
         Simulator::Run();
@@ -436,7 +436,7 @@ class DcqcnRestart : public DcqcnTestCase
         {
             At(restart, [&] {
                 idle.endSeq += 1000;
-                dcqcn->OnRestart(idle);
+                dcqcn->OnRestart(idle, Simulator::Now().GetTimeStep());
                 NS_TEST_EXPECT_MSG_EQ(idle.GetRate(), busy.GetRate(), "rate at the restart");
                 NS_TEST_EXPECT_MSG_EQ(dcqcn->GetTargetRate(idle),
                                       dcqcn->GetTargetRate(busy),
@@ -473,7 +473,7 @@ class DcqcnClose : public DcqcnTestCase
             RdmaQueuePair qp;
             Init(qp);
             dcqcn->OnQpInit(qp);
-            dcqcn->OnCnp(qp);
+            dcqcn->OnCnp(qp, Simulator::Now().GetTimeStep());
             dcqcn->OnQpClose(qp);
             At(1, [&] { rateBps = qp.GetRate(); });
             RunUntil(2);

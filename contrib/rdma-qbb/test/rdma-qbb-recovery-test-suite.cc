@@ -58,7 +58,7 @@ class IrnByHand
         if (seq == receiver.expectedSeq)
         {
             receiver.expectedSeq += bytes;
-            irn->OnInOrder(receiver);
+            irn->OnInOrder(receiver, 0);
             return RdmaLossRecovery::Verdict::Ack;
         }
         return irn->OnUnexpected(receiver, frame, 0);
@@ -82,7 +82,7 @@ class IrnByHand
         if (receiver.expectedSeq > sender.sndUna)
         {
             sender.sndUna = receiver.expectedSeq;
-            irn->OnAck(sender);
+            irn->OnAck(sender, 0);
         }
     }
 
@@ -92,7 +92,7 @@ class IrnByHand
         std::vector<uint64_t> frames;
         while (irn->HasRetransmission(sender))
         {
-            frames.push_back(irn->NextRetransmission(sender));
+            frames.push_back(irn->NextRetransmission(sender, 0));
         }
         return frames;
     }

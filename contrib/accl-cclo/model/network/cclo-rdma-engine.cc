@@ -20,23 +20,38 @@ NS_LOG_COMPONENT_DEFINE("CcloRdmaEngine");
 
 NS_OBJECT_ENSURE_REGISTERED(CcloRdmaEngine);
 
+/// What the receiver is told of a message.
+struct CcloRdmaEngine::Arrival
+{
+    uint32_t session;      ///< the sender's host
+    int64_t creditDelayPs; ///< until a credit is there
+    CcloMessage* message;  ///< beside the frames: taken over
+
+    void operator()(CcloRdmaEngine& receiver) const
+    {
+        receiver.OnDelivered(*this);
+    }
+};
+
 /// A message, or the first part of a large one, given to a queue pair.
 class CcloRdmaEngine::Posted : public RdmaMessage
 {
   public:
     CcloRdmaEngine* owner{nullptr};
-    CcloRdmaEngine* receiver{nullptr};
+    uint32_t session{0};
     uint64_t size{0};
     bool carriesMessage{false}; ///< the last part does
     CcloMessage message;
     Posted* nextFree{nullptr};
 
-    void OnDelivered() override
+    RdmaDeliveryCall GetDeliveryCall() override
     {
-        if (carriesMessage)
+        if (!carriesMessage)
         {
-            receiver->OnDelivered(owner->m_host, std::move(message));
+            return {};
         }
+        const int64_t delayPs = owner->m_sessions[session].queuePair->baseRttPs / 2;
+        return {*(*owner->m_peers)[session], Arrival{owner->m_host, delayPs, &message}};
     }
 
     void OnSent() override
@@ -156,16 +171,22 @@ CcloRdmaEngine::CanSend(uint32_t session, const CcloHeader& header) const
 }
 
 CcloRdmaEngine::Session&
-CcloRdmaEngine::Open(uint32_t session)
+CcloRdmaEngine::SessionAt(uint32_t session)
 {
     if (m_sessions.size() <= session)
     {
         m_sessions.resize(m_peers->size());
     }
+    return m_sessions[session];
+}
+
+CcloRdmaEngine::Session&
+CcloRdmaEngine::Open(uint32_t session)
+{
     NS_ABORT_MSG_IF(session >= m_peers->size() || !(*m_peers)[session],
                     "host " << m_host << " has no collective engine to talk to at host "
                             << session);
-    Session& opened = m_sessions[session];
+    Session& opened = SessionAt(session);
     if (!opened.queuePair)
     {
         RdmaConnectionOptions options;
@@ -238,7 +259,7 @@ CcloRdmaEngine::Send(uint32_t session, CcloMessage&& message, int64_t spanPs)
 void
 CcloRdmaEngine::Post(uint32_t session, Posted& posted)
 {
-    posted.receiver = (*m_peers)[session];
+    posted.session = session;
     m_driver->GetHw().PostMessage(*m_sessions[session].queuePair, posted.size, posted);
 }
 
@@ -255,25 +276,26 @@ CcloRdmaEngine::OnSent(uint64_t bytes)
 }
 
 void
-CcloRdmaEngine::OnDelivered(uint32_t session, CcloMessage&& message)
+CcloRdmaEngine::OnDelivered(const Arrival& arrival)
 {
-    Simulator::Schedule(m_receiveLatency, [this, session, message = std::move(message)]() mutable {
-        if (m_listener)
-        {
-            m_listener->OnMessage(session, std::move(message));
-        }
-    });
+    const uint32_t session = arrival.session;
+    SessionAt(session).creditDelayPs = arrival.creditDelayPs;
+    Simulator::Schedule(m_receiveLatency,
+                        [this, session, message = std::move(*arrival.message)]() mutable {
+                            if (m_listener)
+                            {
+                                m_listener->OnMessage(session, std::move(message));
+                            }
+                        });
 }
 
 void
 CcloRdmaEngine::OnConsumed(uint32_t session, const CcloHeader& header)
 {
     // The credit rides on an acknowledgement, which takes no frame of its own here.
-    CcloRdmaEngine* sender = (*m_peers)[session];
-    const Session& towards = sender->m_sessions[m_host];
-    Simulator::Schedule(PicoSeconds(towards.queuePair->baseRttPs / 2),
+    Simulator::Schedule(PicoSeconds(m_sessions[session].creditDelayPs),
                         &CcloRdmaEngine::OnCredit,
-                        sender,
+                        (*m_peers)[session],
                         m_host,
                         uint64_t{header.count});
 }

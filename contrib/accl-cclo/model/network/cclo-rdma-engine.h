@@ -7,6 +7,7 @@
 #include "cclo-protocol-engine.h"
 
 #include "ns3/nstime.h"
+#include "ns3/qbb-call.h"
 #include "ns3/rdma-driver.h"
 
 #include <cstdint>
@@ -33,7 +34,7 @@ using CcloRdmaPeers = std::shared_ptr<std::vector<CcloRdmaEngine*>>;
  * (bytes), as InfiniBand's acknowledgements do. Left out: the RETH of a WRITE (16 bytes per
  * message).
  */
-class CcloRdmaEngine : public CcloProtocolEngine
+class CcloRdmaEngine : public CcloProtocolEngine, public QbbAddressee
 {
   public:
     static TypeId GetTypeId();
@@ -58,12 +59,16 @@ class CcloRdmaEngine : public CcloProtocolEngine
 
   private:
     class Posted;
+    struct Arrival;
 
     struct Session
     {
         RdmaQueuePair* queuePair{nullptr};
         uint64_t unplacedBytes{0}; ///< eager data that the peer has not put into a buffer yet
+        int64_t creditDelayPs{0};  ///< of a credit for what the peer sends
     };
+
+    Session& SessionAt(uint32_t session);
 
     Session& Open(uint32_t session);
     Posted& Take();
@@ -73,7 +78,7 @@ class CcloRdmaEngine : public CcloProtocolEngine
     int64_t WirePs(const RdmaQueuePair& queuePair, uint64_t bytes) const;
     void OnSent(uint64_t bytes);
     void OnCredit(uint32_t session, uint64_t bytes);
-    void OnDelivered(uint32_t session, CcloMessage&& message);
+    void OnDelivered(const Arrival& arrival);
 
     Ptr<RdmaDriver> m_driver;
     CcloRdmaPeers m_peers;

@@ -157,7 +157,7 @@ AstraSimFabric::SendCredit(uint32_t src, const SendRequest& request)
 void
 AstraSimFabric::LaunchLocal(Message* message)
 {
-    const auto deliver = [](void* arg) { static_cast<Message*>(arg)->OnDelivered(); };
+    const auto deliver = [](void* arg) { static_cast<Message*>(arg)->GetDeliveryCall()(); };
     const auto end = [](void* arg) { static_cast<Message*>(arg)->OnSent(); };
     if (message->src == message->dst ||
         AreNear(static_cast<int>(message->src), static_cast<int>(message->dst)))

@@ -79,12 +79,26 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
         AstraSimFabric* fabric{nullptr};
     };
 
-    /// A message; on the fabric, it is its own first part.
+    struct Message;
+
+    /// A part of a message is at its destination, a rank of the same network.
+    struct Arrival
+    {
+        Message* message;
+
+        void operator()(AstraSimFabric& here) const
+        {
+            here.PartDelivered(*message);
+        }
+    };
+
+    /// A message; on the fabric, it is its own first part. Both ends share it where their ranks are
+    /// near, as they share the network; the fabric's hosts do not look into it.
     struct alignas(64) Message : MessageHead, NetworkMessage
     {
-        void OnDelivered() override
+        ns3::RdmaDeliveryCall GetDeliveryCall() override
         {
-            fabric->PartDelivered(*this);
+            return {*fabric, Arrival{this}};
         }
 
         void OnSent() override
@@ -122,12 +136,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     /// A message to a rank that is not near.
     struct FarMessage final : Message
     {
-        void OnDelivered() override
-        {
-            fabric->NetworkOf(dst).OnFarArrival(GetArrival());
-        }
-
-        ns3::RdmaDeliveryCall GetDeliveryCall() const override
+        ns3::RdmaDeliveryCall GetDeliveryCall() override
         {
             return {fabric->NetworkOf(dst), GetArrival()};
         }
@@ -146,12 +155,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     /// Another part of a message.
     struct Part final : ns3::RdmaMessage
     {
-        void OnDelivered() override
-        {
-            whole->OnDelivered();
-        }
-
-        ns3::RdmaDeliveryCall GetDeliveryCall() const override
+        ns3::RdmaDeliveryCall GetDeliveryCall() override
         {
             return whole->GetDeliveryCall();
         }

@@ -5,6 +5,7 @@
 #define RDMA_CONGESTION_OPS_H
 
 #include "ns3/object.h"
+#include "ns3/partition-memory.h"
 
 #include <cstdint>
 #include <string>
@@ -14,6 +15,12 @@ namespace ns3
 
 class RdmaQueuePair;
 struct QbbTelemetry;
+
+/// Base of what a congestion control keeps per queue pair; each algorithm derives its own.
+struct RdmaCongestionState : PartitionState
+{
+    virtual ~RdmaCongestionState() = default;
+};
 
 /// What an acknowledgement tells a congestion control.
 struct RdmaAckView
@@ -32,8 +39,9 @@ struct RdmaAckView
  * One object serves all queue pairs of a host; what it keeps per queue pair it stores in
  * RdmaQueuePair::congestion. Set rate and window with RdmaQueuePair::SetRate() and SetWindow(); one
  * that sets windows calls SetVariableWindow(false) first, or they are scaled by the rate as well.
- * A new algorithm is a new pair of files with a TypeId and its own attributes; nothing else
- * changes. The design follows ns-3's TcpCongestionOps.
+ * Each hook that something brings about is told its time, in picoseconds. A new algorithm is a new
+ * pair of files with a TypeId and its own attributes; nothing else changes. The design follows
+ * ns-3's TcpCongestionOps.
  */
 class RdmaCongestionOps : public Object
 {
@@ -88,22 +96,22 @@ class RdmaCongestionOps : public Object
     virtual void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) = 0;
 
     /// A congestion notification arrived (CNP frame, or an ACK's echo when CNPs ride on ACKs).
-    virtual void OnCnp([[maybe_unused]] RdmaQueuePair& qp)
+    virtual void OnCnp([[maybe_unused]] RdmaQueuePair& qp, [[maybe_unused]] int64_t nowPs)
     {
     }
 
     /// A message was posted to a queue pair that had nothing left to send or to be acknowledged.
-    virtual void OnRestart([[maybe_unused]] RdmaQueuePair& qp)
+    virtual void OnRestart([[maybe_unused]] RdmaQueuePair& qp, [[maybe_unused]] int64_t nowPs)
     {
     }
 
     /// The receiver saw a gap.
-    virtual void OnNack([[maybe_unused]] RdmaQueuePair& qp)
+    virtual void OnNack([[maybe_unused]] RdmaQueuePair& qp, [[maybe_unused]] int64_t nowPs)
     {
     }
 
     /// The retransmission timer ran out.
-    virtual void OnTimeout([[maybe_unused]] RdmaQueuePair& qp)
+    virtual void OnTimeout([[maybe_unused]] RdmaQueuePair& qp, [[maybe_unused]] int64_t nowPs)
     {
     }
 

@@ -239,10 +239,9 @@ RdmaDcqcnBase::AdvanceAlpha(State& state, int64_t nowPs) const
 }
 
 void
-RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp)
+RdmaDcqcnBase::OnCnp(RdmaQueuePair& qp, int64_t nowPs)
 {
     State& state = StateOf(qp);
-    const int64_t nowPs = NowPs();
     MakeUpTicks(qp, state, nowPs);
     AdvanceAlpha(state, nowPs);
     const bool first = !state.congested;
@@ -374,12 +373,12 @@ RdmaDcqcnBase::MakeUpTicks(RdmaQueuePair& qp, State& state, int64_t nowPs)
 }
 
 void
-RdmaDcqcnBase::OnRestart(RdmaQueuePair& qp)
+RdmaDcqcnBase::OnRestart(RdmaQueuePair& qp, int64_t nowPs)
 {
     State& state = StateOf(qp);
     if (state.parked)
     {
-        MakeUpTicks(qp, state, NowPs());
+        MakeUpTicks(qp, state, nowPs);
     }
 }
 

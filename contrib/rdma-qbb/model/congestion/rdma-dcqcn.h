@@ -43,8 +43,8 @@ class RdmaDcqcnBase : public RdmaCongestionOps
     int64_t GetCnpIntervalPs() const override;
     void OnQpInit(RdmaQueuePair& qp) override;
     void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) override;
-    void OnCnp(RdmaQueuePair& qp) override;
-    void OnRestart(RdmaQueuePair& qp) override;
+    void OnCnp(RdmaQueuePair& qp, int64_t nowPs) override;
+    void OnRestart(RdmaQueuePair& qp, int64_t nowPs) override;
     void OnQpClose(RdmaQueuePair& qp) override;
 
     /// @return the pair's alpha at the current time

@@ -8,7 +8,6 @@
 #include "ns3/log.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/rdma-queue-pair.h"
-#include "ns3/simulator.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -248,33 +247,32 @@ RdmaSwift::React(Window& window,
 }
 
 void
-RdmaSwift::OnNack(RdmaQueuePair& qp)
+RdmaSwift::OnNack(RdmaQueuePair& qp, int64_t nowPs)
 {
     static_cast<State&>(*qp.congestion).timeouts = 0;
-    OnLoss(qp);
+    OnLoss(qp, nowPs);
 }
 
 void
-RdmaSwift::OnTimeout(RdmaQueuePair& qp)
+RdmaSwift::OnTimeout(RdmaQueuePair& qp, int64_t nowPs)
 {
     State& state = static_cast<State&>(*qp.congestion);
     if (++state.timeouts < m_resetThreshold)
     {
-        OnLoss(qp);
+        OnLoss(qp, nowPs);
         return;
     }
     NS_LOG_INFO(qp.Describe() << " falls to its least window after " << state.timeouts
                               << " timeouts");
     state.fabric.frames = m_minWindow;
-    state.fabric.lastDecreasePs = Simulator::Now().GetPicoSeconds();
+    state.fabric.lastDecreasePs = nowPs;
     Apply(qp, state);
 }
 
 void
-RdmaSwift::OnLoss(RdmaQueuePair& qp)
+RdmaSwift::OnLoss(RdmaQueuePair& qp, int64_t nowPs)
 {
     State& state = static_cast<State&>(*qp.congestion);
-    const int64_t nowPs = Simulator::Now().GetPicoSeconds();
     if (nowPs - state.fabric.lastDecreasePs < state.rttPs)
     {
         return;

@@ -35,8 +35,8 @@ class RdmaSwift : public RdmaCongestionOps
     Telemetry GetTelemetry() const override;
     void OnQpInit(RdmaQueuePair& qp) override;
     void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) override;
-    void OnNack(RdmaQueuePair& qp) override;
-    void OnTimeout(RdmaQueuePair& qp) override;
+    void OnNack(RdmaQueuePair& qp, int64_t nowPs) override;
+    void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
 
     /// @return the pair's congestion window in frames
     double GetCongestionWindow(const RdmaQueuePair& qp) const;
@@ -55,7 +55,7 @@ class RdmaSwift : public RdmaCongestionOps
                bool limited,
                const State& state,
                int64_t nowPs) const;
-    void OnLoss(RdmaQueuePair& qp);
+    void OnLoss(RdmaQueuePair& qp, int64_t nowPs);
     void Apply(RdmaQueuePair& qp, const State& state) const;
     double FlowScalingPs(double window) const;
 

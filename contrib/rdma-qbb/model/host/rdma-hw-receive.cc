@@ -114,7 +114,7 @@ RdmaHw::OnData(uint16_t port, QbbFrame* frame, int64_t nowPs)
         bool messageEnd = frame->flags & QBB_FLAG_LAST;
         if (rx->recovery)
         {
-            m_recovery->OnInOrder(*rx); // what was kept may reach farther than the frame
+            m_recovery->OnInOrder(*rx, nowPs); // what was kept may reach farther than the frame
             messageEnd |= HasPassedLaterEnd(*rx);
         }
         const uint64_t interval = rx->lossless ? m_losslessAckInterval : m_ackInterval;
@@ -266,13 +266,16 @@ RdmaHw::Deliver(RdmaRxQueuePair& rx)
     RdmaMessageWire* messages = rx.messages; // stays, whatever ends
     while (!messages->IsEmpty() && messages->Front().endSeq <= rx.expectedSeq)
     {
-        RdmaMessage& message = messages->Front();
+        const RdmaExpectedMessage message = messages->Front();
         messages->Pop();
         NS_LOG_INFO("host " << m_hostIndex << " delivers a message of " << message.bytes
                             << " bytes from host " << rx.peer.host);
         m_counters.deliveredBytes += message.bytes;
         m_messageDelivered(rx, message);
-        message.OnDelivered();
+        if (message.delivered)
+        {
+            message.delivered();
+        }
     }
 }
 

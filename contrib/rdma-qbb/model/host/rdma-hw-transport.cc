@@ -6,8 +6,9 @@
  */
 #include "rdma-hw.h"
 
+#include "ns3/abort.h"
 #include "ns3/assert.h"
-#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-processes.h"
 #include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
@@ -57,6 +58,8 @@ RdmaHw::PostMessage(RdmaQueuePair& qp,
                     std::function<void()> sent,
                     std::function<void()> delivered)
 {
+    NS_ABORT_MSG_IF(delivered && qp.m_isAfar && QbbProcesses::Get(),
+                    "another process cannot call a function of this one");
     PostMessage(qp, bytes, m_functions.Take(std::move(sent), std::move(delivered)));
 }
 
@@ -77,13 +80,9 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
     {
         SetSendMessage(qp, &message);
     }
-    if (qp.messages)
+    if (!qp.contribution)
     {
-        qp.messages->Put(message);
-    }
-    else if (qp.m_isAfar)
-    {
-        AnnounceAfar(qp, message);
+        Announce(qp, message);
     }
     NS_LOG_INFO(qp.Describe() << " posts a message of " << bytes << " bytes");
     m_counters.postedBytes += bytes;
@@ -91,7 +90,7 @@ RdmaHw::PostMessage(RdmaQueuePair& qp, uint64_t bytes, RdmaMessage& message)
     {
         if (!qp.lossless)
         {
-            m_congestion->OnRestart(qp);
+            m_congestion->OnRestart(qp, nowPs);
         }
         RestartTimer(qp, nowPs);
     }
@@ -119,9 +118,9 @@ RdmaHw::CutNext(RdmaQueuePair& qp, QbbFrame& frame)
 }
 
 void
-RdmaHw::CutAgain(RdmaQueuePair& qp, QbbFrame& frame)
+RdmaHw::CutAgain(RdmaQueuePair& qp, QbbFrame& frame, int64_t nowPs)
 {
-    frame.seq = m_recovery->NextRetransmission(qp);
+    frame.seq = m_recovery->NextRetransmission(qp, nowPs);
     const RdmaMessage* message = qp.firstMessage;
     while (message->endSeq <= frame.seq)
     {
@@ -137,7 +136,7 @@ RdmaHw::BuildFrame(RdmaQueuePair& qp, int64_t nowPs)
     QbbFrame* frame = port.GetPool().Allocate();
     if (qp.recovery && m_recovery->HasRetransmission(qp))
     {
-        CutAgain(qp, *frame);
+        CutAgain(qp, *frame, nowPs);
     }
     else
     {
@@ -241,7 +240,7 @@ RdmaHw::OnTimeout(RdmaQueuePair& qp)
     SeekSendMessage(qp);
     if (!qp.lossless)
     {
-        m_congestion->OnTimeout(qp);
+        m_congestion->OnTimeout(qp, nowPs);
     }
     RestartTimer(qp, nowPs);
     qp.nic->Activate(qp, nowPs);
@@ -267,7 +266,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
     if (frame->kind == QbbFrameKind::Cnp || (frame->answerFlags & QBB_ANSWER_MARKED))
     {
         m_cnpReceived(*qp);
-        m_congestion->OnCnp(*qp);
+        m_congestion->OnCnp(*qp, nowPs);
     }
     if (frame->kind != QbbFrameKind::Cnp)
     {
@@ -284,7 +283,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
             SeekSendMessage(*qp);
             if (!qp->lossless)
             {
-                m_congestion->OnNack(*qp);
+                m_congestion->OnNack(*qp, nowPs);
             }
         }
         if (!qp->lossless && qp->acksWanted)
@@ -327,7 +326,7 @@ RdmaHw::Acknowledge(RdmaQueuePair& qp, uint64_t seq, int64_t nowPs)
     }
     if (qp.recovery)
     {
-        m_recovery->OnAck(qp);
+        m_recovery->OnAck(qp, nowPs);
     }
 }
 

@@ -360,11 +360,11 @@ struct RdmaHw::ExpectFromAfar
 {
     uint32_t host;
     uint32_t qpn;
-    RdmaFarMessage message;
+    RdmaExpectedMessage message;
 
     void operator()(RdmaHw& here) const
     {
-        here.FindFromAfar(host, qpn)->messages->Put(here.m_farMessages.Take(message));
+        here.FindFromAfar(host, qpn)->messages->Put(message);
     }
 };
 
@@ -376,11 +376,6 @@ struct RdmaHw::DisconnectFromAfar
     void operator()(RdmaHw& here) const
     {
         const auto found = here.m_fromAfar.find(AfarKey(host, qpn));
-        RdmaMessageWire& messages = *here.FindReceiver(found->second)->messages;
-        for (; !messages.IsEmpty(); messages.Pop())
-        {
-            messages.Front().OnForgotten();
-        }
         here.Disconnect(found->second);
         here.m_fromAfar.erase(found);
     }
@@ -409,13 +404,20 @@ RdmaHw::AskFromAfar(RdmaQueuePair& qp)
 }
 
 void
-RdmaHw::AnnounceAfar(const RdmaQueuePair& qp, const RdmaMessage& message) const
+RdmaHw::Announce(const RdmaQueuePair& qp, RdmaMessage& message) const
 {
-    const RdmaFarMessage told{message.endSeq,
-                              message.bytes,
-                              message.startPs,
-                              message.GetDeliveryCall()};
-    TellPeer(*qp.m_peer, ExpectFromAfar{m_hostIndex, qp.qpn, told});
+    const RdmaExpectedMessage told{message.endSeq,
+                                   message.bytes,
+                                   message.startPs,
+                                   message.GetDeliveryCall()};
+    if (qp.messages)
+    {
+        qp.messages->Put(told);
+    }
+    else
+    {
+        TellPeer(*qp.m_peer, ExpectFromAfar{m_hostIndex, qp.qpn, told});
+    }
 }
 
 RdmaRxQueuePair*

@@ -4,7 +4,7 @@
 #ifndef RDMA_HW_H
 #define RDMA_HW_H
 
-#include "rdma-far-messages.h"
+#include "rdma-message.h"
 #include "rdma-nic.h"
 #include "rdma-queue-pair.h"
 #include "rdma-rx-queue-pair.h"
@@ -292,7 +292,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Signature of "MessageSent".
     typedef void (*MessageCallback)(const RdmaQueuePair& qp, const RdmaMessage& message);
     /// Signature of "MessageDelivered".
-    typedef void (*DeliveryCallback)(const RdmaRxQueuePair& rx, const RdmaMessage& message);
+    typedef void (*DeliveryCallback)(const RdmaRxQueuePair& rx, const RdmaExpectedMessage& message);
     /// Signature of "QpOpen", "QpNamed", "QpClose", "QpFailed", "CnpReceived", "NackReceived" and
     /// "Timeout".
     typedef void (*QpCallback)(const RdmaQueuePair& qp);
@@ -367,7 +367,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Cut the frame that follows the ones sent.
     static void CutNext(RdmaQueuePair& qp, QbbFrame& frame);
     /// Cut the frame that the recovery wants to be sent again.
-    void CutAgain(RdmaQueuePair& qp, QbbFrame& frame);
+    void CutAgain(RdmaQueuePair& qp, QbbFrame& frame, int64_t nowPs);
     /// Go on to send @p message, which sndNxt is in; null: there is no more.
     static void SetSendMessage(RdmaQueuePair& qp, RdmaMessage* message);
     void ForgetMessages(RdmaQueuePair& qp);
@@ -386,8 +386,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Have something done at a host that may be in another partition.
     template <typename Record>
     static void TellPeer(RdmaHw& peer, const Record& record);
-    /// Tell the receiver, which is afar, of a message posted to it.
-    void AnnounceAfar(const RdmaQueuePair& qp, const RdmaMessage& message) const;
+    /// Tell the receiver of a message posted to it.
+    void Announce(const RdmaQueuePair& qp, RdmaMessage& message) const;
 
     /// What names a connection at its receiver before the sender knows the receiver's number.
     static uint64_t AfarKey(uint32_t host, uint32_t qpn)
@@ -462,11 +462,10 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     std::vector<uint32_t> m_freeReceivers;
     boost::dynamic_bitset<> m_controlled; ///< of m_senders: open, and under congestion control
     RdmaMessageFunctions m_functions;
-    RdmaFarMessages m_farMessages; ///< that hosts of other servers send
     std::function<uint32_t(uint32_t)> m_resolver;
 
     TracedCallback<const RdmaQueuePair&, const RdmaMessage&> m_messageSent;
-    TracedCallback<const RdmaRxQueuePair&, const RdmaMessage&> m_messageDelivered;
+    TracedCallback<const RdmaRxQueuePair&, const RdmaExpectedMessage&> m_messageDelivered;
     TracedCallback<const RdmaQueuePair&> m_qpOpen;
     TracedCallback<const RdmaQueuePair&> m_qpNamed;
     TracedCallback<const RdmaQueuePair&> m_qpClose;

@@ -21,9 +21,11 @@ namespace ns3
  * @brief What goes to the receiver of a connection besides its bytes: which messages they are.
  *
  * On a real network the last packet of a message says it (immediate data). A QbbFrame is one line
- * of the cache and has no room for it, so it goes here, beside the wire: the sender puts a message
- * in when it is posted, and the receiver takes it out when its frames have told it that all of it
- * is there. First in, first out, as messages are delivered.
+ * of the cache and has no room for it, so it goes here, beside the wire, as a value: the sender
+ * puts in what is to be known of a message when that is posted, or has it put in
+ * (QbbPartitions::CallAt()) where the receiver may be in another partition. The receiver takes it
+ * out when its frames have told it that all of the message is there. First in, first out, as
+ * messages are delivered.
  */
 class RdmaMessageWire
 {
@@ -32,14 +34,14 @@ class RdmaMessageWire
     RdmaMessageWire(const RdmaMessageWire&) = delete;
     RdmaMessageWire& operator=(const RdmaMessageWire&) = delete;
 
-    /// The sender posts a message.
-    void Put(RdmaMessage& message)
+    /// A message has been posted.
+    void Put(const RdmaExpectedMessage& message)
     {
         if (m_tail - m_head == m_mask + 1) [[unlikely]]
         {
             Grow();
         }
-        m_ring[m_tail++ & m_mask] = &message;
+        m_ring[m_tail++ & m_mask] = message;
     }
 
     /// @return whether the receiver lacks some of a message
@@ -49,9 +51,9 @@ class RdmaMessageWire
     }
 
     /// @return the oldest message of which the receiver lacks some; there is one
-    RdmaMessage& Front() const
+    const RdmaExpectedMessage& Front() const
     {
-        return *m_ring[m_head & m_mask];
+        return m_ring[m_head & m_mask];
     }
 
     /// The receiver has all of the oldest message.
@@ -67,12 +69,12 @@ class RdmaMessageWire
     }
 
   private:
-    static constexpr uint32_t FIRST = 4; ///< messages without a way to elsewhere
+    static constexpr uint32_t FIRST = 2; ///< messages without a way to elsewhere
 
     void Grow()
     {
         const uint32_t size = m_mask + 1;
-        std::vector<RdmaMessage*> grown(2 * size);
+        std::vector<RdmaExpectedMessage> grown(2 * size);
         std::rotate_copy(m_ring, m_ring + (m_head & m_mask), m_ring + size, grown.begin());
         m_grown.swap(grown);
         m_ring = m_grown.data();
@@ -81,12 +83,12 @@ class RdmaMessageWire
         m_head = 0;
     }
 
-    RdmaMessage** m_ring{m_first.data()};
+    RdmaExpectedMessage* m_ring{m_first.data()};
     uint32_t m_mask{FIRST - 1}; ///< size of the ring, a power of two, minus 1
     uint32_t m_head{0};         ///< counts all messages taken out; wraps around
     uint32_t m_tail{0};         ///< counts all messages put in; wraps around
-    std::array<RdmaMessage*, FIRST> m_first{};
-    std::vector<RdmaMessage*> m_grown;
+    std::array<RdmaExpectedMessage, FIRST> m_first;
+    std::vector<RdmaExpectedMessage> m_grown;
 };
 
 } // namespace ns3

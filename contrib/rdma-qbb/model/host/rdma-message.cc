@@ -3,15 +3,12 @@
  */
 #include "rdma-message.h"
 
-#include "ns3/abort.h"
-#include "ns3/qbb-processes.h"
-
 #include <utility>
 
 namespace ns3
 {
 
-class RdmaMessageFunctions::Message final : public RdmaMessage
+class RdmaMessageFunctions::Message final : public RdmaMessage, public PartitionState
 {
   public:
     explicit Message(RdmaMessageFunctions& owner)
@@ -19,23 +16,10 @@ class RdmaMessageFunctions::Message final : public RdmaMessage
     {
     }
 
-    void OnDelivered() override
+    RdmaDeliveryCall GetDeliveryCall() override
     {
-        // Taken out first: it may close the connection.
-        if (const auto delivered = std::exchange(m_delivered, nullptr))
-        {
-            delivered();
-        }
-    }
-
-    RdmaDeliveryCall GetDeliveryCall() const override
-    {
-        if (!m_delivered)
-        {
-            return {};
-        }
-        NS_ABORT_MSG_IF(QbbProcesses::Get(), "another process cannot call a function of this one");
-        return {m_owner, DeliverFunction{this}};
+        return *m_delivered ? RdmaDeliveryCall(m_owner, CallFunction{m_delivered.get()})
+                            : RdmaDeliveryCall();
     }
 
     void OnSent() override
@@ -51,7 +35,7 @@ class RdmaMessageFunctions::Message final : public RdmaMessage
     void OnForgotten() override
     {
         m_sent = nullptr;
-        m_delivered = nullptr;
+        *m_delivered = nullptr;
         next = m_owner.m_free;
         m_owner.m_free = this;
     }
@@ -59,20 +43,21 @@ class RdmaMessageFunctions::Message final : public RdmaMessage
   private:
     friend class RdmaMessageFunctions;
 
-    /// The message is kept until the sender knows that it has been delivered.
-    struct DeliverFunction
+    struct CallFunction
     {
-        const Message* message;
+        std::function<void()>* function;
 
         void operator()(RdmaMessageFunctions&) const
         {
-            const_cast<Message*>(message)->OnDelivered();
+            // Taken out first: it may close the connection.
+            std::exchange(*function, nullptr)();
         }
     };
 
     RdmaMessageFunctions& m_owner;
     std::function<void()> m_sent;
-    std::function<void()> m_delivered;
+    /// The receiver's, from when the message is posted until the sender knows that it is delivered.
+    std::unique_ptr<std::function<void()>> m_delivered{std::make_unique<std::function<void()>>()};
 };
 
 RdmaMessageFunctions::RdmaMessageFunctions() = default;
@@ -88,7 +73,7 @@ RdmaMessageFunctions::Take(std::function<void()> sent, std::function<void()> del
     }
     Message* message = std::exchange(m_free, static_cast<Message*>(m_free->next));
     message->m_sent = std::move(sent);
-    message->m_delivered = std::move(delivered);
+    *message->m_delivered = std::move(delivered);
     return *message;
 }
 

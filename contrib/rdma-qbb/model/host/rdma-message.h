@@ -4,6 +4,7 @@
 #ifndef RDMA_MESSAGE_H
 #define RDMA_MESSAGE_H
 
+#include "ns3/partition-memory.h"
 #include "ns3/qbb-call.h"
 
 #include <cstdint>
@@ -17,13 +18,23 @@ namespace ns3
 /// What is done at the receiver of a message, which shares nothing with its sender.
 using RdmaDeliveryCall = QbbCallOf<64>;
 
+/// What the receiver of a message is told of it: all that it ever knows.
+struct RdmaExpectedMessage
+{
+    uint64_t endSeq;            ///< offset after its last byte
+    uint64_t bytes;             ///< its size
+    int64_t startPs;            ///< when it was posted
+    RdmaDeliveryCall delivered; ///< done when all of it is there
+};
+
 /**
  * @ingroup rdma-qbb
  * @brief A message posted to a queue pair: a range of its byte stream, told how it fares.
  *
- * Whoever posts it keeps it at its address until OnSent() or OnForgotten(), one of which comes
- * last; it may be posted again then, even from inside. A sender's message is often not in the
- * cache, so that whoever keeps more about it than this derives from it.
+ * It is the sender's: the receiver is told of it (RdmaExpectedMessage). Whoever posts it keeps it
+ * at its address until OnSent() or OnForgotten(), one of which comes last; it may be posted again
+ * then, even from inside. A sender's message is often not in the cache, so that whoever keeps more
+ * about it than this derives from it.
  */
 class RdmaMessage
 {
@@ -33,14 +44,9 @@ class RdmaMessage
     uint64_t bytes{0};          ///< its size
     int64_t startPs{0};         ///< when it was posted
 
-    /// The receiver has all of it. Runs at the receiving host, and touches nothing of the sender's.
-    virtual void OnDelivered()
-    {
-    }
-
-    /// @return what is done there instead of OnDelivered(), if the receiver is at another server in
-    /// a divided run
-    virtual RdmaDeliveryCall GetDeliveryCall() const
+    /// @return what is done at the receiver when it has all of the message; asked for when it is
+    /// posted
+    virtual RdmaDeliveryCall GetDeliveryCall()
     {
         return {};
     }

@@ -8,7 +8,9 @@
 
 #include "ns3/fetch-lines.h"
 #include "ns3/partition-memory.h"
+#include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-deadline-timer.h"
+#include "ns3/rdma-loss-recovery.h"
 
 #include <cstdint>
 #include <memory>
@@ -20,18 +22,6 @@ namespace ns3
 class RdmaHw;
 class RdmaMessageWire;
 class RdmaNic;
-
-/// Base of what a congestion control keeps per queue pair; each algorithm derives its own.
-struct RdmaCongestionState : PartitionState
-{
-    virtual ~RdmaCongestionState() = default;
-};
-
-/// Base of what a loss recovery keeps per queue pair (sender side).
-struct RdmaRecoveryState : PartitionState
-{
-    virtual ~RdmaRecoveryState() = default;
-};
 
 /**
  * @ingroup rdma-qbb

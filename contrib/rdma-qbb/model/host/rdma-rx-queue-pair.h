@@ -5,7 +5,9 @@
 #define RDMA_RX_QUEUE_PAIR_H
 
 #include "rdma-message-wire.h"
-#include "rdma-queue-pair.h"
+
+#include "ns3/partition-memory.h"
+#include "ns3/rdma-loss-recovery.h"
 
 #include <cstdint>
 #include <memory>
@@ -13,6 +15,8 @@
 
 namespace ns3
 {
+
+class RdmaHw;
 
 /// What a sender tells the other host when a connection is set up.
 struct RdmaPeer

@@ -77,9 +77,9 @@ RdmaGoBackN::OnReceiverInit(RdmaRxQueuePair& rx)
 }
 
 void
-RdmaGoBackN::OnInOrder(RdmaRxQueuePair& rx)
+RdmaGoBackN::OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs)
 {
-    static_cast<GoBackNReceiver&>(*rx.recovery).reorder->Advance();
+    static_cast<GoBackNReceiver&>(*rx.recovery).reorder->Advance(nowPs);
 }
 
 RdmaLossRecovery::Verdict

@@ -28,7 +28,7 @@ class RdmaGoBackN : public RdmaLossRecovery
 
     void OnReceiverInit(RdmaRxQueuePair& rx) override;
     Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
-    void OnInOrder(RdmaRxQueuePair& rx) override;
+    void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs) override;
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;

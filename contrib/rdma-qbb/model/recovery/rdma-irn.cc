@@ -203,12 +203,12 @@ RdmaIrn::OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs)
 }
 
 void
-RdmaIrn::OnInOrder(RdmaRxQueuePair& rx)
+RdmaIrn::OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs)
 {
     IrnReceiver& receiver = ReceiverState(rx);
     if (receiver.reorder)
     {
-        if (!receiver.reorder->Advance())
+        if (!receiver.reorder->Advance(nowPs))
         {
             return;
         }
@@ -259,7 +259,7 @@ RdmaIrn::OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs)
 }
 
 void
-RdmaIrn::OnAck(RdmaQueuePair& qp)
+RdmaIrn::OnAck(RdmaQueuePair& qp, int64_t nowPs)
 {
     IrnSender& sender = SenderState(qp);
     sender.arrived.TrimBelow(qp.sndUna);
@@ -296,7 +296,7 @@ RdmaIrn::HasRetransmission(const RdmaQueuePair& qp) const
 }
 
 uint64_t
-RdmaIrn::NextRetransmission(RdmaQueuePair& qp)
+RdmaIrn::NextRetransmission(RdmaQueuePair& qp, int64_t nowPs)
 {
     IrnSender& sender = SenderState(qp);
     const FrameCursor frame(qp, sender.resendNext);

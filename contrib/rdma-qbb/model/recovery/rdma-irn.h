@@ -37,12 +37,12 @@ class RdmaIrn : public RdmaLossRecovery
     void OnQpInit(RdmaQueuePair& qp, uint64_t bottleneckBps) override;
     void OnReceiverInit(RdmaRxQueuePair& rx) override;
     Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) override;
-    void OnInOrder(RdmaRxQueuePair& rx) override;
+    void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs) override;
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
-    void OnAck(RdmaQueuePair& qp) override;
+    void OnAck(RdmaQueuePair& qp, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
     bool HasRetransmission(const RdmaQueuePair& qp) const override;
-    uint64_t NextRetransmission(RdmaQueuePair& qp) override;
+    uint64_t NextRetransmission(RdmaQueuePair& qp, int64_t nowPs) override;
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
     uint64_t GetFlightLimit(const RdmaQueuePair& qp) const override;
 

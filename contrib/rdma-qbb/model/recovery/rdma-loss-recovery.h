@@ -6,6 +6,7 @@
 
 #include "ns3/nstime.h"
 #include "ns3/object.h"
+#include "ns3/partition-memory.h"
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>
@@ -18,6 +19,12 @@ class RdmaQueuePair;
 class ReorderBuffer;
 struct RdmaRxQueuePair;
 
+/// Base of what a loss recovery keeps per queue pair, of either side.
+struct RdmaRecoveryState : PartitionState
+{
+    virtual ~RdmaRecoveryState() = default;
+};
+
 /**
  * @ingroup rdma-qbb
  * @brief How a connection repairs losses: a plug-in, both sides of it.
@@ -26,6 +33,11 @@ struct RdmaRxQueuePair;
  *
  * RdmaHw handles what is in order by itself and asks the plug-in only where it is not. What a
  * plug-in keeps per queue pair it stores in RdmaQueuePair::recovery and RdmaRxQueuePair::recovery.
+ *
+ * Each hook that something brings about is told its time, in picoseconds: that may be before
+ * Simulator::Now() where a port sends later than it could be told of. What is only asked for
+ * (HasRetransmission(), GetFlightLimit(), GetTimeoutPs()) follows from the state of the queue pair,
+ * not from the time: it is asked when something happens to the pair.
  *
  * Where switches choose paths per frame, frames out of order are no sign of a loss
  * (ExpectReordering()). A receiver keeps them and waits (ReorderBuffer); only when a gap has lasted
@@ -67,7 +79,7 @@ class RdmaLossRecovery : public Object
     virtual Verdict OnUnexpected(RdmaRxQueuePair& rx, const QbbFrame& frame, int64_t nowPs) = 0;
 
     /// expectedSeq has advanced by a frame in order and may pass what was kept.
-    virtual void OnInOrder(RdmaRxQueuePair& rx)
+    virtual void OnInOrder(RdmaRxQueuePair& rx, int64_t nowPs)
     {
     }
 
@@ -82,7 +94,7 @@ class RdmaLossRecovery : public Object
     virtual void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) = 0;
 
     /// The acknowledged byte has moved to qp.sndUna.
-    virtual void OnAck(RdmaQueuePair& qp)
+    virtual void OnAck(RdmaQueuePair& qp, int64_t nowPs)
     {
     }
 
@@ -96,7 +108,7 @@ class RdmaLossRecovery : public Object
     }
 
     /// @return offset of the frame to send again; called only after HasRetransmission()
-    virtual uint64_t NextRetransmission(RdmaQueuePair& qp)
+    virtual uint64_t NextRetransmission(RdmaQueuePair& qp, int64_t nowPs)
     {
         return 0;
     }

@@ -42,7 +42,7 @@ ReorderBuffer::Keep(const QbbFrame& frame, int64_t nowPs)
 }
 
 bool
-ReorderBuffer::Advance()
+ReorderBuffer::Advance(int64_t nowPs)
 {
     if (m_kept.IsEmpty())
     {
@@ -60,7 +60,7 @@ ReorderBuffer::Advance()
         }
         else
         {
-            m_timer->SetDeadline(Simulator::Now().GetTimeStep() + m_limitPs);
+            m_timer->SetDeadline(nowPs + m_limitPs);
         }
     }
     return m_rx.expectedSeq != before;

@@ -43,7 +43,7 @@ class ReorderBuffer
      * rx.expectedSeq has advanced by a frame in order: pass what was kept.
      * @return whether there was any
      */
-    bool Advance();
+    bool Advance(int64_t nowPs);
 
     /// Let a selective question name the first frame after the gap.
     void NameFirstKept();
