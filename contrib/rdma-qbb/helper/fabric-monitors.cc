@@ -38,8 +38,7 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                conf.qlenMonEndPs.value_or(conf.monEndPs),
                                conf.qlenMonIntervalPs};
 
-    m_fctPath = place("FCT_OUTPUT_FILE", conf.fctOutputFile);
-    m_fct = std::make_unique<FctMonitor>(fabric, m_fctPath);
+    m_fct = std::make_unique<FctMonitor>(fabric, place("FCT_OUTPUT_FILE", conf.fctOutputFile));
     m_pfc = std::make_unique<PfcMonitor>(fabric, place("PFC_OUTPUT_FILE", conf.pfcOutputFile));
     m_qlen =
         std::make_unique<QlenMonitor>(fabric, place("QLEN_MON_FILE", conf.qlenMonFile), queues);

@@ -60,15 +60,8 @@ class FabricMonitors
     /// Stop sampling and write out all files.
     void Finish();
 
-    /// @return path of fct.txt
-    const std::string& FctPath() const
-    {
-        return m_fctPath;
-    }
-
   private:
     const RdmaFabric& m_fabric;
-    std::string m_fctPath;
     std::string m_pausesPath;
     std::unique_ptr<FctMonitor> m_fct;
     std::unique_ptr<PfcMonitor> m_pfc;

@@ -68,14 +68,14 @@ RdmaFabric::Build(const NodeContainer& nodes)
     {
         ids.emplace(PeekPointer(*node), static_cast<uint32_t>(topology.kind.size()));
         topology.kind.push_back(KindOf(*node));
-        m_nodes.push_back(*node);
+        m_parts.nodes.push_back(*node);
     }
     const auto idOf = [&](const Ptr<NetDevice>& device) {
         const auto id = ids.find(PeekPointer(device->GetNode()));
         NS_ABORT_MSG_IF(id == ids.end(), "a cable leads to a node that is not of the fabric");
         return id->second;
     };
-    m_devices.resize(m_nodes.size());
+    m_parts.devices.resize(m_parts.nodes.size());
     for (QbbChannel* channel : ChannelsOf(nodes))
     {
         const auto a = DynamicCast<QbbNetDevice>(channel->GetDevice(0));
@@ -89,9 +89,9 @@ RdmaFabric::Build(const NodeContainer& nodes)
         link.delayPs = channel->GetDelayPs();
         link.errorRate = channel->GetErrorRate();
         topology.links.push_back(link);
-        m_channels.push_back(channel);
-        m_devices[link.a].push_back(PeekPointer(a));
-        m_devices[link.b].push_back(PeekPointer(b));
+        m_parts.channels.push_back(channel);
+        m_parts.devices[link.a].push_back(PeekPointer(a));
+        m_parts.devices[link.b].push_back(PeekPointer(b));
     }
     topology.Index();
     for (uint32_t node = 0; node < topology.nodeCount; ++node)

@@ -1,10 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * RdmaFabric: building. Paths, link events and totals are in rdma-fabric-paths.cc.
+ * RdmaFabric: building from a topology file. Nodes that a program has made are taken over in
+ * rdma-fabric-nodes.cc.
  */
 #include "rdma-fabric.h"
 
+#include "fabric-faults.h"
+#include "in-network-planner.h"
 #include "pfc-watchdog.h"
 #include "qbb-helper.h"
 
@@ -30,6 +33,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -120,8 +124,8 @@ RdmaFabric::GetTypeId()
 }
 
 RdmaFabric::RdmaFabric()
-    : m_inNetwork{CreateObject<InNetworkEngine>()}
 {
+    m_parts.inNetwork.push_back(CreateObject<InNetworkEngine>());
 }
 
 RdmaFabric::~RdmaFabric() = default;
@@ -130,17 +134,18 @@ void
 RdmaFabric::DoDispose()
 {
     m_watchdog = nullptr;
-    m_planner.reset();
+    m_faults.reset();
+    m_paths.reset();
     if (m_guardPartitions)
     {
         PartitionMemory::Unguard();
     }
-    m_nodes.clear();
-    m_devices.clear();
-    m_switches.clear();
-    m_drivers.clear();
-    m_channels.clear();
-    m_inNetwork.clear();
+    m_parts.nodes.clear();
+    m_parts.devices.clear();
+    m_parts.switches.clear();
+    m_parts.drivers.clear();
+    m_parts.channels.clear();
+    m_parts.inNetwork.clear();
     Object::DoDispose();
 }
 
@@ -157,9 +162,10 @@ RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
     }
     CreateLinks(topology);
     Configure(topology, conf);
-    for (uint32_t host = 0; m_threads > 0 && host < m_drivers.size(); ++host)
+    for (uint32_t host = 0; m_threads > 0 && host < m_parts.drivers.size(); ++host)
     {
-        m_drivers[host]->GetHw().SetDivided(m_partitionPerNode ? host : topology.Server(host));
+        m_parts.drivers[host]->GetHw().SetDivided(m_partitionPerNode ? host
+                                                                     : topology.Server(host));
     }
 }
 
@@ -170,20 +176,21 @@ RdmaFabric::ShareOut(const ClusterTopology& topology)
     NS_ABORT_MSG_IF(processes && m_threads == 0, "processes run partitions: SetThreads()");
     const uint32_t runners = m_threads * (processes ? processes->GetCount() : 1);
     const uint32_t wanted = runners > 1 && m_wantedPartitions ? m_wantedPartitions : runners;
-    m_partitions = m_partitionPerNode ? ShareOutNodes(topology)
-                                      : ShareOutServers(topology, std::max(wanted, 1U));
+    m_parts.partitions = m_partitionPerNode ? ShareOutNodes(topology)
+                                            : ShareOutServers(topology, std::max(wanted, 1U));
     NS_ABORT_MSG_IF(m_threads > 0 && m_inNetworkReduction,
                     "operations of network switches are of several partitions");
-    while (m_threads > 0 && m_inNetwork.size() < m_partitions.count)
+    while (m_threads > 0 && m_parts.inNetwork.size() < m_parts.partitions.count)
     {
-        m_inNetwork.push_back(CreateObject<InNetworkEngine>());
+        m_parts.inNetwork.push_back(CreateObject<InNetworkEngine>());
     }
 }
 
 const Ptr<InNetworkEngine>&
 RdmaFabric::InNetworkEngineAt(uint32_t node) const
 {
-    return m_inNetwork[m_inNetwork.size() == 1 ? 0 : m_partitions.partitionOf[node]];
+    return m_parts
+        .inNetwork[m_parts.inNetwork.size() == 1 ? 0 : m_parts.partitions.partitionOf[node]];
 }
 
 void
@@ -193,22 +200,23 @@ RdmaFabric::Divide()
     NS_ABORT_MSG_UNLESS(simulator, "threads need ns3::QbbSimulatorImpl");
     QbbPartitionPlan plan;
     plan.processes = QbbProcesses::Get();
-    plan.partitionOf.resize(m_nodes.back()->GetId() + 1);
+    plan.partitionOf.resize(m_parts.nodes.back()->GetId() + 1);
     plan.serverOf.resize(plan.partitionOf.size());
-    for (uint32_t id = 0; id < m_nodes.size(); ++id)
+    for (uint32_t id = 0; id < m_parts.nodes.size(); ++id)
     {
-        plan.partitionOf[m_nodes[id]->GetId()] = m_partitions.partitionOf[id];
-        plan.serverOf[m_nodes[id]->GetId()] = m_nodes[m_partitions.serverOf[id]]->GetId();
+        plan.partitionOf[m_parts.nodes[id]->GetId()] = m_parts.partitions.partitionOf[id];
+        plan.serverOf[m_parts.nodes[id]->GetId()] =
+            m_parts.nodes[m_parts.partitions.serverOf[id]]->GetId();
     }
     uint32_t here = 0;
-    for (uint32_t partition = 0; partition < m_partitions.count; ++partition)
+    for (uint32_t partition = 0; partition < m_parts.partitions.count; ++partition)
     {
-        here += QbbProcesses::IsHere(partition, m_partitions.count);
+        here += QbbProcesses::IsHere(partition, m_parts.partitions.count);
     }
     plan.threads = std::clamp(here, 1U, m_threads);
     // What partitions bring about at each other may come sooner than frames.
-    plan.lookaheadPs = std::min(m_partitions.lookaheadPs, m_partitions.reactionPs);
-    plan.reactionPs = m_partitions.reactionPs;
+    plan.lookaheadPs = std::min(m_parts.partitions.lookaheadPs, m_parts.partitions.reactionPs);
+    plan.reactionPs = m_parts.partitions.reactionPs;
     simulator->Divide(std::move(plan));
 }
 
@@ -227,22 +235,22 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
     }
     for (uint32_t id = 0; id < topology.nodeCount; ++id)
     {
-        const uint32_t partition = m_partitions.partitionOf[id];
+        const uint32_t partition = m_parts.partitions.partitionOf[id];
         const PartitionMemory::Scope scope(partition);
         if (topology.Is(id, Kind::Host))
         {
-            m_nodes.push_back(CreateObject<Node>());
-            hosts.Install(m_nodes.back());
+            m_parts.nodes.push_back(CreateObject<Node>());
+            hosts.Install(m_parts.nodes.back());
         }
         else
         {
             const bool isNvSwitch = topology.Is(id, Kind::NvSwitch);
-            m_nodes.push_back(isNvSwitch ? Ptr<Node>(CreateObject<NVSwitchNode>())
-                                         : switches.Create());
+            m_parts.nodes.push_back(isNvSwitch ? Ptr<Node>(CreateObject<NVSwitchNode>())
+                                               : switches.Create());
         }
-        if (m_partitions.count > 1)
+        if (m_parts.partitions.count > 1)
         {
-            m_nodes.back()->SetAttribute("SystemId", UintegerValue(partition));
+            m_parts.nodes.back()->SetAttribute("SystemId", UintegerValue(partition));
         }
     }
 }
@@ -250,7 +258,7 @@ RdmaFabric::CreateNodes(const ClusterTopology& topology)
 void
 RdmaFabric::CreateLinks(const ClusterTopology& topology)
 {
-    m_devices.resize(topology.nodeCount);
+    m_parts.devices.resize(topology.nodeCount);
     // Objects made from their attributes cost much; links that differ are few.
     std::map<std::tuple<uint64_t, int64_t, double>, QbbHelper>
         helpers; // by rate, delay, error rate
@@ -266,74 +274,75 @@ RdmaFabric::CreateLinks(const ClusterTopology& topology)
             helper->second.SetChannelAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
             helper->second.SetChannelAttribute("ErrorRate", DoubleValue(error));
         }
-        const NetDeviceContainer ends = helper->second.Install(m_nodes[link.a], m_nodes[link.b]);
+        const NetDeviceContainer ends =
+            helper->second.Install(m_parts.nodes[link.a], m_parts.nodes[link.b]);
         const Ptr<QbbNetDevice> a = DynamicCast<QbbNetDevice>(ends.Get(0));
-        m_devices[link.a].push_back(PeekPointer(a));
-        m_devices[link.b].push_back(PeekPointer(DynamicCast<QbbNetDevice>(ends.Get(1))));
-        m_channels.push_back(DynamicCast<QbbChannel>(a->GetChannel()));
+        m_parts.devices[link.a].push_back(PeekPointer(a));
+        m_parts.devices[link.b].push_back(PeekPointer(DynamicCast<QbbNetDevice>(ends.Get(1))));
+        m_parts.channels.push_back(DynamicCast<QbbChannel>(a->GetChannel()));
     }
 }
 
 void
 RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
 {
-    m_topology = &topology;
-    m_conf = &conf;
+    m_parts.topology = &topology;
+    m_parts.conf = &conf;
     m_routes = std::make_unique<FabricRoutes>(topology);
-    m_links = std::make_unique<LinkState>(topology.links.size());
     FindNodes();
     ConfigureRouting();
     ConfigureHosts();
+    FabricExtremes extremes;
     if (m_globalBaseRtt || UsesPint())
     {
-        m_extremes = FindExtremes(*m_routes, GetFrameSizes());
+        extremes = FindExtremes(*m_routes, GetFrameSizes());
     }
-    ConfigureSwitches();
+    MakePaths(extremes);
+    ConfigureSwitches(extremes);
     WarnOfUnlistedRates();
-    for (const auto& node : m_nodes)
+    for (const auto& node : m_parts.nodes)
     {
         node->Initialize();
     }
     AssignStreams(0);
     m_watchdog = CreateObject<PfcWatchdog>();
     m_watchdog->Watch(*this);
-    ScheduleLinkEvents();
-    ScheduleNicPauses();
+    m_faults->ScheduleLinkEvents();
+    m_faults->ScheduleNicPauses(m_nicPauseTime);
 }
 
 void
 RdmaFabric::FindNodes()
 {
-    for (uint32_t id = 0; id < m_nodes.size(); ++id)
+    for (uint32_t id = 0; id < m_parts.nodes.size(); ++id)
     {
-        const uint32_t number = m_nodes[id]->GetId();
+        const uint32_t number = m_parts.nodes[id]->GetId();
         m_idOfNode.resize(std::max<std::size_t>(m_idOfNode.size(), number + 1));
         m_idOfNode[number] = id;
-        m_switches.push_back(dynamic_cast<SwitchNode*>(PeekPointer(m_nodes[id])));
-        if (m_switches.back())
+        m_parts.switches.push_back(dynamic_cast<SwitchNode*>(PeekPointer(m_parts.nodes[id])));
+        if (m_parts.switches.back())
         {
             continue;
         }
-        Ptr<RdmaDriver> driver = m_nodes[id]->GetObject<RdmaDriver>();
+        Ptr<RdmaDriver> driver = m_parts.nodes[id]->GetObject<RdmaDriver>();
         NS_ABORT_MSG_UNLESS(driver, "node " << number << " needs an RdmaDriver: RdmaHostHelper");
-        driver->GetHw().SetHostIndex(m_topology->HostIndexOf(id));
-        driver->SetPathPlanner(this);
-        m_drivers.push_back(PeekPointer(driver));
+        driver->GetHw().SetHostIndex(m_parts.topology->HostIndexOf(id));
+        m_parts.drivers.push_back(PeekPointer(driver));
     }
 }
 
 void
 RdmaFabric::ConfigureRouting()
 {
-    const std::vector<TypeId> routing = RoutingBySwitch(*m_topology, *m_conf);
-    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
+    const std::vector<TypeId> routing = RoutingBySwitch(*m_parts.topology, *m_parts.conf);
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
     {
-        SwitchNode* node = m_switches[id];
+        SwitchNode* node = m_parts.switches[id];
         if (!node)
         {
             continue;
         }
-        if (m_topology->Is(id, ClusterTopology::NodeKind::Switch))
+        if (m_parts.topology->Is(id, ClusterTopology::NodeKind::Switch))
         {
             const Ptr<RoutingPolicy> made = node->GetRoutingPolicy();
             if (!m_ownConf &&
@@ -353,44 +362,72 @@ void
 RdmaFabric::ConfigureHosts()
 {
     const uint32_t mtu = GetHw(0).GetMtu();
-    for (uint32_t host = 0; host < m_drivers.size(); ++host)
+    for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
     {
         RdmaHw& hw = GetHw(host);
         if (m_reorders)
         {
             hw.ExpectReordering(LossTime());
         }
-        hw.SetInNetworkHook(InNetworkEngineAt(m_topology->NodeOfHost(host)));
+        hw.SetInNetworkHook(InNetworkEngineAt(m_parts.topology->NodeOfHost(host)));
     }
-    for (const auto& devices : m_devices)
+    for (const auto& devices : m_parts.devices)
     {
         std::for_each(devices.begin(), devices.end(), [mtu](QbbNetDevice* device) {
             device->SetRdmaMtu(mtu);
         });
     }
     m_frameSizes = FabricFrameSizes::Of(GetHw(0));
-    const auto routing = RoutingBySwitch(*m_topology, *m_conf);
+}
+
+void
+RdmaFabric::MakePaths(const FabricExtremes& extremes)
+{
+    const auto routing = RoutingBySwitch(*m_parts.topology, *m_parts.conf);
     const bool spreads = std::any_of(routing.begin(), routing.end(), [](TypeId each) {
         return each != EcmpRouting::GetTypeId();
     });
-    m_planner = std::make_unique<ConnectionPlanner>(*m_topology,
-                                                    *m_routes,
-                                                    m_frameSizes.network,
-                                                    m_frameSizes.nvlink,
-                                                    spreads);
+    m_paths = std::make_unique<FabricPaths>(m_parts, *m_routes, m_frameSizes, spreads);
+    if (m_globalBaseRtt)
+    {
+        m_paths->UseGlobally(extremes);
+    }
+    for (RdmaDriver* driver : m_parts.drivers)
+    {
+        driver->SetPathPlanner(m_paths.get());
+    }
+    m_faults = std::make_unique<FabricFaults>(m_parts, *m_paths, m_routeUpdateDelay, [this] {
+        m_routesChanged();
+    });
+    m_inNetworkPlanner =
+        std::make_unique<InNetworkPlanner>(m_parts, m_faults->GetLinks(), m_inNetworkReduction);
+}
+
+void
+RdmaFabric::SetLinkUp(uint32_t link, bool up)
+{
+    m_faults->SetLinkUp(link, up);
+}
+
+bool
+RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
+                          uint32_t stripe,
+                          InNetworkSpec& spec) const
+{
+    return m_inNetworkPlanner->Plan(hosts, stripe, spec);
 }
 
 Time
 RdmaFabric::LossTime() const
 {
     const bool mayLose = m_errorRatePerLink > 0 ||
-                         std::any_of(m_switches.begin(),
-                                     m_switches.end(),
+                         std::any_of(m_parts.switches.begin(),
+                                     m_parts.switches.end(),
                                      [](const SwitchNode* node) {
                                          return node && node->GetMmu()->GetLosslessMask() == 0;
                                      }) ||
-                         std::any_of(m_topology->links.begin(),
-                                     m_topology->links.end(),
+                         std::any_of(m_parts.topology->links.begin(),
+                                     m_parts.topology->links.end(),
                                      [](const auto& link) { return link.errorRate > 0; });
     return mayLose ? m_lossTime : Time(0);
 }
@@ -399,19 +436,20 @@ void
 RdmaFabric::WarnOfUnlistedRates()
 {
     std::set<uint64_t> unlisted;
-    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
     {
-        if (!m_topology->Is(id, ClusterTopology::NodeKind::Switch))
+        if (!m_parts.topology->Is(id, ClusterTopology::NodeKind::Switch))
         {
             continue;
         }
-        for (const ClusterTopology::Port& port : m_topology->Ports(id))
+        for (const ClusterTopology::Port& port : m_parts.topology->Ports(id))
         {
-            const uint64_t rateBps = m_topology->links[port.link].rateBps;
-            if (!m_switches[id]->GetMmu()->ListsEcnFor(rateBps) && unlisted.insert(rateBps).second)
+            const uint64_t rateBps = m_parts.topology->links[port.link].rateBps;
+            if (!m_parts.switches[id]->GetMmu()->ListsEcnFor(rateBps) &&
+                unlisted.insert(rateBps).second)
             {
-                m_conf->warnings.push_back(
-                    m_conf->source + ": KMIN_MAP, KMAX_MAP and PMAX_MAP do not all list " +
+                m_parts.conf->warnings.push_back(
+                    m_parts.conf->source + ": KMIN_MAP, KMAX_MAP and PMAX_MAP do not all list " +
                     FormatDataRate(rateBps) + "; the nearest listed rate is taken");
             }
         }
@@ -437,15 +475,15 @@ RdmaFabric::AlphaScaleFor(uint64_t rateBps, uint64_t nicRateBps)
 void
 RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
 {
-    SwitchMmu& mmu = *m_switches[id]->GetMmu();
-    const auto ports = m_topology->Ports(id);
-    const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+    SwitchMmu& mmu = *m_parts.switches[id]->GetMmu();
+    const auto ports = m_parts.topology->Ports(id);
+    const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
     const RdmaHw& host = GetHw(0);
     const uint32_t mtuWire = host.GetDataWireBytes(host.GetMtu(), nvswitch);
     mmu.SetPorts(static_cast<uint32_t>(ports.size()));
     for (uint32_t port = 0; port < ports.size(); ++port)
     {
-        const auto& link = m_topology->links[ports[port].link];
+        const auto& link = m_parts.topology->links[ports[port].link];
         mmu.ConfigurePort(port,
                           link.rateBps,
                           link.delayPs,
@@ -457,22 +495,22 @@ RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
 void
 RdmaFabric::RequireShared(uint32_t id) const
 {
-    SwitchMmu& mmu = *m_switches[id]->GetMmu();
+    SwitchMmu& mmu = *m_parts.switches[id]->GetMmu();
     if (mmu.Partition() > 0)
     {
         return;
     }
-    const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+    const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
     const std::string bytes = std::to_string(mmu.GetBufferBytes()) + " bytes";
     const std::string what = " cannot hold the reserves and PFC headroom of the " +
-                             std::to_string(m_topology->Ports(id).size()) + " ports of " +
+                             std::to_string(m_parts.topology->Ports(id).size()) + " ports of " +
                              (nvswitch ? "NVSwitch " : "switch ") + std::to_string(id);
     const std::string expected = "a larger buffer";
     if (nvswitch)
     {
         throw InputError("ns3::NVSwitchNode::BufferBytes", 0, bytes + what, expected);
     }
-    const auto given = m_conf->FindSetting("ns3::SwitchMmu::BufferBytes");
+    const auto given = m_parts.conf->FindSetting("ns3::SwitchMmu::BufferBytes");
     if (!given || dynamic_cast<const UintegerValue&>(*given).Get() != mmu.GetBufferBytes())
     {
         throw InputError("ns3::SwitchMmu::BufferBytes",
@@ -480,35 +518,35 @@ RdmaFabric::RequireShared(uint32_t id) const
                          bytes + what,
                          expected + ", by BUFFER_SIZE or a flag");
     }
-    m_conf->FailAt({"BUFFER_SIZE"}, "BUFFER_SIZE of " + bytes + what, expected);
+    m_parts.conf->FailAt({"BUFFER_SIZE"}, "BUFFER_SIZE of " + bytes + what, expected);
 }
 
 void
-RdmaFabric::ConfigureSwitches()
+RdmaFabric::ConfigureSwitches(const FabricExtremes& extremes)
 {
-    const uint64_t nicRateBps = std::max<uint64_t>(m_topology->MaxNicRateBps(), 1);
-    for (uint32_t id = 0; id < m_topology->nodeCount; ++id)
+    const uint64_t nicRateBps = std::max<uint64_t>(m_parts.topology->MaxNicRateBps(), 1);
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
     {
-        if (!m_switches[id])
+        if (!m_parts.switches[id])
         {
             continue;
         }
-        Ptr<SwitchMmu> mmu = m_switches[id]->GetMmu();
-        const bool nvswitch = m_topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+        Ptr<SwitchMmu> mmu = m_parts.switches[id]->GetMmu();
+        const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
         ConfigurePorts(id, nicRateBps);
         if (nvswitch)
         {
-            DynamicCast<NVSwitchNode>(m_nodes[id])->ConfigureBuffer();
+            DynamicCast<NVSwitchNode>(m_parts.nodes[id])->ConfigureBuffer();
         }
         RequireShared(id);
         if (UsesPint() && !nvswitch)
         {
             Ptr<PintEncoder> encoder = CreateObject<PintEncoder>();
-            if (m_extremes.maxBaseRttPs > 0)
+            if (extremes.maxBaseRttPs > 0)
             {
-                encoder->SetFabricBaseRtt(PicoSeconds(m_extremes.maxBaseRttPs));
+                encoder->SetFabricBaseRtt(PicoSeconds(extremes.maxBaseRttPs));
             }
-            m_switches[id]->SetPintEncoder(encoder);
+            m_parts.switches[id]->SetPintEncoder(encoder);
         }
     }
 }
@@ -517,21 +555,21 @@ int64_t
 RdmaFabric::AssignStreams(int64_t stream)
 {
     const int64_t first = stream;
-    for (const auto& devices : m_devices)
+    for (const auto& devices : m_parts.devices)
     {
         for (QbbNetDevice* device : devices)
         {
             stream += device->AssignStreams(stream);
         }
     }
-    for (SwitchNode* node : m_switches)
+    for (SwitchNode* node : m_parts.switches)
     {
         if (node)
         {
             stream += node->AssignStreams(stream);
         }
     }
-    for (RdmaDriver* driver : m_drivers)
+    for (RdmaDriver* driver : m_parts.drivers)
     {
         stream += driver->GetHw().AssignStreams(stream);
     }

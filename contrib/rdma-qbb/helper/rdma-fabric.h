@@ -5,24 +5,13 @@
 #define RDMA_FABRIC_H
 
 #include "fabric-frame-sizes.h"
-#include "fabric-partitions.h"
+#include "fabric-parts.h"
+#include "fabric-paths.h"
+#include "fabric-totals.h"
 
-#include "ns3/clock-range.h"
-#include "ns3/cluster-topology.h"
-#include "ns3/connection-planner.h"
-#include "ns3/fabric-conf.h"
-#include "ns3/fabric-routes.h"
-#include "ns3/in-network-engine.h"
 #include "ns3/node-container.h"
-#include "ns3/node.h"
 #include "ns3/nvswitch-node.h"
 #include "ns3/object.h"
-#include "ns3/path-timing.h"
-#include "ns3/qbb-channel.h"
-#include "ns3/qbb-net-device.h"
-#include "ns3/qbb-processes.h"
-#include "ns3/rdma-driver.h"
-#include "ns3/switch-node.h"
 #include "ns3/traced-callback.h"
 
 #include <cstdint>
@@ -34,47 +23,8 @@
 namespace ns3
 {
 
-/// Sums over a fabric, for results and for the conservation law.
-struct FabricTotals
-{
-    uint64_t packetHops{0};          ///< frames received whole by a port, PFC not included
-    uint64_t txFrames{0};            ///< frames begun, PFC not included
-    uint64_t dataPayloadSent{0};     ///< RDMA payload bytes put into frames
-    uint64_t dataPayloadReceived{0}; ///< RDMA payload bytes that arrived at their hosts
-    uint64_t payloadLost{0};         ///< RDMA payload bytes lost on wires or dropped in switches
-    uint64_t payloadTaken{0};        ///< payload bytes that switches have added up or copied
-    uint64_t payloadMade{0};         ///< payload bytes of the sums and copies they have sent
-    uint64_t bufferDrops{0};         ///< frames for which a switch had no room
-    uint64_t routeDrops{0};          ///< frames without a path
-    uint64_t wireLosses{0};          ///< frames lost on wires
-    uint64_t flushed{0};             ///< frames dropped with a queue: link down, PFC watchdog
-    uint64_t pauses{0};              ///< times a priority of a port was paused
-    TimeSum pausedPs;                ///< port time spent paused
-    uint64_t timeouts{0};            ///< retransmission timers that ran out
-    uint64_t retransmitted{0};       ///< payload bytes sent more than once
-    uint64_t nacks{0};               ///< NACKs sent
-    uint64_t cnps{0};                ///< CNPs sent
-    uint64_t outOfOrderFrames{0};    ///< data frames that came before one sent earlier
-    uint64_t reorderBytes{0};        ///< farthest that one reached beyond the byte expected
-    uint64_t framesInUse{0};         ///< frames that are somewhere in the fabric
-
-    /// Add what another process has counted.
-    FabricTotals& operator+=(const FabricTotals& other);
-
-    /// @return whether each payload byte has come to its end, once no frame is under way
-    bool ConservesPayload() const
-    {
-        return framesInUse == 0 &&
-               dataPayloadSent + payloadMade == dataPayloadReceived + payloadLost + payloadTaken;
-    }
-
-    /// @return all frames that were lost or dropped
-    uint64_t Drops() const
-    {
-        return bufferDrops + routeDrops + wireLosses + flushed;
-    }
-};
-
+class FabricFaults;
+class InNetworkPlanner;
 class PfcWatchdog;
 
 /**
@@ -83,7 +33,8 @@ class PfcWatchdog;
  *
  * Creates one ns-3 node per topology node, in the order of their ids, with QbbNetDevices whose port
  * numbers are those of ClusterTopology; RdmaHw and RdmaDriver on hosts; forwarding tables, buffers
- * and ECN thresholds on switches. Carries out the configuration's link events.
+ * and ECN thresholds on switches. What is built (FabricParts) has its paths from FabricPaths and
+ * its sums from FabricTotals; FabricFaults carries out the configuration's link events.
  *
  * @code
  * Time::SetResolution(Time::PS);
@@ -97,7 +48,7 @@ class PfcWatchdog;
  * Simulator::Run();
  * @endcode
  */
-class RdmaFabric : public Object, public RdmaPathPlanner
+class RdmaFabric : public Object
 {
   public:
     static TypeId GetTypeId();
@@ -118,14 +69,13 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return how the fabric has been divided; one partition without SetThreads()
     const FabricPartitions& GetPartitions() const
     {
-        return m_partitions;
+        return m_parts.partitions;
     }
 
     /// @return whether this process runs the events of a node (QbbProcesses)
     bool IsHere(uint32_t node) const
     {
-        return m_partitions.partitionOf.empty() || // made by others: there is one process
-               QbbProcesses::IsHere(m_partitions.partitionOf[node], m_partitions.count);
+        return m_parts.IsHere(node);
     }
 
     /// @return queue pairs that a message is split over
@@ -158,13 +108,13 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return the ns-3 node of a topology node
     Ptr<Node> GetNode(uint32_t node) const
     {
-        return m_nodes[node];
+        return m_parts.nodes[node];
     }
 
     /// @return the device at a topology node's port
     QbbNetDevice& GetDevice(uint32_t node, uint16_t port) const
     {
-        return *m_devices[node][port];
+        return *m_parts.devices[node][port];
     }
 
     /// @return the topology node that a device of this fabric is at
@@ -176,13 +126,13 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return the switch at a topology node; null for hosts
     SwitchNode* GetSwitch(uint32_t node) const
     {
-        return m_switches[node];
+        return m_parts.switches[node];
     }
 
     /// @return the switches by topology node; null for hosts
     std::span<SwitchNode* const> GetSwitches() const
     {
-        return m_switches;
+        return m_parts.switches;
     }
 
     /// @return what watches the pauses
@@ -194,31 +144,25 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return the driver of a host, by host number
     RdmaDriver* GetDriver(uint32_t host) const
     {
-        return m_drivers[host];
+        return m_parts.drivers[host];
     }
 
     /// @return the RDMA engine of a host, by host number
     RdmaHw& GetHw(uint32_t host) const
     {
-        return m_drivers[host]->GetHw();
+        return m_parts.Hw(host);
     }
 
     /// @return the channel of a link, by index into ClusterTopology::links
     QbbChannel& GetChannel(uint32_t link) const
     {
-        return *m_channels[link];
+        return *m_parts.channels[link];
     }
 
     /// @return the topology
     const ClusterTopology& GetTopology() const
     {
-        return *m_topology;
-    }
-
-    /// @return the configuration
-    const FabricConf& GetConf() const
-    {
-        return *m_conf;
+        return *m_parts.topology;
     }
 
     /// @return the routes in force
@@ -230,7 +174,7 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return what carries out in-network operations of a host and others in its server
     InNetworkEngine& GetInNetworkEngine(uint32_t host = 0) const
     {
-        return *InNetworkEngineAt(m_topology->NodeOfHost(host));
+        return *InNetworkEngineAt(m_parts.topology->NodeOfHost(host));
     }
 
     /**
@@ -249,7 +193,10 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void SetLinkUp(uint32_t link, bool up);
 
     /// @return sums over all nodes
-    FabricTotals GetTotals() const;
+    FabricTotals GetTotals() const
+    {
+        return FabricTotals::Of(m_parts);
+    }
 
     /// @return sizes of this fabric's frames
     const FrameSizes& GetFrameSizes() const
@@ -260,28 +207,22 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
     int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
     {
-        return m_planner->GetIdealFctPs(src, dst, bytes);
+        return m_paths->GetIdealFctPs(src, dst, bytes);
     }
 
     /// @return lines naming the queue pairs with data left whose hosts no path connects
-    std::vector<std::string> DescribeCutOff() const;
+    std::vector<std::string> DescribeCutOff() const
+    {
+        return m_paths->DescribeCutOff();
+    }
 
     /// Fix all random streams of the fabric. @return how many were used
     int64_t AssignStreams(int64_t stream);
-
-    // --- RdmaPathPlanner
-    RdmaPath PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options) override;
 
   protected:
     void DoDispose() override;
 
   private:
-    bool PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
-                        uint32_t stripe,
-                        InNetworkSpec& spec) const;
-    bool PlanOnSwitches(const std::vector<uint32_t>& hosts,
-                        uint32_t stripe,
-                        InNetworkSpec& spec) const;
     /// Find out which partition each node is in.
     void ShareOut(const ClusterTopology& topology);
     /// Have the simulator run the partitions.
@@ -294,21 +235,12 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     void FindNodes();
     void ConfigureRouting();
     void ConfigureHosts();
-    void ConfigureSwitches();
+    void ConfigureSwitches(const FabricExtremes& extremes);
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);
     /// @throw InputError if a switch's buffer cannot hold what its ports need
     void RequireShared(uint32_t node) const;
-    void ScheduleLinkEvents();
-    uint32_t FindLink(const LinkEvent& event) const;
-    std::vector<uint32_t> FindLinks(const LinkEvent& event) const;
-    void UpdateRoutes();
-    void ScheduleNicPauses();
-    /// Have a NIC pause, or resume, what its partner may send.
-    void PauseNic(uint32_t node, uint16_t port, bool pause) const;
-    /// @return the priorities that PFC protects at a node; a host has no MMU that says so
-    uint8_t LosslessMaskAt(uint32_t node) const;
-    /// Move queue pairs from NIC ports that no longer begin a path to ports that do.
-    void MoveQueuePairs();
+    /// Find how connections and in-network operations get from host to host.
+    void MakePaths(const FabricExtremes& extremes);
     /// @return how long receivers wait for a frame that others overtook, where the attribute does
     /// not say; 0: for ever
     Time LossTime() const;
@@ -317,26 +249,17 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     /// @return whether the congestion control reads HPCC-PINT's digests
     bool UsesPint() const;
     static double AlphaScaleFor(uint64_t rateBps, uint64_t nicRateBps);
-    uint64_t CountFramesInUse() const;
 
-    const ClusterTopology* m_topology{nullptr};
-    FabricConf* m_conf{nullptr};
+    FabricParts m_parts;
     std::unique_ptr<FabricRoutes> m_routes;
-    std::unique_ptr<LinkState> m_links;
     std::unique_ptr<ClusterTopology> m_ownTopology; ///< of nodes that a program made
     std::unique_ptr<FabricConf> m_ownConf;          ///< likewise; says nothing
-    std::vector<Ptr<Node>> m_nodes;
-    std::vector<uint32_t> m_idOfNode; ///< by ns-3's number of the node
-    std::vector<std::vector<QbbNetDevice*>> m_devices;
-    std::vector<SwitchNode*> m_switches;
-    std::vector<RdmaDriver*> m_drivers;
-    std::vector<Ptr<QbbChannel>> m_channels;
-    std::vector<Ptr<InNetworkEngine>> m_inNetwork; ///< by partition, with threads; else one
+    std::vector<uint32_t> m_idOfNode;               ///< by ns-3's number of the node
     FabricFrameSizes m_frameSizes;
-    std::unique_ptr<ConnectionPlanner> m_planner;
-    FabricExtremes m_extremes;
+    std::unique_ptr<FabricPaths> m_paths;
+    std::unique_ptr<FabricFaults> m_faults;
+    std::unique_ptr<InNetworkPlanner> m_inNetworkPlanner;
     Ptr<PfcWatchdog> m_watchdog;
-    FabricPartitions m_partitions;
     uint32_t m_wantedPartitions{0}; ///< attribute Partitions
     uint32_t m_threads{0};          ///< 0: the simulator has one list of all events
     bool m_reorders{false};         ///< some switch chooses paths per frame
@@ -350,7 +273,6 @@ class RdmaFabric : public Object, public RdmaPathPlanner
     Time m_nicPauseTime;
     Time m_routeUpdateDelay;
     Time m_lossTime;
-    Time m_routesDue{-1}; ///< when the newest update of the routes is due
     TracedCallback<> m_routesChanged;
 };
 

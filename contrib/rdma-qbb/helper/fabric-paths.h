@@ -1,0 +1,74 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FABRIC_PATHS_H
+#define FABRIC_PATHS_H
+
+#include "fabric-frame-sizes.h"
+
+#include "ns3/connection-planner.h"
+#include "ns3/fabric-routes.h"
+#include "ns3/path-timing.h"
+#include "ns3/rdma-driver.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+struct FabricParts;
+
+/**
+ * @ingroup rdma-qbb
+ * @brief The paths of a fabric's connections: where new ones start, and where open ones go on when
+ * routes change.
+ */
+class FabricPaths : public RdmaPathPlanner
+{
+  public:
+    /**
+     * @param fabric,routes outlive the object
+     * @param sizes of the fabric's frames
+     * @param spreads whether packets of a connection take several paths
+     */
+    FabricPaths(const FabricParts& fabric,
+                FabricRoutes& routes,
+                const FabricFrameSizes& sizes,
+                bool spreads);
+
+    /// Connections over the network use these instead of base RTT and product of their own pair.
+    void UseGlobally(const FabricExtremes& extremes)
+    {
+        m_global = extremes;
+    }
+
+    RdmaPath PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options) override;
+
+    /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
+    int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+    {
+        return m_planner.GetIdealFctPs(src, dst, bytes);
+    }
+
+    /// Work out all routes again, and move queue pairs from NIC ports that no longer begin a path
+    /// to ports that do.
+    void Follow(const LinkState& links);
+
+    /// @return lines naming the queue pairs with data left whose hosts no path connects
+    std::vector<std::string> DescribeCutOff() const;
+
+  private:
+    void MoveQueuePairs(RdmaHw& hw);
+
+    const FabricParts& m_fabric;
+    FabricRoutes& m_routes;
+    ConnectionPlanner m_planner;
+    std::optional<FabricExtremes> m_global;
+};
+
+} // namespace ns3
+
+#endif /* FABRIC_PATHS_H */

@@ -1,0 +1,52 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef IN_NETWORK_PLANNER_H
+#define IN_NETWORK_PLANNER_H
+
+#include "ns3/fabric-routes.h"
+#include "ns3/in-network-engine.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+struct FabricParts;
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Finds the switches of a fabric that carry out an in-network operation: an NVSwitch that
+ * joins its hosts, or a tree of network switches.
+ */
+class InNetworkPlanner
+{
+  public:
+    /// @param fabric,links outlive the object
+    /// @param usesNetwork whether network switches carry out operations, too
+    InNetworkPlanner(const FabricParts& fabric, const LinkState& links, bool usesNetwork);
+
+    /// See RdmaFabric::PlanInNetwork().
+    bool Plan(const std::vector<uint32_t>& hosts, uint32_t stripe, InNetworkSpec& spec) const;
+
+  private:
+    bool PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
+                        uint32_t stripe,
+                        InNetworkSpec& spec) const;
+    bool PlanOnSwitches(const std::vector<uint32_t>& hosts,
+                        uint32_t stripe,
+                        InNetworkSpec& spec) const;
+    /// @return the switches that are nearest to the host farthest from it, then to all
+    std::vector<uint32_t> FindTops(const std::vector<uint32_t>& hosts) const;
+    /// @return whether a link between network switches may carry contributions
+    bool IsUsable(uint32_t link) const;
+
+    const FabricParts& m_fabric;
+    const LinkState& m_links;
+    bool m_usesNetwork;
+};
+
+} // namespace ns3
+
+#endif /* IN_NETWORK_PLANNER_H */
