@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """collective-perf from the outside, read as scripts read nccl-tests."""
 import csv
+import hashlib
+import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 
 import pytest
@@ -265,6 +268,39 @@ def test_fewer_processes_use_the_first_gpus(two_servers):
     _, text = table("all_reduce_perf", "-b", "1M", "-e", "1M", "-g", 4, "--processes", 1, "--network", "flow",
                     "--network-topo", two_servers)
     assert len(re.findall(r"^#  Rank +\d+ Group +0 Pid +\d+ on +server0 device", text, re.MULTILINE)) == 4
+
+
+def test_the_directory_of_results_has_a_record_of_the_run(tmp_path, two_servers):
+    arguments = ["all_reduce_perf", "-b", "64K", "-e", "64K", "-n", "1", "--network-topo", str(two_servers),
+                 "--output", str(tmp_path / "out")]
+    assert run(*arguments).returncode == 0
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert (record["status"], record["test"], record["arguments"]) == ("finished", "all_reduce_perf", arguments)
+    assert record["inputs"] == [{"role": "topology", "path": str(two_servers),
+                                 "sha256": hashlib.sha256(two_servers.read_bytes()).hexdigest()}]
+    assert {name for name in os.listdir(tmp_path / "out") if name != "run.json"} == set(record["outputs"])
+    assert "fct.txt" in record["outputs"]
+
+
+def test_a_refused_run_leaves_its_reason_in_the_record(tmp_path, two_servers):
+    result = run("all_reduce_perf", "--network-topo", two_servers, "--set", "FLOW_FILE=nowhere", "--output", tmp_path / "out")
+    assert (result.returncode, result.stdout) == (2, "")
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    assert (record["status"], record["reason"]) == ("refused", result.stderr.strip())
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_a_test_that_is_ended_keeps_its_rows_and_says_what_ended_it(tmp_path, two_servers, number):
+    out = tmp_path / "out"
+    with subprocess.Popen([PROGRAMS / "collective-perf", "all_reduce_perf", "-b", "8", "-e", "64G", "-f", "8", "--network-topo",
+                           two_servers, "--output", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not ROW.match(line := process.stdout.readline()):
+            assert line, process.stderr.read()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert number.name in errors
+    assert json.loads((out / "run.json").read_text())["status"] == "interrupted"
 
 
 @pytest.mark.parametrize("flag", ["help", "version", "help-conf", "help_conf"])

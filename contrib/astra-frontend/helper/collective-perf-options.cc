@@ -400,6 +400,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     {
         return options;
     }
+    options.run.arguments = arguments;
     options.test = TakeTest(program, arguments);
     SpellAllRoots(arguments);
     const po::options_description description = Describe(options, raw);
@@ -441,7 +442,9 @@ CollectivePerfOptions::Help()
         text << (count++ % IN_A_LINE == 0 ? "\n  " : " ") << test.program;
     }
     text << "\n\nFlags with a letter are nccl-tests'. Environment: as SimAI_simulator.\n"
-            "Exit status: 0 done, 1 the test did not finish, 2 an input is wrong.\n";
+            "Exit status: 0 done, 1 the test did not finish, 2 an input is wrong,\n"
+            "  129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM, with the rows so far "
+            "printed.\n";
     return text.str();
 }
 

@@ -183,6 +183,10 @@ RunDriver::RecordOutOfMemory()
 void
 RunDriver::RecordFailure(const std::string& reason)
 {
+    if (!m_record)
+    {
+        return;
+    }
     m_record->Set("reason", reason);
     try
     {
@@ -198,6 +202,10 @@ RunDriver::RecordFailure(const std::string& reason)
 void
 RunDriver::Begin()
 {
+    if (!m_directory)
+    {
+        return;
+    }
     std::vector<std::string> names = GetResults();
     const std::vector<std::string> earlier = RunRecord::OutputsOf(m_directory->Path("run.json"));
     names.insert(names.end(), earlier.begin(), earlier.end());
@@ -208,6 +216,10 @@ RunDriver::Begin()
 void
 RunDriver::EndRecord(const std::string& status, const std::string& reason)
 {
+    if (!m_record)
+    {
+        return;
+    }
     if (!reason.empty())
     {
         m_record->Set("reason", reason);

@@ -52,7 +52,8 @@ class RunDriver
 
     /// @return whether there is something to simulate
     virtual bool ReadInputs() = 0;
-    /// No directory if what gives it its name is not known yet: memory has run out early.
+    /// No directory if the program writes no files, or if what gives it its name is not known yet:
+    /// memory has run out early. There is no record then.
     virtual Output GetOutput() const = 0;
     /// @return names of results that the inputs give
     virtual std::vector<std::string> GetConfiguredResults() const;
@@ -71,6 +72,12 @@ class RunDriver
     virtual void Interrupt() = 0;
     /// Gives up all that simulates and writes: the run is refused, or memory has run out.
     virtual void Release() = 0;
+
+    /// @return whether there is a directory of results, with a record
+    bool HasRecord() const
+    {
+        return m_record.has_value();
+    }
 
     /// Write the record for the last time. @param status "finished", ... @param reason if it is not
     void EndRecord(const std::string& status, const std::string& reason = "");
