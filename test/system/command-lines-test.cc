@@ -7,6 +7,7 @@
 #include "ns3/flows-options.h"
 #include "ns3/input-error.h"
 #include "ns3/run-options.h"
+#include "ns3/run-replay.h"
 #include "ns3/simccl-options.h"
 
 #include <gmock/gmock.h>

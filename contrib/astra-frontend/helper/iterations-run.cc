@@ -336,12 +336,6 @@ IterationsRun::Run()
 
 } // namespace
 
-std::string
-IterationsRecord(const std::string& output)
-{
-    return output + "/passes.json";
-}
-
 int
 RunIterations(const RunOptions& options)
 {

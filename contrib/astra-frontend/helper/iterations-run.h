@@ -25,9 +25,6 @@ namespace AstraSim
  */
 int RunIterations(const RunOptions& options);
 
-/// @return where a run with --separate-passes keeps what it was asked for, in its output directory
-std::string IterationsRecord(const std::string& output);
-
 } // namespace AstraSim
 
 #endif /* ITERATIONS_RUN_H */

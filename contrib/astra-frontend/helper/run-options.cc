@@ -4,7 +4,6 @@
 #include "run-options.h"
 
 #include "astra-network-file.h"
-#include "iterations-run.h"
 #include "program-flags.h"
 #include "run-check.h"
 #include "run-environment.h"
@@ -14,15 +13,12 @@
 #include "ns3/ns3-flags.h"
 
 #include <algorithm>
-#include <array>
 #include <boost/program_options.hpp>
 #include <cmath>
-#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 namespace AstraSim
@@ -218,134 +214,140 @@ SortOutUnknown(const std::vector<std::string>& unknown,
     }
 }
 
-/// A flag that names an earlier run, and the flags beside it.
-struct EarlierRun
+/// What flags and environment both say, flags first.
+void
+TakeEnvironment(RunOptions& options,
+                const RawRunFlags& raw,
+                const po::variables_map& values,
+                const RunEnvironment& read)
 {
-    std::string path;
-    std::vector<std::string> others;
-};
-
-/// @param flag "--replay" or "--resume"
-std::optional<EarlierRun>
-FindEarlierRun(const std::vector<std::string>& arguments, const std::string& flag)
-{
-    EarlierRun run;
-    bool found = false;
-    for (std::size_t i = 0; i < arguments.size(); ++i)
+    options.nccl = read.nccl;
+    options.netBandwidthBps = read.netBandwidthBps;
+    options.environment = read.variables;
+    options.warnings = read.warnings;
+    options.logLevel = read.logLevel;
+    options.quiet = options.quiet || read.logLevel > LogLevel::Info;
+    options.threads = values.count("thread") ? values["thread"].as<uint32_t>() : read.threads;
+    if (!raw.gpuTable.empty())
     {
-        const std::string& argument = arguments[i];
-        if (argument == flag && i + 1 < arguments.size())
-        {
-            run.path = arguments[++i];
-            found = true;
-        }
-        else if (argument.starts_with(flag + "="))
-        {
-            run.path = argument.substr(flag.size() + 1);
-            found = true;
-        }
-        else
-        {
-            run.others.push_back(argument);
-        }
+        options.nccl.gpuTable = raw.gpuTable;
     }
-    return found ? std::optional(run) : std::nullopt;
+    if (!raw.networkKind.empty())
+    {
+        options.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
+    }
 }
 
-/// @return the name of a flag, with one dash or two; empty for what is none
-std::string_view
-FlagName(std::string_view argument)
+ProgressMode
+ParseProgressMode(const std::string& name)
 {
-    if (!argument.starts_with('-'))
+    if (name != "auto" && name != "always" && name != "never")
     {
-        return {};
+        RefuseFlag("--progress " + name, "auto, always or never");
     }
-    argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
-    return argument.substr(0, argument.find('='));
+    return name == "auto"     ? ProgressMode::Auto
+           : name == "always" ? ProgressMode::Always
+                              : ProgressMode::Never;
 }
 
-/// @return the arguments without flags of such names and their values
-std::vector<std::string>
-WithoutFlags(const std::vector<std::string>& arguments,
-             std::initializer_list<std::string_view> valued,
-             std::initializer_list<std::string_view> plain = {})
+/// A network file of ASTRA-sim describes a network of its own.
+void
+TakeNetworkFile(RunOptions& options, const RawRunFlags& raw, const po::variables_map& values)
 {
-    const auto isIn = [](std::string_view name, const auto& names) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    std::vector<std::string> others;
-    for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (!IsAstraNetworkFile(options.conf))
     {
-        const std::string_view name = FlagName(arguments[i]);
-        if (isIn(name, valued))
-        {
-            i += arguments[i].find('=') == std::string::npos;
-        }
-        else if (!isIn(name, plain))
-        {
-            others.push_back(arguments[i]);
-        }
+        return;
     }
-    return others;
+    if (values.count("network") && options.network != NetworkModel::Analytical)
+    {
+        RefuseFlag("--network " + raw.network + " with ASTRA-sim's " + options.conf,
+                   "--network analytical, or a topology and a configuration for the others");
+    }
+    if (!options.topology.empty())
+    {
+        RefuseFlag("-n " + options.topology + " with " + options.conf,
+                   "one of the two, as the second describes the network, too");
+    }
+    options.network = NetworkModel::Analytical;
 }
 
-/// @return the arguments without the output directory, which a replay does not write to
-std::vector<std::string>
-WithoutOutput(const std::vector<std::string>& arguments)
+/// How the run is simulated, checked and shown.
+void
+TakeModes(RunOptions& options, const RawRunFlags& raw, const po::variables_map& values)
 {
-    std::vector<std::string> others = WithoutFlags(arguments, {"o", "output"});
-    std::erase_if(others, [](const std::string& argument) { // -oDIRECTORY
-        return argument.starts_with("-o") && argument != "-o";
-    });
-    return others;
+    options.progress = ParseProgressMode(raw.progress);
+    options.network = ParseNetworkModel(raw.network);
+    options.fastForward = ParseFastForwardMode(raw.fastForward);
+    if (options.fastForwardMemoryMib == 0)
+    {
+        RefuseFlag("--fast-forward-memory is 0", "MiB, 1 or more");
+    }
+    CheckFastForwardStore(options);
+    TakeNetworkFile(options, raw, values);
+    if (options.check && options.fastForward != FastForwardMode::Off)
+    {
+        RefuseFlag("--check with --fast-forward",
+                   "one of the two: what is not simulated cannot be checked");
+    }
+    options.check =
+        options.check || (RunCheck::IsDefault() && options.fastForward == FastForwardMode::Off);
+    options.reportsRanks = values.count("workload-configuration") > 0;
+    options.limits = raw.limits.Read();
+    if (values.count("seed"))
+    {
+        options.seed = values["seed"].as<uint32_t>();
+    }
+    if (!raw.logging.empty())
+    {
+        options.warnings.push_back("--logging-configuration is accepted and has no effect");
+    }
 }
 
-/// @return the arguments of a run that is repeated; what does not change it may be given anew
-std::vector<std::string>
-ArgumentsToReplay(const EarlierRun& replay, const RunReplay& run)
+void
+TakeJobs(RunOptions& options, const RawRunFlags& raw)
 {
-    // Nor does it take from a store what it is to find again.
-    std::vector<std::string> all =
-        WithoutFlags(WithoutOutput(run.arguments), {"fast-forward-store"});
-    for (const std::string& argument : replay.others)
+    for (const std::string& workload : raw.workloads)
     {
-        const std::string_view name = FlagName(argument);
-        if (name == "q" || name == "quiet")
-        {
-            all = WithoutFlags(all, {}, {"q", "quiet"});
-        }
-        else if (name == "progress" || name.starts_with("max-"))
-        {
-            all = WithoutFlags(all, {name});
-        }
+        options.jobs.push_back(ParseJobPlacement(workload));
     }
-    all.insert(all.end(), replay.others.begin(), replay.others.end());
-    return all;
+    if (options.communicators == "empty")
+    {
+        options.communicators.clear();
+    }
+    if (options.jobs.empty())
+    {
+        RefuseFlag("no workload", "-w FILE");
+    }
+    if (options.separatePasses && options.output.empty())
+    {
+        RefuseFlag("--separate-passes without -o", "-o DIRECTORY, to resume from");
+    }
 }
 
-/// @return the arguments of a run that goes on
-std::vector<std::string>
-ArgumentsToResume(const EarlierRun& resumed, const RunReplay& run)
+void
+CheckNumbers(const RunOptions& options)
 {
-    constexpr std::array<std::string_view, 6> ALLOWED =
-        {"q", "quiet", "progress", "max-time", "max-sim-time", "max-memory"};
-    for (const std::string& argument : resumed.others)
+    if (options.passes == 0 || options.threads == 0)
     {
-        const std::string_view name = FlagName(argument);
-        if (!name.empty() && std::find(ALLOWED.begin(), ALLOWED.end(), name) == ALLOWED.end())
+        RefuseFlag("--passes and -t are counts", "1 or more");
+    }
+    if (options.queuesPerDimension == 0 || options.queuesPerDimension > MAX_QUEUES)
+    {
+        RefuseFlag("--num-queues-per-dim is " + std::to_string(options.queuesPerDimension),
+                   "1 to " + std::to_string(MAX_QUEUES));
+    }
+    if (options.seed && *options.seed == 0)
+    {
+        RefuseFlag("--seed is 0", "1 or more");
+    }
+    for (const auto& [name, scale] : {std::pair{"--comm-scale", options.commScale},
+                                      std::pair{"--injection-scale", options.injectionScale}})
+    {
+        if (!std::isfinite(scale) || scale <= 0)
         {
-            RefuseFlag("--resume with " + argument,
-                       "--resume with no more than -q, --progress, --max-time, --max-sim-time and "
-                       "--max-memory, as all else would change the results");
+            RefuseFlag(std::string(name) + " is " + std::to_string(scale), "a number above 0");
         }
     }
-    std::vector<std::string> all =
-        WithoutFlags(WithoutOutput(run.arguments),
-                     {"progress", "max-time", "max-sim-time", "max-memory"},
-                     {"q", "quiet"});
-    all.insert(all.end(), {"-o", resumed.path});
-    all.insert(all.end(), resumed.others.begin(), resumed.others.end());
-    return all;
 }
 
 } // namespace
@@ -410,14 +412,6 @@ ParseNetworkModel(const std::string& name)
     return network->second;
 }
 
-std::vector<std::string>
-WithoutPasses(const std::vector<std::string>& arguments)
-{
-    return WithoutFlags(WithoutOutput(arguments),
-                        {"passes", "progress", "max-time", "max-sim-time", "max-memory"},
-                        {"separate-passes", "q", "quiet"});
-}
-
 RunOptions
 RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
 {
@@ -427,15 +421,13 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
             return found == run.variables.end() ? std::nullopt : std::optional(found->second);
         };
     };
-    if (const auto replay = FindEarlierRun(arguments, "--replay"))
+    if (const auto run = RunReplay::FindReplayed(arguments))
     {
-        const RunReplay run = RunReplay::Read(replay->path);
-        return Parse(ArgumentsToReplay(*replay, run), lookup(run));
+        return Parse(run->arguments, lookup(*run));
     }
-    if (const auto resumed = FindEarlierRun(arguments, "--resume"))
+    if (const auto run = RunReplay::FindResumed(arguments))
     {
-        const RunReplay run = RunReplay::Read(IterationsRecord(resumed->path));
-        RunOptions options = Parse(ArgumentsToResume(*resumed, run), lookup(run));
+        RunOptions options = Parse(run->arguments, lookup(*run));
         options.resumes = true;
         return options;
     }
@@ -445,110 +437,16 @@ RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& 
     const po::options_description description = Describe(options, raw);
     po::variables_map values;
     const auto unknown = ReadFlags(arguments, description, values);
-    if (values.count("seed"))
-    {
-        options.seed = values["seed"].as<uint32_t>();
-    }
     options.modelFlags = FlagsBut(arguments, description, NOT_OF_MODELS);
     SortOutUnknown(unknown, description, options);
-    const RunEnvironment read = RunEnvironment::Read(environment);
-    options.nccl = read.nccl;
-    options.netBandwidthBps = read.netBandwidthBps;
-    options.environment = read.variables;
-    options.warnings = read.warnings;
-    options.logLevel = read.logLevel;
-    options.quiet = options.quiet || read.logLevel > LogLevel::Info;
-    options.threads = values.count("thread") ? values["thread"].as<uint32_t>() : read.threads;
-    if (!raw.gpuTable.empty())
-    {
-        options.nccl.gpuTable = raw.gpuTable;
-    }
-    if (!raw.networkKind.empty())
-    {
-        options.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
-    }
+    TakeEnvironment(options, raw, values, RunEnvironment::Read(environment));
     if (options.help || options.helpConf || options.version || !options.printAttributes.empty())
     {
         return options;
     }
-    if (raw.progress != "auto" && raw.progress != "always" && raw.progress != "never")
-    {
-        RefuseFlag("--progress " + raw.progress, "auto, always or never");
-    }
-    options.progress = raw.progress == "auto"     ? ProgressMode::Auto
-                       : raw.progress == "always" ? ProgressMode::Always
-                                                  : ProgressMode::Never;
-    options.network = ParseNetworkModel(raw.network);
-    options.fastForward = ParseFastForwardMode(raw.fastForward);
-    if (options.fastForwardMemoryMib == 0)
-    {
-        RefuseFlag("--fast-forward-memory is 0", "MiB, 1 or more");
-    }
-    CheckFastForwardStore(options);
-    if (IsAstraNetworkFile(options.conf))
-    {
-        if (values.count("network") && options.network != NetworkModel::Analytical)
-        {
-            RefuseFlag("--network " + raw.network + " with ASTRA-sim's " + options.conf,
-                       "--network analytical, or a topology and a configuration for the others");
-        }
-        if (!options.topology.empty())
-        {
-            RefuseFlag("-n " + options.topology + " with " + options.conf,
-                       "one of the two, as the second describes the network, too");
-        }
-        options.network = NetworkModel::Analytical;
-    }
-    if (options.check && options.fastForward != FastForwardMode::Off)
-    {
-        RefuseFlag("--check with --fast-forward",
-                   "one of the two: what is not simulated cannot be checked");
-    }
-    options.check =
-        options.check || (RunCheck::IsDefault() && options.fastForward == FastForwardMode::Off);
-    options.reportsRanks = values.count("workload-configuration") > 0;
-    options.limits = raw.limits.Read();
-    for (const std::string& workload : raw.workloads)
-    {
-        options.jobs.push_back(ParseJobPlacement(workload));
-    }
-    if (options.communicators == "empty")
-    {
-        options.communicators.clear();
-    }
-    if (!raw.logging.empty())
-    {
-        options.warnings.push_back("--logging-configuration is accepted and has no effect");
-    }
-    if (options.jobs.empty())
-    {
-        RefuseFlag("no workload", "-w FILE");
-    }
-    if (options.separatePasses && options.output.empty())
-    {
-        RefuseFlag("--separate-passes without -o", "-o DIRECTORY, to resume from");
-    }
-    if (options.passes == 0 || options.threads == 0)
-    {
-        RefuseFlag("--passes and -t are counts", "1 or more");
-    }
-    if (options.queuesPerDimension == 0 || options.queuesPerDimension > MAX_QUEUES)
-    {
-        RefuseFlag("--num-queues-per-dim is " + std::to_string(options.queuesPerDimension),
-                   "1 to " + std::to_string(MAX_QUEUES));
-    }
-    if (options.seed && *options.seed == 0)
-    {
-        RefuseFlag("--seed is 0", "1 or more");
-    }
-    for (const auto& [name, scale] : {std::pair{"--comm-scale", options.commScale},
-                                      std::pair{"--injection-scale", options.injectionScale}})
-    {
-        if (!std::isfinite(scale) || scale <= 0)
-        {
-            RefuseFlag(std::string(name) + " is " + std::to_string(scale), "a number above 0");
-        }
-    }
+    TakeModes(options, raw, values);
+    TakeJobs(options, raw);
+    CheckNumbers(options);
     return options;
 }
 

@@ -133,10 +133,6 @@ void DescribeFastForwardStore(RunOptions& options,
 /// @throw ns3::InputError
 void CheckFastForwardStore(RunOptions& options);
 
-/// @return arguments of a run without those that say how many iterations it has, where it writes,
-/// what it prints and when it stops
-std::vector<std::string> WithoutPasses(const std::vector<std::string>& arguments);
-
 } // namespace AstraSim
 
 #endif /* RUN_OPTIONS_H */

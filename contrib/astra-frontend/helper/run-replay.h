@@ -5,6 +5,7 @@
 #define RUN_REPLAY_H
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,21 @@ struct RunReplay
      * @throw ns3::InputError if it is none, or if one of the run's inputs is not what it was
      */
     static RunReplay Read(const std::string& path);
+
+    /// @return the run that --replay names, with the flags beside it taken in; nothing without
+    /// --replay
+    static std::optional<RunReplay> FindReplayed(const std::vector<std::string>& arguments);
+
+    /// @return the run that --resume names, likewise
+    static std::optional<RunReplay> FindResumed(const std::vector<std::string>& arguments);
 };
+
+/// @return arguments of a run without those that say how many iterations it has, where it writes,
+/// what it prints and when it stops
+std::vector<std::string> WithoutPasses(const std::vector<std::string>& arguments);
+
+/// @return where a run with --separate-passes keeps what it was asked for, in its output directory
+std::string IterationsRecord(const std::string& output);
 
 } // namespace AstraSim
 

@@ -137,12 +137,6 @@ class FabricEndpoint
     /// @return whether anything has @throw TransferError
     bool Poll(Handler handler, void* arg);
 
-    /// @return transfers that wait for room in the provider's queue
-    std::size_t GetBacklog() const
-    {
-        return m_sendBacklog.size() + m_receiveBacklog.size();
-    }
-
   private:
     template <auto Free>
     struct Closer

@@ -47,7 +47,9 @@ constexpr int64_t START_DELAY_NS = 5'000'000;          ///< from the agreement o
 constexpr std::chrono::milliseconds WRITING_TIME{700}; ///< that rank 0 has when others end
 constexpr double NS_TO_PS = 1000;
 
-/// One rank's part of a run; one object per process.
+/// One rank's part of a run; one object per process. No RunDriver, whose steps are one process's:
+/// here all ranks agree on each step, and a rank that fails has to tell the others, or to be found
+/// dead.
 class PhyRun
 {
   public:
@@ -73,9 +75,14 @@ class PhyRun
         TimePs total{0};    ///< of the slowest rank
     };
 
+    /// Takes the steps before the first iteration, each of which all ranks agree on.
+    std::optional<Refusal> Prepare();
     void OpenOutput();
     void OpenFabric();
     void Connect();
+    /// Connects, and hears from every other rank.
+    void Greet();
+    void IterateAll();
     void Iterate(uint32_t number, Iteration& iteration);
     void Progress();
     void CheckInterrupt();
@@ -429,8 +436,21 @@ PhyRun::Refuse(const Refusal& refusal)
     return refusal.exitStatus;
 }
 
-int
-PhyRun::Run()
+void
+PhyRun::Greet()
+{
+    Connect();
+    const std::string silent = m_watch->Greet();
+    // Whoever has heard all still has to help others on.
+    m_ranks.Barrier([this] { m_network->Progress(); });
+    if (!silent.empty())
+    {
+        throw RankFailure(silent + " over " + m_endpoint->Describe());
+    }
+}
+
+std::optional<Refusal>
+PhyRun::Prepare()
 {
     const auto read = [this] {
         RunConsole console = m_console;
@@ -438,35 +458,51 @@ PhyRun::Run()
     };
     if (const auto refusal = Agree(m_ranks, read))
     {
-        return Refuse(*refusal);
+        return refusal;
     }
     if (const auto refusal = m_inputs.Compare(m_ranks))
     {
-        return Refuse(*refusal);
+        return refusal;
     }
     for (const auto& step : {std::function<void()>([this] { OpenOutput(); }),
                              std::function<void()>([this] { OpenFabric(); })})
     {
         if (const auto refusal = Agree(m_ranks, step))
         {
-            return Refuse(*refusal);
+            return refusal;
         }
     }
     if (const auto refusal = FindMismatch(m_ranks, {{"the provider", m_endpoint->GetProvider()}}))
     {
-        return Refuse(*refusal);
+        return refusal;
     }
-    const auto connect = [this] {
-        Connect();
-        const std::string silent = m_watch->Greet();
-        // Whoever has heard all still has to help others on.
-        m_ranks.Barrier([this] { m_network->Progress(); });
-        if (!silent.empty())
+    return Agree(m_ranks, [this] { Greet(); });
+}
+
+void
+PhyRun::IterateAll()
+{
+    for (uint32_t i = 0; i < m_options.warmup + m_options.iterations; ++i)
+    {
+        m_running = std::make_unique<Iteration>();
+        Iterate(i, *m_running);
+        if (i >= m_options.warmup)
         {
-            throw RankFailure(silent + " over " + m_endpoint->Describe());
+            m_iterations.push_back(std::move(m_running));
         }
-    };
-    if (const auto refusal = Agree(m_ranks, connect))
+        m_running.reset();
+        if (i == 0 && m_record)
+        {
+            m_record->Set("first_iteration", "done");
+            m_record->Write("running");
+        }
+    }
+}
+
+int
+PhyRun::Run()
+{
+    if (const auto refusal = Prepare())
     {
         return Refuse(*refusal);
     }
@@ -475,21 +511,7 @@ PhyRun::Run()
     m_supervisor.Watch([this] { m_loop.Interrupt(); });
     try
     {
-        for (uint32_t i = 0; i < m_options.warmup + m_options.iterations; ++i)
-        {
-            m_running = std::make_unique<Iteration>();
-            Iterate(i, *m_running);
-            if (i >= m_options.warmup)
-            {
-                m_iterations.push_back(std::move(m_running));
-            }
-            m_running.reset();
-            if (i == 0 && m_record)
-            {
-                m_record->Set("first_iteration", "done");
-                m_record->Write("running");
-            }
-        }
+        IterateAll();
     }
     catch (const RankFailure& failure)
     {

@@ -120,6 +120,58 @@ OpOf(int64_t type)
     }
 }
 
+/// What a node says of itself besides its type and what it waits for.
+/// @param commType gets "comm_type" @return false for a negative number where there is none
+template <typename Attribute>
+bool
+TakeAttribute(const Attribute& attribute, ChakraNode& node, std::optional<int64_t>& commType)
+{
+    const std::string& name = attribute.name();
+    if (name == "pg_name")
+    {
+        node.group = attribute.string_val();
+        return true;
+    }
+    if (name == "involved_dim")
+    {
+        node.involvedDimensions = FlagsOf(attribute);
+        return true;
+    }
+    const auto number = NumberOf(attribute);
+    if (!number)
+    {
+        return true;
+    }
+    bool isValid = true;
+    const auto set = [&](const char* wanted, auto& member) {
+        if (name == wanted)
+        {
+            isValid = *number >= 0;
+            member = static_cast<std::decay_t<decltype(member)>>(*number);
+        }
+    };
+    set("num_ops", node.operations);
+    set("tensor_size", node.tensorBytes);
+    set("comm_size", node.commBytes);
+    set("comm_src", node.source);
+    set("comm_dst", node.destination);
+    set("comm_tag", node.tag);
+    set("root_rank", node.root);
+    if (name == "is_cpu_op")
+    {
+        node.isCpuOp = *number != 0;
+    }
+    else if (name == "comm_priority")
+    {
+        node.priority = static_cast<int>(*number);
+    }
+    else if (name == "comm_type")
+    {
+        commType = number;
+    }
+    return isValid;
+}
+
 } // namespace
 
 ChakraTrace::ChakraTrace(const std::string& path)
@@ -266,52 +318,11 @@ ChakraTrace::Next(ChakraNode& node)
     std::optional<int64_t> commType;
     for (const auto& attribute : message.attr())
     {
-        const std::string& name = attribute.name();
-        if (name == "pg_name")
+        if (!TakeAttribute(attribute, node, commType))
         {
-            node.group = attribute.string_val();
-            continue;
-        }
-        if (name == "involved_dim")
-        {
-            node.involvedDimensions = FlagsOf(attribute);
-            continue;
-        }
-        const auto number = NumberOf(attribute);
-        if (!number)
-        {
-            continue;
-        }
-        const auto set = [&](const char* wanted, auto& member) {
-            if (name == wanted)
-            {
-                if (*number < 0)
-                {
-                    Fail(node.id,
-                         "has " + name + " " + std::to_string(*number),
-                         "no negative value");
-                }
-                member = static_cast<std::decay_t<decltype(member)>>(*number);
-            }
-        };
-        set("num_ops", node.operations);
-        set("tensor_size", node.tensorBytes);
-        set("comm_size", node.commBytes);
-        set("comm_src", node.source);
-        set("comm_dst", node.destination);
-        set("comm_tag", node.tag);
-        set("root_rank", node.root);
-        if (name == "is_cpu_op")
-        {
-            node.isCpuOp = *number != 0;
-        }
-        else if (name == "comm_priority")
-        {
-            node.priority = static_cast<int>(*number);
-        }
-        else if (name == "comm_type")
-        {
-            commType = number;
+            Fail(node.id,
+                 "has " + attribute.name() + " " + std::to_string(*NumberOf(attribute)),
+                 "no negative value");
         }
     }
     if (node.type == ChakraNode::Type::Collective)

@@ -12,25 +12,35 @@
 namespace AstraSim
 {
 
-void
-CheckServingPools(const ServingConfig& config)
+namespace
 {
-    const auto fail =
-        [&config](std::size_t line, const std::string& what, const std::string& expected) {
-            throw ns3::InputError(config.file, line, what, expected);
-        };
+
+[[noreturn]] void
+Fail(const ServingConfig& config,
+     std::size_t line,
+     const std::string& what,
+     const std::string& expected)
+{
+    throw ns3::InputError(config.file, line, what, expected);
+}
+
+void
+CheckRoles(const ServingConfig& config)
+{
     const auto* colocated = config.Find(InstanceRole::Colocated);
     const auto* prefill = config.Find(InstanceRole::Prefill);
     const auto* decode = config.Find(InstanceRole::Decode);
     if (colocated ? (prefill || decode) : (!prefill || !decode))
     {
-        fail(0,
+        Fail(config,
+             0,
              "the instances cannot serve requests",
              "colocated instances, or prefill and decode");
     }
     if (prefill && config.kvBytes == 0)
     {
-        fail(prefill->line,
+        Fail(config,
+             prefill->line,
              "kv_bytes is missing",
              "bytes of keys and values of a token, layer and head");
     }
@@ -38,8 +48,78 @@ CheckServingPools(const ServingConfig& config)
     constexpr double MOST_BYTES = 1e12;
     if (static_cast<double>(config.kvBytes) * config.layers * config.kvHeads > MOST_BYTES)
     {
-        fail(0, "the cache of a token has more than 1e12 bytes", "kv_bytes of a layer and a head");
+        Fail(config,
+             0,
+             "the cache of a token has more than 1e12 bytes",
+             "kv_bytes of a layer and a head");
     }
+}
+
+template <typename Pool>
+void
+CheckPool(const ServingConfig& config, const Pool& pool)
+{
+    if (pool.pp > config.layers)
+    {
+        Fail(config,
+             pool.line,
+             std::to_string(pool.pp) + " pipeline stages for " + std::to_string(config.layers) +
+                 " layers",
+             "a layer for every stage");
+    }
+    if (pool.preemption == PreemptionMode::Swap && config.kvBytes == 0)
+    {
+        Fail(config, pool.line, "kv_bytes is missing", "bytes of keys and values, to swap them");
+    }
+    if (pool.rows.empty())
+    {
+        Fail(config, pool.line, "the instances have no rows", "lines that begin with row");
+    }
+    if (pool.pp > 1 && pool.pipelineBytesPerToken == 0)
+    {
+        Fail(config, pool.line, "pp_comm is missing", "bytes per token that stages send");
+    }
+    if (std::max(pool.tp, config.kvHeads) % std::min(pool.tp, config.kvHeads) != 0)
+    {
+        Fail(config,
+             pool.line,
+             "TP " + std::to_string(pool.tp) + " and " + std::to_string(config.kvHeads) +
+                 " key-value heads do not divide one another",
+             "a divisor or a multiple");
+    }
+}
+
+template <typename Pool, typename Row>
+void
+CheckRow(const ServingConfig& config, const Pool& pool, const Row& row)
+{
+    if (row.kind != OperatorKind::Linear && !pool.gpu)
+    {
+        Fail(config, pool.line, "row " + row.name + " needs a GPU", "a line that begins with gpu");
+    }
+    if (row.isEightBit && pool.gpu->eightBitTflops == 0)
+    {
+        Fail(config,
+             pool.line,
+             "row " + row.name + " needs products of 8-bit floats",
+             "fp8_tflops: in the line that begins with gpu");
+    }
+    if (row.place == OperatorPlace::Layers && row.lastLayer != UINT32_MAX &&
+        row.lastLayer >= config.layers)
+    {
+        Fail(config,
+             pool.line,
+             "row " + row.name + " is in layer " + std::to_string(row.lastLayer),
+             "layers below " + std::to_string(config.layers));
+    }
+}
+
+} // namespace
+
+void
+CheckServingPools(const ServingConfig& config)
+{
+    CheckRoles(config);
     std::set<uint32_t> seen;
     for (const auto& pool : config.pools)
     {
@@ -47,56 +127,16 @@ CheckServingPools(const ServingConfig& config)
         {
             if (!seen.insert(rank).second)
             {
-                fail(pool.line,
+                Fail(config,
+                     pool.line,
                      "rank " + std::to_string(rank) + " is in two pools",
                      "each rank once");
             }
         }
-        if (pool.pp > config.layers)
-        {
-            fail(pool.line,
-                 std::to_string(pool.pp) + " pipeline stages for " + std::to_string(config.layers) +
-                     " layers",
-                 "a layer for every stage");
-        }
-        if (pool.preemption == PreemptionMode::Swap && config.kvBytes == 0)
-        {
-            fail(pool.line, "kv_bytes is missing", "bytes of keys and values, to swap them");
-        }
-        if (pool.rows.empty())
-        {
-            fail(pool.line, "the instances have no rows", "lines that begin with row");
-        }
-        if (pool.pp > 1 && pool.pipelineBytesPerToken == 0)
-        {
-            fail(pool.line, "pp_comm is missing", "bytes per token that stages send");
-        }
-        if (std::max(pool.tp, config.kvHeads) % std::min(pool.tp, config.kvHeads) != 0)
-        {
-            fail(pool.line,
-                 "TP " + std::to_string(pool.tp) + " and " + std::to_string(config.kvHeads) +
-                     " key-value heads do not divide one another",
-                 "a divisor or a multiple");
-        }
+        CheckPool(config, pool);
         for (const auto& row : pool.rows)
         {
-            if (row.kind != OperatorKind::Linear && !pool.gpu)
-            {
-                fail(pool.line, "row " + row.name + " needs a GPU", "a line that begins with gpu");
-            }
-            if (row.isEightBit && pool.gpu->eightBitTflops == 0)
-            {
-                fail(pool.line,
-                     "row " + row.name + " needs products of 8-bit floats",
-                     "fp8_tflops: in the line that begins with gpu");
-            }
-            if (row.place == OperatorPlace::Layers && row.lastLayer != UINT32_MAX &&
-                row.lastLayer >= config.layers)
-            {
-                fail(pool.line,
-                     "row " + row.name + " is in layer " + std::to_string(row.lastLayer),
-                     "layers below " + std::to_string(config.layers));
-            }
+            CheckRow(config, pool, row);
         }
     }
 }

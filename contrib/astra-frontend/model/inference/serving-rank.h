@@ -59,7 +59,6 @@ class ServingRank : public RankWorkload
     static void ComputeEnded(void* rank);
     const std::vector<StepSegment>& GetProgram() const;
     WorkloadPosition PositionOf(const StepSegment& segment) const;
-    WorkloadPosition PipelinePosition() const;
 
     ServingEngine& m_engine;
     ServingInstance* m_instance;

@@ -117,22 +117,6 @@ class MaxMinSolver
         return m_resources[resource].load;
     }
 
-    /// Call f(resource, weight) for each use of a flow.
-    template <typename Function>
-    void ForEachUse(FlowId flow, Function f) const
-    {
-        for (const Place& place : m_flows[flow].places)
-        {
-            f(place.resource, place.weight);
-        }
-    }
-
-    /// @return flows present
-    std::size_t GetFlowCount() const
-    {
-        return m_flows.size() - m_free.size();
-    }
-
     /// @return flows that were filled since the start: what the work is proportional to
     uint64_t GetFillCount() const
     {

@@ -33,12 +33,6 @@ StreamBaseline::my_current_phase() const
     return dataset.instance->schedule.PhasesOf(chunk)[steps_finished - 1];
 }
 
-const CollectivePhase&
-StreamBaseline::next_phase() const
-{
-    return dataset.instance->schedule.PhasesOf(chunk)[steps_finished];
-}
-
 void
 StreamBaseline::enter_next_phase(TimePs now)
 {

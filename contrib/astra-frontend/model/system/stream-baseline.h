@@ -46,9 +46,6 @@ class StreamBaseline
     /// @return the phase it is in; valid while current_queue_id is not negative
     const CollectivePhase& my_current_phase() const;
 
-    /// @return the phase after the current one
-    const CollectivePhase& next_phase() const;
-
     /// Start the algorithm of the current phase. Called by the scheduler, once per phase.
     void init();
 

@@ -141,11 +141,6 @@ class Sys
         return m_activeStreams;
     }
 
-    const std::list<StreamBaseline*>& get_ready_list() const
-    {
-        return m_readyList;
-    }
-
     /// @return streams that have not ended
     uint32_t get_total_running_streams() const
     {
