@@ -8,7 +8,9 @@
   routing) know host or switch, which know of them their interfaces and defaults only.
 - Only the link engine knows which events are left out: its words appear nowhere else. The words by which ports, hosts and
   switches speak with it are theirs alone, not of plug-ins, readers or helpers. Only hosts and switches fetch ahead besides it.
-- No two headers include each other, and the source of a base class includes none of its subclasses.
+- A receiver of RDMA messages knows no type of the sender's, and only the control plane visits another host.
+- No two headers include each other, and the source of a base class includes none of its subclasses. Two pairs of files
+  (header and source) include each other only where they are one thing in two files; these are listed.
 - In astra-frontend, workload -> inference -> system -> collective and nccl -> the network API: no include points
   up, and none of these folders reaches an ns-3 header, directly or through a header of ours.
 - Only single ns-3 headers are included, never a module header.
@@ -82,6 +84,31 @@ DERIVED = re.compile(r"\b(?:Present|Received|CanSendNow|SendNow|OnDisorder)\b")
 DERIVED_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "port", "host", "switch"))
 FETCH = re.compile(r"__builtin_prefetch|Fetch(?:Lines|Ahead)")
 FETCH_FOLDERS = tuple(f"contrib/rdma-qbb/model/{folder}/" for folder in ("engine", "host", "switch"))
+# What belongs to the sender of a connection, and the files of the receiving side, which learns from frames and from what was
+# set up. Another host is visited where connections are set up and end, by the wire itself, and by those who count and report.
+SENDERS = re.compile(r"\b(?:RdmaMessage|RdmaQueuePair|RdmaHw::Connect|m_senders|FindSender|m_peer)\b")
+RECEIVER_FILES = {f"contrib/rdma-qbb/model/host/{name}" for name in
+                  ("rdma-rx-queue-pair.h", "rdma-message-wire.h", "rdma-hw-receive.cc")}
+VISIT = re.compile(r"\bPartitionMemory::Visit\b")
+VISIT_FILES = {f"contrib/rdma-qbb/{name}" for name in
+               ("model/engine/partition-memory.cc", "model/engine/link-wire.cc", "model/in-network/in-network-engine.cc",
+                "model/host/rdma-hw.cc", "helper/link-counting.cc")} | {"contrib/astra-frontend/helper/packet-backend.cc"}
+# Pairs of files that include each other, by the names without suffix: a thing and its parts, which call it.
+PARTS = {
+    ("link-port", "link-agenda"), ("link-port", "link-node"), ("link-port", "link-wire"),  # the link engine
+    ("qbb-simulator-impl", "qbb-partitions"),
+    ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
+    ("rdma-hw", "rdma-nic"), ("rdma-hw", "rdma-queue-pair"),
+    ("switch-node", "ecmp-routing"),  # the default policy
+    ("fabric-conf", "fabric-conf-keys"), ("fabric-conf-keys", "fabric-conf-key-kinds"),  # the table of keys
+    ("rdma-fabric", "pfc-watchdog"),
+    ("collective-check", "collective-books"), ("fast-forward", "fast-forward-part"),
+    ("flow-level-network", "flow-level-operation"),
+    ("chakra-workload", "chakra-rank"), ("layer-workload", "layer-rank"),
+    ("sys", "scheduler-unit"), ("sys", "stream-baseline"),
+    ("serving-engine", "serving-rank"), ("serving-instance", "serving-rank"),
+    ("request-source", "mooncake-trace"),  # one of its formats
+}
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
 ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"
 TYPE = re.compile(rf"^(?:enum class|enum|class|struct|union)\s+{ATTRIBUTES}(\w+)(?![\w;])[^;{{]*\{{|^using (\w+) =", re.MULTILINE)
@@ -132,6 +159,11 @@ def check_words(path):
     if not where.startswith(DERIVED_FOLDERS):
         errors += [f"{where}: {word} is a word between the link engine and {', '.join(DERIVED_FOLDERS[1:])}"
                    for word in sorted(set(DERIVED.findall(code)))]
+    if where in RECEIVER_FILES:
+        errors += [f"{where}: {word} is the sender's; a receiver learns from frames and from what was set up"
+                   for word in sorted(set(SENDERS.findall(code)))]
+    if VISIT.search(code) and where not in VISIT_FILES:
+        errors.append(f"{where}: only the control plane visits another partition (PartitionMemory::Visit)")
     if not where.startswith(FETCH_FOLDERS):
         errors += [f"{where}: {word}: fetching ahead belongs to {', '.join(FETCH_FOLDERS)}" for word in set(FETCH.findall(code))]
     return errors
@@ -142,6 +174,20 @@ def mutual_includes(includes, headers):
     edges = {(path.name, name.removeprefix("ns3/")) for path, names in includes.items() for name in names
              if path.suffix == ".h" and name.removeprefix("ns3/") in headers}
     return [f"{a} and {b} include each other" for a, b in sorted(edges) if a < b and (b, a) in edges]
+
+
+def pairs_that_include_each_other(includes):
+    """@return the files, header and source together, that include each other and are not in PARTS; and what PARTS has for nothing"""
+    names = {}
+    for path, included in includes.items():
+        if "test" not in path.relative_to(ROOT).parts and "examples" not in path.relative_to(ROOT).parts:
+            names.setdefault(path.stem, set()).update(name.removeprefix("ns3/").removesuffix(".h") for name in included)
+    found = {frozenset((a, b)) for a, known in names.items() for b in known if a != b and a in names.get(b, ())}
+    listed = {frozenset(pair) for pair in PARTS if names.keys() >= set(pair)}
+    return [f"{' and '.join(sorted(pair))} include each other; list them in PARTS only if they are one thing in two files"
+            for pair in sorted(found - listed, key=sorted)] + \
+           [f"{' and '.join(sorted(pair))} do not include each other; take them out of PARTS"
+            for pair in sorted(listed - found, key=sorted)]
 
 
 def bases_that_know_subclasses(includes, headers):
@@ -246,6 +292,7 @@ def main():
                 errors.append(f"{where}: reaches ns-3: {' -> '.join(chain)}")
 
     errors += mutual_includes(includes, headers)
+    errors += pairs_that_include_each_other(includes)
     errors += bases_that_know_subclasses(includes, headers)
     errors += types_out_of_reach(includes, headers)
     for path in includes:

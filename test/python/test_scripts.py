@@ -170,7 +170,17 @@ def test_layers_in_order_pass(tree):
       "rdma-qbb/model/leaf.h": '#include "ns3/base.h"\nclass Leaf final : public Base\n{\n};\n',
       "rdma-qbb/model/base.cc": '#include "ns3/leaf.h"\n'},
      "model/base.cc: Base includes leaf.h of its subclass Leaf"),
-], ids=["module", "layer", "ns-3", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word", "subclass"])
+    ({"rdma-qbb/model/host/rdma-hw-receive.cc": "void f(RdmaMessage* message);\n"},
+     "rdma-hw-receive.cc: RdmaMessage is the sender's"),
+    ({"rdma-qbb/model/congestion/a.cc": "const PartitionMemory::Visit visit(&peer);\n"},
+     "congestion/a.cc: only the control plane visits another partition"),
+    ({"rdma-qbb/model/a.h": "class A\n{\n};\n", "rdma-qbb/model/a.cc": '#include "ns3/b.h"\n',
+      "rdma-qbb/model/b.h": "class B\n{\n};\n", "rdma-qbb/model/b.cc": '#include "ns3/a.h"\n'},
+     "a and b include each other; list them in PARTS"),
+    ({"rdma-qbb/model/rdma-hw.h": "class A\n{\n};\n", "rdma-qbb/model/rdma-nic.h": "class B\n{\n};\n"},
+     "rdma-hw and rdma-nic do not include each other; take them out of PARTS"),
+], ids=["module", "layer", "ns-3", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word", "subclass",
+        "receiver", "visit", "pair", "stale-pair"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
     for path, text in sources.items():
