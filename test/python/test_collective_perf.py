@@ -272,7 +272,7 @@ def test_fewer_processes_use_the_first_gpus(two_servers):
 
 def test_the_directory_of_results_has_a_record_of_the_run(tmp_path, two_servers):
     arguments = ["all_reduce_perf", "-b", "64K", "-e", "64K", "-n", "1", "--network-topo", str(two_servers),
-                 "--output", str(tmp_path / "out")]
+                 "--set", "PACKET_PAYLOAD_SIZE=2000", "--output", str(tmp_path / "out")]
     assert run(*arguments).returncode == 0
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert (record["status"], record["test"], record["arguments"]) == ("finished", "all_reduce_perf", arguments)
@@ -280,10 +280,13 @@ def test_the_directory_of_results_has_a_record_of_the_run(tmp_path, two_servers)
                                  "sha256": hashlib.sha256(two_servers.read_bytes()).hexdigest()}]
     assert {name for name in os.listdir(tmp_path / "out") if name != "run.json"} == set(record["outputs"])
     assert "fct.txt" in record["outputs"]
+    assert record["options"]["PACKET_PAYLOAD_SIZE"] == "2000"
+    assert record["options"]["set"] == ["PACKET_PAYLOAD_SIZE=2000"]
 
 
 def test_a_refused_run_leaves_its_reason_in_the_record(tmp_path, two_servers):
-    result = run("all_reduce_perf", "--network-topo", two_servers, "--set", "FLOW_FILE=nowhere", "--output", tmp_path / "out")
+    (tmp_path / "cut.conf").write_text("LINK_DOWN 10 0 1\n")
+    result = run("all_reduce_perf", "--network-topo", two_servers, "--network-conf", tmp_path / "cut.conf", "--output", tmp_path / "out")
     assert (result.returncode, result.stdout) == (2, "")
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert (record["status"], record["reason"]) == ("refused", result.stderr.strip())

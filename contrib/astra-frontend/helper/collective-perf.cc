@@ -369,6 +369,13 @@ CollectivePerf::RecordInputs()
     GetRecord().Set("network", ToString(m_options.run.network));
     GetRecord().Set("arguments", m_options.run.arguments);
     GetRecord().Set("test", m_options.test->program);
+    for (const auto& [key, value] : ns3::FabricConfValues(m_inputs.conf))
+    {
+        GetRecord().SetOption(key, value);
+    }
+    GetRecord().SetOption("nccl_environment", m_options.run.environment);
+    GetRecord().SetOption("set", m_options.run.confKeys);
+    GetRecord().SetOption("ns3", m_options.run.ns3Flags);
 }
 
 void
