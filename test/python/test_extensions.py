@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""CONTRIBUTING's "to add X, touch these files": a congestion control, a routing policy, a collective and a topology are
-added in a folder outside the tree, without a change to any file of it."""
+"""CONTRIBUTING's "to add X, touch these files": a congestion control, a loss recovery, a routing policy, a collective and a
+topology are added in a folder outside the tree, without a change to any file of it."""
 import csv
 import json
 import os
@@ -16,7 +16,7 @@ PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(extensions LANGUAGES CXX)
 find_package(cluster-sim REQUIRED PATHS {build} NO_DEFAULT_PATH)
-add_simulator(extended-simulator rdma-fixed-rate.cc last-port-routing.cc)
+add_simulator(extended-simulator rdma-fixed-rate.cc rdma-timer-only.cc last-port-routing.cc)
 """
 
 CONGESTION_CONTROL = """
@@ -60,6 +60,56 @@ class RdmaFixedRate : public RdmaCongestionOps
 };
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaFixedRate);
+
+} // namespace ns3
+"""
+
+LOSS_RECOVERY = """
+#include "ns3/nstime.h"
+#include "ns3/rdma-loss-recovery.h"
+#include "ns3/rdma-queue-pair.h"
+
+namespace ns3
+{
+
+/// Receivers discard what is out of order and say nothing; a timer sends again from the first byte not acknowledged.
+class RdmaTimerOnly : public RdmaLossRecovery
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::RdmaTimerOnly")
+                                .SetParent<RdmaLossRecovery>()
+                                .AddConstructor<RdmaTimerOnly>()
+                                .AddAttribute("Timeout", "Without an acknowledgement", TimeValue(MilliSeconds(1)),
+                                              MakeTimeAccessor(&RdmaTimerOnly::m_timeout), MakeTimeChecker());
+        return tid;
+    }
+
+    Verdict OnUnexpected(RdmaRxQueuePair&, const QbbFrame&, int64_t) override
+    {
+        return Verdict::Silent;
+    }
+
+    void OnNack(RdmaQueuePair&, const QbbFrame&, int64_t) override
+    {
+    }
+
+    void OnTimeout(RdmaQueuePair& qp, int64_t) override
+    {
+        qp.SetSndNxt(qp.sndUna);
+    }
+
+    int64_t GetTimeoutPs(const RdmaQueuePair&) const override
+    {
+        return m_timeout.GetTimeStep();
+    }
+
+  private:
+    Time m_timeout;
+};
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaTimerOnly);
 
 } // namespace ns3
 """
@@ -140,6 +190,7 @@ def extended_simulator(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extensions")
     (folder / "CMakeLists.txt").write_text(PROJECT.format(build=BUILD))
     (folder / "rdma-fixed-rate.cc").write_text(CONGESTION_CONTROL)
+    (folder / "rdma-timer-only.cc").write_text(LOSS_RECOVERY)
     (folder / "last-port-routing.cc").write_text(ROUTING)
     (folder / "topology.txt").write_text(TOPOLOGY)
     (folder / "workload.txt").write_text(f"1 ALLREDUCE {BYTES} DP\n")
@@ -154,8 +205,9 @@ def extended_simulator(tmp_path_factory):
 
 
 def simulate(folder, output, *flags):
+    conf = [] if "-c" in flags else ["-c", SOURCE / "conf/none.conf"]
     done = subprocess.run([folder / "build/extended-simulator", "-n", folder / "topology.txt", "-w", folder / "workload.txt",
-                           "--system-configuration", folder / "system.json", "-c", SOURCE / "conf/none.conf", "-o", output, *flags],
+                           "--system-configuration", folder / "system.json", *conf, "-o", output, *flags],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     fields = ("sip", "dip", "sport", "dport", "bytes", "start", "fct", "ideal")
@@ -176,6 +228,17 @@ def test_a_congestion_control_of_ones_own_decides_the_rate(folder, tmp_path):
         assert float(flow["fct"]) == pytest.approx(BYTES * 8 / 50, rel=0.05)
     for flow in slow:
         assert float(flow["fct"]) == pytest.approx(BYTES * 8 / 25, rel=0.05)
+
+
+@pytest.mark.parametrize("timeout_us", [500, 2000])
+def test_a_loss_recovery_of_ones_own_decides_when_lost_data_go_again(folder, tmp_path, timeout_us):
+    conf = tmp_path / "cut.conf"
+    conf.write_text("LOSS_RECOVERY ns3::RdmaTimerOnly\nLINK_DOWN 10 2 5\nLINK_UP 15 2 5\n")
+    flows = simulate(folder, tmp_path / "out", "-c", conf, f"--ns3::RdmaTimerOnly::Timeout={timeout_us}us")
+    cut = [flow for flow in flows if flow["dip"] == "0b000201"]
+    assert len(cut) == 1
+    # Nothing but the timer repairs what was under way to host 2 when its link was cut.
+    assert timeout_us * 1000 < int(cut[0]["fct"]) < (timeout_us + 200) * 1000
 
 
 def test_a_routing_policy_of_ones_own_chooses_the_links(folder, tmp_path):
