@@ -65,23 +65,6 @@ QbbFramePool::FreeCargo(QbbFrame* frame)
 }
 
 QbbFrame*
-QbbFramePool::Clone(const QbbFrame& frame)
-{
-    QbbFrame* copy = Allocate();
-    *copy = frame;
-    copy->next = nullptr;
-    if (frame.kind == QbbFrameKind::Other)
-    {
-        static_cast<Packet*>(frame.packet)->Ref();
-    }
-    else
-    {
-        copy->telemetry = nullptr;
-    }
-    return copy;
-}
-
-QbbFrame*
 QbbFramePool::Take(QbbFrame* frame, QbbFramePool& from)
 {
     QbbFrame* mine = Allocate();
@@ -97,13 +80,6 @@ QbbFramePool::Take(QbbFrame* frame, QbbFramePool& from)
     }
     from.Free(frame);
     return mine;
-}
-
-uint64_t
-QbbFramePool::GetMemoryBytes() const
-{
-    return SLAB * (m_frameSlabs.size() * sizeof(QbbFrame) +
-                   m_telemetrySlabs.size() * sizeof(QbbTelemetry));
 }
 
 Ptr<QbbFramePool>

@@ -63,9 +63,6 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>, public PartitionState
     /// @return a telemetry record without hops
     QbbTelemetry* AllocateTelemetry();
 
-    /// @return a copy of @p frame, telemetry not included
-    QbbFrame* Clone(const QbbFrame& frame);
-
     /// @return what becomes of @p frame, which goes back to @p from
     QbbFrame* Take(QbbFrame* frame, QbbFramePool& from);
 
@@ -74,9 +71,6 @@ class QbbFramePool : public SimpleRefCount<QbbFramePool>, public PartitionState
     {
         return m_inUse;
     }
-
-    /// @return bytes of memory the pool holds
-    uint64_t GetMemoryBytes() const;
 
     /// @return what governs the links of the fabric
     LinkEngine& GetEngine()

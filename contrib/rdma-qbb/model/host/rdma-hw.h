@@ -114,18 +114,6 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// Add @p device, which is on this host's node, as the next NIC port. @return its index
     uint16_t AddNic(Ptr<QbbNetDevice> device);
 
-    /// @return NIC port @p index
-    RdmaNic& GetNic(uint16_t index) const
-    {
-        return *m_nics[index];
-    }
-
-    /// @return number of NIC ports
-    uint16_t GetNicCount() const
-    {
-        return static_cast<uint16_t>(m_nics.size());
-    }
-
     /// Use this congestion control; before the first queue pair.
     void SetCongestionOps(Ptr<RdmaCongestionOps> ops);
 

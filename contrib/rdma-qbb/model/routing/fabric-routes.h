@@ -152,12 +152,6 @@ class FabricRoutes
         return m_places[host].group;
     }
 
-    /// @return the hosts of a group, ascending
-    std::span<const uint32_t> HostsOf(uint32_t group) const
-    {
-        return m_groupHosts[group];
-    }
-
     /// @return whether the link is up
     bool IsUp(uint32_t link) const
     {
