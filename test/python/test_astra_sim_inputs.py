@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -87,6 +88,18 @@ def test_a_trace_of_astra_sim_runs_unchanged_and_takes_its_closed_form(tmp_path)
     assert one_collective(tmp_path) == pytest.approx(ring_ns(8, 1 << 20, 4), rel=0.02)
     roles = {entry["role"] for entry in record(tmp_path)["inputs"]}
     assert {"workload", "topology", "system", "logical topology", "remote memory"} <= roles
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
+def test_on_an_analytical_network_every_rank_says_when_it_finished(tmp_path):
+    """ASTRA-sim's YAML and the line that its users' scripts read; a cycle is a nanosecond."""
+    done = run(tmp_path, f"--workload-configuration={SHARED}/workload/all_reduce_8npus_1MB/all_reduce",
+               f"--system-configuration={system(tmp_path / 's.json')}", f"--network-configuration={SHARED}/network/Ring_8npus.yml")
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"^sys\[(\d+)\] finished, (\d+) cycles, exposed communication (\d+) cycles\.$", done.stdout, re.MULTILINE)
+    assert sorted(int(rank) for rank, _, _ in said) == list(range(8))
+    # Nothing is computed, and all ranks of a ring end together.
+    assert {(int(cycles), int(exposed)) for _, cycles, exposed in said} == {(int(one_collective(tmp_path)),) * 2}
 
 
 def test_communicators_need_a_workload_that_names_them(tmp_path):
