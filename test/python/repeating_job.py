@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Jobs whose traffic repeats, for --fast-forward."""
 import pathlib
-import subprocess
 import sys
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -22,8 +22,8 @@ def job_of_two_servers(directory):
 
 def clos(directory, gpus, *flags):
     """@return a topology of servers of 8 A100 and NICs of 100 Gb/s, not oversubscribed without flags"""
-    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *f"-topo Clos2 -g {gpus} -gt A100 -bw 100Gbps -apbw 100Gbps".split(), *flags],
-                          cwd=directory, capture_output=True, text=True, check=True)
+    made = run_script([ROOT / "topologies/gen_Topo_Template.py", *f"-topo Clos2 -g {gpus} -gt A100 -bw 100Gbps -apbw 100Gbps".split(),
+                       *flags], cwd=directory, check=True)
     return directory / made.stdout.strip()
 
 

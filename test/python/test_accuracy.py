@@ -3,11 +3,11 @@
 import hashlib
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import pandas as pd
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASUREMENTS = ROOT / "docs/source/data/measurements"
@@ -20,8 +20,7 @@ SHORT_BYTES = 4 << 20
 
 
 def accuracy(*arguments):
-    return subprocess.run([sys.executable, ROOT / "scripts/accuracy.py", *map(str, arguments)], capture_output=True,
-                          text=True, timeout=300, check=False)
+    return run_script([ROOT / "scripts/accuracy.py", *map(str, arguments)], timeout=300)
 
 
 def a_table(tmp_path, rows, **fields):
@@ -86,8 +85,7 @@ def test_errors_are_those_of_the_bandwidth_and_tables_count_the_same(tmp_path):
 def test_a_machine_becomes_a_topology_with_all_its_nics(tmp_path):
     machine = tables.Machine(gpu="H100", nvlink_gbps=3600, servers=2, gpus_per_server=4, nics_per_gpu=2, nic_gbps=200)
     simulate.write_topology(tmp_path / "t", machine)
-    result = subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "--check", tmp_path / "t"],
-                            capture_output=True, text=True, check=True)
+    result = run_script([ROOT / "topologies/gen_Topo_Template.py", "--check", tmp_path / "t"], check=True)
     assert "8 GPUs, 2 NVSwitches, 2 switches, 24 links: no mistake" in result.stdout
 
 

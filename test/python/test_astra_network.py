@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
@@ -15,7 +16,7 @@ GB = 2**30
 
 
 def generate(directory, *flags):
-    return subprocess.run([GENERATOR, *map(str, flags)], cwd=directory, capture_output=True, text=True, check=False)
+    return run_script([GENERATOR, *map(str, flags)], cwd=directory)
 
 
 def network(path, kinds, npus, bandwidths, latencies):

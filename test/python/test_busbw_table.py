@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from script_process import run_script
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/busbw_table.py"
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", SCRIPT.parents[1] / "bin")) / "SimAI_simulator"
@@ -14,7 +15,7 @@ HEADER = ("id,layer,pass,phase,group,ranks,op,bytes,algorithm,protocol,channels,
 
 
 def run(directory):
-    return subprocess.run([SCRIPT, directory], capture_output=True, text=True)
+    return run_script([SCRIPT, directory])
 
 
 def test_groups_of_one_kind_and_size_make_one_row(tmp_path):
@@ -45,13 +46,12 @@ def test_a_bandwidth_from_the_last_start_has_a_column_where_it_differs(tmp_path)
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="SimAI_simulator is not built here")
 def test_the_programs_table_and_both_scripts_have_the_same_columns_of_bandwidth(tmp_path):
     """Pairs of an AllToAll end at different times on the leaves, so ranks of the AllReduce after it start at different times."""
-    subprocess.run([SCRIPT.parents[1] / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 24 --nics_per_leaf 16 -gps 4 -o n".split()],
-                   cwd=tmp_path, check=True, capture_output=True)
+    run_script([SCRIPT.parents[1] / "topologies/gen_Topo_Template.py", *"-topo Clos2 -g 24 --nics_per_leaf 16 -gps 4 -o n".split()],
+               cwd=tmp_path, check=True)
     (tmp_path / "w").write_text("1 ALLTOALL 4194304 DP\n1 ALLREDUCE 1048576 TP\n")
     program = subprocess.run([PROGRAM, *"-w w -n n --tp 6 --network flow -o out".split()], cwd=tmp_path, check=True,
                              capture_output=True, text=True)
-    analysed = subprocess.run([SCRIPT.with_name("analyze_results.py"), tmp_path / "out", "--tables", "busbw"], check=True,
-                              capture_output=True, text=True)
+    analysed = run_script([SCRIPT.with_name("analyze_results.py"), tmp_path / "out", "--tables", "busbw"], check=True)
     table = run(tmp_path / "out")
     for text in (program.stdout, table.stdout, analysed.stdout):
         [head] = [line for line in text.splitlines() if "busbw GB/s" in line]

@@ -4,9 +4,9 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
+from script_process import run_script
 
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "build/release/bin")) / "collective-perf"
 GPUS, GBPS, BYTES = 4, 400, 16 << 20
@@ -51,9 +51,8 @@ def test_a_message_between_others_than_neighbours_is_refused_in_a_line(tmp_path)
 @pytest.mark.parametrize("network", ("packet", "flow"))
 def test_a_torus_of_one_dimension_carries_a_ring_between_neighbours(tmp_path, network):
     root = pathlib.Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, root / "topologies/gen_Topo_Template.py", "-topo", "Torus", "--dims", str(GPUS), "-gps",
-                    "1", "-nsps", "0", "-gt", "H100", "-bw", f"{GBPS}Gbps", "-o", tmp_path], check=True,
-                   capture_output=True)
+    run_script([root / "topologies/gen_Topo_Template.py", "-topo", "Torus", "--dims", str(GPUS), "-gps",
+                "1", "-nsps", "0", "-gt", "H100", "-bw", f"{GBPS}Gbps", "-o", tmp_path], check=True)
     topology, = tmp_path.glob("Torus_*")
     result = all_reduce(topology, network, NCCL_ALGO="Ring", NCCL_PROTO="Simple", AS_SEND_LAT="0")
     assert result.returncode == 0, result.stderr

@@ -5,9 +5,9 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "SimAI_simulator"
@@ -26,9 +26,8 @@ WORKLOAD = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 p
 @pytest.fixture(scope="module")
 def topology(tmp_path_factory):
     folder = tmp_path_factory.mktemp("topology")
-    subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp",
-                    "-g", "64", "-asn", "32", "-psn", "16", "-npa", "4"], cwd=folder, check=True,
-                   capture_output=True)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp",
+                "-g", "64", "-asn", "32", "-psn", "16", "-npa", "4"], cwd=folder, check=True)
     [path] = folder.iterdir()
     kinds = {}
     lines = path.read_text().splitlines()

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -29,8 +30,8 @@ def run(folder, program, *arguments):
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flags")
-    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "A100", "-psn", "8",
-                    "-o", folder / "topology"], check=True, stdout=subprocess.DEVNULL)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "A100", "-psn", "8",
+                "-o", folder / "topology"], check=True)
     (folder / "micro").write_text(MICRO)
     (folder / "conf").write_text((ROOT / "conf/DCQCN.conf").read_text())
     (folder / "flows").write_text("1\n0 1 3 100 65536 0\n")

@@ -2,11 +2,11 @@
 """scripts/goodput.py: Young's and Daly's closed forms, and histories that agree with them."""
 import math
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -64,7 +64,7 @@ def test_a_history_by_hand():
 
 
 def run(*arguments):
-    return subprocess.run([ROOT / "scripts/goodput.py", *arguments], capture_output=True, text=True)
+    return run_script([ROOT / "scripts/goodput.py", *arguments])
 
 
 def test_the_command_prints_both_and_refuses_mistakes():

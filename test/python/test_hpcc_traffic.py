@@ -3,10 +3,10 @@
 import collections
 import pathlib
 import random
-import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
@@ -29,8 +29,8 @@ def files(tmp_path):
 
 
 def generate(files, *flags):
-    result = subprocess.run([SCRIPTS / "hpcc_traffic.py", "--topology", files / "topology.txt", "--sizes",
-                             files / "sizes.txt", *flags], capture_output=True, text=True)
+    result = run_script([SCRIPTS / "hpcc_traffic.py", "--topology", files / "topology.txt", "--sizes",
+                         files / "sizes.txt", *flags])
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     flows = [line.split() for line in lines[1:]]
@@ -98,9 +98,8 @@ def test_a_host_sends_in_proportion_to_its_links(files):
     (("--load", "2"), "--load 2.0: expected 0 to 1"),
 ])
 def test_mistakes_end_with_status_2(files, change, expected):
-    result = subprocess.run([SCRIPTS / "hpcc_traffic.py", "--topology", files / "topology.txt", "--sizes",
-                             files / "sizes.txt", "--duration", "0.001", *change],
-                            capture_output=True, text=True)
+    result = run_script([SCRIPTS / "hpcc_traffic.py", "--topology", files / "topology.txt", "--sizes",
+                         files / "sizes.txt", "--duration", "0.001", *change])
     assert result.returncode == 2
     assert expected in result.stderr
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
@@ -40,8 +41,8 @@ def simulate(place, workload, *arguments, network="flow", topology=None, status=
 
 
 def generate(place, *arguments, status=0):
-    done = subprocess.run([sys.executable, ROOT / "scripts/workload.py", "--inference", "-o", place, "--name", "w",
-                           *map(str, arguments)], capture_output=True, text=True)
+    done = run_script([ROOT / "scripts/workload.py", "--inference", "-o", place, "--name", "w",
+                       *map(str, arguments)])
     assert done.returncode == status, done.stderr
     return done.stderr if status else (place / "w.txt").read_text()
 
@@ -134,8 +135,8 @@ def test_an_idle_transfer_takes_its_flows_completion_time(tmp_path):
 def test_results_add_up_on_every_network(tmp_path):
     """Eight ranks, experts, pipelines, preemptions: every request is served once, and its time has four parts."""
     topology = tmp_path / "servers"
-    subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gps", "8",
-                    "-psn", "8", "-gt", "H100", "-bw", "400Gbps", "-o", topology], check=True, capture_output=True)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gps", "8",
+                "-psn", "8", "-gt", "H100", "-bw", "400Gbps", "-o", topology], check=True)
     workload = ("INFERENCE\nrequests 12\nrate 20000\nprompt_tokens uniform 20 60\noutput_tokens uniform 2 12\nlayers 4\n"
                 "kv_heads 4\nkv_bytes 64\npp_comm 64\nnum_gpu_blocks 12\nblock_size 8\nmax_num_batched_tokens 48\n"
                 "row attention all linear 3000 20 100 1 ALLREDUCE_TP 64\nrow experts all linear 2000 10 0 0 ALLTOALL_EP 128\n"
@@ -163,8 +164,8 @@ def test_results_add_up_on_every_network(tmp_path):
 
 def test_a_plane_carries_caches_alone(tmp_path):
     topology = tmp_path / "dual"
-    subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn",
-                    "16", "-psn", "16", "-o", topology], check=True, capture_output=True)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn",
+                "16", "-psn", "16", "-o", topology], check=True)
     workload = one_request(200, 3) + ("requests 6\nlayers 2\nkv_heads 8\nkv_bytes 256\ninstances prefill 0-7 tp: 8\n"
                                       "row a all linear 1000 10 0 0 NONE 0\ninstances decode 8-15 tp: 8\n" +
                                       LINEAR.format(1000))
@@ -210,8 +211,7 @@ def test_tables_and_plots_show_what_was_served(tmp_path):
 
 def test_a_run_that_serves_has_no_critical_path(tmp_path):
     run = simulate(tmp_path, one_request(1, 1) + "instances colocated 0\n" + LINEAR.format(1))
-    done = subprocess.run([sys.executable, ROOT / "scripts/why.py", run, "--program", PROGRAMS / "SimAI_simulator"],
-                          capture_output=True, text=True)
+    done = run_script([ROOT / "scripts/why.py", run, "--program", PROGRAMS / "SimAI_simulator"])
     assert done.returncode == 2 and "the run served requests" in done.stderr and done.stderr.count("\n") == 1
 
 

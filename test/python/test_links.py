@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -57,8 +58,8 @@ def test_flows_of_a_file_are_counted_too(tmp_path):
 def test_packets_and_flows_use_the_same_links(tmp_path):
     # ECMP over four spines, and NVLS inside the servers.
     topology, workload = tmp_path / "topology", tmp_path / "job.txt"
-    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "DCN+", "-g", "16", "-asn", "2",
-                    "-psn", "4", "-npa", "8"], cwd=tmp_path, check=True, capture_output=True)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "DCN+", "-g", "16", "-asn", "2",
+                "-psn", "4", "-npa", "8"], cwd=tmp_path, check=True)
     (tmp_path / "DCN+SingleToR_16g_8gps_400Gbps_H100").rename(topology)
     workload.write_text(
         "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 16 "

@@ -5,9 +5,9 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
+from script_process import run_script
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimCCL"
 
@@ -61,8 +61,8 @@ def test_cross_nic_decides_where_rings_leave_a_node(tmp_path):
 @pytest.mark.parametrize("cross_nic, stays_on_rails", [("0", False), ("1", True), ("2", True), (None, True)])
 def test_rings_pass_a_rail_only_network_unless_cross_nic_is_0(tmp_path, cross_nic, stays_on_rails):
     root = pathlib.Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, root / "topologies/gen_Topo_Template.py", "-topo", "RailOnly", "-g", "16", "-gt", "H100",
-                    "-bw", "400Gbps", "-o", tmp_path], check=True, capture_output=True)
+    run_script([root / "topologies/gen_Topo_Template.py", "-topo", "RailOnly", "-g", "16", "-gt", "H100",
+                "-bw", "400Gbps", "-o", tmp_path], check=True)
     topology, = tmp_path.glob("RailOnly_*")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     clean |= {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"} | ({"NCCL_CROSS_NIC": cross_nic} if cross_nic else {})

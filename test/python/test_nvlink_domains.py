@@ -5,9 +5,9 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "SimAI_simulator"
@@ -27,8 +27,7 @@ BYTES = 16 << 20
 @pytest.mark.parametrize("flags, gpus, switches, rate_gbps", DOMAINS)
 def test_an_allreduce_stays_in_the_domain_and_uses_all_its_switches(tmp_path, flags, gpus, switches, rate_gbps,
                                                                     nvls):
-    subprocess.run([sys.executable, ROOT / "topologies/gen_Topo_Template.py", *flags], cwd=tmp_path, check=True,
-                   capture_output=True)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", *flags], cwd=tmp_path, check=True)
     [topology] = tmp_path.iterdir()
     (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {BYTES} TP\n")
     result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", str(ROOT / "conf/SimAI.conf"),

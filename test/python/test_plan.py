@@ -4,13 +4,13 @@ import csv
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import types
 
 import pytest
 import run_directory
 from matplotlib.colors import to_hex
+from script_process import run_script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
@@ -31,8 +31,7 @@ def analytical(directory, count):
 
 
 def plan(*arguments, status=0):
-    done = subprocess.run([REPOSITORY / "scripts/plan.py", "--bin", PROGRAMS, *map(str, arguments)], capture_output=True,
-                          text=True, check=False)
+    done = run_script([REPOSITORY / "scripts/plan.py", "--bin", PROGRAMS, *map(str, arguments)])
     assert done.returncode == status, done.stderr
     return done
 

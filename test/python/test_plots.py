@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from script_process import run_script
 
 import run_directory
 
@@ -77,7 +78,7 @@ def labelled(axes):
 
 
 def plot(*arguments):
-    return subprocess.run([ROOT / "scripts/plot.py", *map(str, arguments)], capture_output=True, text=True)
+    return run_script([ROOT / "scripts/plot.py", *map(str, arguments)])
 
 
 def boxes(axes):
@@ -312,8 +313,8 @@ def test_runs_whose_files_have_a_prefix_are_named_by_it(directory):
 
 def test_every_kind_writes_png_and_svg_of_a_real_run(tmp_path):
     program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
-    made = subprocess.run([ROOT / "topologies/gen_Topo_Template.py", *"-topo AlibabaHPN --dp -g 32 -asn 16 -psn 4 -bw "
-                           "100Gbps".split()], cwd=tmp_path, capture_output=True, text=True, check=True)
+    made = run_script([ROOT / "topologies/gen_Topo_Template.py", *"-topo AlibabaHPN --dp -g 32 -asn 16 -psn 4 -bw "
+                       "100Gbps".split()], cwd=tmp_path, check=True)
     (tmp_path / "w.txt").write_text("1 ALLTOALL 16777216 EP\n1 ALLREDUCE 1048576 TP\n")
     subprocess.run([program, "-w", tmp_path / "w.txt", "-n", tmp_path / made.stdout.split()[-1], "-c",
                     ROOT / "conf/SimAI.conf", "-o", tmp_path / "run", "--ep", "4", "--tp", "8", "-q",

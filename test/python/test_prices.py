@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """gen_Topo_Template.py --describe --prices: parts counted by hand."""
 import pathlib
-import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
@@ -26,7 +26,7 @@ cable: {price: 2}
 
 
 def run(directory, *arguments):
-    return subprocess.run([GENERATOR, *arguments], cwd=directory, capture_output=True, text=True)
+    return run_script([GENERATOR, *arguments], cwd=directory)
 
 
 @pytest.fixture

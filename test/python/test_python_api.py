@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -18,8 +19,7 @@ from clustersim.simulation import command_line  # noqa: E402
 
 @pytest.fixture
 def topology(tmp_path):
-    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16"], cwd=tmp_path,
-                   check=True, capture_output=True)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16"], cwd=tmp_path, check=True)
     return tmp_path / "Spectrum-X_16g_8gps_400Gbps_H100"
 
 

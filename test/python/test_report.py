@@ -2,10 +2,10 @@
 """scripts/report.py: its page, looked at in headless Chromium."""
 import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/report.py"
@@ -21,7 +21,7 @@ PHONE, DESKTOP = (390, 844), (1280, 900)
 
 
 def report(*arguments):
-    return subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True)
+    return run_script([SCRIPT, *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

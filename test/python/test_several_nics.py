@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
@@ -36,8 +37,7 @@ ALGORITHMS = {
 @pytest.fixture(scope="module", params=TOPOLOGIES)
 def topology(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp("topology")
-    subprocess.run([GENERATOR, *TOPOLOGIES[request.param].split(), "-o", "n"], cwd=directory, check=True,
-                   capture_output=True)
+    run_script([GENERATOR, *TOPOLOGIES[request.param].split(), "-o", "n"], cwd=directory, check=True)
     return request.param, directory / "n"
 
 
@@ -86,8 +86,8 @@ def test_no_nic_idles(topology, algorithm, tmp_path):
 
 
 def test_a_rail_only_network_names_the_missing_path_in_one_line(tmp_path):
-    subprocess.run([GENERATOR, *"-topo RailOnly -g 16 -o n".split()], cwd=tmp_path, check=True, capture_output=True)
-    check = subprocess.run([GENERATOR, "--check", "n"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    run_script([GENERATOR, *"-topo RailOnly -g 16 -o n".split()], cwd=tmp_path, check=True)
+    check = run_script([GENERATOR, "--check", "n"], cwd=tmp_path, check=True)
     assert "GPU 0 and GPU 9 meet only in another GPU's NVLink (rail-only)" in check.stdout
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     for network in ("flow", "packet"):

@@ -2,9 +2,9 @@
 """The architectures beyond SimAI's templates: what --describe finds against textbook formulas."""
 import pathlib
 import re
-import subprocess
 
 import pytest
+from script_process import run_script
 
 from cpu_time import cpu_seconds
 
@@ -13,7 +13,7 @@ GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
 
 
 def run(directory, *arguments):
-    return subprocess.run([GENERATOR, *arguments], cwd=directory, capture_output=True, text=True)
+    return run_script([GENERATOR, *arguments], cwd=directory)
 
 
 def described(directory, flags):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """gen_Topo_Template.py --check: a good file passes; each way to break it is named with its line."""
 import pathlib
-import subprocess
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
@@ -26,8 +26,7 @@ GOOD = """9 2 2 3 10 H100
 
 def check(directory, text):
     (directory / "topology").write_text(text)
-    return subprocess.run([GENERATOR, "--check", "topology"], cwd=directory, capture_output=True,
-                          text=True)
+    return run_script([GENERATOR, "--check", "topology"], cwd=directory)
 
 
 @pytest.mark.parametrize("text", [
@@ -92,5 +91,5 @@ def test_a_broken_file_is_refused_with_one_line(tmp_path, old, new, message):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    result = subprocess.run([GENERATOR, "--check", tmp_path / "none"], capture_output=True, text=True)
+    result = run_script([GENERATOR, "--check", tmp_path / "none"])
     assert result.returncode == 2 and "none: No such file" in result.stderr

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """gen_Topo_Template.py --draw: pictures with something on them, and rails where there are rails."""
 import pathlib
-import subprocess
 import sys
 import warnings
 
 import matplotlib.image
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
@@ -18,7 +18,7 @@ from clustersim.topology.reader import read  # noqa: E402
 
 
 def run(directory, *arguments):
-    return subprocess.run([GENERATOR, *arguments], cwd=directory, capture_output=True, text=True)
+    return run_script([GENERATOR, *arguments], cwd=directory)
 
 
 def test_a_picture_has_layers_rails_and_planes(tmp_path):

@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
@@ -15,7 +16,7 @@ SAMPLES = pathlib.Path(os.environ.get("SHARED_DATA_DIR", ROOT / "../shared/data"
 
 
 def generate(directory, *flags):
-    return subprocess.run([GENERATOR, *flags], cwd=directory, capture_output=True, text=True)
+    return run_script([GENERATOR, *flags], cwd=directory)
 
 
 class Topology:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
@@ -20,7 +21,8 @@ HEADER = ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {tp} ep: {e
 
 
 def run(*arguments, status=0):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, check=False)
+    words = [str(word) for word in arguments]
+    done = run_script(words) if words[0].endswith(".py") else subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stderr
     return done
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
@@ -29,8 +30,7 @@ def gpt(layers=4, hidden=1024, heads=16, vocabulary=32000, **others):
 
 
 def generate(*arguments, status=0):
-    done = subprocess.run([REPOSITORY / "scripts/workload.py", *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
+    done = run_script([REPOSITORY / "scripts/workload.py", *map(str, arguments)])
     assert done.returncode == status, done.stderr
     return done
 
