@@ -4,10 +4,10 @@ import csv
 import pathlib
 import random
 import re
-import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/analyze_results.py"
@@ -160,7 +160,7 @@ def test_random_damage_never_stops_the_tables(tmp_path, seed):
 
 
 def run(*arguments):
-    return subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True)
+    return run_script([SCRIPT, *map(str, arguments)])
 
 
 def test_csv_and_markdown_are_written(runs, tmp_path):
@@ -205,3 +205,22 @@ def test_only_the_tables_asked_for_are_printed(runs, tmp_path):
     result = run("--dirs", tmp_path / "fast", "--tables", "busbw")
     assert result.stdout.startswith("Bus bandwidth of collectives by size\n")
     assert "Runs" not in result.stdout
+
+
+def test_every_table_is_asked_for_by_its_key(runs, tmp_path):
+    keys = [table.key for table in tables.all_tables(runs)]
+    assert {"pfc", "queues", "busbw"} <= set(keys)
+    for key in keys:
+        assert [table.key for table in tables.all_tables(runs, [key])] == [key]
+    assert run("--dirs", tmp_path / "fast", "--tables", "pfc").stdout.startswith("PFC pauses\n")
+    documented = re.findall(r"^``(\w+)``  ", (ROOT / "docs/source/howto/compare-runs.rst").read_text(), re.MULTILINE)
+    assert documented == list(tables.MAKER_OF)
+
+
+def test_files_of_tables_that_are_not_asked_for_are_not_read(runs, tmp_path):
+    (tmp_path / "fast/fct.txt").write_text("no flows\n")
+    assert run("--dirs", tmp_path / "fast", "--tables", "busbw", "pfc").stderr == ""
+    assert "fast/fct.txt:1: this line is not a record" in run("--dirs", tmp_path / "fast", "--tables", "slowdown").stderr
+    (tmp_path / "out").mkdir()
+    written = run("--dirs", tmp_path / "fast", "--tables", "busbw", "-o", tmp_path / "out")
+    assert "fast/fct.txt:1" in written.stderr and (tmp_path / "out/pfc.csv").is_file(), "-o writes all tables"

@@ -338,7 +338,7 @@ def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
     lengths = ["--prompt_tokens", "uniform 500 3500", "--output_tokens", "uniform 5 15"]
 
     def script(name, *arguments):
-        subprocess.run([sys.executable, ROOT / name, *arguments], cwd=tmp_path, check=True, capture_output=True)
+        run_script([ROOT / name, *arguments], cwd=tmp_path, check=True)
 
     script("scripts/workload.py", *common, *lengths, "--world_size", "16", "--name", "together")
     script("scripts/workload.py", *common, *lengths, "--prefill_gpus", "8", "--decode_gpus", "8", "--name", "apart")
@@ -349,11 +349,10 @@ def test_the_figures_of_the_page_are_those_of_its_example(tmp_path):
         subprocess.run([PROGRAMS / "SimAI_simulator", "-q", "-w", workload, "-n", topology,
                         "-c", ROOT / "conf/SimAI.conf", "--network", "flow", "-o", output, *more], cwd=tmp_path, check=True, env=ENVIRONMENT)
     runs = open_runs([tmp_path / name for name in ("together", "apart", "both", "one")])
-    rows = {table.key: {row["run"]: row for row in table.records()} for table in all_tables(runs)
-            if table.key in ("serving", "phases")}
+    rows = {table.key: {row["run"]: row for row in table.records()} for table in all_tables(runs, ("serving", "phases"))}
     serving, phases = rows["serving"], rows["phases"]
-    for name, start in (("together", "the 99th percentile of the time per token is"), ("apart", "Apart it is")):
+    for name, start in (("together", "the 99th percentile of the time per token is"), ("apart", "When they are separate, these are")):
         late, kept = re.search(rf"{start} ([\d.]+) ms,? and ([\d.]+)%", page).groups()
         assert float(late) == round(serving[name]["tpot p99 ms"], 1) and float(kept) == serving[name]["within limits %"]
-    one, both = re.search(r"for ([\d.]+) ms on average instead of ([\d.]+) ms", page).groups()
+    one, both = re.search(r"for ([\d.]+) ms on average, instead of ([\d.]+) ms", page).groups()
     assert (float(one), float(both)) == tuple(round(phases[name]["transfer ms"], 2) for name in ("one", "both"))

@@ -17,7 +17,7 @@ require("numpy", "pandas")
 
 from clustersim import command
 from clustersim.results import ResultsError
-from clustersim.results.tables import MAKERS, all_tables, as_markdown, as_text, write_csv
+from clustersim.results.tables import MAKER_OF, all_tables, as_markdown, as_text, write_csv
 from clustersim.whole_file import write_text
 
 
@@ -41,15 +41,14 @@ def main(arguments):
     parser.add_argument("-o", "--output", metavar="DIR", help="write CSV and Markdown there")
     parser.add_argument("--topology", metavar="FILE",
                         help="topology of all runs, for directories without run.json")
-    keys = [make.__name__.removesuffix("_table") for make in MAKERS]
-    parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=keys, help=f"print only these: {' '.join(keys)}")
+    parser.add_argument("--tables", nargs="+", metavar="TABLE", choices=[*MAKER_OF], help=f"print only these: {' '.join(MAKER_OF)}")
     given = parser.parse_args(arguments)
     directories = [*given.runs, *given.dirs]
     if not directories:
         parser.error("no run; expected the directories of one or more")
     from clustersim.results import open_runs  # loads pandas
     runs = open_runs(directories, given.topology)
-    tables = all_tables(runs)
+    tables = all_tables(runs, () if given.output else given.tables or ())
     problems = [problem for run in runs for problem in run.problems]
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)

@@ -2,6 +2,7 @@
 """Reads files of records, one a line; lines that are none are left out and reported."""
 import csv
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ import pandas as pd
 from clustersim import csv_cell
 
 REST = "_rest"  # fields beyond those of a record
-DTYPES = {"int": np.int64, "float": np.float64, "text": str, "hex": str}
+# Hexadecimals are few different texts, such as addresses: each is read once.
+DTYPES = {"int": np.int64, "float": np.float64, "text": str, "hex": "category"}
 
 
 def whole_lines(path, problems):
@@ -98,7 +100,7 @@ def _all_at_once(data, header_lines, columns, separator):
             return None
         frame[words] = frame[words].fillna("")
     hexadecimals = [name for name, kind in columns.items() if kind == "hex"]
-    if any(not frame[name].str.fullmatch(r"[0-9a-fA-F]{1,15}").all() for name in hexadecimals):
+    if any(not re.fullmatch("[0-9a-fA-F]{1,15}", text) for name in hexadecimals for text in frame[name].cat.categories):
         return None
     return frame.drop(columns=REST)
 
@@ -138,6 +140,5 @@ def _empty(columns):
 
 
 def _integers_of_hexadecimals(texts):
-    codes, unique = pd.factorize(texts)
-    values = np.array([int(text, 16) for text in unique], dtype=np.int64)
-    return pd.Series(values[codes] if len(values) else values, index=texts.index, dtype=np.int64)
+    values = np.array([int(text, 16) for text in texts.cat.categories], dtype=np.int64)
+    return pd.Series(values[texts.cat.codes] if len(values) else values, index=texts.index, dtype=np.int64)

@@ -6,7 +6,7 @@ from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
 
 
-def pause_table(runs):
+def pfc_table(runs):
     """@return one row per run and kind of node whose ports were paused, and one for runs without any"""
     rows = []
     for run in runs:
@@ -81,7 +81,7 @@ def port_counts(run):
     return counts
 
 
-def queue_table(runs):
+def queues_table(runs):
     """@return one row per run and kind of switch"""
     rows = []
     for run in runs:
