@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -49,6 +50,27 @@ def checkout(tmp_path):
     return tmp_path
 
 
+# Four pages run this sweep, which takes up where an earlier one stopped: only the first of them has to simulate.
+SWEEP = "scripts/sweep.py sweeps/compare-topologies.yaml"
+SWEPT = pathlib.Path("results/compare-topologies")
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory):
+    """Where the first page leaves the sweep's results; one place for all processes of a session."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "swept"
+
+
+def keep_sweep(results, place):
+    whole = place.with_name(f"swept-{os.getpid()}")
+    shutil.copytree(results, whole)
+    try:
+        whole.rename(place)
+    except OSError:  # another process was quicker
+        shutil.rmtree(whole)
+
+
 def marked(page):
     """The ranks of SimAI_phynet wait for each other by the real clock."""
     marks = [pytest.mark.real_time] if page.name == "physical.rst" else []
@@ -56,17 +78,22 @@ def marked(page):
 
 
 @pytest.mark.parametrize("page", [marked(p) for p in PAGES if any(map(runnable, command_blocks(p)))])
-def test_commands_of_a_page_run(page, checkout):
+def test_commands_of_a_page_run(page, checkout, swept):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("AS_", "NCCL_"))}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # in a container
     page_of_commands = "".join(f"echo {shlex.quote(block)} > block\n{block}"
                                for block in filter(runnable, command_blocks(page)))
+    sweeps = SWEEP in page_of_commands
+    if sweeps and swept.is_dir():
+        shutil.copytree(swept, checkout / SWEPT)
     result = subprocess.run(["bash", "-euo", "pipefail", "-c", page_of_commands], cwd=checkout,
                             env=environment, capture_output=True, text=True, timeout=600)
     last = checkout / "block"
     assert last.is_file(), "no block of the page leaves the top of the repository"
     assert result.returncode == 0, f"{last.read_text()}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
+    if sweeps and not swept.is_dir():
+        keep_sweep(checkout / SWEPT, swept)
 
 
 def inline_commands(page):
