@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -106,7 +107,7 @@ def test_idle_time_of_a_congested_bottleneck_is_bounded_by_what_congestion_contr
     assert by_name(calm)["AllReduce DP"].lost == by_name(none)["AllReduce DP"].lost == 0
     text = sentence(congested, "AllReduce DP")
     assert ("The idle 35% are steps that wait for each other, and what congestion control (DCQCN) costs: 70 congestion "
-            "notifications slowed senders. How much that is, the same run with --network flow tells.") in text
+            "notifications slowed senders. The same run with --network flow shows how much.") in text
     assert "as congestion control" not in text and "another congestion control" not in text, "a bound is no reason for another"
     row, = (row for row in verdict_of([congested]).records() if row["group"] == "DP")
     assert row["lost to CC %"] is None and row["lost to CC at most %"] == pytest.approx(35)
@@ -130,8 +131,8 @@ def test_a_send_latency_is_named_where_messages_wait_for_it(tmp_path):
 
 def test_the_summary_of_a_run_names_the_send_latency(tmp_path):
     (tmp_path / "micro").write_text("1 ALLREDUCE 1048576 TP\n")
-    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "8", "-gt", "A100", "-o",
-                    tmp_path / "topology"], check=True, stdout=subprocess.DEVNULL)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "8", "-gt", "A100", "-o",
+                tmp_path / "topology"], check=True)
 
     def said(latency):
         output = subprocess.run(
@@ -225,12 +226,13 @@ def test_unions_and_overlaps():
 
 def test_an_oversubscribed_fabric_has_the_verdict_of_its_completion_times(tmp_path):
     program = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
-    subprocess.run([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "32", "--nics_per_leaf", "16",
-                    "--oversubscription", "4", "-o", tmp_path / "topology"], check=True, stdout=subprocess.DEVNULL)
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Clos2", "-g", "32", "--nics_per_leaf", "16",
+                "--oversubscription", "4", "-o", tmp_path / "topology"], check=True)
     (tmp_path / "micro").write_text("1 ALLTOALL 8388608 EP\n")
+    said = {}
     for name, *flags in (("DCQCN", "--network", "packet"), ("flow", "--network", "flow")):
-        subprocess.run([program, "-w", tmp_path / "micro", "-n", tmp_path / "topology", "-c", ROOT / "conf/DCQCN.conf",
-                        "-o", tmp_path / "runs" / name, "-q", *flags], check=True)
+        said[name] = subprocess.run([program, "-w", tmp_path / "micro", "-n", tmp_path / "topology", "-c", ROOT / "conf/DCQCN.conf",
+                                     "-o", tmp_path / "runs" / name, *flags], check=True, capture_output=True, text=True).stdout
 
     def time_of(name):
         with (tmp_path / "runs" / name / "collectives.csv").open(newline="") as file:
@@ -244,3 +246,31 @@ def test_an_oversubscribed_fabric_has_the_verdict_of_its_completion_times(tmp_pa
     assert found.lost == pytest.approx(1 - time_of("flow") / time_of("DCQCN"))
     fair = by_name(runs[1], runs)["AllToAll EP"]
     assert fair.busy > 0.9 and fair.lost == 0
+    cnps = runs[0].info["cnps"]
+    assert cnps and f"{cnps} congestion notifications slowed senders; run the same with --network flow" in said["DCQCN"]
+    assert "congestion notifications" not in said["flow"]
+    for finding, name in ((found, "DCQCN"), (fair, "flow")):
+        assert f" sends for {100 * finding.busy:.0f}% of the time. {100 * finding.above:.0f}% of its network bytes cross spines." in said[name]
+
+
+def test_the_summary_says_what_stays_below_the_spines_and_that_nvls_is_off(tmp_path):
+    (tmp_path / "micro").write_text("1 ALLREDUCE 1048576 TP\n1 ALLREDUCE 1048576 DP\n")
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-psn", "8",
+                "-o", tmp_path / "topology"], check=True)
+
+    def lines(nvls):
+        output = subprocess.run(
+            [pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator", "-w", tmp_path / "micro", "-n", tmp_path / "topology",
+             "--network", "flow", "-o", tmp_path / nvls],
+            check=True, capture_output=True, text=True, env={**os.environ, "AS_NVLS_ENABLE": nvls}).stdout
+        return {line.split(" is ")[0]: line for line in output.splitlines() if " is busiest on " in line or " is bounded by " in line}
+
+    off, on = lines("0"), lines("1")
+    assert set(off) == set(on) == {"AllReduce TP (8 ranks)", "AllReduce DP (2 ranks)"}
+    # On rails the GPUs at one place of all servers share an access switch; TP groups send nothing over the network.
+    for each in (off, on):
+        assert "None of its bytes leave the access switches." in each["AllReduce DP (2 ranks)"]
+        assert "access switches" not in each["AllReduce TP (8 ranks)"]
+        assert "NVLS" not in each["AllReduce DP (2 ranks)"]
+    assert "NVLS is off, so the NVSwitches reduce nothing; AS_NVLS_ENABLE=1 turns it on." in off["AllReduce TP (8 ranks)"]
+    assert "NVLS" not in on["AllReduce TP (8 ranks)"]

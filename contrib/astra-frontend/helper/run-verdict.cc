@@ -21,6 +21,7 @@ using NodeKind = ClusterTopology::NodeKind;
 
 constexpr double FULL = 0.9;   ///< busy above it: bandwidth is what counts
 constexpr double SMALL = 0.05; ///< parts below it are not worth a sentence
+constexpr const char* NVLINKS = "NVLinks";
 
 /// Names nodes and classes of links as clustersim.results does.
 class Names
@@ -50,12 +51,27 @@ class Names
         }
     }
 
+    /// @return the tier of a switch, from 1 for those that hosts are attached to; 0 for other
+    /// nodes
+    uint32_t Tier(uint32_t node) const
+    {
+        return m_layers[node];
+    }
+
+    /// @return whether there are switches that no host is attached to
+    bool HasSpines() const
+    {
+        return std::any_of(m_layers.begin(), m_layers.end(), [](uint32_t layer) {
+            return layer > 1;
+        });
+    }
+
     const char* Class(uint32_t from, uint32_t to) const
     {
         const NodeKind kinds[] = {m_topology.kind[from], m_topology.kind[to]};
         if (kinds[0] == NodeKind::NvSwitch || kinds[1] == NodeKind::NvSwitch)
         {
-            return "NVLinks";
+            return NVLINKS;
         }
         if (kinds[0] == NodeKind::Host)
         {
@@ -77,18 +93,63 @@ class Names
     std::vector<uint32_t> m_hosts;
 };
 
+/// @return the bytes that a link has sent for one purpose
+uint64_t
+BytesOf(const LinkLoad& load, uint16_t purpose)
+{
+    uint64_t mine = 0;
+    for (const auto& [each, bytes] : load.purposes)
+    {
+        mine += each == purpose ? bytes : 0;
+    }
+    return mine;
+}
+
 /// @return how long a link was busy with one purpose
 double
 BusyWith(const LinkLoad& load, uint16_t purpose)
 {
-    uint64_t mine = 0;
     uint64_t all = 0;
     for (const auto& [each, bytes] : load.purposes)
     {
         all += bytes;
-        mine += each == purpose ? bytes : 0;
     }
-    return all ? load.busyNs * static_cast<double>(mine) / static_cast<double>(all) : 0;
+    return all ? load.busyNs * static_cast<double>(BytesOf(load, purpose)) /
+                     static_cast<double>(all)
+               : 0;
+}
+
+/// @return how much of a purpose's bytes on the network leaves the switches that hosts are attached
+/// to; empty where there are no others, or nothing left its server
+std::string
+SpineSentence(const Names& names, const std::vector<LinkLoad>& loads, uint16_t purpose)
+{
+    uint64_t sent = 0;
+    uint64_t above = 0;
+    for (const LinkLoad& load : loads)
+    {
+        const uint32_t from = names.Tier(load.node);
+        const uint32_t to = names.Tier(load.peer);
+        sent += from == 0 && to == 1 ? BytesOf(load, purpose) : 0;
+        above += from == 1 && to == 2 ? BytesOf(load, purpose) : 0;
+    }
+    if (sent == 0 || !names.HasSpines())
+    {
+        return "";
+    }
+    return above == 0
+               ? " None of its bytes leave the access switches."
+               : fmt::format(
+                     " {:.0f}% of its network bytes cross spines.",
+                     std::min(100.0, 100 * static_cast<double>(above) / static_cast<double>(sent)));
+}
+
+/// @return whether NVSwitches can carry out an operation
+bool
+MayReduce(CollectiveOp op)
+{
+    return op == CollectiveOp::AllReduce || op == CollectiveOp::AllGather ||
+           op == CollectiveOp::ReduceScatter;
 }
 
 /// @return what AS_SEND_LAT is to a collective of that mean time; empty if that is little
@@ -152,7 +213,7 @@ RunVerdict::CollectiveEnded(const CollectiveRecord& record)
 std::vector<std::string>
 RunVerdict::Lines(const ClusterTopology& topology,
                   const std::vector<LinkLoad>& loads,
-                  TimePs sendLatency) const
+                  const Setting& setting) const
 {
     const Names names(topology);
     std::vector<std::pair<TimePs, std::string>> lines;
@@ -184,21 +245,28 @@ RunVerdict::Lines(const ClusterTopology& topology,
         const bool isFull = share >= FULL;
         const std::string group =
             activity.kind == GroupKind::Custom ? "" : std::string(" ") + ToString(activity.kind);
+        const std::string links = names.Class(busiest->node, busiest->peer);
+        const char* nvls =
+            setting.nvlsOff && links == NVLINKS && MayReduce(activity.op)
+                ? " NVLS is off, so the NVSwitches reduce nothing; AS_NVLS_ENABLE=1 turns it on."
+                : "";
         lines.emplace_back(
             active,
             fmt::format("{}{} ({} ranks) is {} the {}{}: {} to {} ({:g} Gb/s) sends for {:.0f}% of "
-                        "the time.{}",
+                        "the time.{}{}{}",
                         ToString(activity.op),
                         group,
                         activity.ranks,
                         isFull ? "bounded by the bandwidth of" : "busiest on",
-                        names.Class(busiest->node, busiest->peer),
+                        links,
                         isFull ? "" : ", which it does not fill",
                         names.Node(busiest->node),
                         names.Node(busiest->peer),
                         static_cast<double>(busiest->rateBps) / 1e9,
                         100 * share,
-                        LatencySentence(sendLatency, mean)));
+                        SpineSentence(names, loads, purpose),
+                        LatencySentence(setting.sendLatency, mean),
+                        nvls));
     }
     std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
         return a.first > b.first;

@@ -46,15 +46,22 @@ class RunVerdict : public RunObserver
   public:
     void CollectiveEnded(const CollectiveRecord& record) override;
 
+    /// How the run was set up.
+    struct Setting
+    {
+        TimePs sendLatency{0}; ///< what AS_SEND_LAT adds before each message; 0 if it is not set
+        bool nvlsOff{false};   ///< whether NVSwitches could reduce but were told not to
+    };
+
     /**
      * @param topology what the links are links of
      * @param loads of all ports; none if the network does not know
-     * @param sendLatency what AS_SEND_LAT adds before each message; 0 if it is not set
+     * @param setting what else bounds collectives
      * @return a line for each operation and kind of group, the longest active first
      */
     std::vector<std::string> Lines(const ns3::ClusterTopology& topology,
                                    const std::vector<LinkLoad>& loads,
-                                   TimePs sendLatency = 0) const;
+                                   const Setting& setting) const;
 
   private:
     /// Times that do not overlap, in order of their ends.

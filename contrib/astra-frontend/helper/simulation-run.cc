@@ -18,6 +18,7 @@
 #include "ns3/fabric-monitors.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/nccl-cost-model.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/uinteger.h"
@@ -407,13 +408,21 @@ SimulationRun::ReportUnfinished()
 void
 SimulationRun::SayVerdict() const
 {
+    const bool nvlsOff =
+        !m_options.nccl.nvlsEnable && NcclCostModel(m_nccl->GetMachine(), m_options.nccl).HasNvls();
     const std::vector<std::string> lines =
         m_jobs->GetVerdict().Lines(m_inputs.topology,
                                    m_backend->GetLinkLoads(),
-                                   m_options.nccl.sendLatency.value_or(0));
+                                   {m_options.nccl.sendLatency.value_or(0), nvlsOff});
     for (std::size_t i = 0; i < std::min(lines.size(), MAX_VERDICT_LINES); ++i)
     {
         m_console.Say(lines[i] + "\n");
+    }
+    if (const uint64_t cnps = m_backend->GetTotals().cnps; cnps > 0 && !lines.empty())
+    {
+        m_console.Say(fmt::format("{} congestion notifications slowed senders; run the same with "
+                                  "--network flow to see what that costs\n",
+                                  cnps));
     }
 }
 

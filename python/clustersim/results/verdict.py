@@ -299,7 +299,7 @@ def _losses(finding):
                      f"{finding.fair_ns / 1e3:.4g} us instead of {finding.mean_ns / 1e3:.4g} us.")
     elif finding.lost >= SMALL:
         found.append(f"The idle {percent(finding.lost)} are steps that wait for each other, and what congestion control "
-                     f"({finding.congestion_control}) costs: {why}. How much that is, the same run with --network flow tells.")
+                     f"({finding.congestion_control}) costs: {why}. The same run with --network flow shows how much.")
     elif finding.idle >= SMALL:
         found.append(_idle(finding))
     if finding.waited_ns > SMALL * finding.mean_ns:
