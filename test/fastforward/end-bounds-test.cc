@@ -32,7 +32,7 @@ using AstraSim::PartOperation;
 using AstraSim::PartOutcome;
 using AstraSim::PartPattern;
 using AstraSim::PartRound;
-using AstraSim::PatternSimulation;
+using AstraSim::RepeatingSimulation;
 using AstraSim::ShapeFinder;
 using AstraSim::StartsAndEnds;
 using AstraSim::TimedOperation;
@@ -174,7 +174,7 @@ namespace
 {
 
 /// A network on which collectives end as @p ends says.
-class ScriptedEnds : public PatternSimulation
+class ScriptedEnds : public RepeatingSimulation
 {
   public:
     using Ends = std::function<Times(const Times& starts)>;
@@ -264,6 +264,7 @@ class Stragglers
         PartOperation what;
         what.group.ranks = {0, 1, 2, 3};
         what.request.op = AstraSim::CollectiveOp::AllGather;
+        what.request.bytes = 1 << 20;
         auto& operation =
             m_forward.Open(what, m_shape, [this, ends = EndsOf(starts)](uint32_t rank) {
                 m_largest = std::max(m_largest, std::abs(m_loop.Now() - ends[rank]));

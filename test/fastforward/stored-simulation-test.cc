@@ -25,7 +25,7 @@ using AstraSim::PartOperation;
 using AstraSim::PartOutcome;
 using AstraSim::PartPattern;
 using AstraSim::PartRound;
-using AstraSim::PatternSimulation;
+using AstraSim::RepeatingSimulation;
 using AstraSim::Sha256;
 using AstraSim::StoredSimulation;
 using AstraSim::TimedOperation;
@@ -41,7 +41,7 @@ const Sha256::Value FABRIC{1};
 
 /// What comes of a pattern takes as long as it has bytes; repeated, that and the number of the
 /// time.
-class Arithmetic : public PatternSimulation
+class Arithmetic : public RepeatingSimulation
 {
   public:
     PartOutcome Simulate(const PartPattern& pattern) override

@@ -27,7 +27,7 @@ using AstraSim::PartOperation;
 using AstraSim::PartOutcome;
 using AstraSim::PartPattern;
 using AstraSim::PartRound;
-using AstraSim::PatternSimulation;
+using AstraSim::RepeatingSimulation;
 using AstraSim::ShapeFinder;
 using AstraSim::TimedOperation;
 using AstraSim::TimePs;
@@ -48,7 +48,7 @@ struct Course
 };
 
 /// Simulates by a script: the n-th simulation has the n-th course.
-class Script : public PatternSimulation
+class Script : public RepeatingSimulation
 {
   public:
     using Courses = std::function<Course(uint32_t number)>;
@@ -140,6 +140,7 @@ class Job
         PartOperation what;
         what.group.ranks = {0, 1, 2, 3};
         what.request.op = AstraSim::CollectiveOp::AllToAll;
+        what.request.bytes = 1 << 20;
         m_ended = 0;
         auto& operation = m_forward.Open(what, m_shape, [this](uint32_t rank) { End(rank); });
         m_operation = &operation;

@@ -34,7 +34,7 @@ def record(out):
 
 @pytest.mark.parametrize("network", ["packet", "flow", "analytical"])
 def test_what_repeats_is_simulated_once_and_takes_as_long(tmp_path, job, network):
-    for name, flags in (("whole", ()), ("exact", ("--fast-forward", "exact")), ("on", ("--fast-forward",))):
+    for name, flags in (("whole", ("--fast-forward", "off")), ("exact", ("--fast-forward", "exact")), ("on", ("--fast-forward",))):
         result = run(tmp_path / name, *job, "--network", network, *flags)
         assert result.returncode == 0, result.stderr
     assert times(tmp_path / "exact") == times(tmp_path / "whole")
@@ -83,8 +83,8 @@ def durations(out):
     return [(row["group"], row["layer"], float(row["end_ns"]) - float(row["start_ns"])) for row in rows]
 
 
-# Of the jobs of seeds 0 to 99 none has an end that is off by more than 0.01% of its time.
-@pytest.mark.parametrize("seed", range(8))
+# FAST_FORWARD_JOBS=100 runs as many as the goal is about.
+@pytest.mark.parametrize("seed", range(int(os.environ.get("FAST_FORWARD_JOBS", "8"))))
 def test_no_collective_of_a_random_job_is_off_by_more_than_one_percent(tmp_path, seed):
     arguments = random_job(tmp_path, seed)
     for name, flags in (("whole", ()), ("fast", ("--fast-forward",))):

@@ -29,8 +29,9 @@ Refuse(const std::string& what)
 
 } // namespace
 
-AnalyticalBackend::AnalyticalBackend(std::unique_ptr<MessagePaths> paths, TimePs limit)
-    : m_network(std::move(paths)),
+AnalyticalBackend::AnalyticalBackend(std::shared_ptr<MessagePaths> paths, TimePs limit)
+    : m_paths(std::move(paths)),
+      m_network(m_paths),
       m_limit(limit)
 {
 }
@@ -82,6 +83,12 @@ RankNetwork&
 AnalyticalBackend::GetNetwork(int rank)
 {
     return m_network.GetNetwork(rank);
+}
+
+std::unique_ptr<SimulationBackend>
+AnalyticalBackend::MakeUnused() const
+{
+    return std::make_unique<AnalyticalBackend>(m_paths);
 }
 
 void

@@ -22,7 +22,7 @@ class AnalyticalBackend : public SimulationBackend
 {
   public:
     /// @param paths times of messages @param limit simulated time at which to give up
-    explicit AnalyticalBackend(std::unique_ptr<MessagePaths> paths,
+    explicit AnalyticalBackend(std::shared_ptr<MessagePaths> paths,
                                TimePs limit = EventLoop::NO_LIMIT);
 
     /**
@@ -38,6 +38,7 @@ class AnalyticalBackend : public SimulationBackend
                                                    std::vector<std::string>& warnings);
 
     RankNetwork& GetNetwork(int rank) override;
+    std::unique_ptr<SimulationBackend> MakeUnused() const override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;
@@ -52,6 +53,7 @@ class AnalyticalBackend : public SimulationBackend
     bool IsIdle() const override;
 
   private:
+    std::shared_ptr<MessagePaths> m_paths;
     AnaSim m_network;
     TimePs m_limit;
     bool m_drained{false}; ///< nothing was left to simulate

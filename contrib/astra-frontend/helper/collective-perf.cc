@@ -209,9 +209,10 @@ CollectivePerf::MakeBackends()
                             std::nullopt,
                             warnings);
     CollectiveImplementation* collectives = m_nccl.get();
-    if (m_options.run.fastForward != FastForwardMode::Off)
+    if (m_options.run.IsFastForwarded())
     {
         auto forward = std::make_unique<FastForwardBackend>(
+            m_options.run.fastForward,
             m_options.run,
             m_inputs,
             background,

@@ -20,53 +20,57 @@ namespace AstraSim
 namespace
 {
 
-[[noreturn]] void
-Refuse(const std::string& what, const std::string& expected)
+/// What keeps a run from being fast-forwarded, and what would not.
+struct Obstacle
 {
-    throw ns3::InputError("--fast-forward", 0, what, expected);
-}
+    std::string what;
+    std::string expected;
+};
 
-/// What happens at times of its own, or between messages of one collective, is in no pattern.
-void
-Check(const RunOptions& options, const RunInputs& inputs, const BackgroundFlows& background)
+/// @return what happens at times of its own, or between messages of one collective: it is in no
+/// pattern
+std::optional<Obstacle>
+FindObstacle(const RunOptions& options, const RunInputs& inputs, const BackgroundFlows& background)
 {
     if (!inputs.conf.linkEvents.empty())
     {
-        Refuse("LINK_DOWN and LINK_UP change the network at times of their own",
-               "a run without the flag, or links that stay as they are");
+        return Obstacle{"LINK_DOWN and LINK_UP change the network at times of their own",
+                        "a run without the flag, or links that stay as they are"};
     }
     if (background.count > 0)
     {
-        Refuse(fmt::format("{} {} has flows, which are in no pattern",
-                           background.key,
-                           background.file),
-               "a run without one of the two");
+        return Obstacle{fmt::format("{} {} has flows, which are in no pattern",
+                                    background.key,
+                                    background.file),
+                        "a run without one of the two"};
     }
     if (!options.pcap.empty() || !inputs.traceNodes.empty())
     {
         const char* watcher = options.pcap.empty() ? "TRACE_FILE" : "--pcap";
-        Refuse(fmt::format("packets that are not simulated cannot be captured or traced ({})",
-                           watcher),
-               fmt::format("a run without the flag, or without {}", watcher));
+        return Obstacle{
+            fmt::format("packets that are not simulated cannot be captured or traced ({})",
+                        watcher),
+            fmt::format("a run without the flag, or without {}", watcher)};
     }
     if (!options.system.empty())
     {
-        Refuse("collectives of a system file have messages one by one",
-               "a run without the flag, or without --system-configuration");
+        return Obstacle{"collectives of a system file have messages one by one",
+                        "a run without the flag, or without --system-configuration"};
     }
     if (options.rendezvous)
     {
-        Refuse("with --rendezvous-protocol messages wait for their receives",
-               "a run without one of the two");
+        return Obstacle{"with --rendezvous-protocol messages wait for their receives",
+                        "a run without one of the two"};
     }
+    return std::nullopt;
 }
 
 FastForwardConfig
-ConfigOf(const RunOptions& options)
+ConfigOf(FastForwardMode mode, const RunOptions& options)
 {
     FastForwardConfig config;
-    config.verifies = options.fastForward == FastForwardMode::Verify;
-    if (options.fastForward == FastForwardMode::Exact)
+    config.verifies = mode == FastForwardMode::Verify;
+    if (mode == FastForwardMode::Exact)
     {
         config.tail = 0;
         config.tolerance = 0;
@@ -96,7 +100,8 @@ MessagesKeepPaths(const RunInputs& inputs)
 
 } // namespace
 
-FastForwardBackend::FastForwardBackend(const RunOptions& options,
+FastForwardBackend::FastForwardBackend(FastForwardMode mode,
+                                       const RunOptions& options,
                                        const RunInputs& inputs,
                                        const BackgroundFlows& background,
                                        std::unique_ptr<SimulationBackend> inner,
@@ -111,16 +116,22 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
               [this](int rank) { return m_inner->GetPartition(rank).value_or(0); },
               !m_inner->GetPartition(0)}),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
-      m_forward(ConfigOf(options), m_inner->GetNetwork(0), m_shapes, OpenStore(options, inputs)),
+      m_forward(ConfigOf(mode, options),
+                m_inner->GetNetwork(0),
+                m_shapes,
+                ChoosePatterns(mode, options, inputs, ncclOf(0))),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
           [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
           m_forward,
           m_shapes),
-      m_verifies(options.fastForward == FastForwardMode::Verify)
+      m_verifies(mode == FastForwardMode::Verify)
 {
-    Check(options, inputs, background);
+    if (const auto obstacle = FindObstacle(options, inputs, background))
+    {
+        throw ns3::InputError("--fast-forward", 0, obstacle->what, obstacle->expected);
+    }
     for (uint32_t rank = 0; rank < inputs.topology.hostCount; ++rank)
     {
         ncclOf(
@@ -133,11 +144,30 @@ FastForwardBackend::FastForwardBackend(const RunOptions& options,
     }
 }
 
+bool
+FastForwardBackend::IsSafe(const RunOptions& options,
+                           const RunInputs& inputs,
+                           const BackgroundFlows& background)
+{
+    // Messages that share a port are served by their times and sizes alone, so what repeats
+    // repeats to the picosecond. A timeline has single messages, and checks watch them.
+    return options.network == NetworkModel::Analytical && !options.check &&
+           options.timelineRanks == 0 && inputs.conf.planes.empty() &&
+           !FindObstacle(options, inputs, background);
+}
+
 PatternSimulation&
-FastForwardBackend::OpenStore(const RunOptions& options, const RunInputs& inputs)
+FastForwardBackend::ChoosePatterns(FastForwardMode mode,
+                                   const RunOptions& options,
+                                   const RunInputs& inputs,
+                                   CollectiveImplementation& nccl)
 {
     if (options.fastForwardStore.empty())
     {
+        if (mode == FastForwardMode::Exact && m_inner->MakeUnused())
+        {
+            return m_fresh.emplace([this] { return MakeUnused(); }, nccl);
+        }
         return m_side;
     }
     m_disk.emplace(options.fastForwardStore, options.fastForwardStoreMib << 20);
@@ -145,6 +175,31 @@ FastForwardBackend::OpenStore(const RunOptions& options, const RunInputs& inputs
                             *m_disk,
                             DigestOfModels(options, inputs),
                             options.fastForward == FastForwardMode::Verify);
+}
+
+FreshSimulation::Network
+FastForwardBackend::MakeUnused()
+{
+    std::shared_ptr<SimulationBackend> unused = m_inner->MakeUnused();
+    m_unused = unused;
+    if (m_isInterrupted)
+    {
+        unused->Interrupt();
+    }
+    return {[unused](int rank) -> RankNetwork& { return unused->GetNetwork(rank); },
+            [unused] { unused->Run(); },
+            [unused] { return unused->GetTotals(); }};
+}
+
+void
+FastForwardBackend::Interrupt()
+{
+    m_isInterrupted = true;
+    m_inner->Interrupt();
+    if (const std::shared_ptr<SimulationBackend> unused = m_unused)
+    {
+        unused->Interrupt();
+    }
 }
 
 FastForwardReport

@@ -13,9 +13,11 @@
 #include "ns3/fast-forward.h"
 #include "ns3/forwarded-collectives.h"
 #include "ns3/forwarded-network.h"
+#include "ns3/fresh-simulation.h"
 #include "ns3/side-simulation.h"
 #include "ns3/stored-simulation.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,13 +37,15 @@ class FastForwardBackend : public SimulationBackend
 {
   public:
     /**
+     * @param mode another than options have, if the run chooses it by itself
      * @param inner simulates patterns; may be divided: the copies then run on its threads
      * @param nccl what collectives are planned with; outlives the object
      * @param ncclOf what the ranks of a partition carry them out with in the copies, likewise
      * @throw ns3::InputError if the run has something that does not follow from patterns, or its
      * store cannot be used
      */
-    FastForwardBackend(const RunOptions& options,
+    FastForwardBackend(FastForwardMode mode,
+                       const RunOptions& options,
                        const RunInputs& inputs,
                        const BackgroundFlows& background,
                        std::unique_ptr<SimulationBackend> inner,
@@ -55,10 +59,18 @@ class FastForwardBackend : public SimulationBackend
         return m_collectives;
     }
 
+    /// @return whether a run may be fast-forwarded without being told to: with the same outputs
+    static bool IsSafe(const RunOptions& options,
+                       const RunInputs& inputs,
+                       const BackgroundFlows& background);
+
     /// Keep the network as it is now; before anything begins on it.
     void Start()
     {
-        m_side.Start();
+        if (!m_fresh)
+        {
+            m_side.Start();
+        }
         m_inner->RunUndivided();
     }
 
@@ -81,10 +93,7 @@ class FastForwardBackend : public SimulationBackend
         return m_inner->Run();
     }
 
-    void Interrupt() override
-    {
-        m_inner->Interrupt();
-    }
+    void Interrupt() override;
 
     void FinishWorkloads() override
     {
@@ -121,10 +130,18 @@ class FastForwardBackend : public SimulationBackend
 
   private:
     /// @return where what comes of patterns is asked for
-    PatternSimulation& OpenStore(const RunOptions& options, const RunInputs& inputs);
+    PatternSimulation& ChoosePatterns(FastForwardMode mode,
+                                      const RunOptions& options,
+                                      const RunInputs& inputs,
+                                      CollectiveImplementation& nccl);
+    /// @return a network for a pattern; Interrupt() reaches it
+    FreshSimulation::Network MakeUnused();
 
     std::unique_ptr<SimulationBackend> m_inner;
     SideSimulation m_side;
+    std::optional<FreshSimulation> m_fresh; ///< instead, where networks cost little
+    std::atomic<std::shared_ptr<SimulationBackend>> m_unused; ///< that of the last pattern
+    std::atomic<bool> m_isInterrupted{false};
     std::optional<DiskStore> m_disk;
     std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store
     ShapeFinder m_shapes;

@@ -149,7 +149,7 @@ RunJobs::SetPlanes(const ns3::FabricConf& conf)
     {
         return;
     }
-    if (m_options.fastForward != FastForwardMode::Off)
+    if (m_options.IsFastForwarded())
     {
         throw InputError(conf.source,
                          conf.planes.front().line,

@@ -87,6 +87,7 @@ NetworkNames()
 /// What --fast-forward takes.
 constexpr std::pair<const char*, FastForwardMode> FAST_FORWARD_MODES[] = {
     {"off", FastForwardMode::Off},
+    {"auto", FastForwardMode::Auto},
     {"on", FastForwardMode::On},
     {"exact", FastForwardMode::Exact},
     {"verify", FastForwardMode::Verify},
@@ -98,7 +99,7 @@ struct RawRunFlags
     std::vector<std::string> workloads;
     std::string progress{"auto"};
     std::string network{"packet"};
-    std::string fastForward{"off"};
+    std::string fastForward{"auto"};
     std::string logging;
     std::string gpuTable;
     std::string networkKind;
@@ -156,7 +157,8 @@ Describe(RunOptions& options, RawRunFlags& raw)
         "flow file that runs beside the workloads; else FLOW_FILE");
     add("fast-forward",
         po::value(&raw.fastForward)->implicit_value("on"),
-        "simulate traffic that repeats once: off, on, exact or verify");
+        "simulate traffic that repeats once: off, on, exact, verify, or auto: exact with --network "
+        "analytical, else off (auto)");
     add("fast-forward-memory",
         po::value(&options.fastForwardMemoryMib),
         "MiB for what --fast-forward keeps (1024)");
@@ -284,13 +286,12 @@ TakeModes(RunOptions& options, const RawRunFlags& raw, const po::variables_map& 
     }
     CheckFastForwardStore(options);
     TakeNetworkFile(options, raw, values);
-    if (options.check && options.fastForward != FastForwardMode::Off)
+    if (options.check && options.IsFastForwarded())
     {
         RefuseFlag("--check with --fast-forward",
                    "one of the two: what is not simulated cannot be checked");
     }
-    options.check =
-        options.check || (RunCheck::IsDefault() && options.fastForward == FastForwardMode::Off);
+    options.check = options.check || (RunCheck::IsDefault() && !options.IsFastForwarded());
     options.reportsRanks = values.count("workload-configuration") > 0;
     options.limits = raw.limits.Read();
     if (values.count("seed"))
@@ -369,7 +370,7 @@ ParseFastForwardMode(const std::string& name)
                                    [&name](const auto& known) { return name == known.first; });
     if (mode == std::end(FAST_FORWARD_MODES))
     {
-        RefuseFlag("--fast-forward " + name, "off, on, exact or verify");
+        RefuseFlag("--fast-forward " + name, "off, auto, on, exact or verify");
     }
     return mode->second;
 }
@@ -393,7 +394,7 @@ CheckFastForwardStore(RunOptions& options)
     {
         RefuseFlag("--fast-forward-store-size is 0", "MiB, 1 or more");
     }
-    if (!options.fastForwardStore.empty() && options.fastForward == FastForwardMode::Off)
+    if (!options.fastForwardStore.empty() && !options.IsFastForwarded())
     {
         options.warnings.emplace_back("--fast-forward-store has no effect without --fast-forward");
     }

@@ -42,6 +42,7 @@ enum class NetworkModel : uint8_t
 enum class FastForwardMode : uint8_t
 {
     Off,    ///< everything is simulated
+    Auto,   ///< Exact where that is sure to give the same outputs, else Off
     On,     ///< a pattern once
     Exact,  ///< and nothing is cut off
     Verify, ///< a sample of the reused again, to know the errors
@@ -83,7 +84,7 @@ struct RunOptions
     double commScale{1};
     double injectionScale{1};
     bool rendezvous{false};
-    FastForwardMode fastForward{FastForwardMode::Off};
+    FastForwardMode fastForward{FastForwardMode::Auto};
     uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
     std::string fastForwardStore;        ///< --fast-forward-store: a directory; empty for none
     uint64_t fastForwardStoreMib{1024};  ///< --fast-forward-store-size
@@ -110,6 +111,12 @@ struct RunOptions
 
     std::map<std::string, std::string> environment; ///< variables that were set, by name
     std::vector<std::string> warnings; ///< what is accepted and has no effect, a line each
+
+    /// @return whether the user wants the run fast-forwarded
+    bool IsFastForwarded() const
+    {
+        return fastForward != FastForwardMode::Off && fastForward != FastForwardMode::Auto;
+    }
 
     /// @return the value of an environment variable, or nothing
     using Environment = NcclOptions::Lookup;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,13 @@ class SimulationBackend : public SimulationClock
     /// that of copies of the process that have been made before.
     virtual void RunUndivided()
     {
+    }
+
+    /// @return a network like this one on which nothing has happened yet; null where making one
+    /// would cost much
+    virtual std::unique_ptr<SimulationBackend> MakeUnused() const
+    {
+        return nullptr;
     }
 
     /// @return whether this process runs a rank (ns3::QbbProcesses)

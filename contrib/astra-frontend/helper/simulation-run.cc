@@ -80,6 +80,7 @@ class SimulationRun : public RunDriver
     std::map<uint32_t, std::unique_ptr<MockNcclGroup>> m_partitionNccl;
     std::unique_ptr<SimulationBackend> m_backend;
     FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
+    bool m_reusesByItself{false};           ///< is fast-forwarded without being told to
     std::unique_ptr<RunCheck> m_check;      ///< null if nothing is checked
     std::unique_ptr<RunJobs> m_jobs;
     std::unique_ptr<RunProgress> m_progress;
@@ -213,15 +214,19 @@ SimulationRun::Build()
         nccl = nccl ? std::move(nccl) : std::make_unique<MockNcclGroup>(machine, m_options.nccl);
         return *nccl;
     };
-    if (m_options.fastForward != FastForwardMode::Off)
+    m_reusesByItself = m_options.fastForward == FastForwardMode::Auto &&
+                       FastForwardBackend::IsSafe(m_options, m_inputs, background);
+    if (m_options.IsFastForwarded() || m_reusesByItself)
     {
-        auto forward = std::make_unique<FastForwardBackend>(m_options,
-                                                            m_inputs,
-                                                            background,
-                                                            std::move(m_backend),
-                                                            *m_nccl,
-                                                            ncclOf,
-                                                            warnings);
+        auto forward = std::make_unique<FastForwardBackend>(
+            m_reusesByItself ? FastForwardMode::Exact : m_options.fastForward,
+            m_options,
+            m_inputs,
+            background,
+            std::move(m_backend),
+            *m_nccl,
+            ncclOf,
+            warnings);
         m_forward = forward.get();
         m_backend = std::move(forward);
         collectives = &m_forward->GetCollectives();
@@ -402,6 +407,10 @@ SimulationRun::ReportUnfinished()
     const auto network = m_backend->DescribeWaits(MAX_WAITS_OF_RANKS);
     lines.insert(lines.end(), network.begin(), network.end());
     PrintIndented(lines, MAX_WAITS_OF_RANKS);
+    if (m_reusesByItself)
+    {
+        std::cerr << "--fast-forward=off tells which messages are waited for\n";
+    }
     return cause.exitStatus;
 }
 

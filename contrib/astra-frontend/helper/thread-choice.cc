@@ -179,7 +179,7 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
     {
         return std::nullopt;
     }
-    if (options.fastForward != FastForwardMode::Off)
+    if (options.IsFastForwarded())
     {
         NeedOneProcess("--fast-forward"); // makes copies of it
     }

@@ -52,7 +52,7 @@ class FastForward::Operation
     /// @return what its ends follow: the last start where it needs all ranks, else the first
     TimePs Anchor() const
     {
-        const bool last = NeedsAllRanks(what.request.op);
+        const bool last = NeedsAllRanks(what);
         TimePs anchor = last ? 0 : INT64_MAX;
         for (const TimePs start : starts)
         {

@@ -17,7 +17,9 @@ namespace AstraSim
 TimePs
 FastForward::ShortestTime(const Operation& operation) const
 {
-    const auto known = m_soonest.find(operation.shape->digest);
+    // Alone, an operation may be more than twice as fast as any that was seen.
+    const auto known =
+        m_config.tolerance == 0 ? m_soonest.end() : m_soonest.find(operation.shape->digest);
     return known == m_soonest.end() ? 0 : known->second / 2;
 }
 
@@ -103,7 +105,7 @@ FastForward::EarliestStart(const Part& part) const
     const Operation& only = *part.operations.front();
     const auto known = m_shortest.find(only.shape->digest);
     const bool matters = m_config.tolerance == 0 || part.operations.size() > 1 ||
-                         known == m_shortest.end() || !NeedsAllRanks(only.what.request.op);
+                         known == m_shortest.end() || !NeedsAllRanks(only.what);
     return matters ? INT64_MIN : -known->second;
 }
 
@@ -228,7 +230,7 @@ bool
 FastForward::IsOneCollective(const Part& part)
 {
     const Operation& first = *part.operations.front();
-    return part.operations.size() == 1 && first.HasBegun() && NeedsAllRanks(first.what.request.op);
+    return part.operations.size() == 1 && first.HasBegun() && NeedsAllRanks(first.what);
 }
 
 const PartOutcome*

@@ -31,7 +31,7 @@ BesideTheLast(std::vector<TimePs> starts)
 bool
 FastForward::MayVary(const Part& part) const
 {
-    return m_config.drawError > 0 && IsOneCollective(part);
+    return m_config.drawError > 0 && m_repeating && IsOneCollective(part);
 }
 
 FastForward::Crowding
@@ -129,15 +129,16 @@ PartOutcome
 FastForward::GoOn(const Part& part, const Digest& key, const std::vector<TimePs>& gaps)
 {
     const Operation& only = *part.operations.front();
-    const bool goesOn = m_ahead.number && m_ahead.number == m_patterns.GetRepetition() &&
+    const bool goesOn = m_ahead.number && m_ahead.number == m_repeating->GetRepetition() &&
                         m_ahead.key == key && m_ahead.starts == BesideTheLast(only.starts);
-    PartRound round = goesOn ? m_patterns.GoOn() : m_patterns.Repeat(PatternOf(part).front(), gaps);
+    PartRound round =
+        goesOn ? m_repeating->GoOn() : m_repeating->Repeat(PatternOf(part).front(), gaps);
     std::vector<TimePs> next = round.outcome.ends.front();
     for (std::size_t rank = 0; rank < next.size(); ++rank)
     {
         next[rank] += gaps[rank];
     }
-    m_ahead = {m_patterns.GetRepetition(), key, BesideTheLast(std::move(next))};
+    m_ahead = {m_repeating->GetRepetition(), key, BesideTheLast(std::move(next))};
     const TimePs last = *std::max_element(round.starts.begin(), round.starts.end());
     for (TimePs& end : round.outcome.ends.front())
     {

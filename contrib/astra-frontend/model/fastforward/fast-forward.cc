@@ -17,6 +17,7 @@ FastForward::FastForward(FastForwardConfig config,
       m_clock(clock),
       m_shapes(shapes),
       m_patterns(patterns),
+      m_repeating(patterns.AsRepeating()),
       m_store(config.memoryBytes),
       m_users(shapes.CountLinks())
 {
@@ -59,7 +60,7 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     ++operation.begun;
     // What a rank can send before the others begin is little.
     const bool counts =
-        operation.HasBegun() || m_config.tail == 0 || !NeedsAllRanks(operation.what.request.op);
+        operation.HasBegun() || m_config.tail == 0 || !NeedsAllRanks(operation.what);
     if (!counts)
     {
         return;
@@ -73,7 +74,9 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     ++part.starts;
     part.lastStart = now;
     part.changed = part.changed == NO_TIME ? now : part.changed;
-    if (operation.HasBegun() || !NeedsAllRanks(operation.what.request.op))
+    // What a rank sends before the others begin may also change the order of others' messages, so
+    // that they end sooner.
+    if (operation.HasBegun() || m_config.tolerance == 0 || !NeedsAllRanks(operation.what))
     {
         Plan(part, now + ShortestTime(operation));
     }
@@ -239,7 +242,7 @@ FastForward::Evaluate(Part& part)
     const bool somethingEnds =
         std::any_of(part.operations.begin(), part.operations.end(), [](const auto& operation) {
             return !operation->IsOver() &&
-                   (operation->HasBegun() || !NeedsAllRanks(operation->what.request.op));
+                   (operation->HasBegun() || !NeedsAllRanks(operation->what));
         });
     if (!somethingEnds)
     {
@@ -338,7 +341,7 @@ FastForward::OnEnd(Operation& operation)
         Arm(operation);
         return;
     }
-    if (m_config.drawError > 0 && NeedsAllRanks(operation.what.request.op))
+    if (m_config.drawError > 0 && NeedsAllRanks(operation.what))
     {
         m_varying.Ended(operation.shape, operation.ends);
     }

@@ -93,7 +93,7 @@ class FastForward
     /**
      * @param clock the time of the run and its events
      * @param shapes works out what operations share
-     * @param patterns simulates them
+     * @param patterns simulates them; of one that does not repeat, outcomes do not vary
      * All outlive the object.
      */
     FastForward(FastForwardConfig config,
@@ -200,6 +200,7 @@ class FastForward
     RankNetwork& m_clock;
     ShapeFinder& m_shapes;
     PatternSimulation& m_patterns;
+    RepeatingSimulation* m_repeating; ///< the same; null if times cannot vary
     PartStore m_store;
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;

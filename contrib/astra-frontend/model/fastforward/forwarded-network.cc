@@ -47,11 +47,11 @@ void
 ForwardedNetwork::Send(uint32_t src, const SendRequest& request)
 {
     Message* message = m_messages.Take();
-    Accept(*message, src, request);
+    const TimePs latency = Accept(*message, src, request).latency;
     message->partsToDeliver = 1;
     if (message->IsLocal())
     {
-        SendToSelf(message);
+        SendToSelf(message, latency);
         return;
     }
     PartOperation what;
@@ -79,7 +79,7 @@ ForwardedNetwork::Send(uint32_t src, const SendRequest& request)
 }
 
 void
-ForwardedNetwork::SendToSelf(Message* message)
+ForwardedNetwork::SendToSelf(Message* message, TimePs latency)
 {
     struct Arrival
     {
@@ -88,7 +88,7 @@ ForwardedNetwork::SendToSelf(Message* message)
     };
 
     Schedule(
-        0,
+        latency,
         [](void* arg) {
             const std::unique_ptr<Arrival> arrival(static_cast<Arrival*>(arg));
             arrival->network->PartDelivered(*arrival->message);

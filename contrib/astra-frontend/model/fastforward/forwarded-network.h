@@ -48,7 +48,7 @@ class ForwardedNetwork : public SharedNetwork
     bool Supports(std::span<const int> members) override;
     bool Join(int rank, const JoinRequest& request) override;
     const OperationShape& ShapeOf(const PartOperation& what);
-    void SendToSelf(Message* message);
+    void SendToSelf(Message* message, TimePs latency);
 
     std::function<RankNetwork&(int)> m_inner;
     FastForward& m_forward;

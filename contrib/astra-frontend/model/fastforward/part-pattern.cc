@@ -7,16 +7,19 @@ namespace AstraSim
 {
 
 bool
-NeedsAllRanks(CollectiveOp op)
+NeedsAllRanks(const PartOperation& what)
 {
-    switch (op)
+    // Of less, some ranks may have nothing to wait for: their chunks are empty.
+    constexpr uint64_t LEAST_SHARE = 512;
+    switch (what.request.op)
     {
+    case CollectiveOp::Barrier:
+        return true;
     case CollectiveOp::AllReduce:
     case CollectiveOp::AllGather:
     case CollectiveOp::ReduceScatter:
     case CollectiveOp::AllToAll:
-    case CollectiveOp::Barrier:
-        return true;
+        return what.request.bytes >= LEAST_SHARE * what.group.ranks.size();
     default:
         return false;
     }

@@ -23,8 +23,8 @@ struct PartOperation
     MessageInfo info;
 };
 
-/// @return whether no rank is through with @p op before all have begun it
-bool NeedsAllRanks(CollectiveOp op);
+/// @return whether no rank is through with @p what before all have begun it
+bool NeedsAllRanks(const PartOperation& what);
 
 /// A time that is not there: not started, or not over.
 inline constexpr TimePs NO_TIME = -1;

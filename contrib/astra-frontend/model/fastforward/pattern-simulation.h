@@ -12,6 +12,8 @@
 namespace AstraSim
 {
 
+class RepeatingSimulation;
+
 /**
  * @ingroup astra-frontend
  * @brief Knows what comes of patterns, each on a network on which nothing has happened yet.
@@ -33,6 +35,22 @@ class PatternSimulation
     virtual PartOutcome SimulateAgain(const PartPattern& pattern)
     {
         return Simulate(pattern);
+    }
+
+    /// @return the object, if it can have collectives carried out again and again; else null
+    virtual RepeatingSimulation* AsRepeating()
+    {
+        return nullptr;
+    }
+};
+
+/// Knows what comes of collectives that are carried out again and again, too.
+class RepeatingSimulation : public PatternSimulation
+{
+  public:
+    RepeatingSimulation* AsRepeating() override
+    {
+        return this;
     }
 
     /**

@@ -4,6 +4,7 @@
 #include "side-simulation.h"
 
 #include "move-bytes.h"
+#include "operation-begin.h"
 #include "pattern-bytes.h"
 
 #include "ns3/input-error.h"
@@ -208,9 +209,9 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         {
             // Of one that not all have begun, nobody knows which ranks will end: all that can
             // happen does.
-            m_expected += operation.HasBegun()                        ? operation.left
-                          : NeedsAllRanks(operation.what->request.op) ? 0
-                                                                      : 1;
+            m_expected += operation.HasBegun()             ? operation.left
+                          : NeedsAllRanks(*operation.what) ? 0
+                                                           : 1;
         }
     }
 
@@ -334,57 +335,22 @@ class SideSimulation::Copy : public ns3::QbbAddressee
     {
         Simulated& simulated = *place.operation;
         const PartOperation& operation = *simulated.what;
-        const int tag = static_cast<int>(simulated.number) * TAGS;
         simulated.starts[place.rank] = NetworkOf(place).Now();
-        if (operation.isMessage)
-        {
-            BeginMessage(place, operation, tag);
-            return;
-        }
         const uint32_t partition = m_setup.partition(RankOf(place));
         auto& plan = simulated.plans[partition];
-        if (!plan)
+        if (!plan && !operation.isMessage)
         {
             plan = m_setup.nccl(partition).Plan(operation.group, operation.request);
         }
-        MessageInfo info = operation.info;
-        info.collectiveKey = simulated.number;
-        auto& rank = simulated.ranks[place.rank];
-        rank = plan->CreateRank(place.rank, NetworkOf(place), tag, info, [this, &place] {
-            End(place);
-        });
-        rank->Start();
-    }
-
-    void BeginMessage(Place& place, const PartOperation& operation, int tag)
-    {
         const auto ended = [](void* arg) {
             auto& over = *static_cast<Place*>(arg);
             over.copy->End(over);
         };
-        MessageInfo info = operation.info;
-        info.stream = nullptr;
-        const uint64_t bytes = operation.request.bytes;
-        const int src = operation.group.ranks[0];
-        const int dst = operation.group.ranks[1];
-        if (place.rank == 0)
-        {
-            NetworkOf(place).Send({.dst = dst,
-                                   .tag = tag,
-                                   .bytes = bytes,
-                                   .info = &info,
-                                   .handler = ended,
-                                   .arg = &place});
-        }
-        else
-        {
-            NetworkOf(place).Receive({.src = src,
-                                      .tag = tag,
-                                      .bytes = bytes,
-                                      .info = &info,
-                                      .handler = ended,
-                                      .arg = &place});
-        }
+        simulated.ranks[place.rank] = BeginOperation({operation, simulated.number, place.rank},
+                                                     NetworkOf(place),
+                                                     plan.get(),
+                                                     ended,
+                                                     &place);
     }
 
     void End(const Place& place)
@@ -443,8 +409,6 @@ class SideSimulation::Copy : public ns3::QbbAddressee
         const bool sent = SendBlock(m_socket, ToBytes(only));
         ::_exit(sent ? 0 : 1);
     }
-
-    static constexpr int TAGS = 256; ///< of an operation
 
     const Setup& m_setup;
     const std::vector<TimePs>& m_gaps; ///< by rank, if the operation is repeated

@@ -41,7 +41,7 @@ namespace AstraSim
  * const PartOutcome outcome = side.Simulate(pattern);
  * @endcode
  */
-class SideSimulation : public PatternSimulation
+class SideSimulation : public RepeatingSimulation
 {
   public:
     /// What the copies work with; everything borrowed.

@@ -11,7 +11,7 @@
 namespace AstraSim
 {
 
-StoredSimulation::StoredSimulation(PatternSimulation& inner,
+StoredSimulation::StoredSimulation(RepeatingSimulation& inner,
                                    DiskStore& store,
                                    const Sha256::Value& configuration,
                                    bool verifies)

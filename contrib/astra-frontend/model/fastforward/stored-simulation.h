@@ -33,7 +33,7 @@ struct StoreReport
  * As what comes of a pattern follows from the pattern and from how the models are configured, which
  * both are in the key, answers are the same as without the store, whatever is in it.
  */
-class StoredSimulation : public PatternSimulation
+class StoredSimulation : public RepeatingSimulation
 {
   public:
     /**
@@ -43,7 +43,7 @@ class StoredSimulation : public PatternSimulation
      * pattern, the program included
      * @param verifies simulate the 1st, 2nd, 4th, 8th ... pattern from the store again
      */
-    StoredSimulation(PatternSimulation& inner,
+    StoredSimulation(RepeatingSimulation& inner,
                      DiskStore& store,
                      const Sha256::Value& configuration,
                      bool verifies);
@@ -81,7 +81,7 @@ class StoredSimulation : public PatternSimulation
     PartOutcome Verify(const PartPattern& pattern, const DiskStore::Key& key, PartOutcome found);
     PartRound NextOfSeries();
 
-    PatternSimulation& m_inner;
+    RepeatingSimulation& m_inner;
     DiskStore& m_store;
     Sha256::Value m_configuration;
     bool m_verifies;

@@ -13,7 +13,7 @@
 namespace AstraSim
 {
 
-AnaSim::AnaSim(std::unique_ptr<MessagePaths> paths)
+AnaSim::AnaSim(std::shared_ptr<MessagePaths> paths)
     : m_paths(std::move(paths)),
       m_portFree(m_paths->GetPortCount(), 0)
 {

@@ -44,7 +44,8 @@ namespace AstraSim
 class AnaSim : public SharedNetwork
 {
   public:
-    explicit AnaSim(std::unique_ptr<MessagePaths> paths);
+    /// @param paths may be another AnaSim's, too
+    explicit AnaSim(std::shared_ptr<MessagePaths> paths);
 
     EventLoop& GetLoop()
     {
@@ -133,7 +134,7 @@ class AnaSim : public SharedNetwork
     TimePs InNetworkTime(const JoinRequest& request);
 
     EventLoop m_loop;
-    std::unique_ptr<MessagePaths> m_paths;
+    std::shared_ptr<MessagePaths> m_paths;
     std::vector<TimePs> m_portFree; ///< when a port has worked off what it has
     std::vector<Entering> m_entering;
     std::vector<uint32_t> m_order; ///< of m_entering, while ports are shared

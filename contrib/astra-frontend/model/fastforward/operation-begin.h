@@ -1,0 +1,41 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef OPERATION_BEGIN_H
+#define OPERATION_BEGIN_H
+
+#include "part-pattern.h"
+
+#include "ns3/collective-implementation.h"
+#include "ns3/rank-network.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace AstraSim
+{
+
+/// A rank of an operation that is simulated.
+struct OperationRank
+{
+    const PartOperation& operation; ///< outlives what begins
+    uint32_t number;                ///< of the operation, which tells those of a network apart
+    uint32_t rank;                  ///< index in its group
+};
+
+/**
+ * Have a rank begin its part of a pattern's operation.
+ * @param network the rank's
+ * @param plan of a collective; null for a message
+ * @param ended called once with @p arg, from the event loop, when the rank is through
+ * @return what carries the rank's part out, to be kept until then; null for a message
+ */
+std::unique_ptr<RankCollective> BeginOperation(const OperationRank& what,
+                                               RankNetwork& network,
+                                               const CollectivePlan* plan,
+                                               MessageHandler ended,
+                                               void* arg);
+
+} // namespace AstraSim
+
+#endif /* OPERATION_BEGIN_H */
