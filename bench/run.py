@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs the benchmarks and prints one table, with ratios to ns-3's own devices on the same traffic.
 
-    bench/run.py                 everything (about four minutes)
+    bench/run.py                 everything (about five minutes)
     bench/run.py --quick         smaller inputs, one run each (about a minute)
     bench/run.py --only ring-128 --runs 5
     bench/run.py --train --build DIR   the smaller whole runs once, for scripts/build.sh --profile trained
@@ -224,7 +224,7 @@ class Bench:
                "-c", ROOT / "conf" / "SimAI.conf", "-q", *(("--comm-scale", "0.125") if self.quick else ())]
         print(f"{'GPT, 128 GPUs':16}{'network':>12}{'CPU s':>9}{'fast-forward':>14}{'ratio':>7}{'difference':>12}{'stored':>9}")
         for network in ("packet", "flow", "analytical"):
-            whole, time = self.timed(*job, "--network", network)
+            whole, time = self.timed(*job, "--network", network, "--fast-forward=off")
             fast, close = self.timed(*job, "--network", network, "--fast-forward")
             stored = self.stored(*job, "--network", network)
             print(f"{'':16}{network:>12}{whole:9.2f}{fast:14.2f}{whole / fast:7.0f}{100 * (close / time - 1):11.4f}%{stored:9.2f}")
@@ -233,11 +233,62 @@ class Bench:
         """The whole iteration with fast-forward, without a store, filling one, and with a filled one."""
         if "fast-forward-1024" not in (self.only or ()):
             return
-        job = ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt",
-               "-n", self.inputs.topology(1024, "-gt", "A100", "-bw", "100Gbps"), "-c", ROOT / "conf" / "SimAI.conf", "-q"]
+        job = self.gpt_1024_on("A100", "100Gbps")
         for network in ("packet", "flow", "analytical"):
             seconds = [self.timed(*job, "--network", network, "--fast-forward")[0], self.stored(*job, "--network", network)]
             print(f"GPT, 1024 GPUs, {network}: {seconds[0]:.2f} CPU s with fast-forward, {seconds[1]:.2f} with a filled store")
+        print(f"GPT, 1024 GPUs, analytical: {self.timed(*job, '--network', 'analytical')[0]:.2f} CPU s by default")
+
+    def gpt_1024_h100(self):
+        """The iteration on a fabric where pipeline messages collide: minutes even with fast-forward."""
+        if "fast-forward-1024-h100" not in (self.only or ()):
+            return
+        seconds, _ = self.timed(*self.gpt_1024_on("H100", "400Gbps"), "--fast-forward")
+        forward = json.loads((self.directory / "timed" / "run.json").read_text())["fast_forward"]
+        print(f"GPT, 1024 H100, 400 Gb/s: {seconds:.2f} CPU s with fast-forward, {forward['patterns_simulated']} patterns simulated")
+
+    def gpt_1024_on(self, gpu, rate):
+        """Arguments of an iteration of GPT on 1,024 GPUs."""
+        return ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt", "-n", self.inputs.topology(1024, "-gt", gpu, "-bw", rate),
+                "-c", ROOT / "conf" / "SimAI.conf", "-q"]
+
+    def nothing_repeats(self):
+        """Collectives of as many sizes as there are, with and without fast-forward, in turn."""
+        if not self.wanted("fast-forward-new"):
+            return
+        sizes = [(1 + layer / 16) * MIB * (1 if self.quick else 8) for layer in range(8)]
+        workload = self.directory / "new.txt"
+        workload.write_text("".join(f"1 ALLREDUCE {size:.0f} DP\n1 ALLTOALL {size:.0f} DP\n" for size in sizes))
+        job = ["-w", workload, "--tp", "1", "-n", self.inputs.topology(64, "-gt", "A100", "-bw", "100Gbps"),
+               "-c", ROOT / "conf" / "SimAI.conf", "-q"]
+        ratios = []
+        for _ in range(max(self.runs, 3)):
+            whole, _ = self.timed(*job)
+            ratios.append(self.timed(*job, "--fast-forward")[0] / whole)
+        forward = json.loads((self.directory / "timed" / "run.json").read_text())["fast_forward"]
+        print(f"nothing repeats (16 collectives, 64 GPUs, {forward['patterns_reused']} reused): fast-forward takes "
+              f"{100 * (statistics.median(ratios) - 1):.1f} % more CPU time")
+
+    def groups(self):
+        """DP AllReduce in 8 groups: what a packet-hop and a flow cost with 1,024 GPUs, beside 128."""
+        if not self.wanted("groups"):
+            return
+        print(f"{'DP AllReduce, TP 8':34}{'ns/hop, 128':>12}{'1,024':>8}{'ratio':>7}{'us/flow, 128':>14}{'1,024':>8}{'ratio':>7}")
+        for gpu, rate in (("A100", "100Gbps"), ("H100", "400Gbps")):
+            for size in ((4,) if self.quick else (64, 4)):
+                costs = {}
+                workload = self.directory / "groups.txt"
+                workload.write_text(f"1 ALLREDUCE {size * MIB} DP\n")
+                for _ in range(self.runs):
+                    for gpus in (128, 1024):
+                        figures = run([self.programs / "bench-end-to-end", "-w", workload, "--tp", "8",
+                                       "-n", self.inputs.topology(gpus, "-gt", gpu, "-bw", rate),
+                                       "-c", ROOT / "conf" / "SimAI.conf", "-o", self.directory / "groups"])
+                        costs.setdefault(gpus, []).append((1e9 * figures["CPU seconds"] / figures["packet-hops"],
+                                                           1e6 * figures["CPU seconds"] / figures["flows"]))
+                hop, flow = ([statistics.median(cost[kind] for cost in costs[gpus]) for gpus in (128, 1024)] for kind in (0, 1))
+                print(f"{f'{size} MiB, {gpu}, {rate}':34}{hop[0]:12.0f}{hop[1]:8.0f}{hop[1] / hop[0]:7.2f}"
+                      f"{flow[0]:14.2f}{flow[1]:8.2f}{flow[1] / flow[0]:7.2f}")
 
     def stored(self, *job):
         """CPU seconds with fast-forward and a store that another run has filled."""
@@ -341,8 +392,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller inputs, one run each")
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
-                        help="a case, or instructions, memory, monitors, fast-forward, mixture-of-experts, threads, or the name "
-                             "of a micro-benchmark; may repeat; fast-forward-1024, and mixture-of-experts-long, a quarter of an hour, run only "
+                        help="a case, or instructions, memory, monitors, fast-forward, fast-forward-new, mixture-of-experts, threads, groups, or the name "
+                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100 (minutes) and mixture-of-experts-long (a quarter of an hour) run only "
                              "if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
@@ -359,8 +410,9 @@ def main():
         if arguments.train:
             bench.train()
             return 0
-        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.gpt_1024,
-                     bench.mixture_of_experts, bench.many_all_to_alls, bench.threads, bench.micro):
+        for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.nothing_repeats,
+                     bench.gpt_1024, bench.gpt_1024_h100, bench.mixture_of_experts, bench.many_all_to_alls, bench.threads, bench.groups,
+                     bench.micro):
             part()
             sys.stdout.flush()
     return 0
