@@ -26,8 +26,7 @@ BeginOperation(const OperationRank& what,
     if (plan)
     {
         info.collectiveKey = what.number;
-        auto rank =
-            plan->CreateRank(what.rank, network, tag, info, [ended, arg] { ended(arg); });
+        auto rank = plan->CreateRank(what.rank, network, tag, info, [ended, arg] { ended(arg); });
         rank->Start();
         return rank;
     }
