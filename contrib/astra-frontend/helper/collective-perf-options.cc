@@ -443,8 +443,7 @@ CollectivePerfOptions::Help()
     }
     text << "\n\nFlags with a letter are nccl-tests'. Environment: as SimAI_simulator.\n"
             "Exit status: 0 done, 1 the test did not finish, 2 an input is wrong,\n"
-            "  129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM, with the rows so far "
-            "printed.\n";
+            "  129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.\n";
     return text.str();
 }
 
