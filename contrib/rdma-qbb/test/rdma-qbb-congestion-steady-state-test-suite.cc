@@ -207,8 +207,9 @@ class TimelySettles : public TestCase
 };
 
 /// The incast of the TIMELY paper (SIGCOMM 2015, table 1): 19.4 of 20 Gb/s, with round trips of 61
-/// us on average and 116 at the 99th percentile. There a segment of 64 KB leaves in one burst and
-/// waits for itself, here frame by frame: the throughput is the same, round trips are shorter.
+/// us on average and 116 at the 99th percentile (quoted from memory, as the paper could not be
+/// had). There a segment of 64 KB leaves in one burst and waits for itself, here frame by frame:
+/// the throughput is the same, round trips are shorter.
 class TimelyIncast : public TestCase
 {
   public:
