@@ -310,7 +310,8 @@ FlowExecutor::Send(Outbound& outbound)
     }
     MessageInfo info = m_info;
     info.channel = lane.channel;
-    info.nic = lane.nic == Lane::NICS_IN_TURN ? outbound.sent : lane.nic;
+    // Connections of one message each do not all take the first NIC.
+    info.nic = lane.nic == Lane::NICS_IN_TURN ? lane.channel + outbound.sent - 1 : lane.nic;
     info.sendLatency =
         outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
     info.rateCapBps = lane.rateCapBps;

@@ -203,6 +203,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     plan.pairBlockGBps = NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
+    plan.pairNics = m_machine.nicsPerGpu;
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
         !plan.slowStarts.front().Applies())

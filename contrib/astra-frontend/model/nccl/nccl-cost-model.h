@@ -39,6 +39,7 @@ struct NcclPlan
     double pairGBps{0};         ///< what a rank sends to all others of its node
     uint32_t pairChannels{0};   ///< that all its pairs have together; 0: they share the rate alone
     double pairBlockGBps{0};    ///< what one of them moves at most
+    uint32_t pairNics{1};       ///< that a pair uses between nodes
     uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
     double nvlsWarpGBps{0};     ///< of NVLS: what a warp that scatters or gathers copies; 0: enough
     double treeUpGBps{0};       ///< what the threads that send sums up a tree move; 0: enough
