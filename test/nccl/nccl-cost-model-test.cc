@@ -755,6 +755,24 @@ TEST(NcclCostModel, WarpsOfNvlsAreALimitOnHopperOnly)
     EXPECT_EQ(warp("B200"), 0) << "no table shows one";
 }
 
+// Reductions and multicasts of NVLS-Tree use NVLinks at 0.92 of the 360 GB/s that NCCL counts for
+// 450.
+TEST(NcclCostModel, BytesOfNvlsTreeCountForMoreOnNvLinks)
+{
+    const auto inflation = [](NcclAlgorithm algorithm, uint32_t servers) {
+        Cluster cluster("H100", 8, 50);
+        return cluster.Model()
+            .Evaluate(algorithm,
+                      NcclProtocol::Simple,
+                      CollectiveOp::AllReduce,
+                      cluster.Servers(servers),
+                      1 << 30)
+            .nvlsInflation;
+    };
+    EXPECT_NEAR(inflation(NcclAlgorithm::NvlsTree, 2), 450 / (0.92 * 360), 1e-9);
+    EXPECT_EQ(inflation(NcclAlgorithm::Nvls, 1), 1) << "there lanes have all that links may carry";
+}
+
 // NCCL src/graph/connect.cc, ncclTopoPostset: rings of 2.20 to 2.27 have as many channels as NVLS,
 // on Blackwell 32 between nodes; since 2.28 those that the search finds, twice the NICs.
 TEST(NcclCostModel, RingsHadTheChannelsOfNvlsBefore228)

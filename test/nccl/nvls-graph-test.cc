@@ -240,6 +240,38 @@ TEST(NvlsGraph, TreesBetweenNodesJoinHeadsOfTheSameShare)
         << "two trees per rail, each with 7 edges in both directions";
 }
 
+// A head's part of what the GPUs' links carry is the same whether one tree works or two: while one
+// waits for the network, the other may have all of it. Only the links, on which each byte counts
+// for more, hold back both at once.
+TEST(NvlsGraph, TreesShareTheLinksInsteadOfHalvingThem)
+{
+    NcclPlan plan;
+    plan.channels = 16;
+    plan.channelGBps = 20;
+    for (const uint32_t nodes : {1U, 2U})
+    {
+        plan.nvlsInflation = nodes == 1 ? 1 : 1.25;
+        const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 26),
+                              MakeShape(8 * nodes, 8),
+                              plan,
+                              -1);
+        uint32_t operations = 0;
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            const Lane out = graph.GetOutbound(0, lane);
+            if (out.messages == 0 || out.kind == LaneKind::Copy || out.kind == LaneKind::Message)
+            {
+                continue;
+            }
+            ++operations;
+            // 320 GB/s in all, 40 for each head; on the wire 50 where bytes count a quarter more.
+            EXPECT_EQ(out.rateCapBps, (nodes == 1 ? 40 : 50) * 8'000'000'000ULL);
+            EXPECT_FLOAT_EQ(out.wireInflation, nodes == 1 ? 1 : 1.25);
+        }
+        EXPECT_EQ(operations, nodes * (8 + 1)) << "a reduction for each head, and its multicast";
+    }
+}
+
 // NCCL src/device/all_reduce.h: of 20 warps 5 reduce and, except at a tree's root, 4 multicast what
 // comes down; of the 15 or 11 that are left 8 or 6 scatter, and 7 or 5 gather. Each of two trees
 // has 8 of 16 channels.

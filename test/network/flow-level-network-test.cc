@@ -355,6 +355,32 @@ TEST_F(FlowLevel, AReductionAndMulticastStreamsThroughTheSwitch)
     EXPECT_EQ(first->at, second->at);
 }
 
+TEST_F(FlowLevel, OperationsWhoseBytesCountMoreShareLinksAccordingly)
+{
+    Build(SERVERS);
+    MessageInfo request;
+    request.wireInflation = 1.5;
+    const std::vector<int> members{0, 1};
+    std::vector<const Mark*> received;
+    for (const int tag : {0, 1})
+    {
+        for (const int rank : members)
+        {
+            Mark* mark = NewMark();
+            ASSERT_TRUE(m_fabric->GetNetwork(rank).Join(
+                {InNetworkOp::Reduce, members, 1, tag, 1'000'000, &request, &Set, mark}));
+            received.push_back(mark);
+        }
+    }
+    m_loop.Run();
+    // Twice 1000 frames of 1500 bytes go up each link in 30 us, and a frame and two delays later
+    // rank 1 has the last, give or take a frame.
+    for (const std::size_t result : {1, 3})
+    {
+        EXPECT_NEAR(received[result]->at, 30'000'000 + 15'000 + 200'000, 15'000);
+    }
+}
+
 TEST_F(FlowLevel, AReductionWaitsForItsLastMember)
 {
     Build(SERVERS);

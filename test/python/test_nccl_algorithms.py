@@ -26,8 +26,9 @@ def test_nvls_tree_crosses_nodes_with_each_heads_share_only(tmp_path):
     assert (row["algorithm"], row["protocol"]) == ("NVLSTree", "Simple")
     sent = sent_bytes(tmp_path)
     for gpu in range(nodes * gpus):
-        # Up to the NVSwitch: all data once, and the share of whose sum it is the head.
-        assert sent[gpu, "1"] == pytest.approx(size * (1 + 1 / gpus), rel=0.02)
+        # Up to the NVSwitch: all data once, and the share of whose sum it is the head. Such bytes reach 0.92 of what
+        # the links carry, so each counts for more.
+        assert sent[gpu, "1"] == pytest.approx(size * (1 + 1 / gpus) / 0.92, rel=0.02)
         # On its rail: the head's share, one half up a tree and the other down the other tree.
         assert sent[gpu, "2"] == pytest.approx(size / gpus, rel=0.02)
 

@@ -228,6 +228,13 @@ class InNetworkReductionTestCase : public TestCase
   private:
     void DoRun() override
     {
+        CarryOut(1);
+        CarryOut(1.25);
+    }
+
+    /// @param inflation bytes on links per byte
+    void CarryOut(double inflation)
+    {
         // one server: GPUs 0..3, NVSwitch 4; 800 Gb/s is 10 ps a byte
         FabricUnderTest test("5 4 1 0 4 H100\n4\n0 4 800Gbps 25ns 0\n1 4 800Gbps 25ns 0\n"
                              "2 4 800Gbps 25ns 0\n3 4 800Gbps 25ns 0\n",
@@ -239,6 +246,7 @@ class InNetworkReductionTestCase : public TestCase
                               "one server");
         spec.kind = InNetworkKind::ReduceMulticast;
         spec.bytes = 100'000;
+        spec.wireInflation = inflation;
         InNetworkEngine& engine = test.fabric->GetInNetworkEngine();
         const uint32_t operation = engine.Open(spec);
         std::vector<int64_t> done(4, -1);
@@ -250,8 +258,9 @@ class InNetworkReductionTestCase : public TestCase
             });
         }
         Simulator::Run();
-        // The last member's 100 frames of 1000 bytes take 1 us up, a frame later all have the last.
-        const int64_t frame = 1000 * 10;
+        // The last member's 100 frames of 1000 bytes take 1 us up (1.25, where each byte counts as
+        // much more), a frame later all have the last.
+        const auto frame = static_cast<int64_t>(1000 * 10 * inflation);
         const int64_t expected = 3 * MICROSECOND + 100 * frame + 25'000 + frame + 25'000;
         for (uint32_t i = 0; i < 4; ++i)
         {

@@ -377,6 +377,7 @@ FlowExecutor::Join(const Lane& lane, uint64_t bytes, MessageHandler handler, voi
     info.channel = lane.channel;
     info.sendLatency = lane.latency;
     info.rateCapBps = lane.rateCapBps;
+    info.wireInflation = lane.wireInflation;
     const auto kind = static_cast<uint8_t>(lane.kind) - static_cast<uint8_t>(LaneKind::Reduce);
     const bool hasBegun = m_network.Join({.op = OPERATIONS[kind],
                                           .members = (*m_execution.memberRanks)[lane.members],

@@ -86,6 +86,7 @@ struct Lane
     TimePs latency{0};      ///< software latency of each message
     uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
     uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMembers()
+    float wireInflation{1}; ///< in-network: bytes on the members' links per byte of data
     uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
     /// Data whose time at the lane's rate is within the latency already.
     uint32_t hiddenBytes{0};

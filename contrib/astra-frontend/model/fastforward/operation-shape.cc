@@ -147,6 +147,7 @@ ShapeFinder::AddLane(const PartOperation& operation,
     digest.Add(lane.messages);
     digest.Add(static_cast<uint64_t>(lane.latency));
     digest.Add(lane.rateCapBps);
+    digest.Add(double{lane.wireInflation});
     digest.Add(graph.GetBytes(rank, index, 0));
     digest.Add(graph.GetBytes(rank, index, lane.messages - 1));
     if (lane.kind == LaneKind::Copy)

@@ -507,6 +507,13 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     // What NCCL calls a step's latency is that of the whole pipeline; its first and last stage are
     // simulated, round by round.
     const uint32_t heads = std::min(MAX_HEADS, shape.GetFewestRanks());
+    if (tree)
+    {
+        // A GPU's links carry its data once, and a head's share once more. Within a node this is
+        // what all heads' lanes may carry together; two trees share it on the links.
+        plan.nvlsInflation =
+            m_machine.nvlinkGBps / (NvlsLinkGBps(op, shape) * (1 + 1 / static_cast<double>(heads)));
+    }
     const double round = heads * NVLS_HEAD_US[static_cast<std::size_t>(m_machine.gpu.generation)];
     const double whole = latencies.base[p] + latencies.nvlink[p];
     plan.baseLatency = FromMicroseconds(std::max(0.0, whole - 2 * round));

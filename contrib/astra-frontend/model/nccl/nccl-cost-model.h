@@ -42,6 +42,7 @@ struct NcclPlan
     uint32_t pairNics{1};       ///< that a pair uses between nodes
     uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
     double nvlsWarpGBps{0};     ///< of NVLS: what a warp that scatters or gathers copies; 0: enough
+    double nvlsInflation{1};    ///< of NVLS: bytes on NVLinks per byte that is added or multicast
     double treeUpGBps{0};       ///< what the threads that send sums up a tree move; 0: enough
     double treeDownGBps{0};     ///< the same of those that send results down
     uint32_t slotTrips{1};      ///< see NetworkKind

@@ -214,9 +214,11 @@ NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind
     lane.type = ConnType::Nvls;
     lane.kind = kind;
     lane.messages = MessageCount(head, tree);
-    // All heads' chunks go through a GPU's links at once and share what its channels can copy.
-    lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 /
-                                            static_cast<double>(m_heads * m_trees.size()));
+    // All heads' chunks go through a GPU's links at once. The trees share these links, too: while
+    // one waits for the network, the other has them to itself.
+    lane.wireInflation = static_cast<float>(m_plan.nvlsInflation);
+    lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 *
+                                            m_plan.nvlsInflation / m_heads);
     lane.slots = !reduces && lane.peer == rank ? MULTICAST_SLOTS : REDUCE_SLOTS;
     lane.members = node;
     return lane;

@@ -28,6 +28,7 @@ struct FlowLevelFabric::Operation
     uint32_t root{0}; ///< index in members
     uint64_t bytes{0};
     uint64_t rateCapBps{0};
+    ns3::FrameSizes frames{};
     uint16_t purpose{0};
     std::vector<Member> members;
     uint32_t toJoin{0};       ///< senders that have not joined

@@ -11,6 +11,7 @@
 #include "ns3/clock-range.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace AstraSim
 {
@@ -74,10 +75,13 @@ FlowLevelFabric::OpenOperation(const JoinRequest& request,
     operation->kind = request.op;
     operation->root = root;
     operation->bytes = request.bytes;
+    operation->frames = m_config.nvlinkFrames;
     if (request.info)
     {
         operation->rateCapBps = request.info->rateCapBps;
         operation->purpose = request.info->purpose;
+        operation->frames.dataOverhead += static_cast<uint32_t>(
+            std::lround((request.info->wireInflation - 1) * operation->frames.mtuPayload));
     }
     operation->members.resize(ports.size());
     for (uint32_t member = 0; member < ports.size(); ++member)
@@ -147,9 +151,9 @@ FlowLevelFabric::JoinOperation(Operation& operation,
         if (--operation.toJoin == 0)
         {
             const uint32_t first = static_cast<uint32_t>(
-                std::min<uint64_t>(operation.bytes, m_config.nvlinkFrames.mtuPayload));
+                std::min<uint64_t>(operation.bytes, operation.frames.mtuPayload));
             const TimePs oneFrame = ns3::OneWayPs(OneLink(GetTopology(), member.port.up),
-                                                  m_config.nvlinkFrames.DataWireBytes(first));
+                                                  operation.frames.DataWireBytes(first));
             m_loop.Schedule(
                 oneFrame,
                 [](void* arg) {
@@ -193,8 +197,8 @@ FlowLevelFabric::Stream(Operation& operation,
     const MaxMinSolver::Use use[] = {{directedLink, 1}};
     FluidTransfers::Request request;
     request.uses = use;
-    Time(*part, path, m_config.nvlinkFrames, operation.rateCapBps, request);
-    part->ackDelay = ns3::OneWayPs(path, m_config.nvlinkFrames.ackWireBytes);
+    Time(*part, path, operation.frames, operation.rateCapBps, request);
+    part->ackDelay = ns3::OneWayPs(path, operation.frames.ackWireBytes);
     request.onReached = onReached;
     request.onDrained = [](void* arg) {
         auto* left = static_cast<Part*>(arg);
@@ -247,15 +251,15 @@ FlowLevelFabric::OnContributionArrived(Part* part)
         return;
     }
     // Results that were held up by this contribution follow its last frame.
-    const uint64_t rest = operation.bytes % m_config.nvlinkFrames.mtuPayload;
-    const uint32_t last = static_cast<uint32_t>(rest ? rest : m_config.nvlinkFrames.mtuPayload);
+    const uint64_t rest = operation.bytes % operation.frames.mtuPayload;
+    const uint32_t last = static_cast<uint32_t>(rest ? rest : operation.frames.mtuPayload);
     for (uint32_t index = 0; index < operation.members.size(); ++index)
     {
         const Operation::Member& member = operation.members[index];
         if (member.streamArrived)
         {
             m_loop.Schedule(ns3::OneWayPs(OneLink(GetTopology(), member.port.down),
-                                          m_config.nvlinkFrames.DataWireBytes(last)),
+                                          operation.frames.DataWireBytes(last)),
                             [this, &operation, index] { FinishMember(operation, index); });
         }
     }

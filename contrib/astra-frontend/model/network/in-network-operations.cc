@@ -81,6 +81,7 @@ InNetworkOperations::Join(int rank, const JoinRequest& request)
         spec.root = root->second;
         spec.bytes = request.bytes;
         spec.rateCapBps = info ? info->rateCapBps : 0;
+        spec.wireInflation = info ? info->wireInflation : 1;
         if (m_use)
         {
             ns3::CountOperation(*m_use, m_fabric, spec, info ? info->purpose : 0);

@@ -249,7 +249,8 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
     qp.lineRateBps =
         config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();
     qp.baseRttPs = config.baseRttPs;
-    qp.mtu = m_mtu;
+    qp.mtu = static_cast<uint16_t>(m_mtu);
+    qp.moreOverhead = config.moreOverhead;
     qp.SetPaced(config.paced);
     qp.SetVariableWindow(config.variableWindow);
     qp.SetWindow(config.windowBytes);

@@ -46,6 +46,7 @@ struct RdmaQueuePairConfig
     uint8_t priority{3};        ///< priority group, 1..7
     bool lossless{false};       ///< NVLink: no congestion control, few acknowledgements
     bool networkFrames{false};  ///< lossless, but with frames of the network's sizes
+    uint16_t moreOverhead{0};   ///< bytes that frames on NVLink have besides
     bool closeWhenDone{false};  ///< end when all that was posted is acknowledged
     int64_t baseRttPs{0};       ///< of a full frame and its ACK on an idle path
     uint64_t bottleneckBps{0};  ///< lowest rate on the path
@@ -317,7 +318,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// @return bytes on the wire of a data frame of the pair
     uint32_t WireBytesOf(const RdmaQueuePair& qp, uint32_t payloadBytes) const
     {
-        return qp.nvlinkFrames ? payloadBytes + m_nvlinkOverhead
+        return qp.nvlinkFrames ? payloadBytes + m_nvlinkOverhead + qp.moreOverhead
                                : std::max(payloadBytes + m_dataOverhead + m_wishes.telemetryBytes,
                                           QbbNetDevice::MIN_WIRE_BYTES);
     }

@@ -73,7 +73,8 @@ class alignas(64) RdmaQueuePair : public PartitionState
     bool acksWanted{true};          ///< the congestion control's OnAck() has something to do
     bool lossless{false};           ///< on NVLink: no congestion control, ACK at message ends only
     bool nvlinkFrames{false};       ///< its frames have NVLink's overhead
-    uint32_t mtu{1000};             ///< payload bytes of a full frame
+    uint16_t mtu{1000};             ///< payload bytes of a full frame
+    uint16_t moreOverhead{0};       ///< bytes that its NVLink frames have besides
 
   private:
     uint32_t m_lastTxBytes{0}; ///< wire bytes of the last frame

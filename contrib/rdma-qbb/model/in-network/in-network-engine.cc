@@ -10,6 +10,7 @@
 #include "ns3/switch-node.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ns3
 {
@@ -51,10 +52,11 @@ struct InNetworkEngine::Operation
 
     InNetworkSpec spec;
     // Switches are told of frames when the operation is made: they ask no host.
-    uint32_t mtu;                      ///< payload bytes of a full frame
-    uint32_t fullWireBytes;            ///< its bytes on the wire
-    uint32_t leastWireBytes;           ///< of the smallest frame
-    std::vector<Progress> progress;    ///< by member; each is its host's
+    uint32_t mtu;                   ///< payload bytes of a full frame
+    uint16_t moreOverhead;          ///< what its frames have besides those of other NVLink traffic
+    uint32_t fullWireBytes;         ///< its bytes on the wire
+    uint32_t leastWireBytes;        ///< of the smallest frame
+    std::vector<Progress> progress; ///< by member; each is its host's
     std::vector<uint64_t> contributed; ///< by number; each is the switch's that gets it
     std::vector<Stage> stages;         ///< by switch; each is that switch's
     uint32_t doneCount{0};
@@ -62,8 +64,9 @@ struct InNetworkEngine::Operation
     explicit Operation(InNetworkSpec theSpec)
         : spec(std::move(theSpec)),
           mtu(spec.members[0].host->GetMtu()),
-          fullWireBytes(spec.members[0].host->GetDataWireBytes(mtu, spec.nvlink)),
-          leastWireBytes(spec.members[0].host->GetDataWireBytes(0, spec.nvlink)),
+          moreOverhead(static_cast<uint16_t>(std::lround((spec.wireInflation - 1) * mtu))),
+          fullWireBytes(spec.members[0].host->GetDataWireBytes(mtu, spec.nvlink) + moreOverhead),
+          leastWireBytes(spec.members[0].host->GetDataWireBytes(0, spec.nvlink) + moreOverhead),
           progress(spec.members.size()),
           contributed(spec.members.size() + spec.switches.size()),
           stages(spec.switches.size())
@@ -231,6 +234,7 @@ InNetworkEngine::Send(Operation& operation, uint32_t index, uint32_t member)
     config.networkFrames = !operation.spec.nvlink;
     config.closeWhenDone = true;
     config.rateCapBps = operation.spec.rateCapBps;
+    config.moreOverhead = operation.moreOverhead;
     config.inNetworkOperation = index;
     config.inNetworkMember = static_cast<uint16_t>(member);
     RdmaQueuePair* qp = who.host->Connect(config);

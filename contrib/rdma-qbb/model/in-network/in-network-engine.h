@@ -65,6 +65,7 @@ struct InNetworkSpec
     uint64_t bytes{0};                     ///< of the vector that is reduced or copied
     uint8_t priority{3};                   ///< of its frames
     uint64_t rateCapBps{0};                ///< of each sender; 0 for none
+    double wireInflation{1};               ///< bytes on links per byte of the vector
 };
 
 /**
