@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ns3
 {
@@ -25,6 +26,14 @@ NS_OBJECT_ENSURE_REGISTERED(InNetworkEngine);
  */
 struct InNetworkEngine::Operation
 {
+    /// @return bytes of a frame that @p inflation adds; what a queue pair has no room for is left
+    /// out
+    static uint16_t MoreOverhead(double inflation, uint32_t mtu)
+    {
+        constexpr long MOST = std::numeric_limits<uint16_t>::max();
+        return static_cast<uint16_t>(std::clamp(std::lround((inflation - 1) * mtu), 0L, MOST));
+    }
+
     struct Progress
     {
         uint64_t received{0};
@@ -64,7 +73,7 @@ struct InNetworkEngine::Operation
     explicit Operation(InNetworkSpec theSpec)
         : spec(std::move(theSpec)),
           mtu(spec.members[0].host->GetMtu()),
-          moreOverhead(static_cast<uint16_t>(std::lround((spec.wireInflation - 1) * mtu))),
+          moreOverhead(MoreOverhead(spec.wireInflation, mtu)),
           fullWireBytes(spec.members[0].host->GetDataWireBytes(mtu, spec.nvlink) + moreOverhead),
           leastWireBytes(spec.members[0].host->GetDataWireBytes(0, spec.nvlink) + moreOverhead),
           progress(spec.members.size()),
