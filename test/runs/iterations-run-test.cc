@@ -139,6 +139,16 @@ TEST_F(AstraNetworkTest, EveryDimensionIsAPartOfTheNetwork)
     EXPECT_LT(slowest["TP"], slowest["DP"] / 2);
 }
 
+TEST_F(AstraNetworkTest, PatternsAreNotReusedWhereNoLinksTellThemApart)
+{
+    Write("n.yml", "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 100 ]\nlatency: [ 500 ]\n");
+    Write("w", Layer(4, 2, "ALLREDUCE", 1 << 20, "ALLREDUCE", 1 << 20));
+    const Outcome outcome =
+        Simulator({"-w", "w", "--network-configuration", "n.yml", "--fast-forward", "-o", "out"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("no links by which to tell patterns apart"));
+}
+
 TEST_F(AstraNetworkTest, RefusesInOneLine)
 {
     Write("w", Layer(4, 1, "NONE", 0, "ALLREDUCE", 1024));

@@ -32,6 +32,11 @@ struct Obstacle
 std::optional<Obstacle>
 FindObstacle(const RunOptions& options, const RunInputs& inputs, const BackgroundFlows& background)
 {
+    if (!inputs.dimensions.empty())
+    {
+        return Obstacle{"a network of dimensions has no links by which to tell patterns apart",
+                        "a run without the flag, or a topology file"};
+    }
     if (!inputs.conf.linkEvents.empty())
     {
         return Obstacle{"LINK_DOWN and LINK_UP change the network at times of their own",

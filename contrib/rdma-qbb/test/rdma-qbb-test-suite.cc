@@ -252,8 +252,9 @@ class InNetworkReductionTestCase : public TestCase
         std::vector<int64_t> done(4, -1);
         for (uint32_t i = 0; i < 4; ++i)
         {
-            // Members arrive one after the other; the last decides.
-            Simulator::Schedule(MicroSeconds(i), [&engine, &done, operation, i] {
+            // Members arrive one after the other, when the one before has its acknowledgement; the
+            // last decides.
+            Simulator::Schedule(MicroSeconds(2 * i), [&engine, &done, operation, i] {
                 engine.Join(operation, i, [&done, i] { done[i] = Simulator::Now().GetTimeStep(); });
             });
         }
@@ -261,7 +262,7 @@ class InNetworkReductionTestCase : public TestCase
         // The last member's 100 frames of 1000 bytes take 1 us up (1.25, where each byte counts as
         // much more), a frame later all have the last.
         const auto frame = static_cast<int64_t>(1000 * 10 * inflation);
-        const int64_t expected = 3 * MICROSECOND + 100 * frame + 25'000 + frame + 25'000;
+        const int64_t expected = 6 * MICROSECOND + 100 * frame + 25'000 + frame + 25'000;
         for (uint32_t i = 0; i < 4; ++i)
         {
             NS_TEST_ASSERT_MSG_EQ(done[i], expected, "member " << i);
