@@ -92,7 +92,7 @@ RECEIVER_FILES = {f"contrib/rdma-qbb/model/host/{name}" for name in
 VISIT = re.compile(r"\bPartitionMemory::Visit\b")
 VISIT_FILES = {f"contrib/rdma-qbb/{name}" for name in
                ("model/engine/partition-memory.cc", "model/engine/link-wire.cc", "model/in-network/in-network-engine.cc",
-                "model/host/rdma-hw.cc", "helper/link-counting.cc")} | {"contrib/astra-frontend/helper/packet-backend.cc"}
+                "model/host/rdma-hw-connections.cc", "helper/link-counting.cc")} | {"contrib/astra-frontend/helper/packet-backend.cc"}
 # Pairs of files that include each other, by the names without suffix: a thing and its parts, which call it.
 PARTS = {
     ("link-port", "link-agenda"), ("link-port", "link-node"), ("link-port", "link-wire"),  # the link engine

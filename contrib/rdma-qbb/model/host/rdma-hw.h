@@ -387,6 +387,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     /// @return the receiving side of a connection from afar, or null
     RdmaRxQueuePair* FindFromAfar(uint32_t host, uint32_t qpn);
     RdmaRxQueuePair& TakeReceiver();
+    RdmaQueuePair& TakeSender();
+    void Configure(RdmaQueuePair& qp, const RdmaQueuePairConfig& config);
 
     /// Give back a frame that ends here.
     void Free(QbbFrame* frame)

@@ -1,0 +1,352 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * RdmaHw: the life of connections, from Connect() to Close(), at both ends.
+ */
+#include "rdma-hw.h"
+
+#include "ns3/abort.h"
+#include "ns3/flow-hash.h"
+#include "ns3/qbb-partitions.h"
+#include "ns3/shared-log.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_SHARE("RdmaHw");
+
+namespace
+{
+
+/// @return what the other host is told of a connection
+RdmaPeer
+AsPeer(const RdmaQueuePair& qp)
+{
+    const auto mtu = static_cast<uint16_t>(qp.mtu);
+    return {qp.src, qp.qpn, 0, qp.sport, qp.dport, mtu, qp.priority, qp.lossless};
+}
+
+} // namespace
+
+RdmaQueuePair&
+RdmaHw::TakeSender()
+{
+    if (!m_freeSenders.empty())
+    {
+        const uint32_t index = m_freeSenders.back();
+        m_freeSenders.pop_back();
+        return m_senders[index];
+    }
+    const auto index = static_cast<uint32_t>(m_senders.Size());
+    NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
+    RdmaQueuePair& qp = m_senders.Add();
+    qp.qpn = index;
+    m_controlled.push_back(false);
+    return qp;
+}
+
+RdmaQueuePair*
+RdmaHw::Connect(const RdmaQueuePairConfig& config)
+{
+    m_devices[config.nic]->Initialize();
+    PrepareForPair();
+    RdmaQueuePair& qp = TakeSender();
+    Configure(qp, config);
+    if (config.peer)
+    {
+        qp.m_peer = config.peer;
+        const bool isAfar = !config.lossless && IsAfar(*config.peer);
+        isAfar ? AskFromAfar(qp) : AskForAcceptance(qp);
+        m_recovery->OnQpInit(qp, config.bottleneckBps);
+    }
+    qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
+    if (!config.peer)
+    {
+        qp.contribution = true;
+        qp.peerQpn = config.inNetworkOperation;
+        qp.dport = config.inNetworkMember;
+    }
+    if (!qp.lossless)
+    {
+        m_controlled.set(qp.qpn & INDEX_MASK);
+        m_congestion->OnQpInit(qp);
+    }
+    qp.m_open = true;
+    NS_LOG_INFO("opens " << qp.Describe() << " at " << qp.GetRate() << " bps, window "
+                         << qp.m_windowBytes << " bytes");
+    m_qpOpen(qp);
+    return &qp;
+}
+
+void
+RdmaHw::Configure(RdmaQueuePair& qp, const RdmaQueuePairConfig& config)
+{
+    const QbbNetDevice& device = *m_devices[config.nic];
+    qp.hw = this;
+    qp.nic = m_nics[config.nic].get();
+    qp.src = m_hostIndex;
+    qp.dst = UINT32_MAX;
+    qp.sport = config.sport;
+    qp.dport = config.dport;
+    qp.priority = config.priority;
+    qp.lossless = config.lossless;
+    qp.nvlinkFrames = config.lossless && !config.networkFrames;
+    qp.closeWhenDone = config.closeWhenDone;
+    qp.lineRateBps =
+        config.rateCapBps ? std::min(config.rateCapBps, device.GetRateBps()) : device.GetRateBps();
+    qp.baseRttPs = config.baseRttPs;
+    qp.mtu = static_cast<uint16_t>(m_mtu);
+    qp.moreOverhead = config.moreOverhead;
+    qp.SetPaced(config.paced);
+    qp.SetVariableWindow(config.variableWindow);
+    qp.SetWindow(config.windowBytes);
+    qp.SetRate(qp.lineRateBps);
+    if (!qp.m_timer.IsMade())
+    {
+        qp.m_timer = RdmaDeadlineTimer([this, &qp] { OnTimeout(qp); }, device.GetNodeId());
+    }
+}
+
+bool
+RdmaHw::IsAfar(const RdmaHw& peer) const
+{
+    if (!m_server)
+    {
+        return false;
+    }
+    const PartitionMemory::Visit visit(&peer);
+    return peer.m_server != m_server;
+}
+
+void
+RdmaHw::AskForAcceptance(RdmaQueuePair& qp)
+{
+    RdmaHw& peer = *qp.m_peer;
+    const PartitionMemory::Visit visit(&peer);
+    const RdmaAcceptance accepted = peer.Accept(AsPeer(qp));
+    qp.dst = accepted.host;
+    qp.peerQpn = accepted.qpn;
+    qp.messages = accepted.messages;
+}
+
+// What a host is told by one of another server (QbbPartitions::CallAt()).
+
+struct RdmaHw::NameReceiver
+{
+    uint32_t qpn; ///< the sender's
+    uint32_t peerQpn;
+
+    void operator()(RdmaHw& here) const
+    {
+        if (RdmaQueuePair* qp = here.FindSender(qpn))
+        {
+            qp->peerQpn = peerQpn;
+            qp->m_namesItself = false;
+            here.m_qpNamed(*qp);
+        }
+    }
+};
+
+struct RdmaHw::AcceptFromAfar
+{
+    RdmaPeer sender;
+    uint32_t address; ///< the sender's, as a QbbAddressee
+
+    void operator()(RdmaHw& here) const
+    {
+        const uint32_t qpn = here.Accept(sender).qpn;
+        here.m_fromAfar[AfarKey(sender.host, sender.qpn)] = qpn;
+        TellPeer(static_cast<RdmaHw&>(QbbAddressee::At(address)), NameReceiver{sender.qpn, qpn});
+    }
+};
+
+struct RdmaHw::ExpectFromAfar
+{
+    uint32_t host;
+    uint32_t qpn;
+    RdmaExpectedMessage message;
+
+    void operator()(RdmaHw& here) const
+    {
+        here.FindFromAfar(host, qpn)->messages->Put(message);
+    }
+};
+
+struct RdmaHw::DisconnectFromAfar
+{
+    uint32_t host;
+    uint32_t qpn;
+
+    void operator()(RdmaHw& here) const
+    {
+        const auto found = here.m_fromAfar.find(AfarKey(host, qpn));
+        here.Disconnect(found->second);
+        here.m_fromAfar.erase(found);
+    }
+};
+
+template <typename Record>
+void
+RdmaHw::TellPeer(RdmaHw& peer, const Record& record)
+{
+    const PartitionMemory::Visit visit(&peer);
+    QbbPartitions::CallAt(peer.GetNodeId(), peer, record);
+}
+
+void
+RdmaHw::AskFromAfar(RdmaQueuePair& qp)
+{
+    RdmaHw& peer = *qp.m_peer;
+    qp.m_isAfar = true;
+    qp.m_namesItself = true;
+    qp.peerQpn = qp.qpn;
+    {
+        const PartitionMemory::Visit visit(&peer);
+        qp.dst = peer.m_hostIndex;
+    }
+    TellPeer(peer, AcceptFromAfar{AsPeer(qp), qp.hw->GetAddress()});
+}
+
+void
+RdmaHw::Announce(const RdmaQueuePair& qp, RdmaMessage& message) const
+{
+    const RdmaExpectedMessage told{message.endSeq,
+                                   message.bytes,
+                                   message.startPs,
+                                   message.GetDeliveryCall()};
+    if (qp.messages)
+    {
+        qp.messages->Put(told);
+    }
+    else
+    {
+        TellPeer(*qp.m_peer, ExpectFromAfar{m_hostIndex, qp.qpn, told});
+    }
+}
+
+RdmaRxQueuePair*
+RdmaHw::FindFromAfar(uint32_t host, uint32_t qpn)
+{
+    const auto found = m_fromAfar.find(AfarKey(host, qpn));
+    return found == m_fromAfar.end() ? nullptr : FindReceiver(found->second);
+}
+
+RdmaRxQueuePair&
+RdmaHw::TakeReceiver()
+{
+    if (!m_freeReceivers.empty())
+    {
+        const uint32_t index = m_freeReceivers.back();
+        m_freeReceivers.pop_back();
+        return m_receivers[index];
+    }
+    const auto index = static_cast<uint32_t>(m_receivers.Size());
+    NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
+    RdmaRxQueuePair& rx = m_receivers.Add();
+    rx.qpn = index;
+    rx.messageWire = std::make_unique<RdmaMessageWire>();
+    return rx;
+}
+
+RdmaAcceptance
+RdmaHw::Accept(const RdmaPeer& peer)
+{
+    NS_LOG_FUNCTION(this << peer.host << peer.sport << peer.dport);
+    PrepareForPair();
+    RdmaRxQueuePair& rx = TakeReceiver();
+    rx.hw = this;
+    rx.messages = rx.messageWire.get();
+    rx.senderQpn = peer.qpn;
+    rx.lossless = peer.lossless;
+    rx.mtu = peer.mtu;
+    rx.peer = peer;
+    rx.peer.hash = FlowHash(peer.host, m_hostIndex, peer.sport, peer.dport);
+    m_recovery->OnReceiverInit(rx);
+    return {m_hostIndex, rx.qpn, rx.messages};
+}
+
+void
+RdmaHw::Close(RdmaQueuePair& qp)
+{
+    NS_LOG_INFO("closes " << qp.Describe());
+    m_qpClose(Present(qp));
+    if (!qp.lossless)
+    {
+        m_congestion->OnQpClose(qp);
+    }
+    qp.nic->Deactivate(qp);
+    qp.m_timer.Stop();
+    ForgetMessages(qp);
+    if (qp.m_peer)
+    {
+        TellOfEnd(qp);
+    }
+
+    // The object stays for the next connection; its timer and memory with it.
+    RdmaDeadlineTimer timer = std::move(qp.m_timer);
+    const uint32_t nextQpn = qp.qpn + (1U << INDEX_BITS);
+    const uint32_t index = qp.qpn & INDEX_MASK;
+    m_controlled.reset(index);
+    qp = RdmaQueuePair();
+    qp.qpn = nextQpn;
+    qp.m_timer = std::move(timer);
+    m_freeSenders.push_back(index);
+}
+
+void
+RdmaHw::TellOfEnd(const RdmaQueuePair& qp) const
+{
+    RdmaHw& peer = *qp.m_peer;
+    if (qp.m_isAfar)
+    {
+        TellPeer(peer, DisconnectFromAfar{m_hostIndex, qp.qpn});
+        return;
+    }
+    const PartitionMemory::Visit visit(&peer);
+    peer.Disconnect(qp.peerQpn);
+}
+
+void
+RdmaHw::ForgetMessages(RdmaQueuePair& qp)
+{
+    while (qp.firstMessage)
+    {
+        RdmaMessage* message = qp.firstMessage;
+        qp.firstMessage = message->next;
+        message->OnForgotten();
+    }
+}
+
+void
+RdmaHw::Disconnect(uint32_t qpn)
+{
+    const uint32_t index = qpn & INDEX_MASK;
+    RdmaRxQueuePair& rx = Received(m_receivers[index]);
+    // The memory stays for the next connection.
+    std::unique_ptr<RdmaMessageWire> messageWire = std::move(rx.messageWire);
+    messageWire->Clear();
+    rx = RdmaRxQueuePair();
+    rx.messageWire = std::move(messageWire);
+    rx.qpn = qpn + (1U << INDEX_BITS);
+    m_freeReceivers.push_back(index);
+}
+
+void
+RdmaHw::MoveQueuePair(uint32_t qpn, uint16_t nic)
+{
+    RdmaQueuePair& qp = Present(*FindSender(qpn));
+    if (qp.lossless)
+    {
+        // On the new way frames may overtake those on the old one.
+        m_devices[nic]->GetPool().GetEngine().OnDisorder();
+    }
+    NS_LOG_INFO("moves " << qp.Describe() << " to port " << nic);
+    qp.nic->Deactivate(qp);
+    qp.nic = m_nics[nic].get();
+    qp.nic->Activate(qp, Simulator::Now().GetTimeStep());
+}
+
+} // namespace ns3
