@@ -7,6 +7,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <boost/container/static_vector.hpp>
 #include <cmath>
 
 namespace ns3
@@ -51,105 +52,144 @@ CcloDataPlane::GetWriteTime(uint64_t address, uint64_t bytes) const
            MemoryLatency(address);
 }
 
+/// What the words of a move pass, and what that takes.
+struct CcloDataPlane::Route
+{
+    boost::container::static_vector<Unit, UNITS> held;
+    // By CcloMemoryKind.
+    std::array<uint64_t, 3> readBytes{};
+    std::array<uint64_t, 3> writtenBytes{};
+    Time read;   ///< until the first word has been read
+    Time path;   ///< from there to the last unit
+    Time end;    ///< from there to where it goes
+    Time stream; ///< for all words to pass one place
+};
+
+void
+CcloDataPlane::AddOperand(Route& route, const RouteOperand& operand) const
+{
+    if (operand.from == CcloOperand::None)
+    {
+        return;
+    }
+    const bool isStream = operand.from == CcloOperand::Stream;
+    route.held.push_back(isStream ? STREAM_IN : operand.channel);
+    route.stream = std::max(route.stream, WordTime(operand.bytes));
+    if (!isStream)
+    {
+        route.read = std::max(route.read, MemoryLatency(operand.address));
+        route.readBytes[static_cast<uint8_t>(CcloMemory::KindOf(operand.address))] += operand.bytes;
+    }
+    if (operand.isConverted)
+    {
+        route.held.push_back(operand.lane);
+    }
+}
+
+void
+CcloDataPlane::AddOperands(Route& route, const Flight& flight) const
+{
+    const CcloMove& move = flight.move;
+    const bool op0Compressed = move.IsCompressed(CcloCompression::OP0);
+    const bool op1Compressed = move.IsCompressed(CcloCompression::OP1);
+    const bool resultCompressed = move.IsCompressed(CcloCompression::RESULT);
+    const bool arithmetic = move.UsesArithmetic();
+    const bool form = arithmetic ? flight.config.computesCompressed : resultCompressed;
+    const RouteOperand op0{move.op0,
+                           flight.op0Address,
+                           flight.op0Bytes,
+                           READ_0,
+                           LANE_0,
+                           op0Compressed != form};
+    const RouteOperand op1{move.op1,
+                           flight.pieces.empty() ? flight.op1Address
+                                                 : flight.pieces.front().address,
+                           flight.op1Bytes,
+                           READ_1,
+                           LANE_1,
+                           op1Compressed != form};
+    const Time conversion = m_switchLatency + m_compressionLatency;
+    route.path = m_switchLatency;
+    for (const RouteOperand& operand : {op0, op1})
+    {
+        AddOperand(route, operand);
+    }
+    // Both lanes convert at once.
+    const bool converts = (move.op0 != CcloOperand::None && op0.isConverted) ||
+                          (move.op1 != CcloOperand::None && op1.isConverted);
+    route.path += converts ? conversion : Time(0);
+    if (arithmetic)
+    {
+        route.held.push_back(ARITHMETIC);
+        route.path += m_switchLatency + m_arithmeticLatency;
+        if (form != resultCompressed)
+        {
+            route.held.push_back(LANE_2);
+            route.path += conversion;
+        }
+    }
+}
+
+void
+CcloDataPlane::AddResult(Route& route, const Flight& flight) const
+{
+    route.stream = std::max(route.stream, WordTime(flight.resultBytes));
+    if (flight.move.remote)
+    {
+        route.end = m_packetizerLatency;
+    }
+    else if (flight.move.result == CcloOperand::Stream)
+    {
+        route.held.push_back(STREAM_OUT);
+    }
+    else
+    {
+        route.held.push_back(WRITE_1);
+        route.end = MemoryLatency(flight.resultAddress);
+        const auto kind = static_cast<uint8_t>(CcloMemory::KindOf(flight.resultAddress));
+        route.writtenBytes[kind] += flight.resultBytes;
+    }
+}
+
+void
+CcloDataPlane::LimitByMemories(Route& route) const
+{
+    for (const auto kind : {CcloMemoryKind::Hbm, CcloMemoryKind::Ddr, CcloMemoryKind::Host})
+    {
+        const uint64_t in = route.readBytes[static_cast<uint8_t>(kind)];
+        const uint64_t out = route.writtenBytes[static_cast<uint8_t>(kind)];
+        // PCIe carries both ways at once, the card's memories one.
+        const uint64_t bytes = kind == CcloMemoryKind::Host ? std::max(in, out) : in + out;
+        route.stream = std::max(route.stream, BandwidthTime(kind, bytes));
+    }
+}
+
 Time
 CcloDataPlane::PlanRoute(Flight& flight)
 {
-    const CcloMove& move = flight.move;
-    const CcloArithmeticConfig& config = flight.config;
-    const bool op0Compressed = move.compression & CcloCompression::OP0;
-    const bool op1Compressed = move.compression & CcloCompression::OP1;
-    const bool resultCompressed = move.compression & CcloCompression::RESULT;
-    const bool arithmetic = move.op0 != CcloOperand::None && move.op1 != CcloOperand::None;
-    const bool form = arithmetic ? config.computesCompressed : resultCompressed;
-
-    std::array<Unit, UNITS> held{};
-    uint32_t heldCount = 0;
-    const auto hold = [&](Unit unit) { held[heldCount++] = unit; };
-    // By CcloMemoryKind; PCIe carries both ways at once, the card's memories one.
-    std::array<uint64_t, 3> readBytes{};
-    std::array<uint64_t, 3> writtenBytes{};
-    Time path = m_switchLatency;
-    Time read;
-    Time stream = WordTime(flight.resultBytes);
-    bool inputLane = false;
-    const auto operand = [&](CcloOperand from,
-                             uint64_t address,
-                             uint32_t bytes,
-                             Unit channel,
-                             Unit lane,
-                             bool isCompressed) {
-        if (from == CcloOperand::None)
-        {
-            return;
-        }
-        hold(from == CcloOperand::Stream ? STREAM_IN : channel);
-        stream = std::max(stream, WordTime(bytes));
-        if (from != CcloOperand::Stream)
-        {
-            read = std::max(read, MemoryLatency(address));
-            readBytes[static_cast<uint8_t>(CcloMemory::KindOf(address))] += bytes;
-        }
-        if (isCompressed != form)
-        {
-            hold(lane);
-            inputLane = true;
-        }
-    };
-    const uint64_t op1Address =
-        flight.pieces.empty() ? flight.op1Address : flight.pieces.front().address;
-    operand(move.op0, flight.op0Address, flight.op0Bytes, READ_0, LANE_0, op0Compressed);
-    operand(move.op1, op1Address, flight.op1Bytes, READ_1, LANE_1, op1Compressed);
-    if (inputLane)
-    {
-        path += m_switchLatency + m_compressionLatency;
-    }
-    if (arithmetic)
-    {
-        hold(ARITHMETIC);
-        path += m_switchLatency + m_arithmeticLatency;
-        if (form != resultCompressed)
-        {
-            hold(LANE_2);
-            path += m_switchLatency + m_compressionLatency;
-        }
-    }
-    Time end = m_packetizerLatency;
-    if (!move.remote)
-    {
-        const bool toStream = move.result == CcloOperand::Stream;
-        end = toStream ? Time(0) : MemoryLatency(flight.resultAddress);
-        if (!toStream)
-        {
-            const auto kind = static_cast<uint8_t>(CcloMemory::KindOf(flight.resultAddress));
-            writtenBytes[kind] += flight.resultBytes;
-        }
-        hold(toStream ? STREAM_OUT : WRITE_1);
-    }
-    for (const auto kind : {CcloMemoryKind::Hbm, CcloMemoryKind::Ddr, CcloMemoryKind::Host})
-    {
-        const uint64_t in = readBytes[static_cast<uint8_t>(kind)];
-        const uint64_t out = writtenBytes[static_cast<uint8_t>(kind)];
-        const uint64_t bytes = kind == CcloMemoryKind::Host ? std::max(in, out) : in + out;
-        stream = std::max(stream, BandwidthTime(kind, bytes));
-    }
-    flight.stream = stream;
-    flight.latency = m_moverLatency + read + path + end;
+    Route route;
+    AddOperands(route, flight);
+    AddResult(route, flight);
+    LimitByMemories(route);
+    flight.stream = route.stream;
+    flight.latency = m_moverLatency + route.read + route.path + route.end;
 
     Time begin =
         Simulator::Now() + m_decodeLatency + m_matchTime * static_cast<int64_t>(flight.scanned);
-    for (uint32_t i = 0; i < heldCount; ++i)
+    for (const Unit unit : route.held)
     {
-        begin = std::max(begin, m_busyUntil[held[i]]);
+        begin = std::max(begin, m_busyUntil[unit]);
     }
     begin = AfterHazards(flight, begin);
-    for (uint32_t i = 0; i < heldCount; ++i)
+    for (const Unit unit : route.held)
     {
-        m_busyUntil[held[i]] = begin + stream;
+        m_busyUntil[unit] = begin + flight.stream;
     }
+    const CcloMove& move = flight.move;
     if (!move.remote && move.result != CcloOperand::Stream && move.result != CcloOperand::None)
     {
         m_writes.push_back(
-            {flight.resultAddress, flight.resultBytes, begin + flight.latency + stream});
+            {flight.resultAddress, flight.resultBytes, begin + flight.latency + flight.stream});
     }
     return begin;
 }

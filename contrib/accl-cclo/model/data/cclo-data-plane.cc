@@ -4,38 +4,17 @@
 #include "cclo-data-plane.h"
 
 #include "ns3/assert.h"
-#include "ns3/log.h"
+#include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
 namespace ns3
 {
 
-NS_LOG_COMPONENT_DEFINE("CcloDataPlane");
-
-namespace
-{
-
-/// Added to a stream's number in headers (SWITCH_M_BYPASS), so that 0 means memory.
-constexpr uint32_t STREAM_BASE = 9;
-
-bool
-IsCompressed(const CcloMove& move, uint32_t flag)
-{
-    return (move.compression & flag) != 0;
-}
-
-bool
-UsesArithmetic(const CcloMove& move)
-{
-    return move.op0 != CcloOperand::None && move.op1 != CcloOperand::None;
-}
-
-} // namespace
+NS_LOG_COMPONENT_SHARE("CcloDataPlane");
 
 CcloDataPlane::CcloDataPlane() = default;
 
@@ -215,10 +194,10 @@ CcloDataPlane::Prepare(Flight& flight)
     flight.config = m_cachedConfig;
     const CcloArithmeticConfig& config = flight.config;
     const auto element = [&](uint32_t flag) {
-        return IsCompressed(move, flag) ? config.compressedBytes : config.uncompressedBytes;
+        return move.IsCompressed(flag) ? config.compressedBytes : config.uncompressedBytes;
     };
     const auto length = [&](uint32_t flag) {
-        return (IsCompressed(move, flag) ? move.count >> config.elementRatioLog : move.count) *
+        return (move.IsCompressed(flag) ? move.count >> config.elementRatioLog : move.count) *
                element(flag);
     };
     flight.op0Bytes = length(CcloCompression::OP0);
@@ -268,7 +247,7 @@ CcloDataPlane::CheckRanges(Flight& flight) const
     {
         check(move.result, flight.resultAddress, flight.resultBytes);
     }
-    if (UsesArithmetic(move) && move.function >= flight.config.functions.size())
+    if (move.UsesArithmetic() && move.function >= flight.config.functions.size())
     {
         flight.error |= CcloError::ARITHMETIC;
     }
@@ -360,78 +339,6 @@ CcloDataPlane::Begin(uint64_t number)
 }
 
 void
-CcloDataPlane::ReachPacketizer(uint64_t number)
-{
-    m_packetizing.push_back(number);
-    if (!m_packetizerBusy && !m_packetizerWaits)
-    {
-        Packetize();
-    }
-}
-
-CcloBytes
-CcloDataPlane::ReadOperand1(const Flight& flight)
-{
-    if (flight.move.op1 != CcloOperand::OnRecv)
-    {
-        const std::span<uint8_t> data = m_memory->At(flight.op1Address, flight.op1Bytes);
-        return {data.begin(), data.end()};
-    }
-    CcloBytes data;
-    data.reserve(flight.op1Bytes);
-    for (const Piece& piece : flight.pieces)
-    {
-        const std::span<uint8_t> part = m_memory->At(piece.address, piece.bytes);
-        data.insert(data.end(), part.begin(), part.end());
-    }
-    data.resize(flight.op1Bytes);
-    return data;
-}
-
-CcloBytes
-CcloDataPlane::ToForm(const Flight& flight, CcloBytes data, bool isCompressed, bool wanted) const
-{
-    if (isCompressed == wanted)
-    {
-        return data;
-    }
-    return CcloCompressionLane::Convert(wanted ? flight.config.compressor
-                                               : flight.config.decompressor,
-                                        data);
-}
-
-void
-CcloDataPlane::Compute(Flight& flight)
-{
-    const CcloMove& move = flight.move;
-    CcloBytes op0 = std::move(flight.streamed);
-    if (move.op0 != CcloOperand::None && move.op0 != CcloOperand::Stream)
-    {
-        const std::span<uint8_t> data = m_memory->At(flight.op0Address, flight.op0Bytes);
-        op0.assign(data.begin(), data.end());
-    }
-    const bool op0Compressed = IsCompressed(move, CcloCompression::OP0);
-    const bool op1Compressed = IsCompressed(move, CcloCompression::OP1);
-    const bool resultCompressed = IsCompressed(move, CcloCompression::RESULT);
-    if (UsesArithmetic(move))
-    {
-        const bool form = flight.config.computesCompressed;
-        op0 = ToForm(flight, std::move(op0), op0Compressed, form);
-        const CcloBytes op1 = ToForm(flight, ReadOperand1(flight), op1Compressed, form);
-        CcloArithmetic::Combine(flight.config.functions[move.function], op0, op1);
-        flight.outcome = ToForm(flight, std::move(op0), form, resultCompressed);
-    }
-    else if (move.op1 != CcloOperand::None)
-    {
-        flight.outcome = ToForm(flight, ReadOperand1(flight), op1Compressed, resultCompressed);
-    }
-    else
-    {
-        flight.outcome = ToForm(flight, std::move(op0), op0Compressed, resultCompressed);
-    }
-}
-
-void
 CcloDataPlane::Finish(uint64_t number)
 {
     Flight& flight = Find(number);
@@ -445,99 +352,6 @@ CcloDataPlane::Finish(uint64_t number)
         std::copy_n(flight.outcome.begin(), place.size(), place.begin());
     }
     Done(flight);
-}
-
-CcloHeader
-CcloDataPlane::MakeHeader(const Flight& flight, uint32_t bytes) const
-{
-    const CcloMove& move = flight.move;
-    const CcloCommunicator communicator(*m_exchange, move.communicator);
-    CcloHeader header;
-    header.count = bytes;
-    header.tag = move.sendTag;
-    header.source = communicator.GetLocalRank();
-    header.sequence = communicator.Get(move.sendRank, CcloCommunicator::OUTBOUND_SEQUENCE);
-    header.stream = move.result == CcloOperand::Stream ? move.sendTag + STREAM_BASE : 0;
-    header.session =
-        static_cast<uint16_t>(communicator.Get(move.sendRank, CcloCommunicator::SESSION));
-    header.type = move.rendezvous ? CcloMessageType::RendezvousData : CcloMessageType::Eager;
-    header.host = move.hostOperands & CcloHostOperand::RESULT ? 1 : 0;
-    header.address = move.rendezvous ? flight.resultAddress : 0;
-    return header;
-}
-
-void
-CcloDataPlane::Packetize()
-{
-    Flight& flight = Find(m_packetizing.front());
-    CcloCommunicator communicator(*m_exchange, flight.move.communicator);
-    const uint32_t rank = flight.move.sendRank;
-    const uint32_t left = flight.resultBytes - flight.sent;
-    const uint32_t bytes =
-        flight.move.rendezvous
-            ? left
-            : std::min(left, communicator.Get(rank, CcloCommunicator::MAX_SEGMENT_SIZE));
-    CcloMessage message{MakeHeader(flight, bytes), {}};
-    const uint32_t session = communicator.Get(rank, CcloCommunicator::SESSION);
-    m_packetizerWaits = !m_network->CanSend(session, message.header);
-    if (m_packetizerWaits)
-    {
-        NS_LOG_LOGIC("move " << flight.number << " waits for the network");
-        return;
-    }
-    if (m_memory->HasContents())
-    {
-        const auto from = flight.outcome.begin() + flight.sent;
-        message.data.assign(from, from + bytes);
-    }
-    if (!flight.move.rendezvous && flight.move.result != CcloOperand::Stream)
-    {
-        communicator.Set(rank, CcloCommunicator::OUTBOUND_SEQUENCE, message.header.sequence + 1);
-    }
-    // Its part of the time that all words of the move take, and one more for the header.
-    const int64_t spanPs = static_cast<int64_t>(std::llround(
-        static_cast<long double>(flight.stream.GetPicoSeconds()) * bytes / flight.resultBytes));
-    const Time span = PicoSeconds(spanPs) + m_clockPeriod;
-    NS_LOG_LOGIC("move " << flight.number << " sends " << message.header);
-    flight.sent += bytes;
-    m_packetizerBusy = true;
-    m_network->Send(session, std::move(message), span.GetPicoSeconds());
-    Simulator::Schedule(span, [this, epoch = m_epoch] {
-        if (epoch == m_epoch)
-        {
-            OnPacketized();
-        }
-    });
-}
-
-void
-CcloDataPlane::OnPacketized()
-{
-    Flight& flight = Find(m_packetizing.front());
-    if (flight.sent < flight.resultBytes)
-    {
-        return Packetize();
-    }
-    if (flight.move.rendezvous && flight.sent != UINT32_MAX)
-    {
-        CcloMessage done{MakeHeader(flight, flight.resultBytes), {}};
-        done.header.type = CcloMessageType::RendezvousDone;
-        flight.sent = UINT32_MAX; // the peer is told once
-        m_network->Send(done.header.session, std::move(done), 0);
-    }
-    m_draining = !m_network->IsDrained();
-    if (m_draining)
-    {
-        return;
-    }
-    m_packetizing.pop_front();
-    m_packetizerBusy = false;
-    Done(flight);
-    if (!m_packetizing.empty())
-    {
-        Packetize();
-    }
-    DecodeAll();
 }
 
 void

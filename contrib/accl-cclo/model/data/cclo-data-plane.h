@@ -188,6 +188,19 @@ class CcloDataPlane : public Object
         uint32_t sent{0}; ///< bytes that the packetizer has taken
     };
 
+    /// An operand of a move on its way to where it is used.
+    struct RouteOperand
+    {
+        CcloOperand from;
+        uint64_t address;
+        uint32_t bytes;
+        Unit channel; ///< that reads it
+        Unit lane;    ///< that converts it
+        bool isConverted;
+    };
+
+    struct Route;
+
     struct Write
     {
         uint64_t address;
@@ -215,6 +228,10 @@ class CcloDataPlane : public Object
     bool TakeStream(Flight& flight);
     /// Work out a move's route, what it takes, and when it begins.
     Time PlanRoute(Flight& flight);
+    void AddOperand(Route& route, const RouteOperand& operand) const;
+    void AddOperands(Route& route, const Flight& flight) const;
+    void AddResult(Route& route, const Flight& flight) const;
+    void LimitByMemories(Route& route) const;
     Time AfterHazards(const Flight& flight, Time begin);
     /// Take a step of a move later, unless there is a reset before.
     void ScheduleFor(Time wait, uint64_t number, void (CcloDataPlane::*step)(uint64_t));

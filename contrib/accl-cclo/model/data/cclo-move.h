@@ -50,6 +50,17 @@ struct CcloMove
     uint32_t receiveTag{0};
     uint32_t sendRank{0}; ///< of remote results
     uint32_t sendTag{0};  ///< or the number of the kernel's stream
+
+    /// @param flag of CcloCompression
+    bool IsCompressed(uint32_t flag) const
+    {
+        return (compression & flag) != 0;
+    }
+
+    bool UsesArithmetic() const
+    {
+        return op0 != CcloOperand::None && op1 != CcloOperand::None;
+    }
 };
 
 } // namespace ns3
