@@ -105,53 +105,78 @@ MessageRecordOf(const MessageKey& key, const MessageEnd& left, TimePs end)
 
 } // namespace
 
+struct RankRecords::Parts
+{
+    std::map<CollectiveKey, Collective> collectives;
+    std::map<MessageKey, std::vector<MessageEnd>> left;
+    std::map<MessageKey, std::vector<MessageEnd>> came;
+};
+
 RankRecords::RankRecords(const Workload& workload,
                          const std::vector<std::string>& notes,
                          bool isPartial)
     : m_workload(workload)
 {
-    std::map<CollectiveKey, Collective> collectives;
-    std::map<MessageKey, std::vector<MessageEnd>> left;
-    std::map<MessageKey, std::vector<MessageEnd>> came;
+    Parts parts;
     for (const std::string& note : notes)
     {
         const Json json = Json::from_cbor(note);
-        const int rank = json["rank"];
-        const TimePs finished = json["finished"];
-        m_finished = std::max(m_finished, finished);
-        if (finished > 0)
-        {
-            m_rankEnds.push_back({rank, {}, finished});
-        }
-        ReadCollectives(json, collectives);
-        ReadMessages(List(json, "left"), left);
-        ReadMessages(List(json, "came"), came);
-        for (const Json& span : List(json, "compute"))
-        {
-            m_compute.push_back({rank, ReadPosition(span[0]), {}, {}, span[1], span[2]});
-        }
-        for (const Json& span : List(json, "waits"))
-        {
-            m_waits.push_back({rank,
-                               ReadPosition(span[0]),
-                               static_cast<GroupKind>(span[1].get<uint8_t>()),
-                               static_cast<WaitReason>(span[2].get<uint8_t>()),
-                               span[3],
-                               span[4]});
-        }
-        for (const Json& moment : List(json, "layers"))
-        {
-            m_layers.push_back({rank, ReadPosition(moment[0]), moment[1]});
-        }
-        const auto& bytes = json["flows"].get_binary();
-        const std::size_t before = m_flows.size();
-        m_flows.resize(before + bytes.size() / sizeof(PhyFlow));
-        if (!bytes.empty())
-        {
-            std::memcpy(&m_flows[before], bytes.data(), bytes.size());
-        }
+        ReadRank(json);
+        ReadCollectives(json, parts.collectives);
+        ReadMessages(List(json, "left"), parts.left);
+        ReadMessages(List(json, "came"), parts.came);
     }
-    for (auto& [key, collective] : collectives)
+    PutTogether(parts, isPartial);
+    uint64_t id = 0;
+    for (Collective& collective : m_collectives)
+    {
+        collective.id = ++id;
+    }
+    std::stable_sort(m_flows.begin(), m_flows.end(), [](const auto& a, const auto& b) {
+        return a.end < b.end;
+    });
+}
+
+void
+RankRecords::ReadRank(const Json& json)
+{
+    const int rank = json["rank"];
+    const TimePs finished = json["finished"];
+    m_finished = std::max(m_finished, finished);
+    if (finished > 0)
+    {
+        m_rankEnds.push_back({rank, {}, finished});
+    }
+    for (const Json& span : List(json, "compute"))
+    {
+        m_compute.push_back({rank, ReadPosition(span[0]), {}, {}, span[1], span[2]});
+    }
+    for (const Json& span : List(json, "waits"))
+    {
+        m_waits.push_back({rank,
+                           ReadPosition(span[0]),
+                           static_cast<GroupKind>(span[1].get<uint8_t>()),
+                           static_cast<WaitReason>(span[2].get<uint8_t>()),
+                           span[3],
+                           span[4]});
+    }
+    for (const Json& moment : List(json, "layers"))
+    {
+        m_layers.push_back({rank, ReadPosition(moment[0]), moment[1]});
+    }
+    const auto& bytes = json["flows"].get_binary();
+    const std::size_t before = m_flows.size();
+    m_flows.resize(before + bytes.size() / sizeof(PhyFlow));
+    if (!bytes.empty())
+    {
+        std::memcpy(&m_flows[before], bytes.data(), bytes.size());
+    }
+}
+
+void
+RankRecords::PutTogether(Parts& parts, bool isPartial)
+{
+    for (auto& [key, collective] : parts.collectives)
     {
         if (isPartial || collective.ranks == collective.group.ranks.size())
         {
@@ -159,9 +184,9 @@ RankRecords::RankRecords(const Workload& workload,
             m_collectives.push_back(std::move(collective));
         }
     }
-    for (const auto& [key, ends] : came)
+    for (const auto& [key, ends] : parts.came)
     {
-        const auto& starts = left[key];
+        const auto& starts = parts.left[key];
         for (std::size_t i = 0; i < std::min(ends.size(), starts.size()); ++i)
         {
             m_collectives.push_back(MessageRecordOf(key, starts[i], ends[i].time));
@@ -173,14 +198,6 @@ RankRecords::RankRecords(const Workload& workload,
     }
     std::stable_sort(m_collectives.begin(), m_collectives.end(), [](const auto& a, const auto& b) {
         return a.start < b.start;
-    });
-    uint64_t id = 0;
-    for (Collective& collective : m_collectives)
-    {
-        collective.id = ++id;
-    }
-    std::stable_sort(m_flows.begin(), m_flows.end(), [](const auto& a, const auto& b) {
-        return a.end < b.end;
     });
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -81,6 +82,8 @@ class RankRecords
     }
 
   private:
+    struct Parts; ///< of collectives and messages, from all ranks
+
     struct Span
     {
         int rank;
@@ -97,6 +100,10 @@ class RankRecords
         WorkloadPosition position;
         TimePs time;
     };
+
+    /// What a rank noted of itself alone.
+    void ReadRank(const nlohmann::json& json);
+    void PutTogether(Parts& parts, bool isPartial);
 
     const Workload& m_workload;
     std::vector<Collective> m_collectives;

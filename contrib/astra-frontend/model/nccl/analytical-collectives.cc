@@ -53,6 +53,64 @@ MessagesInARow(NcclAlgorithm algorithm, CollectiveOp op, const GroupShape& shape
     return nodes > 1 ? 2 : 1;
 }
 
+/// What the busiest direction of an NVLink and of a NIC carry in a collective of pairs.
+struct BusiestRank
+{
+    double nearBytes{0};
+    double farBytes{0};
+    TimePs farPeers{0}; ///< that a rank sends to over its NIC
+};
+
+BusiestRank
+FindBusiest(const GroupShape& shape, const CollectiveRequest& request)
+{
+    const uint32_t ranks = shape.GetRanks();
+    BusiestRank busiest;
+    if (request.op == CollectiveOp::AllToAll)
+    {
+        const double each = static_cast<double>(request.bytes) / ranks;
+        for (const auto& node : shape.nodes)
+        {
+            const auto near = static_cast<double>(node.size() - 1);
+            busiest.nearBytes = std::max(busiest.nearBytes, near * each);
+            busiest.farBytes = std::max(busiest.farBytes, (ranks - 1 - near) * each);
+            busiest.farPeers = std::max<TimePs>(busiest.farPeers, ranks - node.size());
+        }
+        return busiest;
+    }
+
+    struct Load
+    {
+        double near{0};
+        double far{0};
+    };
+
+    std::vector<Load> in(ranks);
+    for (uint32_t src = 0; src < ranks; ++src)
+    {
+        Load out;
+        TimePs farPeers = 0;
+        for (uint32_t dst = 0; dst < ranks; ++dst)
+        {
+            const auto bytes =
+                src == dst ? 0 : static_cast<double>(PairBytes(request, ranks, src, dst));
+            const bool far = shape.NodeOf(src) != shape.NodeOf(dst);
+            (far ? out.far : out.near) += bytes;
+            (far ? in[dst].far : in[dst].near) += bytes;
+            farPeers += far && bytes > 0;
+        }
+        busiest.nearBytes = std::max(busiest.nearBytes, out.near);
+        busiest.farBytes = std::max(busiest.farBytes, out.far);
+        busiest.farPeers = std::max(busiest.farPeers, farPeers);
+    }
+    for (const Load& load : in)
+    {
+        busiest.nearBytes = std::max(busiest.nearBytes, load.near);
+        busiest.farBytes = std::max(busiest.farBytes, load.far);
+    }
+    return busiest;
+}
+
 class WaitingRank;
 
 /// The ranks of one collective that have begun it.
@@ -225,78 +283,25 @@ TimePs
 AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequest& request) const
 {
     const MachineModel& machine = m_nccl.GetMachine();
-    const GroupShape shape(group, machine);
-    const uint32_t ranks = shape.GetRanks();
-    const auto bytesOf = [&](uint32_t src, uint32_t dst) -> double {
-        const auto root = static_cast<uint32_t>(request.root);
-        switch (request.op)
-        {
-        case CollectiveOp::AllToAllV:
-            return static_cast<double>(request.bytesPerPair[std::size_t{src} * ranks + dst]);
-        case CollectiveOp::Gather:
-            return dst == root ? static_cast<double>(request.bytes) / ranks : 0;
-        case CollectiveOp::Scatter:
-            return src == root ? static_cast<double>(request.bytes) / ranks : 0;
-        case CollectiveOp::SendRecv:
-            return src == 0 && dst == 1 ? static_cast<double>(request.bytes) : 0;
-        default:
-            return static_cast<double>(request.bytes) / ranks;
-        }
-    };
-    // The busiest direction of the busiest NVLink and of the busiest NIC.
-    std::vector<double> in(ranks, 0);
-    std::vector<double> out(ranks, 0);
-    std::vector<double> inFar(ranks, 0);
-    std::vector<double> outFar(ranks, 0);
-    std::vector<TimePs> peersFar(ranks, 0); // that a rank sends to
-    if (request.op == CollectiveOp::AllToAll)
-    {
-        const double each = bytesOf(0, 1);
-        for (uint32_t rank = 0; rank < ranks; ++rank)
-        {
-            const auto near = static_cast<double>(shape.nodes[shape.NodeOf(rank)].size() - 1);
-            in[rank] = out[rank] = near * each;
-            inFar[rank] = outFar[rank] = (ranks - 1 - near) * each;
-            peersFar[rank] = ranks - shape.nodes[shape.NodeOf(rank)].size();
-        }
-    }
-    else
-    {
-        for (uint32_t src = 0; src < ranks; ++src)
-        {
-            for (uint32_t dst = 0; dst < ranks; ++dst)
-            {
-                const bool far = shape.NodeOf(src) != shape.NodeOf(dst);
-                const double bytes = src == dst ? 0 : bytesOf(src, dst);
-                (far ? outFar : out)[src] += bytes;
-                (far ? inFar : in)[dst] += bytes;
-                peersFar[src] += far && bytes > 0;
-            }
-        }
-    }
-    const double near = std::max(*std::max_element(in.begin(), in.end()),
-                                 *std::max_element(out.begin(), out.end()));
-    const double far = std::max(*std::max_element(inFar.begin(), inFar.end()),
-                                *std::max_element(outFar.begin(), outFar.end()));
+    const BusiestRank busiest = FindBusiest(GroupShape(group, machine), request);
     const NcclPlan plan = m_nccl.Choose(group, request);
     const auto sendLatency = m_nccl.GetOptions().sendLatency;
     TimePs time = 0;
-    if (near > 0)
+    if (busiest.nearBytes > 0)
     {
-        time = sendLatency.value_or(plan.intraLatency) +
-               TransferTime(near, std::min(machine.nvlinkGBps, machine.gpu.nvlinkGBps));
+        time =
+            sendLatency.value_or(plan.intraLatency) +
+            TransferTime(busiest.nearBytes, std::min(machine.nvlinkGBps, machine.gpu.nvlinkGBps));
     }
-    if (far > 0)
+    if (busiest.farBytes > 0)
     {
         // The CPU that serves a rank's NIC sends to one peer after the other.
         const SlowStart& first = plan.slowStarts.front();
         const TimePs all =
-            first.occupies && first.above == 0
-                ? ns3::TimesPs(first.latency, *std::max_element(peersFar.begin(), peersFar.end()))
-                : 0;
+            first.occupies && first.above == 0 ? ns3::TimesPs(first.latency, busiest.farPeers) : 0;
         time = std::max(time,
                         sendLatency.value_or(ns3::AddPs(plan.interLatency, all)) +
-                            TransferTime(far, machine.nicGBps));
+                            TransferTime(busiest.farBytes, machine.nicGBps));
     }
     return (sendLatency ? 0 : plan.baseLatency) + time;
 }
