@@ -5,12 +5,15 @@
 
 #include "rdma-hw.h"
 
+#include "ns3/log.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("RdmaNic");
 
 RdmaNic::RdmaNic(RdmaHw* hw, LinkPort* port)
     : m_hw(hw),
@@ -50,14 +53,17 @@ RdmaNic::Place(RdmaQueuePair& qp, int64_t freePs)
 {
     if (!m_hw->CanSend(qp))
     {
+        NS_LOG_LOGIC(qp.Describe() << " has nothing that it may send");
         qp.m_place = RdmaQueuePair::Place::Idle;
     }
     else if (qp.m_nextAvailPs > freePs)
     {
+        NS_LOG_LOGIC(qp.Describe() << " waits for its rate until " << qp.m_nextAvailPs << " ps");
         PushPaced(qp);
     }
     else
     {
+        NS_LOG_LOGIC(qp.Describe() << " waits for its turn at the port");
         PushReady(qp);
     }
 }

@@ -4,11 +4,14 @@
 #include "connection-planner.h"
 
 #include "ns3/flow-hash.h"
+#include "ns3/log.h"
 
 #include <algorithm>
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("ConnectionPlanner");
 
 ConnectionPlanner::ConnectionPlanner(const ClusterTopology& topology,
                                      const FabricRoutes& routes,
@@ -83,6 +86,8 @@ ConnectionPlanner::Open(Pair& pair,
     const uint32_t choice =
         channel >= 0 ? static_cast<uint32_t>(channel) % count : EcmpChoice(start.hash, src, count);
     start.firstPort = (*pair.ports)[choice];
+    NS_LOG_INFO("host " << src << " is to reach host " << dst << " from UDP port " << start.sport
+                        << " through its port " << start.firstPort << ", one of " << count);
     return start;
 }
 

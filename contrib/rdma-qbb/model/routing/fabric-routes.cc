@@ -3,11 +3,15 @@
  */
 #include "fabric-routes.h"
 
+#include "ns3/log.h"
+
 #include <algorithm>
 #include <map>
 
 namespace ns3
 {
+
+NS_LOG_COMPONENT_DEFINE("FabricRoutes");
 
 namespace
 {
@@ -46,6 +50,8 @@ FabricRoutes::Recompute(const LinkState& links)
     MakeGroups();
     MakeNetworkTables();
     MakeNvSwitchTables();
+    NS_LOG_INFO("finds routes to " << m_topology.hostCount << " hosts in " << m_groupHosts.size()
+                                   << " groups that share their switches");
 }
 
 void
