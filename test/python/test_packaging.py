@@ -35,6 +35,14 @@ def test_the_app_store_is_told_what_the_sources_say(app):
     assert app["license"] in (ROOT / "CITATION.cff").read_text()
 
 
+@pytest.mark.parametrize("program", sorted(path.stem for path in (ROOT / "scratch").glob("*.cc")) + ["simai-mpi.so"])
+def test_no_library_is_linked_that_is_not_used(program):
+    if not (PROGRAMS / program).exists():
+        pytest.skip("not built on this machine")
+    result = subprocess.run(["ldd", "-u", PROGRAMS / program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, ""), result.stdout
+
+
 def test_the_version_is_in_one_place():
     for name in ("CHANGES.md", "RELEASE_NOTES.md"):
         assert re.search(r"^## (.*)$", (ROOT / name).read_text(), re.MULTILINE).group(1) == VERSION
