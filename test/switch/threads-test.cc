@@ -5,6 +5,7 @@
  */
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "../support/eventful-runs.h"
 #include "../support/partitioned-simulator.h"
 
 #include "ns3/fabric-partitions.h"
@@ -218,6 +219,7 @@ TEST_P(Threads, DoNotChangeResults)
     EXPECT_EQ(std::ranges::count(one.sentPs, 0), 0) << "a message has not ended";
     EXPECT_EQ(one.totals.dataPayloadSent, one.totals.dataPayloadReceived + one.totals.payloadLost);
     EXPECT_EQ(one.totals.framesInUse, 0U);
+    ExpectWhatKeysAskFor(GetParam(), one.totals);
     for (const uint32_t threads : {2, 3, 4})
     {
         const TrafficOutcome several = RunTraffic(GetParam(), threads, 60);
@@ -229,13 +231,16 @@ TEST_P(Threads, DoNotChangeResults)
 
 TEST_P(Threads, ShareNothingButWires)
 {
-    const auto run = [](bool guarded) {
+    const bool fillsBuffers = std::string(GetParam()).starts_with("BUFFER_SIZE");
+    const auto run = [fillsBuffers](bool guarded) {
         const PartitionedSimulator simulator(guarded);
-        TrafficOutcome outcome = RunTraffic(GetParam(), 1, 20);
+        TrafficOutcome outcome = RunTraffic(GetParam(), 1, fillsBuffers ? 24 : 10);
         EXPECT_EQ(outcome.partitions, guarded ? 16U : 1U);
         return outcome;
     };
-    ExpectSame(run(true), run(false));
+    const TrafficOutcome guarded = run(true);
+    ExpectSame(guarded, run(false));
+    ExpectWhatKeysAskFor(GetParam(), guarded.totals);
 }
 
 INSTANTIATE_TEST_SUITE_P(Configurations,
@@ -245,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(Configurations,
                                          "CC_MODE 7\n",
                                          "CC_MODE 8\n",
                                          "CC_MODE 10\n",
-                                         "BUFFER_SIZE 1\n",
+                                         "BUFFER_SIZE 200000\n",
                                          "ERROR_RATE_PER_LINK 0.01\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLOSS_RECOVERY irn\n",
                                          "ERROR_RATE_PER_LINK 0.01\nLINK_DOWN 12 12 14\n",
