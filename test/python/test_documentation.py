@@ -82,6 +82,7 @@ def test_commands_of_a_page_run(page, checkout, swept):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("AS_", "NCCL_"))}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # in a container
+    environment |= {"FI_OFI_RXM_BUFFER_SIZE": "65536"}  # as in test_physical_tools.py
     page_of_commands = "".join(f"echo {shlex.quote(block)} > block\n{block}"
                                for block in filter(runnable, command_blocks(page)))
     sweeps = SWEEP in page_of_commands

@@ -20,8 +20,7 @@ namespace
 constexpr int64_t SECOND_NS = 1'000'000'000;
 constexpr int64_t SIGN_NS = SECOND_NS;
 constexpr int64_t TELL_NS = SECOND_NS / 4; ///< given to the network for carrying a failure
-constexpr int64_t GREETING_NS = 8 * SECOND_NS;
-constexpr int ALL_PAIRS = 64; ///< ranks of a run in which everyone greets everyone
+constexpr int ALL_PAIRS = 64;              ///< ranks of a run in which everyone greets everyone
 constexpr const char* HELLO = "hello";
 constexpr const char* ALIVE = "alive";
 constexpr uint64_t EXITING_FLAG = 0x4; ///< PF_EXITING, in the flags of proc(5)'s stat
@@ -93,7 +92,7 @@ RankWatch::GreetedRanks() const
 }
 
 std::string
-RankWatch::Greet()
+RankWatch::Greet(double seconds)
 {
     const std::set<int> others = GreetedRanks();
     for (const int rank : others)
@@ -103,16 +102,15 @@ RankWatch::Greet()
             m_network.SendControl(static_cast<uint32_t>(rank), HELLO);
         }
     }
-    const int64_t end = PhysicalLoop::MonotonicNs() + GREETING_NS;
+    const int64_t end = PhysicalLoop::MonotonicNs() +
+                        static_cast<int64_t>(seconds * static_cast<double>(SECOND_NS));
     for (const int rank : others)
     {
         while (!m_greeted[static_cast<std::size_t>(rank)])
         {
             if (PhysicalLoop::MonotonicNs() > end)
             {
-                return fmt::format("{} does not reach it: no message in {} s",
-                                   Name(rank),
-                                   GREETING_NS / SECOND_NS);
+                return fmt::format("{} does not reach it: no message in {} s", Name(rank), seconds);
             }
             if (!m_network.Progress())
             {

@@ -36,6 +36,9 @@ bool HasProcessEnded(int64_t pid);
 class RankWatch
 {
   public:
+    /// How long ranks may take to answer the first greeting: a provider may have gigabytes of
+    /// buffers to make then, on a machine that has other work.
+    static constexpr double GREETING_SECONDS = 30;
     /// The cause of a failure that others see before they are told of any.
     static constexpr const char* DEATH = "its process has died";
 
@@ -49,9 +52,10 @@ class RankWatch
     /**
      * Make sure that messages pass: each rank greets all others, of many those 1, 2, 4, ... places
      * away. The lower one begins, so that the two do not connect to each other at the same time.
+     * @param seconds for all to answer
      * @return who does not answer; empty if all do
      */
-    std::string Greet();
+    std::string Greet(double seconds = GREETING_SECONDS);
 
     /// Send a sign of life if it is time, and look for the predecessor's. @throw RankFailure
     void Look();
