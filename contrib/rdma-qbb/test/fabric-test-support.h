@@ -12,6 +12,8 @@
 namespace ns3
 {
 
+constexpr int64_t US = 1'000'000; ///< a microsecond, in picoseconds
+
 /// A small fabric for a test, and flows by a line of code.
 class FabricUnderTest : public TextFabric
 {

@@ -21,7 +21,6 @@ using namespace ns3;
 namespace
 {
 
-constexpr int64_t US = 1'000'000;
 constexpr uint16_t PORT = 9;
 
 /// Counts what a socket receives.

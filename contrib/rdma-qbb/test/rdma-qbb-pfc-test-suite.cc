@@ -21,7 +21,6 @@ using namespace ns3;
 namespace
 {
 
-constexpr int64_t US = 1'000'000;
 constexpr uint32_t RING = 5;
 
 /**
