@@ -6,8 +6,11 @@ set -euo pipefail
 . "$(dirname "$0")/show-help.sh"
 cd "$(dirname "$0")/.."
 
-mode=(--dry-run --Werror)
-[ "${1:-}" != --fix ] || mode=(-i)
+case ${1:-} in
+  "") mode=(--dry-run --Werror) ;;
+  --fix) mode=(-i) ;;
+  *) echo "check-style.sh: unknown argument '$1'; expected --fix or nothing" >&2; exit 2 ;;
+esac
 status=0
 git ls-files -z '*.cc' '*.h' | xargs -0 -r -n 40 -P "$(nproc)" clang-format-14 "${mode[@]}" || status=1
 scripts/check-layers.py || status=1

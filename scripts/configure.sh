@@ -8,8 +8,11 @@ set -euo pipefail
 . "$(dirname "$0")/show-help.sh"
 cd "$(dirname "$0")/.."
 
-profile=${1:?expected release, trained or debug}
-shift
+profile=${1:-}
+case $profile in
+  release | trained | debug) shift ;;
+  *) echo "configure.sh: unknown profile '$profile'; expected release, trained or debug" >&2; exit 2 ;;
+esac
 cache=build/$profile/CMakeCache.txt
 if [ -f "$cache" ]; then
   configured=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")

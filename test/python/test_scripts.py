@@ -230,6 +230,14 @@ def test_help_only_prints(script, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if os.access(path, os.X_OK)))
+def test_unknown_flags_are_refused(script, tmp_path):
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    result = subprocess.run([tmp_path / "scripts" / script, "--nosuchflag"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2, result.stderr
+    assert "--nosuchflag" in result.stderr
+
+
 @pytest.mark.parametrize("script", [path for folder in ("scripts", "topologies") for path in sorted((ROOT / folder).glob("*.py"))
                                     if os.access(path, os.X_OK) and path.name != "check-layers.py"], ids=lambda path: path.name)
 def test_scripts_print_their_version(script):
