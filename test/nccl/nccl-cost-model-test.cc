@@ -739,20 +739,45 @@ TEST(NetworkKind, OnEfaAMessageKeepsItsSlotForFourTrips)
     }
 }
 
-TEST(NcclCostModel, WarpsOfNvlsAreALimitOnHopperOnly)
+// NCCL's latency of NVLS, 25 us, and on Blackwell the 10 that its tables show besides, are what few
+// data take: one iteration that scatters and one that gathers, both of an idle GPU, and 4 us to
+// announce a chunk.
+TEST(NcclCostModel, StagesOfNvlsMakeUpNcclsLatency)
 {
-    const auto warp = [](const char* gpu) {
-        Cluster cluster(gpu, 8, 50);
-        return cluster.Model()
-            .Evaluate(NcclAlgorithm::NvlsTree,
-                      NcclProtocol::Simple,
-                      CollectiveOp::AllReduce,
-                      cluster.Servers(2),
-                      1 << 30)
-            .nvlsWarpGBps;
+    const auto least = [](const char* gpu, uint32_t servers) {
+        const Cluster cluster(gpu, 8, 50);
+        const NcclPlan plan = cluster.Model().Evaluate(
+            servers > 1 ? NcclAlgorithm::NvlsTree : NcclAlgorithm::Nvls,
+            NcclProtocol::Simple,
+            CollectiveOp::AllReduce,
+            cluster.Servers(servers),
+            1 << 30);
+        EXPECT_EQ(plan.intraLatency, 4 * PS_PER_US);
+        EXPECT_GT(plan.nvlsHunkUs, plan.nvlsAloneUs) << "others slow it down";
+        return static_cast<double>(plan.baseLatency + plan.intraLatency) / PS_PER_US +
+               2 * plan.nvlsAloneUs;
     };
-    EXPECT_EQ(warp("H100"), 3.3);
-    EXPECT_EQ(warp("B200"), 0) << "no table shows one";
+    EXPECT_NEAR(least("H100", 1), 25, 1e-6);
+    EXPECT_NEAR(least("H100", 2), 25, 1e-6);
+    EXPECT_NEAR(least("B200", 1), 35, 1e-6);
+}
+
+// A GPU's links carry all its data once, and a head's share of 1/32 once more, however many GPUs the
+// domain has: nothing else limits a rack of 72.
+TEST(NcclCostModel, LinksAreTheOnlyRateOfNvlsInADomainOf72)
+{
+    for (const uint32_t gpus : {32U, 36U, 72U})
+    {
+        Cluster cluster("GB200", gpus, 50);
+        cluster.SetNvLinkGBps(900);
+        const NcclPlan plan = cluster.Model().Evaluate(NcclAlgorithm::Nvls,
+                                                       NcclProtocol::Simple,
+                                                       CollectiveOp::AllReduce,
+                                                       cluster.Servers(1),
+                                                       1 << 30);
+        EXPECT_EQ(plan.channels, 24U);
+        EXPECT_NEAR(plan.channelGBps * 24, 720 * 0.92 / (1 + 1.0 / 32), 1e-6) << gpus << " GPUs";
+    }
 }
 
 // Reductions and multicasts of NVLS-Tree use NVLinks at 0.92 of the 360 GB/s that NCCL counts for

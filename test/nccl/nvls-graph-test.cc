@@ -5,7 +5,12 @@
 
 #include "ns3/nvls-graph.h"
 
+#include <algorithm>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
+#include <set>
+#include <vector>
 
 namespace AstraSim
 {
@@ -13,11 +18,12 @@ namespace AstraSim
 namespace
 {
 
-/// A chunk's own name: share, tree and number, of a rank's input or of what becomes the result.
+/// What switches add or multicast at a time has a name of its own: share, tree and number, of a
+/// rank's input or of what becomes the result.
 SymbolicGraph::Piece
-PieceOf(uint32_t share, uint32_t tree, uint64_t chunk, bool result)
+PieceOf(uint32_t share, uint32_t tree, uint64_t pass, bool result)
 {
-    return {share * 2 + tree, 2 * chunk + (result ? 1 : 0)};
+    return {share * 2 + tree, 2 * pass + (result ? 1 : 0)};
 }
 
 /// Carries out a collective and checks the result of each chunk at each rank with @p check.
@@ -31,7 +37,8 @@ Carry(CollectiveOp op, const GroupShape& shape, uint64_t bytes, uint32_t channel
     const uint32_t trees = shape.GetNodes() > 1 ? 2 : 1;
     const uint32_t lanesPerTree = graph.GetLaneCount() / std::max(1U, trees);
     SymbolicGraph symbols(graph);
-    std::map<std::pair<uint32_t, uint32_t>, uint64_t> chunks;
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> passes;    // by share and tree
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> passBytes; // of all but the last
     for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
     {
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
@@ -42,17 +49,21 @@ Carry(CollectiveOp op, const GroupShape& shape, uint64_t bytes, uint32_t channel
                 continue;
             }
             const uint32_t share = graph.GetShareOf(rank, lane);
-            for (uint64_t chunk = 0; chunk < out.messages; ++chunk)
+            const uint32_t tree = lane / lanesPerTree;
+            if (out.kind != LaneKind::Message && out.messages > 0)
             {
-                const uint32_t tree = lane / lanesPerTree;
-                chunks[{share, tree}] = out.messages;
+                passes[{share, tree}] = out.messages;
+                passBytes[{share, tree}] = graph.GetBytes(rank, lane, 0);
+            }
+            for (uint64_t pass = 0; out.kind != LaneKind::Message && pass < out.messages; ++pass)
+            {
                 if (op != CollectiveOp::AllGather)
                 {
-                    symbols.At(rank, PieceOf(share, tree, chunk, false)) = {rank};
+                    symbols.At(rank, PieceOf(share, tree, pass, false)) = {rank};
                 }
                 else if (graph.GetHeadOf(rank) == share)
                 {
-                    symbols.At(rank, PieceOf(share, tree, chunk, true)) = {rank};
+                    symbols.At(rank, PieceOf(share, tree, pass, true)) = {rank};
                 }
             }
         }
@@ -61,24 +72,34 @@ Carry(CollectiveOp op, const GroupShape& shape, uint64_t bytes, uint32_t channel
         const Lane out = graph.GetOutbound(from, lane);
         const uint32_t tree = lane / lanesPerTree;
         const uint32_t share = graph.GetShareOf(from, lane);
-        const auto input = PieceOf(share, tree, message, false);
-        const auto result = PieceOf(share, tree, message, true);
+        if (out.kind != LaneKind::Message)
+        {
+            // A sum is added to what the head's children have sent.
+            const auto result = PieceOf(share, tree, message, true);
+            const bool reduces = out.kind == LaneKind::Reduce;
+            return SymbolicGraph::Move{reduces ? PieceOf(share, tree, message, false) : result,
+                                       reduces,
+                                       result};
+        }
+        // Between nodes a message is a chunk: some whole passes, the last one cut short.
+        const uint64_t pass = passBytes[{share, tree}];
+        const uint64_t first = message * (graph.GetBytes(from, lane, 0) / pass);
+        const auto result = PieceOf(share, tree, first, true);
         const bool up = lane % lanesPerTree == 0;
-        return SymbolicGraph::Move{out.kind == LaneKind::Reduce ? input : result,
-                                   out.kind == LaneKind::Reduce || up,
-                                   result};
+        const uint64_t count = (graph.GetBytes(from, lane, message) + pass - 1) / pass;
+        return SymbolicGraph::Move{result, up, result, count, 2};
     })) << shape.GetRanks()
         << " ranks wait for ever";
     for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
     {
-        for (const auto& [place, count] : chunks)
+        for (const auto& [place, count] : passes)
         {
-            for (uint64_t chunk = 0; chunk < count; ++chunk)
+            for (uint64_t pass = 0; pass < count; ++pass)
             {
                 check(graph,
                       rank,
                       place.first,
-                      symbols.At(rank, PieceOf(place.first, place.second, chunk, true)));
+                      symbols.At(rank, PieceOf(place.first, place.second, pass, true)));
             }
         }
     }
@@ -184,13 +205,15 @@ TEST(NvlsGraph, BlocksOfRanksAreEqualToAByte)
     }
 }
 
-TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkInTrees)
+TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkBetweenNodes)
 {
     // 128 MiB over two channels of eight heads are enough for chunks of 128 KiB (calcCollChunking).
-    // A channel's chunk takes 13 passes of 10,240 bytes: 10,083 each, in units of 16 bytes 10,096.
-    // Each tree has one of the channels.
+    // Of five warps that reduce four store, 4 KiB each at a time: a channel's chunk takes 8 passes
+    // of 16 KiB. Each of two trees has one of the channels.
     constexpr uint64_t BYTES = 1 << 27;
     constexpr uint64_t SHARE = BYTES / 8;
+    constexpr uint64_t CHUNK = 128 << 10;
+    constexpr uint64_t PASS = 16 << 10;
     NcclPlan plan;
     plan.channels = 2;
     for (const uint32_t nodes : {1U, 2U})
@@ -199,8 +222,8 @@ TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkInTrees)
                               MakeShape(8 * nodes, 8),
                               plan,
                               -1);
-        const uint64_t message = nodes == 1 ? 2 * 10096 : 131072;
-        const uint64_t messages = (SHARE / nodes + message - 1) / message;
+        const uint64_t channels = 2 / nodes;
+        std::map<LaneKind, uint32_t> lanes;
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
         {
             const Lane out = graph.GetOutbound(0, lane);
@@ -208,13 +231,79 @@ TEST(NvlsGraph, AMessageIsAPassOfAChunkInANodeAndAChunkInTrees)
             {
                 continue;
             }
-            // Copies take whole chunks: 256 KiB of both channels, or 128 KiB of half the share.
-            const bool copies = out.kind == LaneKind::Copy;
-            EXPECT_EQ(out.messages, copies ? 64 : messages) << nodes << " nodes, lane " << lane;
-            EXPECT_EQ(graph.GetBytes(0, lane, 0),
-                      copies ? 8 * message * (nodes == 1 ? 13 : 1) : message);
+            ++lanes[out.kind];
+            // Copies take the chunks of all heads.
+            const uint64_t message = channels * (out.kind == LaneKind::Copy      ? 8 * CHUNK
+                                                 : out.kind == LaneKind::Message ? CHUNK
+                                                                                 : PASS);
+            const uint64_t all = (out.kind == LaneKind::Copy ? BYTES : SHARE) / nodes;
+            EXPECT_EQ(out.messages, all / message) << nodes << " nodes, lane " << lane;
+            EXPECT_EQ(graph.GetBytes(0, lane, 0), message);
+        }
+        EXPECT_EQ(lanes[LaneKind::Message], nodes == 1 ? 0U : 2U) << "up one tree, down the other";
+        EXPECT_EQ(lanes[LaneKind::Reduce], nodes * 8);
+        EXPECT_EQ(lanes[LaneKind::Copy], nodes * 2);
+    }
+}
+
+// NCCL src/device/all_reduce.h: at the root and in the middle of a tree one pass adds the node's
+// own sum to what the children have sent. So the reduction of a chunk waits for that chunk of
+// theirs.
+TEST(NvlsGraph, ANodeAddsItsOwnSumWhenItsChildrensChunkHasCome)
+{
+    constexpr uint64_t PASSES = 8; // of a chunk of 128 KiB
+    NcclPlan plan;
+    plan.channels = 2;
+    const GroupShape shape = MakeShape(32, 8);
+    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), shape, plan, -1);
+    uint32_t withChildren = 0;
+    for (uint32_t rank = 0; rank < 32; ++rank)
+    {
+        const uint32_t perTree = graph.GetLaneCount() / 2;
+        for (uint32_t tree = 0; tree < 2; ++tree)
+        {
+            // Inbound lanes from other nodes, but from the parent, which is the first.
+            std::set<uint32_t> children;
+            for (uint32_t i = 1; i < perTree; ++i)
+            {
+                const uint32_t lane = tree * perTree + i;
+                const Lane in = graph.GetInbound(rank, lane);
+                if (in.kind == LaneKind::Message && in.messages > 0)
+                {
+                    EXPECT_EQ(graph.GetOutbound(in.peer, tree * perTree).peer, rank);
+                    children.insert(lane);
+                }
+            }
+            withChildren += !children.empty();
+            for (uint32_t i = 0; i < perTree; ++i)
+            {
+                const uint32_t lane = tree * perTree + i;
+                const Lane out = graph.GetOutbound(rank, lane);
+                if (out.kind != LaneKind::Reduce || out.messages == 0)
+                {
+                    continue;
+                }
+                const auto sources = graph.GetSources(rank, lane);
+                EXPECT_EQ(sources.size(), children.size() + 1) << "and the scattered chunk";
+                for (const uint32_t source : sources)
+                {
+                    EXPECT_TRUE(children.contains(source) ||
+                                graph.GetInbound(rank, source).kind == LaneKind::Copy);
+                    EXPECT_EQ(graph.GetNeeds(rank, lane, PASSES - 1, source), 1U);
+                    EXPECT_EQ(graph.GetNeeds(rank, lane, PASSES, source), 2U);
+                }
+            }
+            const Lane up = graph.GetOutbound(rank, tree * perTree);
+            if (up.messages > 0)
+            {
+                const auto sources = graph.GetSources(rank, tree * perTree);
+                ASSERT_EQ(sources.size(), 1U) << "the sum has the children's in it";
+                EXPECT_EQ(graph.GetNeeds(rank, tree * perTree, 1, sources.front()), 2 * PASSES);
+            }
         }
     }
+    // In a tree of 4 nodes the root has one child and that has two: half of all places.
+    EXPECT_EQ(withChildren, 32U);
 }
 
 TEST(NvlsGraph, TreesBetweenNodesJoinHeadsOfTheSameShare)
@@ -272,36 +361,125 @@ TEST(NvlsGraph, TreesShareTheLinksInsteadOfHalvingThem)
     }
 }
 
-// NCCL src/device/all_reduce.h: of 20 warps 5 reduce and, except at a tree's root, 4 multicast what
-// comes down; of the 15 or 11 that are left 8 or 6 scatter, and 7 or 5 gather. Each of two trees
-// has 8 of 16 channels.
-TEST(NvlsGraph, WarpsThatScatterAndGatherHaveALimitOfTheirOwn)
+// NCCL src/device/all_reduce.h: of 20 warps 5 reduce (7 of up to 6 ranks) and, except at a tree's
+// root, 4 multicast what comes down; of those that are left the larger half scatters, less the one
+// that announces, and the smaller half gathers.
+TEST(NvlsGraph, WarpsAreDividedAsTheKernelsDivideThem)
+{
+    const auto expect =
+        [](const NvlsGraph::Warps& warps, uint32_t scatter, uint32_t gather, uint32_t reduce) {
+            EXPECT_EQ(warps.scatter, scatter);
+            EXPECT_EQ(warps.gather, gather);
+            EXPECT_EQ(warps.reduce, reduce);
+        };
+    expect(NvlsGraph::WarpsOf(CollectiveOp::AllReduce, 8, false), 7, 7, 4);
+    expect(NvlsGraph::WarpsOf(CollectiveOp::AllReduce, 4, false), 6, 6, 6);
+    expect(NvlsGraph::WarpsOf(CollectiveOp::AllReduce, 16, true), 5, 5, 4);
+    expect(NvlsGraph::WarpsOf(CollectiveOp::AllGather, 8, false), 0, 8, 11);
+    expect(NvlsGraph::WarpsOf(CollectiveOp::ReduceScatter, 8, false), 7, 0, 12);
+}
+
+// A warp copies 4 KiB in an iteration, and the warps begin each head's part together. A chunk of
+// 128 KiB is 32 such hunks, so 7 warps take 5 iterations and 5 warps 7; one of 16 KiB takes a
+// single one with either. However many heads there are, all of them are copied one after another.
+TEST(NvlsGraph, CopiesTakeWholeIterationsOfTheirWarpsForEachHead)
 {
     NcclPlan plan;
     plan.channels = 16;
-    plan.channelGBps = 1000;
-    plan.nvlsWarpGBps = 3;
-    const auto ratesOf = [&](uint32_t ranks) {
-        const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 26),
-                              MakeShape(ranks, 8),
+    plan.nvlsHunkUs = 1.25;
+    const auto copiesUs = [&](uint32_t ranks, uint32_t perNode, uint64_t bytes) {
+        const NvlsGraph graph(Request(CollectiveOp::AllReduce, bytes),
+                              MakeShape(ranks, perNode),
                               plan,
                               -1);
-        std::multiset<uint64_t> rates;
+        std::vector<double> times;
         for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
         {
             const Lane out = graph.GetOutbound(0, lane);
             if (out.kind == LaneKind::Copy && out.messages > 0)
             {
-                rates.insert(out.rateCapBps / (3 * 8'000'000'000));
+                const CopyTime time = CopyTimeOf(out, graph.GetBytes(0, lane, 0), 1);
+                times.push_back(static_cast<double>(time.latency + time.duration) / 1e6);
             }
         }
-        return rates;
+        std::sort(times.begin(), times.end());
+        return times;
     };
-    EXPECT_EQ(ratesOf(8), (std::multiset<uint64_t>{7 * 16, 8 * 16})) << "one node";
-    EXPECT_EQ(ratesOf(16), (std::multiset<uint64_t>{5 * 8, 6 * 8, 7 * 8, 8 * 8}))
-        << "a root of one tree only";
-    plan.nvlsWarpGBps = 0;
-    EXPECT_EQ(ratesOf(16).count(1000 * 16 / 2 / 3), 4U) << "no limit but the plan's";
+    using testing::DoubleNear;
+    using testing::ElementsAre;
+    const auto isAbout = [](double us) { return DoubleNear(us, 1e-3); };
+    constexpr uint64_t GIB = 1 << 30;
+    EXPECT_THAT(copiesUs(8, 8, GIB), ElementsAre(isAbout(8 * 5 * 1.25), isAbout(8 * 5 * 1.25)));
+    EXPECT_THAT(copiesUs(8, 8, 2 << 20), ElementsAre(isAbout(8 * 1.25), isAbout(8 * 1.25)));
+    EXPECT_THAT(copiesUs(64, 64, 8 * GIB),
+                ElementsAre(isAbout(32 * 5 * 1.25), isAbout(32 * 5 * 1.25)));
+    // The root of one tree is a leaf of the other.
+    EXPECT_THAT(copiesUs(16, 8, 8 * GIB),
+                ElementsAre(isAbout(8 * 5 * 1.25),
+                            isAbout(8 * 5 * 1.25),
+                            isAbout(8 * 7 * 1.25),
+                            isAbout(8 * 7 * 1.25)));
+    plan.nvlsHunkUs = 0;
+    EXPECT_THAT(copiesUs(8, 8, GIB), ElementsAre(0, 0)) << "no time of its own";
+}
+
+// Nothing else loads the memory while the first chunk is scattered and the last one is gathered.
+TEST(NvlsGraph, TheFirstScatterAndTheLastGatherAreAlone)
+{
+    NcclPlan plan;
+    plan.channels = 16;
+    plan.nvlsHunkUs = 1.2;
+    plan.nvlsAloneUs = 0.6;
+    const NvlsGraph graph(Request(CollectiveOp::AllReduce, 1 << 28), MakeShape(16, 8), plan, -1);
+    std::multiset<std::pair<bool, bool>> fast; // whether the first and the last are
+    for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+    {
+        const Lane out = graph.GetOutbound(0, lane);
+        if (out.messages == 0)
+        {
+            continue;
+        }
+        ASSERT_GT(out.messages, 2U);
+        EXPECT_EQ(out.SpeedOf(1), 1);
+        if (out.kind == LaneKind::Copy)
+        {
+            EXPECT_FLOAT_EQ(out.aloneSpeed, 2);
+            fast.emplace(out.SpeedOf(0) > 1, out.SpeedOf(out.messages - 1) > 1);
+        }
+        else
+        {
+            EXPECT_EQ(out.SpeedOf(0), 1);
+        }
+    }
+    using Ends = std::pair<bool, bool>;
+    EXPECT_EQ(fast,
+              (std::multiset<Ends>{{false, true}, {false, true}, {true, false}, {true, false}}))
+        << "two trees";
+}
+
+// A chunk is announced once it is stored: its passes share that time, and follow one another.
+TEST(NvlsGraph, AHeadAnnouncesEachChunkOnce)
+{
+    NcclPlan plan;
+    plan.channels = 2;
+    plan.intraLatency = 4'000'000;
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::AllGather})
+    {
+        const NvlsGraph graph(Request(op, 1 << 27), MakeShape(8, 8), plan, -1);
+        const LaneKind announced =
+            op == CollectiveOp::AllGather ? LaneKind::Multicast : LaneKind::Reduce;
+        // 8 passes of 4 warps, or 3 of 11.
+        const TimePs passes = op == CollectiveOp::AllGather ? 3 : 8;
+        for (uint32_t lane = 0; lane < graph.GetLaneCount(); ++lane)
+        {
+            const Lane out = graph.GetOutbound(0, lane);
+            if (out.messages > 0)
+            {
+                EXPECT_EQ(out.latency, out.kind == announced ? 4'000'000 / passes : 0);
+                EXPECT_TRUE(out.kind != announced || out.slots == 1);
+            }
+        }
+    }
 }
 
 } // namespace AstraSim

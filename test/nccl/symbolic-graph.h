@@ -61,6 +61,20 @@ class SymbolicGraph
         Piece piece;
         bool adds;
         std::optional<Piece> to{}; ///< where the receiver puts it, if not in the same piece
+        uint64_t count{1};         ///< of pieces, whose second number rises by stride
+        uint64_t stride{1};
+
+        /// @return the move of one of the pieces
+        Move Of(uint64_t number) const
+        {
+            Move move = *this;
+            move.piece.second += number * stride;
+            if (move.to)
+            {
+                move.to->second += number * stride;
+            }
+            return move;
+        }
     };
 
     explicit SymbolicGraph(const FlowGraph& graph)
@@ -186,11 +200,7 @@ class SymbolicGraph
         return out.messages;
     }
 
-    void Put(uint32_t rank,
-             uint32_t inbound,
-             uint64_t message,
-             const Move& move,
-             const std::multiset<uint32_t>& data)
+    void Put(uint32_t rank, const Move& move, const std::multiset<uint32_t>& data)
     {
         auto& target = At(rank, move.to.value_or(move.piece));
         if (!move.adds)
@@ -198,6 +208,10 @@ class SymbolicGraph
             target.clear();
         }
         target.insert(data.begin(), data.end());
+    }
+
+    void CountReceived(uint32_t rank, uint32_t inbound, uint64_t message)
+    {
         EXPECT_EQ(m_received[rank][inbound], message) << "in order";
         ++m_received[rank][inbound];
     }
@@ -218,7 +232,12 @@ class SymbolicGraph
         EXPECT_EQ(m_graph.GetInbound(lane.peer, inbound).messages, lane.messages);
         EXPECT_EQ(m_graph.GetInboundBytes(lane.peer, inbound, message),
                   m_graph.GetBytes(rank, index, message));
-        Put(lane.peer, inbound, message, move, std::multiset<uint32_t>(At(rank, move.piece)));
+        for (uint64_t number = 0; number < move.count; ++number)
+        {
+            const Move one = move.Of(number);
+            Put(lane.peer, one, std::multiset<uint32_t>(At(rank, one.piece)));
+        }
+        CountReceived(lane.peer, inbound, message);
         return true;
     }
 
@@ -250,7 +269,8 @@ class SymbolicGraph
             const uint64_t bytes = m_graph.GetInboundBytes(receiver, inbound, message);
             EXPECT_EQ(bytes, m_graph.GetBytes(rank, index, message));
             m_switchBytes += bytes;
-            Put(receiver, inbound, message, move, result);
+            Put(receiver, move, result);
+            CountReceived(receiver, inbound, message);
         }
         return true;
     }

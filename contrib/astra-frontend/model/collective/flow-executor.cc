@@ -431,7 +431,10 @@ void
 FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
 {
     const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(outbound.lane, bytes, 1);
-    m_network.Schedule(ns3::AddPs(copy.latency, copy.duration), handler, &outbound);
+    const double speed = outbound.lane.SpeedOf(outbound.sent - 1);
+    const TimePs duration =
+        speed == 1 ? copy.duration : ns3::TruncateToPs(static_cast<double>(copy.duration) / speed);
+    m_network.Schedule(ns3::AddPs(copy.latency, duration), handler, &outbound);
 }
 
 void

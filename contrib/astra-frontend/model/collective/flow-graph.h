@@ -41,6 +41,14 @@ enum class LaneKind : uint8_t
     Copy,            ///< the GPU copies within its own memory
 };
 
+/// Which copies of a lane nothing else in the GPU slows down.
+enum class AloneAt : uint8_t
+{
+    Nowhere,
+    First, ///< the first: nothing has come yet that others could work on
+    Last,  ///< the last: all others have finished
+};
+
 /// Messages of more than so many bytes on the wire take longer to start on some networks.
 struct SlowStart
 {
@@ -77,8 +85,9 @@ struct Lane
     uint8_t tag{0};      ///< message tag; the same at both ends, one lane per (src, dst, tag)
     ConnType type{ConnType::P2p};
     LaneKind kind{LaneKind::Message};
-    bool waitsEachPass{false}; ///< each pass waits for the flags that travel with its data
-    bool wholePasses{false};   ///< a pass that is cut short takes as long as a whole one
+    bool waitsEachPass{false};         ///< each pass waits for the flags that travel with its data
+    bool wholePasses{false};           ///< a pass that is cut short takes as long as a whole one
+    AloneAt aloneAt{AloneAt::Nowhere}; ///< of copies: which one goes at aloneSpeed
     /// Messages that may be on their way at once; 0 for GetSlots(). 1: the GPU copies one by one
     /// (NVLink). More than GetSlots(): both ends have a buffer, as across a network.
     uint32_t slots{0};
@@ -87,6 +96,7 @@ struct Lane
     uint64_t rateCapBps{0}; ///< what the channel can copy, bit/s; 0 for no limit
     uint32_t members{NONE}; ///< in-network: number of the set of members, see GetMembers()
     float wireInflation{1}; ///< in-network: bytes on the members' links per byte of data
+    float aloneSpeed{1};    ///< of copies: how many times as fast as the others
     uint32_t result{NONE};  ///< outbound: the own inbound lane that it fills
     /// Data whose time at the lane's rate is within the latency already.
     uint32_t hiddenBytes{0};
@@ -96,6 +106,14 @@ struct Lane
     uint32_t nic{NONE};
     static constexpr uint32_t NICS_IN_TURN = NONE - 1; ///< as nic: its messages take them in turn
     SlowStarts slowStarts{};                           ///< the last that applies counts
+
+    /// @return how many times as fast as the lane's rate a message is copied
+    double SpeedOf(uint64_t message) const
+    {
+        const bool isAlone = (aloneAt == AloneAt::First && message == 0) ||
+                             (aloneAt == AloneAt::Last && message + 1 == messages);
+        return isAlone ? aloneSpeed : 1;
+    }
 
     /// @return whether an inbound end takes part by itself, not through an outbound end
     bool OnlyReceives(uint32_t rank) const

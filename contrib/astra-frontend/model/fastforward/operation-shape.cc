@@ -147,6 +147,8 @@ ShapeFinder::AddLane(const PartOperation& operation,
     digest.Add(lane.messages);
     digest.Add(static_cast<uint64_t>(lane.latency));
     digest.Add(lane.rateCapBps);
+    digest.Add(uint64_t{static_cast<uint8_t>(lane.aloneAt)});
+    digest.Add(double{lane.aloneSpeed});
     digest.Add(double{lane.wireInflation});
     digest.Add(graph.GetBytes(rank, index, 0));
     digest.Add(graph.GetBytes(rank, index, lane.messages - 1));

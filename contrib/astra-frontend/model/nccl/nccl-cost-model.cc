@@ -36,15 +36,24 @@ constexpr double LL_STEP_DIRECT = 0.2; // from GPU to GPU
 // within a step's latency (the same tables, 32 KiB against 8 bytes).
 constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 
-// A round of NVLS waits for the flags of each head: microseconds per head. And reductions and
-// multicasts reach that part of what stores reach. From the steps that the sizes of chunks make in
-// published tables of 8 H100 and 8 B200.
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HEAD_US = {0, 0.5, 1.15};
+// A head of NVLS announces a chunk once it has stored all of it, and reads no other meanwhile:
+// microseconds for each chunk. And reductions and multicasts reach that part of what stores reach.
+// From the steps that the sizes of chunks make in published tables of 8 H100.
+constexpr double NVLS_SYNC_US = 4;
 constexpr double NVLS_LINK_EFFICIENCY = 0.92;
 
-// A warp of NVLS copies so many GB/s between the GPU's buffers, chunk by chunk: nccl-tests on 2
-// servers of 8 H100, where 5 warps of a channel gather. On Blackwell no table shows a limit.
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_WARP_GBPS = {0, 3.3, 0};
+// An iteration of a warp that scatters or gathers (NvlsGraph::HUNK_BYTES are loaded, then stored)
+// takes what memory does to answer, loaded by the other stages of all channels and by the NVLinks,
+// or idle. Loaded: on Hopper from nccl-tests on 2 servers of 8 H100, where gathers are the limit; on
+// Blackwell from chunks of 32, 64 and 128 KiB on 8 B200, where they are the limit in one server,
+// too; in trees, where 32 channels work in place of 24, from 2 and 3 racks of GB200. Idle: from 2 to
+// 16 MiB on 8 H100 and 8 to 64 MiB on 2 servers of 8 B200, which have few chunks.
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HUNK_US = {0, 1.17, 1.27};
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_TREE_HUNK_US = {0, 1.17, 1.45};
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_ALONE_US = {0, 0.6, 0.75};
+
+// NCCL's latency of NVLS is the same for all generations. 8 B200 need so much more.
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_MORE_US = {0, 0, 10};
 
 // Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks: 664
 // of 720 GB/s in sendrecv_perf on 8 B200.
@@ -472,18 +481,12 @@ NcclCostModel::NvlsAlgGBps(const NcclTuning& tuning,
 }
 
 double
-NcclCostModel::NvlsLinkGBps(CollectiveOp op, const GroupShape& shape) const
+NcclCostModel::NvlsLinkGBps(const GroupShape& shape) const
 {
     // Each GPU's data goes through its links once, and a head's share once more.
     const double heads = std::min(MAX_HEADS, shape.GetFewestRanks());
-    const double usable = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    const double links = usable * NVLS_LINK_EFFICIENCY / (1 + 1 / heads);
-    if (shape.GetFewestRanks() <= MAX_HEADS)
-    {
-        return links;
-    }
-    // Where most GPUs are no heads, NCCL's own figures are the only ones there are.
-    return std::min(links, NvlsAlgGBps(m_hardware, NcclAlgorithm::Nvls, op, shape));
+    return std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps) * NVLS_LINK_EFFICIENCY /
+           (1 + 1 / heads);
 }
 
 NcclPlan
@@ -499,25 +502,27 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
     plan.channels = GetChannels(algorithm, shape);
     const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
-    plan.channelGBps = NvlsLinkGBps(op, shape) / plan.channels;
+    plan.channelGBps = NvlsLinkGBps(shape) / plan.channels;
     plan.nvlsChunk = TuneNvls(shape).chunk;
-    plan.nvlsWarpGBps = NVLS_WARP_GBPS[static_cast<std::size_t>(m_machine.gpu.generation)];
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    plan.nvlsHunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
+    plan.nvlsAloneUs = NVLS_ALONE_US[generation];
 
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
-    // What NCCL calls a step's latency is that of the whole pipeline; its first and last stage are
-    // simulated, round by round.
-    const uint32_t heads = std::min(MAX_HEADS, shape.GetFewestRanks());
     if (tree)
     {
         // A GPU's links carry its data once, and a head's share once more. Within a node this is
         // what all heads' lanes may carry together; two trees share it on the links.
+        const uint32_t heads = std::min(MAX_HEADS, shape.GetFewestRanks());
         plan.nvlsInflation =
-            m_machine.nvlinkGBps / (NvlsLinkGBps(op, shape) * (1 + 1 / static_cast<double>(heads)));
+            m_machine.nvlinkGBps / (NvlsLinkGBps(shape) * (1 + 1 / static_cast<double>(heads)));
     }
-    const double round = heads * NVLS_HEAD_US[static_cast<std::size_t>(m_machine.gpu.generation)];
+    // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
+    // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
     const double whole = latencies.base[p] + latencies.nvlink[p];
-    plan.baseLatency = FromMicroseconds(std::max(0.0, whole - 2 * round));
-    plan.intraLatency = FromMicroseconds(round);
+    plan.baseLatency =
+        FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US - 2 * plan.nvlsAloneUs);
+    plan.intraLatency = FromMicroseconds(NVLS_SYNC_US);
     const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
     Predict(plan,
             whole + interSteps * EstimatedInterUs(NcclProtocol::Simple, latencies.net[p]),

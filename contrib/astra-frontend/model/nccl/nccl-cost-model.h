@@ -41,7 +41,8 @@ struct NcclPlan
     double pairBlockGBps{0};    ///< what one of them moves at most
     uint32_t pairNics{1};       ///< that a pair uses between nodes
     uint64_t nvlsChunk{0};      ///< of NVLS-Tree: bytes of a channel's chunk at most
-    double nvlsWarpGBps{0};     ///< of NVLS: what a warp that scatters or gathers copies; 0: enough
+    double nvlsHunkUs{0};       ///< of NVLS: what an iteration of a warp that copies takes
+    double nvlsAloneUs{0};      ///< the same while nothing else loads the memory; 0: as long
     double nvlsInflation{1};    ///< of NVLS: bytes on NVLinks per byte that is added or multicast
     double treeUpGBps{0};       ///< what the threads that send sums up a tree move; 0: enough
     double treeDownGBps{0};     ///< the same of those that send results down
@@ -165,7 +166,7 @@ class NcclCostModel
     /// @return what a step between nodes takes besides the links' delay
     TimePs InterLatency(double ncclUs) const;
     /// @return GB/s at which a GPU's data may go through the NVSwitches that reduce
-    double NvlsLinkGBps(CollectiveOp op, const GroupShape& shape) const;
+    double NvlsLinkGBps(const GroupShape& shape) const;
     double TreeBusGBps(const NcclTuning& tuning,
                        NcclProtocol protocol,
                        const GroupShape& shape) const;

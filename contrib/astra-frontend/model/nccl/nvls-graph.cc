@@ -82,14 +82,14 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
         }
     }
     const uint64_t chunk = NvlsChunkBytes(shape, m_heads, plan, request.bytes);
-    m_messagesPerChunk = shape.GetNodes() == 1 ? DivideUp(chunk, PASS_BYTES) : 1;
+    m_chunkBytes = chunk;
+    m_messagesPerChunk =
+        DivideUp(chunk, WarpsOf(m_op, shape.GetRanks(), false).reduce * HUNK_BYTES);
     const uint64_t message = RoundUp(DivideUp(chunk, m_messagesPerChunk), NCCL_ALIGNMENT);
     const auto trees = static_cast<uint32_t>(m_trees.size());
     for (uint32_t tree = 0; tree < trees; ++tree)
     {
-        // Channel c uses tree c modulo 2.
-        m_messageBytes.push_back(message *
-                                 std::max(1U, (plan.channels + trees - 1 - tree) / trees));
+        m_messageBytes.push_back(message * ChannelsOf(tree));
         m_trees[tree].resize(shape.GetNodes());
         for (uint32_t node = 0; node < shape.GetNodes(); ++node)
         {
@@ -101,6 +101,36 @@ NvlsGraph::NvlsGraph(const CollectiveRequest& request,
             }
         }
     }
+}
+
+NvlsGraph::Warps
+NvlsGraph::WarpsOf(CollectiveOp op, uint32_t ranks, bool passesUp)
+{
+    // NCCL src/device/all_reduce.h, all_gather.h, reduce_scatter.h, without registered buffers. Of
+    // warps that send, one announces what the others have written (prims_simple.h).
+    constexpr uint32_t WARPS = 20;
+    constexpr uint32_t FEW_RANKS = 6;
+    switch (op)
+    {
+    case CollectiveOp::AllGather:
+        return {0, 8, WARPS - 8 - 1};
+    case CollectiveOp::ReduceScatter:
+        return {8 - 1, 0, WARPS - 8};
+    default: {
+        const uint32_t multicast = passesUp ? 4 : 0;
+        const uint32_t reduce = passesUp || ranks > FEW_RANKS ? 5 : 7;
+        const uint32_t left = WARPS - multicast - reduce;
+        return {(left + 1) / 2 - 1, left / 2, reduce - 1};
+    }
+    }
+}
+
+uint32_t
+NvlsGraph::ChannelsOf(uint32_t tree) const
+{
+    // Channel c uses tree c modulo 2.
+    const auto trees = static_cast<uint32_t>(m_trees.size());
+    return std::max(1U, (m_plan.channels + trees - 1 - tree) / trees);
 }
 
 uint64_t
@@ -129,20 +159,31 @@ NvlsGraph::MessageCount(uint32_t head, uint32_t tree) const
 }
 
 uint64_t
+NvlsGraph::ChunkBytes(uint32_t tree) const
+{
+    return m_messagesPerChunk * m_messageBytes[tree];
+}
+
+uint64_t
+NvlsGraph::ChunkCount(uint32_t head, uint32_t tree) const
+{
+    return DivideUp(MessageCount(head, tree), m_messagesPerChunk);
+}
+
+uint64_t
 NvlsGraph::RoundCount(uint32_t tree) const
 {
-    return DivideUp(MessageCount(0, tree), m_messagesPerChunk);
+    return ChunkCount(0, tree);
 }
 
 uint64_t
 NvlsGraph::RoundBytes(uint32_t tree, uint64_t round) const
 {
-    const uint64_t chunk = m_messagesPerChunk * m_messageBytes[tree];
     uint64_t bytes = 0;
     for (uint32_t head = 0; head < m_heads; ++head)
     {
         const uint64_t share = GetShareBytes(head, tree);
-        bytes += std::min(chunk, share - std::min(share, round * chunk));
+        bytes += std::min(ChunkBytes(tree), share - std::min(share, round * ChunkBytes(tree)));
     }
     return bytes;
 }
@@ -155,7 +196,7 @@ NvlsGraph::GetShareOf(uint32_t rank, uint32_t index) const
 }
 
 uint64_t
-NvlsGraph::MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const
+NvlsGraph::MessageBytes(uint32_t rank, uint32_t index, uint64_t message, bool isTreeLane) const
 {
     const auto [tree, lane] = Locate(index);
     if (lane == SCATTER || lane == GATHER)
@@ -163,19 +204,21 @@ NvlsGraph::MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const
         return RoundBytes(tree, message);
     }
     const uint64_t share = GetShareBytes(GetShareOf(rank, index), tree);
-    return std::min(m_messageBytes[tree], share - message * m_messageBytes[tree]);
+    const uint64_t most = isTreeLane ? ChunkBytes(tree) : m_messageBytes[tree];
+    return std::min(most, share - message * most);
 }
 
 uint64_t
 NvlsGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    return MessageBytes(rank, outbound, message);
+    return MessageBytes(rank, outbound, message, Locate(outbound).lane < MULTICAST);
 }
 
 uint64_t
 NvlsGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
 {
-    return MessageBytes(rank, inbound, message);
+    const uint32_t lane = Locate(inbound).lane;
+    return MessageBytes(rank, inbound, message, lane != SUM && lane < SCATTERED);
 }
 
 Lane
@@ -191,7 +234,7 @@ NvlsGraph::TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const
     lane.nic = tree;
     lane.tag = static_cast<uint8_t>(TREE_TAGS + tree);
     lane.type = ConnType::Tree;
-    lane.messages = MessageCount(m_headOf[rank], tree);
+    lane.messages = ChunkCount(m_headOf[rank], tree);
     lane.latency = m_stepLatency >= 0 ? m_stepLatency : m_plan.interLatency;
     lane.slots = std::max(1U, NCCL_STEPS / m_plan.slotTrips);
     lane.slowStarts = m_plan.slowStarts;
@@ -219,7 +262,11 @@ NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind
     lane.wireInflation = static_cast<float>(m_plan.nvlsInflation);
     lane.rateCapBps = static_cast<uint64_t>(m_plan.channelGBps * m_plan.channels * 8e9 *
                                             m_plan.nvlsInflation / m_heads);
-    lane.slots = !reduces && lane.peer == rank ? MULTICAST_SLOTS : REDUCE_SLOTS;
+    lane.slots = reduces || !Reduces() || lane.peer != rank ? REDUCE_SLOTS : MULTICAST_SLOTS;
+    if (m_stepLatency < 0 && (reduces || !Reduces()))
+    {
+        lane.latency = m_plan.intraLatency / static_cast<TimePs>(m_messagesPerChunk);
+    }
     lane.members = node;
     return lane;
 }
@@ -227,15 +274,12 @@ NvlsGraph::SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind
 double
 NvlsGraph::CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const
 {
-    // NCCL src/device/all_reduce.h: 5 of 20 warps reduce. Where sums go up and results come down,
-    // 4 more multicast. Half of those that are left scatter and half gather.
-    constexpr uint32_t WARPS = 20;
-    constexpr uint32_t REDUCE_WARPS = 5;
-    constexpr uint32_t MULTICAST_WARPS = 4;
-    const bool isRoot = NodeOf(rank, tree).parent == Lane::NONE;
-    const uint32_t left = WARPS - REDUCE_WARPS - (isRoot ? 0 : MULTICAST_WARPS);
-    return m_plan.nvlsWarpGBps > 0 ? m_plan.nvlsWarpGBps * (scatters ? left - left / 2 : left / 2)
-                                   : m_plan.channelGBps;
+    const bool passesUp = NodeOf(rank, tree).parent != Lane::NONE;
+    const Warps warps = WarpsOf(m_op, m_shape.GetRanks(), passesUp);
+    const uint64_t iterations =
+        DivideUp(m_chunkBytes, (scatters ? warps.scatter : warps.gather) * HUNK_BYTES);
+    const double us = static_cast<double>(iterations) * m_plan.nvlsHunkUs;
+    return us > 0 ? static_cast<double>(m_chunkBytes) / us / 1e3 : 0;
 }
 
 Lane
@@ -251,9 +295,13 @@ NvlsGraph::CopyLane(uint32_t rank, uint32_t tree, bool scatters) const
     lane.kind = LaneKind::Copy;
     lane.messages = RoundCount(tree);
     lane.rateCapBps =
-        static_cast<uint64_t>(std::min(m_plan.channelGBps, CopyGBps(rank, tree, scatters)) *
-                              m_plan.channels * 8e9 / static_cast<double>(m_trees.size()));
-    lane.latency = m_plan.intraLatency;
+        static_cast<uint64_t>(CopyGBps(rank, tree, scatters) * ChannelsOf(tree) * 8e9);
+    if (m_plan.nvlsAloneUs > 0)
+    {
+        // Scatters begin before anything else does, and gathers end after it.
+        lane.aloneAt = scatters ? AloneAt::First : AloneAt::Last;
+        lane.aloneSpeed = static_cast<float>(m_plan.nvlsHunkUs / m_plan.nvlsAloneUs);
+    }
     lane.slots = 1;
     lane.result = tree * LanesPerTree() + (scatters ? SCATTERED : GATHERED);
     return lane;
@@ -310,7 +358,7 @@ NvlsGraph::GetInbound(uint32_t rank, uint32_t index) const
     }
     if (lane < OWN_LANES)
     {
-        const uint32_t child = lane - FROM_CHILD;
+        const uint32_t child = FROM_FIRST_CHILD - lane;
         return TreeLane(rank, tree, child < node.childCount ? node.children[child] : Lane::NONE);
     }
     return SwitchLane(rank, tree, lane - OWN_LANES, LaneKind::Multicast);
@@ -323,7 +371,8 @@ NvlsGraph::GetSources(uint32_t rank, uint32_t outbound) const
     const uint32_t base = tree * LanesPerTree();
     if (lane >= OWN_LANES)
     {
-        return Lanes(base + SCATTERED, m_stepLatency < 0 ? 1 : 0);
+        const uint32_t children = ChildrenOf(rank, tree);
+        return Lanes(base + SCATTERED - children, children + (m_stepLatency < 0 ? 1 : 0));
     }
     if (lane == GATHER)
     {
@@ -333,10 +382,9 @@ NvlsGraph::GetSources(uint32_t rank, uint32_t outbound) const
     {
         return Lanes(0, 0);
     }
-    const TreeNode& node = NodeOf(rank, tree);
     // The root of a tree sends the sum down itself.
-    return lane == TO_PARENT || node.parent == Lane::NONE ? Lanes(base + SUM, 1 + node.childCount)
-                                                          : Lanes(base + FROM_PARENT, 1);
+    const bool isSum = lane == TO_PARENT || NodeOf(rank, tree).parent == Lane::NONE;
+    return Lanes(base + (isSum ? SUM : FROM_PARENT), 1);
 }
 
 LaneRange
@@ -348,13 +396,13 @@ NvlsGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
     {
         return Lanes(base + GATHER, 1);
     }
-    if (lane == SCATTERED)
-    {
-        return Lanes(base + OWN_LANES, m_heads);
-    }
     if (lane == GATHERED)
     {
         return Lanes(0, 0);
+    }
+    if (lane >= FROM_SECOND_CHILD)
+    {
+        return Lanes(base + OWN_LANES, m_heads);
     }
     return lane == FROM_PARENT || NodeOf(rank, tree).parent == Lane::NONE
                ? Lanes(base + TO_CHILD, 3)
@@ -365,13 +413,21 @@ uint64_t
 NvlsGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
 {
     const auto [tree, lane] = Locate(inbound);
-    if (lane == SCATTERED)
-    {
-        return message / m_messagesPerChunk + 1;
-    }
+    const uint32_t to = Locate(outbound).lane;
     if (lane >= OWN_LANES)
     {
+        // Results of each share are gathered by chunks.
         return std::min((message + 1) * m_messagesPerChunk, MessageCount(lane - OWN_LANES, tree));
+    }
+    if (lane == SUM && to != MULTICAST)
+    {
+        return std::min((message + 1) * m_messagesPerChunk, MessageCount(m_headOf[rank], tree));
+    }
+    if (to >= MULTICAST && lane != SUM)
+    {
+        // Others' shares may have more chunks than the rank's own.
+        const uint64_t chunk = message / m_messagesPerChunk + 1;
+        return lane == SCATTERED ? chunk : std::min(chunk, ChunkCount(m_headOf[rank], tree));
     }
     return message + 1;
 }

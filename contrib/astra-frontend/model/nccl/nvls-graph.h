@@ -33,19 +33,37 @@ namespace AstraSim
  *
  * Before and after, each GPU copies: it scatters its data into the buffers that the NVSwitch adds
  * up, and gathers the results from those that the multicasts fill. NCCL gives each of the three
- * stages warps of its own, so chunks go through them as through a pipeline, and warps enough to
- * keep pace: copying is as fast as the channels move data.
+ * stages warps of its own, so chunks go through them as through a pipeline. Warps that copy take
+ * one head's part after another, in iterations of HUNK_BYTES per warp (NvlsCopy).
  *
- * The channels of a head run in step: a message is what one pass of their reducing warps moves, in
- * trees one chunk of each channel.
+ * A head adds what its node's children in the tree send in the pass that reads the sum of its own
+ * node, and a tree's root multicasts in the same pass. So the reduction of a chunk begins when the
+ * children's chunk has come. The heads ask the NVSwitch for it then; here, each GPU sends its part
+ * when what its own children send has come, which is at the same time.
+ *
+ * The channels of a head run in step: a message within a node is what one pass of their reducing
+ * warps moves, a message between nodes one chunk of each channel.
  */
 class NvlsGraph : public FlowGraph
 {
   public:
     /// Heads of a node at most (NCCL_MAX_NVLS_ARITY).
     static constexpr uint32_t MAX_HEADS = 32;
-    /// What a channel's five reducing warps move in one pass: 64 bytes per thread.
-    static constexpr uint64_t PASS_BYTES = 5 * 32 * 64;
+    /// What a warp copies or reduces in an iteration: 8 times 16 bytes per thread (COLL_UNROLL).
+    static constexpr uint64_t HUNK_BYTES = 8 * 16 * 32;
+
+    /// How a channel's block divides its 20 warps.
+    struct Warps
+    {
+        uint32_t scatter; ///< without the one that announces
+        uint32_t gather;
+        uint32_t reduce; ///< that reduce, or in an AllGather multicast; without the one that
+                         ///< announces
+    };
+
+    /// @return the warps of a collective on so many ranks
+    /// @param passesUp whether sums go on to another node, so that results come from there
+    static Warps WarpsOf(CollectiveOp op, uint32_t ranks, bool passesUp);
 
     /**
      * @param request AllReduce; in one node also AllGather and ReduceScatter
@@ -104,8 +122,9 @@ class NvlsGraph : public FlowGraph
     {
         FROM_PARENT,
         SUM,
-        FROM_CHILD,
-        SCATTERED = FROM_CHILD + 2,
+        FROM_SECOND_CHILD,
+        FROM_FIRST_CHILD, ///< beside SCATTERED: reductions wait for both
+        SCATTERED,
         GATHERED
     };
 
@@ -139,6 +158,12 @@ class NvlsGraph : public FlowGraph
         return m_trees[tree][m_shape.NodeOf(rank)];
     }
 
+    /// @return children of a rank's node that send to this rank
+    uint32_t ChildrenOf(uint32_t rank, uint32_t tree) const
+    {
+        return m_headOf[rank] < m_heads ? NodeOf(rank, tree).childCount : 0;
+    }
+
     bool Reduces() const
     {
         return m_op != CollectiveOp::AllGather;
@@ -150,13 +175,18 @@ class NvlsGraph : public FlowGraph
     }
 
     uint64_t MessageCount(uint32_t head, uint32_t tree) const;
+    /// @return bytes of a chunk of all channels of a tree
+    uint64_t ChunkBytes(uint32_t tree) const;
+    uint64_t ChunkCount(uint32_t head, uint32_t tree) const;
     /// @return chunks of the largest share: what copies take at a time is one of each share
     uint64_t RoundCount(uint32_t tree) const;
     uint64_t RoundBytes(uint32_t tree, uint64_t round) const;
-    /// @return what the warps of a channel that scatter or gather copy at most
+    uint32_t ChannelsOf(uint32_t tree) const;
+    /// @return what the warps of a channel that scatter or gather copy; 0 for no limit
     double CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const;
     Lane CopyLane(uint32_t rank, uint32_t tree, bool scatters) const;
-    uint64_t MessageBytes(uint32_t rank, uint32_t index, uint64_t message) const;
+    /// @param isTreeLane whether the lane joins nodes
+    uint64_t MessageBytes(uint32_t rank, uint32_t index, uint64_t message, bool isTreeLane) const;
     Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t neighbour) const;
     Lane SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind) const;
 
@@ -166,8 +196,9 @@ class NvlsGraph : public FlowGraph
     uint64_t m_bytes;
     TimePs m_stepLatency;
     uint32_t m_heads;
-    std::vector<uint32_t> m_headOf; ///< place in the node, by rank
-    uint64_t m_messagesPerChunk{1};
+    std::vector<uint32_t> m_headOf;             ///< place in the node, by rank
+    uint64_t m_chunkBytes{0};                   ///< of a channel
+    uint64_t m_messagesPerChunk{1};             ///< within a node
     std::vector<uint64_t> m_messageBytes;       ///< by tree
     std::vector<std::vector<TreeNode>> m_trees; ///< by tree and node
 };
