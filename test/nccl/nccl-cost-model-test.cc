@@ -746,12 +746,12 @@ TEST(NcclCostModel, StagesOfNvlsMakeUpNcclsLatency)
 {
     const auto least = [](const char* gpu, uint32_t servers) {
         const Cluster cluster(gpu, 8, 50);
-        const NcclPlan plan = cluster.Model().Evaluate(
-            servers > 1 ? NcclAlgorithm::NvlsTree : NcclAlgorithm::Nvls,
-            NcclProtocol::Simple,
-            CollectiveOp::AllReduce,
-            cluster.Servers(servers),
-            1 << 30);
+        const NcclPlan plan =
+            cluster.Model().Evaluate(servers > 1 ? NcclAlgorithm::NvlsTree : NcclAlgorithm::Nvls,
+                                     NcclProtocol::Simple,
+                                     CollectiveOp::AllReduce,
+                                     cluster.Servers(servers),
+                                     1 << 30);
         EXPECT_EQ(plan.intraLatency, 4 * PS_PER_US);
         EXPECT_GT(plan.nvlsHunkUs, plan.nvlsAloneUs) << "others slow it down";
         return static_cast<double>(plan.baseLatency + plan.intraLatency) / PS_PER_US +
@@ -762,8 +762,8 @@ TEST(NcclCostModel, StagesOfNvlsMakeUpNcclsLatency)
     EXPECT_NEAR(least("B200", 1), 35, 1e-6);
 }
 
-// A GPU's links carry all its data once, and a head's share of 1/32 once more, however many GPUs the
-// domain has: nothing else limits a rack of 72.
+// A GPU's links carry all its data once, and a head's share of 1/32 once more, however many GPUs
+// the domain has: nothing else limits a rack of 72.
 TEST(NcclCostModel, LinksAreTheOnlyRateOfNvlsInADomainOf72)
 {
     for (const uint32_t gpus : {32U, 36U, 72U})

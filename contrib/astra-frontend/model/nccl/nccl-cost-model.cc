@@ -44,10 +44,10 @@ constexpr double NVLS_LINK_EFFICIENCY = 0.92;
 
 // An iteration of a warp that scatters or gathers (NvlsGraph::HUNK_BYTES are loaded, then stored)
 // takes what memory does to answer, loaded by the other stages of all channels and by the NVLinks,
-// or idle. Loaded: on Hopper from nccl-tests on 2 servers of 8 H100, where gathers are the limit; on
-// Blackwell from chunks of 32, 64 and 128 KiB on 8 B200, where they are the limit in one server,
-// too; in trees, where 32 channels work in place of 24, from 2 and 3 racks of GB200. Idle: from 2 to
-// 16 MiB on 8 H100 and 8 to 64 MiB on 2 servers of 8 B200, which have few chunks.
+// or idle. Loaded: on Hopper from nccl-tests on 2 servers of 8 H100, where gathers are the limit;
+// on Blackwell from chunks of 32, 64 and 128 KiB on 8 B200, where they are the limit in one server,
+// too; in trees, where 32 channels work in place of 24, from 2 and 3 racks of GB200. Idle: from 2
+// to 16 MiB on 8 H100 and 8 to 64 MiB on 2 servers of 8 B200, which have few chunks.
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HUNK_US = {0, 1.17, 1.27};
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_TREE_HUNK_US = {0, 1.17, 1.45};
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_ALONE_US = {0, 0.6, 0.75};
