@@ -3,139 +3,30 @@
  *
  * A FastForward beside the same traffic on the network that it saves.
  */
-#include "../../contrib/rdma-qbb/test/text-topology.h"
-
-#include "ns3/event-loop.h"
-#include "ns3/fast-forward.h"
-#include "ns3/flow-level-network.h"
-#include "ns3/forwarded-network.h"
-#include "ns3/side-simulation.h"
+#include "forwarded-messages.h"
 
 #include <gtest/gtest.h>
-#include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-using AstraSim::CarriedTraffic;
 using AstraSim::Digest;
-using AstraSim::EventLoop;
-using AstraSim::FastForward;
-using AstraSim::FastForwardConfig;
 using AstraSim::FastForwardReport;
-using AstraSim::FlowLevelConfig;
-using AstraSim::FlowLevelFabric;
-using AstraSim::ForwardedNetwork;
-using AstraSim::MessageInfo;
 using AstraSim::OperationShape;
 using AstraSim::PartOperation;
-using AstraSim::RankNetwork;
 using AstraSim::ShapeFinder;
-using AstraSim::SideSimulation;
 using AstraSim::TimePs;
+using fastforward::ExpectTheSame;
+using fastforward::Message;
+using fastforward::SendForwarded;
+using fastforward::SendPlainly;
+using fastforward::STAR;
 using ns3::ClusterTopology;
 using ns3::ReadTopology;
 
 namespace
 {
-
-/// Eight hosts on a switch, the last two of them by slower links.
-const std::string STAR = "9 1 0 1 8 A100\n8\n"
-                         "0 8 100Gbps 1us 0\n1 8 100Gbps 1us 0\n2 8 100Gbps 1us 0\n"
-                         "3 8 100Gbps 1us 0\n4 8 100Gbps 1us 0\n5 8 100Gbps 1us 0\n"
-                         "6 8 50Gbps 1us 0\n7 8 50Gbps 1us 0\n";
-
-/// A message to be sent at a time, and when it arrived.
-struct Message
-{
-    TimePs at;
-    int src;
-    int dst;
-    uint64_t bytes;
-    TimePs arrived{-1};
-    TimePs acknowledged{-1};
-    EventLoop* loop{nullptr};
-    RankNetwork* from{nullptr};
-    RankNetwork* to{nullptr};
-
-    /// Have it sent at its time.
-    void Schedule(EventLoop& clock, RankNetwork& source, RankNetwork& destination)
-    {
-        loop = &clock;
-        from = &source;
-        to = &destination;
-        loop->Schedule(
-            at,
-            [](void* arg) { static_cast<Message*>(arg)->Send(); },
-            this);
-    }
-
-    void Send()
-    {
-        const auto sent = [](void* arg) {
-            auto* message = static_cast<Message*>(arg);
-            message->acknowledged = message->loop->Now();
-        };
-        const auto received = [](void* arg) {
-            auto* message = static_cast<Message*>(arg);
-            message->arrived = message->loop->Now();
-        };
-        MessageInfo request;
-        from->Send({dst, 0, bytes, &request, sent, this});
-        to->Receive({src, 0, bytes, &request, received, this});
-    }
-};
-
-/// Send @p messages on the flow-level network itself.
-void
-SendPlainly(const ClusterTopology& topology, std::vector<Message>& messages)
-{
-    EventLoop loop;
-    FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
-    for (Message& message : messages)
-    {
-        message.Schedule(loop, fabric.GetNetwork(message.src), fabric.GetNetwork(message.dst));
-    }
-    loop.Run();
-}
-
-/// Send @p messages with their times from patterns of the flow-level network.
-FastForwardReport
-SendForwarded(const ClusterTopology& topology,
-              std::vector<Message>& messages,
-              FastForwardConfig config = {.tail = 0, .tolerance = 0})
-{
-    EventLoop loop;
-    FlowLevelFabric fabric(loop, topology, FlowLevelConfig{});
-    const auto network = [&fabric](int rank) -> RankNetwork& { return fabric.GetNetwork(rank); };
-    ShapeFinder shapes(topology, 0, true);
-    SideSimulation side({network,
-                         nullptr,
-                         [&loop] { loop.Run(); },
-                         [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; }});
-    FastForward forward(config, fabric.GetNetwork(0), shapes, side);
-    ForwardedNetwork forwarded(topology.hostCount, network, forward, shapes);
-    side.Start();
-    for (Message& message : messages)
-    {
-        message.Schedule(loop,
-                         forwarded.GetNetwork(message.src),
-                         forwarded.GetNetwork(message.dst));
-    }
-    loop.Run();
-    return forward.GetReport();
-}
-
-void
-ExpectTheSame(const std::vector<Message>& forwarded, const std::vector<Message>& plain)
-{
-    for (std::size_t i = 0; i < plain.size(); ++i)
-    {
-        EXPECT_EQ(forwarded[i].arrived, plain[i].arrived) << "message " << i;
-        EXPECT_EQ(forwarded[i].acknowledged, plain[i].acknowledged) << "message " << i;
-    }
-}
 
 OperationShape
 ShapeOfMessage(ShapeFinder& shapes, int src, int dst, uint64_t bytes)

@@ -11,12 +11,13 @@ import pytest
 from repeating_job import CONF, MIB, backends, congested_all_to_alls, job_of_two_servers
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
+HANGS = 600  # seconds, which only a run that hangs takes, however busy the machine is
 
 
 def run(out, *arguments):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     return subprocess.run([str(PROGRAM), "-c", str(CONF), "-o", str(out), *map(str, arguments)], env=clean,
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 @pytest.fixture(scope="module", name="job")
@@ -49,6 +50,42 @@ def test_what_repeats_is_simulated_once_and_takes_as_long(tmp_path, job, network
     assert forward["reused"] > whole[unit] / 2
     assert forward["late_ends"] == 0
     assert "fast_forward" not in whole
+
+
+def job_of_collectives(directory, *sizes):
+    """Arguments of a job in which eight ranks carry out AllReduces and AllToAlls of these sizes, one after the other."""
+    backends.servers(directory / "topology", 2, gpus=4)
+    (directory / "w.txt").write_text("".join(f"1 ALLREDUCE {size} DP\n1 ALLTOALL {size} DP\n" for size in sizes))
+    return "-w", directory / "w.txt", "--tp", "1", "-n", directory / "topology"
+
+
+@pytest.mark.parametrize("network", ["packet", "flow"])
+@pytest.mark.parametrize("mode", ["on", "exact"])
+def test_what_never_repeats_is_simulated_as_without_the_flag(tmp_path, network, mode):
+    job = (*job_of_collectives(tmp_path, *(MIB + 4096 * i for i in range(4))), "--network", network)
+    for name, flags in (("whole", ()), ("on", (f"--fast-forward={mode}",))):
+        result = run(tmp_path / name, *job, *flags)
+        assert result.returncode == 0, result.stderr
+    assert times(tmp_path / "on") == times(tmp_path / "whole")
+    assert durations(tmp_path / "on") == durations(tmp_path / "whole")
+    forward, whole = record(tmp_path / "on")["fast_forward"], record(tmp_path / "whole")
+    assert forward["simulated"] == forward["of_which_in_place"] == whole[forward["unit"]]
+    assert (forward["in_place"], forward["ghosts"]) == (8, 0)
+    assert forward["patterns_simulated"] == forward["patterns_reused"] == forward["of_which_again"] == 0
+    for key in ("flows", "packets", "packet_hops", "cnps"):
+        assert record(tmp_path / "on")[key] == whole[key]
+
+
+def test_what_repeats_after_what_does_not_is_reused(tmp_path):
+    job = job_of_collectives(tmp_path, MIB, 2 * MIB, *[3 * MIB] * 6)
+    for name, flags in (("whole", ()), ("on", ("--fast-forward",))):
+        result = run(tmp_path / name, *job, *flags)
+        assert result.returncode == 0, result.stderr
+    forward, whole = record(tmp_path / "on")["fast_forward"], record(tmp_path / "whole")
+    assert forward["in_place"] == 6
+    assert forward["patterns_reused"] >= 6
+    assert forward["simulated"] - forward["of_which_again"] + forward["reused"] == whole["packet_hops"]
+    assert record(tmp_path / "on")["simulated_ns"] == pytest.approx(whole["simulated_ns"], rel=1e-3)
 
 
 def random_job(directory, seed):

@@ -120,11 +120,13 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
               [this] { return m_inner->GetTotals(); },
               [this](int rank) { return m_inner->GetPartition(rank).value_or(0); },
               !m_inner->GetPartition(0)}),
+      m_patterns(ChoosePatterns(mode, options, inputs, ncclOf(0))),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
       m_forward(ConfigOf(mode, options),
                 m_inner->GetNetwork(0),
                 m_shapes,
-                ChoosePatterns(mode, options, inputs, ncclOf(0))),
+                m_patterns,
+                ChooseInPlace(options, nccl)),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
@@ -180,6 +182,21 @@ FastForwardBackend::ChoosePatterns(FastForwardMode mode,
                             *m_disk,
                             DigestOfModels(options, inputs),
                             options.fastForward == FastForwardMode::Verify);
+}
+
+InPlaceSimulation*
+FastForwardBackend::ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl)
+{
+    // A divided network carries nothing undivided, what runs in place is not in the store, and on a
+    // network that is made for it an operation costs no more than in place.
+    if (m_inner->GetPartition(0) || !options.fastForwardStore.empty() || m_fresh)
+    {
+        return nullptr;
+    }
+    return &m_inPlace.emplace(
+        [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
+        &nccl,
+        [this] { return m_inner->GetTotals(); });
 }
 
 FreshSimulation::Network
@@ -246,9 +263,13 @@ FastForwardBackend::DescribeTraffic(double wallSeconds) const
                                    report.carried.Work(),
                                    unit,
                                    wallSeconds,
-                                   report.simulatedWork,
+                                   report.simulatedWork - report.inPlaceWork,
                                    report.simulations,
                                    report.reusedWork);
+    if (report.inPlace)
+    {
+        text += fmt::format("; {} simulated in place", report.inPlaceWork);
+    }
     const auto store = GetStoreReport();
     if (store)
     {

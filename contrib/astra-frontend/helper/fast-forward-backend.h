@@ -14,6 +14,7 @@
 #include "ns3/forwarded-collectives.h"
 #include "ns3/forwarded-network.h"
 #include "ns3/fresh-simulation.h"
+#include "ns3/in-place-simulation.h"
 #include "ns3/side-simulation.h"
 #include "ns3/stored-simulation.h"
 
@@ -31,7 +32,8 @@ namespace AstraSim
  * @ingroup astra-frontend
  * @brief A network whose traffic is simulated once per pattern, on copies of another network.
  *
- * Only the clock of the other network runs in the run itself.
+ * In the run itself the other network carries what comes for the first time, if anything may run
+ * in place; else only its clock runs.
  */
 class FastForwardBackend : public SimulationBackend
 {
@@ -108,6 +110,11 @@ class FastForwardBackend : public SimulationBackend
     BackendTotals GetTotals() const override;
     std::string DescribeTraffic(double wallSeconds) const override;
 
+    std::vector<std::string> DescribeObstacles(std::size_t limit) const override
+    {
+        return m_inner->DescribeObstacles(limit);
+    }
+
     std::vector<std::string> DescribeWaits(std::size_t limit) const override
     {
         return m_network.DescribeReceives(limit);
@@ -134,6 +141,9 @@ class FastForwardBackend : public SimulationBackend
                                       const RunOptions& options,
                                       const RunInputs& inputs,
                                       CollectiveImplementation& nccl);
+    /// @return where operations run that come for the first time; null if they are simulated beside
+    /// the run like all others
+    InPlaceSimulation* ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl);
     /// @return a network for a pattern; Interrupt() reaches it
     FreshSimulation::Network MakeUnused();
 
@@ -144,6 +154,8 @@ class FastForwardBackend : public SimulationBackend
     std::atomic<bool> m_isInterrupted{false};
     std::optional<DiskStore> m_disk;
     std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store
+    PatternSimulation& m_patterns;
+    std::optional<InPlaceSimulation> m_inPlace;
     ShapeFinder m_shapes;
     FastForward m_forward;
     ForwardedCollectives m_collectives;

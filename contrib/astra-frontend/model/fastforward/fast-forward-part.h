@@ -33,6 +33,10 @@ class FastForward::Operation
     TimePs armed{INT64_MAX}; ///< time of the earliest
     bool holdsLinks{false};  ///< is under way, as seen by others
     bool isPast{false};      ///< its ends are settled, whatever comes of its part
+    bool isUndecided{false}; ///< nobody knows yet whether it will run in place
+    bool isGhost{false};     ///< runs in place although its ends are foreseen
+    /// Carries it out in place; null if its ends are foreseen from its first start on.
+    std::unique_ptr<InPlaceSimulation::Operation> inPlace;
 
     uint32_t CountRanks() const
     {
@@ -47,6 +51,12 @@ class FastForward::Operation
     bool IsOver() const
     {
         return over == CountRanks();
+    }
+
+    /// @return whether packets of it are under way in place, or may be
+    bool IsRunning() const
+    {
+        return inPlace && inPlace->IsRunning();
     }
 
     /// @return what its ends follow: the last start where it needs all ranks, else the first
@@ -82,6 +92,7 @@ struct FastForward::Part
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};
     bool isMerged{false};      ///< its operations belong to another
+    bool isInPlace{false};     ///< its operations run in place, which tells their ends
     bool wasSimulated{false};  ///< what its ends are from was simulated for it
     uint64_t simulatedWork{0}; ///< for it, all times together
     CarriedTraffic traffic;    ///< as of the last evaluation

@@ -12,12 +12,14 @@ namespace AstraSim
 FastForward::FastForward(FastForwardConfig config,
                          RankNetwork& clock,
                          ShapeFinder& shapes,
-                         PatternSimulation& patterns)
+                         PatternSimulation& patterns,
+                         InPlaceSimulation* inPlace)
     : m_config(config),
       m_clock(clock),
       m_shapes(shapes),
       m_patterns(patterns),
       m_repeating(patterns.AsRepeating()),
+      m_inPlace(inPlace),
       m_store(config.memoryBytes),
       m_users(shapes.CountLinks())
 {
@@ -55,9 +57,31 @@ FastForward::Open(PartOperation what, const OperationShape& shape, EndHandler en
 void
 FastForward::Begin(Operation& operation, uint32_t rank)
 {
-    const TimePs now = Now();
-    operation.starts[rank] = now;
+    operation.starts[rank] = Now();
     ++operation.begun;
+    if (operation.inPlace)
+    {
+        operation.inPlace->Begin(rank);
+    }
+    else if (operation.begun == 1 && MayRunInPlace(operation))
+    {
+        operation.isUndecided = true;
+        m_undecided.push_back(&operation);
+        Schedule(
+            0,
+            [](void* arg) { static_cast<FastForward*>(arg)->Decide(); },
+            this);
+    }
+    if (!operation.isUndecided)
+    {
+        TakeIn(operation);
+    }
+}
+
+void
+FastForward::TakeIn(Operation& operation)
+{
+    const TimePs now = Now();
     // What a rank can send before the others begin is little.
     const bool counts =
         operation.HasBegun() || m_config.tail == 0 || !NeedsAllRanks(operation.what);
@@ -73,6 +97,10 @@ FastForward::Begin(Operation& operation, uint32_t rank)
     Part& part = *operation.part;
     ++part.starts;
     part.lastStart = now;
+    if (part.isInPlace)
+    {
+        return;
+    }
     part.changed = part.changed == NO_TIME ? now : part.changed;
     // What a rank sends before the others begin may also change the order of others' messages, so
     // that they end sooner.
@@ -164,6 +192,10 @@ FastForward::Release(Operation& operation)
 void
 FastForward::Merge(Part& into, Part& from)
 {
+    if (into.isInPlace != from.isInPlace)
+    {
+        ForeseeAfterAll(into.isInPlace ? into : from);
+    }
     for (auto& operation : from.operations)
     {
         operation->part = &into;
@@ -176,7 +208,10 @@ FastForward::Merge(Part& into, Part& from)
     into.starts += from.starts;
     into.simulatedWork += from.simulatedWork;
     into.lastStart = std::max(into.lastStart, from.lastStart);
-    into.changed = into.changed == NO_TIME ? Now() : into.changed;
+    if (!into.isInPlace && into.changed == NO_TIME)
+    {
+        into.changed = Now();
+    }
     Plan(into, from.nextEvaluation);
     from.operations.clear();
     from.underWay = 0;
@@ -299,9 +334,15 @@ FastForward::Arm(Operation& operation)
         return;
     }
     operation.armed = next;
+    ScheduleEnd(operation, next - Now());
+}
+
+void
+FastForward::ScheduleEnd(Operation& operation, TimePs delay)
+{
     ++operation.events;
     Schedule(
-        next - Now(),
+        delay,
         [](void* arg) {
             auto& due = *static_cast<Operation*>(arg);
             due.owner->OnEnd(due);
@@ -323,6 +364,7 @@ FastForward::OnEnd(Operation& operation)
     {
         Evaluate(part); // what began since may have put this off
     }
+    const bool wasOver = operation.IsOver();
     for (uint32_t rank = 0; rank < operation.CountRanks(); ++rank)
     {
         if (!operation.told[rank] && operation.ends[rank] != NO_TIME && operation.ends[rank] <= now)
@@ -341,11 +383,11 @@ FastForward::OnEnd(Operation& operation)
         Arm(operation);
         return;
     }
-    if (m_config.drawError > 0 && NeedsAllRanks(operation.what))
+    if (!wasOver && m_config.drawError > 0 && NeedsAllRanks(operation.what))
     {
         m_varying.Ended(operation.shape, operation.ends);
     }
-    if (operation.events == 0)
+    if (operation.events == 0 && !operation.IsRunning())
     {
         Leave(operation);
     }
@@ -371,6 +413,7 @@ FastForward::End(Part& part)
         ++m_report.parts;
         m_report.reusedWork += part.wasSimulated ? 0 : work;
         m_report.repeatedWork += part.simulatedWork - (part.wasSimulated ? work : 0);
+        DiscountGhosts(part);
     }
     m_parts.erase(part.self);
 }
@@ -379,6 +422,14 @@ FastForwardReport
 FastForward::GetReport() const
 {
     FastForwardReport report = m_report;
+    if (m_inPlace)
+    {
+        const CarriedTraffic carried = m_inPlace->GetCarried();
+        report.carried += carried;
+        report.carried -= m_ghostTraffic;
+        report.inPlaceWork = carried.Work();
+        report.simulatedWork += carried.Work();
+    }
     report.meanError = m_report.verified ? m_errorSum / static_cast<double>(m_report.verified) : 0;
     report.storedPatterns = m_store.GetSize();
     report.storedBytes = m_store.GetBytes();

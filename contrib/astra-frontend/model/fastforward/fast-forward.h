@@ -4,6 +4,7 @@
 #ifndef FAST_FORWARD_H
 #define FAST_FORWARD_H
 
+#include "in-place-simulation.h"
 #include "operation-shape.h"
 #include "part-pattern.h"
 #include "part-store.h"
@@ -13,10 +14,12 @@
 #include "ns3/rank-network.h"
 
 #include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace AstraSim
@@ -43,12 +46,15 @@ struct FastForwardReport
     uint64_t simulatedWork{0}; ///< packet-hops (flows without packets) that were simulated
     uint64_t reusedWork{0};    ///< and that were not, as they repeat
     uint64_t repeatedWork{0};  ///< of the simulated: again, as something began in a part
+    uint64_t inPlaceWork{0};   ///< of the simulated: in place
     uint64_t parts{0};
     uint64_t simulations{0};
     uint64_t reuses{0};
     uint64_t inferred{0};   ///< of the reuses, those whose ends follow from several outcomes
     uint64_t draws{0};      ///< of the reuses, those drawn among outcomes that vary
     double drawError{0};    ///< the largest standard error of a mean time that was drawn from
+    uint64_t inPlace{0};    ///< operations that began in place
+    uint64_t ghosts{0};     ///< of these, those whose ends were foreseen in the end
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
     uint64_t late{0};       ///< ends that were known only when they were past
     uint64_t verified{0};   ///< reused ends that were simulated again
@@ -84,6 +90,11 @@ struct FastForwardReport
  * still busy with the last.
  *
  * A part begins on a network in its first state: connections are new, at full rate.
+ *
+ * An operation of a shape that has not come before has nothing to reuse, so it runs in place, on
+ * the network of the run: that costs what it would without a FastForward. Where such an operation
+ * meets others that are forwarded, what comes of all of them is foreseen, as ever; its packets go
+ * on as ghosts that nobody hears of.
  */
 class FastForward
 {
@@ -94,12 +105,14 @@ class FastForward
      * @param clock the time of the run and its events
      * @param shapes works out what operations share
      * @param patterns simulates them; of one that does not repeat, outcomes do not vary
+     * @param inPlace the network of the run, with the same clock; null if nothing may run there
      * All outlive the object.
      */
     FastForward(FastForwardConfig config,
                 RankNetwork& clock,
                 ShapeFinder& shapes,
-                PatternSimulation& patterns);
+                PatternSimulation& patterns,
+                InPlaceSimulation* inPlace = nullptr);
     ~FastForward();
     FastForward(const FastForward&) = delete;
     FastForward& operator=(const FastForward&) = delete;
@@ -118,6 +131,9 @@ class FastForward
 
     FastForwardReport GetReport() const;
 
+    /// @return one line that says what a rank waits for that has begun and not ended
+    static std::string DescribeWait(const Operation& operation, uint32_t rank);
+
     TimePs Now() const
     {
         return m_clock.Now();
@@ -127,6 +143,21 @@ class FastForward
     struct Part;
     using TimeByShape = boost::unordered_flat_map<Digest, TimePs, Digest::Hash>;
 
+    /// @return whether it may be known only later in this picosecond how @p operation goes on
+    bool MayRunInPlace(const Operation& operation) const;
+    /// Decide for all that began in this picosecond and may run in place.
+    void Decide();
+    /// @return whether nothing that is forwarded would meet @p operation
+    bool MeetsNothingForwarded(const Operation& operation) const;
+    bool MeetsWhatIsInPlace(const Operation& operation) const;
+    void OpenInPlace(Operation& operation);
+    void OnEndInPlace(Operation& operation, uint32_t rank);
+    /// A part runs in place and meets others that do not: its ends are foreseen from now on.
+    void ForeseeAfterAll(Part& part);
+    /// What came of the ghosts of a part that has ended has been simulated twice.
+    void DiscountGhosts(const Part& part);
+    /// A rank has begun, or several at once, that count or may count.
+    void TakeIn(Operation& operation);
     void JoinPart(Operation& operation);
     bool IsNearlyOver(const Operation& operation, TimePs now) const;
     void Detach(Operation& operation);
@@ -190,6 +221,7 @@ class FastForward
     void Verify(const Part& part, const PartOutcome& outcome);
     void Apply(Part& part, const PartOutcome& outcome);
     void Arm(Operation& operation);
+    void ScheduleEnd(Operation& operation, TimePs delay);
     void OnEnd(Operation& operation);
     void Leave(Operation& operation);
     void Release(Operation& operation);
@@ -201,6 +233,7 @@ class FastForward
     ShapeFinder& m_shapes;
     PatternSimulation& m_patterns;
     RepeatingSimulation* m_repeating; ///< the same; null if times cannot vary
+    InPlaceSimulation* m_inPlace;
     PartStore m_store;
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;
@@ -220,6 +253,11 @@ class FastForward
         Digest key;
         std::vector<TimePs> starts; ///< beside the last of them
     } m_ahead;
+
+    boost::unordered_flat_set<Digest, Digest::Hash> m_begun; ///< shapes
+    std::vector<Operation*> m_undecided;                     ///< began in this picosecond
+    uint32_t m_ghosts{0};                                    ///< under way
+    CarriedTraffic m_ghostTraffic;                           ///< of those that are over
 
     uint64_t m_nextOrder{0};
     FastForwardReport m_report;

@@ -12,13 +12,6 @@
 namespace AstraSim
 {
 
-namespace
-{
-
-constexpr uint32_t NUMBERS = 1 << 22; ///< so many have tags of their own
-
-} // namespace
-
 /// A rank of an operation, as an argument of handlers.
 struct FreshSimulation::Place
 {
@@ -76,7 +69,7 @@ FreshSimulation::Simulate(const PartPattern& pattern)
         Simulated& simulated = operations.emplace_back();
         simulated.what = what;
         simulated.network = &network;
-        simulated.number = m_next++ % NUMBERS;
+        simulated.number = m_next++ % OPERATION_NUMBERS;
         simulated.plan = what->isMessage ? nullptr : m_nccl.Plan(what->group, what->request);
         simulated.ends.assign(ranks, NO_TIME);
         simulated.ranks.resize(ranks);

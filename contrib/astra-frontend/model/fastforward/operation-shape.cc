@@ -14,6 +14,8 @@ namespace
 {
 
 constexpr uint16_t RANKS_DPORT = 100;
+constexpr uint32_t NOWHERE = UINT32_MAX;
+constexpr std::size_t MOST_KNOWN_LINKS = 1 << 20;
 
 /// Take in, for each operation, how alike those are that it meets (Weisfeiler and Lehman, 1968).
 void
@@ -66,7 +68,9 @@ ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology,
                          bool messagesKeepPaths)
     : m_topology(topology),
       m_router(topology, ecmpSeed, {}, {}, false),
-      m_messagesKeepPaths(messagesKeepPaths)
+      m_messagesKeepPaths(messagesKeepPaths),
+      m_linkPlaces(2 * topology.links.size(), NOWHERE),
+      m_nodePlaces(topology.nodeCount, NOWHERE)
 {
     m_router.SetSpreading(std::vector<bool>(topology.nodeCount, true));
 }
@@ -74,11 +78,7 @@ ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology,
 OperationShape
 ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
 {
-    m_shape = {};
-    m_links.clear();
-    m_nodes.clear();
-    m_router.ForgetConnections();
-    Digest& digest = m_shape.digest;
+    Digest digest;
     const CollectiveRequest& request = operation.request;
     digest.Add(uint64_t{operation.isMessage});
     digest.Add(static_cast<uint64_t>(request.op));
@@ -95,38 +95,43 @@ ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
     digest.Add(info.rateCapBps);
     const auto& ranks = operation.group.ranks;
     digest.Add(uint64_t{ranks.size()});
+    m_pairs.clear();
     if (graph)
     {
-        AddLanes(operation, *graph);
+        AddLanes(digest, operation, *graph);
     }
     else
     {
-        AddPath(ranks[0], ranks[1], info.channel, !m_messagesKeepPaths);
+        AddPair(ranks[0], ranks[1], info.channel);
     }
-    return std::move(m_shape);
+    OperationShape shape = graph ? FindPaths() : MakePaths(!m_messagesKeepPaths);
+    digest.Add(shape.digest);
+    shape.digest = digest;
+    return shape;
 }
 
 void
-ShapeFinder::AddLanes(const PartOperation& operation, const FlowGraph& graph)
+ShapeFinder::AddLanes(Digest& digest, const PartOperation& operation, const FlowGraph& graph)
 {
     for (uint32_t rank = 0; rank < graph.GetRanks(); ++rank)
     {
         for (uint32_t index = 0; index < graph.GetLaneCount(); ++index)
         {
-            AddLane(operation, graph, rank, index);
+            AddLane(digest, operation, graph, rank, index);
         }
     }
     for (uint32_t set = 0; set < graph.GetMemberSets(); ++set)
     {
         for (const uint32_t member : graph.GetMembers(set))
         {
-            m_shape.digest.Add(uint64_t{member});
+            digest.Add(uint64_t{member});
         }
     }
 }
 
 void
-ShapeFinder::AddLane(const PartOperation& operation,
+ShapeFinder::AddLane(Digest& digest,
+                     const PartOperation& operation,
                      const FlowGraph& graph,
                      uint32_t rank,
                      uint32_t index)
@@ -136,7 +141,6 @@ ShapeFinder::AddLane(const PartOperation& operation,
     {
         return;
     }
-    Digest& digest = m_shape.digest;
     const uint64_t kind = static_cast<uint64_t>(lane.type) << 32 |
                           static_cast<uint64_t>(lane.kind) << 8 | uint64_t{lane.waitsEachPass};
     digest.Add(uint64_t{rank} << 32 | index);
@@ -159,7 +163,7 @@ ShapeFinder::AddLane(const PartOperation& operation,
     const auto& ranks = operation.group.ranks;
     if (lane.peer != rank)
     {
-        AddPath(ranks[rank], ranks[lane.peer], lane.channel, true);
+        AddPair(ranks[rank], ranks[lane.peer], lane.channel);
     }
     if (lane.kind == LaneKind::Message)
     {
@@ -170,25 +174,73 @@ ShapeFinder::AddLane(const PartOperation& operation,
     {
         if (member != rank)
         {
-            AddPath(ranks[rank], ranks[member], lane.channel, true);
-            AddPath(ranks[member], ranks[rank], lane.channel, true);
+            AddPair(ranks[rank], ranks[member], lane.channel);
+            AddPair(ranks[member], ranks[rank], lane.channel);
         }
     }
 }
 
 void
-ShapeFinder::AddPath(int from, int to, uint32_t channel, bool all)
+ShapeFinder::AddPair(int src, int dst, uint32_t channel)
 {
-    const auto src = static_cast<uint32_t>(from);
-    const auto dst = static_cast<uint32_t>(to);
-    if (src == dst)
+    if (src != dst)
     {
-        return;
+        m_pairs.push_back({static_cast<uint32_t>(src), static_cast<uint32_t>(dst), channel});
     }
+}
+
+const ShapeFinder::Paths&
+ShapeFinder::FindPaths()
+{
+    Digest key;
+    for (const auto& [src, dst, channel] : m_pairs)
+    {
+        key.Add(uint64_t{src} << 32 | dst);
+        key.Add(uint64_t{channel});
+    }
+    if (m_knownLinks > MOST_KNOWN_LINKS)
+    {
+        m_known.clear();
+        m_knownLinks = 0;
+    }
+    const auto [known, isNew] = m_known.try_emplace(key);
+    if (isNew)
+    {
+        known->second = MakePaths(true);
+        m_knownLinks += known->second.links.size();
+    }
+    return known->second;
+}
+
+ShapeFinder::Paths
+ShapeFinder::MakePaths(bool all)
+{
+    m_router.ForgetConnections();
+    m_fans.clear();
+    for (const Pair& pair : m_pairs)
+    {
+        AddPath(pair, all);
+    }
+    for (const uint32_t link : m_paths.links)
+    {
+        m_linkPlaces[link] = NOWHERE;
+    }
+    for (const uint32_t node : m_nodes)
+    {
+        m_nodePlaces[node] = NOWHERE;
+    }
+    m_nodes.clear();
+    return std::exchange(m_paths, {});
+}
+
+void
+ShapeFinder::AddPath(const Pair& pair, bool all)
+{
+    const auto& [src, dst, channel] = pair;
     const auto start = m_router.Open(src, dst, channel, RANKS_DPORT);
     if (!start || !m_router.Follow(src, dst, *start, m_path, &m_back))
     {
-        m_shape.digest.Add(UINT64_MAX); // no path: it waits for ever
+        m_paths.digest.Add(UINT64_MAX); // no path: it waits for ever
         return;
     }
     for (const ns3::PathHop& hop : m_path.hops)
@@ -203,26 +255,38 @@ ShapeFinder::AddPath(int from, int to, uint32_t channel, bool all)
     {
         return;
     }
-    m_router.Spread(src, dst, start->firstPort, start->hash, m_shares);
-    AddShares();
+    AddFan(src, dst, start->firstPort, start->hash);
     const auto& last = m_topology.links[m_path.hops.back().link];
     const uint16_t port = last.a == m_topology.NodeOfHost(dst) ? last.portA : last.portB;
-    m_router.Spread(dst, src, port, ~start->hash, m_shares);
-    AddShares();
+    AddFan(dst, src, port, ~start->hash);
+}
+
+void
+ShapeFinder::AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash)
+{
+    // The link to the first switch is on the path, and has been taken in.
+    const uint32_t first = m_topology.Ports(m_topology.NodeOfHost(from))[port].peer;
+    const auto [fan, isNew] = m_fans.try_emplace(uint64_t{first} << 32 | to);
+    if (isNew)
+    {
+        m_router.Spread(from, to, port, hash, m_shares);
+        AddShares();
+        for (const FlowRouter::Share& share : m_shares)
+        {
+            fan->second.Add(uint64_t{m_linkPlaces[share.link]});
+        }
+    }
+    m_paths.digest.Add(fan->second);
 }
 
 void
 ShapeFinder::AddShares()
 {
-    const auto placeOf = [](const auto& places, uint32_t what) {
-        const auto known = places.find(what);
-        return known == places.end() ? UINT32_MAX : known->second;
+    const auto order = [this](uint32_t link) {
+        const auto [from, to] = NodesOf(link);
+        return std::tuple(m_linkPlaces[link], m_nodePlaces[from], m_nodePlaces[to]);
     };
     std::stable_sort(m_shares.begin(), m_shares.end(), [&](const auto& a, const auto& b) {
-        const auto order = [&](uint32_t link) {
-            const auto [from, to] = NodesOf(link);
-            return std::tuple(placeOf(m_links, link), placeOf(m_nodes, from), placeOf(m_nodes, to));
-        };
         return order(a.link) < order(b.link);
     });
     for (const FlowRouter::Share& share : m_shares)
@@ -242,31 +306,35 @@ ShapeFinder::NodesOf(uint32_t directedLink) const
 void
 ShapeFinder::AddLink(uint32_t directedLink)
 {
-    const auto [place, isNew] =
-        m_links.try_emplace(directedLink, static_cast<uint32_t>(m_shape.links.size()));
-    m_shape.digest.Add(uint64_t{place->second});
+    uint32_t& place = m_linkPlaces[directedLink];
+    const bool isNew = place == NOWHERE;
+    place = isNew ? static_cast<uint32_t>(m_paths.links.size()) : place;
+    Digest& digest = m_paths.digest;
+    digest.Add(uint64_t{place});
     if (!isNew)
     {
         return;
     }
-    m_shape.links.push_back(directedLink);
+    m_paths.links.push_back(directedLink);
     const auto& link = m_topology.links[directedLink / 2];
     const auto [from, to] = NodesOf(directedLink);
-    m_shape.digest.Add(uint64_t{NumberOfNode(from)});
-    m_shape.digest.Add(uint64_t{NumberOfNode(to)});
-    m_shape.digest.Add(link.rateBps);
-    m_shape.digest.Add(static_cast<uint64_t>(link.delayPs));
+    digest.Add(uint64_t{NumberOfNode(from)});
+    digest.Add(uint64_t{NumberOfNode(to)});
+    digest.Add(link.rateBps);
+    digest.Add(static_cast<uint64_t>(link.delayPs));
 }
 
 uint32_t
 ShapeFinder::NumberOfNode(uint32_t node)
 {
-    const auto [place, isNew] = m_nodes.try_emplace(node, static_cast<uint32_t>(m_nodes.size()));
-    if (isNew)
+    uint32_t& place = m_nodePlaces[node];
+    if (place == NOWHERE)
     {
-        m_shape.digest.Add(static_cast<uint64_t>(m_topology.kind[node]));
+        place = static_cast<uint32_t>(m_nodes.size());
+        m_nodes.push_back(node);
+        m_paths.digest.Add(static_cast<uint64_t>(m_topology.kind[node]));
     }
-    return place->second;
+    return place;
 }
 
 } // namespace AstraSim

@@ -63,13 +63,32 @@ class ShapeFinder
     }
 
   private:
-    void AddLanes(const PartOperation& operation, const FlowGraph& graph);
-    void AddLane(const PartOperation& operation,
+    /// Who sends to whom, by hosts and channel.
+    struct Pair
+    {
+        uint32_t src;
+        uint32_t dst;
+        uint32_t channel;
+    };
+
+    /// The links of some pairs, and how they are joined: what most of the work is for, and the same
+    /// for collectives of all sizes.
+    using Paths = OperationShape;
+
+    void AddLanes(Digest& digest, const PartOperation& operation, const FlowGraph& graph);
+    void AddLane(Digest& digest,
+                 const PartOperation& operation,
                  const FlowGraph& graph,
                  uint32_t rank,
                  uint32_t index);
-    /// Take in the paths between two hosts. @param all also those of later connections
-    void AddPath(int src, int dst, uint32_t channel, bool all);
+    void AddPair(int src, int dst, uint32_t channel);
+    /// @return the paths of m_pairs, also those of later connections
+    const Paths& FindPaths();
+    /// @return the paths of m_pairs. @param all also those of later connections
+    Paths MakePaths(bool all);
+    void AddPath(const Pair& pair, bool all);
+    /// Take in all links that frames may be spread over from a host's port on.
+    void AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash);
     /// Take in the links of m_shares, in an order that does not depend on the path that was chosen.
     void AddShares();
     void AddLink(uint32_t directedLink);
@@ -80,10 +99,18 @@ class ShapeFinder
     FlowRouter m_router; ///< whose switches all have their choice
     bool m_messagesKeepPaths;
 
-    // of the shape that is being made
-    OperationShape m_shape;
-    boost::unordered_flat_map<uint32_t, uint32_t> m_links; ///< their places
-    boost::unordered_flat_map<uint32_t, uint32_t> m_nodes;
+    /// Paths of collectives, by their pairs.
+    boost::unordered_flat_map<Digest, Paths, Digest::Hash> m_known;
+    std::size_t m_knownLinks{0}; ///< in all of them
+
+    // of the paths that are being made
+    std::vector<Pair> m_pairs;
+    Paths m_paths;
+    std::vector<uint32_t> m_linkPlaces; ///< by directed link; NOWHERE if it is not there
+    std::vector<uint32_t> m_nodePlaces; ///< by node
+    std::vector<uint32_t> m_nodes;      ///< those that have a place
+    /// The places of links by which switches may take frames: by the first switch and the host.
+    boost::unordered_flat_map<uint64_t, Digest> m_fans;
 
     // kept between calls for their memory
     ns3::PathInfo m_path;

@@ -1,0 +1,104 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef IN_PLACE_SIMULATION_H
+#define IN_PLACE_SIMULATION_H
+
+#include "part-pattern.h"
+
+#include "ns3/carried-traffic.h"
+#include "ns3/collective-implementation.h"
+#include "ns3/rank-network.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief Carries operations out in place: on the network of the run itself, as it is.
+ *
+ * @code
+ * InPlaceSimulation network(ofRank, &nccl, carried);
+ * auto operation = network.Open(what, [](uint32_t rank) { ... });
+ * operation->Begin(0);
+ * @endcode
+ */
+class InPlaceSimulation
+{
+  public:
+    class Operation;
+
+    /// Told that a rank (index in the group) is through; from the event loop.
+    using EndHandler = std::function<void(uint32_t rank)>;
+
+    /**
+     * @param network of a rank; all have one clock
+     * @param nccl carries collectives out, borrowed; null where there are messages only
+     * @param carried what the network has carried so far
+     */
+    InPlaceSimulation(std::function<RankNetwork&(int)> network,
+                      CollectiveImplementation* nccl,
+                      std::function<CarriedTraffic()> carried);
+
+    /// @param what outlives the operation, which is kept until all ranks are through
+    std::unique_ptr<Operation> Open(const PartOperation& what, EndHandler ended);
+
+    CarriedTraffic GetCarried() const
+    {
+        return m_carried();
+    }
+
+  private:
+    std::function<RankNetwork&(int)> m_network;
+    CollectiveImplementation* m_nccl;
+    std::function<CarriedTraffic()> m_carried;
+    uint32_t m_next{0}; ///< number of an operation, which its messages are told apart by
+};
+
+/// An operation that ranks carry out.
+class InPlaceSimulation::Operation
+{
+  public:
+    Operation(InPlaceSimulation& owner, const PartOperation& what, EndHandler ended);
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
+
+    /// A rank begins its part now.
+    void Begin(uint32_t rank);
+
+    /// @return whether a rank has not ended
+    bool IsRunning() const
+    {
+        return m_left > 0;
+    }
+
+    /// @return one line that says what a rank waits for that has begun and not ended
+    std::string DescribeWait(uint32_t rank) const;
+
+  private:
+    /// A rank, as an argument of handlers.
+    struct Place
+    {
+        Operation* operation;
+        uint32_t rank;
+    };
+
+    InPlaceSimulation& m_owner;
+    const PartOperation& m_what;
+    EndHandler m_ended;
+    uint32_t m_number;
+    std::shared_ptr<const CollectivePlan> m_plan; ///< of a collective
+    std::vector<std::unique_ptr<RankCollective>> m_ranks;
+    std::vector<Place> m_places;
+    std::size_t m_left; ///< ranks that have not ended
+};
+
+} // namespace AstraSim
+
+#endif /* IN_PLACE_SIMULATION_H */

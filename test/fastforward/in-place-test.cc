@@ -1,0 +1,154 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * FastForward: messages that come for the first time run on the network of the run.
+ */
+#include "forwarded-messages.h"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+
+using AstraSim::FastForwardReport;
+using AstraSim::TimePs;
+using fastforward::ExpectTheSame;
+using fastforward::InPlace;
+using fastforward::Message;
+using fastforward::SendForwarded;
+using fastforward::SendPlainly;
+using fastforward::STAR;
+
+namespace
+{
+
+constexpr TimePs MS = 1'000'000'000;
+constexpr TimePs US = 1'000'000;
+constexpr uint64_t MEBIBYTE = 1 << 20;
+
+/// Send @p messages plainly, and forwarded if not new: they arrive at the same time, and the report
+/// counts each once.
+FastForwardReport
+SendBothWays(std::vector<Message> messages)
+{
+    const ns3::ClusterTopology topology = ns3::ReadTopology(STAR);
+    std::vector<Message> plain = messages;
+    SendPlainly(topology, plain);
+    const FastForwardReport report =
+        SendForwarded(topology, messages, {.tail = 0, .tolerance = 0}, InPlace::IfNew);
+    ExpectTheSame(messages, plain);
+    EXPECT_EQ(report.carried.flows, messages.size());
+    EXPECT_EQ(report.simulatedWork - report.repeatedWork + report.reusedWork, messages.size());
+    EXPECT_EQ(report.late, 0U);
+    return report;
+}
+
+} // namespace
+
+TEST(FastForwardInPlace, WhatDoesNotRepeatCostsWhatItDoesWithout)
+{
+    std::vector<Message> messages;
+    for (uint64_t i = 0; i < 10; ++i)
+    {
+        // Some overlap with the one before, on links that they share.
+        messages.push_back(
+            {static_cast<TimePs>(i) * 70 * US, static_cast<int>(i % 2), 2, MEBIBYTE + (i << 10)});
+    }
+    const FastForwardReport report = SendBothWays(messages);
+    EXPECT_EQ(report.simulations, 0U);
+    EXPECT_EQ(report.inPlace, 10U);
+    EXPECT_EQ(report.simulatedWork, 10U);
+    EXPECT_EQ(report.inPlaceWork, 10U);
+    EXPECT_EQ(report.repeatedWork, 0U);
+    EXPECT_EQ(report.reusedWork, 0U);
+}
+
+TEST(FastForwardInPlace, WhatComesAgainIsSimulatedBesideTheRunOnceAndThenReused)
+{
+    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
+                                                   {MS, 2, 3, 2 * MEBIBYTE}, // another one
+                                                   {2 * MS, 2, 3, MEBIBYTE},
+                                                   {3 * MS, 4, 5, MEBIBYTE},
+                                                   {4 * MS, 1, 0, MEBIBYTE}});
+    EXPECT_EQ(report.inPlace, 2U);
+    EXPECT_EQ(report.simulations, 1U);
+    EXPECT_EQ(report.reuses, 2U);
+}
+
+TEST(FastForwardInPlace, SeveralOfAShapeAtOnceRepeatEachOther)
+{
+    const FastForwardReport report =
+        SendBothWays({{0, 0, 1, MEBIBYTE}, {0, 2, 3, MEBIBYTE}, {0, 4, 5, MEBIBYTE}, {0, 6, 7, MEBIBYTE}});
+    EXPECT_EQ(report.inPlace, 1U) << "the one with slower links";
+    EXPECT_EQ(report.simulations, 1U);
+    EXPECT_EQ(report.reuses, 2U);
+}
+
+TEST(FastForwardInPlace, AMessageThatMeetsOneInPlaceRunsInPlaceWhateverItsShape)
+{
+    const FastForwardReport report =
+        SendBothWays({{0, 0, 1, MEBIBYTE}, {MS, 2, 3, 4 * MEBIBYTE}, {MS + 50 * US, 4, 3, MEBIBYTE}});
+    EXPECT_EQ(report.inPlace, 3U);
+    EXPECT_EQ(report.simulations, 0U);
+    EXPECT_EQ(report.parts, 2U);
+}
+
+TEST(FastForwardInPlace, ANewMessageThatMeetsAForwardedOneIsForwarded)
+{
+    const FastForwardReport report =
+        SendBothWays({{0, 0, 1, MEBIBYTE}, {MS, 2, 3, MEBIBYTE}, {MS + 40 * US, 4, 3, 2 * MEBIBYTE}});
+    EXPECT_EQ(report.inPlace, 1U);
+    EXPECT_EQ(report.simulations, 2U) << "the forwarded one alone, and both";
+    EXPECT_EQ(report.ghosts, 0U);
+}
+
+TEST(FastForwardInPlace, OneThatMeetsBothKindsHasTheEndsOfBothForeseen)
+{
+    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
+                                                   {MS, 2, 3, 4 * MEBIBYTE}, // in place
+                                                   {MS + 50 * US, 0, 1, MEBIBYTE},
+                                                   {MS + 90 * US, 0, 3, 4 * MEBIBYTE},
+                                                   {3 * MS, 4, 5, 3 * MEBIBYTE}});
+    EXPECT_EQ(report.inPlace, 3U) << "the last one, too: no ghost is left";
+    EXPECT_EQ(report.ghosts, 1U);
+    EXPECT_EQ(report.repeatedWork, 3U)
+        << "the third before the fourth began, the ghost, and again to know what it carried";
+}
+
+TEST(FastForwardInPlace, NothingRunsInPlaceBesideGhosts)
+{
+    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
+                                                   {MS, 2, 3, 4 * MEBIBYTE},
+                                                   {MS + 50 * US, 0, 1, MEBIBYTE},
+                                                   {MS + 90 * US, 0, 3, 4 * MEBIBYTE},
+                                                   {MS + 100 * US, 4, 5, 3 * MEBIBYTE}});
+    EXPECT_EQ(report.inPlace, 2U);
+    EXPECT_EQ(report.ghosts, 1U);
+}
+
+TEST(FastForwardInPlace, RandomTrafficIsThatOfTheNetworkItself)
+{
+    uint64_t inPlace = 0;
+    uint64_t ghosts = 0;
+    uint64_t reuses = 0;
+    for (uint32_t seed = 1; seed <= 6; ++seed)
+    {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        std::mt19937 random(seed);
+        std::vector<Message> messages;
+        for (int i = 0; i < 30; ++i)
+        {
+            const int src = static_cast<int>(random() % 8);
+            const int dst = (src + 1 + static_cast<int>(random() % 7)) % 8;
+            const auto at = static_cast<TimePs>(random() % 4000) * US;
+            messages.push_back({at, src, dst, uint64_t{1 + random() % 3} << 19});
+        }
+        const FastForwardReport report = SendBothWays(messages);
+        inPlace += report.inPlace;
+        ghosts += report.ghosts;
+        reuses += report.reuses;
+    }
+    EXPECT_GT(inPlace, 10U);
+    EXPECT_GT(ghosts, 1U) << inPlace << " in place, " << reuses << " reused";
+    EXPECT_GT(reuses, 20U);
+}
