@@ -3,13 +3,10 @@
  */
 #include "nccl-cost-model.h"
 
-#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 #include <tuple>
 
 namespace AstraSim
@@ -22,8 +19,6 @@ constexpr double PS_PER_BYTE_AT_1_GBPS = 1000;
 constexpr double NET_OVERHEAD = 1.0;     // microseconds, of Simple three times that
 constexpr double NET_OVERHEAD_AMD = 2.0; // on AMD hosts
 constexpr std::array<double, NCCL_PROTOCOLS> WIRE_INFLATION = {2.0, 128.0 / 120.0, 1.0};
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85, 0.74};
-constexpr double NVLS_HALVES_220 = 5.0 / 6;
 
 // What a step of LL takes before its data, in microseconds. NCCL counts 0.6 with the data of a
 // pass. Through an NVSwitch that is so on Hopper (nccl-tests' AllReduce of few bytes on 8 H100, one
@@ -36,29 +31,9 @@ constexpr double LL_STEP_DIRECT = 0.2; // from GPU to GPU
 // within a step's latency (the same tables, 32 KiB against 8 bytes).
 constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 
-// A head of NVLS announces a chunk once it has stored all of it, and reads no other meanwhile:
-// microseconds for each chunk. And reductions and multicasts reach that part of what stores reach.
-// From the steps that the sizes of chunks make in published tables of 8 H100.
-constexpr double NVLS_SYNC_US = 4;
-constexpr double NVLS_LINK_EFFICIENCY = 0.92;
-
-// An iteration of a warp that scatters or gathers (NvlsGraph::HUNK_BYTES are loaded, then stored)
-// takes what memory does to answer, loaded by the other stages of all channels and by the NVLinks,
-// or idle. Loaded: on Hopper from nccl-tests on 2 servers of 8 H100, where gathers are the limit;
-// on Blackwell from chunks of 32, 64 and 128 KiB on 8 B200, where they are the limit in one server,
-// too; in trees, where 32 channels work in place of 24, from 2 and 3 racks of GB200. Idle: from 2
-// to 16 MiB on 8 H100 and 8 to 64 MiB on 2 servers of 8 B200, which have few chunks.
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HUNK_US = {0, 1.17, 1.27};
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_TREE_HUNK_US = {0, 1.17, 1.45};
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_ALONE_US = {0, 0.6, 0.75};
-
-// NCCL's latency of NVLS is the same for all generations. 8 B200 need so much more.
-constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_MORE_US = {0, 0, 10};
-
 // Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks: 664
 // of 720 GB/s in sendrecv_perf on 8 B200.
 constexpr double PAIR_EFFICIENCY = 0.925;
-constexpr uint32_t MAX_HEADS = 32; ///< NCCL_MAX_NVLS_ARITY
 
 // Between servers, a message of a pair takes so many microseconds from GPU to GPU, of which the CPU
 // thread that serves a GPU's NIC (src/proxy.cc) spends PAIR_CPU_US on nothing else: it posts, tests
@@ -68,25 +43,6 @@ constexpr double PAIR_NET_US = 6.1;
 constexpr double PAIR_CPU_US = 3.3;
 
 constexpr uint32_t MAX_PAT_CHANNELS = 8; ///< lanes of all distances share an instance's tags
-
-std::size_t
-RowByNodes(uint32_t nodes)
-{
-    return nodes <= 1 ? 0 : nodes == 2 ? 1 : 2;
-}
-
-TimePs
-FromMicroseconds(double us)
-{
-    return ns3::RoundToPs(us * 1e6);
-}
-
-/// NCCL's log2i.
-double
-FloorLog2(uint32_t value)
-{
-    return std::bit_width(value) - 1.0;
-}
 
 } // namespace
 
@@ -438,134 +394,6 @@ NcclCostModel::EvaluatePat(const GroupShape& shape, uint64_t bytes) const
     const double latency = latencies.base[static_cast<std::size_t>(plan.protocol)] +
                            FloorLog2(shape.GetNodes()) * level + PER_RANK * ranks;
     Predict(plan, latency, algGBps, bytes);
-    return plan;
-}
-
-double
-NcclCostModel::NvlsAlgGBps(const NcclTuning& tuning,
-                           NcclAlgorithm algorithm,
-                           CollectiveOp op,
-                           const GroupShape& shape) const
-{
-    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    const uint32_t nodes = shape.GetNodes();
-    const double ranks = shape.GetRanks();
-    const double perNode = shape.GetRanksPerNode();
-    const bool tree = algorithm == NcclAlgorithm::NvlsTree;
-    const bool allReduce = op == CollectiveOp::AllReduce;
-    const double ratio = allReduce ? ranks / (2 * (ranks - 1)) : 1;
-    const Search search = SearchNvls(shape);
-    const double heads = search.channels;
-    double algGBps = 0;
-    if (tuning.nvlsHalves)
-    {
-        double perHead = search.intraGBps * NVLS_EFFICIENCY[generation] * (heads - 1) / heads;
-        // An AllReduce pipelines two halves; the others leave the own part out.
-        perHead *= allReduce ? 2 : (perNode - 1) / perNode;
-        if (nodes > 1)
-        {
-            perHead = std::min(perHead, search.interGBps * (tree && nodes <= 2 ? 2 : 1));
-        }
-        if (tree)
-        {
-            perHead = std::min(perHead, tuning.nvlsTreeMax[generation][RowByNodes(nodes)]);
-        }
-        algGBps = heads * perHead * ratio;
-    }
-    else
-    {
-        const double inter = tree && nodes > 2 ? search.interGBps / 2 : search.interGBps;
-        algGBps = heads * std::min(search.intraGBps, inter) * NVLS_HALVES_220;
-    }
-    return algGBps;
-}
-
-double
-NcclCostModel::NvlsLinkGBps(const GroupShape& shape) const
-{
-    // Each GPU's data goes through its links once, and a head's share once more.
-    const double heads = std::min(MAX_HEADS, shape.GetFewestRanks());
-    return std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps) * NVLS_LINK_EFFICIENCY /
-           (1 + 1 / heads);
-}
-
-NcclPlan
-NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
-                            CollectiveOp op,
-                            const GroupShape& shape,
-                            uint64_t bytes) const
-{
-    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
-    const uint32_t nodes = shape.GetNodes();
-    const bool tree = algorithm == NcclAlgorithm::NvlsTree;
-
-    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
-    plan.channels = GetChannels(algorithm, shape);
-    const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
-    plan.channelGBps = NvlsLinkGBps(shape) / plan.channels;
-    plan.nvlsChunk = TuneNvls(shape).chunk;
-    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
-    plan.nvlsHunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
-    plan.nvlsAloneUs = NVLS_ALONE_US[generation];
-
-    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
-    if (tree)
-    {
-        // A GPU's links carry its data once, and a head's share once more. Within a node this is
-        // what all heads' lanes may carry together; two trees share it on the links.
-        const uint32_t heads = std::min(MAX_HEADS, shape.GetFewestRanks());
-        plan.nvlsInflation =
-            m_machine.nvlinkGBps / (NvlsLinkGBps(shape) * (1 + 1 / static_cast<double>(heads)));
-    }
-    // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
-    // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
-    const double whole = latencies.base[p] + latencies.nvlink[p];
-    plan.baseLatency =
-        FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US - 2 * plan.nvlsAloneUs);
-    plan.intraLatency = FromMicroseconds(NVLS_SYNC_US);
-    const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
-    Predict(plan,
-            whole + interSteps * EstimatedInterUs(NcclProtocol::Simple, latencies.net[p]),
-            // NCCL corrects NVLS-Tree on Blackwell as it corrects trees, on x86 hosts.
-            tree && m_tuning.correctsNvlsTree && !m_machine.gpu.onGrace &&
-                    m_machine.gpu.generation == GpuGeneration::Blackwell
-                ? algGBps * NcclTreeCorrection(NcclProtocol::Simple, bytes)
-                : algGBps,
-            bytes);
-    return plan;
-}
-
-NcclPlan
-NcclCostModel::EvaluateCollNet(NcclAlgorithm algorithm,
-                               const GroupShape& shape,
-                               uint64_t bytes) const
-{
-    constexpr double ARITY_LATENCY = 0.4; // microseconds per peer
-    constexpr double DIRECT_EFFICIENCY = 0.85;
-    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
-    const double perNode = shape.GetRanksPerNode();
-    const bool direct = algorithm == NcclAlgorithm::CollNetDirect;
-    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
-    const uint32_t all = GetChannels(algorithm, shape);
-    plan.channels = direct ? all : ChannelsForSize(all, NcclProtocol::Simple, 1, bytes);
-
-    const Search search = SearchChannels(shape, false);
-    double busGBps = search.channels * search.intraGBps;
-    if (direct)
-    {
-        const double perNic = perNode / search.channels;
-        busGBps /= perNic - (perNic - 1) / 2;
-        busGBps *= m_machine.gpu.generation == GpuGeneration::Ampere ? 1 : DIRECT_EFFICIENCY;
-    }
-    const double algGBps = busGBps / 2;
-    plan.channelGBps = algGBps / all;
-
-    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
-    const double within =
-        direct
-            ? 2 * (std::min(1.0, perNode - 1) * latencies.nvlink[p] + (perNode - 1) * ARITY_LATENCY)
-            : 2 * (perNode - 1) * latencies.nvlink[p];
-    Predict(plan, latencies.base[p] + within + latencies.net[p], algGBps, bytes);
     return plan;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "nccl-tuning.h"
 
+#include "ns3/clock-range.h"
+
 #include <bit>
 
 namespace AstraSim
@@ -170,6 +172,12 @@ NcclTuning::Of(NcclRelease release)
     default:
         return R230;
     }
+}
+
+TimePs
+FromMicroseconds(double us)
+{
+    return ns3::RoundToPs(us * 1e6);
 }
 
 double

@@ -8,6 +8,8 @@
 #include "nccl-options.h"
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -81,6 +83,23 @@ struct NcclTuning
  * size, from 64 B to 256 MiB
  */
 double NcclTreeCorrection(NcclProtocol protocol, uint64_t bytes);
+
+/// @return where figures by number of nodes have those of so many
+constexpr std::size_t
+RowByNodes(uint32_t nodes)
+{
+    return nodes <= 1 ? 0 : nodes == 2 ? 1 : 2;
+}
+
+/// @return NCCL's log2i
+constexpr double
+FloorLog2(uint32_t value)
+{
+    return std::bit_width(value) - 1.0;
+}
+
+/// @return picoseconds of NCCL's microseconds
+TimePs FromMicroseconds(double us);
 
 /// Threads of a channel's block and what they move at once.
 struct NcclBlock
