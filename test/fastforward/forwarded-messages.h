@@ -40,9 +40,9 @@ using ns3::ClusterTopology;
 
 /// Eight hosts on a switch, the last two of them by slower links.
 inline const std::string STAR = "9 1 0 1 8 A100\n8\n"
-                         "0 8 100Gbps 1us 0\n1 8 100Gbps 1us 0\n2 8 100Gbps 1us 0\n"
-                         "3 8 100Gbps 1us 0\n4 8 100Gbps 1us 0\n5 8 100Gbps 1us 0\n"
-                         "6 8 50Gbps 1us 0\n7 8 50Gbps 1us 0\n";
+                                "0 8 100Gbps 1us 0\n1 8 100Gbps 1us 0\n2 8 100Gbps 1us 0\n"
+                                "3 8 100Gbps 1us 0\n4 8 100Gbps 1us 0\n5 8 100Gbps 1us 0\n"
+                                "6 8 50Gbps 1us 0\n7 8 50Gbps 1us 0\n";
 
 /// A message to be sent at a time, and when it arrived.
 struct Message

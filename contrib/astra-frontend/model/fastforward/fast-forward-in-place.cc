@@ -74,6 +74,9 @@ void
 FastForward::OpenInPlace(Operation& operation)
 {
     ++m_report.inPlace;
+    const bool isAlone = m_running++ == 0;
+    m_alone = {isAlone ? &operation : nullptr,
+               isAlone ? m_inPlace->GetCarried() : CarriedTraffic()};
     operation.part->isInPlace = true;
     operation.inPlace = m_inPlace->Open(operation.what, [this, &operation](uint32_t rank) {
         OnEndInPlace(operation, rank);
@@ -90,16 +93,42 @@ FastForward::OpenInPlace(Operation& operation)
 void
 FastForward::OnEndInPlace(Operation& operation, uint32_t rank)
 {
+    const bool isThrough = !operation.IsRunning();
+    m_running -= isThrough;
     if (!operation.isGhost)
     {
         operation.ends[rank] = Now();
         Arm(operation);
     }
-    else if (!operation.IsRunning())
+    else if (isThrough)
     {
         --m_ghosts;
         ScheduleEnd(operation, 0); // it may have waited for that alone
     }
+}
+
+void
+FastForward::KeepIfAlone(Operation& operation)
+{
+    Part& part = *operation.part;
+    if (m_alone.operation != &operation || part.operations.size() > 1)
+    {
+        return;
+    }
+    const CarriedTraffic carried = m_inPlace->GetCarried();
+    if (carried.HasDraws())
+    {
+        return; // connections are no longer in their first state, or it comes otherwise next time
+    }
+    PartOutcome outcome{{operation.ends}, carried};
+    outcome.traffic -= m_alone.before;
+    for (TimePs& end : outcome.ends.front())
+    {
+        end -= operation.Anchor();
+    }
+    SortByLikeness(part);
+    auto [key, times] = AddressOf(part);
+    LearnTimes(part, m_store.Put(key, std::move(times), std::move(outcome))->outcome);
 }
 
 void

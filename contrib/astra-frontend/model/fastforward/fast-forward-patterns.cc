@@ -189,19 +189,25 @@ FastForward::InOrderOfLikeness(const Part& part, PartOutcome outcome)
     return outcome;
 }
 
+FastForward::Address
+FastForward::AddressOf(const Part& part) const
+{
+    Address address{KeyOf(part), TimesOf(part)};
+    if (m_config.tolerance == 0)
+    {
+        for (const TimePs time : address.times)
+        {
+            address.key.Add(static_cast<uint64_t>(time));
+        }
+        address.times.clear();
+    }
+    return address;
+}
+
 const PartOutcome&
 FastForward::Find(Part& part)
 {
-    Digest key = KeyOf(part);
-    std::vector<TimePs> times = TimesOf(part);
-    if (m_config.tolerance == 0)
-    {
-        for (const TimePs time : times)
-        {
-            key.Add(static_cast<uint64_t>(time));
-        }
-        times.clear();
-    }
+    auto [key, times] = AddressOf(part);
     if (const PartOutcome* drawn = FindIfVarying(part, key, times))
     {
         return *drawn;

@@ -383,6 +383,10 @@ FastForward::OnEnd(Operation& operation)
         Arm(operation);
         return;
     }
+    if (!wasOver && part.isInPlace)
+    {
+        KeepIfAlone(operation);
+    }
     if (!wasOver && m_config.drawError > 0 && NeedsAllRanks(operation.what))
     {
         m_varying.Ended(operation.shape, operation.ends);

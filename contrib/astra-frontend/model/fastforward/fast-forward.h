@@ -92,9 +92,10 @@ struct FastForwardReport
  * A part begins on a network in its first state: connections are new, at full rate.
  *
  * An operation of a shape that has not come before has nothing to reuse, so it runs in place, on
- * the network of the run: that costs what it would without a FastForward. Where such an operation
- * meets others that are forwarded, what comes of all of them is foreseen, as ever; its packets go
- * on as ghosts that nobody hears of.
+ * the network of the run: that costs what it would without a FastForward. If it was alone there,
+ * and nothing was drawn at random on that network, what came of it is reused. Where such an
+ * operation meets others that are forwarded, what comes of all of them is foreseen, as ever; its
+ * packets go on as ghosts that nobody hears of.
  */
 class FastForward
 {
@@ -152,6 +153,8 @@ class FastForward
     bool MeetsWhatIsInPlace(const Operation& operation) const;
     void OpenInPlace(Operation& operation);
     void OnEndInPlace(Operation& operation, uint32_t rank);
+    /// Keep what came of an operation that was alone in place all the time, to be reused.
+    void KeepIfAlone(Operation& operation);
     /// A part runs in place and meets others that do not: its ends are foreseen from now on.
     void ForeseeAfterAll(Part& part);
     /// What came of the ghosts of a part that has ended has been simulated twice.
@@ -177,6 +180,15 @@ class FastForward
     /// that it can without the last rank, below 0
     TimePs EarliestStart(const Part& part) const;
     Digest KeyOf(const Part& part) const;
+
+    /// What a pattern is kept under.
+    struct Address
+    {
+        Digest key;
+        std::vector<TimePs> times; ///< none where they must be the same to the picosecond
+    };
+
+    Address AddressOf(const Part& part) const;
     /// @return when the operations of a part and their ranks began, beside each other
     std::vector<TimePs> TimesOf(const Part& part) const;
     /// @return what comes of a part, as InOrderOfLikeness() has it
@@ -256,8 +268,17 @@ class FastForward
 
     boost::unordered_flat_set<Digest, Digest::Hash> m_begun; ///< shapes
     std::vector<Operation*> m_undecided;                     ///< began in this picosecond
-    uint32_t m_ghosts{0};                                    ///< under way
-    CarriedTraffic m_ghostTraffic;                           ///< of those that are over
+    uint32_t m_running{0};                                   ///< operations in place
+    uint32_t m_ghosts{0};                                    ///< of them
+
+    /// The last operation in place, if no other was under way with it.
+    struct
+    {
+        const Operation* operation{nullptr};
+        CarriedTraffic before; ///< what the network had carried when it began
+    } m_alone;
+
+    CarriedTraffic m_ghostTraffic; ///< of those that are over
 
     uint64_t m_nextOrder{0};
     FastForwardReport m_report;

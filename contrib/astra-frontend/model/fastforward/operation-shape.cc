@@ -4,6 +4,7 @@
 #include "operation-shape.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <utility>
 
@@ -96,6 +97,7 @@ ShapeFinder::Find(const PartOperation& operation, const FlowGraph* graph)
     const auto& ranks = operation.group.ranks;
     digest.Add(uint64_t{ranks.size()});
     m_pairs.clear();
+    m_laneKind = {};
     if (graph)
     {
         AddLanes(digest, operation, *graph);
@@ -141,21 +143,35 @@ ShapeFinder::AddLane(Digest& digest,
     {
         return;
     }
-    const uint64_t kind = static_cast<uint64_t>(lane.type) << 32 |
-                          static_cast<uint64_t>(lane.kind) << 8 | uint64_t{lane.waitsEachPass};
+    // Most lanes are of one kind: what it is has been said then.
+    const std::array<uint64_t, 8> kind{static_cast<uint64_t>(lane.type) << 32 |
+                                           static_cast<uint64_t>(lane.aloneAt) << 16 |
+                                           static_cast<uint64_t>(lane.kind) << 8 |
+                                           uint64_t{lane.wholePasses} << 1 |
+                                           uint64_t{lane.waitsEachPass},
+                                       uint64_t{lane.slots} << 32 | lane.passBytes,
+                                       uint64_t{lane.members} << 32 | lane.result,
+                                       lane.messages,
+                                       static_cast<uint64_t>(lane.latency),
+                                       lane.rateCapBps,
+                                       std::bit_cast<uint64_t>(double{lane.aloneSpeed}),
+                                       std::bit_cast<uint64_t>(double{lane.wireInflation})};
+    const bool isOther = kind != m_laneKind;
     digest.Add(uint64_t{rank} << 32 | index);
-    digest.Add(uint64_t{lane.peer} << 32 | lane.channel);
-    digest.Add(kind);
-    digest.Add(uint64_t{lane.slots} << 32 | lane.passBytes);
-    digest.Add(uint64_t{lane.members} << 32 | lane.result);
-    digest.Add(lane.messages);
-    digest.Add(static_cast<uint64_t>(lane.latency));
-    digest.Add(lane.rateCapBps);
-    digest.Add(uint64_t{static_cast<uint8_t>(lane.aloneAt)});
-    digest.Add(double{lane.aloneSpeed});
-    digest.Add(double{lane.wireInflation});
+    digest.Add(uint64_t{isOther} << 63 | uint64_t{lane.peer} << 32 | lane.channel);
+    if (isOther)
+    {
+        m_laneKind = kind;
+        for (const uint64_t value : kind)
+        {
+            digest.Add(value);
+        }
+    }
     digest.Add(graph.GetBytes(rank, index, 0));
-    digest.Add(graph.GetBytes(rank, index, lane.messages - 1));
+    if (lane.messages > 1)
+    {
+        digest.Add(graph.GetBytes(rank, index, lane.messages - 1));
+    }
     if (lane.kind == LaneKind::Copy)
     {
         return;

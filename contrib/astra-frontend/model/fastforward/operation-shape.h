@@ -10,6 +10,7 @@
 #include "ns3/flow-graph.h"
 #include "ns3/flow-router.h"
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <utility>
@@ -103,8 +104,9 @@ class ShapeFinder
     boost::unordered_flat_map<Digest, Paths, Digest::Hash> m_known;
     std::size_t m_knownLinks{0}; ///< in all of them
 
-    // of the paths that are being made
+    // of the shape that is being made
     std::vector<Pair> m_pairs;
+    std::array<uint64_t, 8> m_laneKind{}; ///< what the last lane is like
     Paths m_paths;
     std::vector<uint32_t> m_linkPlaces; ///< by directed link; NOWHERE if it is not there
     std::vector<uint32_t> m_nodePlaces; ///< by node
