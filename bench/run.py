@@ -247,6 +247,18 @@ class Bench:
         forward = json.loads((self.directory / "timed" / "run.json").read_text())["fast_forward"]
         print(f"GPT, 1024 H100, 400 Gb/s: {seconds:.2f} CPU s with fast-forward, {forward['patterns_simulated']} patterns simulated")
 
+    def gpt_13b(self):
+        """An iteration of GPT-13B on 128 GPUs (TP 8, DP 16, 40 layers, 8 micro-batches): five minutes with packets."""
+        if "gpt-13b" not in (self.only or ()):
+            return
+        subprocess.run([sys.executable, ROOT / "scripts" / "workload.py", "--model_name", "gpt_13b", "--world_size", "128", "--tp", "8",
+                        "--sp", "--micro_batch", "1", "--global_batch", "128", "--gpu_type", "A100", "--output_dir", self.directory,
+                        "--name", "gpt-13b"], check=True, stdout=subprocess.DEVNULL)
+        self.packets_and_fast_forward("GPT-13B, 128 GPUs", [
+            "-w", self.directory / "gpt-13b.txt", "-n", self.inputs.topology(128, "-gt", "A100", "-bw", "100Gbps"),
+            "-c", ROOT / "conf" / "SimAI.conf", "-q"])
+        print()
+
     def gpt_1024_on(self, gpu, rate):
         """Arguments of an iteration of GPT on 1,024 GPUs."""
         return ["-w", ROOT / "workloads" / "gpt_1024g_tp8_pp8.txt", "-n", self.inputs.topology(1024, "-gt", gpu, "-bw", rate),
@@ -393,7 +405,7 @@ def main():
     parser.add_argument("--runs", type=int, help="runs of each case (3; quick: 1)")
     parser.add_argument("--only", action="append",
                         help="a case, or instructions, memory, monitors, fast-forward, fast-forward-new, mixture-of-experts, threads, groups, or the name "
-                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100 (minutes) and mixture-of-experts-long (a quarter of an hour) run only "
+                             "of a micro-benchmark; may repeat; fast-forward-1024, fast-forward-1024-h100, gpt-13b (minutes) and mixture-of-experts-long (a quarter of an hour) run only "
                              "if named")
     parser.add_argument("--train", action="store_true", help="only the whole runs, smaller and once, without a report")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build directory")
@@ -411,7 +423,7 @@ def main():
             bench.train()
             return 0
         for part in (bench.end_to_end, bench.count, bench.memory, bench.monitors, bench.fast_forward, bench.nothing_repeats,
-                     bench.gpt_1024, bench.gpt_1024_h100, bench.mixture_of_experts, bench.many_all_to_alls, bench.threads, bench.groups,
+                     bench.gpt_1024, bench.gpt_1024_h100, bench.gpt_13b, bench.mixture_of_experts, bench.many_all_to_alls, bench.threads, bench.groups,
                      bench.micro):
             part()
             sys.stdout.flush()
