@@ -144,18 +144,17 @@ ShapeFinder::AddLane(Digest& digest,
         return;
     }
     // Most lanes are of one kind: what it is has been said then.
-    const std::array<uint64_t, 8> kind{static_cast<uint64_t>(lane.type) << 32 |
-                                           static_cast<uint64_t>(lane.aloneAt) << 16 |
-                                           static_cast<uint64_t>(lane.kind) << 8 |
-                                           uint64_t{lane.wholePasses} << 1 |
-                                           uint64_t{lane.waitsEachPass},
-                                       uint64_t{lane.slots} << 32 | lane.passBytes,
-                                       uint64_t{lane.members} << 32 | lane.result,
-                                       lane.messages,
-                                       static_cast<uint64_t>(lane.latency),
-                                       lane.rateCapBps,
-                                       std::bit_cast<uint64_t>(double{lane.aloneSpeed}),
-                                       std::bit_cast<uint64_t>(double{lane.wireInflation})};
+    const std::array<uint64_t, 8> kind{
+        static_cast<uint64_t>(lane.type) << 32 | static_cast<uint64_t>(lane.aloneAt) << 16 |
+            static_cast<uint64_t>(lane.kind) << 8 | uint64_t{lane.wholePasses} << 1 |
+            uint64_t{lane.waitsEachPass},
+        uint64_t{lane.slots} << 32 | lane.passBytes,
+        uint64_t{lane.members} << 32 | lane.result,
+        lane.messages,
+        static_cast<uint64_t>(lane.latency),
+        lane.rateCapBps,
+        std::bit_cast<uint64_t>(double{lane.aloneSpeed}),
+        std::bit_cast<uint64_t>(double{lane.wireInflation})};
     const bool isOther = kind != m_laneKind;
     digest.Add(uint64_t{rank} << 32 | index);
     digest.Add(uint64_t{isOther} << 63 | uint64_t{lane.peer} << 32 | lane.channel);
