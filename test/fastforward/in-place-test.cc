@@ -22,8 +22,8 @@ using fastforward::STAR;
 namespace
 {
 
-constexpr TimePs MS = 1'000'000'000;
-constexpr TimePs US = 1'000'000;
+constexpr TimePs MS_IN_PS = 1'000'000'000;
+constexpr TimePs US_IN_PS = 1'000'000;
 constexpr uint64_t MEBIBYTE = 1 << 20;
 
 /// Send @p messages plainly, and forwarded if not new: they arrive at the same time, and the report
@@ -51,8 +51,10 @@ TEST(FastForwardInPlace, WhatDoesNotRepeatCostsWhatItDoesWithout)
     for (uint64_t i = 0; i < 10; ++i)
     {
         // Some overlap with the one before, on links that they share.
-        messages.push_back(
-            {static_cast<TimePs>(i) * 70 * US, static_cast<int>(i % 2), 2, MEBIBYTE + (i << 10)});
+        messages.push_back({static_cast<TimePs>(i) * 70 * US_IN_PS,
+                            static_cast<int>(i % 2),
+                            2,
+                            MEBIBYTE + (i << 10)});
     }
     const FastForwardReport report = SendBothWays(messages);
     EXPECT_EQ(report.simulations, 0U);
@@ -66,10 +68,10 @@ TEST(FastForwardInPlace, WhatDoesNotRepeatCostsWhatItDoesWithout)
 TEST(FastForwardInPlace, WhatWasAloneInPlaceIsReused)
 {
     const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
-                                                   {MS, 2, 3, 2 * MEBIBYTE}, // another one
-                                                   {2 * MS, 2, 3, MEBIBYTE},
-                                                   {3 * MS, 4, 5, MEBIBYTE},
-                                                   {4 * MS, 1, 0, MEBIBYTE}});
+                                                   {MS_IN_PS, 2, 3, 2 * MEBIBYTE}, // another one
+                                                   {2 * MS_IN_PS, 2, 3, MEBIBYTE},
+                                                   {3 * MS_IN_PS, 4, 5, MEBIBYTE},
+                                                   {4 * MS_IN_PS, 1, 0, MEBIBYTE}});
     EXPECT_EQ(report.inPlace, 2U);
     EXPECT_EQ(report.simulations, 0U);
     EXPECT_EQ(report.reuses, 3U);
@@ -78,10 +80,10 @@ TEST(FastForwardInPlace, WhatWasAloneInPlaceIsReused)
 TEST(FastForwardInPlace, WhatWasNotAloneInPlaceIsSimulatedBesideTheRunOnceAndThenReused)
 {
     const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
-                                                   {10 * US, 2, 3, 2 * MEBIBYTE}, // beside it
-                                                   {2 * MS, 2, 3, MEBIBYTE},
-                                                   {3 * MS, 4, 5, MEBIBYTE},
-                                                   {4 * MS, 1, 0, MEBIBYTE}});
+                                                   {10 * US_IN_PS, 2, 3, 2 * MEBIBYTE}, // beside it
+                                                   {2 * MS_IN_PS, 2, 3, MEBIBYTE},
+                                                   {3 * MS_IN_PS, 4, 5, MEBIBYTE},
+                                                   {4 * MS_IN_PS, 1, 0, MEBIBYTE}});
     EXPECT_EQ(report.inPlace, 2U);
     EXPECT_EQ(report.simulations, 1U);
     EXPECT_EQ(report.reuses, 2U);
@@ -98,8 +100,9 @@ TEST(FastForwardInPlace, SeveralOfAShapeAtOnceRepeatEachOther)
 
 TEST(FastForwardInPlace, AMessageThatMeetsOneInPlaceRunsInPlaceWhateverItsShape)
 {
-    const FastForwardReport report = SendBothWays(
-        {{0, 0, 1, MEBIBYTE}, {MS, 2, 3, 4 * MEBIBYTE}, {MS + 50 * US, 4, 3, MEBIBYTE}});
+    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
+                                                   {MS_IN_PS, 2, 3, 4 * MEBIBYTE},
+                                                   {MS_IN_PS + 50 * US_IN_PS, 4, 3, MEBIBYTE}});
     EXPECT_EQ(report.inPlace, 3U);
     EXPECT_EQ(report.simulations, 0U);
     EXPECT_EQ(report.parts, 2U);
@@ -107,8 +110,9 @@ TEST(FastForwardInPlace, AMessageThatMeetsOneInPlaceRunsInPlaceWhateverItsShape)
 
 TEST(FastForwardInPlace, ANewMessageThatMeetsAForwardedOneIsForwarded)
 {
-    const FastForwardReport report = SendBothWays(
-        {{0, 0, 1, MEBIBYTE}, {MS, 2, 3, MEBIBYTE}, {MS + 40 * US, 4, 3, 2 * MEBIBYTE}});
+    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
+                                                   {MS_IN_PS, 2, 3, MEBIBYTE},
+                                                   {MS_IN_PS + 40 * US_IN_PS, 4, 3, 2 * MEBIBYTE}});
     EXPECT_EQ(report.inPlace, 1U);
     EXPECT_EQ(report.simulations, 1U) << "both together";
     EXPECT_EQ(report.reuses, 1U) << "the forwarded one until then";
@@ -118,10 +122,10 @@ TEST(FastForwardInPlace, ANewMessageThatMeetsAForwardedOneIsForwarded)
 TEST(FastForwardInPlace, OneThatMeetsBothKindsHasTheEndsOfBothForeseen)
 {
     const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
-                                                   {MS, 2, 3, 4 * MEBIBYTE}, // in place
-                                                   {MS + 50 * US, 0, 1, MEBIBYTE},
-                                                   {MS + 90 * US, 0, 3, 4 * MEBIBYTE},
-                                                   {3 * MS, 4, 5, 3 * MEBIBYTE}});
+                                                   {MS_IN_PS, 2, 3, 4 * MEBIBYTE}, // in place
+                                                   {MS_IN_PS + 50 * US_IN_PS, 0, 1, MEBIBYTE},
+                                                   {MS_IN_PS + 90 * US_IN_PS, 0, 3, 4 * MEBIBYTE},
+                                                   {3 * MS_IN_PS, 4, 5, 3 * MEBIBYTE}});
     EXPECT_EQ(report.inPlace, 3U) << "the last one, too: no ghost is left";
     EXPECT_EQ(report.ghosts, 1U);
     EXPECT_EQ(report.repeatedWork, 2U) << "the ghost, and again to know what it carried";
@@ -129,11 +133,12 @@ TEST(FastForwardInPlace, OneThatMeetsBothKindsHasTheEndsOfBothForeseen)
 
 TEST(FastForwardInPlace, NothingRunsInPlaceBesideGhosts)
 {
-    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
-                                                   {MS, 2, 3, 4 * MEBIBYTE},
-                                                   {MS + 50 * US, 0, 1, MEBIBYTE},
-                                                   {MS + 90 * US, 0, 3, 4 * MEBIBYTE},
-                                                   {MS + 100 * US, 4, 5, 3 * MEBIBYTE}});
+    const FastForwardReport report =
+        SendBothWays({{0, 0, 1, MEBIBYTE},
+                      {MS_IN_PS, 2, 3, 4 * MEBIBYTE},
+                      {MS_IN_PS + 50 * US_IN_PS, 0, 1, MEBIBYTE},
+                      {MS_IN_PS + 90 * US_IN_PS, 0, 3, 4 * MEBIBYTE},
+                      {MS_IN_PS + 100 * US_IN_PS, 4, 5, 3 * MEBIBYTE}});
     EXPECT_EQ(report.inPlace, 2U);
     EXPECT_EQ(report.ghosts, 1U);
 }
@@ -152,7 +157,7 @@ TEST(FastForwardInPlace, RandomTrafficIsThatOfTheNetworkItself)
         {
             const int src = static_cast<int>(random() % 8);
             const int dst = (src + 1 + static_cast<int>(random() % 7)) % 8;
-            const auto at = static_cast<TimePs>(random() % 4000) * US;
+            const auto at = static_cast<TimePs>(random() % 4000) * US_IN_PS;
             messages.push_back({at, src, dst, uint64_t{1 + random() % 3} << 19});
         }
         const FastForwardReport report = SendBothWays(messages);

@@ -126,7 +126,7 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
                 m_inner->GetNetwork(0),
                 m_shapes,
                 m_patterns,
-                ChooseInPlace(nccl)),
+                ChooseInPlace(options, nccl)),
       m_collectives(nccl, m_forward, m_shapes),
       m_network(
           inputs.topology.hostCount,
@@ -185,11 +185,11 @@ FastForwardBackend::ChoosePatterns(FastForwardMode mode,
 }
 
 InPlaceSimulation*
-FastForwardBackend::ChooseInPlace(CollectiveImplementation& nccl)
+FastForwardBackend::ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl)
 {
-    // A divided network carries nothing undivided, and on a network that is made for it an
-    // operation costs no more than in place.
-    if (m_inner->GetPartition(0) || m_fresh)
+    // A divided network carries nothing undivided, what runs in place could not be kept for other
+    // runs, and on a network that is made for it an operation costs no more than in place.
+    if (m_inner->GetPartition(0) || !options.fastForwardStore.empty() || m_fresh)
     {
         return nullptr;
     }

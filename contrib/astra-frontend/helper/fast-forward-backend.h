@@ -143,7 +143,7 @@ class FastForwardBackend : public SimulationBackend
                                       CollectiveImplementation& nccl);
     /// @return where operations run that come for the first time; null if they are simulated beside
     /// the run like all others
-    InPlaceSimulation* ChooseInPlace(CollectiveImplementation& nccl);
+    InPlaceSimulation* ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl);
     /// @return a network for a pattern; Interrupt() reaches it
     FreshSimulation::Network MakeUnused();
 
