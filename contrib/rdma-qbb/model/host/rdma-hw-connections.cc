@@ -12,6 +12,9 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace ns3
 {
@@ -29,22 +32,34 @@ AsPeer(const RdmaQueuePair& qp)
     return {qp.src, qp.qpn, 0, qp.sport, qp.dport, mtu, qp.priority, qp.lossless};
 }
 
+/// @return an end of a connection that has ended, or else a new one; and whether it is new
+template <typename End>
+std::pair<End&, bool>
+TakeEnd(StableArray<End>& ends, std::vector<uint32_t>& free, uint32_t indexMask)
+{
+    if (!free.empty())
+    {
+        const uint32_t index = free.back();
+        free.pop_back();
+        return {ends[index], false};
+    }
+    const auto index = static_cast<uint32_t>(ends.Size());
+    NS_ABORT_MSG_IF(index > indexMask, "more than 2^20 queue pairs on one host");
+    End& end = ends.Add();
+    end.qpn = index;
+    return {end, true};
+}
+
 } // namespace
 
 RdmaQueuePair&
 RdmaHw::TakeSender()
 {
-    if (!m_freeSenders.empty())
+    const auto [qp, isNew] = TakeEnd(m_senders, m_freeSenders, INDEX_MASK);
+    if (isNew)
     {
-        const uint32_t index = m_freeSenders.back();
-        m_freeSenders.pop_back();
-        return m_senders[index];
+        m_controlled.push_back(false);
     }
-    const auto index = static_cast<uint32_t>(m_senders.Size());
-    NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
-    RdmaQueuePair& qp = m_senders.Add();
-    qp.qpn = index;
-    m_controlled.push_back(false);
     return qp;
 }
 
@@ -237,17 +252,11 @@ RdmaHw::FindFromAfar(uint32_t host, uint32_t qpn)
 RdmaRxQueuePair&
 RdmaHw::TakeReceiver()
 {
-    if (!m_freeReceivers.empty())
+    const auto [rx, isNew] = TakeEnd(m_receivers, m_freeReceivers, INDEX_MASK);
+    if (isNew)
     {
-        const uint32_t index = m_freeReceivers.back();
-        m_freeReceivers.pop_back();
-        return m_receivers[index];
+        rx.messageWire = std::make_unique<RdmaMessageWire>();
     }
-    const auto index = static_cast<uint32_t>(m_receivers.Size());
-    NS_ABORT_MSG_IF(index > INDEX_MASK, "more than 2^20 queue pairs on one host");
-    RdmaRxQueuePair& rx = m_receivers.Add();
-    rx.qpn = index;
-    rx.messageWire = std::make_unique<RdmaMessageWire>();
     return rx;
 }
 
