@@ -52,9 +52,21 @@ CcloDataPlane::GetWriteTime(uint64_t address, uint64_t bytes) const
            MemoryLatency(address);
 }
 
+/// An operand of a move on its way to where it is used.
+struct CcloDataPlane::RouteOperand
+{
+    CcloOperand from;
+    uint64_t address;
+    uint32_t bytes;
+    Unit channel; ///< that reads it
+    Unit lane;    ///< that converts it
+    bool isConverted;
+};
+
 /// What the words of a move pass, and what that takes.
 struct CcloDataPlane::Route
 {
+    bool converts{false}; ///< operands; both lanes do so at once
     boost::container::static_vector<Unit, UNITS> held;
     // By CcloMemoryKind.
     std::array<uint64_t, 3> readBytes{};
@@ -83,6 +95,7 @@ CcloDataPlane::AddOperand(Route& route, const RouteOperand& operand) const
     if (operand.isConverted)
     {
         route.held.push_back(operand.lane);
+        route.converts = true;
     }
 }
 
@@ -110,14 +123,9 @@ CcloDataPlane::AddOperands(Route& route, const Flight& flight) const
                            op1Compressed != form};
     const Time conversion = m_switchLatency + m_compressionLatency;
     route.path = m_switchLatency;
-    for (const RouteOperand& operand : {op0, op1})
-    {
-        AddOperand(route, operand);
-    }
-    // Both lanes convert at once.
-    const bool converts = (move.op0 != CcloOperand::None && op0.isConverted) ||
-                          (move.op1 != CcloOperand::None && op1.isConverted);
-    route.path += converts ? conversion : Time(0);
+    AddOperand(route, op0);
+    AddOperand(route, op1);
+    route.path += route.converts ? conversion : Time(0);
     if (arithmetic)
     {
         route.held.push_back(ARITHMETIC);

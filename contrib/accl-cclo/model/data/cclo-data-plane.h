@@ -188,17 +188,7 @@ class CcloDataPlane : public Object
         uint32_t sent{0}; ///< bytes that the packetizer has taken
     };
 
-    /// An operand of a move on its way to where it is used.
-    struct RouteOperand
-    {
-        CcloOperand from;
-        uint64_t address;
-        uint32_t bytes;
-        Unit channel; ///< that reads it
-        Unit lane;    ///< that converts it
-        bool isConverted;
-    };
-
+    struct RouteOperand;
     struct Route;
 
     struct Write
