@@ -4,6 +4,7 @@
  * What NCCL's cost model says of algorithms whose switches add: NVLS, NVLS-Tree and CollNet.
  */
 #include "nccl-cost-model.h"
+#include "nvls-graph.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +17,6 @@ namespace
 
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85, 0.74};
 constexpr double NVLS_HALVES_220 = 5.0 / 6;
-constexpr uint32_t MAX_HEADS = 32; ///< NCCL_MAX_NVLS_ARITY
 
 // A head of NVLS announces a chunk once it has stored all of it, and reads no other meanwhile:
 // microseconds for each chunk. And reductions and multicasts reach that part of what stores reach.
@@ -36,6 +36,13 @@ constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_ALONE_US = {0, 0.6, 0
 
 // NCCL's latency of NVLS is the same for all generations. 8 B200 need so much more.
 constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_MORE_US = {0, 0, 10};
+
+/// @return what reductions and multicasts reach of a GPU's NVLinks
+double
+UsableNvlinkGBps(const MachineModel& machine)
+{
+    return std::min(machine.nvlinkGBps, machine.gpu.nvlinkGBps) * NVLS_LINK_EFFICIENCY;
+}
 
 } // namespace
 
@@ -82,9 +89,8 @@ double
 NcclCostModel::NvlsLinkGBps(const GroupShape& shape) const
 {
     // Each GPU's data goes through its links once, and a head's share once more.
-    const double heads = std::min(MAX_HEADS, shape.GetFewestRanks());
-    return std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps) * NVLS_LINK_EFFICIENCY /
-           (1 + 1 / heads);
+    const double heads = std::min(NvlsGraph::MAX_HEADS, shape.GetFewestRanks());
+    return UsableNvlinkGBps(m_machine) / (1 + 1 / heads);
 }
 
 NcclPlan
@@ -109,11 +115,9 @@ NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
     const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
     if (tree)
     {
-        // A GPU's links carry its data once, and a head's share once more. Within a node this is
-        // what all heads' lanes may carry together; two trees share it on the links.
-        const uint32_t heads = std::min(MAX_HEADS, shape.GetFewestRanks());
-        plan.nvlsInflation =
-            m_machine.nvlinkGBps / (NvlsLinkGBps(shape) * (1 + 1 / static_cast<double>(heads)));
+        // Within a node channelGBps is what all heads' lanes may carry together; two trees share it
+        // on the links.
+        plan.nvlsInflation = m_machine.nvlinkGBps / UsableNvlinkGBps(m_machine);
     }
     // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
     // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.

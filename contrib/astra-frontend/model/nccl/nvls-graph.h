@@ -34,7 +34,7 @@ namespace AstraSim
  * Before and after, each GPU copies: it scatters its data into the buffers that the NVSwitch adds
  * up, and gathers the results from those that the multicasts fill. NCCL gives each of the three
  * stages warps of its own, so chunks go through them as through a pipeline. Warps that copy take
- * one head's part after another, in iterations of HUNK_BYTES per warp (NvlsCopy).
+ * one head's part after another, in iterations of HUNK_BYTES per warp (CopyLane()).
  *
  * A head adds what its node's children in the tree send in the pass that reads the sum of its own
  * node, and a tree's root multicasts in the same pass. So the reduction of a chunk begins when the
