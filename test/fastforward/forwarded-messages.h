@@ -30,8 +30,8 @@ using AstraSim::FastForwardReport;
 using AstraSim::FlowLevelConfig;
 using AstraSim::FlowLevelFabric;
 using AstraSim::ForwardedNetwork;
-using AstraSim::InPlaceSimulation;
 using AstraSim::MessageInfo;
+using AstraSim::PlainSimulation;
 using AstraSim::RankNetwork;
 using AstraSim::ShapeFinder;
 using AstraSim::SideSimulation;
@@ -118,7 +118,7 @@ SendForwarded(const ClusterTopology& topology,
     ShapeFinder shapes(topology, 0, true);
     const auto carried = [&fabric] { return CarriedTraffic{.flows = fabric.GetDelivered()}; };
     SideSimulation side({network, nullptr, [&loop] { loop.Run(); }, carried});
-    InPlaceSimulation own(network, nullptr, carried);
+    PlainSimulation own(network, nullptr, carried);
     FastForward forward(config,
                         fabric.GetNetwork(0),
                         shapes,

@@ -43,6 +43,17 @@ SendBothWays(std::vector<Message> messages)
     return report;
 }
 
+/// @return a message, one of another shape that begins at a time, and three more like the first
+std::vector<Message>
+AnotherShapeAt(TimePs time)
+{
+    return {{0, 0, 1, MEBIBYTE},
+            {time, 2, 3, 2 * MEBIBYTE},
+            {2 * MS_IN_PS, 2, 3, MEBIBYTE},
+            {3 * MS_IN_PS, 4, 5, MEBIBYTE},
+            {4 * MS_IN_PS, 1, 0, MEBIBYTE}};
+}
+
 } // namespace
 
 TEST(FastForwardInPlace, WhatDoesNotRepeatCostsWhatItDoesWithout)
@@ -67,11 +78,7 @@ TEST(FastForwardInPlace, WhatDoesNotRepeatCostsWhatItDoesWithout)
 
 TEST(FastForwardInPlace, WhatWasAloneInPlaceIsReused)
 {
-    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
-                                                   {MS_IN_PS, 2, 3, 2 * MEBIBYTE}, // another one
-                                                   {2 * MS_IN_PS, 2, 3, MEBIBYTE},
-                                                   {3 * MS_IN_PS, 4, 5, MEBIBYTE},
-                                                   {4 * MS_IN_PS, 1, 0, MEBIBYTE}});
+    const FastForwardReport report = SendBothWays(AnotherShapeAt(MS_IN_PS));
     EXPECT_EQ(report.inPlace, 2U);
     EXPECT_EQ(report.simulations, 0U);
     EXPECT_EQ(report.reuses, 3U);
@@ -79,11 +86,7 @@ TEST(FastForwardInPlace, WhatWasAloneInPlaceIsReused)
 
 TEST(FastForwardInPlace, WhatWasNotAloneInPlaceIsSimulatedBesideTheRunOnceAndThenReused)
 {
-    const FastForwardReport report = SendBothWays({{0, 0, 1, MEBIBYTE},
-                                                   {10 * US_IN_PS, 2, 3, 2 * MEBIBYTE}, // beside it
-                                                   {2 * MS_IN_PS, 2, 3, MEBIBYTE},
-                                                   {3 * MS_IN_PS, 4, 5, MEBIBYTE},
-                                                   {4 * MS_IN_PS, 1, 0, MEBIBYTE}});
+    const FastForwardReport report = SendBothWays(AnotherShapeAt(10 * US_IN_PS));
     EXPECT_EQ(report.inPlace, 2U);
     EXPECT_EQ(report.simulations, 1U);
     EXPECT_EQ(report.reuses, 2U);

@@ -184,7 +184,7 @@ FastForwardBackend::ChoosePatterns(FastForwardMode mode,
                             options.fastForward == FastForwardMode::Verify);
 }
 
-InPlaceSimulation*
+PlainSimulation*
 FastForwardBackend::ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl)
 {
     // A divided network carries nothing undivided, what runs in place could not be kept for other

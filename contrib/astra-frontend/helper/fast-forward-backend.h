@@ -14,7 +14,7 @@
 #include "ns3/forwarded-collectives.h"
 #include "ns3/forwarded-network.h"
 #include "ns3/fresh-simulation.h"
-#include "ns3/in-place-simulation.h"
+#include "ns3/plain-simulation.h"
 #include "ns3/side-simulation.h"
 #include "ns3/stored-simulation.h"
 
@@ -143,7 +143,7 @@ class FastForwardBackend : public SimulationBackend
                                       CollectiveImplementation& nccl);
     /// @return where operations run that come for the first time; null if they are simulated beside
     /// the run like all others
-    InPlaceSimulation* ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl);
+    PlainSimulation* ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl);
     /// @return a network for a pattern; Interrupt() reaches it
     FreshSimulation::Network MakeUnused();
 
@@ -155,7 +155,7 @@ class FastForwardBackend : public SimulationBackend
     std::optional<DiskStore> m_disk;
     std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store
     PatternSimulation& m_patterns;
-    std::optional<InPlaceSimulation> m_inPlace;
+    std::optional<PlainSimulation> m_inPlace;
     ShapeFinder m_shapes;
     FastForward m_forward;
     ForwardedCollectives m_collectives;

@@ -148,28 +148,19 @@ FastForward::ForeseeAfterAll(Part& part)
 void
 FastForward::DiscountGhosts(const Part& part)
 {
-    PartPattern pattern;
-    TimePs begin = INT64_MAX;
+    PartPattern ghosts;
     for (const auto& operation : part.operations)
     {
         if (operation->isGhost)
         {
-            pattern.push_back({&operation->what, operation->starts});
-            begin = std::min(begin, *std::ranges::min_element(operation->starts));
+            ghosts.push_back({&operation->what, operation->starts});
         }
     }
-    if (pattern.empty())
+    if (ghosts.empty())
     {
         return;
     }
-    for (TimedOperation& timed : pattern)
-    {
-        for (TimePs& start : timed.starts)
-        {
-            start -= begin;
-        }
-    }
-    const CarriedTraffic twice = m_patterns.Simulate(pattern).traffic;
+    const CarriedTraffic twice = m_patterns.Simulate(SinceFirstStart(std::move(ghosts))).traffic;
     m_ghostTraffic += twice;
     m_report.simulatedWork += twice.Work();
     m_report.repeatedWork += 2 * twice.Work();

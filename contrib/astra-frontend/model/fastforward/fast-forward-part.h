@@ -36,7 +36,7 @@ class FastForward::Operation
     bool isUndecided{false}; ///< nobody knows yet whether it will run in place
     bool isGhost{false};     ///< runs in place although its ends are foreseen
     /// Carries it out in place; null if its ends are foreseen from its first start on.
-    std::unique_ptr<InPlaceSimulation::Operation> inPlace;
+    std::unique_ptr<PlainSimulation::Operation> inPlace;
 
     uint32_t CountRanks() const
     {

@@ -50,18 +50,33 @@ FastForward::LearnTime(TimeByShape& times, const Operation& operation, TimePs ti
 }
 
 PartPattern
-FastForward::PatternOf(const Part& part) const
+FastForward::PatternOf(const Part& part)
 {
-    const TimePs begin = part.Begin();
     PartPattern pattern;
     for (const auto& operation : part.operations)
     {
-        TimedOperation timed{&operation->what, operation->starts};
+        pattern.push_back({&operation->what, operation->starts});
+    }
+    return SinceFirstStart(std::move(pattern));
+}
+
+PartPattern
+FastForward::SinceFirstStart(PartPattern pattern)
+{
+    TimePs first = INT64_MAX;
+    for (const TimedOperation& timed : pattern)
+    {
+        for (const TimePs start : timed.starts)
+        {
+            first = start == NO_TIME ? first : std::min(first, start);
+        }
+    }
+    for (TimedOperation& timed : pattern)
+    {
         for (TimePs& start : timed.starts)
         {
-            start = start == NO_TIME ? NO_TIME : start - begin;
+            start = start == NO_TIME ? NO_TIME : start - first;
         }
-        pattern.push_back(std::move(timed));
     }
     return pattern;
 }

@@ -13,7 +13,7 @@ FastForward::FastForward(FastForwardConfig config,
                          RankNetwork& clock,
                          ShapeFinder& shapes,
                          PatternSimulation& patterns,
-                         InPlaceSimulation* inPlace)
+                         PlainSimulation* inPlace)
     : m_config(config),
       m_clock(clock),
       m_shapes(shapes),

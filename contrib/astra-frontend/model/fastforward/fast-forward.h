@@ -4,11 +4,11 @@
 #ifndef FAST_FORWARD_H
 #define FAST_FORWARD_H
 
-#include "in-place-simulation.h"
 #include "operation-shape.h"
 #include "part-pattern.h"
 #include "part-store.h"
 #include "pattern-simulation.h"
+#include "plain-simulation.h"
 #include "varying-operations.h"
 
 #include "ns3/rank-network.h"
@@ -113,7 +113,7 @@ class FastForward
                 RankNetwork& clock,
                 ShapeFinder& shapes,
                 PatternSimulation& patterns,
-                InPlaceSimulation* inPlace = nullptr);
+                PlainSimulation* inPlace = nullptr);
     ~FastForward();
     FastForward(const FastForward&) = delete;
     FastForward& operator=(const FastForward&) = delete;
@@ -174,7 +174,9 @@ class FastForward
     void OnPlanned(Part& part);
     void Evaluate(Part& part);
     static void SortByLikeness(Part& part);
-    PartPattern PatternOf(const Part& part) const;
+    static PartPattern PatternOf(const Part& part);
+    /// @return @p pattern with starts counted from the first of them
+    static PartPattern SinceFirstStart(PartPattern pattern);
     TimePs ToleranceOf(const Part& part) const;
     /// @return the time before the last start from which on a collective that is alone has done all
     /// that it can without the last rank, below 0
@@ -245,7 +247,7 @@ class FastForward
     ShapeFinder& m_shapes;
     PatternSimulation& m_patterns;
     RepeatingSimulation* m_repeating; ///< the same; null if times cannot vary
-    InPlaceSimulation* m_inPlace;
+    PlainSimulation* m_inPlace;
     PartStore m_store;
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;

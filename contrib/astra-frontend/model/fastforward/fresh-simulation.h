@@ -5,14 +5,13 @@
 #define FRESH_SIMULATION_H
 
 #include "pattern-simulation.h"
+#include "plain-simulation.h"
 
 #include "ns3/carried-traffic.h"
 #include "ns3/collective-implementation.h"
 #include "ns3/rank-network.h"
 
-#include <cstdint>
 #include <functional>
-#include <memory>
 
 namespace AstraSim
 {
@@ -44,12 +43,10 @@ class FreshSimulation : public PatternSimulation
     PartOutcome Simulate(const PartPattern& pattern) override;
 
   private:
-    struct Simulated;
-    struct Place;
-
     std::function<Network()> m_make;
-    CollectiveImplementation& m_nccl;
-    uint32_t m_next{0}; ///< number of an operation: plans know what was not completed by it
+    const Network* m_network{nullptr}; ///< of the pattern that is being simulated
+    /// One for all networks: plans know what was not completed by its number.
+    PlainSimulation m_simulation;
 };
 
 } // namespace AstraSim

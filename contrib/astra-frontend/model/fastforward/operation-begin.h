@@ -15,9 +15,6 @@
 namespace AstraSim
 {
 
-/// So many operations of a network have tags of their own.
-inline constexpr uint32_t OPERATION_NUMBERS = 1 << 22;
-
 /// A rank of an operation that is simulated.
 struct OperationRank
 {

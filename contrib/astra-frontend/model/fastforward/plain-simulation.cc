@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "in-place-simulation.h"
+#include "plain-simulation.h"
 
 #include "operation-begin.h"
 
@@ -10,24 +10,31 @@
 namespace AstraSim
 {
 
-InPlaceSimulation::InPlaceSimulation(std::function<RankNetwork&(int)> network,
-                                     CollectiveImplementation* nccl,
-                                     std::function<CarriedTraffic()> carried)
+namespace
+{
+
+constexpr uint32_t OPERATION_NUMBERS = 1 << 22; ///< so many have tags of their own
+
+} // namespace
+
+PlainSimulation::PlainSimulation(std::function<RankNetwork&(int)> network,
+                                 CollectiveImplementation* nccl,
+                                 std::function<CarriedTraffic()> carried)
     : m_network(std::move(network)),
       m_nccl(nccl),
       m_carried(std::move(carried))
 {
 }
 
-std::unique_ptr<InPlaceSimulation::Operation>
-InPlaceSimulation::Open(const PartOperation& what, EndHandler ended)
+std::unique_ptr<PlainSimulation::Operation>
+PlainSimulation::Open(const PartOperation& what, EndHandler ended)
 {
     return std::make_unique<Operation>(*this, what, std::move(ended));
 }
 
-InPlaceSimulation::Operation::Operation(InPlaceSimulation& owner,
-                                        const PartOperation& what,
-                                        EndHandler ended)
+PlainSimulation::Operation::Operation(PlainSimulation& owner,
+                                      const PartOperation& what,
+                                      EndHandler ended)
     : m_owner(owner),
       m_what(what),
       m_ended(std::move(ended)),
@@ -43,7 +50,7 @@ InPlaceSimulation::Operation::Operation(InPlaceSimulation& owner,
 }
 
 void
-InPlaceSimulation::Operation::Begin(uint32_t rank)
+PlainSimulation::Operation::Begin(uint32_t rank)
 {
     const auto ended = [](void* arg) {
         const auto& over = *static_cast<Place*>(arg);
@@ -58,7 +65,7 @@ InPlaceSimulation::Operation::Begin(uint32_t rank)
 }
 
 std::string
-InPlaceSimulation::Operation::DescribeWait(uint32_t rank) const
+PlainSimulation::Operation::DescribeWait(uint32_t rank) const
 {
     return m_ranks[rank] ? m_ranks[rank]->DescribeWait() : "waits for a message";
 }

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#ifndef IN_PLACE_SIMULATION_H
-#define IN_PLACE_SIMULATION_H
+#ifndef PLAIN_SIMULATION_H
+#define PLAIN_SIMULATION_H
 
 #include "part-pattern.h"
 
@@ -21,15 +21,15 @@ namespace AstraSim
 
 /**
  * @ingroup astra-frontend
- * @brief Carries operations out in place: on the network of the run itself, as it is.
+ * @brief Carries operations out on a network as it is: that of the run itself, or one of their own.
  *
  * @code
- * InPlaceSimulation network(ofRank, &nccl, carried);
+ * PlainSimulation network(ofRank, &nccl, carried);
  * auto operation = network.Open(what, [](uint32_t rank) { ... });
  * operation->Begin(0);
  * @endcode
  */
-class InPlaceSimulation
+class PlainSimulation
 {
   public:
     class Operation;
@@ -42,11 +42,12 @@ class InPlaceSimulation
      * @param nccl carries collectives out, borrowed; null where there are messages only
      * @param carried what the network has carried so far
      */
-    InPlaceSimulation(std::function<RankNetwork&(int)> network,
-                      CollectiveImplementation* nccl,
-                      std::function<CarriedTraffic()> carried);
+    PlainSimulation(std::function<RankNetwork&(int)> network,
+                    CollectiveImplementation* nccl,
+                    std::function<CarriedTraffic()> carried);
 
-    /// @param what outlives the operation, which is kept until all ranks are through
+    /// @param what outlives the operation, which is kept until all ranks are through or the network
+    /// stops
     std::unique_ptr<Operation> Open(const PartOperation& what, EndHandler ended);
 
     CarriedTraffic GetCarried() const
@@ -62,10 +63,10 @@ class InPlaceSimulation
 };
 
 /// An operation that ranks carry out.
-class InPlaceSimulation::Operation
+class PlainSimulation::Operation
 {
   public:
-    Operation(InPlaceSimulation& owner, const PartOperation& what, EndHandler ended);
+    Operation(PlainSimulation& owner, const PartOperation& what, EndHandler ended);
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
 
@@ -89,7 +90,7 @@ class InPlaceSimulation::Operation
         uint32_t rank;
     };
 
-    InPlaceSimulation& m_owner;
+    PlainSimulation& m_owner;
     const PartOperation& m_what;
     EndHandler m_ended;
     uint32_t m_number;
@@ -101,4 +102,4 @@ class InPlaceSimulation::Operation
 
 } // namespace AstraSim
 
-#endif /* IN_PLACE_SIMULATION_H */
+#endif /* PLAIN_SIMULATION_H */
