@@ -138,6 +138,19 @@ def test_pictures_have_the_units_and_numbers_of_all_other_plots():
     assert "1000" in labels and not any("10^" in label or "e+" in label for label in labels), labels
 
 
+def test_a_table_of_one_size_shows_what_was_simulated():
+    frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
+    single = [rows for _, rows in frame.groupby("table") if len(rows) == 1]
+    assert single
+    for rows in single:
+        figure = plots.figure_of(rows)
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            assert all(line.get_marker() != "None" for line in axes.get_lines()), "a line through one point is not to be seen"
+            labels = [label.get_text() for label in axes.yaxis.get_ticklabels() if label.get_text()]
+            assert len(labels) == len(set(labels)) > 0, labels
+
+
 def test_every_table_that_misses_the_goal_says_why():
     found = tables.read_tables(MEASUREMENTS)
     frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)

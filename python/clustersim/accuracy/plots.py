@@ -7,6 +7,7 @@ from clustersim.results.plots import style
 
 MOST_LABELS = 6
 ROOM_ABOVE = 1.05
+CLOSE = 1.5  # from the lowest to the highest time: so little that an axis from one to the other would name rounded numbers twice
 FEW = 30  # from the lowest to the highest time: so few that round numbers between the powers of ten are named, too
 
 
@@ -27,13 +28,16 @@ def figure_of(frame):
         if len(doubted):
             axes.plot(doubted["size"], doubted[f"measured {column}"], "x", markersize=4, color=style.soft_colour(),
                       label="not counted")
-        axes.plot(frame["size"], frame[f"simulated {column}"], linewidth=1.2, color=style.colour(1), label="simulated")
+        # Points, too: a table may have a single size.
+        axes.plot(frame["size"], frame[f"simulated {column}"], ".-", markersize=4, linewidth=1.2, color=style.colour(1), label="simulated")
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(LogLocator(base=2, numticks=MOST_LABELS))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: size_name(size)))
         axes.set_xlabel("size")
     times = frame[["measured us", "simulated us"]].to_numpy()
     time.set_yscale("log")
+    if times.max() < CLOSE * times.min():
+        time.set_ylim(times.min() / CLOSE, times.max() * CLOSE)
     time.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if times.max() < FEW * times.min() else (1,)))
     time.yaxis.set_major_formatter(FuncFormatter(lambda us, _: style.number_text(us)))
     time.yaxis.set_minor_formatter(NullFormatter())
