@@ -219,7 +219,7 @@ TEST(NcclCostModel, BlocksCopyOverNvLinkAsFastAsThePlanInForceNeeds)
     } cases[] = {
         {NcclProtocol::Ll, 2 * 141.0 / 24, 2 * 141.0 / 24},
         {NcclProtocol::Ll128, 128.0 / 120 * 0.92 * 360 / 24, 128.0 / 120 * 8 * 36.7 / 16},
-        {NcclProtocol::Simple, 360.0 / 24, 20.8},
+        {NcclProtocol::Simple, 360.0 / 24, 360.0 / 16},
     };
 
     h100.SetNvLinkGBps(360);
@@ -556,8 +556,10 @@ TEST(NcclCostModel, PairsShareWhatBlocksStoreOverNvLink)
     EXPECT_NEAR(pairs(cluster).pairGBps, 0.925 * 450, 1e-9); // the cluster's NVLinks
     cluster.SetNvLinkGBps(900);
     EXPECT_NEAR(pairs(cluster).pairGBps, 0.925 * 720, 1e-9);
-    EXPECT_EQ(pairs(cluster).pairBlockGBps, 20.8) << "32 of them fill the links";
-    EXPECT_EQ(pairs(Cluster("H100", 8, 50)).pairBlockGBps, 20.8) << "fewer fill slower links";
+    EXPECT_NEAR(pairs(cluster).pairBlockGBps, 0.925 * 720 / 32, 1e-9)
+        << "32 of them fill the links";
+    EXPECT_NEAR(pairs(Cluster("H100", 8, 50)).pairBlockGBps, 0.925 * 720 / 32, 1e-9)
+        << "fewer fill slower links";
 }
 
 // sendrecv_perf on 8 B200 (docs/source/data/measurements) is slower at 512 KiB than at 1 MiB, and
@@ -663,8 +665,8 @@ TEST(NcclCostModel, ABlockHasALimitOfItsOwn)
                       1 << 30)
             .channelGBps;
     };
-    EXPECT_EQ(speed("GH200", 4, 25), 20.8);
-    EXPECT_EQ(speed("B200", 8, 50), 20.8);
+    EXPECT_EQ(speed("GH200", 4, 25), 720.0 / 32);
+    EXPECT_EQ(speed("B200", 8, 50), 720.0 / 32);
     EXPECT_EQ(speed("A100", 8, 25), 240.0 / 16);
     EXPECT_EQ(speed("A100", 4, 12.5), 40.0 / 2);
 }
@@ -697,7 +699,7 @@ TEST(NcclCostModel, TreesShareTheNvLinksThatTheirChainsLeaveFree)
                               meshed.Servers(2),
                               1 << 30)
                     .channelGBps,
-                20.8 / 2,
+                720.0 / 32 / 2,
                 1e-9);
 }
 
@@ -715,8 +717,8 @@ TEST(NcclCostModel, TreesDivideABlocksThreads)
                                         cluster.Servers(2),
                                         1 << 20);
     };
-    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeUpGBps, 20.8 * 352 / 512, 1e-9);
-    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeDownGBps, 20.8 * 224 / 512, 1e-9);
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeUpGBps, 720.0 / 32 * 352 / 512, 1e-9);
+    EXPECT_NEAR(plan("H100", NcclProtocol::Simple).treeDownGBps, 720.0 / 32 * 224 / 512, 1e-9);
     EXPECT_NEAR(plan("A100", NcclProtocol::Simple).treeDownGBps, 20.0 * 224 / 512, 1e-9);
     const NcclPlan ll128 = plan("B200", NcclProtocol::Ll128);
     EXPECT_NEAR(ll128.treeUpGBps, 40.0 / 2 * 128 / 120 * 448 / 640, 1e-9);

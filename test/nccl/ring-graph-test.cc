@@ -428,6 +428,46 @@ TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
     EXPECT_EQ(within, 2U);
 }
 
+// AllGather and ReduceScatter of 128 MiB to 8 GiB on 2 servers of 8 H200 or B200
+// (docs/source/data/measurements): what a step takes besides copying is twice what NCCL counts for
+// a message, as a chunk has two slices. In one server, it is once that.
+TEST(RingGraph, EachSliceOfSimpleHasTheLatencyOfAStepBetweenServersOnly)
+{
+    MachineModel machine;
+    machine.gpusPerServer = 2;
+    NcclPlan plan;
+    plan.channels = 1;
+    plan.intraLatency = 3400;
+    plan.interLatency = 14000;
+    CollectiveRequest request;
+    request.op = CollectiveOp::AllGather;
+    const auto latency = [&](uint32_t ranks, uint64_t bytes, TimePs stepLatency) {
+        request.bytes = bytes;
+        const RingGraph graph(request,
+                              GroupShape(MakeGroup(ranks), machine),
+                              plan,
+                              true,
+                              stepLatency);
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            const Lane lane = graph.GetOutbound(rank, 0);
+            if (lane.peer / 2 == rank / 2)
+            {
+                return lane.latency;
+            }
+        }
+        return TimePs{-1};
+    };
+    constexpr uint64_t WHOLE = 32768; // a chunk of this size has one slice
+    EXPECT_EQ(latency(4, 4 * WHOLE, -1), 3400);
+    EXPECT_EQ(latency(4, 4 * 2 * WHOLE, -1), 3400) << "each of two slices";
+    EXPECT_EQ(latency(2, 2 * WHOLE, -1), 3400);
+    EXPECT_EQ(latency(2, 2 * 2 * WHOLE, -1), 3400 / 2) << "two slices share it";
+    EXPECT_EQ(latency(4, 4 * 2 * WHOLE, 3000), 3000 / 2) << "AS_SEND_LAT is that of a chunk";
+    plan.wholePasses = true;
+    EXPECT_EQ(latency(2, 2 * 2 * WHOLE, -1), 3400) << "Ampere";
+}
+
 TEST(RingGraph, TheLastStepOfANeighbourInTheNodeIsCopiedOnceAllIsSent)
 {
     MachineModel machine;

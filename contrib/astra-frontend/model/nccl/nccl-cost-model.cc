@@ -31,8 +31,8 @@ constexpr double LL_STEP_DIRECT = 0.2; // from GPU to GPU
 // within a step's latency (the same tables, 32 KiB against 8 bytes).
 constexpr uint32_t LL_HIDDEN_BYTES = 256 * 8;
 
-// Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks: 664
-// of 720 GB/s in sendrecv_perf on 8 B200.
+// Sends and receives between pairs reach that part of the rate NCCL counts for a GPU's NVLinks, and
+// of a block's: 664 of 720 GB/s in sendrecv_perf on 8 B200, whose 32 blocks move 22.5 each.
 constexpr double PAIR_EFFICIENCY = 0.925;
 
 // Between servers, a message of a pair takes so many microseconds from GPU to GPU, of which the CPU
@@ -166,7 +166,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     NcclPlan plan = EvaluateRing(NcclProtocol::Simple, op, shape, bytes);
     plan.pairChannels = channels;
     plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
-    plan.pairBlockGBps = NcclBlockGBps(m_machine.gpu.generation);
+    plan.pairBlockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
     plan.pairNics = m_machine.nicsPerGpu;
     // A network, a host or a user may have figures of their own.

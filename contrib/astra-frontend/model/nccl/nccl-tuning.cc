@@ -220,10 +220,11 @@ NcclTuning::SpeedsBetweenNodes(GpuGeneration generation) const
 double
 NcclBlockGBps(GpuGeneration generation)
 {
-    // Ampere: the fastest channel that the search tries becomes two. Hopper and Blackwell: the 664
-    // GB/s that 32 blocks move in sendrecv_perf on 8 B200; 16 of them move 333, and nccl-tests'
-    // rings of 16 channels between servers of 8 H100 or B200 308 to 350, whose NICs have 400.
-    return generation == GpuGeneration::Ampere ? AMPERE_INTRA[0] / 2 : 20.8;
+    // Ampere: the fastest channel that the search tries becomes two. Hopper and Blackwell: what
+    // NCCL counts for the NVLinks of B200, over 32 channels. From 128 to 512 MiB, a single round of
+    // chunks, nccl-tests' AllGather and ReduceScatter in rings of 16 channels grow by 345 to 348
+    // GB/s on servers of 8 H200 and B200, which are 15/15.5 of 16 x 22.3 to 22.5.
+    return generation == GpuGeneration::Ampere ? AMPERE_INTRA[0] / 2 : 22.5;
 }
 
 NcclTreeThreads

@@ -47,6 +47,7 @@ RingGraph::RingGraph(const CollectiveRequest& request,
       m_steps((request.op == CollectiveOp::AllReduce ? 2 : 1) * (shape.GetRanks() - 1)),
       m_maxChunk(SizesOf(plan.protocol).chunk),
       m_minSlice(SizesOf(plan.protocol).minSlice),
+      m_slicesShareLatency(stepLatency >= 0 || (shape.GetNodes() == 1 && !plan.wholePasses)),
       m_full(ShapeOf(m_maxChunk * GetRanks())),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {
@@ -188,9 +189,8 @@ RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
 {
     const ChannelShape& shape = m_channels[channel];
     Lane lane = Connect(rank, peer, channel, ConnType::Ring);
-    if (lane.slots == 1 && !lane.wholePasses)
+    if (lane.slots == 1 && m_slicesShareLatency)
     {
-        // NCCL's latency is that of a chunk: the slices of one follow each other.
         lane.latency /= shape.fullLoops ? m_full.slices : std::max(1U, shape.last.slices);
     }
     lane.messages = shape.bytes == 0 ? 0

@@ -115,6 +115,9 @@ class RingGraph : public ChannelGraph
     uint32_t m_steps;
     uint64_t m_maxChunk;
     uint64_t m_minSlice;
+    /// In a server the slices of a chunk follow each other within its latency. Between servers a
+    /// slice goes through the CPU's hands by itself, and a ring is as slow as its slowest step.
+    bool m_slicesShareLatency;
     LoopShape m_full; ///< of loops of the full size
     RingOrders m_rings;
     std::vector<ChannelShape> m_channels;
