@@ -83,8 +83,8 @@ def run(options, found):
 
 def write(frame, path):
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame.drop(columns="band").round({"measured us": 3, "simulated us": 3, "measured busbw": 3, "simulated busbw": 3,
-                                      "error": 4}).to_csv(path, index=False)
+    frame.drop(columns="band").round({"measured us": 3, "simulated us": 3, "measured busbw": 3,
+                                      "simulated busbw": 3}).to_csv(path, index=False)
 
 
 def show(frame, with_rows):

@@ -82,6 +82,17 @@ def test_errors_are_those_of_the_bandwidth_and_tables_count_the_same(tmp_path):
     assert total["tables"].iloc[0] == 2 and total["count"].iloc[0] == 3
 
 
+def test_errors_are_summed_up_as_they_are_recorded(tmp_path):
+    # 99.0049 of 100 us is an error of 1.0051 %, recorded as 0.0101; 99.0101 us one of 0.9998 %, as 0.0100.
+    table = a_table(tmp_path, [(1 << 20, 100, ""), (2 << 20, 100, "")])
+    ours = {1 << 20: simulate.Simulated(99.0049, "RING", "LL", 1), 2 << 20: simulate.Simulated(99.0101, "RING", "LL", 1)}
+    frame = card.frame_of(card.rows_of(table, ours))
+    assert list(frame["error"]) == [0.0101, 0.0100]
+    frame.drop(columns="band").to_csv(tmp_path / "recorded.csv", index=False)
+    recorded = pd.read_csv(tmp_path / "recorded.csv", keep_default_na=False).assign(band=frame["band"])
+    assert card.summarize(recorded)["mean"].iloc[0] == card.summarize(frame)["mean"].iloc[0] == pytest.approx(0.01005)
+
+
 def test_a_machine_becomes_a_topology_with_all_its_nics(tmp_path):
     machine = tables.Machine(gpu="H100", nvlink_gbps=3600, servers=2, gpus_per_server=4, nics_per_gpu=2, nic_gbps=200)
     simulate.write_topology(tmp_path / "t", machine)

@@ -19,6 +19,7 @@ class Goal:
 GOALS = {"small": Goal(0.15), "large": Goal(0.05, 0.15)}  # of a band; those between have none
 ROW_COLUMNS = ("table", "held out", "size", "measured us", "simulated us", "measured busbw", "simulated busbw", "error",
                "algorithm", "protocol", "channels", "doubt")
+ERROR_DECIMALS = 4
 
 
 def band_of(size):
@@ -39,7 +40,8 @@ def rows_of(table, simulated):
 
 
 def frame_of(rows):
-    frame = pd.DataFrame(rows, columns=ROW_COLUMNS)
+    """@return a frame whose errors are those that accuracy.csv records, so that the page says what they come to"""
+    frame = pd.DataFrame(rows, columns=ROW_COLUMNS).round({"error": ERROR_DECIMALS})
     frame["band"] = frame["size"].map(band_of)
     return frame
 
