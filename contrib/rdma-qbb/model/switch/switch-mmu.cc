@@ -260,7 +260,7 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
 {
     if (priority > 0)
     {
-        Ingress& in = m_ingress[inPort * PRIORITIES + priority];
+        Ingress& in = m_ingress[IndexOf(inPort, priority)];
         const uint64_t before = SharedOf(in);
         const uint64_t after = in.bytes + bytes > m_reserve ? in.bytes + bytes - m_reserve : 0;
         if (!IsLossless(priority))
@@ -300,14 +300,14 @@ SwitchMmu::Admit(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t b
     NS_LOG_LOGIC(this << " admits " << bytes << " bytes from port " << inPort << " to port "
                       << outPort << " priority " << +priority << "; " << m_sharedUsed
                       << " shared bytes are used");
-    m_egress[outPort * PRIORITIES + priority] += bytes;
+    m_egress[IndexOf(outPort, priority)] += bytes;
     return true;
 }
 
 void
 SwitchMmu::SetPaused(uint32_t port, uint8_t priority, bool paused)
 {
-    Ingress& in = m_ingress[port * PRIORITIES + priority];
+    Ingress& in = m_ingress[IndexOf(port, priority)];
     NS_LOG_INFO(this << (paused ? " pauses" : " resumes") << " port " << port << " priority "
                      << +priority << ": " << SharedOf(in) << " shared bytes, threshold "
                      << PauseThresholdAt(port, m_sharedUsed) << ", " << in.headroomBytes
@@ -322,23 +322,26 @@ SwitchMmu::StaysPaused(uint32_t port,
                        const std::vector<uint64_t>& leftBytes) const
 {
     Present();
-    const auto after = [&](std::size_t index) {
+    const auto after = [&](uint32_t at, uint8_t of) {
         // As Release(): what leaves is taken from the headroom first.
-        Ingress in = m_ingress[index];
+        Ingress in = m_ingress[IndexOf(at, of)];
         const uint64_t total = in.bytes + in.headroomBytes;
-        const uint64_t leaves = total - std::min(total, leftBytes[index]);
+        const uint64_t leaves = total - std::min(total, leftBytes[at * PRIORITIES + of]);
         const uint64_t fromHeadroom = std::min(in.headroomBytes, leaves);
         in.headroomBytes -= fromHeadroom;
         in.bytes -= leaves - fromHeadroom;
         return in;
     };
     uint64_t sharedUsed = 0;
-    for (std::size_t index = 0; index < m_ingress.size(); ++index)
+    for (uint32_t at = 0; at < m_ports.size(); ++at)
     {
-        sharedUsed += SharedOf(after(index));
+        for (uint8_t of = 0; of < PRIORITIES; ++of)
+        {
+            sharedUsed += SharedOf(after(at, of));
+        }
     }
-    const std::size_t index = port * PRIORITIES + priority;
-    return m_ingress[index].paused && !MayResume(after(index), PauseThresholdAt(port, sharedUsed));
+    return m_ingress[IndexOf(port, priority)].paused &&
+           !MayResume(after(port, priority), PauseThresholdAt(port, sharedUsed));
 }
 
 bool

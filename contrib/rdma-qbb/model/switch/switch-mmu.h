@@ -113,13 +113,13 @@ class SwitchMmu : public Object, public PartitionState
     /// A frame leaves.
     void Release(uint32_t inPort, uint32_t outPort, uint8_t priority, uint32_t bytes)
     {
-        NS_ASSERT(m_egress[outPort * PRIORITIES + priority] >= bytes);
-        m_egress[outPort * PRIORITIES + priority] -= bytes;
+        NS_ASSERT(m_egress[IndexOf(outPort, priority)] >= bytes);
+        m_egress[IndexOf(outPort, priority)] -= bytes;
         if (priority == 0)
         {
             return;
         }
-        Ingress& in = m_ingress[inPort * PRIORITIES + priority];
+        Ingress& in = m_ingress[IndexOf(inPort, priority)];
         NS_ASSERT(in.bytes + in.headroomBytes >= bytes);
         const uint64_t fromHeadroom = std::min<uint64_t>(in.headroomBytes, bytes);
         const uint64_t before = SharedOf(in);
@@ -159,21 +159,21 @@ class SwitchMmu : public Object, public PartitionState
         }
         if (priority > 0)
         {
-            Ingress& in = m_ingress[inPort * PRIORITIES + priority];
+            Ingress& in = m_ingress[IndexOf(inPort, priority)];
             const uint64_t before = SharedOf(in);
             in.bytes += bytes;
             m_sharedUsed += SharedOf(in) - before;
             m_totalBytes += bytes;
             m_peakBytes = std::max(m_peakBytes, m_totalBytes);
         }
-        m_egress[outPort * PRIORITIES + priority] += bytes;
+        m_egress[IndexOf(outPort, priority)] += bytes;
         return true;
     }
 
     /// @return whether the partner of an ingress must be paused now (and is not yet)
     bool ShouldPause(uint32_t port, uint8_t priority) const
     {
-        const Ingress& in = m_ingress[port * PRIORITIES + priority];
+        const Ingress& in = m_ingress[IndexOf(port, priority)];
         return !in.paused && IsLossless(priority) &&
                (in.headroomBytes > 0 || SharedOf(in) >= PauseThresholdAt(port, m_sharedUsed));
     }
@@ -181,7 +181,7 @@ class SwitchMmu : public Object, public PartitionState
     /// @return whether the partner of an ingress is paused and may be resumed
     bool ShouldResume(uint32_t port, uint8_t priority) const
     {
-        const Ingress& in = m_ingress[port * PRIORITIES + priority];
+        const Ingress& in = m_ingress[IndexOf(port, priority)];
         return in.paused && MayResume(in, PauseThresholdAt(port, m_sharedUsed));
     }
 
@@ -191,7 +191,7 @@ class SwitchMmu : public Object, public PartitionState
     /// @return whether a frame that leaves behind this egress queue is marked CE (draws at random)
     bool ShouldMark(uint32_t port, uint8_t priority)
     {
-        const uint64_t queue = m_egress[port * PRIORITIES + priority];
+        const uint64_t queue = m_egress[IndexOf(port, priority)];
         return queue > m_ports[port].ecn.kminBytes && DrawMark(m_ports[port].ecn, queue);
     }
 
@@ -224,19 +224,19 @@ class SwitchMmu : public Object, public PartitionState
     /// @return bytes of an ingress in its reserve and in the shared pool
     uint64_t GetIngressBytes(uint32_t port, uint8_t priority) const
     {
-        return Present().m_ingress[port * PRIORITIES + priority].bytes;
+        return Present().m_ingress[IndexOf(port, priority)].bytes;
     }
 
     /// @return bytes of an ingress in its headroom
     uint64_t GetHeadroomBytes(uint32_t port, uint8_t priority) const
     {
-        return Present().m_ingress[port * PRIORITIES + priority].headroomBytes;
+        return Present().m_ingress[IndexOf(port, priority)].headroomBytes;
     }
 
     /// @return bytes that wait for an egress
     uint64_t GetEgressBytes(uint32_t port, uint8_t priority) const
     {
-        return Present().m_egress[port * PRIORITIES + priority];
+        return Present().m_egress[IndexOf(port, priority)];
     }
 
     /// @return headroom in bytes of each lossless priority of @p port
@@ -329,7 +329,7 @@ class SwitchMmu : public Object, public PartitionState
     /// @return whether an ingress has been paused or uses headroom
     bool IsPressed(uint32_t port, uint8_t priority) const
     {
-        const Ingress& in = m_ingress[port * PRIORITIES + priority];
+        const Ingress& in = m_ingress[IndexOf(port, priority)];
         return in.paused || in.headroomBytes > 0;
     }
 
@@ -363,6 +363,13 @@ class SwitchMmu : public Object, public PartitionState
         }
         const uint64_t free = sharedUsed < m_sharedBytes ? m_sharedBytes - sharedUsed : 0;
         return static_cast<uint64_t>(m_ports[port].alpha * static_cast<double>(free));
+    }
+
+    /// @return where m_ingress and m_egress have a port's counters of a priority. Few priorities
+    /// are in use, so those of one priority lie together.
+    std::size_t IndexOf(uint32_t port, uint8_t priority) const
+    {
+        return priority * m_ports.size() + port;
     }
 
     uint64_t SharedOf(const Ingress& in) const
