@@ -124,24 +124,41 @@ MessageCounter::MessageCounter(LinkUse& use,
 }
 
 inline MessageCounter::Route&
-MessageCounter::RouteOf(const RdmaQueuePair& qp)
+MessageCounter::PlaceOf(const RdmaQueuePair& qp, uint32_t hash)
 {
-    return m_routes[ROUTES_PER_HOST * (qp.src - m_first) + qp.dst % ROUTES_PER_HOST];
+    // Peers are often the same GPU of several servers, so their numbers agree in low bits.
+    return m_routes[ROUTES_PER_HOST * (qp.src - m_first) +
+                    MixBits(qp.dst ^ hash) % ROUTES_PER_HOST];
+}
+
+inline const MessageCounter::Route*
+MessageCounter::FindRoute(const RdmaQueuePair& qp)
+{
+    if (m_version != m_fabric.GetRoutes().GetVersion())
+    {
+        return nullptr;
+    }
+    const Route& any = PlaceOf(qp, 0);
+    if (any.nic == qp.nic && any.dst == qp.dst && !any.chosen)
+    {
+        return &any;
+    }
+    const Route& own = PlaceOf(qp, qp.hash);
+    return own.nic == qp.nic && own.dst == qp.dst && own.hash == qp.hash ? &own : nullptr;
 }
 
 void
 MessageCounter::Count(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose)
 {
-    const Route& route = RouteOf(qp);
-    if (route.nic != qp.nic || route.dst != qp.dst || (route.chosen && route.hash != qp.hash) ||
-        m_version != m_fabric.GetRoutes().GetVersion())
+    const Route* route = FindRoute(qp);
+    if (!route)
     {
         CountAnew(qp, bytes, purpose);
         return;
     }
-    for (uint32_t i = 0; i < route.length; ++i)
+    for (uint32_t i = 0; i < route->length; ++i)
     {
-        m_use.Add(route.ports[i], qp.src, qp.dst, bytes, purpose);
+        m_use.Add(route->ports[i], qp.src, qp.dst, bytes, purpose);
     }
 }
 
@@ -153,8 +170,13 @@ MessageCounter::CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purp
         m_version = version;
         std::ranges::fill(m_routes, Route());
     }
-    Walk(m_use, m_fabric, qp, purpose, RouteOf(qp))
+    Route route;
+    Walk(m_use, m_fabric, qp, purpose, route)
         .Leave(m_fabric.GetTopology().NodeOfHost(qp.src), qp.nic->GetPort().GetPort(), bytes);
+    if (route.nic)
+    {
+        PlaceOf(qp, route.chosen ? qp.hash : 0) = route;
+    }
 }
 
 void

@@ -25,8 +25,8 @@ struct InNetworkSpec;
  *
  * ECMP's choice is the switches' own; where a switch chooses by frame or by flowlet, the bytes are
  * shared evenly among its ports on shortest paths. Later changes of routes are not followed. The
- * paths to four peers of each host are remembered; another costs one look at each switch on it,
- * whatever the number of frames.
+ * paths of eight connections of each host are remembered; another costs one look at each switch on
+ * it, whatever the number of frames.
  *
  * @code
  * LinkUse use(topology);
@@ -66,10 +66,13 @@ class MessageCounter
         std::array<uint32_t, MAX_LENGTH> ports; ///< LinkUse::IndexOf()
     };
 
-    static constexpr uint32_t ROUTES_PER_HOST = 4;
+    static constexpr uint32_t ROUTES_PER_HOST = 8;
 
-    /// @return where the path of a queue pair's messages is remembered
-    Route& RouteOf(const RdmaQueuePair& qp);
+    /// @return where a path of a queue pair's messages is remembered
+    /// @param hash of the queue pairs that take it; 0 for any
+    Route& PlaceOf(const RdmaQueuePair& qp, uint32_t hash);
+    /// @return the path of a queue pair's messages if it is remembered, or null
+    const Route* FindRoute(const RdmaQueuePair& qp);
     /// Count a message whose path is not remembered, and remember it. Apart, so that what it needs
     /// on the stack costs the others nothing.
     [[gnu::noinline]] void CountAnew(const RdmaQueuePair& qp, uint64_t bytes, uint16_t purpose);
@@ -78,7 +81,7 @@ class MessageCounter
     const RdmaFabric& m_fabric;
     uint32_t m_first;            ///< host
     uint32_t m_version;          ///< of the routes that m_routes follow
-    std::vector<Route> m_routes; ///< by source and the lowest bits of destination
+    std::vector<Route> m_routes; ///< by source, and a hash of destination and connection
 };
 
 /// Count an in-network operation on the links between its members and its switch. @param use gets

@@ -8,6 +8,8 @@
 #include "ideal-fct.h"
 #include "path-timing.h"
 
+#include "ns3/flow-hash.h"
+
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -90,7 +92,7 @@ class ConnectionPlanner
     /// @return column "ideal" of FCT files for a message, in picoseconds; 0 without a path
     int64_t GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
     {
-        RecentIdeal& recent = m_sources[src].recentIdeals[dst % Source::RECENT];
+        RecentIdeal& recent = m_sources[src].recentIdeals[Source::PlaceOf(dst, bytes)];
         if (recent.dst != dst || recent.bytes != bytes)
         {
             recent = {WorkOutIdealFctPs(src, dst, bytes), bytes, dst};
@@ -116,12 +118,19 @@ class ConnectionPlanner
     /// What a host knows of others.
     struct Source
     {
-        /// Peers that are remembered: of a ring two, of a tree four.
-        static constexpr uint32_t RECENT = 4;
+        /// Ideals that are remembered. Messages of a ring have one peer and one size or two; those
+        /// of a tree go to six peers.
+        static constexpr uint32_t RECENT = 8;
+
+        /// Peers are often the same GPU of several servers, so their numbers agree in low bits.
+        static uint32_t PlaceOf(uint32_t dst, uint64_t bytes)
+        {
+            return MixBits(dst ^ static_cast<uint32_t>(bytes)) % RECENT;
+        }
 
         boost::unordered_flat_map<uint32_t, Pair> pairs; ///< by destination
         std::set<std::vector<uint16_t>> portSets;        ///< few: pairs share them
-        std::array<RecentIdeal, RECENT> recentIdeals;    ///< by the lowest bits of destination
+        std::array<RecentIdeal, RECENT> recentIdeals;    ///< by PlaceOf()
     };
 
     void Fill(Pair& pair, uint32_t src, uint32_t dst);
