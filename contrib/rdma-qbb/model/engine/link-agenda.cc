@@ -61,8 +61,9 @@ class LinkAgenda::LateWork final : public QbbLateWork, public PartitionState
     LinkAgenda* m_agenda;
 };
 
-LinkAgenda::LinkAgenda(Order order)
-    : m_order(order),
+LinkAgenda::LinkAgenda(Order order, int64_t& nodesDuePs)
+    : m_nodesDuePs(&nodesDuePs),
+      m_order(order),
       m_event(Create<Event>(this)),
       m_lastEvent(Create<LastEvent>(this))
 {
@@ -118,6 +119,7 @@ void
 LinkAgenda::SetDue(int64_t timePs)
 {
     m_duePs = timePs;
+    *m_nodesDuePs = std::min(*m_nodesDuePs, timePs);
     if (m_copy)
     {
         m_copy->SetSendersWorkDue(timePs);
@@ -209,7 +211,11 @@ LinkAgenda::CarryOutEnd()
     {
         const Key next = m_ends[m_first];
         m_endPs += static_cast<int64_t>((next & TIME) - (end & TIME)) >> PORT_BITS;
-        PortOf(next)->FetchAhead();
+        PortOf(next)->FetchNext();
+        if (m_first + 1 < m_ends.size())
+        {
+            PortOf(m_ends[m_first + 1])->FetchAhead();
+        }
     }
     port->OnTransmissionEnd(timePs);
 }

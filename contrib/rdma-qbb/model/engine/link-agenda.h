@@ -50,7 +50,9 @@ class alignas(64) LinkAgenda : public PartitionState
         Last,
     };
 
-    explicit LinkAgenda(Order order);
+    /// @param nodesDuePs never later than GetDuePs() of any of the node's agendas: lowered by this
+    /// one
+    LinkAgenda(Order order, int64_t& nodesDuePs);
     ~LinkAgenda();
     LinkAgenda(const LinkAgenda&) = delete;
     LinkAgenda& operator=(const LinkAgenda&) = delete;
@@ -174,6 +176,7 @@ class alignas(64) LinkAgenda : public PartitionState
     int64_t m_duePs{NEVER};   ///< the earlier one of the next two
     int64_t m_endPs{NEVER};   ///< when the first end is due
     int64_t m_timerPs{NEVER}; ///< when the source is to be called
+    int64_t* m_nodesDuePs;    ///< when the first work of all ports of the node is due, or earlier
     LinkWire* m_copy{nullptr};
     std::size_t m_first{0}; ///< ends before it are done
     Order m_order;

@@ -5,38 +5,36 @@
 
 #include "link-port.h"
 
+#include <algorithm>
+
 namespace ns3
 {
 
 uint16_t
 LinkNode::AddLinkPort(LinkPort& port, const Node& node)
 {
-    const auto index = static_cast<uint16_t>(m_linkPorts.size());
-    if (m_agendas.empty() || IsEndpoint())
+    const auto index = static_cast<uint16_t>(m_joined->all.size());
+    auto& agendas = m_joined->agendas;
+    if (agendas.empty() || IsEndpoint())
     {
         const auto order = IsEndpoint() ? LinkAgenda::Order::Last : LinkAgenda::Order::First;
-        m_agendas.push_back(std::make_unique<LinkAgenda>(order));
+        agendas.push_back(std::make_unique<LinkAgenda>(order, m_duePs));
     }
-    port.JoinNode(*this, node, index, *m_agendas.back());
+    port.JoinNode(*this, node, index, *agendas.back());
+    m_nodeId = port.GetNodeId();
     if (index > 0)
     {
-        port.SharePool(*m_linkPorts[0]);
+        port.SharePool(*m_joined->all[0]);
     }
-    m_linkPorts.push_back(&port);
+    m_joined->all.push_back(&port);
     return index;
-}
-
-uint32_t
-LinkNode::GetNodeId() const
-{
-    return m_linkPorts.front()->GetNodeId();
 }
 
 void
 LinkNode::NeedDeparturesInTime()
 {
     CatchUp();
-    for (const auto& agenda : m_agendas)
+    for (const auto& agenda : m_joined->agendas)
     {
         agenda->HoldExact();
     }
@@ -45,27 +43,31 @@ LinkNode::NeedDeparturesInTime()
 void
 LinkNode::RemoveLinkPorts()
 {
-    for (const auto& agenda : m_agendas)
+    for (const auto& agenda : m_joined->agendas)
     {
         agenda->Clear();
     }
-    m_linkPorts.clear();
+    m_joined->all.clear();
 }
 
 void
 LinkNode::CatchUpPorts(int64_t nowPs) const
 {
-    m_caughtUpPs = nowPs;
-    for (const auto& agenda : m_agendas)
+    for (const auto& agenda : m_joined->agendas)
     {
         agenda->CatchUp(nowPs);
+    }
+    m_duePs = LinkAgenda::NEVER;
+    for (const auto& agenda : m_joined->agendas)
+    {
+        m_duePs = std::min(m_duePs, agenda->GetDuePs());
     }
 }
 
 void
 LinkNode::HandOverArrivals() const
 {
-    for (const LinkPort* port : m_linkPorts)
+    for (const LinkPort* port : m_joined->all)
     {
         port->HandOverArrivals(m_clock.NowPs());
     }

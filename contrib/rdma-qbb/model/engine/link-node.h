@@ -33,7 +33,7 @@ class Packet;
  *
  * One indirect call per arrival and one per departure is all the indirection of the packet path.
  * What a derived class needs first when a frame arrives comes first among its members: they follow
- * in the same two cache lines.
+ * in the same three cache lines.
  */
 class alignas(64) LinkNode : public PartitionState
 {
@@ -100,7 +100,10 @@ class alignas(64) LinkNode : public PartitionState
     }
 
     /// @return id of the ns-3 node; there is a port
-    uint32_t GetNodeId() const;
+    uint32_t GetNodeId() const
+    {
+        return m_nodeId;
+    }
 
     // --- for LinkPort and LinkWire
     /// Carry out what comes before what happens now.
@@ -114,14 +117,18 @@ class alignas(64) LinkNode : public PartitionState
     {
         if (m_caughtUpPs != nowPs)
         {
-            CatchUpPorts(nowPs);
+            m_caughtUpPs = nowPs;
+            if (m_duePs <= nowPs)
+            {
+                CatchUpPorts(nowPs);
+            }
         }
     }
 
     /// Bring what an arrival needs first into the cache.
     void FetchAhead() const
     {
-        FetchLines<2>(this);
+        FetchLines<3>(this);
     }
 
     /// @return @p state, which departures from this node change, as it is at the present moment
@@ -161,10 +168,19 @@ class alignas(64) LinkNode : public PartitionState
     void CatchUpPorts(int64_t nowPs) const;
     void HandOverArrivals() const;
 
+    /// What is looked at seldom, out of the way of what each frame touches.
+    struct Ports
+    {
+        std::vector<std::unique_ptr<LinkAgenda>> agendas;
+        std::vector<LinkPort*> all;
+    };
+
     mutable int64_t m_caughtUpPs{INT64_MIN}; ///< when CatchUp() has last been called
-    std::vector<std::unique_ptr<LinkAgenda>> m_agendas;
-    std::vector<LinkPort*> m_linkPorts;
+    /// Nothing is due in an agenda before; most arrivals look at none.
+    mutable int64_t m_duePs{LinkAgenda::NEVER};
+    uint32_t m_nodeId{0};
     mutable QbbClock m_clock;
+    std::unique_ptr<Ports> m_joined{std::make_unique<Ports>()};
 };
 
 } // namespace ns3

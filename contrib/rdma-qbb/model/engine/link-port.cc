@@ -146,13 +146,6 @@ LinkPort::Stop()
     m_hot.agenda = nullptr;
 }
 
-void
-LinkPort::FetchAhead() const
-{
-    __builtin_prefetch(&m_hot.control);
-    __builtin_prefetch(&m_hot.wire);
-}
-
 // --- sending
 
 void
@@ -210,6 +203,7 @@ LinkPort::PutOnWire(QbbFrame* frame, int64_t nowPs)
     const int64_t txTime = GetTxTimePs(frame->wireBytes);
     m_hot.busyUntilPs = nowPs + txTime;
     m_hot.busyPs += txTime;
+    m_hot.lastIsEvent = !frame->quiet && !m_hot.wire->LeadsElsewhere();
     m_hot.wire->Put(frame, m_hot.busyUntilPs + m_hot.delayPs, nowPs);
 }
 
@@ -294,8 +288,8 @@ LinkPort::ArmTransmit(int64_t nowPs)
 {
     // What waits leaves in time if the arrival of the frame being sent is an event. If all of it
     // arrives quietly, there is time until something else happens.
-    const bool inTime =
-        !(m_hot.loudQueued || m_hot.control || m_hot.sourceReady) || m_hot.wire->AwaitLast();
+    const bool inTime = !(m_hot.loudQueued || m_hot.control || m_hot.sourceReady) ||
+                        m_hot.lastIsEvent || m_hot.wire->AwaitLast();
     if (!m_hot.transmitArmed)
     {
         m_hot.transmitArmed = true;
@@ -484,6 +478,7 @@ LinkPort::SetLinkUp(bool up, int64_t nowPs)
         return;
     }
     m_hot.wire->Cut(nowPs);
+    m_hot.lastIsEvent = false;
     FlushQueues(nowPs);
     FreeControl();
     AwaitWork(nowPs); // what would have had it carried out has been lost

@@ -15,6 +15,7 @@
 #include "ns3/qbb-frame.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -87,6 +88,7 @@ class LinkPort : public PartitionState
     void SetSource(LinkSource* source)
     {
         m_hot.source = source;
+        m_hot.wire->SetSendersSource(source);
     }
 
     /// Put @p frame, which the port now owns, into the queue of its priority.
@@ -197,6 +199,12 @@ class LinkPort : public PartitionState
         return m_hot.pausedMask;
     }
 
+    /// @return whether the port has been initialised and its link is up
+    bool CanBeUsed() const
+    {
+        return m_hot.linkUp;
+    }
+
     /// @return id of this port's node
     uint32_t GetNodeId() const
     {
@@ -228,7 +236,20 @@ class LinkPort : public PartitionState
     }
 
     /// Bring what sending touches into the cache.
-    void FetchAhead() const;
+    void FetchAhead() const
+    {
+        FetchLines<2>(&m_hot);
+    }
+
+    /// Bring what FetchAhead() leads to into the cache: the frame to send next, and the wire.
+    void FetchNext() const
+    {
+        // Of no priority: the first queue's, without a branch.
+        constexpr uint32_t NONE = 1U << PRIORITIES;
+        const auto priority = std::countr_zero(m_hot.queuedMask | NONE) % PRIORITIES;
+        __builtin_prefetch(m_hot.wire);
+        __builtin_prefetch(m_queues[priority].head);
+    }
 
     // --- for LinkNode, LinkAgenda and LinkWire
     void JoinNode(LinkNode& node, const Node& ns3Node, uint16_t port, LinkAgenda& agenda);
@@ -353,7 +374,8 @@ class LinkPort : public PartitionState
         bool linkUp{false};
         bool departuresInTime{false};
         uint16_t port{0};
-        uint32_t loudQueued{0}; ///< frames in the queues that will not arrive quietly
+        bool lastIsEvent{false}; ///< the arrival of the frame sent last is one, here, not elsewhere
+        uint32_t loudQueued{0};  ///< frames in the queues that will not arrive quietly
         uint32_t nodeId{0};
         LinkNode* node{nullptr};
         LinkWire* wire{nullptr};

@@ -145,6 +145,13 @@ class alignas(64) LinkWire final : public QbbTimedEvent
         m_ownWorkPs = timePs;
     }
 
+    /// Say what the sending port asks for frames: fetched ahead when its work is due.
+    /// @param source null for none
+    void SetSendersSource(const void* source)
+    {
+        m_sendersSource = source;
+    }
+
     void Fire(int64_t nowPs) override;
 
     /**
@@ -242,6 +249,7 @@ class alignas(64) LinkWire final : public QbbTimedEvent
     LinkAgenda* m_sendersAgenda{nullptr};
     int64_t m_wakePs{NEVER}; ///< WakeAt() that is scheduled
     LinkPort* m_sender;
+    const void* m_sendersSource{nullptr};
 
     // seldom
     LinkPort* m_receiver{nullptr};

@@ -189,7 +189,7 @@ RdmaHw::Answer(uint16_t port,
                bool selective,
                int64_t nowPs)
 {
-    LinkPort& device = m_nics[port]->GetPort();
+    LinkPort& device = *m_devices[port];
     frame->kind = kind;
     frame->expectedSeq = rx.expectedSeq;
     frame->namedMtus = selective ? NamedMtus(rx) : 0;

@@ -21,6 +21,7 @@
 #include "ns3/watched-trace.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <boost/dynamic_bitset.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -421,7 +422,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     // hot: what frames touch, the ways in first
     StableArray<RdmaRxQueuePair> m_receivers;
     StableArray<RdmaQueuePair> m_senders;
-    std::vector<std::unique_ptr<RdmaNic>> m_nics;
+    boost::container::small_vector<QbbNetDevice*, 2> m_devices; ///< the NIC ports
     QbbFramePool* m_pool{nullptr}; ///< of all ports; asked for when the first frame ends here
     uint32_t m_hostIndex{0};
     uint32_t m_ackBytes{84};
@@ -441,9 +442,9 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     mutable Ptr<RdmaLossRecovery> m_recovery;    ///< likewise
 
     Ptr<InNetworkHook> m_inNetwork;
-    std::vector<QbbNetDevice*> m_devices; ///< the NIC ports
-    int64_t m_stream{-1};                 ///< of the congestion control; -1: automatic
-    Time m_lossTime;                      ///< see ExpectReordering()
+    std::vector<std::unique_ptr<RdmaNic>> m_nics;
+    int64_t m_stream{-1}; ///< of the congestion control; -1: automatic
+    Time m_lossTime;      ///< see ExpectReordering()
     TypeId m_congestionType;
     TypeId m_recoveryType;
     bool m_reorders{false};                                   ///< see ExpectReordering()
