@@ -48,6 +48,26 @@ TEST(DeadlineTimer, ExpiresAtTheLastDeadlineAfterItHasBeenMoved)
     Simulator::Destroy();
 }
 
+TEST(DeadlineTimer, KeepsItsEventWhereItIsMadeAnew)
+{
+    UsePicoseconds();
+    std::vector<int64_t> expiries;
+    RdmaDeadlineTimer timer([&expiries] { expiries.push_back(NowPs()); });
+    timer.SetDeadline(1000); // its event stays in the list
+    timer.Stop();
+    {
+        const RdmaDeadlineTimer::Kept kept(timer);
+        timer = RdmaDeadlineTimer();
+        EXPECT_FALSE(timer.IsMade());
+    }
+    EXPECT_TRUE(timer.IsMade());
+    EXPECT_FALSE(timer.IsRunning());
+    timer.SetDeadline(3000);
+    Simulator::Run();
+    EXPECT_EQ(expiries, std::vector<int64_t>{3000});
+    Simulator::Destroy();
+}
+
 TEST(DeadlineTimer, DoesNothingWhenItEndedBeforeItsDeadline)
 {
     int expiries = 0;

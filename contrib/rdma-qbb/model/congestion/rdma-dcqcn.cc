@@ -182,9 +182,16 @@ RdmaDcqcnBase::StateOf(RdmaQueuePair& qp)
 void
 RdmaDcqcnBase::OnQpInit(RdmaQueuePair& qp)
 {
-    auto state = std::make_unique<State>();
-    state->targetBps = qp.GetRate();
-    qp.congestion = std::move(state);
+    if (m_free.empty())
+    {
+        qp.congestion = std::make_unique<State>();
+    }
+    else
+    {
+        qp.congestion = std::move(m_free.back());
+        m_free.pop_back();
+    }
+    StateOf(qp).targetBps = qp.GetRate();
     qp.acksWanted = m_byteCounter != 0;
     qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));
 }
@@ -192,13 +199,8 @@ RdmaDcqcnBase::OnQpInit(RdmaQueuePair& qp)
 void
 RdmaDcqcnBase::OnQpClose(RdmaQueuePair& qp)
 {
-    State& state = StateOf(qp);
-    if (state.timers)
-    {
-        state.timers->decrease.Stop();
-        state.timers->increase.Stop();
-    }
-    state.parked = false;
+    StateOf(qp) = State();
+    m_free.push_back(std::move(qp.congestion));
 }
 
 double

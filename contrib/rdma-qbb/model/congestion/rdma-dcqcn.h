@@ -9,6 +9,9 @@
 #include "ns3/data-rate.h"
 #include "ns3/nstime.h"
 
+#include <memory>
+#include <vector>
+
 namespace ns3
 {
 
@@ -85,6 +88,9 @@ class RdmaDcqcnBase : public RdmaCongestionOps
     void OnDecreaseTick(RdmaQueuePair& qp);
     void OnIncreaseTimer(RdmaQueuePair& qp, int64_t deadlinePs);
     void MakeUpTicks(RdmaQueuePair& qp, State& state, int64_t nowPs);
+
+    /// Of queue pairs that have ended, for the next ones.
+    std::vector<std::unique_ptr<RdmaCongestionState>> m_free;
 
     Time m_alphaInterval;
     Time m_decreaseInterval;

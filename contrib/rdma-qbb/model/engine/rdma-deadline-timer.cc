@@ -57,7 +57,7 @@ class RdmaDeadlineTimer::Event : public EventImpl
 RdmaDeadlineTimer::RdmaDeadlineTimer() = default;
 
 RdmaDeadlineTimer::RdmaDeadlineTimer(std::function<void()> expire, uint32_t context)
-    : m_event(Create<Event>(this, std::move(expire), context))
+    : m_event(new Event(this, std::move(expire), context))
 {
 }
 
@@ -66,6 +66,7 @@ RdmaDeadlineTimer::~RdmaDeadlineTimer()
     if (m_event)
     {
         m_event->Attach(nullptr);
+        m_event->Unref();
     }
 }
 
@@ -97,7 +98,7 @@ RdmaDeadlineTimer::Arm()
     m_event->Ref(); // the simulator drops one reference after each expiry
     Simulator::ScheduleWithContext(m_event->GetContext(),
                                    PicoSeconds(m_deadlinePs) - Simulator::Now(),
-                                   PeekPointer(m_event));
+                                   m_event);
 }
 
 void

@@ -5,11 +5,11 @@
 #define RDMA_DEADLINE_TIMER_H
 
 #include "ns3/event-impl.h"
-#include "ns3/ptr.h"
 #include "ns3/simulator.h"
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 namespace ns3
 {
@@ -39,7 +39,7 @@ class RdmaDeadlineTimer
     /// @return whether the timer can be set
     bool IsMade() const
     {
-        return static_cast<bool>(m_event);
+        return m_event != nullptr;
     }
 
     /// Expire at this time in picoseconds, not before now; replaces an earlier deadline.
@@ -72,6 +72,37 @@ class RdmaDeadlineTimer
 
   private:
     class Event;
+
+  public:
+    /// While it lives, the timer has no event: who has the timer may be made anew at its address
+    /// without a look at the event, which is seldom in the cache.
+    class Kept
+    {
+      public:
+        /// @param timer stopped
+        explicit Kept(RdmaDeadlineTimer& timer)
+            : m_timer(timer),
+              m_armedPs(timer.m_armedPs),
+              m_event(std::exchange(timer.m_event, nullptr))
+        {
+        }
+
+        ~Kept()
+        {
+            m_timer.m_armedPs = m_armedPs;
+            m_timer.m_event = m_event;
+        }
+
+        Kept(const Kept&) = delete;
+        Kept& operator=(const Kept&) = delete;
+
+      private:
+        RdmaDeadlineTimer& m_timer;
+        int64_t m_armedPs;
+        Event* m_event;
+    };
+
+  private:
     static constexpr int64_t NEVER = INT64_MAX;
 
     void Arm();
@@ -80,7 +111,7 @@ class RdmaDeadlineTimer
     // Small, since it stands among what each frame touches: what is called is in the event.
     int64_t m_deadlinePs{NEVER};
     int64_t m_armedPs{NEVER}; ///< earliest time at which the event is in the list
-    Ptr<Event> m_event;
+    Event* m_event{nullptr};  ///< holds a reference; a Ptr would count at every move
 };
 
 } // namespace ns3

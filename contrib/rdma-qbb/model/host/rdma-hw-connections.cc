@@ -66,7 +66,10 @@ RdmaHw::TakeSender()
 RdmaQueuePair*
 RdmaHw::Connect(const RdmaQueuePairConfig& config)
 {
-    m_devices[config.nic]->Initialize();
+    if (!m_devices[config.nic]->CanBeUsed())
+    {
+        m_devices[config.nic]->Initialize();
+    }
     PrepareForPair();
     RdmaQueuePair& qp = TakeSender();
     Configure(qp, config);
@@ -295,13 +298,12 @@ RdmaHw::Close(RdmaQueuePair& qp)
     }
 
     // The object stays for the next connection; its timer and memory with it.
-    RdmaDeadlineTimer timer = std::move(qp.m_timer);
+    const RdmaDeadlineTimer::Kept timer(qp.m_timer);
     const uint32_t nextQpn = qp.qpn + (1U << INDEX_BITS);
     const uint32_t index = qp.qpn & INDEX_MASK;
     m_controlled.reset(index);
     qp = RdmaQueuePair();
     qp.qpn = nextQpn;
-    qp.m_timer = std::move(timer);
     m_freeSenders.push_back(index);
 }
 
@@ -333,7 +335,11 @@ void
 RdmaHw::Disconnect(uint32_t qpn)
 {
     const uint32_t index = qpn & INDEX_MASK;
-    RdmaRxQueuePair& rx = Received(m_receivers[index]);
+    RdmaRxQueuePair& rx = m_receivers[index];
+    if (rx.lossless)
+    {
+        Received(rx); // frames that have arrived quietly are on NVLink
+    }
     // The memory stays for the next connection.
     std::unique_ptr<RdmaMessageWire> messageWire = std::move(rx.messageWire);
     messageWire->Clear();
