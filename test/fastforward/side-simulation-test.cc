@@ -206,7 +206,7 @@ class FourHosts
   public:
     FourHosts()
         : m_begun(static_cast<int*>(::mmap(nullptr,
-                                           sizeof(int),
+                                           2 * sizeof(int),
                                            PROT_READ | PROT_WRITE,
                                            MAP_SHARED | MAP_ANONYMOUS,
                                            -1,
@@ -217,7 +217,7 @@ class FourHosts
 
     ~FourHosts()
     {
-        ::munmap(m_begun, sizeof(int));
+        ::munmap(m_begun, 2 * sizeof(int));
     }
 
     FourHosts(const FourHosts&) = delete;
@@ -230,11 +230,17 @@ class FourHosts
 
     int CountFromTheFirst() const
     {
-        return *m_begun;
+        return m_begun[0];
+    }
+
+    /// @return how many copies of the process have been told that nobody looks at the network
+    int CountUnwatched() const
+    {
+        return m_begun[1];
     }
 
   private:
-    int* m_begun; ///< shared with the copies
+    int* m_begun; ///< both counts, shared with the copies
     EventLoop m_loop;
     ns3::ClusterTopology m_topology{
         ns3::ReadTopology("5 1 0 1 4 A100\n4\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n"
@@ -246,7 +252,10 @@ class FourHosts
                                ++*m_begun;
                                m_loop.Run();
                            },
-                           [this] { return CarriedTraffic{.flows = m_fabric.GetDelivered()}; }}};
+                           [this] { return CarriedTraffic{.flows = m_fabric.GetDelivered()}; },
+                           [](int) { return 0U; },
+                           true,
+                           [this] { ++m_begun[1]; }}};
 };
 
 PartOperation
@@ -285,6 +294,19 @@ TEST(SideSimulation, GoesOnWhereMoreBegins)
             EXPECT_EQ(outcome.traffic.flows, i + 1);
         }
         EXPECT_EQ(stepwise.CountFromTheFirst(), 1);
+    }
+}
+
+// That takes memory of the copy's own.
+TEST(SideSimulation, OneCopyIsToldThatNobodyLooksAndOnlyWhenItIsNeeded)
+{
+    const PartOperation message = MessageOf(0, 1);
+    FourHosts hosts;
+    EXPECT_EQ(hosts.CountUnwatched(), 0);
+    for (TimePs start = 0; start < 3; ++start)
+    {
+        hosts.Simulate({{&message, {0, start}}});
+        EXPECT_EQ(hosts.CountUnwatched(), 1);
     }
 }
 

@@ -71,6 +71,7 @@ class FastForwardBackend : public SimulationBackend
     {
         if (!m_fresh)
         {
+            m_inner->Settle();
             m_side.Start();
         }
         m_inner->RunUndivided();

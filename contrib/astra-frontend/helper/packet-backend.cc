@@ -142,6 +142,27 @@ PacketBackend::RunUndivided()
     }
 }
 
+void
+PacketBackend::Settle()
+{
+    if (m_isDivided)
+    {
+        return; // partitions have events of their own, on threads
+    }
+    Simulator::ScheduleNow([] { Simulator::Stop(); }); // after all that is due
+    Simulator::Run();
+    if (m_interrupted)
+    {
+        ns3::StopSimulatorFromAnyThread(); // it was meant for Run()
+    }
+}
+
+void
+PacketBackend::Unwatch()
+{
+    m_monitors.reset();
+}
+
 bool
 PacketBackend::IsHere(int rank) const
 {

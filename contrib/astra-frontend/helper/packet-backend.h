@@ -57,6 +57,8 @@ class PacketBackend : public SimulationBackend
     RankNetwork& GetNetwork(int rank) override;
     std::optional<uint32_t> GetPartition(int rank) const override;
     void RunUndivided() override;
+    void Settle() override;
+    void Unwatch() override;
     bool IsHere(int rank) const override;
     void StartChecks(std::function<void(const std::string& what)> report) override;
     CollectiveImplementation* GetCollectiveEngines() override;

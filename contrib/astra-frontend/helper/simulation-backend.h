@@ -64,6 +64,17 @@ class SimulationBackend : public SimulationClock
     {
     }
 
+    /// Carry out what is due at once, such as nodes' initialization, before anything is scheduled:
+    /// copies of the process that are made afterwards need not, nor this one on memory it shares.
+    virtual void Settle()
+    {
+    }
+
+    /// In a copy of the process: nobody looks at this network, so record nothing for files.
+    virtual void Unwatch()
+    {
+    }
+
     /// @return a network like this one on which nothing has happened yet; null where making one
     /// would cost much
     virtual std::unique_ptr<SimulationBackend> MakeUnused() const

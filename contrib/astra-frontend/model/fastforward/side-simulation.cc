@@ -3,6 +3,7 @@
  */
 #include "side-simulation.h"
 
+#include "heap-at-fork.h"
 #include "move-bytes.h"
 #include "operation-begin.h"
 #include "pattern-bytes.h"
@@ -445,7 +446,13 @@ SideSimulation::Start()
     int ends[2];
     const bool connected = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0;
     std::cout.flush();
+    HeapAtFork heap;
     m_server = connected ? ::fork() : -1;
+    const bool isWhole = heap.Keep();
+    if (m_server == 0 && !isWhole)
+    {
+        ::_exit(1);
+    }
     if (m_server < 0)
     {
         throw ns3::InputError("--fast-forward",
@@ -469,8 +476,13 @@ SideSimulation::Serve(int socket)
     LetGoOfFiles(socket);
     {
         WaitingCopies waiting;
+        bool isWatched = true;
         while (const auto block = ReceiveBlock(socket))
         {
+            if (std::exchange(isWatched, false))
+            {
+                m_setup.unwatch(); // now that it is needed: it takes memory of its own
+            }
             const OwnedPattern pattern = PatternFromBytes(*block);
             const bool mayGoOn = m_setup.isOneThread && pattern.repetition.gaps.empty();
             if (!(mayGoOn ? SimulateOn(pattern, *block, socket, waiting)

@@ -55,6 +55,8 @@ class SideSimulation : public RepeatingSimulation
         std::function<uint32_t(int)> partition{[](int) { return 0U; }}; ///< of a rank
         /// Whether run() stays on one thread: a copy of the process has no other.
         bool isOneThread{true};
+        /// In the copy that keeps the network: have it record nothing that only files would get.
+        std::function<void()> unwatch{[] {}};
     };
 
     explicit SideSimulation(Setup setup);

@@ -106,6 +106,16 @@ class alignas(64) LinkNode : public PartitionState
     }
 
     // --- for LinkPort and LinkWire
+    /// As CatchUp(), for who looks at all nodes of a fabric: changes nothing where nothing is due.
+    void CatchUpIfDue() const
+    {
+        const int64_t nowPs = m_clock.NowPs();
+        if (m_duePs <= nowPs)
+        {
+            CatchUp(nowPs);
+        }
+    }
+
     /// Carry out what comes before what happens now.
     void CatchUp() const
     {

@@ -355,7 +355,10 @@ LinkPort::HandOverArrivals(int64_t nowPs) const
 QbbPortCounters
 LinkPort::CountAll() const
 {
-    CatchUp();
+    if (m_hot.node)
+    {
+        m_hot.node->CatchUpIfDue();
+    }
     HandOverArrivals(Simulator::Now().GetTimeStep());
     QbbPortCounters counters = m_counters;
     counters.busyPs = m_hot.busyPs;
