@@ -5,7 +5,10 @@
  */
 #include "forwarded-messages.h"
 
+#include <deque>
+#include <functional>
 #include <gtest/gtest.h>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -144,6 +147,117 @@ TEST(FastForwardInPlace, NothingRunsInPlaceBesideGhosts)
                       {MS_IN_PS + 100 * US_IN_PS, 4, 5, 3 * MEBIBYTE}});
     EXPECT_EQ(report.inPlace, 2U);
     EXPECT_EQ(report.ghosts, 1U);
+}
+
+namespace
+{
+
+/// Messages whose shapes are worked out when they are asked for.
+class DeferredMessages
+{
+  public:
+    DeferredMessages()
+    {
+        m_side.Start();
+    }
+
+    /// @param rough the same for messages of the same size, at least
+    void Send(TimePs at, int src, int dst, uint64_t bytes, uint64_t rough)
+    {
+        AstraSim::PartOperation what;
+        what.isMessage = true;
+        what.group.ranks = {src, dst};
+        what.request.bytes = bytes;
+        AstraSim::Digest digest;
+        digest.Add(rough);
+        m_shapes.push_back(std::make_unique<AstraSim::DeferredShape>(digest, [this, what] {
+            return m_finder.Find(what, nullptr);
+        }));
+        m_begins.push_back({this, &m_forward.Open(what, *m_shapes.back(), [](uint32_t) {})});
+        m_loop.Schedule(
+            at,
+            [](void* arg) {
+                auto& begin = *static_cast<Beginning*>(arg);
+                begin.owner->m_forward.Begin(*begin.operation, 0);
+                begin.owner->m_forward.Begin(*begin.operation, 1);
+            },
+            &m_begins.back());
+    }
+
+    FastForwardReport Run()
+    {
+        m_loop.Run();
+        return m_forward.GetReport();
+    }
+
+    bool IsKnown(std::size_t message) const
+    {
+        return m_shapes[message]->IsKnown();
+    }
+
+  private:
+    struct Beginning
+    {
+        DeferredMessages* owner;
+        AstraSim::FastForward::Operation* operation;
+    };
+
+    AstraSim::EventLoop m_loop;
+    ns3::ClusterTopology m_topology{ns3::ReadTopology(STAR)};
+    AstraSim::FlowLevelFabric m_fabric{m_loop, m_topology, AstraSim::FlowLevelConfig{}};
+    std::function<AstraSim::RankNetwork&(int)> m_network{
+        [this](int rank) -> AstraSim::RankNetwork& { return m_fabric.GetNetwork(rank); }};
+    std::function<AstraSim::CarriedTraffic()> m_carried{
+        [this] { return AstraSim::CarriedTraffic{.flows = m_fabric.GetDelivered()}; }};
+    AstraSim::ShapeFinder m_finder{m_topology, 0, true};
+    AstraSim::SideSimulation m_side{{m_network, nullptr, [this] { m_loop.Run(); }, m_carried}};
+    AstraSim::PlainSimulation m_own{m_network, nullptr, m_carried};
+    std::vector<std::unique_ptr<AstraSim::DeferredShape>> m_shapes;
+    std::deque<Beginning> m_begins;
+    AstraSim::FastForward m_forward{{.tail = 0, .tolerance = 0},
+                                    m_fabric.GetNetwork(0),
+                                    m_finder,
+                                    m_side,
+                                    &m_own};
+};
+
+} // namespace
+
+TEST(FastForwardInPlace, NobodyAsksForTheShapeOfWhatIsNewAndAlone)
+{
+    DeferredMessages messages;
+    messages.Send(0, 0, 1, MEBIBYTE, 1);
+    messages.Send(MS_IN_PS, 2, 3, 2 * MEBIBYTE, 2);
+    const FastForwardReport report = messages.Run();
+    EXPECT_EQ(report.inPlace, 2U);
+    EXPECT_EQ(report.storedPatterns, 2U);
+    EXPECT_FALSE(messages.IsKnown(0));
+    EXPECT_FALSE(messages.IsKnown(1));
+}
+
+TEST(FastForwardInPlace, WhatWasAloneIsReusedThoughItsShapeIsWorkedOutLater)
+{
+    DeferredMessages messages;
+    messages.Send(0, 0, 1, MEBIBYTE, 1);
+    messages.Send(MS_IN_PS, 6, 7, MEBIBYTE, 1); // by slower links: another shape
+    messages.Send(2 * MS_IN_PS, 2, 3, MEBIBYTE, 1);
+    messages.Send(3 * MS_IN_PS, 7, 6, MEBIBYTE, 1);
+    const FastForwardReport report = messages.Run();
+    EXPECT_EQ(report.inPlace, 2U);
+    EXPECT_EQ(report.reuses, 2U);
+    EXPECT_EQ(report.simulatedWork, 2U);
+    EXPECT_EQ(report.carried.flows, 4U);
+}
+
+TEST(FastForwardInPlace, TheLoneOneIsMetByWhatSharesItsLinks)
+{
+    DeferredMessages messages;
+    messages.Send(0, 0, 1, MEBIBYTE, 1);
+    messages.Send(10 * US_IN_PS, 2, 1, 2 * MEBIBYTE, 2);
+    messages.Send(20 * US_IN_PS, 4, 5, 3 * MEBIBYTE, 3);
+    const FastForwardReport report = messages.Run();
+    EXPECT_EQ(report.inPlace, 3U);
+    EXPECT_EQ(report.parts, 2U);
 }
 
 TEST(FastForwardInPlace, RandomTrafficIsThatOfTheNetworkItself)

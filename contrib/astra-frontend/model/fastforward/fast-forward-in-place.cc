@@ -12,30 +12,68 @@ namespace AstraSim
 {
 
 bool
-FastForward::MayRunInPlace(const Operation& operation) const
+FastForward::MayRunInPlace(const Operation& operation)
 {
     // What is left of ghosts on the network is no part of anything.
     return m_inPlace && m_ghosts == 0 &&
-           (!m_begun.contains(operation.shape->digest) ||
+           (!HasBegunBefore(operation) ||
             (operation.what.isMessage && MeetsWhatIsInPlace(operation)));
+}
+
+bool
+FastForward::HasBegunBefore(const Operation& operation)
+{
+    const auto known = m_begunRoughly.find(operation.RoughShape());
+    if (known == m_begunRoughly.end())
+    {
+        return false;
+    }
+    if (const DeferredShape* first = std::exchange(known->second, nullptr))
+    {
+        m_begun.insert(first->Get().digest);
+    }
+    return m_begun.contains(operation.Shape().digest);
+}
+
+void
+FastForward::NoteBegun(const Operation& operation)
+{
+    const auto [known, isFirst] =
+        m_begunRoughly.try_emplace(operation.RoughShape(), operation.deferred);
+    if (!isFirst || !operation.deferred)
+    {
+        m_begun.insert(operation.Shape().digest);
+    }
 }
 
 void
 FastForward::Decide()
 {
     const std::vector<Operation*> undecided = std::exchange(m_undecided, {});
+    boost::unordered_flat_map<Digest, uint32_t, Digest::Hash> roughly;
     boost::unordered_flat_map<Digest, uint32_t, Digest::Hash> alike;
     for (const Operation* operation : undecided)
     {
-        ++alike[operation->shape->digest];
+        ++roughly[operation->RoughShape()];
+    }
+    const auto isOneOfSeveral = [&roughly](const Operation& operation) {
+        return roughly[operation.RoughShape()] > 1;
+    };
+    for (const Operation* operation : undecided)
+    {
+        if (isOneOfSeveral(*operation))
+        {
+            ++alike[operation->Shape().digest];
+        }
     }
     for (Operation* operation : undecided)
     {
         operation->isUndecided = false;
-        const Digest& shape = operation->shape->digest;
         const bool joins = operation->what.isMessage && MeetsWhatIsInPlace(*operation);
         // Several of a shape at once repeat each other.
-        const bool isNew = m_begun.insert(shape).second && alike[shape] == 1;
+        const bool isNew = !HasBegunBefore(*operation) &&
+                           (!isOneOfSeveral(*operation) || alike[operation->Shape().digest] == 1);
+        NoteBegun(*operation);
         if ((isNew || joins) && m_ghosts == 0 && MeetsNothingForwarded(*operation))
         {
             OpenInPlace(*operation);
@@ -45,9 +83,14 @@ FastForward::Decide()
 }
 
 bool
-FastForward::MeetsWhatIsInPlace(const Operation& operation) const
+FastForward::MeetsWhatIsInPlace(const Operation& operation)
 {
-    const auto& links = operation.shape->links;
+    if (m_holding == 0)
+    {
+        return false;
+    }
+    EnterLone();
+    const auto& links = operation.Shape().links;
     return std::any_of(links.begin(), links.end(), [this](uint32_t link) {
         const auto& users = m_users[link];
         return std::any_of(users.begin(), users.end(), [](const Operation* user) {
@@ -57,14 +100,19 @@ FastForward::MeetsWhatIsInPlace(const Operation& operation) const
 }
 
 bool
-FastForward::MeetsNothingForwarded(const Operation& operation) const
+FastForward::MeetsNothingForwarded(const Operation& operation)
 {
+    if (m_holding == 0 || (m_lone && m_lone->part->isInPlace))
+    {
+        return true;
+    }
+    EnterLone();
     // A collective counts once all have begun: what ranks have left by now will be over then.
     const bool waits = m_config.tail > 0 && !operation.HasBegun() && NeedsAllRanks(operation.what);
     const auto isInTheWay = [&](const Operation* user) {
         return !user->part->isInPlace && !IsNearlyOver(*user, Now()) && !(waits && user->over > 0);
     };
-    const auto& links = operation.shape->links;
+    const auto& links = operation.Shape().links;
     return std::none_of(links.begin(), links.end(), [&](uint32_t link) {
         return std::any_of(m_users[link].begin(), m_users[link].end(), isInTheWay);
     });
@@ -120,15 +168,34 @@ FastForward::KeepIfAlone(Operation& operation)
     {
         return; // connections are no longer in their first state, or it comes otherwise next time
     }
-    PartOutcome outcome{{operation.ends}, carried};
+    PartOutcome& outcome = part.toKeep.emplace(PartOutcome{{operation.ends}, carried});
     outcome.traffic -= m_alone.before;
     for (TimePs& end : outcome.ends.front())
     {
         end -= operation.Anchor();
     }
-    SortByLikeness(part);
-    auto [key, times] = AddressOf(part);
-    LearnTimes(part, m_store.Put(key, std::move(times), std::move(outcome))->outcome);
+    m_toKeep.push_back(&part);
+    constexpr std::size_t MOST_RANKS = 1 << 20; // some tens of bytes for each
+    m_ranksToKeep += operation.CountRanks();
+    if (m_ranksToKeep > MOST_RANKS)
+    {
+        KeepNow();
+    }
+}
+
+void
+FastForward::KeepNow()
+{
+    for (Part* part : std::exchange(m_toKeep, {}))
+    {
+        PartOutcome outcome = std::move(*part->toKeep);
+        part->toKeep.reset();
+        SortByLikeness(*part);
+        auto [key, times] = AddressOf(*part);
+        LearnTimes(*part, m_store.Put(key, std::move(times), std::move(outcome))->outcome);
+    }
+    m_ranksToKeep = 0;
+    m_keptParts.clear();
 }
 
 void

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace AstraSim
@@ -19,7 +20,8 @@ class FastForward::Operation
 {
   public:
     PartOperation what;
-    const OperationShape* shape{nullptr};
+    const OperationShape* known{nullptr};   ///< its shape; null if it is still to be worked out
+    const DeferredShape* deferred{nullptr}; ///< then
     EndHandler ended;
     FastForward* owner{nullptr};
     Part* part{nullptr};        ///< whose pattern it belongs to
@@ -37,6 +39,23 @@ class FastForward::Operation
     bool isGhost{false};     ///< runs in place although its ends are foreseen
     /// Carries it out in place; null if its ends are foreseen from its first start on.
     std::unique_ptr<PlainSimulation::Operation> inPlace;
+
+    const OperationShape& Shape() const
+    {
+        return known ? *known : deferred->Get();
+    }
+
+    /// @return the same for operations of the same shape
+    const Digest& RoughShape() const
+    {
+        return known ? known->digest : deferred->GetRough();
+    }
+
+    /// @return what names its shape, which may not have been worked out
+    const void* NameOfShape() const
+    {
+        return known ? static_cast<const void*>(known) : deferred;
+    }
 
     uint32_t CountRanks() const
     {
@@ -96,6 +115,8 @@ struct FastForward::Part
     bool wasSimulated{false};  ///< what its ends are from was simulated for it
     uint64_t simulatedWork{0}; ///< for it, all times together
     CarriedTraffic traffic;    ///< as of the last evaluation
+    /// What came of it in place, and is to be kept as soon as something else may repeat it.
+    std::optional<PartOutcome> toKeep;
 
     TimePs Begin() const
     {

@@ -19,7 +19,7 @@ FastForward::ShortestTime(const Operation& operation) const
 {
     // Alone, an operation may be more than twice as fast as any that was seen.
     const auto known =
-        m_config.tolerance == 0 ? m_soonest.end() : m_soonest.find(operation.shape->digest);
+        m_config.tolerance == 0 ? m_soonest.end() : m_soonest.find(operation.Shape().digest);
     return known == m_soonest.end() ? 0 : known->second / 2;
 }
 
@@ -45,7 +45,7 @@ FastForward::LearnTimes(const Part& part, const PartOutcome& outcome)
 void
 FastForward::LearnTime(TimeByShape& times, const Operation& operation, TimePs time)
 {
-    const auto [known, isNew] = times.try_emplace(operation.shape->digest, time);
+    const auto [known, isNew] = times.try_emplace(operation.Shape().digest, time);
     known->second = std::max<TimePs>(std::min(known->second, time), 0);
 }
 
@@ -87,7 +87,7 @@ FastForward::SortByLikeness(Part& part)
     std::vector<const OperationShape*> shapes;
     for (const auto& operation : part.operations)
     {
-        shapes.push_back(operation->shape);
+        shapes.push_back(&operation->Shape());
     }
     const std::vector<Digest> likeness = LikenessOf(shapes);
     std::vector<std::size_t> order(likeness.size());
@@ -108,7 +108,7 @@ FastForward::ToleranceOf(const Part& part) const
     TimePs shortest = INT64_MAX;
     for (const Operation* operation : part.byLikeness)
     {
-        const auto known = m_shortest.find(operation->shape->digest);
+        const auto known = m_shortest.find(operation->Shape().digest);
         shortest = known == m_shortest.end() ? 0 : std::min(shortest, known->second);
     }
     return static_cast<TimePs>(m_config.tolerance * static_cast<double>(shortest));
@@ -118,7 +118,7 @@ TimePs
 FastForward::EarliestStart(const Part& part) const
 {
     const Operation& only = *part.operations.front();
-    const auto known = m_shortest.find(only.shape->digest);
+    const auto known = m_shortest.find(only.Shape().digest);
     const bool matters = m_config.tolerance == 0 || part.operations.size() > 1 ||
                          known == m_shortest.end() || !NeedsAllRanks(only.what);
     return matters ? INT64_MIN : -known->second;
@@ -148,7 +148,7 @@ FastForward::KeyOf(const Part& part) const
     Digest key;
     for (const Operation* operation : part.byLikeness)
     {
-        key.Add(operation->shape->digest);
+        key.Add(operation->Shape().digest);
         for (const TimePs start : operation->starts)
         {
             key.Add(uint64_t{start == NO_TIME});
@@ -162,7 +162,7 @@ FastForward::KeyOf(const Part& part) const
     boost::unordered_flat_map<uint32_t, uint64_t> first; // link: operation and place where it was
     for (uint64_t number = 0; number < part.byLikeness.size(); ++number)
     {
-        const auto& links = part.byLikeness[number]->shape->links;
+        const auto& links = part.byLikeness[number]->Shape().links;
         for (uint64_t place = 0; place < links.size(); ++place)
         {
             const auto [known, isNew] = first.try_emplace(links[place], number << 32 | place);

@@ -62,7 +62,8 @@ FastForward::FindIfVarying(Part& part, const Digest& key, const std::vector<Time
         return nullptr;
     }
     const Operation& only = *part.operations.front();
-    const std::vector<TimePs> gaps = m_varying.GapsOf(only.shape, only.starts, ToleranceOf(part));
+    const std::vector<TimePs> gaps =
+        m_varying.GapsOf(only.NameOfShape(), only.starts, ToleranceOf(part));
     return varies || CrowdingOf(key, gaps) != Crowding::None ? &FindVarying(part, key, times, gaps)
                                                              : nullptr;
 }

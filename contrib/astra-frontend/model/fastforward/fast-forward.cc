@@ -38,13 +38,28 @@ FastForward::Schedule(TimePs delay, MessageHandler handler, void* arg)
 FastForward::Operation&
 FastForward::Open(PartOperation what, const OperationShape& shape, EndHandler ended)
 {
+    Operation& operation = Open(std::move(what), std::move(ended));
+    operation.known = &shape;
+    return operation;
+}
+
+FastForward::Operation&
+FastForward::Open(PartOperation what, const DeferredShape& shape, EndHandler ended)
+{
+    Operation& operation = Open(std::move(what), std::move(ended));
+    operation.deferred = &shape;
+    return operation;
+}
+
+FastForward::Operation&
+FastForward::Open(PartOperation what, EndHandler ended)
+{
     Part& part = m_parts.emplace_back();
     part.owner = this;
     part.self = std::prev(m_parts.end());
     auto& operation = part.operations.emplace_back(std::make_unique<Operation>());
     const std::size_t ranks = what.group.ranks.size();
     operation->what = std::move(what);
-    operation->shape = &shape;
     operation->ended = std::move(ended);
     operation->owner = this;
     operation->part = &part;
@@ -101,6 +116,7 @@ FastForward::TakeIn(Operation& operation)
     {
         return;
     }
+    KeepNow();
     part.changed = part.changed == NO_TIME ? now : part.changed;
     // What a rank sends before the others begin may also change the order of others' messages, so
     // that they end sooner.
@@ -116,7 +132,13 @@ FastForward::JoinPart(Operation& operation)
     const TimePs now = Now();
     ++operation.part->underWay;
     operation.holdsLinks = true;
-    for (const uint32_t link : operation.shape->links)
+    if (m_holding++ == 0)
+    {
+        m_lone = &operation;
+        return;
+    }
+    EnterLone();
+    for (const uint32_t link : operation.Shape().links)
     {
         auto& users = m_users[link];
         for (std::size_t i = users.size(); i-- > 0;)
@@ -134,6 +156,18 @@ FastForward::JoinPart(Operation& operation)
             Merge(*user.part, *operation.part);
         }
         users.push_back(&operation);
+    }
+}
+
+void
+FastForward::EnterLone()
+{
+    if (Operation* lone = std::exchange(m_lone, nullptr))
+    {
+        for (const uint32_t link : lone->Shape().links)
+        {
+            m_users[link].push_back(lone);
+        }
     }
 }
 
@@ -178,7 +212,13 @@ FastForward::Release(Operation& operation)
         return;
     }
     operation.holdsLinks = false;
-    for (const uint32_t link : operation.shape->links)
+    --m_holding;
+    if (m_lone == &operation)
+    {
+        m_lone = nullptr;
+        return;
+    }
+    for (const uint32_t link : operation.Shape().links)
     {
         auto& users = m_users[link];
         const auto self = std::find(users.begin(), users.end(), &operation);
@@ -284,6 +324,7 @@ FastForward::Evaluate(Part& part)
         return; // not before another rank begins
     }
     part.changed = NO_TIME;
+    KeepNow();
     SortByLikeness(part);
     Apply(part, Find(part));
 }
@@ -389,7 +430,7 @@ FastForward::OnEnd(Operation& operation)
     }
     if (!wasOver && m_config.drawError > 0 && NeedsAllRanks(operation.what))
     {
-        m_varying.Ended(operation.shape, operation.ends);
+        m_varying.Ended(operation.NameOfShape(), operation.ends);
     }
     if (operation.events == 0 && !operation.IsRunning())
     {
@@ -419,6 +460,11 @@ FastForward::End(Part& part)
         m_report.repeatedWork += part.simulatedWork - (part.wasSimulated ? work : 0);
         DiscountGhosts(part);
     }
+    if (part.toKeep)
+    {
+        m_keptParts.splice(m_keptParts.end(), m_parts, part.self);
+        return;
+    }
     m_parts.erase(part.self);
 }
 
@@ -435,7 +481,7 @@ FastForward::GetReport() const
         report.simulatedWork += carried.Work();
     }
     report.meanError = m_report.verified ? m_errorSum / static_cast<double>(m_report.verified) : 0;
-    report.storedPatterns = m_store.GetSize();
+    report.storedPatterns = m_store.GetSize() + m_toKeep.size();
     report.storedBytes = m_store.GetBytes();
     report.forgottenPatterns = m_store.GetForgotten();
     return report;

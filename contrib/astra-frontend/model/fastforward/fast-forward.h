@@ -127,6 +127,9 @@ class FastForward
      */
     Operation& Open(PartOperation what, const OperationShape& shape, EndHandler ended);
 
+    /// The same for one whose shape may have to be worked out later.
+    Operation& Open(PartOperation what, const DeferredShape& shape, EndHandler ended);
+
     /// A rank (index in the group) begins its part now.
     void Begin(Operation& operation, uint32_t rank);
 
@@ -144,17 +147,25 @@ class FastForward
     struct Part;
     using TimeByShape = boost::unordered_flat_map<Digest, TimePs, Digest::Hash>;
 
+    Operation& Open(PartOperation what, EndHandler ended);
     /// @return whether it may be known only later in this picosecond how @p operation goes on
-    bool MayRunInPlace(const Operation& operation) const;
+    bool MayRunInPlace(const Operation& operation);
+    /// @return whether an operation of this shape has begun before
+    bool HasBegunBefore(const Operation& operation);
+    void NoteBegun(const Operation& operation);
     /// Decide for all that began in this picosecond and may run in place.
     void Decide();
     /// @return whether nothing that is forwarded would meet @p operation
-    bool MeetsNothingForwarded(const Operation& operation) const;
-    bool MeetsWhatIsInPlace(const Operation& operation) const;
+    bool MeetsNothingForwarded(const Operation& operation);
+    bool MeetsWhatIsInPlace(const Operation& operation);
+    /// Enter the links of the operation that was under way alone.
+    void EnterLone();
     void OpenInPlace(Operation& operation);
     void OnEndInPlace(Operation& operation, uint32_t rank);
-    /// Keep what came of an operation that was alone in place all the time, to be reused.
+    /// Have what came of an operation that was alone in place all the time kept, to be reused.
     void KeepIfAlone(Operation& operation);
+    /// Keep what KeepIfAlone() has put off, before anything is looked up.
+    void KeepNow();
     /// A part runs in place and meets others that do not: its ends are foreseen from now on.
     void ForeseeAfterAll(Part& part);
     /// What came of the ghosts of a part that has ended has been simulated twice.
@@ -251,7 +262,13 @@ class FastForward
     PartStore m_store;
     /// By directed link: operations under way that may take it.
     std::vector<boost::container::small_vector<Operation*, 2>> m_users;
+    /// The only operation under way, if its links are not entered there.
+    Operation* m_lone{nullptr};
+    std::size_t m_holding{0}; ///< operations under way
     std::list<Part> m_parts;
+    std::vector<Part*> m_toKeep;  ///< parts that KeepNow() is for
+    std::size_t m_ranksToKeep{0}; ///< in them
+    std::list<Part> m_keptParts;  ///< of these, those that are over
     /// The shortest time from when all ranks have begun to the first end, of patterns that were
     /// simulated by themselves.
     TimeByShape m_shortest;
@@ -269,9 +286,11 @@ class FastForward
     } m_ahead;
 
     boost::unordered_flat_set<Digest, Digest::Hash> m_begun; ///< shapes
-    std::vector<Operation*> m_undecided;                     ///< began in this picosecond
-    uint32_t m_running{0};                                   ///< operations in place
-    uint32_t m_ghosts{0};                                    ///< of them
+    /// By rough shape: the only one that has begun, if it is not in m_begun; null if all are.
+    boost::unordered_flat_map<Digest, const DeferredShape*, Digest::Hash> m_begunRoughly;
+    std::vector<Operation*> m_undecided; ///< began in this picosecond
+    uint32_t m_running{0};               ///< operations in place
+    uint32_t m_ghosts{0};                ///< of them
 
     /// The last operation in place, if no other was under way with it.
     struct

@@ -61,12 +61,9 @@ class ForwardedPlan : public CollectivePlan
         : CollectivePlan(inner->GetChoice()),
           m_inner(std::move(inner)),
           m_what{false, group, request, {}},
+          m_shape(RoughShape(), [this, &shapes] { return Shape(shapes); }),
           m_forward(forward)
     {
-        m_shape = shapes.Find(m_what, m_inner->GetGraph());
-        const CollectiveChoice& choice = GetChoice();
-        m_shape.digest.Add(std::hash<std::string>()(choice.algorithm + "/" + choice.protocol));
-        m_shape.digest.Add(uint64_t{choice.channels});
     }
 
     std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
@@ -98,6 +95,24 @@ class ForwardedPlan : public CollectivePlan
     }
 
   private:
+    Digest RoughShape() const
+    {
+        Digest rough;
+        rough.Add(static_cast<uint64_t>(m_what.request.op));
+        rough.Add(m_what.request.bytes);
+        rough.Add(uint64_t{m_what.group.ranks.size()});
+        return rough;
+    }
+
+    OperationShape Shape(ShapeFinder& shapes) const
+    {
+        OperationShape shape = shapes.Find(m_what, m_inner->GetGraph());
+        const CollectiveChoice& choice = GetChoice();
+        shape.digest.Add(std::hash<std::string>()(choice.algorithm + "/" + choice.protocol));
+        shape.digest.Add(uint64_t{choice.channels});
+        return shape;
+    }
+
     void End(int tagBase, uint32_t rank) const
     {
         const auto found = m_instances.find(tagBase);
@@ -111,7 +126,7 @@ class ForwardedPlan : public CollectivePlan
 
     std::shared_ptr<const CollectivePlan> m_inner;
     PartOperation m_what;
-    OperationShape m_shape;
+    DeferredShape m_shape;
     FastForward& m_forward;
     mutable std::map<int, std::shared_ptr<Instance>> m_instances; ///< by their first tags
 };

@@ -12,15 +12,13 @@ namespace AstraSim
 {
 
 void
-VaryingOperations::Ended(const OperationShape* shape, const std::vector<TimePs>& ends)
+VaryingOperations::Ended(const void* shape, const std::vector<TimePs>& ends)
 {
     m_last[shape].ends = ends;
 }
 
 std::vector<TimePs>
-VaryingOperations::GapsOf(const OperationShape* shape,
-                          const std::vector<TimePs>& starts,
-                          TimePs near)
+VaryingOperations::GapsOf(const void* shape, const std::vector<TimePs>& starts, TimePs near)
 {
     Last& last = m_last[shape];
     std::vector<TimePs> gaps;

@@ -13,8 +13,6 @@
 namespace AstraSim
 {
 
-struct OperationShape;
-
 /**
  * @ingroup astra-frontend
  * @brief How ranks follow up a collective with the next one like it.
@@ -26,7 +24,7 @@ class VaryingOperations
 {
   public:
     /// All ranks of a collective have ended. @param shape tells its group and what it is
-    void Ended(const OperationShape* shape, const std::vector<TimePs>& ends);
+    void Ended(const void* shape, const std::vector<TimePs>& ends);
 
     /**
      * All ranks have begun the next one like it.
@@ -34,9 +32,7 @@ class VaryingOperations
      * @param near by how much a gap may differ from the one before
      * @return the gaps by rank, where they were the same the last time; else nothing
      */
-    std::vector<TimePs> GapsOf(const OperationShape* shape,
-                               const std::vector<TimePs>& starts,
-                               TimePs near);
+    std::vector<TimePs> GapsOf(const void* shape, const std::vector<TimePs>& starts, TimePs near);
 
     /// @return what tells gaps apart that make a difference: their mean, within a factor of two
     static uint64_t ClassOf(const std::vector<TimePs>& gaps);
@@ -49,7 +45,7 @@ class VaryingOperations
         std::vector<TimePs> gaps; ///< before it
     };
 
-    boost::unordered_flat_map<const OperationShape*, Last> m_last;
+    boost::unordered_flat_map<const void*, Last> m_last;
 };
 
 } // namespace AstraSim
