@@ -25,13 +25,14 @@ namespace
 class CheckedFabric : public testing::Test
 {
   protected:
-    CheckedFabric()
+    explicit CheckedFabric(const char* topology =
+                               "4 1 0 1 3 H100\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
+                               "2 3 100Gbps 1us 0\n")
+        : m_topology(ns3::ReadTopology(topology, "test")),
+          m_use(std::make_unique<ns3::LinkUse>(m_topology))
     {
-        m_topology = ns3::ReadTopology("4 1 0 1 3 H100\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
-                                       "2 3 100Gbps 1us 0\n",
-                                       "test");
-        m_use = std::make_unique<ns3::LinkUse>(m_topology);
         FlowLevelConfig config;
+        config.nvlinkFrames = {4096, 0, 84, 0};
         m_fabric = std::make_unique<FlowLevelFabric>(m_loop, m_topology, config);
         m_fabric->CountIn(*m_use);
         const FlowLevelCheck::Overhead overhead{config.networkFrames,
@@ -59,7 +60,42 @@ class CheckedFabric : public testing::Test
     std::unique_ptr<FlowLevelCheck> m_check;
 };
 
+/// Three GPUs of a server on an NVSwitch (node 3), checked.
+class CheckedServer : public CheckedFabric
+{
+  protected:
+    CheckedServer()
+        : CheckedFabric("4 3 1 0 3 H100\n3\n0 3 2880Gbps 25ns 0\n1 3 2880Gbps 25ns 0\n"
+                        "2 3 2880Gbps 25ns 0\n")
+    {
+    }
+
+    void Reduce(uint64_t bytes, double inflation)
+    {
+        const int members[] = {0, 1, 2};
+        MessageInfo info;
+        info.wireInflation = inflation;
+        for (const int rank : members)
+        {
+            ASSERT_TRUE(m_fabric->GetNetwork(rank).Join(
+                {InNetworkOp::ReduceMulticast, members, 0, 7, bytes, &info, [](void*) {}}));
+        }
+    }
+};
+
 } // namespace
+
+TEST_F(CheckedServer, HoldsWhereAProtocolAddsBytesToAReductionInASwitch)
+{
+    for (uint64_t bytes = 1; bytes < 1'000'000; bytes = 3 * bytes + 1)
+    {
+        Reduce(bytes, 1);
+        Reduce(bytes, 1.0896);
+    }
+    m_loop.Run();
+    m_check->Finish(true);
+    EXPECT_THAT(m_said, IsEmpty());
+}
 
 TEST_F(CheckedFabric, HoldsForAnyMessages)
 {

@@ -54,6 +54,17 @@ def test_sums_and_copies_of_switches_are_checked(tmp_path, operation, size):
     assert ",NVLS," in (tmp_path / "o/collectives.csv").read_text()
 
 
+@pytest.mark.parametrize("network", ["packet", "flow"])
+def test_what_a_protocol_adds_is_checked(tmp_path, network):
+    """On NVLinks, bytes that NVLS-Tree reduces or multicasts count more."""
+    (tmp_path / "servers").write_text("11 4 2 1 16 H100\n8 9 10\n" + "".join(
+        f"{gpu} {8 + gpu // 4} 2880Gbps 25ns 0\n{gpu} 10 100Gbps 1us 0\n" for gpu in range(8)))
+    result = simulate(tmp_path, "o", "--check", "-n", "servers", "--tp", "8", "--network", network,
+                      workload="1 ALLREDUCE 4194304 TP\n")
+    assert result.returncode == 0, result.stderr
+    assert ",NVLSTree," in (tmp_path / "o/collectives.csv").read_text()
+
+
 @pytest.mark.parametrize("algorithm", ["ring", "halvingDoubling", "doubleBinaryTree", "direct"])
 def test_native_algorithms_are_checked(tmp_path, algorithm):
     (tmp_path / "system").write_text(json.dumps({"all-reduce-implementation": [algorithm], "preferred-dataset-splits": 3}))

@@ -12,6 +12,7 @@
 #include "ns3/rdma-queue-pair.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ns3
 {
@@ -184,6 +185,8 @@ CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec
 {
     const ClusterTopology& topology = fabric.GetTopology();
     const uint32_t root = spec.members[spec.root].GetHostIndex();
+    const auto bytes = static_cast<uint64_t>(
+        std::llround(static_cast<double>(spec.bytes) * std::max(spec.wireInflation, 1.0)));
     // Whether a switch sends to the one above it, and gets something from it.
     std::vector<bool> sends(spec.switches.size());
     std::vector<bool> receives(spec.switches.size());
@@ -198,11 +201,11 @@ CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec
         const bool memberReceives = spec.kind != InNetworkKind::Reduce || i == spec.root;
         if (memberSends)
         {
-            use.Add(node, port, host, root, spec.bytes, purpose);
+            use.Add(node, port, host, root, bytes, purpose);
         }
         if (memberReceives)
         {
-            use.Add(end.peer, end.peerPort, root, host, spec.bytes, purpose);
+            use.Add(end.peer, end.peerPort, root, host, bytes, purpose);
         }
         uint32_t below = end.peer;
         for (uint32_t at = member.at; at != 0; at = spec.switches[at].parent)
@@ -212,12 +215,12 @@ CountOperation(LinkUse& use, const RdmaFabric& fabric, const InNetworkSpec& spec
             if (memberSends && !sends[at])
             {
                 sends[at] = true;
-                use.Add(below, here.upPort, host, root, spec.bytes, purpose);
+                use.Add(below, here.upPort, host, root, bytes, purpose);
             }
             if (memberReceives && !receives[at])
             {
                 receives[at] = true;
-                use.Add(above, here.parentPort, root, host, spec.bytes, purpose);
+                use.Add(above, here.parentPort, root, host, bytes, purpose);
             }
             below = above;
         }

@@ -178,7 +178,11 @@ FlowLevelFabric::CountStream(const Operation& operation,
     if (m_use)
     {
         const ns3::PathHop hop = OneLink(GetTopology(), directedLink).hops.front();
-        m_use->Add(hop.node, hop.port, src, dst, operation.bytes, operation.purpose);
+        // What the protocol adds counts as with messages, whose bytes are those on the wire.
+        const uint64_t mtu = operation.frames.mtuPayload;
+        const uint64_t added = (operation.bytes + mtu - 1) / mtu *
+                               (operation.frames.dataOverhead - m_config.nvlinkFrames.dataOverhead);
+        m_use->Add(hop.node, hop.port, src, dst, operation.bytes + added, operation.purpose);
     }
 }
 
