@@ -119,3 +119,65 @@ def test_a_buffer_that_is_too_small_is_refused_by_the_name_of_the_flag(inputs, f
     done = run(inputs, "SimAI_simulator", "-w", "micro", "-n", "topology", "-o", "small", f"--{flag}=100")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(f"{flag}: 100 bytes cannot hold the reserves and PFC headroom")
+
+
+@pytest.mark.parametrize("program, flags, reason", [
+    ("qbb-flows", ["DCTCP_GAIN=0.5"], "DCTCP_GAIN has no effect with CC_MODE ns3::RdmaDcqcn"),
+    ("qbb-flows", ["CC_MODE=8", "U_TARGET=0.5"], "U_TARGET has no effect with CC_MODE ns3::RdmaDctcp"),
+    ("qbb-flows", ["CC_MODE=7", "EWMA_GAIN=0.5"], "EWMA_GAIN has no effect with CC_MODE ns3::RdmaTimely"),
+    ("qbb-flows", ["CC_MODE=3", "PINT_LOG_BASE=1.3"], "PINT_LOG_BASE has no effect with CC_MODE ns3::RdmaHpcc"),
+    ("qbb-flows", ["LOSS_RECOVERY=irn", "L2_BACK_TO_ZERO=1"], "L2_BACK_TO_ZERO has no effect with LOSS_RECOVERY ns3::RdmaIrn"),
+    ("qbb-flows", ["L2_CHUNK_SIZE=9000"], "L2_CHUNK_SIZE has no effect without L2_BACK_TO_ZERO"),
+    ("qbb-flows", ["KMIN=5000"], "KMIN has no effect with KMIN_MAP"),
+    ("qbb-flows", ["ENABLE_QCN=0", "PMAX=0.5"], "PMAX has no effect without ENABLE_QCN"),
+    ("qbb-flows", ["HAS_WIN=0", "VAR_WIN=1"], "VAR_WIN has no effect without HAS_WIN"),
+    ("qbb-flows", ["PFC_WATCHDOG=0", "PFC_WATCHDOG_ACTION=drop"], "PFC_WATCHDOG_ACTION has no effect without PFC_WATCHDOG"),
+    ("qbb-flows", ["REORDER_FRAMES=4"], "REORDER_FRAMES has no effect where no switch routes frame by frame"),
+    ("qbb-flows", ["ROUTING=flowlet", "REORDER_TIME=4"], "REORDER_TIME has no effect where no switch routes frame by frame"),
+    ("qbb-flows", ["ENABLE_TRACE=1"], "ENABLE_TRACE has no effect without TRACE_FILE"),
+    ("qbb-flows", ["INT_MULTI=8"], "INT_MULTI has no effect as telemetry is exact here"),
+    ("qbb-flows", ["PLANE=DP 0"], "PLANE has no effect without a workload"),
+    ("SimAI_simulator", ["BUFFER_SIZE=9"], "BUFFER_SIZE has no effect with --network flow"),
+    ("SimAI_simulator", ["QLEN_MON_INTERVAL=9"], "QLEN_MON_INTERVAL has no effect with --network flow"),
+])
+def test_a_key_that_changes_nothing_brings_a_warning(inputs, tmp_path, program, flags, reason):
+    least = [tmp_path / "o" if word == "OUT" else word for word in LEAST[program]]
+    done = run(inputs, program, *least, "-n", "topology", "-q", *(word for flag in flags for word in ("--set", flag)))
+    assert done.returncode == 0 and done.stderr == f"warning: --set {flags[-1]}: {reason}\n"
+
+
+@pytest.mark.parametrize("program, flags", [
+    ("qbb-flows", ["RP_TIMER=100", "EWMA_GAIN=0.5", "RATE_AI=1Gb/s", "SEED=3", "L2_ACK_INTERVAL=1", "RTO=900"]),
+    ("qbb-flows", ["CC_MODE=8", "DCTCP_GAIN=0.5", "EWMA_GAIN=0.25", "MIN_RATE=1Gb/s"]),
+    ("qbb-flows", ["CC_MODE=10", "PINT_LOG_BASE=1.3", "U_TARGET=0.5", "PINT_PROB=0.5"]),
+    ("qbb-flows", ["ROUTING=spray", "REORDER_FRAMES=4", "REORDER_TIME=9"]),
+    ("qbb-flows", ["ROUTING_AT=spray asw", "REORDER_FRAMES=4", "PFC_WATCHDOG_ACTION=drop"]),
+    ("qbb-flows", ["LOSS_RECOVERY=irn", "RTO=900"]),
+    ("SimAI_simulator", ["PACKET_PAYLOAD_SIZE=4000", "L2_ACK_INTERVAL=9000", "CC_MODE=3", "ROUTING=spray", "QP_MODE=persistent",
+                         "FCT_OUTPUT_FILE=flows.txt", "PLANE=TP 0"]),
+])
+def test_keys_that_change_something_bring_none(inputs, tmp_path, program, flags):
+    least = [tmp_path / "o" if word == "OUT" else word for word in LEAST[program]]
+    done = run(inputs, program, *least, "-n", "topology", "-q", *(word for flag in flags for word in ("--set", flag)))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_configuration_may_have_the_parameters_of_all_algorithms(inputs, tmp_path):
+    done = run(inputs, "qbb-flows", "-c", ROOT / "conf/SimAI.conf", "-f", "flows", "-n", "topology", "-q", "-o", tmp_path / "o",
+               "--set", "CC_MODE=3")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("flags, warning", [
+    (["--timeline-limit", "10"], "--timeline-limit has no effect without --timeline-ranks"),
+    (["--fast-forward-memory", "10"], "--fast-forward-memory has no effect without --fast-forward"),
+    (["--fast-forward-store-size", "10"], "--fast-forward-store-size has no effect without --fast-forward-store"),
+    (["--tp", "4"], "--tp 4 has no effect: sized says 8"),
+    (["--pp", "2"], "--pp 2 has no effect: sized says 1"),
+    (["--tp", "8"], None),
+])
+def test_a_flag_that_changes_nothing_brings_a_warning(inputs, tmp_path, flags, warning):
+    (inputs / "sized").write_text("HYBRID_TRANSFORMER model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 16\n1\n"
+                                  "layer -1 10 ALLREDUCE 65536 1 NONE 0 1 NONE 0 1\n")
+    done = run(inputs, "SimAI_simulator", "-w", "sized", "--network", "flow", "-n", "topology", "-q", "-o", tmp_path / "o", *flags)
+    assert (done.returncode, done.stderr) == (0, f"warning: {warning}\n" if warning else "")

@@ -5,6 +5,7 @@
 
 #include "analytical-backend.h"
 #include "breakdown-table.h"
+#include "idle-options.h"
 #include "micro-groups.h"
 #include "plotting-tool.h"
 #include "rank-symmetry.h"
@@ -98,6 +99,8 @@ AnalyticalRun::ReadInputs()
     options.waitsForGradients = true;
     options.sizes.gpusPerServer = m_machine.gpusPerServer;
     m_workload = OpenWorkload(m_options.workload, options);
+    warnings = DescribeIdleSizes(*m_workload, m_options.sizes);
+    m_console.Warn(warnings);
     const uint32_t needed = m_workload->GetRankCount();
     m_gpus = m_options.gpus.value_or(needed         ? needed
                                      : topologyGpus ? topologyGpus

@@ -3,6 +3,7 @@
  */
 #include "flows-run.h"
 
+#include "idle-options.h"
 #include "run-check.h"
 #include "run-console.h"
 #include "run-driver.h"
@@ -75,6 +76,8 @@ ReadConf(const FlowsOptions& options)
     conf.flowFile = options.flows.empty() ? Located("FLOW_FILE", conf.flowFile, conf, options.quiet)
                                           : options.flows;
     conf.traceFile = Located("TRACE_FILE", conf.traceFile, conf, options.quiet);
+    const auto idle = DescribeIdleKeysOfFlows(conf);
+    conf.warnings.insert(conf.warnings.end(), idle.begin(), idle.end());
     if (conf.topologyFile.empty())
     {
         throw InputError(options.conf,

@@ -4,6 +4,7 @@
 #include "run-inputs.h"
 
 #include "astra-network-file.h"
+#include "idle-options.h"
 
 #include "ns3/attribute-default.h"
 #include "ns3/config.h"
@@ -187,6 +188,8 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
     }
     std::vector<std::string> warnings = options.warnings;
     console.Warn(warnings);
+    const auto idle = DescribeIdleKeys(inputs.conf, options.network);
+    inputs.conf.warnings.insert(inputs.conf.warnings.end(), idle.begin(), idle.end());
     console.Warn(inputs.conf.warnings);
     console.Warn(inputs.topology.warnings);
     return inputs;

@@ -3,6 +3,7 @@
  */
 #include "run-jobs.h"
 
+#include "idle-options.h"
 #include "micro-groups.h"
 
 #include "ns3/attribute-default.h"
@@ -266,6 +267,8 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     description.check = m_check ? &m_check->GetCollectives() : nullptr;
     running->job =
         std::make_unique<PartitionedJob>(description, SharingOf(option, workload, backend));
+    std::vector<std::string> idle = DescribeIdleSizes(running->job->GetWorkload(), m_options.sizes);
+    m_console.Warn(idle);
     m_console.Say(DescribeMicroGroups(running->job->GetWorkload()));
     Observe(*running, option, number, ranks);
     m_jobs.push_back(std::move(running));

@@ -298,6 +298,20 @@ TakeModes(RunOptions& options, const RawRunFlags& raw, const po::variables_map& 
     {
         options.seed = values["seed"].as<uint32_t>();
     }
+    if (values.count("fast-forward-memory") && !options.IsFastForwarded() &&
+        options.network != NetworkModel::Analytical)
+    {
+        options.warnings.emplace_back("--fast-forward-memory has no effect without --fast-forward");
+    }
+    if (values.count("fast-forward-store-size") && options.fastForwardStore.empty())
+    {
+        options.warnings.emplace_back(
+            "--fast-forward-store-size has no effect without --fast-forward-store");
+    }
+    if (values.count("timeline-limit") && options.timelineRanks == 0)
+    {
+        options.warnings.emplace_back("--timeline-limit has no effect without --timeline-ranks");
+    }
     if (!raw.logging.empty())
     {
         options.warnings.push_back("--logging-configuration is accepted and has no effect");

@@ -17,6 +17,7 @@
 #include "rank-watch.h"
 
 #include "ns3/guarded-main.h"
+#include "ns3/idle-options.h"
 #include "ns3/input-error.h"
 #include "ns3/job.h"
 #include "ns3/micro-groups.h"
@@ -507,6 +508,8 @@ PhyRun::Run()
         return Refuse(*refusal);
     }
     m_clock.Compare();
+    std::vector<std::string> idle = DescribeIdleSizes(m_inputs.GetWorkload(), m_options.run.sizes);
+    m_console.Warn(idle);
     m_console.Say(DescribeMicroGroups(m_inputs.GetWorkload()));
     m_supervisor.Watch([this] { m_loop.Interrupt(); });
     try

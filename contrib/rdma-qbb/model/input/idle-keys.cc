@@ -1,0 +1,184 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "idle-keys.h"
+
+#include "ns3/attribute-default.h"
+#include "ns3/boolean.h"
+#include "ns3/nstime.h"
+#include "ns3/object-factory.h"
+#include "ns3/rate-map.h"
+#include "ns3/routing-policy.h"
+#include "ns3/type-id.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace ns3
+{
+
+namespace
+{
+
+/// A kind of plug-in of which a run has one.
+struct PlugInKind
+{
+    const char* base;      ///< of all its classes
+    const char* attribute; ///< that says which one is chosen
+    const char* key;       ///< that says so in a configuration
+};
+
+constexpr PlugInKind PLUG_INS[] = {
+    {"ns3::RdmaCongestionOps", "ns3::RdmaHw::CongestionControl", "CC_MODE"},
+    {"ns3::RdmaLossRecovery", "ns3::RdmaHw::LossRecoveryType", "LOSS_RECOVERY"}};
+
+bool
+IsOrIsChildOf(TypeId type, TypeId base)
+{
+    return type == base || type.IsChildOf(base);
+}
+
+/// @return why a parameter of plug-ins changes nothing; empty if the chosen one has it, or if it is
+/// no such parameter
+std::string
+NotOfTheChosen(const FabricConfKey& key)
+{
+    for (const PlugInKind& kind : PLUG_INS)
+    {
+        const TypeId base = TypeId::LookupByName(kind.base);
+        const TypeId chosen = AttributeDefault<TypeIdValue>(kind.attribute);
+        bool isOfKind = false;
+        bool isOfChosen = false;
+        for (const std::string& attribute : key.attributes)
+        {
+            for (const DeclaredAttribute& each : FindAttributes(attribute))
+            {
+                isOfKind = isOfKind || IsOrIsChildOf(each.type, base);
+                isOfChosen = isOfChosen || IsOrIsChildOf(chosen, each.type);
+            }
+        }
+        if (isOfKind && !isOfChosen)
+        {
+            return std::string("with ") + kind.key + " " + chosen.GetName();
+        }
+    }
+    return "";
+}
+
+bool
+HasMap(const char* attribute)
+{
+    return !AttributeDefault<RateMapValue>(attribute).GetByRate().empty();
+}
+
+bool
+MayReorder(const FabricConf& conf)
+{
+    std::vector<std::string> policies{
+        AttributeDefault<TypeIdValue>("ns3::SwitchNode::RoutingPolicyType").GetName()};
+    std::transform(conf.routingAt.begin(),
+                   conf.routingAt.end(),
+                   std::back_inserter(policies),
+                   [](const auto& choice) { return choice.policy; });
+    return std::any_of(policies.begin(), policies.end(), [](const std::string& policy) {
+        return ObjectFactory(policy).Create<RoutingPolicy>()->Reorders();
+    });
+}
+
+/// What makes keys idle besides the choice of plug-ins.
+struct Condition
+{
+    std::vector<std::string_view> keys;
+    std::function<bool(const FabricConf& conf)> isIdle;
+    const char* reason;
+};
+
+const std::vector<Condition>&
+Conditions()
+{
+    static const std::vector<Condition> conditions{
+        {{"KMIN", "KMAX", "PMAX", "KMIN_MAP", "KMAX_MAP", "PMAX_MAP"},
+         [](const auto&) { return !AttributeDefault<BooleanValue>("ns3::SwitchNode::EcnEnabled"); },
+         "without ENABLE_QCN"},
+        {{"KMIN"}, [](const auto&) { return HasMap("ns3::SwitchMmu::EcnKmin"); }, "with KMIN_MAP"},
+        {{"KMAX"}, [](const auto&) { return HasMap("ns3::SwitchMmu::EcnKmax"); }, "with KMAX_MAP"},
+        {{"PMAX"}, [](const auto&) { return HasMap("ns3::SwitchMmu::EcnPmax"); }, "with PMAX_MAP"},
+        {{"VAR_WIN"},
+         [](const auto&) { return !AttributeDefault<BooleanValue>("ns3::RdmaDriver::HasWindow"); },
+         "without HAS_WIN"},
+        {{"L2_CHUNK_SIZE"},
+         [](const auto&) {
+             return !AttributeDefault<BooleanValue>("ns3::RdmaGoBackN::BackToZero");
+         },
+         "without L2_BACK_TO_ZERO"},
+        {{"PFC_WATCHDOG_ACTION"},
+         [](const auto&) {
+             return AttributeDefault<TimeValue>("ns3::PfcWatchdog::Timeout").IsZero();
+         },
+         "without PFC_WATCHDOG"},
+        {{"REORDER_FRAMES", "REORDER_TIME"},
+         [](const auto& conf) { return !MayReorder(conf); },
+         "where no switch routes frame by frame"},
+        {{"INT_MULTI"}, [](const auto&) { return true; }, "as telemetry is exact here"},
+        {{"ENABLE_TRACE"},
+         [](const auto& conf) { return conf.enableTrace && conf.traceFile.empty(); },
+         "without TRACE_FILE"},
+        {{"TRACE_FILE", "TRACE_OUTPUT_FILE"},
+         [](const auto& conf) { return !conf.enableTrace; },
+         "without ENABLE_TRACE"}};
+    return conditions;
+}
+
+} // namespace
+
+std::vector<std::string>
+DescribeIdleKeys(const FabricConf& conf,
+                 const std::function<std::string(const FabricConfKey& key)>& reason)
+{
+    const std::vector<FabricConfKey> keys = FabricConfKeys();
+    std::vector<std::string> warnings;
+    for (std::size_t i = 0; i < conf.given.size(); ++i)
+    {
+        if (conf.origins[i].line > 0)
+        {
+            continue;
+        }
+        const auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& each) {
+            return each.name == conf.given[i];
+        });
+        const std::string because = reason(*key);
+        if (!because.empty())
+        {
+            warnings.push_back(conf.origins[i].file + ": " + key->name + " has no effect " +
+                               because);
+        }
+    }
+    return warnings;
+}
+
+std::string
+ReasonToBeIdle(const FabricConf& conf, const FabricConfKey& key)
+{
+    for (const Condition& each : Conditions())
+    {
+        if (std::find(each.keys.begin(), each.keys.end(), key.name) != each.keys.end() &&
+            each.isIdle(conf))
+        {
+            return each.reason;
+        }
+    }
+    return NotOfTheChosen(key);
+}
+
+bool
+StandsForAny(const FabricConfKey& key, const std::vector<std::string_view>& prefixes)
+{
+    return std::any_of(key.attributes.begin(), key.attributes.end(), [&](const auto& attribute) {
+        return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
+            return attribute.starts_with(prefix);
+        });
+    });
+}
+
+} // namespace ns3
