@@ -126,6 +126,27 @@ def test_results_in_engines_are_checked_and_times_stay(tmp_path, star, op, ranks
     assert json.loads((tmp_path / "out" / "run.json").read_text())["checked_collectives"] == 1
 
 
+def test_messages_wait_for_a_path(tmp_path, star):
+    """A link that is down from before the first message until 300 us puts the collective off until then, and breaks nothing."""
+    def took(*more):
+        result = run(tmp_path, star(4), 4, "ALLREDUCE\t100000", *more)
+        assert result.returncode == 0, result.stderr
+        return collective(tmp_path)[1]
+
+    always = took()
+    later = took("--set", "LINK_DOWN=0.1 2 4", "--set", "LINK_UP=300 2 4", "--ns3::RdmaFabric::RouteUpdateDelay=0ns")
+    assert 299_000 < later <= 300_000 + always
+
+
+def test_a_message_without_a_path_is_named(tmp_path):
+    servers = tmp_path / "rail-only"
+    servers.write_text("8 2 2 2 8 A100\n4 5 6 7\n" + "".join(
+        f"{gpu} {4 + gpu // 2} 2400Gbps 25ns 0\n{gpu} {6 + gpu % 2} 100Gbps 1us 0\n" for gpu in range(4)))
+    result = run(tmp_path, servers, 4, "ALLGATHER\t1000")
+    assert result.returncode == 1
+    assert "a message has no path: rank 0 and rank 3, for one" in result.stderr and "aborted" not in result.stderr
+
+
 @pytest.mark.parametrize("protocol", ["Udp", "Tcp"])
 def test_an_attribute_chooses_the_protocol(tmp_path, star, protocol):
     flag = f"--ns3::CcloEngine::Protocol=ns3::Cclo{protocol}Engine"

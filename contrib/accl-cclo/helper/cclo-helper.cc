@@ -75,6 +75,8 @@ CcloHelper::MakeNetwork(uint32_t host, const CcloEngine& engine)
     if (Ptr<CcloRdmaEngine> rdma = DynamicCast<CcloRdmaEngine>(network))
     {
         rdma->Install(m_fabric->GetDriver(host), m_rdmaPeers);
+        m_fabric->TraceConnectWithoutContext("RoutesChanged",
+                                             MakeCallback(&CcloRdmaEngine::OnRoutesChanged, rdma));
     }
     if (Ptr<CcloSocketEngine> sockets = DynamicCast<CcloSocketEngine>(network))
     {

@@ -180,8 +180,16 @@ CcloRdmaEngine::SessionAt(uint32_t session)
     return m_sessions[session];
 }
 
-CcloRdmaEngine::Session&
-CcloRdmaEngine::Open(uint32_t session)
+bool
+CcloRdmaEngine::LacksPath(uint32_t session) const
+{
+    return std::any_of(m_withoutPath.begin(), m_withoutPath.end(), [session](const auto& each) {
+        return each.session == session;
+    });
+}
+
+bool
+CcloRdmaEngine::Connect(uint32_t session)
 {
     NS_ABORT_MSG_IF(session >= m_peers->size() || !(*m_peers)[session],
                     "host " << m_host << " has no collective engine to talk to at host "
@@ -192,10 +200,8 @@ CcloRdmaEngine::Open(uint32_t session)
         RdmaConnectionOptions options;
         options.priority = m_priority;
         opened.queuePair = m_driver->Connect(session, options);
-        NS_ABORT_MSG_UNLESS(opened.queuePair,
-                            "no path leads from host " << m_host << " to host " << session);
     }
-    return opened;
+    return opened.queuePair;
 }
 
 CcloRdmaEngine::Posted&
@@ -220,25 +226,65 @@ CcloRdmaEngine::WirePs(const RdmaQueuePair& queuePair, uint64_t bytes) const
     return static_cast<int64_t>(bits * 1e12 / static_cast<double>(queuePair.lineRateBps));
 }
 
+uint64_t
+CcloRdmaEngine::BytesOf(const CcloHeader& header)
+{
+    switch (header.type)
+    {
+    case CcloMessageType::Eager:
+        return CcloHeader::BYTES + uint64_t{header.count};
+    case CcloMessageType::RendezvousData:
+        return header.count;
+    default:
+        return CcloHeader::BYTES;
+    }
+}
+
 void
 CcloRdmaEngine::Send(uint32_t session, CcloMessage&& message, int64_t spanPs)
 {
-    Session& opened = Open(session);
     const CcloHeader& header = message.header;
-    uint64_t bytes = CcloHeader::BYTES;
+    NS_LOG_LOGIC("host " << m_host << " to " << session << ": " << header);
     if (header.type == CcloMessageType::Eager)
     {
-        bytes += header.count;
-        opened.unplacedBytes += header.count;
+        SessionAt(session).unplacedBytes += header.count;
     }
-    else if (header.type == CcloMessageType::RendezvousData)
+    m_unsentBytes += BytesOf(header);
+    Pending pending{session, std::move(message), spanPs};
+    // Nothing overtakes what waits for a path.
+    if (!LacksPath(session) && Connect(session))
     {
-        bytes = header.count;
+        Start(std::move(pending));
+        return;
     }
-    NS_LOG_LOGIC("host " << m_host << " to " << session << ": " << header);
-    m_unsentBytes += bytes;
+    NS_LOG_LOGIC("host " << m_host << " has to wait for a path");
+    m_withoutPath.push_back(std::move(pending));
+}
+
+void
+CcloRdmaEngine::OnRoutesChanged()
+{
+    for (Pending& pending : std::exchange(m_withoutPath, {}))
+    {
+        if (Connect(pending.session))
+        {
+            Start(std::move(pending));
+        }
+        else
+        {
+            m_withoutPath.push_back(std::move(pending));
+        }
+    }
+}
+
+void
+CcloRdmaEngine::Start(Pending&& pending)
+{
+    const uint32_t session = pending.session;
+    uint64_t bytes = BytesOf(pending.message.header);
     // Data that come more slowly than the wire takes them begin late enough not to run dry.
-    const int64_t waitPs = std::max<int64_t>(0, spanPs - WirePs(*opened.queuePair, bytes));
+    const int64_t waitPs =
+        std::max<int64_t>(0, pending.spanPs - WirePs(*m_sessions[session].queuePair, bytes));
     const Time start = m_sendLatency + PicoSeconds(waitPs);
     if (bytes > m_sendBuffer)
     {
@@ -251,7 +297,7 @@ CcloRdmaEngine::Send(uint32_t session, CcloMessage&& message, int64_t spanPs)
     }
     Posted& last = Take();
     last.carriesMessage = true;
-    last.message = std::move(message);
+    last.message = std::move(pending.message);
     last.size = bytes;
     Simulator::Schedule(start, [this, session, &last] { Post(session, last); });
 }
@@ -315,6 +361,10 @@ CcloRdmaEngine::OnCredit(uint32_t session, uint64_t bytes)
 std::string
 CcloRdmaEngine::DescribeSession(uint32_t session) const
 {
+    if (LacksPath(session))
+    {
+        return fmt::format("no path leads from host {} to host {}", m_host, session);
+    }
     const uint64_t unplaced = session < m_sessions.size() ? m_sessions[session].unplacedBytes : 0;
     return fmt::format("host {} has yet to put {} bytes of eager data into rx buffers (EagerWindow "
                        "is {}); {} bytes wait for acknowledgement",

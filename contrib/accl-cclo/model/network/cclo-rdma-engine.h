@@ -45,6 +45,9 @@ class CcloRdmaEngine : public CcloProtocolEngine, public QbbAddressee
     /// @param driver of the host @param peers gets this engine
     void Install(Ptr<RdmaDriver> driver, CcloRdmaPeers peers);
 
+    /// Send what has waited for a path; to be called when routes may have changed.
+    void OnRoutesChanged();
+
     // --- CcloProtocolEngine
     uint32_t GetStackType() const override;
     bool CanWrite() const override;
@@ -68,9 +71,23 @@ class CcloRdmaEngine : public CcloProtocolEngine, public QbbAddressee
         int64_t creditDelayPs{0};  ///< of a credit for what the peer sends
     };
 
+    /// A message that no path leads to yet.
+    struct Pending
+    {
+        uint32_t session;
+        CcloMessage message;
+        int64_t spanPs;
+    };
+
     Session& SessionAt(uint32_t session);
 
-    Session& Open(uint32_t session);
+    /// @return whether messages to the peer wait for a path
+    bool LacksPath(uint32_t session) const;
+    /// @return whether there is a queue pair to the peer, and so was a path
+    bool Connect(uint32_t session);
+    void Start(Pending&& pending);
+    /// @return bytes that a message has on the wire, but for the headers of frames
+    static uint64_t BytesOf(const CcloHeader& header);
     Posted& Take();
     /// Give a message to the queue pair.
     void Post(uint32_t session, Posted& posted);
@@ -90,6 +107,7 @@ class CcloRdmaEngine : public CcloProtocolEngine, public QbbAddressee
     Time m_receiveLatency;
     uint64_t m_unsentBytes{0}; ///< given to this engine and not yet acknowledged
     std::vector<Session> m_sessions;
+    std::vector<Pending> m_withoutPath; ///< in the order in which they came
     std::vector<std::unique_ptr<Posted>> m_all;
     Posted* m_free{nullptr};
 };
