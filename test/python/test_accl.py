@@ -126,6 +126,27 @@ def test_results_in_engines_are_checked_and_times_stay(tmp_path, star, op, ranks
     assert json.loads((tmp_path / "out" / "run.json").read_text())["checked_collectives"] == 1
 
 
+@pytest.mark.parametrize("attributes,expected", [
+    (["RxBufferSize=65536"], "ns3::CcloDriver::MaxEagerSize is 1024; expected RxBufferSize, which is 65536, or more"),
+    (["MaxEagerSize=4294967295"], "ns3::CcloDriver::MaxEagerSize is 4294967295; expected less than MaxRendezvousSize, which is "),
+])
+def test_thresholds_that_no_engine_takes_are_refused(tmp_path, star, attributes, expected):
+    result = run(tmp_path, star(4), 4, "ALLREDUCE\t1000", *(f"--ns3::CcloDriver::{attribute}" for attribute in attributes))
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"collective engine: {expected}") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("op", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER"])
+def test_over_tcp_large_segments_carry_what_small_ones_cannot(tmp_path, star, op):
+    """More segments than rx buffers wait for each other in a ring, as the documentation of offload says."""
+    tcp = "--ns3::CcloEngine::Protocol=ns3::CcloTcpEngine"
+    assert run(tmp_path, star(4), 4, f"{op}\t4194304", tcp, "--ns3::CcloDriver::RxBufferSize=262144",
+               "--ns3::CcloDriver::MaxEagerSize=33554432").returncode == 0
+    if op != "ALLREDUCE":
+        result = run(tmp_path, star(4), 4, f"{op}\t4194304", tcp)
+        assert result.returncode == 1 and "all 16 of which are full" in result.stderr
+
+
 def test_messages_wait_for_a_path(tmp_path, star):
     """A link that is down from before the first message until 300 us puts the collective off until then, and breaks nothing."""
     def took(*more):

@@ -155,6 +155,25 @@ CcloDriver::CheckRoom(uint32_t end) const
 }
 
 void
+CcloDriver::CheckThresholds() const
+{
+    if (m_maxEagerSize < m_rxBufferSize)
+    {
+        throw std::invalid_argument(fmt::format("ns3::CcloDriver::MaxEagerSize is {}; expected "
+                                                "RxBufferSize, which is {}, or more",
+                                                m_maxEagerSize,
+                                                m_rxBufferSize));
+    }
+    if (m_maxRendezvousSize <= m_maxEagerSize)
+    {
+        throw std::invalid_argument(fmt::format("ns3::CcloDriver::MaxEagerSize is {}; expected "
+                                                "less than MaxRendezvousSize, which is {}",
+                                                m_maxEagerSize,
+                                                m_maxRendezvousSize));
+    }
+}
+
+void
 CcloDriver::Initialize(const std::vector<CcloRank>& ranks, uint32_t localRank)
 {
     NS_LOG_INFO("rank " << localRank << " of " << ranks.size() << " is initialized");
@@ -165,6 +184,7 @@ CcloDriver::Initialize(const std::vector<CcloRank>& ranks, uint32_t localRank)
         throw std::invalid_argument("a collective engine is configured already; expected "
                                     "Deinitialize() before Initialize()");
     }
+    CheckThresholds();
     SetUpRxBuffers();
     SetUpSpareBuffers();
     AddCommunicator(ranks, localRank);

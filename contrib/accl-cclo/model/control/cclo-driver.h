@@ -156,6 +156,7 @@ class CcloDriver : public Object
     void StartNext();
     void OnInterrupt();
     void CheckRoom(uint32_t end) const;
+    void CheckThresholds() const;
     void Write64FromEnd(uint32_t distance, uint64_t value);
 
     Ptr<CcloEngine> m_engine;

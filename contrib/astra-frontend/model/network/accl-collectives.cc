@@ -174,7 +174,7 @@ AcclCollectives::Install()
     }
     catch (const std::invalid_argument& error)
     {
-        throw ns3::InputError("collective engine", 0, error.what(), "attributes that go together");
+        throw ns3::InputError(std::string("collective engine: ") + error.what());
     }
 }
 
