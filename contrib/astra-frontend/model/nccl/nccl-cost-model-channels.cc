@@ -301,9 +301,27 @@ NcclCostModel::SuitsNetwork(NcclProtocol protocol,
         const bool divides = op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
         const uint64_t ofRank = divides ? bytes / shape.GetRanks() : bytes;
         return kind.allowsLl128 && (kind.simpleFrom == 0 || ofRank < kind.simpleFrom) &&
-               (!m_machine.gpu.onGrace || m_tuning.relaysBehindCpus);
+               (!m_machine.gpu.onGrace || m_tuning.relaysBehindCpus) &&
+               !(divides && SimpleFollowsLl(op, shape, bytes));
     }
     return protocol == NcclProtocol::Simple || kind.allowsLl;
+}
+
+bool
+NcclCostModel::SimpleFollowsLl(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
+{
+    // AllGather and ReduceScatter on 2 servers of 8 B200, of two clouds with 16 and 32 channels,
+    // take Simple's time from 2 MiB on, where NCCL's estimates would have LL128 up to 32 MiB. On
+    // AMD and on Intel hosts, it is near 2 MiB that Simple's estimate falls below LL's. No source
+    // of NCCL's says why; tables of Hopper show LL128 up to 64 MiB.
+    if (m_machine.gpu.generation != GpuGeneration::Blackwell)
+    {
+        return false;
+    }
+    const auto predicted = [&](NcclProtocol protocol) {
+        return EvaluateRing(protocol, op, shape, bytes).predicted;
+    };
+    return predicted(NcclProtocol::Simple) < predicted(NcclProtocol::Ll);
 }
 
 bool

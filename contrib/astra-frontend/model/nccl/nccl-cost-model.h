@@ -161,6 +161,9 @@ class NcclCostModel
                       CollectiveOp op,
                       const GroupShape& shape,
                       uint64_t bytes) const;
+    /// @return whether a ring between nodes has Simple where NCCL's estimates would have LL128,
+    /// since Simple's estimate is below LL's; measured on Blackwell
+    bool SimpleFollowsLl(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const;
     /// @return what NCCL takes a step between nodes to take
     double EstimatedInterUs(NcclProtocol protocol, double ncclUs) const;
     /// @return what a step between nodes takes besides the links' delay
