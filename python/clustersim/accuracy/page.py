@@ -26,8 +26,7 @@ run anew, in a few minutes, and this page is written, by ``scripts/accuracy.py -
   are apart from the others, too.
 - A size does not count (grey crosses) where its source calls it bad, or where a larger size was measured to take less than
   nine tenths of its time: no model of a quiet machine makes a message slower by making it shorter.
-- More than 64 ranks carry out one iteration of each size, and none above 1 GiB but a table's smallest: more would take minutes
-  each.
+- More than 64 ranks carry out one iteration of each size.
 - Every variable has its default, but for what the source says was set; the release of NCCL is that of the source, where it
   names one. The network is @NETWORK@.
 

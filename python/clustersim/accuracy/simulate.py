@@ -12,9 +12,7 @@ from clustersim.whole_file import write_text
 RELEASES = ("2.18", "2.20", "2.23", "2.28", "2.29", "2.30")  # of the cost models that NCCL_TUNING knows
 ROW = re.compile(r"^ +(\d+) +\d+ +\w+ +\w* +-?\d+ +([\d.e+]+) ")
 CHOICE = re.compile(r"^# .*: (\d+) Bytes -> Algo (\w+) proto (\S+) channel\{Lo\.\.Hi\}=\{0\.\.(\d+)\}")
-# On so many ranks larger sizes would take minutes each: a single iteration, and none above MOST_BYTES but the smallest.
-MANY_RANKS = 65
-MOST_BYTES = 1 << 30
+MANY_RANKS = 65  # carry out one iteration of each size
 NV_DELAY = "0.000025ms"
 DELAY = "0.0005ms"
 
@@ -30,10 +28,7 @@ class Simulated:
 
 def sizes_of(table, max_bytes):
     """@return the sizes of a table that are simulated"""
-    sizes = [row.size for row in table.rows if row.size <= max_bytes]
-    if table.machine.ranks < MANY_RANKS:
-        return sizes
-    return [size for size in sizes if size <= MOST_BYTES] or sizes[:1]
+    return [row.size for row in table.rows if row.size <= max_bytes]
 
 
 def write_topology(path, machine):
