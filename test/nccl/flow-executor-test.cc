@@ -302,6 +302,31 @@ TEST(FlowExecutor, TheLastRankCopiesOneMessageAfterTheOther)
     EXPECT_EQ(chain.DoneAt(1), MICROSECOND + static_cast<TimePs>(MESSAGES) * 7 * MICROSECOND / 2);
 }
 
+TEST(FlowExecutor, OnlyTheFirstMessagesWaitWhereLaterOnesFindTheGpuAtWork)
+{
+    constexpr TimePs WITH_LATENCY = 4;
+    Lane lane;
+    lane.latency = 3 * MICROSECOND;
+    lane.withLatency = WITH_LATENCY;
+    lane.slots = 1; // one message after the other, each of which the network carries in 1 us
+    Chain sending(2, false, lane);
+    sending.network.DelayStarts();
+    sending.Start(0);
+    sending.Start(1);
+    sending.network.Run();
+    EXPECT_EQ(sending.DoneAt(1), (3 * WITH_LATENCY + static_cast<TimePs>(MESSAGES)) * MICROSECOND);
+
+    // So do the last rank's copies, of 2 us each.
+    lane.slots = 0;
+    lane.rateCapBps = 2000000000;
+    Chain copying(2, true, lane);
+    copying.Start(0);
+    copying.Start(1);
+    copying.network.Run();
+    EXPECT_EQ(copying.DoneAt(1),
+              (1 + 3 * WITH_LATENCY + 2 * static_cast<TimePs>(MESSAGES)) * MICROSECOND);
+}
+
 TEST(FlowExecutor, ACopiedMessageIsOutOfItsSlotThoughOthersArePassedOn)
 {
     Chain chain(std::make_shared<Tap>());

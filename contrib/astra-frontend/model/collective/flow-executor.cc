@@ -301,10 +301,12 @@ FlowExecutor::Send(Outbound& outbound)
         Join(lane, bytes, sent, &outbound);
         return;
     }
-    if (outbound.latencyBytes != bytes)
+    const bool hasLatency = lane.HasLatency(outbound.sent - 1);
+    if (outbound.latencyBytes != bytes || outbound.latencyCounts != hasLatency)
     {
         outbound.latencyBytes = bytes;
-        const CopyTime start = StartOf(lane, bytes);
+        outbound.latencyCounts = hasLatency;
+        const CopyTime start = StartOf(lane, bytes, hasLatency);
         outbound.latency = start.latency;
         outbound.busy = start.busy;
     }
@@ -407,9 +409,9 @@ FlowExecutor::OccupyCpu(TimePs busy)
 }
 
 CopyTime
-FlowExecutor::StartOf(const Lane& lane, uint64_t bytes) const
+FlowExecutor::StartOf(const Lane& lane, uint64_t bytes, bool hasLatency) const
 {
-    CopyTime copy = CopyTimeOf(lane, bytes, m_execution.wireInflation);
+    CopyTime copy = CopyTimeOf(lane, bytes, m_execution.wireInflation, hasLatency);
     if (lane.passBytes == 0)
     {
         return copy;
@@ -489,7 +491,10 @@ FlowExecutor::CopyArrived(Inbound& inbound)
         return;
     }
     const uint64_t bytes = inbound.next.bytes;
-    const CopyTime copy = CopyTimeOf(inbound.lane, bytes, m_execution.wireInflation);
+    const CopyTime copy = CopyTimeOf(inbound.lane,
+                                     bytes,
+                                     m_execution.wireInflation,
+                                     inbound.lane.HasLatency(inbound.received));
     m_network.Schedule(
         bytes && !m_isPhysical ? copy.latency + copy.duration / OWN_COPY_SPEED : 0,
         [](void* arg) {

@@ -21,17 +21,18 @@ ToString(ConnType type)
 }
 
 CopyTime
-CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
+CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation, bool hasLatency)
 {
+    const TimePs latency = hasLatency ? lane.latency : 0;
     if (lane.rateCapBps == 0)
     {
         const double wireBytes = static_cast<double>(bytes) * wireInflation;
-        CopyTime start{lane.latency, 0, 0};
+        CopyTime start{latency, 0, 0};
         for (const SlowStart& slow : lane.slowStarts)
         {
             if (slow.Applies() && wireBytes > static_cast<double>(slow.above))
             {
-                start.latency = ns3::AddPs(lane.latency, slow.latency);
+                start.latency = ns3::AddPs(latency, slow.latency);
                 start.busy =
                     slow.occupies
                         ? ns3::AddPs(slow.latency, ns3::TruncateToPs(slow.psPerByte * wireBytes))
@@ -45,7 +46,7 @@ CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation)
     const uint64_t passes = lane.passBytes ? DivideUp(bytes, lane.passBytes) : 1;
     const uint64_t idle = lane.wholePasses && passes > 1 ? passes * lane.passBytes - bytes : 0;
     CopyTime time;
-    time.latency = ns3::AddPs(ns3::TimesPs(lane.latency, lane.waitsEachPass ? passes : 1),
+    time.latency = ns3::AddPs(ns3::TimesPs(latency, lane.waitsEachPass ? passes : 1),
                               ns3::TruncateToPs(psPerByte * static_cast<double>(idle)));
     const auto hidden = static_cast<double>(std::min<uint64_t>(bytes, lane.hiddenBytes));
     time.latency -= std::min(time.latency, ns3::TruncateToPs(psPerByte * hidden));

@@ -105,7 +105,16 @@ struct Lane
     /// MessageInfo::nic of its messages; NONE: the executor shares channels out to the NICs.
     uint32_t nic{NONE};
     static constexpr uint32_t NICS_IN_TURN = NONE - 1; ///< as nic: its messages take them in turn
-    SlowStarts slowStarts{};                           ///< the last that applies counts
+    /// How many messages, the first ones, have the latency: the GPU waits for others while it is at
+    /// work. NONE: all have it.
+    uint32_t withLatency{NONE};
+    SlowStarts slowStarts{}; ///< the last that applies counts
+
+    /// @return whether a message has the latency
+    bool HasLatency(uint64_t message) const
+    {
+        return message < withLatency || withLatency == NONE;
+    }
 
     /// @return how many times as fast as the lane's rate a message is copied
     double SpeedOf(uint64_t message) const
@@ -136,9 +145,10 @@ struct CopyTime
  * @param lane what moves it
  * @param bytes of data
  * @param wireInflation bytes on the wire per byte of data
+ * @param hasLatency Lane::HasLatency() of the message
  * @return what it takes to move a message of a lane
  */
-CopyTime CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation);
+CopyTime CopyTimeOf(const Lane& lane, uint64_t bytes, double wireInflation, bool hasLatency = true);
 
 /// Numbers of lanes, ascending. Not std::ranges::iota_view: clang 14 cannot read that of GCC 12's
 /// library.

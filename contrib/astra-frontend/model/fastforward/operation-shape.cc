@@ -144,7 +144,7 @@ ShapeFinder::AddLane(Digest& digest,
         return;
     }
     // Most lanes are of one kind: what it is has been said then.
-    const std::array<uint64_t, 8> kind{
+    const std::array<uint64_t, 9> kind{
         static_cast<uint64_t>(lane.type) << 32 | static_cast<uint64_t>(lane.aloneAt) << 16 |
             static_cast<uint64_t>(lane.kind) << 8 | uint64_t{lane.wholePasses} << 1 |
             uint64_t{lane.waitsEachPass},
@@ -152,6 +152,7 @@ ShapeFinder::AddLane(Digest& digest,
         uint64_t{lane.members} << 32 | lane.result,
         lane.messages,
         static_cast<uint64_t>(lane.latency),
+        lane.withLatency,
         lane.rateCapBps,
         std::bit_cast<uint64_t>(double{lane.aloneSpeed}),
         std::bit_cast<uint64_t>(double{lane.wireInflation})};

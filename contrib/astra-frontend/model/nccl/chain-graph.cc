@@ -18,6 +18,8 @@ ChainGraph::ChainGraph(const CollectiveRequest& request,
     : ChannelGraph(request, shape, plan, 1, 8, stepLatency),
       m_root(static_cast<uint32_t>(request.root)),
       m_endsAtRoot(request.op == CollectiveOp::Reduce),
+      m_chunksHideLatency(stepLatency < 0 && shape.GetNodes() == 1 &&
+                          plan.protocol == NcclProtocol::Simple),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {
 }
@@ -38,6 +40,10 @@ ChainGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t first, uint32_t chan
     Lane lane = Connect(rank, peer, channel, ConnType::Ring);
     const bool inChain = DepthOf(first, channel) + 1 < GetRanks();
     lane.messages = inChain ? DivideUp(GetSplit().GetBytes(channel), MESSAGE_BYTES) : 0;
+    if (m_chunksHideLatency)
+    {
+        lane.withLatency = 1;
+    }
     return lane;
 }
 

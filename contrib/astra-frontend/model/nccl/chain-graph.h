@@ -49,6 +49,9 @@ class ChainGraph : public ChannelGraph
 
     uint32_t m_root;
     bool m_endsAtRoot;
+    /// In a server, a block of Simple moves one chunk while it waits for the flag of the next: the
+    /// latency counts for the first.
+    bool m_chunksHideLatency;
     RingOrders m_rings;
 };
 

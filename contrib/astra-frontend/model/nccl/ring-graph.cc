@@ -48,6 +48,8 @@ RingGraph::RingGraph(const CollectiveRequest& request,
       m_maxChunk(SizesOf(plan.protocol).chunk),
       m_minSlice(SizesOf(plan.protocol).minSlice),
       m_slicesShareLatency(stepLatency >= 0 || (shape.GetNodes() == 1 && !plan.wholePasses)),
+      m_loopsHideLatency(stepLatency < 0 && shape.GetNodes() == 1 &&
+                         plan.protocol == NcclProtocol::Simple),
       m_full(ShapeOf(m_maxChunk * GetRanks())),
       m_rings(shape, GetSplit().GetChannels(), crossNic)
 {
@@ -192,6 +194,10 @@ RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
     if (lane.slots == 1 && m_slicesShareLatency)
     {
         lane.latency /= shape.fullLoops ? m_full.slices : std::max(1U, shape.last.slices);
+    }
+    if (m_loopsHideLatency && shape.fullLoops)
+    {
+        lane.withLatency = static_cast<uint32_t>(shape.perFullLoop);
     }
     lane.messages = shape.bytes == 0 ? 0
                                      : shape.fullLoops * shape.perFullLoop +

@@ -118,6 +118,9 @@ class RingGraph : public ChannelGraph
     /// In a server the slices of a chunk follow each other within its latency. Between servers a
     /// slice goes through the CPU's hands by itself, and a ring is as slow as its slowest step.
     bool m_slicesShareLatency;
+    /// In a server, a block of Simple works on one slice while it waits for the flag of the other:
+    /// the latency counts until data has gone around the ring once.
+    bool m_loopsHideLatency;
     LoopShape m_full; ///< of loops of the full size
     RingOrders m_rings;
     std::vector<ChannelShape> m_channels;

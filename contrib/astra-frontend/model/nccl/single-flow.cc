@@ -119,7 +119,7 @@ class FlowWriter
             SingleFlow& flow = Add(lane, message, m_graph.GetBytes(rank, index, message));
             flow.src = m_ranks[rank];
             flow.dst = toSwitch ? SwitchOf(lane) : m_ranks[lane.peer];
-            flow.latency = lane.latency;
+            flow.latency = lane.HasLatency(message) ? lane.latency : 0;
         }
     }
 

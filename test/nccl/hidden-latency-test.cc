@@ -1,0 +1,95 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Which messages of rings and chains of Simple wait for the latency of a step.
+ */
+#include "ns3/chain-graph.h"
+#include "ns3/collective-types.h"
+#include "ns3/machine-model.h"
+#include "ns3/nccl-cost-model.h"
+#include "ns3/ring-graph.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr uint64_t CHUNK = 2097152; // of a ring of Simple: 4 of 8 buffers of 512 KiB
+
+/// Four GPUs, in servers of @p gpusPerServer.
+GroupShape
+FourGpus(uint32_t gpusPerServer)
+{
+    MachineModel machine;
+    machine.gpusPerServer = gpusPerServer;
+    CommGroup group;
+    group.ranks.resize(4);
+    std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    return GroupShape(group, machine);
+}
+
+NcclPlan
+OneChannel(NcclProtocol protocol)
+{
+    NcclPlan plan;
+    plan.protocol = protocol;
+    plan.channels = 1;
+    plan.channelGBps = 20;
+    plan.intraLatency = 3400;
+    return plan;
+}
+
+} // namespace
+
+// nccl-tests on 8 A100, 4 GB200 and 8 B200 (docs/source/data/measurements): from a few rounds of
+// chunks on, rings move what NCCL counts for the NVLinks, less their last copy, so no round adds
+// latencies.
+TEST(HiddenLatency, OfARingInAServerCountsUntilDataHaveGoneAroundOnce)
+{
+    CollectiveRequest request;
+    const auto withLatency = [&](uint64_t bytes,
+                                 NcclProtocol protocol = NcclProtocol::Simple,
+                                 uint32_t gpusPerServer = 4,
+                                 TimePs stepLatency = -1) {
+        request.bytes = bytes;
+        return RingGraph(request, FourGpus(gpusPerServer), OneChannel(protocol), true, stepLatency)
+            .GetOutbound(0, 0)
+            .withLatency;
+    };
+    request.op = CollectiveOp::AllReduce;
+    constexpr uint32_t SLICES = 2; // of a chunk
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK), 2 * (4 - 1) * SLICES);
+    EXPECT_EQ(withLatency(4 * CHUNK + 1), 2 * (4 - 1) * SLICES);
+    EXPECT_EQ(withLatency(4 * CHUNK), Lane::NONE) << "a single round";
+    request.op = CollectiveOp::AllGather;
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK), (4 - 1) * SLICES);
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Ll128), Lane::NONE) << "flags in the data";
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Simple, 2), Lane::NONE) << "two servers";
+    EXPECT_EQ(withLatency(5 * 4 * CHUNK, NcclProtocol::Simple, 4, 3000), Lane::NONE)
+        << "AS_SEND_LAT is that of every chunk";
+}
+
+// Broadcast on 8 H800: from 16 MiB on, each chunk of 512 KiB adds what copying it takes.
+TEST(HiddenLatency, OfAChainInAServerCountsForTheFirstChunk)
+{
+    CollectiveRequest request;
+    request.op = CollectiveOp::Broadcast;
+    request.bytes = 16 * CHUNK;
+    const auto withLatency = [&](NcclProtocol protocol,
+                                 uint32_t gpusPerServer,
+                                 TimePs stepLatency) {
+        return ChainGraph(request, FourGpus(gpusPerServer), OneChannel(protocol), true, stepLatency)
+            .GetOutbound(0, 0)
+            .withLatency;
+    };
+    EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, -1), 1U);
+    EXPECT_EQ(withLatency(NcclProtocol::Ll, 4, -1), Lane::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Simple, 2, -1), Lane::NONE);
+    EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, 3000), Lane::NONE);
+}
+
+} // namespace AstraSim
