@@ -139,6 +139,16 @@ def test_the_page_begins_with_what_the_recorded_errors_come_to():
     assert short.count(":ref:") == page.WORST
 
 
+def test_the_page_says_which_goals_are_reached():
+    # Goals: a mean of 15% up to 32 KiB; from 1 MiB up one of 5%, and no size above 15%.
+    rows = [("a", False, "small", 0.10, 0.40), ("b", False, "small", 0.18, 0.20),
+            ("a", False, "large", 0.04, 0.16), ("b", False, "large", 0.02, 0.15), ("c", False, "large", 0.12, 0.12)]
+    text = page.goals_met(pd.DataFrame(rows, columns=["table", "held out", "band", "mean", "max"]))
+    assert "- to 32 KiB: a mean of 15.0 % is reached, at 14.0 %; 1 of 2 tables have it.\n" in text
+    assert ("- from 1 MiB: a mean of 5.0 % is not reached, at 6.0 %; 2 of 3 tables have it, and 1 of these no size above 15.0 %.\n"
+            in text)
+
+
 def test_pictures_have_the_units_and_numbers_of_all_other_plots():
     frame = pd.read_csv(ROOT / "docs/source/data/accuracy.csv", keep_default_na=False)
     figure = plots.figure_of(frame[frame["table"] == SHORT[0]])
