@@ -301,10 +301,10 @@ def test_a_rail_only_network_carries_rings_and_with_pxn_everything(tmp_path, net
     subprocess.run([str(generator), "-topo", "RailOnly", "-g", "16"], cwd=tmp_path, check=True, capture_output=True)
     topology, = tmp_path.glob("RailOnly*")
     w = tmp_path / "w.txt"
-    for operation, pxn, status in (("ALLREDUCE", "0", 0), ("ALLTOALL", "1", 0), ("ALLTOALL", "0", 1)):
+    for operation, pxn, status in (("ALLREDUCE", "0", 0), ("ALLTOALL", "1", 0), ("ALLTOALL", None, 0), ("ALLTOALL", "0", 1)):
         w.write_text(f"1 {operation} 1048576 EP\n")
         result = run(tmp_path, "-w", w, "-n", topology, "-c", CONF, "--network", network, "--ep", 16,
-                     env={"AS_PXN_ENABLE": pxn})
+                     env={"AS_PXN_ENABLE": pxn} if pxn else {})
         assert result.returncode == status, result.stderr
         assert "rail-only" in result.stderr
         if status:

@@ -211,8 +211,8 @@ RunInputs::DescribeSplitRails() const
         topology.nvswitchCount == 0
             ? "other GPUs (linked without a switch); expected collectives between neighbours, such "
               "as rings (NCCL_ALGO=Ring) in the order of the links"
-            : "another GPU's NVLink (rail-only); expected PXN (AS_PXN_ENABLE=1), or collectives "
-              "that stay on rails and in servers");
+            : "another GPU's NVLink (rail-only); expected an AllToAll with PXN (AS_PXN_ENABLE not "
+              "0), or collectives that stay on rails and in servers");
 }
 
 BackgroundFlows

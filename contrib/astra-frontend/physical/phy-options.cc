@@ -164,6 +164,8 @@ PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::
     // Hosts have no switches that add: NVLS only if it is asked for, and then refused.
     run.nccl.nvlsEnable = run.nccl.nvlsRequired;
     run.nccl.nvlsTreeEnable = run.nccl.nvlsRequired;
+    // A real network joins what a topology's rails do not.
+    run.nccl.pxnEnable = run.nccl.pxnEnable.value_or(false);
     if (!raw.gpuTable.empty())
     {
         run.nccl.gpuTable = raw.gpuTable;

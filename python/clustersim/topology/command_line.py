@@ -183,7 +183,7 @@ def look(given):
         pair = find_unreachable(topology, over_nvlink=False)
         if pair:
             print(f"{path}: GPU {pair[0]} and GPU {pair[1]} meet only in another GPU's NVLink (rail-only): "
-                  "AllToAll needs PXN (AS_PXN_ENABLE=1)")
+                  "no message passes between them but those of an AllToAll, by PXN")
     elif given["describe"]:
         prices = Prices(given["prices"]) if given["prices"] else None
         print("\n".join([*describe(topology), *(cost_lines(topology, prices) if prices else ())]))

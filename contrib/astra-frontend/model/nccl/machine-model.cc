@@ -140,6 +140,8 @@ MachineModel::FromTopology(const ns3::ClusterTopology& topology, double nicRateP
         machine.networkDelay = 2 * topology.links[link].delayPs;
     }
     machine.switchesJoinServers = machine.nvswitchesPerServer > 0 && SwitchesJoinServers(topology);
+    machine.isRailOnly =
+        machine.nvswitchesPerServer > 0 && topology.FindUnconnected(false).has_value();
     machine.nvlinkGBps = nvlink;
     machine.nicGBps = nic / nicRatePart;
     machine.nicsPerGpu = std::max(1U, nics);

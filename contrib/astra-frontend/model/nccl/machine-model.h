@@ -42,6 +42,7 @@ struct MachineModel
     uint32_t gpusPerServer{8};
     uint32_t nvswitchesPerServer{1}; ///< 0: GPUs of a server talk through their NICs
     bool switchesJoinServers{true};  ///< whether one NVSwitch reaches all GPUs of a server (NVLS)
+    bool isRailOnly{false};          ///< some GPUs meet in another GPU's NVLink only
     double nvlinkGBps{360};          ///< of a GPU in one direction, as the topology has it
     double nicGBps{50};              ///< of all NICs of one GPU together
     uint32_t nicsPerGpu{1};          ///< at least 1

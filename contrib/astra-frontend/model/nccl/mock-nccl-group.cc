@@ -285,7 +285,8 @@ MockNcclGroup::NameChoice(const CollectiveRequest& request,
 bool
 MockNcclGroup::UsesPxn(CollectiveOp op, const GroupShape& shape) const
 {
-    return m_options.pxnEnable && shape.GetNodes() > 1 && shape.GetRanksPerNode() > 1 &&
+    return m_options.pxnEnable.value_or(m_machine.isRailOnly) && shape.GetNodes() > 1 &&
+           shape.GetRanksPerNode() > 1 &&
            (op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV);
 }
 

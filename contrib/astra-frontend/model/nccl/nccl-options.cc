@@ -176,8 +176,11 @@ NcclOptions::FromEnvironment(const Lookup& lookup)
     const Reader reader(lookup);
     NcclOptions options;
     options.collNetEnable = reader.Flag("NCCL_COLLNET_ENABLE");
-    options.pxnEnable = reader.Number<uint32_t>("NCCL_PXN_DISABLE", 0, 1, "0 or 1")
-                            .value_or(reader.Flag("AS_PXN_ENABLE") ? 0 : 1) == 0;
+    options.pxnEnable = reader.FindFlag("AS_PXN_ENABLE");
+    if (const auto disable = reader.Number<uint32_t>("NCCL_PXN_DISABLE", 0, 1, "0 or 1"))
+    {
+        options.pxnEnable = *disable == 0;
+    }
     options.algorithms = reader.Choices<NcclAlgorithm>("NCCL_ALGO",
                                                        {NcclAlgorithm::Ring,
                                                         NcclAlgorithm::Tree,

@@ -65,7 +65,7 @@ struct NcclOptions
     bool nvlsTreeEnable{true};               ///< AS_NVLSTREE_ENABLE; as nvlsEnable if not given
     bool nvlsRequired{false};                ///< NCCL_NVLS_ENABLE 1: an error where there is none
     bool collNetEnable{false};               ///< NCCL_COLLNET_ENABLE
-    bool pxnEnable{false};                   ///< AS_PXN_ENABLE; NCCL_PXN_DISABLE wins
+    std::optional<bool> pxnEnable;           ///< AS_PXN_ENABLE; empty: where it must be
     std::vector<NcclAlgorithm> algorithms;   ///< NCCL_ALGO; empty: all
     std::vector<NcclProtocol> protocols;     ///< NCCL_PROTO; empty: all
     uint32_t minChannels{0};                 ///< NCCL_MIN_NCHANNELS; 0: none

@@ -342,8 +342,8 @@ class TopologyFile
                 (HasDirectLinks()
                      ? " meet only in other GPUs (linked without a switch): collectives "
                        "whose messages stay between neighbours, such as rings, work"
-                     : " meet only in another GPU's NVLink (rail-only): messages "
-                       "between such pairs need PXN, AS_PXN_ENABLE=1"));
+                     : " meet only in another GPU's NVLink (rail-only): no message "
+                       "passes between such pairs but those of an AllToAll, by PXN"));
             pair.reset();
         }
         if (pair)
