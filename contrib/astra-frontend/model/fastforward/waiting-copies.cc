@@ -85,7 +85,12 @@ WaitingCopies::Add(pid_t process, int socket, const OwnedPattern& pattern)
 {
     if (m_copies.size() == MOST)
     {
-        Remove(m_copies.back());
+        const auto least =
+            std::min_element(m_copies.rbegin(), m_copies.rend(), [](const Copy& a, const Copy& b) {
+                return a.worth < b.worth;
+            });
+        m_spent = least->worth;
+        Remove(*least);
     }
     Copy& added = m_copies.emplace_front(Copy{process, socket, {}, {}});
     Describe(added, pattern);
@@ -99,8 +104,9 @@ WaitingCopies::Extend(Copy& copy, const OwnedPattern& pattern)
 }
 
 void
-WaitingCopies::Describe(Copy& copy, const OwnedPattern& pattern)
+WaitingCopies::Describe(Copy& copy, const OwnedPattern& pattern) const
 {
+    copy.worth = m_spent + pattern.operations.size();
     copy.operations.clear();
     copy.starts.clear();
     for (const OwnedOperation& timed : pattern.operations)

@@ -7,6 +7,7 @@
 #include "pattern-bytes.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <sys/types.h>
 #include <vector>
@@ -30,7 +31,8 @@ class WaitingCopies
         int socket;
         std::vector<ns3::QbbBytes> operations; ///< what is done, without when
         std::vector<std::vector<TimePs>> starts;
-        TimePs last{0}; ///< of the starts
+        TimePs last{0};    ///< of the starts
+        uint64_t worth{0}; ///< the copy with the least of it goes first
     };
 
     /// Those that wait end, and are waited for.
@@ -39,7 +41,9 @@ class WaitingCopies
     /// @return the copy whose pattern @p longer is, with more that begins later; null if none is
     Copy* Find(const OwnedPattern& longer);
 
-    /// A copy simulates @p pattern. The one that was not asked longest ends if there are too many.
+    /// A copy simulates @p pattern. If there are too many, the one ends that is the least worth:
+    /// few operations would have to be simulated again, or others have come and gone since it was
+    /// asked.
     Copy& Add(pid_t process, int socket, const OwnedPattern& pattern);
 
     /// @p copy simulates @p pattern now, which Find() found it for.
@@ -55,8 +59,11 @@ class WaitingCopies
     /// Each keeps in memory what it has changed of the network, some megabytes.
     static constexpr std::size_t MOST = 24;
 
-    static void Describe(Copy& copy, const OwnedPattern& pattern);
+    void Describe(Copy& copy, const OwnedPattern& pattern) const;
 
+    /// Greedy-Dual (N. Young, 1994): a copy is worth what it has simulated, and what those were
+    /// worth that had to go before it was asked last.
+    uint64_t m_spent{0};
     std::list<Copy> m_copies; ///< the one asked last comes first
 };
 
