@@ -26,6 +26,21 @@ TEST(VaryingOperations, GapsCountOnceTheyCameTwice)
     EXPECT_TRUE(varying.GapsOf(&other, {4000, 4000}, 5).empty()) << "another group";
 }
 
+TEST(VaryingOperations, TheLastGapsAreExpectedWhereTheRanksThatHaveBegunKeepThem)
+{
+    VaryingOperations varying;
+    const OperationShape shape;
+    EXPECT_TRUE(varying.ExpectGaps(&shape, {7, AstraSim::NO_TIME}, 5).empty());
+    varying.Ended(&shape, {1000, 1200});
+    varying.GapsOf(&shape, {1100, 1350}, 5);
+    varying.Ended(&shape, {2000, 2200});
+    const std::vector<TimePs> last{100, 150};
+    EXPECT_EQ(varying.ExpectGaps(&shape, {2104, AstraSim::NO_TIME}, 5), last);
+    EXPECT_EQ(varying.ExpectGaps(&shape, {AstraSim::NO_TIME, 2346}, 5), last);
+    EXPECT_TRUE(varying.ExpectGaps(&shape, {2106, AstraSim::NO_TIME}, 5).empty()) << "100 then";
+    EXPECT_TRUE(varying.ExpectGaps(&shape, {2100, 2300}, 5).empty()) << "150 then";
+}
+
 TEST(VaryingOperations, ThoseThatBeginBeforeTheLastEndsHaveNoGaps)
 {
     VaryingOperations varying;

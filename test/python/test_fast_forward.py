@@ -186,6 +186,22 @@ def test_threads_repeat_congested_collectives_with_the_same_bytes(tmp_path):
     assert record(tmp_path / "1")["fast_forward"] == record(tmp_path / "2")["fast_forward"]
 
 
+def test_too_few_congested_collectives_to_know_their_mean_are_those_of_packets(tmp_path):
+    """32 AllToAlls over 4 to 1, with gaps of 100 and of 200 us: a mean takes 64 of a kind, so there is nothing to reuse."""
+    job = congested_all_to_alls(tmp_path, 1)
+    for name, flags in (("whole", ()), ("on", ("--fast-forward",))):
+        result = run(tmp_path / name, *job, *flags)
+        assert result.returncode == 0, result.stderr
+    for file in ("EndToEnd.csv", "collectives.csv"):
+        assert (tmp_path / "on" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
+    whole, on = record(tmp_path / "whole"), record(tmp_path / "on")
+    assert on["cnps"] == whole["cnps"] > 0
+    forward = on["fast_forward"]
+    assert forward["in_place"] == whole["collectives"] == 32
+    assert forward["sampled_in_place"] == 31, "all but the first, which is new"
+    assert forward["simulated"] == forward["of_which_in_place"] == whole["packet_hops"]
+
+
 def test_congested_collectives_that_differ_each_time_are_drawn_among_those_simulated(tmp_path):
     """960 AllToAlls over 4 to 1: marks at random make each take another time, within some per cent."""
     job = congested_all_to_alls(tmp_path, 30)
@@ -195,7 +211,7 @@ def test_congested_collectives_that_differ_each_time_are_drawn_among_those_simul
     whole, on = record(tmp_path / "whole"), record(tmp_path / "on")
     forward = on["fast_forward"]
     assert forward["drawn"] > 0
-    assert forward["patterns_simulated"] < 320
+    assert forward["patterns_simulated"] + forward["sampled_in_place"] < 320
     assert 0 < forward["drawn_standard_error"] <= 0.01
     assert forward["simulated"] < whole["packet_hops"] / 3
     assert abs(on["simulated_ns"] / whole["simulated_ns"] - 1) < 0.01

@@ -363,6 +363,7 @@ SimulationRun::RecordFastForward()
         {"drawn", report.draws},
         {"drawn_standard_error", report.drawError},
         {"in_place", report.inPlace},
+        {"sampled_in_place", report.sampled},
         {"ghosts", report.ghosts},
         {"tails_cut", report.cutTails},
         {"late_ends", report.late},

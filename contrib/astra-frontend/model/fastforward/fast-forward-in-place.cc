@@ -16,7 +16,7 @@ FastForward::MayRunInPlace(const Operation& operation)
 {
     // What is left of ghosts on the network is no part of anything.
     return m_inPlace && m_ghosts == 0 &&
-           (!HasBegunBefore(operation) ||
+           (!HasBegunBefore(operation) || IsToBeSampled(operation) ||
             (operation.what.isMessage && MeetsWhatIsInPlace(operation)));
 }
 
@@ -74,8 +74,10 @@ FastForward::Decide()
         const bool isNew = !HasBegunBefore(*operation) &&
                            (!isOneOfSeveral(*operation) || alike[operation->Shape().digest] == 1);
         NoteBegun(*operation);
-        if ((isNew || joins) && m_ghosts == 0 && MeetsNothingForwarded(*operation))
+        const bool isSampled = IsToBeSampled(*operation);
+        if ((isNew || joins || isSampled) && m_ghosts == 0 && MeetsNothingForwarded(*operation))
         {
+            m_report.sampled += isSampled;
             OpenInPlace(*operation);
         }
         TakeIn(*operation);
@@ -122,9 +124,14 @@ void
 FastForward::OpenInPlace(Operation& operation)
 {
     ++m_report.inPlace;
-    const bool isAlone = m_running++ == 0;
-    m_alone = {isAlone ? &operation : nullptr,
-               isAlone ? m_inPlace->GetCarried() : CarriedTraffic()};
+    if (m_running++ == 0)
+    {
+        m_alone = {operation.NameOfShape(), m_inPlace->GetCarried()};
+    }
+    else if (m_alone.shape != operation.NameOfShape())
+    {
+        m_alone.shape = nullptr;
+    }
     operation.part->isInPlace = true;
     operation.inPlace = m_inPlace->Open(operation.what, [this, &operation](uint32_t rank) {
         OnEndInPlace(operation, rank);
@@ -159,17 +166,26 @@ void
 FastForward::KeepIfAlone(Operation& operation)
 {
     Part& part = *operation.part;
-    if (m_alone.operation != &operation || part.operations.size() > 1)
+    if (m_alone.shape != operation.NameOfShape() || part.operations.size() > 1)
     {
+        m_sampled.erase(operation.NameOfShape());
         return;
     }
     const CarriedTraffic carried = m_inPlace->GetCarried();
+    CarriedTraffic own = carried;
+    own -= m_alone.before;
+    const bool isSampled = m_sampled.contains(operation.NameOfShape());
+    if (NeedsAllRanks(operation.what) && (isSampled || own.HasDraws()))
+    {
+        m_alone.before = carried; // the next of its kind may have begun
+        Sample(operation, own);
+        return;
+    }
     if (carried.HasDraws())
     {
         return; // connections are no longer in their first state, or it comes otherwise next time
     }
-    PartOutcome& outcome = part.toKeep.emplace(PartOutcome{{operation.ends}, carried});
-    outcome.traffic -= m_alone.before;
+    PartOutcome& outcome = part.toKeep.emplace(PartOutcome{{operation.ends}, own});
     for (TimePs& end : outcome.ends.front())
     {
         end -= operation.Anchor();
@@ -205,6 +221,7 @@ FastForward::ForeseeAfterAll(Part& part)
     for (const auto& operation : part.operations)
     {
         operation->isGhost = true;
+        m_sampled.erase(operation->NameOfShape());
         ++m_report.ghosts;
         m_ghosts += operation->IsRunning();
     }

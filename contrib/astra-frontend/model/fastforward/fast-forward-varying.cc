@@ -49,23 +49,36 @@ FastForward::CrowdingOf(const Digest& key, const std::vector<TimePs>& gaps) cons
                                         : Crowding::None;
 }
 
-const PartOutcome*
-FastForward::FindIfVarying(Part& part, const Digest& key, const std::vector<TimePs>& times)
+Digest
+FastForward::KindOf(Digest key, const std::vector<TimePs>& gaps)
+{
+    key.Add(VaryingOperations::ClassOf(gaps));
+    return key;
+}
+
+std::optional<std::vector<TimePs>>
+FastForward::FindGapsIfVarying(const Part& part, const Digest& key)
 {
     if (!MayVary(part))
     {
-        return nullptr;
+        return std::nullopt;
     }
     const bool varies = m_store.Varies(key, m_config.drawError);
     if (!varies && !m_store.HasDraws(key))
     {
-        return nullptr;
+        return std::nullopt;
     }
     const Operation& only = *part.operations.front();
-    const std::vector<TimePs> gaps =
-        m_varying.GapsOf(only.NameOfShape(), only.starts, ToleranceOf(part));
-    return varies || CrowdingOf(key, gaps) != Crowding::None ? &FindVarying(part, key, times, gaps)
-                                                             : nullptr;
+    std::vector<TimePs> gaps = m_varying.GapsOf(only.NameOfShape(), only.starts, ToleranceOf(part));
+    return varies || CrowdingOf(key, gaps) != Crowding::None ? std::optional(std::move(gaps))
+                                                             : std::nullopt;
+}
+
+const PartOutcome*
+FastForward::FindIfVarying(Part& part, const Digest& key, const std::vector<TimePs>& times)
+{
+    const auto gaps = FindGapsIfVarying(part, key);
+    return gaps ? &FindVarying(part, key, times, *gaps) : nullptr;
 }
 
 const PartOutcome&
@@ -74,9 +87,7 @@ FastForward::FindVarying(Part& part,
                          const std::vector<TimePs>& times,
                          const std::vector<TimePs>& gaps)
 {
-    Digest kind = key;
-    kind.Add(VaryingOperations::ClassOf(gaps));
-
+    const Digest kind = KindOf(key, gaps);
     PartStore::Entry* found = FindDrawn(kind, gaps);
     if (!found)
     {
@@ -95,15 +106,22 @@ FastForward::FindVarying(Part& part,
     return found->outcome;
 }
 
-PartStore::Entry*
-FastForward::FindDrawn(const Digest& key, const std::vector<TimePs>& gaps)
+std::optional<PartStore::Steady>
+FastForward::FindKnownMean(const Digest& key, const std::vector<TimePs>& gaps) const
 {
     // Ranks that are in step until a rare event are simulated for longer: it may come.
     constexpr std::size_t FEWEST = 4;
     constexpr std::size_t FEWEST_IN_STEP = 32;
     const bool mayCome = CrowdingOf(key, gaps) == Crowding::MayCome;
     const auto steady = m_store.FindSteady(key, mayCome ? FEWEST_IN_STEP : FEWEST);
-    if (!steady || steady->error > m_config.drawError)
+    return steady && steady->error <= m_config.drawError ? steady : std::nullopt;
+}
+
+PartStore::Entry*
+FastForward::FindDrawn(const Digest& key, const std::vector<TimePs>& gaps)
+{
+    const auto steady = FindKnownMean(key, gaps);
+    if (!steady)
     {
         return nullptr;
     }
@@ -120,10 +138,16 @@ FastForward::SimulateVarying(Part& part,
 {
     ++m_report.simulations;
     PartOutcome outcome = gaps.empty() ? Simulate(part) : GoOn(part, key, gaps);
-    const auto& ends = outcome.ends.front();
-    LearnTime(m_soonest, *part.operations.front(), *std::min_element(ends.begin(), ends.end()));
+    LearnSoonest(*part.operations.front(), outcome);
     m_report.simulatedWork += outcome.traffic.Work();
     return m_store.Put(key, times, std::move(outcome));
+}
+
+void
+FastForward::LearnSoonest(const Operation& operation, const PartOutcome& outcome)
+{
+    const auto& ends = outcome.ends.front();
+    LearnTime(m_soonest, operation, *std::min_element(ends.begin(), ends.end()));
 }
 
 PartOutcome

@@ -19,6 +19,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct FastForwardReport
     uint64_t draws{0};      ///< of the reuses, those drawn among outcomes that vary
     double drawError{0};    ///< the largest standard error of a mean time that was drawn from
     uint64_t inPlace{0};    ///< operations that began in place
+    uint64_t sampled{0};    ///< of these, those to know what to reuse, as marks are random
     uint64_t ghosts{0};     ///< of these, those whose ends were foreseen in the end
     uint64_t cutTails{0};   ///< operations that ended beside a new one of their part
     uint64_t late{0};       ///< ends that were known only when they were past
@@ -96,6 +98,9 @@ struct FastForwardReport
  * and nothing was drawn at random on that network, what came of it is reused. Where such an
  * operation meets others that are forwarded, what comes of all of them is foreseen, as ever; its
  * packets go on as ghosts that nobody hears of.
+ *
+ * A collective that was alone in place and marked at random has nothing to reuse either, until its
+ * mean is known or a pattern of its ranks' starts comes again. Until then it runs in place, too.
  */
 class FastForward
 {
@@ -164,6 +169,10 @@ class FastForward
     void OnEndInPlace(Operation& operation, uint32_t rank);
     /// Have what came of an operation that was alone in place all the time kept, to be reused.
     void KeepIfAlone(Operation& operation);
+    /// @return whether an operation that begins runs in place to learn what comes of those like it
+    bool IsToBeSampled(const Operation& operation);
+    /// Learn from what came in place of a collective that draws had a part in, and that was alone.
+    void Sample(Operation& operation, CarriedTraffic traffic);
     /// Keep what KeepIfAlone() has put off, before anything is looked up.
     void KeepNow();
     /// A part runs in place and meets others that do not: its ends are foreseen from now on.
@@ -228,6 +237,14 @@ class FastForward
 
     /// @return whether it happens to the outcomes with a key. @param gaps by rank; none: it cannot
     Crowding CrowdingOf(const Digest& key, const std::vector<TimePs>& gaps) const;
+    /// @return what outcomes that vary are kept under
+    static Digest KindOf(Digest key, const std::vector<TimePs>& gaps);
+    /// @return the gaps before a part that has another outcome each time; nothing for others
+    std::optional<std::vector<TimePs>> FindGapsIfVarying(const Part& part, const Digest& key);
+    /// @return which outcomes may be drawn, if their mean is known well enough
+    std::optional<PartStore::Steady> FindKnownMean(const Digest& key,
+                                                   const std::vector<TimePs>& gaps) const;
+    void LearnSoonest(const Operation& operation, const PartOutcome& outcome);
     /// @return what comes of a part that has another outcome each time; null for others
     const PartOutcome* FindIfVarying(Part& part,
                                      const Digest& key,
@@ -292,12 +309,22 @@ class FastForward
     uint32_t m_running{0};               ///< operations in place
     uint32_t m_ghosts{0};                ///< of them
 
-    /// The last operation in place, if no other was under way with it.
+    /// What is in place, if all of it is of one shape and group.
     struct
     {
-        const Operation* operation{nullptr};
+        const void* shape{nullptr};
         CarriedTraffic before; ///< what the network had carried when it began
     } m_alone;
+
+    /// A collective that is marked at random where it runs in place.
+    struct Sampled
+    {
+        Digest key;
+        bool varies{false};  ///< each takes another time: their mean has to be known
+        bool isKnown{false}; ///< it is, or a pattern came again: there is something to reuse
+    };
+
+    boost::unordered_flat_map<const void*, Sampled> m_sampled; ///< by the name of the shape
 
     CarriedTraffic m_ghostTraffic; ///< of those that are over
 

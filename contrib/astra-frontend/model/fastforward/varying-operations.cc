@@ -36,6 +36,28 @@ VaryingOperations::GapsOf(const void* shape, const std::vector<TimePs>& starts, 
     return follows && same ? gaps : std::vector<TimePs>();
 }
 
+std::vector<TimePs>
+VaryingOperations::ExpectGaps(const void* shape,
+                              const std::vector<TimePs>& starts,
+                              TimePs near) const
+{
+    const auto found = m_last.find(shape);
+    if (found == m_last.end())
+    {
+        return {};
+    }
+    const auto& [ends, gaps] = found->second;
+    for (std::size_t rank = 0; rank < gaps.size(); ++rank)
+    {
+        const bool isKnown = starts[rank] != NO_TIME;
+        if (isKnown && std::abs(starts[rank] - ends[rank] - gaps[rank]) > near)
+        {
+            return {};
+        }
+    }
+    return gaps;
+}
+
 uint64_t
 VaryingOperations::ClassOf(const std::vector<TimePs>& gaps)
 {

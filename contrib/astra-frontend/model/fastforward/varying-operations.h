@@ -34,6 +34,16 @@ class VaryingOperations
      */
     std::vector<TimePs> GapsOf(const void* shape, const std::vector<TimePs>& starts, TimePs near);
 
+    /**
+     * Some of the ranks have begun the next one like it.
+     *
+     * @param starts by rank; NO_TIME if not yet
+     * @return the gaps before the last one, if those that are known are the same; else nothing
+     */
+    std::vector<TimePs> ExpectGaps(const void* shape,
+                                   const std::vector<TimePs>& starts,
+                                   TimePs near) const;
+
     /// @return what tells gaps apart that make a difference: their mean, within a factor of two
     static uint64_t ClassOf(const std::vector<TimePs>& gaps);
 
