@@ -401,20 +401,35 @@ TEST(RingGraph, ASingleByteGoesRoundAndNothingSendsNothing)
     EXPECT_EQ(sent(0), 0U);
 }
 
+namespace
+{
+
+/// Servers of two GPUs each, with one channel through all of them.
+struct PairsOfGpus
+{
+    RingGraph Ring(const CollectiveRequest& request, uint32_t ranks, TimePs stepLatency = -1) const
+    {
+        MachineModel machine;
+        machine.gpusPerServer = 2;
+        return {request, GroupShape(MakeGroup(ranks), machine), plan, true, stepLatency};
+    }
+
+    NcclPlan plan{.channels = 1};
+};
+
+} // namespace
+
 TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
 {
-    MachineModel machine;
-    machine.gpusPerServer = 2;
-    NcclPlan plan;
-    plan.channels = 1;
-    plan.channelGBps = 20;
-    plan.intraLatency = 700;
-    plan.interLatency = 2600;
-    plan.slowStarts[1].latency = 5;
+    PairsOfGpus pairs;
+    pairs.plan.channelGBps = 20;
+    pairs.plan.intraLatency = 700;
+    pairs.plan.interLatency = 2600;
+    pairs.plan.slowStarts[1].latency = 5;
     CollectiveRequest request;
     request.op = CollectiveOp::AllReduce;
     request.bytes = 4096; // a slice each
-    const RingGraph graph(request, GroupShape(MakeGroup(4), machine), plan, true, -1);
+    const RingGraph graph = pairs.Ring(request, 4);
     uint32_t within = 0;
     for (uint32_t rank = 0; rank < 4; ++rank)
     {
@@ -433,21 +448,14 @@ TEST(RingGraph, OnlyLanesWithinANodeHaveTheRateOfAChannel)
 // a message, as a chunk has two slices. In one server, it is once that.
 TEST(RingGraph, EachSliceOfSimpleHasTheLatencyOfAStepBetweenServersOnly)
 {
-    MachineModel machine;
-    machine.gpusPerServer = 2;
-    NcclPlan plan;
-    plan.channels = 1;
-    plan.intraLatency = 3400;
-    plan.interLatency = 14000;
+    PairsOfGpus pairs;
+    pairs.plan.intraLatency = 3400;
+    pairs.plan.interLatency = 14000;
     CollectiveRequest request;
     request.op = CollectiveOp::AllGather;
     const auto latency = [&](uint32_t ranks, uint64_t bytes, TimePs stepLatency) {
         request.bytes = bytes;
-        const RingGraph graph(request,
-                              GroupShape(MakeGroup(ranks), machine),
-                              plan,
-                              true,
-                              stepLatency);
+        const RingGraph graph = pairs.Ring(request, ranks, stepLatency);
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
             const Lane lane = graph.GetOutbound(rank, 0);
@@ -464,20 +472,17 @@ TEST(RingGraph, EachSliceOfSimpleHasTheLatencyOfAStepBetweenServersOnly)
     EXPECT_EQ(latency(2, 2 * WHOLE, -1), 3400);
     EXPECT_EQ(latency(2, 2 * 2 * WHOLE, -1), 3400 / 2) << "two slices share it";
     EXPECT_EQ(latency(4, 4 * 2 * WHOLE, 3000), 3000 / 2) << "AS_SEND_LAT is that of a chunk";
-    plan.wholePasses = true;
+    pairs.plan.wholePasses = true;
     EXPECT_EQ(latency(2, 2 * 2 * WHOLE, -1), 3400) << "Ampere";
 }
 
 TEST(RingGraph, TheLastStepOfANeighbourInTheNodeIsCopiedOnceAllIsSent)
 {
-    MachineModel machine;
-    machine.gpusPerServer = 2;
-    NcclPlan plan;
-    plan.channels = 1;
+    PairsOfGpus pairs;
     CollectiveRequest request;
     request.op = CollectiveOp::AllReduce;
     request.bytes = 4096; // a slice in each of six steps
-    const RingGraph graph(request, GroupShape(MakeGroup(4), machine), plan, true, -1);
+    const RingGraph graph = pairs.Ring(request, 4);
     for (uint32_t rank = 0; rank < 4; ++rank)
     {
         const Lane lane = graph.GetInbound(rank, 0);

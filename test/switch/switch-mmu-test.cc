@@ -142,11 +142,11 @@ TEST(SwitchMmu, ThinkingAheadAgreesWithReleasingForEveryAmountThatStays)
     {
         ASSERT_TRUE(mmu->Admit(0, 1, PG, FRAME));
     }
-    std::vector<uint64_t> left(2 * SwitchMmu::PRIORITIES, 0);
+    std::vector<SwitchMmu::BytesByPriority> left(2);
     std::vector<bool> foreseen;
     for (uint32_t frames = 0; frames <= admitted; ++frames)
     {
-        left[PG] = uint64_t{frames} * FRAME; // port 0
+        left[0][PG] = uint64_t{frames} * FRAME;
         foreseen.push_back(mmu->StaysPaused(0, PG, left));
     }
     EXPECT_FALSE(foreseen.front()) << "an empty ingress resumes";

@@ -29,7 +29,7 @@ struct WaitingQueue
 using WaitingQueues = std::vector<WaitingQueue>;
 
 /// Bytes of each switch in queues that may be stuck, by ingress port and priority.
-using LeftBytes = std::unordered_map<uint32_t, std::vector<uint64_t>>;
+using LeftBytes = std::unordered_map<uint32_t, std::vector<SwitchMmu::BytesByPriority>>;
 
 /// Switches, of which other processes may run some (QbbProcesses).
 struct Switches
@@ -176,10 +176,10 @@ CountLeft(const WaitingQueues& stuck)
     for (const auto& [wait, bytesFrom] : stuck)
     {
         auto& bytes = left[wait.node];
-        bytes.resize(bytesFrom.size() * PRIORITIES);
+        bytes.resize(bytesFrom.size());
         for (std::size_t port = 0; port < bytesFrom.size(); ++port)
         {
-            bytes[port * PRIORITIES + wait.priority] += bytesFrom[port];
+            bytes[port][wait.priority] += bytesFrom[port];
         }
     }
     return left;

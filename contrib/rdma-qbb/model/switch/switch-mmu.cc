@@ -319,14 +319,14 @@ SwitchMmu::SetPaused(uint32_t port, uint8_t priority, bool paused)
 bool
 SwitchMmu::StaysPaused(uint32_t port,
                        uint8_t priority,
-                       const std::vector<uint64_t>& leftBytes) const
+                       const std::vector<BytesByPriority>& leftBytes) const
 {
     Present();
     const auto after = [&](uint32_t at, uint8_t of) {
         // As Release(): what leaves is taken from the headroom first.
         Ingress in = m_ingress[IndexOf(at, of)];
         const uint64_t total = in.bytes + in.headroomBytes;
-        const uint64_t leaves = total - std::min(total, leftBytes[at * PRIORITIES + of]);
+        const uint64_t leaves = total - std::min(total, leftBytes[at][of]);
         const uint64_t fromHeadroom = std::min(in.headroomBytes, leaves);
         in.headroomBytes -= fromHeadroom;
         in.bytes -= leaves - fromHeadroom;

@@ -54,6 +54,7 @@ class SwitchMmu : public Object, public PartitionState
 {
   public:
     static constexpr uint8_t PRIORITIES = 8;
+    using BytesByPriority = std::array<uint64_t, PRIORITIES>;
 
     static TypeId GetTypeId();
 
@@ -216,10 +217,12 @@ class SwitchMmu : public Object, public PartitionState
 
     /**
      * Think ahead to the time when all bytes but some have left.
-     * @param leftBytes bytes that stay, by port * PRIORITIES + priority of their ingress
+     * @param leftBytes bytes that stay, by port and priority of their ingress
      * @return whether the partner of an ingress would not be resumed even then
      */
-    bool StaysPaused(uint32_t port, uint8_t priority, const std::vector<uint64_t>& leftBytes) const;
+    bool StaysPaused(uint32_t port,
+                     uint8_t priority,
+                     const std::vector<BytesByPriority>& leftBytes) const;
 
     /// @return bytes of an ingress in its reserve and in the shared pool
     uint64_t GetIngressBytes(uint32_t port, uint8_t priority) const
