@@ -27,7 +27,7 @@ FastForward::IsToBeSampled(const Operation& operation)
         SortByLikeness(part);
         const std::vector<TimePs> gaps =
             m_varying.ExpectGaps(found->first, operation.starts, ToleranceOf(part));
-        sampled.isKnown = FindKnownMean(KindOf(sampled.key, gaps), gaps).has_value();
+        sampled.isKnown = m_store.FindSteady(KindOf(sampled.key, gaps), FEWEST).has_value();
     }
     return !sampled.isKnown;
 }

@@ -110,7 +110,6 @@ std::optional<PartStore::Steady>
 FastForward::FindKnownMean(const Digest& key, const std::vector<TimePs>& gaps) const
 {
     // Ranks that are in step until a rare event are simulated for longer: it may come.
-    constexpr std::size_t FEWEST = 4;
     constexpr std::size_t FEWEST_IN_STEP = 32;
     const bool mayCome = CrowdingOf(key, gaps) == Crowding::MayCome;
     const auto steady = m_store.FindSteady(key, mayCome ? FEWEST_IN_STEP : FEWEST);

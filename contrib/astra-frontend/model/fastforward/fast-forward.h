@@ -99,8 +99,9 @@ struct FastForwardReport
  * operation meets others that are forwarded, what comes of all of them is foreseen, as ever; its
  * packets go on as ghosts that nobody hears of.
  *
- * A collective that was alone in place and marked at random has nothing to reuse either, until its
- * mean is known or a pattern of its ranks' starts comes again. Until then it runs in place, too.
+ * A collective that was alone in place and marked at random has nothing to reuse either, until so
+ * many have come that their mean may be known, or a pattern of its ranks' starts comes again. Until
+ * then it runs in place, too.
  */
 class FastForward
 {
@@ -169,6 +170,8 @@ class FastForward
     void OnEndInPlace(Operation& operation, uint32_t rank);
     /// Have what came of an operation that was alone in place all the time kept, to be reused.
     void KeepIfAlone(Operation& operation);
+    /// Outcomes for each batch of a PartStore from which a mean may be known.
+    static constexpr std::size_t FEWEST = 4;
     /// @return whether an operation that begins runs in place to learn what comes of those like it
     bool IsToBeSampled(const Operation& operation);
     /// Learn from what came in place of a collective that draws had a part in, and that was alone.
@@ -321,7 +324,7 @@ class FastForward
     {
         Digest key;
         bool varies{false};  ///< each takes another time: their mean has to be known
-        bool isKnown{false}; ///< it is, or a pattern came again: there is something to reuse
+        bool isKnown{false}; ///< it may be by now, or a pattern came again
     };
 
     boost::unordered_flat_map<const void*, Sampled> m_sampled; ///< by the name of the shape
