@@ -158,3 +158,27 @@ def test_a_run_that_waits_for_ever_says_how_to_see_what_for(tmp_path):
     hint = "--fast-forward=off tells which messages are waited for"
     assert hint in runs["reused"] and hint not in runs["each"]
     assert runs["reused"].splitlines()[0] == runs["each"].splitlines()[0]  # where the run stands
+
+
+def test_a_run_in_which_too_little_repeats_begins_anew(tmp_path):
+    """Ranks that end one after the other begin the next collective one after the other: each begin makes a new pattern of all."""
+    gpus = 72
+    (tmp_path / "racks").write_text(f"{gpus + 3} 36 2 1 {2 * gpus} GB200\n72 73 74\n" + "".join(
+        f"{gpu} {72 + gpu // 36} 5760Gbps 25ns 0\n{gpu} 74 400Gbps 500ns 0\n" for gpu in range(gpus)))
+    (tmp_path / "w").write_text("3 ALLGATHER 4194304 TP\n1 ALLTOALL 16777216 TP\n")
+    job = ["-w", tmp_path / "w", "-n", tmp_path / "racks", "--tp", gpus, "--passes", 2]
+    variables = {"NCCL_PROTO": "Simple"}
+    for name, more in (("plain", ["--fast-forward=off"]), ("auto", [])):
+        result = simulate(tmp_path / name, *job, *more, **variables)
+        assert result.returncode == 0, result.stderr
+    assert ("begins anew" in result.stdout) and record(tmp_path / "auto")["fast_forward_given_up"]
+    assert "fast_forward_given_up" not in record(tmp_path / "plain")
+    assert configurations.fingerprint(tmp_path / "plain") == configurations.fingerprint(tmp_path / "auto")
+    assert record(tmp_path / "plain")["flows"] == record(tmp_path / "auto")["flows"]
+
+
+def test_a_run_that_repeats_is_not_begun_anew(tmp_path):
+    result = simulate(tmp_path / "out", *job_of_two_servers(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert "fast_forward_given_up" not in record(tmp_path / "out")
+    assert record(tmp_path / "out")["fast_forward"]["patterns_reused"] > 0

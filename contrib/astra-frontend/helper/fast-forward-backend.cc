@@ -82,6 +82,10 @@ ConfigOf(FastForwardMode mode, const RunOptions& options)
         config.drawError = 0;
     }
     config.memoryBytes = options.fastForwardMemoryMib << 20;
+    if (options.fastForward == FastForwardMode::Auto)
+    {
+        config.patience = 1'000'000; // flows: half a second
+    }
     return config;
 }
 
@@ -145,6 +149,7 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
         ncclOf(
             m_inner->GetPartition(static_cast<int>(rank)).value_or(0)); // made before threads are
     }
+    m_forward.SetGiveUpHandler([this] { m_inner->Interrupt(); });
     if (options.network != NetworkModel::Analytical)
     {
         warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "

@@ -77,6 +77,12 @@ class FastForwardBackend : public SimulationBackend
         m_inner->RunUndivided();
     }
 
+    /// @return whether the run has been ended, as too little of what was simulated is of use
+    bool HasGivenUp() const
+    {
+        return m_forward.HasGivenUp();
+    }
+
     /// @return what was simulated and reused, what came from the store counted for itself
     FastForwardReport GetReport() const;
 

@@ -30,6 +30,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <unistd.h>
 
 namespace AstraSim
@@ -66,6 +67,10 @@ class SimulationRun : public RunDriver
     void Release() override;
 
     void RecordInputs();
+    /// Make all that simulates and writes. @param mayReuse whether without being told to, too
+    void MakeSimulation(bool mayReuse);
+    /// Reuse has given up: begin without it.
+    void BeginAnew();
     void RecordWorkload(const std::string& path);
     void RecordResults();
     void RecordFastForward();
@@ -85,6 +90,8 @@ class SimulationRun : public RunDriver
     std::unique_ptr<RunJobs> m_jobs;
     std::unique_ptr<RunProgress> m_progress;
     SimulationEnd m_end{SimulationEnd::Drained};
+    std::mutex m_exchange;       ///< of the backend, while another thread may interrupt it
+    bool m_isInterrupted{false}; ///< by another thread
 };
 
 bool
@@ -200,6 +207,13 @@ SimulationRun::Build()
     {
         GetRecord().AddInput("background flows", background.file);
     }
+    MakeSimulation(true);
+}
+
+void
+SimulationRun::MakeSimulation(bool mayReuse)
+{
+    const BackgroundFlows background = BackgroundFlows::Find(m_options, m_inputs);
     std::vector<std::string> warnings;
     const auto threads = ChooseThreads(m_options, m_inputs, m_console);
     m_backend =
@@ -214,7 +228,7 @@ SimulationRun::Build()
         nccl = nccl ? std::move(nccl) : std::make_unique<MockNcclGroup>(machine, m_options.nccl);
         return *nccl;
     };
-    m_reusesByItself = m_options.fastForward == FastForwardMode::Auto &&
+    m_reusesByItself = mayReuse && m_options.fastForward == FastForwardMode::Auto &&
                        FastForwardBackend::IsSafe(m_options, m_inputs, background);
     if (m_options.IsFastForwarded() || m_reusesByItself)
     {
@@ -293,11 +307,36 @@ SimulationRun::Simulate()
 {
     m_end = m_backend->Run();
     m_progress->Stop();
+    if (m_reusesByItself && m_forward->HasGivenUp())
+    {
+        BeginAnew();
+        m_end = m_backend->Run();
+        m_progress->Stop();
+    }
+}
+
+void
+SimulationRun::BeginAnew()
+{
+    m_console.Say("too little repeats: the run begins anew, with --fast-forward=off\n");
+    GetRecord().Set("fast_forward_given_up", true);
+    const std::lock_guard lock(m_exchange);
+    Release();
+    m_forward = nullptr;
+    m_partitionNccl.clear();
+    MakeSimulation(false);
+    Start();
+    if (m_isInterrupted)
+    {
+        m_backend->Interrupt();
+    }
 }
 
 void
 SimulationRun::Interrupt()
 {
+    const std::lock_guard lock(m_exchange);
+    m_isInterrupted = true;
     m_backend->Interrupt();
 }
 

@@ -296,7 +296,27 @@ FastForward::FindNew(Part& part, const Digest& key, std::vector<TimePs> times)
     part.simulatedWork += made->outcome.traffic.Work();
     m_report.simulatedWork += made->outcome.traffic.Work();
     ++m_report.simulations;
+    GiveUpIfInVain();
     return made->outcome;
+}
+
+void
+FastForward::SetGiveUpHandler(std::function<void()> handler)
+{
+    m_giveUp = std::move(handler);
+}
+
+void
+FastForward::GiveUpIfInVain()
+{
+    constexpr uint64_t MOST = 3; // times what has come, or is about to come, of the run
+    const uint64_t useful = m_report.carried.Work() + m_expectedWork;
+    if (m_config.patience > 0 && !m_hasGivenUp &&
+        m_report.simulatedWork > MOST * useful + m_config.patience)
+    {
+        m_hasGivenUp = true;
+        m_giveUp();
+    }
 }
 
 void

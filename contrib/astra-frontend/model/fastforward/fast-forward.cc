@@ -333,6 +333,7 @@ void
 FastForward::Apply(Part& part, const PartOutcome& outcome)
 {
     const TimePs now = Now();
+    m_expectedWork += outcome.traffic.Work() - part.traffic.Work();
     part.traffic = outcome.traffic;
     for (std::size_t i = 0; i < part.byLikeness.size(); ++i)
     {
@@ -451,9 +452,10 @@ FastForward::Leave(Operation& operation)
 void
 FastForward::End(Part& part)
 {
+    const uint64_t work = part.traffic.Work();
+    m_expectedWork -= work;
     if (!part.isMerged)
     {
-        const uint64_t work = part.traffic.Work();
         m_report.carried += part.traffic;
         ++m_report.parts;
         m_report.reusedWork += part.wasSimulated ? 0 : work;

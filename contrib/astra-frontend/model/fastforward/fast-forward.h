@@ -38,6 +38,8 @@ struct FastForwardConfig
     /// before times are drawn from those that were simulated.
     double drawError{1e-2};
     uint64_t memoryBytes{uint64_t{1} << 30}; ///< of the store
+    /// Work in vain after which to give up, where the run can begin anew without reuse; 0: never.
+    uint64_t patience{0};
 };
 
 /// What became of a run's traffic.
@@ -141,6 +143,15 @@ class FastForward
 
     FastForwardReport GetReport() const;
 
+    /// Say what to do when more is simulated in vain than the configuration's patience allows, and
+    /// three times what a run without reuse would have come to by then.
+    void SetGiveUpHandler(std::function<void()> handler);
+
+    bool HasGivenUp() const
+    {
+        return m_hasGivenUp;
+    }
+
     /// @return one line that says what a rank waits for that has begun and not ended
     static std::string DescribeWait(const Operation& operation, uint32_t rank);
 
@@ -226,6 +237,7 @@ class FastForward
     static bool IsOneCollective(const Part& part);
     /// @return what comes of a part as follows from what came of others with its key, or null
     const PartOutcome* Infer(Part& part, const Digest& key, const std::vector<TimePs>& times);
+    void GiveUpIfInVain();
     /// Simulate a part and keep what comes of it.
     const PartOutcome& FindNew(Part& part, const Digest& key, std::vector<TimePs> times);
     /// @return whether @p part may have another outcome each time though it looks the same
@@ -274,6 +286,9 @@ class FastForward
     void Schedule(TimePs delay, MessageHandler handler, void* arg);
 
     FastForwardConfig m_config;
+    std::function<void()> m_giveUp;
+    bool m_hasGivenUp{false};
+    uint64_t m_expectedWork{0}; ///< of the parts under way, as of their last evaluations
     RankNetwork& m_clock;
     ShapeFinder& m_shapes;
     PatternSimulation& m_patterns;
