@@ -39,7 +39,7 @@ What is table and what is model
   links, queues and congestion. No figure is fitted per table or per size.
 - *Inferred from tables*, not proved by NCCL's code, and kept for all machines of a kind: that rings between servers of Blackwell leave
   LL128 where NCCL's estimate for Simple falls below that for LL; that TCPXO's tuner leaves LL128; that steps' latency in rings of one
-  server counts until data have gone around once.
+  server counts until data have gone around once; that a block between two other servers takes as long for each read as for each write.
 - *Not modelled*: the launch of kernels (but where one thread launches on all GPUs of a server), how busy CPU proxies are
   (but in AllToAll and with libfabric), tuner plugins of clouds, other tenants of a cloud's
   network, firmware.

@@ -274,6 +274,10 @@ FlowExecutor::Advance(Outbound& outbound)
         {
             LeaveSlots(outbound);
         }
+        if (outbound.delaysCopy && outbound.lane.psPerAccess > 0)
+        {
+            CopyArrived(m_inbound[outbound.index]);
+        }
     }
 }
 
@@ -316,6 +320,12 @@ FlowExecutor::Send(Outbound& outbound)
     info.nic = lane.nic == Lane::NICS_IN_TURN ? lane.channel + outbound.sent - 1 : lane.nic;
     info.sendLatency =
         outbound.busy ? OccupyCpu(outbound.busy) + outbound.latency : outbound.latency;
+    if (lane.psPerAccess > 0)
+    {
+        const uint32_t accesses =
+            m_execution.graph->GetSendAccesses(m_rank, outbound.index, outbound.sent - 1);
+        info.sendLatency = ns3::AddPs(info.sendLatency, OccupyBlock(outbound, bytes, accesses));
+    }
     info.rateCapBps = lane.rateCapBps;
     info.stream = outbound.stream;
     m_network.Send(
@@ -408,6 +418,16 @@ FlowExecutor::OccupyCpu(TimePs busy)
     return wait;
 }
 
+TimePs
+FlowExecutor::OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses)
+{
+    const TimePs now = m_network.Now();
+    const TimePs work =
+        ns3::TruncateToPs(outbound.lane.psPerAccess * static_cast<double>(bytes) * accesses);
+    outbound.blockFree = ns3::AddPs(std::max(now, outbound.blockFree), work);
+    return outbound.blockFree - now;
+}
+
 CopyTime
 FlowExecutor::StartOf(const Lane& lane, uint64_t bytes, bool hasLatency) const
 {
@@ -485,18 +505,29 @@ void
 FlowExecutor::CopyArrived(Inbound& inbound)
 {
     Outbound& own = m_outbound[inbound.index];
-    own.delaysCopy = own.completed < inbound.next.ownCopy.value_or(0);
+    // A block that serves the network goes on as soon as it has written a slot.
+    const bool servesNetwork = inbound.lane.psPerAccess > 0;
+    own.delaysCopy = (servesNetwork ? own.sent : own.completed) < inbound.next.ownCopy.value_or(0);
     if (own.delaysCopy)
     {
         return;
     }
     const uint64_t bytes = inbound.next.bytes;
-    const CopyTime copy = CopyTimeOf(inbound.lane,
-                                     bytes,
-                                     m_execution.wireInflation,
-                                     inbound.lane.HasLatency(inbound.received));
+    TimePs duration = 0;
+    if (bytes && !m_isPhysical && servesNetwork)
+    {
+        duration = OccupyBlock(own, bytes, inbound.lane.takeAccesses);
+    }
+    else if (bytes && !m_isPhysical)
+    {
+        const CopyTime copy = CopyTimeOf(inbound.lane,
+                                         bytes,
+                                         m_execution.wireInflation,
+                                         inbound.lane.HasLatency(inbound.received));
+        duration = copy.latency + copy.duration / OWN_COPY_SPEED;
+    }
     m_network.Schedule(
-        bytes && !m_isPhysical ? copy.latency + copy.duration / OWN_COPY_SPEED : 0,
+        duration,
         [](void* arg) {
             auto* lane = static_cast<Inbound*>(arg);
             lane->taken = lane->received + 1;

@@ -114,6 +114,7 @@ class FlowExecutor : public RankCollective
         TimePs latency{0};              ///< StartOf() latencyBytes
         TimePs busy{0};                 ///< its part in which no other message starts
         uint32_t creditsToCome{0};      ///< messages from a receiver that is far
+        TimePs blockFree{0};            ///< when the channel's block has done what it was given
         Lane lane;
     };
 
@@ -185,6 +186,9 @@ class FlowExecutor : public RankCollective
     /// @return how long a message waits until the CPU that serves the NIC is free
     /// @param busy what it then takes this CPU
     TimePs OccupyCpu(TimePs busy);
+    /// @param accesses to each of so many bytes
+    /// @return when from now the block of a lane's channel has read and written them
+    TimePs OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses);
     /// Copy within the GPU. @param bytes of a message of a lane of copies
     void Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler);
     void OnReceived(Inbound& inbound);

@@ -109,6 +109,11 @@ struct Lane
     /// work. NONE: all have it.
     uint32_t withLatency{NONE};
     SlowStarts slowStarts{}; ///< the last that applies counts
+    /// What the channel's block takes to read or write a byte of a buffer, where it does nothing
+    /// but serve the network: one message after the other, before it goes or once it has come. 0:
+    /// what it takes does not show.
+    double psPerAccess{0};
+    uint32_t takeAccesses{0}; ///< inbound: reads and writes of each byte that is not passed on
 
     /// @return whether a message has the latency
     bool HasLatency(uint64_t message) const
@@ -294,6 +299,13 @@ class FlowGraph
                                                uint64_t message) const
     {
         return std::nullopt;
+    }
+
+    /// @return how often a block of psPerAccess reads or writes each byte of a message that it
+    /// sends
+    virtual uint32_t GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const
+    {
+        return 0;
     }
 
     /// @return whether a message occupies its slot until the receiver has passed it on or copied it

@@ -83,6 +83,13 @@ class ChannelGraph : public FlowGraph
                m_shape.NodeOf(rank) == m_shape.NodeOf(peer);
     }
 
+    /// @return whether a GPU's block reads or writes what a peer in another server has in slots
+    bool CopiesAcross(uint32_t rank, uint32_t peer) const
+    {
+        return m_stepLatency < 0 && m_plan.protocol == NcclProtocol::Simple &&
+               m_plan.blockGBps > 0 && m_shape.NodeOf(rank) != m_shape.NodeOf(peer);
+    }
+
     /// @return software latency of an operation of the network's switches
     TimePs SwitchLatency() const
     {

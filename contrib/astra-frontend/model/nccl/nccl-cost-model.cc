@@ -252,6 +252,7 @@ NcclCostModel::EvaluateRing(NcclProtocol protocol,
 
     const double busGBps = RingBusGBps(m_tuning, protocol, op, nodes, SearchChannels(shape, true));
     plan.channelGBps = CopyGBps(protocol, op, shape) * plan.wireInflation;
+    plan.blockGBps = NcclBlockGBps(m_machine.gpu.generation);
     // On Ampere alone, published tables show whole passes, and LL128 that waits for each.
     const bool ampere = m_machine.gpu.generation == GpuGeneration::Ampere;
     plan.wholePasses = ampere && protocol != NcclProtocol::Ll;

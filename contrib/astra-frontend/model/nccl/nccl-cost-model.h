@@ -23,6 +23,7 @@ struct NcclPlan
     NcclProtocol protocol{NcclProtocol::Simple};
     uint32_t channels{1};
     double channelGBps{0};   ///< what a channel moves per direction, protocol overhead included
+    double blockGBps{0};     ///< data that a block passes on with Simple; 0: no limit between nodes
     double wireInflation{1}; ///< bytes moved per byte of data
     TimePs baseLatency{0};   ///< once per collective
     TimePs intraLatency{0};  ///< per step within a node

@@ -151,11 +151,33 @@ RingGraph::OwnCopyAt(uint32_t rank,
                      const Position& position,
                      uint64_t message) const
 {
-    if (position.step + 1 != m_steps || !CopiesFrom(rank, m_rings.PreviousOf(rank, channel)))
+    if (position.step + 1 != m_steps ||
+        (!CopiesFrom(rank, m_rings.PreviousOf(rank, channel)) && !ServesNetwork(rank, channel)))
     {
         return std::nullopt;
     }
     return message + position.slices - position.slice;
+}
+
+bool
+RingGraph::ServesNetwork(uint32_t rank, uint32_t channel) const
+{
+    return CopiesAcross(rank, m_rings.PreviousOf(rank, channel)) &&
+           CopiesAcross(rank, m_rings.NextOf(rank, channel));
+}
+
+uint32_t
+RingGraph::GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    // A step that passes on reads a slot and writes another, and either writes the output or reads
+    // what it adds. The first writes the output in AllGather only (out of place); the one in the
+    // middle of AllReduce does all (src/device/prims_simple.h, genericOp).
+    const uint32_t step = Locate(outbound, message).step;
+    if (step == 0 && m_op != CollectiveOp::AllGather)
+    {
+        return 2;
+    }
+    return m_op == CollectiveOp::AllReduce && step + 1 == GetRanks() ? 4 : 3;
 }
 
 uint64_t
@@ -198,6 +220,11 @@ RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
     if (m_loopsHideLatency && shape.fullLoops)
     {
         lane.withLatency = static_cast<uint32_t>(shape.perFullLoop);
+    }
+    if (ServesNetwork(rank, channel))
+    {
+        lane.psPerAccess = 1000 / (3 * GetPlan().blockGBps); // that speed is of steps that pass on
+        lane.takeAccesses = m_op == CollectiveOp::ReduceScatter ? 3 : 2;
     }
     lane.messages = shape.bytes == 0 ? 0
                                      : shape.fullLoops * shape.perFullLoop +

@@ -55,6 +55,8 @@ class RingGraph : public ChannelGraph
                                        uint32_t inbound,
                                        uint64_t message) const override;
 
+    uint32_t GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+
     /// Where a message stands in the schedule.
     struct Position
     {
@@ -103,6 +105,8 @@ class RingGraph : public ChannelGraph
     Lane MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const;
     /// @return bytes of a message that the rank at @p place sends
     uint64_t BytesAt(uint32_t place, uint32_t channel, const Position& position) const;
+    /// @return whether a rank's block has both its neighbours in other servers
+    bool ServesNetwork(uint32_t rank, uint32_t channel) const;
     /// @return GetNeeds() of a message
     static uint64_t NeedsAt(const Position& position, uint64_t message);
     /// @return GetOwnCopy() of a message

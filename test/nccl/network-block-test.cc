@@ -1,0 +1,179 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Blocks of rings whose neighbours are both in other servers: they copy one slice after the other.
+ */
+#include "../support/loopback-network.h"
+
+#include "ns3/collective-types.h"
+#include "ns3/flow-executor.h"
+#include "ns3/machine-model.h"
+#include "ns3/nccl-cost-model.h"
+#include "ns3/nccl-options.h"
+#include "ns3/ring-graph.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr uint64_t RING_SLICE = 1048576; // half of a chunk of 4 buffers of 512 KiB
+constexpr double PS_PER_ACCESS = 8;
+
+CommGroup
+OneGpuServers(uint32_t ranks)
+{
+    CommGroup group;
+    group.ranks.resize(ranks);
+    std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    return group;
+}
+
+/// A ring of one channel, whose block passes on a byte (three accesses) in 24 ps.
+std::shared_ptr<RingGraph>
+MakeRing(CollectiveOp op,
+         uint32_t ranks,
+         uint64_t bytes,
+         uint32_t gpusPerServer = 1,
+         NcclProtocol protocol = NcclProtocol::Simple,
+         TimePs stepLatency = -1)
+{
+    MachineModel machine;
+    machine.gpusPerServer = gpusPerServer;
+    CollectiveRequest request;
+    request.op = op;
+    request.bytes = bytes;
+    NcclPlan plan;
+    plan.protocol = protocol;
+    plan.channels = 1;
+    plan.blockGBps = 1000 / (3 * PS_PER_ACCESS);
+    return std::make_shared<RingGraph>(request,
+                                       GroupShape(OneGpuServers(ranks), machine),
+                                       plan,
+                                       true,
+                                       stepLatency);
+}
+
+/// @return when rank 0 of a ring is done, on a network that takes @p latency for any message
+TimePs
+TimeOf(const std::shared_ptr<RingGraph>& ring, TimePs latency)
+{
+    const uint32_t ranks = ring->GetRanks();
+    const CommGroup group = OneGpuServers(ranks);
+    LoopbackNetwork network(static_cast<int>(ranks), latency, 0);
+    network.DelayStarts();
+    auto shared = std::make_shared<FlowRanks>(ranks);
+    std::vector<std::unique_ptr<FlowExecutor>> executors;
+    TimePs done = 0;
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+    {
+        executors.push_back(std::make_unique<FlowExecutor>(
+            FlowExecution(ring, group),
+            shared,
+            rank,
+            network.At(static_cast<int>(rank)),
+            0,
+            MessageInfo{},
+            [&done, rank, &network]() { done = rank == 0 ? network.Now() : done; }));
+        executors.back()->Start();
+    }
+    network.Run();
+    return done;
+}
+
+/// What a block takes for so many reads and writes of a slice.
+constexpr TimePs
+BlockTime(int count)
+{
+    return static_cast<TimePs>(PS_PER_ACCESS * RING_SLICE) * count;
+}
+
+} // namespace
+
+// NCCL's AllGather (src/device/all_gather.h) of two ranks: directCopySend reads the input and
+// writes the output and a slot, directRecv reads a slot and writes the output.
+TEST(NetworkBlock, WritesWaitsAndCopiesInTurn)
+{
+    constexpr TimePs SHORT = 1000000; // shorter than an access, so the block is never idle
+    constexpr uint64_t ROUND = 2 * 2 * RING_SLICE;
+    static_assert(SHORT < BlockTime(1));
+    EXPECT_EQ(TimeOf(MakeRing(CollectiveOp::AllGather, 2, ROUND), SHORT), BlockTime(2 * (3 + 2)));
+    EXPECT_EQ(TimeOf(MakeRing(CollectiveOp::AllGather, 2, 3 * ROUND), SHORT),
+              3 * BlockTime(2 * (3 + 2)))
+        << "a round begins when the one before is done";
+
+    constexpr TimePs LONG = 20 * BlockTime(1);
+    // Both slices have left after 6 accesses. The first is there 3 accesses earlier, so it has been
+    // copied when the second comes.
+    EXPECT_EQ(TimeOf(MakeRing(CollectiveOp::AllGather, 2, ROUND), LONG),
+              BlockTime(6) + LONG + BlockTime(2));
+}
+
+// ReduceScatter (reduce_scatter.h): send, then recvReduceCopy. AllReduce (all_reduce.h): send,
+// directRecvReduceCopyDirectSend, which reads slot and input and writes output and slot, and
+// directRecv.
+TEST(NetworkBlock, ReadsWhatItAddsToAndWritesWhatItKeeps)
+{
+    constexpr TimePs SHORT = 1000000;
+    constexpr uint64_t ROUND = 2 * 2 * RING_SLICE;
+    EXPECT_EQ(TimeOf(MakeRing(CollectiveOp::ReduceScatter, 2, ROUND), SHORT),
+              BlockTime(2 * (2 + 3)));
+    EXPECT_EQ(TimeOf(MakeRing(CollectiveOp::AllReduce, 2, ROUND), SHORT),
+              BlockTime(2 * (2 + 4 + 2)));
+
+    const auto ring = MakeRing(CollectiveOp::AllReduce, 4, 4 * 2 * RING_SLICE);
+    std::vector<uint32_t> accesses;
+    for (uint64_t message = 0; message < ring->GetOutbound(0, 0).messages; message += 2)
+    {
+        accesses.push_back(ring->GetSendAccesses(0, 0, message));
+    }
+    EXPECT_EQ(accesses, (std::vector<uint32_t>{2, 3, 3, 4, 3, 3}));
+    EXPECT_EQ(ring->GetInbound(0, 0).takeAccesses, 2U);
+}
+
+TEST(NetworkBlock, HasItsTimeOnlyWhereBothNeighboursAreInOtherServers)
+{
+    const auto psPerAccess = [](const std::shared_ptr<RingGraph>& ring, uint32_t rank) {
+        return ring->GetOutbound(rank, 0).psPerAccess;
+    };
+    constexpr uint64_t BYTES = 1 << 26;
+    constexpr auto OP = CollectiveOp::AllGather;
+    EXPECT_NEAR(psPerAccess(MakeRing(OP, 4, BYTES), 0), PS_PER_ACCESS, 1e-9);
+    for (uint32_t rank = 0; rank < 4; ++rank)
+    {
+        EXPECT_EQ(psPerAccess(MakeRing(OP, 4, BYTES, 2), rank), 0) << "NVLink sets its pace";
+    }
+    EXPECT_EQ(psPerAccess(MakeRing(OP, 4, BYTES, 1, NcclProtocol::Ll), 0), 0);
+    EXPECT_EQ(psPerAccess(MakeRing(OP, 4, BYTES, 1, NcclProtocol::Ll128), 0), 0);
+    EXPECT_EQ(psPerAccess(MakeRing(OP, 4, BYTES, 1, NcclProtocol::Simple, 3000), 0), 0)
+        << "AS_SEND_LAT stands for all that a step takes";
+}
+
+TEST(NetworkBlock, PassesOnWhatABlockOfItsGenerationMoves)
+{
+    for (const char* gpu : {"A100", "H100", "B200"})
+    {
+        MachineModel machine;
+        machine.gpusPerServer = 1;
+        machine.gpu = FindGpuProfile(gpu);
+        machine.nvlinkGBps = 450;
+        machine.nicGBps = 50;
+        const NcclOptions options;
+        const NcclPlan plan = NcclCostModel(machine, options)
+                                  .Evaluate(NcclAlgorithm::Ring,
+                                            NcclProtocol::Simple,
+                                            CollectiveOp::AllGather,
+                                            GroupShape(OneGpuServers(2), machine),
+                                            1 << 26);
+        EXPECT_EQ(plan.blockGBps, std::string(gpu) == "A100" ? 20 : 22.5);
+    }
+}
+
+} // namespace AstraSim
