@@ -123,6 +123,14 @@ def test_faults_are_found(tmp_path, drawn, edit, name):
     assert failure is not None and failure.check == name, failure
 
 
+def test_a_failure_has_the_command_that_repeats_it(tmp_path):
+    programs = broken_programs(tmp_path, """grep -q '"network": "flow"' run.json && rm fct.txt; true""")
+    failure = check(LAYERS, programs, tmp_path / "run")
+    assert failure.check == "outputs"
+    assert failure.command[0] == str(programs / "SimAI_simulator") and "flow" in failure.command
+    assert subprocess.run(failure.command, cwd=tmp_path / "run", check=False).returncode == 0
+
+
 # Neither senders that meet nor stretched acknowledgements: packets and flows are within 10%, so 15% are noticed.
 ALONE = dataclasses.replace(LAYERS, servers=2, gpus_per_server=1, leaves=1, spines=0, tp=1, conf=(), layers=(("ALLREDUCE", "DP", 100000, 100),))
 

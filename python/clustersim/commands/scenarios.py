@@ -73,7 +73,7 @@ def report(failing, failure, options):
     directory = options.output / failing.name
     again = options.kind.check(smallest, options.programs, directory) or failure
     write_inputs(smallest, directory)
-    line = shlex.join(map(str, options.kind.command(smallest, options.programs.resolve(), "out")))
+    line = shlex.join(again.command or map(str, options.kind.command(smallest, options.programs.resolve(), "out")))
     write_text(directory / "scenario.txt", f"{again.check}: {again.text}\n{smallest}\n{line}\n")
     print(f"{failing.name}: {failure.check}: {failure.text}\n  smallest in {directory}: {again.text}\n  {line}",
           flush=True)

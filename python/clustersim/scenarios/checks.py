@@ -25,6 +25,7 @@ class Failure:
     """A check that does not hold."""
     check: str
     text: str
+    command: tuple[str, ...] = ()  # that repeats it in the scenario's directory; none: the scenario's own
 
 
 class Refused(Exception):
@@ -213,6 +214,7 @@ def check(scenario, programs, directory):
     programs = pathlib.Path(programs).resolve()
     shutil.rmtree(directory, ignore_errors=True)
     write_inputs(scenario, directory)
+    network = NETWORKS[0]
     try:
         networks = NETWORKS[:1] if scenario.flows or scenario.failures else NETWORKS
         runs = {}
@@ -228,7 +230,9 @@ def check(scenario, programs, directory):
                 _check_collectives(scenario, run, network)
         if len(runs) > 1:
             _check_networks(scenario, runs)
+        network = NETWORKS[0]
         _check_faster_links(scenario, programs, directory)
     except Failed as failed:
-        return failed.failure
+        repeats = command(scenario, programs, "out", network)
+        return dataclasses.replace(failed.failure, command=tuple(map(str, repeats)))
     return None
