@@ -182,8 +182,9 @@ def test_a_run_of_chakra_traces_is_explained(name, topology, tmp_path):
     assert ("message to another rank" in done.stdout) == (name == "pipeline")
     assert facts["worked_out"]["GPUs"] < -0.02
     for change, measured in facts["run"].items():
-        # Another path may become the longest: what is worked out is the most that a run can win.
-        assert facts["worked_out"][change] - 0.005 < measured < 0.001, change
+        # Another path may become the longest: what is worked out is the most that a run can win, but for messages that meet others on
+        # their links at other times.
+        assert facts["worked_out"][change] - 0.01 < measured < 0.005, change
     assert facts["run"]["GPUs"] == pytest.approx(facts["worked_out"]["GPUs"], abs=0.02)
 
 
