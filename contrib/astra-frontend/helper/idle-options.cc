@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <iterator>
 #include <string_view>
 
 namespace AstraSim
@@ -34,15 +33,6 @@ IsOfPackets(const FabricConfKey& key)
                                "ns3::SwitchNode::EcnEnabled",
                                "ns3::QbbNetDevice::",
                                "ns3::PfcWatchdog::",
-                               "ns3::RdmaCongestionOps::",
-                               "ns3::RdmaDcqcn",
-                               "ns3::RdmaHpcc",
-                               "ns3::RdmaDctcp::",
-                               "ns3::RdmaTimely::",
-                               "ns3::PintEncoder::",
-                               "ns3::RdmaGoBackN::",
-                               "ns3::RdmaIrn::",
-                               "ns3::RdmaLossRecovery::",
                                "ns3::RdmaDriver::",
                                "ns3::RdmaHw::LossRecoveryType",
                                "ns3::RdmaHw::AckHighPriority",
@@ -64,7 +54,7 @@ IsOfPackets(const FabricConfKey& key)
                              "BW_MON_INTERVAL",
                              "QLEN_MON_START",
                              "QLEN_MON_END"};
-    return ns3::StandsForAny(key, classes) || HasName(key, names);
+    return ns3::IsOfPlugIn(key) || ns3::StandsForAny(key, classes) || HasName(key, names);
 }
 
 /// @return whether formulas do not follow the key, though flows that share links do

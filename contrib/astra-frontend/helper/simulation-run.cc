@@ -68,7 +68,7 @@ class SimulationRun : public RunDriver
 
     void RecordInputs();
     /// Make all that simulates and writes. @param mayReuse whether without being told to, too
-    void MakeSimulation(bool mayReuse);
+    void MakeSimulation(const BackgroundFlows& background, bool mayReuse);
     /// Reuse has given up: begin without it.
     void BeginAnew();
     void RecordWorkload(const std::string& path);
@@ -207,13 +207,12 @@ SimulationRun::Build()
     {
         GetRecord().AddInput("background flows", background.file);
     }
-    MakeSimulation(true);
+    MakeSimulation(background, true);
 }
 
 void
-SimulationRun::MakeSimulation(bool mayReuse)
+SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
 {
-    const BackgroundFlows background = BackgroundFlows::Find(m_options, m_inputs);
     std::vector<std::string> warnings;
     const auto threads = ChooseThreads(m_options, m_inputs, m_console);
     m_backend =
@@ -324,7 +323,7 @@ SimulationRun::BeginAnew()
     Release();
     m_forward = nullptr;
     m_partitionNccl.clear();
-    MakeSimulation(false);
+    MakeSimulation(BackgroundFlows(), false); // with any, nothing is reused
     Start();
     if (m_isInterrupted)
     {

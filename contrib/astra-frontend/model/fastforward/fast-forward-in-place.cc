@@ -185,11 +185,7 @@ FastForward::KeepIfAlone(Operation& operation)
     {
         return; // connections are no longer in their first state, or it comes otherwise next time
     }
-    PartOutcome& outcome = part.toKeep.emplace(PartOutcome{{operation.ends}, own});
-    for (TimePs& end : outcome.ends.front())
-    {
-        end -= operation.Anchor();
-    }
+    part.toKeep = OutcomeOf(operation, own);
     m_toKeep.push_back(&part);
     constexpr std::size_t MOST_RANKS = 1 << 20; // some tens of bytes for each
     m_ranksToKeep += operation.CountRanks();
@@ -197,6 +193,17 @@ FastForward::KeepIfAlone(Operation& operation)
     {
         KeepNow();
     }
+}
+
+PartOutcome
+FastForward::OutcomeOf(const Operation& operation, const CarriedTraffic& traffic)
+{
+    PartOutcome outcome{{operation.ends}, traffic};
+    for (TimePs& end : outcome.ends.front())
+    {
+        end -= operation.Anchor();
+    }
+    return outcome;
 }
 
 void

@@ -33,16 +33,12 @@ FastForward::IsToBeSampled(const Operation& operation)
 }
 
 void
-FastForward::Sample(Operation& operation, CarriedTraffic traffic)
+FastForward::Sample(Operation& operation, const CarriedTraffic& traffic)
 {
     KeepNow();
     Part& part = *operation.part;
     SortByLikeness(part);
-    PartOutcome outcome{{operation.ends}, traffic};
-    for (TimePs& end : outcome.ends.front())
-    {
-        end -= operation.Anchor();
-    }
+    PartOutcome outcome = OutcomeOf(operation, traffic);
     auto [key, times] = AddressOf(part);
     Sampled& sampled = m_sampled[operation.NameOfShape()];
     sampled.key = key;

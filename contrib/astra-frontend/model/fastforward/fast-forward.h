@@ -186,7 +186,9 @@ class FastForward
     /// @return whether an operation that begins runs in place to learn what comes of those like it
     bool IsToBeSampled(const Operation& operation);
     /// Learn from what came in place of a collective that draws had a part in, and that was alone.
-    void Sample(Operation& operation, CarriedTraffic traffic);
+    void Sample(Operation& operation, const CarriedTraffic& traffic);
+    /// @return what came of an operation that was alone in place
+    static PartOutcome OutcomeOf(const Operation& operation, const CarriedTraffic& traffic);
     /// Keep what KeepIfAlone() has put off, before anything is looked up.
     void KeepNow();
     /// A part runs in place and meets others that do not: its ends are foreseen from now on.

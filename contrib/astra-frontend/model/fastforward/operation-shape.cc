@@ -144,7 +144,7 @@ ShapeFinder::AddLane(Digest& digest,
         return;
     }
     // Most lanes are of one kind: what it is has been said then.
-    const std::array<uint64_t, 9> kind{
+    const std::array<uint64_t, 10> kind{
         static_cast<uint64_t>(lane.type) << 32 | static_cast<uint64_t>(lane.aloneAt) << 16 |
             static_cast<uint64_t>(lane.kind) << 8 | uint64_t{lane.wholePasses} << 1 |
             uint64_t{lane.waitsEachPass},
@@ -155,6 +155,7 @@ ShapeFinder::AddLane(Digest& digest,
         lane.withLatency,
         lane.rateCapBps,
         std::bit_cast<uint64_t>(double{lane.aloneSpeed}),
+        std::bit_cast<uint64_t>(lane.psPerAccess),
         std::bit_cast<uint64_t>(double{lane.wireInflation})};
     const bool isOther = kind != m_laneKind;
     digest.Add(uint64_t{rank} << 32 | index);

@@ -149,7 +149,7 @@ class ShapeFinder
 
     // of the shape that is being made
     std::vector<Pair> m_pairs;
-    std::array<uint64_t, 9> m_laneKind{}; ///< what the last lane is like
+    std::array<uint64_t, 10> m_laneKind{}; ///< what the last lane is like
     Paths m_paths;
     std::vector<uint32_t> m_linkPlaces; ///< by directed link; NOWHERE if it is not there
     std::vector<uint32_t> m_nodePlaces; ///< by node

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 namespace ns3
 {
@@ -39,6 +38,30 @@ IsOrIsChildOf(TypeId type, TypeId base)
     return type == base || type.IsChildOf(base);
 }
 
+/// How a key stands to a kind of plug-in.
+struct Standing
+{
+    bool isOfKind{false};   ///< some of these plug-ins have it as a parameter
+    bool isOfChosen{false}; ///< the chosen one does
+};
+
+Standing
+StandingOf(const FabricConfKey& key, const PlugInKind& kind)
+{
+    const TypeId base = TypeId::LookupByName(kind.base);
+    const TypeId chosen = AttributeDefault<TypeIdValue>(kind.attribute);
+    Standing standing;
+    for (const std::string& attribute : key.attributes)
+    {
+        for (const DeclaredAttribute& each : FindAttributes(attribute))
+        {
+            standing.isOfKind = standing.isOfKind || IsOrIsChildOf(each.type, base);
+            standing.isOfChosen = standing.isOfChosen || IsOrIsChildOf(chosen, each.type);
+        }
+    }
+    return standing;
+}
+
 /// @return why a parameter of plug-ins changes nothing; empty if the chosen one has it, or if it is
 /// no such parameter
 std::string
@@ -46,21 +69,11 @@ NotOfTheChosen(const FabricConfKey& key)
 {
     for (const PlugInKind& kind : PLUG_INS)
     {
-        const TypeId base = TypeId::LookupByName(kind.base);
-        const TypeId chosen = AttributeDefault<TypeIdValue>(kind.attribute);
-        bool isOfKind = false;
-        bool isOfChosen = false;
-        for (const std::string& attribute : key.attributes)
+        const Standing standing = StandingOf(key, kind);
+        if (standing.isOfKind && !standing.isOfChosen)
         {
-            for (const DeclaredAttribute& each : FindAttributes(attribute))
-            {
-                isOfKind = isOfKind || IsOrIsChildOf(each.type, base);
-                isOfChosen = isOfChosen || IsOrIsChildOf(chosen, each.type);
-            }
-        }
-        if (isOfKind && !isOfChosen)
-        {
-            return std::string("with ") + kind.key + " " + chosen.GetName();
+            return std::string("with ") + kind.key + " " +
+                   AttributeDefault<TypeIdValue>(kind.attribute).GetName();
         }
     }
     return "";
@@ -169,6 +182,14 @@ ReasonToBeIdle(const FabricConf& conf, const FabricConfKey& key)
         }
     }
     return NotOfTheChosen(key);
+}
+
+bool
+IsOfPlugIn(const FabricConfKey& key)
+{
+    return std::any_of(std::begin(PLUG_INS), std::end(PLUG_INS), [&key](const auto& kind) {
+        return StandingOf(key, kind).isOfKind;
+    });
 }
 
 bool

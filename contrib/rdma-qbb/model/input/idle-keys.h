@@ -35,8 +35,11 @@ std::vector<std::string> DescribeIdleKeys(
  */
 std::string ReasonToBeIdle(const FabricConf& conf, const FabricConfKey& key);
 
+/// @return whether a key is a parameter of some congestion control or loss recovery
+bool IsOfPlugIn(const FabricConfKey& key);
+
 /// @return whether one of the attributes that a key stands for belongs to such a class
-/// @param prefixes beginnings of names, such as "ns3::RdmaHpcc"
+/// @param prefixes beginnings of names, such as "ns3::SwitchMmu::"
 bool StandsForAny(const FabricConfKey& key, const std::vector<std::string_view>& prefixes);
 
 } // namespace ns3
