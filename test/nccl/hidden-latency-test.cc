@@ -3,14 +3,14 @@
  *
  * Which messages of rings and chains of Simple wait for the latency of a step.
  */
+#include "symbolic-graph.h"
+
 #include "ns3/chain-graph.h"
 #include "ns3/collective-types.h"
-#include "ns3/machine-model.h"
 #include "ns3/nccl-cost-model.h"
 #include "ns3/ring-graph.h"
 
 #include <gtest/gtest.h>
-#include <numeric>
 
 namespace AstraSim
 {
@@ -19,18 +19,6 @@ namespace
 {
 
 constexpr uint64_t CHUNK = 2097152; // of a ring of Simple: 4 of 8 buffers of 512 KiB
-
-/// Four GPUs, in servers of @p gpusPerServer.
-GroupShape
-FourGpus(uint32_t gpusPerServer)
-{
-    MachineModel machine;
-    machine.gpusPerServer = gpusPerServer;
-    CommGroup group;
-    group.ranks.resize(4);
-    std::iota(group.ranks.begin(), group.ranks.end(), 0);
-    return GroupShape(group, machine);
-}
 
 NcclPlan
 OneChannel(NcclProtocol protocol)
@@ -56,7 +44,11 @@ TEST(HiddenLatency, OfARingInAServerCountsUntilDataHaveGoneAroundOnce)
                                  uint32_t gpusPerServer = 4,
                                  TimePs stepLatency = -1) {
         request.bytes = bytes;
-        return RingGraph(request, FourGpus(gpusPerServer), OneChannel(protocol), true, stepLatency)
+        return RingGraph(request,
+                         MakeShape(4, gpusPerServer),
+                         OneChannel(protocol),
+                         true,
+                         stepLatency)
             .GetOutbound(0, 0)
             .withLatency;
     };
@@ -79,13 +71,16 @@ TEST(HiddenLatency, OfAChainInAServerCountsForTheFirstChunk)
     CollectiveRequest request;
     request.op = CollectiveOp::Broadcast;
     request.bytes = 16 * CHUNK;
-    const auto withLatency = [&](NcclProtocol protocol,
-                                 uint32_t gpusPerServer,
-                                 TimePs stepLatency) {
-        return ChainGraph(request, FourGpus(gpusPerServer), OneChannel(protocol), true, stepLatency)
-            .GetOutbound(0, 0)
-            .withLatency;
-    };
+    const auto withLatency =
+        [&](NcclProtocol protocol, uint32_t gpusPerServer, TimePs stepLatency) {
+            return ChainGraph(request,
+                              MakeShape(4, gpusPerServer),
+                              OneChannel(protocol),
+                              true,
+                              stepLatency)
+                .GetOutbound(0, 0)
+                .withLatency;
+        };
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 4, -1), 1U);
     EXPECT_EQ(withLatency(NcclProtocol::Ll, 4, -1), Lane::NONE);
     EXPECT_EQ(withLatency(NcclProtocol::Simple, 2, -1), Lane::NONE);

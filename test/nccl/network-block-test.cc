@@ -4,6 +4,7 @@
  * Blocks of rings whose neighbours are both in other servers: they copy one slice after the other.
  */
 #include "../support/loopback-network.h"
+#include "symbolic-graph.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/flow-executor.h"
@@ -14,7 +15,6 @@
 
 #include <gtest/gtest.h>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -27,15 +27,6 @@ namespace
 constexpr uint64_t RING_SLICE = 1048576; // half of a chunk of 4 buffers of 512 KiB
 constexpr double PS_PER_ACCESS = 8;
 
-CommGroup
-OneGpuServers(uint32_t ranks)
-{
-    CommGroup group;
-    group.ranks.resize(ranks);
-    std::iota(group.ranks.begin(), group.ranks.end(), 0);
-    return group;
-}
-
 /// A ring of one channel, whose block passes on a byte (three accesses) in 24 ps.
 std::shared_ptr<RingGraph>
 MakeRing(CollectiveOp op,
@@ -45,17 +36,12 @@ MakeRing(CollectiveOp op,
          NcclProtocol protocol = NcclProtocol::Simple,
          TimePs stepLatency = -1)
 {
-    MachineModel machine;
-    machine.gpusPerServer = gpusPerServer;
-    CollectiveRequest request;
-    request.op = op;
-    request.bytes = bytes;
     NcclPlan plan;
     plan.protocol = protocol;
     plan.channels = 1;
     plan.blockGBps = 1000 / (3 * PS_PER_ACCESS);
-    return std::make_shared<RingGraph>(request,
-                                       GroupShape(OneGpuServers(ranks), machine),
+    return std::make_shared<RingGraph>(Request(op, bytes),
+                                       MakeShape(ranks, gpusPerServer),
                                        plan,
                                        true,
                                        stepLatency);
@@ -66,7 +52,7 @@ TimePs
 TimeOf(const std::shared_ptr<RingGraph>& ring, TimePs latency)
 {
     const uint32_t ranks = ring->GetRanks();
-    const CommGroup group = OneGpuServers(ranks);
+    const CommGroup group = FirstRanks(ranks);
     LoopbackNetwork network(static_cast<int>(ranks), latency, 0);
     network.DelayStarts();
     auto shared = std::make_shared<FlowRanks>(ranks);
@@ -170,7 +156,7 @@ TEST(NetworkBlock, PassesOnWhatABlockOfItsGenerationMoves)
                                   .Evaluate(NcclAlgorithm::Ring,
                                             NcclProtocol::Simple,
                                             CollectiveOp::AllGather,
-                                            GroupShape(OneGpuServers(2), machine),
+                                            GroupShape(FirstRanks(2), machine),
                                             1 << 26);
         EXPECT_EQ(plan.blockGBps, std::string(gpu) == "A100" ? 20 : 22.5);
     }

@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "symbolic-graph.h"
+
 #include "ns3/collective-types.h"
 #include "ns3/machine-model.h"
 #include "ns3/nccl-cost-model.h"
@@ -10,7 +12,6 @@
 
 #include <gtest/gtest.h>
 #include <map>
-#include <numeric>
 #include <set>
 #include <vector>
 
@@ -19,15 +20,6 @@ namespace AstraSim
 
 namespace
 {
-
-CommGroup
-MakeGroup(uint32_t ranks)
-{
-    CommGroup group;
-    group.ranks.resize(ranks);
-    std::iota(group.ranks.begin(), group.ranks.end(), 0);
-    return group;
-}
 
 /// Bytes as symbols: for each 16-byte unit of the buffer, which ranks' contributions it holds.
 using Buffer = std::vector<std::multiset<uint32_t>>;
@@ -47,7 +39,7 @@ class SymbolicRing
     {
         MachineModel machine;
         machine.gpusPerServer = gpus;
-        const GroupShape shape(MakeGroup(ranks), machine);
+        const GroupShape shape(FirstRanks(ranks), machine);
         CollectiveRequest request;
         request.op = op;
         request.bytes = bytes;
@@ -245,7 +237,7 @@ TEST(RingGraph, BytesOnTheWireMatchTheClosedForm)
         // Large enough for several loops of each protocol.
         const uint64_t bytes = 96ULL << 20;
         const MachineModel machine;
-        const GroupShape shape(MakeGroup(4), machine);
+        const GroupShape shape(FirstRanks(4), machine);
         CollectiveRequest request;
         request.op = CollectiveOp::AllReduce;
         request.bytes = bytes;
@@ -275,7 +267,7 @@ TEST(RingGraph, AnswersToSeveralQuestionsAreThoseToEach)
         {
             MachineModel machine;
             machine.gpusPerServer = 2;
-            const GroupShape shape(MakeGroup(6), machine);
+            const GroupShape shape(FirstRanks(6), machine);
             CollectiveRequest request;
             request.op = CollectiveOp::AllReduce;
             request.bytes = bytes;
@@ -306,7 +298,7 @@ TEST(RingOrder, CrossingsStayOnOneRailWithAnEvenNumberOfNodes)
 {
     MachineModel machine;
     machine.gpusPerServer = 8;
-    const GroupShape shape(MakeGroup(32), machine);
+    const GroupShape shape(FirstRanks(32), machine);
     for (uint32_t channel = 0; channel < 8; ++channel)
     {
         const auto order = RingOrder(shape, channel, true);
@@ -329,7 +321,7 @@ TEST(NcclCostModel, RingLatencyIsTheSumOfItsSteps)
     MachineModel machine;
     const NcclOptions options;
     const NcclCostModel model(machine, options);
-    const GroupShape shape(MakeGroup(8), machine);
+    const GroupShape shape(FirstRanks(8), machine);
     const NcclPlan plan =
         model.Evaluate(NcclAlgorithm::Ring, NcclProtocol::Ll, CollectiveOp::AllReduce, shape, 8);
     // LL has 141 GB/s of bus bandwidth at most.
@@ -343,7 +335,7 @@ TEST(NcclCostModel, SmallMessagesTakeLowLatencyAndLargeOnesBandwidth)
     MachineModel machine;
     NcclOptions options;
     const NcclCostModel model(machine, options);
-    const GroupShape shape(MakeGroup(8), machine);
+    const GroupShape shape(FirstRanks(8), machine);
     const auto choose = [&](uint64_t bytes) {
         return model.Choose(CollectiveOp::AllReduce, shape, GroupKind::Tp, bytes).protocol;
     };
@@ -356,8 +348,8 @@ TEST(NcclCostModel, NvlsNeedsHopperOneNodeASwitchAndTheUsersConsent)
     MachineModel machine;
     NcclOptions options;
     const NcclCostModel model(machine, options);
-    const GroupShape node(MakeGroup(8), machine);
-    const GroupShape two(MakeGroup(16), machine);
+    const GroupShape node(FirstRanks(8), machine);
+    const GroupShape two(FirstRanks(16), machine);
     const auto possible = [&](const GroupShape& shape) {
         return model.IsPossible(NcclAlgorithm::Nvls,
                                 NcclProtocol::Simple,
@@ -384,7 +376,7 @@ TEST(RingGraph, ASingleByteGoesRoundAndNothingSendsNothing)
         CollectiveRequest request;
         request.op = CollectiveOp::AllReduce;
         request.bytes = bytes;
-        const RingGraph graph(request, GroupShape(MakeGroup(4), MachineModel{}), plan, true, -1);
+        const RingGraph graph(request, GroupShape(FirstRanks(4), MachineModel{}), plan, true, -1);
         uint64_t sum = 0;
         for (uint32_t rank = 0; rank < 4; ++rank)
         {
@@ -411,7 +403,7 @@ struct PairsOfGpus
     {
         MachineModel machine;
         machine.gpusPerServer = 2;
-        return {request, GroupShape(MakeGroup(ranks), machine), plan, true, stepLatency};
+        return {request, GroupShape(FirstRanks(ranks), machine), plan, true, stepLatency};
     }
 
     NcclPlan plan{.channels = 1};

@@ -3,6 +3,8 @@
  *
  * Which protocol a ring between servers has.
  */
+#include "symbolic-graph.h"
+
 #include "ns3/collective-types.h"
 #include "ns3/machine-model.h"
 #include "ns3/nccl-cost-model.h"
@@ -10,7 +12,6 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
-#include <numeric>
 #include <string>
 
 namespace AstraSim
@@ -31,12 +32,9 @@ class RingProtocol : public ::testing::Test
         machine.nvlinkGBps = machine.gpu.nvlinkGBps;
         machine.nicGBps = 50;
         machine.nvswitchesPerServer = 1;
-        CommGroup group;
-        group.ranks.resize(16);
-        std::iota(group.ranks.begin(), group.ranks.end(), 0);
         const NcclPlan plan = NcclCostModel(machine, options)
                                   .Choose(op,
-                                          GroupShape(group, machine),
+                                          GroupShape(FirstRanks(16), machine),
                                           GroupKind::Dp,
                                           static_cast<uint64_t>(bytes));
         EXPECT_EQ(plan.algorithm, NcclAlgorithm::Ring);

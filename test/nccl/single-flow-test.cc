@@ -1,6 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "symbolic-graph.h"
+
 #include "ns3/input-error.h"
 #include "ns3/mock-nccl-group.h"
 #include "ns3/single-flow.h"
@@ -16,15 +18,6 @@ namespace AstraSim
 namespace
 {
 
-CommGroup
-GroupOf(uint32_t ranks)
-{
-    CommGroup group;
-    group.ranks.resize(ranks);
-    std::iota(group.ranks.begin(), group.ranks.end(), 0);
-    return group;
-}
-
 std::vector<SingleFlow>
 FlowsOf(CollectiveOp op, uint64_t bytes, uint32_t ranks, const NcclOptions& options)
 {
@@ -32,7 +25,7 @@ FlowsOf(CollectiveOp op, uint64_t bytes, uint32_t ranks, const NcclOptions& opti
     CollectiveRequest request;
     request.op = op;
     request.bytes = bytes;
-    return nccl.GetSingleFlows(GroupOf(ranks), request, 1000000);
+    return nccl.GetSingleFlows(FirstRanks(ranks), request, 1000000);
 }
 
 NcclOptions

@@ -32,16 +32,23 @@ Request(CollectiveOp op, uint64_t bytes)
     return request;
 }
 
-/// @return ranks 0..ranks-1 in nodes of @p gpus
-inline GroupShape
-MakeShape(uint32_t ranks, uint32_t gpus)
+/// @return a group of ranks 0..ranks-1
+inline CommGroup
+FirstRanks(uint32_t ranks)
 {
     CommGroup group;
     group.ranks.resize(ranks);
     std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    return group;
+}
+
+/// @return ranks 0..ranks-1 in nodes of @p gpus
+inline GroupShape
+MakeShape(uint32_t ranks, uint32_t gpus)
+{
     MachineModel machine;
     machine.gpusPerServer = gpus;
-    return {group, machine};
+    return {FirstRanks(ranks), machine};
 }
 
 /**
