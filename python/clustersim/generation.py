@@ -34,7 +34,7 @@ def generate(topology: str | None = None, *, output: os.PathLike | str | None = 
     words = flag_words({"topology": topology, "output": None if output is None else os.fspath(output), **flags})
     try:
         given = vars(command_line.make_parser("").parse_args(words))
-        path, said = command_line.generate(given)
+        path, _, said = command_line.generate(given)
     except InputError as error:
         raise TopologyError(str(error)) from None
     for warning in said:

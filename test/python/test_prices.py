@@ -48,6 +48,29 @@ def test_parts_are_those_of_the_links(place):
     assert sum(part.count * part.watts for part in parts.values()) == 16 * 500 + 16 * 20 + 6 * 95 + 48 * 8
 
 
+def test_nvlinks_are_no_cables(place):
+    # 2 servers of 8 GPUs with 2 NVSwitches each: 32 NVLinks. 16 NICs on 8 rails of one access switch, 2 uplinks each.
+    run(place, "-topo", "Spectrum-X", "-g", "16", "-nsps", "2", "-psn", "2", "-o", "rails")
+    cables = 16 + 8 * 2
+    parts = {part.name: part.count for part in parts_of(read(place / "rails"), Prices(place / "prices.yaml"))}
+    assert (parts["cable"], parts["transceiver 400 Gb/s"]) == (cables, 2 * cables) and "NVSwitch" not in parts
+    # The NVSwitches of the list count; they have no NIC's, switch's or transceiver's price.
+    (place / "prices.yaml").write_text(PRICES + "nvswitch: {price: 5}\n")
+    parts = {part.name: part.count for part in parts_of(read(place / "rails"), Prices(place / "prices.yaml"))}
+    assert parts["NVSwitch"] == 4 and sum(count for name, count in parts.items() if name.startswith("switch")) == 8 + 2
+
+
+def test_cables_without_a_price_are_part_of_others(place):
+    (place / "prices.yaml").write_text(PRICES.replace("cable: {price: 2}\n", ""))
+    assert "cable" not in {part.name for part in parts_of(read(place / "clos"), Prices(place / "prices.yaml"))}
+
+
+def test_a_network_without_cables_needs_no_price_of_them(place):
+    # One server whose GPUs meet in an NVSwitch alone.
+    (place / "server").write_text("3 2 1 0 2 H100\n2\n0 2 2880Gbps 0.000025ms 0\n1 2 2880Gbps 0.000025ms 0\n")
+    assert [part.name for part in parts_of(read(place / "server"), Prices(place / "prices.yaml"))] == ["GPU"]
+
+
 def test_describe_prints_sums_and_per_gpu(place):
     result = run(place, "--describe", "clos", "--prices", "prices.yaml")
     assert result.returncode == 0, result.stderr

@@ -41,7 +41,7 @@ class Topology:
 ])
 def test_files_are_byte_identical_to_the_samples(tmp_path, flags, name):
     result = generate(tmp_path, *flags.split())
-    assert result.returncode == 0 and result.stdout.strip() == name and not result.stderr
+    assert result.returncode == 0 and result.stdout.strip() == name, result.stderr
     assert (tmp_path / name).read_bytes() == (SAMPLES / name).read_bytes()
 
 
@@ -87,7 +87,7 @@ def test_folders_of_the_file_are_made(tmp_path):
      1920, 240 + 120, 15360 + 2 * 15360 + 240 * 60),
     # Asked for by a name that says all, a topology is written under that name.
     ("-topo AlibabaHPN-SinglePlane -g 1024 -bw 400Gbps", "AlibabaHPN-SinglePlane_1024g_8gps_400Gbps_H100",
-     128, 16 + 120, 1024 + 2 * 1024 + 16 * 120),
+     128, 16 + 128, 1024 + 2 * 1024 + 16 * 128),
     ("-topo AlibabaHPN-DualPlane", "AlibabaHPN-DualPlane_15360g_8gps_200Gbps_H100",
      1920, 240 + 120, 15360 + 2 * 15360 + 240 * 60),
     ("-topo DCN+", "DCN+SingleToR_512g_8gps_400Gbps_H100", 64, 8 + 8, 512 + 512 + 8 * 8),
@@ -108,6 +108,92 @@ def test_templates_have_the_counts_of_their_architecture(tmp_path, flags, name, 
     gpus = topology.nodes - nvswitches - switches
     assert topology.switch_ids == list(range(gpus, topology.nodes))
     assert len({frozenset(line[:2]) for line in topology.lines}) == links, "a link occurs twice"
+
+
+def oversubscription(result):
+    """@return the ratio of each tier, as the generator prints it; its warnings of them"""
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("oversubscription")]
+    return ({int(tier): float(ratio) for tier, ratio in re.findall(r"tier (\d) ([\d.e-]+):1", line)},
+            re.findall(r"warning: tier (\d) has", result.stderr))
+
+
+@pytest.mark.parametrize("gpus", [8, 64, 256, 1000, 2048])
+@pytest.mark.parametrize("template", ["Spectrum-X", "AlibabaHPN", "AlibabaHPN --dp", "AlibabaHPN-SinglePlane -bw 400Gbps", "DCN+",
+                                      "DCN+ --dt", "DCN-SingleToR -apbw 800Gbps"])
+def test_templates_are_as_large_as_their_gpus_need(tmp_path, template, gpus):
+    gpus = min(gpus, 440) if template.startswith("DCN") else gpus  # a pod holds 512
+    result = generate(tmp_path, "-topo", *template.split(), "-g", str(gpus), "-o", "t")
+    ratios, warned = oversubscription(result)
+    # A link is 200 to 800 Gb/s, so the last uplink of a small switch may be half idle.
+    assert result.returncode == 0 and 0.5 <= ratios[1] <= 1 and not warned, result.stderr
+    assert "access switches, not" not in result.stderr
+
+
+@pytest.mark.parametrize("flags, ratios, warned", [
+    ("-topo Spectrum-X -g 256 -psn 64", {1: 32 / 64}, False),
+    ("-topo Spectrum-X -g 256 -psn 65", {1: 32 / 65}, True),
+    ("-topo Spectrum-X -g 256 -psn 16", {1: 2}, False),
+    ("-topo Spectrum-X -g 256 -psn 15", {1: 32 / 15}, True),
+    ("-topo Spectrum-X -g 16", {1: 2 / 64}, True),  # SimAI's file
+    ("-topo DCN+", {1: 64 / 8}, True),  # a template's own size
+    ("-topo Spectrum-X -g 1024 -app 8 -psn 64 -csn 64", {1: 1, 2: 8}, True),  # 8 switches below, a core switch above
+    ("-topo Clos2 -g 64 --oversubscription 4", {1: 4}, False),  # as asked for
+    ("-topo Clos2 -g 64 -apbw 100Gbps --nics_per_leaf 16", {1: 1}, False),
+    ("-topo FatTree", {1: 1, 2: 1}, False),
+    ("-topo Torus", {}, False),
+])
+def test_oversubscription_is_told_and_warned_of(tmp_path, flags, ratios, warned):
+    result = generate(tmp_path, *flags.split(), "-o", "t")
+    found, warnings = oversubscription(result)
+    assert result.returncode == 0 and found == pytest.approx(ratios, rel=5e-3), result.stderr
+    assert bool(warnings) == warned, result.stderr
+    # The description of the file has the same ratios.
+    described = generate(tmp_path, "--describe", "t").stdout
+    assert {int(t): float(r) for t, r in re.findall(r"  tier (\d): ([\d.e-]+):1", described)} == pytest.approx(ratios, rel=5e-3)
+
+
+def test_a_warning_of_oversubscription_says_how_to_have_none(tmp_path):
+    result = generate(tmp_path, "-topo", "Spectrum-X", "-g", "128", "-bw", "100Gbps")
+    hint = re.search(r"expected (-psn \d+) for 1:1", result.stderr)
+    again = generate(tmp_path, "-topo", "Spectrum-X", "-g", "128", "-bw", "100Gbps", "--force", *hint[1].split())
+    assert oversubscription(again) == ({1: 1}, [])
+
+
+# Of one GPU in one direction, in Gb/s: what NVIDIA gives for both directions in GB/s x 8 / 2, from Hopper on 80% of it.
+OWN = {"A100": 600 * 4, "A800": 400 * 4, "H100": 900 * 4 * 0.8, "H800": 400 * 4 * 0.8, "H20": 900 * 4 * 0.8, "H200": 900 * 4 * 0.8,
+       "GH200": 900 * 4 * 0.8, "B200": 1800 * 4 * 0.8, "B300": 1800 * 4 * 0.8, "GB200": 1800 * 4 * 0.8, "GB300": 1800 * 4 * 0.8}
+SIMAIS = ("A100", "A800", "H100", "H800", "H20")  # the types that its generator was written for; it writes 2880Gbps for all
+
+
+def nvlink_of(directory, *flags):
+    """@return the sum of a GPU's NVLinks in Gb/s, and whether they brought a warning"""
+    result = generate(directory, "-topo", "Spectrum-X", "-g", "64", "-o", "t", "--force", *flags)
+    assert result.returncode == 0, result.stderr
+    topology = Topology(directory / "t")
+    first = topology.nodes - topology.nvswitches - topology.switches
+    rates = [float(rate.removesuffix("Gbps")) for a, b, rate, *_ in topology.lines
+             if a == "0" and first <= int(b) < first + topology.nvswitches]
+    return sum(rates), "NVLink" in result.stderr
+
+
+@pytest.mark.parametrize("nvswitches", [1, 4])
+@pytest.mark.parametrize("gpu", OWN)
+def test_gpus_have_their_own_nvlinks_or_a_warning(tmp_path, gpu, nvswitches):
+    flags = ("-nsps", str(nvswitches))
+    written = 2880 * nvswitches if gpu in SIMAIS else OWN[gpu]
+    assert nvlink_of(tmp_path, "-gt", gpu, *flags) == (pytest.approx(written), written != pytest.approx(OWN[gpu]))
+    assert nvlink_of(tmp_path, "--preset", gpu, *flags) == (pytest.approx(OWN[gpu]), False)
+    assert nvlink_of(tmp_path, "-gt", gpu, "-nvbw", "100Gbps", *flags) == (100 * nvswitches, False)
+
+
+def test_nvlinks_follow_the_gpu_type_on_every_architecture(tmp_path):
+    for number, topo in enumerate(("FatTree", "Clos2", "Clos3 -g 512", "Dragonfly", "Torus", "RailOnly", "NVL72", "DCN+", "AlibabaHPN -g 64")):
+        result = generate(tmp_path, "-topo", *topo.split(), "-gt", "B300", "-o", f"t{number}")
+        assert result.returncode == 0, result.stderr
+        topology = Topology(tmp_path / f"t{number}")
+        assert topology.lines[0][2] == "5760Gbps", topo
+    (tmp_path / "gpus.txt").write_text("X99 Ampere 20 120\n")
+    assert "the NVLink rate of X99 is not known" in generate(tmp_path, "-gt", "X99", "--gpu_table", "gpus.txt").stderr
 
 
 def test_rails_share_an_access_switch_and_nothing_else(tmp_path):

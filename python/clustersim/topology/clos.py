@@ -4,17 +4,9 @@ oversubscription: what comes into a leaf from its GPUs over what it can send up.
 the same ratio again between spine and core.
 """
 import math
-import re
 
-from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks,
-                                 require_at_least_one)
-
-UNIT = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-def rate_bps(text):
-    number, unit = re.fullmatch(r"([\d.]+)([KMGT]?)(?:bps|b/s)", text).groups()
-    return float(number) * UNIT[unit]
+from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
+                                         require_at_least_one)
 
 
 def uplinks(capacity_bps, rate, oversubscription, of):

@@ -4,13 +4,23 @@ import dataclasses
 import pathlib
 import re
 
+from clustersim.topology import tiers
 from clustersim.whole_file import write_text
 
+RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9,
+              "Gi": 2**30, "T": 10**12, "Ti": 2**40}
+RATE = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|[kKMGT]?)(bps|b/s|Bps|B/s)")
 PCIE_DELAY = "0.00005ms"  # of a PCIe switch between a GPU and a NIC that it shares: 50 ns, a guess
 
 
 class InputError(Exception):
     """A user's mistake; its text is the line that the user sees."""
+
+
+def rate_bps(text):
+    """@return bits per second, or None of what is not a rate"""
+    match = RATE.fullmatch(str(text))
+    return float(match[1]) * RATE_UNITS[match[2]] * (8 if match[3].startswith("B") else 1) if match else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +130,16 @@ def text_of(cluster):
     return (f"{nodes} {cluster.gpus_per_server} {cluster.nvswitches} {cluster.switches} "
             f"{len(lines)} {cluster.gpu_type}\n"
             + "".join(f"{node} " for node in range(cluster.gpus, nodes)) + "\n" + "".join(lines))
+
+
+def oversubscription_of(cluster):
+    """@return each tier that has another above it, and its capacity down over its capacity up"""
+    gpus = range(cluster.gpus)
+    first = cluster.gpus + cluster.nvswitches
+    neighbours, tors = tiers.attachments(gpus, range(first, first + cluster.switches),
+                                         ((a, b, rate_bps(rate)) for a, b, rate, _ in cluster.links))
+    switches = range(first, first + cluster.switches)
+    return list(tiers.oversubscription(tiers.tier_of(switches, neighbours, tors), neighbours, tors))
 
 
 def write(cluster, path, force=False):

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flags, and what they lead to."""
 import argparse
+import dataclasses
 import pathlib
 import sys
 
 from clustersim import command
 from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
-from clustersim.topology.cluster import InputError, check_units, require_at_least_one, with_nics, write
+from clustersim.topology.cluster import InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
-from clustersim.topology.presets import NVLINK, PRESETS, preset
+from clustersim.topology.presets import NVLINK, PRESETS, preset, set_nvlink_rate
 from clustersim.topology.prices import Prices, cost_lines
 from clustersim.topology.reader import find_unreachable, read
 
-SHARED = dict(gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=1,
-              nvlink_bw="2880Gbps", nv_latency="0.000025ms", latency="0.0005ms",
+SHARED = dict(preset=None, gpu=None, gpu_per_server=8, gpu_type="H100", nv_switch_per_server=1,
+              nvlink_bw=None, nv_latency="0.000025ms", latency="0.0005ms",
               bandwidth="400Gbps", ap_bandwidth="400Gbps", core_bandwidth="400Gbps", error_rate="0",
               rails=None, core_switch_num=0, radix=8, nics_per_leaf=32, leaves_per_pod=8,
               oversubscription=1.0, routers_per_group=4, gpus_per_router=2, global_links=2,
@@ -51,7 +52,7 @@ def make_parser(description):
     add = parser.add_argument
     add("-topo", "--topology", choices=topologies, metavar="NAME", help=", ".join(topologies))
     add("--preset", choices=PRESETS, metavar="NAME",
-        help=f"sets GPU type, NVLink rate and delay; those with a dash also a server's GPUs and NICs: "
+        help=f"sets GPU type and NVLink rate; those with a dash also a server's GPUs and NICs: "
              f"{', '.join(PRESETS)}")
     add("-g", "--gpu", type=int, help="number of GPUs")
     add("-ro", "--ro", "--rail_optimized", dest="rail_optimized", action="store_true", default=None,
@@ -64,7 +65,7 @@ def make_parser(description):
     add("-gt", "--gpu_type", help="GPU type (H100)")
     add("--gpu_table", metavar="FILE", help="types besides the built-in ones, a line each; the simulator's --gpu-table")
     add("-nsps", "--nv_switch_per_server", type=int, help="NVSwitches per server (1)")
-    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch (2880Gbps)")
+    add("-nvbw", "--nvlink_bw", help="GPU to NVSwitch (the GPU's; of SimAI's types 2880Gbps)")
     add("-nl", "--nv_latency", help="delay of NVLinks (0.000025ms)")
     add("-l", "--latency", help="delay of all other links (0.0005ms)")
     add("-bw", "--bandwidth", help="NIC to ASW")
@@ -72,9 +73,10 @@ def make_parser(description):
     add("--gpus_per_nic", type=int, help="GPUs that share a NIC (1), neighbours in a server")
     add("-apbw", "--ap_bandwidth", help="ASW to PSW, or switch to switch (400Gbps)")
     add("-er", "--error_rate", help="packet error rate of every link (0)")
-    add("-asn", "-asw", "--asw_switch_num", type=int, help="access switches")
+    add("-asn", "-asw", "--asw_switch_num", type=int, help="access switches: as many as the GPUs need, or a warning")
     add("-npa", "-nps", "--nics_per_aswitch", type=int, help="NICs per access switch")
-    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod")
+    add("-psn", "--psw_switch_num", type=int, help="aggregation switches, of each pod (as many as take what "
+        "comes from below; of the template where its size or SimAI's is asked for)")
     add("-app", "--asw_per_psw", type=int, help="access switches that an aggregation switch holds")
     pods = parser.add_argument_group("several pods").add_argument
     pods("-csn", "--core_switch_num", type=int,
@@ -109,7 +111,7 @@ def make_parser(description):
 
 
 def options_of(given):
-    """@return the builder and the effective options: a flag wins over a preset over a template"""
+    """@return the builder, the effective options (a flag wins over a preset over a template), and warnings"""
     topology = given.pop("topology")
     other = topology in OTHERS
     ours = OF_OTHERS.get(topology, OF_RAILS)
@@ -122,9 +124,10 @@ def options_of(given):
     chosen = preset(given["preset"]) if given["preset"] else {}
     flags = {name: value for name, value in given.items() if value is not None}
     options = argparse.Namespace(**(SHARED | template | chosen | flags))
+    warnings = set_nvlink_rate(options)
     check_units(options)
     require_at_least_one(options, "nics_per_gpu", "gpus_per_nic")
-    return OTHERS.get(topology, rails.build), options
+    return OTHERS.get(topology, rails.build), options, warnings
 
 
 def output_path(wanted, name):
@@ -158,7 +161,7 @@ def of_astra_sim(given):
 
 
 def generate(given):
-    """Writes the file that the flags ask for. @return its path, and warnings"""
+    """Writes the file that the flags ask for. @return its path, the oversubscription of its tiers, and warnings"""
     if given["gpu_type"]:
         check_gpu_type(given["gpu_type"], given["gpu_table"])
     if given["astra_network"]:
@@ -166,12 +169,31 @@ def generate(given):
     else:
         if given.pop("decimal_gb"):
             raise InputError("--decimal_gb is for --astra_network; expected that flag too")
-        build, options = options_of(given)
-        cluster, warnings = build(options)
-        cluster = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic)
+        build, options, warnings = options_of(given)
+        cluster, more = build(options)
+        cluster, warnings = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic), warnings + more
+    cluster = dataclasses.replace(cluster, links=list(cluster.links))
+    tiers = oversubscription_of(cluster)
+    if not given["astra_network"] and given["oversubscription"] is None:
+        warnings += uneven_tiers(tiers, options, build)
     path = output_path(given["output"], cluster.name)
     write(cluster, path, given["force"])
-    return path, warnings
+    return path, tiers, warnings
+
+
+def uneven_tiers(tiers, options, build):
+    """@return warnings of tiers that carry up less than half of what comes from below, or more than twice as much"""
+    # NICs that GPUs share are a tier, and leave some access switches without a NIC, as the flag asks for.
+    uneven = [(tier, ratio) for tier, ratio in tiers if not 0.5 <= ratio <= 2 and options.gpus_per_nic == 1]
+    hint = f"-psn {rails.balanced_psws(options)} for 1:1" if build is rails.build and not options.core_switch_num else \
+        "other numbers of switches, or other rates"
+    return [f"tier {tier} has {ratio:.3g} times the capacity downwards that it has upwards, so comparisons with other networks "
+            f"compare that; expected {hint}" for tier, ratio in uneven]
+
+
+def oversubscription_line(tiers):
+    return "oversubscription (capacity down / up): " + (
+        ", ".join(f"tier {tier} {ratio:.3g}:1" for tier, ratio in tiers) or "no tier has another above it")
 
 
 def look(given):
@@ -206,7 +228,8 @@ def main(arguments, description):
         if given["check"] or given["describe"] or given["draw"]:
             look(given)
         else:
-            path, warnings = generate(given)
+            path, tiers, warnings = generate(given)
+            print(oversubscription_line(tiers), file=sys.stderr)  # so that $(...) has the path alone
             for warning in warnings:
                 print(f"warning: {warning}", file=sys.stderr)
             print(path)

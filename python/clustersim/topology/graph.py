@@ -4,6 +4,8 @@ import collections
 
 import networkx
 
+from clustersim.topology import tiers
+
 GPU, NVSWITCH = "GPU", "NVSwitch"
 
 
@@ -12,34 +14,24 @@ class Graph:
         self.topology = topology
         self.gpus, self.nvswitches = set(topology.gpus), set(topology.nvswitches)
         switches = set(topology.switches)
+        self.neighbours, self.tors = tiers.attachments(topology.gpus, switches,
+                                                       ((link.a, link.b, link.rate_bps) for link in topology.links))
         self.degree = collections.Counter()
-        self.neighbours = collections.defaultdict(dict)  # switch -> switch -> bit/s
-        self.tors = {gpu: {} for gpu in topology.gpus}  # GPU -> access switch -> bit/s
         self.nv_of = {gpu: set() for gpu in topology.gpus}
         for link in topology.links:
             for a, b in ((link.a, link.b), (link.b, link.a)):
                 self.degree[a] += 1
-                if a in switches and b in switches:
-                    self.neighbours[a][b] = self.neighbours[a].get(b, 0) + link.rate_bps
-                elif a in self.gpus and b in switches:
-                    self.tors[a][b] = self.tors[a].get(b, 0) + link.rate_bps
-                elif a in self.gpus and b in self.nvswitches:
+                if a in self.gpus and b in self.nvswitches:
                     self.nv_of[a].add(b)
         self.network = networkx.Graph()  # of the switches
         self.network.add_nodes_from(topology.switches)
         self.network.add_edges_from((a, b) for a, others in self.neighbours.items() for b in others)
-        self.tier = self._tiers()
+        self.tier = tiers.tier_of(topology.switches, self.neighbours, self.tors)
         self.tiers = collections.defaultdict(list)
         for switch in topology.switches:
             self.tiers[self.tier[switch]].append(switch)
         self.plane = self._planes()
         self.planes = len(set(self.plane.values()))
-
-    def _tiers(self):
-        """Tier 1 is what GPUs are attached to, tier 2 what tier 1 is attached to, and so on."""
-        access = {tor for tors in self.tors.values() for tor in tors}
-        above = networkx.multi_source_dijkstra_path_length(self.network, access, weight=None) if access else {}
-        return {switch: above.get(switch, 0) + 1 for switch in self.topology.switches}
 
     def _planes(self):
         return {switch: plane for plane, switches in enumerate(networkx.connected_components(self.network))
@@ -60,17 +52,7 @@ class Graph:
 
     def oversubscription(self):
         """Yields each tier that has another above it, and the ratio of its capacities."""
-        for tier in sorted(self.tiers):
-            if tier + 1 not in self.tiers:
-                continue
-            members = set(self.tiers[tier])
-            up = sum(bps for switch in members for other, bps in self.neighbours[switch].items()
-                     if self.tier[other] == tier + 1)
-            down = sum(bps for switch in members for other, bps in self.neighbours[switch].items()
-                       if self.tier[other] == tier - 1)
-            down += sum(bps for tors in self.tors.values() for tor, bps in tors.items()
-                        if tor in members)
-            yield tier, down / up
+        return tiers.oversubscription(self.tier, self.neighbours, self.tors)
 
     def path_lengths(self):
         """@return number of pairs of GPUs by links on their shortest path; GPUs forward nothing"""

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What --preset sets: GPU type, NVLink rate of one GPU in one direction, NVLink delay; presets of whole machines
-also GPUs of a server, their NICs and rates.
+"""NVLink rates of GPUs, and what --preset sets: the GPU type; presets of whole machines also GPUs of a server, their NICs
+and rates.
 
-A100 and A800 have the nominal rate. From Hopper on it is 80 % of the nominal rate, as in the
-generator's default for H100 (2880 of 3600 Gb/s), so that a preset and the default agree. Delays are
-the generator's default: no vendor publishes them.
+A100 and A800 have the nominal rate. From Hopper on it is 80 % of the nominal rate, as in SimAI's files of H100 (2880 of
+3600 Gb/s).
 """
-NV_LATENCY = "0.000025ms"
+from clustersim.topology.cluster import rate_bps
+
+SIMAIS_RATE = "2880Gbps"  # which SimAI's generator writes whatever the GPU is
+SIMAIS_TYPES = ("A100", "A800", "H100", "H800", "H20")
+# Of one GPU, in one direction.
 NVLINK = {
     "A100": "2400Gbps",   # 600 GB/s both ways
     "A800": "1600Gbps",   # 400 GB/s
@@ -39,4 +42,23 @@ PRESETS = [*NVLINK, *MACHINES]
 
 def preset(name):
     gpu_type, machine = MACHINES.get(name, (name, {}))
-    return dict(gpu_type=gpu_type, nvlink_bw=NVLINK[gpu_type], nv_latency=NV_LATENCY) | machine
+    return dict(gpu_type=gpu_type) | machine
+
+
+def set_nvlink_rate(options):
+    """Sets the rate of an NVLink line of the file, unless a flag gave it: a GPU's over its NVSwitches. SimAI's generator writes
+    the same for every GPU, and files of its GPU types stay as they are there. @return warnings"""
+    switches = options.nv_switch_per_server
+    if options.nvlink_bw or switches < 1:
+        options.nvlink_bw = options.nvlink_bw or SIMAIS_RATE
+        return []
+    own = NVLINK.get(options.gpu_type)
+    if own is None:
+        options.nvlink_bw = SIMAIS_RATE
+        return [f"the NVLink rate of {options.gpu_type} is not known, {SIMAIS_RATE} of an H100 is written; expected -nvbw RATE"]
+    share = f"{rate_bps(own) / switches / 1e9:.10g}Gbps"
+    options.nvlink_bw = share if options.preset or options.gpu_type not in SIMAIS_TYPES else SIMAIS_RATE
+    if rate_bps(options.nvlink_bw) == rate_bps(share):
+        return []
+    return [f"NVLinks of {options.gpu_type} are written with {options.nvlink_bw}{' to each NVSwitch' if switches > 1 else ''}, as "
+            f"SimAI's generator does, and carry {own} in all; expected -nvbw {share}, or --preset {options.gpu_type}"]

@@ -14,8 +14,7 @@ import collections
 import dataclasses
 
 from clustersim import input_file, required_modules
-from clustersim.topology.cluster import InputError
-from clustersim.topology.reader import RATE, RATE_UNITS
+from clustersim.topology.cluster import InputError, rate_bps
 
 KEYS = ("currency", "gpu", "nvswitch", "nic", "switch", "transceiver", "cable")
 
@@ -31,10 +30,10 @@ class Part:
 
 
 def _bps(text, where):
-    match = RATE.fullmatch(str(text))
-    if not match:
+    bps = rate_bps(text)
+    if bps is None:
         raise InputError(f"{where}: '{text}' is not a valid rate; expected one such as 400Gbps")
-    return float(match[1]) * RATE_UNITS[match[2]] * (8 if match[3].startswith("B") else 1)
+    return bps
 
 
 def _number(entry, key, where, default=None):

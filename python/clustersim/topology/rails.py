@@ -5,22 +5,22 @@ flags --ro, --dt and --dp make; one pod, or several under a core layer.
 import dataclasses
 import math
 
-from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks,
-                                 require_at_least_one)
+from clustersim.topology.cluster import (Cluster, InputError, count_nvswitches, nvlinks, rate_bps,
+                                         require_at_least_one)
 from clustersim.topology.presets import preset
 
-BASE = dict(gpu=32, bandwidth="400Gbps", asw_switch_num=8, nics_per_aswitch=64, psw_switch_num=64,
+BASE = dict(gpu=32, bandwidth="400Gbps", asw_switch_num=None, nics_per_aswitch=64, psw_switch_num=64,
             asw_per_psw=64, rail_optimized=False, dual_tor=False, dual_plane=False)
 SPECTRUM_X = BASE | dict(gpu=4096, rail_optimized=True)
-ALIBABA_HPN = BASE | dict(gpu=15360, bandwidth="200Gbps", asw_switch_num=240, nics_per_aswitch=128,
+ALIBABA_HPN = BASE | dict(gpu=15360, bandwidth="200Gbps", nics_per_aswitch=128,
                           psw_switch_num=120, asw_per_psw=240, rail_optimized=True, dual_tor=True)
 ALIBABA_HPN_DUAL_PLANE = ALIBABA_HPN | dict(asw_per_psw=120, dual_plane=True)
 DCN = BASE | dict(gpu=512, psw_switch_num=8, asw_per_psw=8)
 DCN_DUAL_TOR = DCN | dict(bandwidth="200Gbps", nics_per_aswitch=128, dual_tor=True)
 # A rack is one NVLink domain; its trays of four GPUs are what the rails are counted in.
 NVL72 = BASE | preset("GB200") | dict(gpu=576, gpu_per_server=72, rails=4, rail_optimized=True,
-                                      asw_switch_num=8, nics_per_aswitch=72)
-NVL36 = NVL72 | dict(gpu=288, gpu_per_server=36, asw_switch_num=4)
+                                      nics_per_aswitch=72)
+NVL36 = NVL72 | dict(gpu=288, gpu_per_server=36)
 
 TEMPLATES = {
     "Spectrum-X": ("Spectrum-X", SPECTRUM_X),
@@ -36,6 +36,7 @@ TEMPLATES = {
 
 
 # Templates that say all in their names: what they make is named after them.
+SIMAIS_FILES = {"Spectrum-X": (16, 128)}  # their GPUs, besides the number that a template has by itself
 NAMED = ("AlibabaHPN-SinglePlane", "AlibabaHPN-DualPlane", "DCN-SingleToR", "DCN-DualToR")
 
 
@@ -47,7 +48,16 @@ def defaults(topology, given):
         template = ALIBABA_HPN_DUAL_PLANE
     if family == "DCN+" and given["dual_tor"]:
         template = DCN_DUAL_TOR
+    if given["gpu"] not in (None, template["gpu"], *SIMAIS_FILES.get(family, ())) and not given["core_switch_num"]:
+        template = template | dict(psw_switch_num=None)  # as many as the GPUs need
     return dict(family=family, template_name=name) | template
+
+
+def balanced_psws(options):
+    """@return PSWs by which the fullest access switch sends up what it takes from its NICs, or a little more"""
+    s = shape(options)
+    nics = min(options.nics_per_aswitch, math.ceil(options.gpu / s.rails))
+    return s.planes * math.ceil(nics * rate_bps(options.bandwidth) / rate_bps(options.ap_bandwidth))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +87,12 @@ def shape(options):
 
 def check(options):
     """@return the number of access switches that the GPUs need, the shape, and warnings"""
-    require_at_least_one(options, "gpu", "asw_switch_num", "nics_per_aswitch", "psw_switch_num",
-                         "asw_per_psw")
+    require_at_least_one(options, "gpu", "nics_per_aswitch", "asw_per_psw")
+    if options.psw_switch_num is None:
+        options.psw_switch_num = balanced_psws(options)
+    if options.asw_switch_num is not None:
+        require_at_least_one(options, "asw_switch_num")
+    require_at_least_one(options, "psw_switch_num")
     count_nvswitches(options.gpu, options)
     if options.dual_plane and not (options.rail_optimized and options.dual_tor):
         raise InputError("--dp (dual plane) needs --ro and --dt: each plane has one ToR of a rail")
@@ -104,7 +118,7 @@ def check(options):
                              f"{s.asws_per_segment} or more")
     needed = segments * s.asws_per_segment
     warnings = []
-    if needed != options.asw_switch_num:
+    if options.asw_switch_num not in (None, needed):
         warnings.append(f"{options.gpu} GPUs need {needed} access switches, not "
                         f"{options.asw_switch_num}; {needed} are used")
     return needed, s, warnings

@@ -4,11 +4,8 @@ import dataclasses
 import re
 
 from clustersim import input_file
-from clustersim.topology.cluster import InputError
+from clustersim.topology.cluster import InputError, rate_bps
 
-RATE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9,
-              "Gi": 2**30, "T": 10**12, "Ti": 2**40}
-RATE = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|[kKMGT]?)(bps|b/s|Bps|B/s)")
 TIME = re.compile(r"\+?(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(s|ms|us|ns|ps|fs|min|h)?")
 TIME_UNITS = {"fs": 1e-3, "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, None: 1e12,
               "min": 60e12, "h": 3600e12}
@@ -127,10 +124,9 @@ def _link(lines, fields, nodes):
             raise lines.error(f"node {node} is out of range; expected 0 to {nodes - 1}")
     if a == b:
         raise lines.error(f"node {a} is linked to itself; expected another node")
-    rate = RATE.fullmatch(fields[2])
-    if not rate:
+    bps = rate_bps(fields[2])
+    if bps is None:
         raise lines.error(f"'{fields[2]}' is not a rate; expected one such as 400Gbps")
-    bps = float(rate[1]) * RATE_UNITS[rate[2]] * (8 if rate[3].startswith("B") else 1)
     if bps <= 0:
         raise lines.error(f"the rate {fields[2]} is not positive; expected more than 0")
     delay = TIME.fullmatch(fields[3])
