@@ -202,6 +202,7 @@ RunDriver::RecordFailure(const std::string& reason)
 void
 RunDriver::Begin()
 {
+    m_supervisor.Hold();
     if (!m_directory)
     {
         return;

@@ -63,11 +63,22 @@ RunSupervisor::~RunSupervisor()
 }
 
 void
+RunSupervisor::Hold()
+{
+    const std::lock_guard lock(m_mutex);
+    m_phase = Phase::Starting;
+}
+
+void
 RunSupervisor::Watch(std::function<void()> stop)
 {
     const std::lock_guard lock(m_mutex);
     m_stop = std::move(stop);
     m_phase = Phase::Simulating;
+    if (m_cause)
+    {
+        std::exchange(m_stop, {})();
+    }
 }
 
 void

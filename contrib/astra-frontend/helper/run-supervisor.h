@@ -32,12 +32,14 @@ struct StopCause
  * may.
  *
  * A thread waits for the signals, which are blocked in the others from construction on. Before
- * Watch() a signal ends the program at once: nothing is lost yet. From then on the first one asks
- * the simulation to stop, so that what was simulated is written; a second one ends the program at
- * once.
+ * Hold() a signal ends the program at once: nothing is lost yet. From then on the first one asks
+ * the simulation to stop, as soon as Watch() says how, so that results and the record are written;
+ * a second one ends the program at once.
  *
  * @code
  * RunSupervisor supervisor(limits);
+ * supervisor.Hold();
+ * record.Write("running");
  * supervisor.Watch([&backend] { backend.Interrupt(); });
  * backend.Run();
  * supervisor.EndWatch();
@@ -53,7 +55,10 @@ class RunSupervisor
     RunSupervisor(const RunSupervisor&) = delete;
     RunSupervisor& operator=(const RunSupervisor&) = delete;
 
-    /// @param stop called at most once, from another thread
+    /// The record says from now on that the run is running: a signal must not leave it so.
+    void Hold();
+
+    /// @param stop called at most once: from another thread, or at once after a signal that was held
     void Watch(std::function<void()> stop);
 
     /// The simulation is over and its results are being written: only a second signal cuts that
@@ -67,6 +72,7 @@ class RunSupervisor
     enum class Phase : uint8_t
     {
         Preparing,
+        Starting, ///< a signal waits for Watch()
         Simulating,
         Writing,
     };

@@ -125,7 +125,7 @@ PhyRun::OpenOutput()
     m_directory->RemoveEarlierResults(RunRecord::OutputsOf(m_directory->Path("run.json")));
     m_record = std::make_unique<RunRecord>(m_directory->Path("run.json"));
     m_inputs.Record(*m_record);
-    m_record->Write("running");
+    m_record->Write("preparing");
 }
 
 void
@@ -514,6 +514,10 @@ PhyRun::Run()
     m_supervisor.Watch([this] { m_loop.Interrupt(); });
     try
     {
+        if (m_record)
+        {
+            m_record->Write("running"); // from Watch() on, a signal is recorded, too
+        }
         IterateAll();
     }
     catch (const RankFailure& failure)

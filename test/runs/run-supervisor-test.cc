@@ -1,0 +1,43 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ns3/run-supervisor.h"
+
+#include <chrono>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace AstraSim;
+
+TEST(RunSupervisor, ASignalBeforeTheRunCanStopIsKeptUntilItCan)
+{
+    RunSupervisor supervisor({});
+    supervisor.Hold();
+    kill(getpid(), SIGTERM);
+    while (!supervisor.GetCause())
+    {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    int stops = 0;
+    supervisor.Watch([&stops] { ++stops; });
+    EXPECT_EQ(stops, 1);
+    supervisor.Watch([&stops] { ++stops; });
+    EXPECT_EQ(stops, 2) << "a later part of the same run stops, too";
+    supervisor.EndWatch();
+    EXPECT_EQ(supervisor.GetCause()->status, "interrupted");
+    EXPECT_EQ(supervisor.GetCause()->exitStatus, 128 + SIGTERM);
+}
+
+TEST(RunSupervisorDeathTest, ASignalBeforeThereIsARecordEndsTheProgramAtOnce)
+{
+    EXPECT_EXIT(
+        {
+            RunSupervisor supervisor({});
+            kill(getpid(), SIGTERM);
+            std::this_thread::sleep_for(std::chrono::minutes(10));
+        },
+        testing::ExitedWithCode(128 + SIGTERM),
+        "SIGTERM: ended at once");
+}
