@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Installs what is missing, builds everything with warnings as errors and runs every test: the
-# optimised build first, then the checking build (assertions and sanitizers), which also counts what the
-# tests run.
+# Installs missing packages, builds everything with warnings as errors and runs every test. Ends with the
+# number of tests that passed, failed and were skipped, and why they were skipped.
 #
-# Usage: scripts/test.sh [--no-debug]
+# Usage: scripts/test.sh [--checking]
+#
+#   (nothing)    the optimised build: its C++ and Python tests, after the style check and the quick start
+#   --checking   the checking build: its C++ tests and 200 random scenarios under assertions and sanitizers,
+#                and how much of the code they run
 set -euo pipefail
 . "$(dirname "$0")/show-help.sh"
 cd "$(dirname "$0")/.."
 
-with_debug=true
+profile=release
 case ${1:-} in
   "") ;;
-  --no-debug) with_debug=false ;;
-  *) echo "test.sh: unknown argument '$1'; expected --no-debug or nothing" >&2; exit 2 ;;
+  --checking) profile=debug ;;
+  *) echo "test.sh: unknown argument '$1'; expected --checking or nothing" >&2; exit 2 ;;
 esac
 
-# Says what a step cost, too: CPU seconds tell more than those on the clock when others use the machine.
+# Prints what a step cost. CPU seconds tell more than those on the clock when others use the machine.
 step() {
   local name=$1 TIMEFORMAT="== $1: %0R s, CPU: %0U s and %0S s in the system"
   shift
@@ -26,20 +29,25 @@ step() {
 }
 
 build_and_run() {
-  local profile=$1 target=$2
+  local target=$1 results=$PWD/build/$profile/test-results status=0
   scripts/configure.sh "$profile" -DWARNINGS_AS_ERRORS=ON
   step "$profile: build" cmake --build --preset "$profile" -j "$(nproc)" --target "$target"
-  step "$profile: tests" ctest --preset "$profile" -j "$(nproc)" --output-on-failure
+  rm -rf "$results"
+  step "$profile: tests" ctest --preset "$profile" -j "$(nproc)" --output-on-failure \
+    --output-junit "$results/ctest.xml" || status=1
+  test/summary.py "$results" || status=1
+  return $status
 }
 
 step "packages" scripts/setup.sh
-step "style" scripts/check-style.sh
-step "programs" scripts/build.sh -c all --werror
-step "quick start" scripts/quickstart.sh
-build_and_run release all
-if $with_debug; then
+if [ "$profile" = release ]; then
+  step "style" scripts/check-style.sh
+  step "programs" scripts/build.sh -c all --werror
+  step "quick start" scripts/quickstart.sh
+  build_and_run all
+else
   find build -path 'build/debug/*' -name '*.gcda' -delete # counts of earlier runs
-  build_and_run debug tests
+  build_and_run tests
   step "coverage" scripts/coverage.sh --report
 fi
 echo "== all tests passed in $SECONDS s"

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "../support/others-files.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/input-error.h"
 
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,12 +55,6 @@ std::string
 Replaced(std::string text, const std::string& from, const std::string& to)
 {
     return text.replace(text.find(from), from.size(), to);
-}
-
-std::string
-SharedFile(const std::string& name)
-{
-    return std::string(SHARED_DATA_DIR) + "/" + name;
 }
 
 } // namespace
@@ -232,22 +226,19 @@ TEST(ClusterTopology, ThreeFieldFormStopsAfterItsLinksAsTheHpccSimulatorDoes)
 
 TEST(ClusterTopology, FilesOfTheOtherSimulatorsAreReadUnchanged)
 {
-    if (!std::filesystem::exists(SHARED_DATA_DIR))
-    {
-        GTEST_SKIP() << "no shared data";
-    }
+    NEEDS_OTHERS_FILES();
     const auto spectrum =
-        ClusterTopology::Read(SharedFile("simai/topo/Spectrum-X_128g_8gps_100Gbps_A100"));
+        ClusterTopology::Read(OthersFile("simai/topo/Spectrum-X_128g_8gps_100Gbps_A100"));
     EXPECT_EQ(spectrum.hostCount, 128u);
     EXPECT_EQ(spectrum.ServerCount(), 16u);
     EXPECT_EQ(spectrum.links.size(), 768u);
     const auto dualPlane = ClusterTopology::Read(
-        SharedFile("simai/topo/AlibabaHPN_64g_8gps_DualToR_DualPlane_200Gbps_H100"));
+        OthersFile("simai/topo/AlibabaHPN_64g_8gps_DualToR_DualPlane_200Gbps_H100"));
     EXPECT_EQ(dualPlane.Ports(0).size(), 3u);
-    const auto hpcc = ClusterTopology::Read(SharedFile("hpcc/topology.txt"));
+    const auto hpcc = ClusterTopology::Read(OthersFile("hpcc/topology.txt"));
     EXPECT_EQ(hpcc.NodeOfHost(0), 1u) << "node 0 is the switch";
-    EXPECT_EQ(ClusterTopology::Read(SharedFile("hpcc/fat.txt")).hostCount, 320u);
-    EXPECT_EQ(ClusterTopology::Read(SharedFile("astra-sim/network/8_nodes_1_switch_topology.txt"))
+    EXPECT_EQ(ClusterTopology::Read(OthersFile("hpcc/fat.txt")).hostCount, 320u);
+    EXPECT_EQ(ClusterTopology::Read(OthersFile("astra-sim/network/8_nodes_1_switch_topology.txt"))
                   .hostCount,
               8u);
 }

@@ -3,6 +3,7 @@
  */
 #include "../../contrib/rdma-qbb/test/applied-conf.h"
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
+#include "../support/others-files.h"
 
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
@@ -19,7 +20,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -83,12 +83,6 @@ SettingOf(const FabricConf& conf, const std::string& attribute)
         }
     }
     return "";
-}
-
-std::string
-SharedConf(const std::string& name)
-{
-    return std::string(SHARED_DATA_DIR) + "/" + name;
 }
 
 } // namespace
@@ -357,20 +351,17 @@ TEST(FabricConf, ValuesInForceReadBackToThemselves)
 
 TEST(FabricConf, FilesOfTheOtherSimulatorsAreReadUnchanged)
 {
-    if (!std::filesystem::exists(SHARED_DATA_DIR))
-    {
-        GTEST_SKIP() << "no shared data";
-    }
-    const FabricConf simai = FabricConf::Read(SharedConf("simai/SimAI.conf"));
+    NEEDS_OTHERS_FILES();
+    const FabricConf simai = FabricConf::Read(OthersFile("simai/SimAI.conf"));
     EXPECT_EQ(SettingOf(simai, "ns3::RdmaHw::Mtu"), "9000");
     EXPECT_THAT(SettingOf(simai, "ns3::SwitchMmu::EcnKmax"), HasSubstr("1600Gbps=2400000"));
     EXPECT_EQ(simai.bwMonIntervalPs, 10'000'000'000);
     EXPECT_TRUE(simai.warnings.empty());
-    const FabricConf astra = FabricConf::Read(SharedConf("astra-sim/network/config.txt"));
+    const FabricConf astra = FabricConf::Read(OthersFile("astra-sim/network/config.txt"));
     EXPECT_EQ(SettingOf(astra, "ns3::RdmaHw::CongestionControl"), "ns3::RdmaNoCongestionControl");
     EXPECT_EQ(SettingOf(astra, "ns3::RdmaDriver::HasWindow"), "true");
     EXPECT_EQ(astra.qlenMonEndPs, 20'000'000'000);
-    const FabricConf hpcc = FabricConf::Read(SharedConf("hpcc/config.txt"));
+    const FabricConf hpcc = FabricConf::Read(OthersFile("hpcc/config.txt"));
     EXPECT_EQ(SettingOf(hpcc, "ns3::RdmaHw::CongestionControl"), "ns3::RdmaHpcc");
     EXPECT_EQ(SettingOf(hpcc, "ns3::RdmaFabric::GlobalBaseRtt"), "true");
     EXPECT_EQ(hpcc.qlenMonStartPs, 2'000'000'000'000) << "that file counts in nanoseconds";

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "../support/others-files.h"
 
 #include "ns3/flow-file.h"
 #include "ns3/input-error.h"
 
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -114,21 +114,17 @@ TEST(TraceNodes, TooFewIdsOrTextAreRefused)
 
 TEST(FlowFile, FilesOfTheHpccSimulatorAreReadUnchanged)
 {
-    if (!std::filesystem::exists(SHARED_DATA_DIR))
-    {
-        GTEST_SKIP() << "no shared data";
-    }
-    const std::string folder = std::string(SHARED_DATA_DIR) + "/hpcc/";
-    const auto topology = ClusterTopology::Read(folder + "topology.txt");
-    FlowFile flows(folder + "flow.txt", topology);
+    NEEDS_OTHERS_FILES();
+    const auto topology = ClusterTopology::Read(OthersFile("hpcc/topology.txt"));
+    FlowFile flows(OthersFile("hpcc/flow.txt"), topology);
     EXPECT_EQ(flows.Count(), 2u);
     EXPECT_EQ(flows.Next()->bytes, 200'000'000u);
     EXPECT_EQ(topology.NodeOfHost(flows.Next()->src), 3u);
     EXPECT_FALSE(flows.Next());
-    const FlowFileSummary summary = CheckFlowFile(folder + "flow.txt", topology);
+    const FlowFileSummary summary = CheckFlowFile(OthersFile("hpcc/flow.txt"), topology);
     EXPECT_EQ(summary.flows, 2u);
     EXPECT_EQ(summary.bytes, 400'000'000u);
     EXPECT_EQ(summary.priorityMask, 1u << 3);
     EXPECT_EQ(summary.lastStartPs, 2'000'000'000'000);
-    EXPECT_EQ(ReadTraceNodes(folder + "trace.txt", topology.nodeCount).size(), 66u);
+    EXPECT_EQ(ReadTraceNodes(OthersFile("hpcc/trace.txt"), topology.nodeCount).size(), 66u);
 }

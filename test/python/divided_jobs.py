@@ -5,6 +5,8 @@ import os
 import pathlib
 import subprocess
 
+from waiting import HANGS
+
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin"))
 SIMULATOR = PROGRAMS / "SimAI_simulator"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,7 +49,7 @@ def cluster(path, servers=8, gpus=4, gpu_type="A100", spines=4):
 def simulate(tmp_path, output, *flags, env=None, launcher=()):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     return subprocess.run([*launcher, SIMULATOR, "-c", SHIPPED, "-o", output, *map(str, flags)], cwd=tmp_path,
-                          env={**clean, **(env or {})}, capture_output=True, text=True, timeout=300)
+                          env={**clean, **(env or {})}, capture_output=True, text=True, timeout=HANGS)
 
 
 PIPELINE = ["-w", "pipeline.txt", "-n", "a100.txt"]

@@ -19,6 +19,8 @@ import sys
 import tempfile
 import traceback
 
+from waiting import HANGS
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LARGE = ("pandas", "networkx", "matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg")
 
@@ -63,7 +65,7 @@ def _be_script(command, cwd, env, out, err):
         os._exit(status)
 
 
-def run_script(command, *, cwd=None, env=None, check=False, timeout=120):
+def run_script(command, *, cwd=None, env=None, check=False, timeout=HANGS):
     """@return what subprocess.run would with capture_output=True and text=True"""
     _load()
     command = [str(word) for word in command]

@@ -7,6 +7,8 @@ import socket
 import subprocess
 import time
 
+from waiting import HANGS
+
 CONF = """ClusterName=box
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
@@ -69,4 +71,4 @@ def running(place):
     finally:
         for daemon in reversed(daemons):
             daemon.terminate()
-            daemon.wait(timeout=30)
+            daemon.wait(timeout=HANGS)

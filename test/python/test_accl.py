@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
@@ -38,7 +39,7 @@ def run(tmp_path, topology, ranks, step, *more, implementation=("accl",), conf=C
         [str(PROGRAM), "-w", str(workload), "-n", str(topology), "--system-configuration", str(system), "-c", str(conf), "-o",
          str(tmp_path / "out"), *more],
         env={k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))},
-        capture_output=True, text=True, timeout=60, check=False)
+        capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 def collective(tmp_path):
@@ -188,7 +189,7 @@ def test_the_documentation_s_comparison_is_what_the_command_prints(tmp_path):
     sizes = [1024, 65536]
     command = [sys.executable, str(ROOT / "scripts" / "offload.py"), "-o", str(tmp_path / "offload"), "--no-step", "--sizes",
                *map(str, sizes)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr
     documented = (ROOT / "docs" / "source" / "howto" / "offload-table.inc").read_text().splitlines()
     printed = result.stdout.splitlines()

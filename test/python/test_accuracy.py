@@ -8,6 +8,7 @@ import sys
 import pandas as pd
 import pytest
 from script_process import run_script
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASUREMENTS = ROOT / "docs/source/data/measurements"
@@ -20,7 +21,7 @@ SHORT_BYTES = 4 << 20
 
 
 def accuracy(*arguments):
-    return run_script([ROOT / "scripts/accuracy.py", *map(str, arguments)], timeout=300)
+    return run_script([ROOT / "scripts/accuracy.py", *map(str, arguments)], timeout=HANGS)
 
 
 def a_table(tmp_path, rows, **fields):

@@ -6,14 +6,15 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
+from others_files import OTHERS_FILES
+from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 CONF = pathlib.Path(__file__).resolve().parents[2] / "conf" / "SimAI.conf"
-SHARED = pathlib.Path(os.environ["SHARED_DATA_DIR"]) / "astra-sim"
+SHARED = OTHERS_FILES / "astra-sim"
 RATE_GBPS, DELAY_NS, PAYLOAD, OVERHEAD = 400, 500, 9000, 82
 RING = {"scheduling-policy": "LIFO", "endpoint-delay": 10, "active-chunks-per-dimension": 1,
         "preferred-dataset-splits": 4, "all-reduce-implementation": ["ring"],
@@ -38,7 +39,7 @@ def run(tmp_path, *arguments):
     return subprocess.run(
         [str(PROGRAM), *map(str, arguments), "-c", str(CONF), "-o", str(tmp_path / "out")],
         env={k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))},
-        capture_output=True, text=True, timeout=60, check=False)
+        capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 def one_collective(tmp_path):
@@ -75,7 +76,7 @@ def test_a_native_ring_takes_its_closed_form_on_packets(tmp_path, ranks):
     assert one_collective(tmp_path) == pytest.approx(ring_ns(ranks, 1 << 20, 4), rel=0.02)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
+@pytest.mark.others_files
 def test_a_trace_of_astra_sim_runs_unchanged_and_takes_its_closed_form(tmp_path):
     result = run(tmp_path,
                  f"--workload-configuration={SHARED / 'workload/all_reduce_8npus_1MB/all_reduce'}",
@@ -90,11 +91,12 @@ def test_a_trace_of_astra_sim_runs_unchanged_and_takes_its_closed_form(tmp_path)
     assert {"workload", "topology", "system", "logical topology", "remote memory"} <= roles
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
 def test_on_an_analytical_network_every_rank_says_when_it_finished(tmp_path):
     """ASTRA-sim's YAML and the line that its users' scripts read; a cycle is a nanosecond."""
-    done = run(tmp_path, f"--workload-configuration={SHARED}/workload/all_reduce_8npus_1MB/all_reduce",
-               f"--system-configuration={system(tmp_path / 's.json')}", f"--network-configuration={SHARED}/network/Ring_8npus.yml")
+    (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 DP\n")
+    (tmp_path / "ring.yml").write_text("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]  # GB/s\nlatency: [ 500.0 ]  # ns\n")
+    done = run(tmp_path, f"--workload-configuration={tmp_path / 'w.txt'}",
+               f"--system-configuration={system(tmp_path / 's.json')}", f"--network-configuration={tmp_path / 'ring.yml'}")
     assert done.returncode == 0, done.stderr
     said = re.findall(r"^sys\[(\d+)\] finished, (\d+) cycles, exposed communication (\d+) cycles\.$", done.stdout, re.MULTILINE)
     assert sorted(int(rank) for rank, _, _ in said) == list(range(8))
@@ -114,10 +116,11 @@ def test_communicators_need_a_workload_that_names_them(tmp_path):
                               "Chakra traces, or neither: the groups of text workloads are those of --tp, --ep and --pp\n")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
 @pytest.mark.parametrize("name, reason", [("", "is a directory"), ("missing", "cannot be read")])
 def test_communicators_that_are_no_file_are_refused(tmp_path, name, reason):
-    result = run(tmp_path, "-w", SHARED / "workload/all_reduce_8npus_1MB/all_reduce", "-n", star(tmp_path / "n.txt", 8),
+    for rank in range(8):
+        write_trace(tmp_path / f"t.{rank}.et", 1)
+    result = run(tmp_path, "-w", tmp_path / "t", "-n", star(tmp_path / "n.txt", 8),
                  "--comm-group-configuration", tmp_path / name)
     assert result.returncode == 2 and reason in result.stderr and len(result.stderr.splitlines()) == 1
 
@@ -173,13 +176,12 @@ def test_boost_mode_says_that_it_has_no_effect(tmp_path):
     assert result.stderr.count("boost-mode has no effect") == 1
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
 def test_a_trace_that_breaks_during_the_run_leaves_the_status_failed(tmp_path):
     for rank in range(4):
-        shutil.copy(SHARED / f"workload/all_gather_4npus_1MB/all_gather.{rank}.et", tmp_path)
-    damaged = tmp_path / "all_gather.2.et"
+        write_trace(tmp_path / f"t.{rank}.et", 100)
+    damaged = tmp_path / "t.2.et"
     damaged.write_bytes(damaged.read_bytes()[:-3])
-    result = run(tmp_path, f"--workload-configuration={tmp_path / 'all_gather'}",
+    result = run(tmp_path, f"--workload-configuration={tmp_path / 't'}",
                  "-n", star(tmp_path / "n.txt", 4))
     assert result.returncode == 2
     assert str(damaged) in result.stderr and len(result.stderr.strip().splitlines()) == 1

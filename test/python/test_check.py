@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -23,7 +24,7 @@ def simulate(directory, output, *flags, workload="1 ALLREDUCE 1000000 DP\n1 ALLT
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     defaults = [word for flag, value in (("-n", "n"), ("--tp", "1")) if flag not in flags for word in (flag, value)]
     result = subprocess.run([PROGRAMS / "SimAI_simulator", "-w", "w", "-o", output, *defaults, *flags], cwd=directory,
-                            env={**environment, **variables}, capture_output=True, text=True, timeout=120)
+                            env={**environment, **variables}, capture_output=True, text=True, timeout=HANGS)
     return result
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from test_simulator import servers
 
+from waiting import HANGS
+
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 # What such scripts look for: a row of thirteen fields, the first two of which are numbers.
 ROW = re.compile(r"^\s+(\d+)\s+(\d+)\s+(\w+)\s+(\w*)\s+(-?\d+)"
@@ -24,7 +26,7 @@ TESTS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv", "
 def run(*arguments, program="collective-perf", env=None):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     return subprocess.run([str(PROGRAMS / program), *map(str, arguments)], env={**clean, **(env or {})},
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 def table(*arguments, **options):
@@ -300,7 +302,7 @@ def test_a_test_that_is_ended_keeps_its_rows_and_says_what_ended_it(tmp_path, tw
         while not ROW.match(line := process.stdout.readline()):
             assert line, process.stderr.read()
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=HANGS)
     assert process.returncode == 128 + number
     assert number.name in errors
     assert json.loads((out / "run.json").read_text())["status"] == "interrupted"

@@ -6,6 +6,7 @@ import random
 import subprocess
 
 import pytest
+from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -57,7 +58,7 @@ def test_a_damaged_file_is_never_a_crash_or_a_hang(tmp_path, damaged):
         result = subprocess.run(
             [str(PROGRAM), "-q", "-w", "workload", "-n", "topology", "-c", "configuration", "-o", "out",
              "--system-configuration=system", "--background-flows=flows", "--set", "SIMULATOR_STOP_TIME=0.01"],
-            cwd=tmp_path, capture_output=True, timeout=60, check=False)
+            cwd=tmp_path, capture_output=True, timeout=HANGS, check=False)
         said = [line for line in result.stderr.splitlines() if not line.startswith(b"warning: ")]
         assert result.returncode in (0, 1, 2), (trial, data, result.stderr)
         if result.returncode == 2:
@@ -69,7 +70,7 @@ def test_control_characters_of_a_file_are_shown_by_their_code(tmp_path):
         (tmp_path / name).write_bytes(data)
     (tmp_path / "topology").write_bytes(b"5 1 4\n4\n4 0 100\0Gbps 1us 0\n")
     result = subprocess.run([str(PROGRAM), "-w", "workload", "-n", "topology", "-o", "out"], cwd=tmp_path,
-                            capture_output=True, text=True, timeout=60, check=False)
+                            capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith("topology:3: ") and r"100\x00Gbps" in result.stderr
 
@@ -82,7 +83,7 @@ def test_no_chunk_is_go_back_n(tmp_path):
         result = subprocess.run(
             [str(PROGRAM), "-q", "-w", "workload", "-n", "topology", "-o", "out", "--seed", "3", "--set",
              f"L2_CHUNK_SIZE={chunk}", "--set", f"L2_BACK_TO_ZERO={back_to_zero}", "--set", "ERROR_RATE_PER_LINK=0.1"],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+            cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
         assert result.returncode == 0, result.stderr
         results.append((tmp_path / "out" / "collectives.csv").read_text())
     assert results[0] == results[1] == results[2]

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from script_process import run_script
+from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "build/release/bin")) / "collective-perf"
 GPUS, GBPS, BYTES = 4, 400, 16 << 20
@@ -24,7 +25,7 @@ def all_reduce(topology, network, **environment):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AS_", "NCCL_"))}
     return subprocess.run([PROGRAM, "all_reduce_perf", "-b", str(BYTES), "-e", str(BYTES), "-n", "1", "-w", "0",
                            "--network", network, "--network-topo", topology, "--set", "ENABLE_QCN=0"],
-                          env=clean | environment, capture_output=True, text=True, timeout=120, check=False)
+                          env=clean | environment, capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 def time_of(result):

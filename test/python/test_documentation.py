@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
@@ -89,7 +90,7 @@ def test_commands_of_a_page_run(page, checkout, swept):
     if sweeps and swept.is_dir():
         shutil.copytree(swept, checkout / SWEPT)
     result = subprocess.run(["bash", "-euo", "pipefail", "-c", page_of_commands], cwd=checkout,
-                            env=environment, capture_output=True, text=True, timeout=600)
+                            env=environment, capture_output=True, text=True, timeout=HANGS)
     last = checkout / "block"
     assert last.is_file(), "no block of the page leaves the top of the repository"
     assert result.returncode == 0, f"{last.read_text()}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from script_process import run_script
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "SimAI_simulator"
@@ -47,7 +48,7 @@ def run(folder, topology, down=(), up=(), at=120, again=600, sets=()):
     (folder / "w.txt").write_text(WORKLOAD)
     result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out",
                              *(flag for key in sets for flag in ("--set", key))],
-                            cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+                            cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
     record = json.loads((folder / "out/run.json").read_text())
     with (folder / "out/links.csv").open(newline="") as file:
         links = list(csv.DictReader(file))
@@ -120,5 +121,5 @@ def test_bad_node_events_are_refused(tmp_path, topology, line, expected):
     (tmp_path / "run.conf").write_text(line + "\n")
     (tmp_path / "w.txt").write_text(WORKLOAD)
     result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", "run.conf", "-o", "out"],
-                            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+                            cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 2 and expected in result.stderr and "run.conf:1:" in result.stderr

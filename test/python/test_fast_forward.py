@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 from repeating_job import CONF, MIB, backends, congested_all_to_alls, job_of_two_servers
+from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
-HANGS = 600  # seconds, which only a run that hangs takes, however busy the machine is
 
 
 def run(out, *arguments):

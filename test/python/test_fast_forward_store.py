@@ -12,6 +12,7 @@ import time
 
 import pytest
 from repeating_job import CONF, MIB, ROOT, backends, congested_all_to_alls, job_of_two_servers
+from waiting import HANGS
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 
@@ -27,7 +28,7 @@ def command(out, *arguments, program=PROGRAMS / "SimAI_simulator"):
 
 def run(out, *arguments, variables=None, **how):
     result = subprocess.run(command(out, *arguments, **how), env=environment(**(variables or {})), capture_output=True, text=True,
-                            timeout=120, check=False)
+                            timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr
     return result
 
@@ -225,7 +226,7 @@ def test_several_runs_write_at_once(tmp_path, job):
     runs = [subprocess.Popen(command(out, *job, "--fast-forward", "--fast-forward-store", tmp_path / "store"), env=environment(),
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for out in outs]
     for each, out in zip(runs, outs):
-        _, errors = each.communicate(timeout=120)
+        _, errors = each.communicate(timeout=HANGS)
         assert each.returncode == 0 and "store" not in errors, errors
         assert outputs(out) == outputs(tmp_path / "without")
 
@@ -261,7 +262,7 @@ def test_a_damaged_store_is_a_warning_and_is_repaired(tmp_path, job, filled, dam
 
 
 def refusal(out, *arguments):
-    result = subprocess.run(command(out, *arguments), env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command(out, *arguments), env=environment(), capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 2
     [line] = result.stderr.splitlines()
     assert "; expected " in line

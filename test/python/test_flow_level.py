@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from repeating_job import all_to_alls, clos
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -22,7 +23,7 @@ MIB = 1 << 20
 def run(out, *arguments):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     return subprocess.run([str(PROGRAM), "-c", str(CONF), "-o", str(out), *map(str, arguments)], env=clean,
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 def table(path):

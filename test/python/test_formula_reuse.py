@@ -14,13 +14,15 @@ from repeating_job import CONF, ROOT, backends, job_of_two_servers
 sys.path.insert(0, str(ROOT / "bench"))
 import configurations  # noqa: E402
 
+from waiting import HANGS
+
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 
 
 def simulate(out, *arguments, **variables):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     return subprocess.run([str(PROGRAM), "-c", str(CONF), "-o", str(out), *(() if "--network" in arguments else ("--network", "analytical")), *map(str, arguments)],
-                          env={**clean, **variables}, capture_output=True, text=True, timeout=60, check=False)
+                          env={**clean, **variables}, capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 def record(out):

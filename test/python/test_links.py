@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from script_process import run_script
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -23,7 +24,7 @@ def links(directory):
 
 def run(program, *arguments, environment=None):
     result = subprocess.run([PROGRAMS / program, *map(str, arguments)], capture_output=True, text=True,
-                            timeout=60, env={**os.environ, **(environment or {})})
+                            timeout=HANGS, env={**os.environ, **(environment or {})})
     assert result.returncode == 0, result.stderr
 
 

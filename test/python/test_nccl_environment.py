@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from script_process import run_script
+from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimCCL"
 
@@ -68,7 +69,7 @@ def test_rings_pass_a_rail_only_network_unless_cross_nic_is_0(tmp_path, cross_ni
     clean |= {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"} | ({"NCCL_CROSS_NIC": cross_nic} if cross_nic else {})
     result = subprocess.run([PROGRAM.parent / "collective-perf", "all_reduce_perf", "-b", "1M", "-e", "1M", "-n", "1", "-w",
                              "0", "--network", "flow", "--network-topo", topology], env=clean, capture_output=True,
-                            text=True, timeout=60, check=False)
+                            text=True, timeout=HANGS, check=False)
     assert (result.returncode == 0) == stays_on_rails, result.stderr
     assert stays_on_rails or "meet only in another GPU's NVLink" in result.stderr
 

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from script_process import run_script
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "SimAI_simulator"
@@ -31,7 +32,7 @@ def test_an_allreduce_stays_in_the_domain_and_uses_all_its_switches(tmp_path, fl
     [topology] = tmp_path.iterdir()
     (tmp_path / "w.txt").write_text(f"1 ALLREDUCE {BYTES} TP\n")
     result = subprocess.run([str(PROGRAM), "-w", "w.txt", "-n", str(topology), "-c", str(ROOT / "conf/SimAI.conf"),
-                             "--tp", str(gpus), "-o", "out"], cwd=tmp_path, timeout=60, check=False,
+                             "--tp", str(gpus), "-o", "out"], cwd=tmp_path, timeout=HANGS, check=False,
                             env={**os.environ, "AS_NVLS_ENABLE": str(nvls)}, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     record = json.loads((tmp_path / "out/run.json").read_text())

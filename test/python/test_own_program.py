@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 
+from waiting import HANGS
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "build/release/bin")).resolve().parent
 
@@ -18,7 +20,7 @@ def test_a_project_of_its_own_builds_and_runs(tmp_path):
                     f"-DCLUSTER_SIM_BUILD={BUILD}", f"-DCMAKE_CXX_FLAGS={flags}"], check=True, capture_output=True)
     built = subprocess.run(["cmake", "--build", tmp_path / "build"], capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
-    result = subprocess.run([tmp_path / "build/incast", "3"], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([tmp_path / "build/incast", "3"], capture_output=True, text=True, timeout=HANGS)
     assert result.returncode == 0, result.stderr
     times = [int(time) for time in re.findall(r"^\d+ (\d+) us$", result.stdout, re.MULTILINE)]
     # 3 MB in frames of 4096 + 82 bytes over one link of 100 Gb/s, and two links of 1 us each way.

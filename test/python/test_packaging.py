@@ -13,6 +13,8 @@ import tomllib
 import pytest
 import yaml
 
+from waiting import HANGS
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
 VERSION = (ROOT / "VERSION").read_text().strip()
@@ -148,7 +150,7 @@ def completions(program, word):
     """@return the flags that the shell offers after a program for the beginning of a word"""
     script = f"source packaging/completion.bash\nCOMP_WORDS=({program} {word}) COMP_CWORD=1\n_cluster_sim {program}\n" \
              'printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return sorted(done.stdout.split())
 
@@ -160,7 +162,7 @@ def test_the_shell_offers_the_flags_and_nothing_else(name):
     offered = completions(program, "-")
     assert {"-h", "--help"} <= set(offered) and len(offered) > 5
     for flag in set(offered) - {"-h", "--help"}:
-        done = subprocess.run([program, flag, "-h"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([program, flag, "-h"], capture_output=True, text=True, timeout=HANGS)
         assert not re.search("unrecogni[sz]ed|unknown flag|ambiguous", done.stderr), (flag, done.stderr)
 
 

@@ -14,6 +14,8 @@ import pytest
 from test_simulator import run as simulate
 from test_simulator import servers, star, workload
 
+from waiting import HANGS
+
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_phynet"
 pytestmark = [pytest.mark.real_time,
               pytest.mark.skipif(not PROGRAM.exists(), reason="built without libfabric or MPI: there is no SimAI_phynet")]
@@ -33,7 +35,7 @@ def environment(changes=None):
     return {**clean, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **(changes or {})}
 
 
-def phynet(ranks, *arguments, env=None, timeout=60):
+def phynet(ranks, *arguments, env=None, timeout=HANGS):
     return subprocess.run(command(ranks, *arguments), env=environment(env), capture_output=True, text=True,
                           timeout=timeout, check=False)
 
@@ -190,7 +192,7 @@ def test_ranks_with_other_inputs_are_named(tmp_path):
     del inputs, other
     result = subprocess.run(["mpirun", "--oversubscribe", "-np", "1", "--wdir", str(tmp_path), str(PROGRAM), *arguments, ":",
                              "-np", "1", "--wdir", str(tmp_path / "other"), str(PROGRAM), *arguments],
-                            env=environment(), capture_output=True, text=True, timeout=60, check=False)
+                            env=environment(), capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 2, result.stderr
     assert re.search(r"rank 1 \(host \S+\): workload w.txt is [0-9a-f]+; expected [0-9a-f]+, as on rank 0", one_line(result))
 
@@ -247,7 +249,7 @@ def test_what_ends_one_rank_ends_all_within_ten_seconds(tmp_path, provider, vict
         while not all(has_ended(pid) for pid in pids) and time.monotonic() < begin + 20:
             time.sleep(0.05)
         took = time.monotonic() - begin
-        process.wait(timeout=30)  # mpirun clears up for seconds after its last process
+        process.wait(timeout=HANGS)  # mpirun clears up for seconds after its last process
     finally:
         for pid in pids:
             try:
@@ -280,7 +282,7 @@ def test_memory_that_there_is_not_is_a_failure_of_all(tmp_path):
     n = star(tmp_path / "n.txt", 2)
     result = subprocess.run(["bash", "-c", 'ulimit -v 700000; exec "$@"', "bash",
                              *command(2, "-w", w, "-n", n, "--reduce", "--provider", "tcp", "-o", tmp_path / "out")],
-                            env=environment({"NCCL_ALGO": "Ring"}), capture_output=True, text=True, timeout=60, check=False)
+                            env=environment({"NCCL_ALGO": "Ring"}), capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 1, result.stderr
     lines = [line for line in result.stderr.splitlines() if line.startswith("rank ")]
     assert len(lines) == 1 and re.match(r"rank [01] \(host \S+\): (out of|no) memory", lines[0]), result.stderr

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -40,7 +41,7 @@ needs_namespaces = pytest.mark.skipif(not permitted(), reason="network namespace
 SMALL_BUFFERS = {"FI_OFI_RXM_BUFFER_SIZE": "65536"}
 
 
-def script(name, *arguments, timeout=120):
+def script(name, *arguments, timeout=HANGS):
     return subprocess.run([ROOT / "scripts" / name, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           env=os.environ | SMALL_BUFFERS, check=False)
 
@@ -110,7 +111,7 @@ def test_a_link_of_a_box_has_the_rate_of_its_file(tmp_path):
         receiver = subprocess.Popen(["ip", "netns", "exec", cluster.name(1), "/usr/bin/python3", "-c", server],
                                     stdout=subprocess.PIPE, text=True)
         cluster.execute(0, ["/usr/bin/python3", "-c", client, cluster.address(1)])
-        seconds = float(receiver.communicate(timeout=30)[0])
+        seconds = float(receiver.communicate(timeout=HANGS)[0])
     assert seconds >= 0.95 * (size - namespaces.BURST_BYTES) * 8 / rate
     assert seconds <= 2 * size * 8 / rate
 

@@ -6,11 +6,12 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 from divided_jobs import JOBS, PROGRAMS, SHIPPED, SIMULATOR, record, results, simulate, write_inputs
 from test_threads import run as run_flows
+
+from waiting import HANGS, wait_until
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed"),
@@ -147,19 +148,14 @@ def test_a_process_that_dies_takes_the_others_with_it(tmp_path):
     process = subprocess.Popen([*mpirun(3), SIMULATOR, "-w", "big.txt", "-n", "a100.txt", "-c", SHIPPED, "-o", "out"], cwd=tmp_path,
                                env={**os.environ, **AS_ROOT}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "out/run.json").exists():
-            assert time.monotonic() < deadline and process.poll() is None
-            time.sleep(0.1)
+        wait_until(lambda: (tmp_path / "out/run.json").exists() or process.poll() is not None)
+        assert process.poll() is None
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         ranks = {pid: pathlib.Path(f"/proc/{pid}/environ").read_bytes() for pid in children}
         victim = next(pid for pid, environment in ranks.items() if b"OMPI_COMM_WORLD_RANK=2\0" in environment)
         os.kill(int(victim), signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
         assert process.returncode != 0
-        deadline = time.monotonic() + 10
-        while any(is_alive(pid) for pid in children):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(lambda: not any(is_alive(pid) for pid in children))
     finally:
         process.kill()

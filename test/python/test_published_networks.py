@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 
 import pytest
+from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "qbb-flows"
 OVERHEAD, ACK = 82, 84  # of a packet: headers and the gap between frames; of an acknowledgement
@@ -17,7 +18,7 @@ def completion_seconds(tmp_path, topology, sizes, destination, conf):
     for name, text in (("topology.txt", topology), ("flow.txt", f"{len(sizes)}\n{flows}"), ("run.conf", conf)):
         (tmp_path / name).write_text(text)
     result = subprocess.run([PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", "out"], cwd=tmp_path,
-                            capture_output=True, text=True, timeout=60, check=False)
+                            capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr
     times = {}
     for line in (tmp_path / "out" / "fct.txt").read_text().splitlines():

@@ -8,21 +8,21 @@ import pathlib
 import subprocess
 
 import pytest
+from others_files import OTHERS_FILES
+from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "bin")) / "qbb-flows"
-DATA = pathlib.Path(os.environ.get("SHARED_DATA_DIR", "../shared/data"))
 STAR = "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
 CONF = "CC_MODE 1\nPACKET_PAYLOAD_SIZE 1000\nMON_END 1000\nQP_MON_INTERVAL 10\nQLEN_MON_INTERVAL 10\n"
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="qbb-flows is not built")
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="no shared data")
 
 
 def run(tmp_path, topology=STAR, flows="1\n0 1 3 100 100000 0\n", conf=CONF, flags=(), output="out"):
     for name, text in (("topology.txt", topology), ("flow.txt", flows), ("run.conf", conf)):
         (tmp_path / name).write_text(text)
     return subprocess.run([PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", output,
-                           *flags], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+                           *flags], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
 
 
 def fct(tmp_path, output="out"):
@@ -240,12 +240,12 @@ def test_help_shows_flags_and_keys():
     assert keys.returncode == 0 and "EWMA_GAIN" in keys.stdout and "above 0 to 1" in keys.stdout
 
 
-@needs_data
+@pytest.mark.others_files
 def test_the_hpcc_simulators_configuration_runs_unchanged(tmp_path):
-    conf = DATA.resolve() / "hpcc/config.txt"
+    conf = OTHERS_FILES / "hpcc/config.txt"
     # The trace of all its packets is 400 MB; everything else is as the file says.
     result = subprocess.run([PROGRAM, conf, "-o", "out", "--set", "ENABLE_TRACE=0"], cwd=tmp_path,
-                            capture_output=True, text=True, timeout=120)
+                            capture_output=True, text=True, timeout=HANGS)
     assert result.returncode == 0, result.stderr
     assert "TOPOLOGY_FILE mix/topology.txt: using" in result.stdout
     rows = [line.split() for line in (tmp_path / "out/mix/fct.txt").read_text().splitlines()]
@@ -256,9 +256,9 @@ def test_the_hpcc_simulators_configuration_runs_unchanged(tmp_path):
     assert 2.0 < slowest < 2.0 / 0.95 * 1.01
 
 
-@needs_data
+@pytest.mark.others_files
 def test_astra_sims_network_configuration_runs_unchanged(tmp_path):
-    conf = DATA.resolve() / "astra-sim/network/config.txt"
+    conf = OTHERS_FILES / "astra-sim/network/config.txt"
     result = subprocess.run([PROGRAM, conf, "-o", "out"], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 0 and "there is nothing to simulate" in result.stderr
     (tmp_path / "flow.txt").write_text("2\n0 7 3 100 1000000 0\n1 7 3 100 1000000 0\n")

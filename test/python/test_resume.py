@@ -5,9 +5,9 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 
 import pytest
+from waiting import HANGS, wait_until
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
 pytestmark = pytest.mark.real_time
@@ -16,7 +16,7 @@ STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4))
 CONF = "CC_MODE 0\nERROR_RATE_PER_LINK 0.0005\nRTO 100\nPACKET_PAYLOAD_SIZE 1000\n"
 
 
-def simulate(directory, *flags, timeout=120):
+def simulate(directory, *flags, timeout=HANGS):
     return subprocess.run([PROGRAM, *flags], cwd=directory, capture_output=True, text=True, timeout=timeout)
 
 
@@ -68,11 +68,9 @@ def test_iterations_are_runs_of_their_own(inputs, whole):
 def run_and_signal(directory, command, number):
     """@return the process of a run into cut/, which got the signal after its first iteration, and what it said"""
     process = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not (directory / "cut/passes.csv").exists() and time.monotonic() < deadline:
-        time.sleep(0.002)
+    wait_until((directory / "cut/passes.csv").exists)
     process.send_signal(number)
-    return process, process.communicate(timeout=60)[1]
+    return process, process.communicate(timeout=HANGS)[1]
 
 
 def test_iterations_under_nohup_outlive_their_terminal(inputs, whole):
@@ -85,16 +83,11 @@ def test_iterations_under_nohup_outlive_their_terminal(inputs, whole):
 def test_a_run_that_was_ended_goes_on(inputs, whole, ending):
     process, said = run_and_signal(inputs, [PROGRAM, *RUN, "-o", "cut"], ending)
     table = inputs / "cut/passes.csv"
-    deadline = time.monotonic() + 60
     assert process.returncode in ((-9,) if ending == signal.SIGKILL else (128 + ending,)), said
-    while ending == signal.SIGKILL and time.monotonic() < deadline:  # its iteration ends, too
-        again = simulate(inputs, "--resume", "cut", "-q")
-        if "still going on" not in again.stderr:
-            break
-        time.sleep(0.05)
-    else:
+    if ending != signal.SIGKILL:
         assert "--resume cut goes on" in said or "finished" in table.read_text()
-        again = simulate(inputs, "--resume", "cut", "-q")
+    # Of a killed run the iteration ends, too, a moment later.
+    again = wait_until(lambda: None if "still going on" in (tried := simulate(inputs, "--resume", "cut", "-q")).stderr else tried)
     assert again.returncode == 0, again.stderr
     assert results(inputs / "cut") == whole
 

@@ -8,9 +8,9 @@ import pathlib
 import resource
 import signal
 import subprocess
-import time
 
 import pytest
+from waiting import HANGS, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 def run(folder, *arguments, program=SIMULATOR, environment=None, **options):
     return subprocess.run([str(program), *map(str, arguments)], cwd=folder, capture_output=True, text=True,
-                          timeout=120, check=False, env={**os.environ, **(environment or {})}, **options)
+                          timeout=HANGS, check=False, env={**os.environ, **(environment or {})}, **options)
 
 
 def simulate(folder, *arguments, workload="workload.txt", output="out", **options):
@@ -208,19 +208,11 @@ def running(folder, *arguments, program=SIMULATOR):
     """A program that goes on beside the test, and not after it."""
     process = subprocess.Popen([program, *map(str, arguments), "-q"], cwd=folder, text=True, stderr=subprocess.PIPE)
     try:
-        wait_for(lambda: (folder / "out/run.json").exists() and record(folder)["status"] == "running")
+        wait_until(lambda: (folder / "out/run.json").exists() and record(folder)["status"] == "running")
         yield process
     finally:
         process.kill()
         process.wait()
-
-
-def wait_for(condition):
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("nothing happened in 30 s")
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -228,9 +220,9 @@ def wait_for(condition):
 def test_signals_end_a_run_with_its_results_written(folder, network, number):
     with running(folder, "-w", "long.txt", "-n", "topology", "-c", "conf", "-o", "out", "--network", network,
                  "--passes", 1000000) as process:
-        time.sleep(0.3)
+        wait_until(lambda: any(path.stat().st_size for path in (folder / "out").glob("collectives.csv*")))
         process.send_signal(number)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=HANGS)[1]
     assert process.returncode == 128 + number
     assert said.startswith(f"{number.name} before the workload finished, waiting at "), said
     assert record(folder)["status"] == "interrupted" and record(folder)["simulated_ns"] > 0
@@ -243,7 +235,7 @@ def test_a_run_under_nohup_outlives_its_terminal(folder):
     with running(folder, SIMULATOR, "-w", "long.txt", "-n", "topology", "-c", "conf", "-o", "out", "--max-time", "1s",
                  "--passes", 1000000, program="nohup") as process:
         process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
     assert process.returncode == 1 and record(folder)["status"] == "stopped"
 
 
@@ -254,7 +246,7 @@ def test_flows_and_estimates_end_cleanly_too(folder):
                                                      "--passes", "100000000"])):
         with running(folder, *arguments, program=PROGRAMS / program) as process:
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=HANGS)
         assert process.returncode == 143, program
         assert record(folder)["status"] == "interrupted"
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPDX = "// SPDX-License-Identifier: GPL-2.0-only\n"
@@ -224,7 +225,7 @@ def test_help_only_prints(script, tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     before = sorted(tmp_path.rglob("*"))
     result = subprocess.run([tmp_path / "scripts" / script, "--help"], cwd=tmp_path, capture_output=True, text=True,
-                            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=60)
+                            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=HANGS)
     assert result.returncode == 0, result.stderr
     assert "usage" in result.stdout.lower() and result.stdout.splitlines()[0]
     assert sorted(tmp_path.rglob("*")) == before
@@ -234,7 +235,7 @@ def test_help_only_prints(script, tmp_path):
 def test_unknown_flags_are_refused(script, tmp_path):
     for folder in ("scripts", "test/fuzz"):  # whose targets fuzz.sh knows
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    result = subprocess.run([tmp_path / "scripts" / script, "--nosuchflag"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([tmp_path / "scripts" / script, "--nosuchflag"], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
     assert result.returncode == 2, result.stderr
     assert "--nosuchflag" in result.stderr
 
@@ -242,7 +243,7 @@ def test_unknown_flags_are_refused(script, tmp_path):
 @pytest.mark.parametrize("script", [path for folder in ("scripts", "topologies") for path in sorted((ROOT / folder).glob("*.py"))
                                     if os.access(path, os.X_OK) and path.name != "check-layers.py"], ids=lambda path: path.name)
 def test_scripts_print_their_version(script):
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=HANGS)
     assert (done.returncode, done.stdout) == (0, f"{script.name} {(ROOT / 'VERSION').read_text().strip()}\n"), done.stderr
 
 

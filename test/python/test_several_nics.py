@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from script_process import run_script
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
@@ -78,7 +79,7 @@ def test_no_nic_idles(topology, algorithm, tmp_path):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     result = subprocess.run([PROGRAM, test, "-b", "64M", "-e", "64M", "-n", "1", "-w", "0", "--network", "flow",
                              "--network-topo", file, "--output", tmp_path / "out"], env={**clean, **environment},
-                            capture_output=True, text=True, timeout=120, check=False)
+                            capture_output=True, text=True, timeout=HANGS, check=False)
     assert result.returncode == 0, result.stderr
     for direction, carried in zip(("sends", "receives"), nic_bytes(file, tmp_path / "out")):
         assert len(carried) == 2 * len({gpu for gpu, _ in carried})
@@ -104,7 +105,7 @@ def test_a_rail_only_network_names_the_missing_path_in_one_line(tmp_path):
     for network in ("flow", "packet"):
         result = subprocess.run([PROGRAM, "alltoall_perf", "-b", "1M", "-e", "1M", "--network", network, "--network-topo",
                                  "n"], cwd=tmp_path, env={**clean, "NCCL_PXN_DISABLE": "1"}, capture_output=True,
-                                text=True, timeout=60, check=False)
+                                text=True, timeout=HANGS, check=False)
         assert result.returncode == 1
         lines = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
         assert len(lines) == 1

@@ -6,15 +6,16 @@ here are small; the page's have 1,024 GPUs.
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
 import pytest
+from waiting import HANGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin"))
 GPUS = 32
-DATA = pathlib.Path(os.environ.get("SHARED_DATA_DIR", ROOT / "../shared/data"))
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def shell(folder, commands):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     environment["PATH"] = f"/usr/bin:{environment['PATH']}"  # Debian's Python, which has the modules
     return subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=folder, env=environment,
-                          capture_output=True, text=True, timeout=600)
+                          capture_output=True, text=True, timeout=HANGS)
 
 
 def test_three_networks_in_a_loop_and_their_comparison(folder):
@@ -224,7 +225,11 @@ def test_outputs_of_absolute_names_go_to_the_output_directory(folder):
 
 def test_inputs_that_simais_conf_names_and_nobody_has_are_as_if_it_named_none(folder):
     """Its FLOW_FILE and TRACE_FILE are of another machine, and ENABLE_TRACE is 1."""
-    shutil.copy(DATA / "simai/SimAI.conf", folder / "SimAI.conf")
+    theirs = "/etc/astra-sim/simulation"
+    ours = re.sub(r"^(\w+_FILE|ENABLE_TRACE) .*\n", "", (ROOT / "conf/SimAI.conf").read_text(), flags=re.MULTILINE)
+    (folder / "SimAI.conf").write_text(ours + "ENABLE_TRACE 1\n" + "".join(f"{key}_FILE {theirs}/{name}\n" for key, name in (
+        ("FLOW", "flow1.txt"), ("TRACE", "trace1.txt"), ("TRACE_OUTPUT", "mix.tr"), ("FCT_OUTPUT", "fct.txt"),
+        ("PFC_OUTPUT", "pfc.txt"), ("QLEN_MON", "qlen.txt"), ("BW_MON", "bw.txt"), ("RATE_MON", "rate.txt"), ("CNP_MON", "cnp.txt"))))
     (folder / "micro.txt").write_text("1 ALLREDUCE 65536 TP\n")
     shell(folder, "python3 gen_Topo_Template.py -topo Spectrum-X -g 16 -psn 1 -o sx")
     command = "bin/SimAI_simulator -w micro.txt -n sx -c SimAI.conf"

@@ -10,13 +10,15 @@ import pytest
 
 from test_simulator import servers, workload
 
+from waiting import HANGS
+
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimCCL"
 
 
 def simccl(tmp_path, *arguments, env=None):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     return subprocess.run([str(PROGRAM), *map(str, arguments), "-o", str(tmp_path / "out")],
-                          env={**clean, **(env or {})}, capture_output=True, text=True, timeout=60, check=False)
+                          env={**clean, **(env or {})}, capture_output=True, text=True, timeout=HANGS, check=False)
 
 
 def flows(tmp_path):

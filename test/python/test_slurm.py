@@ -11,6 +11,8 @@ import slurm_cluster
 from test_phynet import MIB, PROGRAM, all_reduce, environment, record
 from test_sweep import place, sweep, table, write  # noqa: F401 (place is a fixture)
 
+from waiting import HANGS
+
 SWEEPS_PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/source/howto/sweeps.rst"
 pytestmark = [pytest.mark.real_time,
               pytest.mark.skipif(not slurm_cluster.is_possible(), reason="slurm-wlm is not installed, or this is not root")]
@@ -25,7 +27,7 @@ def slurm(tmp_path_factory):
 @pytest.mark.skipif(not PROGRAM.exists(), reason="built without libfabric or MPI: there is no SimAI_phynet")
 def test_srun_starts_the_ranks(slurm, tmp_path):
     words = ["srun", "--mpi=pmix", "-n", "4", PROGRAM, *all_reduce(tmp_path, 4, MIB), "--verify", "--reduce", "-o", tmp_path / "out"]
-    result = subprocess.run([str(word) for word in words], env=slurm | environment(), capture_output=True, text=True, timeout=90,
+    result = subprocess.run([str(word) for word in words], env=slurm | environment(), capture_output=True, text=True, timeout=HANGS,
                             check=False)
     assert result.returncode == 0, result.stderr
     info = record(tmp_path / "out")

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from waiting import HANGS, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SWEEP = ROOT / "scripts/sweep.py"
@@ -27,7 +28,7 @@ record = {"status": "running", "inputs": [{"role": "workload", "path": str(workl
 word, *rest = workload.read_text().split()
 if word == "hold" and (workload.parent / "held").exists():
     (out / "pid").write_text(str(os.getpid()))
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while (workload.parent / "held").exists() and time.monotonic() < end:
         time.sleep(0.02)
 if word == "eat":
@@ -68,7 +69,7 @@ def command(place, *arguments):
 
 
 def sweep(place, *arguments, env=None):
-    return subprocess.run(command(place, *arguments), capture_output=True, text=True, timeout=60,
+    return subprocess.run(command(place, *arguments), capture_output=True, text=True, timeout=HANGS,
                           env=os.environ | (env or {}))
 
 
@@ -82,11 +83,7 @@ def started(place):
 
 
 def wait_for(path):
-    deadline = time.monotonic() + 20
-    while not (path.exists() and path.read_text()):
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.01)
-    return path.read_text()
+    return wait_until(lambda: path.exists() and path.read_text(), path)
 
 
 def is_alive(pid):
@@ -141,7 +138,7 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(place, number):
                                text=True)
     pid = wait_for(place / "out/runs/topology__two/pid")
     process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=HANGS)
     assert process.returncode == 128 + number and "goes on where it stopped" in errors
     assert not is_alive(pid)
     before = {r["workload"]: r["status"] for r in table(place)}
@@ -177,7 +174,7 @@ def test_a_sweep_under_nohup_goes_on_without_its_terminal(place):
     wait_for(place / "out/runs/topology__two/pid")
     process.send_signal(signal.SIGHUP)
     (place / "held").unlink()
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANGS)
     assert process.returncode == 0
 
 
@@ -190,10 +187,7 @@ def test_a_killed_sweep_leaves_no_process_behind(place):
     assert other.returncode == 2 and "another sweep writes there" in other.stderr
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 10
-    while is_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not is_alive(pid)
+    wait_until(lambda: not is_alive(pid))
 
 
 def test_what_changed_is_run_again(place):

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from divided_jobs import JOBS, PROGRAMS, cluster, experts, record, results, simulate, training, write_inputs
+from waiting import HANGS
 
 PROGRAM = PROGRAMS / "qbb-flows"
 HOSTS = 8
@@ -40,7 +41,7 @@ def run(tmp_path, *flags, output="out", launcher=(), env=None):
     for name, text in (("topology.txt", TOPOLOGY), ("flow.txt", flow_file()), ("run.conf", CONF)):
         (tmp_path / name).write_text(text)
     return subprocess.run([*launcher, PROGRAM, "run.conf", "-n", "topology.txt", "-f", "flow.txt", "-o", output, *flags],
-                          cwd=tmp_path, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=300)
+                          cwd=tmp_path, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=HANGS)
 
 
 @pytest.mark.parametrize("keys", [[], ["BUFFER_SIZE=1"], ["CC_MODE=3"], ["QP_MODE=persistent"],

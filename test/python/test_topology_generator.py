@@ -7,12 +7,12 @@ import re
 import subprocess
 
 import pytest
+from others_files import OTHERS_FILES
 from script_process import run_script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "topologies/gen_Topo_Template.py"
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "bin")) / "SimAI_simulator"
-SAMPLES = pathlib.Path(os.environ.get("SHARED_DATA_DIR", ROOT / "../shared/data")) / "simai/topo"
 
 
 def generate(directory, *flags):
@@ -33,7 +33,7 @@ class Topology:
             self.neighbours[int(b)].append(int(a))
 
 
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples are not beside this checkout")
+@pytest.mark.others_files
 @pytest.mark.parametrize("flags, name", [
     ("-topo Spectrum-X -g 128 -gt A100 -bw 100Gbps -nvbw 2400Gbps", "Spectrum-X_128g_8gps_100Gbps_A100"),
     ("-topo Spectrum-X -g 16 -gt H100 -bw 400Gbps", "Spectrum-X_16g_8gps_400Gbps_H100"),
@@ -42,7 +42,7 @@ class Topology:
 def test_files_are_byte_identical_to_the_samples(tmp_path, flags, name):
     result = generate(tmp_path, *flags.split())
     assert result.returncode == 0 and result.stdout.strip() == name, result.stderr
-    assert (tmp_path / name).read_bytes() == (SAMPLES / name).read_bytes()
+    assert (tmp_path / name).read_bytes() == (OTHERS_FILES / "simai/topo" / name).read_bytes()
 
 
 def test_names_of_flags_may_be_cut_as_for_simais_generator(tmp_path):

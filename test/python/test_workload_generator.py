@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from others_files import OTHERS_FILES
 from script_process import run_script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -20,7 +21,6 @@ from clustersim.workload.model import Model  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
-SHARED = pathlib.Path(os.environ.get("SHARED_DATA_DIR", REPOSITORY / "../shared/data"))
 H100 = gpus.find("H100")
 
 
@@ -242,12 +242,12 @@ def aicb_rows(model, plan, release, profiled=False):
     return sequence(aicb.render(aicb.AicbIteration(model, plan, iteration, release, profiled)))
 
 
-@pytest.mark.skipif(not (SHARED / "simai/workload_analytical.txt").exists(), reason="no shared data")
+@pytest.mark.others_files
 def test_rows_are_those_of_simai_s_example_line_for_line():
     model = gpt(layers=96, hidden=6144, heads=48, ffn=24576, vocabulary=50257, experts=128, experts_per_token=4,
                 expert_ffn=24576)
     plan = Parallelism(world_size=9216, tp=2, pp=12, ep=16, global_batch=24 * 384, sequence=4096, sequence_parallel=True)
-    theirs = sequence((SHARED / "simai/workload_analytical.txt").read_text())
+    theirs = sequence((OTHERS_FILES / "simai/workload_analytical.txt").read_text())
     assert len(theirs) == 1789
     assert aicb_rows(model, plan, "1.1") == theirs
 

@@ -1,13 +1,14 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/others-files.h"
+#include "../support/scratch-directory.h"
 #include "example-topologies.h"
 
 #include "ns3/fabric-routes.h"
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -19,6 +20,18 @@ namespace
 {
 
 using Kind = ClusterTopology::NodeKind;
+
+/// @return what topologies/gen_Topo_Template.py writes
+ClusterTopology
+Generated(const std::string& flags)
+{
+    const ScratchDirectory directory;
+    const std::string path = directory / "topology";
+    const std::string command =
+        "/usr/bin/python3 " SOURCE_DIR "/topologies/gen_Topo_Template.py " + flags + " -o " + path;
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    return ClusterTopology::Read(path);
+}
 
 std::vector<uint16_t>
 Ports(std::span<const uint16_t> span)
@@ -300,25 +313,22 @@ TEST(FabricRoutes, HostsCabledToEachOtherNeedNoSwitch)
 
 TEST(FabricRoutes, GeneratedTopologiesHaveTheirClosedFormPathCounts)
 {
-    if (!std::filesystem::exists(SHARED_DATA_DIR))
-    {
-        GTEST_SKIP() << "no shared data";
-    }
-    const std::string folder = std::string(SHARED_DATA_DIR) + "/";
-    const auto spectrum =
-        ClusterTopology::Read(folder + "simai/topo/Spectrum-X_128g_8gps_100Gbps_A100");
+    const auto spectrum = Generated("-topo Spectrum-X -g 128 -gt A100 -bw 100Gbps -nvbw 2400Gbps");
     const FabricRoutes routes(spectrum);
     EXPECT_EQ(routes.GroupCount(), 8u);
     EXPECT_EQ(CountHostPaths(routes, 0, 120), 1u);
     EXPECT_EQ(CountHostPaths(routes, 0, 121), 64u) << "one per PSW";
     EXPECT_EQ(routes.Path(0, 121)->delayPs, 4 * 500 * PS_PER_NS);
 
-    const auto dualPlane = ClusterTopology::Read(
-        folder + "simai/topo/AlibabaHPN_64g_8gps_DualToR_DualPlane_200Gbps_H100");
+    const auto dualPlane = Generated("-topo AlibabaHPN --dp -g 64 -asn 16 -psn 16");
     const FabricRoutes planes(dualPlane);
     EXPECT_EQ(CountHostPaths(planes, 0, 9), 2u * 8) << "two planes of 8 PSWs, apart";
+}
 
-    const auto fat = ClusterTopology::Read(folder + "hpcc/fat.txt");
+TEST(FabricRoutes, TheFatTreeOfTheHpccSimulatorHasAGroupPerRack)
+{
+    NEEDS_OTHERS_FILES();
+    const auto fat = ClusterTopology::Read(OthersFile("hpcc/fat.txt"));
     const FabricRoutes fatRoutes(fat);
     EXPECT_EQ(fatRoutes.GroupCount(), 20u) << "a group per rack";
     EXPECT_EQ(fatRoutes.Path(0, 319)->hops.size(), 6u);

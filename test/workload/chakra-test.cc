@@ -1,6 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/others-files.h"
 #include "../system/job-fixture.h"
 #include "chakra-file.h"
 
@@ -422,11 +423,8 @@ TEST_F(Chakra, ReplayTakesTheRecordedTimes)
 
 TEST_F(Chakra, RunsTheTracesOfAstraSim)
 {
-    const std::string data = std::string(SHARED_DATA_DIR) + "/astra-sim";
-    if (!std::filesystem::exists(data))
-    {
-        GTEST_SKIP() << "no shared data";
-    }
+    NEEDS_OTHERS_FILES();
+    const std::string data = OthersFile("astra-sim");
     const auto config = ReadSystemConfig(data + "/system/Ring_4chunks.json");
     const auto dimensions = ReadLogicalDimensions(data + "/network/sample_8nodes_1D.json");
     ChakraWorkload traces(data + "/workload/all_reduce_8npus_1MB/all_reduce", "", {});

@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/others-files.h"
+
 #include "ns3/input-error.h"
 #include "ns3/layer-program.h"
 
-#include <filesystem>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -242,12 +243,8 @@ TEST(LayerProgram, FindsListedMicroBatches)
 
 TEST(LayerProgram, LargeWorkloadDoesEachThingOncePerPass)
 {
-    const std::string path = std::string(SHARED_DATA_DIR) + "/simai/workload_analytical.txt";
-    if (!std::filesystem::exists(path))
-    {
-        GTEST_SKIP() << "no shared data";
-    }
-    const auto table = ReadLayerTable(path);
+    NEEDS_OTHERS_FILES();
+    const auto table = ReadLayerTable(OthersFile("simai/workload_analytical.txt"));
     const auto batches = FindMicroBatches(table);
     EXPECT_TRUE(batches.listed);
     EXPECT_EQ(batches.count, 24);

@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "../support/others-files.h"
+
 #include "ns3/input-error.h"
 #include "ns3/layer-table.h"
 
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -212,15 +213,11 @@ TEST(LayerTable, NamesFileLineAndExpectation)
 
 TEST(LayerTable, ReadsTheFilesOfSimAI)
 {
-    const std::filesystem::path folder = std::string(SHARED_DATA_DIR) + "/simai";
-    if (!std::filesystem::exists(folder))
-    {
-        GTEST_SKIP() << "no shared data";
-    }
-    const auto large = ReadLayerTable((folder / "workload_analytical.txt").string());
+    NEEDS_OTHERS_FILES();
+    const auto large = ReadLayerTable(OthersFile("simai/workload_analytical.txt"));
     EXPECT_EQ(large.layers.size(), 1789);
     EXPECT_EQ(large.sizes.world, 9216);
     EXPECT_EQ(large.pipelineBytes, 50331648);
     EXPECT_EQ(large.layers[0].comm[2].bytes, 2807758848);
-    EXPECT_EQ(ReadLayerTable((folder / "microAllReduce.txt").string()).layers.size(), 2);
+    EXPECT_EQ(ReadLayerTable(OthersFile("simai/microAllReduce.txt")).layers.size(), 2);
 }

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How tests wait for programs. Machines are busy: only a program that hangs takes as long as HANGS."""
+import time
+
+HANGS = 600  # seconds
+
+
+def wait_until(condition, what="it"):
+    """Waits until condition() is true and returns its value."""
+    deadline = time.monotonic() + HANGS
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"{what} did not happen in {HANGS} s"
+        time.sleep(0.01)
+    return value
