@@ -261,3 +261,21 @@ def test_flows_and_traces_that_are_there_are_refused_by_their_keys(folder):
         assert result.returncode == 2 and words in result.stderr, result.stderr
     threads = shell(folder, f"{command} -t 2 --set 'ENABLE_TRACE 1' --set 'TRACE_FILE nodes.txt'")
     assert "runs on one thread, as TRACE_FILE needs" in threads.stdout
+
+
+# The names are AICB's: of model, TP and DP; what they leave out is 1.
+@pytest.mark.parametrize("flags, name", [
+    ("--model_name llama_70b --tp 8 --dp 16 --pp 1 --world_size 128", "llama_70b_tp8_dp16"),
+    ("--model_name llama_70b --tp 8 --pp 2 --world_size 128", "llama_70b_tp8_dp8_pp2"),
+    ("--model_size 13 --tp 2 --world_size 16", "gpt_13b_tp2_dp8"),
+    ("--model_name gpt_13b --tp 2 --world_size 16 --name mine", "mine")])
+def test_aicb_writes_the_workloads_of_the_page(folder, flags, name):
+    result = shell(folder, f"cd {ROOT} && python3 -m aicb.main {flags} --output_dir {folder}/new/")
+    assert result.returncode == 0, result.stderr
+    header = (folder / "new" / f"{name}.txt").read_text().splitlines()[0]
+    # The same rows as scripts/workload.py writes.
+    shell(folder, f"scripts/workload.py {flags.split(' --name')[0]} -o other --name w")
+    assert (folder / "other/w.txt").read_text() == (folder / "new" / f"{name}.txt").read_text()
+    assert f"model_parallel_NPU_group: {flags.split('--tp ')[1].split()[0]} " in header
+    refused = shell(folder, f"cd {ROOT} && python3 -m aicb.main --model_name llama_71b --world_size 8")
+    assert refused.returncode == 2 and "llama_71b" in refused.stderr and "Traceback" not in refused.stderr

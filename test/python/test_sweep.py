@@ -112,6 +112,15 @@ def test_every_combination_runs_once_and_has_a_row(place):
     assert len(markdown) == 2 + len(rows) and "| total time us |" in markdown[0]
 
 
+def test_a_user_without_a_home_runs_sweeps(place):
+    write(place, workloads="[one.txt]")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    # Not even root can make a folder in a file.
+    result = subprocess.run(command(place), capture_output=True, text=True, timeout=60,
+                            env=environment | {"HOME": str(place / "one.txt" / "home")})
+    assert result.returncode == 0 and [row["status"] for row in table(place)] == ["finished"], result.stderr
+
+
 def test_generated_topologies_that_differ_in_what_their_names_omit_are_two(place):
     (place / "grid.yaml").write_text(
         "topologies:\n- generate: -topo Spectrum-X -g 16 -psn 8\n- generate: -topo Spectrum-X -g 16 -psn 4\n"

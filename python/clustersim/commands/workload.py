@@ -17,9 +17,13 @@ from clustersim.workload import command_line, inference_command
 from clustersim.workload.errors import InputError
 
 
-def main(arguments):
+def is_inference(arguments):
     kind = " ".join(arguments).replace("=", " ")
-    if "--inference" in arguments or "--workload_type inference" in kind:  # AICB's main program has the second
+    return "--inference" in arguments or "--workload_type inference" in kind  # AICB's main program has the second
+
+
+def main(arguments):
+    if is_inference(arguments):
         inference_command.run(arguments)
     else:
         command_line.run(arguments, __doc__)

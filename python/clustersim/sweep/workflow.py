@@ -56,7 +56,9 @@ def _start(output, words):
     if not shutil.which(words[0]):
         raise InputError("snakemake: no such program; expected Debian's package snakemake (scripts/setup.sh)")
     with open(output / "snakemake.log", "wb") as log:
-        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        # It keeps sources in a cache, which a user without a home, as in a container, has no folder for.
+        environment = {"XDG_CACHE_HOME": str(output.resolve() / ".snakemake" / "cache"), **os.environ}
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment,
                                 start_new_session=True)
 
 
