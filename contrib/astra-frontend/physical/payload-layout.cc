@@ -5,6 +5,7 @@
 
 #include "ns3/chain-graph.h"
 #include "ns3/direct-graph.h"
+#include "ns3/divide-up.h"
 #include "ns3/input-error.h"
 #include "ns3/pair-bytes.h"
 #include "ns3/pat-graph.h"
@@ -113,34 +114,23 @@ class ChunkLayout : public PayloadLayout
     std::function<bool(uint32_t, const Lane&)> m_adds;
 };
 
-/// Pieces of blocks; a channel's part of a block is rounded up to the same size for all ranks.
+/// Pieces of blocks, channel by channel.
 class PatLayout : public PayloadLayout
 {
   public:
     PatLayout(const PatGraph& graph, const CollectiveRequest& request)
         : m_graph(graph),
-          m_op(request.op)
+          m_op(request.op),
+          m_bytes(request.bytes)
     {
-        for (uint32_t channel = 0; channel < graph.GetSplit().GetChannels(); ++channel)
-        {
-            m_begins.push_back(m_bytes);
-            const uint64_t bytes = graph.GetSplit().GetBytes(channel);
-            m_parts.push_back((bytes + graph.GetRanks() - 1) / graph.GetRanks());
-            m_bytes += m_parts.back() * graph.GetRanks();
-        }
     }
 
     Piece PieceOf(uint32_t rank, uint32_t lane, uint64_t message) const override
     {
         const uint32_t channel = m_graph.GetOutbound(rank, lane).channel;
-        const uint64_t piece = message % m_graph.PiecesOf(channel);
-        const uint64_t offset = m_begins[channel] +
-                                m_graph.BlockOf(rank, lane, message) * m_parts[channel] +
-                                piece * m_graph.GetBytes(rank, lane, 0);
-        return {offset,
-                offset,
-                m_graph.GetBytes(rank, lane, message),
-                m_op == CollectiveOp::ReduceScatter};
+        const auto [within, bytes] = m_graph.PieceRange(rank, lane, message);
+        const uint64_t offset = m_graph.GetSplit().GetBegin(channel) + within;
+        return {offset, offset, bytes, m_op == CollectiveOp::ReduceScatter};
     }
 
     uint64_t GetSendBytes(uint32_t) const override
@@ -151,12 +141,14 @@ class PatLayout : public PayloadLayout
     std::vector<Block> GetBlocks() const override
     {
         std::vector<Block> blocks;
-        for (uint32_t channel = 0; channel < m_begins.size(); ++channel)
+        const ChannelSplit& split = m_graph.GetSplit();
+        for (uint32_t channel = 0; channel < split.GetChannels(); ++channel)
         {
             for (uint32_t owner = 0; owner < m_graph.GetRanks(); ++owner)
             {
-                blocks.push_back(
-                    {m_begins[channel] + owner * m_parts[channel], m_parts[channel], owner});
+                const auto [within, bytes] =
+                    BlockRange(split.GetBytes(channel), m_graph.GetRanks(), owner);
+                blocks.push_back({split.GetBegin(channel) + within, bytes, owner});
             }
         }
         return blocks;
@@ -165,9 +157,7 @@ class PatLayout : public PayloadLayout
   private:
     const PatGraph& m_graph;
     CollectiveOp m_op;
-    std::vector<uint64_t> m_begins; ///< by channel
-    std::vector<uint64_t> m_parts;  ///< by channel: bytes of a block
-    uint64_t m_bytes{0};
+    uint64_t m_bytes;
 };
 
 /// What pairs send, in buffers that are ordered by the other rank.

@@ -268,10 +268,21 @@ CollectiveBooks::JoinEnded(uint32_t rank, const Joined& joined, int tag, uint64_
 // --- what a rank must have in the end
 
 bool
+CollectiveBooks::HasExactBlocks() const
+{
+    // NCCL's blocks of ranks are equal to a byte; what all ranks add up it cuts as it likes.
+    return m_graph && m_request.op != CollectiveOp::AllReduce;
+}
+
+bool
 CollectiveBooks::HasShares() const
 {
-    // Shares are rounded up, so a short buffer may be used up before the last rank's.
     const uint64_t ranks = m_ranks.size();
+    if (HasExactBlocks())
+    {
+        return m_request.bytes >= ranks;
+    }
+    // Shares are rounded up, so a short buffer may be used up before the last rank's.
     const uint64_t share = RoundUp(DivideUp(m_request.bytes, ranks), NCCL_ALIGNMENT);
     return (ranks - 1) * share < m_request.bytes;
 }
@@ -313,8 +324,9 @@ CollectiveBooks::BytesDemanded(uint32_t rank) const
         {
             return 0;
         }
+        const uint64_t least = bytes / ranks * count;
         // Cut at multiples, a share may lack so much.
-        return bytes / ranks * count - std::min(bytes / ranks * count, NCCL_ALIGNMENT * count);
+        return HasExactBlocks() ? least : least - std::min(least, NCCL_ALIGNMENT * count);
     };
     const bool isRoot = rank == static_cast<uint32_t>(m_request.root);
     switch (m_request.op)

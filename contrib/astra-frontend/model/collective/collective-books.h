@@ -98,6 +98,8 @@ class CollectiveBooks
     void Arrived(uint32_t rank, uint32_t inbound);
     /// @return the lane of a rank that takes part in an operation; nothing if there is none
     std::optional<uint32_t> FindJoined(uint32_t rank, InNetworkOp op, int tag, bool sends) const;
+    /// @return whether ranks' blocks are equal to a byte, so that no slack is due
+    bool HasExactBlocks() const;
     /// @return whether each rank has a share of a buffer that is divided among them
     bool HasShares() const;
     bool Demands(uint32_t src, uint32_t dst) const;

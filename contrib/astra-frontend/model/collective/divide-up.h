@@ -5,6 +5,7 @@
 #define DIVIDE_UP_H
 
 #include <cstdint>
+#include <utility>
 
 namespace AstraSim
 {
@@ -24,6 +25,19 @@ constexpr uint64_t
 RoundUp(uint64_t value, uint64_t unit)
 {
     return DivideUp(value, unit) * unit;
+}
+
+/**
+ * A buffer of one block for each rank. Blocks are equal to a byte; the first ones have the byte
+ * that the others lack.
+ * @return first byte and bytes of block @p block
+ */
+constexpr std::pair<uint64_t, uint64_t>
+BlockRange(uint64_t bytes, uint64_t blocks, uint64_t block)
+{
+    const uint64_t least = bytes / blocks;
+    const uint64_t left = bytes % blocks;
+    return {block * least + (block < left ? block : left), least + (block < left ? 1 : 0)};
 }
 
 } // namespace AstraSim

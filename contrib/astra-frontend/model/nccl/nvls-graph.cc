@@ -138,8 +138,7 @@ NvlsGraph::GetShareBytes(uint32_t head, uint32_t tree) const
 {
     if (m_op != CollectiveOp::AllReduce)
     {
-        // A rank's own block, as large as everybody's to a byte.
-        return m_bytes / m_heads + (head < m_bytes % m_heads ? 1 : 0);
+        return BlockRange(m_bytes, m_heads, head).second;
     }
     // Whole 16-byte units, the last heads taking what is left; the first tree the larger half.
     const uint64_t even = RoundUp(DivideUp(m_bytes, m_heads), NCCL_ALIGNMENT);

@@ -3,6 +3,8 @@
  */
 #include "pair-bytes.h"
 
+#include "ns3/divide-up.h"
+
 #include <algorithm>
 
 namespace AstraSim
@@ -20,20 +22,18 @@ uint64_t
 PairBytes(const CollectiveRequest& request, uint32_t ranks, uint32_t src, uint32_t dst)
 {
     const auto root = static_cast<uint32_t>(request.root);
-    const uint64_t each = request.bytes / ranks;
-    const uint64_t last = request.bytes - each * (ranks - 1);
     switch (request.op)
     {
     case CollectiveOp::AllToAllV:
         return request.bytesPerPair[std::size_t{src} * ranks + dst];
     case CollectiveOp::Gather:
-        return dst == root ? (src == ranks - 1 ? last : each) : 0;
+        return dst == root ? BlockRange(request.bytes, ranks, src).second : 0;
     case CollectiveOp::Scatter:
-        return src == root ? (dst == ranks - 1 ? last : each) : 0;
+        return src == root ? BlockRange(request.bytes, ranks, dst).second : 0;
     case CollectiveOp::SendRecv:
         return src == 0 && dst == 1 ? request.bytes : 0;
     default:
-        return dst == ranks - 1 ? last : each;
+        return BlockRange(request.bytes, ranks, dst).second;
     }
 }
 
@@ -44,9 +44,7 @@ MostPairBytes(const CollectiveRequest& request, uint32_t ranks)
     {
         return *std::max_element(request.bytesPerPair.begin(), request.bytesPerPair.end());
     }
-    return request.op == CollectiveOp::SendRecv
-               ? request.bytes
-               : request.bytes - request.bytes / ranks * (ranks - 1);
+    return request.op == CollectiveOp::SendRecv ? request.bytes : DivideUp(request.bytes, ranks);
 }
 
 uint32_t

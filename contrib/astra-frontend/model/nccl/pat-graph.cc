@@ -63,15 +63,19 @@ PatGraph::BlocksAt(uint64_t distance) const
 }
 
 uint64_t
-PatGraph::PartOf(uint32_t channel) const
-{
-    return DivideUp(GetSplit().GetBytes(channel), GetRanks());
-}
-
-uint64_t
 PatGraph::PiecesOf(uint32_t channel) const
 {
-    return DivideUp(PartOf(channel), m_messageBytes);
+    return DivideUp(DivideUp(GetSplit().GetBytes(channel), GetRanks()), m_messageBytes);
+}
+
+std::pair<uint64_t, uint64_t>
+PatGraph::PieceRange(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const uint32_t channel = outbound / m_levels;
+    const auto [begin, bytes] =
+        BlockRange(GetSplit().GetBytes(channel), GetRanks(), BlockOf(rank, outbound, message));
+    const uint64_t from = std::min(bytes, message % PiecesOf(channel) * m_messageBytes);
+    return {begin + from, std::min(m_messageBytes, bytes - from)};
 }
 
 Lane
@@ -93,9 +97,7 @@ PatGraph::GetLane(uint32_t rank, uint32_t index, bool outbound) const
 uint64_t
 PatGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
 {
-    const uint32_t channel = outbound / m_levels;
-    const uint64_t piece = message % PiecesOf(channel);
-    return std::min(m_messageBytes, PartOf(channel) - piece * m_messageBytes);
+    return PieceRange(rank, outbound, message).second;
 }
 
 uint32_t

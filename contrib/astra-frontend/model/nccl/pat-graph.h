@@ -7,6 +7,7 @@
 #include "channel-graph.h"
 
 #include <cstdint>
+#include <utility>
 
 namespace AstraSim
 {
@@ -49,8 +50,13 @@ class PatGraph : public ChannelGraph
                       uint64_t message,
                       uint32_t inbound) const override;
 
-    /// @return messages that carry a channel's part of a block
+    /// @return messages that carry a channel's part of the largest block
     uint64_t PiecesOf(uint32_t channel) const;
+
+    /// @return first byte (in the channel's part) and bytes of what a message carries
+    std::pair<uint64_t, uint64_t> PieceRange(uint32_t rank,
+                                             uint32_t outbound,
+                                             uint64_t message) const;
 
     /// @return owner of the block that a message of a rank's outbound lane carries
     uint32_t BlockOf(uint32_t rank, uint32_t outbound, uint64_t message) const;
@@ -63,8 +69,6 @@ class PatGraph : public ChannelGraph
 
     /// @return blocks that cross a distance
     uint64_t BlocksAt(uint64_t distance) const;
-    /// @return bytes of a block that a channel carries
-    uint64_t PartOf(uint32_t channel) const;
     Lane GetLane(uint32_t rank, uint32_t index, bool outbound) const override;
 
     CollectiveOp m_op;

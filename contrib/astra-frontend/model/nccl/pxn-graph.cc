@@ -21,8 +21,8 @@ PxnGraph::PxnGraph(const CollectiveRequest& request,
       m_shape(shape),
       m_plan(plan),
       m_stepLatency(stepLatency),
-      m_eachBytes(PairBytes(request, shape.GetRanks(), 0, 0)),
-      m_lastBytes(PairBytes(request, shape.GetRanks(), 0, shape.GetRanks() - 1)),
+      m_leastBytes(request.bytes / shape.GetRanks()),
+      m_leftBytes(static_cast<uint32_t>(request.bytes % shape.GetRanks())),
       m_neighbours(shape.GetRanksPerNode() - 1),
       m_to(shape.GetRanks()),
       m_from(shape.GetRanks())
@@ -109,7 +109,7 @@ PxnGraph::PairBytesOf(uint32_t src, uint32_t dst) const
 {
     if (m_request.op == CollectiveOp::AllToAll)
     {
-        return dst + 1 == GetRanks() ? m_lastBytes : m_eachBytes; // without a division
+        return m_leastBytes + (dst < m_leftBytes ? 1 : 0); // PairBytes() without a division
     }
     return PairBytes(m_request, GetRanks(), src, dst);
 }

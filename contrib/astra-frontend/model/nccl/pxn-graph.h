@@ -115,8 +115,8 @@ class PxnGraph : public FlowGraph
     GroupShape m_shape;
     NcclPlan m_plan;
     TimePs m_stepLatency;
-    uint64_t m_eachBytes;            ///< AllToAll: of a pair
-    uint64_t m_lastBytes;            ///< AllToAll: of a pair with the last rank
+    uint64_t m_leastBytes;           ///< AllToAll: of a pair
+    uint32_t m_leftBytes;            ///< AllToAll: pairs with so many first ranks have one more
     uint32_t m_neighbours;           ///< most other ranks of a node
     std::vector<Connections> m_to;   ///< by rank: connections to other nodes
     std::vector<Connections> m_from; ///< by rank: connections from other nodes

@@ -44,7 +44,8 @@ RingGraph::RingGraph(const CollectiveRequest& request,
                      TimePs stepLatency)
     : ChannelGraph(request, shape, plan, 1, SizesOf(plan.protocol).slots, stepLatency),
       m_op(request.op),
-      m_steps((request.op == CollectiveOp::AllReduce ? 2 : 1) * (shape.GetRanks() - 1)),
+      m_inBlocks(request.op != CollectiveOp::AllReduce),
+      m_steps((m_inBlocks ? 1 : 2) * (shape.GetRanks() - 1)),
       m_maxChunk(SizesOf(plan.protocol).chunk),
       m_minSlice(SizesOf(plan.protocol).minSlice),
       m_slicesShareLatency(stepLatency >= 0 || (shape.GetNodes() == 1 && !plan.wholePasses)),
@@ -62,10 +63,10 @@ RingGraph::RingGraph(const CollectiveRequest& request,
 RingGraph::LoopShape
 RingGraph::ShapeOf(uint64_t bytes) const
 {
-    const uint64_t ranks = GetRanks();
-    const uint64_t grain = GetPlan().chunkGrain;
+    const uint64_t even = DivideUp(bytes, GetRanks());
     LoopShape shape;
-    shape.chunk = std::min(m_maxChunk, RoundUp(DivideUp(bytes, ranks), grain));
+    // A rank's block is its own data: only the chunks of an AllReduce can have another size.
+    shape.chunk = std::min(m_maxChunk, m_inBlocks ? even : RoundUp(even, GetPlan().chunkGrain));
     shape.slices = shape.chunk > m_minSlice && GetPlan().protocol == NcclProtocol::Simple ? 2 : 1;
     return shape;
 }
@@ -121,8 +122,10 @@ RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk
     const uint64_t begin = position.loop * loop;
     const uint64_t bytes = std::min(shape.bytes - begin, loop);
     const uint64_t chunkBytes = position.loop < shape.fullLoops ? m_full.chunk : shape.last.chunk;
-    const uint64_t from = std::min(bytes, chunk * chunkBytes);
-    const uint64_t length = std::min(chunkBytes, bytes - from);
+    const auto [from, length] =
+        m_inBlocks ? BlockRange(bytes, GetRanks(), chunk)
+                   : std::pair(std::min(bytes, chunk * chunkBytes),
+                               std::min(chunkBytes, bytes - std::min(bytes, chunk * chunkBytes)));
     const uint64_t slice =
         position.slices == 1
             ? length

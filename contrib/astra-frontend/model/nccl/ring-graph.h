@@ -116,6 +116,7 @@ class RingGraph : public ChannelGraph
                                       uint64_t message) const;
 
     CollectiveOp m_op;
+    bool m_inBlocks; ///< a chunk is of one rank's block; else all cut the same data
     uint32_t m_steps;
     uint64_t m_maxChunk;
     uint64_t m_minSlice;
