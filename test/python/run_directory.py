@@ -47,8 +47,8 @@ RATE = """time, src, dst, sport, dport, size, curr_rate
 CNP = """time, src, dst, sport, dport, size, cnp_number
 200000, 0, 2, 10001, 100, 1000000, 7
 """
-END_TO_END = """File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, Expose_EP_comm, Expose_PP_comm, bubble time, total comp, total exposed comm, Total time
-job,100.000000 (25.00%),0.000000 (0.00%),40.000000 (10.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),260.000000 (65.00%),140.000000 (35.00%),400.000000
+END_TO_END = """File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, Expose_EP_comm, Expose_PP_comm, Expose_CP_comm, Expose_other_comm, bubble time, total comp, total exposed comm, Total time
+job,100.000000 (25.00%),0.000000 (0.00%),40.000000 (10.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),0.000000 (0.00%),260.000000 (65.00%),140.000000 (35.00%),400.000000
 layer_name,job,fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,ig exposed comm,fwd total comm,algbw,busbw,wg total comm,algbw,busbw,ig total comm,algbw,busbw,workload finished at
 first,job,100.000000,60.000000,0.000000,40.000000,,,40.000000,25.000000,37.500000,,,,,,,150.000000
 last,job,100.000000,0.000000,0.000000,,100.000000,,,,,100.000000,10.000000,10.000000,,,,400.000000

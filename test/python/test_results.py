@@ -64,7 +64,7 @@ def test_summary_and_layers_are_numbers(directory):
     run = open_run(directory)
     assert run.summary.iloc[0].to_dict() == {
         "job": "job", "exposed_dp": 100, "exposed_dp_ep": 0, "exposed_tp": 40, "exposed_ep": 0,
-        "exposed_pp": 0, "bubble": 0, "compute": 260, "exposed": 140, "total": 400}
+        "exposed_pp": 0, "exposed_cp": 0, "exposed_other": 0, "bubble": 0, "compute": 260, "exposed": 140, "total": 400}
     assert list(run.layers["layer"]) == ["first", "last"]
     assert run.layers["fwd_busbw"][0] == 37.5 and run.layers["wg_algbw"][1] == 10
     assert run.layers["wg_total_us"].isna().tolist() == [True, False]

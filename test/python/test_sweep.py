@@ -37,9 +37,9 @@ if word == "eat":
 if word == "fail":
     sys.exit("the workload is wrong")
 names = ["File name", "Expose DP comm", "Expose DP_EP comm", "Expose TP comm", "Expose_EP_comm",
-         "Expose_PP_comm", "bubble time", "total comp", "total exposed comm", "Total time"]
+         "Expose_PP_comm", "Expose_CP_comm", "Expose_other_comm", "bubble time", "total comp", "total exposed comm", "Total time"]
 total = float(rest[0]) if rest else 1
-(out / "EndToEnd.csv").write_text(", ".join(names) + "\\nw" + ",0.5 (50%)" * 8 + f",{total}\\ntotal exposed comm,0.5\\n")
+(out / "EndToEnd.csv").write_text(", ".join(names) + "\\nw" + ",0.5 (50%)" * 10 + f",{total}\\ntotal exposed comm,0.5\\n")
 (out / "arguments").write_text(json.dumps([sys.argv[1:], {n: v for n, v in os.environ.items()
                                                           if n.startswith("AS_")}]))
 record |= {"status": "finished", "wall_s": 0.1, "peak_memory_bytes": 1000000, "flows": 3}

@@ -152,9 +152,10 @@ TEST_F(Writers, EndToEndAddsPassesAndTakesTheSlowestGroup)
     EXPECT_EQ(
         Text("EndToEnd.csv"),
         "File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, Expose_EP_comm, "
-        "Expose_PP_comm, bubble time, total comp, total exposed comm, Total time\n"
+        "Expose_PP_comm, Expose_CP_comm, Expose_other_comm, bubble time, total comp, "
+        "total exposed comm, Total time\n"
         "run,0.000000 (0.00%),0.000000 (0.00%),15.000000 (15.00%),0.000000 (0.00%),0.000000 "
-        "(0.00%),"
+        "(0.00%),0.000000 (0.00%),0.000000 (0.00%),"
         "21.000000 (21.00%),14.000000 (14.00%),15.000000 (15.00%),100.000000\n"
         "layer_name,run,fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,"
         "ig exposed comm,fwd total comm,algbw,busbw,wg total comm,algbw,busbw,ig total "

@@ -85,6 +85,15 @@ Spell(const std::vector<ProgramStep>& program)
         case Kind::ReceiveGradient:
             text += "!" + std::to_string(step.microBatch);
             break;
+        case Kind::SendTied:
+            text += "tied>";
+            break;
+        case Kind::ReceiveTied:
+            text += "tied?";
+            break;
+        case Kind::WaitGradients:
+            text += "[all]";
+            break;
         }
         text += " ";
     }
@@ -188,6 +197,54 @@ TEST(LayerProgram, PipelineRunsOneForwardOneBackward)
     const auto table = ReadProgram(Header(2, 1, 2, "") + Layers(1, false, false, true));
     EXPECT_EQ(Spell(CompileProgram(table, 2, 0)), "[w0] F0 >0 [w0] F0 >1 !0 I0 W0 !1 I0 W0 (w0) ");
     EXPECT_EQ(Spell(CompileProgram(table, 2, 1)), "?0 [w0] F0 I0 W0 <0 ?1 [w0] F0 I0 W0 (w0) <1 ");
+}
+
+TEST(LayerProgram, StagesHaveTheirRowsAndOneOptimizerStep)
+{
+    // Each stage: a row once per pass, and one of each micro-batch. The optimizer's step waits for
+    // all gradients and for those of the weights that the first and the last stage share.
+    const auto table = ReadProgram(Header(2, 1, 2, "stage_rows: 4 1 1 1 1 tied_comm: 8") +
+                                   Layers(4, false, false, true));
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 0)),
+              "[w0] F0 [w1] F1 >0 [w1] F1 >1 !0 I1 W1 !1 I1 W1 (w1) tied> tied? [all] I0 W0 (w0) ");
+    EXPECT_EQ(Spell(CompileProgram(table, 2, 1)),
+              "[w2] F2 ?0 [w3] F3 I3 W3 <0 ?1 [w3] F3 I3 W3 (w3) <1 tied> tied? [all] I2 W2 (w2) ");
+}
+
+TEST(LayerProgram, GradientsOfEachMicroBatchRunBesideTheNext)
+{
+    const auto table = ReadProgram(Header(1, 1, 2, "stage_rows: 2 0 1 reduce_each: 1") +
+                                   Layers(1, false, false, true));
+    EXPECT_EQ(Spell(CompileProgram(table, 1, 0)), "[w0] F0 I0 W0 (w0) F0 I0 W0 (w0) [all] ");
+}
+
+TEST(LayerProgram, ChunksHaveTheRowsThatTheHeaderGivesThem)
+{
+    for (uint32_t stages = 2; stages <= 4; ++stages)
+    {
+        // Chunks of one and of two rows.
+        std::string rows = "stage_rows: " + std::to_string(3 * stages);
+        for (uint32_t stage = 0; stage < stages; ++stage)
+        {
+            rows += " 0 1 2";
+        }
+        const auto table =
+            ReadProgram(Header(stages, 2, stages, rows) + Layers(3 * stages, false, false, true));
+        EXPECT_TRUE(AllStagesEnd(table, stages));
+        for (uint32_t stage = 0; stage < stages; ++stage)
+        {
+            std::map<uint32_t, uint32_t> computed;
+            for (const auto& step : CompileProgram(table, stages, stage))
+            {
+                computed[step.layer] +=
+                    step.kind == Kind::Compute && step.phase == TrainingPhase::Forward;
+            }
+            const std::map<uint32_t, uint32_t> expected = {{3 * stage, stages},
+                                                           {3 * stage + 1, stages},
+                                                           {3 * stage + 2, stages}};
+            EXPECT_EQ(computed, expected);
+        }
+    }
 }
 
 TEST(LayerProgram, EveryPipelineEnds)

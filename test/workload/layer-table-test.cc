@@ -199,6 +199,20 @@ TEST(LayerTable, NamesFileLineAndExpectation)
          "w.txt:1: checkpoint layer 4 does not exist"},
         {"DATA checkpoints: 0 checkpoint_initiates: 1 0\n1\n" + LAYER,
          "w.txt:1: layer 0 starts a re-computation but no layer up to it is a checkpoint"},
+        {"DATA stage_rows: 1 1\n1\n" + LAYER, "w.txt:1: stage_rows is for training of"},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 pp: 2 vpp: 1 stage_rows: 2 0 "
+         "1\n1\n" +
+             LAYER,
+         "w.txt:1: stage_rows has 2 numbers; expected 4"},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 stage_rows: 2 1 1\n1\n" +
+             LAYER,
+         "w.txt:1: stage_rows add up to 2; expected 1"},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 stage_rows: 2 1 0\n1\n" +
+             LAYER,
+         "w.txt:1: stage_rows has a chunk without rows"},
+        {"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 tied_comm: 8\n1\n" + LAYER,
+         "w.txt:1: tied_comm and reduce_each are for rows of stages"},
+        {"DATA reduce_each: 2\n1\n" + LAYER, "w.txt:1: '2' is not a valid value of reduce_each"},
         {"1 ALLREDUCE 8\n", "w.txt:1: a micro line with 3 fields"},
         {"0 ALLREDUCE 8 DP\n", "w.txt:1: the number of passes is 0"},
         {"1 NONE 8 DP\n", "w.txt:1: 'NONE' is not a valid collective of a micro line"},

@@ -5,8 +5,8 @@ import dataclasses
 # Column of the summary, name, and place in Okabe and Ito's palette from 0: the same in every picture.
 PARTS = (("compute", "computation", 2), ("exposed_tp", "exposed TP", 0), ("exposed_dp", "exposed DP", 1),
          ("exposed_dp_ep", "exposed DP_EP", 4), ("exposed_ep", "exposed EP", 3),
-         ("exposed_pp", "exposed PP", 5), ("bubble", "bubble", 6))
-OTHER = ("other", 7)
+         ("exposed_pp", "exposed PP", 5), ("exposed_cp", "exposed CP", 7), ("bubble", "bubble", 6))
+OTHER = ("other", 8)  # also what groups of other kinds expose
 ROUNDING = 1e-3  # of the longest time: a rest that is shorter comes from rounding, and is not shown
 
 

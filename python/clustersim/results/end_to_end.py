@@ -2,7 +2,7 @@
 """EndToEnd.csv: where the time of an iteration went.
 
 summary has job and, in microseconds, exposed_dp, exposed_dp_ep, exposed_tp, exposed_ep, exposed_pp,
-bubble, compute, exposed, total. layers has job, layer, and for each phase fwd, wg, ig: <phase>_compute_us,
+exposed_cp, exposed_other, bubble, compute, exposed, total. layers has job, layer, and for each phase fwd, wg, ig: <phase>_compute_us,
 <phase>_exposed_us, <phase>_total_us, <phase>_algbw, <phase>_busbw (GB/s; missing without communication),
 and finished_us. The row SUM of the file is left out.
 """
@@ -16,8 +16,11 @@ from clustersim.results.records import whole_lines
 
 SUMMARY = {"Expose DP comm": "exposed_dp", "Expose DP_EP comm": "exposed_dp_ep",
            "Expose TP comm": "exposed_tp", "Expose_EP_comm": "exposed_ep",
-           "Expose_PP_comm": "exposed_pp", "bubble time": "bubble", "total comp": "compute",
+           "Expose_PP_comm": "exposed_pp", "Expose_CP_comm": "exposed_cp",
+           "Expose_other_comm": "exposed_other", "bubble time": "bubble", "total comp": "compute",
            "total exposed comm": "exposed", "Total time": "total"}
+# Files of earlier versions have no such columns.
+NEW_IN_SUMMARY = ("Expose_CP_comm", "Expose_other_comm")
 LAYER = {"fwd compute": "fwd_compute_us", "wg compute": "wg_compute_us", "ig compute": "ig_compute_us",
          "fwd exposed comm": "fwd_exposed_us", "wg exposed comm": "wg_exposed_us",
          "ig exposed comm": "ig_exposed_us", "fwd total comm": "fwd_total_us",
@@ -39,7 +42,7 @@ def _summary(rows, path, problems):
     values = dict(zip((name.strip() for name in rows[0]), rows[1]))
     found = {}
     for title, name in SUMMARY.items():
-        found[name] = _leading_number(values.get(title, ""))
+        found[name] = _leading_number(values.get(title, "0" if title in NEW_IN_SUMMARY else ""))
         if found[name] is None:
             problems.add(path, 2, f"the summary has no '{title}'", "microseconds under each name")
             return None

@@ -8,13 +8,14 @@ from clustersim import csv_cell
 
 COLUMNS = ("topology", "conf", "workload", "env", "network", "status", "total time us", "vs best",
            "compute us", "exposed comm us", "exposed TP us", "exposed DP us", "exposed EP us",
-           "exposed DP_EP us", "exposed PP us", "bubble us", "flows", "pauses", "drops", "wall s",
-           "memory MB", "note")
+           "exposed DP_EP us", "exposed PP us", "exposed CP us", "exposed other us", "bubble us", "flows",
+           "pauses", "drops", "wall s", "memory MB", "note")
 # Columns of the table and of EndToEnd.csv's summary.
 SUMMARY = {"total time us": "Total time", "compute us": "total comp",
            "exposed comm us": "total exposed comm", "exposed TP us": "Expose TP comm",
            "exposed DP us": "Expose DP comm", "exposed EP us": "Expose_EP_comm",
            "exposed DP_EP us": "Expose DP_EP comm", "exposed PP us": "Expose_PP_comm",
+           "exposed CP us": "Expose_CP_comm", "exposed other us": "Expose_other_comm",
            "bubble us": "bubble time"}
 
 

@@ -171,11 +171,16 @@ EndToEndWriter::Summary() const
         return fmt::format(",{:.6f} ({:.2f}%)", value, total > 0 ? 100 * value / total : 0.0);
     };
     std::string text = "File name, Expose DP comm, Expose DP_EP comm, Expose TP comm, "
-                       "Expose_EP_comm, Expose_PP_comm, bubble time, total comp, "
-                       "total exposed comm, Total time\n" +
+                       "Expose_EP_comm, Expose_PP_comm, Expose_CP_comm, Expose_other_comm, "
+                       "bubble time, total comp, total exposed comm, Total time\n" +
                        m_runName;
-    for (const auto kind :
-         {GroupKind::Dp, GroupKind::DpEp, GroupKind::Tp, GroupKind::Ep, GroupKind::Pp})
+    for (const auto kind : {GroupKind::Dp,
+                            GroupKind::DpEp,
+                            GroupKind::Tp,
+                            GroupKind::Ep,
+                            GroupKind::Pp,
+                            GroupKind::Cp,
+                            GroupKind::Custom})
     {
         text += part(breakdown.exposed[static_cast<std::size_t>(kind)]);
     }

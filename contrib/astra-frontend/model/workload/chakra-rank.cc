@@ -31,7 +31,7 @@ ChakraRank::ChakraRank(ChakraWorkload& workload, uint32_t rank, Sys& sys)
 void
 ChakraRank::Start()
 {
-    Run();
+    Run({});
 }
 
 bool
@@ -41,13 +41,23 @@ ChakraRank::Finished() const
 }
 
 void
-ChakraRank::Run()
+ChakraRank::Run(const Ended& ended)
 {
     while (const ChakraNode* node = m_window.Next())
     {
+        EndExposed(ended);
         Begin(*node);
     }
-    UpdateExposed();
+    const bool exposed = m_communicating > 0 && !m_gpu.busy && !m_cpu.busy;
+    if (!exposed)
+    {
+        EndExposed(ended);
+    }
+    else if (!m_exposed)
+    {
+        m_exposed = true;
+        m_exposedSince = m_sys.Now();
+    }
     if (m_window.Done() && !m_finished)
     {
         m_finished = true;
@@ -172,7 +182,7 @@ ChakraRank::TimerEnded(void* argument)
             rank.Occupy(processor, node);
         }
     }
-    rank.End(id);
+    rank.End(id, {});
 }
 
 int
@@ -192,14 +202,14 @@ void
 ChakraRank::BeginSend(const ChakraNode& node)
 {
     const int peer = PeerOf(node, node.destination, "comm_dst");
-    CommunicationBegins(node);
+    ++m_communicating;
     m_sys.SendMessage(peer,
                       std::max<uint64_t>(node.commBytes, 1),
                       node.tag,
                       {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
-                      [this, id = node.id]() {
+                      [this, id = node.id, layer = ChakraWorkload::LayerOf(node)]() {
                           --m_communicating;
-                          End(id);
+                          End(id, {layer, GroupKind::Pp});
                       });
 }
 
@@ -207,13 +217,13 @@ void
 ChakraRank::BeginReceive(const ChakraNode& node)
 {
     const int peer = PeerOf(node, node.source, "comm_src");
-    CommunicationBegins(node);
+    ++m_communicating;
     m_sys.ReceiveMessage(peer,
                          std::max<uint64_t>(node.commBytes, 1),
                          node.tag,
-                         [this, id = node.id](TimePs) {
+                         [this, id = node.id, layer = ChakraWorkload::LayerOf(node)](TimePs sent) {
                              --m_communicating;
-                             End(id);
+                             End(id, {layer, GroupKind::Pp, sent});
                          });
 }
 
@@ -260,15 +270,16 @@ ChakraRank::BeginCollective(const ChakraNode& node)
         After(0, node, nullptr);
         return;
     }
-    CommunicationBegins(node);
-    m_sys.generate_collective(*group,
-                              request,
-                              {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
-                              node.priority,
-                              [this, id = node.id]() {
-                                  --m_communicating;
-                                  End(id);
-                              });
+    ++m_communicating;
+    m_sys.generate_collective(
+        *group,
+        request,
+        {ChakraWorkload::LayerOf(node), 0, TrainingPhase::Forward},
+        node.priority,
+        [this, id = node.id, layer = ChakraWorkload::LayerOf(node), kind = group->kind]() {
+            --m_communicating;
+            End(id, {layer, kind});
+        });
 }
 
 const CommGroup&
@@ -294,13 +305,6 @@ ChakraRank::InvolvedGroup(const ChakraNode& node) const
 }
 
 void
-ChakraRank::CommunicationBegins(const ChakraNode& node)
-{
-    ++m_communicating;
-    m_exposedLayer = ChakraWorkload::LayerOf(node);
-}
-
-void
 ChakraRank::TrackMemory(const ChakraNode& node)
 {
     const uint64_t bytes = std::max(node.tensorBytes, node.commBytes);
@@ -313,7 +317,7 @@ ChakraRank::TrackMemory(const ChakraNode& node)
 }
 
 void
-ChakraRank::End(uint64_t id)
+ChakraRank::End(uint64_t id, const Ended& ended)
 {
     if (const auto tensors = m_tensors.find(id); tensors != m_tensors.end())
     {
@@ -322,31 +326,33 @@ ChakraRank::End(uint64_t id)
         m_sys.get_observer().LocalMemoryChanged(m_sys.get_rank(), m_localMemory, m_sys.Now());
     }
     m_window.Finish(id);
-    Run();
+    Run(ended);
 }
 
 void
-ChakraRank::UpdateExposed()
+ChakraRank::EndExposed(const Ended& ended)
 {
-    const bool exposed = m_communicating > 0 && !m_gpu.busy && !m_cpu.busy;
-    if (exposed == m_exposed)
+    if (!m_exposed)
     {
         return;
     }
     const TimePs now = m_sys.Now();
-    if (m_exposed && now > m_exposedSince)
-    {
-        const WorkloadPosition position{m_exposedLayer, 0, TrainingPhase::Forward};
-        m_sys.get_observer().WaitEnded({m_sys.get_rank(),
-                                        "communication",
-                                        position,
-                                        GroupKind::Custom,
-                                        WaitReason::Collective,
-                                        m_exposedSince,
-                                        now});
-    }
-    m_exposed = exposed;
-    m_exposedSince = now;
+    const TimePs underWay = std::clamp(ended.sent, m_exposedSince, now);
+    const auto tell = [&](WaitReason reason, TimePs from, TimePs to) {
+        if (to > from)
+        {
+            m_sys.get_observer().WaitEnded({m_sys.get_rank(),
+                                            "communication",
+                                            {ended.layer, 0, TrainingPhase::Forward},
+                                            ended.group,
+                                            reason,
+                                            from,
+                                            to});
+        }
+    };
+    tell(WaitReason::PipelineIdle, m_exposedSince, underWay);
+    tell(WaitReason::Collective, underWay, now);
+    m_exposed = false;
 }
 
 std::vector<std::string>

@@ -53,7 +53,16 @@ class ChakraRank : public RankWorkload
         Processor* processor; ///< to be freed; null for none
     };
 
-    void Run();
+    /// The node whose end lets a rank go on: the rank has waited for it.
+    struct Ended
+    {
+        uint32_t layer{0};
+        GroupKind group{GroupKind::Custom};
+        TimePs sent{0}; ///< of a message that was received: when it left
+    };
+
+    /// @param ended the node that ended
+    void Run(const Ended& ended);
     void Begin(const ChakraNode& node);
     void BeginCompute(const ChakraNode& node);
     void BeginMemory(const ChakraNode& node);
@@ -64,12 +73,12 @@ class ChakraRank : public RankWorkload
     void Occupy(Processor& processor, const ChakraNode& node);
     void After(TimePs delay, const ChakraNode& node, Processor* processor);
     static void TimerEnded(void* timer);
-    void CommunicationBegins(const ChakraNode& node);
-    void End(uint64_t id);
+    void End(uint64_t id, const Ended& ended);
     void TrackMemory(const ChakraNode& node);
     TimePs ComputeTime(const ChakraNode& node) const;
     int PeerOf(const ChakraNode& node, uint32_t peer, const char* what) const;
-    void UpdateExposed();
+    /// Tells the observer of the exposed time until now.
+    void EndExposed(const Ended& ended);
 
     ChakraWorkload& m_workload;
     Sys& m_sys;
@@ -81,7 +90,6 @@ class ChakraRank : public RankWorkload
     uint32_t m_communicating{0};
     bool m_exposed{false}; ///< communicates and does not compute
     TimePs m_exposedSince{0};
-    uint32_t m_exposedLayer{0};             ///< of the communication that began last
     uint64_t m_localMemory{0};              ///< bytes of running nodes' tensors
     std::map<uint64_t, uint64_t> m_tensors; ///< of each of them
     bool m_finished{false};

@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace AstraSim
 {
@@ -21,6 +22,29 @@ namespace
 constexpr uint32_t COMPUTE_LAYER = 0;
 constexpr uint32_t MEMORY_LAYER = 1;
 constexpr uint32_t FIRST_COLLECTIVE_LAYER = 1; // CollectiveOp::None has none
+
+/// @return the kind that a name such as TP0 tells, as scripts/workload.py names groups
+GroupKind
+KindOf(const std::string& name)
+{
+    const auto number = name.find_last_not_of("0123456789") + 1; // 0 if there are digits only
+    if (number < name.size())
+    {
+        for (const auto kind : {GroupKind::Tp,
+                                GroupKind::Dp,
+                                GroupKind::Ep,
+                                GroupKind::DpEp,
+                                GroupKind::Pp,
+                                GroupKind::Cp})
+        {
+            if (std::string_view(name).substr(0, number) == ToString(kind))
+            {
+                return kind;
+            }
+        }
+    }
+    return GroupKind::Custom;
+}
 
 } // namespace
 
@@ -175,7 +199,7 @@ ChakraWorkload::DefineGroups(const ChakraNode& node, const ChakraTrace& trace)
         }
         const std::string name = entry["pg_name"].is_string() ? entry["pg_name"].get<std::string>()
                                                               : entry["pg_name"].dump();
-        CommGroup group{static_cast<uint32_t>(m_groups.size()) + 1, GroupKind::Custom, name, {}};
+        CommGroup group{static_cast<uint32_t>(m_groups.size()) + 1, KindOf(name), name, {}};
         for (const auto& rank : entry["ranks"])
         {
             if (!rank.is_number_unsigned() || rank.get<uint64_t>() >= m_world.ranks.size())

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace AstraSim
 {
@@ -63,7 +64,11 @@ class ProgramCompiler
             break;
         case ParallelismPolicy::HybridTransformerFwdInBckwd: {
             const auto batches = FindMicroBatches(m_table);
-            if (m_stages > 1 || (batches.count > 1 && !batches.listed))
+            if (!m_table.stageRows.empty())
+            {
+                CompileStageRows();
+            }
+            else if (m_stages > 1 || (batches.count > 1 && !batches.listed))
             {
                 CompilePipeline(batches);
             }
@@ -198,11 +203,15 @@ class ProgramCompiler
         }
     }
 
-    void Forward(Rows rows)
+    /// @param waits for what the pass before has issued
+    void Forward(Rows rows, bool waits = true)
     {
         for (uint32_t row = rows.begin; row < rows.end; ++row)
         {
-            Wait(row, TrainingPhase::WeightGradient);
+            if (waits)
+            {
+                Wait(row, TrainingPhase::WeightGradient);
+            }
             Compute(row, TrainingPhase::Forward);
             Collective(row, TrainingPhase::Forward, Kind::Collective);
         }
@@ -241,28 +250,72 @@ class ProgramCompiler
         } while (row <= initiator && !m_table.layers[row].initiates);
     }
 
-    /// One forward, one backward; Megatron-LM's interleaved order when a stage has several chunks.
+    /// Rows of one list for all stages.
     void CompilePipeline(const MicroBatchRows& batches)
     {
         RefuseBlockingPipelineCollectives();
-        m_batches = batches;
+        m_count = batches.count;
         m_chunks = std::min(m_stages > 1 ? m_table.virtualStages : 1, batches.rows);
+        m_listed = batches.listed;
         const auto total = static_cast<uint32_t>(m_table.layers.size());
-        const uint32_t bodyRows = batches.listed ? batches.rows * batches.count : batches.rows;
+        const uint32_t bodyRows = m_listed ? batches.rows * m_count : batches.rows;
         const Rows before{0, batches.first};
         m_after = {batches.first + bodyRows, total};
+        for (uint32_t list = 0; list < (m_listed ? m_count : 1); ++list)
+        {
+            const uint32_t base = batches.first + list * batches.rows;
+            for (uint32_t chunk = 0; chunk < m_chunks; ++chunk)
+            {
+                const auto cut = [&](uint32_t place) {
+                    return base + static_cast<uint32_t>(uint64_t{place} * batches.rows / m_chunks);
+                };
+                m_chunkRows.push_back({cut(chunk), cut(chunk + 1)});
+            }
+        }
+        Forward(before);
+        CompileUnits();
+        Backward(before, true);
+    }
 
-        const uint32_t units = batches.count * m_chunks;
+    /// Rows of this stage alone.
+    void CompileStageRows()
+    {
+        RefuseBlockingPipelineCollectives();
+        m_count = m_table.gradientAccumulation;
+        m_chunks = m_table.virtualStages;
+        const auto own = m_table.stageRows.begin() + m_stage * (1 + m_chunks);
+        uint32_t row = std::accumulate(m_table.stageRows.begin(), own, 0U);
+        const Rows once{row, row + *own};
+        row = once.end;
+        for (uint32_t chunk = 0; chunk < m_chunks; ++chunk)
+        {
+            m_chunkRows.push_back({row, row + own[1 + chunk]});
+            row = m_chunkRows.back().end;
+        }
+        Forward(once);
+        CompileUnits();
+        if (m_table.tiedBytes > 0 && m_stages > 1 && (m_stage == 0 || m_stage + 1 == m_stages))
+        {
+            const uint32_t other = m_stages - 1 - m_stage;
+            Message(Kind::SendTied, once.end, m_count, m_stage);
+            Message(Kind::ReceiveTied, once.end, m_count, other);
+        }
+        m_steps.push_back({.kind = Kind::WaitGradients, .layer = once.end});
+        Backward(once, true);
+    }
+
+    /// One forward, one backward; Megatron-LM's interleaved order when a stage has several chunks.
+    void CompileUnits()
+    {
+        const uint32_t units = m_count * m_chunks;
         uint32_t warmUp = m_stages - m_stage - 1;
         if (m_chunks > 1)
         {
             warmUp = 2 * warmUp + (m_chunks - 1) * m_stages;
         }
         // The interleaved order needs whole groups of micro-batches; else all forwards go first.
-        const bool wholeGroups = m_chunks == 1 || batches.count % m_stages == 0;
+        const bool wholeGroups = m_chunks == 1 || m_count % m_stages == 0;
         warmUp = wholeGroups ? std::min(warmUp, units) : units;
-
-        Forward(before);
         for (uint32_t i = 0; i < warmUp; ++i)
         {
             ForwardUnit(i);
@@ -276,7 +329,6 @@ class ProgramCompiler
         {
             BackwardUnit(i);
         }
-        Backward(before, true);
     }
 
     /// Stages are at different rows at a time: one that waits for all would wait for ever.
@@ -313,24 +365,19 @@ class ProgramCompiler
     {
         const uint32_t perGroup = m_stages * m_chunks;
         const uint32_t group = i / perGroup;
-        const uint32_t size = std::min(m_stages, m_batches.count - group * m_stages);
+        const uint32_t size = std::min(m_stages, m_count - group * m_stages);
         const uint32_t inGroup = i - group * perGroup;
         return {group * m_stages + inGroup % size, inGroup / size};
     }
 
     Rows RowsOf(Unit unit) const
     {
-        const uint32_t base =
-            m_batches.first + (m_batches.listed ? unit.microBatch * m_batches.rows : 0);
-        const auto cut = [this](uint32_t chunk) {
-            return static_cast<uint32_t>(uint64_t{chunk} * m_batches.rows / m_chunks);
-        };
-        return {base + cut(unit.chunk), base + cut(unit.chunk + 1)};
+        return m_chunkRows[(m_listed ? unit.microBatch * m_chunks : 0) + unit.chunk];
     }
 
     bool IsLastUnit(Unit unit) const
     {
-        return unit.microBatch == m_batches.count - 1 && unit.chunk == m_chunks - 1;
+        return unit.microBatch == m_count - 1 && unit.chunk == m_chunks - 1;
     }
 
     void ForwardUnit(uint32_t i)
@@ -342,7 +389,8 @@ class ProgramCompiler
         {
             Message(Kind::ReceiveActivation, rows.begin, unit.microBatch, virtualStage - 1);
         }
-        Forward(rows);
+        // Later micro-batches do not wait for gradients of this pass that are under way.
+        Forward(rows, !m_table.reducesEach || unit.microBatch == 0);
         if (IsLastUnit(unit))
         {
             Forward(m_after);
@@ -367,7 +415,7 @@ class ProgramCompiler
         {
             Backward(m_after, true);
         }
-        Backward(rows, m_batches.listed || unit.microBatch == m_batches.count - 1);
+        Backward(rows, m_listed || m_table.reducesEach || unit.microBatch == m_count - 1);
         if (virtualStage > 0)
         {
             Message(Kind::SendGradient, rows.begin, unit.microBatch, virtualStage);
@@ -416,9 +464,11 @@ class ProgramCompiler
     const LayerTable& m_table;
     uint32_t m_stages;
     uint32_t m_stage;
-    uint32_t m_chunks{1}; ///< virtual stages per stage
-    MicroBatchRows m_batches;
-    Rows m_after{0, 0}; ///< rows after the last micro-batch
+    uint32_t m_chunks{1};          ///< virtual stages per stage
+    uint32_t m_count{1};           ///< micro-batches
+    bool m_listed{false};          ///< each has rows of its own
+    std::vector<Rows> m_chunkRows; ///< by chunk, and by micro-batch before that if they are listed
+    Rows m_after{0, 0};            ///< rows after the last micro-batch
     std::vector<ProgramStep> m_steps;
 };
 

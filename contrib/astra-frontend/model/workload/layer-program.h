@@ -25,6 +25,9 @@ struct ProgramStep
         ReceiveActivation, ///< from the previous virtual stage
         SendGradient,      ///< to the previous virtual stage
         ReceiveGradient,   ///< from the next virtual stage
+        SendTied,          ///< the gradient of the weights that the first and last stage share
+        ReceiveTied,       ///< the other's
+        WaitGradients,     ///< until no issued collective is under way
     };
 
     Kind kind;
@@ -43,10 +46,12 @@ struct ProgramStep
  * one stage: rows before the first micro-batch and after the last belong to the whole pass, and the
  * micro-batches run one forward, one backward with a warm-up (interleaved when vpp > 1; all
  * forwards first if pp does not divide ga then), each stage waiting for its neighbours' messages,
- * so that bubbles come out by themselves. A table that lists its `ga` micro-batches one after the
- * other (as AICB writes them) is recognised by a row name that occurs `ga` times at equal
- * distances; else every micro-batch runs over all rows and the weight gradients' collectives wait
- * for the last one.
+ * so that bubbles come out by themselves. With `stage_rows` in the header, each stage has rows of
+ * its own, in the order of the stages: first those that run once per pass, backward, when all
+ * weight gradients are there (the optimizer's step), then those of each chunk. A table that lists
+ * its `ga` micro-batches one after the other (as AICB writes them) is recognised by a row name that
+ * occurs `ga` times at equal distances; else every micro-batch runs over all rows and the weight
+ * gradients' collectives wait for the last one.
  *
  * @param table the workload
  * @param stages pipeline stages

@@ -79,11 +79,15 @@ LayerRank::Do(const ProgramStep& step)
         return WaitForIssued(step.layer, step.phase);
     case Kind::SendActivation:
     case Kind::SendGradient:
+    case Kind::SendTied:
         DoSend(step);
         return true;
     case Kind::ReceiveActivation:
     case Kind::ReceiveGradient:
+    case Kind::ReceiveTied:
         return DoReceive(step);
+    case Kind::WaitGradients:
+        return WaitForAllIssued();
     }
     return true;
 }
@@ -162,7 +166,7 @@ LayerRank::EndIssued(const Issued& issued)
                               : 0;
     if (update == 0)
     {
-        RemoveIssued(issued);
+        RemoveIssued(issued, m_sys.Now());
         return;
     }
 
@@ -172,19 +176,20 @@ LayerRank::EndIssued(const Issued& issued)
     {
         LayerRank* rank;
         Issued issued;
+        TimePs start;
     };
 
     m_sys.Schedule(
         update,
         [](void* argument) {
             const std::unique_ptr<Update> ended(static_cast<Update*>(argument));
-            ended->rank->RemoveIssued(ended->issued);
+            ended->rank->RemoveIssued(ended->issued, ended->start);
         },
-        new Update{this, issued});
+        new Update{this, issued, m_sys.Now()});
 }
 
 void
-LayerRank::RemoveIssued(const Issued& issued)
+LayerRank::RemoveIssued(const Issued& issued, TimePs updateStart)
 {
     const auto found =
         std::find_if(m_issued.begin(), m_issued.end(), [&issued](const Issued& other) {
@@ -195,7 +200,18 @@ LayerRank::RemoveIssued(const Issued& issued)
     if (m_state == State::WaitsForIssued && m_waitPosition.layer == issued.layer &&
         m_waitPosition.phase == issued.phase)
     {
-        EndWait(WaitReason::Collective, m_since, m_sys.Now());
+        // The part that the update takes is computation.
+        const TimePs now = m_sys.Now();
+        const TimePs communicated = std::clamp(updateStart, m_since, now);
+        EndWait(WaitReason::Collective, m_since, communicated);
+        if (now > communicated)
+        {
+            m_sys.get_observer().ComputeEnded({m_sys.get_rank(),
+                                               m_workload.GetLayerName(m_waitPosition.layer),
+                                               m_waitPosition,
+                                               communicated,
+                                               now});
+        }
         Run();
     }
 }
@@ -214,41 +230,38 @@ LayerRank::WaitForIssued(uint32_t layer, TrainingPhase phase)
     return false;
 }
 
+bool
+LayerRank::WaitForAllIssued()
+{
+    return m_issued.empty() || WaitForIssued(m_issued.front().layer, m_issued.front().phase);
+}
+
 void
 LayerRank::DoSend(const ProgramStep& step)
 {
-    const bool toNext = step.kind == ProgramStep::Kind::SendActivation;
-    m_sys.SendMessage(PeerAt(step, toNext),
-                      std::max<uint64_t>(m_workload.GetTable().pipelineBytes, 1),
-                      MessageTag(step),
-                      PositionOf(step),
-                      {});
+    m_sys.SendMessage(PeerOf(step), MessageBytes(step), MessageTag(step), PositionOf(step), {});
 }
 
 bool
 LayerRank::DoReceive(const ProgramStep& step)
 {
-    const bool fromNext = step.kind == ProgramStep::Kind::ReceiveGradient;
     Wait(State::WaitsForMessage, PositionOf(step), GroupKind::Pp);
-    m_sys.ReceiveMessage(PeerAt(step, fromNext),
-                         std::max<uint64_t>(m_workload.GetTable().pipelineBytes, 1),
-                         MessageTag(step),
-                         [this](TimePs sentAt) {
-                             const TimePs now = m_sys.Now();
-                             const TimePs underWay = std::clamp(sentAt, m_since, now);
-                             EndWait(WaitReason::PipelineIdle, m_since, underWay);
-                             EndWait(WaitReason::Collective, underWay, now);
-                             Resume();
-                         });
+    m_sys.ReceiveMessage(PeerOf(step), MessageBytes(step), MessageTag(step), [this](TimePs sentAt) {
+        const TimePs now = m_sys.Now();
+        const TimePs underWay = std::clamp(sentAt, m_since, now);
+        EndWait(WaitReason::PipelineIdle, m_since, underWay);
+        EndWait(WaitReason::Collective, underWay, now);
+        Resume();
+    });
     return false;
 }
 
 bool
 LayerRank::EndPass()
 {
-    if (m_pass + 1 == m_workload.GetPassCount() && !m_issued.empty())
+    if (m_pass + 1 == m_workload.GetPassCount() && !WaitForAllIssued())
     {
-        return WaitForIssued(m_issued.front().layer, m_issued.front().phase);
+        return false;
     }
     m_sys.get_observer().PassFinished(m_sys.get_rank(), m_pass, m_sys.Now());
     ++m_pass;
@@ -319,23 +332,37 @@ LayerRank::CollectiveOf(uint32_t layer, TrainingPhase phase) const
 }
 
 int
-LayerRank::PeerAt(const ProgramStep& step, bool next) const
+LayerRank::PeerOf(const ProgramStep& step) const
 {
+    using Kind = ProgramStep::Kind;
     const auto& layout = m_workload.GetLayout();
     const auto& pipeline = layout.GetGroup(GroupKind::Pp, m_rank);
     const uint32_t stages = layout.GetStageCount();
     const uint32_t stage = layout.GetStage(m_rank);
+    if (step.kind == Kind::SendTied || step.kind == Kind::ReceiveTied)
+    {
+        return pipeline.ranks[stages - 1 - stage];
+    }
+    const bool next = step.kind == Kind::SendActivation || step.kind == Kind::ReceiveGradient;
     return pipeline.ranks[(stage + (next ? 1 : stages - 1)) % stages];
+}
+
+uint64_t
+LayerRank::MessageBytes(const ProgramStep& step) const
+{
+    const LayerTable& table = m_workload.GetTable();
+    const bool tied =
+        step.kind == ProgramStep::Kind::SendTied || step.kind == ProgramStep::Kind::ReceiveTied;
+    return std::max<uint64_t>(tied ? table.tiedBytes : table.pipelineBytes, 1);
 }
 
 uint32_t
 LayerRank::MessageTag(const ProgramStep& step) const
 {
-    const bool isGradient = step.kind == ProgramStep::Kind::SendGradient ||
-                            step.kind == ProgramStep::Kind::ReceiveGradient;
+    const bool forward = step.phase == TrainingPhase::Forward;
     const uint32_t perBatch =
         m_workload.GetLayout().GetStageCount() * std::max(1U, m_workload.GetTable().virtualStages);
-    return (step.microBatch * perBatch + step.virtualStage) * 2 + (isGradient ? 1 : 0);
+    return (step.microBatch * perBatch + step.virtualStage) * 2 + (forward ? 0 : 1);
 }
 
 std::vector<std::string>

@@ -53,8 +53,10 @@ class LayerRank : public RankWorkload
     bool DoCollective(const ProgramStep& step, bool blocks);
     void Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done);
     void EndIssued(const Issued& issued);
-    void RemoveIssued(const Issued& issued);
+    /// @param updateStart when its collective was over, and its update began
+    void RemoveIssued(const Issued& issued, TimePs updateStart);
     bool WaitForIssued(uint32_t layer, TrainingPhase phase);
+    bool WaitForAllIssued();
     bool DoReceive(const ProgramStep& step);
     void DoSend(const ProgramStep& step);
     bool EndPass();
@@ -70,7 +72,8 @@ class LayerRank : public RankWorkload
     }
 
     const LayerCollective& CollectiveOf(uint32_t layer, TrainingPhase phase) const;
-    int PeerAt(const ProgramStep& step, bool next) const;
+    int PeerOf(const ProgramStep& step) const;
+    uint64_t MessageBytes(const ProgramStep& step) const;
     uint32_t MessageTag(const ProgramStep& step) const;
 
     const LayerWorkload& m_workload;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -88,6 +89,7 @@ class LayerTableReader
         ReadHeader();
         ReadLayers();
         CheckCheckpoints();
+        CheckStageRows();
         return std::move(m_table);
     }
 
@@ -237,6 +239,27 @@ class LayerTableReader
         {
             m_table.pipelineBytes = Bytes(field, key);
         }
+        else if (key == "tied_comm")
+        {
+            m_table.tiedBytes = Bytes(field, key);
+        }
+        else if (key == "reduce_each")
+        {
+            m_table.reducesEach = Number(field, key) == 1;
+            if (!m_table.reducesEach && Field(field) != "0")
+            {
+                Fail("'" + std::string(Field(field)) + "' is not a valid value of reduce_each",
+                     "0 (after the last micro-batch) or 1 (after each)");
+            }
+        }
+        else if (key == "stage_rows")
+        {
+            const uint32_t count = Small(field, key, 1);
+            for (uint32_t i = 0; i < count; ++i)
+            {
+                m_table.stageRows.push_back(Small(++field, "a number of stage_rows", 0));
+            }
+        }
         else if (key == "mode")
         {
             m_table.inference = Number(field, key) == 1;
@@ -263,8 +286,8 @@ class LayerTableReader
         {
             Fail("unknown key '" + key + "' in the header",
                  "model_parallel_NPU_group, ep, expert_parallel_npu_group, pp, cp, vpp, ga, "
-                 "all_gpus, "
-                 "mode, checkpoints, checkpoint_initiates or pp_comm");
+                 "all_gpus, mode, checkpoints, checkpoint_initiates, pp_comm, stage_rows, "
+                 "tied_comm or reduce_each");
         }
         return field + 1;
     }
@@ -453,6 +476,52 @@ class LayerTableReader
                                           " starts a re-computation but no layer up to it is a "
                                           "checkpoint",
                                       "a checkpoint at or before it");
+            }
+        }
+    }
+
+    [[noreturn]] void FailHeader(const std::string& what, const std::string& expected) const
+    {
+        throw ns3::InputError(m_lines.Name(), m_headerLine, what, expected);
+    }
+
+    void CheckStageRows() const
+    {
+        const auto& rows = m_table.stageRows;
+        if (rows.empty())
+        {
+            if (m_table.tiedBytes > 0 || m_table.reducesEach)
+            {
+                FailHeader("tied_comm and reduce_each are for rows of stages",
+                           "stage_rows with the rows of each stage");
+            }
+            return;
+        }
+        if (m_table.policy != ParallelismPolicy::HybridTransformerFwdInBckwd || m_table.inference)
+        {
+            FailHeader("stage_rows is for training of HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+                       "a header without it");
+        }
+        const uint32_t chunks = m_table.virtualStages;
+        const uint64_t expected = uint64_t{std::max(m_table.sizes.pp, 1U)} * (1 + chunks);
+        if (rows.size() != expected)
+        {
+            FailHeader("stage_rows has " + std::to_string(rows.size()) + " numbers",
+                       std::to_string(expected) +
+                           ": for each of pp stages the rows once per pass and those of each of "
+                           "vpp chunks");
+        }
+        const auto sum = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
+        if (sum != m_table.layers.size())
+        {
+            FailHeader("stage_rows add up to " + std::to_string(sum),
+                       std::to_string(m_table.layers.size()) + ", the number of layers");
+        }
+        for (std::size_t i = 0; i < rows.size(); ++i)
+        {
+            if (rows[i] == 0 && i % (1 + chunks) != 0)
+            {
+                FailHeader("stage_rows has a chunk without rows", "a row for every chunk");
             }
         }
     }

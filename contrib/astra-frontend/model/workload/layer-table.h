@@ -75,9 +75,13 @@ struct LayerTable
     uint32_t virtualStages{1};        ///< vpp
     uint32_t gradientAccumulation{1}; ///< ga: micro-batches
     uint64_t pipelineBytes{0};        ///< pp_comm: bytes between stages per micro-batch
-    int lastBottomLayer{-1};          ///< DLRM: the last layer of the bottom network
-    bool inference{false};            ///< mode 1 of AICB: forward passes only
-    bool microLines{false};           ///< made of `<passes> <OP> <bytes> <GROUP>`
+    uint64_t tiedBytes{0};            ///< tied_comm: bytes that the first and last stage exchange
+    bool reducesEach{false}; ///< reduce_each: weight gradients' collectives in every micro-batch
+    std::vector<uint32_t>
+        stageRows;           ///< stage_rows: of each stage rows once per pass, rows of each chunk
+    int lastBottomLayer{-1}; ///< DLRM: the last layer of the bottom network
+    bool inference{false};   ///< mode 1 of AICB: forward passes only
+    bool microLines{false};  ///< made of `<passes> <OP> <bytes> <GROUP>`
     std::vector<Layer> layers;
 };
 

@@ -44,9 +44,13 @@ LayerWorkload::Bind(const std::vector<int>& ranks)
         {
             // Held up only once its part of the pipeline is done, a rank delays no other stage.
             auto& program = m_programs.back();
-            std::stable_partition(program.begin(), program.end(), [](const ProgramStep& step) {
-                return step.kind != ProgramStep::Kind::IssueCollective ||
-                       step.phase != TrainingPhase::WeightGradient;
+            const auto step = std::find_if(program.begin(), program.end(), [](const auto& s) {
+                return s.kind == ProgramStep::Kind::SendTied ||
+                       s.kind == ProgramStep::Kind::WaitGradients;
+            });
+            std::stable_partition(program.begin(), step, [](const ProgramStep& s) {
+                return s.kind != ProgramStep::Kind::IssueCollective ||
+                       s.phase != TrainingPhase::WeightGradient;
             });
         }
     }
@@ -93,7 +97,8 @@ LayerWorkload::GetCollectiveCount() const
         {
             const auto& collective =
                 m_table.layers[step.layer].comm[static_cast<std::size_t>(step.phase)];
-            if (step.kind == Kind::SendActivation || step.kind == Kind::SendGradient)
+            if (step.kind == Kind::SendActivation || step.kind == Kind::SendGradient ||
+                step.kind == Kind::SendTied)
             {
                 ofStage += m_layout->GetRanksPerStage();
             }

@@ -5,13 +5,12 @@ import numpy as np
 from clustersim.results import breakdown as parts_of_time
 from clustersim.results.plots import style
 
-OTHER_COLOUR = 7
 READABLE = 0.05  # of the width: a part that is narrower has no label in it
 
 
 def _colour(index):
     # The rest is nothing in particular.
-    return style.soft_colour() if index == OTHER_COLOUR else style.colour(index)
+    return style.soft_colour() if index == parts_of_time.OTHER[1] else style.colour(index)
 
 
 def breakdown(runs):

@@ -2,9 +2,11 @@
 """What the runs were, in what they differ, how long they took and where the time went."""
 from clustersim.results.tables.table import Table
 
-EXPOSED = ("exposed_dp", "exposed_dp_ep", "exposed_tp", "exposed_ep", "exposed_pp")
+EXPOSED = ("exposed_dp", "exposed_dp_ep", "exposed_tp", "exposed_ep", "exposed_pp", "exposed_cp",
+           "exposed_other")
 NAMES = {"exposed_dp": "exposed DP us", "exposed_dp_ep": "exposed DP_EP us",
-         "exposed_tp": "exposed TP us", "exposed_ep": "exposed EP us", "exposed_pp": "exposed PP us"}
+         "exposed_tp": "exposed TP us", "exposed_ep": "exposed EP us", "exposed_pp": "exposed PP us",
+         "exposed_cp": "exposed CP us", "exposed_other": "exposed other us"}
 # Say the same as another option, or as the table of runs.
 NOT_COMPARED = {"TOPOLOGY_FILE", "FLOW_FILE", "cc_mode", "payload_bytes", "qps_per_connection", "set",
                 "ECN_ENABLED"}
