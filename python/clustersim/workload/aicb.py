@@ -166,7 +166,7 @@ class AicbIteration:
     # -- times: those of Megatron's rows, shared out
 
     def _update_ns(self):
-        return max((row.update_ns for row in self.iteration.stage_rows(0)), default=0.0)
+        return sum(row.weight_ns for row in self.iteration.once(0))
 
     def _timed(self, row, block, parts=1):
         """Gives `row` the times of a block's rows of the first layer, or its share of them."""

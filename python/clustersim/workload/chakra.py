@@ -52,7 +52,7 @@ class _Trace:
     """The nodes of one rank. What blocks is a chain; the rest hangs on it."""
 
     def __init__(self, iteration, program, rank):
-        self.plan, self.bytes, self.rank = iteration.plan, iteration.pipeline_bytes, rank
+        self.iteration, self.plan, self.rank = iteration, iteration.plan, rank
         self.proto = messages()
         self.data = [self._delimited(self.proto.GlobalMetadata(version="0.0.4"))]
         self.next_id, self.last, self.beside = 0, None, []
@@ -97,7 +97,7 @@ class _Trace:
     def _compute(self, step, after=None):
         self.due_ns += step.ns
         microseconds = round(self.due_ns / 1000) - self.written_us
-        if microseconds > 0:
+        if microseconds > 0 or after:
             self.written_us += microseconds
             self._node(step.name, "COMP_NODE", after or [self.last], microseconds=microseconds, is_cpu_op=False)
 
@@ -123,10 +123,10 @@ class _Trace:
         """The step needs all gradients; what it updates is gathered after it."""
         self._compute(step, [self.last, *self.beside])
 
-    def _message(self, step, kind, blocks, **peer):
+    def _message(self, step, kind, blocks, bytes_, **peer):
         micro_batch, sender, forward = step.message
         tag = (micro_batch * self.plan.pp * self.plan.virtual + sender) * 2 + forward
-        self._node(step.name, kind, [self.last], blocks, is_cpu_op=False, comm_size=self.bytes, comm_tag=tag, **peer)
+        self._node(step.name, kind, [self.last], blocks, is_cpu_op=False, comm_size=bytes_, comm_tag=tag, **peer)
 
     def _neighbour(self, virtual_stage):
         in_stage = self.plan.world_size // self.plan.pp
@@ -134,11 +134,20 @@ class _Trace:
 
     def _send(self, step):
         _, sender, forward = step.message
-        self._message(step, "COMM_SEND_NODE", False, comm_src=self.rank,
+        self._message(step, "COMM_SEND_NODE", False, self.iteration.pipeline_bytes, comm_src=self.rank,
                       comm_dst=self._neighbour(sender + (1 if forward else -1)))
 
     def _receive(self, step):
-        self._message(step, "COMM_RECV_NODE", True, comm_src=self._neighbour(step.message[1]), comm_dst=self.rank)
+        self._message(step, "COMM_RECV_NODE", True, self.iteration.pipeline_bytes, comm_src=self._neighbour(step.message[1]),
+                      comm_dst=self.rank)
+
+    def _send_tied(self, step):
+        self._message(step, "COMM_SEND_NODE", False, self.iteration.tied_bytes, comm_src=self.rank,
+                      comm_dst=self._neighbour(self.plan.pp - 1 - step.message[1]))
+
+    def _receive_tied(self, step):
+        self._message(step, "COMM_RECV_NODE", True, self.iteration.tied_bytes, comm_src=self._neighbour(step.message[1]),
+                      comm_dst=self.rank)
 
 
 def write(iteration, prefix):

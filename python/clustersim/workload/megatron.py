@@ -30,15 +30,27 @@ class Iteration:
         return ELEMENT * self.plan.local_tokens * self.model.hidden if self.plan.pp > 1 else 0
 
     @property
-    def lists_micro_batches(self):
+    def tied_bytes(self):
+        """Bytes of gradients that the first and the last stage tell each other: both hold the embedding's words."""
+        model, plan = self.model, self.plan
+        if not model.tied or plan.pp == 1:
+            return 0
+        return memory.GRADIENT * operators.vocabulary_part(model, plan) * model.hidden
+
+    @property
+    def reduces_each(self):
         """Whether gradients are reduced after each micro-batch, not after the last."""
         return self.plan.zero >= 2 and self.plan.micro_batches > 1
 
-    @functools.lru_cache(None)
-    def heaviest_stage(self):
-        """@return the stage that computes longest"""
-        stages = sorted({0, self.plan.pp - 1})
-        return max(stages, key=lambda stage: sum(row.compute_ns for row in self.stage_rows(stage)))
+    def compute_ns(self, stage):
+        """@return nanoseconds that a rank of `stage` computes in an iteration, with recomputation and the optimizer's step"""
+        rows = [row for chunk in self.chunks(stage) for row in chunk]
+        each = sum(row.compute_ns for row in rows) + sum(row.forward_ns for row in self.recomputed(rows))
+        return each * self.plan.micro_batches + sum(row.weight_ns for row in self.once(stage))
+
+    def recomputed(self, rows):
+        """@return those of a micro-batch's rows whose forward pass is carried out again before their backward pass"""
+        return [row for row in rows if row.layer is not None] if self.plan.recompute == "full" else []
 
     def flops(self):
         """@return floating-point operations of an iteration on all GPUs, without recomputation"""
@@ -49,35 +61,44 @@ class Iteration:
                 total += operator.flops * 3
         return total * self.plan.micro_batches * self.plan.tp * self.plan.replicas
 
-    @functools.lru_cache(None)
+    def blocks(self, stage):
+        """@return for each chunk of pipeline stage `stage` (layer, its rows), with None for the embedding and the head; layers
+        that are alike have the same object"""
+        chunks = [[(index, self._layer(self.model.layer_kind(index))) for index in layers]
+                  for layers in self.plan.chunk_layers(self.model.layers, stage)]
+        if stage == 0:
+            chunks[0].insert(0, (None, self._embedding()))
+        if stage == self.plan.pp - 1:
+            chunks[-1].append((None, self._head()))
+        return chunks
+
+    def chunks(self, stage):
+        """@return rows of a micro-batch in each chunk of pipeline stage `stage`"""
+        return [[row if layer is None else row.of_layer(layer) for layer, rows in chunk for row in rows]
+                for chunk in self.blocks(stage)]
+
     def stage_rows(self, stage):
-        """@return rows of pipeline stage `stage`"""
-        model, plan = self.model, self.plan
-        counts = plan.stage_layers(model.layers)
-        first = sum(counts[:stage])
-        rows = self._embedding() if stage == 0 else []
-        for index in range(first, first + counts[stage]):
-            rows += [row.named(f"{row.name}_{index}") for row in self._layer(model.has_experts(index))]
-        if stage == plan.pp - 1:
-            rows += self._head()
-        return self._parameters(stage, rows) + rows
+        """@return rows of pipeline stage `stage`: those of an iteration, then those of a micro-batch"""
+        return self.once(stage) + [row for chunk in self.chunks(stage) for row in chunk]
 
     def checkpoints(self, stage):
-        """@return for full recomputation the numbers of each layer's first and last row in `stage_rows`, from 0"""
+        """@return for full recomputation the numbers of each layer's first and last row in `stage_rows`, from 0
+
+        A reader computes again from the first to the one before the last, as ASTRA-sim does: the last is `recompute`.
+        """
         if self.plan.recompute != "full":
             return []
         spans = {}
         for number, row in enumerate(self.stage_rows(stage)):
-            last = row.name.rsplit("_", 1)[-1]
-            if last.isdigit():
-                spans.setdefault(int(last), []).append(number)
+            if row.layer is not None:
+                spans.setdefault(row.layer, []).append(number)
         return [(numbers[0], numbers[-1]) for numbers in spans.values()]
 
     # -- a layer
 
     @functools.lru_cache(None)
-    def _times(self, experts):
-        index = next(i for i in range(self.model.layers) if self.model.has_experts(i) == experts)
+    def _times(self, kind):
+        index = next(i for i in range(self.model.layers) if self.model.layer_kind(i) == kind)
         return {o.name: (o, self.gpu.times_ns(o)) for o in operators.layer(self.model, self.plan, index)}
 
     def _sum(self, known, names, which):
@@ -87,17 +108,18 @@ class Iteration:
         return total
 
     @functools.lru_cache(None)
-    def _layer(self, experts):
-        known = self._times(experts)
+    def _layer(self, kind):
+        known = self._times(kind)
         attention = [name for name in known if name in _ATTENTION]
         rows = self._block("attention", known, attention, gathered=self._attention_gather())
         if self.plan.cp > 1:
             rows = self._with_context(rows, known)
-        if experts:
+        if kind.experts:
             rows += self._moe(known)
         else:
             rows += self._block("mlp", known, ["post_norm", "mlp_up", "mlp_activation", "mlp_down"])
-        return tuple(self._gathered_weights(known, rows))
+        rows = self._gathered_weights(known, rows)
+        return (*rows, Row("recompute")) if self.plan.recompute == "full" else tuple(rows)
 
     def _tp(self, op, bytes_):
         return Collective(op, "TP", int(bytes_)) if self.plan.tp > 1 else NOTHING
@@ -204,28 +226,22 @@ class Iteration:
         every = [o for layer in layers for o in layer] + ends
         return sum(o.parameters for o in every if o.name.startswith("expert_") == expert)
 
-    def _parameters(self, stage, rows):
-        """The optimizer's step, and with ZeRO-1 and 2 the gathering of what it has updated."""
+    @functools.lru_cache(None)
+    def once(self, stage):
+        """@return rows that a stage carries out once, when all gradients are there, the last row first: the optimizer's step,
+        and with ZeRO-1 and 2 the gathering of what it has updated"""
         plan = self.plan
-        result, held = [], 0.0
-        for expert in (False, True):
+        gathered, held = [], 0.0
+        for expert in (True, False):
             group, size = self._group(expert)
             parameters = self._stage_parameters(stage, expert)
             held += parameters / (size if plan.zero else 1)
             if plan.zero in (1, 2) and size > 1 and parameters:
                 name = "expert_parameters" if expert else "parameters"
-                result.append(Row(name, weight=Collective("ALLGATHER", group, memory.WEIGHT * parameters)))
+                gathered.append(Row(name, weight=Collective("ALLGATHER", group, memory.WEIGHT * parameters)))
         measured = self.gpu.measured.get("optimizer")
         update = measured[0] if measured else held * UPDATE / (self.gpu.memory_gbps * self.gpu.stream)
-        # The first row's gradients are the last to come. The step follows the last group: it is told after each, for
-        # updates go on beside one another.
-        lasts = [next((row for row in result + rows if row.weight.group == group and row.weight is not NOTHING), None)
-                 for group in ("DP", "DP_EP")]
-        for last in filter(None, lasts):
-            last.update_ns = update
-        if not any(lasts):
-            result.append(Row("optimizer", weight_ns=update / plan.micro_batches))
-        return result
+        return [*gathered, Row("optimizer", weight_ns=update)]
 
     # -- the ends
 
@@ -235,13 +251,7 @@ class Iteration:
         forward, backward, _ = self.gpu.times_ns(operator)
         row = Row("embedding", forward, self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
                   backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce(operator.parameters))
-        return self._tied(operator.parameters) + [row]
-
-    def _tied(self, parameters):
-        """The first and the last stage add up the gradients of the weights that both have."""
-        if not self.model.tied or self.plan.pp == 1:
-            return []
-        return [Row("tied_embedding", weight=Collective("ALLREDUCE", "PP", memory.GRADIENT * parameters))]
+        return [row]
 
     def _head(self):
         model, plan = self.model, self.plan
@@ -257,8 +267,7 @@ class Iteration:
         rows = [column, Row("cross_entropy1", self._sum(known, ["logits", "loss"], 0), loss)]
         if plan.tp > 1:
             rows += [Row("cross_entropy2", forward=loss), Row("cross_entropy3", forward=loss)]
-        tied = self._tied(known["logits"][0].parameters) if plan.pp > 1 else []
-        return tied + rows
+        return rows
 
 
 _ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention",

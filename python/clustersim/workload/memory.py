@@ -42,9 +42,7 @@ def _is_expert(operator):
 
 def stage_operators(model, plan, stage):
     """@return per layer of the stage its operators, and those of the embedding or the head at the ends"""
-    counts = plan.stage_layers(model.layers)
-    first = sum(counts[:stage])
-    layers = [operators.layer(model, plan, index) for index in range(first, first + counts[stage])]
+    layers = [operators.layer(model, plan, index) for chunk in plan.chunk_layers(model.layers, stage) for index in chunk]
     ends = list(operators.embedding(model, plan)) if stage == 0 else []
     if stage == plan.pp - 1:
         ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)

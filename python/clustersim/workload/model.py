@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A decoder-only transformer: its shape, and how many parameters that makes."""
-from typing import Literal, Optional
+from typing import Literal, NamedTuple, Optional, Tuple
 
 from pydantic import BaseModel, Extra, NonNegativeInt, PositiveInt, root_validator
 
@@ -12,6 +12,12 @@ class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):
     nope_dim: PositiveInt
     rope_dim: PositiveInt
     value_dim: PositiveInt
+
+
+class LayerKind(NamedTuple):
+    """Layers of one kind have the same operators."""
+    experts: bool
+    windowed: bool
 
 
 class Model(BaseModel, extra=Extra.forbid, frozen=True):
@@ -40,6 +46,9 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     router_bias: bool = False
     dense_layers: NonNegativeInt = 0  # the first ones
     moe_every: PositiveInt = 1  # of the layers after those, each n-th has experts
+    window: NonNegativeInt = 0  # tokens that a token attends to at most, in layers with a window; 0: there are none
+    window_is_chunk: bool = False  # of chunks of so many tokens each attends to its own, as in Llama 4
+    windowed: Tuple[bool, ...] = (True,)  # which layers have the window; repeated
 
     @root_validator(skip_on_failure=True)
     def _agrees(cls, values):
@@ -49,6 +58,8 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
                     raise ValueError(f"{key} is 0, but there are {values['experts']} experts")
             if values["experts_per_token"] > values["experts"]:
                 raise ValueError(f"a token goes to {values['experts_per_token']} of {values['experts']} experts")
+        if not values["windowed"]:
+            raise ValueError("windowed is empty")
         if values["heads"] % values["kv_heads"]:
             raise ValueError(f"{values['kv_heads']} key-value heads do not divide {values['heads']} heads")
         return values
@@ -57,6 +68,21 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         """@return whether layer `layer`, from 0, has experts"""
         after = layer - self.dense_layers
         return bool(self.experts) and after >= 0 and (after + 1) % self.moe_every == 0
+
+    def layer_kind(self, layer):
+        """@return all that tells layer `layer` from others"""
+        return LayerKind(self.has_experts(layer), self.has_window(layer))
+
+    def has_window(self, layer):
+        return bool(self.window) and self.windowed[layer % len(self.windowed)]
+
+    def attended(self, tokens, has_window):
+        """@return pairs of a token and one that it attends to in a sequence of so many tokens: half of all, or those of windows"""
+        window = min(self.window, tokens) if has_window else tokens
+        if self.window_is_chunk and has_window:
+            whole, rest = divmod(tokens, window)
+            return (whole * window ** 2 + rest ** 2) / 2
+        return tokens * window - window ** 2 / 2
 
     @property
     def moe_layers(self):

@@ -35,7 +35,7 @@ def _norm(name, model, tokens):
     return Operator(name, "memory", 4 * moved, parameters=model.norm_parameters, kept=moved)
 
 
-def attention(model, plan):
+def attention(model, plan, has_window=False):
     """@return operators of a layer's attention, in their order"""
     h, tokens, local = model.hidden, plan.tokens, plan.local_tokens
     heads = model.heads // plan.tp
@@ -57,7 +57,7 @@ def attention(model, plan):
         biases = (width if model.bias or model.qkv_bias else 0) + (2 * model.head_dim if model.qk_norm else 0)
         kept = ELEMENT * local * h  # with sequence parallelism the gathered input is not kept
         yield _matmul("qkv", tokens, width, h, bias=biases, kept=kept)
-    scores = plan.micro_batch * plan.sequence ** 2 / plan.cp / 2  # causal: half of them
+    scores = plan.micro_batch * model.attended(plan.sequence, has_window) / plan.cp
     kept_kv = query + value if model.latent else 2 * keys
     yield Operator("attention", "attention", ELEMENT * tokens * (query + keys + 2 * value), 2 * scores * (query + value),
                    kept=ELEMENT * tokens * (query + kept_kv))
@@ -106,15 +106,20 @@ def shared_experts(model, plan):
     yield from _mlp(model, plan, "shared_", model.shared_ffn, plan.tokens)
 
 
+def vocabulary_part(model, plan):
+    """@return words that a rank holds"""
+    return -(-model.vocabulary // plan.tp)
+
+
 def embedding(model, plan):
     moved = ELEMENT * plan.tokens * model.hidden
     return [Operator("embedding", "memory", 2 * moved,
-                     parameters=-(-model.vocabulary // plan.tp) * model.hidden + model.positions * model.hidden)]
+                     parameters=(vocabulary_part(model, plan) + model.positions) * model.hidden)]
 
 
 def head(model, plan, owns_weights=True):
     """The last norm, the logits and the loss. Logits are kept as float32 (2205.05198, section 4.3)."""
-    columns = -(-model.vocabulary // plan.tp)
+    columns = vocabulary_part(model, plan)
     yield _norm("final_norm", model, plan.local_tokens)
     logits = _matmul("logits", plan.tokens, columns, model.hidden, kept=ELEMENT * plan.local_tokens * model.hidden)
     yield logits if owns_weights else dataclasses.replace(logits, parameters=0)
@@ -122,9 +127,9 @@ def head(model, plan, owns_weights=True):
 
 
 @functools.lru_cache(4096)
-def _layer(model, plan, has_experts):
-    every = [*attention(model, plan)]
-    if not has_experts:
+def _layer(model, plan, kind):
+    every = [*attention(model, plan, kind.windowed)]
+    if not kind.experts:
         return (*every, *dense_mlp(model, plan))
     every += [*router(model, plan), permute("dispatch", model, plan), *experts(model, plan), permute("combine", model, plan)]
     return (*every, *(shared_experts(model, plan) if model.shared_ffn else ()))
@@ -132,4 +137,4 @@ def _layer(model, plan, has_experts):
 
 def layer(model, plan, index):
     """@return every operator of transformer layer `index`"""
-    return _layer(model, plan, model.has_experts(index))
+    return _layer(model, plan, model.layer_kind(index))

@@ -62,6 +62,15 @@ class Parallelism:
         least, more = divmod(layers, self.pp)
         return [least + (stage < more) for stage in range(self.pp)]
 
+    def chunk_layers(self, layers, stage):
+        """@return the numbers of the layers in each chunk of a stage; Megatron-LM deals chunks out to the stages in turn"""
+        if self.virtual == 1:
+            counts = self.stage_layers(layers)
+            return [range(sum(counts[:stage]), sum(counts[:stage + 1]))]
+        each = layers // (self.pp * self.virtual)
+        firsts = [(chunk * self.pp + stage) * each for chunk in range(self.virtual)]
+        return [range(first, first + each) for first in firsts]
+
     def describe(self):
         parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
         parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]

@@ -16,7 +16,7 @@ def draw(rows, title):
             widths = [row[part] * row["time_ms"] for row in rows]
             if max(widths) > 0:
                 axes.barh(places, widths, left=left, label=part,
-                          color=style.colour(colours.get(part, breakdown.OTHER[1])))
+                          color=style.colour(colours[part]))
                 left = [start + width for start, width in zip(left, widths)]
         names = [f"{row['rank']}: TP {row['tp']} PP {row['pp']}x{row['vpp']} DP {row['dp']} EP {row['ep']} CP {row['cp']} "
                  f"mb {row['micro_batch']}" for row in rows]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every way to spread a model over GPUs that Megatron-LM allows and that fits into memory."""
 import dataclasses
+import itertools
 
 from clustersim.workload import memory, megatron
 from clustersim.workload.errors import InputError
@@ -49,30 +50,66 @@ def _factor(op, ranks):
             "REDUCESCATTER": (ranks - 1) / ranks, "ALLTOALL": (ranks - 1) / ranks}.get(op, 1)
 
 
-def bound_ns(iteration, machine):
-    """@return nanoseconds that no simulation of the iteration can go below: its computation, its blocking collectives at the
-    line rate, and the bubble of both"""
-    plan = iteration.plan
+def _duration_ns(plan, machine):
+    """@return the least time of a collective, as a function of it"""
     groups = {"TP": (1, plan.tp), "EP": (plan.tp, plan.ep), "CP": (plan.tp, plan.cp), "DP": (plan.tp, plan.replicas),
               "DP_EP": (plan.tp * plan.ep, plan.expert_replicas)}
-    slowest = {}
-    each = after = 0.0
-    rows = iteration.stage_rows(iteration.heaviest_stage())
-    for row in rows:
-        each += row.compute_ns
-        for blocking, collective in ((True, row.forward), (True, row.input), (False, row.weight)):
-            if collective.op == "NONE" or collective.group not in groups:
-                continue
-            stride, size = groups[collective.group]
-            if size > 1:
-                speed = slowest.setdefault(collective.group, machine.bandwidth(stride, size))
-                duration = collective.bytes * _factor(collective.op, size) / speed
-                each += duration if blocking else 0
-                after += 0 if blocking else duration
-    if plan.recompute == "full":
-        each += sum(row.forward_ns for row in rows if row.name.rsplit("_", 1)[-1].isdigit())
-    pipeline = each * (plan.micro_batches + (plan.pp - 1) / plan.virtual)
-    return pipeline + (after if plan.zero < 2 or plan.micro_batches == 1 else after * plan.micro_batches)
+    speeds = {group: machine.bandwidth(stride, size) for group, (stride, size) in groups.items()}
+
+    def duration(collective):
+        size = groups[collective.group][1]
+        if collective.op == "NONE" or size < 2:
+            return 0.0
+        return collective.bytes * _factor(collective.op, size) / speeds[collective.group]
+    return duration
+
+
+class _Bound:
+    """The parts of a bound, in nanoseconds."""
+
+    def __init__(self, iteration, machine):
+        self.iteration, self.duration, self.known = iteration, _duration_ns(iteration.plan, machine), {}
+
+    def _block(self, layer, rows):
+        """Forward pass, backward pass and gradients of a layer's rows."""
+        duration = self.duration
+        if id(rows) not in self.known or layer is None:
+            forward = sum(row.forward_ns + duration(row.forward) for row in rows)
+            backward = sum(row.input_ns + duration(row.input) + row.weight_ns for row in rows)
+            again = forward if layer is not None and self.iteration.plan.recompute == "full" else 0
+            self.known[id(rows)] = forward, backward + again, sum(duration(row.weight) for row in rows)
+        return self.known[id(rows)]
+
+    def chunks(self, stage):
+        """@return forward pass, backward pass and gradients of each chunk"""
+        return [tuple(map(sum, zip(*(self._block(*block) for block in chunk)))) for chunk in self.iteration.blocks(stage)]
+
+    def after(self, stage, gradients):
+        """What follows a stage's last micro-batch: gradients, the optimizer's step, weights."""
+        once = sum(row.weight_ns + self.duration(row.weight) for row in self.iteration.once(stage))
+        return once + gradients * (self.iteration.plan.micro_batches if self.iteration.reduces_each else 1)
+
+
+def bound_ns(iteration, machine):
+    """@return nanoseconds that no simulation of the iteration can go below: its computation, its collectives at the line rate,
+    and the bubble of both"""
+    plan, stages = iteration.plan, iteration.plan.pp
+    parts = _Bound(iteration, machine)
+    chunks = [parts.chunks(stage) for stage in range(stages)]
+    whole = [tuple(map(sum, zip(*stage))) for stage in chunks]
+    count, bound, done, beyond = plan.micro_batches, 0.0, 0.0, 0.0
+    begins = [0.0, *itertools.accumulate(stage[0][0] for stage in chunks)]
+    for stage in reversed(range(stages)):
+        forward, backward, gradients = whole[stage]
+        # A stage begins with its first chunk when the stages before it have done theirs, and ends with it.
+        done = max(done + chunks[stage][0][1], begins[stage] + count * (forward + backward))
+        if plan.virtual == 1:
+            # Before its first backward pass a stage does a forward pass for each stage from it on.
+            left = count * backward + (count - min(stages - stage, count)) * forward
+            done = max(done, begins[stage] + forward + beyond + left)
+        beyond += forward + backward
+        bound = max(bound, done + parts.after(stage, gradients))
+    return bound
 
 
 def _fitting(model, plan, gpu, reserved_gb):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A row of a workload: what a rank computes in each of three passes, and the collective after it."""
 import dataclasses
+from typing import Optional
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,9 +26,10 @@ class Row:
     weight_ns: float = 0.0
     weight: Collective = NOTHING
     update_ns: float = 0.0  # after the weight gradient's collective
+    layer: Optional[int] = None  # of the model
 
-    def named(self, name):
-        return dataclasses.replace(self, name=name)
+    def of_layer(self, number):
+        return dataclasses.replace(self, name=f"{self.name}_{number}", layer=number)
 
     @property
     def compute_ns(self):

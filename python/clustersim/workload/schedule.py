@@ -8,12 +8,11 @@ from typing import Tuple
 
 from clustersim.workload.rows import Collective
 
-ONCE = ("parameters", "expert_parameters", "optimizer")
-
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """`kind` is compute, blocking, beside (a collective nobody waits for yet), send, receive or optimizer."""
+    """`kind` is compute, blocking, beside (a collective nobody waits for yet), optimizer, send, receive, or the same of the
+    gradients that the ends of the pipeline exchange: send_tied, receive_tied."""
     kind: str
     name: str
     ns: float = 0.0
@@ -45,36 +44,26 @@ def units(plan, stage):
     return order + [backward(number) for number in range(total - warm_up, total)]
 
 
-def _chunks(rows, count):
-    """Cuts a stage's rows between layers; what is before the first and after the last layer stays at the ends."""
-    numbers = [int(last) if (last := row.name.rsplit("_", 1)[-1]).isdigit() else None for row in rows]
-    layers = sorted({number for number in numbers if number is not None})
-    first_of = [layers[len(layers) * chunk // count] for chunk in range(count)]
-    result = [[] for _ in range(count)]
-    for place, (row, number) in enumerate(zip(rows, numbers)):
-        if number is None:
-            after = any(n is not None for n in numbers[:place])
-            result[-1 if after else 0].append(row)
-        else:
-            result[sum(number >= first for first in first_of) - 1].append(row)
-    return result
-
-
 class Program:
     """The steps of the ranks of one stage."""
 
     def __init__(self, iteration, stage):
         self.iteration, self.plan, self.stage = iteration, iteration.plan, stage
-        rows = iteration.stage_rows(stage)
-        self.once = [row for row in rows if row.name in ONCE]
-        self.update_ns = (max(row.update_ns for row in rows) +
-                          sum(row.weight_ns * self.plan.micro_batches for row in self.once))
-        self.chunks = _chunks([row for row in rows if row not in self.once], self.plan.virtual)
+        self.chunks = iteration.chunks(stage)
         self.steps = []
         for forward, micro_batch, chunk in units(self.plan, stage):
             (self._forward if forward else self._backward)(micro_batch, chunk)
-        self.steps.append(Step("optimizer", "optimizer", self.update_ns))
-        self.steps += [Step("beside", row.name, collective=row.weight) for row in self.once if row.weight.op != "NONE"]
+        self._once(iteration.once(stage))
+
+    def _once(self, rows):
+        """After the last micro-batch."""
+        if self.iteration.tied_bytes and self.stage in (0, self.plan.pp - 1):
+            for kind, sender in (("send_tied", self.stage), ("receive_tied", self.plan.pp - 1 - self.stage)):
+                self._message(kind, self.plan.micro_batches, sender, False)
+        for row in reversed(rows):
+            if row.weight_ns > 0:
+                self.steps.append(Step("optimizer", row.name, row.weight_ns))
+            self._collective("beside", row.name, row.weight)
 
     def _compute(self, name, nanoseconds):
         if nanoseconds > 0:
@@ -105,14 +94,14 @@ class Program:
         here = chunk * self.plan.pp + self.stage
         if here + 1 < self.plan.pp * self.plan.virtual:
             self._message("receive", micro_batch, here + 1, False)
-        reduces = self.iteration.lists_micro_batches or micro_batch == self.plan.micro_batches - 1
+        reduces = self.iteration.reduces_each or micro_batch == self.plan.micro_batches - 1
         rows = self.chunks[chunk]
+        recomputed = self.iteration.recomputed(rows)
         again = None
         for row in reversed(rows):
-            layer = row.name.rsplit("_", 1)[-1]
-            if self.plan.recompute == "full" and layer.isdigit() and layer != again:
-                again = layer
-                self._forward_rows([r for r in rows if r.name.rsplit("_", 1)[-1] == layer])
+            if row.layer not in (None, again) and recomputed:
+                again = row.layer
+                self._forward_rows([r for r in recomputed if r.layer == row.layer])
             self._compute(row.name, row.input_ns)
             self._collective("blocking", row.name, row.input)
             self._compute(row.name, row.weight_ns)

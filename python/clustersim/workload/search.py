@@ -13,7 +13,7 @@ from clustersim.workload.errors import InputError
 # Beyond so many micro-batches for each stage, an iteration grows by the same time with each further group of them.
 STEADY_GROUPS = 6
 PARTS = {"Expose DP comm": "DP", "Expose DP_EP comm": "DP_EP", "Expose TP comm": "TP", "Expose_EP_comm": "EP",
-         "Expose_PP_comm": "PP", "bubble time": "bubble", "total comp": "compute"}
+         "Expose_PP_comm": "PP", "Expose_CP_comm": "CP", "bubble time": "bubble", "total comp": "compute"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +51,7 @@ def read_summary(path):
         rows = csv.reader(file)
         names, values = [cell.strip() for cell in next(rows)], next(rows)
     found = {name: float(value.split("(")[0]) * 1000 for name, value in zip(names[1:], values[1:])}
-    parts = {key: found[name] for name, key in PARTS.items()}
-    parts["CP"] = max(0.0, found["total exposed comm"] - sum(parts[key] for key in ("DP", "DP_EP", "TP", "EP", "PP")))
-    return found["Total time"], parts
+    return found["Total time"], {key: found[name] for name, key in PARTS.items()}
 
 
 class Analytical:
@@ -74,7 +72,7 @@ class Analytical:
     def time(self, candidate, name):
         """The same, from two shorter iterations where the full one only repeats them."""
         iteration, plan = candidate.iteration, candidate.plan
-        if plan.micro_batches <= STEADY_GROUPS * plan.pp or iteration.lists_micro_batches:
+        if plan.micro_batches <= STEADY_GROUPS * plan.pp or iteration.reduces_each:
             return Timed(candidate, *self.run(iteration, name))
         few, more = 2 * plan.pp, 3 * plan.pp
         runs = [self.run(_with_micro_batches(iteration, count), f"{name}-{count}") for count in (few, more)]

@@ -27,30 +27,27 @@ def text(header, rows):
     return "\n".join([first, str(len(rows)), *map(row_line, rows), ""])
 
 
-def _repeated(iteration, stage):
-    """@return all rows, with each micro-batch's if their gradients are reduced one by one"""
-    rows = iteration.stage_rows(stage)
-    if not iteration.lists_micro_batches:
-        return rows, iteration.checkpoints(stage)
-    once = [row for row in rows if row.name in ("parameters", "expert_parameters", "optimizer")]
-    each = [row for row in rows if row not in once]
-    spans = [(first + copy * len(each), last + copy * len(each)) for copy in range(iteration.plan.micro_batches)
-             for first, last in iteration.checkpoints(stage)]
-    return once + each * iteration.plan.micro_batches, spans
-
-
 def render(iteration):
-    """@return the iteration as text: the rows of the stage that computes longest stand for every stage"""
+    """@return the iteration as text, with rows of each stage"""
     plan = iteration.plan
-    rows, spans = _repeated(iteration, iteration.heaviest_stage())
+    rows, counts, spans = [], [], []
+    for stage in range(plan.pp):
+        spans += [(len(rows) + first, len(rows) + last) for first, last in iteration.checkpoints(stage)]
+        counts += [len(iteration.once(stage)), *map(len, iteration.chunks(stage))]
+        rows += iteration.stage_rows(stage)
     header = [("model_parallel_NPU_group", plan.tp), ("ep", plan.ep), ("pp", plan.pp)]
     header += [("cp", plan.cp)] if plan.cp > 1 else []
     header += [("vpp", plan.virtual), ("ga", plan.micro_batches), ("all_gpus", plan.world_size)]
-    for key, numbers in (("checkpoints", [first for first, _ in spans]),
-                         ("checkpoint_initiates", [last for _, last in spans])):
-        header.append((key, " ".join(map(str, [len(numbers), *numbers]))))
-    header.append(("pp_comm", iteration.pipeline_bytes))
-    return text(header, rows)
+    header += [(key, _list(numbers)) for key, numbers in (("checkpoints", [first for first, _ in spans]),
+                                                          ("checkpoint_initiates", [last for _, last in spans]),
+                                                          ("stage_rows", counts))]
+    header += [("tied_comm", iteration.tied_bytes)] if iteration.tied_bytes else []
+    header += [("reduce_each", 1)] if iteration.reduces_each else []
+    return text([*header, ("pp_comm", iteration.pipeline_bytes)], rows)
+
+
+def _list(numbers):
+    return " ".join(map(str, [len(numbers), *numbers]))
 
 
 def write(iteration, path):

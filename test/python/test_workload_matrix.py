@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""SimAI's text and Chakra traces of one plan are the same job: computation, collectives of every group, and time."""
+import collections
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from script_process import run_script
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "python"))
+
+from clustersim.workload import catalogue, gpus, megatron, operators  # noqa: E402
+from clustersim.workload.parallel import Parallelism  # noqa: E402
+
+PROGRAMS = pathlib.Path(os.environ.get("PROGRAM_DIR", REPOSITORY / "bin"))
+GPUS = 16
+LLAMA = ["--model_name", "llama2_7b", "--num_layers", 4]
+GPT = ["--model_name", "gpt_22b", "--num_layers", 4]  # tied embedding, learned positions
+EXPERTS = ["--model_name", "mixtral_8x7b", "--num_layers", 4]
+MEASURED = "operator,forward_us,input_gradient_us,weight_gradient_us\nattention,100,250,0\noptimizer,500,0,0\n"
+WINDOWS = {"model_type": "gemma3_text", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 6,
+           "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 32000, "sliding_window": 256}
+
+# Every flag of workload.py that changes the rows, alone and with those that it meets in practice.
+PLANS = {
+    "data": LLAMA,
+    "zero 0": [*LLAMA, "--zero", 0, "--global_batch", 32],
+    "zero 2": [*LLAMA, "--zero", 2, "--global_batch", 48],
+    "zero 3": [*LLAMA, "--frame", "DeepSpeed", "--stage", 3, "--global_batch", 32],
+    "zero 3, full": [*LLAMA, "--zero", 3, "--global_batch", 32, "--recompute", "full"],
+    "tensor": [*LLAMA, "--tp", 8, "--micro_batch", 2, "--global_batch", 8],
+    "sequence": [*LLAMA, "--tp", 4, "--sp", "--global_batch", 8],
+    "context": [*LLAMA, "--tp", 2, "--cp", 4, "--sp", "--global_batch", 4],
+    "selective": [*LLAMA, "--tp", 8, "--recompute", "selective"],
+    "full": [*LLAMA, "--tp", 8, "--sp", "--recompute", "full", "--global_batch", 8],
+    "pipeline": [*LLAMA, "--tp", 4, "--pp", 4, "--global_batch", 8],
+    "pipeline, data": [*LLAMA, "--tp", 2, "--pp", 2, "--global_batch", 16],
+    "interleaved": [*LLAMA, "--tp", 2, "--pp", 2, "--vpp", 2, "--global_batch", 16, "--recompute", "full"],
+    "uneven stages": ["--model_name", "llama2_7b", "--num_layers", 5, "--tp", 4, "--pp", 4, "--global_batch", 8],
+    "tied": [*GPT, "--tp", 8, "--pp", 2, "--global_batch", 4],
+    "tied, three stages or more": [*GPT, "--tp", 2, "--pp", 4, "--global_batch", 16, "--sp"],
+    "tied, interleaved": [*GPT, "--tp", 4, "--pp", 2, "--vpp", 2, "--global_batch", 8, "--zero", 0],
+    "tied, one stage": [*GPT, "--tp", 8],
+    "experts": [*EXPERTS, "--ep", 8],
+    "experts, context": [*EXPERTS, "--ep", 4, "--cp", 2, "--tp", 2, "--sp", "--zero", 0],
+    "experts, pipeline": ["--model_name", "mixtral_8x7b", "--num_layers", 3, "--ep", 4, "--pp", 2, "--tp", 2, "--sp",
+                          "--global_batch", 16, "--reserved_gb", 0, "--gpu_type", "H200"],
+    "dense layers first": ["--model_name", "deepseek_v2_lite", "--num_layers", 4, "--ep", 8, "--pp", 2, "--vpp", 2, "--global_batch",
+                           16, "--recompute", "full"],
+    "flags of the model": ["--model_name", "gpt_13b", "--num_layers", 2, "--swiglu", "--tp", 8, "--max_position_embeddings", 4096],
+    "biases": [*LLAMA, "--add_bias_linear", "--tp", 8],
+    "eight bits": [*LLAMA, "--dtype", "fp8", "--tp", 8, "--vocab_size", 40000, "--make_vocab_size_divisible_by", 128],
+    "measured": [*LLAMA, "--measured", "times.csv", "--pp", 2, "--tp", 8, "--global_batch", 4],
+    "windows": ["--config", "windows.json", "--tp", 4, "--pp", 2, "--global_batch", 4],
+    "custom": ["--num_layers", 4, "--hidden_size", 2048, "--num_attention_heads", 16, "--experts", 8, "--topk", 2, "--ep", 4, "--pp", 2],
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Two servers of eight H100 and one switch, and files that flags name."""
+    path = tmp_path_factory.mktemp("inputs")
+    lines = [f"{gpu} {16 + gpu // 8} 2880Gbps 25ns 0\n{gpu} 18 400Gbps 500ns 0\n" for gpu in range(GPUS)]
+    (path / "star").write_text("19 8 2 1 32 H100\n16 17 18\n" + "".join(lines))
+    (path / "times.csv").write_text(MEASURED)
+    (path / "windows.json").write_text(json.dumps(WINDOWS))
+    return path
+
+
+def generate(inputs, directory, *arguments):
+    named = [inputs / word if word in ("times.csv", "windows.json") else word for word in arguments]
+    done = run_script([REPOSITORY / "scripts/workload.py", "--world_size", str(GPUS), "--seq_length", "1024", "-o", str(directory),
+                       "--name", "w", "--format", "both", *map(str, named)])
+    assert done.returncode == 0, done.stderr
+    return json.loads((directory / "w.json").read_text())
+
+
+def simulate(inputs, directory, *workload):
+    subprocess.run([PROGRAMS / "SimAI_simulator", *map(str, workload), "-n", inputs / "star", "--network", "flow", "-q", "-o",
+                    directory], check=True, capture_output=True, text=True)
+    rows = list(csv.reader(open(directory / "EndToEnd.csv"), skipinitialspace=True))
+    times = {name: float(value.split()[0]) for name, value in zip(rows[0][1:], rows[1][1:])}
+    collectives = collections.Counter()
+    for row in csv.DictReader(open(directory / "collectives.csv")):
+        group = "PP" if row["op"] == "SendRecv" else row["group"]
+        collectives[group, row["op"], int(row["bytes"])] += 1
+    return times, collectives
+
+
+def both(inputs, directory, arguments):
+    facts = generate(inputs, directory, *arguments)
+    return (facts, simulate(inputs, directory / "text", "-w", directory / "w.txt"),
+            simulate(inputs, directory / "traces", "--workload-configuration", directory / "w"))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_text_and_traces_are_the_same_job(name, inputs, tmp_path):
+    facts, (text, text_collectives), (traces, traces_collectives) = both(inputs, tmp_path, PLANS[name])
+    assert text_collectives == traces_collectives
+    total = text["Total time"]
+    assert traces["Total time"] == pytest.approx(total, rel=2e-3)
+    # A trace's times are whole microseconds.
+    assert traces["total comp"] == pytest.approx(text["total comp"], abs=1.5)
+    for column in text:
+        assert traces[column] == pytest.approx(text[column], abs=5e-3 * total), column
+    # The parts are all there is: computation, what each kind of group exposes, and the bubble.
+    parts = [text[column] for column in text if column.startswith("Expose") or column in ("bubble time", "total comp")]
+    assert sum(parts) == pytest.approx(total, rel=1e-3)
+    assert sum(text[column] for column in text if column.startswith("Expose")) == pytest.approx(text["total exposed comm"], abs=0.01)
+    # The generator's own figure is that of the stage that computes longest.
+    if facts["pp"] == 1:
+        assert text["total comp"] == pytest.approx(facts["compute_ns"] / 1000, abs=1)
+    else:
+        assert text["total comp"] <= facts["compute_ns"] / 1000 + 1
+
+
+@pytest.mark.parametrize("shape", [dict(tp=8), dict(tp=2, pp=2, virtual=2), dict(pp=4, tp=4), dict(zero=3)])
+def test_full_recomputation_is_one_more_forward_pass_of_every_layer(shape, inputs, tmp_path):
+    plan = Parallelism(world_size=GPUS, global_batch=16, sequence=1024, **shape)
+    model, gpu = catalogue.find("llama2_7b").copy(update={"layers": 4}), gpus.find("H100")
+    layers = [sum(gpu.times_ns(operator)[0] for operator in operators.layer(model, plan, index)) for index in range(4)]
+    more = plan.micro_batches * sum(layers) / plan.pp / 1000  # us, mean over the stages
+    flags = {"tp": "--tp", "pp": "--pp", "virtual": "--vpp", "zero": "--zero"}
+    arguments = [*LLAMA, "--global_batch", 16, *(word for key, value in shape.items() for word in (flags[key], value))]
+    found = [both(inputs, tmp_path / kind, [*arguments, "--recompute", kind]) for kind in ("none", "full")]
+    for run in (1, 2):
+        assert found[1][run][0]["total comp"] - found[0][run][0]["total comp"] == pytest.approx(more, rel=1e-3, abs=2)
+    assert found[1][0]["compute_ns"] - found[0][0]["compute_ns"] == pytest.approx(more * 1000, rel=1e-6)
+
+
+def test_the_slowest_stage_keeps_its_exchange_of_tokens(inputs, tmp_path):
+    # Of three layers with experts two are in the first stage; the head makes the last one compute longer.
+    facts, (text, collectives), _ = both(inputs, tmp_path, PLANS["experts, pipeline"])
+    exchanges = sum(count for (group, op, _), count in collectives.items() if op == "AllToAll" and group.startswith("EP"))
+    # Dispatch and combine, forward and backward, for each layer, micro-batch and EP group of a stage.
+    assert exchanges == 3 * 4 * facts["micro_batches"] * (GPUS // 2 // facts["ep"])
+    assert text["Expose_EP_comm"] > 0
+
+
+def test_without_data_parallelism_the_optimizer_steps_once_at_the_end(inputs, tmp_path):
+    # Twice as many micro-batches: twice the computation, but for one step of the optimizer.
+    plans = [Parallelism(world_size=GPUS, tp=4, pp=4, global_batch=count, sequence=1024, zero=1) for count in (4, 8)]
+    iterations = [megatron.Iteration(catalogue.find("llama2_7b").copy(update={"layers": 4}), plan, gpus.find("H100"))
+                  for plan in plans]
+    # Adam reads and writes 30 bytes of a parameter.
+    held = [iteration._stage_parameters(1, False) for iteration in iterations]
+    gpu = gpus.find("H100")
+    step = held[0] * 30 / (gpu.memory_gbps * gpu.stream)
+    few, more = (iteration.compute_ns(1) for iteration in iterations)
+    assert more - few == pytest.approx(few - step)
+    text = [simulate_text(inputs, tmp_path / str(count), count) for count in (4, 8)]
+    steps = sum(iterations[0].once(stage)[-1].weight_ns for stage in range(4)) / 4 / 1000
+    assert text[1]["total comp"] - text[0]["total comp"] == pytest.approx(text[0]["total comp"] - steps, abs=1)
+
+
+def simulate_text(inputs, directory, global_batch):
+    generate(inputs, directory, *LLAMA, "--tp", 4, "--pp", 4, "--global_batch", global_batch)
+    return simulate(inputs, directory / "text", "-w", directory / "w.txt")[0]
+
+
+def test_waiting_for_another_stage_is_bubble_and_not_communication(inputs, tmp_path):
+    # Messages of a few bytes: next to nothing is exposed, and (p - 1) / m of a stage's time is bubble.
+    text = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 1 pp: 4 vpp: 1 ga: 8 all_gpus: 16 stage_rows: 8 " + \
+        "0 1 " * 4 + "tied_comm: 8 pp_comm: 8\n4\n" + "".join(
+            f"layer_{stage}\t-1\t1000000\tNONE\t0\t1000000\tNONE\t0\t1000000\tNONE\t0\t0\n" for stage in range(4))
+    (tmp_path / "w.txt").write_text(text)
+    times, _ = simulate(inputs, tmp_path / "text", "-w", tmp_path / "w.txt")
+    assert times["total comp"] == pytest.approx(8 * 3000)
+    assert times["bubble time"] == pytest.approx(3 * 3000, rel=0.01)
+    assert times["Expose_PP_comm"] < 0.005 * times["Total time"]
+
+
+def test_the_update_of_weights_is_computation_whatever_their_gradients_do(inputs, tmp_path):
+    # A row as ASTRA-sim writes it: 1 MB to reduce, then 5 ms of updating.
+    (tmp_path / "w.txt").write_text(
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 16\n1\n"
+        "layer\t-1\t1000\tNONE\t0\t1000\tNONE\t0\t1000\tALLREDUCE\t1000000\t5000000\n")
+    times, _ = simulate(inputs, tmp_path / "text", "-w", tmp_path / "w.txt")
+    assert times["total comp"] == pytest.approx(3 + 5000)
+    assert 0 < times["Expose DP comm"] < 1000
