@@ -22,11 +22,11 @@ WITHOUT_EFFECT = {
     "--enable_visual": "scripts/plot.py draws results", "--workload_only": "there is nothing else",
     "--openai_gelu": "a GELU takes its bytes' time", "--onnx_safe": "it changes no size",
     "--squared_relu": "a GELU takes its bytes' time", "--bias_gelu_fusion": "kernels are always fused",
-    "--gated_linear_unit": "--swiglu says it", "--contiguous_gradients": "it moves no byte", "--amp_enabled": "bfloat16 is assumed",
+    "--contiguous_gradients": "it moves no byte", "--amp_enabled": "bfloat16 is assumed",
 }
 VALUES_WITHOUT_EFFECT = {
     "--pp_rank": "all stages are written", "--epoch_num": "--passes of the simulators repeats a workload",
-    "--activation_func": "--swiglu says it", "--max_position_embeddings": "rotary positions have no weights",
+    "--activation_func": "--swiglu says it", 
     "--reduce_bucket_size": "gradients are reduced layer by layer", "--allgather_bucket_size": "weights are gathered at once",
     "--param_persistence_threshold": "all weights are sharded", "--model_persistence_threshold": "all weights are sharded",
     "--max_live_parameters": "layers are gathered one by one", "--prefetch_bucket_size": "layers are gathered one by one",
@@ -69,7 +69,8 @@ def add_model_flags(parser):
     for flag, field in LATENT.items():
         group.add_argument(*_spellings(flag), dest=field, type=int, metavar="N", help=argparse.SUPPRESS)
     group.add_argument("--n_shared_expert", "--n_shared_experts", type=int, metavar="N", help=argparse.SUPPRESS)
-    group.add_argument("--swiglu", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--max_position_embeddings", "--max-position-embeddings", type=int, metavar="N", help=argparse.SUPPRESS)
+    group.add_argument("--swiglu", "--gated_linear_unit", "--gated-linear-unit", action="store_true", help=argparse.SUPPRESS)
     group.add_argument("--add_bias_linear", "--add-bias-linear", action="store_true", help=argparse.SUPPRESS)
     group.add_argument("--make_vocab_size_divisible_by", type=int, default=1, metavar="N", help="pad the vocabulary (1)")
 
@@ -104,8 +105,8 @@ def add_plan_flags(parser):
 def make_parser(description):
     parser = Parser(prog="workload.py", description=description, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter,
-                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *LATENT])} --n_shared_expert --swiglu "
-                           "--add_bias_linear.")
+                    epilog=f"Sizes change a model or make one: {' '.join([*SIZES, *LATENT])} --n_shared_expert "
+                           "--max_position_embeddings --swiglu --add_bias_linear.")
     parser.add_argument("--workload_type", choices=["training"], help=argparse.SUPPRESS)  # of AICB's main program
     add_model_flags(parser)
     add_plan_flags(parser)
@@ -143,7 +144,7 @@ def find_model(given):
     sources = [source for source in (given.config, given.model_name, given.model_size) if source]
     changes = {field: getattr(given, field) for field in SIZES.values() if getattr(given, field) is not None}
     if given.config:
-        base = hugging_face.read(given.config).dict()
+        base = hugging_face.read(given.config, lambda line: print(f"warning: {line}", file=sys.stderr)).dict()
     elif {"layers", "hidden"} <= changes.keys() and ("heads" in changes or not sources):
         base = {}
         if "heads" not in changes:
@@ -162,8 +163,22 @@ def find_model(given):
         raise InputError(f"{subject}: {first['msg']}; expected sizes that agree") from None
 
 
+def _warn_of_lost_sizes(given, fields):
+    """Sizes of experts and of learned positions say nothing about a model without them."""
+    lost = {} if fields.get("experts") else {"--moe_router_topk": given.experts_per_token, "--n_dense_layers": given.dense_layers,
+                                             "--n_shared_expert": given.n_shared_expert}
+    reasons = {flag: "the model has no experts" for flag, value in lost.items() if value}
+    if given.max_position_embeddings is not None and not fields.get("positions"):
+        reasons["--max_position_embeddings"] = "rotary positions have no weights"
+    for flag, why in reasons.items():
+        print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
+
+
 def _changed(given, base, changes):
     fields = {**base, **changes}
+    fields.update({field: True for field, wanted in (("gated", given.swiglu), ("bias", given.add_bias_linear)) if wanted})
+    if fields.get("positions") and given.max_position_embeddings is not None:
+        fields["positions"] = given.max_position_embeddings
     if not base:
         fields = {"name": given.model_name or "custom", "vocabulary": 32000, "gated": given.swiglu or given.frame == "DeepSeek",
                   "bias": given.add_bias_linear, **changes}
@@ -178,6 +193,7 @@ def _changed(given, base, changes):
     if fields.get("experts") and (not base or "ffn" in changes):
         fields["expert_ffn"] = fields["ffn"]
         fields.setdefault("experts_per_token", 1)
+    _warn_of_lost_sizes(given, fields)
     if fields.get("experts") and "experts_per_token" not in changes:
         fields["experts_per_token"] = min(fields["experts_per_token"], fields["experts"])
     if not fields.get("experts"):
@@ -202,6 +218,8 @@ def find_plan(given):
         raise InputError(f"TP {given.tp} x PP {given.pp} x CP {given.cp} x DP {given.dp} = {inner * given.dp}, but "
                          f"world_size is {world}; expected them to be equal")
     zero = given.zero
+    if zero == 0 and given.use_distributed_optimizer:
+        raise InputError("--use-distributed-optimizer means --zero 1, but --zero is 0; expected one of them")
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
     return Parallelism(world_size=world, tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
@@ -231,7 +249,6 @@ def file_name(model, plan):
 def summary(iteration, used, gpu):
     """@return what is written beside the workload, for people and for scripts"""
     model, plan = iteration.model, iteration.plan
-    rows = iteration.stage_rows(iteration.heaviest_stage())
     return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
             "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
             "vpp": plan.virtual, "ep": plan.ep, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute,
@@ -239,7 +256,7 @@ def summary(iteration, used, gpu):
             "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name,
             "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
                              "optimizer": used.optimizer, "activations": used.activations},
-            "flops": iteration.flops(), "compute_ns": sum(row.compute_ns for row in rows) * plan.micro_batches}
+            "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
 
 
 def _write(given, iteration, directory, name):

@@ -6,7 +6,8 @@ import pathlib
 import pydantic
 
 from clustersim import input_file
-from clustersim.workload.errors import InputError
+from clustersim.workload import hugging_face_keys
+from clustersim.workload.errors import InputError, nearest
 from clustersim.workload.model import LatentAttention, Model
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "opt", "gptj", "bloom", "phi"}
@@ -15,13 +16,19 @@ OTHER_KINDS = {"mamba": "state-space layers", "qwen3_next": "linear attention", 
                "t5": "an encoder", "bert": "an encoder", "whisper": "an encoder", "rwkv": "recurrent layers"}
 
 
-class _Config:
-    """A file's keys by any of their names."""
+# Kinds of attention that a key of layers may name, and whether a layer of this kind has a window.
+ATTENTION_KINDS = {"full_attention": False, "global": False, "G": False, "sliding_attention": True, "local": True, "L": True,
+                   "chunked_attention": True}
 
-    def __init__(self, path, keys):
-        self.path, self.keys = path, keys
+
+class _Config:
+    """A file's keys by any of their names; remembers which have been asked for."""
+
+    def __init__(self, path, keys, beside):
+        self.path, self.keys, self.beside, self.asked = path, keys, beside, set()
 
     def get(self, *names, default=None):
+        self.asked.update(names)
         for name in names:
             if self.keys.get(name) is not None:
                 return self.keys[name]
@@ -32,6 +39,24 @@ class _Config:
         if value is None:
             raise InputError(f"{self.path}: there is no {names[0]}; expected the config.json of a transformer")
         return value
+
+    def only(self, name, *values):
+        """Refuses a key with a value whose effect this package does not model."""
+        value = self.get(name, default=values[0])
+        if value not in values:
+            raise InputError(f"{self.path}: {name} {json.dumps(value)} is not supported; expected "
+                             f"{' or '.join(map(json.dumps, values))}")
+
+    def check_all_known(self, tell):
+        """Refuses a key that nobody has asked for, and that is not known to change nothing."""
+        for key, value in [*self.keys.items(), *self.beside.items()]:
+            if value is None or value is False or key in self.asked or hugging_face_keys.is_without_effect(key):
+                continue
+            if key not in hugging_face_keys.TOLD:
+                raise InputError(f'{self.path}: "{key}" is not a key that this program knows; expected a config.json without it, if it '
+                                 f"changes neither sizes nor work{nearest(key, self.asked)}")
+            if value:
+                tell(f"{self.path}: {key} has no effect: {hugging_face_keys.TOLD[key]}")
 
 
 def _load(path):
@@ -45,7 +70,10 @@ def _load(path):
         raise InputError(f"{path}:{error.lineno}: {error.msg}; expected JSON") from None
     if not isinstance(keys, dict):
         raise InputError(f"{path}:1: not an object; expected the keys of a model's configuration")
-    return _Config(path, keys.get("text_config") or keys)
+    text = keys.get("text_config")
+    if not isinstance(text, dict):
+        return _Config(path, keys, {})
+    return _Config(path, text, {key: value for key, value in keys.items() if key not in ("text_config", *text)})
 
 
 def _attention(config):
@@ -62,10 +90,61 @@ def _attention(config):
                 head_dim=config.get("head_dim", default=hidden // heads))
 
 
+def _layer_list(config, layers):
+    """@return for each layer whether it has a window, as a list of the file says it; None without one"""
+    pattern = config.get("sliding_window_pattern", "_sliding_window_pattern")
+    named = config.get("layer_types", "attention_layers")
+    if named is None and isinstance(pattern, str):  # such as LLLG
+        named = [pattern[index % len(pattern)] for index in range(layers)] if pattern else []
+    if named is None:
+        return None
+    if not isinstance(named, list) or len(named) != layers:
+        raise InputError(f"{config.path}: the kinds of attention are not those of {layers} layers; expected a kind for each")
+    for kind in named:
+        if kind not in ATTENTION_KINDS:
+            raise InputError(f"{config.path}: {json.dumps(kind)} is not a kind of attention that this program models; expected "
+                             f"{', '.join(ATTENTION_KINDS)}")
+    return [ATTENTION_KINDS[kind] for kind in named]
+
+
+def _is_windowed(config, kind, layers):
+    """@return for each layer whether it has a window, in models with windows"""
+    listed = _layer_list(config, layers)
+    llama4 = kind.startswith("llama4")
+    every = config.get("sliding_window_pattern", "_sliding_window_pattern",
+                       default=6 if kind.startswith("gemma3") else 2 if kind in ("gemma2", "gpt_oss") else 0)
+    ropes = config.get("no_rope_layers")  # Llama 4: layers without positions see all tokens
+    interval = config.get("no_rope_layer_interval", default=4)
+    first = config.get("max_window_layers", default=0) if kind.startswith("qwen") else 0
+    if listed is not None:
+        return listed
+    if llama4 and isinstance(ropes, list) and len(ropes) == layers:
+        return [bool(rope) for rope in ropes]
+    every = interval if llama4 else every
+    if every:
+        return [(index + 1) % every != 0 for index in range(layers)]
+    return [index >= first for index in range(layers)]
+
+
+def _windows(config, kind, layers):
+    """@return the fields of Model that say which tokens a token attends to"""
+    chunk = config.get("attention_chunk_size", default=8192 if kind.startswith("llama4") else None)
+    window = config.get("sliding_window", "window_size")
+    config.get("attention_types")  # GPT-Neo's attention_layers say the same
+    uses = config.get("use_sliding_window", default=not kind.startswith("qwen"))
+    windowed = _is_windowed(config, kind, layers)
+    size = chunk or (window if uses else None)
+    if not size or not any(windowed):
+        return {}
+    period = next(n for n in range(1, layers + 1) if all(windowed[i] == windowed[i % n] for i in range(layers)))
+    return dict(window=size, window_is_chunk=bool(chunk), windowed=tuple(windowed[:period]))
+
+
 def _experts(config, kind, layers, ffn):
     experts = config.get("n_routed_experts", "num_routed_experts", "num_local_experts", "num_experts", default=0)
     if not experts:
         return {}
+    config.only("mlp_only_layers", [])
     expert_ffn = config.get("moe_intermediate_size", default=config.get("intermediate_size", default=ffn))
     shared = config.get("n_shared_experts", "num_shared_experts", default=1 if kind.startswith("llama4") else 0)
     return dict(experts=experts,
@@ -78,8 +157,25 @@ def _experts(config, kind, layers, ffn):
                 moe_every=config.get("moe_layer_freq", "interleave_moe_layer_step", "decoder_sparse_step", default=1))
 
 
-def read(path):
-    """@return the Model that the file describes"""
+def _ask_for_all_of_experts(config):
+    """Files of dense models have some of these keys, too: without experts they say nothing."""
+    config.get("moe_intermediate_size", "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "n_shared_experts",
+               "num_shared_experts", "shared_expert_intermediate_size", "topk_method", "first_k_dense_replace", "moe_layer_freq",
+               "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp",
+               "intermediate_size", "num_key_value_heads", "head_dim", "q_lora_rank", "qk_head_dim")
+
+
+def _biases(config, kind, old):
+    """@return the fields of Model that say which linear layers have a bias"""
+    attention = bool(config.get("attention_bias", "qkv_bias", default=kind in ("qwen2", "qwen2_moe")))
+    rest = config.get("mlp_bias", "use_bias", "enable_bias", "bias")
+    if rest and not attention and not old and "mlp_bias" in config.keys:
+        raise InputError(f"{config.path}: mlp_bias true without attention_bias is not supported; expected both or none")
+    return dict(bias=old if rest is None else bool(rest), qkv_bias=attention)
+
+
+def read(path, tell=lambda line: None):
+    """@param tell called with a line for each key that one might expect to count @return the Model that the file describes"""
     config = _load(path)
     kind = str(config.get("model_type", default=""))
     for other, what in OTHER_KINDS.items():
@@ -91,15 +187,21 @@ def read(path):
         layers = config.need("num_hidden_layers", "n_layer", "num_layers")
         ffn = config.get("intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner", default=4 * hidden)
         attention = _attention(config)
-        return Model(
+        config.only("word_embed_proj_dim", hidden)
+        learned = config.get("n_positions", "max_position_embeddings", default=0)
+        norms = config.get("use_qk_norm", "qk_layernorm", default=kind.startswith(("qwen3", "gemma3")))
+        model = Model(
             name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(path).stem).split("/")[-1],
             layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
-            positions=config.get("n_positions", "max_position_embeddings", default=0) if kind in ("gpt2", "opt", "gpt_neo") else 0,
-            gated=not old, norm="layer" if old else "rms", bias=old,
-            qkv_bias=bool(config.get("attention_bias", "qkv_bias", default=kind in ("qwen2", "qwen2_moe"))),
-            qk_norm=kind.startswith("qwen3"),
+            positions=learned if kind in ("gpt2", "opt", "gpt_neo") else 0,
+            gated=not old, norm="layer" if old else "rms",
+            # Llama 4 norms queries and keys without weights.
+            qk_norm=bool(norms) and not kind.startswith("llama4"),
             tied=bool(config.get("tie_word_embeddings", default=kind == "gpt2")),
-            **attention, **_experts(config, kind, layers, ffn))
+            **attention, **_biases(config, kind, old), **_windows(config, kind, layers), **_experts(config, kind, layers, ffn))
+        _ask_for_all_of_experts(config)
+        config.check_all_known(tell)
+        return model
     except (pydantic.ValidationError, TypeError) as error:
         reason = error.errors()[0] if isinstance(error, pydantic.ValidationError) else {"loc": (), "msg": str(error)}
         where = ".".join(map(str, reason["loc"])).removeprefix("__root__")
