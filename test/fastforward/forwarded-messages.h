@@ -22,7 +22,6 @@
 namespace fastforward
 {
 
-using AstraSim::CarriedTraffic;
 using AstraSim::EventLoop;
 using AstraSim::FastForward;
 using AstraSim::FastForwardConfig;
@@ -36,6 +35,7 @@ using AstraSim::RankNetwork;
 using AstraSim::ShapeFinder;
 using AstraSim::SideSimulation;
 using AstraSim::TimePs;
+using ns3::CarriedTraffic;
 using ns3::ClusterTopology;
 
 /// Eight hosts on a switch, the last two of them by slower links.

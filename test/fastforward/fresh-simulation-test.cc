@@ -16,7 +16,6 @@
 #include <vector>
 
 using AstraSim::AnaSim;
-using AstraSim::CarriedTraffic;
 using AstraSim::CollectiveOp;
 using AstraSim::FreshSimulation;
 using AstraSim::MachineModel;
@@ -28,6 +27,7 @@ using AstraSim::PartOutcome;
 using AstraSim::RankNetwork;
 using AstraSim::TimePs;
 using AstraSim::TopologyPaths;
+using ns3::CarriedTraffic;
 
 namespace
 {

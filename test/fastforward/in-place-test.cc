@@ -207,8 +207,8 @@ class DeferredMessages
     AstraSim::FlowLevelFabric m_fabric{m_loop, m_topology, AstraSim::FlowLevelConfig{}};
     std::function<AstraSim::RankNetwork&(int)> m_network{
         [this](int rank) -> AstraSim::RankNetwork& { return m_fabric.GetNetwork(rank); }};
-    std::function<AstraSim::CarriedTraffic()> m_carried{
-        [this] { return AstraSim::CarriedTraffic{.flows = m_fabric.GetDelivered()}; }};
+    std::function<ns3::CarriedTraffic()> m_carried{
+        [this] { return ns3::CarriedTraffic{.flows = m_fabric.GetDelivered()}; }};
     AstraSim::ShapeFinder m_finder{m_topology, 0, true};
     AstraSim::SideSimulation m_side{{m_network, nullptr, [this] { m_loop.Run(); }, m_carried}};
     AstraSim::PlainSimulation m_own{m_network, nullptr, m_carried};

@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-using AstraSim::CarriedTraffic;
 using AstraSim::CollectiveChoice;
 using AstraSim::CollectiveImplementation;
 using AstraSim::CollectiveOp;
@@ -41,6 +40,7 @@ using AstraSim::RankCollective;
 using AstraSim::RankNetwork;
 using AstraSim::SideSimulation;
 using AstraSim::TimePs;
+using ns3::CarriedTraffic;
 
 namespace
 {

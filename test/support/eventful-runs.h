@@ -23,8 +23,8 @@ ExpectWhatKeysAskFor(const std::string& keys, const FabricTotals& totals)
     }
     if (ask("ERROR_RATE_PER_LINK") || ask("LINK_DOWN"))
     {
-        EXPECT_GT(totals.Drops(), 0U);
-        EXPECT_GT(totals.retransmitted, 0U);
+        EXPECT_GT(totals.drops, 0U);
+        EXPECT_GT(totals.retransmittedBytes, 0U);
     }
     if (ask("KMIN_MAP"))
     {

@@ -86,9 +86,9 @@ TEST_P(NodesShareNothingButWires, SoResultsAreTheSameWithEachNodeInAPartitionOfI
     EXPECT_EQ(together.timesPs.size(), 2U * 6 + 2);
     EXPECT_EQ(apart.timesPs, together.timesPs);
     EXPECT_EQ(apart.totals.packetHops, together.totals.packetHops);
-    EXPECT_EQ(apart.totals.Drops(), together.totals.Drops());
+    EXPECT_EQ(apart.totals.drops, together.totals.drops);
     EXPECT_EQ(apart.totals.pauses, together.totals.pauses);
-    EXPECT_EQ(apart.totals.retransmitted, together.totals.retransmitted);
+    EXPECT_EQ(apart.totals.retransmittedBytes, together.totals.retransmittedBytes);
     EXPECT_EQ(apart.totals.framesInUse, 0U) << "every frame went back to the pool it came from";
     ExpectWhatKeysAskFor(GetParam(), apart.totals);
 }

@@ -115,9 +115,9 @@ DescribeTraffic(const std::string& keys, uint32_t threads)
                        watcher.text,
                        totals.packetHops,
                        totals.pauses,
-                       totals.Drops(),
+                       totals.drops,
                        totals.cnps,
-                       totals.retransmitted);
+                       totals.retransmittedBytes);
 }
 
 class Processes : public testing::TestWithParam<const char*>

@@ -144,8 +144,8 @@ ExpectSame(const TrafficOutcome& a, const TrafficOutcome& b)
     EXPECT_EQ(a.deliveredPs, b.deliveredPs);
     EXPECT_EQ(a.totals.packetHops, b.totals.packetHops);
     EXPECT_EQ(a.totals.pauses, b.totals.pauses);
-    EXPECT_EQ(a.totals.Drops(), b.totals.Drops());
-    EXPECT_EQ(a.totals.retransmitted, b.totals.retransmitted);
+    EXPECT_EQ(a.totals.drops, b.totals.drops);
+    EXPECT_EQ(a.totals.retransmittedBytes, b.totals.retransmittedBytes);
     EXPECT_EQ(a.totals.cnps, b.totals.cnps);
 }
 

@@ -125,10 +125,10 @@ AnalyticalBackend::Finish()
     m_network.FinishChecks(m_drained);
 }
 
-BackendTotals
+NetworkTotals
 AnalyticalBackend::GetTotals() const
 {
-    BackendTotals totals;
+    NetworkTotals totals;
     totals.events = m_network.GetLoop().GetEventCount();
     totals.flows = m_network.GetDelivered();
     return totals;
@@ -137,7 +137,7 @@ AnalyticalBackend::GetTotals() const
 std::string
 AnalyticalBackend::DescribeTraffic(double wallSeconds) const
 {
-    const BackendTotals totals = GetTotals();
+    const NetworkTotals totals = GetTotals();
     return fmt::format("{} flows, {} events in {:.2f} s ({:.2f} million/s)",
                        totals.flows,
                        totals.events,

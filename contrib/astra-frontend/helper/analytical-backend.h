@@ -44,7 +44,7 @@ class AnalyticalBackend : public SimulationBackend
     void Interrupt() override;
     void FinishWorkloads() override;
     void Finish() override;
-    BackendTotals GetTotals() const override;
+    NetworkTotals GetTotals() const override;
     std::string DescribeTraffic(double wallSeconds) const override;
     std::vector<std::string> DescribeWaits(std::size_t limit) const override;
 

@@ -11,6 +11,7 @@
 #include "rank-symmetry.h"
 #include "run-console.h"
 #include "run-driver.h"
+#include "run-results.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/collectives-writer.h"
@@ -288,13 +289,10 @@ int
 AnalyticalRun::Report()
 {
     m_collectivesFile->Finish();
-    const BackendTotals totals = m_backend->GetTotals();
+    const NetworkTotals totals = m_backend->GetTotals();
     GetRecord().SetOption("ranks_simulated", m_job->CountSimulated());
-    GetRecord().Set("simulated_ns", static_cast<double>(m_backend->Now()) / 1000.0);
-    GetRecord().Set("simulation_wall_s", GetWallSeconds());
-    GetRecord().Set("events", totals.events);
-    GetRecord().Set("collectives", m_job->Progress().collectivesDone);
-    GetRecord().Set("flows", totals.flows);
+    RunResults{m_backend->Now(), GetWallSeconds(), totals, m_job->Progress().collectivesDone, false}
+        .WriteTo(GetRecord());
     if (!m_job->Finished())
     {
         const StopCause cause = DescribeEnd(m_end, true);

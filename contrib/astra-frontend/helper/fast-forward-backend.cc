@@ -254,7 +254,7 @@ FastForwardBackend::TakeWarnings()
     return m_disk ? m_disk->TakeWarnings() : std::vector<std::string>();
 }
 
-BackendTotals
+NetworkTotals
 FastForwardBackend::GetTotals() const
 {
     return {m_forward.GetReport().carried, m_inner->GetTotals().events, std::nullopt};

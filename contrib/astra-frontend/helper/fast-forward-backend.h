@@ -114,7 +114,7 @@ class FastForwardBackend : public SimulationBackend
         m_inner->Finish();
     }
 
-    BackendTotals GetTotals() const override;
+    NetworkTotals GetTotals() const override;
     std::string DescribeTraffic(double wallSeconds) const override;
 
     std::vector<std::string> DescribeObstacles(std::size_t limit) const override

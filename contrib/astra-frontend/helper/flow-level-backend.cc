@@ -238,10 +238,10 @@ FlowLevelBackend::GetLinkLoads() const
     return LinkLoadsOf(m_fabric->GetTopology(), CountersOfLinks(), m_use);
 }
 
-BackendTotals
+NetworkTotals
 FlowLevelBackend::GetTotals() const
 {
-    BackendTotals totals;
+    NetworkTotals totals;
     totals.events = m_loop.GetEventCount();
     totals.flows = m_fabric->GetDelivered();
     if (m_background)

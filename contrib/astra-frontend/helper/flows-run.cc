@@ -7,6 +7,7 @@
 #include "run-check.h"
 #include "run-console.h"
 #include "run-driver.h"
+#include "run-results.h"
 #include "thread-choice.h"
 #include "thread-report.h"
 
@@ -103,33 +104,6 @@ RecordInputs(RunRecord& record, const FlowsOptions& options, const FabricConf& c
     record.SetOption("ns3", options.ns3Flags);
 }
 
-/// What run.json says of the run, with the names that SimAI_simulator uses.
-void
-RecordResults(RunRecord& record,
-              const FlowRunner& runner,
-              const FabricTotals& totals,
-              const PfcWatchdog& watchdog,
-              double wallSeconds)
-{
-    record.Set("simulated_ns", static_cast<double>(runner.LastFinishPs()) / 1000);
-    record.Set("simulation_wall_s", wallSeconds);
-    record.Set("events", Simulator::GetEventCount());
-    record.Set("packets", totals.txFrames);
-    record.Set("packet_hops", totals.packetHops);
-    record.Set("drops", totals.Drops());
-    record.Set("pauses", totals.pauses);
-    record.Set("paused_ns", totals.pausedPs.ToPs() / 1000);
-    record.Set("longest_pause_ns", static_cast<double>(watchdog.GetLongestPs()) / 1000);
-    record.Set("pfc_storms", watchdog.GetStorms());
-    record.Set("timeouts", totals.timeouts);
-    record.Set("retransmitted_bytes", totals.retransmitted);
-    record.Set("nacks", totals.nacks);
-    record.Set("cnps", totals.cnps);
-    record.Set("out_of_order_packets", totals.outOfOrderFrames);
-    record.Set("reorder_bytes", totals.reorderBytes);
-    record.Set("flows", runner.Finished());
-}
-
 void
 PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSeconds)
 {
@@ -141,11 +115,11 @@ PrintSummary(const FlowRunner& runner, const FabricTotals& totals, double wallSe
               << "pauses " << totals.pauses << ", buffer drops " << totals.bufferDrops
               << ", wire losses " << totals.wireLosses << ", route drops " << totals.routeDrops
               << ", dropped queues " << totals.flushed << ", timeouts " << totals.timeouts
-              << ", retransmitted bytes " << totals.retransmitted << "\n";
+              << ", retransmitted bytes " << totals.retransmittedBytes << "\n";
     std::cout << DescribeThreads();
-    if (totals.outOfOrderFrames)
+    if (totals.outOfOrderPackets)
     {
-        std::cout << "out of order " << totals.outOfOrderFrames << " packets, at most "
+        std::cout << "out of order " << totals.outOfOrderPackets << " packets, at most "
                   << totals.reorderBytes << " bytes ahead, NACKs " << totals.nacks << "\n";
     }
 }
@@ -396,9 +370,10 @@ FlowsRun::Report()
                {"flows"},
                GetDirectory().Path("links.csv"));
     const FabricTotals totals = m_fabric->GetTotals();
-    const PfcWatchdog& watchdog = m_fabric->GetPfcWatchdog();
-    RecordResults(GetRecord(), *m_runner, totals, watchdog, GetWallSeconds());
-    RecordThreads(GetRecord());
+    NetworkTotals results{totals, Simulator::GetEventCount(), std::nullopt};
+    results.flows = m_runner->Finished();
+    RunResults{m_runner->LastFinishPs(), GetWallSeconds(), results, std::nullopt}.WriteTo(
+        GetRecord());
     if (!m_options.quiet)
     {
         PrintSummary(*m_runner, totals, GetWallSeconds());
@@ -412,7 +387,7 @@ FlowsRun::Report()
     {
         return ReportUnfinished(*cause);
     }
-    for (const std::string& line : watchdog.Describe(10))
+    for (const std::string& line : m_fabric->GetPfcWatchdog().Describe(10))
     {
         std::cerr << "warning: " << line << "\n";
     }

@@ -271,11 +271,10 @@ PacketBackend::GetLinkLoads() const
     return LinkLoadsOf(topology, m_links ? m_links : ns3::CountersNow(*m_fabric, Now()), m_use);
 }
 
-BackendTotals
+NetworkTotals
 PacketBackend::GetTotals() const
 {
-    const ns3::FabricTotals fabric = m_fabric->GetTotals();
-    BackendTotals totals;
+    NetworkTotals totals{m_fabric->GetTotals(), 0, std::nullopt};
     OwnTotals own;
     own.events = Simulator::GetEventCount();
     for (const auto& network : m_networks)
@@ -287,19 +286,6 @@ PacketBackend::GetTotals() const
         totals.events += each.events;
         totals.flows += each.flows;
     }
-    totals.packets = fabric.txFrames;
-    totals.packetHops = fabric.packetHops;
-    totals.drops = fabric.Drops();
-    totals.pauses = fabric.pauses;
-    totals.pausedPs = fabric.pausedPs;
-    totals.longestPausePs = m_fabric->GetPfcWatchdog().GetLongestPs();
-    totals.pfcStorms = m_fabric->GetPfcWatchdog().GetStorms();
-    totals.timeouts = fabric.timeouts;
-    totals.retransmittedBytes = fabric.retransmitted;
-    totals.nacks = fabric.nacks;
-    totals.cnps = fabric.cnps;
-    totals.outOfOrderPackets = fabric.outOfOrderFrames;
-    totals.reorderBytes = fabric.reorderBytes;
     if (m_background)
     {
         totals.backgroundFlows = m_background->Finished();
@@ -310,7 +296,7 @@ PacketBackend::GetTotals() const
 std::string
 PacketBackend::DescribeTraffic(double wallSeconds) const
 {
-    const BackendTotals totals = GetTotals();
+    const NetworkTotals totals = GetTotals();
     return fmt::format("{} flows, {} packet-hops in {:.2f} s ({:.2f} million/s), "
                        "{} pauses, {} drops",
                        totals.flows,

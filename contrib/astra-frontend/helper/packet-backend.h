@@ -66,7 +66,7 @@ class PacketBackend : public SimulationBackend
     void Interrupt() override;
     void FinishWorkloads() override;
     void Finish() override;
-    BackendTotals GetTotals() const override;
+    NetworkTotals GetTotals() const override;
     std::vector<LinkLoad> GetLinkLoads() const override;
     std::string DescribeTraffic(double wallSeconds) const override;
     std::vector<std::string> DescribeObstacles(std::size_t limit) const override;

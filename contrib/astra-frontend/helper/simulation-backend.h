@@ -4,10 +4,10 @@
 #ifndef SIMULATION_BACKEND_H
 #define SIMULATION_BACKEND_H
 
+#include "run-results.h"
 #include "run-verdict.h"
 #include "simulation-clock.h"
 
-#include "ns3/carried-traffic.h"
 #include "ns3/collective-implementation.h"
 
 #include <cstddef>
@@ -20,13 +20,6 @@
 
 namespace AstraSim
 {
-
-/// What a network has carried so far; becomes run.json's columns, the same for every backend.
-struct BackendTotals : CarriedTraffic
-{
-    uint64_t events{0};
-    std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
-};
 
 /// How a simulation ended.
 enum class SimulationEnd : uint8_t
@@ -115,7 +108,7 @@ class SimulationBackend : public SimulationClock
     virtual void Finish() = 0;
 
     /// @return what has been carried so far
-    virtual BackendTotals GetTotals() const = 0;
+    virtual NetworkTotals GetTotals() const = 0;
 
     /// @return what each port has carried; nothing if the network has no links. After Finish()
     virtual std::vector<LinkLoad> GetLinkLoads() const

@@ -10,6 +10,7 @@
 #include "run-inputs.h"
 #include "run-jobs.h"
 #include "run-progress.h"
+#include "run-results.h"
 #include "thread-choice.h"
 #include "thread-report.h"
 
@@ -280,7 +281,7 @@ SimulationRun::Start()
                        (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO)));
     m_progress = std::make_unique<RunProgress>(*m_backend, [this] {
         const JobProgress jobs = m_jobs->Progress();
-        const BackendTotals totals = m_backend->GetTotals();
+        const NetworkTotals totals = m_backend->GetTotals();
         return ProgressSample{jobs.collectivesDone,
                               jobs.collectivesTotal,
                               totals.flows,
@@ -351,34 +352,12 @@ SimulationRun::Release()
 void
 SimulationRun::RecordResults()
 {
-    const BackendTotals totals = m_backend->GetTotals();
     const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : m_backend->Now();
-    GetRecord().Set("simulated_ns", static_cast<double>(simulated) / 1000.0);
-    GetRecord().Set("simulation_wall_s", GetWallSeconds());
-    GetRecord().Set("events", totals.events);
-    GetRecord().Set("packets", totals.packets);
-    GetRecord().Set("packet_hops", totals.packetHops);
-    GetRecord().Set("drops", totals.drops);
-    GetRecord().Set("pauses", totals.pauses);
-    GetRecord().Set("paused_ns", totals.pausedPs.ToPs() / 1000.0);
-    GetRecord().Set("longest_pause_ns", static_cast<double>(totals.longestPausePs) / 1000.0);
-    GetRecord().Set("pfc_storms", totals.pfcStorms);
-    GetRecord().Set("timeouts", totals.timeouts);
-    GetRecord().Set("retransmitted_bytes", totals.retransmittedBytes);
-    GetRecord().Set("nacks", totals.nacks);
-    GetRecord().Set("cnps", totals.cnps);
-    GetRecord().Set("out_of_order_packets", totals.outOfOrderPackets);
-    GetRecord().Set("reorder_bytes", totals.reorderBytes);
-    GetRecord().Set("collectives", m_jobs->GetSummary().GetCount());
-    GetRecord().Set("flows", totals.flows);
-    RecordThreads(GetRecord());
+    RunResults{simulated, GetWallSeconds(), m_backend->GetTotals(), m_jobs->GetSummary().GetCount()}
+        .WriteTo(GetRecord());
     if (m_forward)
     {
         RecordFastForward();
-    }
-    if (totals.backgroundFlows)
-    {
-        GetRecord().Set("background_flows", *totals.backgroundFlows);
     }
 }
 

@@ -24,6 +24,7 @@
 #include "ns3/output-directory.h"
 #include "ns3/run-console.h"
 #include "ns3/run-record.h"
+#include "ns3/run-results.h"
 #include "ns3/run-supervisor.h"
 
 #include <algorithm>
@@ -330,16 +331,17 @@ PhyRun::RecordResults(const RankRecords& chosen, const std::vector<std::string>&
     }
     m_record->Set("provider", m_endpoint->GetProvider());
     m_record->Set("inject_bytes", m_endpoint->GetInjectBytes());
-    m_record->Set("simulated_ns", static_cast<double>(chosen.GetFinishTime()) / NS_TO_PS);
     m_record->Set(
         "iterations_ns",
         nlohmann::ordered_json{{"min", *std::min_element(nanoseconds.begin(), nanoseconds.end())},
                                {"median", static_cast<double>(MedianOf(totals)) / NS_TO_PS},
                                {"max", *std::max_element(nanoseconds.begin(), nanoseconds.end())},
                                {"all", nanoseconds}});
-    m_record->Set("events", m_loop.GetEventCount());
-    m_record->Set("collectives", chosen.GetCollectives().size());
-    m_record->Set("flows", chosen.GetFlows().size());
+    NetworkTotals carried;
+    carried.flows = chosen.GetFlows().size();
+    carried.events = m_loop.GetEventCount();
+    RunResults{chosen.GetFinishTime(), std::nullopt, carried, chosen.GetCollectives().size(), false}
+        .WriteTo(*m_record);
     m_record->Set("processes", processes);
 }
 

@@ -63,7 +63,7 @@ Run(const Options& options, const std::string& recovery, const std::string& erro
     fabric->Dispose();
     return {8e-9 * static_cast<double>(bytes) / seconds,
             totals.payloadLost,
-            totals.retransmitted,
+            totals.retransmittedBytes,
             totals.timeouts};
 }
 

@@ -87,7 +87,7 @@ main(int argc, char* argv[])
     const FabricTotals totals = fabric->GetTotals();
     std::cout << "PFC: " << totals.pauses << " pauses, "
               << Time(PicoSeconds(static_cast<uint64_t>(totals.pausedPs.ToPs()))).As(Time::US)
-              << " in all; " << totals.Drops() << " frames dropped\n"
+              << " in all; " << totals.drops << " frames dropped\n"
               << "TCP: " << sink->GetTotalRx() << " bytes\n";
     Simulator::Destroy();
 }

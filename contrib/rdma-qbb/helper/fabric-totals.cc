@@ -37,8 +37,7 @@ CountFramesInUse(const FabricParts& fabric)
 FabricTotals&
 FabricTotals::operator+=(const FabricTotals& other)
 {
-    packetHops += other.packetHops;
-    txFrames += other.txFrames;
+    CarriedTraffic::operator+=(other);
     dataPayloadSent += other.dataPayloadSent;
     dataPayloadReceived += other.dataPayloadReceived;
     payloadLost += other.payloadLost;
@@ -48,14 +47,6 @@ FabricTotals::operator+=(const FabricTotals& other)
     routeDrops += other.routeDrops;
     wireLosses += other.wireLosses;
     flushed += other.flushed;
-    pauses += other.pauses;
-    pausedPs += other.pausedPs;
-    timeouts += other.timeouts;
-    retransmitted += other.retransmitted;
-    nacks += other.nacks;
-    cnps += other.cnps;
-    outOfOrderFrames += other.outOfOrderFrames;
-    reorderBytes = std::max(reorderBytes, other.reorderBytes);
     framesInUse += other.framesInUse;
     return *this;
 }
@@ -77,7 +68,7 @@ FabricTotals::AddPorts(const FabricParts& fabric)
                 continue;
             }
             packetHops += counters.rxFrames;
-            txFrames += counters.txFrames;
+            packets += counters.txFrames;
             flushed += counters.flushedFrames;
             pauses += counters.pausesReceived;
             pausedPs += counters.pausedPs;
@@ -113,10 +104,10 @@ FabricTotals::AddHosts(const FabricParts& fabric)
         dataPayloadSent += counters.sentPayload;
         dataPayloadReceived += counters.receivedPayload;
         timeouts += counters.timeouts;
-        retransmitted += counters.retransmitted;
+        retransmittedBytes += counters.retransmitted;
         nacks += counters.nacksSent;
         cnps += counters.cnpsSent;
-        outOfOrderFrames += counters.outOfOrderFrames;
+        outOfOrderPackets += counters.outOfOrderFrames;
         reorderBytes = std::max(reorderBytes, counters.reorderBytes);
     }
 }
@@ -128,6 +119,7 @@ FabricTotals::Of(const FabricParts& fabric)
     here.AddPorts(fabric);
     here.AddSwitches(fabric);
     here.AddHosts(fabric);
+    here.drops = here.bufferDrops + here.routeDrops + here.wireLosses + here.flushed;
     here.framesInUse = CountFramesInUse(fabric);
     FabricTotals all;
     for (const FabricTotals& each : ValueOfAllProcesses(here))

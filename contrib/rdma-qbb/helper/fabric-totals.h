@@ -4,7 +4,7 @@
 #ifndef FABRIC_TOTALS_H
 #define FABRIC_TOTALS_H
 
-#include "ns3/clock-range.h"
+#include "ns3/carried-traffic.h"
 
 #include <cstdint>
 
@@ -13,11 +13,14 @@ namespace ns3
 
 struct FabricParts;
 
-/// Sums over a fabric, for results and for the conservation law.
-struct FabricTotals
+/**
+ * @ingroup rdma-qbb
+ * @brief What a fabric has carried, and the books of its conservation law.
+ *
+ * Its packets are frames, PFC's not included.
+ */
+struct FabricTotals : CarriedTraffic
 {
-    uint64_t packetHops{0};          ///< frames received whole by a port, PFC not included
-    uint64_t txFrames{0};            ///< frames begun, PFC not included
     uint64_t dataPayloadSent{0};     ///< RDMA payload bytes put into frames
     uint64_t dataPayloadReceived{0}; ///< RDMA payload bytes that arrived at their hosts
     uint64_t payloadLost{0};         ///< RDMA payload bytes lost on wires or dropped in switches
@@ -27,17 +30,10 @@ struct FabricTotals
     uint64_t routeDrops{0};          ///< frames without a path
     uint64_t wireLosses{0};          ///< frames lost on wires
     uint64_t flushed{0};             ///< frames dropped with a queue: link down, PFC watchdog
-    uint64_t pauses{0};              ///< times a priority of a port was paused
-    TimeSum pausedPs;                ///< port time spent paused
-    uint64_t timeouts{0};            ///< retransmission timers that ran out
-    uint64_t retransmitted{0};       ///< payload bytes sent more than once
-    uint64_t nacks{0};               ///< NACKs sent
-    uint64_t cnps{0};                ///< CNPs sent
-    uint64_t outOfOrderFrames{0};    ///< data frames that came before one sent earlier
-    uint64_t reorderBytes{0};        ///< farthest that one reached beyond the byte expected
     uint64_t framesInUse{0};         ///< frames that are somewhere in the fabric
 
-    /// @return the sums over all nodes, of all processes, as of now
+    /// @return the sums over all nodes, of all processes, as of now; but for
+    /// what RdmaFabric::GetTotals() adds of its PFC watchdog
     static FabricTotals Of(const FabricParts& fabric);
 
     /// Add what another process has counted.
@@ -48,12 +44,6 @@ struct FabricTotals
     {
         return framesInUse == 0 &&
                dataPayloadSent + payloadMade == dataPayloadReceived + payloadLost + payloadTaken;
-    }
-
-    /// @return all frames that were lost or dropped
-    uint64_t Drops() const
-    {
-        return bufferDrops + routeDrops + wireLosses + flushed;
     }
 
   private:

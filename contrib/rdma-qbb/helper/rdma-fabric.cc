@@ -311,6 +311,15 @@ RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
     m_faults->ScheduleNicPauses(m_nicPauseTime);
 }
 
+FabricTotals
+RdmaFabric::GetTotals() const
+{
+    FabricTotals totals = FabricTotals::Of(m_parts);
+    totals.longestPausePs = m_watchdog->GetLongestPs();
+    totals.pfcStorms = m_watchdog->GetStorms();
+    return totals;
+}
+
 void
 RdmaFabric::FindNodes()
 {

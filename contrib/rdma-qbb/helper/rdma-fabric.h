@@ -193,10 +193,7 @@ class RdmaFabric : public Object
     void SetLinkUp(uint32_t link, bool up);
 
     /// @return sums over all nodes
-    FabricTotals GetTotals() const
-    {
-        return FabricTotals::Of(m_parts);
-    }
+    FabricTotals GetTotals() const;
 
     /// @return sizes of this fabric's frames
     const FrameSizes& GetFrameSizes() const

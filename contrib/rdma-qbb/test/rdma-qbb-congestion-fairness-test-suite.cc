@@ -74,7 +74,7 @@ class MaxMinShares : public TestCase
         const double half = (100 * m_case.utilization * payloadPart - gbps[0]) / 2;
         NS_TEST_EXPECT_MSG_EQ_TOL(gbps[1], half, 0.08 * half, "half of the rest");
         NS_TEST_EXPECT_MSG_EQ_TOL(gbps[2], half, 0.08 * half, "the other half");
-        NS_TEST_EXPECT_MSG_EQ(test.fabric->GetTotals().retransmitted, 0u, "nothing is lost");
+        NS_TEST_EXPECT_MSG_EQ(test.fabric->GetTotals().retransmittedBytes, 0u, "nothing is lost");
     }
 
     FairnessCase m_case;

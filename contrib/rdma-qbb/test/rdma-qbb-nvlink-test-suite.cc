@@ -115,7 +115,7 @@ class ChannelsAreStripedTestCase : public TestCase
         NS_TEST_ASSERT_MSG_LT_OR_EQ(last,
                                     expected + 4 * QbbNetDevice::MIN_WIRE_BYTES * BYTE_PS,
                                     "all links are busy all the time");
-        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().Drops(), 0, "NVLink loses nothing");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().drops, 0, "NVLink loses nothing");
         NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().framesInUse, 0, "frames given back");
     }
 

@@ -272,7 +272,7 @@ class RandomPausesTestCase : public TestCase
         NS_TEST_ASSERT_MSG_EQ(AllSent(test), true, "every flow ends");
         NS_TEST_ASSERT_MSG_GT(totals.pausedPs.ToPs(), 0, "the test pauses");
         NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadReceived, posted, "each byte arrives once");
-        NS_TEST_ASSERT_MSG_EQ(totals.Drops(), 0, "nothing is lost");
+        NS_TEST_ASSERT_MSG_EQ(totals.drops, 0, "nothing is lost");
         NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
     }
 

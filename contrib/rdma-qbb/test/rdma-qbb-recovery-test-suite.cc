@@ -342,7 +342,7 @@ class EveryFlowEndsTestCase : public TestCase
                               totals.dataPayloadReceived + totals.payloadLost,
                               "bytes sent = bytes arrived + bytes lost");
         NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadSent,
-                              posted + totals.retransmitted,
+                              posted + totals.retransmittedBytes,
                               "bytes sent = bytes posted + bytes sent again");
         NS_TEST_ASSERT_MSG_EQ(totals.framesInUse, 0, "all frames were given back");
         if (m_case.error != "0")
@@ -388,9 +388,11 @@ class IrnResendsLessTestCase : public TestCase
         const FabricTotals goBackN = Run("gbn");
         // 5,000 frames over two links at 0.2%: about 20 losses.
         NS_TEST_ASSERT_MSG_GT(irn.payloadLost, 5'000, "losses");
-        NS_TEST_ASSERT_MSG_GT_OR_EQ(irn.retransmitted, irn.payloadLost, "all lost is sent again");
-        NS_TEST_ASSERT_MSG_LT(irn.retransmitted, 4 * irn.payloadLost, "little else");
-        NS_TEST_ASSERT_MSG_GT(goBackN.retransmitted,
+        NS_TEST_ASSERT_MSG_GT_OR_EQ(irn.retransmittedBytes,
+                                    irn.payloadLost,
+                                    "all lost is sent again");
+        NS_TEST_ASSERT_MSG_LT(irn.retransmittedBytes, 4 * irn.payloadLost, "little else");
+        NS_TEST_ASSERT_MSG_GT(goBackN.retransmittedBytes,
                               10 * goBackN.payloadLost,
                               "go-back-N sends a window again");
     }

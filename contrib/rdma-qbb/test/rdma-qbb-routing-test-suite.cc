@@ -243,7 +243,7 @@ class ReorderDepthTestCase : public TestCase
                                       3000.0,
                                       "depth");
             NS_TEST_ASSERT_MSG_EQ(totals.nacks, 0, "nothing is asked for");
-            NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0, "nothing is sent twice");
+            NS_TEST_ASSERT_MSG_EQ(totals.retransmittedBytes, 0, "nothing is sent twice");
             // The last frames by the slow path: four links, two of 51 us.
             const int64_t expected =
                 FRAMES * ROUTING_FRAME_PS + 3 * ROUTING_FRAME_PS + 104 * ROUTING_US;
@@ -318,7 +318,7 @@ class RoutedTrafficTestCase : public TestCase
             NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadSent, posted, "each byte is sent once");
             NS_TEST_ASSERT_MSG_EQ(totals.nacks, 0, "nothing is asked for");
             NS_TEST_ASSERT_MSG_EQ(totals.timeouts, 0, "no timer runs out");
-            NS_TEST_ASSERT_MSG_GT(totals.outOfOrderFrames, 0, "the test reorders");
+            NS_TEST_ASSERT_MSG_GT(totals.outOfOrderPackets, 0, "the test reorders");
         }
         else
         {
@@ -353,9 +353,9 @@ class SprayedIrnResendsHolesTestCase : public TestCase
         NS_TEST_ASSERT_MSG_GT(flow.sentPs, 0, "the flow ends");
         const FabricTotals totals = test.fabric->GetTotals();
         NS_TEST_ASSERT_MSG_GT(totals.payloadLost, 2000, "the test loses frames");
-        NS_TEST_ASSERT_MSG_GT(totals.outOfOrderFrames, 1000, "the test reorders");
+        NS_TEST_ASSERT_MSG_GT(totals.outOfOrderPackets, 1000, "the test reorders");
         NS_TEST_ASSERT_MSG_EQ(totals.timeouts, 0, "the receiver asks in time");
-        NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, totals.payloadLost, "holes only");
+        NS_TEST_ASSERT_MSG_EQ(totals.retransmittedBytes, totals.payloadLost, "holes only");
     }
 };
 
@@ -454,8 +454,8 @@ class FlowletsKeepOrderTestCase : public TestCase
         }
         Simulator::Run();
         const FabricTotals totals = test.fabric->GetTotals();
-        NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0, "frames stay in order");
-        NS_TEST_ASSERT_MSG_EQ(totals.outOfOrderFrames, 0, "frames stay in order");
+        NS_TEST_ASSERT_MSG_EQ(totals.retransmittedBytes, 0, "frames stay in order");
+        NS_TEST_ASSERT_MSG_EQ(totals.outOfOrderPackets, 0, "frames stay in order");
         uint64_t sent = 0;
         for (uint16_t port = FIRST_UPLINK; port < FIRST_UPLINK + 4; ++port)
         {
@@ -498,7 +498,7 @@ class FlowletsSpreadTestCase : public TestCase
             test.Send(1, 5, 10'000, 100 * burst * ROUTING_US);
         }
         Simulator::Run();
-        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().outOfOrderFrames, 0, "bursts keep order");
+        NS_TEST_ASSERT_MSG_EQ(test.fabric->GetTotals().outOfOrderPackets, 0, "bursts keep order");
         int used = 0;
         for (uint16_t port = FIRST_UPLINK; port < FIRST_UPLINK + 4; ++port)
         {

@@ -101,7 +101,7 @@ class IncastIsLosslessTestCase : public TestCase
         }
         const FabricTotals totals = test.fabric->GetTotals();
         NS_TEST_ASSERT_MSG_EQ(totals.bufferDrops, 0, "PFC protects the buffer");
-        NS_TEST_ASSERT_MSG_EQ(totals.retransmitted, 0, "nothing is sent twice");
+        NS_TEST_ASSERT_MSG_EQ(totals.retransmittedBytes, 0, "nothing is sent twice");
         NS_TEST_ASSERT_MSG_GT(totals.pauses, 0, "PFC was needed");
         NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadSent, m_senders * m_bytes, "bytes sent");
         NS_TEST_ASSERT_MSG_EQ(totals.dataPayloadReceived, m_senders * m_bytes, "bytes delivered");

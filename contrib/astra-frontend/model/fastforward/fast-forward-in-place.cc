@@ -171,8 +171,8 @@ FastForward::KeepIfAlone(Operation& operation)
         m_sampled.erase(operation.NameOfShape());
         return;
     }
-    const CarriedTraffic carried = m_inPlace->GetCarried();
-    CarriedTraffic own = carried;
+    const ns3::CarriedTraffic carried = m_inPlace->GetCarried();
+    ns3::CarriedTraffic own = carried;
     own -= m_alone.before;
     const bool isSampled = m_sampled.contains(operation.NameOfShape());
     if (NeedsAllRanks(operation.what) && (isSampled || own.HasDraws()))
@@ -196,7 +196,7 @@ FastForward::KeepIfAlone(Operation& operation)
 }
 
 PartOutcome
-FastForward::OutcomeOf(const Operation& operation, const CarriedTraffic& traffic)
+FastForward::OutcomeOf(const Operation& operation, const ns3::CarriedTraffic& traffic)
 {
     PartOutcome outcome{{operation.ends}, traffic};
     for (TimePs& end : outcome.ends.front())
@@ -251,7 +251,8 @@ FastForward::DiscountGhosts(const Part& part)
     {
         return;
     }
-    const CarriedTraffic twice = m_patterns.Simulate(SinceFirstStart(std::move(ghosts))).traffic;
+    const ns3::CarriedTraffic twice =
+        m_patterns.Simulate(SinceFirstStart(std::move(ghosts))).traffic;
     m_ghostTraffic += twice;
     m_report.simulatedWork += twice.Work();
     m_report.repeatedWork += 2 * twice.Work();

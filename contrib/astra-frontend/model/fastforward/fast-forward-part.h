@@ -110,11 +110,11 @@ struct FastForward::Part
     TimePs lastStart{0};
     TimePs changed{NO_TIME}; ///< when the first began that the last evaluation did not know
     TimePs nextEvaluation{INT64_MAX};
-    bool isMerged{false};      ///< its operations belong to another
-    bool isInPlace{false};     ///< its operations run in place, which tells their ends
-    bool wasSimulated{false};  ///< what its ends are from was simulated for it
-    uint64_t simulatedWork{0}; ///< for it, all times together
-    CarriedTraffic traffic;    ///< as of the last evaluation
+    bool isMerged{false};        ///< its operations belong to another
+    bool isInPlace{false};       ///< its operations run in place, which tells their ends
+    bool wasSimulated{false};    ///< what its ends are from was simulated for it
+    uint64_t simulatedWork{0};   ///< for it, all times together
+    ns3::CarriedTraffic traffic; ///< as of the last evaluation
     /// What came of it in place, and is to be kept as soon as something else may repeat it.
     std::optional<PartOutcome> toKeep;
 

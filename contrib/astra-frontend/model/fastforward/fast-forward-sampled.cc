@@ -33,7 +33,7 @@ FastForward::IsToBeSampled(const Operation& operation)
 }
 
 void
-FastForward::Sample(Operation& operation, const CarriedTraffic& traffic)
+FastForward::Sample(Operation& operation, const ns3::CarriedTraffic& traffic)
 {
     KeepNow();
     Part& part = *operation.part;

@@ -476,7 +476,7 @@ FastForward::GetReport() const
     FastForwardReport report = m_report;
     if (m_inPlace)
     {
-        const CarriedTraffic carried = m_inPlace->GetCarried();
+        const ns3::CarriedTraffic carried = m_inPlace->GetCarried();
         report.carried += carried;
         report.carried -= m_ghostTraffic;
         report.inPlaceWork = carried.Work();

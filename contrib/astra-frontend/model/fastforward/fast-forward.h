@@ -45,11 +45,11 @@ struct FastForwardConfig
 /// What became of a run's traffic.
 struct FastForwardReport
 {
-    CarriedTraffic carried;    ///< all together
-    uint64_t simulatedWork{0}; ///< packet-hops (flows without packets) that were simulated
-    uint64_t reusedWork{0};    ///< and that were not, as they repeat
-    uint64_t repeatedWork{0};  ///< of the simulated: again, as something began in a part
-    uint64_t inPlaceWork{0};   ///< of the simulated: in place
+    ns3::CarriedTraffic carried; ///< all together
+    uint64_t simulatedWork{0};   ///< packet-hops (flows without packets) that were simulated
+    uint64_t reusedWork{0};      ///< and that were not, as they repeat
+    uint64_t repeatedWork{0};    ///< of the simulated: again, as something began in a part
+    uint64_t inPlaceWork{0};     ///< of the simulated: in place
     uint64_t parts{0};
     uint64_t simulations{0};
     uint64_t reuses{0};
@@ -186,9 +186,9 @@ class FastForward
     /// @return whether an operation that begins runs in place to learn what comes of those like it
     bool IsToBeSampled(const Operation& operation);
     /// Learn from what came in place of a collective that draws had a part in, and that was alone.
-    void Sample(Operation& operation, const CarriedTraffic& traffic);
+    void Sample(Operation& operation, const ns3::CarriedTraffic& traffic);
     /// @return what came of an operation that was alone in place
-    static PartOutcome OutcomeOf(const Operation& operation, const CarriedTraffic& traffic);
+    static PartOutcome OutcomeOf(const Operation& operation, const ns3::CarriedTraffic& traffic);
     /// Keep what KeepIfAlone() has put off, before anything is looked up.
     void KeepNow();
     /// A part runs in place and meets others that do not: its ends are foreseen from now on.
@@ -333,7 +333,7 @@ class FastForward
     struct
     {
         const void* shape{nullptr};
-        CarriedTraffic before; ///< what the network had carried when it began
+        ns3::CarriedTraffic before; ///< what the network had carried when it began
     } m_alone;
 
     /// A collective that is marked at random where it runs in place.
@@ -346,7 +346,7 @@ class FastForward
 
     boost::unordered_flat_map<const void*, Sampled> m_sampled; ///< by the name of the shape
 
-    CarriedTraffic m_ghostTraffic; ///< of those that are over
+    ns3::CarriedTraffic m_ghostTraffic; ///< of those that are over
 
     uint64_t m_nextOrder{0};
     FastForwardReport m_report;

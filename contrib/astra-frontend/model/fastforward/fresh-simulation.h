@@ -31,7 +31,7 @@ class FreshSimulation : public PatternSimulation
     {
         std::function<RankNetwork&(int)> ofRank;
         std::function<void()> run; ///< simulate until nothing is left
-        std::function<CarriedTraffic()> carried;
+        std::function<ns3::CarriedTraffic()> carried;
     };
 
     /**

@@ -45,7 +45,7 @@ struct PartOutcome
     /// By operation and rank, since the part began; NO_TIME where the operation is not over. The
     /// ends of a message are its last acknowledgement and its delivery.
     std::vector<std::vector<TimePs>> ends;
-    CarriedTraffic traffic;
+    ns3::CarriedTraffic traffic;
 
     /// @return bytes of memory it takes
     uint64_t MemoryBytes() const;

@@ -159,7 +159,7 @@ PartStore::UseAll(const Digest& key)
     return ++found->second.uses;
 }
 
-const CarriedTraffic&
+const ns3::CarriedTraffic&
 PartStore::GetTraffic(const Digest& key) const
 {
     return m_places.at(key).outcomes.front()->outcome.traffic;

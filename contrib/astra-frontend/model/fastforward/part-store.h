@@ -71,7 +71,7 @@ class PartStore
     uint64_t UseAll(const Digest& key);
 
     /// @return what the outcome with that key carried that is the oldest there is
-    const CarriedTraffic& GetTraffic(const Digest& key) const;
+    const ns3::CarriedTraffic& GetTraffic(const Digest& key) const;
 
     /// @return whether the lengths of some outcomes with that key differ by more than @p share of
     /// their mean, though nobody knows whether that is due to their times

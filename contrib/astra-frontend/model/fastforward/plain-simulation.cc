@@ -19,7 +19,7 @@ constexpr uint32_t OPERATION_NUMBERS = 1 << 22; ///< so many have tags of their 
 
 PlainSimulation::PlainSimulation(std::function<RankNetwork&(int)> network,
                                  CollectiveImplementation* nccl,
-                                 std::function<CarriedTraffic()> carried)
+                                 std::function<ns3::CarriedTraffic()> carried)
     : m_network(std::move(network)),
       m_nccl(nccl),
       m_carried(std::move(carried))

@@ -44,13 +44,13 @@ class PlainSimulation
      */
     PlainSimulation(std::function<RankNetwork&(int)> network,
                     CollectiveImplementation* nccl,
-                    std::function<CarriedTraffic()> carried);
+                    std::function<ns3::CarriedTraffic()> carried);
 
     /// @param what outlives the operation, which is kept until all ranks are through or the network
     /// stops
     std::unique_ptr<Operation> Open(const PartOperation& what, EndHandler ended);
 
-    CarriedTraffic GetCarried() const
+    ns3::CarriedTraffic GetCarried() const
     {
         return m_carried();
     }
@@ -58,7 +58,7 @@ class PlainSimulation
   private:
     std::function<RankNetwork&(int)> m_network;
     CollectiveImplementation* m_nccl;
-    std::function<CarriedTraffic()> m_carried;
+    std::function<ns3::CarriedTraffic()> m_carried;
     uint32_t m_next{0}; ///< number of an operation, which its messages are told apart by
 };
 

@@ -384,7 +384,7 @@ class SideSimulation::Copy : public ns3::QbbAddressee
     /// Report one of the times that the operation is carried out, and wait for what is asked next.
     void ReportRound(Simulated& over)
     {
-        CarriedTraffic carried = m_setup.carried();
+        ns3::CarriedTraffic carried = m_setup.carried();
         carried -= m_carried;
         m_carried += carried;
         if (over.number > 0)
@@ -413,7 +413,7 @@ class SideSimulation::Copy : public ns3::QbbAddressee
 
     const Setup& m_setup;
     const std::vector<TimePs>& m_gaps; ///< by rank, if the operation is repeated
-    CarriedTraffic m_carried;          ///< until the last of the times that are over
+    ns3::CarriedTraffic m_carried;     ///< until the last of the times that are over
     int m_socket;
     int m_more;
     std::deque<OwnedPattern> m_longer; ///< those that became known later

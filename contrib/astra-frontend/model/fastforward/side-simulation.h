@@ -51,7 +51,7 @@ class SideSimulation : public RepeatingSimulation
         /// Of a rank's partition, which shares nothing with others while run() goes on.
         std::function<CollectiveImplementation&(uint32_t partition)> nccl;
         std::function<void()> run; ///< simulate until nothing is left
-        std::function<CarriedTraffic()> carried;
+        std::function<ns3::CarriedTraffic()> carried;
         std::function<uint32_t(int)> partition{[](int) { return 0U; }}; ///< of a rank
         /// Whether run() stays on one thread: a copy of the process has no other.
         bool isOneThread{true};

@@ -1,0 +1,65 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-results.h"
+
+#include "thread-report.h"
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr double PS_PER_NS = 1000;
+
+double
+InRecord(int64_t ps)
+{
+    return static_cast<double>(ps) / PS_PER_NS;
+}
+
+double
+InRecord(const ns3::TimeSum& sum)
+{
+    return sum.ToPs() / PS_PER_NS;
+}
+
+uint64_t
+InRecord(uint64_t count)
+{
+    return count;
+}
+
+} // namespace
+
+void
+RunResults::WriteTo(RunRecord& record) const
+{
+    record.Set("simulated_ns", InRecord(simulatedPs));
+    if (wallSeconds)
+    {
+        record.Set("simulation_wall_s", *wallSeconds);
+    }
+    record.Set("events", totals.events);
+    if (collectives)
+    {
+        record.Set("collectives", *collectives);
+    }
+    if (knowsPackets)
+    {
+        ns3::CarriedTraffic::ForEachField(
+            [&](const char* name, auto field, auto) { record.Set(name, InRecord(totals.*field)); });
+    }
+    else
+    {
+        record.Set("flows", totals.flows);
+    }
+    RecordThreads(record);
+    if (totals.backgroundFlows)
+    {
+        record.Set("background_flows", *totals.backgroundFlows);
+    }
+}
+
+} // namespace AstraSim

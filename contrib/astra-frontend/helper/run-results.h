@@ -1,0 +1,42 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_RESULTS_H
+#define RUN_RESULTS_H
+
+#include "run-record.h"
+
+#include "ns3/carried-traffic.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace AstraSim
+{
+
+/// What a network has carried so far, and what it took.
+struct NetworkTotals : ns3::CarriedTraffic
+{
+    uint64_t events{0};
+    std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
+};
+
+/**
+ * @ingroup astra-frontend
+ * @brief How a run went: the results that run.json has by the same names from every program.
+ */
+struct RunResults
+{
+    int64_t simulatedPs{0};
+    std::optional<double> wallSeconds; ///< of the simulation; nothing where traffic is real
+    NetworkTotals totals;
+    std::optional<uint64_t> collectives; ///< nothing where there are none
+    bool knowsPackets{true};             ///< otherwise only messages are counted
+
+    /// Set them, and how well threads were used.
+    void WriteTo(RunRecord& record) const;
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_RESULTS_H */
