@@ -34,6 +34,10 @@ AnalyticalBackend::AnalyticalBackend(std::shared_ptr<MessagePaths> paths, TimePs
       m_network(m_paths),
       m_limit(limit)
 {
+    // Nothing goes on by itself once workloads are done: acknowledgements run out.
+    m_can.makeUnused = [this] { return std::make_unique<AnalyticalBackend>(m_paths); };
+    m_can.startChecks = [this](Report report) { m_network.StartChecks(std::move(report)); };
+    m_can.finish = [this] { m_network.FinishChecks(m_drained); };
 }
 
 std::unique_ptr<AnalyticalBackend>
@@ -85,18 +89,6 @@ AnalyticalBackend::GetNetwork(int rank)
     return m_network.GetNetwork(rank);
 }
 
-std::unique_ptr<SimulationBackend>
-AnalyticalBackend::MakeUnused() const
-{
-    return std::make_unique<AnalyticalBackend>(m_paths);
-}
-
-void
-AnalyticalBackend::StartChecks(std::function<void(const std::string& what)> report)
-{
-    m_network.StartChecks(std::move(report));
-}
-
 SimulationEnd
 AnalyticalBackend::Run()
 {
@@ -113,18 +105,6 @@ AnalyticalBackend::Interrupt()
     m_network.GetLoop().Interrupt();
 }
 
-void
-AnalyticalBackend::FinishWorkloads()
-{
-    // Nothing goes on by itself: acknowledgements run out.
-}
-
-void
-AnalyticalBackend::Finish()
-{
-    m_network.FinishChecks(m_drained);
-}
-
 NetworkTotals
 AnalyticalBackend::GetTotals() const
 {
@@ -134,21 +114,17 @@ AnalyticalBackend::GetTotals() const
     return totals;
 }
 
-std::string
-AnalyticalBackend::DescribeTraffic(double wallSeconds) const
+NetworkDescription
+AnalyticalBackend::Describe(double wallSeconds, std::size_t limit) const
 {
     const NetworkTotals totals = GetTotals();
-    return fmt::format("{} flows, {} events in {:.2f} s ({:.2f} million/s)",
-                       totals.flows,
-                       totals.events,
-                       wallSeconds,
-                       static_cast<double>(totals.events) / wallSeconds / 1e6);
-}
-
-std::vector<std::string>
-AnalyticalBackend::DescribeWaits(std::size_t limit) const
-{
-    return m_network.DescribeWaits(limit);
+    return {fmt::format("{} flows, {} events in {:.2f} s ({:.2f} million/s)",
+                        totals.flows,
+                        totals.events,
+                        wallSeconds,
+                        static_cast<double>(totals.events) / wallSeconds / 1e6),
+            {},
+            m_network.DescribeWaits(limit)};
 }
 
 TimePs

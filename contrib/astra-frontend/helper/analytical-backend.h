@@ -38,15 +38,10 @@ class AnalyticalBackend : public SimulationBackend
                                                    std::vector<std::string>& warnings);
 
     RankNetwork& GetNetwork(int rank) override;
-    std::unique_ptr<SimulationBackend> MakeUnused() const override;
-    void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;
-    void FinishWorkloads() override;
-    void Finish() override;
     NetworkTotals GetTotals() const override;
-    std::string DescribeTraffic(double wallSeconds) const override;
-    std::vector<std::string> DescribeWaits(std::size_t limit) const override;
+    NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
     void Schedule(TimePs delay, std::function<void()> action) override;

@@ -147,7 +147,7 @@ AnalyticalRun::GetOutput() const
     const fs::path files = fs::path(folder) / (m_options.prefix + "x");
     std::string prefix = files.filename().string();
     prefix.pop_back();
-    return {files.parent_path().string(), prefix};
+    return {files.parent_path().string(), prefix, {}};
 }
 
 void

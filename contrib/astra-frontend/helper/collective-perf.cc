@@ -74,7 +74,6 @@ class CollectivePerf : public RunDriver
 
     bool ReadInputs() override;
     Output GetOutput() const override;
-    std::vector<std::string> GetConfiguredResults() const override;
     void Build() override;
     void Start() override;
     void Simulate() override;
@@ -187,8 +186,9 @@ CollectivePerf::ReportUnfinished()
     }
     std::cerr << (cause.status == "stuck" ? "the test cannot finish" : cause.text)
               << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-    std::vector<std::string> lines = m_backend->DescribeObstacles(MAX_WAITS_OF_SIZE);
-    for (const auto& more : {m_job->DescribeWaits(), m_backend->DescribeWaits(MAX_WAITS_OF_SIZE)})
+    const NetworkDescription network = m_backend->Describe(GetWallSeconds(), MAX_WAITS_OF_SIZE);
+    std::vector<std::string> lines = network.obstacles;
+    for (const auto& more : {m_job->DescribeWaits(), network.waits})
     {
         lines.insert(lines.end(), more.begin(), more.end());
     }
@@ -331,13 +331,7 @@ CollectivePerf::ReadInputs()
 RunDriver::Output
 CollectivePerf::GetOutput() const
 {
-    return {m_options.run.output, ""};
-}
-
-std::vector<std::string>
-CollectivePerf::GetConfiguredResults() const
-{
-    return ns3::FabricMonitors::FileNames(m_inputs.conf);
+    return {m_options.run.output, "", ns3::FabricMonitors::FileNames(m_inputs.conf)};
 }
 
 void

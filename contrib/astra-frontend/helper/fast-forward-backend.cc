@@ -122,9 +122,14 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
               ncclOf,
               [this] { m_inner->Run(); },
               [this] { return m_inner->GetTotals(); },
-              [this](int rank) { return m_inner->GetPartition(rank).value_or(0); },
-              !m_inner->GetPartition(0),
-              [this] { m_inner->Unwatch(); }}),
+              [this](int rank) { return PartitionOf(rank); },
+              !m_inner->GetCapabilities().divided,
+              [this] {
+                  if (const auto& copyable = m_inner->GetCapabilities().copyable)
+                  {
+                      copyable->unwatch();
+                  }
+              }}),
       m_patterns(ChoosePatterns(mode, options, inputs, ncclOf(0))),
       m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
       m_forward(ConfigOf(mode, options),
@@ -146,15 +151,23 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
     }
     for (uint32_t rank = 0; rank < inputs.topology.hostCount; ++rank)
     {
-        ncclOf(
-            m_inner->GetPartition(static_cast<int>(rank)).value_or(0)); // made before threads are
+        ncclOf(PartitionOf(static_cast<int>(rank))); // made before threads are
     }
+    m_can.finishWorkloads = m_inner->GetCapabilities().finishWorkloads;
+    m_can.finish = m_inner->GetCapabilities().finish;
     m_forward.SetGiveUpHandler([this] { m_inner->Interrupt(); });
     if (options.network != NetworkModel::Analytical)
     {
         warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
                               "monitors) hold nothing of what is simulated beside the run");
     }
+}
+
+uint32_t
+FastForwardBackend::PartitionOf(int rank) const
+{
+    const auto& divided = m_inner->GetCapabilities().divided;
+    return divided ? divided->partitionOf(rank) : 0;
 }
 
 bool
@@ -177,7 +190,7 @@ FastForwardBackend::ChoosePatterns(FastForwardMode mode,
 {
     if (options.fastForwardStore.empty())
     {
-        if (mode == FastForwardMode::Exact && m_inner->MakeUnused())
+        if (mode == FastForwardMode::Exact && m_inner->GetCapabilities().makeUnused)
         {
             return m_fresh.emplace([this] { return MakeUnused(); }, nccl);
         }
@@ -195,7 +208,7 @@ FastForwardBackend::ChooseInPlace(const RunOptions& options, CollectiveImplement
 {
     // A divided network carries nothing undivided, what runs in place could not be kept for other
     // runs, and on a network that is made for it an operation costs no more than in place.
-    if (m_inner->GetPartition(0) || !options.fastForwardStore.empty() || m_fresh)
+    if (m_inner->GetCapabilities().divided || !options.fastForwardStore.empty() || m_fresh)
     {
         return nullptr;
     }
@@ -208,7 +221,7 @@ FastForwardBackend::ChooseInPlace(const RunOptions& options, CollectiveImplement
 FreshSimulation::Network
 FastForwardBackend::MakeUnused()
 {
-    std::shared_ptr<SimulationBackend> unused = m_inner->MakeUnused();
+    std::shared_ptr<SimulationBackend> unused = m_inner->GetCapabilities().makeUnused();
     m_unused = unused;
     if (m_isInterrupted)
     {
@@ -258,6 +271,14 @@ NetworkTotals
 FastForwardBackend::GetTotals() const
 {
     return {m_forward.GetReport().carried, m_inner->GetTotals().events, std::nullopt};
+}
+
+NetworkDescription
+FastForwardBackend::Describe(double wallSeconds, std::size_t limit) const
+{
+    return {DescribeTraffic(wallSeconds),
+            m_inner->Describe(wallSeconds, limit).obstacles,
+            m_network.DescribeReceives(limit)};
 }
 
 std::string

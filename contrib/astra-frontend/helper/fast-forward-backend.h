@@ -69,12 +69,19 @@ class FastForwardBackend : public SimulationBackend
     /// Keep the network as it is now; before anything begins on it.
     void Start()
     {
+        const Capabilities& can = m_inner->GetCapabilities();
         if (!m_fresh)
         {
-            m_inner->Settle();
+            if (can.copyable)
+            {
+                can.copyable->runInitialEvents();
+            }
             m_side.Start();
         }
-        m_inner->RunUndivided();
+        if (can.divided)
+        {
+            can.divided->runUndivided();
+        }
     }
 
     /// @return whether the run has been ended, as too little of what was simulated is of use
@@ -104,28 +111,8 @@ class FastForwardBackend : public SimulationBackend
 
     void Interrupt() override;
 
-    void FinishWorkloads() override
-    {
-        m_inner->FinishWorkloads();
-    }
-
-    void Finish() override
-    {
-        m_inner->Finish();
-    }
-
     NetworkTotals GetTotals() const override;
-    std::string DescribeTraffic(double wallSeconds) const override;
-
-    std::vector<std::string> DescribeObstacles(std::size_t limit) const override
-    {
-        return m_inner->DescribeObstacles(limit);
-    }
-
-    std::vector<std::string> DescribeWaits(std::size_t limit) const override
-    {
-        return m_network.DescribeReceives(limit);
-    }
+    NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override
     {
@@ -151,6 +138,9 @@ class FastForwardBackend : public SimulationBackend
     /// @return where operations run that come for the first time; null if they are simulated beside
     /// the run like all others
     PlainSimulation* ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl);
+    std::string DescribeTraffic(double wallSeconds) const;
+    /// @return the partition of a rank in the other network; 0 if that is not divided
+    uint32_t PartitionOf(int rank) const;
     /// @return a network for a pattern; Interrupt() reaches it
     FreshSimulation::Network MakeUnused();
 

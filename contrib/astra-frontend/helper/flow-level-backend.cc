@@ -124,6 +124,7 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                   !config.linkEvents.empty()};
     m_fabric = std::make_unique<FlowLevelFabric>(m_loop, inputs.topology, std::move(config));
     m_fabric->CountIn(m_use);
+    SetCapabilities();
     if (!background.file.empty())
     {
         m_background = std::make_unique<FlowLevelBackground>(m_loop, *m_fabric, background.file);
@@ -149,10 +150,17 @@ FlowLevelBackend::GetNetwork(int rank)
 }
 
 void
-FlowLevelBackend::StartChecks(std::function<void(const std::string& what)> report)
+FlowLevelBackend::SetCapabilities()
 {
-    m_check =
-        std::make_unique<FlowLevelCheck>(m_loop, *m_fabric, m_use, m_overhead, std::move(report));
+    m_can.startChecks = [this](Report report) {
+        m_check = std::make_unique<FlowLevelCheck>(m_loop,
+                                                   *m_fabric,
+                                                   m_use,
+                                                   m_overhead,
+                                                   std::move(report));
+    };
+    m_can.finishWorkloads = [this] { FinishWorkloads(); };
+    m_can.finish = [this] { Finish(); };
 }
 
 SimulationEnd
@@ -251,19 +259,15 @@ FlowLevelBackend::GetTotals() const
     return totals;
 }
 
-std::string
-FlowLevelBackend::DescribeTraffic(double wallSeconds) const
+NetworkDescription
+FlowLevelBackend::Describe(double wallSeconds, std::size_t limit) const
 {
-    return fmt::format("{} flows in {:.2f} s ({:.2f} million/s), max-min fair, without packets",
-                       m_fabric->GetDelivered(),
-                       wallSeconds,
-                       static_cast<double>(m_fabric->GetDelivered()) / wallSeconds / 1e6);
-}
-
-std::vector<std::string>
-FlowLevelBackend::DescribeWaits(std::size_t limit) const
-{
-    return m_fabric->DescribeWaits(limit);
+    return {fmt::format("{} flows in {:.2f} s ({:.2f} million/s), max-min fair, without packets",
+                        m_fabric->GetDelivered(),
+                        wallSeconds,
+                        static_cast<double>(m_fabric->GetDelivered()) / wallSeconds / 1e6),
+            {},
+            m_fabric->DescribeWaits(limit)};
 }
 
 TimePs

@@ -49,21 +49,21 @@ class FlowLevelBackend : public SimulationBackend
     ~FlowLevelBackend() override;
 
     RankNetwork& GetNetwork(int rank) override;
-    void StartChecks(std::function<void(const std::string& what)> report) override;
     SimulationEnd Run() override;
     void Interrupt() override;
-    void FinishWorkloads() override;
-    void Finish() override;
     NetworkTotals GetTotals() const override;
     std::vector<LinkLoad> GetLinkLoads() const override;
-    std::string DescribeTraffic(double wallSeconds) const override;
-    std::vector<std::string> DescribeWaits(std::size_t limit) const override;
+    NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
     void Schedule(TimePs delay, std::function<void()> action) override;
     bool IsIdle() const override;
 
   private:
+    /// Say what this network can do beside what all can.
+    void SetCapabilities();
+    void FinishWorkloads();
+    void Finish();
     void WriteMessage(const FlowLevelRecord& record);
     ns3::LinkCountersOf CountersOfLinks() const;
 

@@ -150,7 +150,6 @@ class FlowsRun : public RunDriver
 
     bool ReadInputs() override;
     Output GetOutput() const override;
-    std::vector<std::string> GetConfiguredResults() const override;
     void Build() override;
     void Start() override;
     void Simulate() override;
@@ -202,9 +201,10 @@ FlowsRun::ReadInputs()
 RunDriver::Output
 FlowsRun::GetOutput() const
 {
+    std::vector<std::string> results = FabricMonitors::FileNames(m_conf);
     if (!m_options.output.empty())
     {
-        return {m_options.output, ""};
+        return {m_options.output, "", std::move(results)};
     }
     if (m_conf.topologyFile.empty())
     {
@@ -216,13 +216,8 @@ FlowsRun::GetOutput() const
     return {"results/" + stem(m_conf.flowFile) + "_" +
                 std::filesystem::path(m_conf.topologyFile).filename().string() + "_" +
                 stem(m_options.conf),
-            ""};
-}
-
-std::vector<std::string>
-FlowsRun::GetConfiguredResults() const
-{
-    return FabricMonitors::FileNames(m_conf);
+            "",
+            std::move(results)};
 }
 
 void

@@ -59,6 +59,7 @@ PacketBackend::PacketBackend(const RunOptions& options,
     }
     MakeNetworks();
     m_engines = std::make_unique<AcclCollectives>(*m_fabric);
+    SetCapabilities();
     if (!m_output.empty())
     {
         m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
@@ -126,24 +127,34 @@ PacketBackend::GetNetwork(int rank)
     return NetworkOf(rank).GetNetwork(rank);
 }
 
-std::optional<uint32_t>
-PacketBackend::GetPartition(int rank) const
-{
-    const uint32_t node = m_fabric->GetTopology().NodeOfHost(static_cast<uint32_t>(rank));
-    return m_isDivided ? std::optional(m_fabric->GetPartitions().partitionOf[node]) : std::nullopt;
-}
-
 void
-PacketBackend::RunUndivided()
+PacketBackend::SetCapabilities()
 {
     if (m_isDivided)
     {
-        ns3::QbbSimulatorImpl::Get()->RunUndivided();
+        const auto nodeOf = [this](int rank) {
+            return m_fabric->GetTopology().NodeOfHost(static_cast<uint32_t>(rank));
+        };
+        m_can.divided = {
+            [this, nodeOf](int rank) {
+                return m_fabric->GetPartitions().partitionOf[nodeOf(rank)];
+            },
+            [this, nodeOf](int rank) { return m_fabric->IsHere(nodeOf(rank)); },
+            [] { ns3::QbbSimulatorImpl::Get()->RunUndivided(); },
+        };
     }
+    m_can.copyable = {[this] { RunInitialEvents(); }, [this] { m_monitors.reset(); }};
+    m_can.engines = {m_engines.get(), [this] { return m_engines->GetChecked(); }};
+    m_can.startChecks = [this](Report report) {
+        m_engines->StartChecks(report);
+        m_check = std::make_unique<ns3::FabricCheck>(*m_fabric, std::move(report));
+    };
+    m_can.finishWorkloads = [this] { FinishWorkloads(); };
+    m_can.finish = [this] { Finish(); };
 }
 
 void
-PacketBackend::Settle()
+PacketBackend::RunInitialEvents()
 {
     if (m_isDivided)
     {
@@ -155,31 +166,6 @@ PacketBackend::Settle()
     {
         ns3::StopSimulatorFromAnyThread(); // it was meant for Run()
     }
-}
-
-void
-PacketBackend::Unwatch()
-{
-    m_monitors.reset();
-}
-
-bool
-PacketBackend::IsHere(int rank) const
-{
-    return m_fabric->IsHere(m_fabric->GetTopology().NodeOfHost(static_cast<uint32_t>(rank)));
-}
-
-void
-PacketBackend::StartChecks(std::function<void(const std::string& what)> report)
-{
-    m_engines->StartChecks(report);
-    m_check = std::make_unique<ns3::FabricCheck>(*m_fabric, std::move(report));
-}
-
-CollectiveImplementation*
-PacketBackend::GetCollectiveEngines()
-{
-    return m_engines.get();
 }
 
 SimulationEnd
@@ -293,18 +279,20 @@ PacketBackend::GetTotals() const
     return totals;
 }
 
-std::string
-PacketBackend::DescribeTraffic(double wallSeconds) const
+NetworkDescription
+PacketBackend::Describe(double wallSeconds, std::size_t limit) const
 {
     const NetworkTotals totals = GetTotals();
-    return fmt::format("{} flows, {} packet-hops in {:.2f} s ({:.2f} million/s), "
-                       "{} pauses, {} drops",
-                       totals.flows,
-                       totals.packetHops,
-                       wallSeconds,
-                       static_cast<double>(totals.packetHops) / wallSeconds / 1e6,
-                       totals.pauses,
-                       totals.drops);
+    return {fmt::format("{} flows, {} packet-hops in {:.2f} s ({:.2f} million/s), "
+                        "{} pauses, {} drops",
+                        totals.flows,
+                        totals.packetHops,
+                        wallSeconds,
+                        static_cast<double>(totals.packetHops) / wallSeconds / 1e6,
+                        totals.pauses,
+                        totals.drops),
+            DescribeObstacles(limit),
+            DescribeWaits(limit)};
 }
 
 std::vector<std::string>

@@ -55,28 +55,24 @@ class PacketBackend : public SimulationBackend
     ~PacketBackend() override;
 
     RankNetwork& GetNetwork(int rank) override;
-    std::optional<uint32_t> GetPartition(int rank) const override;
-    void RunUndivided() override;
-    void Settle() override;
-    void Unwatch() override;
-    bool IsHere(int rank) const override;
-    void StartChecks(std::function<void(const std::string& what)> report) override;
-    CollectiveImplementation* GetCollectiveEngines() override;
     SimulationEnd Run() override;
     void Interrupt() override;
-    void FinishWorkloads() override;
-    void Finish() override;
     NetworkTotals GetTotals() const override;
     std::vector<LinkLoad> GetLinkLoads() const override;
-    std::string DescribeTraffic(double wallSeconds) const override;
-    std::vector<std::string> DescribeObstacles(std::size_t limit) const override;
-    std::vector<std::string> DescribeWaits(std::size_t limit) const override;
+    NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
 
     TimePs Now() const override;
     void Schedule(TimePs delay, std::function<void()> action) override;
     bool IsIdle() const override;
 
   private:
+    /// Say what this network can do beside what all can.
+    void SetCapabilities();
+    void RunInitialEvents();
+    void FinishWorkloads();
+    void Finish();
+    std::vector<std::string> DescribeObstacles(std::size_t limit) const;
+    std::vector<std::string> DescribeWaits(std::size_t limit) const;
     /// Make the networks of the ranks: one, or, in a divided run, one per server.
     void MakeNetworks();
     /// Put together what all parts have used.

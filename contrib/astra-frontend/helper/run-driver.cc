@@ -52,18 +52,6 @@ RunDriver::~RunDriver()
     }
 }
 
-std::vector<std::string>
-RunDriver::GetConfiguredResults() const
-{
-    return {};
-}
-
-std::vector<std::string>
-RunDriver::GetOwnResults() const
-{
-    return {};
-}
-
 RunRecord&
 RunDriver::GetRecord()
 {
@@ -88,15 +76,6 @@ RunDriver::GetWallSeconds() const
     return m_wallSeconds;
 }
 
-std::vector<std::string>
-RunDriver::GetResults() const
-{
-    std::vector<std::string> names = GetConfiguredResults();
-    const std::vector<std::string> own = m_isBuilt ? GetOwnResults() : std::vector<std::string>();
-    names.insert(names.end(), own.begin(), own.end());
-    return names;
-}
-
 void
 RunDriver::OpenDirectory()
 {
@@ -107,11 +86,11 @@ RunDriver::OpenDirectory()
             processes && processes->GetRank() > 0)
         {
             // Of the process's own, for files that stay empty.
-            output = {MakeTemporaryDirectory(), ""};
+            output = {MakeTemporaryDirectory(), "", std::move(output.results)};
             m_temporary = output.directory;
         }
         m_directory.emplace(output.directory, output.prefix);
-        m_directory->RemoveParts(GetConfiguredResults());
+        m_directory->RemoveParts(output.results);
         m_record.emplace(m_directory->Path("run.json"));
     }
 }
@@ -121,7 +100,7 @@ RunDriver::Abandon(const std::string& status, const std::string& reason)
 {
     // Nothing but files that wait for their first line, under names that nobody takes for results.
     Release();
-    m_directory->RemoveParts(GetConfiguredResults());
+    m_directory->RemoveParts(GetOutput().results);
     RecordWithoutResults(status, reason);
 }
 
@@ -207,7 +186,7 @@ RunDriver::Begin()
     {
         return;
     }
-    std::vector<std::string> names = GetResults();
+    std::vector<std::string> names = GetOutput().results;
     const std::vector<std::string> earlier = RunRecord::OutputsOf(m_directory->Path("run.json"));
     names.insert(names.end(), earlier.begin(), earlier.end());
     m_directory->RemoveEarlierResults(names);
@@ -225,7 +204,7 @@ RunDriver::EndRecord(const std::string& status, const std::string& reason)
     {
         m_record->Set("reason", reason);
     }
-    m_record->Set("outputs", m_directory->ListResults(GetResults()));
+    m_record->Set("outputs", m_directory->ListResults(GetOutput().results));
     m_record->Write(status);
 }
 

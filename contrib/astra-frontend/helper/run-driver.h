@@ -6,8 +6,8 @@
 
 #include "guarded-main.h"
 #include "run-record.h"
+#include "run-results.h"
 #include "run-supervisor.h"
-#include "simulation-backend.h"
 
 #include "ns3/output-directory.h"
 
@@ -48,6 +48,8 @@ class RunDriver
     {
         std::string directory;
         std::string prefix;
+        /// Names that inputs give to results, and, once all is built, what was built.
+        std::vector<std::string> results;
     };
 
     /// @return whether there is something to simulate
@@ -55,12 +57,8 @@ class RunDriver
     /// No directory if the program writes no files, or if what gives it its name is not known yet:
     /// memory has run out early. There is no record then.
     virtual Output GetOutput() const = 0;
-    /// @return names of results that the inputs give
-    virtual std::vector<std::string> GetConfiguredResults() const;
     /// Notes the inputs in the record, and makes all that simulates and writes.
     virtual void Build() = 0;
-    /// @return names of results that are known once all is built
-    virtual std::vector<std::string> GetOwnResults() const;
     /// Schedules the first events. From here on Interrupt() may come.
     virtual void Start() = 0;
     /// Simulates to the end, whatever that is.
@@ -100,7 +98,6 @@ class RunDriver
     double GetWallSeconds() const;
 
   private:
-    std::vector<std::string> GetResults() const;
     void OpenDirectory();
     /// ReadInputs() and Build(); what keeps them from it is in the record @return that of
     /// ReadInputs()

@@ -178,14 +178,14 @@ RunJobs::SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend)
     {
         return;
     }
-    if (!backend.GetCollectiveEngines())
+    const auto& engines = backend.GetCapabilities().engines;
+    if (!engines)
     {
         conf.FailAt({"COLLECTIVE_ENGINE"},
                     "COLLECTIVE_ENGINE is " + text + ", whose engines this network does not have",
                     "the packet-level network, without --fast-forward");
     }
-    m_choice =
-        std::make_unique<CollectiveEngineChoice>(m_nccl, *backend.GetCollectiveEngines(), *classes);
+    m_choice = std::make_unique<CollectiveEngineChoice>(m_nccl, *engines->collectives, *classes);
 }
 
 RankNetwork&
@@ -231,8 +231,8 @@ RunJobs::SharingOf(const JobPlacement& option,
     };
     if (m_ncclOf)
     {
-        sharing.partitionOf = [&backend](int rank) { return *backend.GetPartition(rank); };
-        sharing.isHere = [&backend](int rank) { return backend.IsHere(rank); };
+        sharing.partitionOf = backend.GetCapabilities().divided->partitionOf;
+        sharing.isHere = backend.GetCapabilities().divided->isHere;
     }
     return sharing;
 }
@@ -262,7 +262,8 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
     {
         description.logicalDimensions = ReadLogicalDimensions(m_options.logicalTopology);
     }
-    description.engines = backend.GetCollectiveEngines();
+    const auto& engines = backend.GetCapabilities().engines;
+    description.engines = engines ? engines->collectives : nullptr;
     description.observer = &running->observers;
     description.check = m_check ? &m_check->GetCollectives() : nullptr;
     running->job =

@@ -21,6 +21,15 @@ struct NetworkTotals : ns3::CarriedTraffic
     std::optional<uint64_t> backgroundFlows; ///< finished; nothing where there are none
 };
 
+/// How a simulation ended.
+enum class SimulationEnd : uint8_t
+{
+    Drained,     ///< nothing is left to simulate
+    OutOfTime,   ///< SIMULATOR_STOP_TIME came first
+    Deadlock,    ///< data waits in a circle; nothing could ever move
+    Interrupted, ///< Interrupt() was called
+};
+
 /**
  * @ingroup astra-frontend
  * @brief How a run went: the results that run.json has by the same names from every program.

@@ -21,13 +21,14 @@
 namespace AstraSim
 {
 
-/// How a simulation ended.
-enum class SimulationEnd : uint8_t
+/// What there is to say of a network.
+struct NetworkDescription
 {
-    Drained,     ///< nothing is left to simulate
-    OutOfTime,   ///< SIMULATOR_STOP_TIME came first
-    Deadlock,    ///< data waits in a circle; nothing could ever move
-    Interrupted, ///< Interrupt() was called
+    std::string traffic; ///< a phrase for the last line of a run, such as "3 flows, 2 drops"
+    /// What keeps data from arriving (no path, a deadlock), a line each: the cause, where the next
+    /// ones tell the consequence.
+    std::vector<std::string> obstacles;
+    std::vector<std::string> waits; ///< who waits for what in the network, a line each
 };
 
 /**
@@ -37,75 +38,79 @@ enum class SimulationEnd : uint8_t
  * The order of calls is: GetNetwork() for every rank that runs something; Run() once;
  * FinishWorkloads() from inside Run() when the last rank has finished; Finish() and the rest after
  * Run(). A stop time is the backend's own matter, as it knows its configuration.
+ *
+ * All networks have six functions. Only some networks can do more, and GetCapabilities() has that
+ * by name:
+ *
+ * @code
+ * if (const auto& engines = backend.GetCapabilities().engines)
+ * {
+ *     Use(*engines->collectives);
+ * }
+ * @endcode
  */
 class SimulationBackend : public SimulationClock
 {
   public:
+    /// Its ranks are in partitions, which share nothing while Run() goes on.
+    struct Divided
+    {
+        std::function<uint32_t(int rank)> partitionOf;
+        std::function<bool(int rank)> isHere; ///< whether this process runs a rank
+        /// Run on one list of events in this process, though the network is divided: its traffic is
+        /// that of copies of the process that have been made before.
+        std::function<void()> runUndivided;
+    };
+
+    /// Copies of the process carry traffic in its place.
+    struct Copyable
+    {
+        /// Run the events that are due at once, such as nodes' initialization, before anything is
+        /// scheduled: copies that are made afterwards need not, on memory that they share.
+        std::function<void()> runInitialEvents;
+        /// In a copy: nobody looks at this network, so record nothing for files.
+        std::function<void()> unwatch;
+    };
+
+    /// Its NICs carry collectives out.
+    struct Engines
+    {
+        CollectiveImplementation* collectives;
+        std::function<uint64_t()> countChecked; ///< collectives whose results have been checked
+    };
+
+    using Report = std::function<void(const std::string& what)>;
+
+    /// What only some networks can do; where a member is empty, the network cannot.
+    struct Capabilities
+    {
+        std::optional<Divided> divided;
+        std::optional<Copyable> copyable;
+        std::optional<Engines> engines;
+        /// Makes a network like this one on which nothing has happened yet, at little cost.
+        std::function<std::unique_ptr<SimulationBackend>()> makeUnused;
+        /// Checks what must hold whatever is simulated; before Run(). @p report is told what does
+        /// not hold.
+        std::function<void(Report report)> startChecks;
+        /// Ends what goes on by itself: monitors, traffic beside the workloads.
+        std::function<void()> finishWorkloads;
+        /// Completes the network's own files, and its checks.
+        std::function<void()> finish;
+    };
+
+    const Capabilities& GetCapabilities() const
+    {
+        return m_can;
+    }
+
     /// @return the network of a rank; valid as long as the backend
     virtual RankNetwork& GetNetwork(int rank) = 0;
-
-    /// @return the partition of a rank, which shares nothing with others while Run() goes on;
-    /// nothing in a run that is not divided
-    virtual std::optional<uint32_t> GetPartition(int rank) const
-    {
-        return std::nullopt;
-    }
-
-    /// Run on one list of events in this process, though the network may be divided: its traffic is
-    /// that of copies of the process that have been made before.
-    virtual void RunUndivided()
-    {
-    }
-
-    /// Carry out what is due at once, such as nodes' initialization, before anything is scheduled:
-    /// copies of the process that are made afterwards need not, nor this one on memory it shares.
-    virtual void Settle()
-    {
-    }
-
-    /// In a copy of the process: nobody looks at this network, so record nothing for files.
-    virtual void Unwatch()
-    {
-    }
-
-    /// @return a network like this one on which nothing has happened yet; null where making one
-    /// would cost much
-    virtual std::unique_ptr<SimulationBackend> MakeUnused() const
-    {
-        return nullptr;
-    }
-
-    /// @return whether this process runs a rank (ns3::QbbProcesses)
-    virtual bool IsHere(int rank) const
-    {
-        return true;
-    }
-
-    /**
-     * Check what must hold whatever is simulated, where the network knows it; before Run().
-     * @param report told what does not hold
-     */
-    virtual void StartChecks(std::function<void(const std::string& what)> report)
-    {
-    }
-
-    /// @return the collective engines of its NICs; null if it has none
-    virtual CollectiveImplementation* GetCollectiveEngines()
-    {
-        return nullptr;
-    }
 
     /// Simulate until nothing is left, or the stop time.
     virtual SimulationEnd Run() = 0;
 
     /// Have Run() return soon. May be called from any thread, once, also before Run().
     virtual void Interrupt() = 0;
-
-    /// All workloads are done: end what would go on by itself (monitors, background traffic).
-    virtual void FinishWorkloads() = 0;
-
-    /// Complete the backend's own output files.
-    virtual void Finish() = 0;
 
     /// @return what has been carried so far
     virtual NetworkTotals GetTotals() const = 0;
@@ -116,21 +121,29 @@ class SimulationBackend : public SimulationClock
         return {};
     }
 
-    /**
-     * @param wallSeconds how long Run() took
-     * @return one phrase about the traffic for the last line of a run, such as "3 flows, 2 drops"
-     */
-    virtual std::string DescribeTraffic(double wallSeconds) const = 0;
+    /// @param wallSeconds how long Run() took @param limit of the lines of each kind
+    virtual NetworkDescription Describe(double wallSeconds, std::size_t limit) const = 0;
 
-    /// @return what in the network keeps data from arriving (no path, a deadlock), at most @p limit
-    /// lines: the cause, where @ref DescribeWaits tells the consequence
-    virtual std::vector<std::string> DescribeObstacles(std::size_t limit) const
+    /// All workloads are done: end what would go on by itself.
+    void FinishWorkloads()
     {
-        return {};
+        if (m_can.finishWorkloads)
+        {
+            m_can.finishWorkloads();
+        }
     }
 
-    /// @return who waits for what in the network, at most @p limit lines
-    virtual std::vector<std::string> DescribeWaits(std::size_t limit) const = 0;
+    /// Run() is over: complete the network's own files and checks.
+    void Finish()
+    {
+        if (m_can.finish)
+        {
+            m_can.finish();
+        }
+    }
+
+  protected:
+    Capabilities m_can; ///< set by a constructor
 };
 
 } // namespace AstraSim

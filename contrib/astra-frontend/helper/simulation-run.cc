@@ -14,7 +14,6 @@
 #include "thread-choice.h"
 #include "thread-report.h"
 
-#include "ns3/accl-collectives.h"
 #include "ns3/attribute-default.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/machine-model.h"
@@ -58,9 +57,7 @@ class SimulationRun : public RunDriver
   private:
     bool ReadInputs() override;
     Output GetOutput() const override;
-    std::vector<std::string> GetConfiguredResults() const override;
     void Build() override;
-    std::vector<std::string> GetOwnResults() const override;
     void Start() override;
     void Simulate() override;
     int Report() override;
@@ -105,9 +102,15 @@ SimulationRun::ReadInputs()
 RunDriver::Output
 SimulationRun::GetOutput() const
 {
+    std::vector<std::string> results = ns3::FabricMonitors::FileNames(m_inputs.conf);
+    if (m_jobs)
+    {
+        const std::vector<std::string> own = m_jobs->GetOwnResults();
+        results.insert(results.end(), own.begin(), own.end());
+    }
     if (!m_options.output.empty())
     {
-        return {m_options.output, ""};
+        return {m_options.output, "", std::move(results)};
     }
     const auto stem = [](const std::string& path) {
         return std::filesystem::path(path).stem().string();
@@ -132,13 +135,7 @@ SimulationRun::GetOutput() const
     {
         name += std::string("_") + ToString(m_options.network);
     }
-    return {"results/" + name, ""};
-}
-
-std::vector<std::string>
-SimulationRun::GetConfiguredResults() const
-{
-    return ns3::FabricMonitors::FileNames(m_inputs.conf);
+    return {"results/" + name, "", std::move(results)};
 }
 
 void
@@ -253,7 +250,10 @@ SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
     if (m_options.check)
     {
         m_check = std::make_unique<RunCheck>([this] { m_backend->Interrupt(); });
-        m_backend->StartChecks([this](const std::string& what) { m_check->Fail(what); });
+        if (const auto& startChecks = m_backend->GetCapabilities().startChecks)
+        {
+            startChecks([this](const std::string& what) { m_check->Fail(what); });
+        }
         m_jobs->SetCheck(*m_check);
     }
     std::vector<uint32_t> dimensions;
@@ -423,10 +423,10 @@ SimulationRun::ReportUnfinished()
         return 1;
     }
     std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-    PrintIndented(m_backend->DescribeObstacles(MAX_WAITS_OF_RANKS), MAX_WAITS_OF_RANKS);
+    const NetworkDescription network = m_backend->Describe(GetWallSeconds(), MAX_WAITS_OF_RANKS);
+    PrintIndented(network.obstacles, MAX_WAITS_OF_RANKS);
     std::vector<std::string> lines = m_jobs->DescribeWaits();
-    const auto network = m_backend->DescribeWaits(MAX_WAITS_OF_RANKS);
-    lines.insert(lines.end(), network.begin(), network.end());
+    lines.insert(lines.end(), network.waits.begin(), network.waits.end());
     PrintIndented(lines, MAX_WAITS_OF_RANKS);
     if (m_reusesByItself)
     {
@@ -465,10 +465,9 @@ SimulationRun::Report()
     if (m_check)
     {
         m_check->Finish(m_jobs->AllFinished());
-        const auto* engines =
-            dynamic_cast<const AcclCollectives*>(m_backend->GetCollectiveEngines());
+        const auto& engines = m_backend->GetCapabilities().engines;
         GetRecord().Set("checked_collectives",
-                        m_check->GetCollectivesChecked() + (engines ? engines->GetChecked() : 0));
+                        m_check->GetCollectivesChecked() + (engines ? engines->countChecked() : 0));
         if (!m_check->GetFailures().empty())
         {
             return ReportFailures(m_check->GetFailures());
@@ -479,7 +478,8 @@ SimulationRun::Report()
         return ReportUnfinished();
     }
     EndRecord("finished");
-    for (const std::string& line : m_backend->DescribeObstacles(MAX_WARNINGS))
+    const NetworkDescription network = m_backend->Describe(GetWallSeconds(), MAX_WARNINGS);
+    for (const std::string& line : network.obstacles)
     {
         std::cerr << "warning: " << line << "\n";
     }
@@ -489,15 +489,9 @@ SimulationRun::Report()
     m_console.Say(DescribeThreads());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
-                              m_backend->DescribeTraffic(GetWallSeconds()),
+                              network.traffic,
                               GetDirectory().Path()));
     return 0;
-}
-
-std::vector<std::string>
-SimulationRun::GetOwnResults() const
-{
-    return m_jobs->GetOwnResults();
 }
 
 } // namespace
