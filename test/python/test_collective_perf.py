@@ -242,7 +242,7 @@ def test_a_launch_takes_longer_for_each_channel(two_servers):
     assert channels[0] == 1 < channels[1]
     assert [row[5] for row in rows] == [4 * (1000 + 100 * (count - 1)) for count in channels]
     result = run("all_reduce_perf", "--launch-channel-us", 2000000, "--network-topo", two_servers)
-    assert result.returncode == 2 and "--launch-channel-us 2000000; expected 0 to 1000000" in result.stderr
+    assert result.returncode == 2 and "--launch-channel-us is 2000000; expected 0 to 1000000" in result.stderr
 
 
 def test_pairs_of_one_server_come_to_wait_for_those_across(two_servers):

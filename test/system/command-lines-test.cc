@@ -6,6 +6,7 @@
 #include "ns3/collective-perf-options.h"
 #include "ns3/flows-options.h"
 #include "ns3/input-error.h"
+#include "ns3/program-flags.h"
 #include "ns3/run-options.h"
 #include "ns3/run-replay.h"
 #include "ns3/simccl-options.h"
@@ -151,6 +152,72 @@ TEST(SimulatorFlags, ThatMayChangeHowTrafficIsCarriedAreKept)
     EXPECT_EQ(options.fastForwardStore, "d");
 }
 
+TEST(FlagTable, AnswersFromItsRows)
+{
+    enum class Colour : uint8_t
+    {
+        Red,
+        Blue,
+    };
+    static constexpr std::pair<const char*, Colour> COLOURS[] = {{"red", Colour::Red},
+                                                                 {"blue", Colour::Blue}};
+
+    struct Values
+    {
+        uint32_t count{3};
+        std::optional<double> part;
+        Words files;
+        bool loud{false};
+        Colour colour{Colour::Red};
+    };
+
+    const auto read = [](const Words& words, const auto& look) {
+        Values values;
+        FlagTable flags("program [flags]");
+        flags.Add(FlagSubject::Traffic, "count,n", values.count, "how many").AtLeast(1).Record("n");
+        flags.Add(FlagSubject::Model, "part", values.part, "how much").Within(0, 1, "0 to 1");
+        flags.Add(FlagSubject::Model, "file-name", values.files, "what").Alias({"f-n"});
+        flags.Add(FlagSubject::Output, "loud", values.loud, "say it").Needs("--part", [&values] {
+            return values.part.has_value();
+        });
+        flags
+            .AddChoice(FlagSubject::Model, "colour", values.colour, COLOURS, "red or blue", "blue");
+        const Words unknown = flags.Read(words);
+        const Words warnings = flags.Check();
+        look(values, flags, unknown, warnings);
+    };
+    read({"-n", "4", "-f_n=a", "--file_name", "b", "--colour", "--loud", "--other=1"},
+         [](const Values& values,
+            const FlagTable& flags,
+            const Words& unknown,
+            const Words& warned) {
+             EXPECT_EQ(values.count, 4U);
+             EXPECT_EQ(values.files, (Words{"a", "b"}));
+             EXPECT_TRUE(values.loud);
+             EXPECT_FALSE(values.part);
+             EXPECT_EQ(values.colour, Colour::Blue);
+             EXPECT_EQ(unknown, Words{"--other=1"});
+             EXPECT_EQ(warned, Words{"--loud has no effect without --part"});
+             EXPECT_EQ(flags.GetModelFlags(),
+                       (Words{"file-name=a", "file-name=b", "colour=blue", "--other=1"}));
+             EXPECT_EQ(flags.GetRecorded().dump(), R"({"n":4})");
+             EXPECT_TRUE(flags.IsGiven("count"));
+             EXPECT_FALSE(flags.IsGiven("part"));
+             for (const char* word : {"-n [ --count ]", "how many", "--colour [=arg(=blue)]"})
+             {
+                 EXPECT_THAT(flags.Help(), HasSubstr(word));
+             }
+         });
+    const auto parse = [&read](const Words& words) { read(words, [](const auto&...) {}); };
+    ExpectRefusals(parse,
+                   {{{"-n", "0"}, "-n is 0; expected 1 or more"},
+                    {{"--part", "1.5"}, "--part is 1.5; expected 0 to 1"},
+                    {{"--part", "nan"}, "--part is nan; expected 0 to 1"},
+                    {{"--colour", "green"}, "--colour green; expected red or blue"},
+                    {{"-n", "-1"}, "a number that is not negative"},
+                    {{"-word"}, "unknown flag '-word'"}});
+}
+
 TEST(SimulatorFlags, AskForHelpWithoutInputs)
 {
     EXPECT_TRUE(Simulator({"--help"}).help);
@@ -160,7 +227,7 @@ TEST(SimulatorFlags, AskForHelpWithoutInputs)
     for (const NetworkModel network :
          {NetworkModel::Packet, NetworkModel::Flow, NetworkModel::Analytical})
     {
-        EXPECT_EQ(ParseNetworkModel(ToString(network)), network);
+        EXPECT_EQ(Simulator({"-w", "w", "--network", ToString(network)}).network, network);
     }
 }
 

@@ -10,11 +10,8 @@
 #include "ns3/units.h"
 
 #include <algorithm>
-#include <boost/program_options.hpp>
-#include <cctype>
-#include <fmt/format.h>
+#include <array>
 #include <iterator>
-#include <set>
 #include <sstream>
 
 namespace AstraSim
@@ -25,36 +22,7 @@ namespace
 
 constexpr double MAX_LAUNCH_US = 1e6;
 
-/// Flags that do not change how a network carries traffic, as those of RunOptions; the others of
-/// nccl-tests have no effect.
-const std::set<std::string> OF_THE_TEST = {"minbytes",
-                                           "maxbytes",
-                                           "stepbytes",
-                                           "stepfactor",
-                                           "iters",
-                                           "agg_iters",
-                                           "warmup_iters",
-                                           "run_cycles",
-                                           "nthreads",
-                                           "ngpus",
-                                           "processes",
-                                           "check",
-                                           "op",
-                                           "datatype",
-                                           "root",
-                                           "blocking",
-                                           "average",
-                                           "network-topo",
-                                           "network-conf",
-                                           "gpu-table",
-                                           "fast-forward",
-                                           "fast-forward-store",
-                                           "fast-forward-store-size",
-                                           "output",
-                                           "quiet",
-                                           "all-iterations"};
-
-namespace po = boost::program_options;
+constexpr const char* USAGE_OF_PERF = "collective-perf TEST -b 8 -e 1G -f 2 --network-topo FILE";
 
 constexpr CollectiveTest TESTS[] = {
     {"all_reduce_perf", CollectiveOp::AllReduce, true, false, false},
@@ -100,6 +68,16 @@ constexpr AbsentFlag ABSENT[] = {
     {"cta_policy,x", "policies other than the default are not modelled"},
 };
 
+/// Flags of nccl-tests that are accepted and have no effect.
+constexpr const char* IDLE[] = {"parallel_init,p",
+                                "stream_null,y",
+                                "timeout,T",
+                                "cudagraph,G",
+                                "report_cputime,C",
+                                "local_register,R",
+                                "per_iter_skip,K",
+                                "device_cta_count,V"};
+
 /// Values that are read further below.
 struct RawPerfFlags
 {
@@ -109,93 +87,145 @@ struct RawPerfFlags
     std::string type{"float"};
     std::string reduction{"sum"};
     std::string root{"0"};
-    std::string network{"packet"};
-    std::string fastForward{"off"};
     uint32_t average{1};
     std::string ignored;
+    std::array<uint32_t, std::size(ABSENT)> absent{};
 };
 
-po::options_description
-Describe(CollectivePerfOptions& options, RawPerfFlags& raw)
+/// Add the flags of nccl-tests that choose sizes, and how often they run.
+void
+AddSizes(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
 {
-    po::options_description description("collective-perf TEST -b 8 -e 1G -f 2 --network-topo FILE");
-    auto add = description.add_options();
-    add("help,h", po::bool_switch(&options.help), "this text");
-    add("help-conf", po::bool_switch(&options.helpConf), "the keys of a configuration file");
-    add("version", po::bool_switch(&options.version), "the version of the program");
-    add("minbytes,b", po::value(&raw.minBytes), "smallest size: 8, 64K, 32M, 1G");
-    add("maxbytes,e", po::value(&raw.maxBytes), "largest size");
-    add("stepbytes,i", po::value(&raw.stepBytes), "bytes added to each size to get the next");
-    add("stepfactor,f", po::value(&options.stepFactor), "factor from each size to the next");
-    add("iters,n", po::value(&options.iterations), "timed iterations");
-    add("agg_iters,m",
-        po::value(&options.aggregated),
-        "collectives of one launch; times are those of one of them");
-    add("warmup_iters,w",
-        po::value(&options.warmUps),
-        "0: none; else one iteration per size is not timed");
-    add("run_cycles,N",
-        po::value(&options.cycles),
-        "how many times to run and print the whole table");
-    add("nthreads,t", po::value(&options.threads), "threads of a process");
-    add("ngpus,g", po::value(&options.gpusPerThread), "GPUs of a thread");
-    add("processes",
-        po::value(&options.processes),
-        "as mpirun -np; else as many as the topology has GPUs for");
-    add("check,c", po::value(&options.checks), "0: #wrong is N/A; else it is 0");
-    add("op,o", po::value(&raw.reduction), "sum, prod, max, min, avg, mulsum or all");
-    add("datatype,d", po::value(&raw.type), "float, half, ... or all");
-    add("root,r", po::value(&raw.root), "root; -1: each rank in turn");
-    add("blocking,z",
-        po::value(&options.blocking),
-        "0, 2: iterations follow each other on each rank; 1, 3: all ranks finish one before the "
-        "next");
-    add("average,a", po::value(&raw.average), "time of rank 0 (0), average (1), min (2), max (3)");
-    for (const char* name : {"parallel_init,p",
-                             "stream_null,y",
-                             "timeout,T",
-                             "cudagraph,G",
-                             "report_cputime,C",
-                             "local_register,R",
-                             "per_iter_skip,K",
-                             "device_cta_count,V"})
+    using enum FlagSubject;
+    flags.Add(Traffic, "minbytes,b", raw.minBytes, "smallest size: 8, 64K, 32M, 1G");
+    flags.Add(Traffic, "maxbytes,e", raw.maxBytes, "largest size");
+    flags.Add(Traffic, "stepbytes,i", raw.stepBytes, "bytes added to each size to get the next");
+    flags.Add(Traffic, "stepfactor,f", options.stepFactor, "factor from each size to the next")
+        .AtLeast(1);
+    flags.Add(Traffic, "iters,n", options.iterations, "timed iterations").AtLeast(1);
+    flags
+        .Add(Traffic,
+             "agg_iters,m",
+             options.aggregated,
+             "collectives of one launch; times are those of one of them")
+        .AtLeast(1);
+    flags.Add(Traffic,
+              "warmup_iters,w",
+              options.warmUps,
+              "0: none; else one iteration per size is not timed");
+    flags
+        .Add(Traffic,
+             "run_cycles,N",
+             options.cycles,
+             "how many times to run and print the whole table")
+        .AtLeast(1);
+}
+
+/// Add the flags of nccl-tests that choose ranks, and what they do.
+void
+AddRanks(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+{
+    using enum FlagSubject;
+    flags.Add(Traffic, "nthreads,t", options.threads, "threads of a process").AtLeast(1);
+    flags.Add(Traffic, "ngpus,g", options.gpusPerThread, "GPUs of a thread").AtLeast(1);
+    flags.Add(Traffic,
+              "processes",
+              options.processes,
+              "as mpirun -np; else as many as the topology has GPUs for");
+    flags.Add(Traffic, "check,c", options.checks, "0: #wrong is N/A; else it is 0");
+    flags.Add(Traffic, "op,o", raw.reduction, "sum, prod, max, min, avg, mulsum or all");
+    flags.Add(Traffic, "datatype,d", raw.type, "float, half, ... or all");
+    flags.Add(Traffic, "root,r", raw.root, "root; -1: each rank in turn");
+    flags
+        .Add(Traffic,
+             "blocking,z",
+             options.blocking,
+             "0, 2: iterations follow each other on each rank; 1, 3: all ranks finish one before "
+             "the next")
+        .Choices(3, "0, 1, 2 or 3");
+    flags
+        .Add(Traffic, "average,a", raw.average, "time of rank 0 (0), average (1), min (2), max (3)")
+        .Choices(3, "0, 1, 2 or 3");
+}
+
+/// Add the flags of nccl-tests that do nothing here, and those that are refused.
+void
+AddOthers(FlagTable& flags, RawPerfFlags& raw)
+{
+    using enum FlagSubject;
+    for (const char* names : IDLE)
     {
-        add(name, po::value(&raw.ignored), "accepted, no effect");
+        flags.Add(Model, names, raw.ignored, "accepted, no effect");
     }
-    for (const AbsentFlag& flag : ABSENT)
+    for (std::size_t i = 0; i < std::size(ABSENT); ++i)
     {
-        add(flag.names, po::value<uint32_t>(), ("0 only: " + std::string(flag.why)).c_str());
+        const std::string expected = "0: " + std::string(ABSENT[i].why);
+        flags.Add(Model, ABSENT[i].names, raw.absent[i], "0 only: " + std::string(ABSENT[i].why))
+            .Choices(0, expected);
     }
-    add("output_file,J", po::value(&raw.ignored), "refused: the table goes to standard output");
-    add("network-topo", po::value(&options.run.topology), "topology file; else TOPOLOGY_FILE");
-    add("network-conf", po::value(&options.run.conf), "SimAI.conf; else the defaults");
-    add("network", po::value(&raw.network), "packet, flow or analytical");
-    add("fast-forward",
-        po::value(&raw.fastForward)->implicit_value("on"),
-        "simulate what repeats once: off, on, exact or verify");
-    DescribeFastForwardStore(options.run, description);
-    add("gpu-table", po::value(&options.run.nccl.gpuTable), "GPU types besides the built-in ones");
-    add("set",
-        po::value(&options.run.confKeys)->composing(),
-        "KEY=VALUE of the configuration, wins over the file; may repeat");
-    add("output",
-        po::value(&options.run.output),
-        "directory for fct.txt, links.csv, ...; else none");
-    add("launch-us",
-        po::value(&options.launchUs),
-        "microseconds that a thread takes to launch a collective on one of its -g GPUs, one after "
-        "the other; 0: none");
-    add("launch-channel-us",
-        po::value(&options.launchChannelUs),
-        "microseconds that it takes more for each channel of the collective but the first; 0: "
-        "none");
-    add("quiet,q",
-        po::bool_switch(&options.run.quiet),
-        "print nothing but warnings and errors; results are in --output");
-    add("all-iterations",
-        po::bool_switch(&options.simulatesAll),
-        "simulate all iterations, also those that repeat the one before");
-    return description;
+    flags.AddText(
+        Output,
+        "output_file,J",
+        [](const std::string& text) {
+            RefuseFlag("-J " + text, "no -J: the table goes to standard output");
+        },
+        "refused: the table goes to standard output");
+}
+
+/// Add the flags of the machine that is simulated, and how.
+void
+AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
+{
+    using enum FlagSubject;
+    RunOptions& run = options.run;
+    flags.Add(Traffic, "network-topo", run.topology, "topology file; else TOPOLOGY_FILE");
+    flags.Add(Traffic, "network-conf", run.conf, "SimAI.conf; else the defaults");
+    AddNetwork(flags, run, "packet, flow or analytical");
+    AddFastForward(flags, run, "simulate what repeats once: off, on, exact or verify");
+    AddFastForwardStore(flags, run);
+    flags.Add(Traffic, "gpu-table", run.nccl.gpuTable, "GPU types besides the built-in ones");
+    flags
+        .Add(Model,
+             "set",
+             run.confKeys,
+             "KEY=VALUE of the configuration, wins over the file; may repeat")
+        .Record("set");
+    flags.Add(Output, "output", run.output, "directory for fct.txt, links.csv, ...; else none");
+    flags
+        .Add(Model,
+             "launch-us",
+             options.launchUs,
+             "microseconds that a thread takes to launch a collective on one of its -g GPUs, one "
+             "after the other; 0: none")
+        .Within(0, MAX_LAUNCH_US, "0 to 1000000");
+    flags
+        .Add(Model,
+             "launch-channel-us",
+             options.launchChannelUs,
+             "microseconds that it takes more for each channel of the collective but the first; "
+             "0: none")
+        .Within(0, MAX_LAUNCH_US, "0 to 1000000");
+    flags.Add(Output,
+              "quiet,q",
+              run.quiet,
+              "print nothing but warnings and errors; results are in --output");
+    flags.Add(Traffic,
+              "all-iterations",
+              options.simulatesAll,
+              "simulate all iterations, also those that repeat the one before");
+}
+
+void
+DescribeFlags(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+{
+    using enum FlagSubject;
+    flags.Add(Output, "help,h", options.help, "this text");
+    flags.Add(Output, "help-conf", options.helpConf, "the keys of a configuration file");
+    flags.Add(Output, "version", options.version, "the version of the program");
+    AddSizes(flags, options, raw);
+    AddRanks(flags, options, raw);
+    AddOthers(flags, raw);
+    AddSimulation(flags, options);
 }
 
 /// @return the test of that name, with or without "_perf" and a path; null if there is none
@@ -292,37 +322,8 @@ ReadTypes(const RawPerfFlags& raw, CollectivePerfOptions& options)
 }
 
 void
-ReadCounts(const RawPerfFlags& raw, CollectivePerfOptions& options)
+ReadRoot(const RawPerfFlags& raw, CollectivePerfOptions& options)
 {
-    const auto atLeastOne = [](const char* flag, uint64_t value) {
-        if (value == 0)
-        {
-            RefuseFlag(std::string(flag) + " is 0", "1 or more");
-        }
-    };
-    atLeastOne("-n", options.iterations);
-    atLeastOne("-m", options.aggregated);
-    atLeastOne("-N", options.cycles);
-    atLeastOne("-t", options.threads);
-    atLeastOne("-g", options.gpusPerThread);
-    atLeastOne("-f", options.stepFactor);
-    const auto isTime = [](const char* flag, double us) {
-        if (!(us >= 0 && us <= MAX_LAUNCH_US))
-        {
-            RefuseFlag(fmt::format("{} {}", flag, us), "0 to 1000000");
-        }
-    };
-    isTime("--launch-us", options.launchUs);
-    isTime("--launch-channel-us", options.launchChannelUs);
-    if (options.blocking > 3)
-    {
-        RefuseFlag("-z " + std::to_string(options.blocking), "0, 1, 2 or 3");
-    }
-    if (raw.average > 3)
-    {
-        RefuseFlag("-a " + std::to_string(raw.average), "0, 1, 2 or 3");
-    }
-    options.rankTime = static_cast<RankTime>(raw.average);
     if (raw.root == "all")
     {
         options.root = -1;
@@ -334,26 +335,6 @@ ReadCounts(const RawPerfFlags& raw, CollectivePerfOptions& options)
         RefuseFlag("-r " + raw.root + " is not a valid rank", "a rank, or -1 for each in turn");
     }
     options.root = static_cast<int>(*root);
-}
-
-void
-RefuseAbsentFlags(const po::variables_map& values)
-{
-    for (const AbsentFlag& flag : ABSENT)
-    {
-        const std::string names = flag.names;
-        const std::string name = names.substr(0, names.find(','));
-        if (values.count(name) && values[name].as<uint32_t>() != 0)
-        {
-            RefuseFlag(fmt::format("-{} {}", names.back(), values[name].as<uint32_t>()),
-                       "0: " + std::string(flag.why));
-        }
-    }
-    if (values.count("output_file"))
-    {
-        RefuseFlag("-J " + values["output_file"].as<std::string>(),
-                   "no -J: the table goes to standard output");
-    }
 }
 
 /// -1, which nccl-tests takes for all roots, is the only negative number of any flag.
@@ -389,6 +370,7 @@ CollectivePerfOptions::Parse(const std::string& program,
     options.run.environment = read.variables;
     options.run.warnings = read.warnings;
     options.run.logLevel = read.logLevel;
+    options.run.fastForward = FastForwardMode::Off;
     const auto asks = [&](std::initializer_list<const char*> flags) {
         return !arguments.empty() &&
                std::find(flags.begin(), flags.end(), arguments[0]) != flags.end();
@@ -403,13 +385,13 @@ CollectivePerfOptions::Parse(const std::string& program,
     options.run.arguments = arguments;
     options.test = TakeTest(program, arguments);
     SpellAllRoots(arguments);
-    const po::options_description description = Describe(options, raw);
-    po::variables_map values;
-    for (const std::string& flag : ReadFlags(arguments, description, values))
+    FlagTable flags(USAGE_OF_PERF);
+    DescribeFlags(flags, options, raw);
+    for (const std::string& flag : flags.Read(arguments))
     {
         if (!flag.starts_with("--ns3::"))
         {
-            RefuseUnknownFlag(flag, description);
+            flags.RefuseUnknown(flag);
         }
         options.run.ns3Flags.push_back(flag);
     }
@@ -417,14 +399,14 @@ CollectivePerfOptions::Parse(const std::string& program,
     {
         return options;
     }
-    RefuseAbsentFlags(values);
-    options.run.modelFlags = FlagsBut(arguments, description, OF_THE_TEST);
-    options.run.network = ParseNetworkModel(raw.network);
-    options.run.fastForward = ParseFastForwardMode(raw.fastForward);
-    CheckFastForwardStore(options.run);
+    const std::vector<std::string> warnings = flags.Check();
+    options.run.warnings.insert(options.run.warnings.end(), warnings.begin(), warnings.end());
+    options.run.modelFlags = flags.GetModelFlags();
+    options.run.recorded = flags.GetRecorded();
+    options.rankTime = static_cast<RankTime>(raw.average);
     ReadSizes(raw, options);
     ReadTypes(raw, options);
-    ReadCounts(raw, options);
+    ReadRoot(raw, options);
     return options;
 }
 
@@ -434,7 +416,9 @@ CollectivePerfOptions::Help()
     CollectivePerfOptions options;
     RawPerfFlags raw;
     std::ostringstream text;
-    text << Describe(options, raw) << "\nTests, also by a link of that name to the program:";
+    FlagTable flags(USAGE_OF_PERF);
+    DescribeFlags(flags, options, raw);
+    text << flags.Help() << "\nTests, also by a link of that name to the program:";
     constexpr std::size_t IN_A_LINE = 4;
     std::size_t count = 0;
     for (const CollectiveTest& test : TESTS)

@@ -369,7 +369,10 @@ CollectivePerf::RecordInputs()
         GetRecord().SetOption(key, value);
     }
     GetRecord().SetOption("nccl_environment", m_options.run.environment);
-    GetRecord().SetOption("set", m_options.run.confKeys);
+    for (const auto& [key, value] : m_options.run.recorded.items())
+    {
+        GetRecord().SetOption(key, value);
+    }
     GetRecord().SetOption("ns3", m_options.run.ns3Flags);
 }
 

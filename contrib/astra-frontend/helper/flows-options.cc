@@ -6,11 +6,7 @@
 #include "program-flags.h"
 #include "run-check.h"
 
-#include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
-
-#include <boost/program_options.hpp>
-#include <sstream>
 
 namespace AstraSim
 {
@@ -18,36 +14,40 @@ namespace AstraSim
 namespace
 {
 
-namespace po = boost::program_options;
+constexpr const char* USAGE_OF_FLOWS = "qbb-flows [CONF] [flags]";
 
-po::options_description
-DescribeOptions(FlowsOptions& options)
+void
+DescribeFlags(FlagTable& flags, FlowsOptions& options)
 {
-    po::options_description description("qbb-flows [CONF] [flags]");
-    auto add = description.add_options();
-    add("help,h", po::bool_switch(&options.help), "this text");
-    add("help-conf", po::bool_switch(&options.helpConf), "the keys of a configuration file");
-    add("network-conf,c", po::value(&options.conf), "configuration file (SimAI.conf syntax)");
-    add("network-topo,n", po::value(&options.topology), "topology file; else TOPOLOGY_FILE");
-    add("flows,f", po::value(&options.flows), "flow file; else FLOW_FILE");
-    add("output,o",
-        po::value(&options.output),
-        "output directory; else results/<flows>_<topology>");
-    add("set", po::value(&options.keys)->composing(), "KEY=VALUE, wins over the file; may repeat");
-    add("check",
-        po::bool_switch(&options.check)->default_value(RunCheck::IsDefault()),
-        "check invariants throughout the run, such as that no byte is lost unnoticed");
-    add("thread,t",
-        po::value<uint32_t>(),
-        "threads to run on, at most one per server; results do not depend on their number");
-    add("pcap", po::value(&options.pcap)->composing(), "NODE:PORT to capture; may repeat");
-    add("PrintAttributes",
-        po::value(&options.printAttributes),
-        "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
-    options.limits.AddTo(description);
-    add("version", po::bool_switch(&options.version), "the version of this program");
-    add("quiet,q", po::bool_switch(&options.quiet), "print nothing but warnings and errors");
-    return description;
+    using enum FlagSubject;
+    flags.Add(Output, "help,h", options.help, "this text");
+    flags.Add(Output, "help-conf", options.helpConf, "the keys of a configuration file");
+    flags.Add(Model, "network-conf,c", options.conf, "configuration file (SimAI.conf syntax)");
+    flags.Add(Model, "network-topo,n", options.topology, "topology file; else TOPOLOGY_FILE");
+    flags.Add(Traffic, "flows,f", options.flows, "flow file; else FLOW_FILE");
+    flags.Add(Output,
+              "output,o",
+              options.output,
+              "output directory; else results/<flows>_<topology>");
+    flags.Add(Model, "set", options.keys, "KEY=VALUE, wins over the file; may repeat");
+    flags.Add(Model,
+              "check",
+              options.check,
+              "check invariants throughout the run, such as that no byte is lost unnoticed");
+    flags
+        .Add(Limit,
+             "thread,t",
+             options.threads,
+             "threads to run on, at most one per server; results do not depend on their number")
+        .AtLeast(1, "1 or more threads");
+    flags.Add(Model, "pcap", options.pcap, "NODE:PORT to capture; may repeat");
+    flags.Add(Output,
+              "PrintAttributes",
+              options.printAttributes,
+              "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
+    AddLimits(flags, options.limits);
+    flags.Add(Output, "version", options.version, "the version of this program");
+    flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
 }
 
 } // namespace
@@ -56,9 +56,10 @@ FlowsOptions
 FlowsOptions::Parse(const std::vector<std::string>& arguments)
 {
     FlowsOptions options;
-    const po::options_description description = DescribeOptions(options);
-    po::variables_map values;
-    for (const std::string& word : ReadFlags(arguments, description, values))
+    options.check = RunCheck::IsDefault();
+    FlagTable flags(USAGE_OF_FLOWS);
+    DescribeFlags(flags, options);
+    for (const std::string& word : flags.Read(arguments))
     {
         if (!word.starts_with('-') && options.conf.empty())
         {
@@ -67,26 +68,19 @@ FlowsOptions::Parse(const std::vector<std::string>& arguments)
         }
         if (!ns3::IsNs3Flag(word))
         {
-            RefuseUnknownFlag(word, description);
+            flags.RefuseUnknown(word);
         }
         options.ns3Flags.push_back(word);
     }
-    if (options.conf.empty() && !options.help && !options.helpConf && !options.version &&
-        options.printAttributes.empty())
+    if (options.help || options.helpConf || options.version || !options.printAttributes.empty())
     {
-        throw ns3::InputError("command line",
-                              0,
-                              "no configuration file",
-                              "qbb-flows CONF or -c CONF");
+        return options;
     }
-    if (values.count("thread"))
+    if (options.conf.empty())
     {
-        options.threads = values["thread"].as<uint32_t>();
-        if (*options.threads == 0)
-        {
-            RefuseFlag("-t is 0", "1 or more threads");
-        }
+        RefuseFlag("no configuration file", "qbb-flows CONF or -c CONF");
     }
+    flags.Check();
     return options;
 }
 
@@ -94,11 +88,11 @@ std::string
 FlowsOptions::Help()
 {
     FlowsOptions unused;
-    std::ostringstream text;
-    text << DescribeOptions(unused) << SPELLING_NOTE
-         << "\nAny ns-3 attribute default or global value is a flag too:\n"
-            "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
-    return text.str();
+    FlagTable flags(USAGE_OF_FLOWS);
+    DescribeFlags(flags, unused);
+    return flags.Help() + SPELLING_NOTE +
+           "\nAny ns-3 attribute default or global value is a flag too:\n"
+           "  --ns3::RdmaHw::DataOverhead=52 --RngRun=3\n";
 }
 
 } // namespace AstraSim

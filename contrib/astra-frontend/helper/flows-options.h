@@ -31,7 +31,7 @@ struct FlowsOptions
     bool version{false};
     std::string printAttributes; ///< name of a class
     std::vector<std::string> ns3Flags;
-    LimitFlags limits;
+    RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
 
     /// @param arguments without the program's name @throw ns3::InputError for a mistake in them
     static FlowsOptions Parse(const std::vector<std::string>& arguments);

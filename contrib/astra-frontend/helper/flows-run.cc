@@ -129,7 +129,9 @@ class FlowsRun : public RunDriver
 {
   public:
     explicit FlowsRun(const FlowsOptions& options)
-        : FlowsRun(options, options.limits.Read())
+        : RunDriver(options.limits),
+          m_options(options),
+          m_console(options.quiet)
     {
     }
 
@@ -140,14 +142,6 @@ class FlowsRun : public RunDriver
     }
 
   private:
-    FlowsRun(const FlowsOptions& options, const RunLimits& limits)
-        : RunDriver(limits),
-          m_options(options),
-          m_console(options.quiet),
-          m_limits(limits)
-    {
-    }
-
     bool ReadInputs() override;
     Output GetOutput() const override;
     void Build() override;
@@ -162,7 +156,6 @@ class FlowsRun : public RunDriver
 
     const FlowsOptions& m_options;
     RunConsole m_console;
-    RunLimits m_limits;
     FabricConf m_conf;
     ClusterTopology m_topology;
     Ptr<RdmaFabric> m_fabric;
@@ -183,9 +176,9 @@ bool
 FlowsRun::ReadInputs()
 {
     m_conf = ReadConf(m_options);
-    if (m_limits.simulated)
+    if (m_options.limits.simulated)
     {
-        m_conf.stopTimePs = std::min(m_conf.stopTimePs, *m_limits.simulated);
+        m_conf.stopTimePs = std::min(m_conf.stopTimePs, *m_options.limits.simulated);
     }
     m_console.Warn(m_conf.warnings);
     m_topology = ClusterTopology::Read(m_conf.topologyFile, m_conf.gpusPerServer);
@@ -323,7 +316,7 @@ FlowsRun::WhyUnfinished() const
     }
     if (m_outOfTime)
     {
-        const bool isFlag = m_limits.simulated == m_conf.stopTimePs;
+        const bool isFlag = m_options.limits.simulated == m_conf.stopTimePs;
         return StopCause{"stopped",
                          std::string("at ") + (isFlag ? "--max-sim-time" : "SIMULATOR_STOP_TIME"),
                          1};

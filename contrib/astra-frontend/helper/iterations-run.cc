@@ -157,6 +157,7 @@ IterationsRun::OptionsOf(uint32_t pass) const
     RunOptions options = m_options;
     options.output = PathOf(pass);
     options.passes = 1;
+    options.recorded["passes"] = 1;
     options.separatePasses = false;
     uint64_t first = 1; // ns-3's own
     for (const std::string& flag : m_options.ns3Flags)

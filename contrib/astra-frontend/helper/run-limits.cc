@@ -3,8 +3,6 @@
  */
 #include "run-limits.h"
 
-#include "program-flags.h"
-
 #include "ns3/clock-range.h"
 #include "ns3/units.h"
 
@@ -16,8 +14,6 @@ namespace AstraSim
 
 namespace
 {
-
-namespace po = boost::program_options;
 
 TimePs
 ReadTime(const std::string& flag, const std::string& text)
@@ -63,33 +59,40 @@ ReadMemory(const std::string& text)
 } // namespace
 
 void
-LimitFlags::AddTo(po::options_description& description)
+AddTimeLimit(FlagTable& flags, RunLimits& limits, const std::string& help)
 {
-    auto add = description.add_options();
-    add("max-time",
-        po::value(&time),
-        "stop after this wall time (90s, 10min), write results so far and say what is missing");
-    add("max-sim-time", po::value(&simulated), "the same after this simulated time (2ms)");
-    add("max-memory", po::value(&memory), "the same when this much memory is in use (4GiB)");
+    flags.AddText(
+        FlagSubject::Limit,
+        "max-time",
+        [&limits](const std::string& text) {
+            limits.seconds = static_cast<double>(ReadTime("--max-time", text)) / 1e12;
+        },
+        help);
 }
 
-RunLimits
-LimitFlags::Read() const
+void
+AddMemoryLimit(FlagTable& flags, RunLimits& limits, const std::string& help)
 {
-    RunLimits limits;
-    if (!time.empty())
-    {
-        limits.seconds = static_cast<double>(ReadTime("--max-time", time)) / 1e12;
-    }
-    if (!simulated.empty())
-    {
-        limits.simulated = ReadTime("--max-sim-time", simulated);
-    }
-    if (!memory.empty())
-    {
-        limits.memoryBytes = ReadMemory(memory);
-    }
-    return limits;
+    flags.AddText(
+        FlagSubject::Limit,
+        "max-memory",
+        [&limits](const std::string& text) { limits.memoryBytes = ReadMemory(text); },
+        help);
+}
+
+void
+AddLimits(FlagTable& flags, RunLimits& limits)
+{
+    AddTimeLimit(
+        flags,
+        limits,
+        "stop after this wall time (90s, 10min), write results so far and say what is missing");
+    flags.AddText(
+        FlagSubject::Model, // as it cuts traffic off
+        "max-sim-time",
+        [&limits](const std::string& text) { limits.simulated = ReadTime("--max-sim-time", text); },
+        "the same after this simulated time (2ms)");
+    AddMemoryLimit(flags, limits, "the same when this much memory is in use (4GiB)");
 }
 
 } // namespace AstraSim

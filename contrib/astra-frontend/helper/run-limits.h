@@ -4,9 +4,10 @@
 #ifndef RUN_LIMITS_H
 #define RUN_LIMITS_H
 
+#include "program-flags.h"
+
 #include "ns3/rank-network.h"
 
-#include <boost/program_options.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,19 +23,14 @@ struct RunLimits
     std::optional<TimePs> simulated;     ///< of simulated time, --max-sim-time
 };
 
-/// The limits as flags give them.
-struct LimitFlags
-{
-    std::string time;
-    std::string memory;
-    std::string simulated;
+/// Add --max-time. @param limits outlives the table
+void AddTimeLimit(FlagTable& flags, RunLimits& limits, const std::string& help);
 
-    /// Add --max-time, --max-memory and --max-sim-time. The object outlives the description.
-    void AddTo(boost::program_options::options_description& description);
+/// Add --max-memory, likewise.
+void AddMemoryLimit(FlagTable& flags, RunLimits& limits, const std::string& help);
 
-    /// @return the limits @throw ns3::InputError naming the flag that is wrong
-    RunLimits Read() const;
-};
+/// Add --max-time, --max-sim-time and --max-memory. @param limits outlives the table
+void AddLimits(FlagTable& flags, RunLimits& limits);
 
 } // namespace AstraSim
 

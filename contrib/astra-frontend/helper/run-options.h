@@ -4,6 +4,7 @@
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
 
+#include "program-flags.h"
 #include "run-environment.h"
 #include "run-limits.h"
 
@@ -11,10 +12,10 @@
 #include "ns3/nccl-options.h"
 #include "ns3/rank-list.h"
 
-#include <boost/program_options/options_description.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,12 +52,6 @@ enum class FastForwardMode : uint8_t
 /// @return the name that --network takes
 const char* ToString(NetworkModel network);
 
-/// @param name as --network takes it @throw ns3::InputError for any other
-NetworkModel ParseNetworkModel(const std::string& name);
-
-/// @return what a value of --fast-forward stands for @throw ns3::InputError if it is none
-FastForwardMode ParseFastForwardMode(const std::string& name);
-
 /// Everything a run is asked for: flags, then environment, then files.
 struct RunOptions
 {
@@ -91,6 +86,8 @@ struct RunOptions
     /// Flags that may change how a network carries traffic, and ns-3's; files apart, and not what
     /// the traffic is, where results go and how much a run may use. See DescribeModels().
     std::vector<std::string> modelFlags;
+    /// Values of flags that run.json has among the options, by their names there.
+    nlohmann::ordered_json recorded;
     bool reportsRanks{false}; ///< print ASTRA-sim's line when a rank has finished
     bool simaiFiles{false};   ///< --simai-files: also under the names SimAI has
     ProgressMode progress{ProgressMode::Auto};
@@ -132,13 +129,12 @@ struct RunOptions
     static std::string Help();
 };
 
-/// Add --fast-forward-store and its size to the flags of a program. @param options where they go
-void DescribeFastForwardStore(RunOptions& options,
-                              boost::program_options::options_description& description);
+/// Add --network. @param options where it goes
+void AddNetwork(FlagTable& flags, RunOptions& options, const std::string& help);
 
-/// Refuse --fast-forward-store-size without room, and warn of a store that nothing uses.
-/// @throw ns3::InputError
-void CheckFastForwardStore(RunOptions& options);
+/// Add --fast-forward, which alone means "on", --fast-forward-store and its size.
+void AddFastForward(FlagTable& flags, RunOptions& options, const std::string& help);
+void AddFastForwardStore(FlagTable& flags, RunOptions& options);
 
 } // namespace AstraSim
 

@@ -167,7 +167,6 @@ SimulationRun::RecordInputs()
     GetRecord().Set("network", ToString(m_options.network));
     GetRecord().Set("arguments", m_options.arguments);
     GetRecord().Set("seed", ns3::RngSeedManager::GetSeed());
-    GetRecord().SetOption("passes", m_options.passes);
     GetRecord().SetOption("network_kind", m_options.nccl.networkKind->name);
     GetRecord().SetOption("nvls", m_options.nccl.nvlsEnable);
     GetRecord().SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
@@ -176,14 +175,10 @@ SimulationRun::RecordInputs()
         GetRecord().SetOption(key, value);
     }
     GetRecord().SetOption("nccl_environment", m_options.environment);
-    GetRecord().SetOption("tp", m_options.sizes.tp);
-    GetRecord().SetOption("ep", m_options.sizes.ep);
-    GetRecord().SetOption("pp", m_options.sizes.pp);
-    GetRecord().SetOption("queues_per_dimension", m_options.queuesPerDimension);
-    GetRecord().SetOption("rendezvous", m_options.rendezvous);
-    GetRecord().SetOption("comm_scale", m_options.commScale);
-    GetRecord().SetOption("injection_scale", m_options.injectionScale);
-    GetRecord().SetOption("set", m_options.confKeys);
+    for (const auto& [key, value] : m_options.recorded.items())
+    {
+        GetRecord().SetOption(key, value);
+    }
     GetRecord().SetOption("ns3", m_options.ns3Flags);
 }
 
