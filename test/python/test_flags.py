@@ -2,6 +2,7 @@
 """Every flag that programs share has the same spellings in all of them."""
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -181,3 +182,28 @@ def test_a_flag_that_changes_nothing_brings_a_warning(inputs, tmp_path, flags, w
                                   "layer -1 10 ALLREDUCE 65536 1 NONE 0 1 NONE 0 1\n")
     done = run(inputs, "SimAI_simulator", "-w", "sized", "--network", "flow", "-n", "topology", "-q", "-o", tmp_path / "o", *flags)
     assert (done.returncode, done.stderr) == (0, f"warning: {warning}\n" if warning else "")
+
+
+COMMON = {"--help", "--help-conf", "--version", "--quiet", "--PrintAttributes"}  # the page says once what they mean everywhere
+
+
+def spellings(line):
+    """The names that a line of --help gives a flag: a word of several letters with _ as with -, a letter, SimAI's short one."""
+    names = re.match(r"  (?:-(\w) \[ )?--([\w-]+)", line)
+    if not names:
+        return set()
+    long = {f"--{names[2]}", f"--{names[2].replace('-', '_')}", f"--{names[2].replace('_', '-')}"}
+    short = re.search(r"\[(-\w+)\]", line)
+    return long | ({f"-{names[1]}"} if names[1] else set()) | ({short[1]} if short else set())
+
+
+@pytest.mark.parametrize("program, section", [("SimAI_simulator", "SimAI_simulator"), ("SimAI_phynet", "SimAI_phynet"),
+                                              ("all_reduce_perf", "collective-perf"), ("SimAI_analytical", "SimAI_analytical")])
+def test_the_page_of_programs_has_every_flag(inputs, program, section):
+    page = (ROOT / "docs/source/reference/programs.rst").read_text()
+    text = re.search(rf"^{section}\n-+\n(.*?)(?=^[^\n]+\n---+\n|\Z)", page, re.MULTILINE | re.DOTALL)[1]
+    written = set(re.findall(r"(?<![\w-])--?\w[\w-]*", text))
+    help_lines = run(inputs, program, "--help").stdout.splitlines()
+    flags = [names for names in map(spellings, help_lines) if names and not names & COMMON]
+    assert len(flags) > 15
+    assert [names for names in flags if not names & written] == []
