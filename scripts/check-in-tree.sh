@@ -34,7 +34,7 @@ if [ -z "$ns3_dir" ] || [ ! -x "$ns3_dir/ns3" ] || [ ! -x "$ns3_dir/test.py" ]; 
   exit 2
 fi
 
-modules=(rdma-qbb accl-cclo astra-frontend)
+modules=(rdma-qbb programs accl-cclo astra-frontend)
 for module in "${modules[@]}"; do
   ln -sfnT "$repository/contrib/$module" "$ns3_dir/contrib/$module"
 done
@@ -43,7 +43,7 @@ cd "$ns3_dir"
 # ns-3 writes the stub of a header once and never again, even after the header has moved.
 if [ -d build/include/ns3 ]; then
   # In a tree that never built these modules grep finds none, and says so by its status.
-  { find build/include/ns3 -name '*.h' -exec grep -lE 'contrib/(rdma-qbb|accl-cclo|astra-frontend)/' {} + || true; } | xargs -r rm
+  { find build/include/ns3 -name '*.h' -exec grep -lE 'contrib/(rdma-qbb|programs|accl-cclo|astra-frontend)/' {} + || true; } | xargs -r rm
 fi
 list=$(IFS=';'; echo "${modules[*]}")
 options=()
@@ -69,7 +69,7 @@ $with_mpi || exit 0
 
 # One simulation in one process and in several.
 program=$(find build/scratch -maxdepth 1 -type f -executable -name '*SimAI_simulator*' | sort | head -n 1)
-mpicxx -O2 -shared -fPIC "$repository/contrib/astra-frontend/mpi/mpi-link.cc" -o "$(dirname "$program")/simai-mpi.so"
+mpicxx -O2 -shared -fPIC "$repository/contrib/programs/mpi/mpi-link.cc" -o "$(dirname "$program")/simai-mpi.so"
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 (cd "$results" && "$repository/topologies/gen_Topo_Template.py" -topo Spectrum-X -g 32 -gt A100 -bw 100Gbps > topology.log)

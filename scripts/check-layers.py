@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Checks which file includes which, over all modules.
 
-- rdma-qbb includes nothing of the other modules, accl-cclo nothing of astra-frontend.
+- rdma-qbb includes nothing of the other modules; programs (what all programs go through, and qbb-flows) and accl-cclo nothing of
+  astra-frontend, nor of each other.
 - In accl-cclo's model, control -> data -> network -> interface: no include points up.
 - In rdma-qbb's model, host and switch -> port -> engine -> packet: no include points up. Plug-ins (congestion, recovery,
   routing) know host or switch, which know of them their interfaces and defaults only.
@@ -65,8 +66,9 @@ ENGINE_MAY_INCLUDE = {
 # What every layer may use, as it includes nothing of ours.
 FOR_ALL = {"input-error.h", "shared-log.h"}
 # The modules a module must not know.
-MUST_NOT_KNOW = {"rdma-qbb": {"accl-cclo", "astra-frontend"}, "accl-cclo": {"astra-frontend"}}
-MODULES = ("rdma-qbb", "accl-cclo", "astra-frontend")
+MUST_NOT_KNOW = {"rdma-qbb": {"programs", "accl-cclo", "astra-frontend"}, "programs": {"accl-cclo", "astra-frontend"},
+                 "accl-cclo": {"programs", "astra-frontend"}}
+MODULES = ("rdma-qbb", "programs", "accl-cclo", "astra-frontend")
 
 # What hosts and switches know of their plug-ins: interfaces, and defaults.
 INTERFACES = {"rdma-congestion-ops", "rdma-dcqcn", "rdma-loss-recovery", "rdma-go-back-n",
@@ -120,7 +122,7 @@ NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 
 def files(*suffixes):
     return sorted(p for module in MODULES
-                  for folder in ("model", "helper", "physical", "test", "examples")
+                  for folder in ("model", "helper", "frame", "flows", "physical", "test", "examples")
                   for p in (ROOT / "contrib" / module / folder).rglob("*") if p.suffix in suffixes)
 
 

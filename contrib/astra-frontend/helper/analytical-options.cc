@@ -3,7 +3,7 @@
  */
 #include "analytical-options.h"
 
-#include "program-flags.h"
+#include "ns3/program-flags.h"
 
 #include <initializer_list>
 

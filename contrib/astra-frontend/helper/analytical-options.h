@@ -5,10 +5,10 @@
 #define ANALYTICAL_OPTIONS_H
 
 #include "run-environment.h"
-#include "run-limits.h"
 
 #include "ns3/analytical-collectives.h"
 #include "ns3/layer-table.h"
+#include "ns3/run-limits.h"
 
 #include <cstdint>
 #include <optional>

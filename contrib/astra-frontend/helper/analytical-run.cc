@@ -9,9 +9,6 @@
 #include "micro-groups.h"
 #include "plotting-tool.h"
 #include "rank-symmetry.h"
-#include "run-console.h"
-#include "run-driver.h"
-#include "run-results.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/collectives-writer.h"
@@ -20,7 +17,10 @@
 #include "ns3/job.h"
 #include "ns3/machine-paths.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/run-console.h"
+#include "ns3/run-driver.h"
 #include "ns3/run-observers.h"
+#include "ns3/run-results.h"
 #include "ns3/workload-file.h"
 
 #include <algorithm>

@@ -3,10 +3,10 @@
  */
 #include "collective-perf-options.h"
 
-#include "program-flags.h"
 #include "run-environment.h"
 
 #include "ns3/nearest-name.h"
+#include "ns3/program-flags.h"
 #include "ns3/units.h"
 
 #include <algorithm>

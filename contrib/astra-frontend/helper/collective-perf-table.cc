@@ -3,7 +3,7 @@
  */
 #include "collective-perf-table.h"
 
-#include "run-record.h"
+#include "ns3/run-record.h"
 
 #include <algorithm>
 #include <array>

@@ -7,9 +7,6 @@
 #include "collective-perf-points.h"
 #include "collective-perf-table.h"
 #include "fast-forward-backend.h"
-#include "program-flags.h"
-#include "run-console.h"
-#include "run-driver.h"
 #include "run-inputs.h"
 
 #include "ns3/attribute-default.h"
@@ -18,6 +15,9 @@
 #include "ns3/job.h"
 #include "ns3/machine-model.h"
 #include "ns3/mock-nccl-group.h"
+#include "ns3/program-flags.h"
+#include "ns3/run-console.h"
+#include "ns3/run-driver.h"
 #include "ns3/system-config.h"
 #include "ns3/uinteger.h"
 

@@ -84,31 +84,14 @@ ReasonOf(const FabricConfKey& key, NetworkModel network)
     return "";
 }
 
-/// @return the warnings for a reason of one's own, and those of what other keys say for the rest
-template <typename Reason>
-std::vector<std::string>
-DescribeIdle(const ns3::FabricConf& conf, Reason reason)
-{
-    return ns3::DescribeIdleKeys(conf, [&](const FabricConfKey& key) {
-        const std::string own = reason(key);
-        return own.empty() ? ns3::ReasonToBeIdle(conf, key) : own;
-    });
-}
-
 } // namespace
 
 std::vector<std::string>
 DescribeIdleKeys(const ns3::FabricConf& conf, NetworkModel network)
 {
-    return DescribeIdle(conf, [network](const auto& key) { return ReasonOf(key, network); });
-}
-
-std::vector<std::string>
-DescribeIdleKeysOfFlows(const ns3::FabricConf& conf)
-{
-    static const Names collectives{"PLANE", "IN_NETWORK_REDUCTION", "COLLECTIVE_ENGINE"};
-    return DescribeIdle(conf, [](const auto& key) -> std::string {
-        return HasName(key, collectives) ? "without a workload" : "";
+    return ns3::DescribeIdleKeys(conf, [&](const FabricConfKey& key) {
+        const std::string own = ReasonOf(key, network);
+        return own.empty() ? ns3::ReasonToBeIdle(conf, key) : own;
     });
 }
 

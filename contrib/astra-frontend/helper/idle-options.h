@@ -21,9 +21,6 @@ namespace AstraSim
  */
 std::vector<std::string> DescribeIdleKeys(const ns3::FabricConf& conf, NetworkModel network);
 
-/// @return a warning for each key of `--set` that changes nothing where flows are all there is
-std::vector<std::string> DescribeIdleKeysOfFlows(const ns3::FabricConf& conf);
-
 /// @return a warning for each of --tp, --ep and --pp that a workload does not follow, as its file
 /// says what its groups are
 std::vector<std::string> DescribeIdleSizes(const Workload& workload, const ParallelSizes& given);

@@ -3,16 +3,16 @@
  */
 #include "iterations-run.h"
 
-#include "ending-signals.h"
-#include "guarded-main.h"
-#include "run-record.h"
 #include "run-replay.h"
 #include "simulation-run.h"
 
+#include "ns3/ending-signals.h"
+#include "ns3/guarded-main.h"
 #include "ns3/input-error.h"
 #include "ns3/json-file.h"
 #include "ns3/output-directory.h"
 #include "ns3/output-file.h"
+#include "ns3/run-record.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -4,9 +4,9 @@
 #include "model-configuration.h"
 
 #include "loaded-code.h"
-#include "run-record.h"
 
 #include "ns3/attribute-default.h"
+#include "ns3/run-record.h"
 
 #include <fmt/format.h>
 

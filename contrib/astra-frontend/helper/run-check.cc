@@ -11,13 +11,6 @@
 namespace AstraSim
 {
 
-namespace
-{
-
-constexpr std::size_t MAX_FAILURES = 10;
-
-} // namespace
-
 /// What a job's records must agree with: every start has one end, and no clock runs backwards.
 class RunCheck::JobObserver : public RunObserver
 {
@@ -112,25 +105,12 @@ class RunCheck::JobObserver : public RunObserver
 };
 
 RunCheck::RunCheck(std::function<void()> stop)
-    : m_stop(std::move(stop)),
+    : RunFailures(std::move(stop)),
       m_collectives([this](const std::string& what) { Fail(what); })
 {
 }
 
 RunCheck::~RunCheck() = default;
-
-void
-RunCheck::Fail(const std::string& what)
-{
-    if (m_failures.size() < MAX_FAILURES)
-    {
-        m_failures.push_back(what);
-    }
-    if (m_stop)
-    {
-        std::exchange(m_stop, {})();
-    }
-}
 
 RunObserver&
 RunCheck::ObserveJob()
@@ -141,7 +121,7 @@ RunCheck::ObserveJob()
 void
 RunCheck::Finish(bool finished)
 {
-    m_stop = {};
+    ForgetStop();
     for (const auto& observer : m_observers)
     {
         if (finished)

@@ -5,13 +5,12 @@
 #define RUN_CHECK_H
 
 #include "ns3/collective-check.h"
-#include "ns3/qbb-processes.h"
+#include "ns3/run-failures.h"
 #include "ns3/run-observer.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace AstraSim
@@ -23,26 +22,12 @@ namespace AstraSim
  *
  * The first thing that does not hold stops the run.
  */
-class RunCheck
+class RunCheck : public RunFailures
 {
   public:
-    /// @return whether runs are checked that do not ask for it: in the checking build, but those of
-    /// several processes, which cannot be
-    static bool IsDefault()
-    {
-#ifdef NS3_ASSERT_ENABLE
-        return !ns3::QbbProcesses::Get();
-#else
-        return false;
-#endif
-    }
-
     /// @param stop called at most once, from the event loop
     explicit RunCheck(std::function<void()> stop);
     ~RunCheck();
-
-    /// Note what does not hold.
-    void Fail(const std::string& what);
 
     /// @return what looks over the collectives of all jobs
     CollectiveCheck& GetCollectives()
@@ -56,12 +41,6 @@ class RunCheck
     /// The run is over. @param finished whether all ranks have done all their work
     void Finish(bool finished);
 
-    /// @return what did not hold, the first of it
-    const std::vector<std::string>& GetFailures() const
-    {
-        return m_failures;
-    }
-
     /// @return what has been looked at, for run.json and the last line
     uint64_t GetCollectivesChecked() const
     {
@@ -71,8 +50,6 @@ class RunCheck
   private:
     class JobObserver;
 
-    std::function<void()> m_stop;
-    std::vector<std::string> m_failures;
     CollectiveCheck m_collectives;
     std::vector<std::unique_ptr<JobObserver>> m_observers;
 };

@@ -5,6 +5,7 @@
 #define RUN_ENVIRONMENT_H
 
 #include "ns3/nccl-options.h"
+#include "ns3/run-console.h"
 
 #include <cstdint>
 #include <map>
@@ -14,15 +15,6 @@
 
 namespace AstraSim
 {
-
-/// What a run tells of itself; a level includes those after it.
-enum class LogLevel : uint8_t
-{
-    Debug,   ///< each collective as it starts and ends
-    Info,    ///< the inputs, the results
-    Warning, ///< what may not be as it was meant
-    Error,   ///< why a run fails
-};
 
 /// @return the value of an environment variable of this process, as NcclOptions::Lookup wants it
 std::optional<std::string> EnvironmentVariable(const std::string& name);

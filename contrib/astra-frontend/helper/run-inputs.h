@@ -4,12 +4,12 @@
 #ifndef RUN_INPUTS_H
 #define RUN_INPUTS_H
 
-#include "run-console.h"
 #include "run-options.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/dimensional-paths.h"
 #include "ns3/fabric-conf.h"
+#include "ns3/run-console.h"
 
 #include <cstdint>
 #include <string>

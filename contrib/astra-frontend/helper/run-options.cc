@@ -4,13 +4,13 @@
 #include "run-options.h"
 
 #include "astra-network-file.h"
-#include "program-flags.h"
 #include "run-check.h"
 #include "run-environment.h"
 #include "run-replay.h"
 
 #include "ns3/input-error.h"
 #include "ns3/ns3-flags.h"
+#include "ns3/program-flags.h"
 
 #include <optional>
 #include <sstream>

@@ -4,13 +4,13 @@
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
 
-#include "program-flags.h"
 #include "run-environment.h"
-#include "run-limits.h"
 
 #include "ns3/layer-table.h"
 #include "ns3/nccl-options.h"
+#include "ns3/program-flags.h"
 #include "ns3/rank-list.h"
+#include "ns3/run-limits.h"
 
 #include <cstdint>
 #include <functional>

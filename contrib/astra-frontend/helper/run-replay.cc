@@ -3,11 +3,10 @@
  */
 #include "run-replay.h"
 
-#include "program-flags.h"
-#include "run-record.h"
-
 #include "ns3/input-error.h"
 #include "ns3/json-file.h"
+#include "ns3/program-flags.h"
+#include "ns3/run-record.h"
 
 #include <algorithm>
 #include <array>

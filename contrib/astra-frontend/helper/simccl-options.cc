@@ -3,7 +3,7 @@
  */
 #include "simccl-options.h"
 
-#include "program-flags.h"
+#include "ns3/program-flags.h"
 
 #include <cstdint>
 #include <string>

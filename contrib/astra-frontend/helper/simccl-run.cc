@@ -3,13 +3,13 @@
  */
 #include "simccl-run.h"
 
-#include "run-console.h"
 #include "run-environment.h"
 #include "simccl-jobs.h"
 
 #include "ns3/mock-nccl-group.h"
 #include "ns3/output-directory.h"
 #include "ns3/output-file.h"
+#include "ns3/run-console.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -4,11 +4,11 @@
 #ifndef SIMULATION_BACKEND_H
 #define SIMULATION_BACKEND_H
 
-#include "run-results.h"
 #include "run-verdict.h"
 #include "simulation-clock.h"
 
 #include "ns3/collective-implementation.h"
+#include "ns3/run-results.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,14 +5,10 @@
 
 #include "backend-factory.h"
 #include "fast-forward-backend.h"
-#include "run-console.h"
-#include "run-driver.h"
 #include "run-inputs.h"
 #include "run-jobs.h"
 #include "run-progress.h"
-#include "run-results.h"
-#include "thread-choice.h"
-#include "thread-report.h"
+#include "workload-threads.h"
 
 #include "ns3/attribute-default.h"
 #include "ns3/fabric-monitors.h"
@@ -21,6 +17,10 @@
 #include "ns3/nccl-cost-model.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/rng-seed-manager.h"
+#include "ns3/run-console.h"
+#include "ns3/run-driver.h"
+#include "ns3/run-results.h"
+#include "ns3/thread-report.h"
 #include "ns3/uinteger.h"
 #include "ns3/workload-file.h"
 

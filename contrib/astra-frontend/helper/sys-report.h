@@ -4,8 +4,7 @@
 #ifndef SYS_REPORT_H
 #define SYS_REPORT_H
 
-#include "run-console.h"
-
+#include "ns3/run-console.h"
 #include "ns3/run-observer.h"
 
 #include <unordered_map>

@@ -4,9 +4,8 @@
 #ifndef DISK_STORE_H
 #define DISK_STORE_H
 
-#include "sha256.h"
-
 #include "ns3/qbb-bytes.h"
+#include "ns3/sha256.h"
 
 #include <array>
 #include <cstdint>

@@ -3,10 +3,9 @@
  */
 #include "flows-options.h"
 
-#include "program-flags.h"
-#include "run-check.h"
-
 #include "ns3/ns3-flags.h"
+#include "ns3/program-flags.h"
+#include "ns3/run-failures.h"
 
 namespace AstraSim
 {
@@ -56,7 +55,7 @@ FlowsOptions
 FlowsOptions::Parse(const std::vector<std::string>& arguments)
 {
     FlowsOptions options;
-    options.check = RunCheck::IsDefault();
+    options.check = RunFailures::IsDefault();
     FlagTable flags(USAGE_OF_FLOWS);
     DescribeFlags(flags, options);
     for (const std::string& word : flags.Read(arguments))

@@ -21,7 +21,7 @@ namespace AstraSim
 {
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @brief What every program that simulates goes through, from its inputs to its results.
  * The directory of the results has run.json with the status "refused" (an input is wrong, and no
  * earlier run has left results there), "running", "failed" (an input breaks off far in, the disk is

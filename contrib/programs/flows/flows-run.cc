@@ -3,19 +3,12 @@
  */
 #include "flows-run.h"
 
-#include "idle-options.h"
-#include "run-check.h"
-#include "run-console.h"
-#include "run-driver.h"
-#include "run-results.h"
-#include "thread-choice.h"
-#include "thread-report.h"
-
 #include "ns3/attribute-default.h"
 #include "ns3/fabric-check.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
+#include "ns3/idle-keys.h"
 #include "ns3/input-error.h"
 #include "ns3/input-path.h"
 #include "ns3/links-writer.h"
@@ -25,7 +18,13 @@
 #include "ns3/qbb-simulator-impl.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/rng-seed-manager.h"
+#include "ns3/run-console.h"
+#include "ns3/run-driver.h"
+#include "ns3/run-failures.h"
+#include "ns3/run-results.h"
 #include "ns3/simulator.h"
+#include "ns3/thread-choice.h"
+#include "ns3/thread-report.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -34,7 +33,9 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,18 @@ Located(const std::string& key, const std::string& path, const FabricConf& conf,
         std::cout << key << " " << path << ": using " << found << "\n";
     }
     return found;
+}
+
+/// @return a warning for each key of `--set` that changes nothing where flows are all there is
+std::vector<std::string>
+DescribeIdleKeysOfFlows(const FabricConf& conf)
+{
+    static const std::set<std::string_view> collectives{"PLANE",
+                                                        "IN_NETWORK_REDUCTION",
+                                                        "COLLECTIVE_ENGINE"};
+    return DescribeIdleKeys(conf, [&conf](const FabricConfKey& key) -> std::string {
+        return collectives.contains(key.name) ? "without a workload" : ReasonToBeIdle(conf, key);
+    });
 }
 
 FabricConf
@@ -162,8 +175,8 @@ class FlowsRun : public RunDriver
     std::unique_ptr<FabricMonitors> m_monitors;
     std::vector<QbbPcapCapture> m_captures;
     std::unique_ptr<FlowRunner> m_runner;
-    std::unique_ptr<FabricCheck> m_check;           ///< null if nothing is checked
-    RunCheck m_failures{[] { Simulator::Stop(); }}; ///< what did not hold
+    std::unique_ptr<FabricCheck> m_check;              ///< null if nothing is checked
+    RunFailures m_failures{[] { Simulator::Stop(); }}; ///< what did not hold
     std::optional<LinkUse> m_use;
     std::optional<LinkUse> m_useHere; ///< what this process's flows use
     bool m_wasStopped{false};         ///< by a signal or a limit

@@ -4,15 +4,23 @@
 #ifndef RUN_CONSOLE_H
 #define RUN_CONSOLE_H
 
-#include "run-environment.h"
-
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
 #include <string>
 #include <vector>
 
 namespace AstraSim
 {
+
+/// What a run tells of itself; a level includes those after it.
+enum class LogLevel : uint8_t
+{
+    Debug,   ///< each collective as it starts and ends
+    Info,    ///< the inputs, the results
+    Warning, ///< what may not be as it was meant
+    Error,   ///< why a run fails
+};
 
 /// What a run tells the person who started it.
 class RunConsole

@@ -15,7 +15,7 @@ namespace AstraSim
 namespace
 {
 
-TimePs
+int64_t
 ReadTime(const std::string& flag, const std::string& text)
 {
     const auto time = ns3::ParseTimePs(text);

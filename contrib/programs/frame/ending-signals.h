@@ -11,7 +11,7 @@ namespace AstraSim
 {
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @return SIGINT, SIGTERM and SIGHUP, which end a run in an orderly way, but for those that the
  * program's caller has it ignore, as nohup does SIGHUP
  */

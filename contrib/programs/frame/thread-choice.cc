@@ -7,13 +7,9 @@
 
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
-#include "ns3/collective-offload.h"
 #include "ns3/input-error.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/qbb-simulator-impl.h"
-#include "ns3/string.h"
-#include "ns3/system-config.h"
-#include "ns3/workload-file.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -26,13 +22,6 @@ namespace AstraSim
 
 namespace
 {
-
-/// What a run is asked for that keeps it from using several threads.
-struct ThreadObstacle
-{
-    bool applies;
-    std::string name; ///< as its user wrote it
-};
 
 /// @return the first that applies; null if none does
 const ThreadObstacle*
@@ -69,32 +58,6 @@ OneForEachCore(uint32_t wanted, const RunConsole& console)
     return cores;
 }
 
-/// @return whether ranks agree on the order of what they begin while they run
-bool
-OrdersStreams(const std::string& system)
-{
-    if (system.empty())
-    {
-        return false;
-    }
-    const SystemConfig config = ReadSystemConfig(system);
-    return config.schedulingPolicy != SchedulingPolicy::Fifo || !config.allReduce.empty() ||
-           !config.allGather.empty() || !config.reduceScatter.empty() || !config.allToAll.empty();
-}
-
-/// @return whether one of the obstacles keeps the network whole, which is said
-bool
-StaysWhole(std::span<const ThreadObstacle> obstacles, uint32_t wanted, const RunConsole& console)
-{
-    const ThreadObstacle* obstacle = FindObstacle(obstacles);
-    if (obstacle)
-    {
-        NeedOneProcess(obstacle->name);
-        SayOneThread(*obstacle, wanted, console);
-    }
-    return obstacle != nullptr;
-}
-
 /// Refuse a simulator implementation that has no threads. @throw ns3::InputError
 void
 CheckThreadedSimulator()
@@ -109,6 +72,18 @@ CheckThreadedSimulator()
 }
 
 } // namespace
+
+bool
+StaysWhole(std::span<const ThreadObstacle> obstacles, uint32_t wanted, const RunConsole& console)
+{
+    const ThreadObstacle* obstacle = FindObstacle(obstacles);
+    if (obstacle)
+    {
+        NeedOneProcess(obstacle->name);
+        SayOneThread(*obstacle, wanted, console);
+    }
+    return obstacle != nullptr;
+}
 
 std::optional<uint32_t>
 ChooseThreads(std::optional<uint32_t> wanted,
@@ -148,43 +123,6 @@ ChooseThreads(std::optional<uint32_t> wanted,
     }
     SayOneThread(*obstacle, threads, console);
     return 1;
-}
-
-std::optional<uint32_t>
-ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConsole& console)
-{
-    if (!options.threads && !ns3::QbbProcesses::Get())
-    {
-        return std::nullopt;
-    }
-    const uint32_t wanted = options.threads.value_or(1);
-    const auto sharing = std::ranges::find_if(options.jobs, [](const auto& job) {
-        return RanksShareScheduler(job.workload);
-    });
-    const bool shares = sharing != options.jobs.end();
-    const auto engines = ns3::CollectiveOffload::Parse(
-        ns3::AttributeDefault<ns3::StringValue>("ns3::CollectiveOffload::Engine"));
-    const ThreadObstacle whole[] = {
-        {options.network != NetworkModel::Packet,
-         fmt::format("--network {}", ToString(options.network))},
-        {shares, shares ? sharing->workload + ", whose ranks share a scheduler," : ""},
-        {OrdersStreams(options.system), options.system + ", whose ranks agree on an order,"},
-        {options.rendezvous, "--rendezvous-protocol"},
-        {!options.remoteMemory.empty(), "--remote-memory-configuration"},
-        {!engines || !engines->empty(), "COLLECTIVE_ENGINE"},
-        {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"),
-         "ns3::RdmaFabric::PartitionPerNode"},
-    };
-    if (StaysWhole(whole, wanted, console))
-    {
-        return std::nullopt;
-    }
-    if (options.IsFastForwarded())
-    {
-        NeedOneProcess("--fast-forward"); // makes copies of it
-    }
-    const ThreadWatchers watchers{options.check, !options.pcap.empty(), !inputs.traceNodes.empty()};
-    return ChooseThreads(options.threads, watchers, console);
 }
 
 } // namespace AstraSim

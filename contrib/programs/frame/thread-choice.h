@@ -5,14 +5,30 @@
 #define THREAD_CHOICE_H
 
 #include "run-console.h"
-#include "run-inputs.h"
-#include "run-options.h"
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 
 namespace AstraSim
 {
+
+/// What a run is asked for that keeps it from using several threads.
+struct ThreadObstacle
+{
+    bool applies;
+    std::string name; ///< as its user wrote it
+};
+
+/**
+ * @return whether one of the obstacles keeps the network whole, which is said
+ * @param wanted -t
+ * @throw ns3::InputError if the run is one of several processes
+ */
+bool StaysWhole(std::span<const ThreadObstacle> obstacles,
+                uint32_t wanted,
+                const RunConsole& console);
 
 /// What a run is asked for that looks at several nodes at once: results are the same on one thread.
 struct ThreadWatchers
@@ -33,11 +49,6 @@ struct ThreadWatchers
  */
 std::optional<uint32_t> ChooseThreads(std::optional<uint32_t> wanted,
                                       const ThreadWatchers& watchers,
-                                      const RunConsole& console);
-
-/// The same for workloads.
-std::optional<uint32_t> ChooseThreads(const RunOptions& options,
-                                      const RunInputs& inputs,
                                       const RunConsole& console);
 
 } // namespace AstraSim

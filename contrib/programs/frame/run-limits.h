@@ -6,8 +6,6 @@
 
 #include "program-flags.h"
 
-#include "ns3/rank-network.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +18,7 @@ struct RunLimits
 {
     std::optional<double> seconds;       ///< of wall time, --max-time
     std::optional<uint64_t> memoryBytes; ///< resident, --max-memory
-    std::optional<TimePs> simulated;     ///< of simulated time, --max-sim-time
+    std::optional<int64_t> simulated;    ///< of simulated time in ps, --max-sim-time
 };
 
 /// Add --max-time. @param limits outlives the table

@@ -23,7 +23,7 @@ std::string FileSha256(const std::string& path);
 uint64_t PeakMemoryBytes();
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @brief run.json: what a run was made from, and how it went.
  *
  * A run writes it with status "running" before it simulates, so that a run that is killed cannot be

@@ -39,7 +39,7 @@ enum class FlagSubject : uint8_t
 };
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @brief The flags of a program, a row each: name, subject, where its value goes, and a sentence
  * for
  * --help; and, as far as it has them, other names, a check and a name in run.json.

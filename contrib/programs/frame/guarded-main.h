@@ -23,7 +23,7 @@ int GuardedMain(const std::function<int()>& body);
 std::string DescribeOutOfMemory();
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @brief What is done, as long as the object lives, when memory has run out where nothing can be
  * thrown: the program ends then with the status 1, as it would with an exception.
  */

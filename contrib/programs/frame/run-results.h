@@ -31,7 +31,7 @@ enum class SimulationEnd : uint8_t
 };
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @brief How a run went: the results that run.json has by the same names from every program.
  */
 struct RunResults

@@ -27,7 +27,7 @@ struct StopCause
 };
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @brief Ends a run in an orderly way on SIGINT, SIGTERM or SIGHUP, or when it has taken what it
  * may.
  *

@@ -15,7 +15,7 @@ namespace AstraSim
 {
 
 /**
- * @ingroup astra-frontend
+ * @ingroup programs
  * @brief SHA-256 of bytes that are added piece by piece.
  */
 class Sha256

@@ -1,0 +1,8 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+
+/**
+ * @defgroup programs programs: what all programs go through
+ * @brief Command line, limits, signals, results in run.json; and qbb-flows. Needs rdma-qbb only.
+ */

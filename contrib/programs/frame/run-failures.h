@@ -1,0 +1,74 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_FAILURES_H
+#define RUN_FAILURES_H
+
+#include "ns3/qbb-processes.h"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What checks of a run (--check) find not to hold. The first such thing stops the run.
+class RunFailures
+{
+  public:
+    static constexpr std::size_t MOST = 10; ///< that are kept
+
+    /// @return whether runs are checked that do not ask for it: in the checking build, but those of
+    /// several processes, which cannot be
+    static bool IsDefault()
+    {
+#ifdef NS3_ASSERT_ENABLE
+        return !ns3::QbbProcesses::Get();
+#else
+        return false;
+#endif
+    }
+
+    /// @param stop called at most once, from the event loop
+    explicit RunFailures(std::function<void()> stop)
+        : m_stop(std::move(stop))
+    {
+    }
+
+    /// Note what does not hold.
+    void Fail(const std::string& what)
+    {
+        if (m_failures.size() < MOST)
+        {
+            m_failures.push_back(what);
+        }
+        if (m_stop)
+        {
+            std::exchange(m_stop, {})();
+        }
+    }
+
+    /// @return what did not hold, the first of it
+    const std::vector<std::string>& GetFailures() const
+    {
+        return m_failures;
+    }
+
+  protected:
+    /// The run is over: nothing stops it any more.
+    void ForgetStop()
+    {
+        m_stop = {};
+    }
+
+  private:
+    std::function<void()> m_stop;
+    std::vector<std::string> m_failures;
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_FAILURES_H */
