@@ -7,7 +7,15 @@
 #include "flow-level-backend.h"
 #include "packet-backend.h"
 
+#include "ns3/attribute-default.h"
+#include "ns3/uinteger.h"
+
+#include <utility>
+
 namespace AstraSim
+{
+
+namespace
 {
 
 std::unique_ptr<SimulationBackend>
@@ -33,6 +41,60 @@ MakeBackend(const RunOptions& options,
         return std::make_unique<FlowLevelBackend>(options, inputs, background, output, warnings);
     }
     return nullptr;
+}
+
+/// @return the machine that NCCL sees in a topology
+MachineModel
+MachineOf(const RunInputs& inputs)
+{
+    MachineModel machine = MachineModel::FromTopology(inputs.topology, inputs.nicRatePart);
+    machine.packetBytes =
+        static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
+    return machine;
+}
+
+} // namespace
+
+RunNetwork::RunNetwork(const RunOptions& options,
+                       const RunInputs& inputs,
+                       const BackgroundFlows& background,
+                       const std::string& output,
+                       std::optional<uint32_t> threads,
+                       bool mayReuse,
+                       std::vector<std::string>& warnings)
+    : m_options(options),
+      m_machine(MachineOf(inputs)),
+      m_nccl(m_machine, options.nccl),
+      m_backend(MakeBackend(options, inputs, background, output, threads, warnings)),
+      m_reusesByItself(mayReuse && options.fastForward == FastForwardMode::Auto &&
+                       FastForwardBackend::IsSafe(options, inputs, background))
+{
+    if (!options.IsFastForwarded() && !m_reusesByItself)
+    {
+        return;
+    }
+    auto forward = std::make_unique<FastForwardBackend>(
+        m_reusesByItself ? FastForwardMode::Exact : options.fastForward,
+        options,
+        inputs,
+        background,
+        std::move(m_backend),
+        m_nccl,
+        [this](uint32_t partition) -> MockNcclGroup& { return NcclOf(partition); },
+        warnings);
+    m_forward = forward.get();
+    m_backend = std::move(forward);
+}
+
+MockNcclGroup&
+RunNetwork::NcclOf(uint32_t partition)
+{
+    auto& nccl = m_partitionNccl[partition];
+    if (!nccl)
+    {
+        nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.nccl);
+    }
+    return *nccl;
 }
 
 } // namespace AstraSim

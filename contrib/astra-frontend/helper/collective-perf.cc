@@ -6,20 +6,16 @@
 #include "backend-factory.h"
 #include "collective-perf-points.h"
 #include "collective-perf-table.h"
-#include "fast-forward-backend.h"
 #include "run-inputs.h"
 
-#include "ns3/attribute-default.h"
 #include "ns3/collective-test-workload.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/job.h"
 #include "ns3/machine-model.h"
-#include "ns3/mock-nccl-group.h"
 #include "ns3/program-flags.h"
 #include "ns3/run-console.h"
 #include "ns3/run-driver.h"
 #include "ns3/system-config.h"
-#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <bit>
@@ -84,8 +80,6 @@ class CollectivePerf : public RunDriver
     uint32_t CountRanks() const;
     void CheckRanks() const;
     void RecordInputs();
-    void MakeNccl();
-    CollectiveImplementation& MakeBackends();
     void PrintDevices() const;
     void PointDone(std::size_t point, const CollectiveTestResult& result);
     void PrintRow(std::size_t row);
@@ -99,9 +93,7 @@ class CollectivePerf : public RunDriver
     uint32_t m_ranks{0};
     CommGroup m_group; ///< of all ranks
     std::unique_ptr<CollectivePerfTable> m_table;
-    std::unique_ptr<MockNcclGroup> m_nccl;
-    std::unique_ptr<SimulationBackend> m_backend;
-    FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
+    std::optional<RunNetwork> m_network;
     std::unique_ptr<FinishWatcher> m_watcher;
     std::unique_ptr<CollectiveTestWorkload> m_workload;
     std::unique_ptr<Job> m_job;
@@ -185,8 +177,9 @@ CollectivePerf::ReportUnfinished()
         return 1;
     }
     std::cerr << (cause.status == "stuck" ? "the test cannot finish" : cause.text)
-              << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-    const NetworkDescription network = m_backend->Describe(GetWallSeconds(), MAX_WAITS_OF_SIZE);
+              << ", waiting at " << m_network->GetBackend().Now() / 1000 << " ns:\n";
+    const NetworkDescription network =
+        m_network->GetBackend().Describe(GetWallSeconds(), MAX_WAITS_OF_SIZE);
     std::vector<std::string> lines = network.obstacles;
     for (const auto& more : {m_job->DescribeWaits(), network.waits})
     {
@@ -197,37 +190,6 @@ CollectivePerf::ReportUnfinished()
     return cause.exitStatus;
 }
 
-CollectiveImplementation&
-CollectivePerf::MakeBackends()
-{
-    std::vector<std::string> warnings;
-    const BackgroundFlows background = BackgroundFlows::Find(m_options.run, m_inputs);
-    m_backend = MakeBackend(m_options.run,
-                            m_inputs,
-                            background,
-                            m_options.run.output,
-                            std::nullopt,
-                            warnings);
-    CollectiveImplementation* collectives = m_nccl.get();
-    if (m_options.run.IsFastForwarded())
-    {
-        auto forward = std::make_unique<FastForwardBackend>(
-            m_options.run.fastForward,
-            m_options.run,
-            m_inputs,
-            background,
-            std::move(m_backend),
-            *m_nccl,
-            [this](uint32_t) -> MockNcclGroup& { return *m_nccl; },
-            warnings);
-        collectives = &forward->GetCollectives();
-        m_forward = forward.get();
-        m_backend = std::move(forward);
-    }
-    m_console.Warn(warnings);
-    return *collectives;
-}
-
 void
 CollectivePerf::Build()
 {
@@ -235,10 +197,21 @@ CollectivePerf::Build()
     {
         RecordInputs();
     }
-    MakeNccl();
+    std::vector<std::string> warnings;
+    m_network.emplace(m_options.run,
+                      m_inputs,
+                      BackgroundFlows::Find(m_options.run, m_inputs),
+                      m_options.run.output,
+                      std::nullopt,
+                      true,
+                      warnings);
+    m_machine = m_network->GetNccl().GetMachine();
+    m_group.ranks.resize(m_ranks);
+    std::iota(m_group.ranks.begin(), m_group.ranks.end(), 0);
     m_table = std::make_unique<CollectivePerfTable>(m_options, m_ranks);
     m_rows = m_table->Rows();
-    m_points = std::make_unique<CollectivePerfPoints>(m_options, m_rows, *m_nccl, m_group);
+    m_points =
+        std::make_unique<CollectivePerfPoints>(m_options, m_rows, m_network->GetNccl(), m_group);
     CollectiveTestIterations iterations;
     iterations.timed = m_options.iterations;
     iterations.warmUp = m_options.warmUps > 0;
@@ -251,12 +224,15 @@ CollectivePerf::Build()
         [this](std::size_t point, const CollectiveTestResult& result) {
             PointDone(point, result);
         });
+    m_console.Warn(warnings);
     JobDescription description;
-    description.nccl = &MakeBackends();
-    m_watcher = std::make_unique<FinishWatcher>(*m_backend, m_ranks);
+    description.nccl = &m_network->GetCollectives();
+    m_watcher = std::make_unique<FinishWatcher>(m_network->GetBackend(), m_ranks);
     description.workload = m_workload.get();
     description.ranks = m_group.ranks;
-    description.network = [this](int rank) -> RankNetwork& { return m_backend->GetNetwork(rank); };
+    description.network = [this](int rank) -> RankNetwork& {
+        return m_network->GetBackend().GetNetwork(rank);
+    };
     description.observer = m_watcher.get();
     m_job = std::make_unique<Job>(std::move(description));
 }
@@ -271,9 +247,9 @@ CollectivePerf::Start()
                               m_options.run.conf));
     PrintDevices();
     m_console.Say(m_table->ColumnNames());
-    if (m_forward)
+    if (FastForwardBackend* forward = m_network->GetForward())
     {
-        m_forward->Start();
+        forward->Start();
     }
     m_job->Start();
 }
@@ -281,20 +257,20 @@ CollectivePerf::Start()
 void
 CollectivePerf::Simulate()
 {
-    m_end = m_backend->Run();
+    m_end = m_network->GetBackend().Run();
 }
 
 void
 CollectivePerf::Interrupt()
 {
-    m_backend->Interrupt();
+    m_network->GetBackend().Interrupt();
 }
 
 void
 CollectivePerf::Release()
 {
     m_job.reset();
-    m_backend.reset();
+    m_network.reset();
 }
 
 void
@@ -310,7 +286,7 @@ CollectivePerf::PrintChoices() const
             continue;
         }
         const CollectiveChoice choice =
-            m_nccl->Describe(m_workload->GetGroup(), points[point].steps.front());
+            m_network->GetNccl().Describe(m_workload->GetGroup(), points[point].steps.front());
         text += fmt::format("#   {} ({} of {})\n",
                             m_table->Choice(m_rows[m_points->GetFirstRow(point)], choice),
                             m_results[point].simulated,
@@ -376,25 +352,13 @@ CollectivePerf::RecordInputs()
     GetRecord().SetOption("ns3", m_options.run.ns3Flags);
 }
 
-void
-CollectivePerf::MakeNccl()
-{
-    m_machine = MachineModel::FromTopology(m_inputs.topology, m_inputs.nicRatePart);
-    m_machine.packetBytes =
-        static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
-    m_nccl = std::make_unique<MockNcclGroup>(m_machine, m_options.run.nccl);
-    m_machine = m_nccl->GetMachine();
-    m_group.ranks.resize(m_ranks);
-    std::iota(m_group.ranks.begin(), m_group.ranks.end(), 0);
-}
-
 int
 CollectivePerf::Report()
 {
-    m_backend->Finish();
-    if (m_forward)
+    m_network->GetBackend().Finish();
+    if (FastForwardBackend* forward = m_network->GetForward())
     {
-        std::vector<std::string> warnings = m_forward->TakeWarnings();
+        std::vector<std::string> warnings = forward->TakeWarnings();
         m_console.Warn(warnings);
     }
     if (!m_job->Finished())

@@ -4,16 +4,12 @@
 #include "simulation-run.h"
 
 #include "backend-factory.h"
-#include "fast-forward-backend.h"
 #include "run-inputs.h"
 #include "run-jobs.h"
 #include "run-progress.h"
 #include "workload-threads.h"
 
-#include "ns3/attribute-default.h"
 #include "ns3/fabric-monitors.h"
-#include "ns3/machine-model.h"
-#include "ns3/mock-nccl-group.h"
 #include "ns3/nccl-cost-model.h"
 #include "ns3/qbb-processes.h"
 #include "ns3/rng-seed-manager.h"
@@ -21,16 +17,15 @@
 #include "ns3/run-driver.h"
 #include "ns3/run-results.h"
 #include "ns3/thread-report.h"
-#include "ns3/uinteger.h"
 #include "ns3/workload-file.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unistd.h>
 
 namespace AstraSim
@@ -64,6 +59,11 @@ class SimulationRun : public RunDriver
     void Interrupt() override;
     void Release() override;
 
+    SimulationBackend& Backend() const
+    {
+        return m_network->GetBackend();
+    }
+
     void RecordInputs();
     /// Make all that simulates and writes. @param mayReuse whether without being told to, too
     void MakeSimulation(const BackgroundFlows& background, bool mayReuse);
@@ -78,13 +78,8 @@ class SimulationRun : public RunDriver
     const RunOptions& m_options;
     RunConsole m_console;
     RunInputs m_inputs;
-    std::unique_ptr<MockNcclGroup> m_nccl;
-    /// Of the partitions of a divided run, or of the copies of a fast-forwarded one.
-    std::map<uint32_t, std::unique_ptr<MockNcclGroup>> m_partitionNccl;
-    std::unique_ptr<SimulationBackend> m_backend;
-    FastForwardBackend* m_forward{nullptr}; ///< the backend, with --fast-forward
-    bool m_reusesByItself{false};           ///< is fast-forwarded without being told to
-    std::unique_ptr<RunCheck> m_check;      ///< null if nothing is checked
+    std::optional<RunNetwork> m_network;
+    std::unique_ptr<RunCheck> m_check; ///< null if nothing is checked
     std::unique_ptr<RunJobs> m_jobs;
     std::unique_ptr<RunProgress> m_progress;
     SimulationEnd m_end{SimulationEnd::Drained};
@@ -208,44 +203,22 @@ SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
 {
     std::vector<std::string> warnings;
     const auto threads = ChooseThreads(m_options, m_inputs, m_console);
-    m_backend =
-        MakeBackend(m_options, m_inputs, background, GetDirectory().Path(), threads, warnings);
-    MachineModel machine = MachineModel::FromTopology(m_inputs.topology, m_inputs.nicRatePart);
-    machine.packetBytes =
-        static_cast<uint32_t>(ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaHw::Mtu"));
-    m_nccl = std::make_unique<MockNcclGroup>(machine, m_options.nccl);
-    CollectiveImplementation* collectives = m_nccl.get();
-    const auto ncclOf = [this, machine](uint32_t partition) -> MockNcclGroup& {
-        auto& nccl = m_partitionNccl[partition];
-        nccl = nccl ? std::move(nccl) : std::make_unique<MockNcclGroup>(machine, m_options.nccl);
-        return *nccl;
-    };
-    m_reusesByItself = mayReuse && m_options.fastForward == FastForwardMode::Auto &&
-                       FastForwardBackend::IsSafe(m_options, m_inputs, background);
-    if (m_options.IsFastForwarded() || m_reusesByItself)
-    {
-        auto forward = std::make_unique<FastForwardBackend>(
-            m_reusesByItself ? FastForwardMode::Exact : m_options.fastForward,
-            m_options,
-            m_inputs,
-            background,
-            std::move(m_backend),
-            *m_nccl,
-            ncclOf,
-            warnings);
-        m_forward = forward.get();
-        m_backend = std::move(forward);
-        collectives = &m_forward->GetCollectives();
-    }
+    m_network.emplace(m_options,
+                      m_inputs,
+                      background,
+                      GetDirectory().Path(),
+                      threads,
+                      mayReuse,
+                      warnings);
     m_jobs = std::make_unique<RunJobs>(m_options,
                                        m_inputs.topology,
                                        GetDirectory().Path(),
-                                       *collectives,
+                                       m_network->GetCollectives(),
                                        m_console);
     if (m_options.check)
     {
-        m_check = std::make_unique<RunCheck>([this] { m_backend->Interrupt(); });
-        if (const auto& startChecks = m_backend->GetCapabilities().startChecks)
+        m_check = std::make_unique<RunCheck>([this] { Backend().Interrupt(); });
+        if (const auto& startChecks = Backend().GetCapabilities().startChecks)
         {
             startChecks([this](const std::string& what) { m_check->Fail(what); });
         }
@@ -257,13 +230,14 @@ SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
         dimensions.push_back(dimension.npus);
     }
     m_jobs->SetLogicalDimensions(std::move(dimensions));
-    if (threads && !m_forward)
+    if (threads && !m_network->GetForward())
     {
-        m_jobs->SetPartitions(ncclOf);
+        m_jobs->SetPartitions(
+            [this](uint32_t partition) -> MockNcclGroup& { return m_network->NcclOf(partition); });
     }
     m_jobs->SetPlanes(m_inputs.conf);
-    m_jobs->SetEngines(m_inputs.conf, *m_backend);
-    m_jobs->AddTo(*m_backend);
+    m_jobs->SetEngines(m_inputs.conf, Backend());
+    m_jobs->AddTo(Backend());
     m_console.Warn(warnings);
 }
 
@@ -274,22 +248,22 @@ SimulationRun::Start()
     const bool show = !ns3::QbbProcesses::Get() &&
                       (m_options.progress == ProgressMode::Always ||
                        (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO)));
-    m_progress = std::make_unique<RunProgress>(*m_backend, [this] {
+    m_progress = std::make_unique<RunProgress>(Backend(), [this] {
         const JobProgress jobs = m_jobs->Progress();
-        const NetworkTotals totals = m_backend->GetTotals();
+        const NetworkTotals totals = Backend().GetTotals();
         return ProgressSample{jobs.collectivesDone,
                               jobs.collectivesTotal,
                               totals.flows,
                               totals.packetHops,
                               totals.events};
     });
-    if (m_forward)
+    if (FastForwardBackend* forward = m_network->GetForward())
     {
-        m_forward->Start();
+        forward->Start();
     }
     m_jobs->Start([this] {
         m_progress->Stop();
-        m_backend->FinishWorkloads();
+        Backend().FinishWorkloads();
     });
     if (show)
     {
@@ -300,12 +274,12 @@ SimulationRun::Start()
 void
 SimulationRun::Simulate()
 {
-    m_end = m_backend->Run();
+    m_end = Backend().Run();
     m_progress->Stop();
-    if (m_reusesByItself && m_forward->HasGivenUp())
+    if (m_network->ReusesByItself() && m_network->GetForward()->HasGivenUp())
     {
         BeginAnew();
-        m_end = m_backend->Run();
+        m_end = Backend().Run();
         m_progress->Stop();
     }
 }
@@ -317,13 +291,11 @@ SimulationRun::BeginAnew()
     GetRecord().Set("fast_forward_given_up", true);
     const std::lock_guard lock(m_exchange);
     Release();
-    m_forward = nullptr;
-    m_partitionNccl.clear();
     MakeSimulation(BackgroundFlows(), false); // with any, nothing is reused
     Start();
     if (m_isInterrupted)
     {
-        m_backend->Interrupt();
+        Backend().Interrupt();
     }
 }
 
@@ -332,7 +304,7 @@ SimulationRun::Interrupt()
 {
     const std::lock_guard lock(m_exchange);
     m_isInterrupted = true;
-    m_backend->Interrupt();
+    Backend().Interrupt();
 }
 
 void
@@ -341,16 +313,16 @@ SimulationRun::Release()
     m_progress.reset();
     m_jobs.reset();
     m_check.reset();
-    m_backend.reset();
+    m_network.reset();
 }
 
 void
 SimulationRun::RecordResults()
 {
-    const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : m_backend->Now();
-    RunResults{simulated, GetWallSeconds(), m_backend->GetTotals(), m_jobs->GetSummary().GetCount()}
+    const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : Backend().Now();
+    RunResults{simulated, GetWallSeconds(), Backend().GetTotals(), m_jobs->GetSummary().GetCount()}
         .WriteTo(GetRecord());
-    if (m_forward)
+    if (m_network->GetForward())
     {
         RecordFastForward();
     }
@@ -359,7 +331,8 @@ SimulationRun::RecordResults()
 void
 SimulationRun::RecordFastForward()
 {
-    const FastForwardReport report = m_forward->GetReport();
+    FastForwardBackend& forward = *m_network->GetForward();
+    const FastForwardReport report = forward.GetReport();
     const bool hasPackets = report.carried.packetHops > 0;
     nlohmann::ordered_json record = {
         {"unit", hasPackets ? "packet_hops" : "flows"},
@@ -389,7 +362,7 @@ SimulationRun::RecordFastForward()
         record["largest_error"] = report.largestError;
         record["mean_error"] = report.meanError;
     }
-    if (const auto store = m_forward->GetStoreReport())
+    if (const auto store = forward.GetStoreReport())
     {
         record["store"] = m_options.fastForwardStore;
         record["from_store"] = store->work;
@@ -401,7 +374,7 @@ SimulationRun::RecordFastForward()
         }
     }
     GetRecord().Set("fast_forward", record);
-    std::vector<std::string> warnings = m_forward->TakeWarnings();
+    std::vector<std::string> warnings = forward.TakeWarnings();
     m_console.Warn(warnings);
 }
 
@@ -417,13 +390,13 @@ SimulationRun::ReportUnfinished()
         std::cerr << split << "\n";
         return 1;
     }
-    std::cerr << cause.text << ", waiting at " << m_backend->Now() / 1000 << " ns:\n";
-    const NetworkDescription network = m_backend->Describe(GetWallSeconds(), MAX_WAITS_OF_RANKS);
+    std::cerr << cause.text << ", waiting at " << Backend().Now() / 1000 << " ns:\n";
+    const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WAITS_OF_RANKS);
     PrintIndented(network.obstacles, MAX_WAITS_OF_RANKS);
     std::vector<std::string> lines = m_jobs->DescribeWaits();
     lines.insert(lines.end(), network.waits.begin(), network.waits.end());
     PrintIndented(lines, MAX_WAITS_OF_RANKS);
-    if (m_reusesByItself)
+    if (m_network->ReusesByItself())
     {
         std::cerr << "--fast-forward=off tells which messages are waited for\n";
     }
@@ -433,17 +406,17 @@ SimulationRun::ReportUnfinished()
 void
 SimulationRun::SayVerdict() const
 {
-    const bool nvlsOff =
-        !m_options.nccl.nvlsEnable && NcclCostModel(m_nccl->GetMachine(), m_options.nccl).HasNvls();
+    const bool nvlsOff = !m_options.nccl.nvlsEnable &&
+                         NcclCostModel(m_network->GetNccl().GetMachine(), m_options.nccl).HasNvls();
     const std::vector<std::string> lines =
         m_jobs->GetVerdict().Lines(m_inputs.topology,
-                                   m_backend->GetLinkLoads(),
+                                   Backend().GetLinkLoads(),
                                    {m_options.nccl.sendLatency.value_or(0), nvlsOff});
     for (std::size_t i = 0; i < std::min(lines.size(), MAX_VERDICT_LINES); ++i)
     {
         m_console.Say(lines[i] + "\n");
     }
-    if (const uint64_t cnps = m_backend->GetTotals().cnps; cnps > 0 && !lines.empty())
+    if (const uint64_t cnps = Backend().GetTotals().cnps; cnps > 0 && !lines.empty())
     {
         m_console.Say(fmt::format("{} congestion notifications slowed senders; run the same with "
                                   "--network flow to see what that costs\n",
@@ -454,13 +427,13 @@ SimulationRun::SayVerdict() const
 int
 SimulationRun::Report()
 {
-    m_backend->Finish();
+    Backend().Finish();
     m_jobs->Finish();
     RecordResults();
     if (m_check)
     {
         m_check->Finish(m_jobs->AllFinished());
-        const auto& engines = m_backend->GetCapabilities().engines;
+        const auto& engines = Backend().GetCapabilities().engines;
         GetRecord().Set("checked_collectives",
                         m_check->GetCollectivesChecked() + (engines ? engines->countChecked() : 0));
         if (!m_check->GetFailures().empty())
@@ -473,7 +446,7 @@ SimulationRun::Report()
         return ReportUnfinished();
     }
     EndRecord("finished");
-    const NetworkDescription network = m_backend->Describe(GetWallSeconds(), MAX_WARNINGS);
+    const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WARNINGS);
     for (const std::string& line : network.obstacles)
     {
         std::cerr << "warning: " << line << "\n";

@@ -58,7 +58,8 @@ class RunSupervisor
     /// The record says from now on that the run is running: a signal must not leave it so.
     void Hold();
 
-    /// @param stop called at most once: from another thread, or at once after a signal that was held
+    /// @param stop called at most once: from another thread, or at once after a signal that was
+    /// held
     void Watch(std::function<void()> stop);
 
     /// The simulation is over and its results are being written: only a second signal cuts that
