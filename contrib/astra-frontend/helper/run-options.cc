@@ -42,7 +42,7 @@ constexpr std::pair<const char*, FastForwardMode> FAST_FORWARD_MODES[] = {
     {"verify", FastForwardMode::Verify},
 };
 
-/// What --progress takes.
+/// The words of --progress.
 constexpr std::pair<const char*, ProgressMode> PROGRESS_MODES[] = {
     {"auto", ProgressMode::Auto},
     {"always", ProgressMode::Always},

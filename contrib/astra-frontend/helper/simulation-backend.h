@@ -21,7 +21,7 @@
 namespace AstraSim
 {
 
-/// What there is to say of a network.
+/// A network's account of itself, for people.
 struct NetworkDescription
 {
     std::string traffic; ///< a phrase for the last line of a run, such as "3 flows, 2 drops"
@@ -81,7 +81,7 @@ class SimulationBackend : public SimulationClock
 
     using Report = std::function<void(const std::string& what)>;
 
-    /// What only some networks can do; where a member is empty, the network cannot.
+    /// Abilities that only some networks have; a member is empty where the network lacks it.
     struct Capabilities
     {
         std::optional<Divided> divided;

@@ -3,6 +3,6 @@
  */
 
 /**
- * @defgroup programs programs: what all programs go through
+ * @defgroup programs programs: the frame of all programs
  * @brief Command line, limits, signals, results in run.json; and qbb-flows. Needs rdma-qbb only.
  */

@@ -29,7 +29,7 @@ namespace AstraSim
 inline constexpr const char* SPELLING_NOTE =
     "\nFlags of several letters take one dash or two, and _ or - within.\n";
 
-/// What a flag is about.
+/// The subject of a flag.
 enum class FlagSubject : uint8_t
 {
     Model,   ///< how a network carries traffic, as far as anybody knows

@@ -15,7 +15,7 @@
 namespace AstraSim
 {
 
-/// What checks of a run (--check) find not to hold. The first such thing stops the run.
+/// Failures of the checks of a run (--check). The first one stops the run.
 class RunFailures
 {
   public:

@@ -14,7 +14,7 @@
 namespace AstraSim
 {
 
-/// What a network has carried so far, and what it took.
+/// Totals of a network so far, and the events that they took.
 struct NetworkTotals : ns3::CarriedTraffic
 {
     uint64_t events{0};
