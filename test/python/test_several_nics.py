@@ -97,6 +97,21 @@ def test_no_nic_idles(topology, algorithm, tmp_path):
         assert any(max(pair) > most / 20 for pair in by_gpu.values())
 
 
+@pytest.mark.parametrize("gpus", (16, 32))
+def test_nvls_tree_takes_as_long_with_several_nics_as_with_one_of_their_bandwidth(gpus, tmp_path):
+    times = []
+    for nics in (1, 2, 4):
+        run_script([GENERATOR, *f"-topo Spectrum-X -g {gpus} --preset H100 -bw {400 // nics}Gbps --nics_per_gpu {nics} -o {nics}".split()],
+                   cwd=tmp_path, check=True)
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+        result = subprocess.run([PROGRAM, "all_reduce_perf", "-b", "256M", "-e", "256M", "-n", "1", "-w", "0", "--network", "flow",
+                                 "--network-topo", str(nics)], cwd=tmp_path, env={**clean, "NCCL_ALGO": "NVLSTree"},
+                                capture_output=True, text=True, timeout=120, check=False)
+        assert result.returncode == 0, result.stderr
+        times.append(next(float(line.split()[5]) for line in result.stdout.splitlines() if line[:1] == " "))
+    assert times[1:] == pytest.approx([times[0]] * 2, rel=0.01)
+
+
 def test_a_rail_only_network_names_the_missing_path_in_one_line(tmp_path):
     run_script([GENERATOR, *"-topo RailOnly -g 16 -o n".split()], cwd=tmp_path, check=True)
     check = run_script([GENERATOR, "--check", "n"], cwd=tmp_path, check=True)

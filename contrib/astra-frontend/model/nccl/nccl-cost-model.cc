@@ -63,6 +63,7 @@ NcclCostModel::StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const
     plan.interLatency = InterLatency(latencies.net[p]);
     plan.slotTrips = m_options.networkKind->slotTrips;
     plan.slowStarts = GetSlowStarts();
+    plan.nics = m_machine.nicsPerGpu;
     return plan;
 }
 
@@ -168,7 +169,6 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     plan.pairGBps = PAIR_EFFICIENCY * std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     plan.pairBlockGBps = PAIR_EFFICIENCY * NcclBlockGBps(m_machine.gpu.generation);
     plan.interLatency = InterLatency(PAIR_NET_US - PAIR_CPU_US);
-    plan.pairNics = m_machine.nicsPerGpu;
     // A network, a host or a user may have figures of their own.
     if (m_machine.gpu.messageCosts.empty() && !m_options.sendLatency &&
         !plan.slowStarts.front().Applies())
