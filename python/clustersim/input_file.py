@@ -26,12 +26,12 @@ def _open(path, most=LARGEST):
 
 
 def read_text(path, errors="strict", most=LARGEST):
-    """@return the text of a file of so many bytes at most
+    """@return the text of a file of so many bytes at most, without the byte order mark that editors on Windows put before it
 
     @raise OSError it cannot be read, is no file or too large @raise UnicodeDecodeError
     """
     with _open(path, most) as file:
-        return io.TextIOWrapper(file, encoding="utf-8", errors=errors).read()
+        return io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors).read()
 
 
 def check(path):

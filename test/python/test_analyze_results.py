@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/analyze_results.py: every number of its tables is worked out from the records in view."""
 import csv
+import json
 import pathlib
 import random
 import re
@@ -15,7 +16,9 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import run_directory  # noqa: E402
-from clustersim.results import open_runs, tables  # noqa: E402
+from clustersim.results import ResultsError, open_runs, tables  # noqa: E402
+from clustersim.results.page.glance import glance_of  # noqa: E402
+from clustersim.results.plots import KINDS  # noqa: E402
 from clustersim.results.tables.percentiles import percentiles  # noqa: E402
 
 
@@ -224,3 +227,79 @@ def test_files_of_tables_that_are_not_asked_for_are_not_read(runs, tmp_path):
     (tmp_path / "out").mkdir()
     written = run("--dirs", tmp_path / "fast", "--tables", "busbw", "-o", tmp_path / "out")
     assert "fast/fct.txt:1" in written.stderr and (tmp_path / "out/pfc.csv").is_file(), "-o writes all tables"
+
+
+def partly_reused(directory, in_place):
+    """@return a run of 1,000 packet-hops of which so many ran on the network of the run, and whose links have users"""
+    run_directory.write(directory, network="packet", fast_forward={"simulated": 400, "of_which_in_place": in_place, "reused": 600})
+    lines = run_directory.LINKS.splitlines()
+    (directory / "links.csv").write_text("\n".join([lines[0] + ",messages,used_by,largest_flows", *(
+        f"{line},1,AllReduce TP 60%; AllReduce DP 40%,0>1 9%" for line in lines[1:])]) + "\n")
+    return directory
+
+
+@pytest.mark.parametrize("in_place", [0, 50])
+def test_after_fast_forward_the_rest_is_not_shown_as_all(tmp_path, in_place):
+    """links.csv, fct.txt and monitors hold what ran in place: it is marked, and what would be worked out of it is left out."""
+    run, = runs = open_runs([partly_reused(tmp_path / "fast", in_place)])
+    found = {table.key: table for table in tables.all_tables(runs)}
+    assert not {"verdict", "utilisation", "hottest"} & set(found)
+    assert {row["run"] for key in ("slowdown", "pfc", "origins", "queues") for row in found[key].records()} == {
+        f"fast ({in_place / 10:g}% of its traffic)"}
+    warning, = (str(problem) for problem in run.problems if "--fast-forward" in problem.what)
+    assert f"{100 - in_place / 10:g}% of the traffic" in warning
+    assert any("--fast-forward" in sentence for sentence in glance_of(runs).sentences)
+    with pytest.raises(ResultsError, match="--fast-forward"):
+        KINDS["links"].draw(runs)
+    assert len(found["busbw"].rows) == 2, "collectives are all there"
+
+
+def test_a_run_in_which_all_ran_in_place_is_whole(tmp_path):
+    directory = partly_reused(tmp_path / "fast", 50)
+    record = json.loads((directory / "run.json").read_text())
+    record["fast_forward"] = {"simulated": 400, "of_which_in_place": 400, "reused": 0}
+    (directory / "run.json").write_text(json.dumps(record))
+    run, = runs = open_runs([directory])
+    assert {"verdict", "utilisation", "hottest"} <= {table.key for table in tables.all_tables(runs)} and not run.problems
+    assert {row["run"] for row in table(runs, "slowdown")} == {"fast"}
+
+
+def inputs(name):
+    return [{"role": "workload", "path": f"{name}.txt", "sha256": name * 8}, {"role": "topology", "path": "topology", "sha256": ""}]
+
+
+def test_only_runs_of_one_workload_are_divided_by_each_other(tmp_path):
+    directories = []
+    for workload, factor in (("dense", 1), ("dense", 2), ("moe", 5), ("moe", 10)):
+        directories.append(run_directory.write(tmp_path / f"{workload}{factor}", inputs=inputs(workload)))
+        text = (directories[-1] / "EndToEnd.csv").read_text()
+        (directories[-1] / "EndToEnd.csv").write_text(text.replace(",400.000000\nlayer_name", f",{400 * factor}.000000\nlayer_name"))
+    runs = open_runs(directories)
+    assert [(row["total us"], row["x first run"]) for row in table(runs, "completion")] == [
+        (400, 1), (800, 2), (2000, 1), (4000, 2)]
+    glance = glance_of(runs)
+    assert glance.sentences[:2] == ["dense.txt: dense1 is fastest with 400 \u00b5s; dense2 takes 2.00 times as long.",
+                                    "moe.txt: moe5 is fastest with 2 ms; moe10 takes 2.00 times as long."]
+    assert [bar.relative for bar in glance.bars] == ["1.00 x", "2.00 x", "1.00 x", "2.00 x"]
+
+
+def test_runs_that_serve_requests_are_compared_by_what_users_saw(tmp_path):
+    """They last as long as requests come, so the lengths of two of them say nothing of the instances."""
+    directories = []
+    for number, name in enumerate(("kv", "burst"), 1):
+        directories.append(run_directory.write(tmp_path / name, inputs=inputs("serve")))
+        (directories[-1] / "inference.csv").write_text(
+            f"metric,mean,p50,p90,p99,max\nttft_us,{1000 * number},1,1,1,1\ne2e_us,{5000 * number},1,1,1,1\nrequests,20,,,,\n")
+    text = (directories[0] / "EndToEnd.csv").read_text()
+    (directories[0] / "EndToEnd.csv").write_text(text.replace(",400.000000\nlayer_name", ",4000.000000\nlayer_name"))
+    runs = open_runs(directories)
+    assert [row["x first run"] for row in table(runs, "completion")] == [None, None]
+    glance = glance_of(runs)
+    assert [sentence for sentence in glance.sentences if "requests" in sentence] == [
+        "kv: 20 requests; the mean one has its first token after 1 ms and its last after 5 ms.",
+        "burst: 20 requests; the mean one has its first token after 2 ms and its last after 10 ms."]
+    assert not any("fastest" in sentence for sentence in glance.sentences) and not any(bar.relative for bar in glance.bars)
+    assert [part.name for part in glance.bars[0].parts][-1] == "no request to serve"
+    # Limits are the workload's: without any, nothing is said of them.
+    serving = next(each for each in tables.all_tables(runs) if each.key == "serving")
+    assert "within limits %" not in serving.for_people().columns and "refused" not in serving.for_people().columns

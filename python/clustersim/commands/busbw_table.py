@@ -9,60 +9,56 @@ first rank's start to the last one's end; "from last start" begins when the last
 where it differs.
 """
 import collections
-import csv
 import pathlib
 import statistics
 import sys
 
+from clustersim.required_modules import require
+
+require("numpy", "pandas")
+
 from clustersim import command
+from clustersim.results import ResultsError, files
+from clustersim.results.problem import Problems
 
 LATE = "from last start GB/s"
 COLUMNS = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "count", "time us", "algbw GB/s",
            "busbw GB/s", LATE)
-NEEDED = ("op", "group", "ranks", "bytes", "algorithm", "protocol", "start_ns", "end_ns", "algbw",
-          "busbw")
-
-
-class InputError(Exception):
-    pass
-
-
-def kind_of(group):
-    """@return the kind of a group: "DP" of "DP3", "DP 3", "DP[3]" or "DP"."""
-    return group.rstrip("0123456789[]:# -.") or group
 
 
 def read(directory):
-    path = pathlib.Path(directory) / "collectives.csv"
+    """@return the collectives as dictionaries; what cannot be read is said on standard error"""
+    from clustersim.results.collectives import read_collectives  # loads pandas
+    path = files.whole_or_part(pathlib.Path(directory) / "collectives.csv")
     if not path.is_file():
-        raise InputError(f"{path}: no such file; expected the output directory of a run")
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file, skipinitialspace=True)
-        missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
-        if missing:
-            raise InputError(f"{path}:1: lacks the columns {', '.join(missing)}")
-        return list(reader)
+        raise ResultsError(f"{path}: no such file; expected the output directory of a run")
+    problems = Problems()
+    frame = read_collectives(path, problems)
+    if frame is None:
+        raise ResultsError(str(problems[0]))
+    for problem in problems:
+        print(f"warning: {problem}", file=sys.stderr)
+    return frame.to_dict("records")
 
 
 def starts_late(collectives):
     """@return whether some rank starts so late that a bandwidth is more from the last start"""
-    return any(float(record.get("busbw_last_start") or 0) > 1.01 * float(record["busbw"]) for record in collectives)
+    return any(record.get("busbw_last_start", 0) > 1.01 * record["busbw"] for record in collectives)
 
 
 def rows(collectives):
     """@return a row of each kind of collective, its cells in the order of COLUMNS"""
     groups = collections.defaultdict(list)
     for record in collectives:
-        key = (record["op"], kind_of(record["group"]), int(record["ranks"]), int(record["bytes"]),
-               record["algorithm"], record["protocol"])
+        key = tuple(record[name] for name in ("op", "kind", "ranks", "bytes", "algorithm", "protocol"))
         groups[key].append(record)
     for key in sorted(groups, key=lambda k: (k[0], k[1], k[2], k[3])):
         records = groups[key]
-        slowest = max(float(r["end_ns"]) - float(r["start_ns"]) for r in records)
+        slowest = max(r["duration_ns"] for r in records)
         yield (*key, len(records), f"{slowest / 1000:.3f}",
-               f"{statistics.median(float(r['algbw']) for r in records):.2f}",
-               f"{statistics.median(float(r['busbw']) for r in records):.2f}",
-               f"{statistics.median(float(r.get('busbw_last_start') or r['busbw']) for r in records):.2f}")
+               f"{statistics.median(r['algbw'] for r in records):.2f}",
+               f"{statistics.median(r['busbw'] for r in records):.2f}",
+               f"{statistics.median(r.get('busbw_last_start') or r['busbw'] for r in records):.2f}")
 
 
 def render(table, columns):
@@ -89,4 +85,4 @@ def main(arguments):
 
 
 def run():
-    command.run(command.name(), main, (InputError, ValueError))
+    command.run(command.name(), main, ResultsError)

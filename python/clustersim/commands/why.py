@@ -9,9 +9,10 @@ no timeline of all ranks, it is repeated once with one. Results are in RUN/why.
 """
 from clustersim.required_modules import require
 
-require("pydantic", "yaml")
+require("pydantic", "yaml", "numpy", "pandas")
 
 from clustersim import command
+from clustersim.results import ResultsError
 from clustersim.simulation import SimulationError
 from clustersim.why import command as explanation
 from clustersim.workload.errors import InputError
@@ -22,4 +23,4 @@ def main(arguments):
 
 
 def run():
-    command.run(command.name(), main, (InputError, SimulationError))
+    command.run(command.name(), main, (InputError, SimulationError, ResultsError))

@@ -8,16 +8,21 @@ protocol, channels, start_ns, end_ns, algbw and busbw (GB/s), flows, and two wor
 from clustersim.results.records import read_comma_separated
 
 COLUMNS = {"id": "int", "layer": "text", "pass": "int", "phase": "text", "group": "text",
-           "ranks": "int", "op": "text", "bytes": "int", "algorithm": "text", "protocol": "text",
+           "ranks": "count", "op": "text", "bytes": "int", "algorithm": "text", "protocol": "text",
            "channels": "int", "start_ns": "float", "end_ns": "float", "algbw": "float",
            "busbw": "float", "flows": "int"}
+OPTIONAL = {"last_start_ns": "float", "busbw_last_start": "float"}
 
 
 def read_collectives(path, problems):
     """@return the collectives, or None"""
-    frame = read_comma_separated(path, COLUMNS, problems)
+    frame = read_comma_separated(path, COLUMNS, problems, OPTIONAL)
     if frame is None:
         return None
+    ends_first = frame["end_ns"] < frame.get("last_start_ns", frame["start_ns"])
+    if ends_first.any():
+        problems.add(path, 0, f"{ends_first.sum()} collectives end before they start and are left out", "an end after the start")
+        frame = frame[~ends_first].reset_index(drop=True)
     kind = frame["group"].str.rstrip("0123456789[]:# -.")
     frame["kind"] = kind.where(kind != "", frame["group"])
     frame["duration_ns"] = frame["end_ns"] - frame["start_ns"]

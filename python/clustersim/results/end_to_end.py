@@ -12,7 +12,7 @@ import re
 import pandas as pd
 
 from clustersim import csv_cell
-from clustersim.results.records import whole_lines
+from clustersim.results.records import MOST, whole_lines
 
 SUMMARY = {"Expose DP comm": "exposed_dp", "Expose DP_EP comm": "exposed_dp_ep",
            "Expose TP comm": "exposed_tp", "Expose_EP_comm": "exposed_ep",
@@ -26,13 +26,14 @@ LAYER = {"fwd compute": "fwd_compute_us", "wg compute": "wg_compute_us", "ig com
          "ig exposed comm": "ig_exposed_us", "fwd total comm": "fwd_total_us",
          "wg total comm": "wg_total_us", "ig total comm": "ig_total_us",
          "workload finished at": "finished_us"}
-NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
+NUMBER = re.compile(r"\d+(\.\d*)?([eE][-+]?\d+)?")
 
 
 def _leading_number(text):
     """@return the number that a cell such as "12.5 (40.00%)" starts with, or None"""
     found = NUMBER.match(text.strip())
-    return float(found[0]) if found else None
+    value = float(found[0]) if found else None
+    return value if value is not None and value < MOST else None
 
 
 def _summary(rows, path, problems):
@@ -83,7 +84,11 @@ def read_end_to_end(path, problems):
     data = whole_lines(path, problems)
     if data is None:
         return None, []
-    rows = list(csv.reader(data.decode(errors="replace").splitlines()))
+    try:
+        rows = list(csv.reader(data.decode(errors="replace").splitlines()))
+    except csv.Error as error:
+        problems.add(path, 0, f"is not a table ({error})", "a summary and a row for each layer")
+        return None, []
     summary = _summary(rows, path, problems)
     layers = _layers(rows, path, summary["job"] if summary else "", problems)
     if not any(row and row[0] == "total exposed comm" for row in rows):

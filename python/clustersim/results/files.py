@@ -15,6 +15,12 @@ MONITORS = {
 }
 
 
+def whole_or_part(path):
+    """@return the file, or what a run that was killed has left of it"""
+    part = path.with_name(path.name + ".part")
+    return part if not path.is_file() and part.is_file() else path
+
+
 def is_inside(path, directory):
     return path.resolve().is_relative_to(directory.resolve())
 
@@ -22,9 +28,9 @@ def is_inside(path, directory):
 def find_monitor(directory, kind, info):
     """@return path of a monitor's file; None if there is none"""
     key, usual, patterns = MONITORS[kind]
-    configured = options_of(info).get(key)
+    configured = str(options_of(info).get(key) or "")
     for name in ((configured,) if configured else ()) + (usual,):
-        for path in (directory / name, directory / name.rsplit("/", 1)[-1]):
+        for path in map(whole_or_part, (directory / name, directory / name.rsplit("/", 1)[-1])):
             if path.is_file() and is_inside(path, directory):
                 return path
     if info:
@@ -40,7 +46,7 @@ def find_monitor(directory, kind, info):
 def monitor_name(kind, info):
     """@return the name that the file should have"""
     key, usual, _ = MONITORS[kind]
-    return options_of(info).get(key) or usual
+    return str(options_of(info).get(key) or usual)
 
 
 def numbered(directory, stem):

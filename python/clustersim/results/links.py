@@ -10,11 +10,12 @@ from clustersim.results.records import read_comma_separated
 
 COLUMNS = {"node": "int", "port": "int", "peer": "int", "rate_bps": "int", "tx_bytes": "int",
            "busy_ns": "float", "pause_ns": "float", "drops": "int"}
+OPTIONAL = {"messages": "int", "used_by": "text", "largest_flows": "text"}
 
 
 def read_links(path, simulated_ns, problems):
     """@param simulated_ns how long the run was, or None @return the ports, or None"""
-    frame = read_comma_separated(path, COLUMNS, problems)
+    frame = read_comma_separated(path, COLUMNS, problems, OPTIONAL)
     if frame is not None:
         frame["utilisation"] = frame["busy_ns"] / simulated_ns if simulated_ns else float("nan")
     return frame

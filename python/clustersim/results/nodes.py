@@ -3,6 +3,7 @@
 import hashlib
 import pathlib
 
+from clustersim.results import run_json
 from clustersim.topology.cluster import InputError
 from clustersim.topology.reader import read
 
@@ -11,25 +12,27 @@ LINK_KINDS = ("NVLink", "GPU to switch", "switch to GPU", "switch up", "switch d
               "switch to switch", "GPU to GPU", "all links")
 
 
-def find_topology(path, directory, sha256, problems):
+def find_topology(path, info, directory, sha256, problems):
     """Reads the topology that a run names.
 
-    @param path as in run.json; looked for as given, in the repository, in and beside the run directory
-    @param sha256 of the file that the run used, or None
+    @param path as in run.json; looked for as given, from where the run was started, in the repository, in and beside
+        the run directory
+    @param info run.json @param sha256 of the file that the run used, or None
     @return clustersim.topology's Topology, or None
     """
     path = pathlib.Path(path)
-    places = (path, ROOT / path, directory / path.name, directory.parent / path.name)
-    found = next((place for place in places if place.is_file()), None)
+    places = (*run_json.places_of(path, info), ROOT / path, directory / path.name, directory.parent / path.name)
+    found = [place for place in places if place.is_file()]
+    same = [place for place in found if not sha256 or hashlib.sha256(place.read_bytes()).hexdigest() == sha256]
+    if same:
+        return read_topology(same[0], problems)
     if not found:
         problems.add(path, 0, "the topology of the run is not there; names and kinds of nodes are left "
                               "out", "the file, or --topology FILE")
         return None
-    if sha256 and hashlib.sha256(found.read_bytes()).hexdigest() != sha256:
-        problems.add(found, 0, "the topology has changed since the run; names and kinds of nodes are "
-                               "left out", f"a file with SHA-256 {sha256}")
-        return None
-    return read_topology(found, problems)
+    problems.add(found[0], 0, "the topology has changed since the run; names and kinds of nodes are "
+                              "left out", f"a file with SHA-256 {sha256}")
+    return None
 
 
 def read_topology(path, problems):
@@ -91,8 +94,9 @@ class Nodes:
 
 
 def links_with_kinds(run):
-    """@return run.links with the column kind (see LINK_KINDS), or None"""
-    if run.links is None or not run.simulated_ns:
+    """@return run.whole_links with the column kind (see LINK_KINDS), or None"""
+    links = run.whole_links
+    if links is None or not run.simulated_ns:
         return None
-    kinds = [run.nodes.link_kind(node, peer) for node, peer in zip(run.links["node"], run.links["peer"])]
-    return run.links.assign(kind=kinds)
+    kinds = [run.nodes.link_kind(node, peer) for node, peer in zip(links["node"], links["peer"])]
+    return links.assign(kind=kinds)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reads files of records, one a line; lines that are none are left out and reported."""
+"""Reads files of records, one a line; lines that are none are left out and reported.
+
+All numbers of results are finite and none is negative: a line with another one is not a record.
+"""
+import codecs
 import csv
 import io
 import re
@@ -11,13 +15,14 @@ from clustersim import csv_cell
 
 REST = "_rest"  # fields beyond those of a record
 # Hexadecimals are few different texts, such as addresses: each is read once.
-DTYPES = {"int": np.int64, "float": np.float64, "text": str, "hex": "category"}
+DTYPES = {"int": np.int64, "count": np.int64, "float": np.float64, "text": str, "hex": "category"}
+MOST = float(1 << 62)  # above what any clock or counter holds
 
 
 def whole_lines(path, problems):
-    """@return the bytes of a file without a last line that was cut off, or None if it cannot be read"""
+    """@return the bytes of a file without a byte order mark and a last line that was cut off, or None if it cannot be read"""
     try:
-        data = path.read_bytes()
+        data = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         problems.add(path, 0, f"cannot be read ({error.strerror})", "a file of the run")
         return None
@@ -32,16 +37,17 @@ def whole_lines(path, problems):
 def read_blank_separated(path, columns, problems):
     """Reads a file without a header line.
 
-    @param columns name -> "int", "float", "text" or "hex" (an integer)
+    @param columns name -> "int", "count" (an integer above 0), "float", "text" or "hex" (an integer)
     @return DataFrame, or None if the file cannot be read
     """
     data = whole_lines(path, problems)
     return None if data is None else _frame(path, data, 0, columns, None, problems)
 
 
-def read_comma_separated(path, columns, problems):
+def read_comma_separated(path, columns, problems, optional=None):
     """Reads a file with a header line, which may name more columns than these.
 
+    @param optional columns that files of other versions lack, likewise
     @return DataFrame with the file's columns, or None if it cannot be read or lacks one of columns
     """
     data = whole_lines(path, problems)
@@ -50,12 +56,13 @@ def read_comma_separated(path, columns, problems):
     first = data.split(b"\n", 1)[0].decode(errors="replace")
     names = [name.strip() for name in first.split(",")] if first.strip() else []
     missing = [name for name in columns if name not in names]
-    if missing:
-        problems.add(path, 1, f"the columns {', '.join(missing)} are missing" if names else
-                     "the file has no header line", ",".join(columns))
+    if missing or len(set(names)) < len(names):
+        problems.add(path, 1, f"the columns {', '.join(missing)} are missing" if names and missing else
+                     "a column is there twice" if names else "the file has no header line", ",".join(columns))
         return None
-    frame = _frame(path, data, 1, {name: columns.get(name, "text") for name in names}, ",", problems)
-    extra = [name for name in names if name not in columns]
+    known = columns | (optional or {})
+    frame = _frame(path, data, 1, {name: known.get(name, "text") for name in names}, ",", problems)
+    extra = [name for name in names if name not in known]
     for name in extra:
         numbers = pd.to_numeric(frame[name], errors="coerce")
         if len(numbers) and not numbers.isna().any():
@@ -70,7 +77,7 @@ def _frame(path, data, header_lines, columns, separator, problems):
     for name, kind in columns.items():
         if kind == "hex":
             frame[name] = _integers_of_hexadecimals(frame[name])
-        elif kind == "text" and frame[name].str.startswith("'").any():
+        elif kind == "text" and len(frame) and frame[name].str.startswith("'").any():
             frame[name] = frame[name].map(csv_cell.unescape)
     return frame
 
@@ -93,6 +100,9 @@ def _all_at_once(data, header_lines, columns, separator):
     numbers = [name for name, kind in columns.items() if kind != "text"]
     if frame[REST].notna().any() or frame[numbers].isna().any(axis=None):
         return None
+    if any((frame[name] < (kind == "count")).any() or (frame[name] > MOST).any() for name, kind in columns.items()
+           if kind not in ("text", "hex")):
+        return None
     words = [name for name, kind in columns.items() if kind == "text"]
     # A record that is too short ends with missing fields; one whose last field is empty does too.
     if words and frame[words].isna().any(axis=None):
@@ -105,15 +115,22 @@ def _all_at_once(data, header_lines, columns, separator):
     return frame.drop(columns=REST)
 
 
-def _integer(text, base=10):
+def _integer(text, base=10, least=0):
     value = int(text, base)
-    if not -2**63 <= value < 2**63:
+    if not least <= value < MOST:
+        raise ValueError
+    return value
+
+
+def _real(text):
+    value = float(text)
+    if not 0 <= value < MOST:
         raise ValueError
     return value
 
 
 def _line_by_line(path, data, header_lines, columns, separator, problems):
-    convert = {"int": _integer, "float": float, "text": str.strip,
+    convert = {"int": _integer, "count": lambda text: _integer(text, least=1), "float": _real, "text": str.strip,
                "hex": lambda text: f"{_integer(text, 16):x}"}
     functions = [convert[kind] for kind in columns.values()]
     rows, wrong = [], []

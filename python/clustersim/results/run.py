@@ -98,6 +98,33 @@ class Run:
         return str(self.info.get("network", self.info.get("backend", "")))
 
     @property
+    def workload_identity(self):
+        """What tells that two runs have the same workload: its checksum, or else its name"""
+        entry = run_json.input_of(self.info, "workload")
+        return str(entry.get("sha256") or self.workload)
+
+    @property
+    def serves_requests(self):
+        """Whether the run served requests: it lasts as long as they come"""
+        return self.served is not None or self.inference is not None
+
+    @property
+    def network_share(self):
+        """The share of the traffic that files of the network hold: below 1 with --fast-forward, where only the rest ran in place"""
+        return run_json.share_in_place(self.info)
+
+    @property
+    def label(self):
+        """The name, for rows that are made of files of the network; says so where they hold a part of the traffic"""
+        return self.name if self.network_share == 1 else f"{self.name} ({100 * self.network_share:.3g}% of its traffic)"
+
+    def _say_partial(self):
+        if self.network_share < 1:
+            self.problems.add(self._path("run.json"), 0, f"--fast-forward reused or simulated {100 * (1 - self.network_share):.3g}% of "
+                              "the traffic beside the run, which fct.txt, links.csv and monitors lack; tables of links and what "
+                              "limits a group are left out", "a run without --fast-forward for these")
+
+    @property
     def packets(self):
         """Whether the run was simulated packet by packet, as far as is known"""
         return self.backend in ("", "ns3", "packet")
@@ -108,6 +135,7 @@ class Run:
 
     def _monitor(self, kind, read):
         path = files.find_monitor(self.directory, kind, self.info)
+        self._say_partial()
         if path:
             return read(path, self.problems)
         if self.info and self.packets:
@@ -115,7 +143,7 @@ class Run:
         return None
 
     def _file(self, name, read, expected):
-        path = self._path(name)
+        path = files.whole_or_part(self._path(name))
         if path.is_file():
             return read(path)
         if expected:
@@ -153,14 +181,20 @@ class Run:
         """How often each port was looked at for qlen.txt (empty ports have no line), or None"""
         if self.queues is None or "samples" in self.queues or not self.simulated_ns:
             return None
+        sampling = self.queue_sampling
+        return None if sampling is None else sampling[2]
+
+    @functools.cached_property
+    def queue_sampling(self):
+        """The first time at which ports were looked at for qlen.txt and the interval, in us, and how often; None if unknown"""
         try:
             start = float(self.options.get("QLEN_MON_START", self.options["MON_START"]))
             end = float(self.options.get("QLEN_MON_END", self.options["MON_END"]))
             interval = float(self.options["QLEN_MON_INTERVAL"])
-        except (KeyError, ValueError):
+            last = min(end, self.simulated_ns / 1000)
+            return start, interval, int((last - start) // interval) + 1 if interval > 0 and last >= start else 0
+        except (KeyError, ValueError, TypeError, OverflowError):
             return None
-        last = min(end, self.simulated_ns / 1000)
-        return int((last - start) // interval) + 1 if interval > 0 and last >= start else 0
 
     @functools.cached_property
     def bandwidth(self):
@@ -198,6 +232,12 @@ class Run:
     def collectives(self):
         return self._file("collectives.csv", lambda path: read_collectives(path, self.problems),
                           self._has_collectives)
+
+    @property
+    def whole_links(self):
+        """links where they count all of the traffic; else None"""
+        self._say_partial()
+        return self.links if self.network_share == 1 else None
 
     @functools.cached_property
     def links(self):
@@ -240,7 +280,7 @@ class Run:
     @functools.cached_property
     def simulated_ns(self):
         """Simulated time, of run.json or else the last end of a flow or collective; None if unknown"""
-        if isinstance(self.info.get("simulated_ns"), (int, float)):
+        if "simulated_ns" in self.info:
             return float(self.info["simulated_ns"])
         ends = []
         if self.flows is not None and len(self.flows):
@@ -257,7 +297,7 @@ class Run:
         path = entry.get("path") or self.info.get("topology")
         if not path:
             return None
-        return find_topology(path, self.directory, entry.get("sha256"), self.problems)
+        return find_topology(path, self.info, self.directory, entry.get("sha256"), self.problems)
 
     @functools.cached_property
     def nodes(self):

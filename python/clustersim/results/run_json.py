@@ -3,40 +3,80 @@
 import json
 import pathlib
 
+from clustersim import input_file
+
 CONGESTION_CONTROLS = {"0": "none", "1": "DCQCN", "3": "HPCC", "7": "TIMELY", "8": "DCTCP",
                        "10": "HPCC-PINT"}
 
 
+TEXTS = ("status", "version", "host", "directory", "topology", "network", "backend", "test")
+NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "seed", "events", "packets", "packet_hops", "flows",
+           "background_flows", "drops", "pauses", "paused_ns", "longest_pause_ns", "pfc_storms", "timeouts", "retransmitted_bytes",
+           "nacks", "cnps", "out_of_order_packets", "reorder_bytes", "collectives", "threads")
+MOST = float(1 << 64)  # a seed may be as large
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < MOST
+
+
+def _is_input(entry):
+    return isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("role", "path"))
+
+
+EXPECTED = {
+    **{name: (lambda value: isinstance(value, str), "a text") for name in TEXTS},
+    **{name: (_is_number, "a number, 0 or more") for name in NUMBERS},
+    "options": (lambda value: isinstance(value, dict) and isinstance(value.get("nccl_environment") or {}, dict), "options by name"),
+    "fast_forward": (lambda value: isinstance(value, dict) and all(map(_is_number, (value.get(name, 0) for name in WORK))),
+                     "numbers by name"),
+    "inputs": (lambda value: isinstance(value, list) and all(map(_is_input, value)), "role, path and sha256 of each input"),
+}
+WORK = ("simulated", "reused", "of_which_in_place")  # of a run that reused patterns
+
+
 def read_run_json(path, problems):
-    """@return the object, empty if it cannot be read"""
+    """@return the object without entries that cannot be what they should; empty if it cannot be read"""
     try:
-        info = json.loads(path.read_text(errors="replace"))
+        info = json.loads(input_file.read_text(path, errors="replace"))
     except OSError as error:
         problems.add(path, 0, f"cannot be read ({error.strerror})", "the record of the run")
         return {}
-    except json.JSONDecodeError as error:
-        problems.add(path, error.lineno, "the file is cut off or no JSON; parameters are left out",
+    except (ValueError, RecursionError) as error:  # among the first is a number of thousands of digits
+        problems.add(path, getattr(error, "lineno", 0), "the file is cut off or no JSON; parameters are left out",
                      "the record of the run")
         return {}
     if not isinstance(info, dict):
         problems.add(path, 1, "this is not a JSON object; parameters are left out", "the record of the run")
         return {}
+    for name in [name for name in info if name in EXPECTED and not EXPECTED[name][0](info[name])]:
+        problems.add(path, 0, f"\"{name}\" is not {EXPECTED[name][1]}, and is left out", EXPECTED[name][1])
+        del info[name]
     return info
+
+
+def places_of(path, info):
+    """@return where an input may be that a run names: relative paths begin in the directory in which it was started"""
+    return [pathlib.Path(info.get("directory", ""), path), pathlib.Path(path)]
+
+
+def share_in_place(info):
+    """@return the share of a run's traffic that files of its network hold: all, but with --fast-forward what ran in place"""
+    if "fast_forward" not in info or info.get("network") == "analytical":
+        return 1.0
+    work = {name: info["fast_forward"].get(name, 0) for name in WORK}
+    whole = work["simulated"] + work["reused"]
+    return min(1.0, work["of_which_in_place"] / whole) if whole else 1.0
 
 
 def options_of(info):
     """@return effective options by name"""
-    options = info.get("options")
-    return options if isinstance(options, dict) else {}
+    return info.get("options", {})
 
 
 def input_of(info, role):
     """@return the entry of inputs with this role (the first of several), or an empty dictionary"""
-    entries = info.get("inputs")
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and entry.get("role") == role:
-            return entry
-    return {}
+    return next((entry for entry in info.get("inputs", ()) if entry["role"] == role), {})
 
 
 def input_name(info, role):

@@ -8,13 +8,18 @@ import json
 
 import pandas as pd
 
+from clustersim import input_file
+
 COLUMNS = ("rank", "thread", "name", "category", "start_us", "duration_us")
+MOST = 1 << 34  # bytes of a timeline
+MOST_NUMBER = float(1 << 53)
 ARGUMENTS = ("layer", "group", "collective", "phase", "bytes")
 
 
-def _events(path, problems):
+def read_events(path, problems):
+    """Yields line and event, an object of JSON, of each line of a file that holds one."""
     try:
-        lines = path.read_text(errors="replace").splitlines()
+        lines = input_file.read_text(path, errors="replace", most=MOST).splitlines()
     except OSError as error:
         problems.add(path, 0, f"cannot be read ({error.strerror})", "a timeline of the run")
         return
@@ -22,24 +27,46 @@ def _events(path, problems):
         if line.strip() in ("", "[", "]"):
             continue
         try:
-            yield number, json.loads(line.rstrip().rstrip(","))
-        except json.JSONDecodeError:
+            event = json.loads(line.rstrip().rstrip(","))
+        except (ValueError, RecursionError):
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("args", {}), dict):
+            yield number, event
+        else:
             problems.add(path, number, "this line is cut off or no event and is left out",
                          "one event of Chrome's trace format a line")
     if not lines or lines[-1].strip() != "]":
         problems.add(path, len(lines), "the file is cut off", "a last line ]")
 
 
+def whole(event, name, of=int):
+    """@return a number of an event, 0 or more @raise ValueError it is none, TypeError likewise, KeyError there is none"""
+    value = event[name]
+    if isinstance(value, bool) or not 0 <= value < MOST_NUMBER:
+        raise ValueError(name)
+    return of(value)
+
+
+def span_of(event):
+    """@return start and duration of an event, in us @raise ValueError, TypeError, KeyError as whole() does"""
+    return whole(event, "ts", float), whole(event, "dur", float)
+
+
+def _plain(value):
+    """@return a text, a number or nothing: nothing of what is nested"""
+    return value if isinstance(value, (str, int, float)) else None
+
+
 def read_timeline(path, problems):
     """@return the events, or None"""
     rows = []
-    for number, event in _events(path, problems):
+    for number, event in read_events(path, problems):
         try:
             if event.get("ph") == "X":
                 more = event.get("args", {})
-                rows.append((event["pid"], event["tid"], event["name"], event["cat"], event["ts"],
-                             event["dur"], *(more.get(name) for name in ARGUMENTS)))
-        except (AttributeError, KeyError):
+                rows.append((whole(event, "pid"), whole(event, "tid"), str(event["name"]), str(event["cat"]), *span_of(event),
+                             *(_plain(more.get(name)) for name in ARGUMENTS)))
+        except (KeyError, TypeError, ValueError):
             problems.add(path, number, "this event lacks a field and is left out",
                          "pid tid name cat ts dur")
     return pd.DataFrame(rows, columns=[*COLUMNS, *ARGUMENTS])

@@ -160,7 +160,7 @@ def _may_lose(run, bound, cnps):
 
 def _cnps(run):
     if "cnps" in run.info:
-        return int(run.info["cnps"] or 0)
+        return int(run.info["cnps"])
     if run.cnps is None or run.cnps.empty:
         return 0
     return int(run.cnps.groupby(["src", "dst", "sport", "dport"])["cnps"].max().sum())
@@ -196,7 +196,10 @@ def _time_in(run, op, kind):
 def _send_latency_ns(run):
     """@return what AS_SEND_LAT (us) adds before each message"""
     variables = run.options.get("nccl_environment") or {}
-    return 1e3 * float(variables.get("AS_SEND_LAT") or 0)
+    try:
+        return 1e3 * float(variables.get("AS_SEND_LAT") or 0)
+    except (TypeError, ValueError):
+        return 0.0
 
 
 def findings_of(run, runs=()):
@@ -363,6 +366,9 @@ def _changes(run, finding, runs):
 def sentences_of(run, runs=()):
     """@param runs that it is compared with @return what limited the run, a sentence or two for each group, the longest active first"""
     found = []
+    if run.network_share < 1 and run.collectives is not None and len(run.collectives):
+        found.append(f"With --fast-forward, links.csv counts {100 * run.network_share:.3g}% of the traffic: what limits the groups, and "
+                     "how busy links are, is known of a run without it.")
     for finding in findings_of(run, runs):
         parts = [_bounding(finding), _spines(run, finding), *_losses(finding), _nvls(run, finding),
                  _changes(run, finding, runs)]

@@ -2,11 +2,13 @@
 """What carries a communication: NVLink, the NICs or the links of the fabric, and what part of its time they are to blame for."""
 import bisect
 import collections
-import csv
 import dataclasses
 import pathlib
 
+from clustersim.results.links import read_links
+from clustersim.results.problem import Problems
 from clustersim.topology.reader import read as read_topology
+from clustersim.workload.errors import InputError
 
 # A port whose flows reach this share of its rate holds them up; headers and congestion control take the rest.
 SATURATED = 0.7
@@ -43,10 +45,12 @@ class Machine:
     def _read_links(path, simulated_ns):
         if not path.is_file():
             return []
-        with open(path, newline="") as file:
-            return [Link(int(row["node"]), int(row["peer"]), float(row["rate_bps"]),
-                         float(row["busy_ns"]) / simulated_ns if simulated_ns else 0.0, row["used_by"])
-                    for row in csv.DictReader(file)]
+        problems = Problems()
+        frame = read_links(path, simulated_ns, problems)
+        if problems:
+            raise InputError(str(problems[0]))
+        return [Link(row["node"], row["peer"], row["rate_bps"], row["utilisation"] if simulated_ns else 0.0, row.get("used_by", ""))
+                for row in frame.to_dict("records")]
 
     def carrier_of_link(self, node, peer):
         """@return NVLink, NIC or fabric"""

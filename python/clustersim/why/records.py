@@ -3,9 +3,11 @@
 import bisect
 import collections
 import dataclasses
-import json
 import pathlib
 from typing import Dict, List, Tuple
+
+from clustersim.results.problem import Problems
+from clustersim.results.timeline import read_events, span_of, whole
 
 from clustersim.workload.errors import InputError
 
@@ -60,47 +62,62 @@ class Records:
         return [number for _, number in reversed(ends[first:last])]
 
 
-def _events(path):
-    with open(path) as file:
-        for number, line in enumerate(file, 1):
-            line = line.strip().rstrip(",")
-            if line in ("", "[", "]"):
-                continue
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError:
-                raise InputError(f"{path}:{number}: the timeline is cut off; expected one event a line") from None
+class _Reader:
+    """Takes events in, one after the other."""
+
+    def __init__(self):
+        self.spans, self.flows, self.collectives = collections.defaultdict(list), collections.defaultdict(list), {}
+        self.open_flows = {}
+
+    def add(self, event):
+        """@raise KeyError, TypeError, ValueError the event lacks something"""
+        arguments, kind = event.get("args", {}), event["ph"]
+        if kind == "M":
+            return  # names of ranks and threads, for viewers
+        if kind == "b":
+            self.open_flows[event["id"]] = (event, arguments)
+        elif kind == "e":
+            self._add_flow(*self.open_flows.pop(event["id"]), whole(event, "ts", float))
+        else:
+            start, duration = span_of(event)
+            self._add_span(event, arguments, start, start + duration)
+
+    def _add_flow(self, begun, told, end):
+        start, name = whole(begun, "ts", float), begun["name"].split()
+        if end < start:
+            raise ValueError("ends first")
+        dst = int(name[1]) if name[0] == "to" else -1
+        self.flows[whole(told, "collective")].append(Flow(whole(begun, "pid"), dst, whole(told, "bytes"), start, end))
+
+    def _add_span(self, event, arguments, start, end):
+        rank, name = whole(event, "pid"), str(event["name"])
+        if event["cat"] == "stream":
+            layer, number = str(arguments["layer"]), whole(arguments, "bytes")
+            one = self.collectives.setdefault(whole(arguments, "collective"), CollectiveRun(layer, name, 0))
+            one.bytes = max(one.bytes, number)
+            one.joined[rank] = min(start, one.joined.get(rank, start))
+            one.ended[rank] = max(end, one.ended.get(rank, end))
+        elif event["cat"] == "compute":
+            self.spans[rank].append(Span(start, end, "compute", name, str(arguments["phase"])))
+        else:
+            kind = "bubble" if name == "bubble" else "wait"
+            self.spans[rank].append(Span(start, end, kind, str(arguments["layer"]), str(arguments["group"])))
 
 
 def read(directory):
     """@return Records of the run in `directory`"""
     path = pathlib.Path(directory) / "timeline.json"
-    spans, flows, open_flows = collections.defaultdict(list), collections.defaultdict(list), {}
-    collectives = {}
-    for event in _events(path):
-        arguments = event.get("args", {})
-        if event["ph"] == "M":
-            continue  # names of ranks and threads, for viewers
-        if event["ph"] == "b":
-            open_flows[event["id"]] = (event, arguments)
-            continue
-        if event["ph"] == "e":
-            begun, told = open_flows.pop(event["id"])
-            name = begun["name"].split()
-            dst = int(name[1]) if name[0] == "to" else -1
-            flows[told["collective"]].append(Flow(begun["pid"], dst, told["bytes"], begun["ts"], event["ts"]))
-            continue
-        start, end, rank = event["ts"], event["ts"] + event["dur"], event["pid"]
-        if event["cat"] == "stream":
-            one = collectives.setdefault(arguments["collective"], CollectiveRun(arguments["layer"], event["name"], 0))
-            one.bytes = max(one.bytes, arguments["bytes"])
-            one.joined[rank] = min(start, one.joined.get(rank, start))
-            one.ended[rank] = max(end, one.ended.get(rank, end))
-        elif event["cat"] == "compute":
-            spans[rank].append(Span(start, end, "compute", event["name"], arguments["phase"]))
-        else:
-            kind = "bubble" if event["name"] == "bubble" else "wait"
-            spans[rank].append(Span(start, end, kind, arguments["layer"], arguments["group"]))
+    reader, problems = _Reader(), Problems()
+    for number, event in read_events(path, problems):
+        try:
+            reader.add(event)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise InputError(f"{path}:{number}: the event lacks a field; expected ph pid ts, and dur name cat args") from None
+        if problems:
+            break
+    if problems:
+        raise InputError(str(problems[0]))
+    spans, flows, collectives = reader.spans, reader.flows, reader.collectives
     if not spans:
         raise InputError(f"{path}: no rank computed or waited; expected the run of a SimAI text workload")
     ends = collections.defaultdict(list)

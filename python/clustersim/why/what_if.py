@@ -8,6 +8,8 @@ import dataclasses
 import json
 import pathlib
 
+from clustersim.results import run_json
+from clustersim.results.problem import Problems
 from clustersim.simulation import run_program
 from clustersim.why import traces
 from clustersim.workload.errors import InputError
@@ -57,25 +59,36 @@ def _serves_requests(workload):
         return next((words[0] for words in lines if words), "") in ("INFERENCE", "KV_CACHE")
 
 
+def _is_replayable(options):
+    """@return whether options of run.json have the types of which command lines are made"""
+    texts = [options.get(name, []) for name in ("set", "ns3")]
+    return isinstance(options.get("passes"), int) and all(
+        isinstance(words, list) and all(isinstance(word, str) for word in words) for words in texts)
+
+
 class Runner:
     """Repeats a run of SimAI_simulator from its run.json, as it was or changed."""
 
     def __init__(self, directory, program):
         self.directory, self.program = pathlib.Path(directory), pathlib.Path(program)
-        try:
-            self.record = json.loads((self.directory / "run.json").read_text())
-        except (OSError, json.JSONDecodeError):
-            raise InputError(f"{directory}: no readable run.json; expected the directory of a run of SimAI_simulator") from None
+        if not (self.directory / "run.json").is_file():
+            raise InputError(f"{directory}: no readable run.json; expected the directory of a run of SimAI_simulator")
+        problems = Problems()
+        self.record = run_json.read_run_json(self.directory / "run.json", problems)
+        if problems:
+            raise InputError(str(problems[0]))
         if not self.program.is_file():
             raise InputError(f"{program}: no such file; expected SimAI_simulator, which scripts/build.sh -c all builds")
         self.inputs, self.traces = {}, []
         for entry in self.record.get("inputs", []):
-            if entry["role"] == "workload" and entry["path"].endswith(".et"):
-                self._add_trace(entry["path"])
+            places = run_json.places_of(entry["path"], self.record)
+            path = next((place for place in places if place.is_file()), places[-1])
+            if entry["role"] == "workload" and path.suffix == ".et":
+                self._add_trace(path)
                 continue
             if entry["role"] in self.inputs:
                 raise InputError(f"{directory}: the run had several inputs called {entry['role']}; expected one job")
-            self.inputs[entry["role"]] = pathlib.Path(entry["path"])
+            self.inputs[entry["role"]] = path
         for role in ("workload", "topology"):
             path = self.inputs.get(role)
             if not path or not path.is_file():
@@ -88,16 +101,20 @@ class Runner:
                              "workload (scripts/analyze_results.py --tables phases says where requests spend their time)")
         if self.record.get("status") != "finished":
             raise InputError(f"{directory}: the run is {self.record.get('status')}; expected a finished one")
+        missing = [name for name in ("network", "seed", "options", "simulated_ns") if name not in self.record]
+        if missing or not _is_replayable(self.record["options"]):
+            raise InputError(f"{self.directory / 'run.json'}: {missing[0] if missing else 'options'} cannot be read; expected the record "
+                             "of a finished run")
         if self.record.get("network") == "busbw":
             raise InputError(f"{directory}: a run of SimAI_analytical has no ranks to follow; expected one of SimAI_simulator "
                              "(--network analytical is as fast)")
 
     def _add_trace(self, path):
         """Traces are PREFIX.0.et, PREFIX.1.et, ..., recorded in this order"""
-        if not path.endswith(f".{len(self.traces)}.et"):
+        if not path.name.endswith(f".{len(self.traces)}.et"):
             raise InputError(f"{self.directory}: the run had several workloads; expected one job")
-        self.inputs.setdefault("workload", pathlib.Path(path))
-        self.traces.append(pathlib.Path(path))
+        self.inputs.setdefault("workload", path)
+        self.traces.append(path)
 
     def ranks(self):
         if self.traces:

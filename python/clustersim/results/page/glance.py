@@ -46,20 +46,49 @@ def _bar(breakdown, longest, first):
     return Bar(breakdown.name, time_text(breakdown.total_us), relative, parts)
 
 
+def _alternatives(jobs):
+    """@return the jobs whose times may be compared, a list for each workload"""
+    found = {}
+    for job in jobs:
+        if job.comparable is not None:
+            found.setdefault(job.comparable, []).append(job)
+    return [group for group in found.values() if len(group) > 1]
+
+
+def _fastest(jobs, workload):
+    """@param workload its name, where there are several"""
+    ordered = sorted(jobs, key=lambda job: job.total_us)
+    best, worst = ordered[0], ordered[-1]
+    of = f"{workload}: " if workload else ""
+    if not best.total_us:
+        return f"{of}{best.name} is fastest."
+    return (f"{of}{best.name} is fastest with {time_text(best.total_us)}; {worst.name} takes "
+            f"{worst.total_us / best.total_us:.2f} times as long.")
+
+
+def _served(run):
+    """@return what users of the run's instances saw, the mean of each job's requests"""
+    for job, rows in run.inference.groupby("job") if run.inference is not None else ():
+        found = dict(zip(rows["metric"], rows["mean"]))
+        if "e2e_us" in found and "ttft_us" in found:
+            name = run.name if run.inference["job"].nunique() == 1 else f"{run.name}: {job}"
+            yield (f"{name}: {found.get('requests', 0):.0f} requests; the mean one has its first token after "
+                   f"{time_text(found['ttft_us'])} and its last after {time_text(found['e2e_us'])}.")
+
+
 def _sentences(runs, jobs):
     found = []
+    names = {(run.workload_identity, 0): run.workload for run in runs}
+    several = len({run.workload_identity for run in runs if not run.serves_requests}) > 1
     if len(runs) > 1 and len(jobs) == len(runs):
-        ordered = sorted(jobs, key=lambda job: job.total_us)
-        best, worst = ordered[0], ordered[-1]
-        found.append(f"{best.name} is fastest with {time_text(best.total_us)}; {worst.name} takes "
-                     f"{worst.total_us / best.total_us:.2f} times as long." if best.total_us else
-                     f"{best.name} is fastest.")
-    elif len(jobs) == 1:
+        found += [_fastest(group, names.get(group[0].comparable, "") if several else "") for group in _alternatives(jobs)]
+    elif len(jobs) == 1 and jobs[0].comparable:
         row = next(run.summary.iloc[0] for run in runs if run.summary is not None and len(run.summary))
         share = 100 * row["exposed"] / row["total"] if row["total"] else 0
         found.append(f"It takes {time_text(row['total'])}, {share:.0f}% of it communication that no "
                      f"computation hides.")
     for run in runs:
+        found += _served(run)
         if not jobs and run.flows is not None and len(run.flows):
             found.append(f"{run.name}: {len(run.flows)} flows, the last done at "
                          f"{time_text(run.simulated_ns / 1e3)}, median slowdown "
@@ -75,6 +104,6 @@ def glance_of(runs):
     """@return what stands at the top of the page"""
     jobs = breakdowns(runs)
     longest = max((job.total_us for job in jobs), default=0)
-    first = jobs[0].total_us if len(jobs) > 1 else 0
-    return Glance(_sentences(runs, jobs), [_bar(job, longest, first) for job in jobs],
+    first = {id(job): group[0].total_us for group in _alternatives(jobs) for job in group}
+    return Glance(_sentences(runs, jobs), [_bar(job, longest, first.get(id(job), 0)) for job in jobs],
                   [(name, colour + 1) for name, colour in parts_that_occur(jobs)])

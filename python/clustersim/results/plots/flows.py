@@ -15,7 +15,8 @@ def flows_to_draw(runs):
 
     Flows inside a server would hide those of the network: they are drawn only where there are no others.
     """
-    found = [(run, run.flows, path_kinds(run)) for run in runs if run.flows is not None and len(run.flows)]
+    found = [(run, run.flows[["bytes", "fct_ns", "slowdown"]], path_kinds(run)) for run in runs
+             if run.flows is not None and len(run.flows)]
     if not found:
         raise style.NothingToDraw("no run has finished flows (fct.txt)")
     left_out = any((paths == "NVLink").any() for _, _, paths in found) and \

@@ -5,6 +5,8 @@ from matplotlib.colors import PowerNorm
 
 from clustersim.results.plots import style
 
+MOST_SAMPLES = 100_000_000  # of a port; more are those of a damaged run.json
+
 
 def lengths(run):
     """@return sampling times in ns, (node, port) of each row by falling peak, and bytes [row, time]
@@ -20,15 +22,10 @@ def lengths(run):
     if "samples" in queues:
         raise style.NothingToDraw(f"{run.name}: qlen.txt counts lengths and has no times")
     times = np.unique(queues["time_ns"].to_numpy())
-    try:
-        start = float(run.options.get("QLEN_MON_START", run.options["MON_START"])) * 1000
-        interval = float(run.options["QLEN_MON_INTERVAL"]) * 1000
-        end = min(float(run.options.get("QLEN_MON_END", run.options["MON_END"])) * 1000,
-                  run.simulated_ns or times[-1])
+    if run.queue_sampling and run.queue_sampling[2] <= MOST_SAMPLES:
+        start, interval, count = run.queue_sampling
         # Written times are rounded to nanoseconds; multiples of microseconds are not.
-        times = np.union1d(times, np.arange(start, end + 1, interval).round().astype(np.int64))
-    except (KeyError, ValueError):
-        pass
+        times = np.union1d(times, ((start + interval * np.arange(count)) * 1000).round().astype(np.int64))
     ports = queues.drop_duplicates(["time_ns", "node", "port"])
     peaks = ports.groupby(["node", "port"])["port_bytes"].max().sort_values(ascending=False, kind="stable")
     row = {key: i for i, key in enumerate(peaks.index)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How much longer flows took than they would have alone."""
 import numpy as np
+import pandas as pd
 
 from clustersim.results.tables.percentiles import percentiles
 from clustersim.results.tables.table import Table
@@ -9,27 +10,35 @@ LIMITS = (1e4, 1e5, 1e6, 1e7)  # bytes; a range is below its limit
 RANGES = ("< 10 KB", "10 - 100 KB", "100 KB - 1 MB", "1 - 10 MB", ">= 10 MB")
 
 
+PATHS = ("network", "all", "NVLink")  # in the order of tables
+
+
 def path_kinds(run):
-    """@return for each flow "NVLink" or "network", or "all" where the topology is unknown"""
+    """@return for each flow "NVLink" or "network", or "all" where the topology is unknown, as a Categorical: flows are many"""
     topology = run.topology
     if topology is None or not topology.nvswitches:
-        return np.full(len(run.flows), "all" if topology is None else "network", dtype=object)
-    per_server = topology.gpus_per_server
-    same = run.flows["src"] // per_server == run.flows["dst"] // per_server
-    return np.where(same, "NVLink", "network").astype(object)
+        codes = np.full(len(run.flows), PATHS.index("all" if topology is None else "network"), dtype=np.int8)
+    else:
+        per_server = topology.gpus_per_server
+        same = (run.flows["src"] // per_server == run.flows["dst"] // per_server).to_numpy()
+        codes = np.where(same, np.int8(PATHS.index("NVLink")), np.int8(PATHS.index("network")))
+    return pd.Categorical.from_codes(codes, categories=PATHS)
 
 
 def slowdowns_by_size(run):
     """Yields path, range of sizes, and the slowdowns of its flows, for all that have any."""
     if run.flows is None:
         return
-    paths, values = path_kinds(run), run.flows["slowdown"].to_numpy()
-    ranges = np.digitize(run.flows["bytes"], LIMITS)
-    for path in sorted(set(paths), reverse=True):
+    paths, slowdowns = path_kinds(run).codes, run.flows["slowdown"].to_numpy()
+    known = ~np.isnan(slowdowns)
+    for code, path in enumerate(PATHS):
+        mine = known & (paths == code)
+        values = slowdowns[mine]
+        ranges = np.digitize(run.flows["bytes"].to_numpy()[mine], LIMITS)
         for number, name in enumerate((*RANGES, "all")):
-            chosen = (paths == path) & ((ranges == number) | (name == "all")) & ~np.isnan(values)
-            if chosen.any():
-                yield path, name, values[chosen]
+            chosen = values if name == "all" else values[ranges == number]
+            if len(chosen):
+                yield path, name, chosen
 
 
 def slowdown_table(runs):
@@ -37,7 +46,7 @@ def slowdown_table(runs):
     rows = []
     for run in runs:
         for path, name, values in slowdowns_by_size(run):
-            rows.append((run.name, path, name, len(values), *percentiles(values, (50, 95, 99, 99.9)),
+            rows.append((run.label, path, name, len(values), *percentiles(values, (50, 95, 99, 99.9)),
                          float(values.max())))
     order = {name: i for i, name in enumerate((*RANGES, "all"))}
     rows.sort(key=lambda row: (row[1] == "NVLink", order[row[2]]))  # stable: runs stay in their order

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the runs were, in what they differ, how long they took and where the time went."""
+from clustersim.results.breakdown import comparable_of
 from clustersim.results.tables.table import Table
 
 EXPOSED = ("exposed_dp", "exposed_dp_ep", "exposed_tp", "exposed_ep", "exposed_pp", "exposed_cp",
@@ -59,7 +60,8 @@ def completion_table(runs):
     for run in runs:
         for number, row in enumerate(() if run.summary is None else run.summary.to_dict("records")):
             total = row["total"]
-            base = first.setdefault(number, total)
+            comparable = comparable_of(run, number)
+            base = first.setdefault(comparable, total) if comparable else 0
             rows.append((run.name, *((row["job"],) if several else ()), total,
                          total / base if base else None, row["compute"], row["exposed"],
                          100 * row["exposed"] / total if total else None, row["bubble"],
@@ -68,7 +70,8 @@ def completion_table(runs):
                  ("run", *(("job",) if several else ()), "total us", "x first run", "compute us",
                   "exposed us", "exposed %", "bubble us", *NAMES.values()), rows,
                  note="Exposed communication is waiting that no computation hides, the mean over ranks; "
-                      "total is that of the last rank.", digits={"exposed %": 1},
+                      "total is that of the last rank. Only runs of the same workload are compared, and none that serves requests, "
+                      "which lasts as long as they come.", digits={"exposed %": 1},
                  optional=("bubble us", *NAMES.values()))
 
 

@@ -11,9 +11,11 @@ def percentiles(values, percents, weights=None, zeros=0):
     @return a list; None for each if there is nothing
     """
     values = np.asarray(values, dtype=float)
-    weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=float)
-    order = np.argsort(values, kind="stable")
-    values, counts = values[order], np.cumsum(weights[order])
+    if weights is None:
+        values, counts = np.sort(values), np.arange(1, len(values) + 1)
+    else:
+        order = np.argsort(values, kind="stable")
+        values, counts = values[order], np.cumsum(np.asarray(weights, dtype=float)[order])
     total = (counts[-1] if len(counts) else 0) + zeros
     if not total:
         return [None] * len(percents)

@@ -23,13 +23,14 @@ def serving_table(runs):
 
         times = [found[name][share] / 1e3 if name in found else None for name, _ in TIMES for share in ("p50", "p99")]
         within = mean("within_limits")
-        rows.append((run.name, job, mean("requests"), mean("requests_per_second"), mean("output_tokens_per_second"),
+        rows.append((run.name, job, mean("requests"), mean("refused"), mean("requests_per_second"), mean("output_tokens_per_second"),
                      None if within is None else 100 * within, mean("goodput_per_second"), *times))
     names = [f"{name.removesuffix('_us')} {share} ms" for name, _ in TIMES for share in ("p50", "p99")]
     return Table("serving", "Requests that were served",
-                 ("run", "job", "requests", "requests/s", "output tokens/s", "within limits %", "goodput/s", *names), rows,
+                 ("run", "job", "requests", "refused", "requests/s", "output tokens/s", "within limits %", "goodput/s", *names), rows,
                  note="ttft: time to the first token; tpot: time per token after it; e2e: to the last token. Goodput counts "
-                      "requests within the limits of the workload.", digits={"requests": 0})
+                      "requests within the limits of the workload, where it has any.",
+                 digits={"requests": 0, "refused": 0}, optional=("refused", "within limits %", "goodput/s"))
 
 
 def phases_table(runs):
