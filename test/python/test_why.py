@@ -103,7 +103,7 @@ def test_the_path_follows_collectives_that_wait_for_one_another(tmp_path):
 def test_a_trace_waits_for_what_ended(tmp_path):
     # Rank 1 sends at 8 what takes 12; rank 0 computes after that, although a collective of both has ended before.
     events = [event(1, 0, 8, "compute", "a", phase="fwd"), event(0, 0, 5, "compute", "a", phase="fwd"),
-              event(0, 5, 20, "wait", "exposed communication", layer="communication", group="CUSTOM"),
+              event(0, 5, 20, "wait", "exposed communication", layer="communication", group="PP"),
               event(0, 5, 15, "stream", "AllReduce", layer="AllReduce", collective=1, chunk=0, phase=0, bytes=8),
               event(1, 5, 15, "stream", "AllReduce", layer="AllReduce", collective=1, chunk=0, phase=0, bytes=8),
               {"ph": "b", "pid": 1, "tid": 0, "id": 1, "name": "to 0", "cat": "flow", "ts": 8,
@@ -179,7 +179,7 @@ def test_a_run_of_chakra_traces_is_explained(name, topology, tmp_path):
     rows = list(csv.DictReader(open(directory / "why/path.csv")))
     assert sum(float(row["duration_us"]) for row in rows) == pytest.approx(facts["total_us"])
     assert {"compute", "communication"} <= {row["kind"] for row in rows} <= {"compute", "communication", "message"}
-    assert ("message to another rank" in done.stdout) == (name == "pipeline")
+    assert ("message to another pipeline stage" in done.stdout) == (name == "pipeline")
     assert facts["worked_out"]["GPUs"] < -0.02
     for change, measured in facts["run"].items():
         # Another path may become the longest: what is worked out is the most that a run can win, but for messages that meet others on

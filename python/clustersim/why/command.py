@@ -49,7 +49,7 @@ def _what(segment):
     if segment.kind == "communication":
         return segment.detail + (f" of {_layer(segment.layer)}" if segment.layer != segment.detail else "")
     if segment.kind == "message":
-        return f"message to another {'rank' if segment.detail == paths.TRACES else 'pipeline stage'}"
+        return "message to another pipeline stage"
     return "optimizer's step" if segment.kind == "update" else "other"
 
 

@@ -9,7 +9,7 @@ import dataclasses
 from typing import Optional
 
 TOLERANCE = 2e-6  # microseconds: times are written in whole picoseconds
-TRACES = "CUSTOM"  # the group of waits in Chakra traces, which do not say what they wait for
+MESSAGES = "PP"  # the group of waits for messages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Walk:
             before = self.records.ending_by(rank, time, TOLERANCE)
             if before and self.records.collectives[before[0]].joined[rank] < time - TOLERANCE:
                 return self._through_collective(rank, time, before[0])
-            if span is not None and span.detail == TRACES:
+            if span is not None and span.detail == MESSAGES:
                 message = self._message_ending(rank, time)
                 if message:
                     return self._through(message, time, span)
@@ -83,7 +83,7 @@ class _Walk:
         if span.kind == "compute":
             self._add(span.start, min(span.end, time), "compute", rank, span.layer, span.detail)
             return rank, span.start
-        if span.detail == "PP":
+        if span.detail == MESSAGES:
             return self._through_message(rank, time, span)
         return self._through_wait(rank, time, span)
 
@@ -92,14 +92,10 @@ class _Walk:
         same = [n for n in running if self.records.collectives[n].layer == span.layer] or running
         if same:
             return self._through_collective(rank, time, same[0])
-        if span.detail == TRACES:
-            message = self._message_ending(rank, time)
-            if message:
-                return self._through(message, time, span)
         # The wait goes on after its collective: the optimizer's step.
         earlier = [end for end, _ in self.records.ends.get(rank, []) if span.start < end < time]
         start = earlier[-1] if earlier else span.start
-        self._add(start, time, "other" if span.detail == TRACES else "update", rank, span.layer, span.detail)
+        self._add(start, time, "other" if span.detail == "CUSTOM" else "update", rank, span.layer, span.detail)
         return rank, start
 
     def _through_collective(self, rank, time, number):
@@ -128,9 +124,9 @@ class _Walk:
         return message.src, message.start
 
     def _through_message(self, rank, time, span):
-        message = _first(self._arriving(rank, time))
+        message = self._message_ending(rank, time)
         if message is None:
-            self._add(span.start, time, "message", rank, span.layer, "PP")
+            self._add(span.start, time, "message", rank, span.layer, MESSAGES)
             return rank, span.start
         return self._through(message, time, span)
 
