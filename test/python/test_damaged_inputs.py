@@ -75,6 +75,34 @@ def test_control_characters_of_a_file_are_shown_by_their_code(tmp_path):
     assert result.stderr.startswith("topology:3: ") and r"100\x00Gbps" in result.stderr
 
 
+@pytest.mark.parametrize("marked", INPUTS)
+def test_a_byte_order_mark_changes_nothing(tmp_path, marked):
+    """Editors on Windows write it before the first character of a text."""
+    results = []
+    for mark in (b"", b"\xef\xbb\xbf"):
+        for name, data in INPUTS.items():
+            (tmp_path / name).write_bytes(mark + data if name == marked else data)
+        result = subprocess.run(
+            [str(PROGRAM), "-q", "-w", "workload", "-n", "topology", "-c", "configuration", "-o", "out",
+             "--system-configuration=system", "--background-flows=flows"], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+        assert result.returncode == 0, result.stderr
+        results.append((tmp_path / "out/EndToEnd.csv").read_bytes())
+    assert results[0] == results[1]
+
+
+def test_a_byte_order_mark_before_bus_bandwidths_changes_nothing(tmp_path):
+    (tmp_path / "workload").write_bytes(INPUTS["workload"])
+    results = []
+    for mark in (b"", b"\xef\xbb\xbf"):
+        (tmp_path / "busbw.yaml").write_bytes(mark + b"TP:\n  allreduce,: 300\n  allgather,: 280\n  reducescatter,: 280\nDP:\n"
+                                              b"  allreduce,: 30\nPP:\n  busbw: 24.5\n")
+        result = subprocess.run([str(PROGRAM.with_name("SimAI_analytical")), *"-w workload -g 4 -g_p_s 2 -busbw busbw.yaml -r out-".split()],
+                                cwd=tmp_path, capture_output=True, timeout=60, check=False)
+        assert result.returncode == 0, result.stderr
+        results.append([path.read_bytes() for path in sorted(tmp_path.glob("**/*EndToEnd.csv"))])
+    assert results[0] and results[0] == results[1]
+
+
 def test_no_chunk_is_go_back_n(tmp_path):
     for name, data in INPUTS.items():
         (tmp_path / name).write_bytes(data)

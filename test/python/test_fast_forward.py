@@ -5,10 +5,11 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 
 import pytest
-from repeating_job import CONF, MIB, backends, congested_all_to_alls, job_of_two_servers
+from repeating_job import CONF, MIB, all_to_alls, backends, clos, congested_all_to_alls, job_of_two_servers
 from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ["PROGRAM_DIR"]) / "SimAI_simulator"
@@ -139,7 +140,46 @@ def test_verifying_reports_the_errors(tmp_path, job):
     forward = record(tmp_path)["fast_forward"]
     assert forward["verified_ends"] > 0
     assert 0 <= forward["mean_error"] <= forward["largest_error"] < 0.01
-    assert f"of {forward['verified_ends']} ends simulated again the largest error is" in result.stdout
+    assert f"{forward['verified_ends']} reused ends differ by {100 * forward['largest_error']:.4f}% at most" in result.stdout
+    # It says what it compared with, as that may be another error than the one that a user fears.
+    assert "from another simulation of their patterns, which a run without --fast-forward may not have" in result.stdout
+
+
+APPROXIMATE = "--fast-forward is approximate here ("
+
+
+def lossy(directory):
+    """Arguments of the same AllReduces again and again, over links that lose packets"""
+    _, workload, _, tp, _, topology = arguments = job_of_collectives(directory, *[MIB] * 6)
+    lines = topology.read_text().splitlines()
+    topology.write_text("\n".join(lines[:2] + [line.rsplit(" ", 1)[0] + " 0.00001" for line in lines[2:]]) + "\n")
+    return arguments
+
+
+def congested_small(directory):
+    """Arguments of 384 AllToAlls that are marked, more than are simulated in place"""
+    topology = clos(directory, 16, "--nics_per_leaf", "4", "--oversubscription", "4")
+    return "-w", all_to_alls(directory / "w.txt", 16, MIB // 2, 12, 16), "-n", topology
+
+
+@pytest.mark.parametrize("name, make, flags, reason", [
+    ("marks", congested_small, (), r"\d+ congestion notifications"),
+    ("losses", lossy, (), r"\d+ links lose packets at random"),
+    ("telemetry", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=3"), "HPCC keeps no rate"),
+    ("delays", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=7"), "TIMELY keeps no rate"),
+    ("quiet", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=0"), ""),
+    ("flows", lambda place: job_of_collectives(place, *[MIB] * 6), ("--network", "flow", "--set", "CC_MODE=3"), "")])
+def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
+    result = run(tmp_path / "out", *make(tmp_path), "--fast-forward", *flags)
+    assert result.returncode == 0, result.stderr
+    forward = record(tmp_path / "out")["fast_forward"]
+    said = [line for line in result.stdout.splitlines() if line.startswith(APPROXIMATE)]
+    assert forward["reused"], "else there is nothing that may be wrong"
+    if not reason:
+        assert not said and forward["approximate"] == [], name
+    else:
+        assert len(said) == 1 and re.search(reason, said[0]), result.stdout
+        assert said[0].startswith(APPROXIMATE + "; ".join(forward["approximate"]) + ")")
 
 
 @pytest.mark.parametrize("flags, message", [

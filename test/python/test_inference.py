@@ -162,6 +162,68 @@ def test_results_add_up_on_every_network(tmp_path):
     assert rows(again / "requests.csv") == requests
 
 
+SERVERS = {"colocated": "instances colocated 0-3 tp: 2\n" + LINEAR.format(1000),
+           "disaggregated": "kv_bytes 100\ninstances prefill 0\n" + LINEAR.format(1000) + "instances decode 1\n" + LINEAR.format(1000)}
+
+
+def serve_trace(place, requests, servers, **more):
+    """@return the run's directory, and what the simulator prints, of a trace of (prompt, output)"""
+    (place / "trace.csv").write_text("arrival_s,prompt_tokens,output_tokens\n" + "".join(
+        f"{number / 1e3},{prompt},{output}\n" for number, (prompt, output) in enumerate(requests)))
+    (place / "star").write_text("5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1us 0\n" for host in range(4)))
+    (place / "serve.txt").write_text("INFERENCE\ntrace trace.csv\n" + "".join(f"{k} {v}\n" for k, v in more.items()) + servers)
+    return subprocess.run([PROGRAMS / "SimAI_simulator", *"-w serve.txt -n star --network flow -o run".split()], cwd=place,
+                          capture_output=True, text=True, env=ENVIRONMENT)
+
+
+@pytest.mark.parametrize("servers", SERVERS)
+@pytest.mark.parametrize("limit, fits", [
+    ({"num_gpu_blocks": 10, "block_size": 16}, lambda prompt, output: prompt + output - 1 <= 160),
+    ({"max_model_len": 100}, lambda prompt, output: prompt + output <= 100)])
+def test_requests_that_do_not_fit_are_refused_and_the_others_served(tmp_path, servers, limit, fits):
+    requests = [(50, 5), (5000, 5), (96, 4), (96, 5), (156, 5), (157, 5), (20, 2)]
+    done = serve_trace(tmp_path, requests, SERVERS[servers], **limit)
+    served = [number for number, request in enumerate(requests) if fits(*request)]
+    assert done.returncode == 0 and 0 < len(served) < len(requests) - 1, done.stderr
+    assert sorted(int(row["request"]) for row in rows(tmp_path / "run/requests.csv")) == served
+    refused = len(requests) - len(served)
+    warning, = (line for line in done.stderr.splitlines() if line.startswith("warning: serve.txt"))
+    assert f"{refused} of {len(requests)} requests do not fit and are refused; the first of them, request 1 has 500" in warning
+    assert f"{len(served)} requests, " in done.stdout and f"; {refused} refused" in done.stdout
+    found = {row["metric"]: float(row["mean"]) for row in rows(tmp_path / "run/inference.csv")}
+    assert (found["requests"], found["refused"]) == (len(served), refused)
+    table = next(table for table in all_tables([open_run(tmp_path / "run")]) if table.key == "serving").records()[0]
+    assert (table["requests"], table["refused"]) == (len(served), refused)
+
+
+def test_nothing_is_served_where_no_request_fits(tmp_path):
+    done = serve_trace(tmp_path, [(5000, 5), (6000, 5)], SERVERS["colocated"], num_gpu_blocks=10)
+    assert done.returncode == 2 and "request 0 has 5004 tokens to keep, 313 blocks; expected at most num_gpu_blocks, 10" in done.stderr
+
+
+def test_goodput_is_of_limits_and_counts_refused_requests_as_failed(tmp_path):
+    requests = [(50, 5)] * 3 + [(5000, 5)]
+    done = serve_trace(tmp_path, requests, SERVERS["colocated"], num_gpu_blocks=10)
+    assert "within the limits" not in done.stdout and "goodput" not in done.stdout
+    assert not {"within_limits", "goodput_per_second"} & {row["metric"] for row in rows(tmp_path / "run/inference.csv")}
+    done = serve_trace(tmp_path, requests, SERVERS["colocated"], num_gpu_blocks=10, e2e_limit_ms=1000)
+    assert "75.0% within the limits" in done.stdout
+    found = {row["metric"]: row["mean"] for row in rows(tmp_path / "run/inference.csv")}
+    assert float(found["within_limits"]) == 0.75
+
+
+def test_caches_that_move_are_called_so(tmp_path):
+    assert serve_trace(tmp_path, [(50, 5)], SERVERS["disaggregated"]).returncode == 0
+    assert {(row["op"], row["group"], row["layer"]) for row in rows(tmp_path / "run/collectives.csv")} == {
+        ("SendRecv", "KV", "kv_transfer")}
+    (tmp_path / "serve.txt").write_text("KV_CACHE\nprefill 0\ndecode 1\nrequests 2\nrate 1000\nprompt_tokens 50\nlayers 2\nkv_heads 2\nhead_dim 8\n")
+    done = subprocess.run([PROGRAMS / "SimAI_simulator", *"-w serve.txt -n star --network flow -o run".split()], cwd=tmp_path,
+                          capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    assert {row["group"] for row in rows(tmp_path / "run/collectives.csv")} == {"KV"}
+    assert "KV cache 100%" in (tmp_path / "run/links.csv").read_text()
+
+
 def test_a_plane_carries_caches_alone(tmp_path):
     topology = tmp_path / "dual"
     run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "AlibabaHPN", "--dp", "-g", "16", "-asn",

@@ -8,11 +8,15 @@
 #include "ns3/attribute-default.h"
 #include "ns3/ecmp-routing.h"
 #include "ns3/input-error.h"
+#include "ns3/object-factory.h"
+#include "ns3/rdma-congestion-ops.h"
 #include "ns3/routing-policy-factory.h"
+#include "ns3/type-id.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace AstraSim
 {
@@ -96,6 +100,33 @@ EcmpSeed()
         ns3::AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
 }
 
+/// @return what makes repeated traffic differ, whatever comes of it, in words
+std::vector<std::string>
+FindRandomness(const RunOptions& options, const RunInputs& inputs)
+{
+    std::vector<std::string> found;
+    if (options.network != NetworkModel::Packet)
+    {
+        return found;
+    }
+    const auto& links = inputs.topology.links;
+    const auto lossy = std::count_if(links.begin(), links.end(), [](const auto& link) {
+        return link.errorRate > 0;
+    });
+    if (lossy > 0)
+    {
+        found.push_back(fmt::format("{} links lose packets at random", lossy));
+    }
+    ns3::ObjectFactory factory;
+    factory.SetTypeId(ns3::AttributeDefault<ns3::TypeIdValue>("ns3::RdmaHw::CongestionControl"));
+    const auto control = factory.Create<ns3::RdmaCongestionOps>();
+    if (control->GetName() != "none" && !control->UsesEcn())
+    {
+        found.push_back(control->GetName() + " keeps no rate from one pattern to the next");
+    }
+    return found;
+}
+
 /// @return whether each message is on one connection and switches keep connections on one path
 bool
 MessagesKeepPaths(const RunInputs& inputs)
@@ -143,7 +174,8 @@ FastForwardBackend::FastForwardBackend(FastForwardMode mode,
           [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
           m_forward,
           m_shapes),
-      m_verifies(mode == FastForwardMode::Verify)
+      m_verifies(mode == FastForwardMode::Verify),
+      m_randomness(FindRandomness(options, inputs))
 {
     if (const auto obstacle = FindObstacle(options, inputs, background))
     {
@@ -255,6 +287,31 @@ FastForwardBackend::GetReport() const
     return report;
 }
 
+std::vector<std::string>
+FastForwardBackend::DescribeApproximations() const
+{
+    const FastForwardReport report = m_forward.GetReport();
+    if (report.reusedWork == 0)
+    {
+        return {};
+    }
+    std::vector<std::string> found = m_randomness;
+    const std::pair<uint64_t, const char*> counts[] = {
+        {report.carried.cnps, "congestion notifications"},
+        {report.carried.drops, "lost packets"},
+        {report.draws, "times drawn from outcomes that vary"},
+        {report.late, "ends known too late"},
+    };
+    for (const auto& [count, name] : counts)
+    {
+        if (count > 0)
+        {
+            found.push_back(fmt::format("{} {}", count, name));
+        }
+    }
+    return found;
+}
+
 std::optional<StoreReport>
 FastForwardBackend::GetStoreReport() const
 {
@@ -304,7 +361,8 @@ FastForwardBackend::DescribeTraffic(double wallSeconds) const
     }
     if (m_verifies)
     {
-        text += fmt::format("; of {} ends simulated again the largest error is {:.4f}%",
+        text += fmt::format("; {} reused ends differ by {:.4f}% at most from another simulation of "
+                            "their patterns, which a run without --fast-forward may not have",
                             report.verified,
                             100 * report.largestError);
     }

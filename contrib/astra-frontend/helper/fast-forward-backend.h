@@ -93,6 +93,10 @@ class FastForwardBackend : public SimulationBackend
     /// @return what was simulated and reused, what came from the store counted for itself
     FastForwardReport GetReport() const;
 
+    /// @return what makes times of what was reused differ from those of a run without reuse, in
+    /// words
+    std::vector<std::string> DescribeApproximations() const;
+
     /// @return what the store did; nothing without one
     std::optional<StoreReport> GetStoreReport() const;
 
@@ -158,6 +162,7 @@ class FastForwardBackend : public SimulationBackend
     ForwardedCollectives m_collectives;
     ForwardedNetwork m_network;
     bool m_verifies;
+    std::vector<std::string> m_randomness; ///< of the inputs: it makes patterns differ
 };
 
 } // namespace AstraSim

@@ -270,6 +270,8 @@ RunJobs::Add(const JobPlacement& option, std::size_t number, SimulationBackend& 
         std::make_unique<PartitionedJob>(description, SharingOf(option, workload, backend));
     std::vector<std::string> idle = DescribeIdleSizes(running->job->GetWorkload(), m_options.sizes);
     m_console.Warn(idle);
+    std::vector<std::string> leftOut = running->job->GetWorkload().GetWarnings();
+    m_console.Warn(leftOut);
     m_console.Say(DescribeMicroGroups(running->job->GetWorkload()));
     Observe(*running, option, number, ranks);
     m_jobs.push_back(std::move(running));

@@ -74,6 +74,7 @@ class SimulationRun : public RunDriver
     void RecordFastForward();
     int ReportUnfinished();
     void SayVerdict() const;
+    void SayApproximations() const;
 
     const RunOptions& m_options;
     RunConsole m_console;
@@ -355,6 +356,7 @@ SimulationRun::RecordFastForward()
         {"stored_patterns", report.storedPatterns},
         {"stored_bytes", report.storedBytes},
         {"forgotten_patterns", report.forgottenPatterns},
+        {"approximate", forward.DescribeApproximations()},
     };
     if (m_options.fastForward == FastForwardMode::Verify)
     {
@@ -424,6 +426,20 @@ SimulationRun::SayVerdict() const
     }
 }
 
+void
+SimulationRun::SayApproximations() const
+{
+    const FastForwardBackend* forward = m_network->GetForward();
+    const auto reasons = forward ? forward->DescribeApproximations() : std::vector<std::string>();
+    if (!reasons.empty())
+    {
+        m_console.Say(
+            fmt::format("--fast-forward is approximate here ({}): run the same without it "
+                        "to see by how much\n",
+                        fmt::join(reasons, "; ")));
+    }
+}
+
 int
 SimulationRun::Report()
 {
@@ -454,6 +470,7 @@ SimulationRun::Report()
     m_console.Say(m_jobs->GetSummary().Table());
     m_console.Say(m_jobs->DescribeResults());
     SayVerdict();
+    SayApproximations();
     m_console.Say(DescribeThreads());
     m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
                               static_cast<double>(m_jobs->GetFinishTime()) / 1e6,

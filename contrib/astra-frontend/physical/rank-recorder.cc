@@ -132,7 +132,8 @@ RankRecorder::Serialize(int rank, const std::vector<PhyFlow>& flows, const Align
                                   message.tag,
                                   message.bytes,
                                   Write(message.position),
-                                  align(message.time)});
+                                  align(message.time),
+                                  message.purpose});
         }
     }
     std::vector<uint8_t> bytes(flows.size() * sizeof(PhyFlow));

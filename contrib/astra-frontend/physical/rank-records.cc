@@ -3,6 +3,8 @@
  */
 #include "rank-records.h"
 
+#include "ns3/traffic-purpose.h"
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -74,6 +76,7 @@ struct MessageEnd
     uint64_t bytes;
     WorkloadPosition position;
     TimePs time;
+    uint16_t purpose;
 };
 
 void
@@ -82,7 +85,7 @@ ReadMessages(const Json& list, std::map<MessageKey, std::vector<MessageEnd>>& me
     for (const Json& entry : list)
     {
         messages[{entry[0], entry[1], entry[2]}].push_back(
-            {entry[3], ReadPosition(entry[4]), entry[5]});
+            {entry[3], ReadPosition(entry[4]), entry[5], entry[6]});
     }
 }
 
@@ -91,7 +94,7 @@ RankRecords::Collective
 MessageRecordOf(const MessageKey& key, const MessageEnd& left, TimePs end)
 {
     RankRecords::Collective message;
-    message.group = {0, GroupKind::Pp, "PP", {std::get<0>(key), std::get<1>(key)}};
+    message.group = PairOfMessage(std::get<0>(key), std::get<1>(key), left.purpose);
     message.position = left.position;
     message.op = CollectiveOp::SendRecv;
     message.bytes = left.bytes;

@@ -87,6 +87,8 @@ RunRecord::RunRecord(std::string path)
     m_json["status"] = "running";
     m_json["version"] = ProgramVersion();
     m_json["host"] = host.data();
+    std::error_code error; // a folder that has been removed has no name
+    m_json["directory"] = std::filesystem::current_path(error).string();
     m_json["inputs"] = nlohmann::ordered_json::array();
     m_json["options"] = nlohmann::ordered_json::object();
 }

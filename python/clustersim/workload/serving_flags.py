@@ -71,6 +71,7 @@ SERVING = {
     "ttft_limit_ms": _milliseconds("limit of the time to the first token"),
     "tpot_limit_ms": _milliseconds("limit of the time per token after it"),
     "e2e_limit_ms": _milliseconds("limit of the whole time"),
+    "max_model_len": _whole("tokens of a request, prompt and output; longer ones are refused", 2, 2 * MOST_TOKENS),
     "kv_transfer": _one_of("layers (default) or whole", "layers", "whole"),
     "kv_layers_per_message": _whole("layers of a cache that leave together (1)", most=100_000)}
 POOL = {

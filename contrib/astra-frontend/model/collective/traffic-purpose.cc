@@ -31,6 +31,13 @@ TrafficPurposeNames()
     return names;
 }
 
+CommGroup
+PairOfMessage(int src, int dst, uint16_t purpose)
+{
+    const bool isCache = purpose == KV_CACHE_PURPOSE;
+    return {0, isCache ? GroupKind::Custom : GroupKind::Pp, isCache ? "KV" : "PP", {src, dst}};
+}
+
 std::vector<uint16_t>
 PurposesOfClass(std::string_view name)
 {

@@ -30,6 +30,10 @@ constexpr uint16_t BACKGROUND_PURPOSE = TrafficPurpose(CollectiveOp::None, Group
 /// The purpose of keys and values that move to where a request is decoded.
 constexpr uint16_t KV_CACHE_PURPOSE = BACKGROUND_PURPOSE + 1;
 
+/// @return what records of collectives call the pair of a message: "KV" of keys and values, else
+/// "PP"
+CommGroup PairOfMessage(int src, int dst, uint16_t purpose);
+
 /**
  * @param name TP, DP, EP, DP_EP, PP, CP, CUSTOM (collectives of such groups), MESSAGES (between two
  * ranks, such as those of a pipeline) or KV

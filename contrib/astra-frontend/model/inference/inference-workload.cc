@@ -5,6 +5,8 @@
 
 #include "serving-engine.h"
 
+#include <fmt/format.h>
+
 namespace AstraSim
 {
 
@@ -62,6 +64,20 @@ const std::string&
 InferenceWorkload::GetFileName() const
 {
     return m_config.file;
+}
+
+std::vector<std::string>
+InferenceWorkload::GetWarnings() const
+{
+    if (m_config.refused == 0)
+    {
+        return {};
+    }
+    return {fmt::format("{}: {} of {} requests do not fit and are refused; the first of them, {}",
+                        m_config.file,
+                        m_config.refused,
+                        m_config.requests.size() + m_config.refused,
+                        m_config.firstRefused)};
 }
 
 std::string

@@ -6,6 +6,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -114,6 +115,39 @@ CheckRow(const ServingConfig& config, const Pool& pool, const Row& row)
     }
 }
 
+/// Why a request cannot be served.
+struct Misfit
+{
+    std::size_t line;
+    std::string what;
+    std::string expected;
+};
+
+std::optional<Misfit>
+MisfitOf(const ServingConfig& config, const ServingRequest& request)
+{
+    const uint64_t all = uint64_t{request.promptTokens} + request.outputTokens;
+    const std::string name = "request " + std::to_string(request.number) + " has ";
+    if (all > config.maxModelLen)
+    {
+        return Misfit{0,
+                      name + std::to_string(all) + " tokens",
+                      "at most max_model_len, " + std::to_string(config.maxModelLen)};
+    }
+    for (const auto& pool : config.pools)
+    {
+        const uint64_t tokens = pool.role == InstanceRole::Prefill ? request.promptTokens : all - 1;
+        if (pool.BlocksOf(tokens) > pool.blocks)
+        {
+            return Misfit{pool.line,
+                          name + std::to_string(tokens) + " tokens to keep, " +
+                              std::to_string(pool.BlocksOf(tokens)) + " blocks",
+                          "at most num_gpu_blocks, " + std::to_string(pool.blocks)};
+        }
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 void
@@ -142,27 +176,23 @@ CheckServingPools(const ServingConfig& config)
 }
 
 void
-CheckServingRequests(const ServingConfig& config)
+RefuseLongRequests(ServingConfig& config)
 {
     for (std::size_t i = 0; i < config.requests.size(); ++i)
     {
-        const auto& request = config.requests[i];
-        for (const auto& pool : config.pools)
-        {
-            const uint64_t tokens = pool.role == InstanceRole::Prefill
-                                        ? request.promptTokens
-                                        : uint64_t{request.promptTokens} + request.outputTokens - 1;
-            if (pool.BlocksOf(tokens) > pool.blocks)
-            {
-                throw ns3::InputError(config.file,
-                                      pool.line,
-                                      "request " + std::to_string(i) + " has " +
-                                          std::to_string(tokens) + " tokens to keep, " +
-                                          std::to_string(pool.BlocksOf(tokens)) + " blocks",
-                                      "at most num_gpu_blocks, " + std::to_string(pool.blocks));
-            }
-        }
+        config.requests[i].number = static_cast<uint32_t>(i);
     }
+    std::optional<Misfit> first;
+    config.refused = std::erase_if(config.requests, [&](const ServingRequest& request) {
+        const auto misfit = MisfitOf(config, request);
+        first = first ? first : misfit;
+        return misfit.has_value();
+    });
+    if (first && config.requests.empty())
+    {
+        Fail(config, first->line, first->what, first->expected);
+    }
+    config.firstRefused = first ? first->what + "; expected " + first->expected : "";
 }
 
 } // namespace AstraSim

@@ -12,8 +12,9 @@ namespace AstraSim
 /// @throw ns3::InputError unless the instances can serve requests together
 void CheckServingPools(const ServingConfig& config);
 
-/// @throw ns3::InputError if a request's cache is larger than that of an instance
-void CheckServingRequests(const ServingConfig& config);
+/// Number the requests, and move those that no instance could keep from them to what is refused, as
+/// servers do. @throw ns3::InputError if none is left
+void RefuseLongRequests(ServingConfig& config);
 
 } // namespace AstraSim
 

@@ -27,6 +27,7 @@ struct ServingRequest
     /// number, the same tokens up to the end of its part of prefixTokens.
     std::vector<uint64_t> prefix{};
     uint32_t prefixTokens{0};
+    uint32_t number{0}; ///< by arrival, from 0, those that are refused included
 
     /**
      * @param block of the prompt @param blockTokens of a block
@@ -153,6 +154,11 @@ struct ServingLimits
     std::optional<TimePs> firstToken;
     std::optional<TimePs> perToken;
     std::optional<TimePs> endToEnd;
+
+    bool Any() const
+    {
+        return firstToken || perToken || endToEnd;
+    }
 };
 
 /**
@@ -181,7 +187,10 @@ struct ServingLimits
 struct ServingConfig
 {
     std::string file;
-    std::vector<ServingRequest> requests; ///< by arrival
+    std::vector<ServingRequest> requests; ///< by arrival; those that fit
+    uint64_t refused{0};                  ///< requests that do not fit
+    std::string firstRefused;             ///< why the first of them does not; empty if all fit
+    uint64_t maxModelLen{UINT64_MAX};     ///< tokens of a request, prompt and output together
     uint32_t layers{1};
     uint32_t kvHeads{1};
     uint64_t kvBytes{0}; ///< of a token, a layer and a head

@@ -60,7 +60,7 @@ ServingEngine::ServingEngine(const ServingConfig& config)
     for (const ServingRequest& request : config.requests)
     {
         Sequence& sequence = m_sequences.emplace_back();
-        sequence.id = static_cast<uint32_t>(m_sequences.size() - 1);
+        sequence.id = request.number;
         sequence.request = &request;
         sequence.prompt = request.promptTokens;
         sequence.output = request.outputTokens;

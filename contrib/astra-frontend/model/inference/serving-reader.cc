@@ -43,6 +43,7 @@ const std::vector<std::string> KEYS = {"requests",
                                        "kv_bytes",
                                        "kv_transfer",
                                        "kv_layers_per_message",
+                                       "max_model_len",
                                        "instances",
                                        "num_gpu_blocks",
                                        "block_size",
@@ -109,7 +110,7 @@ ServingReader::Read()
     }
     CheckServingPools(m_config);
     MakeRequests();
-    CheckServingRequests(m_config);
+    RefuseLongRequests(m_config);
     return std::move(m_config);
 }
 
@@ -186,6 +187,8 @@ ServingReader::ReadModelKey(std::string_view key)
          [this] {
              m_config.layersPerMessage = static_cast<uint32_t>(m_values.Whole(1, 1, 100'000));
          }},
+        {"max_model_len",
+         [this] { m_config.maxModelLen = m_values.Whole(1, 2, 2 * ServingValues::MOST_TOKENS); }},
         {"kv_transfer",
          [this] {
              const auto value = m_lines.Fields()[1];

@@ -189,16 +189,22 @@ ServingResults::Finish(const std::vector<std::unique_ptr<ServingInstance>>& inst
     single("prompt_tokens_per_second", perSecond(m_promptTokens));
     single("output_tokens_per_second", perSecond(m_outputTokens));
     single("cached_prompt_share", cachedShare);
-    single("within_limits", static_cast<double>(m_withinLimits) / static_cast<double>(m_requests));
-    single("goodput_per_second", perSecond(m_withinLimits));
-    m_summary +=
-        fmt::format("{} requests, {:.3f} per second, {:.1f} output tokens per second; {:.1f}% "
-                    "within the limits: goodput {:.3f} requests per second\n",
-                    m_requests,
-                    perSecond(m_requests),
-                    perSecond(m_outputTokens),
-                    100 * static_cast<double>(m_withinLimits) / static_cast<double>(m_requests),
-                    perSecond(m_withinLimits));
+    single("refused", static_cast<double>(m_config.refused));
+    m_summary += fmt::format("{} requests, {:.3f} per second, {:.1f} output tokens per second",
+                             m_requests,
+                             perSecond(m_requests),
+                             perSecond(m_outputTokens));
+    if (m_config.limits.Any())
+    {
+        const double share = static_cast<double>(m_withinLimits) /
+                             static_cast<double>(m_requests + m_config.refused);
+        single("within_limits", share);
+        single("goodput_per_second", perSecond(m_withinLimits));
+        m_summary += fmt::format("; {:.1f}% within the limits: goodput {:.3f} requests per second",
+                                 100 * share,
+                                 perSecond(m_withinLimits));
+    }
+    m_summary += m_config.refused > 0 ? fmt::format("; {} refused\n", m_config.refused) : "\n";
     if (m_cachedTokens > 0)
     {
         m_summary += fmt::format("{:.1f}% of the prompts' tokens were in a cache already\n",

@@ -90,6 +90,10 @@ BusbwTable::Read(std::istream& text, const std::string& name)
     std::string line;
     for (std::size_t number = 1; std::getline(text, line); ++number)
     {
+        if (constexpr std::string_view MARK = "\xEF\xBB\xBF"; number == 1 && line.starts_with(MARK))
+        {
+            line.erase(0, MARK.size()); // editors on Windows write it
+        }
         line = line.substr(0, line.find('#'));
         boost::algorithm::trim(line);
         const auto colon = line.find(':');

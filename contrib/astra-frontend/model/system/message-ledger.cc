@@ -4,6 +4,7 @@
 #include "message-ledger.h"
 
 #include "ns3/input-error.h"
+#include "ns3/traffic-purpose.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ MessageLedger::Receive(const MessageEndRecord& came,
                               "the same size on both sides");
     }
     m_messages.erase(oldest);
-    const CommGroup pair{0, GroupKind::Pp, "PP", {came.src, came.dst}};
+    const CommGroup pair = PairOfMessage(came.src, came.dst, left.purpose);
     const CollectiveChoice choice{"P2P", "-", 1, 1, 0};
     observer.CollectiveEnded({.id = id,
                               .layer = workload.GetLayerName(left.position.layer),

@@ -104,6 +104,7 @@ struct MessageEndRecord
     uint64_t bytes;
     WorkloadPosition position; ///< at the sender only
     TimePs time;               ///< when it left, or arrived
+    uint16_t purpose{0};       ///< at the sender only; see traffic-purpose.h
 };
 
 /// A message of one rank, from its call to the last acknowledgement.

@@ -254,7 +254,8 @@ Sys::SendMessage(int dst,
                  const MessageOptions& options)
 {
     const int networkTag = CollectiveLedger::MessageTag(tag);
-    get_ledger().MessageSent({get_rank(), dst, networkTag, bytes, position, Now()});
+    get_ledger().MessageSent(
+        {get_rank(), dst, networkTag, bytes, position, Now(), options.purpose});
     m_messages.push_front({this, dst, networkTag, bytes, false, std::move(done), {}, {}});
     Message& message = m_messages.front();
     message.self = m_messages.begin();

@@ -69,6 +69,12 @@ class Workload
     /// @return the file it was read from
     virtual const std::string& GetFileName() const = 0;
 
+    /// @return what of its inputs it leaves out, a line each
+    virtual std::vector<std::string> GetWarnings() const
+    {
+        return {};
+    }
+
     /// @return its own results as lines for people, once it has finished; empty if it has none
     virtual std::string GetSummary() const
     {

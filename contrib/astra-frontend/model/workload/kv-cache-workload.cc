@@ -6,6 +6,7 @@
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 #include "ns3/sys.h"
+#include "ns3/traffic-purpose.h"
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -119,7 +120,8 @@ class KvCacheRank : public RankWorkload
             rank.m_workload.ShareOf(request),
             request,
             {1, 0, TrainingPhase::Forward},
-            [&rank]() { rank.End(); });
+            [&rank]() { rank.End(); },
+            {KV_CACHE_PURPOSE});
         if (rank.m_next < rank.m_requests.size())
         {
             rank.BeginPrefill();

@@ -16,6 +16,7 @@ namespace
 {
 
 constexpr std::string_view BLANKS = " \t\r\v\f";
+constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF"; ///< editors on Windows write it
 constexpr std::streamsize LONGEST_LINE = 4 << 20;
 
 } // namespace
@@ -62,7 +63,11 @@ InputLines::NextEvenIfBlank()
     }
     length -= m_text->eof() ? 0 : 1; // the end of the line
     ++m_number;
-    const std::string_view line(m_buffer.get(), length);
+    std::string_view line(m_buffer.get(), length);
+    if (m_number == 1 && line.starts_with(BYTE_ORDER_MARK))
+    {
+        line.remove_prefix(BYTE_ORDER_MARK.size());
+    }
     const std::string_view text = line.substr(0, line.find('#'));
     std::size_t begin = text.find_first_not_of(BLANKS);
     while (begin != std::string_view::npos)
