@@ -47,6 +47,7 @@ class Inputs:
 
     def topology(self, gpus, *arguments):
         """A generated topology of that many GPUs."""
+        arguments = arguments if "-psn" in arguments else (*arguments, "-psn", "64")  # as when the first results were written down
         path = self.directory / ("topology-" + "-".join([str(gpus), *arguments]).replace("/", ""))
         if not path.exists():
             scratch = self.directory / "generated"
