@@ -6,7 +6,6 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <exception>
 #include <utility>
 
 namespace ns3
@@ -72,7 +71,7 @@ class CcloTask
 
         void unhandled_exception()
         {
-            std::terminate();
+            throw; // to the event that resumed the routine, whatever routines await it
         }
     };
 

@@ -5,6 +5,10 @@
 
 #include "ns3/abort.h"
 
+#include <algorithm>
+#include <new>
+#include <utility>
+
 namespace ns3
 {
 
@@ -30,7 +34,7 @@ CcloMemory::Allocate(uint64_t bytes, CcloMemoryKind kind)
     const uint64_t address = next;
     // A gap behind each buffer, so that no range spans two.
     next += (bytes / ALIGNMENT + 2) * ALIGNMENT;
-    m_buffers.emplace(address, Buffer{bytes, nullptr});
+    m_buffers.emplace(address, Buffer{.bytes = bytes, .held = 0, .data = nullptr});
     return address;
 }
 
@@ -66,6 +70,25 @@ CcloMemory::Contains(uint64_t address, uint64_t bytes)
     return Find(address, bytes) != m_buffers.end();
 }
 
+void
+CcloMemory::Hold(Buffer& buffer, uint64_t bytes)
+{
+    if (bytes <= buffer.held)
+    {
+        return;
+    }
+    // At least twice as many, so that a buffer looked at in order is copied a few times only.
+    const uint64_t held = std::min(buffer.bytes, std::max(bytes, 2 * buffer.held));
+    std::unique_ptr<uint8_t, Release> data(static_cast<uint8_t*>(std::calloc(held, 1)));
+    if (!data)
+    {
+        throw std::bad_alloc();
+    }
+    std::copy_n(buffer.data.get(), buffer.held, data.get());
+    buffer.data = std::move(data);
+    buffer.held = held;
+}
+
 std::span<uint8_t>
 CcloMemory::At(uint64_t address, uint64_t bytes)
 {
@@ -76,13 +99,9 @@ CcloMemory::At(uint64_t address, uint64_t bytes)
     const auto buffer = Find(address, bytes);
     NS_ABORT_MSG_IF(buffer == m_buffers.end(),
                     "no buffer has " << bytes << " bytes at " << address);
-    if (!buffer->second.data)
-    {
-        const uint64_t size = buffer->second.bytes;
-        buffer->second.data.reset(static_cast<uint8_t*>(std::calloc(size + 1, 1)));
-        NS_ABORT_MSG_UNLESS(buffer->second.data, "no memory for a buffer of " << size << " bytes");
-    }
-    return {buffer->second.data.get() + (address - buffer->first), bytes};
+    const uint64_t offset = address - buffer->first;
+    Hold(buffer->second, offset + bytes);
+    return {buffer->second.data.get() + offset, bytes};
 }
 
 } // namespace ns3

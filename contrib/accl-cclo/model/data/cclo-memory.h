@@ -27,8 +27,8 @@ enum class CcloMemoryKind : uint8_t
  * @brief The memories an engine reaches: buffers at addresses, with or without contents.
  *
  * Only what has been allocated can be read or written. Contents are zero until written, and take
- * the process' memory only when somebody looks at them. Without contents, a buffer is an address
- * range.
+ * the process' memory only up to the last byte that somebody has looked at: a spare buffer is as
+ * large as the operands that use it. Without contents, a buffer is an address range.
  */
 class CcloMemory
 {
@@ -56,7 +56,9 @@ class CcloMemory
     /// @return whether a range lies within one buffer
     bool Contains(uint64_t address, uint64_t bytes);
 
-    /// @return the contents of a range that Contains() is true of; empty without contents
+    /// @return the contents of a range that Contains() is true of; empty without contents. Valid
+    /// until the next call
+    /// @throw std::bad_alloc if the process has no memory for it
     std::span<uint8_t> At(uint64_t address, uint64_t bytes);
 
   private:
@@ -71,8 +73,12 @@ class CcloMemory
     struct Buffer
     {
         uint64_t bytes{0};
-        std::unique_ptr<uint8_t, Release> data; ///< null until looked at
+        uint64_t held{0};                       ///< bytes of them that somebody has looked at
+        std::unique_ptr<uint8_t, Release> data; ///< the bytes held
     };
+
+    /// Hold a buffer's first bytes, at least so many.
+    static void Hold(Buffer& buffer, uint64_t bytes);
 
     /// @return the buffer that a range lies in; end if none
     std::map<uint64_t, Buffer>::iterator Find(uint64_t address, uint64_t bytes);
