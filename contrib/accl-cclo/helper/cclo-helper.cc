@@ -127,7 +127,8 @@ CcloHelper::Install(const std::vector<uint32_t>& hosts)
         UintegerValue room;
         engine->GetAttribute("ExchangeMemorySize", room);
         const uint32_t needed =
-            CcloDriver::NeededExchangeMemory(static_cast<uint32_t>(buffers.Get()),
+            CcloDriver::NeededExchangeMemory(engine->GetRxBufferLayout(),
+                                             static_cast<uint32_t>(buffers.Get()),
                                              static_cast<uint32_t>(ranks.size()));
         // In whole pages of 4 KiB.
         engine->SetAttribute(

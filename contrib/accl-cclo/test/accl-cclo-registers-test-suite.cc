@@ -5,6 +5,7 @@
  */
 #include "accl-star.h"
 
+#include "ns3/boolean.h"
 #include "ns3/cclo-exchange-memory.h"
 #include "ns3/test.h"
 
@@ -142,6 +143,63 @@ class LayoutTestCase : public TestCase
                               "three spare buffers");
         NS_TEST_EXPECT_MSG_EQ(star.Run(), true, "configuration ends");
         NS_TEST_EXPECT_MSG_EQ(memory.Read(0x808 + 28 * 15), 1, "all rx buffers are posted");
+    }
+};
+
+/// Records of ACCL's older documentation.
+class OlderLayoutTestCase : public TestCase
+{
+  public:
+    OlderLayoutTestCase()
+        : TestCase("With OlderRxBuffers, rx buffers are described as ACCL's older documentation "
+                   "has them")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        AcclStar star(2, [](CcloHelper& helper) {
+            helper.SetEngineAttribute("OlderRxBuffers", BooleanValue(true));
+            helper.SetEngineAttribute("ExchangeMemorySize", UintegerValue(0x1000));
+        });
+        CcloExchangeMemory& memory = star.drivers[1]->GetEngine()->GetExchangeMemory();
+        NS_TEST_EXPECT_MSG_EQ(memory.GetSize(), 0x1000, "4 KiB");
+        NS_TEST_EXPECT_MSG_EQ(memory.Read(0x800), 16, "rx buffers");
+        NS_TEST_EXPECT_MSG_EQ(star.drivers[1]->GetCommunicatorAddress(0),
+                              0x800 + 4 * (1 + 9 * 16),
+                              "communicators are behind 9 words of each");
+        NS_TEST_EXPECT_MSG_EQ(memory.Read(0xFF8), 0x723D8E3E, "hardware identity");
+        NS_TEST_ASSERT_MSG_EQ(star.Run(), true, "configuration ends");
+        star.CallSend(0, 1, 25, 100);
+        NS_TEST_ASSERT_MSG_EQ(star.Run(), true, "it is sent");
+        // addrl, addrh, max_len, dma_tag, status, rx_tag, rx_len, rx_src, sequence_number.
+        const auto word = [&memory](uint32_t buffer, uint32_t index) {
+            return memory.Read(0x804 + 4 * (9 * buffer + index));
+        };
+        for (uint32_t buffer = 0; buffer < 16; ++buffer)
+        {
+            NS_TEST_EXPECT_MSG_EQ(word(buffer, 2), 1024, "largest length");
+            NS_TEST_EXPECT_MSG_EQ(word(buffer, 4), (buffer == 0 ? 2U : 1U), "one holds a message");
+            NS_TEST_EXPECT_MSG_NE(word(buffer, 0), (buffer ? word(buffer - 1, 0) : 0), "address");
+        }
+        NS_TEST_EXPECT_MSG_EQ(word(0, 5), 25, "its tag");
+        NS_TEST_EXPECT_MSG_EQ(word(0, 6), 400, "its bytes");
+        NS_TEST_EXPECT_MSG_EQ(word(0, 7), 0, "its source");
+        NS_TEST_EXPECT_MSG_EQ(word(0, 8), 0, "the first of its source");
+        const CcloBuffer result = star.drivers[1]->Allocate(100, CcloDataType::Float32);
+        star.Call(1,
+                  {.operation = CcloOperation::Recv,
+                   .count = 100,
+                   .peer = 0,
+                   .tag = 25,
+                   .result = result});
+        NS_TEST_EXPECT_MSG_EQ(star.Run(), true, "and received");
+        NS_TEST_EXPECT_MSG_EQ(star.Waits(), "", "nothing is left over");
+        const std::string first = star.drivers[1]->DumpRxBuffers().front();
+        NS_TEST_EXPECT_MSG_NE(first.find("ENQUEUED 400 of 1024 bytes, tag 19"),
+                              std::string::npos,
+                              first);
     }
 };
 
@@ -295,6 +353,7 @@ class AcclCcloRegistersTestSuite : public TestSuite
         AddTestCase(new DocumentedCallTestCase);
         AddTestCase(new DescriptorTestCase);
         AddTestCase(new LayoutTestCase);
+        AddTestCase(new OlderLayoutTestCase);
         AddTestCase(new ErrorsTestCase);
         AddTestCase(new MisuseTestCase);
         AddTestCase(new ResetTestCase);

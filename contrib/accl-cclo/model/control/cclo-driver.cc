@@ -133,9 +133,9 @@ CcloDriver::SetEngine(Ptr<CcloEngine> engine)
 }
 
 uint32_t
-CcloDriver::NeededExchangeMemory(uint32_t rxBuffers, uint32_t ranks)
+CcloDriver::NeededExchangeMemory(CcloRxBufferLayout layout, uint32_t rxBuffers, uint32_t ranks)
 {
-    const uint32_t records = CcloRxBufferRecord::AddressOf(rxBuffers, CcloRxBufferRecord::STATUS);
+    const uint32_t records = CcloRxBufferTable(layout).EndOf(rxBuffers);
     const uint32_t types = 4 * 9 * static_cast<uint32_t>(TYPES.size());
     return CcloCommunicator::EndOf(records, ranks) + types + CcloExchangeMemory::GATHER_MAX_FAN_IN;
 }
@@ -201,22 +201,16 @@ void
 CcloDriver::SetUpRxBuffers()
 {
     CcloExchangeMemory& memory = m_engine->GetExchangeMemory();
-    m_nextAddress = CcloRxBufferRecord::AddressOf(m_rxBuffers, CcloRxBufferRecord::STATUS);
+    const CcloRxBufferTable table = memory.GetRxBuffers();
+    m_nextAddress = table.EndOf(m_rxBuffers);
     CheckRoom(m_nextAddress);
     for (uint32_t buffer = 0; buffer < m_rxBuffers; ++buffer)
     {
-        const uint64_t address = m_engine->GetMemory().Allocate(m_rxBufferSize);
-        const std::array<uint32_t, CcloRxBufferRecord::WORDS> words = {
-            CcloRxBufferRecord::IDLE,
-            static_cast<uint32_t>(address),
-            static_cast<uint32_t>(address >> 32)};
-        const uint32_t record = CcloRxBufferRecord::AddressOf(buffer, CcloRxBufferRecord::STATUS);
-        for (uint32_t i = 0; i < words.size(); ++i)
-        {
-            memory.HostWrite(record + 4 * i, words[i]);
-        }
+        table.Describe(memory,
+                       buffer,
+                       m_engine->GetMemory().Allocate(m_rxBufferSize),
+                       m_rxBufferSize);
     }
-    memory.HostWrite(CcloExchangeMemory::RX_BUFFER_SIZE, m_rxBufferSize);
     // Last: the engine takes a number of buffers as the word that they are described.
     memory.HostWrite(CcloExchangeMemory::RX_BUFFER_COUNT, m_rxBuffers);
 }
@@ -490,24 +484,24 @@ CcloDriver::DumpRxBuffers()
     std::vector<std::string> lines;
     for (uint32_t buffer = 0; buffer < m_rxBuffers; ++buffer)
     {
-        const auto word = [&](CcloRxBufferRecord::Field field) {
-            return memory.HostRead(CcloRxBufferRecord::AddressOf(buffer, field));
+        const auto word = [&](CcloRxBufferTable::Field field) {
+            return memory.HostRead(memory.GetRxBuffers().AddressOf(buffer, field));
         };
-        const uint32_t status = word(CcloRxBufferRecord::STATUS);
-        const char* name = status == CcloRxBufferRecord::IDLE       ? "IDLE"
-                           : status == CcloRxBufferRecord::ENQUEUED ? "ENQUEUED"
-                           : status == CcloRxBufferRecord::RESERVED ? "RESERVED"
-                                                                    : "ERROR";
+        const uint32_t status = word(CcloRxBufferTable::STATUS);
+        const char* name = status == CcloRxBufferTable::IDLE       ? "IDLE"
+                           : status == CcloRxBufferTable::ENQUEUED ? "ENQUEUED"
+                           : status == CcloRxBufferTable::RESERVED ? "RESERVED"
+                                                                   : "ERROR";
         lines.push_back(fmt::format("rx buffer {}: address {:#x} {} {} of {} bytes, tag {:x}, "
                                     "sequence {}, source {}",
                                     buffer,
-                                    word(CcloRxBufferRecord::ADDRESS_LOW),
+                                    word(CcloRxBufferTable::ADDRESS_LOW),
                                     name,
-                                    word(CcloRxBufferRecord::LENGTH),
+                                    word(CcloRxBufferTable::LENGTH),
                                     m_rxBufferSize,
-                                    word(CcloRxBufferRecord::TAG),
-                                    word(CcloRxBufferRecord::SEQUENCE),
-                                    word(CcloRxBufferRecord::SOURCE)));
+                                    word(CcloRxBufferTable::TAG),
+                                    word(CcloRxBufferTable::SEQUENCE),
+                                    word(CcloRxBufferTable::SOURCE)));
     }
     return lines;
 }

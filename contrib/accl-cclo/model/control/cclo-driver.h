@@ -132,7 +132,9 @@ class CcloDriver : public Object
     }
 
     /// @return exchange memory that a job needs, in bytes
-    static uint32_t NeededExchangeMemory(uint32_t rxBuffers, uint32_t ranks);
+    static uint32_t NeededExchangeMemory(CcloRxBufferLayout layout,
+                                         uint32_t rxBuffers,
+                                         uint32_t ranks);
 
     /// @return a table of the rx buffers, one line each
     std::vector<std::string> DumpRxBuffers();

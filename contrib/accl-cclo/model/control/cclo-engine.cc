@@ -37,6 +37,13 @@ CcloEngine::GetTypeId()
                           UintegerValue(0x2000),
                           MakeUintegerAccessor(&CcloEngine::m_exchangeBytes),
                           MakeUintegerChecker<uint32_t>(0x1000))
+            .AddAttribute("OlderRxBuffers",
+                          "Whether exchange memory describes rx buffers by 9 words each from 0x804 "
+                          "on, as ACCL's older documentation has it (with an ExchangeMemorySize of "
+                          "4096); else by 7 words each from 0x808 on, as Xilinx/ACCL@723d8ec does",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&CcloEngine::m_olderRxBuffers),
+                          MakeBooleanChecker())
             .AddAttribute("Contents",
                           "Whether buffers and messages hold bytes; without, only time passes",
                           BooleanValue(true),
@@ -86,7 +93,7 @@ CcloEngine::Install(Ptr<CcloProtocolEngine> network)
     m_network = network;
     m_network->SetListener(this);
     m_network->SetContents(m_contents);
-    m_exchange = std::make_unique<CcloExchangeMemory>(m_exchangeBytes);
+    m_exchange = std::make_unique<CcloExchangeMemory>(m_exchangeBytes, GetRxBufferLayout());
     m_memory = std::make_unique<CcloMemory>(m_contents);
     m_rxBuffers = std::make_unique<CcloRxBuffers>(*m_exchange, *m_memory);
     m_dataPlane = CreateObject<CcloDataPlane>();
@@ -221,11 +228,11 @@ CcloEngine::PlaceEager(Arrival& arrival)
         }
         return false;
     }
-    const uint32_t buffer = m_rxBuffers->Fill(arrival.session, header, message.data);
+    const uint32_t buffer = m_rxBuffers->Fill(header, message.data);
     m_network->OnConsumed(arrival.session, header);
     // What comes from the wire is stored as it comes; what has waited takes its time.
-    const uint64_t address =
-        m_exchange->Read(CcloRxBufferRecord::AddressOf(buffer, CcloRxBufferRecord::ADDRESS_LOW));
+    const uint64_t address = m_exchange->Read(
+        m_exchange->GetRxBuffers().AddressOf(buffer, CcloRxBufferTable::ADDRESS_LOW));
     const Time stored = m_dataPlane->GetDepacketizerLatency() +
                         m_dataPlane->GetWriteTime(address, arrival.waited ? header.count : 0);
     Simulator::Schedule(stored, [this, buffer] {

@@ -51,6 +51,12 @@ class CcloEngine : public Object, private CcloProtocolEngine::Listener
         return *m_exchange;
     }
 
+    /// @return how its exchange memory describes rx buffers
+    CcloRxBufferLayout GetRxBufferLayout() const
+    {
+        return m_olderRxBuffers ? CcloRxBufferLayout::NineWords : CcloRxBufferLayout::SevenWords;
+    }
+
     CcloMemory& GetMemory()
     {
         return *m_memory;
@@ -105,6 +111,7 @@ class CcloEngine : public Object, private CcloProtocolEngine::Listener
     void Write(const CcloMessage& message);
 
     uint32_t m_exchangeBytes{0x2000};
+    bool m_olderRxBuffers{false};
     bool m_contents{true};
     bool m_streamLoopback{false};
     TypeId m_protocol;

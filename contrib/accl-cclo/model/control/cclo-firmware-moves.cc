@@ -95,6 +95,7 @@ CcloFirmware::MakeMove(const CcloCall& call) const
     move.function = call.function;
     move.arithmeticConfig = call.arithmeticConfig;
     move.communicator = call.communicator;
+    move.identity = m_currentIdentity;
     move.compression = call.compression & 7;
     move.receiveTag = CCLO_TAG_ANY;
     move.sendTag = CCLO_TAG_ANY;

@@ -26,6 +26,7 @@ CcloFirmware::OnNotification(const CcloHeader& header)
 {
     --m_reserved;
     m_notifications.push_back({.type = header.type,
+                               .communicator = header.communicator,
                                .rank = header.source,
                                .tag = header.tag,
                                .address = header.address,
@@ -48,6 +49,7 @@ CcloFirmware::SendAddress(uint32_t rank, uint64_t address, uint32_t count, uint3
     message.header.tag = tag;
     message.header.count = count;
     message.header.address = address;
+    message.header.communicator = m_currentIdentity;
     message.header.host = CcloMemory::KindOf(address) == CcloMemoryKind::Host;
     const uint32_t session = World().Get(rank, CcloCommunicator::SESSION);
     message.header.session = static_cast<uint16_t>(session);
@@ -61,7 +63,12 @@ CcloFirmware::TryNotification(Fits fits)
 {
     const auto looked = static_cast<int64_t>(std::max<std::size_t>(m_notifications.size(), 1));
     co_await Spend(m_notificationLatency * looked);
-    const auto found = std::find_if(m_notifications.begin(), m_notifications.end(), fits);
+    // A rank of one communicator is another host than the same rank of another, and two calls on
+    // the same hosts may each wait for it.
+    const auto found =
+        std::find_if(m_notifications.begin(), m_notifications.end(), [&](const Notification& n) {
+            return n.communicator == m_currentIdentity && fits(n);
+        });
     if (found == m_notifications.end())
     {
         co_return CcloError::NOT_READY;

@@ -303,6 +303,7 @@ CcloFirmware::Dispatch(CcloCall call)
     {
         co_return CcloError::COLLECTIVE_NOT_IMPLEMENTED;
     }
+    m_currentIdentity = onNetwork ? World().GetIdentity() : 0;
     if (onNetwork && Size() > 1 && !m_network->CanWrite())
     {
         const bool needsWrites = call.operation == CcloOperation::Barrier ||
@@ -336,7 +337,7 @@ CcloFirmware::Configure(CcloCall call)
         m_timeout = call.count;
         break;
     case CcloConfigFunction::SetMaxEagerSize:
-        m_eagerBufferBytes = m_exchange->Read(CcloExchangeMemory::RX_BUFFER_SIZE);
+        m_eagerBufferBytes = m_exchange->GetRxBuffers().GetBufferBytes(*m_exchange);
         if (call.count < m_eagerBufferBytes)
         {
             co_return CcloError::EAGER_THRESHOLD_INVALID;

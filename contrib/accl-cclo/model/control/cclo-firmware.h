@@ -127,6 +127,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     struct Notification
     {
         CcloMessageType type;
+        uint64_t communicator; ///< its identity
         uint32_t rank;
         uint32_t tag;
         uint64_t address;
@@ -192,6 +193,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     CcloTask BoundMoves(uint32_t& pending, uint32_t limit);
     CcloTask DoMove(CcloMove move);
     CcloTask SendAddress(uint32_t rank, uint64_t address, uint32_t count, uint32_t tag);
+    /// Take the first notification of the call's communicator that fits.
     template <typename Fits>
     CcloTask TryNotification(Fits fits);
     /// Take the address that a rank has sent for this tag.
@@ -300,6 +302,7 @@ class CcloFirmware : public Object, public CcloDataPlane::Listener
     std::deque<Pending> m_retries;
     std::optional<CcloCall> m_current;
     uint32_t m_currentCommunicator{0};
+    uint64_t m_currentIdentity{0}; ///< of the communicator
     uint32_t m_step{0};
     std::vector<bool> m_served;
     bool m_tookNewCall{false};

@@ -50,6 +50,7 @@ CcloDataPlane::MakeHeader(const Flight& flight, uint32_t bytes) const
     header.type = move.rendezvous ? CcloMessageType::RendezvousData : CcloMessageType::Eager;
     header.host = move.hostOperands & CcloHostOperand::RESULT ? 1 : 0;
     header.address = move.rendezvous ? flight.resultAddress : 0;
+    header.communicator = move.identity;
     return header;
 }
 

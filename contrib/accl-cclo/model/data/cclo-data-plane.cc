@@ -268,13 +268,12 @@ CcloDataPlane::Gather(Flight& flight)
         return true;
     }
     CcloCommunicator communicator(*m_exchange, move.communicator);
-    const uint32_t session = communicator.Get(move.receiveRank, CcloCommunicator::SESSION);
     while (flight.remaining > 0)
     {
         const uint32_t sequence =
             communicator.Get(move.receiveRank, CcloCommunicator::INBOUND_SEQUENCE);
         const CcloRxBuffers::Match match =
-            m_rxBuffers->Seek(session, move.receiveRank, move.receiveTag, sequence);
+            m_rxBuffers->Seek(move.identity, move.receiveRank, move.receiveTag, sequence);
         if (!match.found)
         {
             m_wait = Wait::Message;

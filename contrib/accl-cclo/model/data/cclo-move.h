@@ -40,6 +40,7 @@ struct CcloMove
     uint32_t count{0};       ///< elements
     uint32_t arithmeticConfig{0};
     uint32_t communicator{0};
+    uint64_t identity{0}; ///< of the communicator
     uint64_t op0Address{0};
     uint64_t op1Address{0};
     uint64_t resultAddress{0};

@@ -13,59 +13,61 @@ namespace ns3
 
 CcloRxBuffers::CcloRxBuffers(CcloExchangeMemory& exchange, CcloMemory& memory)
     : m_exchange(exchange),
-      m_memory(memory)
+      m_memory(memory),
+      m_table(exchange.GetRxBuffers())
 {
 }
 
 uint32_t
-CcloRxBuffers::Get(uint32_t buffer, CcloRxBufferRecord::Field field) const
+CcloRxBuffers::Get(uint32_t buffer, CcloRxBufferTable::Field field) const
 {
-    return m_exchange.Read(CcloRxBufferRecord::AddressOf(buffer, field));
+    return m_exchange.Read(m_table.AddressOf(buffer, field));
 }
 
 void
-CcloRxBuffers::Set(uint32_t buffer, CcloRxBufferRecord::Field field, uint32_t value)
+CcloRxBuffers::Set(uint32_t buffer, CcloRxBufferTable::Field field, uint32_t value)
 {
-    m_exchange.Write(CcloRxBufferRecord::AddressOf(buffer, field), value);
+    m_exchange.Write(m_table.AddressOf(buffer, field), value);
 }
 
 uint64_t
 CcloRxBuffers::AddressOf(uint32_t buffer) const
 {
-    return static_cast<uint64_t>(Get(buffer, CcloRxBufferRecord::ADDRESS_HIGH)) << 32 |
-           Get(buffer, CcloRxBufferRecord::ADDRESS_LOW);
+    return static_cast<uint64_t>(Get(buffer, CcloRxBufferTable::ADDRESS_HIGH)) << 32 |
+           Get(buffer, CcloRxBufferTable::ADDRESS_LOW);
 }
 
 void
 CcloRxBuffers::Start()
 {
     m_count = m_exchange.Read(CcloExchangeMemory::RX_BUFFER_COUNT);
-    m_size = m_exchange.Read(CcloExchangeMemory::RX_BUFFER_SIZE);
+    m_size = m_table.GetBufferBytes(m_exchange);
     m_filled.resize(m_count);
     m_waiting.clear();
     m_waiting.reserve(m_count);
     m_enqueued.clear();
     for (uint32_t buffer = 0; buffer < m_count; ++buffer)
     {
-        Set(buffer, CcloRxBufferRecord::STATUS, CcloRxBufferRecord::ENQUEUED);
+        Set(buffer, CcloRxBufferTable::STATUS, CcloRxBufferTable::ENQUEUED);
         m_enqueued.push_back(buffer);
     }
 }
 
 uint32_t
-CcloRxBuffers::Fill(uint32_t session, const CcloHeader& header, std::span<const uint8_t> data)
+CcloRxBuffers::Fill(const CcloHeader& header, std::span<const uint8_t> data)
 {
     NS_ASSERT(HasEnqueued() && header.count <= m_size);
     const uint32_t buffer = m_enqueued.front();
     m_enqueued.pop_front();
-    Set(buffer, CcloRxBufferRecord::STATUS, CcloRxBufferRecord::RESERVED);
-    Set(buffer, CcloRxBufferRecord::TAG, header.tag);
-    Set(buffer, CcloRxBufferRecord::LENGTH, header.count);
-    Set(buffer, CcloRxBufferRecord::SOURCE, header.source);
-    Set(buffer, CcloRxBufferRecord::SEQUENCE, header.sequence);
+    Set(buffer, CcloRxBufferTable::STATUS, CcloRxBufferTable::RESERVED);
+    Set(buffer, CcloRxBufferTable::TAG, header.tag);
+    Set(buffer, CcloRxBufferTable::LENGTH, header.count);
+    Set(buffer, CcloRxBufferTable::SOURCE, header.source);
+    Set(buffer, CcloRxBufferTable::SEQUENCE, header.sequence);
     const std::span<uint8_t> place = m_memory.At(AddressOf(buffer), header.count);
     std::copy_n(data.begin(), std::min(place.size(), data.size()), place.begin());
-    m_filled[buffer] = {buffer, session, header.source, header.tag, header.sequence, header.count};
+    m_filled[buffer] =
+        {buffer, header.communicator, header.source, header.tag, header.sequence, header.count};
     return buffer;
 }
 
@@ -76,7 +78,7 @@ CcloRxBuffers::Announce(uint32_t buffer)
 }
 
 CcloRxBuffers::Match
-CcloRxBuffers::Seek(uint32_t session, uint32_t source, uint32_t tag, uint32_t sequence)
+CcloRxBuffers::Seek(uint64_t communicator, uint32_t source, uint32_t tag, uint32_t sequence)
 {
     Match match;
     for (auto waiting = m_waiting.begin(); waiting != m_waiting.end(); ++waiting)
@@ -85,7 +87,7 @@ CcloRxBuffers::Seek(uint32_t session, uint32_t source, uint32_t tag, uint32_t se
         const bool tagFits =
             waiting->tag == tag || waiting->tag == CCLO_TAG_ANY || tag == CCLO_TAG_ANY;
         if (tagFits && waiting->source == source && waiting->sequence == sequence &&
-            waiting->session == session)
+            waiting->communicator == communicator)
         {
             match.found = true;
             match.buffer = waiting->buffer;
@@ -102,7 +104,7 @@ void
 CcloRxBuffers::Release(uint32_t buffer)
 {
     // IDLE for less than a cycle: the enqueuing engine has nothing else to do.
-    Set(buffer, CcloRxBufferRecord::STATUS, CcloRxBufferRecord::ENQUEUED);
+    Set(buffer, CcloRxBufferTable::STATUS, CcloRxBufferTable::ENQUEUED);
     m_enqueued.push_back(buffer);
 }
 

@@ -26,8 +26,8 @@ namespace ns3
  * finds its message by source, tag and sequence number among all that have arrived, by a linear
  * scan, as ACCL's hardware does. All states are in exchange memory, where the host sees them.
  *
- * Besides the source's rank, a message's session must be right too, so that communicators in which
- * other hosts have the same rank do not mix.
+ * Besides the source's rank, a message's communicator must be right too, so that communicators in
+ * which other hosts have the same rank do not mix.
  */
 class CcloRxBuffers
 {
@@ -66,13 +66,13 @@ class CcloRxBuffers
     }
 
     /// Put a message into the first posted buffer; it is RESERVED. @return the buffer
-    uint32_t Fill(uint32_t session, const CcloHeader& header, std::span<const uint8_t> data);
+    uint32_t Fill(const CcloHeader& header, std::span<const uint8_t> data);
 
     /// The message in a buffer may be found from now on.
     void Announce(uint32_t buffer);
 
     /// Look for a message, and take it from those that wait.
-    Match Seek(uint32_t session, uint32_t source, uint32_t tag, uint32_t sequence);
+    Match Seek(uint64_t communicator, uint32_t source, uint32_t tag, uint32_t sequence);
 
     /// A move has read a buffer: it is IDLE, then posted again.
     void Release(uint32_t buffer);
@@ -84,19 +84,20 @@ class CcloRxBuffers
     struct Waiting
     {
         uint32_t buffer;
-        uint32_t session;
+        uint64_t communicator; ///< its identity
         uint32_t source;
         uint32_t tag;
         uint32_t sequence;
         uint32_t bytes;
     };
 
-    uint32_t Get(uint32_t buffer, CcloRxBufferRecord::Field field) const;
-    void Set(uint32_t buffer, CcloRxBufferRecord::Field field, uint32_t value);
+    uint32_t Get(uint32_t buffer, CcloRxBufferTable::Field field) const;
+    void Set(uint32_t buffer, CcloRxBufferTable::Field field, uint32_t value);
     uint64_t AddressOf(uint32_t buffer) const;
 
     CcloExchangeMemory& m_exchange;
     CcloMemory& m_memory;
+    CcloRxBufferTable m_table;
     uint32_t m_count{0};
     uint32_t m_size{0};
     std::deque<uint32_t> m_enqueued;

@@ -12,8 +12,26 @@
 namespace ns3
 {
 
-CcloExchangeMemory::CcloExchangeMemory(uint32_t bytes)
-    : m_words(bytes / 4)
+namespace
+{
+
+// Of SevenWords: the bytes of each buffer stand before the records.
+constexpr uint32_t SEVEN_SIZE = 0x804;
+constexpr uint32_t SEVEN_RECORDS = 0x808;
+constexpr uint32_t SEVEN_WORDS = 7;
+
+// Of NineWords: address (2 words), largest length, DMA's tag, status, and of the message tag,
+// length, source and sequence number.
+constexpr uint32_t NINE_RECORDS = 0x804;
+constexpr uint32_t NINE_WORDS = 9;
+constexpr uint32_t NINE_MAX_LENGTH = 2;
+constexpr std::array<uint32_t, SEVEN_WORDS> NINE_PLACES = {4, 0, 1, 5, 6, 7, 8}; // by Field
+
+} // namespace
+
+CcloExchangeMemory::CcloExchangeMemory(uint32_t bytes, CcloRxBufferLayout layout)
+    : m_words(bytes / 4),
+      m_layout(layout)
 {
     NS_ABORT_MSG_IF(bytes < 0x1000 || bytes % 4,
                     "exchange memory has " << bytes
@@ -78,6 +96,64 @@ CcloExchangeMemory::ReadSpareBuffer(uint32_t index) const
 {
     const uint32_t distance = SPARE_BUFFERS - 8 * index;
     return static_cast<uint64_t>(ReadFromEnd(distance - 4)) << 32 | ReadFromEnd(distance);
+}
+
+CcloRxBufferTable
+CcloExchangeMemory::GetRxBuffers() const
+{
+    return CcloRxBufferTable(m_layout);
+}
+
+uint32_t
+CcloRxBufferTable::AddressOf(uint32_t buffer, Field field) const
+{
+    return m_layout == CcloRxBufferLayout::SevenWords
+               ? SEVEN_RECORDS + 4 * (SEVEN_WORDS * buffer + field)
+               : NINE_RECORDS + 4 * (NINE_WORDS * buffer + NINE_PLACES[field]);
+}
+
+uint32_t
+CcloRxBufferTable::EndOf(uint32_t buffers) const
+{
+    return m_layout == CcloRxBufferLayout::SevenWords ? SEVEN_RECORDS + 4 * SEVEN_WORDS * buffers
+                                                      : NINE_RECORDS + 4 * NINE_WORDS * buffers;
+}
+
+void
+CcloRxBufferTable::Describe(CcloExchangeMemory& memory,
+                            uint32_t buffer,
+                            uint64_t address,
+                            uint32_t bytes) const
+{
+    memory.HostWrite(AddressOf(buffer, STATUS), IDLE);
+    memory.HostWrite(AddressOf(buffer, ADDRESS_LOW), static_cast<uint32_t>(address));
+    memory.HostWrite(AddressOf(buffer, ADDRESS_HIGH), static_cast<uint32_t>(address >> 32));
+    memory.HostWrite(m_layout == CcloRxBufferLayout::SevenWords
+                         ? SEVEN_SIZE
+                         : NINE_RECORDS + 4 * (NINE_WORDS * buffer + NINE_MAX_LENGTH),
+                     bytes);
+}
+
+uint32_t
+CcloRxBufferTable::GetBufferBytes(const CcloExchangeMemory& memory) const
+{
+    return memory.Read(m_layout == CcloRxBufferLayout::SevenWords
+                           ? SEVEN_SIZE
+                           : NINE_RECORDS + 4 * NINE_MAX_LENGTH);
+}
+
+uint64_t
+CcloCommunicator::GetIdentity() const
+{
+    // FNV-1a, by words; two lists of members collide by a chance of 2^-64.
+    uint64_t identity = 0xCBF29CE484222325;
+    const auto add = [&identity](uint32_t word) { identity = (identity ^ word) * 0x100000001B3; };
+    for (uint32_t rank = 0; rank < GetSize(); ++rank)
+    {
+        add(Get(rank, IP));
+        add(Get(rank, PORT));
+    }
+    return identity;
 }
 
 CcloArithmeticConfig

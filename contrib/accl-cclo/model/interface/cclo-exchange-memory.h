@@ -6,12 +6,23 @@
 
 #include "cclo-call.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace ns3
 {
+
+/// How records describe rx buffers, from 0x800 on.
+enum class CcloRxBufferLayout : uint8_t
+{
+    SevenWords, ///< of Xilinx/ACCL@723d8ec: number, bytes of each, and 7 words per buffer from
+                ///< 0x808
+    NineWords   ///< of ACCL's older documentation: number, and 9 words per buffer from 0x804
+};
+
+class CcloRxBufferTable;
 
 /**
  * @ingroup accl-cclo
@@ -22,14 +33,12 @@ namespace ns3
  * |--------------------|--------------------------------------------------------------------|
  * | 0x000              | control: bit 0 start, 1 done (cleared by reading), 2 idle, 3 ready |
  * | 0x010 ... 0x074    | the words of a call, see CALL_REGISTERS                            |
- * | 0x800, 0x804       | number of rx buffers, and the bytes of each                        |
- * | 0x808 ...          | rx buffers, 7 words each                                           |
+ * | 0x800 ...          | number of rx buffers, and their records: see CcloRxBufferLayout    |
  * | behind             | communicators and arithmetic configurations, in the order written  |
  * | last 60 bytes      | thresholds, spare buffers, performance counter, identity, result   |
  *
- * The registers and the table's place are those of ACCL's documentation, the records those of
- * Xilinx/ACCL@723d8ec. 8 KiB hold a communicator of about 200 ranks; a larger one needs a larger
- * memory (CcloEngine::ExchangeMemorySize).
+ * The registers and the table's place are those of ACCL's documentation. 8 KiB hold a communicator
+ * of about 200 ranks; a larger one needs a larger memory (CcloEngine::ExchangeMemorySize).
  */
 class CcloExchangeMemory
 {
@@ -45,8 +54,6 @@ class CcloExchangeMemory
         {0x10, 0x18, 0x20, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50, 0x58, 0x5C, 0x64, 0x68, 0x70, 0x74};
 
     static constexpr uint32_t RX_BUFFER_COUNT = 0x800;
-    static constexpr uint32_t RX_BUFFER_SIZE = 0x804;
-    static constexpr uint32_t RX_BUFFERS = 0x808;
 
     // Distances from the end.
     static constexpr uint32_t GATHER_MAX_FAN_IN = 0x3C;
@@ -60,8 +67,15 @@ class CcloExchangeMemory
     static constexpr uint32_t HARDWARE_ID = 0x08;
     static constexpr uint32_t RETURN_VALUE = 0x04;
 
-    /// @param bytes size of the whole space, a multiple of 4 and at least 4 KiB
-    explicit CcloExchangeMemory(uint32_t bytes = 0x2000);
+    /**
+     * @param bytes size of the whole space, a multiple of 4 and at least 4 KiB
+     * @param layout of the records of rx buffers
+     */
+    explicit CcloExchangeMemory(uint32_t bytes = 0x2000,
+                                CcloRxBufferLayout layout = CcloRxBufferLayout::SevenWords);
+
+    /// @return how rx buffers are described
+    CcloRxBufferTable GetRxBuffers() const;
 
     /// @return size in bytes
     uint32_t GetSize() const
@@ -127,15 +141,15 @@ class CcloExchangeMemory
     uint32_t CheckedIndex(uint32_t address) const;
 
     std::vector<uint32_t> m_words;
+    CcloRxBufferLayout m_layout;
     std::function<void(const CcloCall&)> m_start;
     std::function<void()> m_interrupt;
 };
 
-/// An rx buffer's record in exchange memory.
-struct CcloRxBufferRecord
+/// The records of rx buffers in exchange memory.
+class CcloRxBufferTable
 {
-    static constexpr uint32_t WORDS = 7;
-
+  public:
     /// What has become of a buffer.
     enum Status : uint32_t
     {
@@ -145,7 +159,8 @@ struct CcloRxBufferRecord
         ERROR = 4     ///< its message did not fit
     };
 
-    /// Order of the words.
+    /// The words of a record, in the order of SevenWords; NineWords has further ones, and the
+    /// status behind them.
     enum Field : uint32_t
     {
         STATUS,
@@ -157,11 +172,28 @@ struct CcloRxBufferRecord
         SEQUENCE
     };
 
-    /// @return address of a field
-    static uint32_t AddressOf(uint32_t buffer, Field field)
+    explicit CcloRxBufferTable(CcloRxBufferLayout layout)
+        : m_layout(layout)
     {
-        return CcloExchangeMemory::RX_BUFFERS + 4 * (WORDS * buffer + field);
     }
+
+    /// @return address of a field
+    uint32_t AddressOf(uint32_t buffer, Field field) const;
+
+    /// @return address behind the records of so many buffers
+    uint32_t EndOf(uint32_t buffers) const;
+
+    /// The host describes a buffer. @param bytes that fit into it
+    void Describe(CcloExchangeMemory& memory,
+                  uint32_t buffer,
+                  uint64_t address,
+                  uint32_t bytes) const;
+
+    /// @return bytes that fit into a buffer; the engine takes all to be as large as the first
+    uint32_t GetBufferBytes(const CcloExchangeMemory& memory) const;
+
+  private:
+    CcloRxBufferLayout m_layout;
 };
 
 /// A communicator's record in exchange memory.
@@ -207,6 +239,10 @@ class CcloCommunicator
     {
         m_memory->Write(AddressOf(rank, field), value);
     }
+
+    /// @return a number of its members and their order, the same at all of them and another for
+    /// every other communicator: engines tell by it the messages of one from those of another
+    uint64_t GetIdentity() const;
 
     /// @return the address behind the record of a communicator
     static uint32_t EndOf(uint32_t address, uint32_t ranks)

@@ -11,7 +11,7 @@ NS_OBJECT_ENSURE_REGISTERED(CcloHeader);
 namespace
 {
 
-constexpr uint32_t FIELD_BYTES = 32;
+constexpr uint32_t FIELD_BYTES = 40;
 
 void
 WriteLittle(Buffer::Iterator& to, uint64_t value, int bytes)
@@ -69,6 +69,7 @@ CcloHeader::Serialize(Buffer::Iterator start) const
     WriteLittle(start, static_cast<uint8_t>(type), 1);
     WriteLittle(start, host, 1);
     WriteLittle(start, address, 8);
+    WriteLittle(start, communicator, 8);
     start.WriteU8(0, BYTES - FIELD_BYTES);
 }
 
@@ -84,6 +85,7 @@ CcloHeader::Deserialize(Buffer::Iterator start)
     type = static_cast<CcloMessageType>(ReadLittle(start, 1));
     host = static_cast<uint8_t>(ReadLittle(start, 1));
     address = ReadLittle(start, 8);
+    communicator = ReadLittle(start, 8);
     return BYTES;
 }
 

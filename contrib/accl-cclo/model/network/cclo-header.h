@@ -22,9 +22,10 @@ enum class CcloMessageType : uint8_t
 
 /**
  * @ingroup accl-cclo
- * @brief The header of a message between engines: 32 bytes in the first 64-byte word.
+ * @brief The header of a message between engines: 40 bytes in the first 64-byte word.
  *
- * Fields are little-endian, in ACCL's order (Xilinx/ACCL@723d8ec, eth_intf.h).
+ * Fields are little-endian. The first 32 bytes are ACCL's, in its order (Xilinx/ACCL@723d8ec,
+ * eth_intf.h); the communicator's identity takes bytes that ACCL leaves unused.
  */
 class CcloHeader : public Header
 {
@@ -38,8 +39,9 @@ class CcloHeader : public Header
     uint32_t stream{0};   ///< kernel stream that gets the data; 0: memory
     uint16_t session{0};  ///< receiver's connection or queue pair
     CcloMessageType type{CcloMessageType::Eager};
-    uint8_t host{0};     ///< whether the address is in the host's memory
-    uint64_t address{0}; ///< of rendezvous data
+    uint8_t host{0};          ///< whether the address is in the host's memory
+    uint64_t address{0};      ///< of rendezvous data
+    uint64_t communicator{0}; ///< CcloCommunicator::GetIdentity() of the sender's
 
     static TypeId GetTypeId();
     TypeId GetInstanceTypeId() const override;
