@@ -76,6 +76,22 @@ TEST(FlowFile, OnlyAsManyLinesAsAnnouncedAreRead)
     EXPECT_TRUE(ParseFlows("0\n").empty());
 }
 
+TEST(FlowFile, FlowsBehindThoseAnnouncedAreFoundAndTextIsNone)
+{
+    const ClusterTopology topology = Star();
+    const auto surplusOf = [&topology](const std::string& text) {
+        std::istringstream stream(text);
+        FlowFile flows(stream, "f", topology);
+        while (flows.Next())
+        {
+        }
+        return flows.FindSurplus();
+    };
+    EXPECT_EQ(surplusOf("1\n1 2 3 100 5 2\n\nFirst line: flows\nsrc dst 3 port size start\n"), 0u);
+    EXPECT_EQ(surplusOf("1\n1 2 3 100 5 2\n\ntext\n1 2 3 100 5 2\n"), 5u);
+    EXPECT_EQ(surplusOf("0\n1 2 3 5 2.5\n"), 2u);
+}
+
 TEST(FlowFile, MistakesNameTheirLine)
 {
     EXPECT_THAT(FlowErrorOf(""), HasSubstr("the flow file is empty"));

@@ -19,6 +19,14 @@ TEST(Units, RatesOfEverySpellingBecomeBitsPerSecond)
     EXPECT_EQ(ParseDataRateBps("12.5GB/s"), 100'000'000'000u);
     EXPECT_EQ(ParseDataRateBps("1MBps"), 8'000'000u);
     EXPECT_EQ(ParseDataRateBps("3Kibps"), 3072u);
+    EXPECT_EQ(ParseDataRateBps("50"), 50u);
+    EXPECT_EQ(ParseRateWithUnit("50bps"), 50u);
+    EXPECT_EQ(ParseRateWithUnit("1.5e2MB/s"), 1'200'000'000u);
+    EXPECT_EQ(ParseRateWithUnit("0"), 0u);
+    for (const char* bare : {"50", "50.", "1e9", "0.5"})
+    {
+        EXPECT_EQ(ParseRateWithUnit(bare), std::nullopt) << bare;
+    }
     EXPECT_EQ(ParseDataRateBps("1.6Tbps"), 1'600'000'000'000u);
     EXPECT_EQ(ParseDataRateBps("25000000000"), 25'000'000'000u);
     EXPECT_EQ(ParseDataRateBps("1e9bps"), 1'000'000'000u);

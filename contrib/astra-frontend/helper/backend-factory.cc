@@ -69,6 +69,7 @@ RunNetwork::RunNetwork(const RunOptions& options,
       m_reusesByItself(mayReuse && options.fastForward == FastForwardMode::Auto &&
                        FastForwardBackend::IsSafe(options, inputs, background))
 {
+    warnings.insert(warnings.end(), background.warnings.begin(), background.warnings.end());
     if (!options.IsFastForwarded() && !m_reusesByItself)
     {
         return;

@@ -229,6 +229,7 @@ BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
     {
         const auto summary = ns3::CheckFlowFile(flows.file, inputs.topology);
         flows.count = summary.flows;
+        flows.warnings = summary.warnings;
         Protect(summary.priorityMask);
     }
     return flows;

@@ -47,6 +47,7 @@ struct BackgroundFlows
     std::string file; ///< empty for none
     std::string key;  ///< that names it
     uint64_t count{0};
+    std::vector<std::string> warnings; ///< about what it holds
 
     /**
      * Find the file of --background-flows or FLOW_FILE. PFC protects the priorities it names, too,

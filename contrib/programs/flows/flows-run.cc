@@ -231,6 +231,7 @@ FlowsRun::Build()
 {
     RecordInputs(GetRecord(), m_options, m_conf);
     const FlowFileSummary summary = CheckFlowFile(m_conf.flowFile, m_topology);
+    m_conf.warnings.insert(m_conf.warnings.end(), summary.warnings.begin(), summary.warnings.end());
     SetDefaultUnlessSet(
         {"ns3::SwitchMmu::LosslessMask", Create<UintegerValue>(summary.priorityMask)});
     std::vector<uint32_t> traceNodes;

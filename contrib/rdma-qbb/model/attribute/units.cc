@@ -233,6 +233,14 @@ ParseDataRateBps(std::string_view text)
     return Scale(*number, unit);
 }
 
+std::optional<uint64_t>
+ParseRateWithUnit(std::string_view text)
+{
+    const auto rate = ParseDataRateBps(text);
+    const bool isBare = !text.empty() && (IsDigit(text.back()) || text.back() == '.');
+    return isBare && rate != 0 ? std::nullopt : rate;
+}
+
 std::optional<int64_t>
 ParseTimePs(std::string_view text)
 {

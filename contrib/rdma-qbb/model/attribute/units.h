@@ -44,6 +44,9 @@ std::optional<int64_t> ParseScaled(std::string_view text, int64_t unit, bool* to
  */
 std::optional<uint64_t> ParseDataRateBps(std::string_view text);
 
+/// @return the same; nullopt also for a number alone other than 0, whose unit somebody forgot
+std::optional<uint64_t> ParseRateWithUnit(std::string_view text);
+
 /**
  * @param text a time as ns-3's Time accepts it: "1000ns", "0.0005ms", "2s"; a bare number is
  * seconds

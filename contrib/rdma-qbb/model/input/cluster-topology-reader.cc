@@ -246,11 +246,11 @@ class TopologyFile
             m_lines.Fail("node " + std::to_string(link.a) + " is linked to itself",
                          "two different nodes");
         }
-        const auto rate = ParseDataRateBps(fields[2]);
+        const auto rate = ParseRateWithUnit(fields[2]);
         if (!rate || *rate == 0)
         {
             m_lines.Fail("'" + std::string(fields[2]) + "' is not a valid link rate",
-                         "a rate above 0 such as 400Gbps");
+                         "a rate above 0 with its unit, such as 400Gbps");
         }
         link.rateBps = *rate;
         const auto delay = ParseTimePs(fields[3]);

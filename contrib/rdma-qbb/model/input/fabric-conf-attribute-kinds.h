@@ -206,11 +206,12 @@ Rate(const char* name,
      const char* description,
      const Constants& constants = {})
 {
-    return Attribute<DataRateValue>({name, "rate", "a rate such as 50Mb/s", "", description, true},
-                                    attributes,
-                                    ParseDataRateBps,
-                                    FormatDataRate,
-                                    constants);
+    return Attribute<DataRateValue>(
+        {name, "rate", "a rate with its unit, such as 50Mb/s", "", description, true},
+        attributes,
+        ParseRateWithUnit,
+        FormatDataRate,
+        constants);
 }
 
 /// A word of a configuration and what it means to the attribute.

@@ -172,6 +172,25 @@ FlowFile::Next()
     return flow;
 }
 
+std::size_t
+FlowFile::FindSurplus()
+{
+    // Files of the HPCC simulator end with text that explains them.
+    while (m_lines.Next())
+    {
+        const auto& fields = m_lines.Fields();
+        const bool isFlow = fields.size() >= 5 &&
+                            std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
+                                return ParseReal(field);
+                            });
+        if (isFlow)
+        {
+            return m_lines.Line();
+        }
+    }
+    return 0;
+}
+
 FlowFileSummary
 CheckFlowFile(const std::string& path, const ClusterTopology& topology)
 {
@@ -183,6 +202,12 @@ CheckFlowFile(const std::string& path, const ClusterTopology& topology)
         summary.bytes += flow->bytes;
         summary.priorityMask |= 1U << flow->priority;
         summary.lastStartPs = flow->startPs;
+    }
+    if (const std::size_t line = file.FindSurplus())
+    {
+        summary.warnings.push_back(path + ":" + std::to_string(line) +
+                                   ": the first line announces " + std::to_string(summary.flows) +
+                                   " flows; this one and those below are left out");
     }
     return summary;
 }

@@ -63,6 +63,10 @@ class FlowFile
     /// @return the next flow, or nothing after the last @throw InputError for a bad line
     std::optional<FlowRecord> Next();
 
+    /// @return the line of a flow behind those that the file announces, which Next() leaves out; 0
+    /// if there is none. After the last flow
+    std::size_t FindSurplus();
+
     /// @return how many flows the file announces
     uint64_t Count() const
     {
@@ -87,6 +91,7 @@ struct FlowFileSummary
     uint64_t bytes{0};
     uint8_t priorityMask{0}; ///< bit p: some flow has priority group p
     int64_t lastStartPs{0};
+    std::vector<std::string> warnings; ///< what is accepted and not as it looks
 };
 
 /// Read a whole flow file. @return what it holds @throw InputError for its first mistake

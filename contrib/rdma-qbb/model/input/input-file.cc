@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -33,6 +34,20 @@ Otherwise(const struct stat& status, const struct stat& null)
            : S_ISFIFO(status.st_mode) ? "is a pipe, and inputs are read more than once"
            : S_ISSOCK(status.st_mode) ? "is a socket"
                                       : "is a device";
+}
+
+/// Editors of Windows begin a text in UTF-8 with it.
+void
+SkipByteOrderMark(std::istream& file)
+{
+    constexpr std::string_view MARK = "\xEF\xBB\xBF";
+    std::array<char, MARK.size()> begin;
+    file.read(begin.data(), begin.size());
+    if (std::string_view(begin.data(), static_cast<std::size_t>(file.gcount())) != MARK)
+    {
+        file.clear();
+        file.seekg(0);
+    }
 }
 
 } // namespace
@@ -78,6 +93,7 @@ OpenInputFile(const std::string& path, const std::string& expected)
     {
         throw InputError(path, 0, std::string("cannot be read: ") + std::strerror(errno), expected);
     }
+    SkipByteOrderMark(*file);
     return file;
 }
 
