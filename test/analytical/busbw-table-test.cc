@@ -78,6 +78,8 @@ TEST(BusbwTable, NamesLineAndNearestNameOfAMistake)
     EXPECT_THAT(ErrorOf("allreduce: 3\n"), HasSubstr("before any group"));
     EXPECT_THAT(ErrorOf("PP:\nallreduce: 3\n"), HasSubstr("does not belong to group PP"));
     EXPECT_THAT(ErrorOf("TP:\nbusbw: 3\n"), HasSubstr("does not belong to group TP"));
+    EXPECT_THAT(ErrorOf("TP:\nallreduce: 3\nDP:\nallreduce: 3\nTP:\nallreduce: null\n"),
+                HasSubstr("busbw.yaml:6: 'allreduce' of group TP occurs twice"));
     EXPECT_THAT(ErrorOf("title\nTP:\nallreduce 3\n"), HasSubstr("busbw.yaml:3:"));
 }
 

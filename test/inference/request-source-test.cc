@@ -142,6 +142,8 @@ TEST(RequestTrace, SaysWhatIsWrongInMooncakesLines)
     EXPECT_EQ(Trace(with("[1, 2]")).size(), 1);
     EXPECT_THAT(ErrorOf(with("[1, 2]") + "nothing\n"),
                 HasSubstr("trace.csv:2: this line is not a JSON object"));
+    EXPECT_THAT(ErrorOf("{\"timestamp\": 1, \"timestamp\": 2}\n"),
+                HasSubstr("trace.csv:1: this line is not a JSON object with each key once"));
     EXPECT_THAT(ErrorOf("{\"timestamp\": 1}\n"), HasSubstr("input_length is missing"));
     EXPECT_THAT(ErrorOf("{\"timestamp\": -1}\n"), HasSubstr("timestamp is not valid"));
     EXPECT_THAT(ErrorOf(with("[1, 2, 3]")), HasSubstr("one number for each 512 tokens"));

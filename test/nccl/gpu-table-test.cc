@@ -65,6 +65,12 @@ TEST(GpuTable, RowsAddTypesAndReplaceThem)
     EXPECT_THAT(table.GetNames(), testing::EndsWith("GB300, MyGpu"));
 }
 
+TEST(GpuTable, ATypeMayNotBeListedTwice)
+{
+    EXPECT_EQ(ErrorOf("MyGpu Hopper 24 300\nH100 Hopper 24 300\nMyGpu Hopper 20 300\n"),
+              "gpus.txt:3: the table has MyGpu twice; expected a line for each type of GPU");
+}
+
 TEST(GpuTable, FurtherFieldsAreCostsOfMessages)
 {
     std::istringstream text("MyHost Hopper 1.25 1.25 0:4.5:1.25 4032:20 65536:0:0.5\n"

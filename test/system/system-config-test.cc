@@ -105,6 +105,8 @@ TEST_F(JsonFiles, SystemFileErrorsNameLineKeyAndExpectation)
         {"{\n\"endpoint-delay\": }", ":2: is not valid JSON"},
         {R"({"peak-perf": 1e3000})", "holds a number that is too large"},
         {"[]", ":1: is not a JSON object"},
+        {"{\"peak-perf\": 1,\n\"local-mem-bw\": 2,\n\"peak-perf\": 1}",
+         ":3: the key \"peak-perf\" occurs twice in an object; expected each key once"},
         {R"({"endpoint-delay": -1})", "'endpoint-delay' is -1; expected a number"},
         {R"({"scheduling-policy": "RANDOM"})", "expected LIFO, FIFO or EXPLICIT"},
         {R"({"preferred-dataset-splits": 0})", "expected a whole number of at least 1"},

@@ -3,11 +3,13 @@
  */
 #include "astra-network-file.h"
 
+#include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <yaml-cpp/yaml.h>
 
 namespace AstraSim
@@ -75,7 +77,14 @@ class Reader
             dimension.bytesPerNs =
                 Number(bandwidths[i], "bandwidth", std::numeric_limits<double>::min()) *
                 BYTES_PER_NS_OF_GB;
-            dimension.latency = std::llround(Number(latencies[i], "latency", 0) * 1000);
+            dimension.latency = ns3::RoundToPs(Number(latencies[i], "latency", 0) * 1000);
+            if (dimension.latency == ns3::CLOCK_END_PS)
+            {
+                Fail(latencies[i],
+                     "a latency of " + latencies[i].Scalar() +
+                         " ns ends past the end of the simulated clock",
+                     "less than 9.2e15 ns (106 days)");
+            }
             dimensions.push_back(dimension);
         }
         return dimensions;
@@ -91,9 +100,14 @@ class Reader
 
     void RefuseOtherKeys() const
     {
+        std::set<std::string> seen;
         for (const auto& entry : m_root)
         {
             const std::string key = entry.first.Scalar();
+            if (!seen.insert(key).second)
+            {
+                Fail(entry.first, "the key '" + key + "' occurs twice", "each key once");
+            }
             if (key != "topology" && key != "npus_count" && key != "bandwidth" && key != "latency")
             {
                 Fail(entry.first,

@@ -106,6 +106,23 @@ WatchMemory()
 #endif
 }
 
+/// @return whether the stack has room for what programs put there; if not, a user has been told
+bool
+HasStack()
+{
+    constexpr rlim_t LEAST = 1 << 20;
+    rlimit limit{};
+    getrlimit(RLIMIT_STACK, &limit);
+    if (limit.rlim_cur >= LEAST) // without limit: RLIM_INFINITY
+    {
+        return true;
+    }
+    std::fprintf(stderr,
+                 "the stack is limited to %llu KiB (ulimit -s); expected 1024 or more\n",
+                 static_cast<unsigned long long>(limit.rlim_cur >> 10));
+    return false;
+}
+
 int
 StatusOf(const std::function<int()>& body)
 {
@@ -164,6 +181,11 @@ int
 GuardedMain(const std::function<int()>& body)
 {
     WatchMemory();
+    std::signal(SIGXFSZ, SIG_IGN); // a file that reaches ulimit -f is one that cannot be written
+    if (!HasStack())
+    {
+        return 2;
+    }
     const int status = StatusOf(body);
     if (status != 0)
     {

@@ -7,6 +7,7 @@
 
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
+#include "ns3/json-file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,12 +32,15 @@ class LineReader
   public:
     LineReader(const std::string& text, const std::string& name, std::size_t line)
         : m_name(name),
-          m_line(line),
-          m_json(nlohmann::json::parse(text, nullptr, false))
+          m_line(line)
     {
-        if (!m_json.is_object())
+        try
         {
-            Fail("this line is not a JSON object");
+            m_json = ParseJsonObject(text, name, EXPECTED);
+        }
+        catch (const ns3::InputError&)
+        {
+            Fail("this line is not a JSON object with each key once");
         }
     }
 

@@ -10,6 +10,7 @@
 #include <boost/algorithm/string/case_conv.hpp>
 #include <boost/algorithm/string/trim.hpp>
 #include <charconv>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -87,6 +88,7 @@ BusbwTable::Read(std::istream& text, const std::string& name)
     // files whose indentation, or space after a colon, is not YAML's.
     BusbwTable table;
     std::optional<GroupKind> group;
+    std::set<std::pair<GroupKind, CollectiveOp>> seen;
     std::string line;
     for (std::size_t number = 1; std::getline(text, line); ++number)
     {
@@ -128,15 +130,23 @@ BusbwTable::Read(std::istream& text, const std::string& name)
             (known->second == CollectiveOp::SendRecv) != (*group == GroupKind::Pp))
         {
             const bool unknown = known == COLLECTIVES.end();
-            throw InputError(
-                name,
-                number,
-                unknown  ? "unknown collective '" + key + "'"
-                : !group ? "'" + key + "' stands before any group"
-                         : "'" + key + "' does not belong to group " + ToString(*group),
-                unknown  ? "the nearest is " + ns3::NearestName(key, NamesOf(COLLECTIVES))
-                : !group ? "a line 'TP:' first"
-                         : "collectives in TP, DP, EP, DP_EP and CP, 'busbw' in PP");
+            throw InputError(name,
+                             number,
+                             unknown ? "unknown collective '" + key + "'"
+                             : !group
+                                 ? "'" + key + "' stands before any group"
+                                 : "'" + key + "' does not belong to group " + ToString(*group),
+                             unknown ? "allreduce, allgather, reducescatter, alltoall or busbw" +
+                                           ns3::NearestHint(key, NamesOf(COLLECTIVES))
+                             : !group ? "a line 'TP:' first"
+                                      : "collectives in TP, DP, EP, DP_EP and CP, 'busbw' in PP");
+        }
+        if (!seen.insert({*group, known->second}).second)
+        {
+            throw InputError(name,
+                             number,
+                             "'" + key + "' of group " + ToString(*group) + " occurs twice",
+                             "each collective of a group once");
         }
         if (value == "null" || value == "~" || value == "None")
         {

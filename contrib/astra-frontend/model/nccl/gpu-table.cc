@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 namespace AstraSim
 {
@@ -116,6 +117,7 @@ void
 GpuTable::AddRows(std::istream& text, const std::string& source)
 {
     ns3::InputLines lines(text, source);
+    std::set<std::string> seen;
     while (lines.Next())
     {
         const auto& fields = lines.Fields();
@@ -151,6 +153,10 @@ GpuTable::AddRows(std::istream& text, const std::string& source)
                            "rising limits");
             }
             row.messageCosts.push_back(cost);
+        }
+        if (!seen.insert(row.name).second)
+        {
+            lines.Fail("the table has " + row.name + " twice", "a line for each type of GPU");
         }
         const auto same = std::find_if(m_rows.begin(), m_rows.end(), [&](const GpuProfile& known) {
             return known.name == row.name;

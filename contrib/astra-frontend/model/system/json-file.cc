@@ -7,6 +7,8 @@
 #include "ns3/input-file.h"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 namespace AstraSim
 {
@@ -16,6 +18,36 @@ namespace
 
 /// Depth of nesting; a parser that calls itself for each level would run out of stack.
 constexpr int DEEPEST = 100;
+
+/// An iterator that says how far a parser has read.
+struct CountedText
+{
+    using iterator_category = std::input_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+
+    const char* at;
+    std::size_t* read;
+
+    reference operator*() const
+    {
+        return *at;
+    }
+
+    CountedText& operator++()
+    {
+        ++at;
+        ++*read;
+        return *this;
+    }
+
+    bool operator==(const CountedText& other) const
+    {
+        return at == other.at;
+    }
+};
 
 } // namespace
 
@@ -29,16 +61,36 @@ LineAt(std::string_view text, std::size_t position)
 nlohmann::json
 ParseJsonObject(const std::string& text, const std::string& path, const std::string& expected)
 {
-    const auto refuseDeep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    std::size_t read = 0;
+    std::vector<std::set<std::string>> open; // keys of the objects that have begun
+    const auto check = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+        using Event = nlohmann::json::parse_event_t;
         if (depth > DEEPEST)
         {
-            throw ns3::InputError(path, 0, "is nested too deeply", expected);
+            throw ns3::InputError(path, LineAt(text, read), "is nested too deeply", expected);
+        }
+        if (event == Event::object_start)
+        {
+            open.emplace_back();
+        }
+        else if (event == Event::object_end)
+        {
+            open.pop_back();
+        }
+        else if (event == Event::key && !open.back().insert(value.get<std::string>()).second)
+        {
+            throw ns3::InputError(path,
+                                  LineAt(text, read),
+                                  "the key " + value.dump() + " occurs twice in an object",
+                                  "each key once");
         }
         return true;
     };
     try
     {
-        auto json = nlohmann::json::parse(text, refuseDeep);
+        auto json = nlohmann::json::parse(CountedText{text.data(), &read},
+                                          CountedText{text.data() + text.size(), &read},
+                                          check);
         if (!json.is_object())
         {
             throw ns3::InputError(path, 1, "is not a JSON object", expected);
