@@ -181,6 +181,11 @@ TEST(LayerProgram, PoliciesDifferInWhatTheyWaitFor)
     EXPECT_EQ(Spell(CompileProgram(ReadProgram("DLRM 0\n" + layers), 1, 0)),
               "[w0] [i0] F0 (f0) [f0] [w1] F1 f1 W1 (w1) I1 i1 (i0) [i0] I0 W0 (w0) ");
     EXPECT_EQ(Spell(CompileProgram(ReadProgram("MICRO\n" + layers), 1, 0)), "f0 i0 w0 f1 i1 w1 ");
+    const auto micro =
+        CompileProgram(ReadProgram("2000000000 ALLREDUCE 1 DP\n3 ALLTOALL 8 TP\n"), 1, 0);
+    EXPECT_EQ(Spell(micro), "f0 f1 ");
+    EXPECT_EQ(micro[0].times, 2'000'000'000u);
+    EXPECT_EQ(micro[1].times, 3u);
 }
 
 TEST(LayerProgram, InferenceIsForwardPassesOnlyAndStagesShareTheLayers)

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <zlib.h>
 
 namespace AstraSim
@@ -121,7 +122,7 @@ OpOf(int64_t type)
 }
 
 /// What a node says of itself besides its type and what it waits for.
-/// @param commType gets "comm_type" @return false for a negative number where there is none
+/// @param commType gets "comm_type" @return false for a number that is negative or too large
 template <typename Attribute>
 bool
 TakeAttribute(const Attribute& attribute, ChakraNode& node, std::optional<int64_t>& commType)
@@ -143,16 +144,17 @@ TakeAttribute(const Attribute& attribute, ChakraNode& node, std::optional<int64_
         return true;
     }
     bool isValid = true;
-    const auto set = [&](const char* wanted, auto& member) {
+    const auto set = [&](const char* wanted, auto& member, int64_t end = INT64_MAX) {
         if (name == wanted)
         {
-            isValid = *number >= 0;
-            member = static_cast<std::decay_t<decltype(member)>>(*number);
+            using Member = std::decay_t<decltype(member)>;
+            isValid = *number >= 0 && std::in_range<Member>(*number) && *number < end;
+            member = static_cast<Member>(*number);
         }
     };
     set("num_ops", node.operations);
-    set("tensor_size", node.tensorBytes);
-    set("comm_size", node.commBytes);
+    set("tensor_size", node.tensorBytes, SIZES_END);
+    set("comm_size", node.commBytes, SIZES_END);
     set("comm_src", node.source);
     set("comm_dst", node.destination);
     set("comm_tag", node.tag);
@@ -322,7 +324,7 @@ ChakraTrace::Next(ChakraNode& node)
         {
             Fail(node.id,
                  "has " + attribute.name() + " " + std::to_string(*NumberOf(attribute)),
-                 "no negative value");
+                 "0 or more, sizes less than 2^53 bytes, other numbers less than 2^32");
         }
     }
     if (node.type == ChakraNode::Type::Collective)

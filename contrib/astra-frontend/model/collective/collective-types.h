@@ -40,6 +40,10 @@ enum class GroupKind : uint8_t
     Custom, ///< a communicator file, a Chakra process group, a list of ranks
 };
 
+/// Sizes of collectives and messages are below this: they are exact in floating point, and products
+/// with numbers of ranks or steps stay within 64 bits.
+inline constexpr uint64_t SIZES_END = 1ULL << 53;
+
 /// A communicator: an ordered list of ranks.
 struct CommGroup
 {

@@ -67,12 +67,12 @@ class Job::Counter : public RunObservers
     explicit Counter(const JobDescription& description)
     {
         Add(*description.observer);
-        m_passes.resize(description.workload->GetPassCount() + 1, 0);
     }
 
     void PassFinished(int rank, uint32_t pass, TimePs now) override
     {
-        ++m_passes[std::min<std::size_t>(pass, m_passes.size() - 1)];
+        m_passes.resize(std::max<std::size_t>(m_passes.size(), pass + 1));
+        ++m_passes[pass];
         RunObservers::PassFinished(rank, pass, now);
     }
 

@@ -4,6 +4,7 @@
 #include "kv-cache-workload.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 #include "ns3/rank-list.h"
@@ -12,15 +13,19 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <random>
+#include <set>
 
 namespace AstraSim
 {
 
 namespace
 {
+
+constexpr uint64_t MOST_REQUESTS = 10'000'000; // all of them are in memory
 
 /// Reads one file.
 class KvCacheReader
@@ -54,6 +59,7 @@ class KvCacheReader
                     "trace, or requests, rate and prompt_tokens");
             Draw();
         }
+        CheckSizes();
         return std::move(m_config);
     }
 
@@ -63,6 +69,28 @@ class KvCacheReader
         if (!condition)
         {
             m_lines.Fail("the file does not say enough", what);
+        }
+    }
+
+    /// All requests together stay within what a counter of bytes holds.
+    void CheckSizes() const
+    {
+        const double bytesPerToken = 2.0 * static_cast<double>(m_config.layers) *
+                                     static_cast<double>(m_config.heads) *
+                                     static_cast<double>(m_config.headDimension) *
+                                     static_cast<double>(m_config.bytesPerElement);
+        double bytes = 0;
+        for (const KvRequest& request : m_config.requests)
+        {
+            bytes += bytesPerToken * static_cast<double>(request.tokens);
+        }
+        if (bytes >= 0x1p62)
+        {
+            throw ns3::InputError(
+                m_config.file,
+                0,
+                fmt::format("the caches of all requests have {:.3g} bytes", bytes),
+                "less than 2^62 (4 EiB)");
         }
     }
 
@@ -81,6 +109,10 @@ class KvCacheReader
     void ReadKey()
     {
         const std::string key(m_lines.Fields()[0]);
+        if (!m_seen.insert(key).second)
+        {
+            m_lines.Fail("the key '" + key + "' occurs twice", "each key once");
+        }
         if (m_lines.Fields().size() != 2)
         {
             m_lines.Fail("'" + key + "' has " + std::to_string(m_lines.Fields().size() - 1) +
@@ -132,7 +164,15 @@ class KvCacheReader
             {"kv_heads", [this](uint64_t n) { m_config.heads = n; }},
             {"head_dim", [this](uint64_t n) { m_config.headDimension = n; }},
             {"bytes_per_element", [this](uint64_t n) { m_config.bytesPerElement = n; }},
-            {"requests", [this](uint64_t n) { m_count = n; }},
+            {"requests",
+             [this](uint64_t n) {
+                 m_count = n;
+                 if (n > MOST_REQUESTS)
+                 {
+                     m_lines.Fail("there are " + std::to_string(n) + " requests",
+                                  "at most " + std::to_string(MOST_REQUESTS));
+                 }
+             }},
             {"prompt_tokens", [this](uint64_t n) { m_tokens = n; }},
             {"seed", [this](uint64_t n) { m_seed = n; }},
         };
@@ -191,6 +231,7 @@ class KvCacheReader
 
     ns3::InputLines& m_lines;
     KvCacheConfig m_config;
+    std::set<std::string> m_seen; ///< keys
     uint64_t m_count{0};
     uint64_t m_tokens{0};
     uint64_t m_seed{1};

@@ -88,14 +88,11 @@ class ProgramCompiler
     {
         for (uint32_t row = 0; row < m_table.layers.size(); ++row)
         {
-            for (uint32_t i = 0; i < m_table.layers[row].repeat; ++i)
+            for (const auto phase : {TrainingPhase::Forward,
+                                     TrainingPhase::InputGradient,
+                                     TrainingPhase::WeightGradient})
             {
-                for (const auto phase : {TrainingPhase::Forward,
-                                         TrainingPhase::InputGradient,
-                                         TrainingPhase::WeightGradient})
-                {
-                    Collective(row, phase, Kind::Collective);
-                }
+                Collective(row, phase, Kind::Collective, m_table.layers[row].repeat);
             }
         }
     }
@@ -117,6 +114,7 @@ class ProgramCompiler
             return static_cast<uint32_t>(uint64_t{stage} * total / m_stages);
         };
         const Rows mine{cut(m_stage), cut(m_stage + 1)};
+        CheckLength(mine.end - mine.begin);
         for (uint32_t i = 0; i < m_table.gradientAccumulation; ++i)
         {
             if (m_stage > 0)
@@ -254,6 +252,10 @@ class ProgramCompiler
     void CompilePipeline(const MicroBatchRows& batches)
     {
         RefuseBlockingPipelineCollectives();
+        if (!batches.listed)
+        {
+            CheckLength(batches.rows);
+        }
         m_count = batches.count;
         m_chunks = std::min(m_stages > 1 ? m_table.virtualStages : 1, batches.rows);
         m_listed = batches.listed;
@@ -292,6 +294,7 @@ class ProgramCompiler
             m_chunkRows.push_back({row, row + own[1 + chunk]});
             row = m_chunkRows.back().end;
         }
+        CheckLength(row - once.end);
         Forward(once);
         CompileUnits();
         if (m_table.tiedBytes > 0 && m_stages > 1 && (m_stage == 0 || m_stage + 1 == m_stages))
@@ -328,6 +331,23 @@ class ProgramCompiler
         for (uint32_t i = units - warmUp; i < units; ++i)
         {
             BackwardUnit(i);
+        }
+    }
+
+    /// The header alone makes a program long, where a file's rows are repeated for each
+    /// micro-batch. @param rows that are
+    void CheckLength(uint32_t rows) const
+    {
+        constexpr uint64_t MOST = 10'000'000;
+        const uint64_t all = uint64_t{m_table.gradientAccumulation} * rows;
+        if (all > MOST)
+        {
+            throw ns3::InputError(m_table.file,
+                                  1,
+                                  "ga is " + std::to_string(m_table.gradientAccumulation) +
+                                      ", with " + std::to_string(rows) +
+                                      " layers in each micro-batch",
+                                  "at most " + std::to_string(MOST / rows) + " micro-batches");
         }
     }
 
@@ -430,11 +450,12 @@ class ProgramCompiler
         m_steps.push_back(step);
     }
 
-    void Collective(uint32_t row, TrainingPhase phase, Kind kind)
+    void Collective(uint32_t row, TrainingPhase phase, Kind kind, uint32_t times = 1)
     {
         if (CollectiveOf(row, phase).op != CollectiveOp::None)
         {
-            m_steps.push_back({.kind = kind, .phase = phase, .endsPhase = true, .layer = row});
+            m_steps.push_back(
+                {.kind = kind, .phase = phase, .endsPhase = true, .layer = row, .times = times});
         }
     }
 

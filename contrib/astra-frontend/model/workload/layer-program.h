@@ -36,6 +36,7 @@ struct ProgramStep
     uint32_t layer{0};        ///< row of the table
     uint32_t microBatch{0};   ///< of messages
     uint32_t virtualStage{0}; ///< of messages: the one that sends, chunk * stages + stage
+    uint32_t times{1};        ///< how often it is done before the next
     TimePs duration{0};       ///< of Compute
 };
 

@@ -47,11 +47,24 @@ LayerRank::Run()
         {
             return;
         }
+        // A step that takes no time takes none however often it is done.
+        m_done = step.times - 1;
+        EndStep();
+    }
+}
+
+void
+LayerRank::EndStep()
+{
+    const ProgramStep& step = m_program[m_next];
+    if (++m_done == step.times)
+    {
         ++m_next;
-        if (step.endsPhase)
-        {
-            m_sys.get_observer().LayerFinished(m_sys.get_rank(), PositionOf(step), m_sys.Now());
-        }
+        m_done = 0;
+    }
+    if (step.endsPhase)
+    {
+        m_sys.get_observer().LayerFinished(m_sys.get_rank(), PositionOf(step), m_sys.Now());
     }
 }
 
@@ -303,12 +316,7 @@ LayerRank::EndWait(WaitReason reason, TimePs from, TimePs to)
 void
 LayerRank::Resume()
 {
-    const ProgramStep& step = m_program[m_next];
-    ++m_next;
-    if (step.endsPhase)
-    {
-        m_sys.get_observer().LayerFinished(m_sys.get_rank(), PositionOf(step), m_sys.Now());
-    }
+    EndStep();
     Run();
 }
 

@@ -50,6 +50,8 @@ class LayerRank : public RankWorkload
     void Run();
     /// @return whether the rank can go on at once
     bool Do(const ProgramStep& step);
+    /// The step that the rank was at is done, once more.
+    void EndStep();
     bool DoCollective(const ProgramStep& step, bool blocks);
     void Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done);
     void EndIssued(const Issued& issued);
@@ -82,6 +84,7 @@ class LayerRank : public RankWorkload
     uint32_t m_rank; ///< of the job
     uint32_t m_pass{0};
     std::size_t m_next{0}; ///< step
+    uint32_t m_done{0};    ///< how often that step has been done
     State m_state{State::Runs};
     WorkloadPosition m_waitPosition;
     GroupKind m_waitGroup{GroupKind::Tp};

@@ -122,6 +122,16 @@ class LayerTableReader
     /// @return a size; AICB's Python writes some with a decimal point, such as 8388608.0
     uint64_t Bytes(std::size_t field, const std::string& what) const
     {
+        const uint64_t bytes = BytesOfAnySize(field, what);
+        if (bytes >= SIZES_END)
+        {
+            Fail(what + " is " + std::string(Field(field)), "less than 2^53 bytes (8 PiB)");
+        }
+        return bytes;
+    }
+
+    uint64_t BytesOfAnySize(std::size_t field, const std::string& what) const
+    {
         if (field < m_lines.Fields().size())
         {
             const std::string_view text = Field(field);
@@ -430,7 +440,7 @@ class LayerTableReader
                 Fail("'" + std::string(Field(1)) + "' is not a valid collective of a micro line",
                      "ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, SENDRECV, ...");
             }
-            collective.bytes = Number(2, "the collective's size");
+            collective.bytes = Bytes(2, "the collective's size");
             const auto group = ParseGroup(Field(3));
             if (!group)
             {

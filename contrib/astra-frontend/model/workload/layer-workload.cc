@@ -105,8 +105,8 @@ LayerWorkload::GetCollectiveCount() const
             else if ((step.kind == Kind::Collective || step.kind == Kind::IssueCollective) &&
                      collective.bytes > 0 && m_layout->GetSize(collective.group) > 1)
             {
-                ofStage += (collective.thenAllToAll ? 2 : 1) * m_layout->GetRanksPerStage() /
-                           m_layout->GetSize(collective.group);
+                ofStage += uint64_t{step.times} * (collective.thenAllToAll ? 2 : 1) *
+                           m_layout->GetRanksPerStage() / m_layout->GetSize(collective.group);
             }
         }
         count += ofStage;
