@@ -261,6 +261,8 @@ def test_what_ends_one_rank_ends_all_within_ten_seconds(tmp_path, provider, vict
     process.stderr.close()
     assert took < 10, output
     assert process.returncode != 0
+    left = [file.name for file in pathlib.Path("/dev/shm").iterdir() if file.name.split(":")[0] in map(str, pids)]
+    assert not left, "memory that ranks shared stays behind"
     lines = [line for line in output.splitlines() if re.match(r"rank \d+ \(host", line)]
     if number == signal.SIGKILL and not lines:
         # mpirun was faster than the ranks, and says it in its own words.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fmt/format.h>
 #include <rdma/fi_cm.h>
@@ -15,7 +17,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include <set>
+#include <string_view>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <thread>
+#include <unistd.h>
 
 namespace AstraSim
 {
@@ -26,6 +33,8 @@ namespace
 constexpr uint32_t API_VERSION = FI_VERSION(1, 15);
 constexpr std::size_t COMPLETIONS = 64; ///< read at once
 constexpr std::size_t LONGEST_ADDRESS = 512;
+constexpr std::string_view SHM = "shm";
+constexpr std::string_view SHM_ADDRESS = "fi_shm://"; ///< then the name of the memory
 
 using Info = std::unique_ptr<fi_info, decltype([](fi_info* info) { fi_freeinfo(info); })>;
 
@@ -131,6 +140,41 @@ DescribeMemoryLimit()
                              limit.rlim_cur >> 10);
 }
 
+/// Bytes that the provider shm of libfabric 1.17 has for each rank, and asks for on each core.
+constexpr uint64_t SHM_BYTES = 16 << 20;
+
+/// @return why there is no provider of shared memory, if that is for want of room; else empty
+std::string
+DescribeSharedMemory()
+{
+    struct statvfs room
+    {
+    };
+
+    if (statvfs("/dev/shm", &room) != 0)
+    {
+        return fmt::format("/dev/shm cannot be used ({})", std::strerror(errno));
+    }
+    const uint64_t free = uint64_t{room.f_bavail} * room.f_frsize;
+    const uint64_t needed = SHM_BYTES * std::max(1U, std::thread::hardware_concurrency());
+    return free >= needed
+               ? ""
+               : fmt::format("/dev/shm has {} MiB free and it needs {} (docker run --shm-size)",
+                             free >> 20,
+                             needed >> 20);
+}
+
+/// Pages of shared memory are taken when they are first written to; SIGBUS says that none is left.
+void
+OnBusError(int)
+{
+    constexpr std::string_view TEXT =
+        "the provider shm has no memory left: /dev/shm is full; expected 16 MiB for each rank of "
+        "this host (docker run --shm-size), or --provider tcp\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, TEXT.data(), TEXT.size());
+    _exit(1);
+}
+
 } // namespace
 
 FabricChoice
@@ -152,7 +196,7 @@ FabricChoice::Make(const std::string& provider,
         choice.provider =
             provider == "verbs" || provider == "tcp" ? provider + ";ofi_rxm" : provider;
     }
-    if (choice.provider == "shm" && !onOneHost)
+    if (choice.provider == SHM && !onOneHost)
     {
         throw RankFailure(
             "provider shm joins the ranks of one host, and there are several; expected "
@@ -176,8 +220,10 @@ FabricEndpoint::Open(const FabricChoice& choice)
     if (!list)
     {
         const Info all = AskFor("");
-        throw RankFailure(fmt::format("libfabric has no provider {} here; expected one of {}",
+        const std::string few = choice.provider == SHM ? DescribeSharedMemory() : "";
+        throw RankFailure(fmt::format("libfabric has no provider {} here{}; expected one of {}",
                                       choice.provider,
+                                      few.empty() ? "" : ": " + few,
                                       NamesIn(all.get(), ProviderOf)));
     }
     const fi_info* info = Choose(list.get(), choice);
@@ -187,6 +233,10 @@ FabricEndpoint::Open(const FabricChoice& choice)
                                       choice.provider,
                                       choice.device.empty() ? "between hosts" : choice.device,
                                       NamesIn(list.get(), DeviceOf)));
+    }
+    if (choice.provider == SHM)
+    {
+        std::signal(SIGBUS, &OnBusError); // before libfabric's own, which hands on
     }
     std::unique_ptr<FabricEndpoint> self(new FabricEndpoint);
     self->m_info.reset(fi_dupinfo(info));
@@ -263,6 +313,15 @@ FabricEndpoint::Connect(const std::vector<std::string>& addresses)
                                           GetProvider()));
         }
         m_peers.push_back(peer);
+    }
+}
+
+void
+FabricEndpoint::ForgetNames()
+{
+    if (GetProvider() == SHM && m_address.starts_with(SHM_ADDRESS))
+    {
+        shm_unlink(("/" + m_address.substr(SHM_ADDRESS.size())).c_str());
     }
 }
 

@@ -117,6 +117,10 @@ class FabricEndpoint
     /// @param addresses of all ranks, by rank @throw RankFailure if one is of another kind
     void Connect(const std::vector<std::string>& addresses);
 
+    /// Take the names of shared memory away once all peers have it: a rank that is killed leaves
+    /// nothing behind then.
+    void ForgetNames();
+
     /// Tell the NIC of memory that messages use. @return its descriptor, maybe null
     /// @throw RankFailure
     void* Register(void* memory, std::size_t bytes);

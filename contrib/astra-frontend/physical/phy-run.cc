@@ -450,6 +450,10 @@ PhyRun::Greet()
     {
         throw RankFailure(silent + " over " + m_endpoint->Describe());
     }
+    if (m_ranks.GetSize() <= RankWatch::ALL_PAIRS)
+    {
+        m_endpoint->ForgetNames();
+    }
 }
 
 std::optional<Refusal>

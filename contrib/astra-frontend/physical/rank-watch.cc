@@ -20,7 +20,6 @@ namespace
 constexpr int64_t SECOND_NS = 1'000'000'000;
 constexpr int64_t SIGN_NS = SECOND_NS;
 constexpr int64_t TELL_NS = SECOND_NS / 4; ///< given to the network for carrying a failure
-constexpr int ALL_PAIRS = 64;              ///< ranks of a run in which everyone greets everyone
 constexpr const char* HELLO = "hello";
 constexpr const char* ALIVE = "alive";
 constexpr uint64_t EXITING_FLAG = 0x4; ///< PF_EXITING, in the flags of proc(5)'s stat

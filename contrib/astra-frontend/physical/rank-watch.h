@@ -39,6 +39,8 @@ class RankWatch
     /// How long ranks may take to answer the first greeting: a provider may have gigabytes of
     /// buffers to make then, on a machine that has other work.
     static constexpr double GREETING_SECONDS = 30;
+    /// Ranks of a run in which everyone greets everyone.
+    static constexpr int ALL_PAIRS = 64;
     /// The cause of a failure that others see before they are told of any.
     static constexpr const char* DEATH = "its process has died";
 
