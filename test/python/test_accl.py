@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 
@@ -28,7 +29,7 @@ def make_star(tmp_path):
     return star
 
 
-def run(tmp_path, topology, ranks, step, *more, implementation=("accl",), conf=CONF):
+def run(tmp_path, topology, ranks, step, *more, implementation=("accl",), conf=CONF, limit_kib="unlimited"):
     workload = tmp_path / "work.txt"
     workload.write_text(f"HYBRID_TRANSFORMER model_parallel_NPU_group: {ranks} ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: {ranks} "
                         f"checkpoints: 0 checkpoint_initiates: 0\n1\nlayer\t-1\t1000\t{step}\t1\tNONE\t0\t1\tNONE\t0\t1\n")
@@ -36,7 +37,7 @@ def run(tmp_path, topology, ranks, step, *more, implementation=("accl",), conf=C
     system.write_text(json.dumps({f"{op}-implementation": list(implementation)
                                   for op in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all") if implementation}))
     return subprocess.run(
-        [str(PROGRAM), "-w", str(workload), "-n", str(topology), "--system-configuration", str(system), "-c", str(conf), "-o",
+        ["bash", "-c", f'ulimit -v {limit_kib}; exec "$@"', "bash", str(PROGRAM), "-w", str(workload), "-n", str(topology), "--system-configuration", str(system), "-c", str(conf), "-o",
          str(tmp_path / "out"), *more],
         env={k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))},
         capture_output=True, text=True, timeout=HANGS, check=False)
@@ -196,3 +197,41 @@ def test_the_documentation_s_comparison_is_what_the_command_prints(tmp_path):
     assert len(printed) == 4 + len(sizes)
     assert set(printed) <= set(documented)
     assert (tmp_path / "offload" / "offload.svg").stat().st_size > 1000
+
+
+def two_servers(path, gpus, chance):
+    """Two servers of GPUs that each have a NIC, with delays from 500 ns to 20 us."""
+    hosts = 2 * gpus
+    lines = [f"{hosts + 3} {gpus} 2 1 {hosts} H100", f"{hosts} {hosts + 1} {hosts + 2}"]
+    for host in range(hosts):
+        lines.append(f"{host} {hosts + host // gpus} 2880Gbps 25ns 0")
+        lines.append(f"{host} {hosts + 2} 100Gbps {chance.choice(['500ns', '500ns', '3us', '20us'])} 0")
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_communicators_that_are_under_way_at_a_time_do_not_mix(tmp_path, seed):
+    """A random mix of collectives within servers and between them, which ranks come to at different times."""
+    chance = random.Random(seed)
+    two_servers(tmp_path / "topology", chance.choice([2, 3, 4]), chance)
+    ops = ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "ALLTOALL", "BROADCAST", "REDUCE", "GATHER", "SCATTER"]
+    (tmp_path / "work").write_text("".join(
+        f"{chance.choice([1, 2, 3])} {chance.choice(ops)} {chance.choice([100, 1000, 20000, 100000])} {chance.choice(['TP', 'DP'])}\n"
+        for _ in range(8)))
+    result = subprocess.run([str(PROGRAM), "-w", "work", "-n", "topology", "-c", str(CONF), "--set", "COLLECTIVE_ENGINE=ACCL", "--check",
+                             "-q", "-o", "out"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("ranks", [4, 16])
+def test_memory_of_engines_follows_their_operands(tmp_path, star, ranks):
+    """A spare buffer may be as large as an operand of 1 GiB, and takes what a small one needs."""
+    result = run(tmp_path, star(ranks), ranks, "ALLREDUCE\t100000", "--check", limit_kib=1 << 20)
+    assert result.returncode == 0, result.stderr
+
+
+def test_memory_that_there_is_not_is_told_in_a_line(tmp_path, star):
+    result = run(tmp_path, star(4), 4, f"ALLREDUCE\t{400 << 20}", "--check", limit_kib=1 << 20)
+    assert result.returncode == 1
+    assert "out of memory: " in result.stderr and "aborted" not in result.stderr
+    assert "the limit (ulimit -v) is 1024 MiB of address space" in result.stderr
