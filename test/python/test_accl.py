@@ -202,7 +202,7 @@ def test_the_documentation_s_comparison_is_what_the_command_prints(tmp_path):
 def two_servers(path, gpus, chance):
     """Two servers of GPUs that each have a NIC, with delays from 500 ns to 20 us."""
     hosts = 2 * gpus
-    lines = [f"{hosts + 3} {gpus} 2 1 {hosts} H100", f"{hosts} {hosts + 1} {hosts + 2}"]
+    lines = [f"{hosts + 3} {gpus} 2 1 {2 * hosts} H100", f"{hosts} {hosts + 1} {hosts + 2}"]
     for host in range(hosts):
         lines.append(f"{host} {hosts + host // gpus} 2880Gbps 25ns 0")
         lines.append(f"{host} {hosts + 2} 100Gbps {chance.choice(['500ns', '500ns', '3us', '20us'])} 0")

@@ -34,7 +34,7 @@ def test_a_configuration_may_begin_with_a_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("reader,line,message", [
     ("network", "latency: [ 600 ]\n", "network.yml:5: the key 'latency' occurs twice; expected each key once"),
     ("busbw", "  allreduce: 200\n", "busbw:3: 'allreduce' of group TP occurs twice; expected each collective of a group once"),
-    ("kv-cache", "layers 4\n", "kv-cache:12: the key 'layers' occurs twice; expected each key once"),
+    ("kv-cache", "layers 4\n", "kv-cache:13: the key 'layers' occurs twice; expected each key once"),
 ])
 def test_a_repeated_key_is_refused(tmp_path, reader, line, message):
     write(tmp_path, reader)
