@@ -196,6 +196,15 @@ def test_requests_that_do_not_fit_are_refused_and_the_others_served(tmp_path, se
     assert (table["requests"], table["refused"]) == (len(served), refused)
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("trace", [b"arrival_s,prompt_tokens,output_tokens\n0,50,5\n",
+                                   b'{"timestamp": 0, "input_length": 50, "output_length": 5, "hash_ids": []}\n'])
+def test_a_byte_order_mark_before_a_trace_changes_nothing(tmp_path, mark, trace):
+    (tmp_path / "some.csv").write_bytes(mark + trace)
+    run = simulate(tmp_path, "INFERENCE\ntrace some.csv\n" + SERVERS["colocated"])
+    assert [(row["prompt_tokens"], row["output_tokens"]) for row in rows(run / "requests.csv")] == [("50", "5")]
+
+
 def test_nothing_is_served_where_no_request_fits(tmp_path):
     done = serve_trace(tmp_path, [(5000, 5), (6000, 5)], SERVERS["colocated"], num_gpu_blocks=10)
     assert done.returncode == 2 and "request 0 has 5004 tokens to keep, 313 blocks; expected at most num_gpu_blocks, 10" in done.stderr

@@ -140,12 +140,7 @@ class TraceReader
         std::string text;
         std::getline(m_text, text);
         m_line = 1;
-        constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
-        std::string_view header = text;
-        if (header.starts_with(BYTE_ORDER_MARK))
-        {
-            header.remove_prefix(BYTE_ORDER_MARK.size());
-        }
+        const std::string_view header = text;
         const auto cells = Cells(header);
         m_columns = cells.size();
         const auto place = [&](std::string_view name) {
@@ -370,6 +365,13 @@ FromZero(std::vector<ServingRequest> requests,
 std::vector<ServingRequest>
 ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, double timeScale)
 {
+    for (const unsigned char part : std::string_view("\xEF\xBB\xBF"))
+    {
+        if (text.peek() == part)
+        {
+            text.get(); // of the byte order mark that editors on Windows write
+        }
+    }
     if (text.peek() == '{')
     {
         return ReadMooncakeTrace(text, name, limit, timeScale);
