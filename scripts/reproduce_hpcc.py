@@ -22,6 +22,7 @@ checkout.require_modules("matplotlib")
 
 from clustersim import command
 from clustersim.commands import hpcc_traffic
+from clustersim.commands.against_hpcc import percentile
 from clustersim.whole_file import whole_file, write_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -61,7 +62,7 @@ ACK_HIGH_PRIO 1
 SCHEMES = {
     "HPCC": "ENABLE_QCN 0\nCC_MODE 3\nHAS_WIN 1\nVAR_WIN 1\nU_TARGET 0.95\nMI_THRESH 0\n"
             "MULTI_RATE 0\nFAST_REACT 1\nRATE_AI 40Mb/s\nMIN_RATE 1000Mb/s\n",
-    # Where there is no window, and with TIMELY, the artifact puts ACKs into the queue with the highest priority.
+    # ACK_HIGH_PRIO as in the artifact, where it spares ACKs the pauses of their NIC.
     "DCQCN": DCQCN + "HAS_WIN 0\nACK_HIGH_PRIO 1\n",
     "DCQCN+win": DCQCN + "HAS_WIN 1\nVAR_WIN 1\n",
     "TIMELY": TIMELY + "HAS_WIN 0\n",
@@ -76,11 +77,6 @@ COLUMNS = ("workload", "scenario", "scheme", "bucket", "flows", "largest_bytes",
 
 def file_name(*words):
     return "-".join("".join(c if c.isalnum() else "_" for c in word).strip("_") for word in words)
-
-
-def percentile(ordered, share):
-    """@return the smallest of the ordered values that is at least as large as that share of them"""
-    return ordered[max(0, -(-len(ordered) * share // 100) - 1)]
 
 
 def slowdowns(fct_path):
@@ -100,9 +96,9 @@ def bucket_rows(flows, buckets):
     for bucket in range(buckets):
         part = flows[len(flows) * bucket // buckets:len(flows) * (bucket + 1) // buckets]
         if part:
-            ordered = sorted(slowdown for _, slowdown in part)
+            values = [slowdown for _, slowdown in part]
             yield (bucket + 1, len(part), part[-1][0],
-                   *(round(percentile(ordered, share), 3) for share in (50, 95, 99)))
+                   *(round(percentile(values, share), 3) for share in (50, 95, 99)))
 
 
 def run(options, workload, scenario, scheme):

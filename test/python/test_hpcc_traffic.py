@@ -104,7 +104,7 @@ def test_mistakes_end_with_status_2(files, change, expected):
     assert expected in result.stderr
 
 
-def test_acks_go_first_where_the_artifact_has_them_go_first():
+def test_acks_are_spared_pauses_where_the_artifact_spares_them():
     # HPCC's simulation/run.py: ack_prio is 1 with dcqcn, timely and timely_vwin, and 0 with hp, dcqcn_vwin and dctcp.
     first = {scheme for scheme, conf in reproduce_hpcc.SCHEMES.items() if "ACK_HIGH_PRIO 1\n" in conf}
     assert first == {"DCQCN", "TIMELY", "TIMELY+win"}
