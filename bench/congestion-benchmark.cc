@@ -51,7 +51,7 @@ OnAck(benchmark::State& state, const char* algorithm)
 BENCHMARK_CAPTURE(OnAck, none, "0");
 BENCHMARK_CAPTURE(OnAck, Dcqcn, "1");
 BENCHMARK_CAPTURE(OnAck, Hpcc, "3");
-BENCHMARK_CAPTURE(OnAck, Timely, "7");
+BENCHMARK_CAPTURE(OnAck, Timely, "RdmaTimely");
 BENCHMARK_CAPTURE(OnAck, Dctcp, "8");
 BENCHMARK_CAPTURE(OnAck, HpccPint, "10");
 BENCHMARK_CAPTURE(OnAck, Swift, "RdmaSwift");

@@ -191,7 +191,7 @@ CASES = [
     Case("Two jobs and background flows, spines 4:1", "shared", neighbours),
     Case("AllToAll 16 MiB, 4 servers, spines 4:1, PFC alone", "shared", oversubscribed, {},
          ("CC_MODE=0",)),
-    Case("The same, TIMELY", "shared", oversubscribed, {}, ("CC_MODE=7",)),
+    Case("The same, TIMELY", "shared", oversubscribed, {}, ("CC_MODE=RdmaTimely",)),
     Case("The same, DCTCP", "shared", oversubscribed, {}, ("CC_MODE=8",)),
     Case("The same, Swift", "shared", oversubscribed, {}, ("CC_MODE=ns3::RdmaSwift",)),
     Case("The same, HPCC", "beyond", oversubscribed, {}, ("CC_MODE=3",)),

@@ -19,7 +19,7 @@ TEST(RdmaCongestionFactory, EachModeNumberMakesItsAlgorithm)
     const std::pair<const char*, const char*> expected[] = {{"0", "none"},
                                                             {"1", "DCQCN"},
                                                             {"3", "HPCC"},
-                                                            {"7", "TIMELY"},
+                                                            {"7", "TIMELY-hpcc-artifact"},
                                                             {"8", "DCTCP"},
                                                             {"10", "HPCC-PINT"},
                                                             {"12", "none"}};
@@ -33,6 +33,7 @@ TEST(RdmaCongestionFactory, EachTypeNameMakesItsAlgorithm)
 {
     EXPECT_EQ(CreateCongestionOps("ns3::RdmaSwift")->GetName(), "Swift");
     EXPECT_EQ(CreateCongestionOps("RdmaDcqcnPaper")->GetName(), "DCQCN-paper");
+    EXPECT_EQ(CreateCongestionOps("RdmaTimely")->GetName(), "TIMELY");
     for (const CongestionMode& mode : GetCongestionModes())
     {
         const std::string name{mode.typeName};

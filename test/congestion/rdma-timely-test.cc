@@ -152,6 +152,41 @@ TEST_F(RdmaTimelyTest, HyperIncreaseBelowTLowOnRequest)
     EXPECT_NEAR(m_qp.GetRate(), 50e9 + (4 + 2 * 5) * DELTA_BPS, 1);
 }
 
+TEST_F(RdmaTimelyTest, HpccsCodeUpdatesOncePerRoundTripAndHasAStepOfItsOwnFromTheSixthRiseOn)
+{
+    const Ptr<RdmaTimelyHpccArtifact> hpcc = CreateObject<RdmaTimelyHpccArtifact>();
+    hpcc->OnQpInit(m_qp);
+    QbbTelemetry telemetry;
+    telemetry.sentPs = 5000000;
+    const auto ackAfter = [&](int64_t microseconds) {
+        Ack(*hpcc, telemetry.sentPs + microseconds * 1000000, false, &telemetry);
+    };
+    ackAfter(20); // the first gives no gradient; the next update is for a byte not sent yet
+    double rate = 50e9;
+    for (int rise = 1; rise <= 8; ++rise)
+    {
+        m_qp.SetSndNxt(m_qp.sndUna + 3000);
+        ackAfter(20);
+        rate += rise <= 5 ? 50e6 : 100e6;
+        ASSERT_NEAR(m_qp.GetRate(), rate, 1) << "below TLow too, rise " << rise;
+        ackAfter(20);
+        ackAfter(20);
+        ASSERT_NEAR(m_qp.GetRate(), rate, 1) << "in the same round trip";
+    }
+}
+
+TEST_F(RdmaTimelyTest, HpccsCodeCutsWithoutABound)
+{
+    const Ptr<RdmaTimelyHpccArtifact> hpcc = CreateObject<RdmaTimelyHpccArtifact>();
+    hpcc->OnQpInit(m_qp);
+    QbbTelemetry telemetry;
+    telemetry.sentPs = 5000000;
+    Ack(*hpcc, telemetry.sentPs + 60 * 1000000, false, &telemetry);
+    Ack(*hpcc, telemetry.sentPs + 80 * 1000000, false, &telemetry);
+    // rtt_diff = 0.875 x 20 us; gradient = 17.5 / 20; 1 - 0.8 x 0.875 = 0.3.
+    EXPECT_NEAR(m_qp.GetRate(), 50e9 * 0.3, 1);
+}
+
 TEST_F(RdmaTimelyTest, RefusesThresholdsInTheWrongOrder)
 {
     m_timely->SetAttribute("TLow", TimeValue(MicroSeconds(500)));

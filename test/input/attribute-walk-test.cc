@@ -164,6 +164,7 @@ ReadAnother(const FabricConfKey& key)
     for (const char* text : {"0",
                              "1",
                              "0.5",
+                             "6",
                              "7",
                              "2000",
                              "2Gb/s",
@@ -173,6 +174,7 @@ ReadAnother(const FabricConfKey& key)
                              "spray",
                              "drop",
                              "persistent",
+                             "acknowledged",
                              "ACCL",
                              "1 25000000000 70",
                              "1 25000000000 0.1"})

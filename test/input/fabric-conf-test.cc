@@ -241,6 +241,96 @@ TEST(FabricConf, CongestionControlIsANumberOrATypeId)
     EXPECT_THAT(ConfErrorOf("CC_MODE ns3::SwitchNode"), HasSubstr("CC_MODE cannot be"));
 }
 
+TEST(FabricConf, WholeNumbersMayBeWrittenWithAPoint)
+{
+    // As HPCC's run.py writes them under Python 3: for every key whose default is a whole number.
+    std::size_t keys = 0;
+    for (const FabricConfKey& key : FabricConfKeys())
+    {
+        const std::string& value = key.defaultValue;
+        if (!value.empty() && std::all_of(value.begin(), value.end(), isdigit))
+        {
+            ++keys;
+            EXPECT_EQ(ConfErrorOf(key.name + " " + value + ".0"), "no error");
+        }
+    }
+    EXPECT_GT(keys, 30U);
+    for (const char* line : {"BUFFER_SIZE 32.0",
+                             "INT_MULTI 4.0",
+                             "CC_MODE 3.0",
+                             "KMAX 1000.0",
+                             "KMAX_MAP 1.0 100Gbps 1600.0",
+                             "QUEUE_WEIGHT 3.0 4.0",
+                             "PLANE DP 1.0",
+                             "LINK_DOWN 1000.0 2.0 5.0",
+                             "NODE_DOWN 1000.0 2.0",
+                             "MI_THRESH 5.0"})
+    {
+        EXPECT_EQ(ConfErrorOf(line), "no error");
+    }
+    EXPECT_EQ(ValueOf("BUFFER_SIZE", "BUFFER_SIZE 32.0\n"), "32");
+    EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE 3.0\n"), "3");
+    for (const char* line :
+         {"BUFFER_SIZE 32.5", "BUFFER_SIZE .0", "MI_THRESH 1.0.0", "HAS_WIN 1.1"})
+    {
+        EXPECT_THAT(ConfErrorOf(line), HasSubstr("cannot be '"));
+    }
+}
+
+TEST(FabricConf, KeysOfConweaveStandForOurs)
+{
+    EXPECT_EQ(ValueOf("ROUTING", "LB_MODE 6\n"), "flowlet");
+    EXPECT_EQ(ValueOf("ROUTING", "ROUTING spray\nLB_MODE 0\n"), "ecmp") << "the last counts";
+    EXPECT_EQ(ValueOf("LOSS_RECOVERY", "ENABLE_IRN 1\n"), "irn");
+    EXPECT_EQ(ValueOf("SEED", "RANDOM_SEED 7\n"), "7");
+    const FabricConf off = ParseConf("ENABLE_PFC 0\nQUEUE_WEIGHT 3 4\n");
+    const auto mask = off.FindSetting("ns3::SwitchMmu::LosslessMask");
+    ASSERT_TRUE(mask);
+    EXPECT_EQ(dynamic_cast<const UintegerValue&>(*mask).Get(), 0U);
+    EXPECT_FALSE(
+        ParseConf("ENABLE_PFC 1\nQUEUE_WEIGHT 3 4\n").FindSetting("ns3::SwitchMmu::LosslessMask"));
+    EXPECT_THAT(ConfErrorOf("LB_MODE 9\n"), HasSubstr("LB_MODE cannot be '9'"));
+}
+
+TEST(FabricConf, OneErrorNamesAllUnknownKeys)
+{
+    EXPECT_EQ(ConfErrorOf("CONN_MON_FILE a\nCC_MODE 3\nLOAD 50\n"),
+              "c:1: unknown key CONN_MON_FILE; expected a known key; the nearest is CNP_MON_FILE\n"
+              "c:3: unknown key LOAD; expected a known key");
+    EXPECT_THAT(ConfErrorOf("LOAD 50\nCC_MODE 99\nOTHER 1\n"),
+                testing::AllOf(testing::StartsWith("c:1: unknown key LOAD;"),
+                               HasSubstr("\nc:2: CC_MODE cannot be '99'")));
+    std::string noConf;
+    for (int line = 0; line < 1000; ++line)
+    {
+        noConf += "x " + std::to_string(line) + "\n";
+    }
+    const std::string error = ConfErrorOf(noConf);
+    EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 19) << "20 lines are enough";
+}
+
+TEST(FabricConf, ChangesOfLinksCountFrom2sWhereAllFlowsStartThere)
+{
+    constexpr int64_t SECOND = 1'000'000'000'000;
+    FabricConf conf = ParseConf("LINK_DOWN 1000 3 7\nLINK_UP 2000 3 7\nNODE_DOWN 0 5\n");
+    conf.CountLinkEventsAsFlowsDo(2 * SECOND);
+    EXPECT_EQ(conf.linkEvents[0].timePs, 2 * SECOND + 1'000'000'000);
+    EXPECT_EQ(conf.linkEvents[1].timePs, 2 * SECOND + 2'000'000'000);
+    EXPECT_EQ(conf.linkEvents[2].timePs, 0) << "missing from the start";
+    EXPECT_THAT(conf.warnings, ElementsAre(HasSubstr("count from 2 s, as in the HPCC simulator")));
+    // Flows that start at 0, as in SimAI, or a file that counts from the start.
+    for (const auto& [text, firstStartPs] :
+         {std::pair{"LINK_DOWN 1000 3 7\n", int64_t{0}},
+          std::pair{"LINK_DOWN 1000 3 7\n", 2 * SECOND - 1},
+          std::pair{"LINK_DOWN 1000 3 7\nLINK_DOWN 2000001 3 8\n", 2 * SECOND}})
+    {
+        FabricConf own = ParseConf(text);
+        own.CountLinkEventsAsFlowsDo(firstStartPs);
+        EXPECT_EQ(own.linkEvents[0].timePs, 1'000'000'000) << text << firstStartPs;
+        EXPECT_TRUE(own.warnings.empty());
+    }
+}
+
 TEST(FabricConf, LinkEventsRepeatAndZerosMeanNone)
 {
     const FabricConf conf = ParseConf("LINK_DOWN 0 0 0\nLINK_DOWN 10.5 3 7\nLINK_UP 20 7 3\n");

@@ -85,7 +85,7 @@ TEST(FabricCheck, BytesThatABufferCountsAndDoesNotHaveAreNamed)
 
 TEST(FabricCheck, APauseWithoutAnEndIsNamed)
 {
-    // Nothing waits for it: acknowledgements to host 1 have another priority.
+    // Nothing waits for it: acknowledgements leave host 1 in spite of it.
     const auto failures = FailuresOf("CC_MODE 0\nACK_HIGH_PRIO 1\n", [](RdmaFabric& fabric) {
         fabric.GetDevice(1, 0).SendPfc(3, true, Simulator::Now().GetTimeStep());
     });

@@ -90,12 +90,13 @@ TEST(PfcMonitor, EachPauseIsWrittenWithItsResumeAndThePortThatStops)
     int64_t last = 0;
     for (const auto& row : Cells(run.Lines("pfc.txt")))
     {
-        ASSERT_EQ(row.size(), 5u);
+        ASSERT_EQ(row.size(), 6u);
         EXPECT_GE(std::stoll(row[0]), last) << "in order of time";
         last = std::stoll(row[0]);
         EXPECT_LT(std::stoi(row[1]), 16) << "the senders are paused";
         EXPECT_EQ(row[2], "0") << "a host";
         EXPECT_EQ(row[3], "1") << "its only port";
+        EXPECT_EQ(row[5], "3") << "the flows' priority";
         paused[row[1]] += row[4] == "1" ? 1 : -1;
         pauses += row[4] == "1";
         EXPECT_GE(paused[row[1]], 0);
@@ -114,7 +115,7 @@ TEST(QlenMonitor, QueueOfTwoSendersIsThatOfArithmeticAtEachSample)
                 std::string(LINE_RATE) + "QLEN_MON_INTERVAL 10\nQLEN_MON_END 40\nMON_END 1000\n",
                 "2\n0 2 3 100 1000000 0\n1 2 3 100 1000000 0\n");
     run.Run();
-    const auto lines = run.Lines("qlen.txt");
+    const auto lines = run.Lines("queue.txt");
     ASSERT_EQ(lines.size(), 5u) << "a header, and samples at 10, 20, 30 and 40 us; 0 is empty";
     EXPECT_EQ(lines[0], "time, sw_id, port_id, q_id, q_len, port_len");
     for (int64_t sample = 1; sample <= 4; ++sample)

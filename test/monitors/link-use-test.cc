@@ -309,11 +309,11 @@ TEST(LinksWriter, WritesWhatUsedEachPort)
     const std::vector<std::string> lines = directory.LinesOf("links.csv");
     ASSERT_EQ(lines.size(), 1U + 3 + 3);
     EXPECT_EQ(lines[0],
-              "node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,"
-              "largest_flows");
+              "node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,ecn_marks,messages,"
+              "used_by,largest_flows");
     // 3 frames of 1082 bytes at 100 Gb/s last 259.68 ns.
-    EXPECT_EQ(lines[1], "0,1,3,100000000000,3246,259.680,0.000,0,1,flows 100%,0>2 100%");
-    EXPECT_THAT(lines[6], EndsWith(",0,2,flows 100%,0>2 75%; 1>2 25%"));
+    EXPECT_EQ(lines[1], "0,1,3,100000000000,3246,259.680,0.000,0,0,1,flows 100%,0>2 100%");
+    EXPECT_THAT(lines[6], EndsWith(",0,0,2,flows 100%,0>2 75%; 1>2 25%"));
 }
 
 TEST(LinksWriter, BytesOfPausesTakeTheirTimeToo)

@@ -185,3 +185,15 @@ def test_classes_with_a_description_are_in_their_modules_group():
         for header in (ROOT / "contrib" / module).rglob("*.h"):
             for comment in described.findall(header.read_text()) if "test" not in header.parts else ():
                 assert f" * @ingroup {module}\n" in comment, f"{header.relative_to(ROOT)}: {comment}"
+
+
+def test_the_names_that_stand_for_simais_are_in_the_code():
+    page = (ROOT / "docs/source/coming-from.rst").read_text()
+    table = page.partition("SimAI's names in its code")[2].partition("From ASTRA-sim")[0]
+    code = "".join(path.read_text() for path in (ROOT / "contrib").rglob("*") if path.suffix in (".h", ".cc"))
+    rows = [line for line in table.splitlines() if line.startswith("``")]
+    assert len(rows) >= 25
+    for row in rows:
+        theirs, *ours = re.findall(r"``(.+?)``", row)
+        for name in ours:
+            assert all(re.search(rf"\b{part}\b", code) for part in re.split(r"\W+", name)), f"{theirs}: {name}"

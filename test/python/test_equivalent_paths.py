@@ -47,7 +47,7 @@ def test_results_do_not_depend_on_the_way_through_the_simulator(name, inputs, tm
     seed = 1 + NAMES.index(name)
     configurations.run(PROGRAM, name, inputs, tmp_path / "ours", seed)
     ours = configurations.fingerprint(tmp_path / "ours")
-    assert {"fct.txt", "EndToEnd.csv", "collectives.csv", "run.json", "qlen.txt"} <= set(ours)
+    assert {"fct.txt", "EndToEnd.csv", "collectives.csv", "run.json", "queue.txt"} <= set(ours)
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "ns3", seed, NS3_OWN)
     assert configurations.fingerprint(tmp_path / "ns3") == ours
@@ -63,7 +63,7 @@ def test_results_do_not_depend_on_the_way_through_the_simulator(name, inputs, tm
     assert watched == ours
 
     configurations.run(PROGRAM, name, inputs, tmp_path / "unsampled", seed, NO_SAMPLES)
-    samples = {"qlen.txt", "bandwidth.txt", "rate.txt", "cnp.txt"}
+    samples = {"queue.txt", "bandwidth.txt", "rate.txt", "cnp.txt"}
     unsampled = configurations.fingerprint(tmp_path / "unsampled")
     assert any(unsampled[key] != ours[key] for key in samples)  # there was something to leave out
     assert {key: value for key, value in unsampled.items() if key not in samples} == \

@@ -33,7 +33,7 @@ FILES = {
                        [(0, 1, 1000, 2000, 1000), (1, 2, 1000, 4000, 2000), (2, 3, 1000, 6000, 2000),
                         (3, 0, 2000, 10000, 5000)]),
     "pfc.txt": "1000 5 1 2 1\n3000 5 1 2 0\n2000 0 0 2 1\n6000 0 0 2 0\n",
-    "qlen.txt": "time, sw_id, port_id, q_id, q_len, port_len\n10000, 5, 1, 3, 400, 500\n10000, 5, 1, 0, 100, 500\n"
+    "queue.txt": "time, sw_id, port_id, q_id, q_len, port_len\n10000, 5, 1, 3, 400, 500\n10000, 5, 1, 0, 100, 500\n"
                 "10000, 5, 2, 3, 2000, 2000\n30000, 5, 2, 3, 1000, 1000\n",
     "bandwidth.txt": "time, node_id, port_id, bandwidth\n",
     "rate.txt": "time, src, dst, sport, dport, size, curr_rate\n" + "".join(
@@ -279,7 +279,7 @@ def test_intervals_too_near_to_be_seen_apart_are_joined():
 
 def test_long_runs_are_drawn_with_as_many_points_as_a_picture_shows(directory):
     count = 40000
-    (directory / "qlen.txt").write_text(FILES["qlen.txt"].splitlines()[0] + "\n" + "".join(
+    (directory / "queue.txt").write_text(FILES["queue.txt"].splitlines()[0] + "\n" + "".join(
         f"{1000 * t}, 5, 1, 3, {t % 1000 + 1}, {t % 1000 + 1}\n" for t in range(count)))
     (directory / "fct.txt").write_text("".join(f"0b000001 0b000101 1 {t} 1000 0 {1000 + t} 500\n" for t in range(count)))
     (directory / "pfc.txt").write_text("".join(f"{1000 * t} 5 1 2 1\n{1000 * t + 400} 5 1 2 0\n" for t in range(count)))
@@ -350,11 +350,11 @@ def test_two_runs_are_compared_in_one_picture(directory, tmp_path):
 
 
 def test_a_missing_and_a_cut_file_are_named_and_the_rest_is_drawn(directory):
-    (directory / "qlen.txt").unlink()
+    (directory / "queue.txt").unlink()
     (directory / "fct.txt").write_text(FILES["fct.txt"][:-20])
     result = plot("all", directory, "--format", "svg")
     assert result.returncode == 1
-    assert f"{directory}/qlen.txt: the file is missing" in result.stderr
+    assert f"{directory}/queue.txt: the file is missing" in result.stderr
     assert f"{directory}/fct.txt:4: the file is cut off" in result.stderr
     drawn = {pathlib.Path(line).stem for line in result.stdout.split()}
     assert drawn == set(KINDS) - {"queues", "heat"} - {"latencies", "phases"}  # of runs that serve requests

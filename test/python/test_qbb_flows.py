@@ -57,10 +57,10 @@ def test_two_runs_are_identical_to_the_byte(tmp_path):
         assert run(tmp_path, flows=flows.replace("2e-6", "1e-5"), output=output).returncode == 0
     # run.json tells the wall time, so it differs
     names = sorted(path.name for path in (tmp_path / "a").iterdir() if path.name != "run.json")
-    assert {"fct.txt", "pfc.txt", "qlen.txt", "rate.txt", "cnp.txt", "bandwidth.txt"} <= set(names)
+    assert {"fct.txt", "pfc.txt", "queue.txt", "rate.txt", "cnp.txt", "bandwidth.txt"} <= set(names)
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
-    assert len((tmp_path / "a/qlen.txt").read_text().splitlines()) > 1
+    assert len((tmp_path / "a/queue.txt").read_text().splitlines()) > 1
 
 
 def test_run_json_tells_inputs_options_and_results(tmp_path):
@@ -266,3 +266,69 @@ def test_astra_sims_network_configuration_runs_unchanged(tmp_path):
                             capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert len((tmp_path / "out/fct.txt").read_text().splitlines()) == 2
+
+
+INCAST = "2\n0 2 3 100 300000 0\n1 2 4 100 300000 0\n"
+SMALL_BUFFER = "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nUSE_DYNAMIC_PFC_THRESHOLD 0\nBUFFER_SIZE 300000\n"
+
+
+@pytest.mark.parametrize("mode", ["1", "8", "RdmaDcqcnHpccArtifact"])
+def test_every_mark_is_counted_where_it_is_made_and_where_it_is_heard(tmp_path, mode):
+    conf = (f"CC_MODE {mode}\nHAS_WIN 1\nPACKET_PAYLOAD_SIZE 1000\nKMIN 1000\nKMAX 20000\nPMAX 0.5\n"
+            "MON_END 100000\nQP_MON_INTERVAL 1\n")
+    assert run(tmp_path, conf=conf, flows="2\n0 2 3 100 300000 0\n1 2 3 100 300000 0\n").returncode == 0
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    with (tmp_path / "out/links.csv").open(newline="") as file:
+        marks = {(int(row["node"]), int(row["peer"])): int(row["ecn_marks"]) for row in csv.DictReader(file)}
+    assert marks.pop((3, 2)) == record["ecn_marks"] > 0 and not any(marks.values()), "one port is congested"
+    heard = {}
+    for line in (tmp_path / "out/cnp.txt").read_text().splitlines()[1:]:
+        _, source, *_, count = line.split(",")
+        heard[source] = int(count)  # so far
+    assert record["cnps"] == sum(heard.values()), "one name, one meaning"
+    if mode != "1":
+        assert record["cnps"] == record["ecn_marks"], "each marked frame has an acknowledgement, which tells of it"
+
+
+def test_pauses_have_their_priority_unless_hpccs_file_is_asked_for(tmp_path):
+    assert run(tmp_path, conf=SMALL_BUFFER, flows=INCAST).returncode == 0
+    assert run(tmp_path, conf=SMALL_BUFFER + "PFC_OUTPUT_FILE mix/pfc.txt\n", flows=INCAST, output="hpcc").returncode == 0
+    lines = [line.split() for line in (tmp_path / "out/pfc.txt").read_text().splitlines()]
+    assert {line[5] for line in lines} == {"3", "4"}
+    paused = set()
+    for _, node, _, port, kind, priority in lines:
+        assert ((node, port, priority) in paused) == (kind == "0")
+        (paused.add if kind == "1" else paused.discard)((node, port, priority))
+    path = next(path for path in (tmp_path / "hpcc").rglob("pfc.txt"))
+    assert [line.split() for line in path.read_text().splitlines()] == [line[:5] for line in lines]
+
+
+def test_changes_of_links_count_from_2_s_in_hpccs_files(tmp_path):
+    # Two ways from host 0 to host 1; one of them goes down 10 us into the traffic and loses what is on it.
+    topology = "4 2 4\n2 3\n0 2 100Gbps 1us 0\n2 1 100Gbps 1us 0\n2 3 100Gbps 1us 0\n3 1 100Gbps 1us 0\n"
+    conf = "CC_MODE 0\nHAS_WIN 0\nPACKET_PAYLOAD_SIZE 1000\nLINK_DOWN 10 2 1\n"
+    dropped = {}
+    for name, start in (("hpcc", "2"), ("own", "0")):
+        result = run(tmp_path, topology=topology, conf=conf, flows=f"1\n0 1 3 100 1000000 {start}\n", output=name)
+        assert result.returncode == 0, result.stderr
+        assert ("count from 2 s, as in the HPCC simulator" in result.stderr) == (name == "hpcc")
+        dropped[name] = (json.loads((tmp_path / name / "run.json").read_text())["drops"], fct(tmp_path, name)[0][6])
+    assert dropped["hpcc"] == dropped["own"] and dropped["hpcc"][0] > 0
+
+
+def test_one_run_names_all_keys_that_are_unknown(tmp_path):
+    result = run(tmp_path, conf=CONF + "LOAD 50\nCONN_MON_FILE x\n")
+    assert result.returncode == 2
+    assert [line.split(";")[0] for line in result.stderr.splitlines()] == [
+        "run.conf:6: unknown key LOAD", "run.conf:7: unknown key CONN_MON_FILE"]
+
+
+def test_the_shipped_configuration_marks_at_200_gbps_as_simais_does(tmp_path):
+    conf = pathlib.Path(__file__).resolve().parents[2] / "conf/SimAI.conf"
+    result = run(tmp_path, conf=conf.read_text(), topology=STAR.replace("100Gbps", "200Gbps"))
+    assert result.returncode == 0, result.stderr
+    options = json.loads((tmp_path / "out/run.json").read_text())["options"]
+    for key, value in (("KMIN_MAP", "300"), ("KMAX_MAP", "1200"), ("PMAX_MAP", "0.8")):
+        _, *pairs = options[key].split()
+        assert dict(zip(pairs[::2], pairs[1::2]))["200000000000"] == value, key
+    assert (tmp_path / "out/queue.txt").exists(), "as SimAI's manual names it"

@@ -130,7 +130,7 @@ def test_jobs_of_the_same_name_are_numbered(directory):
     assert list(run.layers["job"]) == ["job (0)", "job (0)", "job (1)", "job (1)"]
 
 
-@pytest.mark.parametrize("name", ["fct.txt", "pfc.txt", "qlen.txt", "bandwidth.txt", "rate.txt",
+@pytest.mark.parametrize("name", ["fct.txt", "pfc.txt", "queue.txt", "bandwidth.txt", "rate.txt",
                                   "cnp.txt", "EndToEnd.csv", "collectives.csv", "links.csv"])
 def test_a_missing_file_is_one_line_and_the_rest_is_read(directory, name):
     (directory / name).unlink()
@@ -140,7 +140,7 @@ def test_a_missing_file_is_one_line_and_the_rest_is_read(directory, name):
 
 
 @pytest.mark.parametrize("name, records", [
-    ("fct.txt", "flows"), ("pfc.txt", "pause_events"), ("qlen.txt", "queues"),
+    ("fct.txt", "flows"), ("pfc.txt", "pause_events"), ("queue.txt", "queues"),
     ("bandwidth.txt", "bandwidth"), ("rate.txt", "rates"), ("cnp.txt", "cnps"),
     ("collectives.csv", "collectives"), ("links.csv", "links")])
 def test_a_cut_off_line_is_left_out_and_named(directory, name, records):
@@ -237,7 +237,7 @@ def test_runs_of_a_sweep_are_named_after_what_differs(tmp_path):
 
 
 def test_directories_of_simai_are_read_without_run_json(tmp_path):
-    for name, file in {"fct.txt": "ncclFlowModel_fct.txt", "qlen.txt": "ncclFlowModel_qlen.txt",
+    for name, file in {"fct.txt": "ncclFlowModel_fct.txt", "queue.txt": "ncclFlowModel_qlen.txt",
                        "bandwidth.txt": "ncclFlowModel_bw.txt", "rate.txt": "ncclFlowModel_rate.txt",
                        "cnp.txt": "ncclFlowModel_cnp.txt", "pfc.txt": "ncclFlowModel_pfc.txt",
                        "EndToEnd.csv": "ncclFlowModel_EndToEnd.csv"}.items():
@@ -253,7 +253,7 @@ def test_the_hpcc_simulators_queue_histogram_is_read(tmp_path):
     # Each dump counts from the start, so the last one holds all samples.
     (tmp_path / "mix").mkdir()
     (tmp_path / "mix/fct.txt").write_text(run_directory.FCT)
-    (tmp_path / "mix/qlen.txt").write_text("time: 1000\n6 1 90 0 10\ntime: 2000\n6 1 180 5 15\n6 2 200\n")
+    (tmp_path / "mix/queue.txt").write_text("time: 1000\n6 1 90 0 10\ntime: 2000\n6 1 180 5 15\n6 2 200\n")
     run = open_run(tmp_path)
     assert run.queues[["time_ns", "node", "port", "port_bytes", "samples"]].to_numpy().tolist() == [
         [2000, 6, 1, 0, 180], [2000, 6, 1, 1000, 5], [2000, 6, 1, 2000, 15], [2000, 6, 2, 0, 200]]
@@ -268,3 +268,15 @@ def test_monitor_files_are_found_where_the_configuration_puts_them(tmp_path):
     (directory / "run.json").write_text(json.dumps(info) + "\n")
     run = open_run(directory)
     assert len(run.flows) == 4 and lines(run) == []
+
+
+def test_pauses_may_name_their_priority(tmp_path):
+    """pfc.txt has it, the HPCC simulator's file has not."""
+    for name, lines in (("ours", "10 0 0 1 1 3\n20 0 0 1 1 4\n30 0 0 1 0 3\n50 0 0 1 0 4\n"),
+                        ("hpcc", "10 0 0 1 1\n20 0 0 1 1\n30 0 0 1 0\n50 0 0 1 0\n")):
+        directory = tmp_path / name
+        run_directory.write(directory)
+        (directory / "pfc.txt").write_text(lines)
+        run = open_run(directory)
+        assert [(pause.start_ns, pause.end_ns) for pause in run.pauses.itertuples()] == [(10, 50)], name
+        assert ("priority" in run.pause_events) == (name == "ours")

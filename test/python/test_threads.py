@@ -61,7 +61,7 @@ def test_every_number_of_threads_gives_the_same_bytes(tmp_path, keys):
         assert result.returncode == 0, result.stderr
     one = results(tmp_path / "1")
     assert len(one["fct.txt"].splitlines()) == 200
-    for needed in ("qlen.txt", "rate.txt", "bandwidth.txt", "links.csv"):
+    for needed in ("queue.txt", "rate.txt", "bandwidth.txt", "links.csv"):
         assert len(one[needed].splitlines()) > 1, needed
     for name, _ in runs[1:]:
         other = results(tmp_path / name)

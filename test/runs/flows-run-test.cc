@@ -77,11 +77,11 @@ TEST_F(FlowsRunTest, MonitorsAndCapturesAreTheSameAgain)
     const auto results = Results("a");
     EXPECT_EQ(results, Results("b"));
     for (const char* name :
-         {"fct.txt", "pfc.txt", "qlen.txt", "rate.txt", "cnp.txt", "bandwidth.txt"})
+         {"fct.txt", "pfc.txt", "queue.txt", "rate.txt", "cnp.txt", "bandwidth.txt"})
     {
         ASSERT_TRUE(results.contains(name)) << name;
     }
-    EXPECT_GT(results.at("qlen.txt").size(), 100U);
+    EXPECT_GT(results.at("queue.txt").size(), 100U);
     EXPECT_GT(Record("a")["cnps"], 0) << "two senders to one";
 }
 

@@ -100,8 +100,8 @@ RunFlows(const std::string& confText, uint64_t bytes, uint64_t* enqueued)
 
 TEST(SwitchShortWay, HasTheOutcomeOfTheLongWay)
 {
-    // DCQCN, HPCC with its telemetry, HPCC-PINT with its random rounding, TIMELY with ACKs in
-    // priority 0, none with pauses.
+    // DCQCN, HPCC with its telemetry, HPCC-PINT with its random rounding, TIMELY with ACKs that
+    // ignore pauses, none with pauses.
     for (const std::string extra : {"CC_MODE 1\nBUFFER_SIZE 32\n",
                                     "CC_MODE 3\nBUFFER_SIZE 32\n",
                                     "CC_MODE 10\nBUFFER_SIZE 32\n",

@@ -35,8 +35,9 @@ IsOfPackets(const FabricConfKey& key)
                                "ns3::PfcWatchdog::",
                                "ns3::RdmaDriver::",
                                "ns3::RdmaHw::LossRecoveryType",
-                               "ns3::RdmaHw::AckHighPriority",
+                               "ns3::RdmaHw::AckIgnoresPause",
                                "ns3::RdmaFabric::GlobalBaseRtt",
+                               "ns3::RdmaFabric::DeliverOnAck",
                                "ns3::RdmaFabric::NicPauseTime"};
     static const Names names{"INT_MULTI",
                              "ENABLE_TRACE",

@@ -60,6 +60,8 @@ ChooseThreads(const RunOptions& options, const RunInputs& inputs, const RunConso
         {options.rendezvous, "--rendezvous-protocol"},
         {!options.remoteMemory.empty(), "--remote-memory-configuration"},
         {!engines || !engines->empty(), "COLLECTIVE_ENGINE"},
+        {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::DeliverOnAck"),
+         "MESSAGE_DELIVERY acknowledged"},
         {ns3::AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PartitionPerNode"),
          "ns3::RdmaFabric::PartitionPerNode"},
     };

@@ -67,7 +67,8 @@ DescribeIdleKeysOfFlows(const FabricConf& conf)
 {
     static const std::set<std::string_view> collectives{"PLANE",
                                                         "IN_NETWORK_REDUCTION",
-                                                        "COLLECTIVE_ENGINE"};
+                                                        "COLLECTIVE_ENGINE",
+                                                        "MESSAGE_DELIVERY"};
     return DescribeIdleKeys(conf, [&conf](const FabricConfKey& key) -> std::string {
         return collectives.contains(key.name) ? "without a workload" : ReasonToBeIdle(conf, key);
     });
@@ -232,6 +233,7 @@ FlowsRun::Build()
     RecordInputs(GetRecord(), m_options, m_conf);
     const FlowFileSummary summary = CheckFlowFile(m_conf.flowFile, m_topology);
     m_conf.warnings.insert(m_conf.warnings.end(), summary.warnings.begin(), summary.warnings.end());
+    m_conf.CountLinkEventsAsFlowsDo(summary.firstStartPs);
     SetDefaultUnlessSet(
         {"ns3::SwitchMmu::LosslessMask", Create<UintegerValue>(summary.priorityMask)});
     std::vector<uint32_t> traceNodes;

@@ -13,7 +13,8 @@ main(int argc, char** argv)
     return ns3::CongestionTable::Main(
         argc,
         argv,
-        {{"TIMELY", common + "CC_MODE 7\n"},
-         {"TIMELY, faster steps", common + "CC_MODE 7\nRATE_AI 500Mb/s\nRATE_HAI 2500Mb/s\n"},
+        {{"TIMELY", common + "CC_MODE RdmaTimely\n"},
+         {"TIMELY, faster steps",
+          common + "CC_MODE RdmaTimely\nRATE_AI 500Mb/s\nRATE_HAI 2500Mb/s\n"},
          {"Swift", common + "CC_MODE ns3::RdmaSwift\n"}});
 }

@@ -6,6 +6,7 @@
 #include "pfc-watchdog.h"
 #include "trace-source.h"
 
+#include "ns3/boolean.h"
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 
@@ -49,6 +50,9 @@ FabricCheck::FabricCheck(RdmaFabric& fabric, Report report)
             port.number = number;
         }
     }
+    BooleanValue ignorePauses;
+    m_fabric.GetHw(0).GetAttribute("AckIgnoresPause", ignorePauses);
+    m_answersIgnorePauses = ignorePauses.Get();
     for (Port& port : m_ports)
     {
         const Ptr<QbbNetDevice> peer = m_fabric.GetDevice(port.node, port.number).GetPeer();
@@ -173,7 +177,10 @@ FabricCheck::OnTx(uint32_t index, Ptr<const QbbNetDevice> device, const QbbFrame
     ++port.sentFrames;
     port.sentBytes += frame.wireBytes;
     // Not port.paused: what waits for a resume leaves before others are told of the resume.
-    if (device->GetPausedMask() >> frame.priority & 1)
+    const bool waitedElsewhere = m_answersIgnorePauses && frame.kind != QbbFrameKind::Data &&
+                                 frame.kind != QbbFrameKind::Other &&
+                                 !m_fabric.GetSwitch(port.node);
+    if (device->GetPausedMask() >> frame.priority & 1 && !waitedElsewhere)
     {
         Fail(fmt::format("{} sends a {} of priority {}, which is paused",
                          Name(port),

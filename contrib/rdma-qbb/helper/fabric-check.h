@@ -141,6 +141,7 @@ class FabricCheck
     boost::unordered_flat_map<PairKey, uint32_t, PairHash>
         m_names; ///< a pair's number at the sender by that at the receiver
     int64_t m_lastPs{0};
+    bool m_answersIgnorePauses{false}; ///< which leave hosts in spite of pauses
 };
 
 } // namespace ns3

@@ -39,7 +39,10 @@ FabricMonitors::FabricMonitors(RdmaFabric& fabric,
                                conf.qlenMonIntervalPs};
 
     m_fct = std::make_unique<FctMonitor>(fabric, place("FCT_OUTPUT_FILE", conf.fctOutputFile));
-    m_pfc = std::make_unique<PfcMonitor>(fabric, place("PFC_OUTPUT_FILE", conf.pfcOutputFile));
+    // A file of the HPCC simulator's users is as they know it.
+    m_pfc = std::make_unique<PfcMonitor>(fabric,
+                                         place("PFC_OUTPUT_FILE", conf.pfcOutputFile),
+                                         !conf.IsGiven("PFC_OUTPUT_FILE"));
     m_qlen =
         std::make_unique<QlenMonitor>(fabric, place("QLEN_MON_FILE", conf.qlenMonFile), queues);
     m_bandwidth =

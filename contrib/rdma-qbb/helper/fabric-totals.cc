@@ -85,6 +85,7 @@ FabricTotals::AddSwitches(const FabricParts& fabric)
         {
             bufferDrops += node->GetBufferDrops();
             routeDrops += node->GetRouteDrops();
+            marks += node->GetMarks();
             payloadLost += node->GetDroppedPayload();
         }
     }
@@ -106,7 +107,7 @@ FabricTotals::AddHosts(const FabricParts& fabric)
         timeouts += counters.timeouts;
         retransmittedBytes += counters.retransmitted;
         nacks += counters.nacksSent;
-        cnps += counters.cnpsSent;
+        cnps += counters.cnpsReceived;
         outOfOrderPackets += counters.outOfOrderFrames;
         reorderBytes = std::max(reorderBytes, counters.reorderBytes);
     }

@@ -82,11 +82,13 @@ CountersOf(const RdmaFabric& fabric)
     return [&fabric](uint32_t node, uint16_t port) {
         const QbbNetDevice& device = fabric.GetDevice(node, port);
         const QbbPortCounters counters = device.GetCounters(Simulator::Now().GetTimeStep());
+        const SwitchNode* at = fabric.GetSwitch(node);
         return LinkCounters{device.GetRateBps(),
                             counters.txBytes + counters.pfcBytes,
                             static_cast<double>(counters.busyPs) / 1000.0,
                             static_cast<double>(counters.pausedPs) / 1000.0,
-                            counters.lostFrames};
+                            counters.lostFrames,
+                            at ? at->GetMarks(port) : 0};
     };
 }
 
@@ -120,8 +122,8 @@ WriteLinks(const ClusterTopology& topology,
            const std::string& path)
 {
     OutputFile file(path);
-    file.Print("node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,"
-               "largest_flows\n");
+    file.Print("node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,ecn_marks,messages,"
+               "used_by,largest_flows\n");
     std::string row; // names have any length
     for (uint32_t node = 0; node < topology.nodeCount; ++node)
     {
@@ -146,6 +148,8 @@ WriteLinks(const ClusterTopology& topology,
                 .Fixed<3>(done.pauseNs)
                 .Text(',')
                 .Decimal(done.drops)
+                .Text(',')
+                .Decimal(done.marks)
                 .Text(',')
                 .Decimal(use.Of(node, port).messages)
                 .Text(',');

@@ -23,6 +23,7 @@ struct LinkCounters
     double busyNs{0};    ///< time spent sending
     double pauseNs{0};   ///< time paused by PFC
     uint64_t drops{0};   ///< frames lost on the wire
+    uint64_t marks{0};   ///< frames marked CE as they left
 };
 
 /// @return the counters of a node's port (from 0)
@@ -38,8 +39,8 @@ LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
 
 /**
  * Write what every port of a network has done:
- * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,messages,used_by,largest_flows`, a row
- * per port, ports numbered from 1.
+ * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,ecn_marks,messages,used_by,
+ * largest_flows`, a row per port, ports numbered from 1.
  * @param topology whose ports
  * @param counters what they have done
  * @param use what used them

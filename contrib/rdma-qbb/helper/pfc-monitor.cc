@@ -12,9 +12,10 @@
 namespace ns3
 {
 
-PfcMonitor::PfcMonitor(RdmaFabric& fabric, const std::string& path)
+PfcMonitor::PfcMonitor(RdmaFabric& fabric, const std::string& path, bool withPriorities)
     : m_fabric(fabric),
-      m_file(path)
+      m_file(path),
+      m_withPriorities(withPriorities)
 {
     const TraceSource<QbbNetDevice> source("Pfc");
     const auto sink = MakeCallback(&PfcMonitor::OnPfc, this);
@@ -34,7 +35,9 @@ void
 PfcMonitor::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
     const uint32_t node = m_fabric.NodeOf(*device);
-    QbbPartitions::TellOf(device->GetNodeId(), *this, Told{node, device->GetPort(), paused});
+    QbbPartitions::TellOf(device->GetNodeId(),
+                          *this,
+                          Told{node, device->GetPort(), priority, paused});
 }
 
 void
@@ -49,8 +52,12 @@ PfcMonitor::Told::operator()(PfcMonitor& monitor) const
         .Space()
         .Decimal(port + 1U)
         .Space()
-        .Decimal(paused)
-        .End();
+        .Decimal(paused);
+    if (monitor.m_withPriorities)
+    {
+        line.Space().Decimal(priority);
+    }
+    line.End();
     monitor.m_file.Take(line);
 }
 

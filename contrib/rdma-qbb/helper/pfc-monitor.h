@@ -19,14 +19,16 @@ namespace ns3
  * @ingroup rdma-qbb
  * @brief Writes pfc.txt: a line whenever a port is told to pause or to resume a priority.
  *
- * `time_ns node node_type port type`; node_type 0 host, 1 switch, 2 NVSwitch; type 1 pause,
- * 0 resume; the port is that which stops sending, from 1.
+ * `time_ns node node_type port type priority`; node_type 0 host, 1 switch, 2 NVSwitch; type 1
+ * pause, 0 resume; the port is that which stops sending, from 1. The HPCC simulator's file, which
+ * ends with the type, is the form without priorities.
  */
 class PfcMonitor : public QbbAddressee
 {
   public:
     /// @param fabric must outlive the object @param path file to write
-    PfcMonitor(RdmaFabric& fabric, const std::string& path);
+    /// @param withPriorities whether lines end with the priority
+    PfcMonitor(RdmaFabric& fabric, const std::string& path, bool withPriorities);
     ~PfcMonitor();
 
     /// Complete the file. @throw InputError if it cannot be written
@@ -41,6 +43,7 @@ class PfcMonitor : public QbbAddressee
     {
         uint32_t node;
         uint16_t port;
+        uint8_t priority;
         bool paused;
 
         void operator()(PfcMonitor& monitor) const;
@@ -50,6 +53,7 @@ class PfcMonitor : public QbbAddressee
 
     RdmaFabric& m_fabric;
     OutputFile m_file;
+    bool m_withPriorities;
 };
 
 } // namespace ns3

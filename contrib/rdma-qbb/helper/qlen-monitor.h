@@ -14,7 +14,7 @@ namespace ns3
 
 /**
  * @ingroup rdma-qbb
- * @brief Writes qlen.txt: the queues of switches at sampling times.
+ * @brief Writes queue.txt: the queues of switches at sampling times.
  *
  * `time, sw_id, port_id, q_id, q_len, port_len`: nanoseconds, port from 1, bytes on the wire that
  * wait in the queue and in all queues of its port. Empty queues are not listed.

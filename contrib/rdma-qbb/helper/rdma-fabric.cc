@@ -92,6 +92,12 @@ RdmaFabric::GetTypeId()
                           BooleanValue(false),
                           MakeBooleanAccessor(&RdmaFabric::m_persistentQueuePairs),
                           MakeBooleanChecker())
+            .AddAttribute("DeliverOnAck",
+                          "A rank has a message when its sender has the last acknowledgement, not "
+                          "when its last byte arrives",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_deliverOnAck),
+                          MakeBooleanChecker())
             .AddAttribute("NicPauseTime",
                           "How long every NIC pauses its switch from the start, as a slow "
                           "receiver does; 0: none does",

@@ -90,6 +90,12 @@ class RdmaFabric : public Object
         return m_persistentQueuePairs;
     }
 
+    /// @return whether a rank has a message only when its sender has the last acknowledgement
+    bool DeliversOnAck() const
+    {
+        return m_deliverOnAck;
+    }
+
     /**
      * Build everything, with the defaults of attributes.
      * @param topology outlives the fabric
@@ -263,6 +269,7 @@ class RdmaFabric : public Object
     bool m_inNetworkReduction{false};
     bool m_globalBaseRtt{false};
     bool m_persistentQueuePairs{false};
+    bool m_deliverOnAck{false};
     bool m_partitionPerNode{false};
     bool m_guardPartitions{false};
     uint32_t m_qpsPerConnection{1};

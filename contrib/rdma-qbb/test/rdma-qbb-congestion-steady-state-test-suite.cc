@@ -196,7 +196,7 @@ class TimelySettles : public TestCase
   private:
     void DoRun() override
     {
-        SharedLink link({.senders = 2, .rateBps = 10'000'000'000, .congestion = "7"});
+        SharedLink link({.senders = 2, .rateBps = 10'000'000'000, .congestion = "RdmaTimely"});
         link.Measure(MilliSeconds(140), MilliSeconds(40));
         const double baseUs = static_cast<double>(link.Fabric().GetBaseRttPs()) * 1e-6;
         const double mostUs = baseUs + static_cast<double>(link.GetMaxQueue()) * 8 / 10e9 * 1e6;
@@ -225,7 +225,7 @@ class TimelyIncast : public TestCase
         SharedLink link({.senders = 40,
                          .rateBps = static_cast<uint64_t>(BPS),
                          .delay = NanoSeconds(4500),
-                         .congestion = "7"});
+                         .congestion = "RdmaTimely"});
         link.Measure(MilliSeconds(400), MilliSeconds(200));
         const double baseUs = static_cast<double>(link.Fabric().GetBaseRttPs()) * 1e-6;
         NS_TEST_EXPECT_MSG_EQ_TOL(baseUs,

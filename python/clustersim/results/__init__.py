@@ -17,7 +17,7 @@ A Run has these (units in the names; each module's docstring explains its column
     flows         finished flows, fct.txt                                       flows
     pauses        pauses of ports, pfc.txt; pause_events are its lines           pauses
     paused_queues queues that were paused and by whom, pauses.csv               pauses
-    queues        lengths of switch queues, qlen.txt                            queues
+    queues        lengths of switch queues, queue.txt                            queues
     bandwidth     sampled bandwidth of ports, bandwidth.txt                     samples
     rates, cnps   of queue pairs, rate.txt and cnp.txt                          samples
     summary       one row per job: times and exposed communication              end_to_end

@@ -8,7 +8,7 @@ from clustersim.results.run_json import options_of
 MONITORS = {
     "fct": ("FCT_OUTPUT_FILE", "fct.txt", ("*fct*.txt", "*fct*")),
     "pfc": ("PFC_OUTPUT_FILE", "pfc.txt", ("*pfc*.txt", "*pfc*")),
-    "qlen": ("QLEN_MON_FILE", "qlen.txt", ("*qlen*.txt", "*qlen*")),
+    "qlen": ("QLEN_MON_FILE", "queue.txt", ("*qlen*.txt", "*qlen*", "queue*.txt")),
     "bandwidth": ("BW_MON_FILE", "bandwidth.txt", ("*bandwidth*.txt", "*_bw*.txt", "bw*.txt")),
     "rate": ("RATE_MON_FILE", "rate.txt", ("*rate*.txt",)),
     "cnp": ("CNP_MON_FILE", "cnp.txt", ("*cnp*.txt",)),

@@ -3,8 +3,8 @@
 
 Columns: node, port (from 1), peer, rate_bps, tx_bytes, busy_ns, pause_ns, drops, and worked out here
 utilisation (share of the run in which the port was sending, 0 to 1). Runs of this simulator also have
-messages (counted on the link), used_by (such as "AllReduce DP 92%; AllReduce TP 8%") and largest_flows
-(hosts and their share, such as "0>8 45%; 1>9 20%").
+ecn_marks (frames marked CE as they left by the port), messages (counted on the link), used_by (such as
+"AllReduce DP 92%; AllReduce TP 8%") and largest_flows (hosts and their share, such as "0>8 45%; 1>9 20%").
 """
 from clustersim.results.records import read_comma_separated
 

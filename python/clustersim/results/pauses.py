@@ -2,14 +2,15 @@
 """pfc.txt: when ports were paused; pauses.csv: by whom.
 
 Events have time_ns, node, node_type (0 host, 1 switch, 2 NVSwitch), port (from 1), type (1 paused,
-0 resumed). Pauses have node, node_type, port, start_ns, end_ns, ended; one that did not end before the
-run has ended False and the end of the run.
+0 resumed), and priority unless the run wrote the HPCC simulator's file (PFC_OUTPUT_FILE). Pauses have node,
+node_type, port, start_ns, end_ns, ended; one that did not end before the run has ended False and the end of the run.
 
 pauses.csv: queues that were ever paused, with node, port (from 1), priority, paused_by (node), pauses,
 paused_ns, longest_ns, storms (pauses that lasted PFC_WATCHDOG).
 """
 import pandas as pd
 
+from clustersim import input_file
 from clustersim.results.records import read_blank_separated, read_comma_separated
 
 QUEUES = {"node": "int", "port": "int", "priority": "int", "paused_by": "int", "pauses": "int",
@@ -19,7 +20,13 @@ COLUMNS = {"time_ns": "int", "node": "int", "node_type": "int", "port": "int", "
 
 def read_pause_events(path, problems):
     """@return the lines of the file, or None"""
-    return read_blank_separated(path, COLUMNS, problems)
+    try:
+        input_file.check(path)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            has_priorities = len(file.readline().split()) > len(COLUMNS)
+    except OSError:
+        has_priorities = False  # the reader below says what is wrong with the file
+    return read_blank_separated(path, {**COLUMNS, "priority": "int"} if has_priorities else COLUMNS, problems)
 
 
 def read_paused_queues(path, problems):
@@ -30,7 +37,7 @@ def read_paused_queues(path, problems):
 def pauses_of(events, end_ns):
     """Joins pauses and resumes. @param end_ns the end of the run, or None
 
-    A port has several priorities, which the file does not name: it is paused while any of them is.
+    A port is paused while any of its priorities is.
     """
     rows = []
     for (node, port), group in events.groupby(["node", "port"], sort=True):

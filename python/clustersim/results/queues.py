@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""qlen.txt: lengths of the queues of switch ports.
+"""queue.txt: lengths of the queues of switch ports.
 
 Columns: time_ns, node, port (from 1), queue, queue_bytes, port_bytes (all queues of the port). Empty
 queues have no line: see Run.queue_samples for how many samples there were.

@@ -178,7 +178,7 @@ class Run:
 
     @functools.cached_property
     def queue_samples(self):
-        """How often each port was looked at for qlen.txt (empty ports have no line), or None"""
+        """How often each port was looked at for queue.txt (empty ports have no line), or None"""
         if self.queues is None or "samples" in self.queues or not self.simulated_ns:
             return None
         sampling = self.queue_sampling

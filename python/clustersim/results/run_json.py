@@ -6,7 +6,7 @@ import pathlib
 from clustersim import input_file
 
 CONGESTION_CONTROLS = {"0": "none", "1": "DCQCN", "3": "HPCC", "7": "TIMELY", "8": "DCTCP",
-                       "10": "HPCC-PINT"}
+                       "10": "HPCC-PINT", "ns3::RdmaTimely": "TIMELY-paper"}
 
 
 TEXTS = ("status", "version", "host", "directory", "topology", "network", "backend", "test")

@@ -30,7 +30,7 @@ FULL = 0.9  # busy above it: bandwidth is what counts
 SMALL = 0.05  # parts below it are not worth a sentence
 LONGEST_USUAL_LATENCY_NS = 1e6  # AS_SEND_LAT above it is a mistake in the unit
 UNEVEN = 1.5  # the busiest link over the mean of its class
-WITHOUT_CNPS = {"HPCC", "TIMELY", "HPCC-PINT", "Swift"}
+WITHOUT_CNPS = {"HPCC", "TIMELY", "TIMELY-paper", "HPCC-PINT", "Swift"}
 # Generations whose NVSwitches reduce.
 REDUCING = ("H100", "H800", "H200", "H20", "B100", "B200", "B300", "GB200", "GB300")
 INSIDE = {"NVLink"}

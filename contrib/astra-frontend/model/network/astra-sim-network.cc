@@ -92,6 +92,7 @@ AstraSimFabric::AstraSimFabric(ns3::RdmaFabric& fabric,
                                uint32_t rankCount,
                                uint32_t context)
     : m_fabric(fabric),
+      m_deliversOnAck(fabric.DeliversOnAck()),
       m_servers(servers),
       m_firstRank(firstRank),
       m_rankCount(rankCount),
@@ -323,6 +324,16 @@ AstraSimFabric::OnRoutesChanged()
     {
         LaunchPart(each.message, each.part, each.bytes);
     }
+}
+
+void
+AstraSimFabric::PartSent(Message* message)
+{
+    if (m_deliversOnAck)
+    {
+        PartDelivered(*message);
+    }
+    PartAcknowledged(message);
 }
 
 void

@@ -98,12 +98,13 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     {
         ns3::RdmaDeliveryCall GetDeliveryCall() override
         {
-            return {*fabric, Arrival{this}};
+            return fabric->m_deliversOnAck ? ns3::RdmaDeliveryCall()
+                                           : ns3::RdmaDeliveryCall(*fabric, Arrival{this});
         }
 
         void OnSent() override
         {
-            fabric->PartAcknowledged(this);
+            fabric->PartSent(this);
         }
 
         /// @return its size with the protocol's overhead; of its first part, once that is posted
@@ -164,7 +165,7 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
         {
             Message* message = whole;
             message->fabric->m_parts.GiveBack(this);
-            message->fabric->PartAcknowledged(message);
+            message->fabric->PartSent(message);
         }
 
         Message* whole{nullptr};
@@ -245,10 +246,13 @@ class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
     bool HasOwnQueuePair(const Message& message) const;
     /// Find switches anew, and try again what found no path.
     void OnRoutesChanged();
+    /// The sender has the last acknowledgement of a part that went over the network.
+    void PartSent(Message* message);
     void PartAcknowledged(Message* message);
 
     ns3::RdmaFabric& m_fabric;
-    const Servers* m_servers; ///< null: this network has all ranks
+    const bool m_deliversOnAck; ///< whose ranks are all here
+    const Servers* m_servers;   ///< null: this network has all ranks
     uint32_t m_firstRank;
     uint32_t m_rankCount;
     std::optional<ns3::MessageCounter> m_counter;

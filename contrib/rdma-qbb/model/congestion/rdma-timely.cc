@@ -20,7 +20,9 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("RdmaTimely");
 
+NS_OBJECT_ENSURE_REGISTERED(RdmaTimelyBase);
 NS_OBJECT_ENSURE_REGISTERED(RdmaTimely);
+NS_OBJECT_ENSURE_REGISTERED(RdmaTimelyHpccArtifact);
 
 namespace
 {
@@ -30,7 +32,7 @@ constexpr double TIMELY_BASE_BPS = 10e9;
 
 } // namespace
 
-struct RdmaTimely::State : public RdmaCongestionState
+struct RdmaTimelyBase::State : public RdmaCongestionState
 {
     double rateBps;
     double previousRttPs{0}; ///< 0 before the first update
@@ -42,106 +44,101 @@ struct RdmaTimely::State : public RdmaCongestionState
 };
 
 TypeId
-RdmaTimely::GetTypeId()
+RdmaTimelyBase::GetTypeId()
 {
     static TypeId tid =
-        TypeId("ns3::RdmaTimely")
-            .SetParent<RdmaCongestionOps>()
-            .SetGroupName("RdmaQbb")
-            .AddConstructor<RdmaTimely>()
-            .AddAttribute("TLow",
-                          "Round trip time below which the rate rises whatever the gradient.",
-                          TimeValue(MicroSeconds(50)),
-                          MakeTimeAccessor(&RdmaTimely::m_tLow),
-                          MakeTimeChecker(Time(0)))
-            .AddAttribute("THigh",
-                          "Round trip time above which the rate falls whatever the gradient.",
-                          TimeValue(MicroSeconds(500)),
-                          MakeTimeAccessor(&RdmaTimely::m_tHigh),
-                          MakeTimeChecker(NanoSeconds(1)))
-            .AddAttribute("MinRtt",
-                          "Round trip time that normalises the gradient; 0: the pair's base RTT.",
-                          TimeValue(MicroSeconds(20)),
-                          MakeTimeAccessor(&RdmaTimely::m_minRtt),
-                          MakeTimeChecker(Time(0)))
-            .AddAttribute("Beta",
-                          "Multiplicative decrease factor.",
-                          DoubleValue(0.8),
-                          MakeDoubleAccessor(&RdmaTimely::m_beta),
-                          MakeDoubleChecker<double>(0.0, 1.0))
-            .AddAttribute("MaxDecrease",
-                          "Largest part of the rate that one update takes; 1: no bound.",
-                          DoubleValue(0.5),
-                          MakeDoubleAccessor(&RdmaTimely::m_maxDecrease),
-                          MakeDoubleChecker<double>(0.0, 1.0))
-            .AddAttribute("EwmaWeight",
-                          "Weight of the newest difference of round trip times.",
-                          DoubleValue(0.875),
-                          MakeDoubleAccessor(&RdmaTimely::m_ewmaWeight),
-                          MakeDoubleChecker<double>(1e-9, 1.0))
-            .AddAttribute("RateAi",
-                          "Additive increase step delta.",
-                          DataRateValue(DataRate("10Mbps")),
-                          MakeDataRateAccessor(&RdmaTimely::m_rateAi),
-                          MakeDataRateChecker())
-            .AddAttribute("RateHai",
-                          "Step in hyper increase; 0: HaiFactor times RateAi.",
-                          DataRateValue(DataRate(0)),
-                          MakeDataRateAccessor(&RdmaTimely::m_rateHai),
-                          MakeDataRateChecker())
-            .AddAttribute("MinRate",
-                          "Least rate of a queue pair.",
-                          DataRateValue(DataRate("100Mbps")),
-                          MakeDataRateAccessor(&RdmaTimely::m_minRate),
-                          MakeDataRateChecker())
-            .AddAttribute(
-                "HaiThreshold",
-                "Successive updates with a gradient of at most 0 that begin hyper increase.",
-                UintegerValue(5),
-                MakeUintegerAccessor(&RdmaTimely::m_haiThreshold),
-                MakeUintegerChecker<uint32_t>(1))
-            .AddAttribute("HaiFactor",
-                          "Factor N on RateAi in hyper increase.",
-                          UintegerValue(5),
-                          MakeUintegerAccessor(&RdmaTimely::m_haiFactor),
-                          MakeUintegerChecker<uint32_t>(1))
-            .AddAttribute("SegmentBytes",
-                          "Acknowledged bytes per update; 0: one update per round trip.",
-                          UintegerValue(64000),
-                          MakeUintegerAccessor(&RdmaTimely::m_segmentBytes),
-                          MakeUintegerChecker<uint64_t>())
-            .AddAttribute(
-                "ScaleIncrease",
-                "RateAi and RateHai are for a 10 Gb/s port and grow with the port's rate.",
-                BooleanValue(true),
-                MakeBooleanAccessor(&RdmaTimely::m_scaleIncrease),
-                MakeBooleanChecker())
-            .AddAttribute("HaiBelowTLow",
-                          "Hyper increase also below TLow.",
-                          BooleanValue(false),
-                          MakeBooleanAccessor(&RdmaTimely::m_haiBelowTLow),
-                          MakeBooleanChecker());
+        TypeId("ns3::RdmaTimelyBase").SetParent<RdmaCongestionOps>().SetGroupName("RdmaQbb");
     return tid;
 }
 
-std::string
-RdmaTimely::GetName() const
+TypeId
+RdmaTimelyBase::AddAttributes(TypeId tid, const Defaults& defaults)
 {
-    return "TIMELY";
+    return tid
+        .AddAttribute("TLow",
+                      "Round trip time below which the rate rises whatever the gradient.",
+                      TimeValue(MicroSeconds(50)),
+                      MakeTimeAccessor(&RdmaTimelyBase::m_tLow),
+                      MakeTimeChecker(Time(0)))
+        .AddAttribute("THigh",
+                      "Round trip time above which the rate falls whatever the gradient.",
+                      TimeValue(MicroSeconds(500)),
+                      MakeTimeAccessor(&RdmaTimelyBase::m_tHigh),
+                      MakeTimeChecker(NanoSeconds(1)))
+        .AddAttribute("MinRtt",
+                      "Round trip time that normalises the gradient; 0: the pair's base RTT.",
+                      TimeValue(MicroSeconds(20)),
+                      MakeTimeAccessor(&RdmaTimelyBase::m_minRtt),
+                      MakeTimeChecker(Time(0)))
+        .AddAttribute("Beta",
+                      "Multiplicative decrease factor.",
+                      DoubleValue(0.8),
+                      MakeDoubleAccessor(&RdmaTimelyBase::m_beta),
+                      MakeDoubleChecker<double>(0.0, 1.0))
+        .AddAttribute("MaxDecrease",
+                      "Largest part of the rate that one update takes; 1: no bound.",
+                      DoubleValue(defaults.maxDecrease),
+                      MakeDoubleAccessor(&RdmaTimelyBase::m_maxDecrease),
+                      MakeDoubleChecker<double>(0.0, 1.0))
+        .AddAttribute("EwmaWeight",
+                      "Weight of the newest difference of round trip times.",
+                      DoubleValue(0.875),
+                      MakeDoubleAccessor(&RdmaTimelyBase::m_ewmaWeight),
+                      MakeDoubleChecker<double>(1e-9, 1.0))
+        .AddAttribute("RateAi",
+                      "Additive increase step delta.",
+                      DataRateValue(DataRate(defaults.rateAi)),
+                      MakeDataRateAccessor(&RdmaTimelyBase::m_rateAi),
+                      MakeDataRateChecker())
+        .AddAttribute("RateHai",
+                      "Step in hyper increase; 0: HaiFactor times RateAi.",
+                      DataRateValue(DataRate(defaults.rateHai)),
+                      MakeDataRateAccessor(&RdmaTimelyBase::m_rateHai),
+                      MakeDataRateChecker())
+        .AddAttribute("MinRate",
+                      "Least rate of a queue pair.",
+                      DataRateValue(DataRate("100Mbps")),
+                      MakeDataRateAccessor(&RdmaTimelyBase::m_minRate),
+                      MakeDataRateChecker())
+        .AddAttribute("HaiThreshold",
+                      "Successive updates with a gradient of at most 0 that begin hyper increase.",
+                      UintegerValue(defaults.haiThreshold),
+                      MakeUintegerAccessor(&RdmaTimelyBase::m_haiThreshold),
+                      MakeUintegerChecker<uint32_t>(1))
+        .AddAttribute("HaiFactor",
+                      "Factor N on RateAi in hyper increase.",
+                      UintegerValue(5),
+                      MakeUintegerAccessor(&RdmaTimelyBase::m_haiFactor),
+                      MakeUintegerChecker<uint32_t>(1))
+        .AddAttribute("SegmentBytes",
+                      "Acknowledged bytes per update; 0: one update per round trip.",
+                      UintegerValue(defaults.segmentBytes),
+                      MakeUintegerAccessor(&RdmaTimelyBase::m_segmentBytes),
+                      MakeUintegerChecker<uint64_t>())
+        .AddAttribute("ScaleIncrease",
+                      "RateAi and RateHai are for a 10 Gb/s port and grow with the port's rate.",
+                      BooleanValue(defaults.scaleIncrease),
+                      MakeBooleanAccessor(&RdmaTimelyBase::m_scaleIncrease),
+                      MakeBooleanChecker())
+        .AddAttribute("HaiBelowTLow",
+                      "Hyper increase also below TLow.",
+                      BooleanValue(defaults.haiBelowTLow),
+                      MakeBooleanAccessor(&RdmaTimelyBase::m_haiBelowTLow),
+                      MakeBooleanChecker());
 }
 
 RdmaCongestionOps::Telemetry
-RdmaTimely::GetTelemetry() const
+RdmaTimelyBase::GetTelemetry() const
 {
     return Telemetry::Timestamp;
 }
 
 void
-RdmaTimely::OnQpInit(RdmaQueuePair& qp)
+RdmaTimelyBase::OnQpInit(RdmaQueuePair& qp)
 {
     if (m_tLow >= m_tHigh)
     {
-        throw InputError("attributes of ns3::RdmaTimely",
+        throw InputError("attributes of " + GetInstanceTypeId().GetName(),
                          0,
                          "TLow is not below THigh",
                          "0 <= TLow < THigh");
@@ -160,7 +157,7 @@ RdmaTimely::OnQpInit(RdmaQueuePair& qp)
 }
 
 void
-RdmaTimely::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
+RdmaTimelyBase::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
 {
     State& state = static_cast<State&>(*qp.congestion);
     if (!ack.telemetry || ack.ackSeq < state.nextUpdateSeq || ack.newlyAcked == 0)
@@ -172,7 +169,7 @@ RdmaTimely::OnAck(RdmaQueuePair& qp, const RdmaAckView& ack)
 }
 
 double
-RdmaTimely::IncreaseStep(const State& state) const
+RdmaTimelyBase::IncreaseStep(const State& state) const
 {
     const double step = state.increaseScale * static_cast<double>(m_rateAi.GetBitRate());
     if (state.risesInRow < m_haiThreshold)
@@ -185,7 +182,7 @@ RdmaTimely::IncreaseStep(const State& state) const
 }
 
 void
-RdmaTimely::Update(RdmaQueuePair& qp, State& state, double rttPs) const
+RdmaTimelyBase::Update(RdmaQueuePair& qp, State& state, double rttPs) const
 {
     const double previousPs = std::exchange(state.previousRttPs, rttPs);
     if (previousPs == 0)
@@ -220,6 +217,53 @@ RdmaTimely::Update(RdmaQueuePair& qp, State& state, double rttPs) const
     qp.SetRate(static_cast<uint64_t>(std::llround(state.rateBps)));
     NS_LOG_INFO(qp.Describe() << " sees " << rttPs << " ps, gradient " << gradient << ", and takes "
                               << state.rateBps << " bps");
+}
+
+TypeId
+RdmaTimely::GetTypeId()
+{
+    static TypeId tid = AddAttributes(TypeId("ns3::RdmaTimely")
+                                          .SetParent<RdmaTimelyBase>()
+                                          .SetGroupName("RdmaQbb")
+                                          .AddConstructor<RdmaTimely>(),
+                                      {.segmentBytes = 64000,
+                                       .maxDecrease = 0.5,
+                                       .rateAi = "10Mbps",
+                                       .rateHai = "0bps",
+                                       .haiThreshold = 5,
+                                       .scaleIncrease = true,
+                                       .haiBelowTLow = false});
+    return tid;
+}
+
+std::string
+RdmaTimely::GetName() const
+{
+    return "TIMELY";
+}
+
+TypeId
+RdmaTimelyHpccArtifact::GetTypeId()
+{
+    static TypeId tid = AddAttributes(TypeId("ns3::RdmaTimelyHpccArtifact")
+                                          .SetParent<RdmaTimelyBase>()
+                                          .SetGroupName("RdmaQbb")
+                                          .AddConstructor<RdmaTimelyHpccArtifact>(),
+                                      {.segmentBytes = 0,
+                                       .maxDecrease = 1,
+                                       .rateAi = "50Mbps",
+                                       .rateHai = "100Mbps",
+                                       // It counts the rises before this one.
+                                       .haiThreshold = 6,
+                                       .scaleIncrease = false,
+                                       .haiBelowTLow = true});
+    return tid;
+}
+
+std::string
+RdmaTimelyHpccArtifact::GetName() const
+{
+    return "TIMELY-hpcc-artifact";
 }
 
 } // namespace ns3

@@ -201,10 +201,7 @@ RdmaHw::Answer(uint16_t port,
     frame->hash = ~frame->hash;
     frame->ecn = EcnCodepoint::NotEct;
     frame->answerFlags = (mark ? QBB_ANSWER_MARKED : 0) | (selective ? QBB_ANSWER_SELECTIVE : 0);
-    if (m_ackHighPriority)
-    {
-        frame->priority = 0;
-    }
+    Prioritize(*frame);
     frame->wireBytes = m_ackBytes + (frame->telemetry ? m_wishes.telemetryBytes : 0);
     NS_LOG_LOGIC("host " << m_hostIndex << " answers with " << *frame);
     ++(kind == QbbFrameKind::Ack ? m_counters.acksSent : m_counters.nacksSent);
@@ -219,6 +216,20 @@ RdmaHw::Answer(uint16_t port,
     }
 }
 
+void
+RdmaHw::Prioritize(QbbFrame& answer) const
+{
+    if (m_ackIgnoresPause && !m_ackHighPriority)
+    {
+        // It waits here in queue 0, which nobody pauses, and gets its priority back as it leaves.
+        answer.answerFlags |= answer.priority << QBB_ANSWER_PRIORITY_SHIFT;
+    }
+    if (m_ackIgnoresPause || m_ackHighPriority)
+    {
+        answer.priority = 0;
+    }
+}
+
 QbbFrame*
 RdmaHw::MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind)
 {
@@ -230,8 +241,9 @@ RdmaHw::MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind)
     frame->hash = ~rx.peer.hash;
     frame->sport = rx.peer.dport;
     frame->dport = rx.peer.sport;
-    frame->priority = m_ackHighPriority ? 0 : rx.peer.priority;
+    frame->priority = rx.peer.priority;
     frame->wireBytes = m_ackBytes;
+    Prioritize(*frame);
     return frame;
 }
 
@@ -242,7 +254,6 @@ RdmaHw::SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs)
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Cnp);
     NS_LOG_LOGIC("host " << m_hostIndex << " answers a mark with " << *frame);
     rx.cnpPs = nowPs;
-    ++m_counters.cnpsSent;
     device.Enqueue(frame, nowPs);
 }
 
@@ -254,7 +265,7 @@ RdmaHw::RequestRepair(RdmaRxQueuePair& rx, uint16_t port, bool selective)
     QbbFrame* frame = MakeAnswer(device, rx, QbbFrameKind::Nack);
     frame->expectedSeq = rx.expectedSeq;
     frame->namedMtus = selective ? NamedMtus(rx) : 0;
-    frame->answerFlags = selective ? QBB_ANSWER_SELECTIVE : 0;
+    frame->answerFlags |= selective ? QBB_ANSWER_SELECTIVE : 0;
     NS_LOG_LOGIC("host " << m_hostIndex << " asks with " << *frame);
     ++m_counters.nacksSent;
     device.Enqueue(frame, nowPs);
@@ -284,6 +295,12 @@ RdmaHw::Deliver(RdmaRxQueuePair& rx)
 void
 RdmaHw::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
 {
+    if (m_ackIgnoresPause && frame.kind != QbbFrameKind::Data && frame.kind != QbbFrameKind::Other)
+    {
+        const uint8_t priority = frame.answerFlags >> QBB_ANSWER_PRIORITY_SHIFT;
+        frame.priority = priority ? priority : frame.priority;
+        frame.answerFlags &= (1U << QBB_ANSWER_PRIORITY_SHIFT) - 1;
+    }
     if (frame.kind != QbbFrameKind::Other && frame.telemetry)
     {
         frame.telemetry->acknowledgedPs = nowPs;

@@ -265,6 +265,7 @@ RdmaHw::OnAck(QbbFrame* frame, int64_t nowPs)
     }
     if (frame->kind == QbbFrameKind::Cnp || (frame->answerFlags & QBB_ANSWER_MARKED))
     {
+        ++m_counters.cnpsReceived;
         m_cnpReceived(*qp);
         m_congestion->OnCnp(*qp, nowPs);
     }

@@ -70,10 +70,16 @@ RdmaHw::GetTypeId()
                           UintegerValue(1 << 20),
                           MakeUintegerAccessor(&RdmaHw::m_losslessAckInterval),
                           MakeUintegerChecker<uint64_t>(1, 1U << 30))
-            .AddAttribute("AckHighPriority",
-                          "Acknowledgements use priority 0 instead of their data's",
+            .AddAttribute(
+                "AckHighPriority",
+                "Acknowledgements use priority 0 instead of their data's, in switches too",
+                BooleanValue(false),
+                MakeBooleanAccessor(&RdmaHw::m_ackHighPriority),
+                MakeBooleanChecker())
+            .AddAttribute("AckIgnoresPause",
+                          "Acknowledgements leave this host in spite of a pause of their priority",
                           BooleanValue(false),
-                          MakeBooleanAccessor(&RdmaHw::m_ackHighPriority),
+                          MakeBooleanAccessor(&RdmaHw::m_ackIgnoresPause),
                           MakeBooleanChecker())
             .AddAttribute(
                 "CongestionControl",

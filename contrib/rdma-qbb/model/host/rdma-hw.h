@@ -72,7 +72,7 @@ struct RdmaHwCounters
     uint64_t acknowledgedBytes{0}; ///< message bytes acknowledged to this sender
     uint64_t acksSent{0};
     uint64_t nacksSent{0};
-    uint64_t cnpsSent{0};
+    uint64_t cnpsReceived{0}; ///< notifications: CNP frames, and marks on acknowledgements
     uint64_t timeouts{0};
     uint64_t outOfOrderFrames{0}; ///< data frames that came before one sent earlier
     uint64_t reorderBytes{0};     ///< farthest that one reached beyond the byte expected
@@ -344,6 +344,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
                 bool selective,
                 int64_t nowPs);
     /// Make a frame from receiver to sender that answers no frame.
+    /// Give an answer that has its data's priority the one that it waits in at this host.
+    void Prioritize(QbbFrame& answer) const;
     QbbFrame* MakeAnswer(LinkPort& port, const RdmaRxQueuePair& rx, QbbFrameKind kind);
     void SendCnp(uint16_t port, RdmaRxQueuePair& rx, int64_t nowPs);
     void Deliver(RdmaRxQueuePair& rx);
@@ -434,6 +436,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     uint32_t m_dataOverhead{82};
     uint32_t m_nvlinkOverhead{0};
     bool m_ackHighPriority{false};
+    bool m_ackIgnoresPause{false};
     bool m_watched{false}; ///< see IsWatched()
     uint8_t m_maxRetries{0};
     uint8_t m_maxBackoff{0};

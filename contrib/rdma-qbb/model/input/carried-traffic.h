@@ -30,7 +30,8 @@ struct CarriedTraffic
     uint64_t timeouts{0};           ///< retransmission timers that ran out
     uint64_t retransmittedBytes{0}; ///< payload sent more than once
     uint64_t nacks{0};              ///< NACKs sent
-    uint64_t cnps{0};               ///< congestion notifications sent
+    uint64_t cnps{0};               ///< congestion notifications that senders got
+    uint64_t marks{0};              ///< packets marked CE by switches
     uint64_t outOfOrderPackets{0};  ///< came before one sent earlier
     uint64_t reorderBytes{0};       ///< farthest that one was ahead
     uint64_t flows{0};              ///< messages delivered
@@ -58,6 +59,7 @@ struct CarriedTraffic
         visit("retransmitted_bytes", &CarriedTraffic::retransmittedBytes, Sum);
         visit("nacks", &CarriedTraffic::nacks, Sum);
         visit("cnps", &CarriedTraffic::cnps, Sum);
+        visit("ecn_marks", &CarriedTraffic::marks, Sum);
         visit("out_of_order_packets", &CarriedTraffic::outOfOrderPackets, Sum);
         visit("reorder_bytes", &CarriedTraffic::reorderBytes, Largest);
         visit("flows", &CarriedTraffic::flows, Sum);
@@ -72,7 +74,7 @@ struct CarriedTraffic
     /// @return whether packets were marked or lost at random, so that it comes otherwise next time
     bool HasDraws() const
     {
-        return cnps > 0 || drops > 0;
+        return cnps > 0 || marks > 0 || drops > 0;
     }
 
     CarriedTraffic& operator+=(const CarriedTraffic& other)

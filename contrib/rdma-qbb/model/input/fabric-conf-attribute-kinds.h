@@ -243,10 +243,12 @@ WordOf(const std::string& meaning, const Words& words)
 inline std::optional<std::string>
 TypeNameOf(std::string_view text, const Words& words, const char* base)
 {
+    const auto number = ParseWhole(text);
+    const std::string word = number ? std::to_string(*number) : std::string(text);
     const auto named = std::find_if(words.begin(), words.end(), [&](const auto& each) {
-        return each.first == text;
+        return each.first == word;
     });
-    std::string name(named == words.end() ? text : named->second);
+    std::string name = named == words.end() ? word : named->second;
     TypeId type;
     const bool exists = TypeId::LookupByNameFailSafe(name, &type) ||
                         TypeId::LookupByNameFailSafe(name = "ns3::" + name, &type);

@@ -84,7 +84,7 @@ ByRate(const char* name, const char* attribute, RateUnit unit, const char* descr
                       {attribute}};
     const auto settings = [key, unit](const FabricConf&, const InputLines& line) {
         const auto& fields = line.Fields();
-        const auto count = ParseUnsigned(fields[1]);
+        const auto count = ParseWhole(fields[1]);
         const std::size_t values = fields.size() - 2;
         if (!count || *count == 0 || *count > 1'000'000 || values != *count * 2)
         {
@@ -143,13 +143,13 @@ QueueWeight(const char* name, const char* attribute, const char* description)
         QueueWeights weights;
         for (const auto& [place, ofKey] : conf.settings)
         {
-            if (ofKey.front().name == key.attributes.front())
+            if (!ofKey.empty() && ofKey.front().name == key.attributes.front())
             {
                 weights = dynamic_cast<const QueueWeightsValue&>(*ofKey.front().value).Get();
             }
         }
-        const auto priority = ParseUnsigned(fields[1]);
-        const auto weight = ParseUnsigned(fields[2]);
+        const auto priority = ParseWhole(fields[1]);
+        const auto weight = ParseWhole(fields[2]);
         if (!priority || !weights.Set(*priority, 1))
         {
             Refuse(line, key, fields[1]);
@@ -186,7 +186,7 @@ BufferSize(const char* name, const char* attribute, const char* description)
         {name, "MiB below 1024, else bytes", "above 0", "", description, true},
         {attribute},
         [](std::string_view text) -> std::optional<uint64_t> {
-            const auto value = ParseUnsigned(text);
+            const auto value = ParseWhole(text);
             if (!value || *value == 0 || *value > (1ULL << 50))
             {
                 return std::nullopt;

@@ -86,10 +86,20 @@ Single(FabricConfKey key, Member member, Parse parse, Format format)
     return {std::move(key), set, get};
 }
 
+/// @return a whole number; it may end in ".0", as Python's division writes it
+inline std::optional<uint64_t>
+ParseWhole(std::string_view text)
+{
+    const std::size_t point = std::min(text.find('.'), text.size());
+    const bool isWhole = text.find_first_not_of('0', point + 1) == std::string_view::npos;
+    return isWhole ? ParseUnsigned(text.substr(0, point)) : std::nullopt;
+}
+
 inline std::optional<bool>
 ParseFlag(std::string_view text)
 {
-    return text == "0" || text == "1" ? std::optional(text == "1") : std::nullopt;
+    const auto value = ParseWhole(text);
+    return value && *value <= 1 ? std::optional(*value == 1) : std::nullopt;
 }
 
 inline Rule
@@ -114,7 +124,7 @@ struct WholeRange
 
     std::optional<uint64_t> Parse(std::string_view text) const
     {
-        const auto value = ParseUnsigned(text);
+        const auto value = ParseWhole(text);
         return value && *value >= lowest && *value <= highest ? value : std::nullopt;
     }
 };

@@ -81,6 +81,65 @@ EcnEnabled(const char* name, const char* description)
     return rule;
 }
 
+/// Another simulator's name for what a key says. What is in force is told under that key.
+Rule
+NameElsewhere(Rule rule, const char* sameAs)
+{
+    rule.key.defaultValue.clear();
+    rule.get = nullptr;
+    rule.sameAs = sameAs;
+    return rule;
+}
+
+/// 0 takes PFC from all priorities, 1 leaves it to those that carry RDMA.
+Rule
+PfcEnabled(const char* name, const char* description)
+{
+    const std::string attribute = "ns3::SwitchMmu::LosslessMask";
+    FabricConfKey key{name, "flag", "0 or 1", "", description, true, {attribute}};
+    const auto settings = [key, attribute](const FabricConf&, const InputLines& line) {
+        const auto enabled = ParseFlag(One(line, key));
+        if (!enabled)
+        {
+            Refuse(line, key, line.Fields()[1]);
+        }
+        std::vector<AttributeSetting> all;
+        if (!*enabled)
+        {
+            all.push_back({attribute, Create<UintegerValue>(0)});
+        }
+        return all;
+    };
+    return {key, nullptr, nullptr, settings};
+}
+
+/// Keys of ConWeave's simulator, which is made from HPCC's, that have an equal here.
+std::vector<Rule>
+ConweaveRules()
+{
+    return {
+        NameElsewhere(OneOf("LB_MODE",
+                            "ns3::SwitchNode::RoutingPolicyType",
+                            {{"0", "ns3::EcmpRouting"},
+                             {"2", "ns3::AdaptiveRouting"},
+                             {"6", "ns3::FlowletRouting"}},
+                            "ConWeave's simulator: ROUTING ecmp, adaptive or flowlet."),
+                      "ROUTING"),
+        NameElsewhere(OneOf("ENABLE_IRN",
+                            "ns3::RdmaHw::LossRecoveryType",
+                            {{"0", "ns3::RdmaGoBackN"}, {"1", "ns3::RdmaIrn"}},
+                            "ConWeave's simulator: LOSS_RECOVERY gbn or irn."),
+                      "LOSS_RECOVERY"),
+        PfcEnabled("ENABLE_PFC", "ConWeave's simulator: 0: no priority has PFC."),
+        NameElsewhere(Whole("RANDOM_SEED",
+                            "RngSeed",
+                            {1, UINT32_MAX},
+                            "number",
+                            "ConWeave's simulator: SEED."),
+                      "SEED"),
+    };
+}
+
 /// `ACCL classes...`: whose collectives the NICs' engines carry out.
 Rule
 CollectiveEngine(const char* name, const char* description)
@@ -192,8 +251,9 @@ TransportRules()
              "A loss goes back to the chunk's first byte."),
         NoEffect("L2_WAIT_FOR_ACK", "Read by older simulators."),
         Flag("ACK_HIGH_PRIO",
-             "ns3::RdmaHw::AckHighPriority",
-             "Acknowledgements go in queue 0, otherwise in the queue of their data."),
+             "ns3::RdmaHw::AckIgnoresPause",
+             "As in the HPCC simulator: NICs send acknowledgements in spite of a pause of their "
+             "data's queue. In switches, they wait with the data."),
         PlugIn({"LOSS_RECOVERY",
                 "word or TypeId",
                 "gbn or irn, or a TypeId",
@@ -228,6 +288,12 @@ TransportRules()
               "New queue pairs for each message, or for those of a collective's channel under way "
               "at once; "
               "or congestion state kept between messages."),
+        OneOf("MESSAGE_DELIVERY",
+              "ns3::RdmaFabric::DeliverOnAck",
+              {{"arrival", "false"}, {"acknowledged", "true"}},
+              "When a receiver has a message: at its last byte's arrival, or, as with ASTRA-sim's "
+              "ns-3 back end and SimAI, when its sender has the last acknowledgement. "
+              "SimAI_simulator only."),
         Micros("NIC_TOTAL_PAUSE_TIME",
                "ns3::RdmaFabric::NicPauseTime",
                true,
@@ -256,8 +322,9 @@ CongestionRules()
     return {
         PlugIn({"CC_MODE",
                 "number or TypeId",
-                "0 or 12 none, 1 DCQCN, 3 HPCC, 7 TIMELY, 8 DCTCP, 10 HPCC-PINT, or a TypeId "
-                "such as ns3::RdmaSwift",
+                "0 or 12 none, 1 DCQCN, 3 HPCC, 7 TIMELY of the HPCC simulator, 8 DCTCP, "
+                "10 HPCC-PINT, or a TypeId such as ns3::RdmaTimely (the paper's) or "
+                "ns3::RdmaSwift",
                 "",
                 "Congestion control.",
                 true},
@@ -303,7 +370,7 @@ AlgorithmRules()
     const std::string dcqcn = "ns3::RdmaDcqcnBase::";
     const std::string hpcc = "ns3::RdmaHpccBase::";
     const std::string dctcp = "ns3::RdmaDctcp::";
-    const std::string timely = "ns3::RdmaTimely::";
+    const std::string timely = "ns3::RdmaTimelyBase::";
     // A configuration's rates are for its own links: nothing is scaled.
     const Constants unscaled{{dcqcn + "ScaleIncrease", false}, {timely + "ScaleIncrease", false}};
     const Constants increase{{dcqcn + "ScaleIncrease", false},
@@ -424,7 +491,8 @@ FabricConfRules()
                            TransportRules,
                            CongestionRules,
                            AlgorithmRules,
-                           MonitorAndRunRules})
+                           MonitorAndRunRules,
+                           ConweaveRules})
         {
             for (Rule& rule : group())
             {

@@ -36,8 +36,8 @@ ParseRoutingPlace(std::string_view text)
         return place;
     }
     const std::size_t dash = text.find('-');
-    const auto first = ParseUnsigned(text.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : ParseUnsigned(text.substr(dash + 1));
+    const auto first = ParseWhole(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : ParseWhole(text.substr(dash + 1));
     if (!first || !last || *first > *last || *last > UINT32_MAX)
     {
         return std::nullopt;
@@ -111,7 +111,7 @@ PlaneOfClass(const char* name, const char* description)
     return {key,
             [key](FabricConf& conf, const InputLines& line) {
                 RequireValues(line, key, 2);
-                const auto plane = ParseUnsigned(line.Fields()[2]);
+                const auto plane = ParseWhole(line.Fields()[2]);
                 if (!plane || *plane > UINT16_MAX)
                 {
                     Refuse(line, key, line.Fields()[2]);
@@ -146,8 +146,8 @@ LinkChange(const char* name, bool up, const char* description)
             const auto& fields = line.Fields();
             RequireValues(line, key, 3);
             const auto timePs = ParseScaled(fields[1], PS_PER_US);
-            const auto a = ParseUnsigned(fields[2]);
-            const auto b = ParseUnsigned(fields[3]);
+            const auto a = ParseWhole(fields[2]);
+            const auto b = ParseWhole(fields[3]);
             for (std::size_t i = 1; i < 4; ++i)
             {
                 if ((i == 1 && !timePs) || (i == 2 && (!a || *a > UINT32_MAX)) ||
@@ -197,7 +197,7 @@ NodeChange(const char* name, bool up, const char* description)
                 const auto& fields = line.Fields();
                 RequireValues(line, key, 2);
                 const auto timePs = ParseScaled(fields[1], PS_PER_US);
-                const auto node = ParseUnsigned(fields[2]);
+                const auto node = ParseWhole(fields[2]);
                 if (!timePs)
                 {
                     Refuse(line, key, fields[1]);

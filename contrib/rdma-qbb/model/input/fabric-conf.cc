@@ -3,6 +3,7 @@
  */
 #include "fabric-conf.h"
 
+#include "clock-range.h"
 #include "fabric-conf-keys.h"
 #include "input-error.h"
 #include "input-lines.h"
@@ -21,6 +22,13 @@ namespace ns3
 
 namespace
 {
+
+/// A line whose key nobody knows.
+class UnknownKeyError : public InputError
+{
+  public:
+    using InputError::InputError;
+};
 
 /// @return where the rules have the key; their number if they do not
 std::size_t
@@ -44,7 +52,10 @@ PlaceOf(const InputLines& line)
         std::transform(rules.begin(), rules.end(), std::back_inserter(names), [](const auto& r) {
             return r.key.name;
         });
-        line.Fail("unknown key " + std::string(name), "a known key" + NearestHint(name, names));
+        throw UnknownKeyError(line.Name(),
+                              line.Line(),
+                              "unknown key " + std::string(name),
+                              "a known key" + NearestHint(name, names));
     }
     return place;
 }
@@ -75,6 +86,35 @@ SetFromLine(FabricConf& conf, const InputLines& line)
     }
     conf.given.push_back(rule.key.name);
     conf.origins.push_back({line.Name(), line.Line()});
+}
+
+/// Sets what all lines say. Another simulator's file may have several keys that are unknown here:
+/// one error names all of them, each on a line of its own.
+void
+SetFromLines(FabricConf& conf, InputLines& lines)
+{
+    constexpr std::size_t MOST = 20; // of a file that is no configuration
+    std::size_t unknown = 0;
+    std::string mistakes;
+    while (unknown < MOST && lines.Next())
+    {
+        try
+        {
+            SetFromLine(conf, lines);
+        }
+        catch (const UnknownKeyError& error)
+        {
+            mistakes += (unknown++ ? "\n" : "") + std::string(error.what());
+        }
+        catch (const InputError& error)
+        {
+            throw InputError(mistakes + (unknown ? "\n" : "") + error.what());
+        }
+    }
+    if (unknown)
+    {
+        throw InputError(mistakes);
+    }
 }
 
 /// @return what the key gives, if it was given
@@ -122,10 +162,7 @@ FabricConf::Read(const std::string& path)
     FabricConf conf;
     conf.source = path;
     InputLines lines(path);
-    while (lines.Next())
-    {
-        SetFromLine(conf, lines);
-    }
+    SetFromLines(conf, lines);
     conf.Check();
     return conf;
 }
@@ -136,10 +173,7 @@ FabricConf::Read(std::istream& text, const std::string& name)
     FabricConf conf;
     conf.source = name;
     InputLines lines(text, name);
-    while (lines.Next())
-    {
-        SetFromLine(conf, lines);
-    }
+    SetFromLines(conf, lines);
     conf.Check();
     return conf;
 }
@@ -230,6 +264,36 @@ FabricConf::Check()
         FailAt({"MON_START", "MON_END", "QLEN_MON_START", "QLEN_MON_END"},
                "QLEN_MON_END is before QLEN_MON_START",
                "a later time");
+    }
+}
+
+void
+FabricConf::CountLinkEventsAsFlowsDo(int64_t firstStartPs)
+{
+    constexpr int64_t HPCC_START_PS = 2 * PS_PER_SECOND;
+    const bool isBefore = std::all_of(linkEvents.begin(), linkEvents.end(), [](const auto& event) {
+        return event.timePs < HPCC_START_PS;
+    });
+    if (firstStartPs < HPCC_START_PS || !isBefore)
+    {
+        return;
+    }
+    std::size_t moved = 0;
+    for (LinkEvent& event : linkEvents)
+    {
+        if (event.timePs > 0) // else the link is missing from the start
+        {
+            event.timePs += HPCC_START_PS;
+            ++moved;
+        }
+    }
+    if (moved)
+    {
+        const Origin origin = OriginOf({"LINK_DOWN", "LINK_UP", "NODE_DOWN", "NODE_UP"});
+        warnings.push_back(
+            origin.file +
+            ": all flows start at 2 s or later, so the times of "
+            "LINK_DOWN, LINK_UP, NODE_DOWN and NODE_UP count from 2 s, as in the HPCC simulator");
     }
 }
 

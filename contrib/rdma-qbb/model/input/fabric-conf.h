@@ -82,7 +82,7 @@ struct FabricConf
     std::string traceOutputFile{"mix.tr"};
     std::string fctOutputFile{"fct.txt"};
     std::string pfcOutputFile{"pfc.txt"};
-    std::string qlenMonFile{"qlen.txt"};
+    std::string qlenMonFile{"queue.txt"};
     std::string bwMonFile{"bandwidth.txt"};
     std::string rateMonFile{"rate.txt"};
     std::string cnpMonFile{"cnp.txt"};
@@ -122,7 +122,8 @@ struct FabricConf
     std::vector<Origin> origins;       ///< where each of @ref given was set
     std::vector<std::string> warnings; ///< one line each; printing them is the program's business
 
-    /// @param path file of `KEY value...` lines @throw InputError for the first mistake
+    /// @param path file of `KEY value...` lines @throw InputError for the first mistake, and for
+    /// all keys before it that are unknown
     static FabricConf Read(const std::string& path);
 
     /// As Read(), from a stream. @param name what to call it in errors
@@ -137,6 +138,14 @@ struct FabricConf
 
     /// @throw InputError if keys contradict each other
     void Check();
+
+    /**
+     * Count changes of links and nodes from 2 s, and warn of it, where the HPCC simulator wrote the
+     * files: there all flows start at 2 s or later, and so LINK_DOWN counts from 2 s. A change
+     * before 2 s would come before all traffic.
+     * @param firstStartPs when the first flow starts
+     */
+    void CountLinkEventsAsFlowsDo(int64_t firstStartPs);
 
     /// @return where the last one given of these keys was; the file, if none was
     Origin OriginOf(std::initializer_list<std::string_view> keys) const;

@@ -198,6 +198,7 @@ CheckFlowFile(const std::string& path, const ClusterTopology& topology)
     FlowFile file(path, topology);
     while (const auto flow = file.Next())
     {
+        summary.firstStartPs = summary.flows ? summary.firstStartPs : flow->startPs;
         ++summary.flows;
         summary.bytes += flow->bytes;
         summary.priorityMask |= 1U << flow->priority;

@@ -90,6 +90,7 @@ struct FlowFileSummary
     uint64_t flows{0};
     uint64_t bytes{0};
     uint8_t priorityMask{0}; ///< bit p: some flow has priority group p
+    int64_t firstStartPs{0};
     int64_t lastStartPs{0};
     std::vector<std::string> warnings; ///< what is accepted and not as it looks
 };

@@ -50,12 +50,13 @@ GetCongestionModes()
         {"0", "ns3::RdmaNoCongestionControl"},
         {"1", "ns3::RdmaDcqcn"},
         {"3", "ns3::RdmaHpcc"},
-        {"7", "ns3::RdmaTimely"},
+        {"7", "ns3::RdmaTimelyHpccArtifact"},
         {"8", "ns3::RdmaDctcp"},
         {"10", "ns3::RdmaHpccPint"},
         {"12", "ns3::RdmaNoCongestionControl"},
         {"RdmaDcqcnPaper", "ns3::RdmaDcqcnPaper"},
         {"RdmaDcqcnHpccArtifact", "ns3::RdmaDcqcnHpccArtifact"},
+        {"RdmaTimely", "ns3::RdmaTimely"},
         {"RdmaSwift", "ns3::RdmaSwift"}};
     return modes;
 }

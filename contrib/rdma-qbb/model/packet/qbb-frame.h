@@ -46,12 +46,15 @@ enum QbbDataFlags : uint8_t
     QBB_FLAG_LAST = 128,      ///< the last frame of its message
 };
 
-/// Bits of QbbFrame::answerFlags, of Ack and Nack.
+/// Bits of QbbFrame::answerFlags, of Ack, Nack and Cnp.
 enum QbbAnswerFlags : uint8_t
 {
     QBB_ANSWER_MARKED = 1,    ///< the receiver saw CE and echoes it here (no CNP frame)
     QBB_ANSWER_SELECTIVE = 2, ///< Nack: names the frame that came out of order (IRN)
 };
+
+/// The bits from here on of QbbFrame::answerFlags have its priority while it waits at its host.
+inline constexpr uint32_t QBB_ANSWER_PRIORITY_SHIFT = 5;
 
 /// One hop's record of in-band telemetry (HPCC, section 3.1), written when a frame leaves a port.
 struct QbbIntHop
@@ -148,7 +151,7 @@ struct alignas(64) QbbFrame
 
     union {
         uint8_t flags;       ///< Data: QbbDataFlags
-        uint8_t answerFlags; ///< Ack, Nack: QbbAnswerFlags
+        uint8_t answerFlags; ///< Ack, Nack, Cnp: QbbAnswerFlags
     };
 
     /// @return whether a host that gets it, all of its message before it, has nothing to answer or

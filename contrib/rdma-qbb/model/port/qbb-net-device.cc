@@ -215,6 +215,7 @@ void
 QbbNetDevice::TraceTx(const QbbFrame& frame)
 {
     TraceQueue(frame.priority, m_queues[frame.priority].bytes);
+    TraceQueue(0, m_queues[0].bytes); // where answers wait that ignore pauses (RdmaHw)
     m_frameTx(this, frame);
     if (!m_phyTxBegin.IsEmpty())
     {

@@ -109,6 +109,7 @@ SwitchNode::AddPort(Ptr<QbbNetDevice> device)
 {
     AddDevice(device);
     m_ports.push_back(PeekPointer(device));
+    m_marks.push_back(0);
     const uint16_t port = AddLinkPort(*device, *this);
     if (m_marksWatched && port == 0)
     {
@@ -301,6 +302,7 @@ SwitchNode::OnFrameDeparture(uint16_t port, QbbFrame& frame, int64_t nowPs)
         m_mmu->ShouldMark(port, priority))
     {
         frame.ecn = EcnCodepoint::Ce;
+        ++m_marks[port];
         NS_LOG_LOGIC("switch " << GetId() << " marks " << frame << ", at " << nowPs << " ps");
         if (m_marksWatched) [[unlikely]]
         {

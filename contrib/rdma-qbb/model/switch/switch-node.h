@@ -18,6 +18,7 @@
 #include "ns3/watched-trace.h"
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace ns3
@@ -91,6 +92,18 @@ class SwitchNode : public Node, public LinkNode
     uint16_t GetPortCount() const
     {
         return static_cast<uint16_t>(m_ports.size());
+    }
+
+    /// @return frames marked CE as they left by a port
+    uint64_t GetMarks(uint16_t port) const
+    {
+        return m_marks[port];
+    }
+
+    /// @return frames marked CE
+    uint64_t GetMarks() const
+    {
+        return std::accumulate(m_marks.begin(), m_marks.end(), uint64_t{0});
     }
 
     /// @return frames for which the buffer had no room
@@ -200,6 +213,7 @@ class SwitchNode : public Node, public LinkNode
     // seldom
     Ptr<InNetworkHook> m_inNetwork;
     uint32_t m_seedOfAll{1};
+    std::vector<uint64_t> m_marks; ///< by port
     uint64_t m_bufferDrops{0};
     uint64_t m_routeDrops{0};
     uint64_t m_droppedPayload{0};

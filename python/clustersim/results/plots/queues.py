@@ -11,16 +11,16 @@ MOST_SAMPLES = 100_000_000  # of a port; more are those of a damaged run.json
 def lengths(run):
     """@return sampling times in ns, (node, port) of each row by falling peak, and bytes [row, time]
 
-    Empty ports have no line in qlen.txt, so the times come from the run's options. Of more samples than a picture
+    Empty ports have no line in queue.txt, so the times come from the run's options. Of more samples than a picture
     can show, the largest of each few is taken.
     """
     style.need_packets(run)
     queues = run.queues
     if queues is None or not len(queues):
-        raise style.NothingToDraw(f"{run.name}: no queue was ever sampled with bytes in it (qlen.txt); "
+        raise style.NothingToDraw(f"{run.name}: no queue was ever sampled with bytes in it (queue.txt); "
                                   f"QLEN_MON_INTERVAL may be too long")
     if "samples" in queues:
-        raise style.NothingToDraw(f"{run.name}: qlen.txt counts lengths and has no times")
+        raise style.NothingToDraw(f"{run.name}: queue.txt counts lengths and has no times")
     times = np.unique(queues["time_ns"].to_numpy())
     if run.queue_sampling and run.queue_sampling[2] <= MOST_SAMPLES:
         start, interval, count = run.queue_sampling
