@@ -5,7 +5,7 @@ import dataclasses
 import pathlib
 import sys
 
-from clustersim import command
+from clustersim import command, input_file
 from clustersim.topology import astra_network, clos, dragonfly, fat_tree, rail_only, rails, torus
 from clustersim.topology.cluster import InputError, check_units, oversubscription_of, require_at_least_one, with_nics, write
 from clustersim.topology.describe import describe
@@ -143,7 +143,10 @@ def output_path(wanted, name):
 
 def check_gpu_type(name, table):
     """Refuses a GPU type that the simulator would. @param table file of further types, or None"""
-    lines = pathlib.Path(table).read_text(encoding="utf-8").splitlines() if table else []
+    try:
+        lines = input_file.read_text(table).splitlines() if table else []
+    except UnicodeDecodeError:
+        raise InputError(f"{table}:1: is not text; expected a GPU type a line") from None
     known = [*NVLINK, *(line.split()[0] for line in lines if line.strip() and not line.startswith("#"))]
     if name not in known:
         raise InputError(f"-gt '{name}' is not a known GPU type; expected one of {', '.join(known)}, or a type that a "
