@@ -112,6 +112,23 @@ def test_nvls_tree_takes_as_long_with_several_nics_as_with_one_of_their_bandwidt
     assert times[1:] == pytest.approx([times[0]] * 2, rel=0.01)
 
 
+def test_trees_of_switches_of_all_groups_share_the_spines(tmp_path):
+    """Eight groups, of one GPU of each server, reduce in the network at once: 16 spines have room for a tree each."""
+    run_script([GENERATOR, *"-topo Clos2 -g 64 -gt H100 -bw 400Gbps -apbw 400Gbps --nics_per_leaf 16 -o n".split()], cwd=tmp_path,
+               check=True)
+    (tmp_path / "w").write_text("1 ALLREDUCE 1048576 DP\n")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
+    result = subprocess.run([PROGRAM.parent / "SimAI_simulator", "-w", "w", "-n", "n", "--tp", "8", "--set", "IN_NETWORK_REDUCTION=1",
+                             "-o", "out"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+                            env={**clean, "NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollNetDirect"})
+    assert result.returncode == 0, result.stderr
+    first_leaf, first_spine = 64 + 8, 64 + 8 + 4
+    with (tmp_path / "out/links.csv").open(newline="") as file:
+        spines = [int(row["peer"]) for row in csv.DictReader(file, skipinitialspace=True)
+                  if first_leaf <= int(row["node"]) < first_spine <= int(row["peer"]) and int(row["tx_bytes"]) > 100_000]
+    assert len(set(spines)) == 8
+
+
 def test_a_rail_only_network_names_the_missing_path_in_one_line(tmp_path):
     run_script([GENERATOR, *"-topo RailOnly -g 16 -o n".split()], cwd=tmp_path, check=True)
     check = run_script([GENERATOR, "--check", "n"], cwd=tmp_path, check=True)

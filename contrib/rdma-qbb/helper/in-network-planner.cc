@@ -72,9 +72,7 @@ InNetworkPlanner::InNetworkPlanner(const FabricParts& fabric,
 }
 
 bool
-InNetworkPlanner::Plan(const std::vector<uint32_t>& hosts,
-                       uint32_t stripe,
-                       InNetworkSpec& spec) const
+InNetworkPlanner::Plan(const std::vector<uint32_t>& hosts, uint32_t stripe, InNetworkSpec& spec)
 {
     const bool planned = PlanOnNvSwitch(hosts, stripe, spec) ||
                          (m_usesNetwork && PlanOnSwitches(hosts, stripe, spec));
@@ -169,10 +167,32 @@ InNetworkPlanner::FindTops(const std::vector<uint32_t>& hosts) const
     return tops;
 }
 
+uint32_t
+InNetworkPlanner::ChooseTop(const std::vector<uint32_t>& tops,
+                            const std::vector<uint32_t>& hosts,
+                            uint32_t stripe)
+{
+    const auto [known, isNew] = m_topOf.try_emplace({hosts, stripe}, UNREACHED);
+    uint32_t& top = known->second;
+    if (isNew || std::find(tops.begin(), tops.end(), top) == tops.end())
+    {
+        // As a subnet manager does: trees of all groups share the switches evenly.
+        if (!isNew)
+        {
+            --m_treesOf[top];
+        }
+        top = *std::min_element(tops.begin(), tops.end(), [this](uint32_t a, uint32_t b) {
+            return m_treesOf[a] < m_treesOf[b];
+        });
+        ++m_treesOf[top];
+    }
+    return top;
+}
+
 bool
 InNetworkPlanner::PlanOnSwitches(const std::vector<uint32_t>& hosts,
                                  uint32_t stripe,
-                                 InNetworkSpec& spec) const
+                                 InNetworkSpec& spec)
 {
     const ClusterTopology& topology = *m_fabric.topology;
     const std::vector<uint32_t> tops = FindTops(hosts);
@@ -180,7 +200,7 @@ InNetworkPlanner::PlanOnSwitches(const std::vector<uint32_t>& hosts,
     {
         return false;
     }
-    const uint32_t top = tops[stripe % tops.size()];
+    const uint32_t top = ChooseTop(tops, hosts, stripe);
     const auto steps = Search(topology, top, [this](uint32_t link) { return IsUsable(link); });
     std::vector<uint32_t> indexOf(topology.nodeCount, UNREACHED);
     spec.switches = {{m_fabric.switches[top], 0, 0, 0}};
@@ -200,20 +220,32 @@ InNetworkPlanner::PlanOnSwitches(const std::vector<uint32_t>& hosts,
     };
     for (const uint32_t host : hosts)
     {
+        // NICs that are equally near carry the stripes in turn.
         const auto ports = topology.Ports(topology.NodeOfHost(host));
-        const ClusterTopology::Port* nearest = nullptr;
+        std::vector<const ClusterTopology::Port*> nearest;
         for (const auto& port : ports)
         {
-            if (topology.Is(port.peer, Kind::Switch) && IsUsable(port.link) &&
-                (!nearest || steps[port.peer].distance < steps[nearest->peer].distance))
+            if (!topology.Is(port.peer, Kind::Switch) || !IsUsable(port.link))
             {
-                nearest = &port;
+                continue;
+            }
+            const uint32_t distance = steps[port.peer].distance;
+            const uint32_t best =
+                nearest.empty() ? UNREACHED : steps[nearest.front()->peer].distance;
+            if (distance < best)
+            {
+                nearest.clear();
+            }
+            if (distance <= best && distance != UNREACHED)
+            {
+                nearest.push_back(&port);
             }
         }
+        const ClusterTopology::Port* port = nearest[stripe % nearest.size()];
         spec.members.push_back({&m_fabric.Hw(host),
-                                static_cast<uint16_t>(nearest - ports.data()),
-                                nearest->peerPort,
-                                add(add, nearest->peer)});
+                                static_cast<uint16_t>(port - ports.data()),
+                                port->peerPort,
+                                add(add, port->peer)});
     }
     return true;
 }

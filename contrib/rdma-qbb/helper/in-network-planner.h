@@ -8,6 +8,8 @@
 #include "ns3/in-network-engine.h"
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace ns3
@@ -28,15 +30,17 @@ class InNetworkPlanner
     InNetworkPlanner(const FabricParts& fabric, const LinkState& links, bool usesNetwork);
 
     /// See RdmaFabric::PlanInNetwork().
-    bool Plan(const std::vector<uint32_t>& hosts, uint32_t stripe, InNetworkSpec& spec) const;
+    bool Plan(const std::vector<uint32_t>& hosts, uint32_t stripe, InNetworkSpec& spec);
 
   private:
     bool PlanOnNvSwitch(const std::vector<uint32_t>& hosts,
                         uint32_t stripe,
                         InNetworkSpec& spec) const;
-    bool PlanOnSwitches(const std::vector<uint32_t>& hosts,
-                        uint32_t stripe,
-                        InNetworkSpec& spec) const;
+    bool PlanOnSwitches(const std::vector<uint32_t>& hosts, uint32_t stripe, InNetworkSpec& spec);
+    /// @return the one of @p tops that a tree has; the same tree keeps its top while it can
+    uint32_t ChooseTop(const std::vector<uint32_t>& tops,
+                       const std::vector<uint32_t>& hosts,
+                       uint32_t stripe);
     /// @return the switches that are nearest to the host farthest from it, then to all
     std::vector<uint32_t> FindTops(const std::vector<uint32_t>& hosts) const;
     /// @return whether a link between network switches may carry contributions
@@ -45,6 +49,9 @@ class InNetworkPlanner
     const FabricParts& m_fabric;
     const LinkState& m_links;
     bool m_usesNetwork;
+    /// Top switch of each tree, by its hosts and stripe.
+    std::map<std::pair<std::vector<uint32_t>, uint32_t>, uint32_t> m_topOf;
+    std::map<uint32_t, uint32_t> m_treesOf; ///< trees that a switch is the top of
 };
 
 } // namespace ns3
