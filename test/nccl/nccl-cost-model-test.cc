@@ -978,4 +978,83 @@ TEST(NcclOptions, ReleaseOfTheTablesCanBeChosen)
     EXPECT_THROW(OptionsOf({{"NCCL_TUNING", "2.19"}}), ns3::InputError);
 }
 
+TEST(NcclOptions, AlgorithmsAndProtocolsCanBeOfSingleCollectives)
+{
+    const auto options =
+        OptionsOf({{"NCCL_ALGO", "ring;allreduce:tree,NVLSTree;AllGather:^ring,nvls"},
+                   {"NCCL_PROTO", "allreduce:^LL"}});
+    using Op = CollectiveOp;
+    const auto allows = [&](Op op, NcclAlgorithm algorithm) {
+        return options.algorithms.Allow(op, algorithm);
+    };
+    EXPECT_TRUE(allows(Op::AllReduce, NcclAlgorithm::Tree));
+    EXPECT_TRUE(allows(Op::AllReduce, NcclAlgorithm::NvlsTree));
+    EXPECT_FALSE(allows(Op::AllReduce, NcclAlgorithm::Ring));
+    EXPECT_TRUE(allows(Op::AllGather, NcclAlgorithm::Pat));
+    EXPECT_FALSE(allows(Op::AllGather, NcclAlgorithm::Ring));
+    EXPECT_TRUE(allows(Op::ReduceScatter, NcclAlgorithm::Ring));
+    EXPECT_FALSE(allows(Op::ReduceScatter, NcclAlgorithm::Pat));
+    EXPECT_FALSE(options.protocols.Allow(Op::AllReduce, NcclProtocol::Ll));
+    EXPECT_TRUE(options.protocols.Allow(Op::AllReduce, NcclProtocol::Simple));
+    EXPECT_TRUE(options.protocols.Allow(Op::AllGather, NcclProtocol::Ll));
+    for (const char* wrong : {"allreduces:tree", "allreduce:trees", "allreduce:", ":ring", "^"})
+    {
+        EXPECT_THROW(OptionsOf({{"NCCL_ALGO", wrong}}), ns3::InputError) << wrong;
+    }
+}
+
+// NCCL src/graph/tuning.cc: "Never disable ring for non-allreduce operations."
+TEST(NcclCostModel, TreeAloneLeavesRingsToOtherCollectives)
+{
+    Cluster cluster("H100", 8, 50);
+    const auto choose = [&](CollectiveOp op) {
+        return cluster.Model().Choose(op, cluster.Servers(2), GroupKind::Dp, 1 << 20).algorithm;
+    };
+    cluster.options.algorithms = {NcclAlgorithm::Tree};
+    EXPECT_EQ(choose(CollectiveOp::AllReduce), NcclAlgorithm::Tree);
+    for (const CollectiveOp op : {CollectiveOp::AllGather,
+                                  CollectiveOp::ReduceScatter,
+                                  CollectiveOp::Broadcast,
+                                  CollectiveOp::Reduce})
+    {
+        EXPECT_EQ(choose(op), NcclAlgorithm::Ring) << ToString(op);
+    }
+    cluster.options = OptionsOf({{"NCCL_ALGO", "allgather:tree"}});
+    EXPECT_THROW(choose(CollectiveOp::AllGather), ns3::InputError) << "asked for by name";
+    EXPECT_EQ(choose(CollectiveOp::ReduceScatter), NcclAlgorithm::Ring);
+}
+
+// NCCL src/graph/paths.cc, ncclTopoComputeP2pChannels: the next power of two.
+TEST(NcclCostModel, PairsHaveAPowerOfTwoOfChannels)
+{
+    Cluster cluster("H100", 8, 50);
+    for (const auto& [rings, pairs] :
+         std::map<uint32_t, uint32_t>{{1, 1}, {3, 4}, {12, 16}, {16, 16}, {17, 32}, {24, 32}})
+    {
+        cluster.options.ringChannels = rings;
+        EXPECT_EQ(cluster.Model().GetPairChannels(cluster.Servers(1)), pairs) << rings;
+    }
+}
+
+// NCCL's search takes the fastest channels that fill the NVLinks (src/graph/search.cc): 12 of 20
+// GB/s on A100, of 30 on Hopper (H20 has all 18 links, H800 8 of them with channels of 20), 16 of
+// 45 on Blackwell; each becomes two.
+TEST(NcclCostModel, ChannelsOfAServerFillItsNvLinks)
+{
+    for (const auto& [gpu, channels] : std::map<std::string, uint32_t>{{"A100", 24},
+                                                                       {"A800", 16},
+                                                                       {"H100", 24},
+                                                                       {"H200", 24},
+                                                                       {"H20", 24},
+                                                                       {"H800", 16},
+                                                                       {"B200", 32},
+                                                                       {"B300", 32}})
+    {
+        const Cluster cluster(gpu, 8, 50);
+        Cluster wide = cluster;
+        wide.SetNvLinkGBps(900);
+        EXPECT_EQ(wide.Model().GetChannels(NcclAlgorithm::Ring, wide.Servers(1)), channels) << gpu;
+    }
+}
+
 } // namespace AstraSim

@@ -89,7 +89,7 @@ def test_a_single_iteration_takes_what_the_simulator_says(tmp_path, two_servers)
     (tmp_path / "w.txt").write_text("1 ALLREDUCE 1048576 TP\n")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AS_", "NCCL_"))}
     subprocess.run([PROGRAMS / "SimAI_simulator", "-w", tmp_path / "w.txt", "-n", two_servers, "--tp", "8", "-o",
-                    tmp_path / "out", "--quiet"], check=True, env=clean)
+                    tmp_path / "out", "--quiet", "--set", "PACKET_PAYLOAD_SIZE=4096"], check=True, env=clean)
     with (tmp_path / "out" / "collectives.csv").open(newline="") as file:
         row = next(csv.DictReader(file, skipinitialspace=True))
     expected = (float(row["end_ns"]) - float(row["start_ns"])) / 1e3
@@ -99,6 +99,56 @@ def test_a_single_iteration_takes_what_the_simulator_says(tmp_path, two_servers)
     spelling = {"LL": "LL", "LL128": "LL128", "Simple": "SIMPLE"}
     assert f"AllReduce: 1048576 Bytes -> Algo {row['algorithm'].upper()} proto {spelling[row['protocol']]} " \
            f"channel{{Lo..Hi}}={{0..{int(row['channels']) - 1}}} (1 of 1)" in text
+
+
+def test_packets_without_a_configuration_are_those_of_todays_networks_and_the_table_says_so(tmp_path, two_servers):
+    def payload(*flags, **env):
+        _, text = table("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", two_servers, *flags, env=env)
+        return re.search(r"# Packets between servers: (\d+) bytes of payload", text).group(1)
+
+    (tmp_path / "conf").write_text("PACKET_PAYLOAD_SIZE 1500\n")
+    assert payload() == "4096"
+    assert payload("--network-conf", tmp_path / "conf") == "1500"
+    assert payload("--set", "PACKET_PAYLOAD_SIZE=256") == "256"
+    assert payload(AS_NETWORK_KIND="Slingshot") == "2048"
+
+
+def test_simais_rules_obey_the_switches_of_nvls(two_servers):
+    def algorithm(**env):
+        _, text = table("all_reduce_perf", "-b", "64M", "-e", "64M", "--network", "flow", "--network-topo", two_servers,
+                        env={"NCCL_SELECT": "rules", **env})
+        return re.search(r"-> Algo (\w+) ", text).group(1)
+
+    assert algorithm() == "RING"
+    assert algorithm(AS_NVLSTREE_ENABLE="1") != "RING"
+    result = run("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", two_servers,
+                 env={"NCCL_SELECT": "rules", "NCCL_ALGO": "NVLS"})
+    assert "NCCL_ALGO has no effect with NCCL_SELECT=rules" in result.stderr
+
+
+def test_nccls_variables_that_nothing_models_bring_a_warning(two_servers):
+    arguments = ("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", two_servers)
+    result = run(*arguments, env={"NCCL_BUFFSIZE": "8388608", "NCCL_NTHREADS": "256", "NCCL_DEBUG": "INFO",
+                                  "NCCL_SOCKET_IFNAME": "eth0", "NCCL_ALGOS": "Ring"})
+    assert result.returncode == 0
+    for name in ("NCCL_BUFFSIZE", "NCCL_NTHREADS"):
+        assert f"{name} has no effect, as what it changes in NCCL is not modelled" in result.stderr
+    assert "NCCL_ALGOS has no effect, as no variable has that name" in result.stderr and "NCCL_ALGO" in result.stderr
+    assert "NCCL_DEBUG" not in result.stderr and "NCCL_SOCKET_IFNAME" not in result.stderr
+
+
+@pytest.mark.parametrize("nics, warns", ((1, False), (4, True)))
+def test_nics_that_carry_more_than_the_gpus_slot_bring_a_warning(tmp_path, nics, warns):
+    """A GPU with four NICs of 400 Gb/s was measured at 50 GB/s: its PCIe 5 slot of 16 lanes carries 64."""
+    links = [f"{gpu} {2 + nic} 400Gbps 0.0005ms 0" for gpu in range(2) for nic in range(nics)]
+    topology = tmp_path / "n"
+    switches = " ".join(str(2 + nic) for nic in range(nics))
+    topology.write_text(f"{2 + nics} 1 0 {nics} {len(links)} H100\n{switches}\n" + "\n".join(links) + "\n")
+    result = run("all_reduce_perf", "-b", 8, "-e", 8, "--network", "flow", "--network-topo", topology)
+    assert result.returncode == 0, result.stderr
+    assert ("PCIe" in result.stderr) == warns
+    if warns:
+        assert "the NICs of a GPU carry 200 GB/s" in result.stderr and "64 GB/s" in result.stderr
 
 
 def test_repeated_iterations_are_those_that_a_full_simulation_finds(two_servers):

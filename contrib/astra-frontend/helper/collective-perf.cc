@@ -9,6 +9,7 @@
 #include "run-inputs.h"
 
 #include "ns3/collective-test-workload.h"
+#include "ns3/config.h"
 #include "ns3/fabric-monitors.h"
 #include "ns3/job.h"
 #include "ns3/machine-model.h"
@@ -16,6 +17,7 @@
 #include "ns3/run-console.h"
 #include "ns3/run-driver.h"
 #include "ns3/system-config.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <bit>
@@ -32,6 +34,8 @@ namespace
 {
 
 constexpr std::size_t MAX_WAITS_OF_SIZE = 20;
+constexpr const char* MTU = "ns3::RdmaHw::Mtu";
+constexpr uint32_t USUAL_PAYLOAD = 4096;
 
 /// A run of collective-perf, from options to the last line; one object per run.
 class CollectivePerf : public RunDriver
@@ -206,6 +210,7 @@ CollectivePerf::Build()
                       true,
                       warnings);
     m_machine = m_network->GetNccl().GetMachine();
+    m_group.kind = GroupKind::Tp; // as the test's
     m_group.ranks.resize(m_ranks);
     std::iota(m_group.ranks.begin(), m_group.ranks.end(), 0);
     m_table = std::make_unique<CollectivePerfTable>(m_options, m_ranks);
@@ -241,10 +246,12 @@ void
 CollectivePerf::Start()
 {
     m_console.Say(m_table->Header());
-    m_console.Say(fmt::format("# Network {}: {} {}\n#\n",
+    m_console.Say(fmt::format("# Network {}: {} {}\n"
+                              "# Packets between servers: {} bytes of payload\n#\n",
                               ToString(m_options.run.network),
                               m_inputs.conf.topologyFile,
-                              m_options.run.conf));
+                              m_options.run.conf,
+                              m_machine.packetBytes));
     PrintDevices();
     m_console.Say(m_table->ColumnNames());
     if (FastForwardBackend* forward = m_network->GetForward())
@@ -298,6 +305,11 @@ CollectivePerf::PrintChoices() const
 bool
 CollectivePerf::ReadInputs()
 {
+    if (m_options.run.conf.empty())
+    {
+        // As on the networks of today, not as in HPCC's configuration files.
+        ns3::Config::SetDefault(MTU, ns3::UintegerValue(USUAL_PAYLOAD));
+    }
     m_inputs = RunInputs::Read(m_options.run, m_console);
     m_ranks = CountRanks();
     CheckRanks();

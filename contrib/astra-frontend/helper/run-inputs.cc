@@ -10,6 +10,7 @@
 #include "ns3/config.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/flow-file.h"
+#include "ns3/gpu-table.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/input-path.h"
@@ -137,6 +138,32 @@ SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double p
     }
 }
 
+/// @return a warning if the NICs of a GPU carry more than the slot between them; else nothing
+std::string
+DescribeNarrowSlot(const ClusterTopology& topology, const RunOptions& options)
+{
+    const std::string type = options.nccl.gpuType.empty() ? topology.gpuType : options.nccl.gpuType;
+    const GpuTable table;
+    const GpuProfile* gpu = table.Find(type);
+    const double nics = MachineModel::FromTopology(topology).nicGBps;
+    const auto ports = topology.Ports(topology.NodeOfHost(0));
+    // Links from GPU to GPU, as of a torus, are of another kind.
+    const bool isDirect = std::any_of(ports.begin(), ports.end(), [&](const auto& port) {
+        return topology.Is(port.peer, ClusterTopology::NodeKind::Host);
+    });
+    if (!gpu || gpu->pcieGBps == 0 || nics <= gpu->pcieGBps || isDirect)
+    {
+        return "";
+    }
+    return fmt::format(
+        "{}: the NICs of a GPU carry {:g} GB/s, and PCIe, which is not simulated, carries "
+        "{:g} GB/s between them and a {}: times between servers are too short",
+        topology.source,
+        nics,
+        gpu->pcieGBps,
+        type);
+}
+
 /// Have PFC protect the priorities of background flows as well, unless a flag says which it does.
 void
 Protect(uint8_t priorityMask)
@@ -187,6 +214,10 @@ RunInputs::Read(const RunOptions& options, const RunConsole& console)
         SetNicRates(inputs.topology, options.netBandwidthBps, inputs.nicRatePart);
     }
     std::vector<std::string> warnings = options.warnings;
+    if (const std::string slot = DescribeNarrowSlot(inputs.topology, options); !slot.empty())
+    {
+        warnings.push_back(slot);
+    }
     console.Warn(warnings);
     const auto idle = DescribeIdleKeys(inputs.conf, options.network);
     inputs.conf.warnings.insert(inputs.conf.warnings.end(), idle.begin(), idle.end());

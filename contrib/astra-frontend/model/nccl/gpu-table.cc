@@ -90,16 +90,16 @@ ToString(GpuGeneration generation)
 // is an H100 to NCCL, a B300 or GB300 a B200: the same NVLinks, the same tables (compute capability
 // 10).
 GpuTable::GpuTable()
-    : m_rows{{"A100", GpuGeneration::Ampere, 20, 240},
-             {"A800", GpuGeneration::Ampere, 20, 160},
-             {"H100", GpuGeneration::Hopper, 30, 360},
-             {"H200", GpuGeneration::Hopper, 30, 360},
-             {"H20", GpuGeneration::Hopper, 30, 360},
-             {"H800", GpuGeneration::Hopper, 20, 160},
+    : m_rows{{"A100", GpuGeneration::Ampere, 20, 240, false, false, 32},
+             {"A800", GpuGeneration::Ampere, 20, 160, false, false, 32},
+             {"H100", GpuGeneration::Hopper, 30, 360, false, false, 64},
+             {"H200", GpuGeneration::Hopper, 30, 360, false, false, 64},
+             {"H20", GpuGeneration::Hopper, 30, 360, false, false, 64},
+             {"H800", GpuGeneration::Hopper, 20, 160, false, false, 64},
              {"GH200", GpuGeneration::Hopper, 30, 360, true, true},
-             {"B200", GpuGeneration::Blackwell, 45, 720},
+             {"B200", GpuGeneration::Blackwell, 45, 720, false, false, 64},
              {"GB200", GpuGeneration::Blackwell, 45, 720, false, true},
-             {"B300", GpuGeneration::Blackwell, 45, 720},
+             {"B300", GpuGeneration::Blackwell, 45, 720, false, false, 128},
              {"GB300", GpuGeneration::Blackwell, 45, 720, false, true}}
 {
 }

@@ -34,6 +34,8 @@ struct GpuProfile
     double nvlinkGBps{360}; ///< NCCL's usable NVLink rate of a GPU in one direction
     bool meshed{false};     ///< NVLinks join the GPUs of a node directly, without an NVSwitch
     bool onGrace{false};    ///< the CPU is on the same module: NICs are reached over it
+    /// GB/s of the PCIe slot between GPU and NICs in one direction; 0: there is none, or unknown.
+    double pcieGBps{0};
 
     /// What a message between servers costs a CPU that sends it by itself.
     struct MessageCost

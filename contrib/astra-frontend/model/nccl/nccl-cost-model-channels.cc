@@ -290,7 +290,7 @@ NcclCostModel::SuitsNetwork(NcclProtocol protocol,
                             uint64_t bytes) const
 {
     const NetworkKind& kind = *m_options.networkKind;
-    if (!m_options.protocols.empty())
+    if (m_options.protocols.AreGiven(op))
     {
         return true; // the user's word counts
     }

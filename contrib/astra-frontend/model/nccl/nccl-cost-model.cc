@@ -175,10 +175,7 @@ NcclCostModel::EvaluatePairs(CollectiveOp op, const GroupShape& shape, uint64_t 
     {
         plan.slowStarts.front() = {0, FromMicroseconds(PAIR_CPU_US), true};
     }
-    const auto& protocols = m_options.protocols;
-    const bool mayUseLl =
-        protocols.empty() ||
-        std::find(protocols.begin(), protocols.end(), NcclProtocol::Ll) != protocols.end();
+    const bool mayUseLl = m_options.protocols.Allow(op, NcclProtocol::Ll);
     if (shape.GetNodes() == 1 && mayUseLl && bytes <= channels * LL_THRESHOLD)
     {
         // One kernel has the sends and receives of both protocols, so it starts like Simple's. Half
@@ -453,13 +450,37 @@ NcclCostModel::Choose(CollectiveOp op,
     {
         return ChooseByRules(op, shape, kind, bytes);
     }
-    const auto allows = [](const auto& list, auto value) {
-        return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+    const auto allows = [&](NcclAlgorithm algorithm) {
+        return m_options.algorithms.Allow(op, algorithm);
     };
-    // Broadcast and Reduce have rings only, whatever NCCL_ALGO names.
-    const bool ringOnly = op == CollectiveOp::Broadcast || op == CollectiveOp::Reduce;
-    NcclPlan best;
-    bool found = false;
+    auto best = ChooseAmong(op, shape, bytes, allows);
+    if (!best && op != CollectiveOp::AllReduce && !m_options.algorithms.AreOwn(op))
+    {
+        // NCCL never takes rings away from other collectives than AllReduce, so that programs can
+        // run with NCCL_ALGO=Tree (src/graph/tuning.cc).
+        best = ChooseAmong(op, shape, bytes, [](NcclAlgorithm algorithm) {
+            return algorithm == NcclAlgorithm::Ring;
+        });
+    }
+    if (!best)
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              std::string("NCCL_ALGO and NCCL_PROTO leave no way to carry out ") +
+                                  ToString(op) + " on " + std::to_string(shape.GetRanks()) +
+                                  " ranks",
+                              "an algorithm that supports it, such as Ring");
+    }
+    return *best;
+}
+
+std::optional<NcclPlan>
+NcclCostModel::ChooseAmong(CollectiveOp op,
+                           const GroupShape& shape,
+                           uint64_t bytes,
+                           const std::function<bool(NcclAlgorithm)>& allows) const
+{
+    std::optional<NcclPlan> best;
     // NCCL's order: the first of equals wins.
     for (const NcclAlgorithm algorithm : {NcclAlgorithm::Tree,
                                           NcclAlgorithm::Ring,
@@ -472,29 +493,18 @@ NcclCostModel::Choose(CollectiveOp op,
         for (const NcclProtocol protocol :
              {NcclProtocol::Ll, NcclProtocol::Ll128, NcclProtocol::Simple})
         {
-            if ((!ringOnly && !allows(m_options.algorithms, algorithm)) ||
-                !allows(m_options.protocols, protocol) ||
+            if (!allows(algorithm) || !m_options.protocols.Allow(op, protocol) ||
                 (shape.GetNodes() > 1 && !SuitsNetwork(protocol, op, shape, bytes)) ||
                 !IsPossible(algorithm, protocol, op, shape))
             {
                 continue;
             }
             const NcclPlan plan = Evaluate(algorithm, protocol, op, shape, bytes);
-            if (!found || plan.predicted < best.predicted)
+            if (!best || plan.predicted < best->predicted)
             {
                 best = plan;
-                found = true;
             }
         }
-    }
-    if (!found)
-    {
-        throw ns3::InputError("environment",
-                              0,
-                              std::string("NCCL_ALGO and NCCL_PROTO leave no way to carry out ") +
-                                  ToString(op) + " on " + std::to_string(shape.GetRanks()) +
-                                  " ranks",
-                              "an algorithm that supports it, such as Ring");
     }
     return best;
 }

@@ -12,6 +12,8 @@
 #include "ns3/flow-graph.h"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 namespace AstraSim
 {
@@ -213,6 +215,11 @@ class NcclCostModel
     NcclPlan StartPlan(NcclAlgorithm algorithm, NcclProtocol protocol) const;
     /// Set the expected time. @param latencyUs in all @param algGBps of all channels
     static void Predict(NcclPlan& plan, double latencyUs, double algGBps, uint64_t bytes);
+    /// @return the best plan of the algorithms that @p allows, if there is one
+    std::optional<NcclPlan> ChooseAmong(CollectiveOp op,
+                                        const GroupShape& shape,
+                                        uint64_t bytes,
+                                        const std::function<bool(NcclAlgorithm)>& allows) const;
     NcclPlan ChooseByRules(CollectiveOp op,
                            const GroupShape& shape,
                            GroupKind kind,

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 namespace AstraSim
 {
@@ -73,52 +75,102 @@ class Reader
         return FindFlag(name).value_or(false);
     }
 
+    /**
+     * @param all the choices there are
+     * @return what a list names: choices, or since NCCL 2.24 parts "choices" and
+     * "collective:choices" with semicolons between them; "^" before choices for all others
+     */
+    template <typename E>
+    NcclChoices<E> Choices(const std::string& name, const std::vector<E>& all) const
+    {
+        NcclChoices<E> choices;
+        const auto text = Text(name);
+        std::istringstream parts(text.value_or(""));
+        for (std::string part; std::getline(parts, part, ';');)
+        {
+            const auto colon = part.find(':');
+            if (colon == std::string::npos)
+            {
+                choices.SetAll(ListOf(name, *text, part, all));
+                continue;
+            }
+            const auto op = FindNamed(part.substr(0, colon), COLLECTIVES);
+            if (!op)
+            {
+                Refuse(name,
+                       *text,
+                       "before ':' one of " + NamesOf(COLLECTIVES) + ", as in allreduce:tree,ring");
+            }
+            choices.Set(*op, ListOf(name, *text, part.substr(colon + 1), all));
+        }
+        return choices;
+    }
+
+  private:
+    /// @return the one of @p all with that name, whatever its case
+    template <typename E>
+    static std::optional<E> FindNamed(const std::string& name, const std::vector<E>& all)
+    {
+        const auto it = std::find_if(all.begin(), all.end(), [&](E each) {
+            return std::ranges::equal(std::string_view(ToString(each)), name, [](char a, char b) {
+                return std::tolower(a) == std::tolower(b);
+            });
+        });
+        return it == all.end() ? std::nullopt : std::optional(*it);
+    }
+
+    template <typename E>
+    static std::string NamesOf(const std::vector<E>& all)
+    {
+        std::string names;
+        for (const E each : all)
+        {
+            names += (names.empty() ? "" : ", ") + std::string(ToString(each));
+        }
+        return names;
+    }
+
     /// @return the choices that a comma list names, "^" in front for all others
     template <typename E>
-    std::vector<E> Choices(const std::string& name, const std::vector<E>& all) const
+    static std::vector<E> ListOf(const std::string& name,
+                                 const std::string& text,
+                                 const std::string& list,
+                                 const std::vector<E>& all)
     {
-        const auto text = Text(name);
-        if (!text)
-        {
-            return {};
-        }
-        const bool inverted = text->front() == '^';
+        const bool inverted = list.starts_with('^');
         std::vector<E> named;
-        std::string expected;
-        for (const E choice : all)
-        {
-            expected += (expected.empty() ? "" : ", ") + std::string(ToString(choice));
-        }
-        std::istringstream items(inverted ? text->substr(1) : *text);
+        std::istringstream items(list.substr(inverted ? 1 : 0));
         for (std::string item; std::getline(items, item, ',');)
         {
-            const auto it = std::find_if(all.begin(), all.end(), [&](E choice) {
-                const std::string word = ToString(choice);
-                return std::equal(
-                    word.begin(),
-                    word.end(),
-                    item.begin(),
-                    item.end(),
-                    [](char a, char b) { return std::tolower(a) == std::tolower(b); });
-            });
-            if (it == all.end())
+            const auto choice = FindNamed(item, all);
+            if (!choice)
             {
-                Refuse(name, *text, "a comma list of " + expected);
+                Refuse(name, text, "a comma list of " + NamesOf(all));
             }
-            named.push_back(*it);
+            named.push_back(*choice);
+        }
+        if (named.empty())
+        {
+            Refuse(name, text, "a comma list of " + NamesOf(all));
         }
         if (!inverted)
         {
             return named;
         }
         std::vector<E> others;
-        std::copy_if(all.begin(), all.end(), std::back_inserter(others), [&](E choice) {
+        std::ranges::copy_if(all, std::back_inserter(others), [&](E choice) {
             return std::find(named.begin(), named.end(), choice) == named.end();
         });
         return others;
     }
 
-  private:
+    /// Those that NCCL's lists may name.
+    static inline const std::vector<CollectiveOp> COLLECTIVES = {CollectiveOp::AllReduce,
+                                                                 CollectiveOp::AllGather,
+                                                                 CollectiveOp::ReduceScatter,
+                                                                 CollectiveOp::Broadcast,
+                                                                 CollectiveOp::Reduce};
+
     const NcclOptions::Lookup& m_lookup;
 };
 

@@ -6,12 +6,17 @@
 
 #include "network-kind.h"
 
+#include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AstraSim
@@ -58,6 +63,59 @@ const char* ToString(NcclAlgorithm algorithm);
 /// @return "LL", "LL128" or "Simple"
 const char* ToString(NcclProtocol protocol);
 
+/// Which of NCCL's algorithms, or protocols, a user lets it choose from; none named: all.
+template <typename E>
+class NcclChoices
+{
+  public:
+    NcclChoices() = default;
+
+    /// Those of all collectives.
+    NcclChoices(std::initializer_list<E> all)
+        : m_all(all)
+    {
+    }
+
+    void SetAll(std::vector<E> choices)
+    {
+        m_all = std::move(choices);
+    }
+
+    void Set(CollectiveOp op, std::vector<E> choices)
+    {
+        m_of[op] = std::move(choices);
+    }
+
+    /// @return whether the user has named any for a collective
+    bool AreGiven(CollectiveOp op) const
+    {
+        return !Of(op).empty();
+    }
+
+    /// @return whether the user has named them for this collective alone
+    bool AreOwn(CollectiveOp op) const
+    {
+        return m_of.contains(op);
+    }
+
+    bool Allow(CollectiveOp op, E choice) const
+    {
+        const std::vector<E>& choices = Of(op);
+        return choices.empty() ||
+               std::find(choices.begin(), choices.end(), choice) != choices.end();
+    }
+
+  private:
+    const std::vector<E>& Of(CollectiveOp op) const
+    {
+        const auto own = m_of.find(op);
+        return own == m_of.end() ? m_all : own->second;
+    }
+
+    std::vector<E> m_all;
+    std::map<CollectiveOp, std::vector<E>> m_of;
+};
+
 /// What a user may set; the names are those of the environment variables.
 struct NcclOptions
 {
@@ -66,8 +124,8 @@ struct NcclOptions
     bool nvlsRequired{false};                ///< NCCL_NVLS_ENABLE 1: an error where there is none
     bool collNetEnable{false};               ///< NCCL_COLLNET_ENABLE
     std::optional<bool> pxnEnable;           ///< AS_PXN_ENABLE; empty: where it must be
-    std::vector<NcclAlgorithm> algorithms;   ///< NCCL_ALGO; empty: all
-    std::vector<NcclProtocol> protocols;     ///< NCCL_PROTO; empty: all
+    NcclChoices<NcclAlgorithm> algorithms;   ///< NCCL_ALGO
+    NcclChoices<NcclProtocol> protocols;     ///< NCCL_PROTO
     uint32_t minChannels{0};                 ///< NCCL_MIN_NCHANNELS; 0: none
     uint32_t maxChannels{0};                 ///< NCCL_MAX_NCHANNELS; 0: none
     uint32_t ringChannels{0};                ///< AS_RING_CHANNELS, AS_NV_CHANNELS; 0: NCCL's

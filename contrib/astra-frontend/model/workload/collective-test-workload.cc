@@ -167,6 +167,7 @@ void
 CollectiveTestWorkload::Bind(const std::vector<int>& ranks)
 {
     m_group.name = "WORLD";
+    m_group.kind = GroupKind::Tp; // SimAI's rules (NCCL_SELECT) are about such groups
     m_group.ranks = ranks;
     m_ranks.resize(ranks.size());
     m_result.microseconds.resize(ranks.size());
