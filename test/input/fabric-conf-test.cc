@@ -3,6 +3,7 @@
  */
 #include "../../contrib/rdma-qbb/test/applied-conf.h"
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
+#include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "../support/others-files.h"
 
 #include "ns3/boolean.h"
@@ -10,6 +11,7 @@
 #include "ns3/fabric-conf.h"
 #include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
+#include "ns3/link-changes.h"
 #include "ns3/nearest-name.h"
 #include "ns3/pfc-watchdog.h"
 #include "ns3/queue-weights.h"
@@ -340,6 +342,39 @@ TEST(FabricConf, LinkEventsRepeatAndZerosMeanNone)
     EXPECT_FALSE(conf.linkEvents[0].up);
     EXPECT_EQ(conf.linkEvents[0].line, 2u);
     EXPECT_TRUE(conf.linkEvents[1].up);
+}
+
+TEST(FabricConf, ChangesOfLinksAreThoseOfALinkOrOfANode)
+{
+    // Two links join hosts 0 and 1 to the switch, two more the switch to itself's neighbour 3.
+    const ClusterTopology topology = ReadTopology("4 2 4\n2 3\n0 2 100Gbps 1us 0\n"
+                                                  "1 2 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
+                                                  "3 2 100Gbps 1us 0\n");
+    const FabricConf conf = ParseConf("LINK_DOWN 1 3 2\nNODE_DOWN 2 1\nNODE_UP 3.5 2\n");
+    const std::vector<LinkChange> changes = FindLinkChanges(conf, topology);
+    ASSERT_EQ(changes.size(), 3U);
+    EXPECT_THAT(changes[0].links, ElementsAre(2U, 3U)) << "parallel links fail together";
+    EXPECT_THAT(changes[1].links, ElementsAre(1U));
+    EXPECT_THAT(changes[2].links, ElementsAre(0U, 1U, 2U, 3U));
+    EXPECT_TRUE(changes[2].up);
+    EXPECT_THAT(DescribeLateChanges(conf, 2'000'000),
+                ElementsAre("NODE_UP of 2 at 3.5 us never fell due: the run ended at 2 us"));
+    for (const char* line : {"LINK_DOWN 1 0 1", "NODE_DOWN 1 9", "LINK_UP 1 0 9"})
+    {
+        EXPECT_THROW(FindLinkChanges(ParseConf(line), topology), InputError) << line;
+    }
+}
+
+TEST(FabricConf, MarkingMayBeAStepAndNoMore)
+{
+    for (const char* step :
+         {"KMIN 100000\nKMAX 100000\n", "KMIN_MAP 1 25000000000 100\nKMAX_MAP 1 25000000000 100\n"})
+    {
+        EXPECT_EQ(ConfErrorOf(step), "no error") << step;
+    }
+    EXPECT_THAT(ConfErrorOf("KMIN 100001\nKMAX 100000\n"), HasSubstr("KMIN is larger than KMAX"));
+    EXPECT_THAT(ConfErrorOf("KMIN_MAP 1 25000000000 101\nKMAX_MAP 1 25000000000 100\n"),
+                HasSubstr("KMIN_MAP says 101 KB and KMAX_MAP says 100 KB"));
 }
 
 TEST(FabricConf, RoutingIsChosenForAllAndForSomeSwitches)

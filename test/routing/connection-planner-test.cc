@@ -21,7 +21,7 @@ class ConnectionPlannerTest : public testing::Test
     ConnectionPlannerTest()
         : m_topology(Read()),
           m_routes(m_topology),
-          m_planner(m_topology, m_routes, {1000, 82, 84, 84}, {1000, 0, 84, 0}, false)
+          m_planner(m_topology, m_routes, {1000, 82, 84, 84}, {1000, 0, 84, 0}, PathUse::Fixed)
     {
     }
 
@@ -76,12 +76,11 @@ TEST_F(ConnectionPlannerTest, SourcePortsBeginAgainAfterTheLast)
 
 TEST_F(ConnectionPlannerTest, TimesAreThoseOfTheSlowestLink)
 {
-    auto& pair = m_planner.Find(0, 2);
-    m_planner.FindTimes(pair, 0, 2);
-    EXPECT_EQ(pair.bottleneckBps, 50'000'000'000U);
+    const PathLimits limits = m_planner.FindLimits(m_planner.Find(0, 2), 0, 2);
+    EXPECT_EQ(limits.rateBps, 50'000'000'000U);
     // There: 1,082 bytes at 100 and at 50 Gb/s; back: 84 bytes at both; and four links' delays.
-    EXPECT_EQ(pair.baseRttPs, 1082 * 80 + 1082 * 160 + 84 * 80 + 84 * 160 + 4'000'000);
-    EXPECT_EQ(m_planner.GetIdealFctPs(0, 2, 1000), pair.baseRttPs);
+    EXPECT_EQ(limits.rttPs, 1082 * 80 + 1082 * 160 + 84 * 80 + 84 * 160 + 4'000'000);
+    EXPECT_EQ(m_planner.GetIdealFctPs(0, 2, 1000), limits.rttPs);
 }
 
 TEST_F(ConnectionPlannerTest, ConnectionsMoveToWhatIsLeft)

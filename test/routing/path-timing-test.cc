@@ -3,6 +3,7 @@
  */
 #include "example-topologies.h"
 
+#include "ns3/path-survey.h"
 #include "ns3/path-timing.h"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ TEST(PathTiming, BaseRttAndBdpOfTwoHops)
     const PathInfo path = MakePath({{100 * GBPS, 1'000'000}, {100 * GBPS, 1'000'000}});
     const FrameSizes sizes;
     // Data 2 x (1082 B x 80 ps + 1 us), ACK 2 x (84 B x 80 ps + 1 us).
-    EXPECT_EQ(BaseRttPs(path, sizes), 2 * (86'560 + 1'000'000) + 2 * (6'720 + 1'000'000));
+    EXPECT_EQ(BaseRttPs(path, path, sizes), 2 * (86'560 + 1'000'000) + 2 * (6'720 + 1'000'000));
     EXPECT_EQ(BdpBytes(100 * GBPS, 4'000'000), 50'000u);
 }
 
@@ -106,8 +107,8 @@ TEST(PathTiming, ExtremesAreThoseOfTheFarthestPairInTheNetwork)
     const ClusterTopology topology = RailCluster(2, 4, 1, 2);
     const FabricRoutes routes(topology);
     const FrameSizes sizes;
-    const FabricExtremes extremes = FindExtremes(routes, sizes);
-    EXPECT_EQ(extremes.maxBaseRttPs, BaseRttPs(*routes.Path(0, 5), sizes));
+    const FabricExtremes extremes = FindExtremes(PathSurvey(routes, PathUse::Fixed), sizes);
+    EXPECT_EQ(extremes.maxBaseRttPs, BaseRttPs(*routes.Path(0, 5), *routes.Path(5, 0), sizes));
     EXPECT_EQ(extremes.maxBdpBytes, BdpBytes(400 * GBPS, extremes.maxBaseRttPs));
 }
 
@@ -142,14 +143,14 @@ TEST(PathTiming, ExtremesEqualTheMaximumOverAllPairsOfHosts)
                 if (src != dst)
                 {
                     const PathInfo path = *routes.Path(src, dst);
-                    const int64_t rtt = BaseRttPs(path, {});
+                    const int64_t rtt = BaseRttPs(path, path, {});
                     expected.maxBaseRttPs = std::max(expected.maxBaseRttPs, rtt);
                     expected.maxBdpBytes =
                         std::max(expected.maxBdpBytes, BdpBytes(path.bottleneckBps, rtt));
                 }
             }
         }
-        const FabricExtremes found = FindExtremes(routes, {});
+        const FabricExtremes found = FindExtremes(PathSurvey(routes, PathUse::Fixed), {});
         ASSERT_EQ(found.maxBaseRttPs, expected.maxBaseRttPs) << "case " << i;
         ASSERT_EQ(found.maxBdpBytes, expected.maxBdpBytes) << "case " << i;
     }

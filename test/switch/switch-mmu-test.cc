@@ -31,7 +31,7 @@ MakeMmu(bool dynamic, double lastScale = 4)
 {
     UsePicoseconds();
     Ptr<SwitchMmu> mmu = CreateObject<SwitchMmu>();
-    mmu->SetAttribute("BufferBytes", UintegerValue(100'000));
+    mmu->SetAttribute("BufferBytes", UintegerValue(103'508));
     mmu->SetAttribute("ReserveBytes", UintegerValue(4000));
     mmu->SetAttribute("ResumeOffset", UintegerValue(3072));
     mmu->SetAttribute("PfcResponseTime", TimeValue(Time(0)));
@@ -64,9 +64,12 @@ FramesUntilPause(SwitchMmu& mmu)
 TEST(SwitchMmu, DividesTheBufferIntoReserveHeadroomAndSharedPool)
 {
     const auto mmu = MakeMmu(true);
-    // 2 x 1 us x 12.5 bytes/ns + 1 + 2 x 1082
-    EXPECT_EQ(mmu->GetHeadroom(0), 25'000U + 1 + 2164);
-    EXPECT_EQ(mmu->GetSharedBytes(), 100'000U - 2 * 4000 - 2 * 27'165);
+    // 2 x 1 us x 12.5 bytes/ns + 1 + 3 x 1082 + 8 x 84
+    EXPECT_EQ(mmu->GetHeadroom(0), 25'000U + 1 + 3246 + 672);
+    EXPECT_EQ(mmu->GetSharedBytes(), 103'508U - 2 * 4000 - 2 * 28'919);
+    // A response time that is longer than the frames' counts instead: 1 us x 12.5 bytes/ns.
+    mmu->SetAttribute("PfcResponseTime", TimeValue(MicroSeconds(1)));
+    EXPECT_EQ(mmu->GetHeadroom(0), 25'000U + 1 + 2164 + 12'500);
 }
 
 TEST(SwitchMmu, PausesWhenSharedBytesReachTheDynamicThreshold)
@@ -98,9 +101,9 @@ TEST(SwitchMmu, WithoutAStaticThresholdPortsHaveEqualShares)
 TEST(SwitchMmu, ReservesAndHeadroomThatTakeAllLeaveNothingToShare)
 {
     const auto mmu = MakeMmu(true);
-    mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 27'165));
+    mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 28'919));
     EXPECT_EQ(mmu->GetSharedBytes(), 0U);
-    mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 27'165 + 1));
+    mmu->SetAttribute("BufferBytes", UintegerValue(2 * 4000 + 2 * 28'919 + 1));
     EXPECT_EQ(mmu->GetSharedBytes(), 1U);
     mmu->SetAttribute("BufferBytes", UintegerValue(1000));
     EXPECT_EQ(mmu->GetSharedBytes(), 0U);
@@ -114,7 +117,7 @@ TEST(SwitchMmu, DividingAnewKeepsTheBytesThatAreShared)
         EXPECT_TRUE(mmu->Admit(0, 1, PG, FRAME));
     }
     EXPECT_EQ(mmu->GetSharedUsed(), 6U * FRAME - 4000);
-    mmu->SetAttribute("BufferBytes", UintegerValue(120'000));
+    mmu->SetAttribute("BufferBytes", UintegerValue(123'508));
     EXPECT_EQ(mmu->GetSharedBytes(), 57'670U);
     EXPECT_EQ(mmu->GetSharedUsed(), 6U * FRAME - 4000);
 }
@@ -129,8 +132,8 @@ TEST(SwitchMmu, HeadroomTakesWhatComesAfterThePauseAndNoMore)
     {
         ++frames;
     }
-    EXPECT_EQ(frames, 26U) << "27165 bytes hold 27 frames, one of which was there";
-    EXPECT_EQ(mmu->GetTotalBytes(), (16U + 27) * FRAME) << "a refused frame leaves no trace";
+    EXPECT_EQ(frames, 27U) << "28919 bytes hold 28 frames, one of which was there";
+    EXPECT_EQ(mmu->GetTotalBytes(), (16U + 28) * FRAME) << "a refused frame leaves no trace";
 }
 
 TEST(SwitchMmu, ThinkingAheadAgreesWithReleasingForEveryAmountThatStays)
@@ -209,6 +212,21 @@ TEST(SwitchMmu, MarksNothingBelowKminEverythingAboveKmaxAndTheRampBetween)
     // At Kmax itself the ramp ends: 0.4.
     EXPECT_NEAR(marks(9), 4000, 196);
     EXPECT_EQ(marks(10), 10'000);
+}
+
+TEST(SwitchMmu, MarksAsAStepWhereKminIsKmax)
+{
+    const auto mmu = MakeMmu(true);
+    mmu->AssignStreams(1);
+    mmu->SetEcn(1, {5 * FRAME, 5 * FRAME, 0.4});
+    for (uint32_t frames = 1; frames <= 7; ++frames)
+    {
+        mmu->Admit(0, 1, PG, FRAME);
+        for (int i = 0; i < 100; ++i)
+        {
+            ASSERT_EQ(mmu->ShouldMark(1, PG), frames > 5) << frames << " frames";
+        }
+    }
 }
 
 TEST(SwitchMmu, ThresholdsOfMarkingGrowWithTheRate)

@@ -8,6 +8,7 @@
 #include "ns3/double.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/input-error.h"
+#include "ns3/link-changes.h"
 #include "ns3/topology-paths.h"
 #include "ns3/uinteger.h"
 
@@ -56,7 +57,7 @@ AnalyticalBackend::Make(const RunOptions& options,
     }
     if (!inputs.conf.linkEvents.empty())
     {
-        Refuse("LINK_DOWN and LINK_UP have no effect");
+        Refuse(ns3::KeyOf(inputs.conf.linkEvents.front()) + " has no effect: no link fails");
     }
     const auto& links = inputs.topology.links;
     if (ns3::AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0 ||

@@ -368,6 +368,9 @@ int
 CollectivePerf::Report()
 {
     m_network->GetBackend().Finish();
+    std::vector<std::string> trouble =
+        m_network->GetBackend().Describe(GetWallSeconds(), 0).trouble;
+    m_console.Warn(trouble);
     if (FastForwardBackend* forward = m_network->GetForward())
     {
         std::vector<std::string> warnings = forward->TakeWarnings();

@@ -8,6 +8,7 @@
 #include "ns3/attribute-default.h"
 #include "ns3/ecmp-routing.h"
 #include "ns3/input-error.h"
+#include "ns3/link-changes.h"
 #include "ns3/object-factory.h"
 #include "ns3/rdma-congestion-ops.h"
 #include "ns3/routing-policy-factory.h"
@@ -43,7 +44,8 @@ FindObstacle(const RunOptions& options, const RunInputs& inputs, const Backgroun
     }
     if (!inputs.conf.linkEvents.empty())
     {
-        return Obstacle{"LINK_DOWN and LINK_UP change the network at times of their own",
+        return Obstacle{ns3::KeyOf(inputs.conf.linkEvents.front()) +
+                            " changes the network at times of its own",
                         "a run without the flag, or links that stay as they are"};
     }
     if (background.count > 0)
@@ -333,9 +335,11 @@ FastForwardBackend::GetTotals() const
 NetworkDescription
 FastForwardBackend::Describe(double wallSeconds, std::size_t limit) const
 {
+    const NetworkDescription inner = m_inner->Describe(wallSeconds, limit);
     return {DescribeTraffic(wallSeconds),
-            m_inner->Describe(wallSeconds, limit).obstacles,
-            m_network.DescribeReceives(limit)};
+            inner.obstacles,
+            m_network.DescribeReceives(limit),
+            inner.trouble};
 }
 
 std::string

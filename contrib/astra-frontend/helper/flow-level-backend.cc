@@ -6,13 +6,12 @@
 #include "ns3/attribute-default.h"
 #include "ns3/boolean.h"
 #include "ns3/double.h"
-#include "ns3/ecmp-routing.h"
 #include "ns3/fabric-frame-sizes.h"
 #include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
+#include "ns3/link-changes.h"
 #include "ns3/links-writer.h"
 #include "ns3/nstime.h"
-#include "ns3/object-factory.h"
 #include "ns3/routing-policy-factory.h"
 #include "ns3/traffic-purpose.h"
 #include "ns3/uinteger.h"
@@ -31,15 +30,6 @@ namespace
 
 using ns3::AttributeDefault;
 
-/// @return whether frames of one queue pair overtake each other with that policy
-bool
-Spreads(ns3::TypeId policy)
-{
-    ns3::ObjectFactory factory;
-    factory.SetTypeId(policy);
-    return factory.Create<ns3::RoutingPolicy>()->Reorders();
-}
-
 FlowLevelConfig
 MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)
 {
@@ -53,20 +43,20 @@ MakeConfig(const FabricConf& conf, const ns3::ClusterTopology& topology)
     config.persistentConnections =
         AttributeDefault<ns3::BooleanValue>("ns3::RdmaFabric::PersistentQueuePairs");
     const auto routing = ns3::RoutingBySwitch(topology, conf);
-    config.spreadsPackets = std::any_of(routing.begin(), routing.end(), [](ns3::TypeId each) {
-        return each != ns3::EcmpRouting::GetTypeId();
-    });
-    if (std::any_of(routing.begin(), routing.end(), Spreads))
+    config.pathUse = ns3::PathUseOf(routing);
+    if (config.pathUse == ns3::PathUse::All)
     {
         config.spreading.resize(routing.size());
-        std::transform(routing.begin(), routing.end(), config.spreading.begin(), Spreads);
+        std::transform(routing.begin(),
+                       routing.end(),
+                       config.spreading.begin(),
+                       ns3::ReordersFrames);
     }
     config.ecmpSeed =
         static_cast<uint32_t>(AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
     config.routeUpdateDelay =
         AttributeDefault<ns3::TimeValue>("ns3::RdmaFabric::RouteUpdateDelay").GetPicoSeconds();
-    config.linkEvents = conf.linkEvents;
-    config.source = conf.source;
+    config.linkChanges = ns3::FindLinkChanges(conf, topology);
     return config;
 }
 
@@ -105,7 +95,7 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
                                    const BackgroundFlows& background,
                                    std::string output,
                                    std::vector<std::string>& warnings)
-    : m_stopTimePs(inputs.conf.stopTimePs),
+    : m_conf(inputs.conf),
       m_output(std::move(output)),
       m_use(inputs.topology)
 {
@@ -121,7 +111,7 @@ FlowLevelBackend::FlowLevelBackend(const RunOptions& options,
     m_overhead = {config.networkFrames,
                   config.nvlinkFrames,
                   config.ackIntervalBytes,
-                  !config.linkEvents.empty()};
+                  !config.linkChanges.empty()};
     m_fabric = std::make_unique<FlowLevelFabric>(m_loop, inputs.topology, std::move(config));
     m_fabric->CountIn(m_use);
     SetCapabilities();
@@ -170,10 +160,10 @@ FlowLevelBackend::Run()
     {
         m_background->Start();
     }
-    m_drained = m_loop.Run(m_stopTimePs) && !m_loop.IsInterrupted();
-    return m_loop.IsInterrupted()             ? SimulationEnd::Interrupted
-           : m_drained || m_workloadsFinished ? SimulationEnd::Drained
-                                              : SimulationEnd::OutOfTime;
+    m_drained = m_loop.Run(m_conf.stopTimePs) && !m_loop.IsInterrupted();
+    return m_loop.IsInterrupted()    ? SimulationEnd::Interrupted
+           : m_drained || m_finishPs ? SimulationEnd::Drained
+                                     : SimulationEnd::OutOfTime;
 }
 
 void
@@ -185,7 +175,7 @@ FlowLevelBackend::Interrupt()
 void
 FlowLevelBackend::FinishWorkloads()
 {
-    m_workloadsFinished = true;
+    m_finishPs = m_loop.Now();
     if (m_background && !m_background->IsDone())
     {
         m_loop.Stop();
@@ -267,7 +257,8 @@ FlowLevelBackend::Describe(double wallSeconds, std::size_t limit) const
                         wallSeconds,
                         static_cast<double>(m_fabric->GetDelivered()) / wallSeconds / 1e6),
             {},
-            m_fabric->DescribeWaits(limit)};
+            m_fabric->DescribeWaits(limit),
+            ns3::DescribeLateChanges(m_conf, m_finishPs.value_or(m_loop.Now()))};
 }
 
 TimePs

@@ -67,7 +67,7 @@ class FlowLevelBackend : public SimulationBackend
     void WriteMessage(const FlowLevelRecord& record);
     ns3::LinkCountersOf CountersOfLinks() const;
 
-    TimePs m_stopTimePs;
+    ns3::FabricConf m_conf;
     std::string m_output;
     ns3::LinkUse m_use;
     EventLoop m_loop;
@@ -76,8 +76,8 @@ class FlowLevelBackend : public SimulationBackend
     std::unique_ptr<FlowLevelCheck> m_check;           ///< null if nothing is checked
     std::unique_ptr<ns3::FctWriter> m_fct;
     FlowLevelCheck::Overhead m_overhead;
-    bool m_drained{false}; ///< nothing was left to simulate
-    bool m_workloadsFinished{false};
+    bool m_drained{false};            ///< nothing was left to simulate
+    std::optional<TimePs> m_finishPs; ///< when the workloads were done
 };
 
 } // namespace AstraSim

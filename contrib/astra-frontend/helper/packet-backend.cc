@@ -198,6 +198,7 @@ PacketBackend::Interrupt()
 void
 PacketBackend::FinishWorkloads()
 {
+    m_finishPs = Now();
     // Nothing of interest follows: let the event list drain, unless flows go on beside.
     if (m_background && m_background->Finished() < m_background->Announced())
     {
@@ -292,7 +293,8 @@ PacketBackend::Describe(double wallSeconds, std::size_t limit) const
                         totals.pauses,
                         totals.drops),
             DescribeObstacles(limit),
-            DescribeWaits(limit)};
+            DescribeWaits(limit),
+            m_fabric->DescribeTrouble(m_fabric->GetTotals(), m_finishPs.value_or(Now()))};
 }
 
 std::vector<std::string>

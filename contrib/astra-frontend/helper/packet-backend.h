@@ -93,7 +93,8 @@ class PacketBackend : public SimulationBackend
     std::unique_ptr<ns3::FabricMonitors> m_monitors;
     std::unique_ptr<ns3::FabricCheck> m_check; ///< null if nothing is checked
     ns3::EventId m_stop;
-    ns3::LinkCountersOf m_links; ///< when the last workload was done
+    ns3::LinkCountersOf m_links;      ///< when the last workload was done
+    std::optional<TimePs> m_finishPs; ///< when the workloads were done
     bool m_outOfTime{false};
     bool m_stoppedEarly{false}; ///< flows beside the workloads go on
     bool m_drained{false};      ///< Run() has left nothing to simulate

@@ -29,6 +29,9 @@ struct NetworkDescription
     /// ones tell the consequence.
     std::vector<std::string> obstacles;
     std::vector<std::string> waits; ///< who waits for what in the network, a line each
+    /// Losses that should not be, constants that do not fit a path, failures that never fell due,
+    /// a line each; complete after Finish().
+    std::vector<std::string> trouble{};
 };
 
 /**

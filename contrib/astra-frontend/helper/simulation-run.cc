@@ -446,6 +446,9 @@ SimulationRun::Report()
     Backend().Finish();
     m_jobs->Finish();
     RecordResults();
+    std::vector<std::string> trouble = Backend().Describe(GetWallSeconds(), 0).trouble;
+    GetRecord().Set("warnings", trouble);
+    m_console.Warn(trouble);
     if (m_check)
     {
         m_check->Finish(m_jobs->AllFinished());

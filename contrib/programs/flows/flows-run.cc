@@ -167,6 +167,8 @@ class FlowsRun : public RunDriver
 
     std::optional<StopCause> WhyUnfinished() const;
     int ReportUnfinished(const StopCause& cause);
+    /// Say, and record, what the user did not mean.
+    void WarnOfTrouble(const FabricTotals& totals);
 
     const FlowsOptions& m_options;
     RunConsole m_console;
@@ -359,6 +361,17 @@ FlowsRun::ReportUnfinished(const StopCause& cause)
     return cause.exitStatus;
 }
 
+void
+FlowsRun::WarnOfTrouble(const FabricTotals& totals)
+{
+    const bool isDone = m_runner->Finished() == m_runner->Announced();
+    std::vector<std::string> lines = m_fabric->DescribeTrouble(
+        totals,
+        isDone ? m_runner->LastFinishPs() : Simulator::Now().GetTimeStep());
+    GetRecord().Set("warnings", lines);
+    m_console.Warn(lines);
+}
+
 int
 FlowsRun::Report()
 {
@@ -378,6 +391,7 @@ FlowsRun::Report()
     results.flows = m_runner->Finished();
     RunResults{m_runner->LastFinishPs(), GetWallSeconds(), results, std::nullopt}.WriteTo(
         GetRecord());
+    WarnOfTrouble(totals);
     if (!m_options.quiet)
     {
         PrintSummary(*m_runner, totals, GetWallSeconds());

@@ -7,11 +7,11 @@
 #include "fabric-paths.h"
 
 #include "ns3/attribute-default.h"
+#include "ns3/link-changes.h"
 #include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 #include "ns3/uinteger.h"
 
-#include <fmt/format.h>
 #include <utility>
 
 namespace ns3
@@ -33,81 +33,18 @@ FabricFaults::FabricFaults(const FabricParts& fabric,
 
 // --- links
 
-uint32_t
-FabricFaults::FindLink(const LinkEvent& event) const
-{
-    const ClusterTopology& topology = *m_fabric.topology;
-    if (event.a < topology.nodeCount && event.b < topology.nodeCount)
-    {
-        for (const auto& port : topology.Ports(event.a))
-        {
-            if (port.peer == event.b)
-            {
-                return port.link;
-            }
-        }
-    }
-    m_fabric.conf->FailAtLine(event.line,
-                              event.up ? "LINK_UP" : "LINK_DOWN",
-                              fmt::format("names {} and {}, which no link joins", event.a, event.b),
-                              "the ends of a link of " + topology.source);
-}
-
-std::vector<uint32_t>
-FabricFaults::FindLinksOfNode(const LinkEvent& event) const
-{
-    const ClusterTopology& topology = *m_fabric.topology;
-    std::vector<uint32_t> links;
-    if (event.a < topology.nodeCount)
-    {
-        for (const auto& port : topology.Ports(event.a))
-        {
-            links.push_back(port.link);
-        }
-    }
-    if (links.empty())
-    {
-        m_fabric.conf->FailAtLine(event.line,
-                                  event.up ? "NODE_UP" : "NODE_DOWN",
-                                  fmt::format("names {}, which no link joins", event.a),
-                                  "a node of " + topology.source);
-    }
-    return links;
-}
-
-std::vector<uint32_t>
-FabricFaults::FindLinks(const LinkEvent& event) const
-{
-    if (event.b == LinkEvent::ALL_LINKS)
-    {
-        return FindLinksOfNode(event);
-    }
-    // Parallel links between the same nodes fail together, as the event cannot tell them apart.
-    std::vector<uint32_t> links;
-    const auto& all = m_fabric.topology->links;
-    for (uint32_t link = FindLink(event); link < all.size(); ++link)
-    {
-        const auto& ends = all[link];
-        if ((ends.a == event.a && ends.b == event.b) || (ends.a == event.b && ends.b == event.a))
-        {
-            links.push_back(link);
-        }
-    }
-    return links;
-}
-
 void
 FabricFaults::ScheduleLinkEvents()
 {
-    for (const LinkEvent& event : m_fabric.conf->linkEvents)
+    for (const LinkChange& change : FindLinkChanges(*m_fabric.conf, *m_fabric.topology))
     {
-        for (const uint32_t link : FindLinks(event))
+        for (const uint32_t link : change.links)
         {
-            Simulator::Schedule(PicoSeconds(event.timePs) - Simulator::Now(),
+            Simulator::Schedule(PicoSeconds(change.timePs) - Simulator::Now(),
                                 &FabricFaults::SetLinkUp,
                                 this,
                                 link,
-                                event.up);
+                                change.up);
         }
     }
 }

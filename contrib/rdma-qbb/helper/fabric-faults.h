@@ -52,9 +52,6 @@ class FabricFaults
     }
 
   private:
-    uint32_t FindLink(const LinkEvent& event) const;
-    std::vector<uint32_t> FindLinks(const LinkEvent& event) const;
-    std::vector<uint32_t> FindLinksOfNode(const LinkEvent& event) const;
     void UpdateRoutes();
     void PauseNics(bool pause) const;
     /// Have a NIC pause, or resume, what its partner may send.

@@ -16,10 +16,11 @@ FabricFrameSizes::Of(const RdmaHw& host)
     const uint32_t mtu = host.GetMtu();
     sizes.network.mtuPayload = mtu;
     sizes.network.dataOverhead = host.GetDataWireBytes(mtu, false) - mtu;
-    sizes.network.ackWireBytes = host.GetAckWireBytes();
+    sizes.network.ackWireBytes = host.GetAckWireBytes(false);
     sizes.network.minWireBytes = QbbNetDevice::MIN_WIRE_BYTES;
     sizes.nvlink = sizes.network;
     sizes.nvlink.dataOverhead = host.GetDataWireBytes(mtu, true) - mtu;
+    sizes.nvlink.ackWireBytes = host.GetAckWireBytes(true);
     sizes.nvlink.minWireBytes = 0;
     return sizes;
 }

@@ -5,6 +5,8 @@
 
 #include "fabric-parts.h"
 
+#include "ns3/flow-hash.h"
+
 #include <fmt/format.h>
 
 namespace ns3
@@ -13,10 +15,11 @@ namespace ns3
 FabricPaths::FabricPaths(const FabricParts& fabric,
                          FabricRoutes& routes,
                          const FabricFrameSizes& sizes,
-                         bool spreads)
+                         PathUse use)
     : m_fabric(fabric),
       m_routes(routes),
-      m_planner(*fabric.topology, routes, sizes.network, sizes.nvlink, spreads)
+      m_network(sizes.network),
+      m_planner(*fabric.topology, routes, sizes.network, sizes.nvlink, use)
 {
 }
 
@@ -31,21 +34,44 @@ FabricPaths::PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& o
     {
         return path;
     }
-    m_planner.FindTimes(pair, src, dst);
     path.peer = &m_fabric.Hw(dst);
     path.sport = start->sport;
     path.nic = start->firstPort;
     path.nvlink = pair.nvlink;
-    path.baseRttPs = pair.baseRttPs;
-    path.bottleneckBps = pair.bottleneckBps;
+    const PathLimits limits = LimitsOf(pair, src, dst, *start);
     const bool global = m_global && !pair.nvlink;
-    path.windowBytes =
-        global ? m_global->maxBdpBytes : BdpBytes(pair.bottleneckBps, pair.baseRttPs);
-    if (global)
-    {
-        path.baseRttPs = m_global->maxBaseRttPs;
-    }
+    path.baseRttPs = global ? m_global->maxBaseRttPs : limits.rttPs;
+    path.bdpBytes = global ? m_global->maxBdpBytes : limits.BdpBytes();
     return path;
+}
+
+PathInfo
+FabricPaths::Follow(uint32_t src, uint32_t dst, uint16_t firstPort, uint32_t hash) const
+{
+    const uint32_t first = m_fabric.topology->NodeOfHost(src);
+    return *m_routes.Path(src, dst, [&](uint32_t node, std::span<const uint16_t> ports) {
+        return node == first ? firstPort
+                             : ports[EcmpChoice(hash,
+                                                m_fabric.switches[node]->GetEcmpSeed(),
+                                                static_cast<uint32_t>(ports.size()))];
+    });
+}
+
+PathLimits
+FabricPaths::LimitsOf(ConnectionPlanner::Pair& pair,
+                      uint32_t src,
+                      uint32_t dst,
+                      const ConnectionStart& start) const
+{
+    if (!m_planner.LimitsDependOnHash())
+    {
+        return m_planner.FindLimits(pair, src, dst);
+    }
+    const PathInfo there = Follow(src, dst, start.firstPort, start.hash);
+    // The receiver answers by the port at which the data arrives, with a hash of its own.
+    const PathHop& last = there.hops.back();
+    const uint16_t port = m_fabric.topology->Ports(last.node)[last.port].peerPort;
+    return m_planner.LimitsOf(there, Follow(dst, src, port, ~start.hash), pair.nvlink);
 }
 
 void

@@ -8,7 +8,7 @@
 
 #include "ns3/connection-planner.h"
 #include "ns3/fabric-routes.h"
-#include "ns3/path-timing.h"
+#include "ns3/path-survey.h"
 #include "ns3/rdma-driver.h"
 
 #include <cstdint>
@@ -32,17 +32,23 @@ class FabricPaths : public RdmaPathPlanner
     /**
      * @param fabric,routes outlive the object
      * @param sizes of the fabric's frames
-     * @param spreads whether packets of a connection take several paths
+     * @param use how many of the shortest paths the packets of a connection take
      */
     FabricPaths(const FabricParts& fabric,
                 FabricRoutes& routes,
                 const FabricFrameSizes& sizes,
-                bool spreads);
+                PathUse use);
 
     /// Connections over the network use these instead of base RTT and product of their own pair.
     void UseGlobally(const FabricExtremes& extremes)
     {
         m_global = extremes;
+    }
+
+    /// @return the largest values of any two hosts
+    FabricExtremes FindExtremes() const
+    {
+        return ns3::FindExtremes(m_planner.GetSurvey(), m_network);
     }
 
     RdmaPath PlanPath(uint32_t src, uint32_t dst, const RdmaConnectionOptions& options) override;
@@ -61,10 +67,17 @@ class FabricPaths : public RdmaPathPlanner
     std::vector<std::string> DescribeCutOff() const;
 
   private:
+    /// @return the path of a connection's frames from a port on, where switches do not change it
+    PathInfo Follow(uint32_t src, uint32_t dst, uint16_t firstPort, uint32_t hash) const;
+    PathLimits LimitsOf(ConnectionPlanner::Pair& pair,
+                        uint32_t src,
+                        uint32_t dst,
+                        const ConnectionStart& start) const;
     void MoveQueuePairs(RdmaHw& hw);
 
     const FabricParts& m_fabric;
     FabricRoutes& m_routes;
+    FrameSizes m_network;
     ConnectionPlanner m_planner;
     std::optional<FabricExtremes> m_global;
 };

@@ -84,6 +84,7 @@ FabricTotals::AddSwitches(const FabricParts& fabric)
         if (node)
         {
             bufferDrops += node->GetBufferDrops();
+            losslessDrops += node->GetLosslessDrops();
             routeDrops += node->GetRouteDrops();
             marks += node->GetMarks();
             payloadLost += node->GetDroppedPayload();

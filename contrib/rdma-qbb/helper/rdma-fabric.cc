@@ -32,6 +32,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 #include <map>
 #include <set>
 #include <tuple>
@@ -298,18 +299,14 @@ RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
     FindNodes();
     ConfigureRouting();
     ConfigureHosts();
-    FabricExtremes extremes;
-    if (m_globalBaseRtt || UsesPint())
-    {
-        extremes = FindExtremes(*m_routes, GetFrameSizes());
-    }
-    MakePaths(extremes);
-    ConfigureSwitches(extremes);
+    MakePaths();
+    ConfigureSwitches();
     WarnOfUnlistedRates();
     for (const auto& node : m_parts.nodes)
     {
         node->Initialize();
     }
+    WarnOfShortPauses();
     AssignStreams(0);
     m_watchdog = CreateObject<PfcWatchdog>();
     m_watchdog->Watch(*this);
@@ -377,6 +374,8 @@ void
 RdmaFabric::ConfigureHosts()
 {
     const uint32_t mtu = GetHw(0).GetMtu();
+    const uint32_t longest =
+        std::max(GetHw(0).GetDataWireBytes(mtu, false), GetHw(0).GetDataWireBytes(mtu, true));
     for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
     {
         RdmaHw& hw = GetHw(host);
@@ -388,24 +387,25 @@ RdmaFabric::ConfigureHosts()
     }
     for (const auto& devices : m_parts.devices)
     {
-        std::for_each(devices.begin(), devices.end(), [mtu](QbbNetDevice* device) {
+        std::for_each(devices.begin(), devices.end(), [mtu, longest](QbbNetDevice* device) {
             device->SetRdmaMtu(mtu);
+            device->SetLongestFrame(longest);
         });
     }
     m_frameSizes = FabricFrameSizes::Of(GetHw(0));
 }
 
 void
-RdmaFabric::MakePaths(const FabricExtremes& extremes)
+RdmaFabric::MakePaths()
 {
-    const auto routing = RoutingBySwitch(*m_parts.topology, *m_parts.conf);
-    const bool spreads = std::any_of(routing.begin(), routing.end(), [](TypeId each) {
-        return each != EcmpRouting::GetTypeId();
-    });
-    m_paths = std::make_unique<FabricPaths>(m_parts, *m_routes, m_frameSizes, spreads);
+    m_paths =
+        std::make_unique<FabricPaths>(m_parts,
+                                      *m_routes,
+                                      m_frameSizes,
+                                      PathUseOf(RoutingBySwitch(*m_parts.topology, *m_parts.conf)));
     if (m_globalBaseRtt)
     {
-        m_paths->UseGlobally(extremes);
+        m_paths->UseGlobally(m_paths->FindExtremes());
     }
     for (RdmaDriver* driver : m_parts.drivers)
     {
@@ -466,6 +466,36 @@ RdmaFabric::WarnOfUnlistedRates()
                 m_parts.conf->warnings.push_back(
                     m_parts.conf->source + ": KMIN_MAP, KMAX_MAP and PMAX_MAP do not all list " +
                     FormatDataRate(rateBps) + "; the nearest listed rate is taken");
+            }
+        }
+    }
+}
+
+void
+RdmaFabric::WarnOfShortPauses()
+{
+    if (!m_parts.conf->IsGiven("PAUSE_TIME"))
+    {
+        return;
+    }
+    std::set<uint64_t> warned;
+    for (const auto& devices : m_parts.devices)
+    {
+        for (const QbbNetDevice* device : devices)
+        {
+            const Time wanted = AttributeDefault<TimeValue>("ns3::QbbNetDevice::PauseTime");
+            const int64_t lastsPs = device->GetPausePs();
+            if (lastsPs > wanted.GetTimeStep() && warned.insert(device->GetRateBps()).second)
+            {
+                const FabricConf::Origin origin = m_parts.conf->OriginOf({"PAUSE_TIME"});
+                m_parts.conf->warnings.push_back(
+                    fmt::format("{}{}: PAUSE_TIME of {:g} us is too short for the frames of {}: "
+                                "pauses last {:.4g} us there",
+                                origin.file,
+                                origin.line ? ":" + std::to_string(origin.line) : "",
+                                static_cast<double>(wanted.GetTimeStep()) / 1e6,
+                                FormatDataRate(device->GetRateBps()),
+                                static_cast<double>(lastsPs) / 1e6));
             }
         }
     }
@@ -537,8 +567,9 @@ RdmaFabric::RequireShared(uint32_t id) const
 }
 
 void
-RdmaFabric::ConfigureSwitches(const FabricExtremes& extremes)
+RdmaFabric::ConfigureSwitches()
 {
+    const int64_t longestRttPs = UsesPint() ? m_paths->FindExtremes().maxBaseRttPs : 0;
     const uint64_t nicRateBps = std::max<uint64_t>(m_parts.topology->MaxNicRateBps(), 1);
     for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
     {
@@ -557,9 +588,9 @@ RdmaFabric::ConfigureSwitches(const FabricExtremes& extremes)
         if (UsesPint() && !nvswitch)
         {
             Ptr<PintEncoder> encoder = CreateObject<PintEncoder>();
-            if (extremes.maxBaseRttPs > 0)
+            if (longestRttPs > 0)
             {
-                encoder->SetFabricBaseRtt(PicoSeconds(extremes.maxBaseRttPs));
+                encoder->SetFabricBaseRtt(PicoSeconds(longestRttPs));
             }
             m_parts.switches[id]->SetPintEncoder(encoder);
         }

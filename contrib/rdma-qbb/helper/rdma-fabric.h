@@ -8,6 +8,7 @@
 #include "fabric-parts.h"
 #include "fabric-paths.h"
 #include "fabric-totals.h"
+#include "fabric-trouble.h"
 
 #include "ns3/node-container.h"
 #include "ns3/nvswitch-node.h"
@@ -201,6 +202,13 @@ class RdmaFabric : public Object
     /// @return sums over all nodes
     FabricTotals GetTotals() const;
 
+    /// @return lines on what the user did not mean, after a run. @param totals GetTotals()
+    /// @param endPs when the traffic of interest was done
+    std::vector<std::string> DescribeTrouble(const FabricTotals& totals, int64_t endPs) const
+    {
+        return ns3::DescribeTrouble(m_parts, totals, endPs);
+    }
+
     /// @return sizes of this fabric's frames
     const FrameSizes& GetFrameSizes() const
     {
@@ -238,15 +246,17 @@ class RdmaFabric : public Object
     void FindNodes();
     void ConfigureRouting();
     void ConfigureHosts();
-    void ConfigureSwitches(const FabricExtremes& extremes);
+    void ConfigureSwitches();
     void ConfigurePorts(uint32_t node, uint64_t nicRateBps);
     /// @throw InputError if a switch's buffer cannot hold what its ports need
     void RequireShared(uint32_t node) const;
     /// Find how connections and in-network operations get from host to host.
-    void MakePaths(const FabricExtremes& extremes);
+    void MakePaths();
     /// @return how long receivers wait for a frame that others overtook, where the attribute does
     /// not say; 0: for ever
     Time LossTime() const;
+    /// Say where a pause has to last longer than PAUSE_TIME.
+    void WarnOfShortPauses();
     /// Say which rates the marking thresholds do not list.
     void WarnOfUnlistedRates();
     /// @return whether the congestion control reads HPCC-PINT's digests

@@ -23,7 +23,7 @@ namespace
 {
 
 constexpr uint32_t MTU = 1000;
-constexpr uint64_t LINK_BPS = 100'000'000'000;
+constexpr uint64_t BDP_BYTES = 100'000;
 
 /// Both sides of a connection with IRN, driven by hand: what was sent, what arrives.
 class IrnByHand
@@ -44,7 +44,7 @@ class IrnByHand
         }
         sender.SetSndNxt(sender.endSeq);
         irn = CreateObject<RdmaIrn>();
-        irn->OnQpInit(sender, LINK_BPS);
+        irn->OnQpInit(sender, BDP_BYTES);
         irn->OnReceiverInit(receiver);
     }
 
@@ -279,8 +279,7 @@ class IrnLimitsTestCase : public TestCase
     {
         IrnByHand link{100000};
         link.sender.baseRttPs = 8'000'000;
-        // LINK_BPS x 8 us = 100,000 bytes
-        NS_TEST_ASSERT_MSG_EQ(link.irn->GetFlightLimit(link.sender), 100'000, "BDP");
+        NS_TEST_ASSERT_MSG_EQ(link.irn->GetFlightLimit(link.sender), BDP_BYTES, "of all paths");
         link.sender.sndUna = 97'000;
         NS_TEST_ASSERT_MSG_EQ(link.irn->GetTimeoutPs(link.sender), 100'000'000, "three frames");
         link.sender.sndUna = 96'000;

@@ -9,6 +9,7 @@
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-routes.h"
 #include "ns3/nstime.h"
+#include "ns3/path-timing.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/qbb-channel.h"
 #include "ns3/qbb-net-device.h"
@@ -103,7 +104,7 @@ class StarFabric
     {
         const RdmaHw& host = *m_hosts.front();
         const double bits =
-            8.0 * (host.GetDataWireBytes(m_config.mtu, false) + host.GetAckWireBytes());
+            8.0 * (host.GetDataWireBytes(m_config.mtu, false) + host.GetAckWireBytes(false));
         return 4 * m_config.delay.GetPicoSeconds() +
                2 * static_cast<int64_t>(bits * 1e12 / static_cast<double>(m_config.rateBps));
     }
@@ -122,7 +123,7 @@ class StarFabric
         config.sport = static_cast<uint16_t>(10000 + sender);
         config.dport = 100;
         config.baseRttPs = GetBaseRttPs();
-        config.bottleneckBps = m_config.rateBps;
+        config.bdpBytes = BdpBytes(m_config.rateBps, GetBaseRttPs());
         RdmaQueuePair* qp = m_hosts[sender]->Connect(config);
         m_hosts[sender]->PostMessage(*qp, bytes, {}, [this] { m_lastDelivery = Simulator::Now(); });
         return *qp;

@@ -68,7 +68,7 @@ ShapeFinder::ShapeFinder(const ns3::ClusterTopology& topology,
                          uint32_t ecmpSeed,
                          bool messagesKeepPaths)
     : m_topology(topology),
-      m_router(topology, ecmpSeed, {}, {}, false),
+      m_router(topology, ecmpSeed, {}, {}, ns3::PathUse::Fixed),
       m_messagesKeepPaths(messagesKeepPaths),
       m_linkPlaces(2 * topology.links.size(), NOWHERE),
       m_nodePlaces(topology.nodeCount, NOWHERE)

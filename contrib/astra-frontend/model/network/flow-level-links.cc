@@ -8,36 +8,18 @@
 #include "flow-level-network.h"
 #include "flow-level-operation.h"
 
-#include "ns3/input-error.h"
-
 namespace AstraSim
 {
 
 void
 FlowLevelFabric::ScheduleLinkEvents()
 {
-    const ns3::ClusterTopology& topology = m_router.GetTopology();
-    for (const ns3::LinkEvent& event : m_config.linkEvents)
+    for (const ns3::LinkChange& change : m_config.linkChanges)
     {
-        std::vector<uint32_t> links;
-        if (event.a < topology.nodeCount && event.b < topology.nodeCount)
-        {
-            links = topology.LinksBetween(event.a, event.b);
-        }
-        if (links.empty())
-        {
-            throw ns3::InputError(m_config.source,
-                                  event.line,
-                                  std::string(event.up ? "LINK_UP" : "LINK_DOWN") + " names " +
-                                      std::to_string(event.a) + " and " + std::to_string(event.b) +
-                                      ", which no link joins",
-                                  "the ends of a link of " + topology.source);
-        }
-        // Parallel links between the same nodes fail together: the event cannot tell them apart.
-        m_loop.Schedule(event.timePs, [this, links, up = event.up] {
-            for (const uint32_t link : links)
+        m_loop.Schedule(change.timePs, [this, change] {
+            for (const uint32_t link : change.links)
             {
-                SetLinkUp(link, up);
+                SetLinkUp(link, change.up);
             }
             m_loop.Schedule(m_config.routeUpdateDelay, [this] { UpdateRoutes(); });
         });

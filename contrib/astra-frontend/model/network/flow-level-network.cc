@@ -51,7 +51,7 @@ FlowLevelFabric::FlowLevelFabric(EventLoop& loop,
                m_config.ecmpSeed,
                m_config.networkFrames,
                m_config.nvlinkFrames,
-               m_config.spreadsPackets),
+               m_config.pathUse),
       m_transfers(loop)
 {
     for (const auto& link : topology.links)

@@ -12,7 +12,7 @@
 #include "object-pool.h"
 #include "shared-network.h"
 
-#include "ns3/fabric-conf.h"
+#include "ns3/link-changes.h"
 #include "ns3/link-use.h"
 #include "ns3/path-timing.h"
 
@@ -31,17 +31,16 @@ namespace AstraSim
 /// What a FlowLevelFabric takes from a configuration.
 struct FlowLevelConfig
 {
-    ns3::FrameSizes networkFrames;            ///< frames between servers
-    ns3::FrameSizes nvlinkFrames;             ///< frames on NVLink
-    uint64_t ackIntervalBytes{1};             ///< payload per acknowledgement; 1: one per frame
-    uint32_t qpsPerConnection{1};             ///< parts that a message is cut into
-    bool persistentConnections{false};        ///< messages between servers share connections
-    uint32_t ecmpSeed{1};                     ///< as ns3::SwitchNode::EcmpSeed
-    bool spreadsPackets{false};               ///< whether packets of a flow may part, for its ideal
-    std::vector<bool> spreading{};            ///< by node: spreads frames; empty: no switch does
-    TimePs routeUpdateDelay{100'000'000};     ///< from a link's change to the routes'
-    std::vector<ns3::LinkEvent> linkEvents{}; ///< in the order of the configuration
-    std::string source{};                     ///< the configuration's name, for messages
+    ns3::FrameSizes networkFrames;             ///< frames between servers
+    ns3::FrameSizes nvlinkFrames;              ///< frames on NVLink
+    uint64_t ackIntervalBytes{1};              ///< payload per acknowledgement; 1: one per frame
+    uint32_t qpsPerConnection{1};              ///< parts that a message is cut into
+    bool persistentConnections{false};         ///< messages between servers share connections
+    uint32_t ecmpSeed{1};                      ///< as ns3::SwitchNode::EcmpSeed
+    ns3::PathUse pathUse{ns3::PathUse::Fixed}; ///< how packets of a flow part, for its ideal
+    std::vector<bool> spreading{};             ///< by node: spreads frames; empty: no switch does
+    TimePs routeUpdateDelay{100'000'000};      ///< from a link's change to the routes'
+    std::vector<ns3::LinkChange> linkChanges{};
 };
 
 /// A message, or a part of one, whose sender has its acknowledgement.

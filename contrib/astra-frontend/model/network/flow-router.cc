@@ -16,10 +16,10 @@ FlowRouter::FlowRouter(const ClusterTopology& topology,
                        uint32_t ecmpSeed,
                        const ns3::FrameSizes& network,
                        const ns3::FrameSizes& nvlink,
-                       bool spreadsPackets)
+                       ns3::PathUse use)
     : m_topology(topology),
       m_routes(topology),
-      m_planner(topology, m_routes, network, nvlink, spreadsPackets),
+      m_planner(topology, m_routes, network, nvlink, use),
       m_links(topology.links.size()),
       m_seeds(topology.nodeCount)
 {

@@ -41,13 +41,13 @@ class FlowRouter
      * @param topology outlives the object
      * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
      * @param network,nvlink sizes of frames through network switches and through NVSwitches
-     * @param spreadsPackets whether packets of a flow take several paths
+     * @param use how many of the shortest paths the packets of a flow take
      */
     FlowRouter(const ns3::ClusterTopology& topology,
                uint32_t ecmpSeed,
                const ns3::FrameSizes& network,
                const ns3::FrameSizes& nvlink,
-               bool spreadsPackets);
+               ns3::PathUse use);
 
     /// A new connection, as ConnectionPlanner::Open() has it.
     /// @return where it starts, or nothing if no path leads there

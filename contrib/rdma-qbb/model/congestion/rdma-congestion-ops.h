@@ -91,6 +91,19 @@ class RdmaCongestionOps : public Object
     /// A queue pair is new: rate is the line rate, window is as configured. Make its state.
     virtual void OnQpInit(RdmaQueuePair& qp) = 0;
 
+    /**
+     * Compare the algorithm's constants with a path.
+     * @param qp a queue pair, after OnQpInit()
+     * @param bdpBytes bandwidth-delay product of its path
+     * @return why the pair cannot have the speed of an idle path, naming attribute and value; empty
+     * if it can
+     */
+    virtual std::string DescribeMisfit([[maybe_unused]] const RdmaQueuePair& qp,
+                                       [[maybe_unused]] uint64_t bdpBytes) const
+    {
+        return "";
+    }
+
     /// New data or a repeated acknowledgement has been acknowledged. Not called while
     /// RdmaQueuePair::acksWanted is false.
     virtual void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) = 0;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace ns3
 {
@@ -23,6 +24,9 @@ namespace
 
 /// A flow sees the queue in steps of a frame: a smaller additive step does not make shares equal.
 constexpr double WINDOW_AI_PER_MTU = 0.08;
+
+/// A step smaller than this part of the paper's is taken for a mistake.
+constexpr double LEAST_PART_OF_STEP = 8;
 
 } // namespace
 
@@ -79,6 +83,42 @@ RdmaHpccBase::GetTypeId()
                           MakeTimeAccessor(&RdmaHpccBase::m_baseRtt),
                           MakeTimeChecker(Time(0)));
     return tid;
+}
+
+std::string
+RdmaHpccBase::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+{
+    if (!m_baseRtt.IsZero() && m_baseRtt.GetPicoSeconds() < qp.baseRttPs)
+    {
+        return fmt::format(
+            "ns3::RdmaHpccBase::BaseRtt of {:g} us is below the idle round trip of a "
+            "path, {:g} us",
+            m_baseRtt.GetPicoSeconds() / 1e6,
+            qp.baseRttPs / 1e6);
+    }
+    const auto stepBps = static_cast<double>(m_rateAi.GetBitRate());
+    const double stepBytes = stepBps * static_cast<double>(qp.baseRttPs) / 8e12;
+    const double stepOfPaper = WINDOW_AI_PER_MTU * qp.mtu;
+    if (stepBps > 0 && stepBytes < stepOfPaper / LEAST_PART_OF_STEP)
+    {
+        return fmt::format(
+            "RATE_AI of {:g} Mb/s adds {:.3g} bytes in HPCC's round trip of {:g} us, "
+            "where its paper has 8% of a frame, {:.3g} bytes: flows that share a "
+            "link stay unequal, and the last ends late. Without RATE_AI the step "
+            "follows the frame",
+            stepBps / 1e6,
+            stepBytes,
+            qp.baseRttPs / 1e6,
+            stepOfPaper);
+    }
+    if (stepBps > (1 - m_targetUtilization) * static_cast<double>(qp.lineRateBps))
+    {
+        return fmt::format("RATE_AI of {:g} Mb/s is more than the share of {} Gb/s that HPCC "
+                           "leaves free (1 - U_TARGET): one flow alone makes a queue",
+                           stepBps / 1e6,
+                           static_cast<double>(qp.lineRateBps) / 1e9);
+    }
+    return "";
 }
 
 void

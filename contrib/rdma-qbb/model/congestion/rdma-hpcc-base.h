@@ -29,6 +29,8 @@ class RdmaHpccBase : public RdmaCongestionOps
   public:
     static TypeId GetTypeId();
 
+    std::string DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const override;
+
   protected:
     struct RoundState : public RdmaCongestionState
     {

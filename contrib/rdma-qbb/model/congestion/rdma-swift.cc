@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace ns3
 {
@@ -107,10 +108,10 @@ RdmaSwift::GetTypeId()
                           MakeDoubleAccessor(&RdmaSwift::m_minWindow),
                           MakeDoubleChecker<double>(1e-6, 1.0))
             .AddAttribute("MaxWindow",
-                          "Largest window in frames.",
-                          DoubleValue(10000),
+                          "Largest window in frames; 0: no bound but the targets.",
+                          DoubleValue(0),
                           MakeDoubleAccessor(&RdmaSwift::m_maxWindow),
-                          MakeDoubleChecker<double>(1.0, 1e9))
+                          MakeDoubleChecker<double>(0.0, 1e9))
             .AddAttribute("ResetThreshold",
                           "Timeouts in a row after which the window falls to MinWindow.",
                           UintegerValue(5),
@@ -150,8 +151,7 @@ RdmaSwift::OnQpInit(RdmaQueuePair& qp)
     auto state = std::make_unique<State>();
     const double bdpBytes =
         static_cast<double>(qp.lineRateBps) * static_cast<double>(qp.baseRttPs) / 8e12;
-    const double frames =
-        std::clamp(std::ceil(bdpBytes / static_cast<double>(qp.mtu)), 1.0, m_maxWindow);
+    const double frames = std::max(1.0, Bounded(std::ceil(bdpBytes / static_cast<double>(qp.mtu))));
     state->fabric.frames = frames;
     state->endpoint.frames = frames;
     state->rttPs = qp.baseRttPs;
@@ -160,6 +160,34 @@ RdmaSwift::OnQpInit(RdmaQueuePair& qp)
     qp.SetVariableWindow(false);
     Apply(qp, *state);
     qp.congestion = std::move(state);
+}
+
+std::string
+RdmaSwift::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+{
+    const double bdpFrames = static_cast<double>(bdpBytes) / qp.mtu;
+    if (Bounded(bdpFrames) < std::floor(bdpFrames))
+    {
+        return fmt::format("ns3::RdmaSwift::MaxWindow of {:g} frames is below the bandwidth-delay "
+                           "product of a path, {:.0f} frames",
+                           m_maxWindow,
+                           bdpFrames);
+    }
+    const int64_t targetPs = m_baseTarget.GetPicoSeconds() + m_queueTarget.GetPicoSeconds();
+    if (!m_baseTarget.IsZero() && targetPs < qp.baseRttPs)
+    {
+        return fmt::format("ns3::RdmaSwift::BaseTarget and QueueTarget of {:g} us are below the "
+                           "idle round trip of a path, {:g} us: windows fall though nothing waits",
+                           targetPs / 1e6,
+                           qp.baseRttPs / 1e6);
+    }
+    return "";
+}
+
+double
+RdmaSwift::Bounded(double frames) const
+{
+    return m_maxWindow > 0 ? std::min(frames, m_maxWindow) : frames;
 }
 
 double
@@ -231,7 +259,7 @@ RdmaSwift::React(Window& window,
         if (limited)
         {
             const double perFrame = m_additiveIncrease / std::max(1.0, window.frames);
-            window.frames = std::min(window.frames + perFrame * ackedFrames, m_maxWindow);
+            window.frames = Bounded(window.frames + perFrame * ackedFrames);
         }
         return;
     }

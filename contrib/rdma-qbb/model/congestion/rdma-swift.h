@@ -34,6 +34,7 @@ class RdmaSwift : public RdmaCongestionOps
     std::string GetName() const override;
     Telemetry GetTelemetry() const override;
     void OnQpInit(RdmaQueuePair& qp) override;
+    std::string DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const override;
     void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) override;
     void OnNack(RdmaQueuePair& qp, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
@@ -58,6 +59,8 @@ class RdmaSwift : public RdmaCongestionOps
     void OnLoss(RdmaQueuePair& qp, int64_t nowPs);
     void Apply(RdmaQueuePair& qp, const State& state) const;
     double FlowScalingPs(double window) const;
+    /// @return a window in frames, at most MaxWindow
+    double Bounded(double frames) const;
 
     Time m_baseTarget;
     Time m_queueTarget;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <utility>
 
 namespace ns3
@@ -154,6 +155,19 @@ RdmaTimelyBase::OnQpInit(RdmaQueuePair& qp)
     state->nextUpdateSeq = qp.sndUna + m_segmentBytes;
     qp.congestion = std::move(state);
     qp.SetMinRate(std::max<uint64_t>(1, m_minRate.GetBitRate()));
+}
+
+std::string
+RdmaTimely::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+{
+    if (qp.baseRttPs <= m_tHigh.GetPicoSeconds())
+    {
+        return "";
+    }
+    return fmt::format("ns3::RdmaTimely::THigh of {:g} us is below the idle round trip of a path, "
+                       "{:g} us: rates fall though nothing waits",
+                       m_tHigh.GetPicoSeconds() / 1e6,
+                       qp.baseRttPs / 1e6);
 }
 
 void

@@ -34,6 +34,7 @@ class RdmaTimelyBase : public RdmaCongestionOps
 
     Telemetry GetTelemetry() const override;
     void OnQpInit(RdmaQueuePair& qp) override;
+    std::string DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const override;
     void OnAck(RdmaQueuePair& qp, const RdmaAckView& ack) override;
 
   protected:

@@ -96,9 +96,9 @@ RdmaDriver::Connect(uint32_t dst, const RdmaConnectionOptions& options)
     config.lossless = path.nvlink;
     config.closeWhenDone = options.closeWhenDone;
     config.baseRttPs = path.baseRttPs;
-    config.bottleneckBps = path.bottleneckBps;
+    config.bdpBytes = path.bdpBytes;
     const bool hasWindow = m_hasWindow && !path.nvlink;
-    config.windowBytes = hasWindow ? path.windowBytes : 0;
+    config.windowBytes = hasWindow ? path.bdpBytes : 0;
     config.variableWindow = hasWindow && m_variableWindow;
     config.paced = m_rateBound || path.nvlink;
     config.rateCapBps = options.rateCapBps;

@@ -27,13 +27,12 @@ struct RdmaConnectionOptions
 /// What a driver needs to know of the path to another host.
 struct RdmaPath
 {
-    RdmaHw* peer{nullptr};     ///< the other host
-    uint16_t nic{0};           ///< NIC port to send from
-    uint16_t sport{0};         ///< UDP source port
-    bool nvlink{false};        ///< stays in the server
-    int64_t baseRttPs{0};      ///< of a full frame and its ACK on the idle path
-    uint64_t bottleneckBps{0}; ///< lowest rate
-    uint64_t windowBytes{0};   ///< bandwidth-delay product: what HasWindow bounds flight to
+    RdmaHw* peer{nullptr}; ///< the other host
+    uint16_t nic{0};       ///< NIC port to send from
+    uint16_t sport{0};     ///< UDP source port
+    bool nvlink{false};    ///< stays in the server
+    int64_t baseRttPs{0};  ///< of a full frame and its ACK on the idle path
+    uint64_t bdpBytes{0};  ///< bandwidth-delay product: what HasWindow bounds flight to
 };
 
 /// Who knows paths: implemented by what builds the fabric.

@@ -78,7 +78,7 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         qp.m_peer = config.peer;
         const bool isAfar = !config.lossless && IsAfar(*config.peer);
         isAfar ? AskFromAfar(qp) : AskForAcceptance(qp);
-        m_recovery->OnQpInit(qp, config.bottleneckBps);
+        m_recovery->OnQpInit(qp, config.bdpBytes);
     }
     qp.hash = FlowHash(qp.src, qp.dst, qp.sport, qp.dport);
     if (!config.peer)
@@ -92,11 +92,34 @@ RdmaHw::Connect(const RdmaQueuePairConfig& config)
         m_controlled.set(qp.qpn & INDEX_MASK);
         m_congestion->OnQpInit(qp);
     }
+    NoteMisfits(qp, config.bdpBytes);
     qp.m_open = true;
     NS_LOG_INFO("opens " << qp.Describe() << " at " << qp.GetRate() << " bps, window "
                          << qp.m_windowBytes << " bytes");
     m_qpOpen(qp);
     return &qp;
+}
+
+void
+RdmaHw::NoteMisfits(const RdmaQueuePair& qp, uint64_t bdpBytes)
+{
+    if (qp.lossless || qp.contribution)
+    {
+        return; // neither is subject to congestion control
+    }
+    const auto note = [&](RdmaMisfit& longest, const auto& plugIn) {
+        if (qp.baseRttPs <= longest.baseRttPs)
+        {
+            return;
+        }
+        std::string text = plugIn.DescribeMisfit(qp, bdpBytes);
+        if (!text.empty())
+        {
+            longest = {qp.baseRttPs, std::move(text)};
+        }
+    };
+    note(m_misfits[0], *m_congestion);
+    note(m_misfits[1], *m_recovery);
 }
 
 void

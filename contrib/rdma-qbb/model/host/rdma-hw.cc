@@ -344,9 +344,9 @@ RdmaHw::GetDataWireBytes(uint32_t payload, bool lossless) const
 }
 
 uint32_t
-RdmaHw::GetAckWireBytes() const
+RdmaHw::GetAckWireBytes(bool lossless) const
 {
-    return m_ackBytes + GetCongestionOps()->GetTelemetryWireBytes();
+    return m_ackBytes + (lossless ? 0 : GetCongestionOps()->GetTelemetryWireBytes());
 }
 
 int64_t

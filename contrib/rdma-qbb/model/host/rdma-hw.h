@@ -21,6 +21,7 @@
 #include "ns3/watched-trace.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/container/small_vector.hpp>
 #include <boost/dynamic_bitset.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -28,6 +29,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +52,7 @@ struct RdmaQueuePairConfig
     uint16_t moreOverhead{0};   ///< bytes that frames on NVLink have besides
     bool closeWhenDone{false};  ///< end when all that was posted is acknowledged
     int64_t baseRttPs{0};       ///< of a full frame and its ACK on an idle path
-    uint64_t bottleneckBps{0};  ///< lowest rate on the path
+    uint64_t bdpBytes{0};       ///< bandwidth-delay product of the path; 0 if not known
     uint64_t windowBytes{0};    ///< payload bytes in flight; 0 for no window
     bool variableWindow{false}; ///< scale the window by rate / line rate
     bool paced{true};           ///< space frames by the rate
@@ -59,6 +61,13 @@ struct RdmaQueuePairConfig
     static constexpr uint32_t NO_OPERATION = UINT32_MAX;
     uint32_t inNetworkOperation{NO_OPERATION}; ///< sends a contribution to it; peer is null
     uint16_t inNetworkMember{0};               ///< who contributes
+};
+
+/// A constant of a plug-in that keeps a connection from the speed of its path.
+struct RdmaMisfit
+{
+    int64_t baseRttPs{-1}; ///< of the path; below 0: there is none
+    std::string text;      ///< which constant, and why
 };
 
 /// What a host's RDMA engine has done so far; the conservation law is checked on it.
@@ -215,7 +224,14 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     uint32_t GetDataWireBytes(uint32_t payload, bool lossless) const;
 
     /// @return bytes on the wire of an acknowledgement
-    uint32_t GetAckWireBytes() const;
+    uint32_t GetAckWireBytes(bool lossless) const;
+
+    /// @return constants of congestion control or loss recovery that do not fit a path on which
+    /// this host has opened a connection: for each of the two, that of its longest such path
+    std::span<const RdmaMisfit> GetMisfits() const
+    {
+        return m_misfits;
+    }
 
     /// Fix the random streams. @return how many were used
     int64_t AssignStreams(int64_t stream);
@@ -391,6 +407,8 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     RdmaRxQueuePair* FindFromAfar(uint32_t host, uint32_t qpn);
     RdmaRxQueuePair& TakeReceiver();
     RdmaQueuePair& TakeSender();
+    /// Remember which constants do not fit the path of a connection.
+    void NoteMisfits(const RdmaQueuePair& qp, uint64_t bdpBytes);
     void Configure(RdmaQueuePair& qp, const RdmaQueuePairConfig& config);
 
     /// Give back a frame that ends here.
@@ -443,6 +461,7 @@ class RdmaHw : public Object, public LinkNode, public QbbAddressee
     uint8_t m_maxPausedTimeouts{0};
     mutable Ptr<RdmaCongestionOps> m_congestion; ///< made when first asked for: many hosts idle
     mutable Ptr<RdmaLossRecovery> m_recovery;    ///< likewise
+    std::array<RdmaMisfit, 2> m_misfits;         ///< of congestion control and of loss recovery
 
     Ptr<InNetworkHook> m_inNetwork;
     std::vector<std::unique_ptr<RdmaNic>> m_nics;

@@ -23,6 +23,7 @@ struct CarriedTraffic
     uint64_t packets{0};            ///< sent, by every port that they pass
     uint64_t packetHops{0};         ///< packets received whole by a port
     uint64_t drops{0};              ///< packets lost or dropped, wherever
+    uint64_t losslessDrops{0};      ///< of these, those that PFC protects
     uint64_t pauses{0};             ///< times a priority of a port was paused
     TimeSum pausedPs{};             ///< over all ports
     int64_t longestPausePs{0};      ///< of one queue, without a break
@@ -51,6 +52,7 @@ struct CarriedTraffic
         visit("packets", &CarriedTraffic::packets, Sum);
         visit("packet_hops", &CarriedTraffic::packetHops, Sum);
         visit("drops", &CarriedTraffic::drops, Sum);
+        visit("lossless_drops", &CarriedTraffic::losslessDrops, Sum);
         visit("pauses", &CarriedTraffic::pauses, Sum);
         visit("paused_ns", &CarriedTraffic::pausedPs, Sum);
         visit("longest_pause_ns", &CarriedTraffic::longestPausePs, Largest);

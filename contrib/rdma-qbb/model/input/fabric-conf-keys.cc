@@ -214,7 +214,7 @@ SwitchRules()
         Micros("PAUSE_TIME",
                "ns3::QbbNetDevice::PauseTime",
                false,
-               "How long a PFC pause lasts if not renewed."),
+               "How long a PFC pause lasts if not renewed; at least as long as two full packets."),
         Micros("PFC_WATCHDOG",
                "ns3::PfcWatchdog::Timeout",
                true,
@@ -275,7 +275,9 @@ TransportRules()
             true,
             "Where routing is per frame, the time after which a receiver takes a frame for lost; "
             "0: 100 in a fabric that may lose frames, else never."),
-        Rto("RTO", "Retransmission timeout; 0: chosen from the path."),
+        Rto("RTO",
+            "Retransmission timeout; 0: two idle round trips of the path, at least 4000 with gbn, "
+            "and with irn 320, or 100 while few packets are in flight."),
         Whole(
             "QPS_PER_CONNECTION",
             "ns3::RdmaFabric::QpsPerConnection",
@@ -331,9 +333,11 @@ CongestionRules()
                "ns3::RdmaHw::CongestionControl",
                "ns3::RdmaCongestionOps",
                CongestionWords()),
-        Flag("HAS_WIN",
-             "ns3::RdmaDriver::HasWindow",
-             "Bytes in flight are bounded by a window of one BDP."),
+        Flag(
+            "HAS_WIN",
+            "ns3::RdmaDriver::HasWindow",
+            "Bytes in flight are bounded by a window of one BDP, of all paths that the packets may "
+            "take."),
         Flag("GLOBAL_T",
              "ns3::RdmaFabric::GlobalBaseRtt",
              "All pairs use the largest base RTT and BDP of any pair."),

@@ -15,6 +15,32 @@ namespace ns3
 
 NS_LOG_COMPONENT_SHARE("QbbNetDevice");
 
+namespace
+{
+
+/// One quantum of a pause is 512 bit times.
+double
+QuantumPs(uint64_t rateBps)
+{
+    return 512.0 * 1e12 / static_cast<double>(rateBps);
+}
+
+} // namespace
+
+int64_t
+QbbNetDevice::GetPausePs() const
+{
+    if (m_pauseTime.IsZero())
+    {
+        return 0;
+    }
+    // A refresh, sent at half of it, may have to wait for a frame of data and for other PFC frames.
+    const int64_t waitPs =
+        GetTxTimePs(m_longestFrame) + PRIORITIES * GetTxTimePs(QbbFrame::MIN_WIRE_BYTES);
+    const auto mostPs = static_cast<int64_t>(UINT16_MAX * QuantumPs(GetRateBps()));
+    return std::min(std::max(m_pauseTime.GetTimeStep(), 2 * waitPs), mostPs);
+}
+
 uint16_t
 QbbNetDevice::PauseQuanta() const
 {
@@ -22,9 +48,8 @@ QbbNetDevice::PauseQuanta() const
     {
         return UINT16_MAX;
     }
-    // One quantum is 512 bit times; rounded up so that a pause never ends before its refresh.
-    const double quantumPs = 512.0 * 1e12 / static_cast<double>(GetRateBps());
-    const double quanta = static_cast<double>(m_pauseTime.GetTimeStep()) / quantumPs;
+    // Rounded up so that a pause never ends before its refresh.
+    const double quanta = static_cast<double>(GetPausePs()) / QuantumPs(GetRateBps());
     return static_cast<uint16_t>(std::clamp(quanta + 1, 1.0, 65535.0));
 }
 
@@ -45,7 +70,7 @@ QbbNetDevice::SendPfc(uint8_t priority, bool pause, int64_t nowPs)
             m_refreshEvent = Create<RefreshEvent>(this);
         }
         m_refreshArmed = true;
-        m_refreshEvent->ScheduleAt(GetNodeId(), nowPs + m_pauseTime.GetTimeStep() / 2);
+        m_refreshEvent->ScheduleAt(GetNodeId(), nowPs + GetPausePs() / 2);
     }
     TransmitWhenFree(nowPs);
 }
@@ -74,8 +99,8 @@ QbbNetDevice::ReceivePfc(const QbbFrame& frame, int64_t nowPs)
     }
     if (pause && !m_pauseTime.IsZero())
     {
-        const double quantumPs = 512.0 * 1e12 / static_cast<double>(GetRateBps());
-        m_pausedUntilPs[frame.priority] = nowPs + static_cast<int64_t>(frame.quanta * quantumPs);
+        m_pausedUntilPs[frame.priority] =
+            nowPs + static_cast<int64_t>(frame.quanta * QuantumPs(GetRateBps()));
         if (!m_expiryEvent)
         {
             m_expiryEvent = Create<ExpiryEvent>(this);

@@ -44,12 +44,14 @@ QbbNetDevice::GetTypeId()
                           DataRateValue(DataRate("100Gb/s")),
                           MakeDataRateAccessor(&QbbNetDevice::m_rate),
                           MakeDataRateChecker())
-            .AddAttribute("PauseTime",
-                          "How long a PFC pause lasts unless refreshed or resumed; it is refreshed "
-                          "at half of it. 0: until resumed",
-                          TimeValue(MicroSeconds(5)),
-                          MakeTimeAccessor(&QbbNetDevice::m_pauseTime),
-                          MakeTimeChecker(Time(0)))
+            .AddAttribute(
+                "PauseTime",
+                "How long a PFC pause lasts unless refreshed or resumed, at least as long "
+                "as two of the longest RDMA frames; it is refreshed at half of it. 0: "
+                "until resumed",
+                TimeValue(MicroSeconds(5)),
+                MakeTimeAccessor(&QbbNetDevice::m_pauseTime),
+                MakeTimeChecker(Time(0)))
             .AddAttribute("OtherPriority",
                           "Priority queue of packets given to Send()",
                           UintegerValue(1),
@@ -127,6 +129,7 @@ QbbNetDevice::QbbNetDevice(const QbbNetDevice& model)
     : NetDevice(model),
       m_weight(model.m_weight),
       m_pauseTime(model.m_pauseTime),
+      m_longestFrame(model.m_longestFrame),
       m_rate(model.m_rate),
       m_otherPriority(model.m_otherPriority),
       m_otherQueueLimit(model.m_otherQueueLimit),

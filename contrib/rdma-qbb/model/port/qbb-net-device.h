@@ -96,6 +96,15 @@ class QbbNetDevice : public NetDevice, public LinkPort
         m_rdmaMtu = bytes;
     }
 
+    /// Say how many bytes the longest frame occupies that a pause may have to wait for.
+    void SetLongestFrame(uint32_t wireBytes)
+    {
+        m_longestFrame = wireBytes;
+    }
+
+    /// @return how long a pause of the far end lasts if it is not renewed; 0: until it is resumed
+    int64_t GetPausePs() const;
+
     /// Somebody connects to a trace source of frames or queues.
     void OnWatched();
 
@@ -193,6 +202,7 @@ class QbbNetDevice : public NetDevice, public LinkPort
     std::array<int64_t, PRIORITIES> m_pausedUntilPs{};
     int64_t m_pausedSincePs{0};
     Time m_pauseTime;
+    uint32_t m_longestFrame{0};
 
     DataRate m_rate;
     uint8_t m_otherPriority{1};

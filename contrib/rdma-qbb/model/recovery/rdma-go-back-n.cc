@@ -12,6 +12,7 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 #include <utility>
 
@@ -24,6 +25,9 @@ NS_OBJECT_ENSURE_REGISTERED(RdmaGoBackN);
 
 namespace
 {
+
+/// On paths whose round trip is not longer than half of it.
+constexpr int64_t LEAST_TIMEOUT_PS = 4'000'000'000;
 
 /// What a receiver keeps where frames may overtake each other.
 struct GoBackNReceiver : public RdmaRecoveryState
@@ -47,10 +51,11 @@ RdmaGoBackN::GetTypeId()
                           MakeTimeAccessor(&RdmaGoBackN::m_nackInterval),
                           MakeTimeChecker(Time(0)))
             .AddAttribute("Timeout",
-                          "Retransmission timeout; doubles while nothing is acknowledged",
-                          TimeValue(MilliSeconds(4)),
+                          "Retransmission timeout; doubles while nothing is acknowledged. 0: 4 ms, "
+                          "or two idle round trips of the path if those are longer",
+                          TimeValue(Time(0)),
                           MakeTimeAccessor(&RdmaGoBackN::m_timeout),
-                          MakeTimeChecker(PicoSeconds(1)))
+                          MakeTimeChecker(Time(0)))
             .AddAttribute(
                 "ChunkBytes",
                 "Bytes of a chunk, the unit of BackToZero; 0: none, BackToZero does nothing",
@@ -126,7 +131,22 @@ RdmaGoBackN::GoBackTo(RdmaQueuePair& qp, uint64_t seq) const
 int64_t
 RdmaGoBackN::GetTimeoutPs(const RdmaQueuePair& qp) const
 {
-    return m_timeout.GetTimeStep();
+    return m_timeout.IsZero() ? TimeoutForPath(qp.baseRttPs, LEAST_TIMEOUT_PS)
+                              : m_timeout.GetTimeStep();
+}
+
+std::string
+RdmaGoBackN::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+{
+    if (m_timeout.IsZero() || m_timeout.GetTimeStep() > qp.baseRttPs)
+    {
+        return "";
+    }
+    return fmt::format(
+        "RTO (ns3::RdmaGoBackN::Timeout) of {:g} us is not above the idle round trip "
+        "of a path, {:g} us: all is sent again though nothing is lost",
+        m_timeout.GetTimeStep() / 1e6,
+        qp.baseRttPs / 1e6);
 }
 
 } // namespace ns3

@@ -32,6 +32,7 @@ class RdmaGoBackN : public RdmaLossRecovery
     void OnNack(RdmaQueuePair& qp, const QbbFrame& nack, int64_t nowPs) override;
     void OnTimeout(RdmaQueuePair& qp, int64_t nowPs) override;
     int64_t GetTimeoutPs(const RdmaQueuePair& qp) const override;
+    std::string DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const override;
 
   private:
     /// Send again from a byte, or from its chunk's first one.

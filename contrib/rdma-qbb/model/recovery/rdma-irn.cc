@@ -12,6 +12,7 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 #include <utility>
 
@@ -28,8 +29,8 @@ namespace
 /// What the sender knows beyond the cumulative acknowledgement.
 struct IrnSender : public RdmaRecoveryState
 {
-    uint64_t bottleneckBps{0}; ///< lowest rate on the path
-    SeqRanges arrived;         ///< frames above sndUna that NACKs named
+    uint64_t bdpBytes{0}; ///< of the paths; 0 if not known
+    SeqRanges arrived;    ///< frames above sndUna that NACKs named
     bool recovering{false};
     uint64_t recoveryEnd{0}; ///< recovery ends when this is acknowledged
     uint64_t resendNext{0};  ///< next frame to send again, if below resendEnd
@@ -164,11 +165,24 @@ RdmaIrn::GetTypeId()
 }
 
 void
-RdmaIrn::OnQpInit(RdmaQueuePair& qp, uint64_t bottleneckBps)
+RdmaIrn::OnQpInit(RdmaQueuePair& qp, uint64_t bdpBytes)
 {
     auto sender = std::make_unique<IrnSender>();
-    sender->bottleneckBps = bottleneckBps;
+    sender->bdpBytes = bdpBytes;
     qp.recovery = std::move(sender);
+}
+
+std::string
+RdmaIrn::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+{
+    if (m_bdpCapBytes == 0 || m_bdpCapBytes >= bdpBytes)
+    {
+        return "";
+    }
+    return fmt::format("ns3::RdmaIrn::BdpCap of {} bytes is below the bandwidth-delay product of a "
+                       "path, {} bytes",
+                       m_bdpCapBytes,
+                       bdpBytes);
 }
 
 void
@@ -311,7 +325,7 @@ RdmaIrn::GetTimeoutPs(const RdmaQueuePair& qp) const
     const bool few = qp.GetInFlight() <= uint64_t{m_rtoLowFrames} * qp.mtu;
     const int64_t timeout = (few ? m_rtoLow : m_rtoHigh).GetTimeStep();
     // On a path longer than the paper's an answer takes longer than its timeouts.
-    return std::max(timeout, 2 * qp.baseRttPs);
+    return TimeoutForPath(qp.baseRttPs, timeout);
 }
 
 uint64_t
@@ -325,8 +339,8 @@ RdmaIrn::GetFlightLimit(const RdmaQueuePair& qp) const
     {
         return m_bdpCapBytes;
     }
-    const double bdp = static_cast<double>(SenderState(qp).bottleneckBps) / 8e12 * qp.baseRttPs;
-    return bdp > 0 ? std::max(static_cast<uint64_t>(bdp), uint64_t{qp.mtu}) : UINT64_MAX;
+    const uint64_t bdpBytes = SenderState(qp).bdpBytes;
+    return bdpBytes ? std::max(bdpBytes, uint64_t{qp.mtu}) : UINT64_MAX;
 }
 
 } // namespace ns3

@@ -7,6 +7,8 @@
 
 #include "ns3/uinteger.h"
 
+#include <algorithm>
+
 namespace ns3
 {
 
@@ -32,6 +34,12 @@ RdmaLossRecovery::GetTypeId()
                           MakeTimeAccessor(&RdmaLossRecovery::m_reorderTime),
                           MakeTimeChecker(Time(0)));
     return tid;
+}
+
+int64_t
+RdmaLossRecovery::TimeoutForPath(int64_t baseRttPs, int64_t leastPs)
+{
+    return std::max(leastPs, 2 * baseRttPs);
 }
 
 std::unique_ptr<ReorderBuffer>

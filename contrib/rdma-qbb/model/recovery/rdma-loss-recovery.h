@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace ns3
 {
@@ -85,9 +86,17 @@ class RdmaLossRecovery : public Object
 
     // --- sender
 
-    /// A connection from this host is new. @param bottleneckBps lowest rate on its path, bit/s
-    virtual void OnQpInit(RdmaQueuePair& qp, uint64_t bottleneckBps)
+    /// A connection from this host is new. @param bdpBytes bandwidth-delay product of its paths
+    virtual void OnQpInit(RdmaQueuePair& qp, uint64_t bdpBytes)
     {
+    }
+
+    /// @return why the pair cannot have the speed of an idle path, naming attribute and value;
+    /// empty if it can. @param bdpBytes as in OnQpInit()
+    virtual std::string DescribeMisfit([[maybe_unused]] const RdmaQueuePair& qp,
+                                       [[maybe_unused]] uint64_t bdpBytes) const
+    {
+        return "";
     }
 
     /// A NACK: set the queue pair's sequence numbers to what is to be sent next.
@@ -123,6 +132,10 @@ class RdmaLossRecovery : public Object
     }
 
   protected:
+    /// @return a timeout for a path: @p leastPs, or two of its idle round trips if an answer may
+    /// take longer
+    static int64_t TimeoutForPath(int64_t baseRttPs, int64_t leastPs);
+
     /**
      * @param rx a receiver that is new
      * @param selective whether its questions name what came after a gap

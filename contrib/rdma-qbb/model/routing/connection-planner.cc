@@ -17,12 +17,13 @@ ConnectionPlanner::ConnectionPlanner(const ClusterTopology& topology,
                                      const FabricRoutes& routes,
                                      const FrameSizes& network,
                                      const FrameSizes& nvlink,
-                                     bool spreads)
+                                     PathUse use)
     : m_topology(topology),
       m_routes(routes),
       m_network(network),
       m_nvlink(nvlink),
-      m_ideal(routes, spreads),
+      m_survey(routes, use),
+      m_ideal(m_survey),
       m_sources(topology.hostCount)
 {
 }
@@ -31,7 +32,7 @@ void
 ConnectionPlanner::Fill(Pair& pair, uint32_t src, uint32_t dst)
 {
     pair.idealKind = IdealFct::UNKNOWN;
-    pair.bottleneckBps = 0;
+    pair.limits = {};
     pair.ports = &*m_sources[src].portSets.insert(m_routes.HostPorts(src, dst)).first;
     if (!pair.ports->empty())
     {
@@ -51,15 +52,20 @@ ConnectionPlanner::Find(uint32_t src, uint32_t dst)
     return it->second;
 }
 
-void
-ConnectionPlanner::FindTimes(Pair& pair, uint32_t src, uint32_t dst) const
+const PathLimits&
+ConnectionPlanner::FindLimits(Pair& pair, uint32_t src, uint32_t dst) const
 {
-    if (pair.bottleneckBps == 0)
+    if (pair.limits.rateBps == 0)
     {
-        const PathInfo path = *m_routes.Path(src, dst);
-        pair.bottleneckBps = path.bottleneckBps;
-        pair.baseRttPs = BaseRttPs(path, pair.nvlink ? m_nvlink : m_network);
+        pair.limits = m_survey.FindLimits(src, dst, pair.nvlink ? m_nvlink : m_network);
     }
+    return pair.limits;
+}
+
+PathLimits
+ConnectionPlanner::LimitsOf(const PathInfo& there, const PathInfo& back, bool nvlink) const
+{
+    return {there.bottleneckBps, BaseRttPs(there, back, nvlink ? m_nvlink : m_network)};
 }
 
 std::optional<ConnectionStart>

@@ -6,7 +6,7 @@
 
 #include "fabric-routes.h"
 #include "ideal-fct.h"
-#include "path-timing.h"
+#include "path-survey.h"
 
 #include "ns3/flow-hash.h"
 
@@ -45,8 +45,7 @@ class ConnectionPlanner
     struct Pair
     {
         const std::vector<uint16_t>* ports{nullptr}; ///< that begin a path; not null
-        int64_t baseRttPs{0};                        ///< see FindTimes()
-        uint64_t bottleneckBps{0};                   ///< likewise; 0 if not known
+        PathLimits limits;                           ///< see FindLimits(); rate 0 if not known
         uint32_t idealKind{IdealFct::UNKNOWN};
         uint16_t nextSport{FIRST_SPORT};
         bool nvlink{false}; ///< an NVSwitch joins them
@@ -55,19 +54,34 @@ class ConnectionPlanner
     /**
      * @param topology,routes outlive the object
      * @param network,nvlink sizes of frames through network switches and through NVSwitches
-     * @param spreads whether packets of a connection take several paths
+     * @param use how many of the shortest paths the packets of a connection take
      */
     ConnectionPlanner(const ClusterTopology& topology,
                       const FabricRoutes& routes,
                       const FrameSizes& network,
                       const FrameSizes& nvlink,
-                      bool spreads);
+                      PathUse use);
 
     /// @return what is known of two hosts; stays at its address until the next pair is looked for
     Pair& Find(uint32_t src, uint32_t dst);
 
-    /// Find out a pair's base RTT and bottleneck, if they are not known. @param pair has ports
-    void FindTimes(Pair& pair, uint32_t src, uint32_t dst) const;
+    /// @return the limits of any connection of two hosts @param pair has ports
+    const PathLimits& FindLimits(Pair& pair, uint32_t src, uint32_t dst) const;
+
+    /// @return whether two connections between the same hosts may have different limits
+    bool LimitsDependOnHash() const
+    {
+        return m_survey.DependsOnHash();
+    }
+
+    /// @return the limits of a connection that stays on one path @param nvlink an NVSwitch is on it
+    PathLimits LimitsOf(const PathInfo& there, const PathInfo& back, bool nvlink) const;
+
+    /// @return all paths that connections may take
+    const PathSurvey& GetSurvey() const
+    {
+        return m_survey;
+    }
 
     /**
      * A new connection.
@@ -140,6 +154,7 @@ class ConnectionPlanner
     const FabricRoutes& m_routes;
     FrameSizes m_network;
     FrameSizes m_nvlink;
+    PathSurvey m_survey;
     IdealFct m_ideal;
     std::vector<Source> m_sources; ///< by host
 };

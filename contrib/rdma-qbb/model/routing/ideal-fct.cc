@@ -14,71 +14,90 @@ namespace ns3
 namespace
 {
 
-using NodeKind = ClusterTopology::NodeKind;
-using Speed = std::pair<uint64_t, int64_t>;
-
-Speed
+std::pair<uint64_t, int64_t>
 SpeedOf(const ClusterTopology::Link& link)
 {
     return {link.rateBps, link.delayPs};
 }
 
-/// @return whether all links that are asked for have one rate and one delay
-class OneSpeed
+/// @return least time that some links of all paths take a frame
+template <typename Links>
+int64_t
+LeastPs(const std::vector<PathInfo>& paths, uint32_t wireBytes, const Links& links)
 {
-  public:
-    bool Admits(const ClusterTopology::Link& link)
+    int64_t leastPs = CLOCK_END_PS;
+    for (const PathInfo& path : paths)
     {
-        m_speed = m_speed.value_or(SpeedOf(link));
-        return *m_speed == SpeedOf(link);
+        int64_t time = 0;
+        for (const PathHop& hop : links(std::span<const PathHop>(path.hops)))
+        {
+            time = AddPs(time, AddPs(SerializationPs(wireBytes, hop.rateBps), hop.delayPs));
+        }
+        leastPs = std::min(leastPs, time);
     }
+    return leastPs;
+}
 
-  private:
-    std::optional<Speed> m_speed;
-};
+/**
+ * @return least time from the first bit sent to the last bit received of a message whose packets
+ * part: at some distance from the source all links together are the last to be done
+ * @param levelBps rate of the links at each distance
+ */
+int64_t
+PartedDeliveryPs(const std::vector<PathInfo>& paths,
+                 const std::vector<uint64_t>& levelBps,
+                 uint64_t bytes,
+                 const FrameSizes& sizes)
+{
+    if (bytes == 0)
+    {
+        return 0;
+    }
+    const auto rest = static_cast<uint32_t>(bytes % sizes.mtuPayload);
+    const uint32_t lastWire = sizes.DataWireBytes(rest ? rest : sizes.mtuPayload);
+    const uint32_t firstWire =
+        bytes > sizes.mtuPayload ? sizes.DataWireBytes(sizes.mtuPayload) : lastWire;
+    const uint64_t frames = (bytes + sizes.mtuPayload - 1) / sizes.mtuPayload;
+    uint64_t sourceBps = 0;
+    for (const PathInfo& path : paths)
+    {
+        sourceBps = std::max(sourceBps, path.hops.front().rateBps);
+    }
+    // Frames leave their source one by one, each with its time rounded up.
+    int64_t crossing = AddPs(TimesPs(SerializationPs(firstWire, sourceBps), frames - 1),
+                             SerializationPs(lastWire, sourceBps));
+    int64_t time = 0;
+    for (std::size_t level = 0; level < levelBps.size(); ++level)
+    {
+        const int64_t before =
+            LeastPs(paths, firstWire, [level](auto hops) { return hops.first(level); });
+        const int64_t after =
+            LeastPs(paths, lastWire, [level](auto hops) { return hops.subspan(level + 1); });
+        int64_t delay = CLOCK_END_PS;
+        for (const PathInfo& path : paths)
+        {
+            delay = std::min(delay, path.hops[level].delayPs);
+        }
+        if (level > 0)
+        {
+            crossing = SerializationPs(MessageWireBytes(bytes, sizes), levelBps[level]);
+        }
+        time = std::max(time, AddPs(AddPs(before, crossing), AddPs(delay, after)));
+    }
+    return time;
+}
 
 } // namespace
 
-IdealFct::IdealFct(const FabricRoutes& routes, bool spreads)
-    : m_routes(routes),
-      m_spreads(spreads),
-      m_even(IsEven())
+IdealFct::IdealFct(const PathSurvey& survey)
+    : m_survey(survey)
 {
-}
-
-bool
-IdealFct::IsEven() const
-{
-    const ClusterTopology& topology = m_routes.Topology();
-    OneSpeed between; // network switches
-    for (const auto& link : topology.links)
-    {
-        if (topology.Is(link.a, NodeKind::Switch) && topology.Is(link.b, NodeKind::Switch) &&
-            !between.Admits(link))
-        {
-            return false;
-        }
-    }
-    for (uint32_t host = 0; host < topology.hostCount; ++host)
-    {
-        OneSpeed network;
-        OneSpeed nvlink;
-        for (const auto& port : topology.Ports(topology.NodeOfHost(host)))
-        {
-            OneSpeed& kind = topology.Is(port.peer, NodeKind::NvSwitch) ? nvlink : network;
-            if (!kind.Admits(topology.links[port.link]))
-            {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 std::vector<IdealFct::Profile>
 IdealFct::ProfilesBy(uint32_t node, std::span<const uint16_t> ports, uint32_t dst) const
 {
-    const ClusterTopology& topology = m_routes.Topology();
+    const ClusterTopology& topology = m_survey.GetRoutes().Topology();
     if (node == topology.NodeOfHost(dst))
     {
         return {{}};
@@ -88,9 +107,8 @@ IdealFct::ProfilesBy(uint32_t node, std::span<const uint16_t> ports, uint32_t ds
     {
         const ClusterTopology::Port& port = topology.Ports(node)[number];
         const bool arrives = port.peer == topology.NodeOfHost(dst);
-        const auto next = arrives
-                              ? std::span<const uint16_t>()
-                              : std::span<const uint16_t>(m_routes.Table(port.peer).NextHops(dst));
+        const auto next = arrives ? std::span<const uint16_t>()
+                                  : m_survey.GetRoutes().Table(port.peer).NextHops(dst);
         for (Profile& rest : ProfilesBy(port.peer, next, dst))
         {
             rest.insert(rest.begin(), SpeedOf(topology.links[port.link]));
@@ -102,32 +120,41 @@ IdealFct::ProfilesBy(uint32_t node, std::span<const uint16_t> ports, uint32_t ds
     return profiles;
 }
 
+std::vector<IdealFct::Profile>
+IdealFct::ProfilesOf(uint32_t src, uint32_t dst) const
+{
+    const FabricRoutes& routes = m_survey.GetRoutes();
+    if (!m_survey.IsEven())
+    {
+        return ProfilesBy(routes.Topology().NodeOfHost(src), routes.HostPorts(src, dst), dst);
+    }
+    const PathInfo path = *routes.Path(src, dst); // one stands for all
+    Profile profile;
+    for (const PathHop& hop : path.hops)
+    {
+        profile.emplace_back(hop.rateBps, hop.delayPs);
+    }
+    return {profile};
+}
+
 uint32_t
 IdealFct::KindOf(uint32_t src, uint32_t dst)
 {
-    std::vector<Profile> profiles;
-    if (m_even)
+    const std::vector<Profile> profiles = ProfilesOf(src, dst);
+    std::vector<uint64_t> levelBps;
+    if (m_survey.Parts())
     {
-        Profile& profile = profiles.emplace_back();
-        const std::optional<PathInfo> path = m_routes.Path(src, dst);
-        for (const PathHop& hop : path->hops)
-        {
-            profile.emplace_back(hop.rateBps, hop.delayPs);
-        }
-    }
-    else
-    {
-        const std::vector<uint16_t> ports = m_routes.HostPorts(src, dst);
-        profiles = ProfilesBy(m_routes.Topology().NodeOfHost(src), ports, dst);
+        levelBps = m_survey.FindLevels(src, dst);
     }
     const auto number = static_cast<uint32_t>(m_kinds.size());
-    const auto [known, isNew] = m_numbers.try_emplace(profiles, number);
+    const auto [known, isNew] = m_numbers.try_emplace({profiles, levelBps}, number);
     if (isNew)
     {
-        std::vector<PathInfo>& paths = m_kinds.emplace_back();
+        Kind& kind = m_kinds.emplace_back();
+        kind.levelBps = std::move(levelBps);
         for (const Profile& profile : profiles)
         {
-            PathInfo& path = paths.emplace_back();
+            PathInfo& path = kind.paths.emplace_back();
             for (const auto& [rateBps, delayPs] : profile)
             {
                 path.hops.push_back({0, 0, 0, rateBps, delayPs});
@@ -139,35 +166,22 @@ IdealFct::KindOf(uint32_t src, uint32_t dst)
 }
 
 int64_t
-IdealFct::Delivery(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes) const
-{
-    if (!m_spreads || path.hops.size() < 3 || bytes == 0)
-    {
-        return IdleDeliveryPs(path, bytes, sizes);
-    }
-    PathInfo ends;
-    ends.hops = {path.hops.front(), path.hops.back()};
-    int64_t time = IdleDeliveryPs(ends, bytes, sizes);
-    const uint64_t rest = bytes % sizes.mtuPayload;
-    const uint32_t last =
-        sizes.DataWireBytes(rest ? static_cast<uint32_t>(rest) : sizes.mtuPayload);
-    for (std::size_t i = 1; i + 1 < path.hops.size(); ++i)
-    {
-        time = AddPs(time, SerializationPs(last, path.hops[i].rateBps));
-        time = AddPs(time, path.hops[i].delayPs);
-    }
-    return time;
-}
-
-int64_t
 IdealFct::Of(uint32_t kind, uint64_t bytes, const FrameSizes& sizes) const
 {
+    const auto& [paths, levelBps] = m_kinds[kind];
     int64_t there = CLOCK_END_PS;
     int64_t back = CLOCK_END_PS;
-    for (const PathInfo& path : m_kinds[kind])
+    for (const PathInfo& path : paths)
     {
-        there = std::min(there, Delivery(path, bytes, sizes));
+        if (levelBps.empty())
+        {
+            there = std::min(there, IdleDeliveryPs(path, bytes, sizes));
+        }
         back = std::min(back, OneWayPs(path, sizes.ackWireBytes));
+    }
+    if (!levelBps.empty())
+    {
+        there = PartedDeliveryPs(paths, levelBps, bytes, sizes);
     }
     return AddPs(there, back);
 }

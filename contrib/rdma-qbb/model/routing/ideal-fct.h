@@ -4,7 +4,7 @@
 #ifndef IDEAL_FCT_H
 #define IDEAL_FCT_H
 
-#include "path-timing.h"
+#include "path-survey.h"
 
 #include <cstdint>
 #include <map>
@@ -22,7 +22,7 @@ namespace ns3
  * The time until the sender has the last acknowledgement when nothing else is on the network and
  * only links limit it, over the fastest of the shortest paths. So no flow's slowdown is below 1,
  * and that of a flow alone, on paths of equal rates, is 1. Where switches spread the packets of a
- * flow over several paths, only the first and the last link limit its rate.
+ * flow over several paths, all links at one distance from the source carry them together.
  *
  * Most pairs of hosts have paths like those of other pairs, so paths are kept by kind.
  */
@@ -32,8 +32,8 @@ class IdealFct
     /// What a pair of hosts has that was not looked up.
     static constexpr uint32_t UNKNOWN = UINT32_MAX;
 
-    /// @param routes borrowed @param spreads whether packets of a flow take several paths
-    IdealFct(const FabricRoutes& routes, bool spreads);
+    /// @param survey of the paths; borrowed
+    explicit IdealFct(const PathSurvey& survey);
 
     /// @return number of the kind of paths from one host to another, which some path connects;
     /// valid until routes change
@@ -46,18 +46,22 @@ class IdealFct
     /// Rates and delays of a path's links, from the source on.
     using Profile = std::vector<std::pair<uint64_t, int64_t>>;
 
-    bool IsEven() const;
+    /// Paths that look alike to a message.
+    struct Kind
+    {
+        std::vector<PathInfo> paths;    ///< that differ
+        std::vector<uint64_t> levelBps; ///< of all links at each distance, where packets part
+    };
+
     /// @return the different paths from a node by some of its ports to a host
     std::vector<Profile> ProfilesBy(uint32_t node,
                                     std::span<const uint16_t> ports,
                                     uint32_t dst) const;
-    int64_t Delivery(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes) const;
+    std::vector<Profile> ProfilesOf(uint32_t src, uint32_t dst) const;
 
-    const FabricRoutes& m_routes;
-    bool m_spreads;
-    bool m_even; ///< all shortest paths between two hosts are alike
-    std::map<std::vector<Profile>, uint32_t> m_numbers;
-    std::vector<std::vector<PathInfo>> m_kinds;
+    const PathSurvey& m_survey;
+    std::map<std::pair<std::vector<Profile>, std::vector<uint64_t>>, uint32_t> m_numbers;
+    std::vector<Kind> m_kinds;
 };
 
 } // namespace ns3

@@ -39,8 +39,8 @@ int64_t SerializationPs(uint64_t wireBytes, uint64_t rateBps);
 /// @return time from the first bit of a frame at the source to its last bit at the destination
 int64_t OneWayPs(const PathInfo& path, uint32_t wireBytes);
 
-/// @return round trip of one full data frame and its acknowledgement over the same links
-int64_t BaseRttPs(const PathInfo& path, const FrameSizes& sizes);
+/// @return round trip of one full data frame and its acknowledgement
+int64_t BaseRttPs(const PathInfo& there, const PathInfo& back, const FrameSizes& sizes);
 
 /// @return bottleneck rate times base RTT, in bytes, rounded down
 uint64_t BdpBytes(uint64_t bottleneckBps, int64_t rttPs);
@@ -61,19 +61,6 @@ int64_t IdleDeliveryPs(const PathInfo& path,
 
 /// Exact time until the sender has the acknowledgement of a message's last frame on an idle path.
 int64_t IdleFctPs(const PathInfo& path, uint64_t bytes, const FrameSizes& sizes);
-
-/// The largest values over all pairs of hosts (GLOBAL_T).
-struct FabricExtremes
-{
-    int64_t maxBaseRttPs{0}; ///< largest base RTT over the shortest paths between two hosts
-    uint64_t maxBdpBytes{0}; ///< largest product of a pair's bottleneck rate and base RTT
-};
-
-/**
- * @return the extremes over the network's pairs; pairs within a server that NVLink connects do not
- * count, as they run no congestion control. Works on groups of like hosts, not on pairs of hosts.
- */
-FabricExtremes FindExtremes(const FabricRoutes& routes, const FrameSizes& sizes);
 
 } // namespace ns3
 

@@ -7,8 +7,10 @@
 
 #include "ns3/attribute-default.h"
 #include "ns3/input-error.h"
+#include "ns3/object-factory.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 namespace ns3
@@ -72,6 +74,28 @@ SwitchLayers(const ClusterTopology& topology)
         }
     }
     return layers;
+}
+
+bool
+ReordersFrames(TypeId policy)
+{
+    ObjectFactory factory;
+    factory.SetTypeId(policy);
+    return factory.Create<RoutingPolicy>()->Reorders();
+}
+
+PathUse
+PathUseOf(const std::vector<TypeId>& routing)
+{
+    const std::set<TypeId> policies(routing.begin(), routing.end());
+    if (std::any_of(policies.begin(), policies.end(), ReordersFrames))
+    {
+        return PathUse::All;
+    }
+    const bool onlyEcmp = std::all_of(policies.begin(), policies.end(), [](TypeId each) {
+        return each == EcmpRouting::GetTypeId();
+    });
+    return onlyEcmp ? PathUse::Fixed : PathUse::InTurn;
 }
 
 std::vector<TypeId>

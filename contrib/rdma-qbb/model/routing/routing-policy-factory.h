@@ -4,6 +4,7 @@
 #ifndef ROUTING_POLICY_FACTORY_H
 #define ROUTING_POLICY_FACTORY_H
 
+#include "path-survey.h"
 #include "routing-policy.h"
 
 #include "ns3/cluster-topology.h"
@@ -22,6 +23,12 @@ namespace ns3
  * @throw InputError if ROUTING_AT names what the topology does not have
  */
 std::vector<TypeId> RoutingBySwitch(const ClusterTopology& topology, const FabricConf& conf);
+
+/// @return how many of the shortest paths a connection takes. @param routing by node id
+PathUse PathUseOf(const std::vector<TypeId>& routing);
+
+/// @return whether frames of one queue pair may overtake each other with that policy
+bool ReordersFrames(TypeId policy);
 
 /**
  * @return by node id, how far a network switch is from the nearest host: 1 for access switches, 2

@@ -21,6 +21,14 @@ NS_LOG_COMPONENT_DEFINE("SwitchMmu");
 
 NS_OBJECT_ENSURE_REGISTERED(SwitchMmu);
 
+namespace
+{
+
+/// A PFC frame with preamble and gap.
+constexpr uint32_t PFC_WIRE_BYTES = 84;
+
+} // namespace
+
 TypeId
 SwitchMmu::GetTypeId()
 {
@@ -159,7 +167,12 @@ void
 SwitchMmu::Derive(Port& port) const
 {
     const double bytesPerPs = static_cast<double>(port.rateBps) / 8e12;
-    const double onWire = (2.0 * port.delayPs + m_responseTime.GetTimeStep()) * bytesPerPs;
+    // Partners act at once here, so their response time is room for the frame that crosses the
+    // threshold and for PFC frames of other priorities, unless these take longer.
+    const double response =
+        std::max(static_cast<double>(m_responseTime.GetTimeStep()) * bytesPerPs,
+                 static_cast<double>(port.mtuWireBytes + PRIORITIES * PFC_WIRE_BYTES));
+    const double onWire = 2.0 * port.delayPs * bytesPerPs + response;
     port.headroom = static_cast<uint64_t>(onWire) + 1 + 2 * port.mtuWireBytes;
     port.alpha = m_alpha * port.alphaScale;
     if (!port.hasOwnEcn)

@@ -43,7 +43,8 @@ struct EcnThresholds
  * The pause threshold is dynamic, alpha * (free shared bytes), or static. Headroom of a lossless
  * priority is 2 * delay * rate + 2 MTU + response time * rate, so that a pause never comes too
  * late: the frame in flight in each direction, what the wire holds, and what is sent until the
- * partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4).
+ * partner has acted (IEEE 802.1Qbb Annex O; DCQCN, SIGCOMM 2015, section 4). The last is at least
+ * a full frame, the one that crosses the threshold, and a PFC frame of each priority.
  *
  * Bytes are bytes on the wire, as in QbbFrame::wireBytes.
  *

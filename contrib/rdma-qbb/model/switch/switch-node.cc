@@ -217,6 +217,7 @@ SwitchNode::Store(QbbFrame* frame, uint16_t outPort, int64_t nowPs)
         if (!m_mmu->Admit(inPort, outPort, priority, frame->wireBytes))
         {
             ++m_bufferDrops;
+            m_losslessDrops += m_mmu->IsLossless(priority);
             Drop(frame);
             return;
         }

@@ -112,6 +112,12 @@ class SwitchNode : public Node, public LinkNode
         return m_bufferDrops;
     }
 
+    /// @return those of them that PFC protects
+    uint64_t GetLosslessDrops() const
+    {
+        return m_losslessDrops;
+    }
+
     /// @return frames whose destination had no path
     uint64_t GetRouteDrops() const
     {
@@ -215,6 +221,7 @@ class SwitchNode : public Node, public LinkNode
     uint32_t m_seedOfAll{1};
     std::vector<uint64_t> m_marks; ///< by port
     uint64_t m_bufferDrops{0};
+    uint64_t m_losslessDrops{0};
     uint64_t m_routeDrops{0};
     uint64_t m_droppedPayload{0};
     std::vector<PintPortState> m_pintPorts;

@@ -1,0 +1,88 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "link-changes.h"
+
+#include <fmt/format.h>
+
+namespace ns3
+{
+
+namespace
+{
+
+std::vector<uint32_t>
+LinksOf(const LinkEvent& event, const ClusterTopology& topology)
+{
+    if (event.a >= topology.nodeCount)
+    {
+        return {};
+    }
+    if (event.b != LinkEvent::ALL_LINKS)
+    {
+        return event.b < topology.nodeCount ? topology.LinksBetween(event.a, event.b)
+                                            : std::vector<uint32_t>();
+    }
+    std::vector<uint32_t> links;
+    for (const ClusterTopology::Port& port : topology.Ports(event.a))
+    {
+        links.push_back(port.link);
+    }
+    return links;
+}
+
+} // namespace
+
+std::string
+KeyOf(const LinkEvent& event)
+{
+    return std::string(event.b == LinkEvent::ALL_LINKS ? "NODE" : "LINK") +
+           (event.up ? "_UP" : "_DOWN");
+}
+
+std::vector<LinkChange>
+FindLinkChanges(const FabricConf& conf, const ClusterTopology& topology)
+{
+    std::vector<LinkChange> changes;
+    for (const LinkEvent& event : conf.linkEvents)
+    {
+        LinkChange& change = changes.emplace_back();
+        change = {event.timePs, LinksOf(event, topology), event.up};
+        if (!change.links.empty())
+        {
+            continue;
+        }
+        const bool ofNode = event.b == LinkEvent::ALL_LINKS;
+        conf.FailAtLine(event.line,
+                        KeyOf(event),
+                        ofNode
+                            ? fmt::format("names {}, which no link joins", event.a)
+                            : fmt::format("names {} and {}, which no link joins", event.a, event.b),
+                        (ofNode ? "a node of " : "the ends of a link of ") + topology.source);
+    }
+    return changes;
+}
+
+std::vector<std::string>
+DescribeLateChanges(const FabricConf& conf, int64_t endPs)
+{
+    std::vector<std::string> lines;
+    for (const LinkEvent& event : conf.linkEvents)
+    {
+        if (event.timePs > endPs)
+        {
+            const std::string ends = event.b == LinkEvent::ALL_LINKS
+                                         ? fmt::format("{}", event.a)
+                                         : fmt::format("{} {}", event.a, event.b);
+            lines.push_back(fmt::format("{} of {} at {:.12g} us never fell due: the run ended at "
+                                        "{:.12g} us",
+                                        KeyOf(event),
+                                        ends,
+                                        static_cast<double>(event.timePs) / 1e6,
+                                        static_cast<double>(endPs) / 1e6));
+        }
+    }
+    return lines;
+}
+
+} // namespace ns3

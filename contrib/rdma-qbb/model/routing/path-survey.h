@@ -1,0 +1,122 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PATH_SURVEY_H
+#define PATH_SURVEY_H
+
+#include "path-timing.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+/// How many of the shortest paths the frames of one connection take.
+enum class PathUse
+{
+    Fixed,  ///< one, by the hash of the 5-tuple (ECMP)
+    InTurn, ///< one at a time (flowlets)
+    All,    ///< all, frame by frame (adaptive routing, packet spray)
+};
+
+/// How fast a connection can be, and how long an answer takes.
+struct PathLimits
+{
+    uint64_t rateBps{0}; ///< most that the links of its paths carry
+    int64_t rttPs{0};    ///< of a full frame and its ACK, each over the slowest of the paths
+
+    /// @return the bandwidth-delay product: bytes in flight that never limit a lone connection
+    uint64_t BdpBytes() const
+    {
+        return ns3::BdpBytes(rateBps, rttPs);
+    }
+};
+
+/**
+ * @ingroup rdma-qbb
+ * @brief All the shortest paths from host to host that routing may give the frames of a connection.
+ *
+ * Windows, bounds on what is in flight, timeouts and the "ideal" column of fct.txt follow from one
+ * survey, so that they agree about the paths. Frames of a queue pair leave by one port of their
+ * host; from there on they take one path or all of them.
+ */
+class PathSurvey
+{
+  public:
+    /// @param routes borrowed @param use how many of the paths a connection takes
+    PathSurvey(const FabricRoutes& routes, PathUse use);
+
+    const FabricRoutes& GetRoutes() const
+    {
+        return m_routes;
+    }
+
+    /// @return whether frames of a connection may take different paths
+    bool Parts() const
+    {
+        return m_use != PathUse::Fixed;
+    }
+
+    /// @return whether links have the same rates and delays on all paths between two hosts
+    bool IsEven() const
+    {
+        return m_even;
+    }
+
+    /// @return whether two connections between the same hosts may have different limits
+    bool DependsOnHash() const
+    {
+        return !m_even && m_use == PathUse::Fixed;
+    }
+
+    /**
+     * @param src,dst hosts that some path connects
+     * @return limits that hold whatever port and path a connection takes: the rate of the best, the
+     * round trip of the slowest
+     */
+    PathLimits FindLimits(uint32_t src, uint32_t dst, const FrameSizes& sizes) const;
+
+    /// @return the rate of all links together at each distance from the source, over the source's
+    /// best port; links on no shortest path do not count
+    std::vector<uint64_t> FindLevels(uint32_t src, uint32_t dst) const;
+
+  private:
+    /// What the frames meet that leave by one port of the source.
+    struct Walk
+    {
+        std::vector<uint64_t> levelBps; ///< all links together, by distance
+        uint64_t widestBps{0};          ///< lowest rate of the best path
+        int64_t dataPs{0};              ///< of a full frame over the slowest path
+        int64_t ackPs{0};               ///< of an acknowledgement
+    };
+
+    bool FindEven() const;
+    /// @param one follow one path only, which stands for all
+    Walk WalkFrom(uint32_t src,
+                  uint16_t port,
+                  uint32_t dst,
+                  const FrameSizes& sizes,
+                  bool one) const;
+
+    const FabricRoutes& m_routes;
+    PathUse m_use;
+    bool m_even;
+};
+
+/// The largest values over all pairs of hosts (GLOBAL_T).
+struct FabricExtremes
+{
+    int64_t maxBaseRttPs{0}; ///< largest base RTT of two hosts
+    uint64_t maxBdpBytes{0}; ///< largest bandwidth-delay product of two hosts
+};
+
+/**
+ * @return the extremes over the network's pairs; pairs within a server that NVLink connects do not
+ * count, as they run no congestion control. Looks at one pair of each two groups of like hosts.
+ */
+FabricExtremes FindExtremes(const PathSurvey& survey, const FrameSizes& sizes);
+
+} // namespace ns3
+
+#endif /* PATH_SURVEY_H */
