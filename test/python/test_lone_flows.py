@@ -253,3 +253,12 @@ def test_a_failure_after_the_end_is_told(tmp_path):
     _, _, record, errors = run(tmp_path, ("CC_MODE 0", "LINK_DOWN 1 4 2", "LINK_DOWN 40000 5 2", "NODE_UP 50000.5 4"))
     assert [line.split(" never")[0] for line in record["warnings"]] == ["LINK_DOWN of 5 2 at 40000 us", "NODE_UP of 4 at 50000.5 us"]
     assert "warning: LINK_DOWN of 5 2 at 40000 us never fell due: the run ended at" in errors
+
+
+def test_the_ideal_time_over_nvlink_has_no_telemetry(tmp_path):
+    # HPCC's telemetry is on frames of the network alone.
+    (tmp_path / "topology").write_text("3 2 1 0 2 H100\n2\n0 2 2880Gbps 25ns 0\n1 2 2880Gbps 25ns 0\n")
+    (tmp_path / "flows").write_text("1\n0 1 3 100 900000 0\n")
+    fct, _, _, _ = run(tmp_path, ("CC_MODE 3",))
+    took, ideal = fct[address(0)]
+    assert took == ideal
