@@ -311,6 +311,13 @@ def test_azures_trace_is_read(tmp_path):
     assert open_run(run).served["output_tokens"].tolist() == [2, 3]
 
 
+def test_windows_that_do_not_count_are_told(tmp_path):
+    done = run_script([ROOT / "scripts/workload.py", "--inference", "-o", tmp_path, "--model_name", "llama4_scout", "--num_layers", "2",
+                       "--world_size", "8", "--tp", "8", "--requests", "1", "--rate", "1", "--prompt_tokens", "9", "--output_tokens",
+                       "1"])
+    assert done.returncode == 0 and "with a window of 8192 tokens count as full attention" in done.stderr
+
+
 def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):
     model = catalogue.find("llama2_7b")
     plain, small = Instance(model, 1), Instance(model, 1, fp8=True, fp8_cache=True)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import pathlib
+import sys
 
 from clustersim.whole_file import write_text
 from clustersim.workload import command_line, gpus
@@ -96,6 +97,9 @@ def render(given, model, pools, gpu):
     if not 0 < given.gpu_memory_utilization <= 1:
         raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, at most 1")
     instance = pools[0][1]
+    if model.window:
+        print(f"warning: layers of {model.name} with a window of {model.window} tokens count as full attention, with the keys and values "
+              "of all tokens", file=sys.stderr)
     lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
     lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
