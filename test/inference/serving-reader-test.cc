@@ -50,6 +50,30 @@ TEST(ServingFile, KeysBeforeInstancesHoldForAllPools)
     EXPECT_TRUE(config.IsDisaggregated());
 }
 
+TEST(ServingFile, WindowsAreOfLayersWithoutSharedOrMovedCaches)
+{
+    const std::string window = REQUESTS + "layers 4\nwindow 16\nwindow_layers 3\n";
+    const std::string gpu = "gpu tflops: 989 memory_gbps: 3350 sms: 132\n";
+    const std::string row = "row x all attention_window 1 2 3 NONE 0\n";
+    const auto config =
+        ReadServing(window + gpu + "enable_prefix_caching 0\ninstances colocated 0\n" + row);
+    EXPECT_EQ(config.pools[0].window, 16);
+    EXPECT_EQ(config.pools[0].windowLayers, 3);
+    EXPECT_EQ(config.pools[0].layers, 4);
+    EXPECT_THAT(ReaderErrorOf(window + gpu + "instances colocated 0\n" + row),
+                HasSubstr("prefix caching is not modelled for layers with a window"));
+    EXPECT_THAT(ReaderErrorOf(window + gpu + "kv_bytes 2\nenable_prefix_caching 0\n" + row +
+                              "instances prefill 0\ninstances decode 1\n"),
+                HasSubstr("transfers of caches are not modelled for layers with a window"));
+    EXPECT_THAT(ReaderErrorOf(window + gpu + "kv_bytes 2\nenable_prefix_caching 0\n" + row +
+                              "preemption_mode swap\ninstances colocated 0\n"),
+                HasSubstr("swapping is not modelled for layers with a window"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + gpu + "instances colocated 0\n" + row),
+                HasSubstr("row x needs a window"));
+    EXPECT_THAT(ReaderErrorOf(REQUESTS + "window 16\ninstances colocated 0\n" + ROW),
+                HasSubstr("a window of 16 tokens in 0 layers"));
+}
+
 TEST(ServingFile, RowsHavePlacesFiguresAndCollectives)
 {
     const auto config =

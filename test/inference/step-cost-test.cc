@@ -55,6 +55,38 @@ TEST(StepShape, CountsScoresAndCachesOfPromptsAndDecodingSequences)
     EXPECT_EQ(shape.decodeCached, 100);
 }
 
+TEST(StepShape, AWindowLimitsWhatATokenAttendsTo)
+{
+    StepShape shape;
+    shape.window = 3;
+    shape.Add(0, 5, false, true);  // 1 + 2 + 3 + 3 + 3 scores
+    shape.Add(2, 2, false, false); // 3 + 3
+    shape.Add(9, 2, false, false); // 3 + 3
+    shape.Add(99, 1, true, true);
+    shape.Add(1, 1, true, true);
+    EXPECT_EQ(shape.windowPromptScores, 12 + 6 + 6);
+    EXPECT_EQ(shape.windowPromptCached, 5 + 4 + 5);
+    EXPECT_EQ(shape.windowDecodeCached, 3 + 2);
+    EXPECT_EQ(shape.promptScores, 15 + 7 + 21);
+}
+
+TEST(InstancePool, LayersWithAWindowKeepItsBlocksOnly)
+{
+    InstancePool pool;
+    pool.blockTokens = 16;
+    EXPECT_EQ(pool.BlocksOf(1600), 100);
+    pool.layers = 6;
+    pool.windowLayers = 5;
+    pool.window = 64; // four blocks, or parts of five
+    // A block has the tokens of one of the six layers.
+    EXPECT_EQ(pool.BlocksOf(80), 6 * 5);
+    EXPECT_EQ(pool.BlocksOf(1600), 100 + 5 * 5);
+    pool.windowLayers = 4; // now of two layers
+    EXPECT_EQ(pool.BlocksOf(1600), (2 * 100 + 4 * 5) / 2);
+    pool.windowLayers = 6;
+    EXPECT_EQ(pool.BlocksOf(1600), 5);
+}
+
 TEST(StepCost, AProductIsBoundByWorkOrByBytes)
 {
     const auto row = Row(OperatorKind::Matmul, {1024, 8192, 1});

@@ -315,7 +315,40 @@ def test_windows_that_do_not_count_are_told(tmp_path):
     done = run_script([ROOT / "scripts/workload.py", "--inference", "-o", tmp_path, "--model_name", "llama4_scout", "--num_layers", "2",
                        "--world_size", "8", "--tp", "8", "--requests", "1", "--rate", "1", "--prompt_tokens", "9", "--output_tokens",
                        "1"])
-    assert done.returncode == 0 and "with a window of 8192 tokens count as full attention" in done.stderr
+    assert done.returncode == 0 and "attends to chunks of 8192 tokens; they count as full attention" in done.stderr
+
+
+def test_layers_with_a_window_read_and_keep_its_tokens(tmp_path):
+    # Four layers of a Gemma-like model, three of them with a window of 64 tokens; one request of 1,600 tokens.
+    config = {"model_type": "mistral", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 4,
+              "num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 32000}
+    windows = {"sliding_window": 64, "layer_types": ["sliding_attention"] * 3 + ["full_attention"]}
+    star = tmp_path / "pair"
+    star.write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    times, peaks = {}, {}
+    for name, keys in (("full", {}), ("windows", windows)):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "config.json").write_text(json.dumps({**config, **keys}))
+        text = generate(place, "--config", place / "config.json", "--world_size", 1, "--requests", 1, "--rate", 1e6,
+                        "--prompt_tokens", 1600, "--output_tokens", 2)
+        run = simulate(place, text, topology=star, network="analytical")
+        times[name] = float(rows(run / "requests.csv")[0]["prefill_us"])
+        peaks[name] = int(rows(run / "instances.csv")[0]["peak_blocks"])
+    # A block has 16 tokens, with windows of one layer; a window of 64 tokens lies in five blocks.
+    assert peaks["full"] == -(-1601 // 16)
+    assert peaks["windows"] == 101 + 3 * 5
+    # Each score and its product with a value: 2 x 2 x 1024 operations. Of each token attention reads keys, values and query,
+    # and writes keys, values and result: 1,024 numbers of two bytes each.
+    gpu = gpus.find("H100")
+    moved = 1600 * 6 * 2 * 1024 / (gpu.memory_gbps * gpu.stream)
+    full, windowed = (max(4 * 1024 * scores / (gpu.tflops * 1e3 * gpu.attention[0]), moved)
+                      for scores in (1600 * 1601 / 2, 64 * 65 / 2 + (1600 - 64) * 64))
+    assert full > moved
+    assert times["full"] - times["windows"] == pytest.approx(3 * (full - windowed) / 1e3, rel=1e-3)
+    assert "prefix caching is not modelled" in generate(
+        tmp_path / "windows", "--config", tmp_path / "windows/config.json", "--world_size", 1, "--requests", 1, "--rate", 1,
+        "--prompt_tokens", 9, "--output_tokens", 1, "--enable_prefix_caching", 1, status=2)
 
 
 def test_eight_bit_weights_and_caches_take_half_the_bytes(tmp_path):

@@ -92,17 +92,33 @@ def _trace(given, directory):
     given.trace = str(path.resolve())
 
 
+def _window_lines(given, model, pools):
+    window = pools[0][1].window
+    if model.window and not window:
+        print(f"warning: {model.name} attends to chunks of {model.window} tokens; they count as full attention", file=sys.stderr)
+    if not window:
+        return []
+    if len(pools) > 1:
+        raise InputError(f"{model.name} has layers with a window, whose transfers are not modelled; expected --world_size")
+    if given.enable_prefix_caching == "1":
+        raise InputError(f"{model.name} has layers with a window, for which prefix caching is not modelled; expected "
+                         "--enable_prefix_caching 0")
+    if given.preemption_mode == "swap":
+        raise InputError(f"{model.name} has layers with a window, for which swapping is not modelled; expected "
+                         "--preemption_mode recompute")
+    given.enable_prefix_caching = "0"
+    return [f"window {window}", f"window_layers {pools[0][1].window_layers}"]
+
+
 def render(given, model, pools, gpu):
     """@return the file's text and, for each pool, its blocks"""
     if not 0 < given.gpu_memory_utilization <= 1:
         raise InputError(f"--gpu_memory_utilization {given.gpu_memory_utilization:g} is not valid; expected above 0, at most 1")
     instance = pools[0][1]
-    if model.window:
-        print(f"warning: layers of {model.name} with a window of {model.window} tokens count as full attention, with the keys and values "
-              "of all tokens", file=sys.stderr)
     lines = ["INFERENCE", f"# {model.name}: {model.parameters() / 1e9:.2f} billion parameters, on {gpu.name}"]
     lines += _lines(given, [*REQUESTS, *COUNTS, *SERVING])
     lines += [f"layers {model.layers}", f"kv_heads {instance.cached_heads}", f"kv_bytes {instance.head_bytes}"]
+    lines += _window_lines(given, model, pools)
     lines += _lines(given, [key for key in POOL if key != "num_gpu_blocks"])
     eight_bit = f"fp8_tflops: {gpu.product[0]:g} fp8_matmul: {gpu.product[1]:g} " if gpu.product else ""
     lines.append(f"gpu tflops: {gpu.tflops:g} matmul: {gpu.matmul:g} {eight_bit}attention: {gpu.attention[0]:g} "

@@ -5,6 +5,7 @@ An instance has TP x EP x PP ranks: EP replicas of the attention layers share th
 training (`operators`), by token: the simulator knows how many tokens a step has, and times each operator's roofline.
 """
 import dataclasses
+import math
 
 from clustersim.workload import memory, operators
 from clustersim.workload.errors import InputError
@@ -94,20 +95,35 @@ class Instance:
 
     def rows(self):
         model = self.model
-        kinds = [model.has_experts(index) for index in range(model.layers)]
+        kinds = [model.layer_kind(index) for index in range(model.layers)]
         result = self._embedding()
-        for first, last, experts in _runs(kinds):
+        for first, last, kind in _runs(kinds):
             layers = "all" if last - first + 1 == model.layers else f"{first}-{last}"
-            result += [dataclasses.replace(row, layers=layers) for row in self._layer(experts)]
+            result += [dataclasses.replace(row, layers=layers) for row in self._layer(kind)]
         return result + self._head()
 
-    def _row(self, operator, layers="all"):
+    @property
+    def window(self):
+        """Tokens of a window of attention, or 0. Chunks of attention count as full attention."""
+        return 0 if self.model.window_is_chunk else self.model.window
+
+    @property
+    def window_layers(self):
+        return sum(map(self.model.has_window, range(self.model.layers))) if self.window else 0
+
+    @property
+    def layers_of_block(self):
+        """Layers whose keys and values a block of the cache holds: with windows, as many as divide layers with and without one."""
+        layers, windowed = self.model.layers, self.window_layers
+        return math.gcd(layers - windowed, windowed) if windowed else layers
+
+    def _row(self, operator, layers="all", has_window=False):
         """An operator of one token as a row."""
         if operator.kind == "attention":
             model = self.model
             query, value = model.query_width // self.tp, model.value_width // self.tp
             moved = ELEMENT * (query + value) + self.rank_bytes
-            return Row(operator.name, layers, "attention", (2 * (query + value), self.rank_bytes, moved))
+            return Row(operator.name, layers, "attention_window" if has_window and self.window else "attention", (2 * (query + value), self.rank_bytes, moved))
         if operator.kind == "memory":
             return Row(operator.name, layers, "memory", (operator.bytes,))
         _, n, k, count = operator.shape
@@ -132,11 +148,11 @@ class Instance:
     def _reduced(self, row):
         return row.followed_by("ALLREDUCE_TP", ELEMENT * self.model.hidden) if self.tp > 1 else row
 
-    def _layer(self, experts):
+    def _layer(self, kind):
         plan, model = self.one_token, self.model
-        rows = [self._row(operator) for operator in operators.attention(model, plan)]
+        rows = [self._row(operator, has_window=kind.windowed) for operator in operators.attention(model, plan)]
         rows[-1] = self._reduced(rows[-1])
-        if not experts:
+        if not kind.experts:
             rows += [self._row(operator) for operator in operators.dense_mlp(model, plan)]
         else:
             rows += self._experts()
@@ -183,11 +199,12 @@ class Instance:
         room = gpu.memory_gb * 1e9 * utilization
         fewest = None
         counts = self.one_token.stage_layers(self.model.layers)
+        parts = self.model.layers // self.layers_of_block
         for stage in range(self.pp):
             layers, ends = memory.stage_operators(self.model, self.one_token, stage)
             weights = sum(self.weight_bytes(operator) for operator in [*(o for layer in layers for o in layer), *ends])
             free = room - weights - self._activations(batch_tokens, sequences)
-            count = int(free // (block_size * self.rank_bytes * counts[stage]))
+            count = int(free * parts // (block_size * self.rank_bytes * counts[stage]))
             if count < 1:
                 raise InputError(f"{self.model.name} with TP {self.tp}, PP {self.pp} and EP {self.ep} leaves no room for a cache: its "
                                  f"weights take {weights / 1e9:.1f} GB of the {room / 1e9:.1f} GB of {gpu.name} that may be used; "

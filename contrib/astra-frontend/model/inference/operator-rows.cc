@@ -32,6 +32,7 @@ const std::map<std::string_view, KindOfOperator> KINDS = {
     {"memory", {OperatorKind::Memory, 1}},
     {"expert_memory", {OperatorKind::ExpertMemory, 2}},
     {"attention", {OperatorKind::Attention, 3}},
+    {"attention_window", {OperatorKind::WindowedAttention, 3}},
     {"linear", {OperatorKind::Linear, 4}},
 };
 
@@ -137,7 +138,7 @@ ReadOperatorRow(const ServingValues& values)
             fields.size() > 3 ? "'" + std::string(fields[3]) + "' is not a kind of operator"
                               : "this row is too short",
             "row NAME LAYERS KIND FIGURES... COLLECTIVE BYTES, with KIND matmul, matmul_fp8, "
-            "experts, experts_fp8, memory, expert_memory, attention or linear");
+            "experts, experts_fp8, memory, expert_memory, attention, attention_window or linear");
     }
     const std::size_t figures = kind->second.figures;
     if (fields.size() != figures + 6)

@@ -58,6 +58,41 @@ CheckRoles(const ServingConfig& config)
 
 template <typename Pool>
 void
+CheckWindow(const ServingConfig& config, const Pool& pool)
+{
+    if ((pool.window > 0) != (pool.windowLayers > 0) || pool.windowLayers > config.layers)
+    {
+        Fail(config,
+             pool.line,
+             "a window of " + std::to_string(pool.window) + " tokens in " +
+                 std::to_string(pool.windowLayers) + " layers",
+             "window and window_layers, at most " + std::to_string(config.layers));
+    }
+    if (pool.window > 0 && pool.prefixCaching)
+    {
+        Fail(config,
+             pool.line,
+             "prefix caching is not modelled for layers with a window",
+             "enable_prefix_caching 0");
+    }
+    if (pool.window > 0 && pool.preemption == PreemptionMode::Swap)
+    {
+        Fail(config,
+             pool.line,
+             "swapping is not modelled for layers with a window",
+             "preemption_mode recompute");
+    }
+    if (pool.window > 0 && pool.role != InstanceRole::Colocated)
+    {
+        Fail(config,
+             pool.line,
+             "transfers of caches are not modelled for layers with a window",
+             "colocated instances");
+    }
+}
+
+template <typename Pool>
+void
 CheckPool(const ServingConfig& config, const Pool& pool)
 {
     if (pool.pp > config.layers)
@@ -72,6 +107,7 @@ CheckPool(const ServingConfig& config, const Pool& pool)
     {
         Fail(config, pool.line, "kv_bytes is missing", "bytes of keys and values, to swap them");
     }
+    CheckWindow(config, pool);
     if (pool.rows.empty())
     {
         Fail(config, pool.line, "the instances have no rows", "lines that begin with row");
@@ -97,6 +133,13 @@ CheckRow(const ServingConfig& config, const Pool& pool, const Row& row)
     if (row.kind != OperatorKind::Linear && !pool.gpu)
     {
         Fail(config, pool.line, "row " + row.name + " needs a GPU", "a line that begins with gpu");
+    }
+    if (row.kind == OperatorKind::WindowedAttention && pool.window == 0)
+    {
+        Fail(config,
+             pool.line,
+             "row " + row.name + " needs a window",
+             "a line that begins with window");
     }
     if (row.isEightBit && pool.gpu->eightBitTflops == 0)
     {

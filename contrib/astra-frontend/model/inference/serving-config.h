@@ -7,9 +7,11 @@
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <istream>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +46,7 @@ enum class OperatorKind : uint8_t
     Memory,       ///< figures: bytes per token
     ExpertMemory, ///< figures: bytes per token it gets, tokens it gets per token of the instance
     Attention,    ///< figures: operations per score, bytes per cached token, bytes per new token
+    WindowedAttention, ///< the same, of tokens in the pool's window
     Linear, ///< figures: ns per step, per prompt token, per decoding sequence, per cached token
 };
 
@@ -112,6 +115,9 @@ struct InstancePool
     uint32_t pp{1};
     uint64_t blocks{UINT32_MAX}; ///< of the cache, of each replica; UINT32_MAX: no limit
     uint32_t blockTokens{16};
+    uint32_t layers{1};       ///< of the model
+    uint32_t window{0};       ///< tokens that a token attends to in layers with a window; 0: none
+    uint32_t windowLayers{0}; ///< layers with a window
     uint32_t maxSequences{256};
     uint32_t maxBatchTokens{8192};
     bool chunkedPrefill{true};
@@ -133,10 +139,22 @@ struct InstancePool
         return static_cast<uint32_t>(ranks.size()) / RanksPerInstance();
     }
 
-    /// @return blocks that hold @p tokens
+    /**
+     * @return blocks that hold @p tokens. Where layers have a window, a block has room for
+     * blockTokens in as many layers as divide those with and those without one; layers with a
+     * window keep its tokens only, in whole blocks wherever the window begins.
+     */
     uint64_t BlocksOf(uint64_t tokens) const
     {
-        return (tokens + blockTokens - 1) / blockTokens;
+        const uint64_t all = (tokens + blockTokens - 1) / blockTokens;
+        if (window == 0)
+        {
+            return all;
+        }
+        const uint64_t inWindow = (window + blockTokens - 1) / blockTokens + 1;
+        const uint64_t others = layers - windowLayers;
+        return (all * others + std::min(all, inWindow) * windowLayers) /
+               std::gcd(others, uint64_t{windowLayers});
     }
 };
 

@@ -128,6 +128,7 @@ ServingInstance::BeginStep()
     for (auto& scheduler : m_schedulers)
     {
         StepShape& shape = step->shapes.emplace_back();
+        shape.window = m_pool.window;
         for (const BatchItem& item : step->items.emplace_back(scheduler.Form(now)))
         {
             shape.Add(item.before, item.count, item.isDecoding, item.isSampled);

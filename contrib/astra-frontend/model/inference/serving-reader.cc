@@ -47,6 +47,8 @@ const std::vector<std::string> KEYS = {"requests",
                                        "instances",
                                        "num_gpu_blocks",
                                        "block_size",
+                                       "window",
+                                       "window_layers",
                                        "max_num_seqs",
                                        "max_num_batched_tokens",
                                        "enable_chunked_prefill",
@@ -107,6 +109,10 @@ ServingReader::Read()
     while (m_lines.Next())
     {
         ReadKey();
+    }
+    for (auto& pool : m_config.pools)
+    {
+        pool.layers = m_config.layers;
     }
     CheckServingPools(m_config);
     MakeRequests();
@@ -211,6 +217,8 @@ ServingReader::ReadPoolKey(std::string_view key)
     const Readers keys = {
         {"num_gpu_blocks", [&] { m_pool->blocks = m_values.Whole(1, 1, UINT32_MAX - 1); }},
         {"block_size", [&] { m_pool->blockTokens = number(ServingValues::MOST_TOKENS); }},
+        {"window", [&] { m_pool->window = number(ServingValues::MOST_TOKENS); }},
+        {"window_layers", [&] { m_pool->windowLayers = number(100'000); }},
         {"max_num_seqs", [&] { m_pool->maxSequences = number(UINT32_MAX); }},
         {"max_num_batched_tokens",
          [&] { m_pool->maxBatchTokens = number(ServingValues::MOST_TOKENS); }},

@@ -34,12 +34,19 @@ StepShape::Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled)
     {
         ++decodingSequences;
         decodeCached += before + count;
+        windowDecodeCached += std::min<uint64_t>(before + count, window);
         return;
     }
     promptTokens += count;
     promptCached += before + count;
     const auto news = static_cast<double>(count);
     promptScores += news * static_cast<double>(before) + news * (news + 1) / 2;
+    windowPromptCached += std::min<uint64_t>(before, window) + count;
+    // The first ones see all tokens before them, the others as many as the window has.
+    const uint64_t withAll = window > before ? std::min<uint64_t>(window - before, count) : 0;
+    const auto first = static_cast<double>(withAll);
+    windowPromptScores += first * static_cast<double>(before) + first * (first + 1) / 2 +
+                          static_cast<double>(count - withAll) * window;
 }
 
 StepCost::StepCost(const InstancePool& pool, uint32_t layers)
@@ -109,13 +116,18 @@ double
 StepCost::Attention(const OperatorRow& row, const StepShape& shape) const
 {
     const auto& [perScore, perCached, perToken, unused] = row.figures;
+    const bool windowed = row.kind == OperatorKind::WindowedAttention;
     const double speed = m_pool.gpu->tflops * 1e3 * m_pool.gpu->attention;
-    const double promptBytes = perCached * static_cast<double>(shape.promptCached) +
-                               perToken * static_cast<double>(shape.promptTokens);
-    const double decodeBytes = perCached * static_cast<double>(shape.decodeCached) +
-                               perToken * static_cast<double>(shape.decodingSequences);
-    const double decodeScores = static_cast<double>(shape.decodeCached);
-    return std::max(perScore * shape.promptScores / speed, Moved(promptBytes)) +
+    const auto promptCached =
+        static_cast<double>(windowed ? shape.windowPromptCached : shape.promptCached);
+    const double promptScores = windowed ? shape.windowPromptScores : shape.promptScores;
+    const auto decodeScores =
+        static_cast<double>(windowed ? shape.windowDecodeCached : shape.decodeCached);
+    const double promptBytes =
+        perCached * promptCached + perToken * static_cast<double>(shape.promptTokens);
+    const double decodeBytes =
+        perCached * decodeScores + perToken * static_cast<double>(shape.decodingSequences);
+    return std::max(perScore * promptScores / speed, Moved(promptBytes)) +
            std::max(perScore * decodeScores / speed, Moved(decodeBytes));
 }
 
@@ -144,6 +156,7 @@ StepCost::TimeOf(const OperatorRow& row, const StepShape& shape) const
         nanoseconds = Moved(a * static_cast<double>(shape.instanceTokens) * b);
         break;
     case OperatorKind::Attention:
+    case OperatorKind::WindowedAttention:
         nanoseconds = Attention(row, shape);
         break;
     case OperatorKind::Linear:

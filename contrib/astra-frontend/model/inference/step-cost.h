@@ -23,7 +23,11 @@ struct StepShape
     double promptScores{0};        ///< pairs of a prompt's new token and one it attends to
     uint64_t promptCached{0};      ///< tokens of caches that prompts read, the new ones included
     uint64_t decodeCached{0};      ///< tokens of caches that decoding sequences read
-    uint64_t instanceTokens{0};    ///< new tokens of all replicas of the instance
+    uint32_t window{0};            ///< tokens that a token attends to in layers with a window
+    double windowPromptScores{0};  ///< the same three figures in these layers
+    uint64_t windowPromptCached{0};
+    uint64_t windowDecodeCached{0};
+    uint64_t instanceTokens{0}; ///< new tokens of all replicas of the instance
 
     /// Add a sequence that has @p before tokens in its cache and gets @p count new ones.
     void Add(uint64_t before, uint64_t count, bool isDecoding, bool isSampled);
