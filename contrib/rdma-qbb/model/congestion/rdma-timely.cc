@@ -158,14 +158,15 @@ RdmaTimelyBase::OnQpInit(RdmaQueuePair& qp)
 }
 
 std::string
-RdmaTimely::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
+RdmaTimelyBase::DescribeMisfit(const RdmaQueuePair& qp, uint64_t bdpBytes) const
 {
     if (qp.baseRttPs <= m_tHigh.GetPicoSeconds())
     {
         return "";
     }
-    return fmt::format("ns3::RdmaTimely::THigh of {:g} us is below the idle round trip of a path, "
+    return fmt::format("{}::THigh of {:g} us is below the idle round trip of a path, "
                        "{:g} us: rates fall though nothing waits",
+                       GetInstanceTypeId().GetName(),
                        m_tHigh.GetPicoSeconds() / 1e6,
                        qp.baseRttPs / 1e6);
 }
