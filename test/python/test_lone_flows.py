@@ -185,7 +185,7 @@ LONG = Island(10, ((10, 10 * MS),), 100 * PAYLOAD)
 
 
 @pytest.mark.parametrize("keys, warning", [
-    (("CC_MODE 7",), "ns3::RdmaTimely::THigh of 500 us is below the idle round trip of a path, 20029.7 us"),
+    (("CC_MODE 7",), "ns3::RdmaTimelyHpccArtifact::THigh of 500 us is below the idle round trip of a path, 20029.7 us"),
     (("CC_MODE 0", "RTO 15000"), "RTO (ns3::RdmaGoBackN::Timeout) of 15000 us is not above the idle round trip"),
     (("CC_MODE 0",), None),
     (("CC_MODE 0", "LOSS_RECOVERY irn", "RTO 15000"), None),
