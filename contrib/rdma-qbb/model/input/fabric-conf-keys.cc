@@ -203,8 +203,8 @@ SwitchRules()
                          "ACCL: engines in the NICs carry out the collectives of these classes of "
                          "traffic, all if none is named, where a system file does not say "
                          "otherwise; NCCL: NCCL does. SimAI_simulator only."),
-        LinkChange("LINK_DOWN", false, "At that time from the start, the link goes down."),
-        LinkChange("LINK_UP", true, "At that time from the start, the link comes up again."),
+        LinkTurns("LINK_DOWN", false, "At that time from the start, the link goes down."),
+        LinkTurns("LINK_UP", true, "At that time from the start, the link comes up again."),
         NodeChange("NODE_DOWN", false, "At that time from the start, all links of a node go down."),
         NodeChange("NODE_UP", true, "At that time from the start, all links of a node come up."),
         QueueWeight("QUEUE_WEIGHT",

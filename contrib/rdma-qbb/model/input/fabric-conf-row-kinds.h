@@ -132,7 +132,7 @@ PlaneOfClass(const char* name, const char* description)
 
 /// `t a b`: at t microseconds the link between nodes a and b changes; `0 0 0` means none.
 inline Rule
-LinkChange(const char* name, bool up, const char* description)
+LinkTurns(const char* name, bool up, const char* description)
 {
     FabricConfKey key{name,
                       "microseconds and two node ids",
