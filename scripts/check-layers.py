@@ -6,7 +6,7 @@
   astra-frontend, nor of each other.
 - In accl-cclo's model, control -> data -> network -> interface: no include points up.
 - In rdma-qbb's model, host and switch -> port -> engine -> packet: no include points up. Plug-ins (congestion, recovery,
-  routing) know host or switch, which know of them their interfaces and defaults only.
+  routing) know host or switch, which know of them their interfaces only.
 - Only the link engine knows which events are left out: its words appear nowhere else. The words by which ports, hosts and
   switches speak with it are theirs alone, not of plug-ins, readers or helpers. Only hosts and switches fetch ahead besides it.
 - A receiver of RDMA messages knows no type of the sender's, and only the control plane visits another host.
@@ -70,10 +70,8 @@ MUST_NOT_KNOW = {"rdma-qbb": {"programs", "accl-cclo", "astra-frontend"}, "progr
                  "accl-cclo": {"programs", "astra-frontend"}}
 MODULES = ("rdma-qbb", "programs", "accl-cclo", "astra-frontend")
 
-# What hosts and switches know of their plug-ins: interfaces, and defaults.
-INTERFACES = {"rdma-congestion-ops", "rdma-dcqcn", "rdma-loss-recovery", "rdma-go-back-n",
-              "routing-policy", "ecmp-routing",
-              "forwarding-table", "in-network-hook"}
+# What hosts and switches know of their plug-ins: interfaces.
+INTERFACES = {"rdma-congestion-ops", "rdma-loss-recovery", "routing-policy", "forwarding-table", "in-network-hook"}
 
 # Words of the link engine for what it leaves out, and where they may appear.
 ELISION = re.compile(r"\w*(?:Quiet|quiet|Settl|settl|Await|LateWork|Punctual|CatchUp|CaughtUp|HandOver)\w*|\bPeek\b")
@@ -101,15 +99,11 @@ PARTS = {
     ("qbb-simulator-impl", "qbb-partitions"),
     ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
     ("rdma-hw", "rdma-nic"), ("rdma-hw", "rdma-queue-pair"),
-    ("switch-node", "ecmp-routing"),  # the default policy
-    ("fabric-conf", "fabric-conf-keys"), ("fabric-conf-keys", "fabric-conf-key-kinds"),  # the table of keys
-    ("rdma-fabric", "pfc-watchdog"),
-    ("collective-check", "collective-books"), ("fast-forward", "fast-forward-part"),
+    ("fast-forward", "fast-forward-part"),
     ("flow-level-network", "flow-level-operation"),
     ("chakra-workload", "chakra-rank"), ("layer-workload", "layer-rank"),
     ("sys", "scheduler-unit"), ("sys", "stream-baseline"),
     ("serving-engine", "serving-rank"), ("serving-instance", "serving-rank"),
-    ("request-source", "mooncake-trace"),  # one of its formats
 }
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
 ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"

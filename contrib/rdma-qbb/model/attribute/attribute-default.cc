@@ -43,6 +43,21 @@ FindGlobal(const std::string& name)
     return global == GlobalValue::End() ? nullptr : *global;
 }
 
+using Information = TypeId::AttributeInformation;
+
+/// @return a default of an attribute, of the attribute's type where its class declares it as text
+Ptr<const AttributeValue>
+TypedValue(const DeclaredAttribute& declared, Ptr<const AttributeValue> Information::*which)
+{
+    const Ptr<const AttributeValue>& value = declared.information.*which;
+    const auto& checker = declared.information.checker;
+    if (checker->Check(*value))
+    {
+        return value;
+    }
+    return checker->CreateValidValue(*value);
+}
+
 /// @return all of a default, where ns-3 itself rounds or knows an address only
 std::string
 WholeText(const TypeId::AttributeInformation& attribute)
@@ -159,14 +174,15 @@ GetDefault(const std::string& name)
         return value;
     }
     const auto declared = FindAttributes(name);
-    return declared.empty() ? nullptr : declared.front().information.initialValue;
+    return declared.empty() ? nullptr : TypedValue(declared.front(), &Information::initialValue);
 }
 
 Ptr<const AttributeValue>
 GetOriginalDefault(const std::string& name)
 {
     const auto declared = FindAttributes(name);
-    return declared.empty() ? GetDefault(name) : declared.front().information.originalInitialValue;
+    return declared.empty() ? GetDefault(name)
+                            : TypedValue(declared.front(), &Information::originalInitialValue);
 }
 
 std::string

@@ -11,9 +11,8 @@
 #include "ns3/node.h"
 #include "ns3/object-factory.h"
 #include "ns3/pointer.h"
-#include "ns3/rdma-dcqcn.h"
-#include "ns3/rdma-go-back-n.h"
 #include "ns3/shared-log.h"
+#include "ns3/string.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
 
@@ -85,7 +84,7 @@ RdmaHw::GetTypeId()
                 "CongestionControl",
                 "Class of the congestion control: an RdmaCongestionOps",
                 TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
-                TypeIdValue(RdmaDcqcn::GetTypeId()),
+                StringValue("ns3::RdmaDcqcn"),
                 MakeTypeIdAccessor(&RdmaHw::SetCongestionType, &RdmaHw::GetCongestionType),
                 MakeTypeIdChecker())
             .AddAttribute("CongestionOps",
@@ -97,7 +96,7 @@ RdmaHw::GetTypeId()
             .AddAttribute(
                 "LossRecoveryType",
                 "Class of the loss recovery: an RdmaLossRecovery",
-                TypeIdValue(RdmaGoBackN::GetTypeId()),
+                StringValue("ns3::RdmaGoBackN"),
                 MakeTypeIdAccessor(&RdmaHw::SetLossRecoveryType, &RdmaHw::GetLossRecoveryType),
                 MakeTypeIdChecker())
             .AddAttribute("LossRecovery",

@@ -73,7 +73,7 @@ RdmaGoBackN::GetTypeId()
 void
 RdmaGoBackN::OnReceiverInit(RdmaRxQueuePair& rx)
 {
-    if (auto reorder = MakeReorderBuffer(rx, false))
+    if (auto reorder = ReorderBuffer::Make(rx, GetReordering(), false))
     {
         auto receiver = std::make_unique<GoBackNReceiver>();
         receiver->reorder = std::move(reorder);

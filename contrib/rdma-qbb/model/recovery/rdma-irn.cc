@@ -189,7 +189,7 @@ void
 RdmaIrn::OnReceiverInit(RdmaRxQueuePair& rx)
 {
     auto receiver = std::make_unique<IrnReceiver>();
-    receiver->reorder = MakeReorderBuffer(rx, true);
+    receiver->reorder = ReorderBuffer::Make(rx, GetReordering(), true);
     rx.recovery = std::move(receiver);
 }
 

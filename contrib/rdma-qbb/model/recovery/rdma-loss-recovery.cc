@@ -3,8 +3,6 @@
  */
 #include "rdma-loss-recovery.h"
 
-#include "reorder-buffer.h"
-
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -42,18 +40,15 @@ RdmaLossRecovery::TimeoutForPath(int64_t baseRttPs, int64_t leastPs)
     return std::max(leastPs, 2 * baseRttPs);
 }
 
-std::unique_ptr<ReorderBuffer>
-RdmaLossRecovery::MakeReorderBuffer(RdmaRxQueuePair& rx, bool selective) const
+std::optional<RdmaLossRecovery::Reordering>
+RdmaLossRecovery::GetReordering() const
 {
     if (!m_reorders)
     {
-        return nullptr;
+        return std::nullopt;
     }
-    return std::make_unique<ReorderBuffer>(
-        rx,
-        m_reorderFrames,
-        (m_reorderTime.IsZero() ? m_lossTime : m_reorderTime).GetTimeStep(),
-        selective);
+    const Time limit = m_reorderTime.IsZero() ? m_lossTime : m_reorderTime;
+    return Reordering{m_reorderFrames, limit.GetTimeStep()};
 }
 
 RdmaLossRecovery::Verdict

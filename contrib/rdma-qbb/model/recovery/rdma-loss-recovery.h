@@ -10,14 +10,13 @@
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 
 namespace ns3
 {
 
 class RdmaQueuePair;
-class ReorderBuffer;
 struct RdmaRxQueuePair;
 
 /// Base of what a loss recovery keeps per queue pair, of either side.
@@ -54,6 +53,13 @@ class RdmaLossRecovery : public Object
         Ack,           ///< acknowledge expectedSeq again
         Nack,          ///< ask for everything from expectedSeq
         SelectiveNack, ///< acknowledge expectedSeq and name the frame at rx.namedSeq as received
+    };
+
+    /// How long a receiver waits for frames that were overtaken.
+    struct Reordering
+    {
+        uint32_t frames; ///< beyond the one expected that it keeps meanwhile
+        int64_t limitPs; ///< how long a gap may last before it counts as a loss; 0: for ever
     };
 
     static TypeId GetTypeId();
@@ -136,12 +142,8 @@ class RdmaLossRecovery : public Object
     /// take longer
     static int64_t TimeoutForPath(int64_t baseRttPs, int64_t leastPs);
 
-    /**
-     * @param rx a receiver that is new
-     * @param selective whether its questions name what came after a gap
-     * @return its buffer, as the attributes say; null where frames keep their order
-     */
-    std::unique_ptr<ReorderBuffer> MakeReorderBuffer(RdmaRxQueuePair& rx, bool selective) const;
+    /// @return what the attributes say; nothing where frames keep their order
+    std::optional<Reordering> GetReordering() const;
 
     /// @return what to answer to a frame that was kept: its marks and telemetry cannot wait
     static Verdict AnswerToKept(const QbbFrame& frame);

@@ -10,18 +10,28 @@
 namespace ns3
 {
 
-ReorderBuffer::ReorderBuffer(RdmaRxQueuePair& rx, uint32_t frames, int64_t limitPs, bool selective)
+ReorderBuffer::ReorderBuffer(RdmaRxQueuePair& rx,
+                             const RdmaLossRecovery::Reordering& reordering,
+                             bool selective)
     : m_rx(rx),
-      m_reachBytes(uint64_t{frames} * rx.mtu),
-      m_limitPs(limitPs),
+      m_reachBytes(uint64_t{reordering.frames} * rx.mtu),
+      m_limitPs(reordering.limitPs),
       m_selective(selective)
 {
-    if (limitPs > 0)
+    if (m_limitPs > 0)
     {
         m_timer =
             std::make_unique<RdmaDeadlineTimer>([this] { OnLimit(); },
                                                 rx.hw ? rx.hw->GetNodeId() : Simulator::NO_CONTEXT);
     }
+}
+
+std::unique_ptr<ReorderBuffer>
+ReorderBuffer::Make(RdmaRxQueuePair& rx,
+                    const std::optional<RdmaLossRecovery::Reordering>& reordering,
+                    bool selective)
+{
+    return reordering ? std::make_unique<ReorderBuffer>(rx, *reordering, selective) : nullptr;
 }
 
 bool

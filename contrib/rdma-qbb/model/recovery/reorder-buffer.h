@@ -4,6 +4,7 @@
 #ifndef REORDER_BUFFER_H
 #define REORDER_BUFFER_H
 
+#include "rdma-loss-recovery.h"
 #include "seq-ranges.h"
 
 #include "ns3/qbb-frame.h"
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace ns3
 {
@@ -30,11 +32,18 @@ class ReorderBuffer
   public:
     /**
      * @param rx the receiver; outlives the object
-     * @param frames how many full frames after the byte expected can be kept
-     * @param limitPs how long a gap may last before it counts as a loss; 0: for ever
+     * @param reordering how much it keeps, and how long it waits
      * @param selective whether the receiver's question names what came after the gap
      */
-    ReorderBuffer(RdmaRxQueuePair& rx, uint32_t frames, int64_t limitPs, bool selective);
+    ReorderBuffer(RdmaRxQueuePair& rx,
+                  const RdmaLossRecovery::Reordering& reordering,
+                  bool selective);
+
+    /// @return the buffer of a receiver that is new; null where frames keep their order
+    static std::unique_ptr<ReorderBuffer> Make(
+        RdmaRxQueuePair& rx,
+        const std::optional<RdmaLossRecovery::Reordering>& reordering,
+        bool selective);
 
     /// A frame beyond the byte expected has come. @return false if it is too far ahead to be kept
     bool Keep(const QbbFrame& frame, int64_t nowPs);

@@ -4,7 +4,6 @@
 #include "nvswitch-node.h"
 
 #include "ns3/boolean.h"
-#include "ns3/ecmp-routing.h"
 #include "ns3/log.h"
 #include "ns3/uinteger.h"
 
@@ -53,7 +52,7 @@ NVSwitchNode::NotifyConstructionCompleted()
     SwitchNode::NotifyConstructionCompleted();
     // Defaults of switches are those of the network's.
     SetEcnEnabled(false);
-    SetRoutingPolicyType(EcmpRouting::GetTypeId());
+    RouteByEcmp();
 }
 
 void

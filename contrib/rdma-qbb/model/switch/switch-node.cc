@@ -5,10 +5,10 @@
 
 #include "ns3/abort.h"
 #include "ns3/boolean.h"
-#include "ns3/ecmp-routing.h"
 #include "ns3/log.h"
 #include "ns3/object-factory.h"
 #include "ns3/pointer.h"
+#include "ns3/string.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
 
@@ -20,6 +20,13 @@ namespace ns3
 NS_LOG_COMPONENT_DEFINE("SwitchNode");
 
 NS_OBJECT_ENSURE_REGISTERED(SwitchNode);
+
+namespace
+{
+
+constexpr const char* ECMP = "ns3::EcmpRouting"; ///< carried out here, without an object
+
+} // namespace
 
 TypeId
 SwitchNode::GetTypeId()
@@ -45,7 +52,7 @@ SwitchNode::GetTypeId()
                           "Class of what chooses among the ports of several shortest paths: a "
                           "RoutingPolicy",
                           TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT,
-                          TypeIdValue(EcmpRouting::GetTypeId()),
+                          StringValue(ECMP),
                           MakeTypeIdAccessor(&SwitchNode::SetRoutingPolicyType,
                                              &SwitchNode::GetRoutingPolicyType),
                           MakeTypeIdChecker())
@@ -88,9 +95,9 @@ SwitchNode::SetRoutingPolicyType(TypeId type)
 {
     NS_ABORT_MSG_UNLESS(type.IsChildOf(RoutingPolicy::GetTypeId()),
                         type.GetName() << " is not a RoutingPolicy");
-    if (type == EcmpRouting::GetTypeId())
+    if (type.GetName() == ECMP)
     {
-        m_policy = nullptr;
+        RouteByEcmp();
         return;
     }
     ObjectFactory factory;
@@ -98,10 +105,16 @@ SwitchNode::SetRoutingPolicyType(TypeId type)
     m_policy = factory.Create<RoutingPolicy>();
 }
 
+void
+SwitchNode::RouteByEcmp()
+{
+    m_policy = nullptr;
+}
+
 TypeId
 SwitchNode::GetRoutingPolicyType() const
 {
-    return m_policy ? m_policy->GetInstanceTypeId() : EcmpRouting::GetTypeId();
+    return m_policy ? m_policy->GetInstanceTypeId() : TypeId::LookupByName(ECMP);
 }
 
 uint16_t

@@ -58,6 +58,9 @@ class SwitchNode : public Node, public LinkNode
     /// Choose paths by a policy of this type, an object of which is made for this switch.
     void SetRoutingPolicyType(TypeId type);
 
+    /// Choose paths by ECMP, which is built in.
+    void RouteByEcmp();
+
     /// @return the policy; null for ECMP, which is built in
     Ptr<RoutingPolicy> GetRoutingPolicy() const
     {
