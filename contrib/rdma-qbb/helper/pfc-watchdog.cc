@@ -3,8 +3,7 @@
  */
 #include "pfc-watchdog.h"
 
-#include "fabric-identity.h"
-#include "rdma-fabric.h"
+#include "fabric-parts.h"
 #include "trace-source.h"
 
 #include "ns3/callback.h"
@@ -103,21 +102,28 @@ PfcWatchdog::GetTypeId()
 PfcWatchdog::PfcWatchdog() = default;
 
 void
-PfcWatchdog::Watch(RdmaFabric& fabric)
+PfcWatchdog::Watch(const FabricParts& parts)
 {
-    m_fabric = &fabric;
+    m_parts = &parts;
     const TraceSource<QbbNetDevice> source("Pfc");
-    const auto sink = MakeCallback(&PfcWatchdog::OnPfc, this);
-    ForEachPort(*m_fabric,
-                [&](uint32_t, uint16_t, QbbNetDevice& device) { source.Connect(device, sink); });
+    auto sink = MakeCallback(&PfcWatchdog::OnPfc, this);
+    for (uint32_t node = 0; node < parts.nodes.size(); ++node)
+    {
+        for (QbbNetDevice* device : parts.devices[node])
+        {
+            if (parts.IsHere(node))
+            {
+                source.Connect(*device, sink.Bind(node));
+            }
+        }
+    }
 }
 
 PfcWatchdog::~PfcWatchdog() = default;
 
 void
-PfcWatchdog::OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
+PfcWatchdog::OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused)
 {
-    const uint32_t node = m_fabric->NodeOf(*device);
     // An event of no node may end a pause, too.
     QbbPartitions::TellOf(device->GetNodeId(),
                           *this,
@@ -209,7 +215,7 @@ PfcWatchdog::NoteStorm(PfcPauseRecord& record, int64_t nowPs)
     {
         return;
     }
-    const auto& port = m_fabric->GetTopology().Ports(record.node)[record.port];
+    const auto& port = m_parts->topology->Ports(record.node)[record.port];
     m_stormLines.push_back(
         "PFC storm at " + Micros(nowPs) + ": node " + std::to_string(record.node) + " port " +
         std::to_string(record.port + 1) + " priority " + std::to_string(record.priority) +
@@ -220,8 +226,7 @@ void
 PfcWatchdog::SearchDeadlock(int64_t nowPs)
 {
     const std::vector<PfcWait> circle =
-        FindPfcDeadlock(m_fabric->GetSwitches(),
-                        [this](uint32_t node) { return m_fabric->IsHere(node); });
+        FindPfcDeadlock(m_parts->switches, [this](uint32_t node) { return m_parts->IsHere(node); });
     if (circle.empty())
     {
         return;
@@ -251,7 +256,7 @@ PfcWatchdog::SearchDeadlock(int64_t nowPs)
 void
 PfcWatchdog::Act(const PfcPauseRecord& record, int64_t nowPs)
 {
-    QbbNetDevice& device = m_fabric->GetDevice(record.node, record.port);
+    QbbNetDevice& device = *m_parts->devices[record.node][record.port];
     const uint8_t priority = record.priority;
     // In every process of the run; where the queue is another's, it is empty.
     switch (m_action)

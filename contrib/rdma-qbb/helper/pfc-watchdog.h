@@ -21,7 +21,7 @@
 namespace ns3
 {
 
-class RdmaFabric;
+struct FabricParts;
 
 /// What is done about a queue that is paused for too long: an attribute's type.
 enum class PfcAction
@@ -69,8 +69,8 @@ class PfcWatchdog : public Object, public QbbAddressee
     PfcWatchdog();
     ~PfcWatchdog() override;
 
-    /// Begin to watch. @param fabric built; outlives the object
-    void Watch(RdmaFabric& fabric);
+    /// Begin to watch. @param parts of a fabric that is built; outlive the object
+    void Watch(const FabricParts& parts);
 
     /// @return a record of each queue that was ever paused, by node, port and priority; a pause
     /// that lasts counts up to now
@@ -122,7 +122,7 @@ class PfcWatchdog : public Object, public QbbAddressee
         }
     };
 
-    void OnPfc(Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
+    void OnPfc(uint32_t node, Ptr<const QbbNetDevice> device, uint8_t priority, bool paused);
     void Note(uint32_t node, uint16_t port, uint8_t priority, bool paused);
     void ScheduleCheck(int64_t delayPs);
     void Check();
@@ -130,7 +130,7 @@ class PfcWatchdog : public Object, public QbbAddressee
     void SearchDeadlock(int64_t nowPs);
     void Act(const PfcPauseRecord& record, int64_t nowPs);
 
-    RdmaFabric* m_fabric{nullptr};
+    const FabricParts* m_parts{nullptr};
     Time m_timeout;
     PfcAction m_action{PfcAction::Alert};
     boost::unordered_flat_map<uint64_t, PfcPauseRecord> m_records;

@@ -309,7 +309,7 @@ RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
     WarnOfShortPauses();
     AssignStreams(0);
     m_watchdog = CreateObject<PfcWatchdog>();
-    m_watchdog->Watch(*this);
+    m_watchdog->Watch(m_parts);
     m_faults->ScheduleLinkEvents();
     m_faults->ScheduleNicPauses(m_nicPauseTime);
 }
