@@ -4,7 +4,7 @@
 #ifndef COLLECTIVE_BOOKS_H
 #define COLLECTIVE_BOOKS_H
 
-#include "collective-check.h"
+#include "collective-implementation.h"
 #include "flow-graph.h"
 
 #include "ns3/rank-network.h"
@@ -12,6 +12,7 @@
 #include <boost/dynamic_bitset.hpp>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,6 +21,9 @@
 
 namespace AstraSim
 {
+
+/// Told what does not hold.
+using CheckReport = std::function<void(const std::string& what)>;
 
 /**
  * @ingroup astra-frontend

@@ -4,19 +4,15 @@
 #ifndef COLLECTIVE_CHECK_H
 #define COLLECTIVE_CHECK_H
 
+#include "collective-books.h"
 #include "collective-implementation.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <string>
 
 namespace AstraSim
 {
-
-/// Told what does not hold.
-using CheckReport = std::function<void(const std::string& what)>;
 
 /**
  * @ingroup astra-frontend

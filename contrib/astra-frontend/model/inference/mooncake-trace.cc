@@ -3,8 +3,6 @@
  */
 #include "mooncake-trace.h"
 
-#include "request-source.h"
-
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 #include "ns3/json-file.h"
@@ -118,10 +116,10 @@ class LineReader
 } // namespace
 
 std::vector<ServingRequest>
-ReadMooncakeTrace(std::istream& text, const std::string& name, uint64_t limit, double timeScale)
+ReadMooncakeTrace(std::istream& text, const std::string& name, uint64_t limit, std::size_t& line)
 {
     std::vector<ServingRequest> requests;
-    std::size_t line = 0;
+    line = 0;
     std::string row;
     while (requests.size() < limit && std::getline(text, row))
     {
@@ -131,7 +129,7 @@ ReadMooncakeTrace(std::istream& text, const std::string& name, uint64_t limit, d
             requests.push_back(LineReader(row, name, line).Read());
         }
     }
-    return FromZero(std::move(requests), name, line, timeScale);
+    return requests;
 }
 
 } // namespace AstraSim

@@ -6,6 +6,7 @@
 
 #include "serving-config.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <istream>
 #include <string>
@@ -19,12 +20,15 @@ namespace AstraSim
  * milliseconds, `input_length`, `output_length`, and `hash_ids`, which name the contents of the
  * prompt's parts of 512 tokens. ReadRequestTrace() uses it.
  *
- * @copydetails ReadRequestTrace
+ * @param limit number of requests to read
+ * @param line number of the last line read
+ * @return in the order of the file, with its times
+ * @throw ns3::InputError
  */
 std::vector<ServingRequest> ReadMooncakeTrace(std::istream& text,
                                               const std::string& name,
                                               uint64_t limit,
-                                              double timeScale);
+                                              std::size_t& line);
 
 } // namespace AstraSim
 

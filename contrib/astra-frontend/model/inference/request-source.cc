@@ -103,6 +103,33 @@ Cells(std::string_view line)
     }
 }
 
+/**
+ * @param requests of a trace @param name of the trace @param line its last one
+ * @param timeScale what arrivals are multiplied by
+ * @return them by arrival, the first at 0
+ * @throw ns3::InputError if there are none
+ */
+std::vector<ServingRequest>
+FromZero(std::vector<ServingRequest> requests,
+         const std::string& name,
+         std::size_t line,
+         double timeScale)
+{
+    if (requests.empty())
+    {
+        throw ns3::InputError(name, line, "there are no requests", "a line for each request");
+    }
+    std::stable_sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
+        return a.arrival < b.arrival;
+    });
+    const TimePs first = requests.front().arrival;
+    for (auto& request : requests)
+    {
+        request.arrival = ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
+    }
+    return requests;
+}
+
 /// Reads one trace.
 class TraceReader
 {
@@ -342,27 +369,6 @@ DrawRequests(const PoissonRequests& description)
 }
 
 std::vector<ServingRequest>
-FromZero(std::vector<ServingRequest> requests,
-         const std::string& name,
-         std::size_t line,
-         double timeScale)
-{
-    if (requests.empty())
-    {
-        throw ns3::InputError(name, line, "there are no requests", "a line for each request");
-    }
-    std::stable_sort(requests.begin(), requests.end(), [](const auto& a, const auto& b) {
-        return a.arrival < b.arrival;
-    });
-    const TimePs first = requests.front().arrival;
-    for (auto& request : requests)
-    {
-        request.arrival = ns3::RoundToPs(static_cast<double>(request.arrival - first) * timeScale);
-    }
-    return requests;
-}
-
-std::vector<ServingRequest>
 ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, double timeScale)
 {
     for (const unsigned char part : std::string_view("\xEF\xBB\xBF"))
@@ -374,7 +380,9 @@ ReadRequestTrace(std::istream& text, const std::string& name, uint64_t limit, do
     }
     if (text.peek() == '{')
     {
-        return ReadMooncakeTrace(text, name, limit, timeScale);
+        std::size_t line = 0;
+        auto requests = ReadMooncakeTrace(text, name, limit, line);
+        return FromZero(std::move(requests), name, line, timeScale);
     }
     return TraceReader(text, name).Read(limit, timeScale);
 }

@@ -16,9 +16,6 @@
 namespace AstraSim
 {
 
-/// Names of contents leave room for the number of a block.
-constexpr uint64_t MOST_PREFIXES = (uint64_t{1} << 39) - 1;
-
 /// How many tokens a request has: a number, or drawn from a distribution.
 struct TokenCount
 {
@@ -71,17 +68,6 @@ std::vector<ServingRequest> ReadRequestTrace(std::istream& text,
                                              const std::string& name,
                                              uint64_t limit,
                                              double timeScale);
-
-/**
- * @param requests of a trace; at least one @param name of the trace @param line its last one
- * @param timeScale what arrivals are multiplied by
- * @return them by arrival, the first at 0
- * @throw ns3::InputError
- */
-std::vector<ServingRequest> FromZero(std::vector<ServingRequest> requests,
-                                     const std::string& name,
-                                     std::size_t line,
-                                     double timeScale);
 
 /**
  * @param text seconds, or a date and a time of day

@@ -19,6 +19,9 @@
 namespace AstraSim
 {
 
+/// Names of contents leave room for the number of a block.
+constexpr uint64_t MOST_PREFIXES = (uint64_t{1} << 39) - 1;
+
 /// A request as users send it.
 struct ServingRequest
 {

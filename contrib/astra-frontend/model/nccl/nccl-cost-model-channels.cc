@@ -4,7 +4,6 @@
  * How many channels NCCL opens, how fast each is, and which algorithms a group may use.
  */
 #include "nccl-cost-model.h"
-#include "nvls-graph.h"
 
 #include <algorithm>
 #include <bit>
@@ -136,7 +135,7 @@ NcclCostModel::SearchNvls(const GroupShape& shape) const
     const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
     const bool within = shape.GetNodes() == 1;
     Search search;
-    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, NvlsGraph::MAX_HEADS);
+    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_NVLS_HEADS);
     // A GPU's links carry each head's traffic, and the own head's twice.
     const double share = nvlink / (search.channels + 1);
     const auto speeds = within ? m_tuning.SpeedsWithinNode(m_machine.gpu.generation)

@@ -4,7 +4,6 @@
  * What NCCL's cost model says of algorithms whose switches add: NVLS, NVLS-Tree and CollNet.
  */
 #include "nccl-cost-model.h"
-#include "nvls-graph.h"
 
 #include <algorithm>
 #include <array>
@@ -89,7 +88,7 @@ double
 NcclCostModel::NvlsLinkGBps(const GroupShape& shape) const
 {
     // Each GPU's data goes through its links once, and a head's share once more.
-    const double heads = std::min(NvlsGraph::MAX_HEADS, shape.GetFewestRanks());
+    const double heads = std::min(MAX_NVLS_HEADS, shape.GetFewestRanks());
     return UsableNvlinkGBps(m_machine) / (1 + 1 / heads);
 }
 

@@ -66,6 +66,8 @@ struct NcclPlan
 class NcclCostModel
 {
   public:
+    static constexpr uint32_t MAX_NVLS_HEADS = 32; ///< of a node (NCCL_MAX_NVLS_ARITY)
+
     NcclCostModel(const MachineModel& machine, const NcclOptions& options)
         : m_machine(machine),
           m_options(options),

@@ -47,8 +47,7 @@ namespace AstraSim
 class NvlsGraph : public FlowGraph
 {
   public:
-    /// Heads of a node at most (NCCL_MAX_NVLS_ARITY).
-    static constexpr uint32_t MAX_HEADS = 32;
+    static constexpr uint32_t MAX_HEADS = NcclCostModel::MAX_NVLS_HEADS; ///< of a node
     /// What a warp copies or reduces in an iteration: 8 times 16 bytes per thread (COLL_UNROLL).
     static constexpr uint64_t HUNK_BYTES = 8 * 16 * 32;
 

@@ -11,7 +11,7 @@
  * the table of keys only. Keys that stand for attributes: fabric-conf-attribute-kinds.h.
  */
 #include "clock-range.h"
-#include "fabric-conf-keys.h"
+#include "fabric-conf-rule.h"
 
 #include <algorithm>
 #include <array>
