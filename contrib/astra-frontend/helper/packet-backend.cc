@@ -4,6 +4,7 @@
 #include "packet-backend.h"
 
 #include "ns3/clock-range.h"
+#include "ns3/fabric-monitors.h"
 #include "ns3/links-writer.h"
 #include "ns3/ns3-flags.h"
 #include "ns3/partition-memory.h"

@@ -11,7 +11,6 @@
 #include "ns3/astra-sim-network.h"
 #include "ns3/event-id.h"
 #include "ns3/fabric-check.h"
-#include "ns3/fabric-monitors.h"
 #include "ns3/flow-runner.h"
 #include "ns3/link-use.h"
 #include "ns3/links-writer.h"
@@ -24,6 +23,11 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace ns3
+{
+class FabricMonitors;
+}
 
 namespace AstraSim
 {

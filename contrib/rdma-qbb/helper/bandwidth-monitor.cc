@@ -3,6 +3,8 @@
  */
 #include "bandwidth-monitor.h"
 
+#include "fabric-identity.h"
+
 #include "ns3/clock-range.h"
 
 #include <algorithm>

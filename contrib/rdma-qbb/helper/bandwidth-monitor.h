@@ -4,7 +4,6 @@
 #ifndef BANDWIDTH_MONITOR_H
 #define BANDWIDTH_MONITOR_H
 
-#include "fabric-identity.h"
 #include "sampling-monitor.h"
 
 #include <string>
@@ -12,6 +11,8 @@
 
 namespace ns3
 {
+
+class RdmaFabric;
 
 /**
  * @ingroup rdma-qbb

@@ -4,7 +4,6 @@
 #ifndef CNP_MONITOR_H
 #define CNP_MONITOR_H
 
-#include "fabric-identity.h"
 #include "sampling-monitor.h"
 
 #include <cstdint>
@@ -13,6 +12,9 @@
 
 namespace ns3
 {
+
+class RdmaFabric;
+class RdmaQueuePair;
 
 /**
  * @ingroup rdma-qbb

@@ -5,6 +5,7 @@
 
 #include "bandwidth-monitor.h"
 #include "cnp-monitor.h"
+#include "fabric-identity.h"
 #include "fct-monitor.h"
 #include "packet-event-monitor.h"
 #include "pauses-writer.h"

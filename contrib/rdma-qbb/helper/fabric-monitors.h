@@ -4,8 +4,6 @@
 #ifndef FABRIC_MONITORS_H
 #define FABRIC_MONITORS_H
 
-#include "fabric-identity.h"
-
 #include "ns3/fabric-conf.h"
 
 #include <memory>
@@ -22,6 +20,7 @@ class PacketEventMonitor;
 class PfcMonitor;
 class QlenMonitor;
 class RateMonitor;
+class RdmaFabric;
 
 /**
  * @ingroup rdma-qbb

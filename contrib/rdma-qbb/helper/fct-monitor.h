@@ -4,7 +4,6 @@
 #ifndef FCT_MONITOR_H
 #define FCT_MONITOR_H
 
-#include "fabric-identity.h"
 #include "fct-writer.h"
 
 #include "ns3/qbb-call.h"
@@ -14,6 +13,10 @@
 
 namespace ns3
 {
+
+class RdmaFabric;
+class RdmaMessage;
+class RdmaQueuePair;
 
 /**
  * @ingroup rdma-qbb

@@ -3,6 +3,8 @@
  */
 #include "packet-event-monitor.h"
 
+#include "fabric-identity.h"
+
 #include "ns3/callback.h"
 #include "ns3/simulator.h"
 

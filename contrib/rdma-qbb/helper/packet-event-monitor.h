@@ -4,8 +4,9 @@
 #ifndef PACKET_EVENT_MONITOR_H
 #define PACKET_EVENT_MONITOR_H
 
-#include "fabric-identity.h"
 #include "output-file.h"
+
+#include "ns3/ptr.h"
 
 #include <cstdint>
 #include <string>
@@ -13,6 +14,11 @@
 
 namespace ns3
 {
+
+class QbbNetDevice;
+class RdmaFabric;
+class SwitchNode;
+struct QbbFrame;
 
 /**
  * @ingroup rdma-qbb

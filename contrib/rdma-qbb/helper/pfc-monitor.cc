@@ -3,6 +3,7 @@
  */
 #include "pfc-monitor.h"
 
+#include "fabric-identity.h"
 #include "trace-source.h"
 
 #include "ns3/callback.h"

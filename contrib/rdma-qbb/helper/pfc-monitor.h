@@ -4,9 +4,9 @@
 #ifndef PFC_MONITOR_H
 #define PFC_MONITOR_H
 
-#include "fabric-identity.h"
 #include "output-file.h"
 
+#include "ns3/ptr.h"
 #include "ns3/qbb-call.h"
 
 #include <cstdint>
@@ -14,6 +14,9 @@
 
 namespace ns3
 {
+
+class QbbNetDevice;
+class RdmaFabric;
 
 /**
  * @ingroup rdma-qbb

@@ -3,6 +3,8 @@
  */
 #include "qlen-monitor.h"
 
+#include "fabric-identity.h"
+
 namespace ns3
 {
 

@@ -4,13 +4,14 @@
 #ifndef QLEN_MONITOR_H
 #define QLEN_MONITOR_H
 
-#include "fabric-identity.h"
 #include "sampling-monitor.h"
 
 #include <string>
 
 namespace ns3
 {
+
+class RdmaFabric;
 
 /**
  * @ingroup rdma-qbb

@@ -3,6 +3,8 @@
  */
 #include "rate-monitor.h"
 
+#include "fabric-identity.h"
+
 namespace ns3
 {
 

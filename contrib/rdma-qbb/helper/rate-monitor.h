@@ -4,13 +4,15 @@
 #ifndef RATE_MONITOR_H
 #define RATE_MONITOR_H
 
-#include "fabric-identity.h"
 #include "sampling-monitor.h"
 
 #include <string>
 
 namespace ns3
 {
+
+class RdmaFabric;
+class RdmaQueuePair;
 
 /**
  * @ingroup rdma-qbb

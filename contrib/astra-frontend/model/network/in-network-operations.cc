@@ -4,6 +4,7 @@
 #include "in-network-operations.h"
 
 #include "ns3/link-counting.h"
+#include "ns3/rdma-fabric.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>

@@ -9,7 +9,6 @@
 
 #include "ns3/in-network-engine.h"
 #include "ns3/link-use.h"
-#include "ns3/rdma-fabric.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -19,6 +18,11 @@
 #include <span>
 #include <utility>
 #include <vector>
+
+namespace ns3
+{
+class RdmaFabric;
+}
 
 namespace AstraSim
 {

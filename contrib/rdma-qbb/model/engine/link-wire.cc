@@ -4,6 +4,7 @@
 #include "link-wire.h"
 
 #include "link-agenda.h"
+#include "link-node.h"
 #include "link-port.h"
 #include "qbb-partitions.h"
 

@@ -4,7 +4,6 @@
 #ifndef LINK_WIRE_H
 #define LINK_WIRE_H
 
-#include "link-node.h"
 #include "qbb-port-event.h"
 
 #include "ns3/qbb-frame.h"
@@ -19,6 +18,7 @@ namespace ns3
 {
 
 class LinkAgenda;
+class LinkNode;
 class LinkPort;
 class QbbFramePool;
 
@@ -243,7 +243,8 @@ class alignas(64) LinkWire final : public QbbTimedEvent
 
     // second
     uint64_t m_arrived{0};
-    LinkNode::ArrivalCall m_arrivalCall{nullptr}; ///< of m_node
+    /// LinkNode::ArrivalCall of m_node.
+    void (*m_arrivalCall)(LinkNode& node, uint16_t port, QbbFrame* frame, int64_t nowPs){nullptr};
     const int64_t* m_sendersWorkPs{&m_ownWorkPs}; ///< when m_sendersAgenda has something to do
     int64_t m_ownWorkPs{NEVER};
     LinkAgenda* m_sendersAgenda{nullptr};
