@@ -4,13 +4,14 @@
  * Times whole packet-level runs: packet-hops per second of CPU time, events per packet-hop, peak
  * memory. Usage: bench-end-to-end -w WORKLOAD -n TOPOLOGY -c CONF [flags of SimAI_simulator]
  */
-#include "ns3/huge-pages.h"
+#include "programs/frame/huge-pages.h"
+#include "programs/frame/ns3-flags.h"
+#include "programs/frame/run-record.h"
+#include "simulator/options/run-options.h"
+#include "simulator/programs/simulation-run.h"
+
 #include "ns3/input-error.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
-#include "ns3/run-options.h"
-#include "ns3/run-record.h"
-#include "ns3/simulation-run.h"
 
 #include <cstdlib>
 #include <ctime>

@@ -5,14 +5,13 @@
  * a ring AllReduce over 16 channels.
  */
 #include "../test/support/silent-network.h"
-
-#include "ns3/collnet-direct-graph.h"
-#include "ns3/machine-model.h"
-#include "ns3/mock-nccl-group.h"
-#include "ns3/nvls-graph.h"
-#include "ns3/pxn-graph.h"
-#include "ns3/ring-graph.h"
-#include "ns3/tree-graph.h"
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/graph/collnet-direct-graph.h"
+#include "astra-frontend/model/graph/nvls-graph.h"
+#include "astra-frontend/model/graph/pxn-graph.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/graph/tree-graph.h"
+#include "astra-frontend/model/group/mock-nccl-group.h"
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>

@@ -5,12 +5,13 @@
  *
  *   bench-memory TOPOLOGY [CONF]
  */
-#include "ns3/astra-sim-network.h"
+#include "astra-frontend/model/packet/astra-sim-network.h"
+#include "programs/frame/huge-pages.h"
+#include "programs/frame/ns3-flags.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
-#include "ns3/huge-pages.h"
 #include "ns3/input-error.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
 #include "ns3/rdma-fabric.h"
 #include "ns3/simulator.h"

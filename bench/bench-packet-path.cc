@@ -5,9 +5,9 @@
  * frame through a switch's buffer, the choice of a path, an acknowledgement at its sender.
  */
 #include "../contrib/rdma-qbb/test/text-fabric.h"
+#include "programs/frame/ns3-flags.h"
 
 #include "ns3/flow-hash.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/qbb-frame-pool.h"
 #include "ns3/switch-mmu.h"
 

@@ -3,8 +3,9 @@
  */
 // What each congestion control costs per acknowledgement: the packet path pays this once per frame.
 
+#include "rdma-qbb/model/input/rdma-congestion-factory.h"
+
 #include "ns3/qbb-frame.h"
-#include "ns3/rdma-congestion-factory.h"
 #include "ns3/rdma-queue-pair.h"
 
 #include <benchmark/benchmark.h>

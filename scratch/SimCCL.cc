@@ -9,28 +9,10 @@
  * Writes ncclFlowModel_detailed_flows.csv and, for small collectives, ncclFlowModel_flows.dot.
  * Exit status: 0, or 2 if an input is wrong.
  */
-#include "ns3/guarded-main.h"
-#include "ns3/run-record.h"
-#include "ns3/simccl-run.h"
-
-#include <iostream>
+#include "ns3/simulator-programs.h"
 
 int
 main(int argc, char* argv[])
 {
-    return AstraSim::GuardedMain([&] {
-        const auto options = AstraSim::SimCclOptions::Parse({argv + 1, argv + argc});
-        if (options.help)
-        {
-            std::cout << AstraSim::SimCclOptions::Help();
-            return 0;
-        }
-        if (options.version)
-        {
-            std::cout << "SimCCL " << AstraSim::ProgramVersion() << "\n";
-            return 0;
-        }
-        AstraSim::RunSimCcl(options);
-        return 0;
-    });
+    return AstraSim::SimCclProgram(argc, argv);
 }

@@ -34,7 +34,7 @@ report=$build/coverage
 mkdir -p $report
 look() { # LINES BRANCHES WHY
   # Where threads lost a count, a difference of counts may be below zero, which gcovr cannot read.
-  gcovr --gcov-ignore-parse-errors --root . --filter 'contrib/[^/]*/(model|helper)/' --exclude-unreachable-branches --exclude-throw-branches \
+  gcovr --gcov-ignore-parse-errors --root . --filter 'contrib/[^/]*/(?!test/|examples/|physical/|mpi/)' --exclude-unreachable-branches --exclude-throw-branches \
     --exclude-branches-by-pattern '.*\b(NS_LOG|NS_ASSERT|NS_ABORT)\w*\(.*' -j "$(nproc)" \
     --html-details $report/index.html --json-summary $report/summary.json $build/contrib > $report/gcovr.log
   /usr/bin/python3 - $report/summary.json "$@" << 'TEXT'

@@ -59,11 +59,11 @@ class Area:
 AREAS = {
     "congestion": Area((f"{MODEL}/congestion/*.cc", f"{MODEL}/congestion/*.h"), ("test-congestion",), "congestion"),
     "mmu": Area((f"{MODEL}/switch/switch-mmu.*",), ("test-switch",), "pfc"),
-    "collectives": Area((f"{FRONT}/nccl/*-graph.cc", f"{FRONT}/nccl/double-tree.cc", f"{FRONT}/nccl/ring-order.cc",
-                         f"{FRONT}/nccl/channel-split.cc", f"{FRONT}/collective/native-[dhr]*.cc",
+    "collectives": Area((f"{FRONT}/graph/*-graph.cc", f"{FRONT}/graph/double-tree.cc", f"{FRONT}/graph/ring-order.cc",
+                         f"{FRONT}/graph/channel-split.cc", f"{FRONT}/native/native-[dhr]*.cc",
                          f"{FRONT}/collective/divide-up.h"), ("test-nccl", "test-system")),
-    "units": Area((f"{MODEL}/attribute/units.cc", f"{MODEL}/input/clock-range.h",
-                   f"{MODEL}/engine/serialization-delay.h"), ("test-input", "test-switch")),
+    "units": Area(("contrib/base/units.cc", "contrib/base/clock-range.h",
+                   f"{MODEL}/events/serialization-delay.h"), ("test-input", "test-switch")),
 }
 
 # What stands in a line, and what is put in its place.

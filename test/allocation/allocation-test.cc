@@ -5,9 +5,8 @@
  * of a connection that is there.
  */
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
-
-#include "ns3/astra-sim-network.h"
-#include "ns3/ns3-flags.h"
+#include "astra-frontend/model/packet/astra-sim-network.h"
+#include "programs/frame/ns3-flags.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/huge-pages.h"
+#include "programs/frame/huge-pages.h"
 
 #include <fstream>
 #include <gtest/gtest.h>

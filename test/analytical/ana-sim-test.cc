@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/ana-sim.h"
-#include "ns3/topology-paths.h"
+#include "astra-frontend/model/formula/ana-sim.h"
+#include "astra-frontend/model/formula/topology-paths.h"
 
 #include <gtest/gtest.h>
 #include <sstream>

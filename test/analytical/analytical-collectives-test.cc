@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/analytical-collectives.h"
+#include "astra-frontend/model/group/analytical-collectives.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

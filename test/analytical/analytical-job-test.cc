@@ -3,14 +3,14 @@
  *
  * Workloads on AnaSim with collectives costed as a whole.
  */
-#include "ns3/analytical-backend.h"
-#include "ns3/analytical-collectives.h"
-#include "ns3/end-to-end-writer.h"
-#include "ns3/job.h"
-#include "ns3/layer-workload.h"
-#include "ns3/machine-paths.h"
-#include "ns3/rank-symmetry.h"
-#include "ns3/run-observers.h"
+#include "astra-frontend/model/formula/machine-paths.h"
+#include "astra-frontend/model/group/analytical-collectives.h"
+#include "astra-frontend/model/system/job.h"
+#include "astra-frontend/model/system/run-observers.h"
+#include "astra-frontend/model/workload/layer-workload.h"
+#include "simulator/back-ends/analytical-backend.h"
+#include "simulator/jobs/rank-symmetry.h"
+#include "simulator/records/end-to-end-writer.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

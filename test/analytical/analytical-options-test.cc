@@ -1,8 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/analytical-options.h"
-#include "ns3/analytical-run.h"
+#include "simulator/options/analytical-options.h"
+#include "simulator/programs/analytical-run.h"
+
 #include "ns3/input-error.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/busbw-table.h"
+#include "astra-frontend/model/group/busbw-table.h"
+
 #include "ns3/input-error.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/dimensional-paths.h"
+#include "astra-frontend/model/formula/dimensional-paths.h"
 
 #include <gtest/gtest.h>
 

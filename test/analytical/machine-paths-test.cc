@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/machine-paths.h"
+#include "astra-frontend/model/formula/machine-paths.h"
 
 #include <gtest/gtest.h>
 #include <vector>

@@ -1,8 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "rdma-qbb/model/input/rdma-congestion-factory.h"
+
 #include "ns3/input-error.h"
-#include "ns3/rdma-congestion-factory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

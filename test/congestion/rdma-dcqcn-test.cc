@@ -4,9 +4,9 @@
  * What takes no time; sequences over time are in the suites rdma-qbb-congestion-dcqcn.
  */
 #include "congestion-fixture.h"
+#include "rdma-qbb/model/congestion/rdma-dcqcn.h"
 
 #include "ns3/nstime.h"
-#include "ns3/rdma-dcqcn.h"
 #include "ns3/simulator.h"
 
 namespace ns3

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "congestion-fixture.h"
+#include "rdma-qbb/model/congestion/rdma-dctcp.h"
 
 #include "ns3/boolean.h"
-#include "ns3/rdma-dctcp.h"
 
 namespace ns3
 {

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "congestion-fixture.h"
+#include "rdma-qbb/model/congestion/rdma-hpcc-pint.h"
 
 #include "ns3/double.h"
-#include "ns3/rdma-hpcc-pint.h"
 #include "ns3/uinteger.h"
 
 #include <cmath>

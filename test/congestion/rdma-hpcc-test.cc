@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "congestion-fixture.h"
+#include "rdma-qbb/model/congestion/rdma-hpcc.h"
 
 #include "ns3/boolean.h"
-#include "ns3/rdma-hpcc.h"
 #include "ns3/uinteger.h"
 
 namespace ns3

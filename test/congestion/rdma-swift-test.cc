@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "congestion-fixture.h"
+#include "rdma-qbb/model/congestion/rdma-swift.h"
 
 #include "ns3/double.h"
 #include "ns3/input-error.h"
 #include "ns3/nstime.h"
-#include "ns3/rdma-swift.h"
 
 #include <cmath>
 

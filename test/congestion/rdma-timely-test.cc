@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "congestion-fixture.h"
+#include "rdma-qbb/model/congestion/rdma-timely.h"
 
 #include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/input-error.h"
-#include "ns3/rdma-timely.h"
 #include "ns3/uinteger.h"
 
 namespace ns3

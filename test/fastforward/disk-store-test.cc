@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/scratch-directory.h"
+#include "astra-frontend/model/fastforward/patterns/disk-store.h"
 
-#include "ns3/disk-store.h"
 #include "ns3/input-error.h"
 #include "ns3/qbb-bytes.h"
 

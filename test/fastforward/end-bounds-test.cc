@@ -5,11 +5,11 @@
  * are known in closed form.
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "astra-frontend/model/fastforward/fast-forward.h"
+#include "astra-frontend/model/fastforward/patterns/end-bounds.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 
-#include "ns3/end-bounds.h"
 #include "ns3/event-loop.h"
-#include "ns3/fast-forward.h"
-#include "ns3/flow-level-network.h"
 
 #include <algorithm>
 #include <cstdlib>

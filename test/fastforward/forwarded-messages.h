@@ -7,12 +7,12 @@
 #define FORWARDED_MESSAGES_H
 
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "astra-frontend/model/fastforward/fast-forward.h"
+#include "astra-frontend/model/fastforward/forwarded-network.h"
+#include "astra-frontend/model/fastforward/side-simulation.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 
 #include "ns3/event-loop.h"
-#include "ns3/fast-forward.h"
-#include "ns3/flow-level-network.h"
-#include "ns3/forwarded-network.h"
-#include "ns3/side-simulation.h"
 
 #include <gtest/gtest.h>
 #include <memory>

@@ -5,11 +5,10 @@
  * ends follow from the frames they have.
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
-
-#include "ns3/ana-sim.h"
-#include "ns3/fresh-simulation.h"
-#include "ns3/mock-nccl-group.h"
-#include "ns3/topology-paths.h"
+#include "astra-frontend/model/fastforward/fresh-simulation.h"
+#include "astra-frontend/model/formula/ana-sim.h"
+#include "astra-frontend/model/formula/topology-paths.h"
+#include "astra-frontend/model/group/mock-nccl-group.h"
 
 #include <gtest/gtest.h>
 #include <memory>

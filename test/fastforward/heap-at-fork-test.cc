@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/heap-at-fork.h"
+#include "astra-frontend/model/fastforward/heap-at-fork.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/part-store.h"
+#include "astra-frontend/model/fastforward/patterns/part-store.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

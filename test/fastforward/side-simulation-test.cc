@@ -5,11 +5,11 @@
  * begin while others of their pattern are under way.
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "astra-frontend/model/fastforward/side-simulation.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 
 #include "ns3/collective-implementation.h"
 #include "ns3/event-loop.h"
-#include "ns3/flow-level-network.h"
-#include "ns3/side-simulation.h"
 
 #include <algorithm>
 #include <cstdlib>

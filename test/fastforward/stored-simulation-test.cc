@@ -4,10 +4,9 @@
  * A StoredSimulation before one whose outcomes can be told from the question.
  */
 #include "../support/scratch-directory.h"
-
-#include "ns3/pattern-bytes.h"
-#include "ns3/pattern-simulation.h"
-#include "ns3/stored-simulation.h"
+#include "astra-frontend/model/fastforward/patterns/pattern-bytes.h"
+#include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
+#include "astra-frontend/model/fastforward/patterns/stored-simulation.h"
 
 #include <cstdlib>
 #include <filesystem>

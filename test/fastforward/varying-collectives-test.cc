@@ -5,10 +5,10 @@
  * of each time is made up here.
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "astra-frontend/model/fastforward/fast-forward.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 
 #include "ns3/event-loop.h"
-#include "ns3/fast-forward.h"
-#include "ns3/flow-level-network.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/operation-shape.h"
-#include "ns3/varying-operations.h"
+#include "astra-frontend/model/fastforward/patterns/operation-shape.h"
+#include "astra-frontend/model/fastforward/patterns/varying-operations.h"
 
 #include <gtest/gtest.h>
 #include <vector>

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/waiting-copies.h"
+#include "astra-frontend/model/fastforward/waiting-copies.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -3,21 +3,22 @@
  */
 #include "fuzz-targets.h"
 
-#include "ns3/busbw-table.h"
-#include "ns3/chakra-trace.h"
+#include "astra-frontend/model/chakra/chakra-trace.h"
+#include "astra-frontend/model/gpu/gpu-table.h"
+#include "astra-frontend/model/group/busbw-table.h"
+#include "astra-frontend/model/inference/input/request-source.h"
+#include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/system/logical-topology.h"
+#include "astra-frontend/model/system/rank-list.h"
+#include "astra-frontend/model/system/remote-memory.h"
+#include "astra-frontend/model/system/system-config.h"
+#include "astra-frontend/model/workload/kv-cache-workload.h"
+#include "astra-frontend/model/workload/layer-table.h"
+
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
 #include "ns3/flow-file.h"
-#include "ns3/gpu-table.h"
 #include "ns3/input-error.h"
-#include "ns3/kv-cache-workload.h"
-#include "ns3/layer-table.h"
-#include "ns3/logical-topology.h"
-#include "ns3/rank-list.h"
-#include "ns3/remote-memory.h"
-#include "ns3/request-source.h"
-#include "ns3/serving-config.h"
-#include "ns3/system-config.h"
 #include "ns3/units.h"
 
 #include <array>

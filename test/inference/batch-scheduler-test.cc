@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/batch-scheduler.h"
-#include "ns3/request-router.h"
+#include "astra-frontend/model/inference/batch-scheduler.h"
+#include "astra-frontend/model/inference/request-router.h"
 
 #include <deque>
 #include <gmock/gmock.h>

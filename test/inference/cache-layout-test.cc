@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/cache-layout.h"
+#include "astra-frontend/model/inference/cache-layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

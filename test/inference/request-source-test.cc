@@ -1,8 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/inference/input/request-source.h"
+
 #include "ns3/input-error.h"
-#include "ns3/request-source.h"
 
 #include <algorithm>
 #include <array>

@@ -5,9 +5,8 @@
 #define SERVING_FIXTURE_H
 
 #include "../system/job-fixture.h"
-
-#include "ns3/inference-workload.h"
-#include "ns3/serving-config.h"
+#include "astra-frontend/model/inference/inference-workload.h"
+#include "astra-frontend/model/inference/input/serving-config.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

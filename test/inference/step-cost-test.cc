@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/step-cost.h"
+#include "astra-frontend/model/inference/step-cost.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -6,15 +6,15 @@
 // objects of a fabric then have; those objects are within reach of Config paths.
 
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
+#include "programs/frame/ns3-flags.h"
+#include "rdma-qbb/model/congestion/rdma-hpcc.h"
 
 #include "ns3/boolean.h"
 #include "ns3/config.h"
 #include "ns3/input-error.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/object-factory.h"
 #include "ns3/pointer.h"
 #include "ns3/qbb-helper.h"
-#include "ns3/rdma-hpcc.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 

@@ -5,19 +5,19 @@
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
 #include "../../contrib/rdma-qbb/test/text-topology.h"
 #include "../support/others-files.h"
+#include "rdma-qbb/fabric/pfc-watchdog.h"
+#include "rdma-qbb/model/congestion/rdma-hpcc.h"
+#include "rdma-qbb/model/recovery/rdma-irn.h"
+#include "rdma-qbb/model/routing/flowlet-routing.h"
 
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
 #include "ns3/fabric-conf.h"
-#include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
 #include "ns3/link-changes.h"
 #include "ns3/nearest-name.h"
-#include "ns3/pfc-watchdog.h"
 #include "ns3/queue-weights.h"
 #include "ns3/rate-map.h"
-#include "ns3/rdma-hpcc.h"
-#include "ns3/rdma-irn.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>

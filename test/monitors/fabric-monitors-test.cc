@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "flow-run.h"
+#include "rdma-qbb/fabric/fabric-identity.h"
 
-#include "ns3/fabric-identity.h"
 #include "ns3/node.h"
 
 #include <gmock/gmock.h>

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "flow-run.h"
+#include "programs/frame/ns3-flags.h"
 
 #include "ns3/input-error.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/rdma-hw.h"
 #include "ns3/uinteger.h"
 

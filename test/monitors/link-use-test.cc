@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
+#include "astra-frontend/model/collective/traffic-purpose.h"
 #include "flow-run.h"
 
 #include "ns3/link-counting.h"
 #include "ns3/link-use.h"
 #include "ns3/links-writer.h"
-#include "ns3/traffic-purpose.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>

@@ -1,13 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "base/input-path.h"
 #include "flow-run.h"
+#include "rdma-qbb/fabric/fabric-identity.h"
 
 #include "ns3/csv-cell.h"
-#include "ns3/fabric-identity.h"
 #include "ns3/fct-writer.h"
 #include "ns3/input-error.h"
-#include "ns3/input-path.h"
 #include "ns3/output-directory.h"
 #include "ns3/output-file.h"
 #include "ns3/text-line.h"

@@ -1,10 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/collnet-chain-graph.h"
+#include "astra-frontend/model/graph/collnet-direct-graph.h"
 #include "symbolic-graph.h"
-
-#include "ns3/collnet-chain-graph.h"
-#include "ns3/collnet-direct-graph.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/chain-graph.h"
+#include "astra-frontend/model/graph/direct-graph.h"
 #include "symbolic-graph.h"
-
-#include "ns3/chain-graph.h"
-#include "ns3/direct-graph.h"
 
 #include <array>
 #include <gtest/gtest.h>

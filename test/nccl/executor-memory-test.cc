@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/silent-network.h"
-
-#include "ns3/mock-nccl-group.h"
+#include "astra-frontend/model/group/mock-nccl-group.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>

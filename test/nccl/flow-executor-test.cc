@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/loopback-network.h"
+#include "astra-frontend/model/collective/flow-executor.h"
 
-#include "ns3/flow-executor.h"
 #include "ns3/flow-graph.h"
 #include "ns3/input-error.h"
 

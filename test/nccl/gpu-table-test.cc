@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/gpu-table.h"
+#include "astra-frontend/model/gpu/gpu-table.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/group/mock-nccl-group.h"
+
 #include "ns3/input-error.h"
-#include "ns3/mock-nccl-group.h"
-#include "ns3/ring-graph.h"
 
 #include <fstream>
 #include <gmock/gmock.h>

@@ -3,12 +3,12 @@
  *
  * Which messages of rings and chains of Simple wait for the latency of a step.
  */
+#include "astra-frontend/model/graph/chain-graph.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
 #include "symbolic-graph.h"
 
-#include "ns3/chain-graph.h"
 #include "ns3/collective-types.h"
-#include "ns3/nccl-cost-model.h"
-#include "ns3/ring-graph.h"
 
 #include <gtest/gtest.h>
 

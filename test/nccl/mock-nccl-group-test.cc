@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/nccl/nccl-options.h"
+
 #include "ns3/collective-types.h"
-#include "ns3/machine-model.h"
-#include "ns3/mock-nccl-group.h"
-#include "ns3/nccl-options.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

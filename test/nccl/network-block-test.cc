@@ -4,14 +4,14 @@
  * Blocks of rings whose neighbours are both in other servers: they copy one slice after the other.
  */
 #include "../support/loopback-network.h"
+#include "astra-frontend/model/collective/flow-executor.h"
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-types.h"
-#include "ns3/flow-executor.h"
-#include "ns3/machine-model.h"
-#include "ns3/nccl-cost-model.h"
-#include "ns3/nccl-options.h"
-#include "ns3/ring-graph.h"
 
 #include <gtest/gtest.h>
 #include <memory>

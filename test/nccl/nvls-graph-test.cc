@@ -1,9 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/nvls-graph.h"
 #include "symbolic-graph.h"
-
-#include "ns3/nvls-graph.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>

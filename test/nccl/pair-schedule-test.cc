@@ -1,9 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/pair-schedule.h"
 #include "symbolic-graph.h"
-
-#include "ns3/pair-schedule.h"
 
 #include <gtest/gtest.h>
 #include <set>

@@ -1,10 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/pair-bytes.h"
+#include "astra-frontend/model/graph/pxn-graph.h"
 #include "symbolic-graph.h"
-
-#include "ns3/pair-bytes.h"
-#include "ns3/pxn-graph.h"
 
 #include <gtest/gtest.h>
 #include <map>

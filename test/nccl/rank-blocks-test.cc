@@ -1,16 +1,16 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/graph/pair-bytes.h"
+#include "astra-frontend/model/graph/pat-graph.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-types.h"
 #include "ns3/flow-graph.h"
-#include "ns3/machine-model.h"
-#include "ns3/nccl-cost-model.h"
-#include "ns3/nccl-options.h"
-#include "ns3/pair-bytes.h"
-#include "ns3/pat-graph.h"
-#include "ns3/ring-graph.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/graph/ring-order.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-types.h"
-#include "ns3/machine-model.h"
-#include "ns3/nccl-cost-model.h"
-#include "ns3/nccl-options.h"
-#include "ns3/ring-graph.h"
-#include "ns3/ring-order.h"
 
 #include <gtest/gtest.h>
 #include <map>

@@ -1,9 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/ring-order.h"
 #include "symbolic-graph.h"
-
-#include "ns3/ring-order.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

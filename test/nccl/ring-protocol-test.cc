@@ -3,12 +3,12 @@
  *
  * Which protocol a ring between servers has.
  */
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/nccl/nccl-options.h"
 #include "symbolic-graph.h"
 
 #include "ns3/collective-types.h"
-#include "ns3/machine-model.h"
-#include "ns3/nccl-cost-model.h"
-#include "ns3/nccl-options.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

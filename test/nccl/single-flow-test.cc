@@ -1,11 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/single-flow.h"
+#include "astra-frontend/model/group/mock-nccl-group.h"
 #include "symbolic-graph.h"
 
 #include "ns3/input-error.h"
-#include "ns3/mock-nccl-group.h"
-#include "ns3/single-flow.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

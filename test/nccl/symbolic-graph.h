@@ -4,8 +4,9 @@
 #ifndef SYMBOLIC_GRAPH_H
 #define SYMBOLIC_GRAPH_H
 
+#include "astra-frontend/model/gpu/machine-model.h"
+
 #include "ns3/flow-graph.h"
-#include "ns3/machine-model.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,11 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/graph/double-tree.h"
+#include "astra-frontend/model/graph/pat-graph.h"
+#include "astra-frontend/model/graph/tree-graph.h"
 #include "symbolic-graph.h"
-
-#include "ns3/double-tree.h"
-#include "ns3/pat-graph.h"
-#include "ns3/tree-graph.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -4,10 +4,10 @@
  * ASTRA-sim's network API on the networks of this project: code in its spelling, with closed forms.
  */
 #include "../support/loopback-network.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 
 #include "ns3/astra-network-api.h"
 #include "ns3/event-loop.h"
-#include "ns3/flow-level-network.h"
 
 #include <deque>
 #include <gtest/gtest.h>

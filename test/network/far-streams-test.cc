@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/far-streams.h"
+#include "astra-frontend/model/network/far-streams.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>

@@ -4,8 +4,7 @@
  * FlowLevelCheck: what links have carried against the messages that were sent over them.
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
-
-#include "ns3/flow-level-check.h"
+#include "simulator/back-ends/flow-level-check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../../contrib/rdma-qbb/test/text-topology.h"
-
-#include "ns3/flow-level-network.h"
+#include "astra-frontend/model/flow/flow-level-network.h"
 
 #include <gtest/gtest.h>
 #include <memory>

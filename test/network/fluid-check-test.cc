@@ -3,9 +3,10 @@
  *
  * FluidCheck and AnaCheck: silent about what holds, and each thing that does not hold is named.
  */
-#include "ns3/ana-check.h"
+#include "astra-frontend/model/flow/fluid-check.h"
+#include "astra-frontend/model/formula/ana-check.h"
+
 #include "ns3/event-loop.h"
-#include "ns3/fluid-check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,9 @@
  * FluidTransfers: rates that are worked out for several changes together, beside rates that are
  * worked out for each.
  */
+#include "astra-frontend/model/flow/fluid-transfers.h"
+
 #include "ns3/event-loop.h"
-#include "ns3/fluid-transfers.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

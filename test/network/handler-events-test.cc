@@ -1,9 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/packet/handler-events.h"
+#include "programs/frame/ns3-flags.h"
+
 #include "ns3/global-value.h"
-#include "ns3/handler-events.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/joined-operations.h"
+#include "astra-frontend/model/network/joined-operations.h"
 
 #include <gtest/gtest.h>
 #include <random>

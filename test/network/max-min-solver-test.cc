@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/max-min-solver.h"
+#include "astra-frontend/model/flow/max-min-solver.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "message-header.h"
+#include "simulator/physical/message-header.h"
 
 #include "ns3/input-error.h"
 

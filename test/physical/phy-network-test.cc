@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "phy-network.h"
-#include "rank-failure.h"
-#include "rank-watch.h"
+#include "simulator/physical/phy-network.h"
+#include "simulator/physical/rank-failure.h"
+#include "simulator/physical/rank-watch.h"
 
 #include <algorithm>
 #include <csignal>

@@ -2,13 +2,12 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../nccl/symbolic-graph.h"
-#include "reduced-collectives.h"
-
-#include "ns3/chain-graph.h"
-#include "ns3/direct-graph.h"
-#include "ns3/pat-graph.h"
-#include "ns3/ring-graph.h"
-#include "ns3/tree-graph.h"
+#include "astra-frontend/model/graph/chain-graph.h"
+#include "astra-frontend/model/graph/direct-graph.h"
+#include "astra-frontend/model/graph/pat-graph.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/graph/tree-graph.h"
+#include "simulator/physical/reduced-collectives.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

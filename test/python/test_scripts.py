@@ -143,45 +143,61 @@ def tree(tmp_path):
 
 def test_layers_in_order_pass(tree):
     add, check = tree
-    add("rdma-qbb/model/frame.h", "struct Frame {};\n")
-    add("astra-frontend/model/collective/ring.h", '#include "ns3/frame.h"\nstruct Ring { Frame f; };\n')
-    add("astra-frontend/model/system/sys.h", '#include "ns3/ring.h"\nstruct Sys { Ring r; };\n')
+    add("rdma-qbb/CMakeLists.txt", "set(rdma_qbb_headers\n    model/packet/frame.h)\n")
+    add("rdma-qbb/model/packet/frame.h", "struct Frame {};\n")
+    add("astra-frontend/model/api/ring.h", '#include "ns3/frame.h"\nstruct Ring { Frame f; };\n')
+    add("astra-frontend/model/system/sys.h", '#include "astra-frontend/model/api/ring.h"\nstruct Sys { Ring r; };\n')
+    add("astra-frontend/model/system/job.h", '#include "sys.h"\nstruct Job { Sys s; };\n')
+    add("simulator/jobs/jobs.h", '#include "astra-frontend/model/system/job.h"\nstruct Jobs { Job j; };\n')
     result = check()
     assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("sources, message", [
     ({"rdma-qbb/model/a.h": '#include "ns3/b.h"\n', "astra-frontend/model/system/b.h": ""},
-     "rdma-qbb must not know ns3/b.h"),
-    ({"astra-frontend/model/collective/a.h": '#include "ns3/b.h"\n',
+     "rdma-qbb must not know b.h of astra-frontend"),
+    ({"astra-frontend/model/collective/a.h": '#include "astra-frontend/model/system/b.h"\n',
       "astra-frontend/model/system/b.h": ""},
-     "layer collective must not include ns3/b.h of layer system"),
-    ({"astra-frontend/model/system/a.cc": '#include "ns3/b.h"\n',
+     "astra-frontend/model/collective must not include b.h of astra-frontend/model/system"),
+    ({"astra-frontend/model/shed/a.h": '#include "astra-frontend/model/api/b.h"\n', "astra-frontend/model/api/b.h": ""},
+     "astra-frontend/model/shed is no room in ROOMS"),
+    ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/b.h)\n", "astra-frontend/model/system/a.cc": '#include "ns3/b.h"\n',
       "rdma-qbb/model/b.h": '#include "ns3/simulator.h"\n'},
      "reaches ns-3: ns3/b.h -> ns3/simulator.h"),
+    ({"base/a.h": '#include "ns3/simulator.h"\n'}, "base/a.h: reaches ns-3: ns3/simulator.h"),
     ({"rdma-qbb/model/a.cc": '#include "ns3/core-module.h"\n'}, "includes the module header"),
-    ({"rdma-qbb/model/a.h": "", "astra-frontend/helper/a.h": ""}, "the name is also that of"),
-    ({"rdma-qbb/model/a.h": "enum class Mark { Red };\n", "rdma-qbb/model/b.h": '#include "ns3/a.h"\n',
-      "rdma-qbb/model/c.cc": '#include "ns3/b.h"\nMark f();\n', "rdma-qbb/model/d.cc": "Mark g();\n"},
+    ({"rdma-qbb/model/a.h": "", "simulator/run/a.h": ""}, "the name is also that of"),
+    ({"rdma-qbb/model/a.h": "enum class Mark { Red };\n", "rdma-qbb/model/b.h": '#include "a.h"\n',
+      "rdma-qbb/model/c.cc": '#include "b.h"\nMark f();\n', "rdma-qbb/model/d.cc": "Mark g();\n"},
      "model/d.cc: uses Mark and includes no way to a.h"),
     ({"rdma-qbb/model/a.h": "std::string f();\n"}, "model/a.h does not compile by itself"),
     ({"rdma-qbb/model/congestion/a.cc": "int a = Peek(port);\n"}, "congestion/a.cc: Peek is a word of the link engine"),
     ({"rdma-qbb/model/recovery/a.cc": "int a = device.CanSendNow(0);\n"}, "recovery/a.cc: CanSendNow is a word between the link engine"),
     ({"rdma-qbb/model/base.h": "class Base\n{\n};\n",
-      "rdma-qbb/model/leaf.h": '#include "ns3/base.h"\nclass Leaf final : public Base\n{\n};\n',
-      "rdma-qbb/model/base.cc": '#include "ns3/leaf.h"\n'},
+      "rdma-qbb/model/leaf.h": '#include "base.h"\nclass Leaf final : public Base\n{\n};\n',
+      "rdma-qbb/model/base.cc": '#include "leaf.h"\n'},
      "model/base.cc: Base includes leaf.h of its subclass Leaf"),
     ({"rdma-qbb/model/host/rdma-hw-receive.cc": "void f(RdmaMessage* message);\n"},
      "rdma-hw-receive.cc: RdmaMessage is the sender's"),
     ({"rdma-qbb/model/congestion/a.cc": "const PartitionMemory::Visit visit(&peer);\n"},
      "congestion/a.cc: only the control plane visits another partition"),
-    ({"rdma-qbb/model/a.h": "class A\n{\n};\n", "rdma-qbb/model/a.cc": '#include "ns3/b.h"\n',
-      "rdma-qbb/model/b.h": "class B\n{\n};\n", "rdma-qbb/model/b.cc": '#include "ns3/a.h"\n'},
+    ({"rdma-qbb/model/a.h": "class A\n{\n};\n", "rdma-qbb/model/a.cc": '#include "b.h"\n',
+      "rdma-qbb/model/b.h": "class B\n{\n};\n", "rdma-qbb/model/b.cc": '#include "a.h"\n'},
      "a and b include each other; list them in PARTS"),
     ({"rdma-qbb/model/rdma-hw.h": "class A\n{\n};\n", "rdma-qbb/model/rdma-nic.h": "class B\n{\n};\n"},
      "rdma-hw and rdma-nic do not include each other; take them out of PARTS"),
-], ids=["module", "layer", "ns-3", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word", "subclass",
-        "receiver", "visit", "pair", "stale-pair"])
+    ({"rdma-qbb/model/host/a.h": "", "rdma-qbb/model/congestion/b.cc": '#include "ns3/a.h"\n'},
+     'congestion/b.cc: includes "ns3/a.h"; expected "rdma-qbb/model/host/a.h"'),
+    ({"rdma-qbb/model/host/a.h": "", "accl-cclo/model/data/b.cc": '#include "rdma-qbb/model/host/a.h"\n'},
+     "a.h is private to rdma-qbb"),
+    ({"rdma-qbb/model/host/a.h": "", "rdma-qbb/examples/b.cc": '#include "rdma-qbb/model/host/a.h"\n'},
+     "an example includes a.h, which is private"),
+    ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/host/b.h)\n", "rdma-qbb/model/host/a.h": "",
+      "rdma-qbb/model/host/b.h": '#include "a.h"\n'},
+     "host/b.h: is public and includes a.h, which is not"),
+    ({"rdma-qbb/CMakeLists.txt": "set(rdma_qbb_headers\n    model/host/a.h)\n"}, "model/host/a.h: is listed as public and not there"),
+], ids=["module", "room", "no-room", "ns-3", "base", "module-header", "name", "out-of-reach", "alone", "engine-word", "derived-word",
+        "subclass", "receiver", "visit", "pair", "stale-pair", "spelling", "private", "example", "public", "listed"])
 def test_a_broken_rule_is_found(tree, sources, message):
     add, check = tree
     for path, text in sources.items():
@@ -191,12 +207,21 @@ def test_a_broken_rule_is_found(tree, sources, message):
     assert message in result.stderr
 
 
+def test_rooms_in_a_circle_are_found(tree, tmp_path):
+    add, check = tree
+    script = next(tmp_path.rglob("check-layers.py"))
+    script.write_text(script.read_text().replace('"rdma-qbb/model/events": set()', '"rdma-qbb/model/events": {"model/partitions"}'))
+    result = check()
+    assert result.returncode == 1
+    assert "ROOMS has a circle: rdma-qbb/model/events -> rdma-qbb/model/partitions -> rdma-qbb/model/events" in result.stderr
+
+
 def test_switches_speak_with_the_engine_and_sources_of_subclasses_know_their_base(tree):
     add, check = tree
     add("rdma-qbb/model/switch/a.cc", "int a = device.CanSendNow(0) + copy->PeekHeader(ip);\n")
     add("rdma-qbb/model/base.h", "class Base\n{\n};\n")
-    add("rdma-qbb/model/leaf.h", '#include "ns3/base.h"\nclass Leaf : public Base\n{\n};\n')
-    add("rdma-qbb/model/leaf.cc", '#include "ns3/leaf.h"\n')
+    add("rdma-qbb/model/leaf.h", '#include "base.h"\nclass Leaf : public Base\n{\n};\n')
+    add("rdma-qbb/model/leaf.cc", '#include "leaf.h"\n')
     result = check()
     assert result.returncode == 0, result.stderr
 

@@ -3,13 +3,13 @@
  */
 #include "../../contrib/rdma-qbb/test/applied-conf.h"
 #include "example-topologies.h"
+#include "rdma-qbb/model/routing/adaptive-routing.h"
+#include "rdma-qbb/model/routing/flowlet-routing.h"
+#include "rdma-qbb/model/routing/routing-policy-factory.h"
+#include "rdma-qbb/model/routing/spray-routing.h"
 
-#include "ns3/adaptive-routing.h"
-#include "ns3/flowlet-routing.h"
 #include "ns3/input-error.h"
-#include "ns3/routing-policy-factory.h"
 #include "ns3/simulator.h"
-#include "ns3/spray-routing.h"
 #include "ns3/switch-node.h"
 
 #include <algorithm>

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/idle-workload.h"
+#include "simulator/records/merged-records.h"
 
 #include "ns3/input-error.h"
-#include "ns3/merged-records.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

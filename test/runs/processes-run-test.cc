@@ -4,11 +4,11 @@
  * Whole runs in several processes: the first one's results are those of one.
  */
 #include "../support/forked-processes.h"
+#include "programs/frame/process-link.h"
 #include "run-fixture.h"
 
 #include "ns3/input-error.h"
 #include "ns3/output-file.h"
-#include "ns3/process-link.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

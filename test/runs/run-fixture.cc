@@ -3,21 +3,22 @@
  */
 #include "run-fixture.h"
 
-#include "ns3/analytical-options.h"
-#include "ns3/analytical-run.h"
-#include "ns3/collective-perf-options.h"
-#include "ns3/collective-perf.h"
+#include "programs/flows/flows-options.h"
+#include "programs/flows/flows-run.h"
+#include "programs/frame/ns3-flags.h"
+#include "simulator/options/analytical-options.h"
+#include "simulator/options/collective-perf-options.h"
+#include "simulator/options/run-options.h"
+#include "simulator/options/simccl-options.h"
+#include "simulator/programs/analytical-run.h"
+#include "simulator/programs/collective-perf.h"
+#include "simulator/programs/iterations-run.h"
+#include "simulator/programs/simccl-run.h"
+#include "simulator/programs/simulation-run.h"
+
 #include "ns3/config.h"
-#include "ns3/flows-options.h"
-#include "ns3/flows-run.h"
 #include "ns3/input-error.h"
-#include "ns3/iterations-run.h"
-#include "ns3/ns3-flags.h"
 #include "ns3/nstime.h"
-#include "ns3/run-options.h"
-#include "ns3/simccl-options.h"
-#include "ns3/simccl-run.h"
-#include "ns3/simulation-run.h"
 
 #include <fstream>
 #include <gmock/gmock.h>

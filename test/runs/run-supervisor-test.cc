@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/run-supervisor.h"
+#include "programs/frame/run-supervisor.h"
 
 #include <chrono>
 #include <csignal>

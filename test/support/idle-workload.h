@@ -4,7 +4,7 @@
 #ifndef IDLE_WORKLOAD_H
 #define IDLE_WORKLOAD_H
 
-#include "ns3/workload.h"
+#include "astra-frontend/model/system/workload.h"
 
 #include <cstdint>
 #include <memory>

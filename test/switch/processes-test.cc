@@ -6,10 +6,10 @@
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
 #include "../support/forked-processes.h"
 #include "../support/partitioned-simulator.h"
+#include "rdma-qbb/fabric/pfc-watchdog.h"
 
 #include "ns3/input-error.h"
 #include "ns3/link-use.h"
-#include "ns3/pfc-watchdog.h"
 #include "ns3/qbb-partitions.h"
 #include "ns3/rdma-driver.h"
 

@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/collective-books.h"
-#include "ns3/machine-model.h"
-#include "ns3/ring-graph.h"
+#include "astra-frontend/model/collective/collective-books.h"
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/graph/ring-graph.h"
 
 #include <gmock/gmock.h>
 #include <numeric>

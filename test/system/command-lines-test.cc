@@ -3,13 +3,14 @@
  *
  * Command lines of the programs: what flags set, and which are refused by name.
  */
-#include "ns3/collective-perf-options.h"
-#include "ns3/flows-options.h"
+#include "programs/flows/flows-options.h"
+#include "programs/frame/program-flags.h"
+#include "simulator/options/collective-perf-options.h"
+#include "simulator/options/run-options.h"
+#include "simulator/options/run-replay.h"
+#include "simulator/options/simccl-options.h"
+
 #include "ns3/input-error.h"
-#include "ns3/program-flags.h"
-#include "ns3/run-options.h"
-#include "ns3/run-replay.h"
-#include "ns3/simccl-options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

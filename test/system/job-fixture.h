@@ -5,11 +5,10 @@
 #define JOB_FIXTURE_H
 
 #include "../support/loopback-network.h"
-
-#include "ns3/job.h"
-#include "ns3/layer-table.h"
-#include "ns3/layer-workload.h"
-#include "ns3/native-algorithm.h"
+#include "astra-frontend/model/native/native-algorithm.h"
+#include "astra-frontend/model/system/job.h"
+#include "astra-frontend/model/workload/layer-table.h"
+#include "astra-frontend/model/workload/layer-workload.h"
 
 #include <memory>
 #include <numeric>

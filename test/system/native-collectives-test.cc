@@ -1,10 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/native/native-schedule-factory.h"
 #include "job-fixture.h"
 
 #include "ns3/input-error.h"
-#include "ns3/native-schedule-factory.h"
 
 #include <deque>
 #include <gtest/gtest.h>

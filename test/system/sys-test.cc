@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../support/idle-workload.h"
+#include "astra-frontend/model/system/sys.h"
 #include "job-fixture.h"
-
-#include "ns3/sys.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>

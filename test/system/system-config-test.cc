@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/system/logical-topology.h"
+#include "astra-frontend/model/system/remote-memory.h"
+#include "astra-frontend/model/system/system-config.h"
+
 #include "ns3/input-error.h"
-#include "ns3/logical-topology.h"
-#include "ns3/remote-memory.h"
-#include "ns3/system-config.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
-#include "ns3/collectives-writer.h"
-#include "ns3/end-to-end-writer.h"
+#include "simulator/records/collectives-writer.h"
+#include "simulator/records/end-to-end-writer.h"
+#include "simulator/records/timeline-writer.h"
+
 #include "ns3/input-error.h"
-#include "ns3/timeline-writer.h"
 
 #include <filesystem>
 #include <fstream>

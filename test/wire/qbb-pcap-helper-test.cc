@@ -4,6 +4,7 @@
 // A port's pcap file of a run with congestion, as Wireshark sees it.
 
 #include "../../contrib/rdma-qbb/test/text-fabric.h"
+#include "rdma-qbb/model/packet/roce-headers.h"
 #include "tshark.h"
 
 #include "ns3/ethernet-header.h"
@@ -11,7 +12,6 @@
 #include "ns3/ipv4-header.h"
 #include "ns3/qbb-packet-builder.h"
 #include "ns3/qbb-pcap-helper.h"
-#include "ns3/roce-headers.h"
 #include "ns3/udp-header.h"
 
 #include <algorithm>

@@ -3,12 +3,13 @@
  */
 // Real packets made of frames: header layouts, checksums, and the way back.
 
+#include "rdma-qbb/model/packet/pfc-header.h"
+#include "rdma-qbb/model/packet/roce-headers.h"
+#include "rdma-qbb/model/packet/roce-icrc.h"
+
 #include "ns3/ethernet-header.h"
 #include "ns3/ipv4-header.h"
-#include "ns3/pfc-header.h"
 #include "ns3/qbb-packet-builder.h"
-#include "ns3/roce-headers.h"
-#include "ns3/roce-icrc.h"
 #include "ns3/udp-header.h"
 
 #include <array>

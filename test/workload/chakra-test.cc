@@ -3,11 +3,11 @@
  */
 #include "../support/others-files.h"
 #include "../system/job-fixture.h"
+#include "astra-frontend/model/chakra/chakra-trace.h"
+#include "astra-frontend/model/chakra/chakra-window.h"
+#include "astra-frontend/model/workload/chakra-workload.h"
 #include "chakra-file.h"
 
-#include "ns3/chakra-trace.h"
-#include "ns3/chakra-window.h"
-#include "ns3/chakra-workload.h"
 #include "ns3/input-error.h"
 
 #include <gmock/gmock.h>

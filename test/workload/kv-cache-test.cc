@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "../system/job-fixture.h"
+#include "astra-frontend/model/system/rank-list.h"
+#include "astra-frontend/model/workload/kv-cache-workload.h"
+#include "astra-frontend/model/workload/workload-file.h"
 
 #include "ns3/input-error.h"
-#include "ns3/kv-cache-workload.h"
-#include "ns3/rank-list.h"
-#include "ns3/workload-file.h"
 
 #include <filesystem>
 #include <fstream>

@@ -4,9 +4,9 @@
  * Engines over UDP and TCP: results, times, losses, sessions.
  */
 #include "accl-cases.h"
+#include "accl-cclo/model/network/cclo-udp-engine.h"
 #include "accl-times.h"
 
-#include "ns3/cclo-udp-engine.h"
 #include "ns3/test.h"
 
 #include <fmt/format.h>

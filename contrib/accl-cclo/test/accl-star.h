@@ -4,7 +4,8 @@
 #ifndef ACCL_STAR_H
 #define ACCL_STAR_H
 
-#include "ns3/cclo-half.h"
+#include "accl-cclo/model/data/cclo-half.h"
+
 #include "ns3/cclo-helper.h"
 #include "ns3/config.h"
 #include "ns3/double.h"

@@ -4,15 +4,16 @@
  * The front end on ns-3's packets, with closed forms of a star of hosts: what an ns-3 tree runs of
  * it. The front end's own layers have their tests in test/, without ns-3.
  */
+#include "astra-frontend/model/native/native-algorithm.h"
+#include "astra-frontend/model/packet/astra-sim-network.h"
+#include "astra-frontend/model/system/job.h"
+#include "astra-frontend/model/system/run-observer.h"
+#include "astra-frontend/model/workload/layer-table.h"
+#include "astra-frontend/model/workload/layer-workload.h"
+
 #include "ns3/astra-network-api.h"
-#include "ns3/astra-sim-network.h"
 #include "ns3/attribute-default.h"
 #include "ns3/fabric-conf.h"
-#include "ns3/job.h"
-#include "ns3/layer-table.h"
-#include "ns3/layer-workload.h"
-#include "ns3/native-algorithm.h"
-#include "ns3/run-observer.h"
 #include "ns3/simulator.h"
 #include "ns3/test.h"
 

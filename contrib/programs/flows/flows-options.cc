@@ -3,9 +3,9 @@
  */
 #include "flows-options.h"
 
-#include "ns3/ns3-flags.h"
-#include "ns3/program-flags.h"
-#include "ns3/run-failures.h"
+#include "programs/frame/ns3-flags.h"
+#include "programs/frame/program-flags.h"
+#include "programs/frame/run-failures.h"
 
 namespace AstraSim
 {

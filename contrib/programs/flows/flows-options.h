@@ -4,7 +4,7 @@
 #ifndef FLOWS_OPTIONS_H
 #define FLOWS_OPTIONS_H
 
-#include "ns3/run-limits.h"
+#include "programs/frame/run-limits.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,8 +3,8 @@
  */
 #include "process-link.h"
 
-#include "../mpi/mpi-link.h"
 #include "ending-signals.h"
+#include "programs/mpi/mpi-link.h"
 
 #include "ns3/input-error.h"
 #include "ns3/output-file.h"

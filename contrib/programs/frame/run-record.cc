@@ -3,11 +3,10 @@
  */
 #include "run-record.h"
 
-#include "sha256.h"
-
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/output-file.h"
+#include "ns3/sha256.h"
 
 #include <array>
 #include <fcntl.h>

@@ -3,10 +3,11 @@
  */
 // DCQCN's lazy timers against a reference that ticks: same rates for random CNP times.
 
+#include "rdma-qbb/model/congestion/rdma-dcqcn.h"
+
 #include "ns3/boolean.h"
 #include "ns3/nstime.h"
 #include "ns3/random-variable-stream.h"
-#include "ns3/rdma-dcqcn.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/simulator.h"
 #include "ns3/test.h"

@@ -3,11 +3,12 @@
  */
 // DCQCN's alpha and rates after given CNP times, worked out by hand from the paper's equations.
 
+#include "rdma-qbb/model/congestion/rdma-dcqcn.h"
+
 #include "ns3/boolean.h"
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
 #include "ns3/nstime.h"
-#include "ns3/rdma-dcqcn.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/simulator.h"
 #include "ns3/test.h"

@@ -3,12 +3,12 @@
  */
 // Where each congestion control settles on one shared link, against its theory.
 
+#include "rdma-qbb/model/congestion/rdma-swift.h"
 #include "star-fabric.h"
 #include "text-fabric.h"
 
 #include "ns3/data-rate.h"
 #include "ns3/double.h"
-#include "ns3/rdma-swift.h"
 #include "ns3/test.h"
 
 #include <algorithm>

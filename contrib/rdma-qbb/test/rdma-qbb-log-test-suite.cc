@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "fabric-test-support.h"
+#include "rdma-qbb/model/attribute/collective-offload.h"
 
-#include "ns3/collective-offload.h"
 #include "ns3/header.h"
 #include "ns3/log.h"
 #include "ns3/object.h"

@@ -4,11 +4,11 @@
  * Pauses: who pauses whom, storms, deadlocks, and what the watchdog does about them.
  */
 #include "fabric-test-support.h"
+#include "rdma-qbb/fabric/pfc-watchdog.h"
+#include "rdma-qbb/model/switch/pfc-deadlock.h"
 
 #include "ns3/map-scheduler.h"
 #include "ns3/object-factory.h"
-#include "ns3/pfc-deadlock.h"
-#include "ns3/pfc-watchdog.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/test.h"
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "fabric-test-support.h"
+#include "rdma-qbb/model/recovery/rdma-irn.h"
 
-#include "ns3/rdma-irn.h"
 #include "ns3/rdma-queue-pair.h"
 #include "ns3/rdma-rx-queue-pair.h"
 #include "ns3/seq-ranges.h"

@@ -4,14 +4,14 @@
  * Routing per frame and per flowlet, and receivers that put frames in order.
  */
 #include "fabric-test-support.h"
+#include "rdma-qbb/model/routing/adaptive-routing.h"
+#include "rdma-qbb/model/routing/flowlet-routing.h"
+#include "rdma-qbb/model/routing/spray-routing.h"
 
-#include "ns3/adaptive-routing.h"
 #include "ns3/flow-hash.h"
-#include "ns3/flowlet-routing.h"
 #include "ns3/node.h"
 #include "ns3/pointer.h"
 #include "ns3/random-variable-stream.h"
-#include "ns3/spray-routing.h"
 #include "ns3/test.h"
 
 #include <algorithm>

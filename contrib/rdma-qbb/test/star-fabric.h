@@ -4,6 +4,7 @@
 #ifndef STAR_FABRIC_H
 #define STAR_FABRIC_H
 
+#include "rdma-qbb/model/input/rdma-congestion-factory.h"
 #include "text-topology.h"
 
 #include "ns3/cluster-topology.h"
@@ -13,7 +14,6 @@
 #include "ns3/pint-encoder.h"
 #include "ns3/qbb-channel.h"
 #include "ns3/qbb-net-device.h"
-#include "ns3/rdma-congestion-factory.h"
 #include "ns3/rdma-hw.h"
 #include "ns3/simulator.h"
 #include "ns3/switch-mmu.h"

@@ -6,7 +6,7 @@ import typing
 
 from clustersim.workload.errors import InputError
 
-# As contrib/astra-frontend/model/inference/serving-reader.cc has them.
+# As contrib/astra-frontend/model/inference/input/serving-reader.cc has them.
 MOST_REQUESTS = 10_000_000
 MOST_TOKENS = 1 << 24
 MOST = (1 << 32) - 1

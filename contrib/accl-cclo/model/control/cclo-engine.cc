@@ -3,8 +3,9 @@
  */
 #include "cclo-engine.h"
 
+#include "accl-cclo/model/network/cclo-rdma-engine.h"
+
 #include "ns3/boolean.h"
-#include "ns3/cclo-rdma-engine.h"
 #include "ns3/log.h"
 #include "ns3/pointer.h"
 #include "ns3/simulator.h"

@@ -4,7 +4,8 @@
 #ifndef COLLECTIVE_IMPLEMENTATION_H
 #define COLLECTIVE_IMPLEMENTATION_H
 
-#include "ns3/collective-types.h"
+#include "collective-types.h"
+
 #include "ns3/rank-network.h"
 
 #include <functional>

@@ -4,11 +4,10 @@
 #ifndef FLOW_EXECUTOR_H
 #define FLOW_EXECUTOR_H
 
+#include "collective-data.h"
+#include "collective-implementation.h"
+#include "collective-types.h"
 #include "flow-graph.h"
-
-#include "ns3/collective-data.h"
-#include "ns3/collective-implementation.h"
-#include "ns3/collective-types.h"
 
 #include <cstdint>
 #include <functional>

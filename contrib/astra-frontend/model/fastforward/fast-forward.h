@@ -4,12 +4,12 @@
 #ifndef FAST_FORWARD_H
 #define FAST_FORWARD_H
 
-#include "operation-shape.h"
-#include "part-pattern.h"
-#include "part-store.h"
-#include "pattern-simulation.h"
+#include "astra-frontend/model/fastforward/patterns/operation-shape.h"
+#include "astra-frontend/model/fastforward/patterns/part-pattern.h"
+#include "astra-frontend/model/fastforward/patterns/part-store.h"
+#include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
+#include "astra-frontend/model/fastforward/patterns/varying-operations.h"
 #include "plain-simulation.h"
-#include "varying-operations.h"
 
 #include "ns3/rank-network.h"
 

@@ -4,10 +4,10 @@
 #ifndef FORWARDED_NETWORK_H
 #define FORWARDED_NETWORK_H
 
+#include "astra-frontend/model/network/shared-network.h"
 #include "fast-forward.h"
 
 #include "ns3/object-pool.h"
-#include "ns3/shared-network.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>

@@ -4,7 +4,7 @@
 #ifndef FRESH_SIMULATION_H
 #define FRESH_SIMULATION_H
 
-#include "pattern-simulation.h"
+#include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
 #include "plain-simulation.h"
 
 #include "ns3/carried-traffic.h"

@@ -3,7 +3,7 @@
  */
 #include "plain-simulation.h"
 
-#include "operation-begin.h"
+#include "astra-frontend/model/fastforward/patterns/operation-begin.h"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #ifndef PLAIN_SIMULATION_H
 #define PLAIN_SIMULATION_H
 
-#include "part-pattern.h"
+#include "astra-frontend/model/fastforward/patterns/part-pattern.h"
 
 #include "ns3/carried-traffic.h"
 #include "ns3/collective-implementation.h"

@@ -3,10 +3,10 @@
  */
 #include "side-simulation.h"
 
+#include "astra-frontend/model/fastforward/patterns/move-bytes.h"
+#include "astra-frontend/model/fastforward/patterns/operation-begin.h"
+#include "astra-frontend/model/fastforward/patterns/pattern-bytes.h"
 #include "heap-at-fork.h"
-#include "move-bytes.h"
-#include "operation-begin.h"
-#include "pattern-bytes.h"
 
 #include "ns3/input-error.h"
 #include "ns3/qbb-call.h"

@@ -4,7 +4,7 @@
 #ifndef SIDE_SIMULATION_H
 #define SIDE_SIMULATION_H
 
-#include "pattern-simulation.h"
+#include "astra-frontend/model/fastforward/patterns/pattern-simulation.h"
 #include "waiting-copies.h"
 
 #include "ns3/collective-implementation.h"

@@ -4,7 +4,7 @@
 #ifndef WAITING_COPIES_H
 #define WAITING_COPIES_H
 
-#include "pattern-bytes.h"
+#include "astra-frontend/model/fastforward/patterns/pattern-bytes.h"
 
 #include <cstddef>
 #include <cstdint>

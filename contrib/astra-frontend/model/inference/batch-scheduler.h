@@ -4,9 +4,9 @@
 #ifndef BATCH_SCHEDULER_H
 #define BATCH_SCHEDULER_H
 
+#include "astra-frontend/model/inference/input/serving-config.h"
 #include "kv-block-pool.h"
 #include "sequence.h"
-#include "serving-config.h"
 
 #include <cstdint>
 #include <deque>

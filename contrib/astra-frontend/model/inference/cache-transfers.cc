@@ -3,8 +3,8 @@
  */
 #include "cache-transfers.h"
 
-#include "ns3/sys.h"
-#include "ns3/traffic-purpose.h"
+#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "astra-frontend/model/system/sys.h"
 
 #include <algorithm>
 

@@ -4,9 +4,8 @@
 #ifndef INFERENCE_WORKLOAD_H
 #define INFERENCE_WORKLOAD_H
 
-#include "serving-config.h"
-
-#include "ns3/workload.h"
+#include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/system/workload.h"
 
 #include <cstdint>
 #include <memory>

@@ -4,8 +4,8 @@
 #ifndef REQUEST_ROUTER_H
 #define REQUEST_ROUTER_H
 
+#include "astra-frontend/model/inference/input/serving-config.h"
 #include "batch-scheduler.h"
-#include "serving-config.h"
 
 #include <cstdint>
 #include <vector>

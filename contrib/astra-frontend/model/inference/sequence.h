@@ -4,7 +4,7 @@
 #ifndef SEQUENCE_H
 #define SEQUENCE_H
 
-#include "serving-config.h"
+#include "astra-frontend/model/inference/input/serving-config.h"
 
 #include <cstdint>
 

@@ -3,9 +3,10 @@
  */
 #include "serving-engine.h"
 
+#include "astra-frontend/model/system/sys.h"
+
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
-#include "ns3/sys.h"
 
 #include <algorithm>
 

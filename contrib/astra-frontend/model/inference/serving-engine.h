@@ -4,10 +4,10 @@
 #ifndef SERVING_ENGINE_H
 #define SERVING_ENGINE_H
 
+#include "astra-frontend/model/inference/input/serving-config.h"
 #include "cache-transfers.h"
 #include "request-router.h"
 #include "sequence.h"
-#include "serving-config.h"
 #include "serving-instance.h"
 #include "serving-rank.h"
 #include "serving-results.h"

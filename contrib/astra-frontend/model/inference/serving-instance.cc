@@ -3,9 +3,8 @@
  */
 #include "serving-instance.h"
 
+#include "astra-frontend/model/system/sys.h"
 #include "serving-rank.h"
-
-#include "ns3/sys.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,9 +3,8 @@
  */
 #include "serving-rank.h"
 
+#include "astra-frontend/model/system/sys.h"
 #include "serving-engine.h"
-
-#include "ns3/sys.h"
 
 #include <fmt/core.h>
 

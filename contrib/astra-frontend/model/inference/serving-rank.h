@@ -4,10 +4,9 @@
 #ifndef SERVING_RANK_H
 #define SERVING_RANK_H
 
+#include "astra-frontend/model/system/run-observer.h"
+#include "astra-frontend/model/system/workload.h"
 #include "serving-instance.h"
-
-#include "ns3/run-observer.h"
-#include "ns3/workload.h"
 
 #include <cstdint>
 #include <deque>

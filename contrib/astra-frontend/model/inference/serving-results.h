@@ -4,11 +4,10 @@
 #ifndef SERVING_RESULTS_H
 #define SERVING_RESULTS_H
 
+#include "astra-frontend/model/inference/input/serving-config.h"
+#include "astra-frontend/model/system/run-observer.h"
 #include "sequence.h"
-#include "serving-config.h"
 #include "serving-instance.h"
-
-#include "ns3/run-observer.h"
 
 #include <cstdint>
 #include <memory>

@@ -4,7 +4,7 @@
 #ifndef STEP_COST_H
 #define STEP_COST_H
 
-#include "serving-config.h"
+#include "astra-frontend/model/inference/input/serving-config.h"
 
 #include <cstdint>
 #include <utility>

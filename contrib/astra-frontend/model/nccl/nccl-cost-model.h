@@ -4,7 +4,7 @@
 #ifndef NCCL_COST_MODEL_H
 #define NCCL_COST_MODEL_H
 
-#include "machine-model.h"
+#include "astra-frontend/model/gpu/machine-model.h"
 #include "nccl-options.h"
 #include "nccl-tuning.h"
 

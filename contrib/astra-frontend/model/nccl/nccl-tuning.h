@@ -4,7 +4,7 @@
 #ifndef NCCL_TUNING_H
 #define NCCL_TUNING_H
 
-#include "machine-model.h"
+#include "astra-frontend/model/gpu/machine-model.h"
 #include "nccl-options.h"
 
 #include <array>

@@ -4,7 +4,7 @@
 #ifndef EVENT_BUCKETS_H
 #define EVENT_BUCKETS_H
 
-#include "rank-network.h"
+#include "ns3/rank-network.h"
 
 #include <array>
 #include <bit>

@@ -5,7 +5,8 @@
 #define EVENT_LOOP_H
 
 #include "event-buckets.h"
-#include "rank-network.h"
+
+#include "ns3/rank-network.h"
 
 #include <atomic>
 #include <cstdint>

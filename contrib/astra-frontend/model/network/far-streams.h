@@ -5,7 +5,8 @@
 #define FAR_STREAMS_H
 
 #include "object-pool.h"
-#include "rank-network.h"
+
+#include "ns3/rank-network.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>

@@ -6,7 +6,8 @@
 
 #include "intrusive-queue.h"
 #include "object-pool.h"
-#include "rank-network.h"
+
+#include "ns3/rank-network.h"
 
 #include <boost/functional/hash.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>

@@ -3,8 +3,9 @@
  */
 #include "plane-network.h"
 
+#include "astra-frontend/model/collective/traffic-purpose.h"
+
 #include "ns3/input-error.h"
-#include "ns3/traffic-purpose.h"
 
 #include <algorithm>
 #include <string>

@@ -4,10 +4,9 @@
 #ifndef PLANE_NETWORK_H
 #define PLANE_NETWORK_H
 
-#include "forwarding-network.h"
-
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
+#include "ns3/forwarding-network.h"
 
 #include <cstdint>
 #include <optional>

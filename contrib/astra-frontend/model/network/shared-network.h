@@ -6,9 +6,9 @@
 
 #include "message-matcher.h"
 #include "object-pool.h"
-#include "rank-network.h"
 
 #include "ns3/cluster-topology.h"
+#include "ns3/rank-network.h"
 
 #include <cstdint>
 #include <memory>

@@ -4,13 +4,12 @@
 #ifndef COLLECTIVE_LEDGER_H
 #define COLLECTIVE_LEDGER_H
 
+#include "astra-frontend/model/collective/rank-sample.h"
 #include "collective-planner.h"
 #include "message-ledger.h"
 #include "run-observer.h"
 #include "stream-order.h"
 #include "workload.h"
-
-#include "ns3/rank-sample.h"
 
 #include <cstddef>
 #include <cstdint>

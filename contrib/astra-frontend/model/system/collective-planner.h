@@ -4,12 +4,12 @@
 #ifndef COLLECTIVE_PLANNER_H
 #define COLLECTIVE_PLANNER_H
 
+#include "astra-frontend/model/collective/collective-check.h"
+#include "astra-frontend/model/native/native-collectives.h"
 #include "logical-topology.h"
 #include "system-config.h"
 
-#include "ns3/collective-check.h"
 #include "ns3/collective-implementation.h"
-#include "ns3/native-collectives.h"
 
 #include <cstdint>
 #include <memory>

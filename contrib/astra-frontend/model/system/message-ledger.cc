@@ -3,8 +3,9 @@
  */
 #include "message-ledger.h"
 
+#include "astra-frontend/model/collective/traffic-purpose.h"
+
 #include "ns3/input-error.h"
-#include "ns3/traffic-purpose.h"
 
 #include <algorithm>
 #include <fmt/format.h>

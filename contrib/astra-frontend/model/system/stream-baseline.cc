@@ -3,9 +3,8 @@
  */
 #include "stream-baseline.h"
 
+#include "astra-frontend/model/collective/traffic-purpose.h"
 #include "sys.h"
-
-#include "ns3/traffic-purpose.h"
 
 #include <algorithm>
 

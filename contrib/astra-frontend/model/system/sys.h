@@ -4,13 +4,13 @@
 #ifndef SYS_H
 #define SYS_H
 
+#include "astra-frontend/model/native/native-memory-bus.h"
 #include "collective-ledger.h"
 #include "run-observer.h"
 #include "scheduler-unit.h"
 #include "stream-baseline.h"
 #include "system-config.h"
 
-#include "ns3/native-memory-bus.h"
 #include "ns3/rank-network.h"
 
 #include <cstdint>

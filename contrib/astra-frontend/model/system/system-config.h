@@ -4,9 +4,10 @@
 #ifndef SYSTEM_CONFIG_H
 #define SYSTEM_CONFIG_H
 
+#include "astra-frontend/model/native/native-algorithm.h"
+#include "astra-frontend/model/native/native-memory-bus.h"
+
 #include "ns3/collective-types.h"
-#include "ns3/native-algorithm.h"
-#include "ns3/native-memory-bus.h"
 #include "ns3/rank-network.h"
 
 #include <cstdint>

@@ -4,11 +4,10 @@
 #ifndef CHAKRA_RANK_H
 #define CHAKRA_RANK_H
 
+#include "astra-frontend/model/chakra/chakra-window.h"
+#include "astra-frontend/model/system/sys.h"
+#include "astra-frontend/model/system/workload.h"
 #include "chakra-workload.h"
-
-#include "ns3/chakra-window.h"
-#include "ns3/sys.h"
-#include "ns3/workload.h"
 
 #include <cstdint>
 #include <map>

@@ -3,11 +3,11 @@
  */
 #include "chakra-workload.h"
 
+#include "astra-frontend/model/system/logical-topology.h"
 #include "chakra-rank.h"
 
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
-#include "ns3/logical-topology.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -4,9 +4,9 @@
 #ifndef CHAKRA_WORKLOAD_H
 #define CHAKRA_WORKLOAD_H
 
-#include "ns3/chakra-trace.h"
-#include "ns3/remote-memory.h"
-#include "ns3/workload.h"
+#include "astra-frontend/model/chakra/chakra-trace.h"
+#include "astra-frontend/model/system/remote-memory.h"
+#include "astra-frontend/model/system/workload.h"
 
 #include <cstdint>
 #include <map>

@@ -3,7 +3,7 @@
  */
 #include "collective-test-workload.h"
 
-#include "ns3/sys.h"
+#include "astra-frontend/model/system/sys.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,9 @@
 #ifndef COLLECTIVE_TEST_WORKLOAD_H
 #define COLLECTIVE_TEST_WORKLOAD_H
 
+#include "astra-frontend/model/system/workload.h"
+
 #include "ns3/rank-network.h"
-#include "ns3/workload.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,13 +1,13 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  */
+#include "astra-frontend/model/system/rank-list.h"
 #include "kv-cache-workload.h"
 
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
-#include "ns3/rank-list.h"
 #include "ns3/units.h"
 
 #include <algorithm>

@@ -3,10 +3,11 @@
  */
 #include "kv-cache-workload.h"
 
+#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "astra-frontend/model/system/sys.h"
+
 #include "ns3/clock-range.h"
 #include "ns3/input-error.h"
-#include "ns3/sys.h"
-#include "ns3/traffic-purpose.h"
 
 #include <algorithm>
 #include <fmt/core.h>

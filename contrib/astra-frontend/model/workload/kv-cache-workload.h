@@ -4,9 +4,10 @@
 #ifndef KV_CACHE_WORKLOAD_H
 #define KV_CACHE_WORKLOAD_H
 
+#include "astra-frontend/model/system/run-observer.h"
+#include "astra-frontend/model/system/workload.h"
+
 #include "ns3/rank-network.h"
-#include "ns3/run-observer.h"
-#include "ns3/workload.h"
 
 #include <cstdint>
 #include <istream>

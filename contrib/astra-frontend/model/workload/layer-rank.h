@@ -4,10 +4,9 @@
 #ifndef LAYER_RANK_H
 #define LAYER_RANK_H
 
+#include "astra-frontend/model/system/sys.h"
+#include "astra-frontend/model/system/workload.h"
 #include "layer-workload.h"
-
-#include "ns3/sys.h"
-#include "ns3/workload.h"
 
 #include <cstdint>
 #include <string>

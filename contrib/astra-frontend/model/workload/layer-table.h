@@ -4,9 +4,10 @@
 #ifndef LAYER_TABLE_H
 #define LAYER_TABLE_H
 
+#include "astra-frontend/model/system/run-observer.h"
+
 #include "ns3/collective-types.h"
 #include "ns3/rank-network.h"
-#include "ns3/run-observer.h"
 
 #include <array>
 #include <cstdint>

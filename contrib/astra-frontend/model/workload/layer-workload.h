@@ -4,11 +4,10 @@
 #ifndef LAYER_WORKLOAD_H
 #define LAYER_WORKLOAD_H
 
+#include "astra-frontend/model/system/workload.h"
 #include "layer-program.h"
 #include "layer-table.h"
 #include "rank-layout.h"
-
-#include "ns3/workload.h"
 
 #include <memory>
 #include <string>

@@ -3,11 +3,11 @@
  */
 #include "workload-file.h"
 
+#include "astra-frontend/model/inference/inference-workload.h"
 #include "chakra-workload.h"
 #include "kv-cache-workload.h"
 #include "layer-workload.h"
 
-#include "ns3/inference-workload.h"
 #include "ns3/input-file.h"
 #include "ns3/input-lines.h"
 

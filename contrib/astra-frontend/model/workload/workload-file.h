@@ -4,10 +4,9 @@
 #ifndef WORKLOAD_FILE_H
 #define WORKLOAD_FILE_H
 
+#include "astra-frontend/model/system/remote-memory.h"
+#include "astra-frontend/model/system/workload.h"
 #include "layer-table.h"
-
-#include "ns3/remote-memory.h"
-#include "ns3/workload.h"
 
 #include <memory>
 #include <string>

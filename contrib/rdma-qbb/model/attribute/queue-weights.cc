@@ -3,7 +3,7 @@
  */
 #include "queue-weights.h"
 
-#include "units.h"
+#include "ns3/units.h"
 
 #include <istream>
 #include <ostream>

@@ -3,7 +3,7 @@
  */
 #include "rate-map.h"
 
-#include "units.h"
+#include "ns3/units.h"
 
 #include <fmt/format.h>
 #include <istream>

@@ -4,10 +4,9 @@
 #ifndef RDMA_DCQCN_H
 #define RDMA_DCQCN_H
 
-#include "rdma-congestion-ops.h"
-
 #include "ns3/data-rate.h"
 #include "ns3/nstime.h"
+#include "ns3/rdma-congestion-ops.h"
 
 #include <memory>
 #include <vector>

@@ -4,9 +4,8 @@
 #ifndef RDMA_DCTCP_H
 #define RDMA_DCTCP_H
 
-#include "rdma-congestion-ops.h"
-
 #include "ns3/data-rate.h"
+#include "ns3/rdma-congestion-ops.h"
 
 namespace ns3
 {

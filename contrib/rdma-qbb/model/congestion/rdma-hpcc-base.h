@@ -4,11 +4,11 @@
 #ifndef RDMA_HPCC_BASE_H
 #define RDMA_HPCC_BASE_H
 
-#include "rdma-congestion-ops.h"
 #include "rdma-hpcc-law.h"
 
 #include "ns3/data-rate.h"
 #include "ns3/nstime.h"
+#include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-queue-pair.h"
 
 namespace ns3

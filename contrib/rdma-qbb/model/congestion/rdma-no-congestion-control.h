@@ -4,7 +4,7 @@
 #ifndef RDMA_NO_CONGESTION_CONTROL_H
 #define RDMA_NO_CONGESTION_CONTROL_H
 
-#include "rdma-congestion-ops.h"
+#include "ns3/rdma-congestion-ops.h"
 
 namespace ns3
 {

@@ -4,9 +4,8 @@
 #ifndef RDMA_SWIFT_H
 #define RDMA_SWIFT_H
 
-#include "rdma-congestion-ops.h"
-
 #include "ns3/nstime.h"
+#include "ns3/rdma-congestion-ops.h"
 
 namespace ns3
 {

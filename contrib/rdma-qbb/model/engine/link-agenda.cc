@@ -3,9 +3,10 @@
  */
 #include "link-agenda.h"
 
-#include "fetch-lines.h"
 #include "link-port.h"
-#include "qbb-timeline.h"
+
+#include "ns3/fetch-lines.h"
+#include "ns3/qbb-timeline.h"
 
 #include <utility>
 

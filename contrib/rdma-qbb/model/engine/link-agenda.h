@@ -4,11 +4,10 @@
 #ifndef LINK_AGENDA_H
 #define LINK_AGENDA_H
 
-#include "partition-memory.h"
-#include "qbb-late-work.h"
-#include "qbb-port-event.h"
-
+#include "ns3/partition-memory.h"
 #include "ns3/ptr.h"
+#include "ns3/qbb-late-work.h"
+#include "ns3/qbb-port-event.h"
 
 #include <algorithm>
 #include <cstddef>

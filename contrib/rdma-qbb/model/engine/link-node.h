@@ -4,11 +4,11 @@
 #ifndef LINK_NODE_H
 #define LINK_NODE_H
 
-#include "fetch-lines.h"
 #include "link-agenda.h"
-#include "partition-memory.h"
-#include "qbb-clock.h"
 
+#include "ns3/fetch-lines.h"
+#include "ns3/partition-memory.h"
+#include "ns3/qbb-clock.h"
 #include "ns3/qbb-frame.h"
 
 #include <cstdint>

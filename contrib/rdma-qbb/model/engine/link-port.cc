@@ -3,11 +3,10 @@
  */
 #include "link-port.h"
 
-#include "qbb-partitions.h"
-
 #include "ns3/abort.h"
 #include "ns3/assert.h"
 #include "ns3/node.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/shared-log.h"
 #include "ns3/simulator.h"
 

@@ -7,12 +7,12 @@
 #include "link-agenda.h"
 #include "link-node.h"
 #include "link-wire.h"
-#include "partition-memory.h"
 #include "qbb-frame-pool.h"
-#include "serialization-delay.h"
 
+#include "ns3/partition-memory.h"
 #include "ns3/ptr.h"
 #include "ns3/qbb-frame.h"
+#include "ns3/serialization-delay.h"
 
 #include <array>
 #include <bit>

@@ -6,10 +6,10 @@
 #include "link-agenda.h"
 #include "link-node.h"
 #include "link-port.h"
-#include "qbb-partitions.h"
 
 #include "ns3/abort.h"
 #include "ns3/assert.h"
+#include "ns3/qbb-partitions.h"
 #include "ns3/simulator.h"
 
 #include <cstddef>

@@ -4,9 +4,8 @@
 #ifndef LINK_WIRE_H
 #define LINK_WIRE_H
 
-#include "qbb-port-event.h"
-
 #include "ns3/qbb-frame.h"
+#include "ns3/qbb-port-event.h"
 
 #include <array>
 #include <cstdint>

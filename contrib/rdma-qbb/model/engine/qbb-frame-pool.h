@@ -5,8 +5,8 @@
 #define QBB_FRAME_POOL_H
 
 #include "link-engine.h"
-#include "partition-memory.h"
 
+#include "ns3/partition-memory.h"
 #include "ns3/ptr.h"
 #include "ns3/qbb-frame.h"
 #include "ns3/simple-ref-count.h"

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-only
  */
 #include "cluster-topology.h"
-#include "input-error.h"
-#include "input-lines.h"
 
+#include "ns3/input-error.h"
+#include "ns3/input-lines.h"
 #include "ns3/units.h"
 
 #include <algorithm>

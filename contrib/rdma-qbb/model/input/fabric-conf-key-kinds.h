@@ -10,8 +10,9 @@
  * FabricConf that holds it, its legal range and a sentence; here those of one value. Included by
  * the table of keys only. Keys that stand for attributes: fabric-conf-attribute-kinds.h.
  */
-#include "clock-range.h"
 #include "fabric-conf-rule.h"
+
+#include "ns3/clock-range.h"
 
 #include <algorithm>
 #include <array>

@@ -8,8 +8,8 @@
 #include "fabric-conf-key-kinds.h"
 #include "fabric-conf-row-kinds.h"
 #include "rdma-congestion-factory.h"
+#include "rdma-qbb/model/attribute/collective-offload.h"
 
-#include "ns3/collective-offload.h"
 #include "ns3/type-id.h"
 
 #include <cmath>

@@ -5,7 +5,8 @@
 #define FABRIC_CONF_RULE_H
 
 #include "fabric-conf.h"
-#include "input-lines.h"
+
+#include "ns3/input-lines.h"
 
 #include <functional>
 #include <string>

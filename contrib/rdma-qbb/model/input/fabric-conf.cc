@@ -3,12 +3,12 @@
  */
 #include "fabric-conf.h"
 
-#include "clock-range.h"
 #include "fabric-conf-keys.h"
-#include "input-error.h"
-#include "input-lines.h"
-#include "nearest-name.h"
 
+#include "ns3/clock-range.h"
+#include "ns3/input-error.h"
+#include "ns3/input-lines.h"
+#include "ns3/nearest-name.h"
 #include "ns3/rate-map.h"
 
 #include <algorithm>

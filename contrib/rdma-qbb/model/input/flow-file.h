@@ -5,7 +5,8 @@
 #define FLOW_FILE_H
 
 #include "cluster-topology.h"
-#include "input-lines.h"
+
+#include "ns3/input-lines.h"
 
 #include <cstdint>
 #include <istream>

@@ -3,9 +3,10 @@
  */
 #include "pint-encoder.h"
 
+#include "qbb-frame.h"
+
 #include "ns3/double.h"
 #include "ns3/log.h"
-#include "ns3/qbb-frame.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,9 +4,8 @@
 #ifndef RDMA_GO_BACK_N_H
 #define RDMA_GO_BACK_N_H
 
-#include "rdma-loss-recovery.h"
-
 #include "ns3/nstime.h"
+#include "ns3/rdma-loss-recovery.h"
 
 namespace ns3
 {

@@ -4,9 +4,8 @@
 #ifndef RDMA_IRN_H
 #define RDMA_IRN_H
 
-#include "rdma-loss-recovery.h"
-
 #include "ns3/nstime.h"
+#include "ns3/rdma-loss-recovery.h"
 
 namespace ns3
 {

@@ -4,11 +4,11 @@
 #ifndef REORDER_BUFFER_H
 #define REORDER_BUFFER_H
 
-#include "rdma-loss-recovery.h"
 #include "seq-ranges.h"
 
 #include "ns3/qbb-frame.h"
 #include "ns3/rdma-deadline-timer.h"
+#include "ns3/rdma-loss-recovery.h"
 
 #include <cstdint>
 #include <memory>

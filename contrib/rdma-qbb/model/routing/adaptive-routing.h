@@ -4,7 +4,7 @@
 #ifndef ADAPTIVE_ROUTING_H
 #define ADAPTIVE_ROUTING_H
 
-#include "routing-policy.h"
+#include "ns3/routing-policy.h"
 
 #include <cstdint>
 

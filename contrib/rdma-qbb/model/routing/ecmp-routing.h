@@ -4,7 +4,7 @@
 #ifndef ECMP_ROUTING_H
 #define ECMP_ROUTING_H
 
-#include "routing-policy.h"
+#include "ns3/routing-policy.h"
 
 namespace ns3
 {

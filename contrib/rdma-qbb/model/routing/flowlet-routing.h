@@ -4,10 +4,9 @@
 #ifndef FLOWLET_ROUTING_H
 #define FLOWLET_ROUTING_H
 
-#include "routing-policy.h"
-
 #include "ns3/nstime.h"
 #include "ns3/random-variable-stream.h"
+#include "ns3/routing-policy.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>

@@ -4,11 +4,10 @@
 #ifndef ROUTING_POLICY_FACTORY_H
 #define ROUTING_POLICY_FACTORY_H
 
-#include "path-survey.h"
-#include "routing-policy.h"
-
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-conf.h"
+#include "ns3/path-survey.h"
+#include "ns3/routing-policy.h"
 
 #include <cstdint>
 #include <vector>

@@ -4,9 +4,8 @@
 #ifndef SPRAY_ROUTING_H
 #define SPRAY_ROUTING_H
 
-#include "routing-policy.h"
-
 #include "ns3/random-variable-stream.h"
+#include "ns3/routing-policy.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,0 +1,168 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef OPERATION_SHAPE_H
+#define OPERATION_SHAPE_H
+
+#include "astra-frontend/model/flow/flow-router.h"
+#include "digest.h"
+#include "part-pattern.h"
+
+#include "ns3/flow-graph.h"
+
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What an operation does to the network, wherever in the network it is.
+struct OperationShape
+{
+    /// The same for operations with the same flows over links of the same rates and delays that are
+    /// joined in the same way; numbers of nodes and ranks do not enter.
+    Digest digest;
+    /// Directed links that its data and acknowledgements may take, in an order that operations of
+    /// the same shape share.
+    std::vector<uint32_t> links;
+};
+
+/**
+ * @ingroup astra-frontend
+ * @brief A shape that is worked out when it is asked for: of a collective that is alone and comes
+ * for the first time, nobody asks.
+ */
+class DeferredShape
+{
+  public:
+    /// @param rough the same for operations of the same shape @param make works the shape out
+    DeferredShape(const Digest& rough, std::function<OperationShape()> make)
+        : m_rough(rough),
+          m_make(std::move(make))
+    {
+    }
+
+    const Digest& GetRough() const
+    {
+        return m_rough;
+    }
+
+    const OperationShape& Get() const
+    {
+        if (!m_shape)
+        {
+            m_shape = m_make();
+        }
+        return *m_shape;
+    }
+
+    /// @return whether anybody has asked
+    bool IsKnown() const
+    {
+        return m_shape.has_value();
+    }
+
+  private:
+    Digest m_rough;
+    std::function<OperationShape()> m_make;
+    mutable std::optional<OperationShape> m_shape;
+};
+
+/**
+ * @return for each of several operations a digest of its shape and of the places where it meets the
+ * others: equal ones for those that correspond in two parts of the same kind
+ */
+std::vector<Digest> LikenessOf(const std::vector<const OperationShape*>& operations);
+
+/**
+ * @ingroup astra-frontend
+ * @brief Works out shapes of operations on a cluster.
+ *
+ * Paths are those of connections that are the first of their pair of hosts. A collective has many
+ * connections: where switches have a choice, all links that a later one could be given count as
+ * taken.
+ */
+class ShapeFinder
+{
+  public:
+    /**
+     * @param topology outlives the object
+     * @param ecmpSeed as ns3::SwitchNode::EcmpSeed
+     * @param messagesKeepPaths whether a message keeps to one path
+     */
+    ShapeFinder(const ns3::ClusterTopology& topology, uint32_t ecmpSeed, bool messagesKeepPaths);
+
+    /// @param graph the flows of a collective; null for a message
+    OperationShape Find(const PartOperation& operation, const FlowGraph* graph);
+
+    /// @return number of directed links of the cluster
+    uint32_t CountLinks() const
+    {
+        return static_cast<uint32_t>(2 * m_topology.links.size());
+    }
+
+  private:
+    /// Who sends to whom, by hosts and channel.
+    struct Pair
+    {
+        uint32_t src;
+        uint32_t dst;
+        uint32_t channel;
+    };
+
+    /// The links of some pairs, and how they are joined: what most of the work is for, and the same
+    /// for collectives of all sizes.
+    using Paths = OperationShape;
+
+    void AddLanes(Digest& digest, const PartOperation& operation, const FlowGraph& graph);
+    void AddLane(Digest& digest,
+                 const PartOperation& operation,
+                 const FlowGraph& graph,
+                 uint32_t rank,
+                 uint32_t index);
+    void AddPair(int src, int dst, uint32_t channel);
+    /// @return the paths of m_pairs, also those of later connections
+    const Paths& FindPaths();
+    /// @return the paths of m_pairs. @param all also those of later connections
+    Paths MakePaths(bool all);
+    void AddPath(const Pair& pair, bool all);
+    /// Take in all links that frames may be spread over from a host's port on.
+    void AddFan(uint32_t from, uint32_t to, uint16_t port, uint32_t hash);
+    /// Take in the links of m_shares, in an order that does not depend on the path that was chosen.
+    void AddShares();
+    void AddLink(uint32_t directedLink);
+    std::pair<uint32_t, uint32_t> NodesOf(uint32_t directedLink) const;
+    uint32_t NumberOfNode(uint32_t node);
+
+    const ns3::ClusterTopology& m_topology;
+    FlowRouter m_router; ///< whose switches all have their choice
+    bool m_messagesKeepPaths;
+
+    /// Paths of collectives, by their pairs.
+    boost::unordered_flat_map<Digest, Paths, Digest::Hash> m_known;
+    std::size_t m_knownLinks{0}; ///< in all of them
+
+    // of the shape that is being made
+    std::vector<Pair> m_pairs;
+    std::array<uint64_t, 10> m_laneKind{}; ///< what the last lane is like
+    Paths m_paths;
+    std::vector<uint32_t> m_linkPlaces; ///< by directed link; NOWHERE if it is not there
+    std::vector<uint32_t> m_nodePlaces; ///< by node
+    std::vector<uint32_t> m_nodes;      ///< those that have a place
+    /// The places of links by which switches may take frames: by the first switch and the host.
+    boost::unordered_flat_map<uint64_t, Digest> m_fans;
+
+    // kept between calls for their memory
+    ns3::PathInfo m_path;
+    std::vector<uint32_t> m_back;
+    std::vector<FlowRouter::Share> m_shares;
+};
+
+} // namespace AstraSim
+
+#endif /* OPERATION_SHAPE_H */

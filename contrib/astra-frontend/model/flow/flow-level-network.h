@@ -1,0 +1,296 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLOW_LEVEL_NETWORK_H
+#define FLOW_LEVEL_NETWORK_H
+
+#include "astra-frontend/model/network/connection-key.h"
+#include "astra-frontend/model/network/joined-operations.h"
+#include "astra-frontend/model/network/shared-network.h"
+#include "flow-router.h"
+#include "fluid-transfers.h"
+
+#include "ns3/event-loop.h"
+#include "ns3/link-changes.h"
+#include "ns3/link-use.h"
+#include "ns3/object-pool.h"
+#include "ns3/path-timing.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What a FlowLevelFabric takes from a configuration.
+struct FlowLevelConfig
+{
+    ns3::FrameSizes networkFrames;             ///< frames between servers
+    ns3::FrameSizes nvlinkFrames;              ///< frames on NVLink
+    uint64_t ackIntervalBytes{1};              ///< payload per acknowledgement; 1: one per frame
+    uint32_t qpsPerConnection{1};              ///< parts that a message is cut into
+    bool persistentConnections{false};         ///< messages between servers share connections
+    uint32_t ecmpSeed{1};                      ///< as ns3::SwitchNode::EcmpSeed
+    ns3::PathUse pathUse{ns3::PathUse::Fixed}; ///< how packets of a flow part, for its ideal
+    std::vector<bool> spreading{};             ///< by node: spreads frames; empty: no switch does
+    TimePs routeUpdateDelay{100'000'000};      ///< from a link's change to the routes'
+    std::vector<ns3::LinkChange> linkChanges{};
+};
+
+/// A message, or a part of one, whose sender has its acknowledgement.
+struct FlowLevelRecord
+{
+    uint32_t src;   ///< host
+    uint32_t dst;   ///< host
+    uint16_t sport; ///< UDP source port
+    uint16_t dport; ///< UDP destination port
+    uint64_t bytes; ///< without headers
+    TimePs startPs; ///< when it was posted
+};
+
+/**
+ * @ingroup astra-frontend
+ * @brief A congestion-aware network without packets: messages are fluids that share links max-min
+ * fairly.
+ *
+ * Topology, routes, ECMP choices, connections, NIC choice, header bytes and the bandwidth that
+ * acknowledgements take are those of the packet-level network. A message on an idle path takes
+ * exactly as long as its frames would; under contention the fluid rate replaces queues, and the
+ * path's latency is added to it.
+ *
+ * In-network operations stream: each member's contribution goes up to the NVSwitch from the time it
+ * joins, results go down when all contributions have begun, and none ends before the slowest.
+ *
+ * Left out: queues (and so queueing delay, PFC, ECN and losses), the ramps of congestion control,
+ * scheduling between priorities, unfairness between flows of one bottleneck.
+ *
+ * @code
+ * EventLoop loop;
+ * FlowLevelFabric fabric(loop, topology, {});
+ * fabric.GetNetwork(0).Send({.dst = 1, .tag = 0, .bytes = 1 << 20, .handler = sent, .arg = arg});
+ * loop.Run();
+ * @endcode
+ */
+class FlowLevelFabric : public SharedNetwork
+{
+  public:
+    /**
+     * @param loop its clock and events; outlives the object, which takes its hook
+     * @param topology outlives the object
+     * @throw ns3::InputError for a link event that names no link
+     */
+    FlowLevelFabric(EventLoop& loop, const ns3::ClusterTopology& topology, FlowLevelConfig config);
+    ~FlowLevelFabric() override;
+
+    /// A flow that belongs to no rank's program.
+    struct Background
+    {
+        uint32_t src;        ///< host
+        uint32_t dst;        ///< host
+        uint64_t bytes;      ///< 1 or more
+        uint8_t priority;    ///< with dport tells connections apart
+        uint16_t dport;      ///< UDP destination port
+        MessageHandler done; ///< at the last acknowledgement
+        void* arg;           ///< of done
+    };
+
+    /// Start a flow now.
+    void StartBackground(const Background& flow);
+
+    /// @param observer told of every part of a message as it is acknowledged
+    void SetObserver(std::function<void(const FlowLevelRecord&)> observer)
+    {
+        m_observer = std::move(observer);
+    }
+
+    /// Count messages on the links that they take. @param use outlives the object
+    void CountIn(ns3::LinkUse& use)
+    {
+        m_use = &use;
+    }
+
+    /// @return column "ideal" of FCT files
+    TimePs GetIdealFctPs(uint32_t src, uint32_t dst, uint64_t bytes)
+    {
+        return m_router.IdealFctPs(src, dst, bytes);
+    }
+
+    /// @return the bytes on the links; directions are numbered as FlowRouter does
+    FluidTransfers& GetTransfers()
+    {
+        return m_transfers;
+    }
+
+    /// @return the same, to look at
+    const FluidTransfers& GetTransfers() const
+    {
+        return m_transfers;
+    }
+
+    /// @return the topology
+    const ns3::ClusterTopology& GetTopology() const
+    {
+        return m_router.GetTopology();
+    }
+
+    /// @return who waits for what in the network, at most @p limit lines
+    std::vector<std::string> DescribeWaits(std::size_t limit) const;
+
+  private:
+    struct Connection;
+    struct Operation;
+
+    /// Between Send() and its last acknowledgement.
+    struct Message : NetworkMessage
+    {
+        Message* next{nullptr};
+        FlowLevelFabric* fabric{nullptr};
+        uint64_t wireBytes{0};
+        uint64_t lane{0};      ///< tells connections between two hosts apart
+        bool hashesNic{false}; ///< of no channel: the NIC is chosen by the hash
+        uint16_t dport{100};
+    };
+
+    /// What one connection carries of a message, or a member's share of an in-network operation.
+    struct Part
+    {
+        Part* next{nullptr};
+        FlowLevelFabric* fabric{nullptr};
+        Message* message{nullptr};
+        Connection* connection{nullptr}; ///< null: it has one of its own
+        Operation* operation{nullptr};
+        uint64_t bytes{0};
+        TimePs startPs{0};
+        TimePs tail{0};     ///< from the departure of its last frame to its delivery
+        TimePs ackDelay{0}; ///< from there to the acknowledgement
+        ns3::ConnectionStart start{};
+        uint32_t member{0};       ///< of the operation
+        uint32_t number{0};       ///< of the message's parts
+        bool left{false};         ///< all its bytes have left the source
+        bool acknowledged{false}; ///< and its sender knows that they have arrived
+    };
+
+    /// Messages that follow each other: one is on its way, the others wait for it to leave.
+    struct Connection
+    {
+        Connection* next{nullptr};
+        /// Whose messages alone it is for, while some are left to send; null: it stays.
+        const MessageStream* stream{nullptr};
+        ns3::ConnectionStart start{};
+        Part* first{nullptr};
+        Part* last{nullptr};
+        uint64_t rateCapBps{0};
+        uint16_t sport{0}; ///< to open it with; 0: the next free one
+        uint16_t nic{0};   ///< of a stream's: of its messages
+        bool open{false};
+    };
+
+    /// An NVSwitch's ports to the members of a set; none if no NVSwitch joins them.
+    using SwitchPorts = std::vector<FlowRouter::SwitchPort>;
+
+    // --- messages (flow-level-network.cc)
+    TimePs Now() const override
+    {
+        return m_loop.Now();
+    }
+
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override
+    {
+        m_loop.Schedule(delay, handler, arg);
+    }
+
+    void Send(uint32_t src, const SendRequest& request) override;
+
+    void Forget(NetworkMessage& message) override
+    {
+        m_messages.GiveBack(static_cast<Message*>(&message));
+    }
+
+    void Launch(Message* message);
+    void LaunchPart(Message* message, uint32_t number, uint64_t bytes);
+    void Post(Part* part);
+    bool Begin(Part* part);
+    void AdvanceConnection(Connection& connection);
+    /// @return the connection that messages before in the stream have not left yet, or a new one on
+    /// their path; null if they leave by another NIC
+    Connection* FollowStream(const Message& message);
+    void OnPartLeft(Part* part);
+    void OnPartDelivered(Part* part);
+    void OnPartAcknowledged(Part* part);
+    void Release(Part* part);
+    void Acknowledge(Message* message);
+    /// Count a part on the links of m_path, or on those that it is spread over.
+    void Count(const Part& part, bool nvlink);
+    /// Fill m_uses from m_path and m_back, and the part's ackDelay.
+    void FillUses(Part& part, bool nvlink, const ns3::FrameSizes& sizes);
+    /// Fill a request's bytes and cap and a part's tail from the path's timing.
+    void Time(Part& part,
+              const ns3::PathInfo& path,
+              const ns3::FrameSizes& sizes,
+              uint64_t rateCapBps,
+              FluidTransfers::Request& request) const;
+
+    // --- links (flow-level-links.cc)
+    void ScheduleLinkEvents();
+    void SetLinkUp(uint32_t link, bool up);
+    void UpdateRoutes();
+    void Reroute(FluidTransfer& transfer);
+
+    // --- in-network operations (flow-level-operations.cc)
+    bool Supports(std::span<const int> members) override;
+    bool Join(int rank, const JoinRequest& request) override;
+    /// @return the ports of @p set's @p stripe, or null if no NVSwitch joins the members
+    const SwitchPorts* FindPorts(const MemberSet& set,
+                                 std::span<const int> members,
+                                 uint32_t stripe);
+    Operation* OpenOperation(const JoinRequest& request,
+                             const std::vector<FlowRouter::SwitchPort>& ports,
+                             uint32_t root);
+    void JoinOperation(Operation& operation, uint32_t member, MessageHandler handler, void* arg);
+    /// Count a member's contribution or result. @param src,dst whose it is and for whom
+    void CountStream(const Operation& operation, uint32_t directedLink, uint32_t src, uint32_t dst);
+    /// Start a member's contribution or result.
+    void Stream(Operation& operation,
+                uint32_t member,
+                uint32_t directedLink,
+                FluidTransfer::Handler onReached);
+    void StartResults(Operation& operation);
+    void OnContributionArrived(Part* part);
+    void OnResultArrived(Part* part);
+    void FinishMember(Operation& operation, uint32_t member);
+
+    EventLoop& m_loop;
+    FlowLevelConfig m_config;
+    ns3::LinkUse* m_use{nullptr};
+    FlowRouter m_router;
+    FluidTransfers m_transfers;
+    boost::unordered_flat_map<ConnectionKey, std::unique_ptr<Connection>, ConnectionKey::Hash>
+        m_connections;
+    MemberSets m_memberSets;
+    std::map<std::pair<uint32_t, uint32_t>, SwitchPorts> m_switchPorts; ///< by set and stripe
+    JoinedOperations<Operation*> m_operations;
+    ObjectPool<Connection> m_ownConnections; ///< of streams
+    boost::unordered_flat_map<const MessageStream*, Connection*> m_busyStreams;
+    ObjectPool<Message> m_messages;
+    ObjectPool<Part> m_parts;
+    std::vector<std::unique_ptr<Operation>> m_allOperations;
+    std::vector<Operation*> m_freeOperations;
+    std::vector<Part*> m_withoutPath;
+    std::function<void(const FlowLevelRecord&)> m_observer;
+
+    // Kept between calls for their memory.
+    ns3::PathInfo m_path;
+    std::vector<uint32_t> m_back;
+    std::vector<FlowRouter::Share> m_shares;
+    std::vector<MaxMinSolver::Use> m_uses;
+};
+
+} // namespace AstraSim
+
+#endif /* FLOW_LEVEL_NETWORK_H */

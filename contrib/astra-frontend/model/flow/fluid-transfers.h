@@ -1,0 +1,231 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FLUID_TRANSFERS_H
+#define FLUID_TRANSFERS_H
+
+#include "fluid-watch.h"
+#include "max-min-solver.h"
+
+#include "ns3/event-loop.h"
+#include "ns3/object-pool.h"
+
+#include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// A rate in bit/s over this is one in bytes per picosecond.
+inline constexpr double PS_BITS_PER_BYTE = 8e12;
+
+class FluidTransfers;
+struct FluidBundle;
+
+/// Bytes on their way at a rate that changes as others come and go. Owned by FluidTransfers.
+struct FluidTransfer
+{
+    /// Told when a transfer has got so far.
+    using Handler = void (*)(void* arg);
+
+    FluidBundle* bundle{nullptr}; ///< it and those on the same way
+    double begin{0};              ///< bytes each of the bundle had moved when it began
+    double end{0};                ///< and when it will be through
+    double held{0};               ///< bytes before end that onReached does not wait for
+    double turnsAfterPs{0};       ///< time of the frames that follow its last in a turn
+    uint64_t order{0};            ///< number among all transfers
+    double framePs{0};            ///< time of a frame when nobody shares the links
+    double idleRate{0};           ///< bytes per picosecond when nobody shares the links
+    TimePs soonestPs{0};          ///< when it would be through if nobody did
+    TimePs beganPs{0};            ///< when it began
+    double credited{0};           ///< bytes that GetCarried() counts already
+    uint32_t firstLink{0};        ///< where it starts
+    bool reached{false};          ///< onReached has been told
+    Handler onReached{nullptr};   ///< all but the held bytes have left
+    Handler onDrained{nullptr};   ///< all have
+    void* owner{nullptr};         ///< argument of both
+    FluidTransfer* next{nullptr};
+};
+
+/// Transfers over the same links with the same limit: they have one rate.
+struct FluidBundle
+{
+    MaxMinSolver::FlowId flow{0};
+    uint64_t key{0};   ///< in the map of bundles
+    bool inUse{false}; ///< has transfers
+    boost::container::small_vector<MaxMinSolver::Use, 10> uses;
+    double cap{0};
+    double moved{0};     ///< bytes that each transfer has moved since the bundle began
+    double rate{0};      ///< of each, bytes per picosecond
+    TimePs beganPs{0};   ///< when it began
+    TimePs updatedPs{0}; ///< when moved was worked out
+    TimePs duePs{0};     ///< when its first transfer gets somewhere
+    TimePs armedPs{0};   ///< the earliest of its events
+    uint32_t events{0};  ///< its events in the event loop
+    std::vector<FluidTransfer*> transfers; ///< heap, the one that gets somewhere first on top
+    FluidTransfers* engine{nullptr};
+    FluidBundle* next{nullptr};
+};
+
+/**
+ * @ingroup astra-frontend
+ * @brief Moves bytes over links at max-min fair rates.
+ *
+ * Links are resources of a MaxMinSolver with capacities in bytes per picosecond. Rates are worked
+ * out once per point in time, after all that begins and ends then. Transfers over the same links
+ * are one flow of the solver; each is through when the bundle has moved its bytes, so one event
+ * serves all of them.
+ *
+ * Where each beginning or end changes the rates of dozens of flows, as in an AllToAll, several of
+ * them are worked out together, within a twenty-fifth of the time that the shortest of those
+ * transfers takes. What a flow has moved is then corrected as if the new rates had held from the
+ * mean time of the changes on. In shorter times there are more groups of changes, which differ from
+ * rank to rank: with a hundredth, ranks of an AllToAll between equals drift apart.
+ *
+ * Transfers take turns frame by frame, and a frame that has begun is not held up. So one that comes
+ * later begins after the frame in service, and what is under way ends earlier than a fluid would,
+ * by what was left of that frame; of those that begin together each ends a frame after the one
+ * before. The difference is small, but at every meeting it moves the two apart. That is what makes
+ * collectives leave lockstep, hide the latency of one step behind the data of another, and stay so:
+ * fluids that meet would meet again at every step.
+ */
+class FluidTransfers
+{
+  public:
+    static constexpr double NO_RATE = 1e300; ///< any: a transfer without frames takes no turns
+
+    /// What a transfer asks for.
+    struct Request
+    {
+        std::span<const MaxMinSolver::Use> uses; ///< its links
+        double bytes{0};                         ///< on the wire
+        double held{0};                          ///< bytes that onReached does not wait for
+        double framePs{1};                       ///< time of a frame when nobody shares the links
+        double idleRate{NO_RATE};                ///< bytes per picosecond when nobody does
+        double cap{MaxMinSolver::NO_CAP};        ///< bytes per picosecond
+        FluidTransfer::Handler onReached{nullptr};
+        FluidTransfer::Handler onDrained{nullptr};
+        void* owner{nullptr};
+    };
+
+    /// @param loop outlives the object, which takes its hook
+    explicit FluidTransfers(EventLoop& loop);
+
+    /// @return number of a new link, from 0 @param rateBps bit/s
+    uint32_t AddLink(uint64_t rateBps);
+
+    /// Change a link's rate; 0 stops what is on it.
+    void SetLinkRate(uint32_t link, uint64_t rateBps);
+
+    /// @param share of a transfer's time for which its beginning or end may wait for others
+    void SetWaitingShare(double share)
+    {
+        m_waitingShare = share;
+    }
+
+    /// @return links so far
+    uint32_t GetLinkCount() const
+    {
+        return static_cast<uint32_t>(m_carried.size());
+    }
+
+    /// @param watch told of all transfers from now on; null for nobody
+    void SetWatch(FluidWatch* watch)
+    {
+        m_watch = watch;
+    }
+
+    /// Begin. The transfer is there until onDrained has been told.
+    FluidTransfer* Start(const Request& request);
+
+    /// A transfer continues on other links.
+    void Move(FluidTransfer& transfer, std::span<const MaxMinSolver::Use> uses, double cap);
+
+    /// Count what transfers under way have moved up to now.
+    void UpdateCarried();
+
+    /// @return bytes that a link has carried, as of UpdateCarried()
+    double GetCarried(uint32_t link) const
+    {
+        return m_carried[link];
+    }
+
+    /// Call f(transfer) for each transfer under way, in no particular but a fixed order.
+    template <typename Function>
+    void ForEach(Function f) const
+    {
+        for (const FluidBundle* bundle : m_byFlow)
+        {
+            if (bundle)
+            {
+                for (FluidTransfer* transfer : bundle->transfers)
+                {
+                    f(*transfer);
+                }
+            }
+        }
+    }
+
+    /// @return the solver, for its counters
+    const MaxMinSolver& GetSolver() const
+    {
+        return m_solver;
+    }
+
+  private:
+    /// Transfers that begin at a link and are not through; of very many those that began first.
+    using Beginners = std::vector<FluidTransfer*>;
+
+    /// @param bytes of a transfer that begins
+    void TakeTurns(FluidTransfer& transfer, double bytes);
+    /// @return bytes that a transfer has moved
+    double MovedBytes(const FluidTransfer& transfer) const;
+    FluidBundle& FindBundle(std::span<const MaxMinSolver::Use> uses, double cap);
+    void Enter(FluidTransfer& transfer,
+               std::span<const MaxMinSolver::Use> uses,
+               double cap,
+               double bytes);
+    void Leave(FluidTransfer& transfer);
+    void Advance(FluidBundle& bundle);
+    void Credit(FluidTransfer& transfer);
+    void Plan(FluidBundle& bundle);
+    void OnEvent(FluidBundle& bundle);
+    void GiveBackIfUnused(FluidBundle& bundle);
+    /// A transfer of such a time begins or ends now.
+    void NoteChange(double lengthPs);
+    /// @return whether there is time for more changes before rates are worked out
+    bool MayWait();
+    void UpdateRates();
+    void Correct(FluidBundle& bundle, double newRate);
+    /// The first transfer of a bundle has got somewhere.
+    void Progress(FluidBundle& bundle);
+
+    EventLoop& m_loop;
+    MaxMinSolver m_solver;
+    boost::unordered_flat_map<uint64_t, FluidBundle*> m_bundles; ///< by a hash of links and limit
+    std::vector<FluidBundle*> m_byFlow;                          ///< by the solver's number
+    std::vector<double> m_carried;                               ///< by link
+    std::vector<Beginners> m_beginners;                          ///< by link
+    ObjectPool<FluidTransfer> m_pool;
+    ObjectPool<FluidBundle> m_bundlePool;
+    std::vector<FluidBundle*> m_grown; ///< bundles with transfers that have no event yet
+    uint64_t m_order{0};
+    FluidWatch* m_watch{nullptr};
+
+    double m_waitingShare{0.04};
+
+    // Changes since rates were worked out.
+    uint32_t m_changes{0};
+    double m_changeTimes{0};    ///< sum of their times since the first
+    TimePs m_firstChangePs{0};  ///< time of the first
+    TimePs m_updateByPs{0};     ///< when rates are to be worked out
+    TimePs m_updateArmedPs{-1}; ///< the event that does so
+    double m_flowsPerChange{0}; ///< flows whose rates one solution changed, smoothed
+};
+
+} // namespace AstraSim
+
+#endif /* FLUID_TRANSFERS_H */

@@ -1,0 +1,91 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef DIRECT_GRAPH_H
+#define DIRECT_GRAPH_H
+
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "pair-schedule.h"
+
+#include "ns3/collective-types.h"
+#include "ns3/flow-graph.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @return channels that the data of a pair is divided over (NCCL src/enqueue.cc, addP2pToPlan):
+ * at first as many as each pair may have without sharing any, twice as many while parts are large
+ * @param channels all that there are, a power of two
+ */
+uint32_t ChannelsOfPair(uint64_t bytes,
+                        uint32_t channels,
+                        uint32_t ranks,
+                        uint32_t nodes,
+                        NcclProtocol protocol = NcclProtocol::Simple);
+
+/**
+ * @ingroup astra-frontend
+ * @brief Collectives that NCCL carries out as sends and receives between pairs: AllToAll,
+ * AllToAllv, Gather, Scatter, SendRecv.
+ *
+ * Every pair with data has a lane; ranks serve their peers in the order of a PairSchedule. Nothing
+ * waits for anything but its slot. Within a node a pair has the rate of its channels, and no more
+ * than its part of what all pairs have; a message is a chunk of each of them, which the receiver
+ * copies out of its slot (with LL, as it arrives).
+ */
+class DirectGraph : public FlowGraph
+{
+  public:
+    /// Data per message, of a channel: NCCL's point-to-point chunk over NVLink (512 KiB).
+    static constexpr uint64_t MESSAGE_BYTES = 524288;
+    /// The same with LL, which fills half of its steps of 64 KiB with flags.
+    static constexpr uint64_t LL_MESSAGE_BYTES = 32768;
+
+    /// @param stepLatency overrides the plan's latencies, if not negative
+    DirectGraph(const CollectiveRequest& request,
+                const GroupShape& shape,
+                const NcclPlan& plan,
+                TimePs stepLatency);
+
+    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
+    Lane GetInbound(uint32_t rank, uint32_t index) const override;
+    uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
+    LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+    uint64_t GetNeeds(uint32_t rank,
+                      uint32_t outbound,
+                      uint64_t message,
+                      uint32_t inbound) const override;
+    std::optional<uint64_t> GetOwnCopy(uint32_t rank,
+                                       uint32_t inbound,
+                                       uint64_t message) const override;
+
+  private:
+    /// @return channels of a pair of one node; 1 of other pairs
+    uint32_t ChannelsOf(uint32_t from, uint32_t to) const;
+    /// @return most bytes of a message
+    uint64_t MessageBytesOf(uint32_t from, uint32_t to) const;
+    bool AreInOneNode(uint32_t from, uint32_t to) const;
+    /// Count with how many others of its node each rank exchanges data.
+    void CountPeers();
+    Lane MakeLane(uint32_t from, uint32_t to, uint32_t other) const;
+    /// @return the peer of a rank's lane
+    uint32_t PeerOf(uint32_t rank, uint32_t index, bool outbound) const;
+
+    CollectiveRequest m_request;
+    GroupShape m_shape;
+    PairSchedule m_schedule;
+    NcclPlan m_plan;
+    TimePs m_stepLatency;
+    std::vector<uint32_t> m_peersOut; ///< by rank: others of its node that it sends to
+    std::vector<uint32_t> m_peersIn;  ///< by rank: others of its node that send to it
+};
+
+} // namespace AstraSim
+
+#endif /* DIRECT_GRAPH_H */

@@ -1,0 +1,244 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef NVLS_GRAPH_H
+#define NVLS_GRAPH_H
+
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+
+#include "ns3/collective-types.h"
+#include "ns3/flow-graph.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief NVLS within a node, NVLS-Tree between nodes.
+ *
+ * Some ranks of each node are heads, each of an equal share of the data. Chunk by chunk a head
+ * reads the sum of its node's copies from the NVSwitch (multimem load-reduce) and writes what all
+ * shall have back to them as a multicast (multimem store). So each GPU sends its whole data up once
+ * plus its share of the sums, and receives the same: S (1 + 1/n) per direction. Between nodes, the
+ * heads of one share form NCCL's double binary tree, a half of the share on each: sums go up it,
+ * results down (src/device/all_reduce.h, src/graph/connect.cc connectNvls).
+ *
+ * AllGather is the multicast alone and ReduceScatter the reduction alone, in one node.
+ *
+ * Before and after, each GPU copies: it scatters its data into the buffers that the NVSwitch adds
+ * up, and gathers the results from those that the multicasts fill. NCCL gives each of the three
+ * stages warps of its own, so chunks go through them as through a pipeline. Warps that copy take
+ * one head's part after another, in iterations of HUNK_BYTES per warp (CopyLane()).
+ *
+ * A head adds what its node's children in the tree send in the pass that reads the sum of its own
+ * node, and a tree's root multicasts in the same pass. So the reduction of a chunk begins when the
+ * children's chunk has come. The heads ask the NVSwitch for it then; here, each GPU sends its part
+ * when what its own children send has come, which is at the same time.
+ *
+ * The channels of a head run in step: a message within a node is what one pass of their reducing
+ * warps moves, a message between nodes one chunk of each channel, or a NIC's part of it.
+ */
+class NvlsGraph : public FlowGraph
+{
+  public:
+    static constexpr uint32_t MAX_HEADS = NcclCostModel::MAX_NVLS_HEADS; ///< of a node
+    /// What a warp copies or reduces in an iteration: 8 times 16 bytes per thread (COLL_UNROLL).
+    static constexpr uint64_t HUNK_BYTES = 8 * 16 * 32;
+
+    /// How a channel's block divides its 20 warps.
+    struct Warps
+    {
+        uint32_t scatter; ///< without the one that announces
+        uint32_t gather;
+        uint32_t reduce; ///< that reduce, or in an AllGather multicast; without the one that
+                         ///< announces
+    };
+
+    /// @return the warps of a collective on so many ranks
+    /// @param passesUp whether sums go on to another node, so that results come from there
+    static Warps WarpsOf(CollectiveOp op, uint32_t ranks, bool passesUp);
+
+    /**
+     * @param request AllReduce; in one node also AllGather and ReduceScatter
+     * @param stepLatency overrides the plan's latency of messages between nodes, if not negative,
+     * and the time of the copies
+     */
+    NvlsGraph(const CollectiveRequest& request,
+              const GroupShape& shape,
+              const NcclPlan& plan,
+              TimePs stepLatency);
+
+    Lane GetOutbound(uint32_t rank, uint32_t index) const override;
+    Lane GetInbound(uint32_t rank, uint32_t index) const override;
+    uint64_t GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const override;
+    uint64_t GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+    LaneRange GetSources(uint32_t rank, uint32_t outbound) const override;
+    LaneRange GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const override;
+    uint64_t GetNeeds(uint32_t rank,
+                      uint32_t outbound,
+                      uint64_t message,
+                      uint32_t inbound) const override;
+    uint32_t GetMemberSets() const override;
+    std::vector<uint32_t> GetMembers(uint32_t set) const override;
+
+    /// @return number of heads of each node
+    uint32_t GetHeads() const
+    {
+        return m_heads;
+    }
+
+    /// @return the share whose head a rank is
+    std::optional<uint32_t> GetHeadOf(uint32_t rank) const
+    {
+        return m_headOf[rank] < m_heads ? std::optional(m_headOf[rank]) : std::nullopt;
+    }
+
+    /// @return the head that a lane of a rank serves
+    uint32_t GetShareOf(uint32_t rank, uint32_t index) const;
+
+    /// @return bytes that one tree carries of one share
+    uint64_t GetShareBytes(uint32_t head, uint32_t tree) const;
+
+  private:
+    // A head's own lanes of a tree, in each direction; those of the reductions (out) or multicasts
+    // (in) follow. A connection between nodes has a lane for each NIC of a GPU.
+
+    /// @return first lane out to the first child; that to the parent is 0
+    uint32_t ToChild() const
+    {
+        return m_nics;
+    }
+
+    uint32_t Multicast() const
+    {
+        return 3 * m_nics;
+    }
+
+    uint32_t Scatter() const
+    {
+        return Multicast() + 1;
+    }
+
+    uint32_t Gather() const
+    {
+        return Multicast() + 2;
+    }
+
+    uint32_t OwnLanes() const
+    {
+        return Multicast() + 3;
+    }
+
+    /// @return lane in with the node's sum; those from the parent are before it
+    uint32_t Sum() const
+    {
+        return m_nics;
+    }
+
+    /// @return first lane in from the second child; those from the first child follow, and then
+    /// Scattered(), so that a reduction waits for lanes in a row
+    uint32_t FromChildren() const
+    {
+        return Sum() + 1;
+    }
+
+    uint32_t Scattered() const
+    {
+        return Multicast() + 1;
+    }
+
+    uint32_t Gathered() const
+    {
+        return Multicast() + 2;
+    }
+
+    /// A node's place in one of the trees.
+    struct TreeNode
+    {
+        uint32_t parent{Lane::NONE};
+        uint32_t childCount{0};
+        uint32_t children[2]{};
+    };
+
+    /// A lane's number taken apart.
+    struct Part
+    {
+        uint32_t tree;
+        uint32_t lane; ///< within the tree's lanes
+    };
+
+    Part Locate(uint32_t index) const
+    {
+        return {index / LanesPerTree(), index % LanesPerTree()};
+    }
+
+    uint32_t LanesPerTree() const
+    {
+        return OwnLanes() + m_heads;
+    }
+
+    const TreeNode& NodeOf(uint32_t rank, uint32_t tree) const
+    {
+        return m_trees[tree][m_shape.NodeOf(rank)];
+    }
+
+    /// @return children of a rank's node that send to this rank
+    uint32_t ChildrenOf(uint32_t rank, uint32_t tree) const
+    {
+        return m_headOf[rank] < m_heads ? NodeOf(rank, tree).childCount : 0;
+    }
+
+    bool Reduces() const
+    {
+        return m_op != CollectiveOp::AllGather;
+    }
+
+    bool Multicasts() const
+    {
+        return m_op != CollectiveOp::ReduceScatter;
+    }
+
+    uint64_t MessageCount(uint32_t head, uint32_t tree) const;
+    /// @return bytes of a chunk of all channels of a tree
+    uint64_t ChunkBytes(uint32_t tree) const;
+    uint64_t ChunkCount(uint32_t head, uint32_t tree) const;
+    /// @return chunks of the largest share: what copies take at a time is one of each share
+    uint64_t RoundCount(uint32_t tree) const;
+    uint64_t RoundBytes(uint32_t tree, uint64_t round) const;
+    uint32_t ChannelsOf(uint32_t tree) const;
+    /// @return what the warps of a channel that scatter or gather copy; 0 for no limit
+    double CopyGBps(uint32_t rank, uint32_t tree, bool scatters) const;
+    Lane CopyLane(uint32_t rank, uint32_t tree, bool scatters) const;
+    /// @param nic whose lane between nodes it is; nothing for a lane within a node
+    uint64_t MessageBytes(uint32_t rank,
+                          uint32_t index,
+                          uint64_t message,
+                          std::optional<uint32_t> nic) const;
+    Lane TreeLane(uint32_t rank, uint32_t tree, uint32_t nic, uint32_t neighbour) const;
+    /// @return the lane from or to a child of a NIC
+    Lane ChildLane(uint32_t rank, uint32_t tree, uint32_t child, uint32_t nic) const;
+    Lane SwitchLane(uint32_t rank, uint32_t tree, uint32_t head, LaneKind kind) const;
+
+    CollectiveOp m_op;
+    GroupShape m_shape;
+    NcclPlan m_plan;
+    uint64_t m_bytes;
+    TimePs m_stepLatency;
+    uint32_t m_heads;
+    uint32_t m_nics;                ///< of a GPU: each carries a part of every chunk between nodes
+    std::vector<uint32_t> m_headOf; ///< place in the node, by rank
+    uint64_t m_chunkBytes{0};       ///< of a channel
+    uint64_t m_messagesPerChunk{1}; ///< within a node
+    std::vector<uint64_t> m_messageBytes;       ///< by tree
+    std::vector<std::vector<TreeNode>> m_trees; ///< by tree and node
+};
+
+} // namespace AstraSim
+
+#endif /* NVLS_GRAPH_H */

@@ -1,0 +1,262 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "ring-graph.h"
+
+#include "astra-frontend/model/collective/divide-up.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// Sizes of a protocol's connection: NCCL_STEPS is 8 buffers of these (init.cc).
+struct ProtocolSizes
+{
+    uint64_t chunk;    ///< most data bytes of a chunk
+    uint64_t minSlice; ///< a chunk is not cut finer
+    uint32_t slots;    ///< slices under way at once
+};
+
+ProtocolSizes
+SizesOf(NcclProtocol protocol)
+{
+    switch (protocol)
+    {
+    case NcclProtocol::Ll:
+        return {32768, 32768, 8}; // 64 KiB of buffer per step, half of it flags
+    case NcclProtocol::Ll128:
+        return {576000, 576000, 8}; // 614400 bytes of buffer, 120 of each 128 are data
+    default:
+        return {2097152, 32768, 4}; // chunks of 4 steps, slices of 2: 8 steps are 4 slices
+    }
+}
+
+} // namespace
+
+RingGraph::RingGraph(const CollectiveRequest& request,
+                     const GroupShape& shape,
+                     const NcclPlan& plan,
+                     bool crossNic,
+                     TimePs stepLatency)
+    : ChannelGraph(request, shape, plan, 1, SizesOf(plan.protocol).slots, stepLatency),
+      m_op(request.op),
+      m_inBlocks(request.op != CollectiveOp::AllReduce),
+      m_steps((m_inBlocks ? 1 : 2) * (shape.GetRanks() - 1)),
+      m_maxChunk(SizesOf(plan.protocol).chunk),
+      m_minSlice(SizesOf(plan.protocol).minSlice),
+      m_slicesShareLatency(stepLatency >= 0 || (shape.GetNodes() == 1 && !plan.wholePasses)),
+      m_loopsHideLatency(stepLatency < 0 && shape.GetNodes() == 1 &&
+                         plan.protocol == NcclProtocol::Simple),
+      m_full(ShapeOf(m_maxChunk * GetRanks())),
+      m_rings(shape, GetSplit().GetChannels(), crossNic)
+{
+    for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)
+    {
+        m_channels.push_back(ShapeOfChannel(channel));
+    }
+}
+
+RingGraph::LoopShape
+RingGraph::ShapeOf(uint64_t bytes) const
+{
+    const uint64_t even = DivideUp(bytes, GetRanks());
+    LoopShape shape;
+    // A rank's block is its own data: only the chunks of an AllReduce can have another size.
+    shape.chunk = std::min(m_maxChunk, m_inBlocks ? even : RoundUp(even, GetPlan().chunkGrain));
+    shape.slices = shape.chunk > m_minSlice && GetPlan().protocol == NcclProtocol::Simple ? 2 : 1;
+    return shape;
+}
+
+RingGraph::ChannelShape
+RingGraph::ShapeOfChannel(uint32_t channel) const
+{
+    ChannelShape shape;
+    shape.bytes = GetSplit().GetBytes(channel);
+    if (shape.bytes == 0)
+    {
+        return shape;
+    }
+    const uint64_t loop = m_maxChunk * GetRanks();
+    shape.fullLoops = (shape.bytes - 1) / loop;
+    shape.perFullLoop = static_cast<uint64_t>(m_steps) * m_full.slices;
+    shape.last = ShapeOf(shape.bytes - shape.fullLoops * loop);
+    return shape;
+}
+
+RingGraph::Position
+RingGraph::Locate(uint32_t channel, uint64_t message) const
+{
+    const ChannelShape& shape = m_channels[channel];
+    const uint64_t beforeLast = shape.fullLoops * shape.perFullLoop;
+    const bool isLast = message >= beforeLast;
+    const uint64_t loop = isLast ? shape.fullLoops : message / shape.perFullLoop;
+    const uint32_t slices = isLast ? shape.last.slices : m_full.slices;
+    const auto within =
+        static_cast<uint32_t>(message - (isLast ? beforeLast : loop * shape.perFullLoop));
+    // A chunk has one slice or two.
+    return {loop, slices == 2 ? within / 2 : within, slices == 2 ? within % 2 : 0, slices};
+}
+
+uint32_t
+RingGraph::ChunkOf(uint32_t place, uint32_t step) const
+{
+    const uint32_t ranks = GetRanks();
+    // AllGather starts with the own chunk; the others with the one before it.
+    uint32_t chunk =
+        (m_op == CollectiveOp::AllGather ? place : place + ranks - 1) + 2 * ranks - step;
+    // There are fewer than 2 * ranks steps, and a division would take longer than all else here.
+    chunk -= chunk >= 2 * ranks ? 2 * ranks : 0;
+    chunk -= chunk >= ranks ? ranks : 0;
+    return chunk;
+}
+
+std::pair<uint64_t, uint64_t>
+RingGraph::SliceRange(uint32_t channel, const Position& position, uint32_t chunk) const
+{
+    const ChannelShape& shape = m_channels[channel];
+    const uint64_t loop = m_maxChunk * GetRanks();
+    const uint64_t begin = position.loop * loop;
+    const uint64_t bytes = std::min(shape.bytes - begin, loop);
+    const uint64_t chunkBytes = position.loop < shape.fullLoops ? m_full.chunk : shape.last.chunk;
+    const auto [from, length] =
+        m_inBlocks ? BlockRange(bytes, GetRanks(), chunk)
+                   : std::pair(std::min(bytes, chunk * chunkBytes),
+                               std::min(chunkBytes, bytes - std::min(bytes, chunk * chunkBytes)));
+    const uint64_t slice =
+        position.slices == 1
+            ? length
+            : std::max(RoundUp(DivideUp(length, 2), NCCL_ALIGNMENT), std::min(length, m_minSlice));
+    const uint64_t offset = std::min(length, position.slice * slice);
+    return {begin + from + offset, std::min(slice, length - offset)};
+}
+
+uint64_t
+RingGraph::BytesAt(uint32_t place, uint32_t channel, const Position& position) const
+{
+    return SliceRange(channel, position, ChunkOf(place, position.step)).second;
+}
+
+uint64_t
+RingGraph::NeedsAt(const Position& position, uint64_t message)
+{
+    // The same slice of the step before stands `slices` messages earlier. A loop begins when the
+    // one before is done.
+    return position.step == 0 ? message - position.slice : message - position.slices + 1;
+}
+
+std::optional<uint64_t>
+RingGraph::OwnCopyAt(uint32_t rank,
+                     uint32_t channel,
+                     const Position& position,
+                     uint64_t message) const
+{
+    if (position.step + 1 != m_steps ||
+        (!CopiesFrom(rank, m_rings.PreviousOf(rank, channel)) && !ServesNetwork(rank, channel)))
+    {
+        return std::nullopt;
+    }
+    return message + position.slices - position.slice;
+}
+
+bool
+RingGraph::ServesNetwork(uint32_t rank, uint32_t channel) const
+{
+    return CopiesAcross(rank, m_rings.PreviousOf(rank, channel)) &&
+           CopiesAcross(rank, m_rings.NextOf(rank, channel));
+}
+
+uint32_t
+RingGraph::GetSendAccesses(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    // A step that passes on reads a slot and writes another, and either writes the output or reads
+    // what it adds. The first writes the output in AllGather only (out of place); the one in the
+    // middle of AllReduce does all (src/device/prims_simple.h, genericOp).
+    const uint32_t step = Locate(outbound, message).step;
+    if (step == 0 && m_op != CollectiveOp::AllGather)
+    {
+        return 2;
+    }
+    return m_op == CollectiveOp::AllReduce && step + 1 == GetRanks() ? 4 : 3;
+}
+
+uint64_t
+RingGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    return BytesAt(PlaceOf(rank, outbound), outbound, Locate(outbound, message));
+}
+
+uint64_t
+RingGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return GetBytes(m_rings.PreviousOf(rank, inbound), inbound, message);
+}
+
+FlowGraph::OutboundMessage
+RingGraph::GetOutboundMessage(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const Position position = Locate(outbound, message);
+    return {BytesAt(PlaceOf(rank, outbound), outbound, position), NeedsAt(position, message)};
+}
+
+FlowGraph::InboundMessage
+RingGraph::GetInboundMessage(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const Position position = Locate(inbound, message);
+    const uint32_t place = PlaceOf(rank, inbound);
+    const uint32_t before = place == 0 ? GetRanks() - 1 : place - 1;
+    return {BytesAt(before, inbound, position), OwnCopyAt(rank, inbound, position, message)};
+}
+
+Lane
+RingGraph::MakeLane(uint32_t rank, uint32_t peer, uint32_t channel) const
+{
+    const ChannelShape& shape = m_channels[channel];
+    Lane lane = Connect(rank, peer, channel, ConnType::Ring);
+    if (lane.slots == 1 && m_slicesShareLatency)
+    {
+        lane.latency /= shape.fullLoops ? m_full.slices : std::max(1U, shape.last.slices);
+    }
+    if (m_loopsHideLatency && shape.fullLoops)
+    {
+        lane.withLatency = static_cast<uint32_t>(shape.perFullLoop);
+    }
+    if (ServesNetwork(rank, channel))
+    {
+        lane.psPerAccess = 1000 / (3 * GetPlan().blockGBps); // that speed is of steps that pass on
+        lane.takeAccesses = m_op == CollectiveOp::ReduceScatter ? 3 : 2;
+    }
+    lane.messages = shape.bytes == 0 ? 0
+                                     : shape.fullLoops * shape.perFullLoop +
+                                           static_cast<uint64_t>(m_steps) * shape.last.slices;
+    return lane;
+}
+
+Lane
+RingGraph::GetOutbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, m_rings.NextOf(rank, index), index);
+}
+
+Lane
+RingGraph::GetInbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, m_rings.PreviousOf(rank, index), index);
+}
+
+uint64_t
+RingGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
+{
+    return NeedsAt(Locate(outbound, message), message);
+}
+
+std::optional<uint64_t>
+RingGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return OwnCopyAt(rank, inbound, Locate(inbound, message), message);
+}
+
+} // namespace AstraSim

@@ -1,0 +1,73 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RING_ORDER_H
+#define RING_ORDER_H
+
+#include "astra-frontend/model/gpu/machine-model.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * The order in which a channel's ring visits the ranks of a group.
+ *
+ * Nodes come in the group's order. Channel c enters the first node at the (first) GPU of its NIC c
+ * and leaves by the GPU after that, after all others, in descending order (NCCL's rings on NVSwitch
+ * machines). With @p crossNic every other node is walked the other way round, so that a crossing
+ * stays on one rail (NCCL alternates rings for the same reason).
+ *
+ * @return indices in the group
+ */
+std::vector<uint32_t> RingOrder(const GroupShape& shape, uint32_t channel, bool crossNic);
+
+/// The rings of all channels of a group; equal ones are stored once.
+class RingOrders
+{
+  public:
+    RingOrders(const GroupShape& shape, uint32_t channels, bool crossNic);
+
+    /// @return where a rank stands in a channel's ring
+    uint32_t PlaceOf(uint32_t rank, uint32_t channel) const
+    {
+        return Of(channel).place[rank];
+    }
+
+    /// @return the rank after @p rank in a channel's ring
+    uint32_t NextOf(uint32_t rank, uint32_t channel) const
+    {
+        const Ring& ring = Of(channel);
+        const uint32_t next = ring.place[rank] + 1;
+        return ring.order[next == ring.order.size() ? 0 : next];
+    }
+
+    /// @return the rank before @p rank in a channel's ring
+    uint32_t PreviousOf(uint32_t rank, uint32_t channel) const
+    {
+        const Ring& ring = Of(channel);
+        const uint32_t place = ring.place[rank];
+        return place == 0 ? ring.order.back() : ring.order[place - 1];
+    }
+
+  private:
+    struct Ring
+    {
+        std::vector<uint32_t> order; ///< ranks by place
+        std::vector<uint32_t> place; ///< places by rank
+    };
+
+    const Ring& Of(uint32_t channel) const
+    {
+        return m_rings[m_ringOf[channel]];
+    }
+
+    std::vector<Ring> m_rings;
+    std::vector<uint32_t> m_ringOf; ///< by channel: its ring
+};
+
+} // namespace AstraSim
+
+#endif /* RING_ORDER_H */

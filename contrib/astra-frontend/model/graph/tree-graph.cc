@@ -1,0 +1,243 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "tree-graph.h"
+
+#include "astra-frontend/model/collective/divide-up.h"
+#include "double-tree.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// @return payload of a message of Simple
+uint64_t
+SimpleChunkBytes(bool cutsChunks, uint64_t bytesPerChannel, const GroupShape& shape)
+{
+    uint64_t chunk = 524288;
+    if (!cutsChunks)
+    {
+        return chunk;
+    }
+    // Up to 2.19: computeColl, with the depth of connectTrees.
+    const uint64_t depth =
+        shape.GetRanks() / shape.GetNodes() - 1 + std::bit_width(shape.GetNodes()) - 1;
+
+    return CutChunk(chunk, {{131072, 8}, {65536, 4}, {32768, 1}}, bytesPerChannel, depth);
+}
+
+/// @return payload of a message (NCCL src/enqueue.cc, calcCollChunking)
+uint64_t
+TreeChunkBytes(const NcclPlan& plan, uint64_t bytesPerChannel, const GroupShape& shape)
+{
+    constexpr uint64_t LL_CHUNK = 32768;
+    constexpr uint64_t LL128_CHUNK = 576000;
+    if (plan.protocol == NcclProtocol::Ll)
+    {
+        return LL_CHUNK;
+    }
+    if (plan.protocol == NcclProtocol::Simple)
+    {
+        return SimpleChunkBytes(plan.treeCutsChunks, bytesPerChannel, shape);
+    }
+    const double perNode = static_cast<double>(shape.GetRanks()) / shape.GetNodes();
+    const double steps = std::bit_width(shape.GetNodes()) + 0.1 * perNode;
+    uint64_t chunk = LL128_CHUNK;
+    const auto chunks = [&] { return static_cast<double>(bytesPerChannel / chunk); };
+    while (chunk > 131072 && chunks() < steps * 64 / perNode)
+    {
+        chunk /= 2;
+    }
+    while (chunk > 32768 && chunks() < steps * 16 / perNode)
+    {
+        chunk /= 2;
+    }
+    return chunk;
+}
+
+} // namespace
+
+TreeGraph::TreeGraph(const CollectiveRequest& request,
+                     const GroupShape& shape,
+                     const NcclPlan& plan,
+                     TimePs stepLatency)
+    : ChannelGraph(request, shape, plan, LANES, 8, stepLatency),
+      m_chunkBytes(TreeChunkBytes(plan, GetSplit().GetBytes(0), shape)),
+      m_places(std::size_t{GetSplit().GetChannels()} * shape.GetRanks())
+{
+    for (uint32_t channel = 0; channel < GetSplit().GetChannels(); ++channel)
+    {
+        AddChannel(channel);
+    }
+}
+
+void
+TreeGraph::AddChannel(uint32_t channel)
+{
+    const uint32_t half = (GetSplit().GetChannels() + 1) / 2;
+    const bool second = channel >= half;
+    Place* places = &m_places[std::size_t{channel} * GetRanks()];
+    const auto attach = [&](uint32_t child, uint32_t parent) {
+        places[child].parent = parent;
+        places[parent].children[places[parent].childCount++] = child;
+    };
+    const auto member = [&](uint32_t node, uint32_t place) {
+        const auto& ranks = GetShape().nodes[node];
+        const auto size = static_cast<uint32_t>(ranks.size());
+        return ranks[(channel % half * GetShape().GetGpusPerNic() + size - place) % size];
+    };
+    for (uint32_t node = 0; node < GetShape().GetNodes(); ++node)
+    {
+        for (uint32_t place = 1; place < GetShape().nodes[node].size(); ++place)
+        {
+            attach(member(node, place), member(node, place - 1));
+        }
+        if (const auto parent = DoubleTreeParent(GetShape().GetNodes(), node, second))
+        {
+            attach(member(node, 0), member(*parent, 0));
+        }
+    }
+}
+
+std::optional<uint32_t>
+TreeGraph::GetParent(uint32_t rank, uint32_t channel) const
+{
+    const uint32_t parent = PlaceOf(rank, channel).parent;
+    return parent == NONE ? std::nullopt : std::optional(parent);
+}
+
+double
+TreeGraph::SpeedUp(uint32_t rank, uint32_t index, uint64_t messages) const
+{
+    // A block works upwards on each chunk and, when that is back from the root, downwards: at both
+    // at once on all chunks but as many as the way to the root and back is long, for an average
+    // rank. The plan's rate is that of blocks that always do both.
+    const double way = GetShape().GetRanksPerNode() + std::bit_width(GetShape().GetNodes()) - 1.0;
+    const auto chunks = static_cast<double>(std::max<uint64_t>(1, messages));
+    const double both = std::max(0.0, 1 - way / chunks);
+    double speedUp = 2 / (1 + both);
+    // With LL a chunk goes on, half a block's words at a time, while the rest of it is on its way.
+    const uint64_t ahead = GetPlan().passBytes / 2;
+    const uint64_t chunk = std::min(m_chunkBytes, GetSplit().GetBytes(index / LANES));
+    if (GetPlan().protocol == NcclProtocol::Ll && ForwardsWithinNode(rank, index) && chunk > ahead)
+    {
+        speedUp *= static_cast<double>(chunk) / static_cast<double>(std::max<uint64_t>(1, ahead));
+    }
+    return speedUp;
+}
+
+bool
+TreeGraph::ForwardsWithinNode(uint32_t rank, uint32_t index) const
+{
+    const Place& place = PlaceOf(rank, index / LANES);
+    const auto isNear = [&](uint32_t peer) {
+        return peer != NONE && GetShape().NodeOf(peer) == GetShape().NodeOf(rank);
+    };
+    if (index % LANES != 0)
+    {
+        return isNear(place.parent); // down, what has come from above
+    }
+    return std::any_of(place.children, place.children + place.childCount, isNear);
+}
+
+Lane
+TreeGraph::MakeLane(uint32_t rank, uint32_t index) const
+{
+    const uint32_t channel = index / LANES;
+    const uint32_t slot = index % LANES;
+    const Place& place = PlaceOf(rank, channel);
+    if (slot == 0 ? place.parent == NONE : slot > place.childCount)
+    {
+        return {};
+    }
+    const uint32_t peer = slot == 0 ? place.parent : place.children[slot - 1];
+    Lane lane = Connect(rank, peer, channel, ConnType::Tree);
+    lane.messages = DivideUp(GetSplit().GetBytes(channel), m_chunkBytes);
+    lane.rateCapBps = static_cast<uint64_t>(static_cast<double>(lane.rateCapBps) *
+                                            SpeedUp(rank, index, lane.messages));
+    const double threadsGBps = slot == 0 ? GetPlan().treeUpGBps : GetPlan().treeDownGBps;
+    if (threadsGBps > 0 && place.parent != NONE)
+    {
+        lane.rateCapBps = std::min(lane.rateCapBps, static_cast<uint64_t>(threadsGBps * 8e9));
+    }
+    return lane;
+}
+
+Lane
+TreeGraph::GetOutbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, index);
+}
+
+Lane
+TreeGraph::GetInbound(uint32_t rank, uint32_t index) const
+{
+    return MakeLane(rank, index);
+}
+
+uint64_t
+TreeGraph::GetBytes(uint32_t rank, uint32_t outbound, uint64_t message) const
+{
+    const uint64_t part = GetSplit().GetBytes(outbound / LANES);
+    return std::min(m_chunkBytes, part - message * m_chunkBytes);
+}
+
+uint64_t
+TreeGraph::GetInboundBytes(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    return GetBytes(rank, inbound, message);
+}
+
+LaneRange
+TreeGraph::GetSources(uint32_t rank, uint32_t outbound) const
+{
+    const uint32_t first = outbound / LANES * LANES;
+    const Place& place = PlaceOf(rank, outbound / LANES);
+    const bool goesDown = outbound != first;
+    // Sums come from the children; the root sends them down itself.
+    return goesDown && place.parent != NONE ? Lanes(first, 1) : Lanes(first + 1, place.childCount);
+}
+
+LaneRange
+TreeGraph::GetTargets(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const uint32_t first = inbound / LANES * LANES;
+    const Place& place = PlaceOf(rank, inbound / LANES);
+    const bool fromChild = inbound != first;
+    return fromChild && place.parent != NONE ? Lanes(first, 1) : Lanes(first + 1, place.childCount);
+}
+
+std::optional<uint64_t>
+TreeGraph::GetOwnCopy(uint32_t rank, uint32_t inbound, uint64_t message) const
+{
+    const Place& place = PlaceOf(rank, inbound / LANES);
+    const bool isLeaf = inbound % LANES == 0 && place.childCount == 0;
+    return isLeaf && CopiesFrom(rank, place.parent) ? std::optional<uint64_t>(0) : std::nullopt;
+}
+
+uint32_t
+TreeGraph::GetPeerLane(uint32_t rank, uint32_t inbound) const
+{
+    const uint32_t channel = inbound / LANES;
+    if (inbound % LANES != 0)
+    {
+        return channel * LANES; // what a child sends to its parent
+    }
+    const Place& above = PlaceOf(PlaceOf(rank, channel).parent, channel);
+    const auto* const end = above.children + above.childCount;
+    const auto* const self = std::find(above.children, end, rank);
+    return channel * LANES + 1 + static_cast<uint32_t>(self - above.children);
+}
+
+uint64_t
+TreeGraph::GetNeeds(uint32_t rank, uint32_t outbound, uint64_t message, uint32_t inbound) const
+{
+    return message + 1;
+}
+
+} // namespace AstraSim

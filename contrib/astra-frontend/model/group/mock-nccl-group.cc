@@ -1,0 +1,400 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "mock-nccl-group.h"
+
+#include "astra-frontend/model/collective/flow-executor.h"
+#include "astra-frontend/model/graph/chain-graph.h"
+#include "astra-frontend/model/graph/collnet-chain-graph.h"
+#include "astra-frontend/model/graph/collnet-direct-graph.h"
+#include "astra-frontend/model/graph/direct-graph.h"
+#include "astra-frontend/model/graph/nvls-graph.h"
+#include "astra-frontend/model/graph/pair-bytes.h"
+#include "astra-frontend/model/graph/pat-graph.h"
+#include "astra-frontend/model/graph/pxn-graph.h"
+#include "astra-frontend/model/graph/ring-graph.h"
+#include "astra-frontend/model/graph/tree-graph.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// Serving has batches of ever new sizes: plans are forgotten beyond so many.
+constexpr std::size_t MOST_PLANS = 16384;
+
+/// A plan whose flows are a FlowGraph.
+class GraphPlan : public CollectivePlan
+{
+  public:
+    GraphPlan(const CommGroup& group,
+              std::shared_ptr<const FlowGraph> graph,
+              const GroupShape& shape,
+              TimePs startLatency,
+              double wireInflation,
+              uint64_t packetBytes,
+              CollectiveChoice choice)
+        : CollectivePlan(WithFlows(std::move(choice), *graph)),
+          m_group(group),
+          m_execution(std::move(graph), m_group)
+    {
+        m_execution.startLatency = startLatency;
+        m_execution.wireInflation = wireInflation;
+        m_execution.packetBytes = packetBytes;
+        auto serverOf = std::make_shared<std::vector<uint32_t>>(shape.GetRanks());
+        for (uint32_t rank = 0; rank < shape.GetRanks(); ++rank)
+        {
+            (*serverOf)[rank] = shape.NodeOf(rank);
+        }
+        m_execution.serverOf = std::move(serverOf);
+    }
+
+    const FlowGraph* GetGraph() const override
+    {
+        return m_execution.graph.get();
+    }
+
+    std::unique_ptr<RankCollective> CreateRank(uint32_t rankIndex,
+                                               RankNetwork& network,
+                                               int tagBase,
+                                               const MessageInfo& info,
+                                               std::function<void()> done) const override
+    {
+        CheckSwitches(rankIndex, network);
+        return std::make_unique<FlowExecutor>(m_execution,
+                                              RanksOf(tagBase),
+                                              rankIndex,
+                                              network,
+                                              tagBase,
+                                              info,
+                                              std::move(done));
+    }
+
+  private:
+    static CollectiveChoice WithFlows(CollectiveChoice choice, const FlowGraph& graph)
+    {
+        choice.flows = graph.CountFlows();
+        return choice;
+    }
+
+    /// @return what the ranks of the instance with these tags share
+    std::shared_ptr<FlowRanks> RanksOf(int tagBase) const
+    {
+        if (auto known = m_instances[tagBase].lock())
+        {
+            return known;
+        }
+        std::erase_if(m_instances, [](const auto& instance) { return instance.second.expired(); });
+        auto ranks = std::make_shared<FlowRanks>(m_group.ranks.size());
+        m_instances[tagBase] = ranks;
+        return ranks;
+    }
+
+    /// @throw ns3::InputError if the network lacks switches that carry out the rank's operations
+    void CheckSwitches(uint32_t rank, const RankNetwork& network) const
+    {
+        const FlowGraph& graph = *m_execution.graph;
+        if (graph.GetMemberSets() == 0)
+        {
+            return;
+        }
+        for (uint32_t i = 0; i < graph.GetLaneCount(); ++i)
+        {
+            const Lane lane = graph.GetOutbound(rank, i);
+            if (lane.kind == LaneKind::Message || lane.kind == LaneKind::Copy ||
+                network.Supports((*m_execution.memberRanks)[lane.members]))
+            {
+                continue;
+            }
+            if (lane.type == ConnType::CollNet)
+            {
+                throw ns3::InputError(
+                    "NCCL_COLLNET_ENABLE",
+                    0,
+                    "the network's switches do not reduce for the ranks of group " + m_group.name,
+                    "the packet-level network, IN_NETWORK_REDUCTION 1 in "
+                    "its configuration, and links that lose nothing");
+            }
+            throw ns3::InputError("AS_NVLS_ENABLE",
+                                  0,
+                                  "no NVSwitch joins the ranks of group " + m_group.name,
+                                  "ranks of one server whose links to an NVSwitch are up, or "
+                                  "NCCL_NVLS_ENABLE=0");
+        }
+    }
+
+    CommGroup m_group;
+    FlowExecution m_execution;
+    mutable std::map<int, std::weak_ptr<FlowRanks>> m_instances; ///< by first tag
+};
+
+/// @return channels that get data
+uint32_t
+UsedChannels(const CollectiveRequest& request, const GroupShape& shape, const NcclPlan& plan)
+{
+    if (plan.algorithm == NcclAlgorithm::Nvls || plan.algorithm == NcclAlgorithm::NvlsTree ||
+        plan.algorithm == NcclAlgorithm::CollNetDirect)
+    {
+        return plan.channels;
+    }
+    return ChannelSplit(request.op, plan.protocol, shape.GetRanks(), request.bytes, plan.channels)
+        .GetChannels();
+}
+
+void
+CheckRequest(const CommGroup& group, const CollectiveRequest& request)
+{
+    const auto ranks = group.ranks.size();
+    const auto refuse = [&](const std::string& what, const std::string& expected) {
+        throw ns3::InputError("collective",
+                              0,
+                              std::string(ToString(request.op)) + " on group " + group.name + " " +
+                                  what,
+                              expected);
+    };
+    if (ranks == 0)
+    {
+        refuse("has no ranks", "one rank or more");
+    }
+    if (request.root < 0 || static_cast<std::size_t>(request.root) >= ranks)
+    {
+        refuse("has root " + std::to_string(request.root),
+               "an index from 0 to " + std::to_string(ranks - 1));
+    }
+    if (request.op == CollectiveOp::AllToAllV && request.bytesPerPair.size() != ranks * ranks)
+    {
+        refuse("gives bytes of " + std::to_string(request.bytesPerPair.size()) + " pairs",
+               std::to_string(ranks * ranks));
+    }
+    if (request.op == CollectiveOp::SendRecv && ranks != 2)
+    {
+        refuse("has " + std::to_string(ranks) + " ranks", "two, the sender first");
+    }
+}
+
+} // namespace
+
+MockNcclGroup::MockNcclGroup(const MachineModel& machine, const NcclOptions& options)
+    : m_machine(machine),
+      m_options(options),
+      m_model(m_machine, m_options)
+{
+    ResolveGpu();
+    if (m_options.nvlsRequired && m_machine.gpusPerServer > 1 && !m_model.HasNvls())
+    {
+        throw ns3::InputError("environment",
+                              0,
+                              "NCCL_NVLS_ENABLE is '1', but the NVSwitches of this machine do not "
+                              "reduce",
+                              "0, or 2 for NVLS where the GPUs have it: Hopper and Blackwell with "
+                              "an NVSwitch that joins all GPUs of a server");
+    }
+}
+
+void
+MockNcclGroup::ResolveGpu()
+{
+    const bool given = !m_options.gpuType.empty();
+    const std::string& type = given ? m_options.gpuType : m_machine.gpuType;
+    if (m_options.gpuTable.empty() && (type.empty() || type == m_machine.gpu.name))
+    {
+        return;
+    }
+    // A table that is given is read, and refused, also where no type needs it.
+    const GpuTable table =
+        m_options.gpuTable.empty() ? GpuTable() : GpuTable::Read(m_options.gpuTable);
+    if (type.empty())
+    {
+        return;
+    }
+    const GpuProfile* profile = table.Find(type);
+    if (profile)
+    {
+        m_machine.gpu = *profile;
+        return;
+    }
+    const std::string expected =
+        "one of " + table.GetNames() + ", or a type that a file given by --gpu-table adds";
+    if (given)
+    {
+        throw ns3::InputError("environment", 0, "AS_GPU_TYPE is '" + type + "'", expected);
+    }
+    throw ns3::InputError(m_machine.source.empty() ? "topology" : m_machine.source,
+                          m_machine.gpuTypeLine,
+                          "'" + type + "' is not a known GPU type",
+                          expected);
+}
+
+MockNcclGroup::~MockNcclGroup() = default;
+
+NcclPlan
+MockNcclGroup::Choose(const CommGroup& group, const CollectiveRequest& request) const
+{
+    const CollectiveRequest translated = Translate(group, request);
+    const GroupShape shape(group, m_machine);
+    NcclPlan plan = Decide(group, shape, translated);
+    plan.channels = UsedChannels(translated, shape, plan);
+    return plan;
+}
+
+NcclPlan
+MockNcclGroup::Decide(const CommGroup& group,
+                      const GroupShape& shape,
+                      const CollectiveRequest& request) const
+{
+    if (IsPairwise(request.op))
+    {
+        return m_model.EvaluatePairs(request.op, shape, MostPairBytes(request, shape.GetRanks()));
+    }
+    return m_model.Choose(request.op, shape, group.kind, request.bytes);
+}
+
+CollectiveChoice
+MockNcclGroup::Describe(const CommGroup& group, const CollectiveRequest& request) const
+{
+    CheckRequest(group, request);
+    const CollectiveRequest translated = Translate(group, request);
+    const GroupShape shape(group, m_machine);
+    return NameChoice(translated, shape, Decide(group, shape, translated));
+}
+
+CollectiveChoice
+MockNcclGroup::NameChoice(const CollectiveRequest& request,
+                          const GroupShape& shape,
+                          const NcclPlan& plan) const
+{
+    CollectiveChoice choice;
+    choice.algorithm = ToString(plan.algorithm);
+    choice.protocol = ToString(plan.protocol);
+    choice.channels = UsedChannels(request, shape, plan);
+    choice.predicted = plan.predicted;
+    if (IsPairwise(request.op))
+    {
+        choice.algorithm = UsesPxn(request.op, shape) ? "PXN" : "Direct";
+        choice.channels = 1;
+        choice.predicted = 0;
+    }
+    return choice;
+}
+
+bool
+MockNcclGroup::UsesPxn(CollectiveOp op, const GroupShape& shape) const
+{
+    return m_options.pxnEnable.value_or(m_machine.isRailOnly) && shape.GetNodes() > 1 &&
+           shape.GetRanksPerNode() > 1 &&
+           (op == CollectiveOp::AllToAll || op == CollectiveOp::AllToAllV);
+}
+
+CollectiveRequest
+MockNcclGroup::Translate(const CommGroup& group, const CollectiveRequest& request)
+{
+    CollectiveRequest result = request;
+    if (result.op == CollectiveOp::Barrier)
+    {
+        result.op = CollectiveOp::AllReduce;
+        result.bytes = 4 * group.ranks.size();
+    }
+    return result;
+}
+
+std::shared_ptr<const FlowGraph>
+MockNcclGroup::MakeGraph(const CollectiveRequest& request,
+                         const GroupShape& shape,
+                         const NcclPlan& plan) const
+{
+    // A latency the user gives stands for all of NCCL's.
+    const TimePs latency = m_options.sendLatency.value_or(-1);
+    if (UsesPxn(request.op, shape))
+    {
+        return std::make_shared<PxnGraph>(request, shape, plan, latency);
+    }
+    if (IsPairwise(request.op))
+    {
+        return std::make_shared<DirectGraph>(request, shape, plan, latency);
+    }
+    if (request.op == CollectiveOp::Broadcast || request.op == CollectiveOp::Reduce)
+    {
+        return std::make_shared<ChainGraph>(request, shape, plan, m_options.crossNic, latency);
+    }
+    switch (plan.algorithm)
+    {
+    case NcclAlgorithm::Tree:
+        return std::make_shared<TreeGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::Nvls:
+    case NcclAlgorithm::NvlsTree:
+        return std::make_shared<NvlsGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::CollNetDirect:
+        return std::make_shared<CollNetDirectGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::CollNetChain:
+        return std::make_shared<CollNetChainGraph>(request, shape, plan, latency);
+    case NcclAlgorithm::Pat:
+        return std::make_shared<PatGraph>(request, shape, plan, latency);
+    default:
+        return std::make_shared<RingGraph>(request, shape, plan, m_options.crossNic, latency);
+    }
+}
+
+std::vector<SingleFlow>
+MockNcclGroup::GetSingleFlows(const CommGroup& group,
+                              const CollectiveRequest& original,
+                              uint64_t limit) const
+{
+    CheckRequest(group, original);
+    const CollectiveRequest request = Translate(group, original);
+    const GroupShape shape(group, m_machine);
+    const NcclPlan plan = Decide(group, shape, request);
+    const auto graph = MakeGraph(request, shape, plan);
+    if (const uint64_t flows = graph->CountFlows(); flows > limit)
+    {
+        throw ns3::InputError("collective",
+                              0,
+                              "has " + std::to_string(flows) + " flows",
+                              "at most " + std::to_string(limit) + " to write out");
+    }
+    return BuildSingleFlows(*graph, group.ranks);
+}
+
+std::shared_ptr<const CollectivePlan>
+MockNcclGroup::Plan(const CommGroup& group, const CollectiveRequest& original)
+{
+    CheckRequest(group, original);
+    Key key(group.ranks,
+            group.kind,
+            original.op,
+            original.bytes,
+            original.root,
+            original.bytesPerPair);
+    const auto known = m_plans.find(key);
+    if (known != m_plans.end())
+    {
+        return known->second;
+    }
+    const CollectiveRequest request = Translate(group, original);
+    const GroupShape shape(group, m_machine);
+    const NcclPlan plan = Decide(group, shape, request);
+
+    // NVLS has no latency per step that could stand for a latency the user gives.
+    const bool nvls = plan.algorithm == NcclAlgorithm::Nvls;
+    const TimePs userLatency = nvls ? m_options.sendLatency.value_or(0) : 0;
+    const auto made =
+        std::make_shared<GraphPlan>(group,
+                                    MakeGraph(request, shape, plan),
+                                    shape,
+                                    m_options.sendLatency ? userLatency : plan.baseLatency,
+                                    plan.wireInflation,
+                                    m_machine.packetBytes,
+                                    NameChoice(request, shape, plan));
+    if (m_plans.size() >= MOST_PLANS)
+    {
+        m_plans.clear(); // those in use live on
+    }
+    m_plans.emplace(std::move(key), made);
+    return made;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,272 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef ASTRA_SIM_NETWORK_H
+#define ASTRA_SIM_NETWORK_H
+
+#include "astra-frontend/model/network/connection-key.h"
+#include "astra-frontend/model/network/far-streams.h"
+#include "astra-frontend/model/network/shared-network.h"
+#include "handler-events.h"
+#include "in-network-operations.h"
+
+#include "ns3/link-counting.h"
+#include "ns3/object-pool.h"
+#include "ns3/ptr.h"
+#include "ns3/qbb-call.h"
+#include "ns3/rdma-driver.h"
+#include "ns3/rdma-fabric.h"
+#include "ns3/rdma-message.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup astra-frontend
+ * @brief The packet-level network that all ranks share: messages become RDMA messages on an
+ * RdmaFabric, in-network operations go to its NVSwitches.
+ *
+ * Rank r is host r of the topology. With QP_MODE per_flow every message over the network has a
+ * queue pair of its own, as in SimAI. Those of a collective, a stream, have one path, and follow
+ * each other on one queue pair while some are left to send, as NCCL's do; they take no bandwidth
+ * from each other. Messages within a server, and those of a channel with a speed limit of its own,
+ * use one queue pair per (source, destination, channel, limit).
+ *
+ * In a run on several threads each server has a network of its own, so that what one partition of
+ * the nodes does touches nothing of another's: ranks of different servers are not near.
+ */
+class AstraSimFabric : public SharedNetwork, public ns3::QbbAddressee
+{
+  public:
+    /// The networks of all servers of a run on several threads.
+    using Servers = std::vector<std::unique_ptr<AstraSimFabric>>;
+
+    /// All ranks. @param fabric built; outlives this object
+    explicit AstraSimFabric(ns3::RdmaFabric& fabric);
+
+    /// The ranks of one server. @param fabric likewise @param server the number of it
+    /// @param servers the others, by number; complete before the first message
+    AstraSimFabric(ns3::RdmaFabric& fabric, uint32_t server, const Servers& servers);
+
+    ~AstraSimFabric() override;
+
+    /// Count messages on the links that they take. @param use outlives the object
+    void CountIn(ns3::LinkUse& use);
+
+    /// @return data that has no path, a line each
+    std::vector<std::string> DescribePending() const;
+
+    std::vector<std::string> DescribeReceives(std::size_t limit) const override;
+
+  private:
+    /// @param servers null: this network has all ranks
+    AstraSimFabric(ns3::RdmaFabric& fabric,
+                   const Servers* servers,
+                   uint32_t firstRank,
+                   uint32_t rankCount,
+                   uint32_t context);
+
+    /// What all messages know; in the cache line of what is touched when one ends.
+    struct MessageHead : ns3::RdmaMessage
+    {
+        AstraSimFabric* fabric{nullptr};
+    };
+
+    struct Message;
+
+    /// A part of a message is at its destination, a rank of the same network.
+    struct Arrival
+    {
+        Message* message;
+
+        void operator()(AstraSimFabric& here) const
+        {
+            here.PartDelivered(*message);
+        }
+    };
+
+    /// A message; on the fabric, it is its own first part. Both ends share it where their ranks are
+    /// near, as they share the network; the fabric's hosts do not look into it.
+    struct alignas(64) Message : MessageHead, NetworkMessage
+    {
+        ns3::RdmaDeliveryCall GetDeliveryCall() override
+        {
+            return fabric->m_deliversOnAck ? ns3::RdmaDeliveryCall()
+                                           : ns3::RdmaDeliveryCall(*fabric, Arrival{this});
+        }
+
+        void OnSent() override
+        {
+            fabric->PartSent(this);
+        }
+
+        /// @return its size with the protocol's overhead; of its first part, once that is posted
+        uint64_t& WireBytes()
+        {
+            return RdmaMessage::bytes;
+        }
+
+        ns3::RdmaQueuePair* qp{nullptr}; ///< of its first part; null if not known
+    };
+
+    static_assert(sizeof(Message) == 128); // two lines of the cache
+
+    /// A message to a rank that is not near, as its receiver is told of it.
+    struct FarArrival
+    {
+        FarStreamKey stream;
+        FarStreams::Arrival arrival;
+
+        void operator()(AstraSimFabric& there) const
+        {
+            there.OnFarArrival(*this);
+        }
+    };
+
+    struct FarLocalArrival;
+    struct FarLocalEnd;
+    struct FarCredit;
+
+    /// A message to a rank that is not near.
+    struct FarMessage final : Message
+    {
+        ns3::RdmaDeliveryCall GetDeliveryCall() override
+        {
+            return {fabric->NetworkOf(dst), GetArrival()};
+        }
+
+        FarArrival GetArrival() const
+        {
+            return {out->key, {number, MessageMatcher::Send::bytes, sentPs, parts}};
+        }
+
+        FarStreams::Outgoing* out{nullptr}; ///< its stream
+        uint64_t number{0};                 ///< in its stream
+        TimePs sentPs{0};
+        uint32_t parts{1}; ///< of it, each of which arrives
+    };
+
+    /// Another part of a message.
+    struct Part final : ns3::RdmaMessage
+    {
+        ns3::RdmaDeliveryCall GetDeliveryCall() override
+        {
+            return whole->GetDeliveryCall();
+        }
+
+        void OnSent() override
+        {
+            Message* message = whole;
+            message->fabric->m_parts.GiveBack(this);
+            message->fabric->PartSent(message);
+        }
+
+        Message* whole{nullptr};
+    };
+
+    /// A queue pair that several messages use, one after the other.
+    struct Connection
+    {
+        Connection* next{nullptr};
+        ns3::RdmaQueuePair* qp{nullptr};
+        uint64_t rateCapBps{0};
+        uint64_t lane{0}; ///< LaneOf() its messages
+    };
+
+    /// A part of a message that found no path; tried again when routes change.
+    struct PendingPart
+    {
+        Message* message;
+        uint32_t part;
+        uint64_t bytes;
+    };
+
+    TimePs Now() const override;
+    TimePs GetSentTime() const override;
+    bool AreNear(int rank, int other) const override;
+    void EndStream(MessageStream* stream, bool isSender) override;
+    void Receive(uint32_t dst, const ReceiveRequest& request) override;
+    void Schedule(TimePs delay, MessageHandler handler, void* arg) override;
+    void Send(uint32_t src, const SendRequest& request) override;
+
+    /// @return the network of a rank's server
+    AstraSimFabric& NetworkOf(uint32_t rank) const
+    {
+        return *(*m_servers)[m_fabric.GetTopology().Server(rank)];
+    }
+
+    /// @return the ns-3 node of a rank
+    uint32_t NodeIdOf(uint32_t rank) const;
+    /// @return whether a message's two sides are kept apart (FarStreams)
+    bool GoesFar(uint32_t src, uint32_t dst, const MessageInfo* info) const;
+    void SendFar(uint32_t src, const SendRequest& request);
+    void SendCredit(uint32_t src, const SendRequest& request);
+    /// Send a message when its latency has passed.
+    void Start(Message* message, const Demand& demand);
+    /// Deliver a message of which nothing goes over the network.
+    void LaunchLocal(Message* message);
+    void OnFarArrival(const FarArrival& part);
+    /// @return what is kept with the stream of a message
+    static const void*& NoteOf(const Message& message);
+
+    void Forget(NetworkMessage& message) override
+    {
+        m_messages.GiveBack(static_cast<Message*>(&message));
+    }
+
+    bool Supports(std::span<const int> members) override
+    {
+        return m_inNetwork.IsSupported(members);
+    }
+
+    bool Join(int rank, const JoinRequest& request) override;
+    void Launch(Message* message);
+    void LaunchPart(Message* message, uint32_t part, uint64_t bytes);
+    /// @return the connection that the message before in its stream used, if it may use it too;
+    /// messages of a stream do, as a rule
+    ns3::RdmaQueuePair* FindLastQueuePair(const Message& message) const;
+    /// @return the queue pair for a part of a message, or null if it has no path
+    ns3::RdmaQueuePair* FindQueuePair(const Message& message, uint32_t part);
+    /// @param sport UDP source port; 0 for the next free one
+    ns3::RdmaQueuePair* Connect(const Message& message,
+                                uint32_t part,
+                                bool closeWhenDone,
+                                uint16_t sport = 0);
+    /// @return the queue pair that messages before in the stream have not left yet, or a new one on
+    /// their path
+    ns3::RdmaQueuePair* FollowStream(const Message& message);
+    /// @return whether messages like this one have a queue pair each
+    bool HasOwnQueuePair(const Message& message) const;
+    /// Find switches anew, and try again what found no path.
+    void OnRoutesChanged();
+    /// The sender has the last acknowledgement of a part that went over the network.
+    void PartSent(Message* message);
+    void PartAcknowledged(Message* message);
+
+    ns3::RdmaFabric& m_fabric;
+    const bool m_deliversOnAck; ///< whose ranks are all here
+    const Servers* m_servers;   ///< null: this network has all ranks
+    uint32_t m_firstRank;
+    uint32_t m_rankCount;
+    std::optional<ns3::MessageCounter> m_counter;
+    boost::unordered_flat_map<ConnectionKey, Connection*, ConnectionKey::Hash> m_connections;
+    ObjectPool<Connection> m_connectionPool;
+    HandlerEvents m_events;
+    InNetworkOperations m_inNetwork;
+    ObjectPool<Message> m_messages;
+    ObjectPool<Part> m_parts;
+    FarStreams m_far;
+    ObjectPool<FarMessage> m_farMessages;
+    std::vector<PendingPart> m_withoutPath;
+};
+
+} // namespace AstraSim
+
+#endif /* ASTRA_SIM_NETWORK_H */

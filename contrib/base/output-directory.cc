@@ -1,0 +1,173 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "output-directory.h"
+
+#include "input-error.h"
+#include "output-file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <regex>
+#include <string_view>
+#include <sys/file.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace ns3
+{
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+/// Results that have the same name in every run.
+constexpr auto RESULTS = std::to_array<std::string_view>({"EndToEnd.csv",
+                                                          "collectives.csv",
+                                                          "requests.csv",
+                                                          "inference.csv",
+                                                          "instances.csv",
+                                                          "timeline.json",
+                                                          "links.csv",
+                                                          "pauses.csv",
+                                                          "breakdown.svg",
+                                                          "fct.txt",
+                                                          "pfc.txt",
+                                                          "queue.txt",
+                                                          "qlen.txt",
+                                                          "bandwidth.txt",
+                                                          "rate.txt",
+                                                          "cnp.txt",
+                                                          "mix.tr",
+                                                          "passes.csv",
+                                                          "passes.json"});
+
+/// Those of which there may be several.
+const std::regex&
+NumberedResults()
+{
+    static const std::regex pattern(
+        R"((EndToEnd|requests|inference|instances)\.[0-9]+\.csv|node-[0-9]+-port-[0-9]+\.pcap|)"
+        R"(ncclFlowModel_(EndToEnd|_dimension_utilization_0)(\.[0-9]+)?\.csv)");
+    return pattern;
+}
+
+bool
+IsResult(const std::string& name, const std::vector<std::string>& others)
+{
+    return std::find(RESULTS.begin(), RESULTS.end(), name) != RESULTS.end() ||
+           std::regex_match(name, NumberedResults()) ||
+           std::any_of(others.begin(), others.end(), [&name](const std::string& other) {
+               return fs::path(other).filename() == name;
+           });
+}
+
+} // namespace
+
+OutputDirectory::OutputDirectory(const std::string& path, std::string prefix)
+    : m_path(path),
+      m_prefix(std::move(prefix))
+{
+    MakeOutputDirectory(path);
+    if (!m_prefix.empty())
+    {
+        return;
+    }
+    m_descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    // Some file systems lock no directories; there the files alone keep others out.
+    if (m_descriptor >= 0 && flock(m_descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    {
+        close(m_descriptor);
+        throw InputError(path,
+                         0,
+                         "is the output directory of a run that is still going on",
+                         "an output directory for each run (-o)");
+    }
+}
+
+OutputDirectory::~OutputDirectory()
+{
+    if (m_descriptor >= 0)
+    {
+        close(m_descriptor);
+    }
+}
+
+std::string
+OutputDirectory::Path(const std::string& name) const
+{
+    return (fs::path(m_path) / (m_prefix + name)).string();
+}
+
+bool
+OutputDirectory::HasRecord() const
+{
+    std::error_code error;
+    return fs::exists(Path("run.json"), error);
+}
+
+std::vector<std::string>
+OutputDirectory::FilesThat(const auto& isMeant) const
+{
+    std::vector<std::string> files;
+    std::error_code error;
+    for (auto entry = fs::directory_iterator(m_path, error);
+         !error && entry != fs::directory_iterator();
+         entry.increment(error))
+    {
+        std::error_code unknown;
+        const std::string name = entry->path().filename().string();
+        if (name.starts_with(m_prefix) && !entry->is_directory(unknown) &&
+            isMeant(name.substr(m_prefix.size())))
+        {
+            files.push_back(name);
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+void
+OutputDirectory::RemoveEarlierResults(const std::vector<std::string>& names) const
+{
+    std::error_code error;
+    for (const std::string& name : ListResults(names))
+    {
+        fs::remove(fs::path(m_path) / name, error);
+    }
+}
+
+void
+OutputDirectory::RemoveParts(const std::vector<std::string>& names) const
+{
+    const auto isPart = [&names](const std::string& name) {
+        constexpr std::string_view SUFFIX = OutputFile::PART_SUFFIX;
+        const std::size_t length = name.size() - std::min(name.size(), SUFFIX.size());
+        const std::string whole = name.substr(0, length);
+        return name.ends_with(SUFFIX) && (whole == "run.json" || IsResult(whole, names));
+    };
+    for (const std::string& name : FilesThat(isPart))
+    {
+        const std::string path = (fs::path(m_path) / name).string();
+        const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        {
+            std::error_code error;
+            fs::remove(path, error);
+        }
+        close(descriptor);
+    }
+}
+
+std::vector<std::string>
+OutputDirectory::ListResults(const std::vector<std::string>& names) const
+{
+    return FilesThat([&names](const std::string& name) { return IsResult(name, names); });
+}
+
+} // namespace ns3

@@ -1,0 +1,78 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef OUTPUT_DIRECTORY_H
+#define OUTPUT_DIRECTORY_H
+
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @ingroup base
+ * @brief Where a run's results go: one run at a time, and of one run only.
+ *
+ * As long as the object lives, no other program gets the directory. What an earlier run left is
+ * removed when the new one begins to simulate, not before: a run that is refused leaves it as it
+ * was.
+ *
+ * @code
+ * OutputDirectory directory("results/a");
+ * OutputFile file(directory.Path("fct.txt")); // fct.txt.part until file.Finish()
+ * directory.RemoveEarlierResults({});
+ * @endcode
+ */
+class OutputDirectory
+{
+  public:
+    /**
+     * Make the directory if need be, and lock it.
+     * @param path of the directory
+     * @param prefix what the names of all results begin with. Runs with prefixes of their own share
+     * a directory; then only the files keep others out.
+     * @throw InputError if it cannot be written, or another run is writing to it
+     */
+    explicit OutputDirectory(const std::string& path, std::string prefix = "");
+    ~OutputDirectory();
+
+    OutputDirectory(const OutputDirectory&) = delete;
+    OutputDirectory& operator=(const OutputDirectory&) = delete;
+
+    const std::string& Path() const
+    {
+        return m_path;
+    }
+
+    /// @return where a result of that name goes
+    std::string Path(const std::string& name) const;
+
+    /// @return whether an earlier run has left its record here
+    bool HasRecord() const;
+
+    /**
+     * Remove what an earlier run left.
+     * @param names of results besides those that have the same name in every run; a path leaves its
+     * last part
+     */
+    void RemoveEarlierResults(const std::vector<std::string>& names) const;
+
+    /// Remove files of such names that are not whole and that nobody writes any more: before a run
+    /// opens its own.
+    void RemoveParts(const std::vector<std::string>& names) const;
+
+    /// @return names of the results that are there, sorted @param names as above
+    std::vector<std::string> ListResults(const std::vector<std::string>& names) const;
+
+  private:
+    std::vector<std::string> FilesThat(const auto& isMeant) const;
+
+    std::string m_path;
+    std::string m_prefix;
+    int m_descriptor{-1};
+};
+
+} // namespace ns3
+
+#endif /* OUTPUT_DIRECTORY_H */

@@ -1,0 +1,50 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SHA256_H
+#define SHA256_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <openssl/evp.h>
+#include <string>
+#include <string_view>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup base
+ * @brief SHA-256 of bytes that are added piece by piece.
+ */
+class Sha256
+{
+  public:
+    using Value = std::array<uint8_t, 32>;
+
+    Sha256();
+    ~Sha256();
+    Sha256(const Sha256&) = delete;
+    Sha256& operator=(const Sha256&) = delete;
+
+    void Add(const void* bytes, std::size_t count);
+
+    void Add(std::string_view text)
+    {
+        Add(text.data(), text.size());
+    }
+
+    /// @return of all that was added; nothing may be added afterwards
+    Value Finish();
+
+    /// @return in hexadecimal
+    static std::string ToHex(const Value& value);
+
+  private:
+    EVP_MD_CTX* m_context;
+};
+
+} // namespace AstraSim
+
+#endif /* SHA256_H */

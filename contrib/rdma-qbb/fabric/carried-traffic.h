@@ -1,0 +1,106 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef CARRIED_TRAFFIC_H
+#define CARRIED_TRAFFIC_H
+
+#include "ns3/clock-range.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ns3
+{
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Totals of what a network has carried: the one record of them, from counters to run.json.
+ *
+ * A new total is a member and a row of ForEachField(); sums, differences and run.json follow.
+ */
+struct CarriedTraffic
+{
+    uint64_t packets{0};            ///< sent, by every port that they pass
+    uint64_t packetHops{0};         ///< packets received whole by a port
+    uint64_t drops{0};              ///< packets lost or dropped, wherever
+    uint64_t losslessDrops{0};      ///< of these, those that PFC protects
+    uint64_t pauses{0};             ///< times a priority of a port was paused
+    TimeSum pausedPs{};             ///< over all ports
+    int64_t longestPausePs{0};      ///< of one queue, without a break
+    uint64_t pfcStorms{0};          ///< pauses that lasted PFC_WATCHDOG
+    uint64_t timeouts{0};           ///< retransmission timers that ran out
+    uint64_t retransmittedBytes{0}; ///< payload sent more than once
+    uint64_t nacks{0};              ///< NACKs sent
+    uint64_t cnps{0};               ///< congestion notifications that senders got
+    uint64_t marks{0};              ///< packets marked CE by switches
+    uint64_t outOfOrderPackets{0};  ///< came before one sent earlier
+    uint64_t reorderBytes{0};       ///< farthest that one was ahead
+    uint64_t flows{0};              ///< messages delivered
+
+    /// How parts make a whole.
+    enum class Whole : uint8_t
+    {
+        Sum,
+        Largest,
+    };
+
+    /// Call @p visit with each field: its name in run.json, the member, and how parts make a whole.
+    template <typename Visit>
+    static void ForEachField(Visit visit)
+    {
+        using enum Whole;
+        visit("packets", &CarriedTraffic::packets, Sum);
+        visit("packet_hops", &CarriedTraffic::packetHops, Sum);
+        visit("drops", &CarriedTraffic::drops, Sum);
+        visit("lossless_drops", &CarriedTraffic::losslessDrops, Sum);
+        visit("pauses", &CarriedTraffic::pauses, Sum);
+        visit("paused_ns", &CarriedTraffic::pausedPs, Sum);
+        visit("longest_pause_ns", &CarriedTraffic::longestPausePs, Largest);
+        visit("pfc_storms", &CarriedTraffic::pfcStorms, Sum);
+        visit("timeouts", &CarriedTraffic::timeouts, Sum);
+        visit("retransmitted_bytes", &CarriedTraffic::retransmittedBytes, Sum);
+        visit("nacks", &CarriedTraffic::nacks, Sum);
+        visit("cnps", &CarriedTraffic::cnps, Sum);
+        visit("ecn_marks", &CarriedTraffic::marks, Sum);
+        visit("out_of_order_packets", &CarriedTraffic::outOfOrderPackets, Sum);
+        visit("reorder_bytes", &CarriedTraffic::reorderBytes, Largest);
+        visit("flows", &CarriedTraffic::flows, Sum);
+    }
+
+    /// @return what it cost to simulate: packet-hops, or flows where there are no packets
+    uint64_t Work() const
+    {
+        return packetHops ? packetHops : flows;
+    }
+
+    /// @return whether packets were marked or lost at random, so that it comes otherwise next time
+    bool HasDraws() const
+    {
+        return cnps > 0 || marks > 0 || drops > 0;
+    }
+
+    CarriedTraffic& operator+=(const CarriedTraffic& other)
+    {
+        ForEachField([&](const char*, auto field, Whole whole) {
+            this->*field = whole == Whole::Sum ? this->*field + other.*field
+                                               : std::max(this->*field, other.*field);
+        });
+        return *this;
+    }
+
+    /// Take away what had been carried @p before; what is a maximum stays.
+    CarriedTraffic& operator-=(const CarriedTraffic& before)
+    {
+        ForEachField([&](const char*, auto field, Whole whole) {
+            if (whole == Whole::Sum)
+            {
+                this->*field = this->*field - before.*field;
+            }
+        });
+        return *this;
+    }
+};
+
+} // namespace ns3
+
+#endif /* CARRIED_TRAFFIC_H */

@@ -1,0 +1,625 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * RdmaFabric: building from a topology file. Nodes that a program has made are taken over in
+ * rdma-fabric-nodes.cc.
+ */
+#include "rdma-fabric.h"
+
+#include "fabric-faults.h"
+#include "in-network-planner.h"
+#include "pfc-watchdog.h"
+#include "rdma-qbb/model/routing/ecmp-routing.h"
+#include "rdma-qbb/model/routing/routing-policy-factory.h"
+
+#include "ns3/abort.h"
+#include "ns3/attribute-default.h"
+#include "ns3/boolean.h"
+#include "ns3/data-rate.h"
+#include "ns3/double.h"
+#include "ns3/input-error.h"
+#include "ns3/node.h"
+#include "ns3/pint-encoder.h"
+#include "ns3/pointer.h"
+#include "ns3/qbb-helper.h"
+#include "ns3/qbb-partitions.h"
+#include "ns3/qbb-simulator-impl.h"
+#include "ns3/shared-log.h"
+#include "ns3/simulator.h"
+#include "ns3/trace-source-accessor.h"
+#include "ns3/uinteger.h"
+#include "ns3/units.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_SHARE("RdmaFabric");
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaFabric);
+
+TypeId
+RdmaFabric::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::RdmaFabric")
+            .SetParent<Object>()
+            .SetGroupName("RdmaQbb")
+            .AddConstructor<RdmaFabric>()
+            .AddAttribute("RouteUpdateDelay",
+                          "Time from a link's change of state until all routes have changed",
+                          TimeValue(MicroSeconds(100)),
+                          MakeTimeAccessor(&RdmaFabric::m_routeUpdateDelay),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("LossTime",
+                          "How long receivers wait for a frame that others overtook, where frames "
+                          "may be lost and RdmaLossRecovery's ReorderTime does not say",
+                          TimeValue(MicroSeconds(100)),
+                          MakeTimeAccessor(&RdmaFabric::m_lossTime),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("ErrorRatePerLink",
+                          "Packet loss probability added to that of each link but NVLinks",
+                          DoubleValue(0),
+                          MakeDoubleAccessor(&RdmaFabric::m_errorRatePerLink),
+                          MakeDoubleChecker<double>(0, 1))
+            .AddAttribute("InNetworkReduction",
+                          "Network switches add and copy the data of a group's ranks (CollNet), "
+                          "only over links that lose nothing",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_inNetworkReduction),
+                          MakeBooleanChecker())
+            .AddAttribute("GlobalBaseRtt",
+                          "Connections use the largest base RTT and bandwidth-delay product of any "
+                          "pair of hosts",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_globalBaseRtt),
+                          MakeBooleanChecker())
+            .AddAttribute("QpsPerConnection",
+                          "Queue pairs that a message is split over, with source ports of their "
+                          "own",
+                          UintegerValue(1),
+                          MakeUintegerAccessor(&RdmaFabric::m_qpsPerConnection),
+                          MakeUintegerChecker<uint32_t>(1, 1024))
+            .AddAttribute("PersistentQueuePairs",
+                          "A connection keeps its queue pairs between messages, with the state of "
+                          "their congestion control",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_persistentQueuePairs),
+                          MakeBooleanChecker())
+            .AddAttribute("DeliverOnAck",
+                          "A rank has a message when its sender has the last acknowledgement, not "
+                          "when its last byte arrives",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_deliverOnAck),
+                          MakeBooleanChecker())
+            .AddAttribute("NicPauseTime",
+                          "How long every NIC pauses its switch from the start, as a slow "
+                          "receiver does; 0: none does",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&RdmaFabric::m_nicPauseTime),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("PartitionPerNode",
+                          "Make each node of a topology a partition of its own: results stay the "
+                          "same, and take longer",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_partitionPerNode),
+                          MakeBooleanChecker())
+            .AddAttribute("Partitions",
+                          "Partitions of a fabric on several threads; 0: one for each thread. "
+                          "Results are the same for every number",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&RdmaFabric::m_wantedPartitions),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("GuardPartitions",
+                          "A check: end the program where an event of one partition touches the "
+                          "state of another (see PartitionMemory)",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&RdmaFabric::m_guardPartitions),
+                          MakeBooleanChecker())
+            .AddTraceSource("RoutesChanged",
+                            "All routes have been worked out again after a link changed",
+                            MakeTraceSourceAccessor(&RdmaFabric::m_routesChanged),
+                            "ns3::TracedCallback");
+    return tid;
+}
+
+RdmaFabric::RdmaFabric()
+{
+    m_parts.inNetwork.push_back(CreateObject<InNetworkEngine>());
+}
+
+RdmaFabric::~RdmaFabric() = default;
+
+void
+RdmaFabric::DoDispose()
+{
+    m_watchdog = nullptr;
+    m_faults.reset();
+    m_paths.reset();
+    if (m_guardPartitions)
+    {
+        PartitionMemory::Unguard();
+    }
+    m_parts.nodes.clear();
+    m_parts.devices.clear();
+    m_parts.switches.clear();
+    m_parts.drivers.clear();
+    m_parts.channels.clear();
+    m_parts.inNetwork.clear();
+    Object::DoDispose();
+}
+
+void
+RdmaFabric::Build(const ClusterTopology& topology, FabricConf& conf)
+{
+    NS_LOG_INFO("builds " << topology.nodeCount << " nodes and " << topology.links.size()
+                          << " links of " << topology.source);
+    ShareOut(topology);
+    CreateNodes(topology);
+    if (m_threads > 0)
+    {
+        Divide();
+    }
+    CreateLinks(topology);
+    Configure(topology, conf);
+    for (uint32_t host = 0; m_threads > 0 && host < m_parts.drivers.size(); ++host)
+    {
+        m_parts.drivers[host]->GetHw().SetDivided(m_partitionPerNode ? host
+                                                                     : topology.Server(host));
+    }
+}
+
+void
+RdmaFabric::ShareOut(const ClusterTopology& topology)
+{
+    const QbbProcesses* processes = QbbProcesses::Get();
+    NS_ABORT_MSG_IF(processes && m_threads == 0, "processes run partitions: SetThreads()");
+    const uint32_t runners = m_threads * (processes ? processes->GetCount() : 1);
+    const uint32_t wanted = runners > 1 && m_wantedPartitions ? m_wantedPartitions : runners;
+    m_parts.partitions = m_partitionPerNode ? ShareOutNodes(topology)
+                                            : ShareOutServers(topology, std::max(wanted, 1U));
+    NS_ABORT_MSG_IF(m_threads > 0 && m_inNetworkReduction,
+                    "operations of network switches are of several partitions");
+    while (m_threads > 0 && m_parts.inNetwork.size() < m_parts.partitions.count)
+    {
+        m_parts.inNetwork.push_back(CreateObject<InNetworkEngine>());
+    }
+}
+
+const Ptr<InNetworkEngine>&
+RdmaFabric::InNetworkEngineAt(uint32_t node) const
+{
+    return m_parts
+        .inNetwork[m_parts.inNetwork.size() == 1 ? 0 : m_parts.partitions.partitionOf[node]];
+}
+
+void
+RdmaFabric::Divide()
+{
+    QbbSimulatorImpl* simulator = QbbSimulatorImpl::Get();
+    NS_ABORT_MSG_UNLESS(simulator, "threads need ns3::QbbSimulatorImpl");
+    QbbPartitionPlan plan;
+    plan.processes = QbbProcesses::Get();
+    plan.partitionOf.resize(m_parts.nodes.back()->GetId() + 1);
+    plan.serverOf.resize(plan.partitionOf.size());
+    for (uint32_t id = 0; id < m_parts.nodes.size(); ++id)
+    {
+        plan.partitionOf[m_parts.nodes[id]->GetId()] = m_parts.partitions.partitionOf[id];
+        plan.serverOf[m_parts.nodes[id]->GetId()] =
+            m_parts.nodes[m_parts.partitions.serverOf[id]]->GetId();
+    }
+    uint32_t here = 0;
+    for (uint32_t partition = 0; partition < m_parts.partitions.count; ++partition)
+    {
+        here += QbbProcesses::IsHere(partition, m_parts.partitions.count);
+    }
+    plan.threads = std::clamp(here, 1U, m_threads);
+    // What partitions bring about at each other may come sooner than frames.
+    plan.lookaheadPs = std::min(m_parts.partitions.lookaheadPs, m_parts.partitions.reactionPs);
+    plan.reactionPs = m_parts.partitions.reactionPs;
+    simulator->Divide(std::move(plan));
+}
+
+void
+RdmaFabric::CreateNodes(const ClusterTopology& topology)
+{
+    using Kind = ClusterTopology::NodeKind;
+    const RdmaHostHelper hosts;
+    const SwitchHelper switches;
+    if (m_guardPartitions && !PartitionMemory::Guard())
+    {
+        throw InputError("ns3::RdmaFabric::GuardPartitions",
+                         0,
+                         "another simulator implementation",
+                         "ns3::QbbSimulatorImpl, which tells whose event it runs");
+    }
+    for (uint32_t id = 0; id < topology.nodeCount; ++id)
+    {
+        const uint32_t partition = m_parts.partitions.partitionOf[id];
+        const PartitionMemory::Scope scope(partition);
+        if (topology.Is(id, Kind::Host))
+        {
+            m_parts.nodes.push_back(CreateObject<Node>());
+            hosts.Install(m_parts.nodes.back());
+        }
+        else
+        {
+            const bool isNvSwitch = topology.Is(id, Kind::NvSwitch);
+            m_parts.nodes.push_back(isNvSwitch ? Ptr<Node>(CreateObject<NVSwitchNode>())
+                                               : switches.Create());
+        }
+        if (m_parts.partitions.count > 1)
+        {
+            m_parts.nodes.back()->SetAttribute("SystemId", UintegerValue(partition));
+        }
+    }
+}
+
+void
+RdmaFabric::CreateLinks(const ClusterTopology& topology)
+{
+    m_parts.devices.resize(topology.nodeCount);
+    // Objects made from their attributes cost much; links that differ are few.
+    std::map<std::tuple<uint64_t, int64_t, double>, QbbHelper>
+        helpers; // by rate, delay, error rate
+    for (uint32_t i = 0; i < topology.links.size(); ++i)
+    {
+        const auto& link = topology.links[i];
+        const double error =
+            std::min(link.errorRate + (topology.IsNvLink(i) ? 0 : m_errorRatePerLink), 1.0);
+        const auto [helper, isNew] = helpers.try_emplace({link.rateBps, link.delayPs, error});
+        if (isNew)
+        {
+            helper->second.SetDeviceAttribute("DataRate", DataRateValue(DataRate(link.rateBps)));
+            helper->second.SetChannelAttribute("Delay", TimeValue(PicoSeconds(link.delayPs)));
+            helper->second.SetChannelAttribute("ErrorRate", DoubleValue(error));
+        }
+        const NetDeviceContainer ends =
+            helper->second.Install(m_parts.nodes[link.a], m_parts.nodes[link.b]);
+        const Ptr<QbbNetDevice> a = DynamicCast<QbbNetDevice>(ends.Get(0));
+        m_parts.devices[link.a].push_back(PeekPointer(a));
+        m_parts.devices[link.b].push_back(PeekPointer(DynamicCast<QbbNetDevice>(ends.Get(1))));
+        m_parts.channels.push_back(DynamicCast<QbbChannel>(a->GetChannel()));
+    }
+}
+
+void
+RdmaFabric::Configure(const ClusterTopology& topology, FabricConf& conf)
+{
+    m_parts.topology = &topology;
+    m_parts.conf = &conf;
+    m_routes = std::make_unique<FabricRoutes>(topology);
+    FindNodes();
+    ConfigureRouting();
+    ConfigureHosts();
+    MakePaths();
+    ConfigureSwitches();
+    WarnOfUnlistedRates();
+    for (const auto& node : m_parts.nodes)
+    {
+        node->Initialize();
+    }
+    WarnOfShortPauses();
+    AssignStreams(0);
+    m_watchdog = CreateObject<PfcWatchdog>();
+    m_watchdog->Watch(m_parts);
+    m_faults->ScheduleLinkEvents();
+    m_faults->ScheduleNicPauses(m_nicPauseTime);
+}
+
+FabricTotals
+RdmaFabric::GetTotals() const
+{
+    FabricTotals totals = FabricTotals::Of(m_parts);
+    totals.longestPausePs = m_watchdog->GetLongestPs();
+    totals.pfcStorms = m_watchdog->GetStorms();
+    return totals;
+}
+
+void
+RdmaFabric::FindNodes()
+{
+    for (uint32_t id = 0; id < m_parts.nodes.size(); ++id)
+    {
+        const uint32_t number = m_parts.nodes[id]->GetId();
+        m_idOfNode.resize(std::max<std::size_t>(m_idOfNode.size(), number + 1));
+        m_idOfNode[number] = id;
+        m_parts.switches.push_back(dynamic_cast<SwitchNode*>(PeekPointer(m_parts.nodes[id])));
+        if (m_parts.switches.back())
+        {
+            continue;
+        }
+        Ptr<RdmaDriver> driver = m_parts.nodes[id]->GetObject<RdmaDriver>();
+        NS_ABORT_MSG_UNLESS(driver, "node " << number << " needs an RdmaDriver: RdmaHostHelper");
+        driver->GetHw().SetHostIndex(m_parts.topology->HostIndexOf(id));
+        m_parts.drivers.push_back(PeekPointer(driver));
+    }
+}
+
+void
+RdmaFabric::ConfigureRouting()
+{
+    const std::vector<TypeId> routing = RoutingBySwitch(*m_parts.topology, *m_parts.conf);
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
+    {
+        SwitchNode* node = m_parts.switches[id];
+        if (!node)
+        {
+            continue;
+        }
+        if (m_parts.topology->Is(id, ClusterTopology::NodeKind::Switch))
+        {
+            const Ptr<RoutingPolicy> made = node->GetRoutingPolicy();
+            if (!m_ownConf &&
+                (made ? made->GetInstanceTypeId() : EcmpRouting::GetTypeId()) != routing[id])
+            {
+                node->SetRoutingPolicyType(routing[id]);
+            }
+            const Ptr<RoutingPolicy> policy = node->GetRoutingPolicy();
+            m_reorders = m_reorders || (policy && policy->Reorders());
+        }
+        node->SetForwardingTable(&m_routes->Table(id));
+        node->SetInNetworkHook(InNetworkEngineAt(id));
+    }
+}
+
+void
+RdmaFabric::ConfigureHosts()
+{
+    const uint32_t mtu = GetHw(0).GetMtu();
+    const uint32_t longest =
+        std::max(GetHw(0).GetDataWireBytes(mtu, false), GetHw(0).GetDataWireBytes(mtu, true));
+    for (uint32_t host = 0; host < m_parts.drivers.size(); ++host)
+    {
+        RdmaHw& hw = GetHw(host);
+        if (m_reorders)
+        {
+            hw.ExpectReordering(LossTime());
+        }
+        hw.SetInNetworkHook(InNetworkEngineAt(m_parts.topology->NodeOfHost(host)));
+    }
+    for (const auto& devices : m_parts.devices)
+    {
+        std::for_each(devices.begin(), devices.end(), [mtu, longest](QbbNetDevice* device) {
+            device->SetRdmaMtu(mtu);
+            device->SetLongestFrame(longest);
+        });
+    }
+    m_frameSizes = FabricFrameSizes::Of(GetHw(0));
+}
+
+void
+RdmaFabric::MakePaths()
+{
+    m_paths =
+        std::make_unique<FabricPaths>(m_parts,
+                                      *m_routes,
+                                      m_frameSizes,
+                                      PathUseOf(RoutingBySwitch(*m_parts.topology, *m_parts.conf)));
+    if (m_globalBaseRtt)
+    {
+        m_paths->UseGlobally(m_paths->FindExtremes());
+    }
+    for (RdmaDriver* driver : m_parts.drivers)
+    {
+        driver->SetPathPlanner(m_paths.get());
+    }
+    m_faults = std::make_unique<FabricFaults>(m_parts, *m_paths, m_routeUpdateDelay, [this] {
+        m_routesChanged();
+    });
+    m_inNetworkPlanner =
+        std::make_unique<InNetworkPlanner>(m_parts, m_faults->GetLinks(), m_inNetworkReduction);
+}
+
+void
+RdmaFabric::SetLinkUp(uint32_t link, bool up)
+{
+    m_faults->SetLinkUp(link, up);
+}
+
+bool
+RdmaFabric::PlanInNetwork(const std::vector<uint32_t>& hosts,
+                          uint32_t stripe,
+                          InNetworkSpec& spec) const
+{
+    return m_inNetworkPlanner->Plan(hosts, stripe, spec);
+}
+
+Time
+RdmaFabric::LossTime() const
+{
+    const bool mayLose = m_errorRatePerLink > 0 ||
+                         std::any_of(m_parts.switches.begin(),
+                                     m_parts.switches.end(),
+                                     [](const SwitchNode* node) {
+                                         return node && node->GetMmu()->GetLosslessMask() == 0;
+                                     }) ||
+                         std::any_of(m_parts.topology->links.begin(),
+                                     m_parts.topology->links.end(),
+                                     [](const auto& link) { return link.errorRate > 0; });
+    return mayLose ? m_lossTime : Time(0);
+}
+
+void
+RdmaFabric::WarnOfUnlistedRates()
+{
+    std::set<uint64_t> unlisted;
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
+    {
+        if (!m_parts.topology->Is(id, ClusterTopology::NodeKind::Switch))
+        {
+            continue;
+        }
+        for (const ClusterTopology::Port& port : m_parts.topology->Ports(id))
+        {
+            const uint64_t rateBps = m_parts.topology->links[port.link].rateBps;
+            if (!m_parts.switches[id]->GetMmu()->ListsEcnFor(rateBps) &&
+                unlisted.insert(rateBps).second)
+            {
+                m_parts.conf->warnings.push_back(
+                    m_parts.conf->source + ": KMIN_MAP, KMAX_MAP and PMAX_MAP do not all list " +
+                    FormatDataRate(rateBps) + "; the nearest listed rate is taken");
+            }
+        }
+    }
+}
+
+void
+RdmaFabric::WarnOfShortPauses()
+{
+    if (!m_parts.conf->IsGiven("PAUSE_TIME"))
+    {
+        return;
+    }
+    std::set<uint64_t> warned;
+    for (const auto& devices : m_parts.devices)
+    {
+        for (const QbbNetDevice* device : devices)
+        {
+            const Time wanted = AttributeDefault<TimeValue>("ns3::QbbNetDevice::PauseTime");
+            const int64_t lastsPs = device->GetPausePs();
+            if (lastsPs > wanted.GetTimeStep() && warned.insert(device->GetRateBps()).second)
+            {
+                const FabricConf::Origin origin = m_parts.conf->OriginOf({"PAUSE_TIME"});
+                m_parts.conf->warnings.push_back(
+                    fmt::format("{}{}: PAUSE_TIME of {:g} us is too short for the frames of {}: "
+                                "pauses last {:.4g} us there",
+                                origin.file,
+                                origin.line ? ":" + std::to_string(origin.line) : "",
+                                static_cast<double>(wanted.GetTimeStep()) / 1e6,
+                                FormatDataRate(device->GetRateBps()),
+                                static_cast<double>(lastsPs) / 1e6));
+            }
+        }
+    }
+}
+
+bool
+RdmaFabric::UsesPint() const
+{
+    return GetHw(0).GetCongestionOps()->GetTelemetry() == RdmaCongestionOps::Telemetry::Pint;
+}
+
+double
+RdmaFabric::AlphaScaleFor(uint64_t rateBps, uint64_t nicRateBps)
+{
+    // As the HPCC simulator: ports as fast as the hosts' count once, twice that per doubling of
+    // rate.
+    const uint64_t ratio = std::max<uint64_t>(rateBps / nicRateBps, 1);
+    const int doublings = std::min(static_cast<int>(std::bit_width(ratio)) - 1, 3);
+    return 1 << doublings;
+}
+
+void
+RdmaFabric::ConfigurePorts(uint32_t id, uint64_t nicRateBps)
+{
+    SwitchMmu& mmu = *m_parts.switches[id]->GetMmu();
+    const auto ports = m_parts.topology->Ports(id);
+    const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+    const RdmaHw& host = GetHw(0);
+    const uint32_t mtuWire = host.GetDataWireBytes(host.GetMtu(), nvswitch);
+    mmu.SetPorts(static_cast<uint32_t>(ports.size()));
+    for (uint32_t port = 0; port < ports.size(); ++port)
+    {
+        const auto& link = m_parts.topology->links[ports[port].link];
+        mmu.ConfigurePort(port,
+                          link.rateBps,
+                          link.delayPs,
+                          mtuWire,
+                          AlphaScaleFor(link.rateBps, nicRateBps));
+    }
+}
+
+void
+RdmaFabric::RequireShared(uint32_t id) const
+{
+    SwitchMmu& mmu = *m_parts.switches[id]->GetMmu();
+    if (mmu.Partition() > 0)
+    {
+        return;
+    }
+    const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+    const std::string bytes = std::to_string(mmu.GetBufferBytes()) + " bytes";
+    const std::string what = " cannot hold the reserves and PFC headroom of the " +
+                             std::to_string(m_parts.topology->Ports(id).size()) + " ports of " +
+                             (nvswitch ? "NVSwitch " : "switch ") + std::to_string(id);
+    const std::string expected = "a larger buffer";
+    if (nvswitch)
+    {
+        throw InputError("ns3::NVSwitchNode::BufferBytes", 0, bytes + what, expected);
+    }
+    const auto given = m_parts.conf->FindSetting("ns3::SwitchMmu::BufferBytes");
+    if (!given || dynamic_cast<const UintegerValue&>(*given).Get() != mmu.GetBufferBytes())
+    {
+        throw InputError("ns3::SwitchMmu::BufferBytes",
+                         0,
+                         bytes + what,
+                         expected + ", by BUFFER_SIZE or a flag");
+    }
+    m_parts.conf->FailAt({"BUFFER_SIZE"}, "BUFFER_SIZE of " + bytes + what, expected);
+}
+
+void
+RdmaFabric::ConfigureSwitches()
+{
+    const int64_t longestRttPs = UsesPint() ? m_paths->FindExtremes().maxBaseRttPs : 0;
+    const uint64_t nicRateBps = std::max<uint64_t>(m_parts.topology->MaxNicRateBps(), 1);
+    for (uint32_t id = 0; id < m_parts.topology->nodeCount; ++id)
+    {
+        if (!m_parts.switches[id])
+        {
+            continue;
+        }
+        Ptr<SwitchMmu> mmu = m_parts.switches[id]->GetMmu();
+        const bool nvswitch = m_parts.topology->Is(id, ClusterTopology::NodeKind::NvSwitch);
+        ConfigurePorts(id, nicRateBps);
+        if (nvswitch)
+        {
+            DynamicCast<NVSwitchNode>(m_parts.nodes[id])->ConfigureBuffer();
+        }
+        RequireShared(id);
+        if (UsesPint() && !nvswitch)
+        {
+            Ptr<PintEncoder> encoder = CreateObject<PintEncoder>();
+            if (longestRttPs > 0)
+            {
+                encoder->SetFabricBaseRtt(PicoSeconds(longestRttPs));
+            }
+            m_parts.switches[id]->SetPintEncoder(encoder);
+        }
+    }
+}
+
+int64_t
+RdmaFabric::AssignStreams(int64_t stream)
+{
+    const int64_t first = stream;
+    for (const auto& devices : m_parts.devices)
+    {
+        for (QbbNetDevice* device : devices)
+        {
+            stream += device->AssignStreams(stream);
+        }
+    }
+    for (SwitchNode* node : m_parts.switches)
+    {
+        if (node)
+        {
+            stream += node->AssignStreams(stream);
+        }
+    }
+    for (RdmaDriver* driver : m_parts.drivers)
+    {
+        stream += driver->GetHw().AssignStreams(stream);
+    }
+    return stream - first;
+}
+
+} // namespace ns3

@@ -1,0 +1,137 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef QBB_PROCESSES_H
+#define QBB_PROCESSES_H
+
+#include "ns3/qbb-bytes.h"
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @ingroup rdma-qbb
+ * @brief The processes that share the partitions of one run, on one machine or several.
+ *
+ * Each process builds the whole fabric and runs the events of its own partitions; the other nodes
+ * are there to be named, and nothing happens at them. Events of no node run in every process. All
+ * processes take the same steps: whoever calls one of these functions waits until all have.
+ */
+class QbbProcesses
+{
+  public:
+    virtual ~QbbProcesses();
+
+    /// @return number of this process, from 0
+    virtual uint32_t GetRank() const = 0;
+
+    /// @return how many processes there are
+    virtual uint32_t GetCount() const = 0;
+
+    /**
+     * Give each other process something and get something from each.
+     * @param outgoing by process; the own one is not looked at
+     * @param incoming becomes what the others give, by process; the own one is left empty
+     */
+    virtual void Exchange(const std::vector<QbbBytes>& outgoing,
+                          std::vector<QbbBytes>& incoming) = 0;
+
+    /// @return what each process gives, by process
+    std::vector<QbbBytes> GatherAll(const QbbBytes& bytes);
+
+    /// @return the process that runs a partition @param count of partitions
+    uint32_t Of(uint32_t partition, uint32_t count) const
+    {
+        return static_cast<uint32_t>(uint64_t{partition} * GetCount() / count);
+    }
+
+    /// @return whether this process runs a partition @param count of partitions
+    static bool IsHere(uint32_t partition, uint32_t count)
+    {
+        const QbbProcesses* processes = Get();
+        return !processes || processes->Of(partition, count) == processes->GetRank();
+    }
+
+    /// @return the processes of this run; null where there is only one
+    static QbbProcesses* Get();
+
+    /// Before the fabric is built. @param processes outlive the run; null: there is only one
+    static void Set(QbbProcesses* processes);
+};
+
+/// What keeps a process from going on, as it tells the others.
+struct QbbFailure
+{
+    /// Kinds of it.
+    enum class Kind : uint8_t
+    {
+        None,
+        WrongInput, ///< an InputError
+        Other,
+    };
+
+    Kind kind{Kind::None};
+    std::string text;
+
+    /// @param failure an exception; null: none
+    static QbbFailure Of(const std::exception_ptr& failure);
+
+    /// @return an exception that says the same; null: none
+    std::exception_ptr ToException() const;
+
+    void Put(QbbBytes& bytes) const;
+    static QbbFailure TakeFrom(QbbByteReader& reader);
+};
+
+/// Throw @p failure, unless it is null; then, if another process has one, what says the same.
+void ThrowInAllProcesses(const std::exception_ptr& failure);
+
+// What all processes of a run have, where there are several; else what this one has.
+
+/// @return what each process gives, by process
+std::vector<QbbBytes> FromAllProcesses(const QbbBytes& bytes);
+
+/// @return the value of each process, by process
+template <typename T>
+std::vector<T>
+ValueOfAllProcesses(const T& value)
+{
+    QbbBytes bytes;
+    PutValue(bytes, value);
+    std::vector<T> all;
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        all.push_back(QbbByteReader(each).Get<T>());
+    }
+    return all;
+}
+
+/// @return the values of each process, by process
+template <typename T>
+std::vector<std::vector<T>>
+ValuesOfAllProcesses(const std::vector<T>& values)
+{
+    QbbBytes bytes;
+    PutValues(bytes, values);
+    std::vector<std::vector<T>> all;
+    for (const QbbBytes& each : FromAllProcesses(bytes))
+    {
+        all.push_back(QbbByteReader(each).GetValues<std::vector<T>>());
+    }
+    return all;
+}
+
+/// @return whether it is so in one of the processes at least
+bool IsInAnyProcess(bool isSo);
+
+/// @return the lines of all processes, one after the other
+std::vector<std::string> LinesOfAllProcesses(std::vector<std::string> lines);
+
+} // namespace ns3
+
+#endif /* QBB_PROCESSES_H */

@@ -1,0 +1,67 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "bandwidth-monitor.h"
+
+#include "rdma-qbb/fabric/fabric-identity.h"
+
+#include "ns3/clock-range.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+namespace
+{
+
+/// Bits that have left the port, those of the frame being sent in part.
+double
+BitsSent(const QbbNetDevice& device, int64_t nowPs)
+{
+    const int64_t leftPs = std::max<int64_t>(device.GetBusyUntilPs() - nowPs, 0);
+    const double leftBits =
+        static_cast<double>(leftPs) * static_cast<double>(device.GetRateBps()) / PS_PER_SECOND;
+    return static_cast<double>(device.GetTxBytes()) * 8 - leftBits;
+}
+
+} // namespace
+
+BandwidthMonitor::BandwidthMonitor(RdmaFabric& fabric,
+                                   const std::string& path,
+                                   const SamplingTimes& times)
+    : SamplingMonitor(times, path, "time, node_id, port_id, bandwidth\n"),
+      m_fabric(fabric)
+{
+    const ClusterTopology& topology = m_fabric.GetTopology();
+    for (uint32_t node = 0; node < topology.nodeCount; ++node)
+    {
+        m_lastBits.emplace_back(topology.Ports(node).size(), 0.0);
+    }
+}
+
+void
+BandwidthMonitor::Sample(int64_t nowPs, bool first)
+{
+    ForEachPort(m_fabric, [&](uint32_t node, uint16_t port, const QbbNetDevice& device) {
+        const double bits = BitsSent(device, nowPs);
+        const double sent = bits - m_lastBits[node][port];
+        m_lastBits[node][port] = bits;
+        if (!first && sent > 0)
+        {
+            char room[TextLine::ROOM];
+            TextLine line(room);
+            line.Decimal(NearestNs(nowPs))
+                .Comma()
+                .Decimal(node)
+                .Comma()
+                .Decimal(port + 1U)
+                .Comma()
+                .Fixed<6>(sent / static_cast<double>(IntervalPs()) * 1000)
+                .End();
+            Write(device.GetNodeId(), line);
+        }
+    });
+}
+
+} // namespace ns3

@@ -1,0 +1,59 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef LINKS_WRITER_H
+#define LINKS_WRITER_H
+
+#include "ns3/link-use.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+class RdmaFabric;
+
+/// What a port has done up to now.
+struct LinkCounters
+{
+    uint64_t rateBps{0};
+    uint64_t txBytes{0}; ///< sent, headers and PFC frames included
+    double busyNs{0};    ///< time spent sending
+    double pauseNs{0};   ///< time paused by PFC
+    uint64_t drops{0};   ///< frames lost on the wire
+    uint64_t marks{0};   ///< frames marked CE as they left
+};
+
+/// @return the counters of a node's port (from 0)
+using LinkCountersOf = std::function<LinkCounters(uint32_t node, uint16_t port)>;
+
+/// @return what reads the counters of a fabric, which must outlive it
+LinkCountersOf CountersOf(const RdmaFabric& fabric);
+
+/// What ports have done up to now, whatever they do later: at the end of the last flow, what
+/// follows (a resume, a duplicate) is nobody's. Drops are those of the moment of asking.
+/// @param endPs when the last flow ended, at most now: nothing was busy or paused for longer
+LinkCountersOf CountersNow(const RdmaFabric& fabric, int64_t endPs);
+
+/**
+ * Write what every port of a network has done:
+ * `node,port,peer,rate_bps,tx_bytes,busy_ns,pause_ns,drops,ecn_marks,messages,used_by,
+ * largest_flows`, a row per port, ports numbered from 1.
+ * @param topology whose ports
+ * @param counters what they have done
+ * @param use what used them
+ * @param purposes name of each purpose in @p use, by number
+ * @param path file to write
+ * @throw InputError if the file cannot be written
+ */
+void WriteLinks(const ClusterTopology& topology,
+                const LinkCountersOf& counters,
+                const LinkUse& use,
+                const std::vector<std::string>& purposes,
+                const std::string& path);
+
+} // namespace ns3
+
+#endif /* LINKS_WRITER_H */

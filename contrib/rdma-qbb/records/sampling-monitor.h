@@ -1,0 +1,94 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SAMPLING_MONITOR_H
+#define SAMPLING_MONITOR_H
+
+#include "ns3/event-id.h"
+#include "ns3/output-file.h"
+#include "ns3/qbb-call.h"
+#include "ns3/qbb-partitions.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ns3
+{
+
+/// When a monitor looks: at start, start + interval, ... and not after end. Picoseconds.
+struct SamplingTimes
+{
+    int64_t startPs;
+    int64_t endPs;
+    int64_t intervalPs;
+};
+
+/**
+ * @ingroup rdma-qbb
+ * @brief Base of monitors that look at the fabric at regular times and write rows.
+ *
+ * Costs one simulator event per sample, however many objects are looked at. Stop() it when the run
+ * is over, since the next sample keeps the event list from draining.
+ */
+class SamplingMonitor : public QbbAddressee
+{
+  public:
+    virtual ~SamplingMonitor();
+
+    SamplingMonitor(const SamplingMonitor&) = delete;
+    SamplingMonitor& operator=(const SamplingMonitor&) = delete;
+
+    /// Take no more samples.
+    void Stop();
+
+    /// Complete the file. @throw InputError if it cannot be written
+    void Finish()
+    {
+        m_file.Finish();
+    }
+
+  protected:
+    /**
+     * @param times when to sample; the first sample is scheduled at once
+     * @param path file to write
+     * @param header its first line
+     */
+    SamplingMonitor(const SamplingTimes& times, const std::string& path, std::string_view header);
+
+    /// Write a row about a node. @param context its ns-3 id
+    void Write(uint32_t context, const TextLine& row)
+    {
+        QbbPartitions::TellOf(context, *this, Row{}, row.View());
+    }
+
+    /// Look at the fabric. @param nowPs the current time @param first whether it is the first
+    /// sample
+    virtual void Sample(int64_t nowPs, bool first) = 0;
+
+    /// @return time between samples in picoseconds
+    int64_t IntervalPs() const
+    {
+        return m_times.intervalPs;
+    }
+
+  private:
+    struct Row
+    {
+        void operator()(SamplingMonitor& monitor, std::string_view text) const
+        {
+            monitor.m_file.Write(text);
+        }
+    };
+
+    void OnSample();
+
+    OutputFile m_file;
+    SamplingTimes m_times;
+    bool m_first{true};
+    EventId m_event;
+};
+
+} // namespace ns3
+
+#endif /* SAMPLING_MONITOR_H */

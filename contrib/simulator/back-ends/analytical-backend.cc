@@ -1,0 +1,150 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "analytical-backend.h"
+
+#include "astra-frontend/model/formula/topology-paths.h"
+
+#include "ns3/attribute-default.h"
+#include "ns3/clock-range.h"
+#include "ns3/double.h"
+#include "ns3/fabric-frame-sizes.h"
+#include "ns3/input-error.h"
+#include "ns3/link-changes.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+[[noreturn]] void
+Refuse(const std::string& what)
+{
+    throw ns3::InputError("--network analytical", 0, what, "--network packet for that");
+}
+
+} // namespace
+
+AnalyticalBackend::AnalyticalBackend(std::shared_ptr<MessagePaths> paths, TimePs limit)
+    : m_paths(std::move(paths)),
+      m_network(m_paths),
+      m_limit(limit)
+{
+    // Nothing goes on by itself once workloads are done: acknowledgements run out.
+    m_can.makeUnused = [this] { return std::make_unique<AnalyticalBackend>(m_paths); };
+    m_can.startChecks = [this](Report report) { m_network.StartChecks(std::move(report)); };
+    m_can.finish = [this] { m_network.FinishChecks(m_drained); };
+}
+
+std::unique_ptr<AnalyticalBackend>
+AnalyticalBackend::Make(const RunOptions& options,
+                        const RunInputs& inputs,
+                        const BackgroundFlows& background,
+                        std::vector<std::string>& warnings)
+{
+    if (!options.pcap.empty())
+    {
+        Refuse("--pcap has no packets to capture");
+    }
+    if (background.count > 0)
+    {
+        Refuse(background.key + " " + background.file + " has flows, which are not carried");
+    }
+    if (!inputs.conf.linkEvents.empty())
+    {
+        Refuse(ns3::KeyOf(inputs.conf.linkEvents.front()) + " has no effect: no link fails");
+    }
+    const auto& links = inputs.topology.links;
+    if (ns3::AttributeDefault<ns3::DoubleValue>("ns3::RdmaFabric::ErrorRatePerLink") > 0 ||
+        std::any_of(links.begin(), links.end(), [](const auto& link) {
+            return link.errorRate > 0;
+        }))
+    {
+        warnings.push_back("--network analytical loses no packets: error rates have no effect");
+    }
+    const auto frames = ns3::FabricFrameSizes::OfDefaults();
+    const auto qpsPerConnection = static_cast<uint32_t>(
+        ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection"));
+    const TopologyPaths::Sizes sizes{frames.network, frames.nvlink, qpsPerConnection};
+    const TimePs limit =
+        inputs.conf.stopTimePs == ns3::TIME_PS_MAX ? EventLoop::NO_LIMIT : inputs.conf.stopTimePs;
+    if (!inputs.dimensions.empty())
+    {
+        return std::make_unique<AnalyticalBackend>(
+            std::make_unique<DimensionalPaths>(inputs.dimensions),
+            limit);
+    }
+    return std::make_unique<AnalyticalBackend>(
+        std::make_unique<TopologyPaths>(inputs.topology, sizes),
+        limit);
+}
+
+RankNetwork&
+AnalyticalBackend::GetNetwork(int rank)
+{
+    return m_network.GetNetwork(rank);
+}
+
+SimulationEnd
+AnalyticalBackend::Run()
+{
+    EventLoop& loop = m_network.GetLoop();
+    m_drained = loop.Run(m_limit) && !loop.IsInterrupted();
+    return loop.IsInterrupted() ? SimulationEnd::Interrupted
+           : m_drained          ? SimulationEnd::Drained
+                                : SimulationEnd::OutOfTime;
+}
+
+void
+AnalyticalBackend::Interrupt()
+{
+    m_network.GetLoop().Interrupt();
+}
+
+NetworkTotals
+AnalyticalBackend::GetTotals() const
+{
+    NetworkTotals totals;
+    totals.events = m_network.GetLoop().GetEventCount();
+    totals.flows = m_network.GetDelivered();
+    return totals;
+}
+
+NetworkDescription
+AnalyticalBackend::Describe(double wallSeconds, std::size_t limit) const
+{
+    const NetworkTotals totals = GetTotals();
+    return {fmt::format("{} flows, {} events in {:.2f} s ({:.2f} million/s)",
+                        totals.flows,
+                        totals.events,
+                        wallSeconds,
+                        static_cast<double>(totals.events) / wallSeconds / 1e6),
+            {},
+            m_network.DescribeWaits(limit)};
+}
+
+TimePs
+AnalyticalBackend::Now() const
+{
+    return m_network.GetLoop().Now();
+}
+
+void
+AnalyticalBackend::Schedule(TimePs delay, std::function<void()> action)
+{
+    m_network.GetLoop().Schedule(delay, std::move(action));
+}
+
+bool
+AnalyticalBackend::IsIdle() const
+{
+    return m_network.GetLoop().IsIdle();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,382 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "fast-forward-backend.h"
+
+#include "rdma-qbb/model/routing/ecmp-routing.h"
+#include "rdma-qbb/model/routing/routing-policy-factory.h"
+#include "simulator/inputs/model-configuration.h"
+
+#include "ns3/attribute-default.h"
+#include "ns3/input-error.h"
+#include "ns3/link-changes.h"
+#include "ns3/object-factory.h"
+#include "ns3/rdma-congestion-ops.h"
+#include "ns3/type-id.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+/// What keeps a run from being fast-forwarded, and what would not.
+struct Obstacle
+{
+    std::string what;
+    std::string expected;
+};
+
+/// @return what happens at times of its own, or between messages of one collective: it is in no
+/// pattern
+std::optional<Obstacle>
+FindObstacle(const RunOptions& options, const RunInputs& inputs, const BackgroundFlows& background)
+{
+    if (!inputs.dimensions.empty())
+    {
+        return Obstacle{"a network of dimensions has no links by which to tell patterns apart",
+                        "a run without the flag, or a topology file"};
+    }
+    if (!inputs.conf.linkEvents.empty())
+    {
+        return Obstacle{ns3::KeyOf(inputs.conf.linkEvents.front()) +
+                            " changes the network at times of its own",
+                        "a run without the flag, or links that stay as they are"};
+    }
+    if (background.count > 0)
+    {
+        return Obstacle{fmt::format("{} {} has flows, which are in no pattern",
+                                    background.key,
+                                    background.file),
+                        "a run without one of the two"};
+    }
+    if (!options.pcap.empty() || !inputs.traceNodes.empty())
+    {
+        const char* watcher = options.pcap.empty() ? "TRACE_FILE" : "--pcap";
+        return Obstacle{
+            fmt::format("packets that are not simulated cannot be captured or traced ({})",
+                        watcher),
+            fmt::format("a run without the flag, or without {}", watcher)};
+    }
+    if (!options.system.empty())
+    {
+        return Obstacle{"collectives of a system file have messages one by one",
+                        "a run without the flag, or without --system-configuration"};
+    }
+    if (options.rendezvous)
+    {
+        return Obstacle{"with --rendezvous-protocol messages wait for their receives",
+                        "a run without one of the two"};
+    }
+    return std::nullopt;
+}
+
+FastForwardConfig
+ConfigOf(FastForwardMode mode, const RunOptions& options)
+{
+    FastForwardConfig config;
+    config.verifies = mode == FastForwardMode::Verify;
+    if (mode == FastForwardMode::Exact)
+    {
+        config.tail = 0;
+        config.tolerance = 0;
+        config.drawError = 0;
+    }
+    config.memoryBytes = options.fastForwardMemoryMib << 20;
+    if (options.fastForward == FastForwardMode::Auto)
+    {
+        config.patience = 1'000'000; // flows: half a second
+    }
+    return config;
+}
+
+uint32_t
+EcmpSeed()
+{
+    return static_cast<uint32_t>(
+        ns3::AttributeDefault<ns3::UintegerValue>("ns3::SwitchNode::EcmpSeed"));
+}
+
+/// @return what makes repeated traffic differ, whatever comes of it, in words
+std::vector<std::string>
+FindRandomness(const RunOptions& options, const RunInputs& inputs)
+{
+    std::vector<std::string> found;
+    if (options.network != NetworkModel::Packet)
+    {
+        return found;
+    }
+    const auto& links = inputs.topology.links;
+    const auto lossy = std::count_if(links.begin(), links.end(), [](const auto& link) {
+        return link.errorRate > 0;
+    });
+    if (lossy > 0)
+    {
+        found.push_back(fmt::format("{} links lose packets at random", lossy));
+    }
+    ns3::ObjectFactory factory;
+    factory.SetTypeId(ns3::AttributeDefault<ns3::TypeIdValue>("ns3::RdmaHw::CongestionControl"));
+    const auto control = factory.Create<ns3::RdmaCongestionOps>();
+    if (control->GetName() != "none" && !control->UsesEcn())
+    {
+        found.push_back(control->GetName() + " keeps no rate from one pattern to the next");
+    }
+    return found;
+}
+
+/// @return whether each message is on one connection and switches keep connections on one path
+bool
+MessagesKeepPaths(const RunInputs& inputs)
+{
+    const auto routing = ns3::RoutingBySwitch(inputs.topology, inputs.conf);
+    return ns3::AttributeDefault<ns3::UintegerValue>("ns3::RdmaFabric::QpsPerConnection") == 1 &&
+           std::all_of(routing.begin(), routing.end(), [](ns3::TypeId each) {
+               return each == ns3::EcmpRouting::GetTypeId();
+           });
+}
+
+} // namespace
+
+FastForwardBackend::FastForwardBackend(FastForwardMode mode,
+                                       const RunOptions& options,
+                                       const RunInputs& inputs,
+                                       const BackgroundFlows& background,
+                                       std::unique_ptr<SimulationBackend> inner,
+                                       CollectiveImplementation& nccl,
+                                       std::function<CollectiveImplementation&(uint32_t)> ncclOf,
+                                       std::vector<std::string>& warnings)
+    : m_inner(std::move(inner)),
+      m_side({[this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
+              ncclOf,
+              [this] { m_inner->Run(); },
+              [this] { return m_inner->GetTotals(); },
+              [this](int rank) { return PartitionOf(rank); },
+              !m_inner->GetCapabilities().divided,
+              [this] {
+                  if (const auto& copyable = m_inner->GetCapabilities().copyable)
+                  {
+                      copyable->unwatch();
+                  }
+              }}),
+      m_patterns(ChoosePatterns(mode, options, inputs, ncclOf(0))),
+      m_shapes(inputs.topology, EcmpSeed(), MessagesKeepPaths(inputs)),
+      m_forward(ConfigOf(mode, options),
+                m_inner->GetNetwork(0),
+                m_shapes,
+                m_patterns,
+                ChooseInPlace(options, nccl)),
+      m_collectives(nccl, m_forward, m_shapes),
+      m_network(
+          inputs.topology.hostCount,
+          [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
+          m_forward,
+          m_shapes),
+      m_verifies(mode == FastForwardMode::Verify),
+      m_randomness(FindRandomness(options, inputs))
+{
+    if (const auto obstacle = FindObstacle(options, inputs, background))
+    {
+        throw ns3::InputError("--fast-forward", 0, obstacle->what, obstacle->expected);
+    }
+    for (uint32_t rank = 0; rank < inputs.topology.hostCount; ++rank)
+    {
+        ncclOf(PartitionOf(static_cast<int>(rank))); // made before threads are
+    }
+    m_can.finishWorkloads = m_inner->GetCapabilities().finishWorkloads;
+    m_can.finish = m_inner->GetCapabilities().finish;
+    m_forward.SetGiveUpHandler([this] { m_inner->Interrupt(); });
+    if (options.network != NetworkModel::Analytical)
+    {
+        warnings.emplace_back("--fast-forward: the files of the network (fct.txt, links.csv, "
+                              "monitors) hold nothing of what is simulated beside the run");
+    }
+}
+
+uint32_t
+FastForwardBackend::PartitionOf(int rank) const
+{
+    const auto& divided = m_inner->GetCapabilities().divided;
+    return divided ? divided->partitionOf(rank) : 0;
+}
+
+bool
+FastForwardBackend::IsSafe(const RunOptions& options,
+                           const RunInputs& inputs,
+                           const BackgroundFlows& background)
+{
+    // Messages that share a port are served by their times and sizes alone, so what repeats
+    // repeats to the picosecond. A timeline has single messages, and checks watch them.
+    return options.network == NetworkModel::Analytical && !options.check &&
+           options.timelineRanks == 0 && inputs.conf.planes.empty() &&
+           !FindObstacle(options, inputs, background);
+}
+
+PatternSimulation&
+FastForwardBackend::ChoosePatterns(FastForwardMode mode,
+                                   const RunOptions& options,
+                                   const RunInputs& inputs,
+                                   CollectiveImplementation& nccl)
+{
+    if (options.fastForwardStore.empty())
+    {
+        if (mode == FastForwardMode::Exact && m_inner->GetCapabilities().makeUnused)
+        {
+            return m_fresh.emplace([this] { return MakeUnused(); }, nccl);
+        }
+        return m_side;
+    }
+    m_disk.emplace(options.fastForwardStore, options.fastForwardStoreMib << 20);
+    return m_stored.emplace(m_side,
+                            *m_disk,
+                            DigestOfModels(options, inputs),
+                            options.fastForward == FastForwardMode::Verify);
+}
+
+PlainSimulation*
+FastForwardBackend::ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl)
+{
+    // A divided network carries nothing undivided, what runs in place could not be kept for other
+    // runs, and on a network that is made for it an operation costs no more than in place.
+    if (m_inner->GetCapabilities().divided || !options.fastForwardStore.empty() || m_fresh)
+    {
+        return nullptr;
+    }
+    return &m_inPlace.emplace(
+        [this](int rank) -> RankNetwork& { return m_inner->GetNetwork(rank); },
+        &nccl,
+        [this] { return m_inner->GetTotals(); });
+}
+
+FreshSimulation::Network
+FastForwardBackend::MakeUnused()
+{
+    std::shared_ptr<SimulationBackend> unused = m_inner->GetCapabilities().makeUnused();
+    m_unused = unused;
+    if (m_isInterrupted)
+    {
+        unused->Interrupt();
+    }
+    return {[unused](int rank) -> RankNetwork& { return unused->GetNetwork(rank); },
+            [unused] { unused->Run(); },
+            [unused] { return unused->GetTotals(); }};
+}
+
+void
+FastForwardBackend::Interrupt()
+{
+    m_isInterrupted = true;
+    m_inner->Interrupt();
+    if (const std::shared_ptr<SimulationBackend> unused = m_unused)
+    {
+        unused->Interrupt();
+    }
+}
+
+FastForwardReport
+FastForwardBackend::GetReport() const
+{
+    FastForwardReport report = m_forward.GetReport();
+    const StoreReport store = GetStoreReport().value_or(StoreReport{});
+    report.simulations -= store.patterns;
+    report.simulatedWork += store.replayedWork;
+    report.simulatedWork -= store.work;
+    report.repeatedWork += store.replayedWork;
+    return report;
+}
+
+std::vector<std::string>
+FastForwardBackend::DescribeApproximations() const
+{
+    const FastForwardReport report = m_forward.GetReport();
+    if (report.reusedWork == 0)
+    {
+        return {};
+    }
+    std::vector<std::string> found = m_randomness;
+    const std::pair<uint64_t, const char*> counts[] = {
+        {report.carried.cnps, "congestion notifications"},
+        {report.carried.drops, "lost packets"},
+        {report.draws, "times drawn from outcomes that vary"},
+        {report.late, "ends known too late"},
+    };
+    for (const auto& [count, name] : counts)
+    {
+        if (count > 0)
+        {
+            found.push_back(fmt::format("{} {}", count, name));
+        }
+    }
+    return found;
+}
+
+std::optional<StoreReport>
+FastForwardBackend::GetStoreReport() const
+{
+    return m_stored ? std::optional(m_stored->GetReport()) : std::nullopt;
+}
+
+std::vector<std::string>
+FastForwardBackend::TakeWarnings()
+{
+    return m_disk ? m_disk->TakeWarnings() : std::vector<std::string>();
+}
+
+NetworkTotals
+FastForwardBackend::GetTotals() const
+{
+    return {m_forward.GetReport().carried, m_inner->GetTotals().events, std::nullopt};
+}
+
+NetworkDescription
+FastForwardBackend::Describe(double wallSeconds, std::size_t limit) const
+{
+    const NetworkDescription inner = m_inner->Describe(wallSeconds, limit);
+    return {DescribeTraffic(wallSeconds),
+            inner.obstacles,
+            m_network.DescribeReceives(limit),
+            inner.trouble};
+}
+
+std::string
+FastForwardBackend::DescribeTraffic(double wallSeconds) const
+{
+    const FastForwardReport report = GetReport();
+    const char* unit = report.carried.packetHops ? "packet-hops" : "flows";
+    std::string text = fmt::format("{} {} in {:.2f} s: {} simulated for {} patterns, {} reused",
+                                   report.carried.Work(),
+                                   unit,
+                                   wallSeconds,
+                                   report.simulatedWork - report.inPlaceWork,
+                                   report.simulations,
+                                   report.reusedWork);
+    if (report.inPlace)
+    {
+        text += fmt::format("; {} simulated in place", report.inPlaceWork);
+    }
+    const auto store = GetStoreReport();
+    if (store)
+    {
+        text += fmt::format("; {} for {} patterns from the store", store->work, store->patterns);
+    }
+    if (m_verifies)
+    {
+        text += fmt::format("; {} reused ends differ by {:.4f}% at most from another simulation of "
+                            "their patterns, which a run without --fast-forward may not have",
+                            report.verified,
+                            100 * report.largestError);
+    }
+    if (m_verifies && store)
+    {
+        text += fmt::format("; of {} patterns from the store {} were wrong",
+                            store->verifiedPatterns,
+                            store->wrongPatterns);
+    }
+    return text;
+}
+
+} // namespace AstraSim

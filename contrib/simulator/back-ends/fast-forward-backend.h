@@ -1,0 +1,170 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef FAST_FORWARD_BACKEND_H
+#define FAST_FORWARD_BACKEND_H
+
+#include "astra-frontend/model/fastforward/fast-forward.h"
+#include "astra-frontend/model/fastforward/forwarded-collectives.h"
+#include "astra-frontend/model/fastforward/forwarded-network.h"
+#include "astra-frontend/model/fastforward/fresh-simulation.h"
+#include "astra-frontend/model/fastforward/patterns/disk-store.h"
+#include "astra-frontend/model/fastforward/patterns/stored-simulation.h"
+#include "astra-frontend/model/fastforward/plain-simulation.h"
+#include "astra-frontend/model/fastforward/side-simulation.h"
+#include "simulation-backend.h"
+#include "simulator/inputs/run-inputs.h"
+#include "simulator/options/run-options.h"
+
+#include "ns3/collective-implementation.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup simulator
+ * @brief A network whose traffic is simulated once per pattern, on copies of another network.
+ *
+ * In the run itself the other network carries what comes for the first time, if anything may run
+ * in place; else only its clock runs.
+ */
+class FastForwardBackend : public SimulationBackend
+{
+  public:
+    /**
+     * @param mode another than options have, if the run chooses it by itself
+     * @param inner simulates patterns; may be divided: the copies then run on its threads
+     * @param nccl what collectives are planned with; outlives the object
+     * @param ncclOf what the ranks of a partition carry them out with in the copies, likewise
+     * @throw ns3::InputError if the run has something that does not follow from patterns, or its
+     * store cannot be used
+     */
+    FastForwardBackend(FastForwardMode mode,
+                       const RunOptions& options,
+                       const RunInputs& inputs,
+                       const BackgroundFlows& background,
+                       std::unique_ptr<SimulationBackend> inner,
+                       CollectiveImplementation& nccl,
+                       std::function<CollectiveImplementation&(uint32_t partition)> ncclOf,
+                       std::vector<std::string>& warnings);
+
+    /// @return what the run's ranks carry collectives out with
+    CollectiveImplementation& GetCollectives()
+    {
+        return m_collectives;
+    }
+
+    /// @return whether a run may be fast-forwarded without being told to: with the same outputs
+    static bool IsSafe(const RunOptions& options,
+                       const RunInputs& inputs,
+                       const BackgroundFlows& background);
+
+    /// Keep the network as it is now; before anything begins on it.
+    void Start()
+    {
+        const Capabilities& can = m_inner->GetCapabilities();
+        if (!m_fresh)
+        {
+            if (can.copyable)
+            {
+                can.copyable->runInitialEvents();
+            }
+            m_side.Start();
+        }
+        if (can.divided)
+        {
+            can.divided->runUndivided();
+        }
+    }
+
+    /// @return whether the run has been ended, as too little of what was simulated is of use
+    bool HasGivenUp() const
+    {
+        return m_forward.HasGivenUp();
+    }
+
+    /// @return what was simulated and reused, what came from the store counted for itself
+    FastForwardReport GetReport() const;
+
+    /// @return what makes times of what was reused differ from those of a run without reuse, in
+    /// words
+    std::vector<std::string> DescribeApproximations() const;
+
+    /// @return what the store did; nothing without one
+    std::optional<StoreReport> GetStoreReport() const;
+
+    /// @return what the user should know of the store, a line each; forgotten with the call
+    std::vector<std::string> TakeWarnings();
+
+    RankNetwork& GetNetwork(int rank) override
+    {
+        return m_network.GetNetwork(rank);
+    }
+
+    SimulationEnd Run() override
+    {
+        return m_inner->Run();
+    }
+
+    void Interrupt() override;
+
+    NetworkTotals GetTotals() const override;
+    NetworkDescription Describe(double wallSeconds, std::size_t limit) const override;
+
+    TimePs Now() const override
+    {
+        return m_inner->Now();
+    }
+
+    void Schedule(TimePs delay, std::function<void()> action) override
+    {
+        m_inner->Schedule(delay, std::move(action));
+    }
+
+    bool IsIdle() const override
+    {
+        return m_inner->IsIdle();
+    }
+
+  private:
+    /// @return where what comes of patterns is asked for
+    PatternSimulation& ChoosePatterns(FastForwardMode mode,
+                                      const RunOptions& options,
+                                      const RunInputs& inputs,
+                                      CollectiveImplementation& nccl);
+    /// @return where operations run that come for the first time; null if they are simulated beside
+    /// the run like all others
+    PlainSimulation* ChooseInPlace(const RunOptions& options, CollectiveImplementation& nccl);
+    std::string DescribeTraffic(double wallSeconds) const;
+    /// @return the partition of a rank in the other network; 0 if that is not divided
+    uint32_t PartitionOf(int rank) const;
+    /// @return a network for a pattern; Interrupt() reaches it
+    FreshSimulation::Network MakeUnused();
+
+    std::unique_ptr<SimulationBackend> m_inner;
+    SideSimulation m_side;
+    std::optional<FreshSimulation> m_fresh; ///< instead, where networks cost little
+    std::atomic<std::shared_ptr<SimulationBackend>> m_unused; ///< that of the last pattern
+    std::atomic<bool> m_isInterrupted{false};
+    std::optional<DiskStore> m_disk;
+    std::optional<StoredSimulation> m_stored; ///< with --fast-forward-store
+    PatternSimulation& m_patterns;
+    std::optional<PlainSimulation> m_inPlace;
+    ShapeFinder m_shapes;
+    FastForward m_forward;
+    ForwardedCollectives m_collectives;
+    ForwardedNetwork m_network;
+    bool m_verifies;
+    std::vector<std::string> m_randomness; ///< of the inputs: it makes patterns differ
+};
+
+} // namespace AstraSim
+
+#endif /* FAST_FORWARD_BACKEND_H */

@@ -1,0 +1,357 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "packet-backend.h"
+
+#include "astra-frontend/model/collective/traffic-purpose.h"
+#include "programs/frame/ns3-flags.h"
+#include "rdma-qbb/fabric/pfc-watchdog.h"
+
+#include "ns3/clock-range.h"
+#include "ns3/fabric-monitors.h"
+#include "ns3/links-writer.h"
+#include "ns3/partition-memory.h"
+#include "ns3/qbb-pcap-helper.h"
+#include "ns3/qbb-processes.h"
+#include "ns3/qbb-simulator-impl.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <utility>
+
+namespace AstraSim
+{
+
+using ns3::FabricConf;
+using ns3::Simulator;
+
+namespace
+{
+
+/// What this process has done.
+struct OwnTotals
+{
+    uint64_t events{0};
+    uint64_t flows{0};
+};
+
+} // namespace
+
+PacketBackend::PacketBackend(const RunOptions& options,
+                             const RunInputs& inputs,
+                             const BackgroundFlows& background,
+                             std::string output,
+                             std::optional<uint32_t> threads,
+                             std::vector<std::string>& warnings)
+    : m_conf(inputs.conf),
+      m_output(std::move(output)),
+      m_use(inputs.topology),
+      m_isDivided(threads.has_value()),
+      m_backgroundUse(ns3::LinkUse::PartOf(m_use))
+{
+    m_fabric = ns3::CreateObject<ns3::RdmaFabric>();
+    m_fabric->SetThreads(threads.value_or(0));
+    m_fabric->Build(inputs.topology, m_conf);
+    if (!background.file.empty())
+    {
+        m_background = std::make_unique<ns3::FlowRunner>(*m_fabric, background.file);
+        m_background->CountIn(m_isDivided ? m_backgroundUse : m_use, BACKGROUND_PURPOSE);
+    }
+    MakeNetworks();
+    m_engines = std::make_unique<AcclCollectives>(*m_fabric);
+    SetCapabilities();
+    if (!m_output.empty())
+    {
+        m_monitors = std::make_unique<ns3::FabricMonitors>(*m_fabric,
+                                                           m_conf,
+                                                           m_output,
+                                                           m_conf.warnings,
+                                                           inputs.traceNodes);
+    }
+    warnings.insert(warnings.end(), m_conf.warnings.begin(), m_conf.warnings.end());
+    for (const std::string& port : options.pcap)
+    {
+        m_captures.push_back(ns3::QbbPcapHelper::Capture(*m_fabric, port, m_output));
+    }
+    if (m_conf.stopTimePs != ns3::TIME_PS_MAX)
+    {
+        m_stop = Simulator::Schedule(ns3::PicoSeconds(m_conf.stopTimePs), [this] {
+            m_outOfTime = true;
+            Simulator::Stop();
+        });
+    }
+}
+
+PacketBackend::~PacketBackend()
+{
+    // Users of the fabric go before it does.
+    m_check.reset();
+    m_background.reset();
+    m_monitors.reset();
+    m_networks.clear();
+    Simulator::Destroy();
+    m_engines.reset();
+    m_fabric->Dispose();
+}
+
+void
+PacketBackend::MakeNetworks()
+{
+    if (!m_isDivided)
+    {
+        m_networks.push_back(std::make_unique<AstraSimFabric>(*m_fabric));
+        m_networks.front()->CountIn(m_use);
+        return;
+    }
+    const uint32_t servers = m_fabric->GetTopology().ServerCount();
+    m_networks.reserve(servers);
+    m_parts.reserve(servers);
+    for (uint32_t server = 0; server < servers; ++server)
+    {
+        m_parts.push_back(ns3::LinkUse::PartOf(m_use));
+        m_networks.push_back(std::make_unique<AstraSimFabric>(*m_fabric, server, m_networks));
+        m_networks.back()->CountIn(m_parts.back());
+    }
+}
+
+AstraSimFabric&
+PacketBackend::NetworkOf(int rank) const
+{
+    const uint32_t server = m_fabric->GetTopology().Server(static_cast<uint32_t>(rank));
+    return *m_networks[m_isDivided ? server : 0];
+}
+
+RankNetwork&
+PacketBackend::GetNetwork(int rank)
+{
+    return NetworkOf(rank).GetNetwork(rank);
+}
+
+void
+PacketBackend::SetCapabilities()
+{
+    if (m_isDivided)
+    {
+        const auto nodeOf = [this](int rank) {
+            return m_fabric->GetTopology().NodeOfHost(static_cast<uint32_t>(rank));
+        };
+        m_can.divided = {
+            [this, nodeOf](int rank) {
+                return m_fabric->GetPartitions().partitionOf[nodeOf(rank)];
+            },
+            [this, nodeOf](int rank) { return m_fabric->IsHere(nodeOf(rank)); },
+            [] { ns3::QbbSimulatorImpl::Get()->RunUndivided(); },
+        };
+    }
+    m_can.copyable = {[this] { RunInitialEvents(); }, [this] { m_monitors.reset(); }};
+    m_can.engines = {m_engines.get(), [this] { return m_engines->GetChecked(); }};
+    m_can.startChecks = [this](Report report) {
+        m_engines->StartChecks(report);
+        m_check = std::make_unique<ns3::FabricCheck>(*m_fabric, std::move(report));
+    };
+    m_can.finishWorkloads = [this] { FinishWorkloads(); };
+    m_can.finish = [this] { Finish(); };
+}
+
+void
+PacketBackend::RunInitialEvents()
+{
+    if (m_isDivided)
+    {
+        return; // partitions have events of their own, on threads
+    }
+    Simulator::ScheduleNow([] { Simulator::Stop(); }); // after all that is due
+    Simulator::Run();
+    if (m_interrupted)
+    {
+        ns3::StopSimulatorFromAnyThread(); // it was meant for Run()
+    }
+}
+
+SimulationEnd
+PacketBackend::Run()
+{
+    if (m_background)
+    {
+        m_background->Start([this] { m_background->CloseConnections(); });
+    }
+    Simulator::Run();
+    m_interrupted = ns3::IsInAnyProcess(m_interrupted);
+    m_drained = !m_stoppedEarly && !m_outOfTime && !m_interrupted &&
+                !m_fabric->GetPfcWatchdog().HasStoppedRun();
+    if (m_fabric->GetPfcWatchdog().HasStoppedRun())
+    {
+        return SimulationEnd::Deadlock;
+    }
+    return m_outOfTime     ? SimulationEnd::OutOfTime
+           : m_interrupted ? SimulationEnd::Interrupted
+                           : SimulationEnd::Drained;
+}
+
+void
+PacketBackend::Interrupt()
+{
+    m_interrupted = true;
+    ns3::StopSimulatorFromAnyThread();
+}
+
+void
+PacketBackend::FinishWorkloads()
+{
+    m_finishPs = Now();
+    // Nothing of interest follows: let the event list drain, unless flows go on beside.
+    if (m_background && m_background->Finished() < m_background->Announced())
+    {
+        m_stoppedEarly = true;
+        Simulator::Stop();
+    }
+    if (m_monitors)
+    {
+        m_monitors->StopSampling();
+    }
+    if (!m_stop.IsExpired())
+    {
+        Simulator::Remove(m_stop);
+    }
+    const ns3::PartitionMemory::Visit all;
+    m_links = ns3::CountersNow(*m_fabric, Now());
+}
+
+void
+PacketBackend::MergeUse()
+{
+    m_use.MergeOfAll(m_backgroundUse);
+    for (const ns3::LinkUse& part : m_parts)
+    {
+        m_use.MergeOfAll(part); // of a server that another process runs: empty
+    }
+}
+
+void
+PacketBackend::Finish()
+{
+    if (m_check)
+    {
+        m_check->Finish(m_drained);
+    }
+    MergeUse();
+    if (!m_monitors)
+    {
+        return;
+    }
+    m_monitors->Finish();
+    for (ns3::QbbPcapCapture& capture : m_captures)
+    {
+        capture.Finish();
+    }
+    ns3::WriteLinks(m_fabric->GetTopology(),
+                    m_links ? m_links : ns3::CountersNow(*m_fabric, Now()),
+                    m_use,
+                    TrafficPurposeNames(),
+                    m_output + "/links.csv");
+}
+
+std::vector<LinkLoad>
+PacketBackend::GetLinkLoads() const
+{
+    const ns3::ClusterTopology& topology = m_fabric->GetTopology();
+    return LinkLoadsOf(topology, m_links ? m_links : ns3::CountersNow(*m_fabric, Now()), m_use);
+}
+
+NetworkTotals
+PacketBackend::GetTotals() const
+{
+    NetworkTotals totals{m_fabric->GetTotals(), 0, std::nullopt};
+    OwnTotals own;
+    own.events = Simulator::GetEventCount();
+    for (const auto& network : m_networks)
+    {
+        own.flows += network->GetDelivered();
+    }
+    for (const OwnTotals& each : ns3::ValueOfAllProcesses(own))
+    {
+        totals.events += each.events;
+        totals.flows += each.flows;
+    }
+    if (m_background)
+    {
+        totals.backgroundFlows = m_background->Finished();
+    }
+    return totals;
+}
+
+NetworkDescription
+PacketBackend::Describe(double wallSeconds, std::size_t limit) const
+{
+    const NetworkTotals totals = GetTotals();
+    return {fmt::format("{} flows, {} packet-hops in {:.2f} s ({:.2f} million/s), "
+                        "{} pauses, {} drops",
+                        totals.flows,
+                        totals.packetHops,
+                        wallSeconds,
+                        static_cast<double>(totals.packetHops) / wallSeconds / 1e6,
+                        totals.pauses,
+                        totals.drops),
+            DescribeObstacles(limit),
+            DescribeWaits(limit),
+            m_fabric->DescribeTrouble(m_fabric->GetTotals(), m_finishPs.value_or(Now()))};
+}
+
+std::vector<std::string>
+PacketBackend::DescribeObstacles(std::size_t limit) const
+{
+    std::vector<std::string> lines = m_fabric->GetPfcWatchdog().Describe(limit / 2);
+    std::vector<std::string> pending;
+    for (const auto& network : m_networks)
+    {
+        std::ranges::move(network->DescribePending(), std::back_inserter(pending));
+    }
+    std::ranges::move(ns3::LinesOfAllProcesses(std::move(pending)), std::back_inserter(lines));
+    const auto cutOff = ns3::LinesOfAllProcesses(m_fabric->DescribeCutOff());
+    lines.insert(lines.end(), cutOff.begin(), cutOff.end());
+    if (lines.size() > limit)
+    {
+        const std::size_t more = lines.size() - limit;
+        lines.resize(limit);
+        lines.push_back("and " + std::to_string(more) + " more without a path");
+    }
+    return lines;
+}
+
+std::vector<std::string>
+PacketBackend::DescribeWaits(std::size_t limit) const
+{
+    std::vector<std::string> lines;
+    for (const auto& network : m_networks)
+    {
+        for (std::string& line : network->DescribeReceives(limit - lines.size()))
+        {
+            lines.push_back(std::move(line));
+        }
+    }
+    lines = ns3::LinesOfAllProcesses(std::move(lines));
+    lines.resize(std::min(lines.size(), limit));
+    return lines;
+}
+
+TimePs
+PacketBackend::Now() const
+{
+    return Simulator::Now().GetPicoSeconds();
+}
+
+void
+PacketBackend::Schedule(TimePs delay, std::function<void()> action)
+{
+    Simulator::Schedule(ns3::PicoSeconds(delay), std::move(action));
+}
+
+bool
+PacketBackend::IsIdle() const
+{
+    return Simulator::IsFinished();
+}
+
+} // namespace AstraSim

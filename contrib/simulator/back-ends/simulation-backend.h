@@ -1,0 +1,154 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef SIMULATION_BACKEND_H
+#define SIMULATION_BACKEND_H
+
+#include "programs/frame/run-results.h"
+#include "simulation-clock.h"
+#include "simulator/records/run-verdict.h"
+
+#include "ns3/collective-implementation.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// A network's account of itself, for people.
+struct NetworkDescription
+{
+    std::string traffic; ///< a phrase for the last line of a run, such as "3 flows, 2 drops"
+    /// What keeps data from arriving (no path, a deadlock), a line each: the cause, where the next
+    /// ones tell the consequence.
+    std::vector<std::string> obstacles;
+    std::vector<std::string> waits; ///< who waits for what in the network, a line each
+    /// Losses that should not be, constants that do not fit a path, failures that never fell due,
+    /// a line each; complete after Finish().
+    std::vector<std::string> trouble{};
+};
+
+/**
+ * @ingroup simulator
+ * @brief A network with its event loop: what a run puts its workloads on.
+ *
+ * The order of calls is: GetNetwork() for every rank that runs something; Run() once;
+ * FinishWorkloads() from inside Run() when the last rank has finished; Finish() and the rest after
+ * Run(). A stop time is the backend's own matter, as it knows its configuration.
+ *
+ * All networks have six functions. Only some networks can do more, and GetCapabilities() has that
+ * by name:
+ *
+ * @code
+ * if (const auto& engines = backend.GetCapabilities().engines)
+ * {
+ *     Use(*engines->collectives);
+ * }
+ * @endcode
+ */
+class SimulationBackend : public SimulationClock
+{
+  public:
+    /// Its ranks are in partitions, which share nothing while Run() goes on.
+    struct Divided
+    {
+        std::function<uint32_t(int rank)> partitionOf;
+        std::function<bool(int rank)> isHere; ///< whether this process runs a rank
+        /// Run on one list of events in this process, though the network is divided: its traffic is
+        /// that of copies of the process that have been made before.
+        std::function<void()> runUndivided;
+    };
+
+    /// Copies of the process carry traffic in its place.
+    struct Copyable
+    {
+        /// Run the events that are due at once, such as nodes' initialization, before anything is
+        /// scheduled: copies that are made afterwards need not, on memory that they share.
+        std::function<void()> runInitialEvents;
+        /// In a copy: nobody looks at this network, so record nothing for files.
+        std::function<void()> unwatch;
+    };
+
+    /// Its NICs carry collectives out.
+    struct Engines
+    {
+        CollectiveImplementation* collectives;
+        std::function<uint64_t()> countChecked; ///< collectives whose results have been checked
+    };
+
+    using Report = std::function<void(const std::string& what)>;
+
+    /// Abilities that only some networks have; a member is empty where the network lacks it.
+    struct Capabilities
+    {
+        std::optional<Divided> divided;
+        std::optional<Copyable> copyable;
+        std::optional<Engines> engines;
+        /// Makes a network like this one on which nothing has happened yet, at little cost.
+        std::function<std::unique_ptr<SimulationBackend>()> makeUnused;
+        /// Checks what must hold whatever is simulated; before Run(). @p report is told what does
+        /// not hold.
+        std::function<void(Report report)> startChecks;
+        /// Ends what goes on by itself: monitors, traffic beside the workloads.
+        std::function<void()> finishWorkloads;
+        /// Completes the network's own files, and its checks.
+        std::function<void()> finish;
+    };
+
+    const Capabilities& GetCapabilities() const
+    {
+        return m_can;
+    }
+
+    /// @return the network of a rank; valid as long as the backend
+    virtual RankNetwork& GetNetwork(int rank) = 0;
+
+    /// Simulate until nothing is left, or the stop time.
+    virtual SimulationEnd Run() = 0;
+
+    /// Have Run() return soon. May be called from any thread, once, also before Run().
+    virtual void Interrupt() = 0;
+
+    /// @return what has been carried so far
+    virtual NetworkTotals GetTotals() const = 0;
+
+    /// @return what each port has carried; nothing if the network has no links. After Finish()
+    virtual std::vector<LinkLoad> GetLinkLoads() const
+    {
+        return {};
+    }
+
+    /// @param wallSeconds how long Run() took @param limit of the lines of each kind
+    virtual NetworkDescription Describe(double wallSeconds, std::size_t limit) const = 0;
+
+    /// All workloads are done: end what would go on by itself.
+    void FinishWorkloads()
+    {
+        if (m_can.finishWorkloads)
+        {
+            m_can.finishWorkloads();
+        }
+    }
+
+    /// Run() is over: complete the network's own files and checks.
+    void Finish()
+    {
+        if (m_can.finish)
+        {
+            m_can.finish();
+        }
+    }
+
+  protected:
+    Capabilities m_can; ///< set by a constructor
+};
+
+} // namespace AstraSim
+
+#endif /* SIMULATION_BACKEND_H */

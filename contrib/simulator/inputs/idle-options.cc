@@ -1,0 +1,123 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "idle-options.h"
+
+#include "astra-frontend/model/workload/layer-workload.h"
+#include "rdma-qbb/model/input/idle-keys.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+using ns3::FabricConfKey;
+using Names = std::vector<std::string_view>;
+
+bool
+HasName(const FabricConfKey& key, const Names& names)
+{
+    return std::find(names.begin(), names.end(), key.name) != names.end();
+}
+
+/// @return whether only packets follow the key: queues, marks, pauses, congestion control, losses
+bool
+IsOfPackets(const FabricConfKey& key)
+{
+    static const Names classes{"ns3::SwitchMmu::",
+                               "ns3::SwitchNode::EcnEnabled",
+                               "ns3::QbbNetDevice::",
+                               "ns3::PfcWatchdog::",
+                               "ns3::RdmaDriver::",
+                               "ns3::RdmaHw::LossRecoveryType",
+                               "ns3::RdmaHw::AckIgnoresPause",
+                               "ns3::RdmaFabric::GlobalBaseRtt",
+                               "ns3::RdmaFabric::DeliverOnAck",
+                               "ns3::RdmaFabric::NicPauseTime"};
+    static const Names names{"INT_MULTI",
+                             "ENABLE_TRACE",
+                             "TRACE_FILE",
+                             "TRACE_OUTPUT_FILE",
+                             "PFC_OUTPUT_FILE",
+                             "QLEN_MON_FILE",
+                             "BW_MON_FILE",
+                             "RATE_MON_FILE",
+                             "CNP_MON_FILE",
+                             "MON_START",
+                             "MON_END",
+                             "QP_MON_INTERVAL",
+                             "QLEN_MON_INTERVAL",
+                             "BW_MON_INTERVAL",
+                             "QLEN_MON_START",
+                             "QLEN_MON_END"};
+    return ns3::IsOfPlugIn(key) || ns3::StandsForAny(key, classes) || HasName(key, names);
+}
+
+/// @return whether formulas do not follow the key, though flows that share links do
+bool
+IsOfSharedLinks(const FabricConfKey& key)
+{
+    static const Names names{"ROUTING",
+                             "ROUTING_AT",
+                             "IN_NETWORK_REDUCTION",
+                             "L2_ACK_INTERVAL",
+                             "QP_MODE",
+                             "FCT_OUTPUT_FILE"};
+    return HasName(key, names);
+}
+
+std::string
+ReasonOf(const FabricConfKey& key, NetworkModel network)
+{
+    if (network == NetworkModel::Flow && IsOfPackets(key))
+    {
+        return "with --network flow";
+    }
+    if (network == NetworkModel::Analytical && (IsOfPackets(key) || IsOfSharedLinks(key)))
+    {
+        return "with --network analytical";
+    }
+    return "";
+}
+
+} // namespace
+
+std::vector<std::string>
+DescribeIdleKeys(const ns3::FabricConf& conf, NetworkModel network)
+{
+    return ns3::DescribeIdleKeys(conf, [&](const FabricConfKey& key) {
+        const std::string own = ReasonOf(key, network);
+        return own.empty() ? ns3::ReasonToBeIdle(conf, key) : own;
+    });
+}
+
+std::vector<std::string>
+DescribeIdleSizes(const Workload& workload, const ParallelSizes& given)
+{
+    const auto* layers = dynamic_cast<const LayerWorkload*>(&workload);
+    const ParallelSizes own = layers ? layers->GetTable().sizes : ParallelSizes{};
+    std::vector<std::string> warnings;
+    const auto look = [&](const char* flag, uint32_t size, uint32_t sizeOfFile) {
+        if (size == 0 || size == sizeOfFile || (layers && sizeOfFile == 0))
+        {
+            return;
+        }
+        warnings.push_back(
+            fmt::format("{} {} has no effect: {} says {}",
+                        flag,
+                        size,
+                        workload.GetFileName(),
+                        layers ? std::to_string(sizeOfFile) : "what its groups are"));
+    };
+    look("--tp", given.tp, own.tp);
+    look("--ep", given.ep, own.ep);
+    look("--pp", given.pp, own.pp);
+    return warnings;
+}
+
+} // namespace AstraSim

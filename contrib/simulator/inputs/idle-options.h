@@ -1,0 +1,30 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef IDLE_OPTIONS_H
+#define IDLE_OPTIONS_H
+
+#include "astra-frontend/model/system/workload.h"
+#include "simulator/options/run-options.h"
+
+#include "ns3/fabric-conf.h"
+
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @return a warning for each key of `--set` that changes nothing on such a network, or with what
+ * the other keys say. Call it when the configuration is in force (FabricConf::Apply()).
+ */
+std::vector<std::string> DescribeIdleKeys(const ns3::FabricConf& conf, NetworkModel network);
+
+/// @return a warning for each of --tp, --ep and --pp that a workload does not follow, as its file
+/// says what its groups are
+std::vector<std::string> DescribeIdleSizes(const Workload& workload, const ParallelSizes& given);
+
+} // namespace AstraSim
+
+#endif /* IDLE_OPTIONS_H */

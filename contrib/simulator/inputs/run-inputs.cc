@@ -1,0 +1,269 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-inputs.h"
+
+#include "astra-frontend/model/gpu/gpu-table.h"
+#include "astra-frontend/model/gpu/machine-model.h"
+#include "astra-frontend/model/workload/workload-file.h"
+#include "base/input-path.h"
+#include "idle-options.h"
+#include "programs/frame/ns3-flags.h"
+#include "simulator/options/astra-network-file.h"
+
+#include "ns3/attribute-default.h"
+#include "ns3/config.h"
+#include "ns3/fabric-frame-sizes.h"
+#include "ns3/flow-file.h"
+#include "ns3/input-error.h"
+#include "ns3/input-file.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace AstraSim
+{
+
+using ns3::ClusterTopology;
+using ns3::FabricConf;
+using ns3::InputError;
+
+namespace
+{
+
+constexpr const char* MTU = "ns3::RdmaHw::Mtu";
+constexpr const char* LOSSLESS_MASK = "ns3::SwitchMmu::LosslessMask";
+
+/// Communicators are numbers that Chakra traces name; what is not there is refused later.
+void
+CheckCommunicators(const RunOptions& options)
+{
+    const auto ignores = [](const JobPlacement& job) {
+        return ns3::InputExists(job.workload) && !IsChakraPrefix(job.workload);
+    };
+    if (!options.communicators.empty() && std::ranges::all_of(options.jobs, ignores))
+    {
+        throw InputError(
+            "command line",
+            0,
+            fmt::format("--comm-group-configuration with {}, which names no communicators",
+                        options.jobs.front().workload),
+            "Chakra traces, or neither: the groups of text workloads are those of --tp, --ep and "
+            "--pp");
+    }
+}
+
+FabricConf
+ReadConf(const RunOptions& options, const RunConsole& console)
+{
+    FabricConf conf;
+    if (IsAstraNetworkFile(options.conf))
+    {
+        conf.topologyFile = options.conf;
+    }
+    else if (!options.conf.empty())
+    {
+        conf = FabricConf::Read(options.conf);
+    }
+    for (const std::string& key : options.confKeys)
+    {
+        conf.Set(key, "--set " + key);
+    }
+    if (options.seed)
+    {
+        conf.Set("SEED " + std::to_string(*options.seed), "--seed");
+    }
+    conf.Check();
+    if (const uint32_t payload = options.nccl.networkKind->packetBytes)
+    {
+        ns3::Config::SetDefault(MTU, ns3::UintegerValue(payload));
+    }
+    conf.Apply();
+    ns3::ApplyNs3Overrides(options.ns3Flags);
+    if (!options.topology.empty())
+    {
+        conf.topologyFile = options.topology;
+    }
+    else if (!conf.topologyFile.empty())
+    {
+        const std::string found = ns3::FindInput(conf.topologyFile, conf.source);
+        if (!found.empty() && found != conf.topologyFile)
+        {
+            console.Say("TOPOLOGY_FILE " + conf.topologyFile + ": using " + found + "\n");
+            conf.topologyFile = found;
+        }
+    }
+    if (conf.topologyFile.empty())
+    {
+        throw InputError("command line",
+                         0,
+                         "no topology",
+                         "--network-topo FILE, or TOPOLOGY_FILE in the --network-conf file");
+    }
+    return conf;
+}
+
+/// @return rate of a NIC's link over the line rate, for messages to reach the kind's efficiency
+double
+NicRatePart(const NetworkKind& kind)
+{
+    if (kind.packetBytes == 0)
+    {
+        return kind.efficiency;
+    }
+    const ns3::FrameSizes sizes = ns3::FabricFrameSizes::OfDefaults().network;
+    const double occupied = sizes.DataWireBytes(sizes.mtuPayload) + sizes.ackWireBytes;
+    return kind.efficiency * occupied / sizes.mtuPayload;
+}
+
+/// Give the links of NICs a rate, or part of the one they have. GPUs that share a NIC have links of
+/// their own to it, and it has one to the network.
+void
+SetNicRates(ClusterTopology& topology, std::optional<uint64_t> rateBps, double part)
+{
+    for (uint32_t i = 0; i < topology.links.size(); ++i)
+    {
+        auto& link = topology.links[i];
+        const auto isNic = [&](uint32_t node) {
+            return topology.Is(node, ClusterTopology::NodeKind::Host) ||
+                   FindSharedNic(topology, node);
+        };
+        if (!topology.IsNvLink(i) && (isNic(link.a) || isNic(link.b)))
+        {
+            const auto rate = static_cast<double>(rateBps.value_or(link.rateBps));
+            link.rateBps = static_cast<uint64_t>(std::llround(rate * part));
+        }
+    }
+}
+
+/// @return a warning if the NICs of a GPU carry more than the slot between them; else nothing
+std::string
+DescribeNarrowSlot(const ClusterTopology& topology, const RunOptions& options)
+{
+    const std::string type = options.nccl.gpuType.empty() ? topology.gpuType : options.nccl.gpuType;
+    const GpuTable table;
+    const GpuProfile* gpu = table.Find(type);
+    const double nics = MachineModel::FromTopology(topology).nicGBps;
+    const auto ports = topology.Ports(topology.NodeOfHost(0));
+    // Links from GPU to GPU, as of a torus, are of another kind.
+    const bool isDirect = std::any_of(ports.begin(), ports.end(), [&](const auto& port) {
+        return topology.Is(port.peer, ClusterTopology::NodeKind::Host);
+    });
+    if (!gpu || gpu->pcieGBps == 0 || nics <= gpu->pcieGBps || isDirect)
+    {
+        return "";
+    }
+    return fmt::format(
+        "{}: the NICs of a GPU carry {:g} GB/s, and PCIe, which is not simulated, carries "
+        "{:g} GB/s between them and a {}: times between servers are too short",
+        topology.source,
+        nics,
+        gpu->pcieGBps,
+        type);
+}
+
+/// Have PFC protect the priorities of background flows as well, unless a flag says which it does.
+void
+Protect(uint8_t priorityMask)
+{
+    const auto mask = ns3::AttributeDefault<ns3::UintegerValue>(LOSSLESS_MASK) | priorityMask;
+    ns3::SetDefaultUnlessSet({LOSSLESS_MASK, ns3::Create<ns3::UintegerValue>(mask)});
+}
+
+/// @return ids of TRACE_FILE; empty if there is no such file, or nothing is traced
+std::vector<uint32_t>
+FindTraceNodes(const FabricConf& conf, uint32_t nodeCount)
+{
+    const std::string file =
+        conf.traceFile.empty() ? "" : ns3::FindInput(conf.traceFile, conf.source);
+    if (!conf.enableTrace || file.empty())
+    {
+        return {};
+    }
+    return ns3::ReadTraceNodes(file, nodeCount);
+}
+
+} // namespace
+
+RunInputs
+RunInputs::Read(const RunOptions& options, const RunConsole& console)
+{
+    CheckCommunicators(options);
+    RunInputs inputs;
+    inputs.conf = ReadConf(options, console);
+    if (options.limits.simulated)
+    {
+        inputs.conf.stopTimePs = std::min(inputs.conf.stopTimePs, *options.limits.simulated);
+    }
+    if (IsAstraNetworkFile(options.conf))
+    {
+        inputs.dimensions = ReadAstraNetworkFile(options.conf);
+        inputs.topology = TopologyOf(inputs.dimensions, options.conf);
+    }
+    else
+    {
+        inputs.topology =
+            ClusterTopology::Read(inputs.conf.topologyFile, inputs.conf.gpusPerServer);
+    }
+    inputs.traceNodes = FindTraceNodes(inputs.conf, inputs.topology.nodeCount);
+    inputs.nicRatePart = NicRatePart(*options.nccl.networkKind);
+    if (options.netBandwidthBps || inputs.nicRatePart != 1)
+    {
+        SetNicRates(inputs.topology, options.netBandwidthBps, inputs.nicRatePart);
+    }
+    std::vector<std::string> warnings = options.warnings;
+    if (const std::string slot = DescribeNarrowSlot(inputs.topology, options); !slot.empty())
+    {
+        warnings.push_back(slot);
+    }
+    console.Warn(warnings);
+    const auto idle = DescribeIdleKeys(inputs.conf, options.network);
+    inputs.conf.warnings.insert(inputs.conf.warnings.end(), idle.begin(), idle.end());
+    console.Warn(inputs.conf.warnings);
+    console.Warn(inputs.topology.warnings);
+    return inputs;
+}
+
+std::string
+RunInputs::DescribeSplitRails() const
+{
+    const auto pair = topology.FindUnconnected(false);
+    if (!pair || !conf.linkEvents.empty())
+    {
+        return "";
+    }
+    return fmt::format(
+        "{}: a message has no path: rank {} and rank {}, for one, meet only in {}",
+        topology.source,
+        pair->hostA,
+        pair->hostB,
+        topology.nvswitchCount == 0
+            ? "other GPUs (linked without a switch); expected collectives between neighbours, such "
+              "as rings (NCCL_ALGO=Ring) in the order of the links"
+            : "another GPU's NVLink (rail-only); expected an AllToAll with PXN (AS_PXN_ENABLE not "
+              "0), or collectives that stay on rails and in servers");
+}
+
+BackgroundFlows
+BackgroundFlows::Find(const RunOptions& options, const RunInputs& inputs)
+{
+    BackgroundFlows flows;
+    flows.file = options.backgroundFlows;
+    flows.key = flows.file.empty() ? "FLOW_FILE" : "--background-flows";
+    if (flows.file.empty() && !inputs.conf.flowFile.empty())
+    {
+        flows.file = ns3::FindInput(inputs.conf.flowFile, inputs.conf.source);
+    }
+    if (!flows.file.empty())
+    {
+        const auto summary = ns3::CheckFlowFile(flows.file, inputs.topology);
+        flows.count = summary.flows;
+        flows.warnings = summary.warnings;
+        Protect(summary.priorityMask);
+    }
+    return flows;
+}
+
+} // namespace AstraSim

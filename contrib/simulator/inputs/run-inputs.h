@@ -1,0 +1,62 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_INPUTS_H
+#define RUN_INPUTS_H
+
+#include "astra-frontend/model/formula/dimensional-paths.h"
+#include "programs/frame/run-console.h"
+#include "simulator/options/run-options.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/fabric-conf.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// The network a run is asked for: configuration and topology, with the flags' changes made.
+struct RunInputs
+{
+    ns3::FabricConf conf;
+    ns3::ClusterTopology topology;
+    /// Rate of the NICs' links over the line rate: the network kind's efficiency, and room for the
+    /// headers and acknowledgements that it does not count.
+    double nicRatePart{1};
+    std::vector<NetworkDimension> dimensions; ///< of ASTRA-sim's analytical network; empty: none
+    std::vector<uint32_t> traceNodes; ///< whose packet events are traced; empty without a file
+
+    /**
+     * Read the configuration and the topology.
+     * @param console is told which file was taken where that is not evident, and the warnings
+     * @throw ns3::InputError for a mistake in them, or if there is no topology
+     */
+    static RunInputs Read(const RunOptions& options, const RunConsole& console);
+
+    /// @return why a run cannot finish that sends between GPUs which no switches join, for good: a
+    /// line; empty if all GPUs are joined, or links go down or come up
+    std::string DescribeSplitRails() const;
+};
+
+/// Flows that run beside the workloads.
+struct BackgroundFlows
+{
+    std::string file; ///< empty for none
+    std::string key;  ///< that names it
+    uint64_t count{0};
+    std::vector<std::string> warnings; ///< about what it holds
+
+    /**
+     * Find the file of --background-flows or FLOW_FILE. PFC protects the priorities it names, too,
+     * unless a flag says which it protects (ns3::SwitchMmu::LosslessMask).
+     * @throw ns3::InputError if the file is wrong
+     */
+    static BackgroundFlows Find(const RunOptions& options, const RunInputs& inputs);
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_INPUTS_H */

@@ -1,0 +1,95 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PARTITIONED_JOB_H
+#define PARTITIONED_JOB_H
+
+#include "astra-frontend/model/system/job.h"
+#include "astra-frontend/model/system/workload.h"
+#include "simulator/records/merged-records.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup simulator
+ * @brief A workload whose ranks are in the partitions of a run: a Job for those of each, which
+ * share nothing; or one Job for all, in a run without partitions.
+ */
+class PartitionedJob
+{
+  public:
+    /// What a part of a job may not share with another.
+    struct Part
+    {
+        std::unique_ptr<Workload> workload;
+        CollectiveImplementation* nccl; ///< borrowed
+    };
+
+    /// How the ranks of a job are shared out, and what it takes.
+    struct Sharing
+    {
+        /// Makes what a part has of its own.
+        std::function<Part(uint32_t partition)> makePart;
+        /// The partition of a rank of the network; empty: the run has none.
+        std::function<uint32_t(int rank)> partitionOf;
+        /// Whether this process runs a rank of the network; others' parts are made elsewhere.
+        std::function<bool(int rank)> isHere;
+        /// The network of a rank; what is seen of it is told to the observer of its part.
+        std::function<RankNetwork&(int rank, RunObserver& observer)> network;
+    };
+
+    /// @param description of the job, without what @p sharing makes
+    PartitionedJob(const JobDescription& description, const Sharing& sharing);
+
+    /// Begin at the current simulated time.
+    void Start();
+
+    /// @return whether every rank has done all its work
+    bool Finished() const;
+
+    /// @return how many collectives and messages have been done, and are to be done
+    JobProgress Progress() const;
+
+    /// @return who waits for what, as Job::DescribeWaits()
+    std::vector<std::string> DescribeWaits() const;
+
+    /// @return the ranks of the network it runs on
+    const std::vector<int>& GetRanks() const
+    {
+        return m_ranks;
+    }
+
+    /// @return the workload; any of those that are alike
+    const Workload& GetWorkload() const
+    {
+        return *m_parts.front().workload;
+    }
+
+  private:
+    void AddPart(JobDescription description,
+                 const Sharing& sharing,
+                 uint32_t partition,
+                 const std::vector<uint32_t>& ranks);
+    void Add(JobDescription description, const Sharing& sharing, uint32_t partition);
+    /// @return ranks of this process that have begun a collective
+    std::size_t CountJoined(uint64_t key) const;
+    /// @return the same of all processes, for each collective that some have not begun
+    std::unordered_map<uint64_t, std::size_t> CountAllJoined() const;
+
+    std::vector<int> m_ranks;  ///< of the network
+    std::vector<Part> m_parts; ///< of this process; one without a job if it runs none
+    std::unique_ptr<MergedRecords> m_records; ///< null in a run without partitions
+    std::vector<std::unique_ptr<Job>> m_jobs; ///< of the parts
+};
+
+} // namespace AstraSim
+
+#endif /* PARTITIONED_JOB_H */

@@ -1,0 +1,207 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_JOBS_H
+#define RUN_JOBS_H
+
+#include "astra-frontend/model/network/plane-network.h"
+#include "astra-frontend/model/system/job.h"
+#include "astra-frontend/model/system/observed-network.h"
+#include "astra-frontend/model/system/run-observers.h"
+#include "astra-frontend/model/system/workload.h"
+#include "partitioned-job.h"
+#include "programs/frame/run-console.h"
+#include "simulator/back-ends/simulation-backend.h"
+#include "simulator/options/run-check.h"
+#include "simulator/options/run-options.h"
+#include "simulator/records/collective-log.h"
+#include "simulator/records/collective-summary.h"
+#include "simulator/records/collectives-writer.h"
+#include "simulator/records/dimension-utilization.h"
+#include "simulator/records/end-to-end-writer.h"
+#include "simulator/records/local-memory-writer.h"
+#include "simulator/records/run-verdict.h"
+#include "simulator/records/sys-report.h"
+#include "simulator/records/timeline-writer.h"
+#include "simulator/records/workload-result-writer.h"
+
+#include "ns3/cluster-topology.h"
+#include "ns3/collective-implementation.h"
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup simulator
+ * @brief The workloads of a run: each on its ranks of one network, with the files it writes.
+ *
+ * @code
+ * RunJobs jobs(options, topology, "results", nccl, console);
+ * jobs.AddTo(backend);
+ * jobs.Start([&backend] { backend.FinishWorkloads(); });
+ * backend.Run();
+ * jobs.Finish();
+ * @endcode
+ */
+class RunJobs
+{
+  public:
+    /**
+     * @param options workloads, where they run and how
+     * @param topology how many ranks there are
+     * @param output directory of EndToEnd.csv, collectives.csv, ...
+     * @param nccl carries collectives out that no system file leaves to another; outlives the
+     * object
+     * @param console is told which ranks run a workload that does not need all
+     * All but @p output are borrowed.
+     */
+    RunJobs(const RunOptions& options,
+            const ns3::ClusterTopology& topology,
+            std::string output,
+            CollectiveImplementation& nccl,
+            const RunConsole& console);
+    ~RunJobs();
+
+    /**
+     * Give classes of traffic the planes that a configuration says.
+     * @throw ns3::InputError if there is no such class or plane
+     */
+    void SetPlanes(const ns3::FabricConf& conf);
+
+    /**
+     * Leave collectives to the NICs' engines where a configuration says so; before jobs are added.
+     * @param backend what carries the messages
+     * @throw ns3::InputError if it has no engines
+     */
+    void SetEngines(const ns3::FabricConf& conf, SimulationBackend& backend);
+
+    /// Of a run that is divided: say who carries out the collectives of the ranks of a partition.
+    void SetPartitions(std::function<CollectiveImplementation&(uint32_t partition)> ncclOf)
+    {
+        m_ncclOf = std::move(ncclOf);
+    }
+
+    /// Have everything looked over; before AddTo(). @param check outlives the object
+    void SetCheck(RunCheck& check)
+    {
+        m_check = &check;
+    }
+
+    /// Set the logical dimensions of jobs on all ranks; a file of the user's goes first.
+    void SetLogicalDimensions(std::vector<uint32_t> dimensions)
+    {
+        m_logicalDimensions = std::move(dimensions);
+        m_logicalRanks = std::accumulate(m_logicalDimensions.begin(),
+                                         m_logicalDimensions.end(),
+                                         std::size_t{1},
+                                         std::multiplies<>());
+    }
+
+    /**
+     * Read the workloads and place them.
+     * @param backend outlives the object
+     * @throw ns3::InputError if one is wrong or does not fit
+     */
+    void AddTo(SimulationBackend& backend);
+
+    /// Begin all workloads. @param finished called when the last rank of the last one is done
+    void Start(std::function<void()> finished);
+
+    /// @return whether every rank has done all its work
+    bool AllFinished() const;
+
+    /// @return when the last rank finished
+    TimePs GetFinishTime() const
+    {
+        return m_finishedPs;
+    }
+
+    /// @return collectives done and to do, over all workloads
+    JobProgress Progress() const;
+
+    /// Complete the files that show whatever happened; EndToEnd.csv only if all have finished.
+    void Finish();
+
+    /// @return what the workloads themselves have to say, as lines for people
+    std::string DescribeResults() const;
+
+    /// @return names of results that inputs have chosen
+    std::vector<std::string> GetOwnResults() const;
+
+    /// @return who waits for what, a line each
+    std::vector<std::string> DescribeWaits() const;
+
+    /// @return what a user looks at first
+    const CollectiveSummary& GetSummary() const
+    {
+        return m_summary;
+    }
+
+    /// @return what bounds each kind of collective
+    const RunVerdict& GetVerdict() const
+    {
+        return m_verdict;
+    }
+
+  private:
+    /// One workload with what watches it.
+    struct RunningJob
+    {
+        std::unique_ptr<WorkloadResultWriter> results;
+        std::unique_ptr<LocalMemoryWriter> memory;
+        std::unique_ptr<DimensionUtilization> utilization;
+        RunObservers observers;
+        std::unique_ptr<EndToEndWriter> endToEnd;
+        std::unique_ptr<PartitionedJob> job;
+    };
+
+    class FinishWatcher;
+
+    void Add(const JobPlacement& option, std::size_t number, SimulationBackend& backend);
+    std::vector<int> RanksOf(const JobPlacement& option, const Workload& workload) const;
+    RankNetwork& NetworkOf(int rank, SimulationBackend& backend, RunObserver& observer);
+    std::unique_ptr<Workload> Open(const JobPlacement& option) const;
+    /// @param workload what was read of @p option already
+    PartitionedJob::Sharing SharingOf(const JobPlacement& option,
+                                      std::unique_ptr<Workload>& workload,
+                                      SimulationBackend& backend);
+    void Observe(RunningJob& running,
+                 const JobPlacement& option,
+                 std::size_t number,
+                 std::size_t ranks);
+
+    const RunOptions& m_options;
+    const ns3::ClusterTopology& m_topology;
+    std::string m_output;
+    CollectiveImplementation& m_nccl;
+    std::function<CollectiveImplementation&(uint32_t partition)> m_ncclOf; ///< empty: m_nccl
+    const RunConsole& m_console;
+    SystemConfig m_system;
+    std::unique_ptr<CollectivesWriter> m_collectives;
+    RunCheck* m_check{nullptr}; ///< null if nothing is checked
+    std::unique_ptr<TimelineWriter> m_timeline;
+    int m_timelineRanks{0};
+    std::vector<std::unique_ptr<ObservedNetwork>> m_observed; ///< of ranks in the timeline
+    std::unique_ptr<CollectiveImplementation> m_choice;       ///< null without COLLECTIVE_ENGINE
+    std::unique_ptr<TrafficPlanes> m_planes;                  ///< null without PLANE
+    std::vector<std::unique_ptr<PlaneNetwork>> m_planed;
+    CollectiveSummary m_summary;
+    RunVerdict m_verdict;
+    CollectiveLog m_log;
+    SysReport m_sysReport;
+    std::vector<uint32_t> m_logicalDimensions;
+    std::size_t m_logicalRanks{0}; ///< product of the dimensions
+    std::unique_ptr<FinishWatcher> m_watcher;
+    std::vector<std::unique_ptr<RunningJob>> m_jobs;
+    TimePs m_finishedPs{0};
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_JOBS_H */

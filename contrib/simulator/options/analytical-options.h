@@ -1,0 +1,59 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef ANALYTICAL_OPTIONS_H
+#define ANALYTICAL_OPTIONS_H
+
+#include "astra-frontend/model/group/analytical-collectives.h"
+#include "astra-frontend/model/workload/layer-table.h"
+#include "programs/frame/run-limits.h"
+#include "run-environment.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// What SimAI_analytical is asked for.
+struct AnalyticalOptions
+{
+    std::string workload;
+    std::string topology; ///< -n; empty: the machine is what the flags say
+    std::string busbw;    ///< -busbw: file with bus bandwidths; empty for none
+    std::string prefix;   ///< -r: what the names of the result files begin with
+    std::string folder;   ///< -r_f; empty: results, or results/WORKLOAD_analytical without -r
+    std::optional<uint32_t> gpus;
+    std::optional<uint32_t> gpusPerServer;
+    std::optional<uint32_t> nicsPerServer;
+    std::optional<double> nvlinkGBps; ///< of a GPU, one direction
+    std::optional<double> nicGBps;    ///< of a NIC
+    std::string nicType;              ///< empty: not given
+    std::string gpuType;              ///< empty: not given
+    OverlapRatios overlap{};
+    bool visual{false};
+    ParallelSizes sizes;
+    uint32_t passes{1};
+    RunLimits limits; ///< --max-time, --max-sim-time, --max-memory
+    bool quiet{false};
+    bool help{false};
+    bool version{false};
+    RunEnvironment environment;
+
+    /**
+     * @param arguments of the program, its name not included; flags of several letters may have one
+     * dash or two, and underscores or dashes within
+     * @throw ns3::InputError naming the flag or variable that is wrong
+     */
+    static AnalyticalOptions Parse(const std::vector<std::string>& arguments,
+                                   const NcclOptions::Lookup& environment);
+
+    /// @return the text of --help
+    static std::string Help();
+};
+
+} // namespace AstraSim
+
+#endif /* ANALYTICAL_OPTIONS_H */

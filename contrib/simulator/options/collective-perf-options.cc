@@ -1,0 +1,434 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "collective-perf-options.h"
+
+#include "programs/frame/program-flags.h"
+#include "run-environment.h"
+
+#include "ns3/nearest-name.h"
+#include "ns3/units.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <sstream>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr double MAX_LAUNCH_US = 1e6;
+
+constexpr const char* USAGE_OF_PERF = "collective-perf TEST -b 8 -e 1G -f 2 --network-topo FILE";
+
+constexpr CollectiveTest TESTS[] = {
+    {"all_reduce_perf", CollectiveOp::AllReduce, true, false, false},
+    {"all_gather_perf", CollectiveOp::AllGather, false, false, true},
+    {"reduce_scatter_perf", CollectiveOp::ReduceScatter, true, false, true},
+    {"alltoall_perf", CollectiveOp::AllToAll, false, false, true},
+    {"sendrecv_perf", CollectiveOp::SendRecv, true, false, false},
+    {"broadcast_perf", CollectiveOp::Broadcast, false, true, false},
+    {"reduce_perf", CollectiveOp::Reduce, true, true, false},
+    {"gather_perf", CollectiveOp::Gather, false, true, true},
+    {"scatter_perf", CollectiveOp::Scatter, false, true, true},
+    {"hypercube_perf", CollectiveOp::None, false, false, true},
+};
+
+constexpr ElementType TYPES[] = {{"int8", 1},
+                                 {"uint8", 1},
+                                 {"int32", 4},
+                                 {"uint32", 4},
+                                 {"int64", 8},
+                                 {"uint64", 8},
+                                 {"half", 2},
+                                 {"float", 4},
+                                 {"double", 8},
+                                 {"bfloat16", 2},
+                                 {"f8e4m3", 1},
+                                 {"f8e5m2", 1}};
+
+constexpr const char* REDUCTIONS[] = {"sum", "prod", "max", "min", "avg", "mulsum"};
+
+/// A flag of nccl-tests that asks for what a simulation does not have.
+struct AbsentFlag
+{
+    const char* names;
+    const char* why;
+};
+
+constexpr AbsentFlag ABSENT[] = {
+    {"per_iter_timing,I", "iterations repeat each other, so there are no statistics"},
+    {"report_timestamps,S", "the same run prints the same text at any time"},
+    {"memory,M", "the memory of GPUs is not modelled"},
+    {"unalign,u", "buffers have no addresses"},
+    {"device_implementation,D", "kernels other than NCCL's own are not modelled"},
+    {"cta_policy,x", "policies other than the default are not modelled"},
+};
+
+/// Flags of nccl-tests that are accepted and have no effect.
+constexpr const char* IDLE[] = {"parallel_init,p",
+                                "stream_null,y",
+                                "timeout,T",
+                                "cudagraph,G",
+                                "report_cputime,C",
+                                "local_register,R",
+                                "per_iter_skip,K",
+                                "device_cta_count,V"};
+
+/// Values that are read further below.
+struct RawPerfFlags
+{
+    std::string minBytes{"32M"};
+    std::string maxBytes{"32M"};
+    std::string stepBytes{"1M"};
+    std::string type{"float"};
+    std::string reduction{"sum"};
+    std::string root{"0"};
+    uint32_t average{1};
+    std::string ignored;
+    std::array<uint32_t, std::size(ABSENT)> absent{};
+};
+
+/// Add the flags of nccl-tests that choose sizes, and how often they run.
+void
+AddSizes(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+{
+    using enum FlagSubject;
+    flags.Add(Traffic, "minbytes,b", raw.minBytes, "smallest size: 8, 64K, 32M, 1G");
+    flags.Add(Traffic, "maxbytes,e", raw.maxBytes, "largest size");
+    flags.Add(Traffic, "stepbytes,i", raw.stepBytes, "bytes added to each size to get the next");
+    flags.Add(Traffic, "stepfactor,f", options.stepFactor, "factor from each size to the next")
+        .AtLeast(1);
+    flags.Add(Traffic, "iters,n", options.iterations, "timed iterations").AtLeast(1);
+    flags
+        .Add(Traffic,
+             "agg_iters,m",
+             options.aggregated,
+             "collectives of one launch; times are those of one of them")
+        .AtLeast(1);
+    flags.Add(Traffic,
+              "warmup_iters,w",
+              options.warmUps,
+              "0: none; else one iteration per size is not timed");
+    flags
+        .Add(Traffic,
+             "run_cycles,N",
+             options.cycles,
+             "how many times to run and print the whole table")
+        .AtLeast(1);
+}
+
+/// Add the flags of nccl-tests that choose ranks, and what they do.
+void
+AddRanks(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+{
+    using enum FlagSubject;
+    flags.Add(Traffic, "nthreads,t", options.threads, "threads of a process").AtLeast(1);
+    flags.Add(Traffic, "ngpus,g", options.gpusPerThread, "GPUs of a thread").AtLeast(1);
+    flags.Add(Traffic,
+              "processes",
+              options.processes,
+              "as mpirun -np; else as many as the topology has GPUs for");
+    flags.Add(Traffic, "check,c", options.checks, "0: #wrong is N/A; else it is 0");
+    flags.Add(Traffic, "op,o", raw.reduction, "sum, prod, max, min, avg, mulsum or all");
+    flags.Add(Traffic, "datatype,d", raw.type, "float, half, ... or all");
+    flags.Add(Traffic, "root,r", raw.root, "root; -1: each rank in turn");
+    flags
+        .Add(Traffic,
+             "blocking,z",
+             options.blocking,
+             "0, 2: iterations follow each other on each rank; 1, 3: all ranks finish one before "
+             "the next")
+        .Choices(3, "0, 1, 2 or 3");
+    flags
+        .Add(Traffic, "average,a", raw.average, "time of rank 0 (0), average (1), min (2), max (3)")
+        .Choices(3, "0, 1, 2 or 3");
+}
+
+/// Add the flags of nccl-tests that do nothing here, and those that are refused.
+void
+AddOthers(FlagTable& flags, RawPerfFlags& raw)
+{
+    using enum FlagSubject;
+    for (const char* names : IDLE)
+    {
+        flags.Add(Model, names, raw.ignored, "accepted, no effect");
+    }
+    for (std::size_t i = 0; i < std::size(ABSENT); ++i)
+    {
+        const std::string expected = "0: " + std::string(ABSENT[i].why);
+        flags.Add(Model, ABSENT[i].names, raw.absent[i], "0 only: " + std::string(ABSENT[i].why))
+            .Choices(0, expected);
+    }
+    flags.AddText(
+        Output,
+        "output_file,J",
+        [](const std::string& text) {
+            RefuseFlag("-J " + text, "no -J: the table goes to standard output");
+        },
+        "refused: the table goes to standard output");
+}
+
+/// Add the flags of the machine that is simulated, and how.
+void
+AddSimulation(FlagTable& flags, CollectivePerfOptions& options)
+{
+    using enum FlagSubject;
+    RunOptions& run = options.run;
+    flags.Add(Traffic, "network-topo", run.topology, "topology file; else TOPOLOGY_FILE");
+    flags.Add(Traffic, "network-conf", run.conf, "SimAI.conf; else the defaults");
+    AddNetwork(flags, run, "packet, flow or analytical");
+    AddFastForward(flags, run, "simulate what repeats once: off, on, exact or verify");
+    AddFastForwardStore(flags, run);
+    flags.Add(Traffic, "gpu-table", run.nccl.gpuTable, "GPU types besides the built-in ones");
+    flags
+        .Add(Model,
+             "set",
+             run.confKeys,
+             "KEY=VALUE of the configuration, wins over the file; may repeat")
+        .Record("set");
+    flags.Add(Output, "output", run.output, "directory for fct.txt, links.csv, ...; else none");
+    flags
+        .Add(Model,
+             "launch-us",
+             options.launchUs,
+             "microseconds that a thread takes to launch a collective on one of its -g GPUs, one "
+             "after the other; 0: none")
+        .Within(0, MAX_LAUNCH_US, "0 to 1000000");
+    flags
+        .Add(Model,
+             "launch-channel-us",
+             options.launchChannelUs,
+             "microseconds that it takes more for each channel of the collective but the first; "
+             "0: none")
+        .Within(0, MAX_LAUNCH_US, "0 to 1000000");
+    flags.Add(Output,
+              "quiet,q",
+              run.quiet,
+              "print nothing but warnings and errors; results are in --output");
+    flags.Add(Traffic,
+              "all-iterations",
+              options.simulatesAll,
+              "simulate all iterations, also those that repeat the one before");
+}
+
+void
+DescribeFlags(FlagTable& flags, CollectivePerfOptions& options, RawPerfFlags& raw)
+{
+    using enum FlagSubject;
+    flags.Add(Output, "help,h", options.help, "this text");
+    flags.Add(Output, "help-conf", options.helpConf, "the keys of a configuration file");
+    flags.Add(Output, "version", options.version, "the version of the program");
+    AddSizes(flags, options, raw);
+    AddRanks(flags, options, raw);
+    AddOthers(flags, raw);
+    AddSimulation(flags, options);
+}
+
+/// @return the test of that name, with or without "_perf" and a path; null if there is none
+const CollectiveTest*
+FindTest(const std::string& path)
+{
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const auto found = std::find_if(std::begin(TESTS), std::end(TESTS), [&](const auto& test) {
+        return name == test.program || name + "_perf" == test.program;
+    });
+    return found == std::end(TESTS) ? nullptr : found;
+}
+
+const CollectiveTest*
+TakeTest(const std::string& program, std::vector<std::string>& arguments)
+{
+    if (const CollectiveTest* test = FindTest(program))
+    {
+        return test;
+    }
+    const std::string first =
+        arguments.empty() || arguments[0].starts_with('-') ? "" : arguments[0];
+    std::vector<std::string> names;
+    for (const CollectiveTest& test : TESTS)
+    {
+        names.emplace_back(test.program);
+    }
+    const CollectiveTest* test = FindTest(first);
+    if (!test)
+    {
+        RefuseFlag(first.empty() ? "no test is named" : "\"" + first + "\" is not a valid test",
+                   first.empty() ? "the name of one first, such as all_reduce_perf"
+                                 : "a test of --help" + ns3::NearestHint(first, names));
+    }
+    arguments.erase(arguments.begin());
+    return test;
+}
+
+void
+ReadSizes(const RawPerfFlags& raw, CollectivePerfOptions& options)
+{
+    options.minBytes = ParseSizeFlag("-b", raw.minBytes);
+    options.maxBytes = ParseSizeFlag("-e", raw.maxBytes);
+    options.stepBytes = ParseSizeFlag("-i", raw.stepBytes);
+    if (options.minBytes > options.maxBytes)
+    {
+        RefuseFlag("-b " + raw.minBytes + " is above -e " + raw.maxBytes,
+                   "a smallest size that is not above the largest");
+    }
+    const bool grows = options.stepFactor > 1 ? options.minBytes > 0 : options.stepBytes > 0;
+    if (!grows && options.minBytes < options.maxBytes)
+    {
+        RefuseFlag("sizes from " + raw.minBytes + " do not grow",
+                   "-f above 1 and -b above 0, or -i above 0");
+    }
+}
+
+void
+ReadTypes(const RawPerfFlags& raw, CollectivePerfOptions& options)
+{
+    for (const ElementType& type : TYPES)
+    {
+        if (raw.type == "all" || raw.type == type.name)
+        {
+            options.types.push_back(type);
+        }
+    }
+    if (options.types.empty())
+    {
+        RefuseFlag("-d " + raw.type + " is not a valid type",
+                   "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, "
+                   "f8e4m3, f8e5m2 or all");
+    }
+    const bool known = raw.reduction == "all" ||
+                       std::find(std::begin(REDUCTIONS), std::end(REDUCTIONS), raw.reduction) !=
+                           std::end(REDUCTIONS);
+    if (!known)
+    {
+        RefuseFlag("-o " + raw.reduction + " is not a valid operation",
+                   "sum, prod, max, min, avg, mulsum or all");
+    }
+    if (!options.test->reduces)
+    {
+        options.reductions = {options.test->op == CollectiveOp::None ? "" : "none"};
+    }
+    else if (raw.reduction == "all")
+    {
+        options.reductions.assign(std::begin(REDUCTIONS), std::end(REDUCTIONS));
+    }
+    else
+    {
+        options.reductions = {raw.reduction};
+    }
+}
+
+void
+ReadRoot(const RawPerfFlags& raw, CollectivePerfOptions& options)
+{
+    if (raw.root == "all")
+    {
+        options.root = -1;
+        return;
+    }
+    const auto root = ns3::ParseScaled(raw.root, 1);
+    if (!root || *root > INT32_MAX)
+    {
+        RefuseFlag("-r " + raw.root + " is not a valid rank", "a rank, or -1 for each in turn");
+    }
+    options.root = static_cast<int>(*root);
+}
+
+/// -1, which nccl-tests takes for all roots, is the only negative number of any flag.
+void
+SpellAllRoots(std::vector<std::string>& arguments)
+{
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+    {
+        const bool isRoot = i > 0 && (arguments[i - 1] == "-r" || arguments[i - 1] == "--root");
+        if (isRoot && arguments[i] == "-1")
+        {
+            arguments[i] = "all";
+        }
+        else if (arguments[i] == "-r-1" || arguments[i] == "--root=-1")
+        {
+            arguments[i] = "--root=all";
+        }
+    }
+}
+
+} // namespace
+
+CollectivePerfOptions
+CollectivePerfOptions::Parse(const std::string& program,
+                             std::vector<std::string> arguments,
+                             const RunOptions::Environment& environment)
+{
+    CollectivePerfOptions options;
+    RawPerfFlags raw;
+    const RunEnvironment read = RunEnvironment::Read(environment);
+    options.run.nccl = read.nccl;
+    options.run.netBandwidthBps = read.netBandwidthBps;
+    options.run.environment = read.variables;
+    options.run.warnings = read.warnings;
+    options.run.logLevel = read.logLevel;
+    options.run.fastForward = FastForwardMode::Off;
+    const auto asks = [&](std::initializer_list<const char*> flags) {
+        return !arguments.empty() &&
+               std::find(flags.begin(), flags.end(), arguments[0]) != flags.end();
+    };
+    options.help = asks({"-h", "--help", "-help"});
+    options.version = asks({"--version", "-version"});
+    options.helpConf = asks({"--help-conf", "-help-conf", "--help_conf", "-help_conf"});
+    if (options.help || options.version || options.helpConf)
+    {
+        return options;
+    }
+    options.run.arguments = arguments;
+    options.test = TakeTest(program, arguments);
+    SpellAllRoots(arguments);
+    FlagTable flags(USAGE_OF_PERF);
+    DescribeFlags(flags, options, raw);
+    for (const std::string& flag : flags.Read(arguments))
+    {
+        if (!flag.starts_with("--ns3::"))
+        {
+            flags.RefuseUnknown(flag);
+        }
+        options.run.ns3Flags.push_back(flag);
+    }
+    if (options.help || options.version || options.helpConf)
+    {
+        return options;
+    }
+    const std::vector<std::string> warnings = flags.Check();
+    options.run.warnings.insert(options.run.warnings.end(), warnings.begin(), warnings.end());
+    options.run.modelFlags = flags.GetModelFlags();
+    options.run.recorded = flags.GetRecorded();
+    options.rankTime = static_cast<RankTime>(raw.average);
+    ReadSizes(raw, options);
+    ReadTypes(raw, options);
+    ReadRoot(raw, options);
+    return options;
+}
+
+std::string
+CollectivePerfOptions::Help()
+{
+    CollectivePerfOptions options;
+    RawPerfFlags raw;
+    std::ostringstream text;
+    FlagTable flags(USAGE_OF_PERF);
+    DescribeFlags(flags, options, raw);
+    text << flags.Help() << "\nTests, also by a link of that name to the program:";
+    constexpr std::size_t IN_A_LINE = 4;
+    std::size_t count = 0;
+    for (const CollectiveTest& test : TESTS)
+    {
+        text << (count++ % IN_A_LINE == 0 ? "\n  " : " ") << test.program;
+    }
+    text << "\n\nFlags with a letter are nccl-tests'. Environment: as SimAI_simulator.\n"
+            "Exit status: 0 done, 1 the test did not finish, 2 an input is wrong,\n"
+            "  129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.\n";
+    return text.str();
+}
+
+} // namespace AstraSim

@@ -1,0 +1,59 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_CHECK_H
+#define RUN_CHECK_H
+
+#include "astra-frontend/model/collective/collective-check.h"
+#include "astra-frontend/model/system/run-observer.h"
+#include "programs/frame/run-failures.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup simulator
+ * @brief Looks over a run (--check): collectives on symbolic data, records in order, the network.
+ *
+ * The first thing that does not hold stops the run.
+ */
+class RunCheck : public RunFailures
+{
+  public:
+    /// @param stop called at most once, from the event loop
+    explicit RunCheck(std::function<void()> stop);
+    ~RunCheck();
+
+    /// @return what looks over the collectives of all jobs
+    CollectiveCheck& GetCollectives()
+    {
+        return m_collectives;
+    }
+
+    /// @return what is to be told of one job; owned by this object
+    RunObserver& ObserveJob();
+
+    /// The run is over. @param finished whether all ranks have done all their work
+    void Finish(bool finished);
+
+    /// @return what has been looked at, for run.json and the last line
+    uint64_t GetCollectivesChecked() const
+    {
+        return m_collectives.GetChecked();
+    }
+
+  private:
+    class JobObserver;
+
+    CollectiveCheck m_collectives;
+    std::vector<std::unique_ptr<JobObserver>> m_observers;
+};
+
+} // namespace AstraSim
+
+#endif /* RUN_CHECK_H */

@@ -1,0 +1,428 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "run-options.h"
+
+#include "astra-network-file.h"
+#include "programs/frame/ns3-flags.h"
+#include "programs/frame/program-flags.h"
+#include "run-check.h"
+#include "run-environment.h"
+#include "run-replay.h"
+
+#include "ns3/input-error.h"
+
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr const char* USAGE = "SimAI_simulator -w WORKLOAD -n TOPOLOGY -c CONF [flags]";
+
+/// Every kind of network by its name; what --network takes.
+constexpr std::pair<const char*, NetworkModel> NETWORKS[] = {
+    {"packet", NetworkModel::Packet},
+    {"analytical", NetworkModel::Analytical},
+    {"flow", NetworkModel::Flow},
+};
+
+constexpr uint32_t MAX_QUEUES = 1024; ///< stream queues of a dimension
+
+/// What --fast-forward takes.
+constexpr std::pair<const char*, FastForwardMode> FAST_FORWARD_MODES[] = {
+    {"off", FastForwardMode::Off},
+    {"auto", FastForwardMode::Auto},
+    {"on", FastForwardMode::On},
+    {"exact", FastForwardMode::Exact},
+    {"verify", FastForwardMode::Verify},
+};
+
+/// The words of --progress.
+constexpr std::pair<const char*, ProgressMode> PROGRESS_MODES[] = {
+    {"auto", ProgressMode::Auto},
+    {"always", ProgressMode::Always},
+    {"never", ProgressMode::Never},
+};
+
+/// @return the names of NETWORKS, as a sentence lists them
+std::string
+NetworkNames()
+{
+    std::vector<std::string> names;
+    for (const auto& network : NETWORKS)
+    {
+        names.emplace_back(network.first);
+    }
+    return ListWords(names);
+}
+
+/// Values of flags that are taken together with others.
+struct RawRunFlags
+{
+    std::vector<std::string> workloads;
+    std::string networkKind;
+};
+
+/// Add the flags that ask for a text instead of a run.
+void
+AddQuestions(FlagTable& flags, RunOptions& options)
+{
+    using enum FlagSubject;
+    flags.Add(Output, "help,h", options.help, "this text");
+    flags.Add(Output, "help-conf", options.helpConf, "the keys of a configuration file");
+    flags.Add(Output,
+              "PrintAttributes",
+              options.printAttributes,
+              "the attributes of a class of ns-3, such as ns3::RdmaDcqcn");
+    flags.Add(Output, "version", options.version, "the version of the program");
+}
+
+/// Add the inputs by their own names, and by ASTRA-sim's.
+void
+AddInputs(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
+{
+    using enum FlagSubject;
+    flags.Add(Traffic,
+              "workload,w",
+              raw.workloads,
+              "workload file; FILE@0-63 or FILE@0,2,4-7 places it on those ranks; may repeat");
+    flags.Add(Traffic, "network-topo,n", options.topology, "topology file; else TOPOLOGY_FILE");
+    flags.Add(Traffic, "network-conf,c", options.conf, "SimAI.conf; else the defaults");
+    AddNetwork(flags, options, "how the network is simulated: " + NetworkNames());
+    flags.Add(Output, "output,o", options.output, "output directory; else ./results/<w>_<n>/");
+    flags.Add(Output,
+              "simai-files",
+              options.simaiFiles,
+              "also write ncclFlowModel_EndToEnd.csv and "
+              "ncclFlowModel__dimension_utilization_0.csv");
+    flags
+        .Add(Limit,
+             "thread,t",
+             options.threads,
+             "threads to run on, at most one per server; results do not depend on their number")
+        .AtLeast(1, "1 or more threads");
+    flags.Add(Model, "system-configuration", options.system, "ASTRA-sim system file (JSON)");
+    flags.Add(Traffic,
+              "network-configuration",
+              options.conf,
+              "ASTRA-sim's name of -c; names the topology, or is a network of its analytical back "
+              "ends (F.yml)");
+    flags.Add(Traffic,
+              "logical-topology-configuration",
+              options.logicalTopology,
+              "logical dimensions (JSON)");
+    flags.Add(Traffic,
+              "workload-configuration",
+              raw.workloads,
+              "ASTRA-sim's name of -w; PREFIX of Chakra traces PREFIX.<rank>.et");
+    flags.Add(Traffic, "remote-memory-configuration", options.remoteMemory, "remote memory (JSON)");
+    flags.Add(Traffic,
+              "comm-group-configuration",
+              options.communicators,
+              "communicators of Chakra traces (JSON), or empty");
+    flags.AddIdle("logging-configuration", "accepted, no effect");
+    flags.Add(Traffic, "gpu-table", options.nccl.gpuTable, "GPU types besides the built-in ones");
+    flags.Add(Model,
+              "network-kind",
+              raw.networkKind,
+              "what joins the servers: " + NetworkKind::GetNames());
+    flags.Add(Model,
+              "background-flows",
+              options.backgroundFlows,
+              "flow file that runs beside the workloads; else FLOW_FILE");
+}
+
+/// Add the flags of how much is simulated, and how much of it is shown.
+void
+AddAmounts(FlagTable& flags, RunOptions& options)
+{
+    using enum FlagSubject;
+    AddFastForward(flags,
+                   options,
+                   "simulate traffic that repeats once: off, on, exact, verify, or auto: exact "
+                   "with --network analytical, else off (auto)");
+    flags
+        .Add(Limit,
+             "fast-forward-memory",
+             options.fastForwardMemoryMib,
+             "MiB for what --fast-forward keeps (1024)")
+        .AtLeast(1, "MiB, 1 or more")
+        .Needs("--fast-forward", [&options] {
+            return options.IsFastForwarded() || options.network == NetworkModel::Analytical;
+        });
+    AddFastForwardStore(flags, options);
+    flags.Add(Output,
+              "timeline-ranks",
+              options.timelineRanks,
+              "write timeline.json of the ranks below this number");
+    flags
+        .Add(Output,
+             "timeline-limit",
+             options.timelineLimit,
+             "largest number of events in timeline.json")
+        .Needs("--timeline-ranks", [&options] { return options.timelineRanks != 0; });
+}
+
+/// Add the flags of what the workloads are made of.
+void
+AddWork(FlagTable& flags, RunOptions& options)
+{
+    using enum FlagSubject;
+    flags.Add(Traffic, "num-queues-per-dim", options.queuesPerDimension, "stream queues")
+        .Within(1, MAX_QUEUES, "1 to " + std::to_string(MAX_QUEUES))
+        .Record("queues_per_dimension");
+    flags.Add(Traffic, "comm-scale", options.commScale, "multiplies every collective's bytes")
+        .AboveZero()
+        .Record("comm_scale");
+    flags.Add(Model, "injection-scale", options.injectionScale, "multiplies the endpoint delay")
+        .AboveZero()
+        .Record("injection_scale");
+    flags
+        .AddBool(Model,
+                 "rendezvous-protocol",
+                 options.rendezvous,
+                 "messages wait for their receive")
+        .Record("rendezvous");
+    flags.Add(Traffic, "passes", options.passes, "number of iterations")
+        .AtLeast(1)
+        .Record("passes");
+    flags.Add(Traffic,
+              "separate-passes",
+              options.separatePasses,
+              "each iteration on an idle network, with results of its own in DIR/pass-K; see "
+              "--resume");
+    flags.AddText(
+        Output,
+        "resume",
+        [](const std::string&) {}, // RunOptions::Parse() has put the run's own flags in its place
+        "output directory of an interrupted run with --separate-passes: simulate what is missing");
+    flags.Add(Traffic, "tp", options.sizes.tp, "tensor parallel size, for micro lines")
+        .Record("tp");
+    flags.Add(Traffic, "ep", options.sizes.ep, "expert parallel size, for micro lines")
+        .Record("ep");
+    flags.Add(Traffic, "pp", options.sizes.pp, "pipeline stages, for micro lines").Record("pp");
+}
+
+void
+Describe(FlagTable& flags, RunOptions& options, RawRunFlags& raw)
+{
+    using enum FlagSubject;
+    AddQuestions(flags, options);
+    AddInputs(flags, options, raw);
+    AddAmounts(flags, options);
+    AddWork(flags, options);
+    flags.Add(Model, "seed", options.seed, "random seed; wins over SEED of the configuration")
+        .AtLeast(1);
+    flags
+        .Add(Model,
+             "set",
+             options.confKeys,
+             "KEY=VALUE of the configuration, wins over the file; may repeat")
+        .Record("set");
+    flags.Add(Model,
+              "check",
+              options.check,
+              "check invariants throughout the run, such as that no byte is lost unnoticed");
+    flags.Add(Model, "pcap", options.pcap, "NODE:PORT to capture; may repeat");
+    AddLimits(flags, options.limits);
+    flags.AddText(
+        Output,
+        "replay",
+        [](const std::string&) {}, // as with --resume
+        "run.json of an earlier run: repeat it; -o and further flags may be added");
+    flags.AddChoice(Output, "progress", options.progress, PROGRESS_MODES, "auto, always or never");
+    flags.Add(Output, "quiet,q", options.quiet, "print nothing but warnings and errors");
+}
+
+/// ns-3's own flags name a TypeId or one of its global values; all else is a mistake.
+void
+SortOutUnknown(const std::vector<std::string>& unknown, const FlagTable& flags, RunOptions& options)
+{
+    for (const std::string& flag : unknown)
+    {
+        if (!ns3::IsNs3Flag(flag))
+        {
+            flags.RefuseUnknown(flag);
+        }
+        options.ns3Flags.push_back(flag);
+    }
+}
+
+/// A network file of ASTRA-sim describes a network of its own.
+void
+TakeNetworkFile(RunOptions& options, const FlagTable& flags)
+{
+    if (!IsAstraNetworkFile(options.conf))
+    {
+        return;
+    }
+    if (flags.IsGiven("network") && options.network != NetworkModel::Analytical)
+    {
+        RefuseFlag(std::string("--network ") + ToString(options.network) + " with ASTRA-sim's " +
+                       options.conf,
+                   "--network analytical, or a topology and a configuration for the others");
+    }
+    if (!options.topology.empty())
+    {
+        RefuseFlag("-n " + options.topology + " with " + options.conf,
+                   "one of the two, as the second describes the network, too");
+    }
+    options.network = NetworkModel::Analytical;
+}
+
+/// Whether the run is checked, unless a flag says so.
+void
+TakeCheck(RunOptions& options)
+{
+    if (options.check && options.IsFastForwarded())
+    {
+        RefuseFlag("--check with --fast-forward",
+                   "one of the two: what is not simulated cannot be checked");
+    }
+    options.check = options.check || (RunCheck::IsDefault() && !options.IsFastForwarded());
+}
+
+void
+TakeJobs(RunOptions& options, const RawRunFlags& raw)
+{
+    for (const std::string& workload : raw.workloads)
+    {
+        options.jobs.push_back(ParseJobPlacement(workload));
+    }
+    if (options.communicators == "empty")
+    {
+        options.communicators.clear();
+    }
+    if (options.jobs.empty())
+    {
+        RefuseFlag("no workload", "-w FILE");
+    }
+    if (options.separatePasses && options.output.empty())
+    {
+        RefuseFlag("--separate-passes without -o", "-o DIRECTORY, to resume from");
+    }
+}
+
+} // namespace
+
+const char*
+ToString(NetworkModel network)
+{
+    return WordOf(network, NETWORKS);
+}
+
+void
+AddNetwork(FlagTable& flags, RunOptions& options, const std::string& help)
+{
+    flags.AddChoice(FlagSubject::Model, "network", options.network, NETWORKS, help);
+}
+
+void
+AddFastForward(FlagTable& flags, RunOptions& options, const std::string& help)
+{
+    flags.AddChoice(FlagSubject::Limit,
+                    "fast-forward",
+                    options.fastForward,
+                    FAST_FORWARD_MODES,
+                    help,
+                    "on");
+}
+
+void
+AddFastForwardStore(FlagTable& flags, RunOptions& options)
+{
+    using enum FlagSubject;
+    flags
+        .Add(Limit,
+             "fast-forward-store",
+             options.fastForwardStore,
+             "directory where --fast-forward keeps what it has simulated for later runs")
+        .Needs("--fast-forward", [&options] { return options.IsFastForwarded(); });
+    flags
+        .Add(Limit,
+             "fast-forward-store-size",
+             options.fastForwardStoreMib,
+             "MiB that the directory may take (1024)")
+        .AtLeast(1, "MiB, 1 or more")
+        .Needs("--fast-forward-store", [&options] { return !options.fastForwardStore.empty(); });
+}
+
+RunOptions
+RunOptions::Parse(const std::vector<std::string>& arguments, const Environment& environment)
+{
+    const auto lookup = [](const RunReplay& run) {
+        return [&run](const std::string& name) -> std::optional<std::string> {
+            const auto found = run.variables.find(name);
+            return found == run.variables.end() ? std::nullopt : std::optional(found->second);
+        };
+    };
+    if (const auto run = RunReplay::FindReplayed(arguments))
+    {
+        return Parse(run->arguments, lookup(*run));
+    }
+    if (const auto run = RunReplay::FindResumed(arguments))
+    {
+        RunOptions options = Parse(run->arguments, lookup(*run));
+        options.resumes = true;
+        return options;
+    }
+    const RunEnvironment read = RunEnvironment::Read(environment);
+    RunOptions options;
+    options.arguments = arguments;
+    options.nccl = read.nccl;
+    options.netBandwidthBps = read.netBandwidthBps;
+    options.environment = read.variables;
+    options.warnings = read.warnings;
+    options.logLevel = read.logLevel;
+    options.threads = read.threads;
+    RawRunFlags raw;
+    FlagTable flags(USAGE);
+    Describe(flags, options, raw);
+    SortOutUnknown(flags.Read(arguments), flags, options);
+    options.quiet = options.quiet || read.logLevel > LogLevel::Info;
+    if (!raw.networkKind.empty())
+    {
+        options.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
+    }
+    if (options.help || options.helpConf || options.version || !options.printAttributes.empty())
+    {
+        return options;
+    }
+    const std::vector<std::string> warnings = flags.Check();
+    options.warnings.insert(options.warnings.end(), warnings.begin(), warnings.end());
+    options.modelFlags = flags.GetModelFlags();
+    options.recorded = flags.GetRecorded();
+    options.reportsRanks = flags.IsGiven("workload-configuration");
+    TakeNetworkFile(options, flags);
+    TakeCheck(options);
+    TakeJobs(options, raw);
+    return options;
+}
+
+std::string
+RunOptions::Help()
+{
+    RunOptions options;
+    RawRunFlags raw;
+    FlagTable flags(USAGE);
+    Describe(flags, options, raw);
+    std::ostringstream text;
+    text << flags.Help() << SPELLING_NOTE
+         << "\nAny ns-3 attribute default or global value is a flag too:\n"
+            "  --ns3::RdmaHw::DataOverhead=52 --SchedulerType=ns3::MapScheduler --RngRun=3\n"
+            "\nEnvironment: AS_SEND_LAT AS_NVLS_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS\n"
+            "  AS_GPU_TYPE AS_NETWORK_KIND AS_HOST_CPU AS_NET_BW AS_SIM_THREADS AS_LOG_LEVEL\n"
+            "  NCCL_NVLS_ENABLE NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n"
+            "  NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT\n"
+            "\nExit status: 0 done, 1 the workload did not finish or a check failed,\n"
+            "  2 an input is wrong, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM,\n"
+            "  after results so far were written.\n";
+    return text.str();
+}
+
+} // namespace AstraSim

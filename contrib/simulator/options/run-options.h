@@ -1,0 +1,140 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include "astra-frontend/model/nccl/nccl-options.h"
+#include "astra-frontend/model/system/rank-list.h"
+#include "astra-frontend/model/workload/layer-table.h"
+#include "programs/frame/program-flags.h"
+#include "programs/frame/run-limits.h"
+#include "run-environment.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// When progress is shown.
+enum class ProgressMode : uint8_t
+{
+    Auto, ///< if standard error is a terminal
+    Always,
+    Never,
+};
+
+/// How a network is simulated.
+enum class NetworkModel : uint8_t
+{
+    Packet,     ///< every packet
+    Analytical, ///< a formula per message, ports next to the ranks shared
+    Flow,       ///< messages as fluids that share the links of their paths
+};
+
+/// Whether traffic that repeats is simulated again.
+enum class FastForwardMode : uint8_t
+{
+    Off,    ///< everything is simulated
+    Auto,   ///< Exact where that is sure to give the same outputs, else Off
+    On,     ///< a pattern once
+    Exact,  ///< and nothing is cut off
+    Verify, ///< a sample of the reused again, to know the errors
+};
+
+/// @return the name that --network takes
+const char* ToString(NetworkModel network);
+
+/// Everything a run is asked for: flags, then environment, then files.
+struct RunOptions
+{
+    std::vector<JobPlacement> jobs; ///< -w FILE, or FILE\@RANKS
+    NetworkModel network{NetworkModel::Packet};
+    std::string topology;
+    std::string conf;
+    std::string system;                ///< --system-configuration
+    std::string logicalTopology;       ///< --logical-topology-configuration
+    std::string communicators;         ///< --comm-group-configuration; empty for none
+    std::string remoteMemory;          ///< --remote-memory-configuration
+    std::string backgroundFlows;       ///< --background-flows; else FLOW_FILE
+    int timelineRanks{0};              ///< --timeline-ranks: ranks shown in timeline.json
+    uint64_t timelineLimit{1'000'000}; ///< --timeline-limit: events of timeline.json
+    std::string output;                ///< empty: ./results/WORKLOAD_TOPOLOGY
+    /// -t: threads that the packets of a run are shared out to; without it, all events are in one
+    /// list
+    std::optional<uint32_t> threads;
+    uint32_t passes{1};
+    bool separatePasses{false}; ///< --separate-passes: each iteration is a run of its own
+    bool resumes{false};        ///< --resume: iterations that are finished are kept
+    std::optional<uint32_t> seed;
+    ParallelSizes sizes;
+    uint32_t queuesPerDimension{1};
+    double commScale{1};
+    double injectionScale{1};
+    bool rendezvous{false};
+    FastForwardMode fastForward{FastForwardMode::Auto};
+    uint64_t fastForwardMemoryMib{1024}; ///< --fast-forward-memory
+    std::string fastForwardStore;        ///< --fast-forward-store: a directory; empty for none
+    uint64_t fastForwardStoreMib{1024};  ///< --fast-forward-store-size
+    /// Flags that may change how a network carries traffic, and ns-3's; files apart, and not what
+    /// the traffic is, where results go and how much a run may use. See DescribeModels().
+    std::vector<std::string> modelFlags;
+    /// Values of flags that run.json has among the options, by their names there.
+    nlohmann::ordered_json recorded;
+    bool reportsRanks{false}; ///< print ASTRA-sim's line when a rank has finished
+    bool simaiFiles{false};   ///< --simai-files: also under the names SimAI has
+    ProgressMode progress{ProgressMode::Auto};
+    RunLimits limits;  ///< --max-time, --max-sim-time, --max-memory
+    bool check{false}; ///< --check; always in the checking build
+    bool quiet{false};
+    LogLevel logLevel{LogLevel::Info}; ///< AS_LOG_LEVEL
+    bool help{false};
+    bool helpConf{false};
+    std::string printAttributes; ///< name of a class
+    bool version{false};
+    std::vector<std::string> arguments; ///< of the program, those that --replay stands for included
+    std::vector<std::string> confKeys;  ///< --set KEY=VALUE
+    std::vector<std::string> pcap;      ///< --pcap NODE:PORT
+    std::vector<std::string> ns3Flags;
+    NcclOptions nccl;
+    std::optional<uint64_t> netBandwidthBps; ///< AS_NET_BW: rate of NIC links
+
+    std::map<std::string, std::string> environment; ///< variables that were set, by name
+    std::vector<std::string> warnings; ///< what is accepted and has no effect, a line each
+
+    /// @return whether the user wants the run fast-forwarded
+    bool IsFastForwarded() const
+    {
+        return fastForward != FastForwardMode::Off && fastForward != FastForwardMode::Auto;
+    }
+
+    /// @return the value of an environment variable, or nothing
+    using Environment = NcclOptions::Lookup;
+
+    /**
+     * @param arguments of the program, its name not included
+     * @throw ns3::InputError naming the flag or variable that is wrong
+     */
+    static RunOptions Parse(const std::vector<std::string>& arguments,
+                            const Environment& environment);
+
+    /// @return the text of --help
+    static std::string Help();
+};
+
+/// Add --network. @param options where it goes
+void AddNetwork(FlagTable& flags, RunOptions& options, const std::string& help);
+
+/// Add --fast-forward, which alone means "on", --fast-forward-store and its size.
+void AddFastForward(FlagTable& flags, RunOptions& options, const std::string& help);
+void AddFastForwardStore(FlagTable& flags, RunOptions& options);
+
+} // namespace AstraSim
+
+#endif /* RUN_OPTIONS_H */

@@ -1,0 +1,93 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "simccl-options.h"
+
+#include "programs/frame/program-flags.h"
+
+#include <cstdint>
+#include <string>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr const char* USAGE_OF_SIMCCL = "SimCCL [flags]";
+
+/// Other names of flags are those that other programs use.
+void
+DescribeFlags(FlagTable& flags, SimCclOptions& options, std::string& size)
+{
+    using enum FlagSubject;
+    using Text = std::string;
+    flags.Add(Output, "help,h", options.help, "this text");
+    flags.Add(Output, "version", options.version, "the version of the program");
+    flags.Add(Output, "quiet,q", options.quiet, "write the files and print nothing");
+    flags.AddDefault(Traffic,
+                     "op",
+                     options.op,
+                     Text("AllReduce"),
+                     "AllReduce AllGather ReduceScatter AllToAll AllToAllV Broadcast Reduce Gather "
+                     "Scatter SendRecv Barrier");
+    flags.AddDefault(Traffic, "size", size, Text("4194304"), "bytes, as nccl-tests counts: 8, 32M");
+    flags.AddDefault(Traffic, "nRanks", options.ranks, 0U, "ranks; 0: as many as GPUs");
+    flags.AddDefault(Model, "nNodes", options.nodes, 1U, "nodes");
+    flags.AddDefault(Model, "gpus_per_node", options.gpusPerNode, 8U, "GPUs of a node")
+        .Alias({"g-p-s", "gpus-per-server"});
+    flags.AddDefault(Model, "gpu_type", options.gpuType, Text("H100"), "A100, H100, B200, ...")
+        .Alias({"g-type"});
+    flags
+        .AddDefault(Model,
+                    "nvlink",
+                    options.nvlinkGBps,
+                    0.0,
+                    "NVLink GB/s of a GPU in one direction; 0: the GPU type's")
+        .Alias({"nv"});
+    flags.AddDefault(Model, "nic", options.nicGbps, 400.0, "Gb/s of a GPU's NICs together");
+    flags.AddDefault(Traffic, "root", options.root, 0, "root of Broadcast, Reduce, ...");
+    flags.Add(Traffic,
+              "pairs",
+              options.pairs,
+              "AllToAllV: a file with a line per sender, the bytes for each receiver in it");
+    flags.Add(Model, "gpu-table", options.gpuTable, "GPU types besides the built-in ones");
+    flags.Add(Traffic, "workload,w", options.workload, "show every collective of a text workload");
+    flags.Add(Model, "network-topo,n", options.topology, "take the machine from a topology file");
+    flags.AddDefault(Output, "output,o", options.output, Text("."), "where files are written");
+    flags.AddDefault(Limit,
+                     "max-flows",
+                     options.maxFlows,
+                     uint64_t{2000000},
+                     "refuse to write more flows than that");
+}
+
+} // namespace
+
+SimCclOptions
+SimCclOptions::Parse(const std::vector<std::string>& arguments)
+{
+    SimCclOptions options;
+    std::string size;
+    FlagTable flags(USAGE_OF_SIMCCL);
+    DescribeFlags(flags, options, size);
+    const auto unknown = flags.Read(arguments);
+    if (!unknown.empty())
+    {
+        flags.RefuseUnknown(unknown.front());
+    }
+    options.size = ParseSizeFlag("--size", size);
+    return options;
+}
+
+std::string
+SimCclOptions::Help()
+{
+    SimCclOptions unused;
+    std::string size;
+    FlagTable flags(USAGE_OF_SIMCCL);
+    DescribeFlags(flags, unused, size);
+    return flags.Help() + SPELLING_NOTE;
+}
+
+} // namespace AstraSim

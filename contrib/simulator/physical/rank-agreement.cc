@@ -1,0 +1,121 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "rank-agreement.h"
+
+#include "programs/frame/guarded-main.h"
+#include "rank-failure.h"
+
+#include "ns3/input-error.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+using Json = nlohmann::json;
+
+std::string
+Write(const Json& json)
+{
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// @return what goes wrong in @p step, as JSON; empty if nothing does
+std::string
+Try(const std::function<void()>& step)
+{
+    const auto report = [](const std::string& text, int status) {
+        return Write({{"host", HostName()}, {"text", text}, {"status", status}});
+    };
+    try
+    {
+        step();
+        return "";
+    }
+    catch (const ns3::InputError& error)
+    {
+        return report(error.what(), 2);
+    }
+    catch (const RankFailure& failure)
+    {
+        return report(failure.what(), failure.GetExitStatus());
+    }
+    catch (const std::bad_alloc&)
+    {
+        return report(DescribeOutOfMemory(), 1);
+    }
+}
+
+} // namespace
+
+std::string
+HostName()
+{
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+std::optional<Refusal>
+Agree(const RankCommunicator& ranks, const std::function<void()>& step)
+{
+    const auto reports = ranks.GatherAll(Try(step));
+    const auto first = std::find_if(reports.begin(), reports.end(), [](const auto& text) {
+        return !text.empty();
+    });
+    if (first == reports.end())
+    {
+        return std::nullopt;
+    }
+    const Json report = Json::parse(*first);
+    const std::string text = report["text"];
+    const bool isOfAll = std::all_of(reports.begin(), reports.end(), [&text](const auto& other) {
+        return !other.empty() && Json::parse(other)["text"] == text;
+    });
+    return Refusal{isOfAll ? text
+                           : fmt::format("rank {} (host {}): {}",
+                                         first - reports.begin(),
+                                         report["host"].get<std::string>(),
+                                         text),
+                   report["status"]};
+}
+
+std::optional<Refusal>
+FindMismatch(const RankCommunicator& ranks,
+             const std::vector<std::pair<std::string, std::string>>& facts)
+{
+    const auto all = ranks.GatherAll(Write({{"host", HostName()}, {"facts", facts}}));
+    const Json first = Json::parse(all.front());
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+    {
+        const Json other = Json::parse(all[rank]);
+        const std::size_t count = std::min(first["facts"].size(), other["facts"].size());
+        for (std::size_t i = 0; i < count; ++i)
+        {
+            const Json& mine = first["facts"][i];
+            const Json& its = other["facts"][i];
+            if (mine != its)
+            {
+                return Refusal{fmt::format("rank {} (host {}): {} is {}; expected {}, as on rank 0",
+                                           rank,
+                                           other["host"].get<std::string>(),
+                                           mine[0].get<std::string>(),
+                                           its[1].get<std::string>(),
+                                           mine[1].get<std::string>()),
+                               2};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace AstraSim

@@ -1,0 +1,84 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef PHY_INPUTS_H
+#define PHY_INPUTS_H
+
+#include "astra-frontend/model/group/mock-nccl-group.h"
+#include "astra-frontend/model/workload/workload-file.h"
+#include "phy-options.h"
+#include "programs/frame/run-console.h"
+#include "programs/frame/run-record.h"
+#include "simulator/inputs/run-inputs.h"
+#include "simulator/physical/rank-agreement.h"
+#include "simulator/physical/rank-communicator.h"
+#include "simulator/physical/reduced-collectives.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace AstraSim
+{
+
+/**
+ * @ingroup simulator
+ * @brief What a run with real traffic is told: the files and options that all ranks must agree on.
+ */
+class PhyInputs
+{
+  public:
+    /// @param options outlive the object
+    explicit PhyInputs(const PhyOptions& options);
+
+    /**
+     * Read the files and compare them with the number of ranks.
+     * @param ranks how many are running
+     * @throw ns3::InputError if a file is wrong, or made for another number of ranks
+     */
+    void Read(uint32_t ranks, RunConsole& console);
+
+    /// @return what is not the same on all ranks; every rank calls it
+    std::optional<Refusal> Compare(const RankCommunicator& ranks) const;
+
+    /// Tell a run's record what it was told.
+    void Record(RunRecord& record) const;
+
+    /// @return where results go, if nothing else is asked for: named by the workload and topology
+    std::string GetOutput() const;
+
+    /// @return the workload anew, for an iteration
+    std::unique_ptr<Workload> OpenWorkload() const;
+
+    /// @return the workload, to ask for names
+    const Workload& GetWorkload() const
+    {
+        return *m_workload;
+    }
+
+    const ns3::ClusterTopology& GetTopology() const
+    {
+        return m_inputs.topology;
+    }
+
+    /// @return what carries out collectives
+    CollectiveImplementation& GetCollectives() const;
+
+    /// @return how many results of collectives were compared with what the operations mean
+    uint64_t GetChecked() const
+    {
+        return m_reduced ? m_reduced->GetChecked() : 0;
+    }
+
+  private:
+    const PhyOptions& m_options;
+    RunInputs m_inputs;
+    std::unique_ptr<Workload> m_workload;
+    std::unique_ptr<MockNcclGroup> m_nccl;
+    std::unique_ptr<ReducedCollectives> m_reduced; ///< with --reduce
+};
+
+} // namespace AstraSim
+
+#endif /* PHY_INPUTS_H */

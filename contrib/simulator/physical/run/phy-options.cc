@@ -1,0 +1,204 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "phy-options.h"
+
+#include "programs/frame/program-flags.h"
+
+#include <boost/algorithm/string/split.hpp>
+#include <utility>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr const char* USAGE = "mpirun -np RANKS SimAI_phynet -w WORKLOAD -n TOPOLOGY [flags]";
+constexpr double MAX_TIMEOUT = 3600; ///< seconds
+
+constexpr std::pair<const char*, ComputeMode> COMPUTE_MODES[] = {
+    {"spin", ComputeMode::Spin},
+    {"sleep", ComputeMode::Sleep},
+    {"skip", ComputeMode::Skip},
+};
+
+/// Values of flags that are taken together with others.
+struct RawFlags
+{
+    std::string workload;
+    std::string nics;
+    std::string interfaces;
+    std::string networkKind;
+};
+
+/// Add the flags that real traffic has and a simulation has not.
+void
+AddTraffic(FlagTable& flags, PhyOptions& options, RawFlags& raw)
+{
+    using enum FlagSubject;
+    flags.Add(Model,
+              "provider",
+              options.provider,
+              "libfabric's provider: auto (default), verbs, tcp, shm, or another one's name");
+    flags.Add(Model,
+              "nic",
+              raw.nics,
+              "RDMA devices, separated by commas; rank i of a host takes the i-th of them");
+    flags.Add(Model, "interface", raw.interfaces, "the same for network interfaces, with tcp");
+    flags.AddChoice(
+        Model,
+        "compute",
+        options.compute,
+        COMPUTE_MODES,
+        "computation: spin keeps the core busy, sleep (default) leaves it to others, skip");
+    flags.Add(Model, "verify", options.verify, "fill payloads, and check them on arrival");
+    flags.Add(Model,
+              "reduce",
+              options.reduce,
+              "carry out the collectives on real data, and check the results");
+    flags.Add(Traffic, "warmup", options.warmup, "iterations before those that count (1)");
+    flags.Add(Traffic, "iterations", options.iterations, "iterations that count (1)").AtLeast(1);
+    flags
+        .Add(Limit,
+             "timeout",
+             options.timeoutSeconds,
+             "seconds after which a silent rank counts as dead (5)")
+        .Within(1, MAX_TIMEOUT, "seconds, from 1 to 3600");
+}
+
+void
+Describe(FlagTable& flags, PhyOptions& options, RawFlags& raw)
+{
+    using enum FlagSubject;
+    RunOptions& run = options.run;
+    flags.Add(Output, "help,h", run.help, "this text");
+    flags.Add(Output, "help-conf", run.helpConf, "the keys of a configuration file");
+    flags.Add(Output, "version", run.version, "the version of the program");
+    flags.Add(
+        Traffic,
+        "workload,w",
+        raw.workload,
+        "workload file, or PREFIX of Chakra traces PREFIX.<rank>.et; its ranks are processes");
+    flags.Add(Model,
+              "network-topo,n",
+              run.topology,
+              "topology file that NCCL's choices follow; else TOPOLOGY_FILE");
+    flags.Add(Model,
+              "network-conf,c",
+              run.conf,
+              "SimAI.conf; only TOPOLOGY_FILE and GPUS_PER_SERVER count");
+    flags.Add(Output, "output,o", run.output, "output directory; else ./results/<w>_<n>_physical/");
+    AddTraffic(flags, options, raw);
+    flags.Add(Traffic, "passes", run.passes, "passes over the workload in an iteration").AtLeast(1);
+    flags.Add(Traffic, "tp", run.sizes.tp, "tensor parallel size, for micro lines");
+    flags.Add(Traffic, "ep", run.sizes.ep, "expert parallel size, for micro lines");
+    flags.Add(Traffic, "pp", run.sizes.pp, "pipeline stages, for micro lines");
+    flags.Add(Traffic,
+              "comm-group-configuration",
+              run.communicators,
+              "communicators of Chakra traces (JSON), or empty");
+    flags.Add(Model, "gpu-table", run.nccl.gpuTable, "GPU types besides the built-in ones");
+    flags.Add(Model,
+              "network-kind",
+              raw.networkKind,
+              "what joins the servers: " + NetworkKind::GetNames());
+    AddTimeLimit(flags, run.limits, "wall time that the run may take, in seconds");
+    AddMemoryLimit(flags, run.limits, "memory that a rank may take, such as 8GiB");
+    flags.Add(Output, "quiet,q", run.quiet, "print nothing but warnings and errors");
+}
+
+std::vector<std::string>
+SplitNames(const std::string& flag, const std::string& text)
+{
+    std::vector<std::string> names;
+    if (text.empty())
+    {
+        return names;
+    }
+    boost::split(names, text, [](char c) { return c == ','; });
+    for (const std::string& name : names)
+    {
+        if (name.empty())
+        {
+            RefuseFlag(flag + " " + text, "names separated by commas");
+        }
+    }
+    return names;
+}
+
+} // namespace
+
+PhyOptions
+PhyOptions::Parse(const std::vector<std::string>& arguments, const NcclOptions::Lookup& environment)
+{
+    PhyOptions options;
+    RunOptions& run = options.run;
+    const RunEnvironment read = RunEnvironment::Read(environment);
+    run.arguments = arguments;
+    run.nccl = read.nccl;
+    run.netBandwidthBps = read.netBandwidthBps;
+    run.environment = read.variables;
+    run.warnings = read.warnings;
+    run.logLevel = read.logLevel;
+    RawFlags raw;
+    FlagTable flags(USAGE);
+    Describe(flags, options, raw);
+    const auto unknown = flags.Read(arguments);
+    if (!unknown.empty())
+    {
+        flags.RefuseUnknown(unknown.front());
+    }
+    run.quiet = run.quiet || read.logLevel > LogLevel::Info;
+    // Hosts have no switches that add: NVLS only if it is asked for, and then refused.
+    run.nccl.nvlsEnable = run.nccl.nvlsRequired;
+    run.nccl.nvlsTreeEnable = run.nccl.nvlsRequired;
+    // A real network joins what a topology's rails do not.
+    run.nccl.pxnEnable = run.nccl.pxnEnable.value_or(false);
+    if (!raw.networkKind.empty())
+    {
+        run.nccl.SetNetworkKind(raw.networkKind, "command line", "--network-kind");
+    }
+    if (run.help || run.helpConf || run.version)
+    {
+        return options;
+    }
+    if (raw.workload.empty())
+    {
+        RefuseFlag("no workload", "-w FILE");
+    }
+    run.jobs.push_back({raw.workload, {}});
+    if (run.communicators == "empty")
+    {
+        run.communicators.clear();
+    }
+    flags.Check();
+    options.devices = SplitNames("--nic", raw.nics);
+    if (!raw.interfaces.empty())
+    {
+        if (!options.devices.empty())
+        {
+            RefuseFlag("--nic and --interface are both given", "one of them");
+        }
+        options.devices = SplitNames("--interface", raw.interfaces);
+    }
+    return options;
+}
+
+std::string
+PhyOptions::Help()
+{
+    PhyOptions options;
+    RawFlags raw;
+    FlagTable flags(USAGE);
+    Describe(flags, options, raw);
+    return flags.Help() + SPELLING_NOTE +
+           "\nEnvironment: AS_PXN_ENABLE AS_RING_CHANNELS AS_NV_CHANNELS AS_GPU_TYPE\n"
+           "  AS_NETWORK_KIND AS_NET_BW AS_LOG_LEVEL NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS\n"
+           "  NCCL_MAX_NCHANNELS NCCL_CROSS_NIC NCCL_TUNING NCCL_SELECT, and libfabric's\n"
+           "  FI_...\n"
+           "\nExit status: 0 done, 1 a rank failed, 2 an input is wrong, 129, 130 and 143\n"
+           "  ended by SIGHUP, SIGINT and SIGTERM. If one rank fails, all exit within 10 s.\n";
+}
+
+} // namespace AstraSim

@@ -1,0 +1,494 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "simulation-run.h"
+
+#include "astra-frontend/model/nccl/nccl-cost-model.h"
+#include "astra-frontend/model/workload/workload-file.h"
+#include "programs/frame/run-console.h"
+#include "programs/frame/run-driver.h"
+#include "programs/frame/run-results.h"
+#include "programs/frame/thread-report.h"
+#include "simulator/back-ends/backend-factory.h"
+#include "simulator/inputs/run-inputs.h"
+#include "simulator/jobs/run-jobs.h"
+#include "simulator/run/run-progress.h"
+#include "simulator/run/workload-threads.h"
+
+#include "ns3/fabric-monitors.h"
+#include "ns3/qbb-processes.h"
+#include "ns3/rng-seed-manager.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unistd.h>
+
+namespace AstraSim
+{
+
+namespace
+{
+
+constexpr std::size_t MAX_WARNINGS = 10;
+constexpr std::size_t MAX_WAITS_OF_RANKS = 40;
+constexpr std::size_t MAX_VERDICT_LINES = 6;
+
+/// A whole run, from options to results; one object per run.
+class SimulationRun : public RunDriver
+{
+  public:
+    explicit SimulationRun(const RunOptions& options)
+        : RunDriver(options.limits),
+          m_options(options),
+          m_console(options.quiet, options.logLevel)
+    {
+    }
+
+  private:
+    bool ReadInputs() override;
+    Output GetOutput() const override;
+    void Build() override;
+    void Start() override;
+    void Simulate() override;
+    int Report() override;
+    void Interrupt() override;
+    void Release() override;
+
+    SimulationBackend& Backend() const
+    {
+        return m_network->GetBackend();
+    }
+
+    void RecordInputs();
+    /// Make all that simulates and writes. @param mayReuse whether without being told to, too
+    void MakeSimulation(const BackgroundFlows& background, bool mayReuse);
+    /// Reuse has given up: begin without it.
+    void BeginAnew();
+    void RecordWorkload(const std::string& path);
+    void RecordResults();
+    void RecordFastForward();
+    int ReportUnfinished();
+    void SayVerdict() const;
+    void SayApproximations() const;
+
+    const RunOptions& m_options;
+    RunConsole m_console;
+    RunInputs m_inputs;
+    std::optional<RunNetwork> m_network;
+    std::unique_ptr<RunCheck> m_check; ///< null if nothing is checked
+    std::unique_ptr<RunJobs> m_jobs;
+    std::unique_ptr<RunProgress> m_progress;
+    SimulationEnd m_end{SimulationEnd::Drained};
+    std::mutex m_exchange;       ///< of the backend, while another thread may interrupt it
+    bool m_isInterrupted{false}; ///< by another thread
+};
+
+bool
+SimulationRun::ReadInputs()
+{
+    m_inputs = RunInputs::Read(m_options, m_console);
+    return true;
+}
+
+RunDriver::Output
+SimulationRun::GetOutput() const
+{
+    std::vector<std::string> results = ns3::FabricMonitors::FileNames(m_inputs.conf);
+    if (m_jobs)
+    {
+        const std::vector<std::string> own = m_jobs->GetOwnResults();
+        results.insert(results.end(), own.begin(), own.end());
+    }
+    if (!m_options.output.empty())
+    {
+        return {m_options.output, "", std::move(results)};
+    }
+    const auto stem = [](const std::string& path) {
+        return std::filesystem::path(path).stem().string();
+    };
+    const std::string& topology =
+        m_options.topology.empty() ? m_inputs.conf.topologyFile : m_options.topology;
+    if (topology.empty())
+    {
+        return {};
+    }
+    std::string name;
+    for (const JobPlacement& job : m_options.jobs)
+    {
+        name += (name.empty() ? "" : "+") + stem(job.workload);
+    }
+    name += "_" + std::filesystem::path(topology).filename().string();
+    if (!m_options.conf.empty())
+    {
+        name += "_" + stem(m_options.conf);
+    }
+    if (m_options.network != NetworkModel::Packet)
+    {
+        name += std::string("_") + ToString(m_options.network);
+    }
+    return {"results/" + name, "", std::move(results)};
+}
+
+void
+SimulationRun::RecordInputs()
+{
+    for (const JobPlacement& job : m_options.jobs)
+    {
+        RecordWorkload(job.workload);
+    }
+    const ns3::FabricConf& conf = m_inputs.conf;
+    GetRecord().AddInput("topology", conf.topologyFile);
+    GetRecord().Set("topology", conf.topologyFile);
+    const std::string confFile = m_inputs.dimensions.empty() ? m_options.conf : "";
+    const std::pair<const char*, const std::string&> files[] = {
+        {"configuration", confFile},
+        {"system", m_options.system},
+        {"logical topology", m_options.logicalTopology},
+        {"communicators", m_options.communicators},
+        {"remote memory", m_options.remoteMemory},
+        {"GPU table", m_options.nccl.gpuTable},
+    };
+    for (const auto& [role, file] : files)
+    {
+        if (!file.empty())
+        {
+            GetRecord().AddInput(role, file);
+        }
+    }
+    GetRecord().Set("network", ToString(m_options.network));
+    GetRecord().Set("arguments", m_options.arguments);
+    GetRecord().Set("seed", ns3::RngSeedManager::GetSeed());
+    GetRecord().SetOption("network_kind", m_options.nccl.networkKind->name);
+    GetRecord().SetOption("nvls", m_options.nccl.nvlsEnable);
+    GetRecord().SetOption("nvls_tree", m_options.nccl.nvlsTreeEnable);
+    for (const auto& [key, value] : ns3::FabricConfValues(conf))
+    {
+        GetRecord().SetOption(key, value);
+    }
+    GetRecord().SetOption("nccl_environment", m_options.environment);
+    for (const auto& [key, value] : m_options.recorded.items())
+    {
+        GetRecord().SetOption(key, value);
+    }
+    GetRecord().SetOption("ns3", m_options.ns3Flags);
+}
+
+void
+SimulationRun::RecordWorkload(const std::string& path)
+{
+    for (const std::string& file : WorkloadFiles(path))
+    {
+        GetRecord().AddInput("workload", file);
+    }
+}
+
+void
+SimulationRun::Build()
+{
+    RecordInputs();
+    const BackgroundFlows background = BackgroundFlows::Find(m_options, m_inputs);
+    if (!background.file.empty())
+    {
+        GetRecord().AddInput("background flows", background.file);
+    }
+    MakeSimulation(background, true);
+}
+
+void
+SimulationRun::MakeSimulation(const BackgroundFlows& background, bool mayReuse)
+{
+    std::vector<std::string> warnings;
+    const auto threads = ChooseThreads(m_options, m_inputs, m_console);
+    m_network.emplace(m_options,
+                      m_inputs,
+                      background,
+                      GetDirectory().Path(),
+                      threads,
+                      mayReuse,
+                      warnings);
+    m_jobs = std::make_unique<RunJobs>(m_options,
+                                       m_inputs.topology,
+                                       GetDirectory().Path(),
+                                       m_network->GetCollectives(),
+                                       m_console);
+    if (m_options.check)
+    {
+        m_check = std::make_unique<RunCheck>([this] { Backend().Interrupt(); });
+        if (const auto& startChecks = Backend().GetCapabilities().startChecks)
+        {
+            startChecks([this](const std::string& what) { m_check->Fail(what); });
+        }
+        m_jobs->SetCheck(*m_check);
+    }
+    std::vector<uint32_t> dimensions;
+    for (const NetworkDimension& dimension : m_inputs.dimensions)
+    {
+        dimensions.push_back(dimension.npus);
+    }
+    m_jobs->SetLogicalDimensions(std::move(dimensions));
+    if (threads && !m_network->GetForward())
+    {
+        m_jobs->SetPartitions(
+            [this](uint32_t partition) -> MockNcclGroup& { return m_network->NcclOf(partition); });
+    }
+    m_jobs->SetPlanes(m_inputs.conf);
+    m_jobs->SetEngines(m_inputs.conf, Backend());
+    m_jobs->AddTo(Backend());
+    m_console.Warn(warnings);
+}
+
+void
+SimulationRun::Start()
+{
+    // Processes of one run have the same events, however fast each is.
+    const bool show = !ns3::QbbProcesses::Get() &&
+                      (m_options.progress == ProgressMode::Always ||
+                       (m_options.progress == ProgressMode::Auto && ::isatty(STDERR_FILENO)));
+    m_progress = std::make_unique<RunProgress>(Backend(), [this] {
+        const JobProgress jobs = m_jobs->Progress();
+        const NetworkTotals totals = Backend().GetTotals();
+        return ProgressSample{jobs.collectivesDone,
+                              jobs.collectivesTotal,
+                              totals.flows,
+                              totals.packetHops,
+                              totals.events};
+    });
+    if (FastForwardBackend* forward = m_network->GetForward())
+    {
+        forward->Start();
+    }
+    m_jobs->Start([this] {
+        m_progress->Stop();
+        Backend().FinishWorkloads();
+    });
+    if (show)
+    {
+        m_progress->Start();
+    }
+}
+
+void
+SimulationRun::Simulate()
+{
+    m_end = Backend().Run();
+    m_progress->Stop();
+    if (m_network->ReusesByItself() && m_network->GetForward()->HasGivenUp())
+    {
+        BeginAnew();
+        m_end = Backend().Run();
+        m_progress->Stop();
+    }
+}
+
+void
+SimulationRun::BeginAnew()
+{
+    m_console.Say("too little repeats: the run begins anew, with --fast-forward=off\n");
+    GetRecord().Set("fast_forward_given_up", true);
+    const std::lock_guard lock(m_exchange);
+    Release();
+    MakeSimulation(BackgroundFlows(), false); // with any, nothing is reused
+    Start();
+    if (m_isInterrupted)
+    {
+        Backend().Interrupt();
+    }
+}
+
+void
+SimulationRun::Interrupt()
+{
+    const std::lock_guard lock(m_exchange);
+    m_isInterrupted = true;
+    Backend().Interrupt();
+}
+
+void
+SimulationRun::Release()
+{
+    m_progress.reset();
+    m_jobs.reset();
+    m_check.reset();
+    m_network.reset();
+}
+
+void
+SimulationRun::RecordResults()
+{
+    const TimePs simulated = m_jobs->AllFinished() ? m_jobs->GetFinishTime() : Backend().Now();
+    RunResults{simulated, GetWallSeconds(), Backend().GetTotals(), m_jobs->GetSummary().GetCount()}
+        .WriteTo(GetRecord());
+    if (m_network->GetForward())
+    {
+        RecordFastForward();
+    }
+}
+
+void
+SimulationRun::RecordFastForward()
+{
+    FastForwardBackend& forward = *m_network->GetForward();
+    const FastForwardReport report = forward.GetReport();
+    const bool hasPackets = report.carried.packetHops > 0;
+    nlohmann::ordered_json record = {
+        {"unit", hasPackets ? "packet_hops" : "flows"},
+        {"simulated", report.simulatedWork},
+        {"of_which_again", report.repeatedWork},
+        {"of_which_in_place", report.inPlaceWork},
+        {"reused", report.reusedWork},
+        {"skipped", 0},
+        {"parts", report.parts},
+        {"patterns_simulated", report.simulations},
+        {"patterns_reused", report.reuses},
+        {"inferred", report.inferred},
+        {"drawn", report.draws},
+        {"drawn_standard_error", report.drawError},
+        {"in_place", report.inPlace},
+        {"sampled_in_place", report.sampled},
+        {"ghosts", report.ghosts},
+        {"tails_cut", report.cutTails},
+        {"late_ends", report.late},
+        {"stored_patterns", report.storedPatterns},
+        {"stored_bytes", report.storedBytes},
+        {"forgotten_patterns", report.forgottenPatterns},
+        {"approximate", forward.DescribeApproximations()},
+    };
+    if (m_options.fastForward == FastForwardMode::Verify)
+    {
+        record["verified_ends"] = report.verified;
+        record["largest_error"] = report.largestError;
+        record["mean_error"] = report.meanError;
+    }
+    if (const auto store = forward.GetStoreReport())
+    {
+        record["store"] = m_options.fastForwardStore;
+        record["from_store"] = store->work;
+        record["patterns_from_store"] = store->patterns;
+        if (m_options.fastForward == FastForwardMode::Verify)
+        {
+            record["store_verified"] = store->verifiedPatterns;
+            record["store_wrong"] = store->wrongPatterns;
+        }
+    }
+    GetRecord().Set("fast_forward", record);
+    std::vector<std::string> warnings = forward.TakeWarnings();
+    m_console.Warn(warnings);
+}
+
+int
+SimulationRun::ReportUnfinished()
+{
+    const StopCause cause =
+        DescribeEnd(m_end, m_options.limits.simulated == m_inputs.conf.stopTimePs);
+    EndRecord(cause.status, cause.text);
+    const std::string split = m_inputs.DescribeSplitRails();
+    if (m_end == SimulationEnd::Drained && !split.empty())
+    {
+        std::cerr << split << "\n";
+        return 1;
+    }
+    std::cerr << cause.text << ", waiting at " << Backend().Now() / 1000 << " ns:\n";
+    const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WAITS_OF_RANKS);
+    PrintIndented(network.obstacles, MAX_WAITS_OF_RANKS);
+    std::vector<std::string> lines = m_jobs->DescribeWaits();
+    lines.insert(lines.end(), network.waits.begin(), network.waits.end());
+    PrintIndented(lines, MAX_WAITS_OF_RANKS);
+    if (m_network->ReusesByItself())
+    {
+        std::cerr << "--fast-forward=off tells which messages are waited for\n";
+    }
+    return cause.exitStatus;
+}
+
+void
+SimulationRun::SayVerdict() const
+{
+    const bool nvlsOff = !m_options.nccl.nvlsEnable &&
+                         NcclCostModel(m_network->GetNccl().GetMachine(), m_options.nccl).HasNvls();
+    const std::vector<std::string> lines =
+        m_jobs->GetVerdict().Lines(m_inputs.topology,
+                                   Backend().GetLinkLoads(),
+                                   {m_options.nccl.sendLatency.value_or(0), nvlsOff});
+    for (std::size_t i = 0; i < std::min(lines.size(), MAX_VERDICT_LINES); ++i)
+    {
+        m_console.Say(lines[i] + "\n");
+    }
+    if (const uint64_t cnps = Backend().GetTotals().cnps; cnps > 0 && !lines.empty())
+    {
+        m_console.Say(fmt::format("{} congestion notifications slowed senders; run the same with "
+                                  "--network flow to see what that costs\n",
+                                  cnps));
+    }
+}
+
+void
+SimulationRun::SayApproximations() const
+{
+    const FastForwardBackend* forward = m_network->GetForward();
+    const auto reasons = forward ? forward->DescribeApproximations() : std::vector<std::string>();
+    if (!reasons.empty())
+    {
+        m_console.Say(
+            fmt::format("--fast-forward is approximate here ({}): run the same without it "
+                        "to see by how much\n",
+                        fmt::join(reasons, "; ")));
+    }
+}
+
+int
+SimulationRun::Report()
+{
+    Backend().Finish();
+    m_jobs->Finish();
+    RecordResults();
+    std::vector<std::string> trouble = Backend().Describe(GetWallSeconds(), 0).trouble;
+    GetRecord().Set("warnings", trouble);
+    m_console.Warn(trouble);
+    if (m_check)
+    {
+        m_check->Finish(m_jobs->AllFinished());
+        const auto& engines = Backend().GetCapabilities().engines;
+        GetRecord().Set("checked_collectives",
+                        m_check->GetCollectivesChecked() + (engines ? engines->countChecked() : 0));
+        if (!m_check->GetFailures().empty())
+        {
+            return ReportFailures(m_check->GetFailures());
+        }
+    }
+    if (!m_jobs->AllFinished())
+    {
+        return ReportUnfinished();
+    }
+    EndRecord("finished");
+    const NetworkDescription network = Backend().Describe(GetWallSeconds(), MAX_WARNINGS);
+    for (const std::string& line : network.obstacles)
+    {
+        std::cerr << "warning: " << line << "\n";
+    }
+    m_console.Say(m_jobs->GetSummary().Table());
+    m_console.Say(m_jobs->DescribeResults());
+    SayVerdict();
+    SayApproximations();
+    m_console.Say(DescribeThreads());
+    m_console.Say(fmt::format("finished at {:.3f} us; {}\nresults in {}\n",
+                              static_cast<double>(m_jobs->GetFinishTime()) / 1e6,
+                              network.traffic,
+                              GetDirectory().Path()));
+    return 0;
+}
+
+} // namespace
+
+int
+RunSimulation(const RunOptions& options)
+{
+    SimulationRun run(options);
+    return run.Run();
+}
+
+} // namespace AstraSim

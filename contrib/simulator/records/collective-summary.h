@@ -1,0 +1,54 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVE_SUMMARY_H
+#define COLLECTIVE_SUMMARY_H
+
+#include "astra-frontend/model/system/run-observer.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace AstraSim
+{
+
+/// Collects what a user looks at first: time and bandwidth of each kind of collective.
+class CollectiveSummary : public RunObserver
+{
+  public:
+    void CollectiveEnded(const CollectiveRecord& record) override;
+
+    /// @return a table, a row per operation, kind of group, ranks and bytes; empty without any.
+    /// Bandwidths are from the first rank's start; those from the last one's have a column where
+    /// they differ.
+    std::string Table() const;
+
+    /// @return collectives that have ended
+    uint64_t GetCount() const
+    {
+        return m_count;
+    }
+
+  private:
+    using Key = std::tuple<CollectiveOp, GroupKind, uint32_t, uint64_t, std::string>;
+
+    struct Row
+    {
+        uint64_t count{0};
+        TimePs slowest{0};
+        double totalPs{0};
+        double togetherPs{0}; ///< from the last ranks' starts
+    };
+
+    /// @return whether ranks start so late that some bandwidth is more from the last start
+    bool StartsLate() const;
+
+    std::map<Key, Row> m_rows;
+    uint64_t m_count{0};
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVE_SUMMARY_H */

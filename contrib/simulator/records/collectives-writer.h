@@ -1,0 +1,43 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#ifndef COLLECTIVES_WRITER_H
+#define COLLECTIVES_WRITER_H
+
+#include "astra-frontend/model/system/run-observer.h"
+
+#include "ns3/output-file.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace AstraSim
+{
+
+/// Writes collectives.csv: a row per collective, as it ends, and of those that end at once in the
+/// order in which they began, so that it does not matter who is told of them first.
+class CollectivesWriter : public RunObserver
+{
+  public:
+    /// @param path the file to write @throw ns3::InputError if it cannot be opened
+    explicit CollectivesWriter(const std::string& path);
+    ~CollectivesWriter() override;
+
+    void CollectiveEnded(const CollectiveRecord& record) override;
+
+    /// @throw ns3::InputError if something could not be written
+    void Finish();
+
+  private:
+    void WriteHeld();
+
+    ns3::OutputFile m_file;
+    TimePs m_end{-1};                                     ///< of the rows that are held
+    std::vector<std::pair<uint64_t, std::string>> m_held; ///< by id
+};
+
+} // namespace AstraSim
+
+#endif /* COLLECTIVES_WRITER_H */
