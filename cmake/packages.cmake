@@ -2,7 +2,7 @@
 #
 # What `cmake --install` and `cpack` put where. Programs go to bin/; everything that scripts find beside
 # themselves keeps its place in a copy of the checkout's tree under lib/cluster-sim/, and scripts are linked
-# from bin/ as cluster-sim-NAME. scripts/package.sh builds the package and tries it.
+# from bin/ as cluster-sim-NAME. scripts/maintain/package.sh builds the package and tries it.
 include(GNUInstallDirs)
 set(tree_in_prefix lib/cluster-sim)
 
@@ -33,9 +33,6 @@ file(GLOB scripts CONFIGURE_DEPENDS scripts/*.py)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
   file(READ ${script} first_bytes LIMIT 2 HEX)
-  if(name MATCHES "^(check-layers|mutants|sbom)$")
-    continue() # for developers
-  endif()
   if(NOT first_bytes STREQUAL 2321) # "#!"
     install(FILES ${script} DESTINATION ${tree_in_prefix}/scripts)
     continue()
@@ -59,7 +56,7 @@ foreach(command ${programs} ${commands})
     \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${completions}/${command} SYMBOLIC)")
 endforeach()
 
-# Man pages are made of --help by scripts/package.sh before it calls cpack.
+# Man pages are made of --help by scripts/maintain/package.sh before it calls cpack.
 install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION share/man/man1 OPTIONAL)
 install(FILES packaging/copyright README.md DESTINATION share/doc/cluster-sim)
 install(FILES ${CMAKE_BINARY_DIR}/changelog.gz ${CMAKE_BINARY_DIR}/cluster-sim.spdx.json

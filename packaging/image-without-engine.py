@@ -109,7 +109,7 @@ def carry_out(steps, base, folder):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("root", type=pathlib.Path, help="an empty or new folder")
-    parser.add_argument("--package", type=pathlib.Path, help="a .deb that scripts/package.sh has made: skips the build stage")
+    parser.add_argument("--package", type=pathlib.Path, help="a .deb that scripts/maintain/package.sh has made: skips the build stage")
     given = parser.parse_args(arguments)
     if given.root.exists() and (not given.root.is_dir() or any(given.root.iterdir())):
         parser.error(f"{given.root} is not an empty folder")

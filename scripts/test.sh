@@ -41,13 +41,13 @@ build_and_run() {
 
 step "packages" scripts/setup.sh
 if [ "$profile" = release ]; then
-  step "style" scripts/check-style.sh
+  step "style" scripts/maintain/check-style.sh
   step "programs" scripts/build.sh -c all --werror
   step "quick start" scripts/quickstart.sh
   build_and_run all
 else
   find build -path 'build/debug/*' -name '*.gcda' -delete # counts of earlier runs
   build_and_run tests
-  step "coverage" scripts/coverage.sh --report
+  step "coverage" scripts/maintain/coverage.sh --report
 fi
 echo "== all tests passed in $SECONDS s"

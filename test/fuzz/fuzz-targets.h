@@ -10,7 +10,7 @@
 /**
  * A reader of user input, for input of any kind. It returns, or throws ns3::InputError; whatever
  * else happens is a fault. test-fuzz runs each over its corpus and over mutations of it;
- * scripts/fuzz.sh has libFuzzer search for more.
+ * scripts/maintain/fuzz.sh has libFuzzer search for more.
  */
 struct FuzzTarget
 {

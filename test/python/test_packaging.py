@@ -49,7 +49,7 @@ def test_the_version_is_in_one_place():
     for name in ("CHANGES.md", "RELEASE_NOTES.md"):
         assert re.search(r"^## (.*)$", (ROOT / name).read_text(), re.MULTILINE).group(1) == VERSION
     for name in ("CMakeLists.txt", "pyproject.toml", "CITATION.cff", "docs/source/conf.py", "packaging/Dockerfile",
-                 "packaging/ns3-app-store.yaml", "scripts/package.sh"):
+                 "packaging/ns3-app-store.yaml", "scripts/maintain/package.sh"):
         assert VERSION not in (ROOT / name).read_text(), name
 
 
@@ -126,7 +126,7 @@ def test_the_package_and_the_image_have_what_starts_and_feeds_the_programs():
 
 def test_the_bill_of_materials_says_who_needs_what(tmp_path):
     """The programs do not link GSL, whose licence is another; Debian's ns-3 does. Who follows the needs finds every package."""
-    subprocess.run([ROOT / "scripts/sbom.py", PROGRAMS / "SimAI_simulator", "-o", tmp_path / "bill.json"], check=True)
+    subprocess.run([ROOT / "scripts/maintain/sbom.py", PROGRAMS / "SimAI_simulator", "-o", tmp_path / "bill.json"], check=True)
     bill = json.loads((tmp_path / "bill.json").read_text())
     needs = {}
     for relation in bill["relationships"]:
@@ -222,7 +222,7 @@ def test_every_stage_is_carried_out_in_a_new_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{path}")
     image, root = follower(), tmp_path / "new/root"
     assert image.main([str(root)]) == 0
-    assert (root / "build/src/scripts/package.sh").is_file(), "the checkout is copied"
+    assert (root / "build/src/scripts/maintain/package.sh").is_file(), "the checkout is copied"
     assert (root / "image/tmp/cluster-sim_1_amd64.deb").read_text() == "made\n", "and what it made goes on"
     asked = (tmp_path / "asked").read_text().splitlines()
     assert [line.split()[0] for line in asked[:4]] == ["mmdebstrap", "chroot", "mmdebstrap", "chroot"]

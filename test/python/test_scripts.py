@@ -68,6 +68,7 @@ def test_a_training_run_passes_through_all_cases(tmp_path):
                                           (0, "mutants.py: test-switch: fail without a fault; expected a checkout whose tests pass\n")])
 def test_no_fault_is_planted_where_tests_fail_anyway(builds, line, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(ROOT / "scripts")
+    monkeypatch.syspath_prepend(ROOT / "scripts/maintain")
     import mutants
     from clustersim import command
 
@@ -81,11 +82,11 @@ def test_no_fault_is_planted_where_tests_fail_anyway(builds, line, tmp_path, mon
 
 
 def test_check_in_tree_refuses_a_directory_without_ns3(tmp_path):
-    result = subprocess.run([ROOT / "scripts/check-in-tree.sh", tmp_path], capture_output=True,
+    result = subprocess.run([ROOT / "scripts/maintain/check-in-tree.sh", tmp_path], capture_output=True,
                             text=True)
     assert result.returncode == 2
     assert "is not an ns-3 source tree" in result.stderr
-    unknown = subprocess.run([ROOT / "scripts/check-in-tree.sh", tmp_path, "--mp"], capture_output=True, text=True)
+    unknown = subprocess.run([ROOT / "scripts/maintain/check-in-tree.sh", tmp_path, "--mp"], capture_output=True, text=True)
     assert unknown.returncode == 2
     assert unknown.stderr.startswith("check-in-tree.sh: unknown argument '--mp'\n")
 
@@ -120,8 +121,8 @@ def test_backends_are_not_compared_without_the_program(tmp_path):
 @pytest.fixture
 def tree(tmp_path):
     """A small repository with a copy of the check; add(path, text) puts a source into it."""
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts/check-layers.py", tmp_path / "scripts")
+    (tmp_path / "scripts/maintain").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/maintain/check-layers.py", tmp_path / "scripts/maintain")
     stubs = tmp_path / "build/release/include/ns3"
     stubs.mkdir(parents=True)
     (tmp_path / "build/.gitignore").write_text("*\n")
@@ -136,7 +137,7 @@ def tree(tmp_path):
         subprocess.run(["git", "add", file], cwd=tmp_path, check=True)
 
     def check():
-        return subprocess.run([tmp_path / "scripts/check-layers.py", "--alone"], capture_output=True, text=True)
+        return subprocess.run([tmp_path / "scripts/maintain/check-layers.py", "--alone"], capture_output=True, text=True)
 
     return add, check
 
@@ -242,7 +243,7 @@ def test_a_source_without_licence_is_found(tree):
     assert "a.cc: has no SPDX-License-Identifier" in result.stderr
 
 
-@pytest.mark.parametrize("script", sorted(path.name for pattern in ("*.sh", "*.py") for path in (ROOT / "scripts").glob(pattern)
+@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT / "scripts")) for pattern in ("*.sh", "*.py") for path in (ROOT / "scripts").rglob(pattern)
                                           if os.access(path, os.X_OK)))
 def test_help_only_prints(script, tmp_path):
     """In an empty copy of the checkout: whatever a script did besides printing would fail or leave something."""
@@ -256,7 +257,7 @@ def test_help_only_prints(script, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if os.access(path, os.X_OK)))
+@pytest.mark.parametrize("script", sorted(str(path.relative_to(ROOT / "scripts")) for path in (ROOT / "scripts").rglob("*.sh") if os.access(path, os.X_OK)))
 def test_unknown_flags_are_refused(script, tmp_path):
     for folder in ("scripts", "test/fuzz"):  # whose targets fuzz.sh knows
         shutil.copytree(ROOT / folder, tmp_path / folder)
@@ -301,7 +302,7 @@ def test_check_in_tree_configures_a_fresh_tree(tmp_path):
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name} \"$1\" >> {tmp_path}/called\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "contrib").mkdir()
-    result = subprocess.run([ROOT / "scripts/check-in-tree.sh", tmp_path], capture_output=True, text=True)
+    result = subprocess.run([ROOT / "scripts/maintain/check-in-tree.sh", tmp_path], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     called = (tmp_path / "called").read_text().splitlines()
     assert called[:2] == ["ns3 configure", "ns3 build"]

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * libFuzzer's entry to the reader that the macro FUZZ_TARGET names; scripts/fuzz.sh builds one
- * program for each.
+ * libFuzzer's entry to the reader that the macro FUZZ_TARGET names; scripts/maintain/fuzz.sh builds
+ * one program for each.
  */
 #include "../fuzz-targets.h"
 

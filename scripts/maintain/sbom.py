@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes what programs are made of, with versions and licences (SPDX 2.3, JSON): a software bill of materials.
 
-    scripts/sbom.py build/release/bin/SimAI_simulator -o cluster-sim.spdx.json
+    scripts/maintain/sbom.py build/release/bin/SimAI_simulator -o cluster-sim.spdx.json
 
 Lists this project, the Debian packages whose libraries the programs load, and which of them needs which (ns-3 needs GSL, the
 programs do not), those whose headers they are compiled from, and those that the Python package imports. Licences are those that Debian's
@@ -21,12 +21,12 @@ import shutil
 import subprocess
 import sys
 
-import checkout  # noqa: F401
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
-from clustersim import command
-from clustersim.whole_file import write_text
+from clustersim import command  # noqa: E402
+from clustersim.whole_file import write_text  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LICENCE = "GPL-2.0-only"
 # Packages whose headers are compiled into the programs, so that no library says so.
 HEADERS = ("libboost1.81-dev", "libfmt-dev", "nlohmann-json3-dev", "libns3-dev")
@@ -131,7 +131,7 @@ def document(programs):
            "filesAnalyzed": False, "licenseConcluded": LICENCE, "licenseDeclared": LICENCE, "copyrightText": "NOASSERTION"}
     return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"cluster-sim-{version}",
             "documentNamespace": f"urn:cluster-sim:{version}:{digest}",
-            "creationInfo": {"created": created, "creators": ["Tool: scripts/sbom.py"]},
+            "creationInfo": {"created": created, "creators": ["Tool: scripts/maintain/sbom.py"]},
             "packages": [own, *map(entry, packages)],
             "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
                                "relatedSpdxElement": "SPDXRef-cluster-sim"},

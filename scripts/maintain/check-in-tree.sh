@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Builds the modules inside an ns-3 source tree, as contributed modules, and runs their suites
-# there. Usage: scripts/check-in-tree.sh NS3_DIR [-j N] [--mpi]
+# there. Usage: scripts/maintain/check-in-tree.sh NS3_DIR [-j N] [--mpi]
 #
 # NS3_DIR is a checkout of ns-3-dev. Its contrib/ gets a link to each module; only they and the ns-3
 # modules they need are configured.
@@ -12,10 +12,10 @@
 #           simulation in 2 and in 4 processes: the results are those of one
 set -euo pipefail
 trap 'echo "check-in-tree.sh: line $LINENO failed: $BASH_COMMAND" >&2' ERR
-. "$(dirname "$0")/show-help.sh"
-repository=$(cd "$(dirname "$0")/.." && pwd)
+. "$(dirname "$0")/../show-help.sh"
+repository=$(cd "$(dirname "$0")/../.." && pwd)
 
-usage="Usage: scripts/check-in-tree.sh NS3_DIR [-j N] [--mpi]"
+usage="Usage: scripts/maintain/check-in-tree.sh NS3_DIR [-j N] [--mpi]"
 ns3_dir=${1:-}
 jobs=$(nproc)
 with_mpi=false

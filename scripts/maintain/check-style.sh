@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Checks the formatting and the layering of the sources. Usage: scripts/check-style.sh [--fix]
+# Checks the formatting and the layering of the sources. Usage: scripts/maintain/check-style.sh [--fix]
 set -euo pipefail
-. "$(dirname "$0")/show-help.sh"
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../show-help.sh"
+cd "$(dirname "$0")/../.."
 
 case ${1:-} in
   "") mode=(--dry-run --Werror) ;;
@@ -13,5 +13,5 @@ case ${1:-} in
 esac
 status=0
 git ls-files -z '*.cc' '*.h' | xargs -0 -r -n 40 -P "$(nproc)" clang-format-14 "${mode[@]}" || status=1
-scripts/check-layers.py || status=1
+scripts/maintain/check-layers.py || status=1
 exit $status

@@ -4,13 +4,13 @@
 # Has libFuzzer (clang) search for inputs that break a reader, starting from test/fuzz/corpus, with
 # address and undefined-behaviour sanitizers.
 #
-# Usage: scripts/fuzz.sh [SECONDS] [TARGET...]
+# Usage: scripts/maintain/fuzz.sh [SECONDS] [TARGET...]
 #
 # SECONDS for each target (60); without targets all of them, which test/fuzz/fuzz-targets.cc lists. What
 # breaks a reader stays in build/fuzz/TARGET/; put it into test/fuzz/corpus/TARGET once it is mended, and
 # test-fuzz keeps it so.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 usage() {
   sed -n '4,12s/^# \{0,1\}//p' "$0"

@@ -4,7 +4,7 @@
 # Says which lines and branches of the modules the tests run, with gcovr. The checking build counts them: in
 # its C++ tests and in the random scenarios.
 #
-# Usage: scripts/coverage.sh [--report | --update]
+# Usage: scripts/maintain/coverage.sh [--report | --update]
 #
 #   --report   the tests have just run: only look at what they counted
 #   --update   run the tests, and write test/coverage.txt
@@ -13,8 +13,8 @@
 # an exception, a log or an assertion takes are not counted; nor are tests, programs and generated sources.
 # The report is build/debug/coverage/index.html.
 set -euo pipefail
-. "$(dirname "$0")/show-help.sh"
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../show-help.sh"
+cd "$(dirname "$0")/../.."
 
 case ${1:-} in
   "" | --report | --update) mode=${1:-} ;;
@@ -61,7 +61,7 @@ if [ "$mode" = --update ]; then
 import json, sys
 
 summary = json.load(open(sys.argv[1]))
-print("# Written by scripts/coverage.sh --update: per cent of lines and of branches that the tests run.")
+print("# Written by scripts/maintain/coverage.sh --update: per cent of lines and of branches that the tests run.")
 for kind, name in (("line", "lines"), ("branch", "branches")):
     print(name, round(100 * summary[kind + "_covered"] / summary[kind + "_total"], 1))
 TEXT

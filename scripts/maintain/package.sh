@@ -6,12 +6,12 @@
 # environment. lintian reads the package. Programs are compiled with checks against overflows
 # (HARDENING); the package says what it is made of (cluster-sim.spdx.json).
 #
-# Usage: scripts/package.sh [--no-checks]
+# Usage: scripts/maintain/package.sh [--no-checks]
 #
 #   --no-checks   build the package only
 set -euo pipefail
-. "$(dirname "$0")/show-help.sh"
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../show-help.sh"
+cd "$(dirname "$0")/../.."
 
 checks=true
 case ${1:-} in
@@ -35,7 +35,7 @@ for program in "${programs[@]}"; do
   readelf -d "$build/bin/$program" | grep BIND_NOW > /dev/null || { echo "package.sh: $program is not hardened" >&2; exit 1; }
   readelf -Ws --dyn-syms "$build/bin/$program" | grep __stack_chk_fail > /dev/null || { echo "package.sh: $program has no guards" >&2; exit 1; }
 done
-scripts/sbom.py "${programs[@]/#/$build/bin/}" -o "$build/cluster-sim.spdx.json"
+scripts/maintain/sbom.py "${programs[@]/#/$build/bin/}" -o "$build/cluster-sim.spdx.json"
 
 rm -rf "$build/man" "$build"/cluster-sim_*.deb
 mkdir -p "$build/man"
@@ -54,7 +54,6 @@ for name in "${commands[@]}"; do
 done
 for script in scripts/*.py; do
   name=$(basename "$script" .py)
-  case $name in check-layers | mutants | sbom) continue ;; esac # for developers
   [ ! -x "$script" ] || man_page "cluster-sim-${name//_/-}" "$script"
 done
 man_page cluster-sim-topology topologies/gen_Topo_Template.py

@@ -19,8 +19,8 @@
 - Only single ns-3 headers are included, never a module header.
 - Header names are unique over all modules, and every source names its licence.
 - Who uses a type of ours includes its header, directly or through others: sources are compiled together, where one
-  may live on what another includes. scripts/nightly.sh compiles each alone.
-- With --alone, every header compiles by itself, or its source includes it first (scripts/nightly.sh runs that).
+  may live on what another includes. scripts/maintain/nightly.sh compiles each alone.
+- With --alone, every header compiles by itself, or its source includes it first (scripts/maintain/nightly.sh runs that).
 """
 import argparse
 import concurrent.futures
@@ -30,7 +30,7 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
 # The modules, and those that each may include.

@@ -5,15 +5,15 @@
 # every way to compute the same results, the packages, coverage, and planted faults. Continues after a failure, and lists
 # at the end what failed.
 #
-# Usage: scripts/nightly.sh [STEP...]
+# Usage: scripts/maintain/nightly.sh [STEP...]
 #
 # Steps: alone fuzz scenarios ways determinism races packages coverage mutants; without any, all of them. SCENARIOS (10000),
 # WAYS (2000), FUZZ_SECONDS (60 per reader), MUTANTS (25 per area) and SEED (today's date) change how much is done.
 # The outcome of the scenarios goes into results/nightly/scenarios.json; docs/source/howto/checks.rst has
 # the last one that was published.
 set -uo pipefail
-. "$(dirname "$0")/show-help.sh"
-cd "$(dirname "$0")/.." || exit 2
+. "$(dirname "$0")/../show-help.sh"
+cd "$(dirname "$0")/../.." || exit 2
 
 seed=${SEED:-$(date +%Y%m%d)}
 results=results/nightly
@@ -34,9 +34,9 @@ run_alone() {
   cmake -S . -B build/alone -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0 -DCOMBINE_SOURCES=1 -DCOMBINE_TESTS=1 \
     -DWARNINGS_AS_ERRORS=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache > /dev/null &&
     cmake --build build/alone -j "$(nproc)" &&
-    scripts/check-layers.py --alone
+    scripts/maintain/check-layers.py --alone
 }
-run_fuzz() { scripts/fuzz.sh "${FUZZ_SECONDS:-60}"; }
+run_fuzz() { scripts/maintain/fuzz.sh "${FUZZ_SECONDS:-60}"; }
 run_scenarios() {
   scripts/scenarios.py --seed "$seed" --count "${SCENARIOS:-10000}" --jobs "$(nproc)" \
     --record "$results/scenarios.json" -o "$results/scenarios"
@@ -62,14 +62,14 @@ run_races() {
 # The package and the wheel, and the image in an empty Debian.
 run_packages() {
   local root status=0
-  scripts/package.sh || return 1
+  scripts/maintain/package.sh || return 1
   root=$(mktemp -d) || return 1
   packaging/image-without-engine.py "$root" --package build/package/cluster-sim_*.deb || status=1
   rm -rf "$root"
   return $status
 }
-run_coverage() { scripts/coverage.sh; }
-run_mutants() { scripts/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
+run_coverage() { scripts/maintain/coverage.sh; }
+run_mutants() { scripts/maintain/mutants.py --count "${MUTANTS:-25}" --seed "$seed" --record "$results/mutants.json"; }
 
 all=(alone fuzz scenarios ways determinism races packages coverage mutants)
 [ $# -gt 0 ] || set -- "${all[@]}"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Plants faults in the sources, one at a time, and counts how many of them the tests find.
 
-    scripts/mutants.py --count 40 --seed 1
-    scripts/mutants.py --area mmu
+    scripts/maintain/mutants.py --count 40 --seed 1
+    scripts/maintain/mutants.py --area mmu
 
 A fault is one operator or constant that is another: < for <=, + for -, && for ||, true for false, 1 for 0, a statement
 left out. Areas are congestion control, the MMU, collectives and units; each has the tests that must find its faults.
@@ -31,12 +31,12 @@ import signal
 import subprocess
 import sys
 
-import checkout  # noqa: F401
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
-from clustersim import command
-from clustersim.whole_file import write_text
+from clustersim import command  # noqa: E402
+from clustersim.whole_file import write_text  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build/mutants"
 BUILD = COPY / "source/build/release"
 MODEL = "contrib/rdma-qbb/model"
