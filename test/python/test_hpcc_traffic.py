@@ -13,7 +13,7 @@ sys.path.insert(0, str(SCRIPTS))
 sys.path.insert(0, str(SCRIPTS.parent / "python"))
 
 from clustersim.commands import hpcc_traffic  # noqa: E402
-import reproduce_hpcc  # noqa: E402
+from clustersim.commands import reproduce_hpcc  # noqa: E402
 
 HOSTS = 80
 TOPOLOGY = (f"{HOSTS + 1} 1 {HOSTS}\n{HOSTS}\n"

@@ -226,7 +226,7 @@ def test_the_measurements_that_come_along_are_those_of_the_formats_page():
 
 
 def test_they_are_those_that_published_busbw_compares_with():
-    from published_busbw import MEASURED
+    from clustersim.commands.published_busbw import MEASURED
     table = bandwidths.read_published()
     for gpu, points in MEASURED.items():
         ours = table[table["gpu_type"] == gpu].set_index("bytes")["busbw"]

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "python"))
 
-import published_busbw  # noqa: E402
+from clustersim.commands import published_busbw  # noqa: E402
 
 PAGE = ROOT / "contrib/astra-frontend/doc/nccl.rst"
 
