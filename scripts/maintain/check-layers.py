@@ -138,11 +138,8 @@ PARTS = {
     ("qbb-simulator-impl", "qbb-partitions"),
     ("qbb-net-device", "qbb-channel"),  # the two ends of a cable, and the cable
     ("rdma-hw", "rdma-nic"), ("rdma-hw", "rdma-queue-pair"),
-    ("fast-forward", "fast-forward-part"),
-    ("flow-level-network", "flow-level-operation"),
-    ("chakra-workload", "chakra-rank"), ("layer-workload", "layer-rank"),
     ("sys", "scheduler-unit"), ("sys", "stream-baseline"),
-    ("serving-engine", "serving-rank"), ("serving-instance", "serving-rank"),
+    ("serving-engine", "serving-instance"),
 }
 # Types at the level of a namespace, and whatever introduces a name anywhere, functions at the start of a line included.
 ATTRIBUTES = r"(?:alignas\(\w+\)\s+|\[\[\w+\]\]\s+)*"

@@ -7,6 +7,7 @@
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace AstraSim
 {
@@ -516,6 +517,264 @@ FlowExecutor::DescribeWait() const
         }
     }
     return "is done";
+}
+
+// --- Buffer slots of connections: when a message has left its slot at the receiver, and what
+//     the sender is told of it: directly, or in a message if it is far.
+
+void
+FlowExecutor::LearnSlots()
+{
+    if (!m_holdsSlots)
+    {
+        return;
+    }
+    std::vector<uint32_t> asked;
+    for (const Outbound& outbound : m_outbound)
+    {
+        const Lane& lane = outbound.lane;
+        if (lane.messages == 0 || lane.kind != LaneKind::Message || outbound.isFar ||
+            std::find(asked.begin(), asked.end(), lane.peer) != asked.end())
+        {
+            continue;
+        }
+        asked.push_back(lane.peer);
+        const FlowExecutor* receiver = (*m_ranks)[lane.peer];
+        if (!receiver)
+        {
+            continue;
+        }
+        for (const Inbound& inbound : receiver->m_inbound)
+        {
+            if (inbound.lane.messages > 0 && inbound.lane.kind == LaneKind::Message &&
+                inbound.lane.peer == m_rank)
+            {
+                const uint32_t lane =
+                    m_execution.graph->GetPeerLane(receiver->m_rank, inbound.index);
+                m_outbound[lane].taken = inbound.taken;
+            }
+        }
+    }
+}
+
+uint32_t
+FlowExecutor::PassedOn(const Outbound& outbound, uint32_t inbound) const
+{
+    if (CopiedOut(outbound) == 0)
+    {
+        return 0;
+    }
+    if (outbound.sources.size() == 1 && outbound.sources.front() == inbound)
+    {
+        return outbound.passed;
+    }
+    return NeededByLast(outbound, inbound);
+}
+
+void
+FlowExecutor::LeaveSlots(Outbound& outbound)
+{
+    outbound.passed = outbound.sentNeeds;
+    for (const uint32_t source : outbound.sources)
+    {
+        // What came over another network link stays until it has gone on: its sender would advance
+        // here, and so on, from rank to rank around a ring.
+        if (m_inbound[source].lane.slots == 1)
+        {
+            FreeSlots(m_inbound[source]);
+        }
+    }
+}
+
+void
+FlowExecutor::FreeSlots(Inbound& inbound)
+{
+    // What has been passed on to everyone, or is passed on to no one, is out of its slot.
+    uint32_t taken = inbound.received;
+    for (const uint32_t target : inbound.passedBy)
+    {
+        const Outbound& outbound = m_outbound[target];
+        if (outbound.isUsed)
+        {
+            taken = std::min(taken, PassedOn(outbound, inbound.index));
+        }
+    }
+    inbound.taken = std::max(inbound.taken, taken);
+    if (inbound.taken == inbound.told)
+    {
+        return;
+    }
+    const uint32_t before = inbound.told;
+    inbound.told = inbound.taken; // a sender that has not begun asks when it does
+    if (inbound.isFar)
+    {
+        SendCredits(inbound, before);
+        return;
+    }
+    FlowExecutor* sender = (*m_ranks)[inbound.lane.peer];
+    if (!sender)
+    {
+        return;
+    }
+    if (!inbound.sender)
+    {
+        inbound.sender = &sender->m_outbound[m_execution.graph->GetPeerLane(m_rank, inbound.index)];
+    }
+    Outbound& outbound = *inbound.sender;
+    if (outbound.taken < inbound.taken)
+    {
+        outbound.taken = inbound.taken;
+        sender->Advance(outbound);
+    }
+}
+
+uint32_t
+FlowExecutor::SlotsOf(const Lane& lane) const
+{
+    // A lane on which less is under way at once has its slots all the same.
+    return std::max(lane.slots, m_execution.graph->GetSlots());
+}
+
+uint32_t
+FlowExecutor::CreditsOf(const Lane& lane) const
+{
+    // The last messages have a slot when those before them are through; nobody waits for theirs.
+    const uint64_t slots = SlotsOf(lane);
+    return lane.messages > slots ? static_cast<uint32_t>(lane.messages - slots) : 0;
+}
+
+void
+FlowExecutor::SendCredits(const Inbound& inbound, uint32_t before)
+{
+    MessageInfo info = m_info;
+    info.isCredit = true;
+    const uint32_t last = std::min(inbound.told, CreditsOf(inbound.lane));
+    for (uint32_t credit = before; credit < last; ++credit)
+    {
+        m_network.Send({.dst = m_execution.group->ranks[inbound.lane.peer],
+                        .tag = m_tagBase + inbound.lane.tag,
+                        .bytes = 0,
+                        .info = &info});
+    }
+}
+
+void
+FlowExecutor::ExpectCredit(Outbound& outbound)
+{
+    if (outbound.creditsToCome == 0)
+    {
+        return;
+    }
+    --outbound.creditsToCome;
+    MessageInfo info = m_info;
+    info.isCredit = true;
+    const auto received = [](void* arg) {
+        auto* lane = static_cast<Outbound*>(arg);
+        ++lane->taken;
+        lane->owner->ExpectCredit(*lane);
+        lane->owner->Advance(*lane);
+    };
+    m_network.Receive({.src = m_execution.group->ranks[outbound.lane.peer],
+                       .tag = m_tagBase + outbound.lane.tag,
+                       .bytes = 0,
+                       .info = &info,
+                       .handler = received,
+                       .arg = &outbound});
+}
+
+// --- FlowExecutor: how long blocks of a GPU and its CPU are at work for a message.
+
+namespace
+{
+
+/// How much faster a GPU copies within its memory than it sends to another's.
+constexpr TimePs OWN_COPY_SPEED = 2;
+
+} // namespace
+
+TimePs
+FlowExecutor::OccupyCpu(TimePs busy)
+{
+    const TimePs now = m_network.Now();
+    const TimePs wait = std::max<TimePs>(0, m_cpuFree - now);
+    m_cpuFree = ns3::AddPs(now, ns3::AddPs(wait, busy));
+    return wait;
+}
+
+TimePs
+FlowExecutor::OccupyBlock(Outbound& outbound, uint64_t bytes, uint32_t accesses)
+{
+    const TimePs now = m_network.Now();
+    const TimePs work =
+        ns3::TruncateToPs(outbound.lane.psPerAccess * static_cast<double>(bytes) * accesses);
+    outbound.blockFree = ns3::AddPs(std::max(now, outbound.blockFree), work);
+    return outbound.blockFree - now;
+}
+
+CopyTime
+FlowExecutor::StartOf(const Lane& lane, uint64_t bytes, bool hasLatency) const
+{
+    CopyTime copy = CopyTimeOf(lane, bytes, m_execution.wireInflation, hasLatency);
+    if (lane.passBytes == 0)
+    {
+        return copy;
+    }
+    // A network that paces packets lets the first one go at once, so all are early by as long as it
+    // takes to write the last.
+    const auto wireBytes =
+        static_cast<uint64_t>(std::ceil(static_cast<double>(bytes) * m_execution.wireInflation));
+    const uint64_t packets =
+        m_execution.packetBytes ? (wireBytes - 1) / m_execution.packetBytes : 0;
+    const uint64_t last =
+        m_execution.packetBytes ? wireBytes - packets * m_execution.packetBytes : 0;
+    copy.latency += static_cast<TimePs>(static_cast<double>(copy.duration) *
+                                        static_cast<double>(last) / static_cast<double>(wireBytes));
+    return copy;
+}
+
+void
+FlowExecutor::Copy(Outbound& outbound, uint64_t bytes, MessageHandler handler)
+{
+    const CopyTime copy = m_isPhysical ? CopyTime{} : CopyTimeOf(outbound.lane, bytes, 1);
+    const double speed = outbound.lane.SpeedOf(outbound.sent - 1);
+    const TimePs duration =
+        speed == 1 ? copy.duration : ns3::TruncateToPs(static_cast<double>(copy.duration) / speed);
+    m_network.Schedule(ns3::AddPs(copy.latency, duration), handler, &outbound);
+}
+
+void
+FlowExecutor::CopyArrived(Inbound& inbound)
+{
+    Outbound& own = m_outbound[inbound.index];
+    // A block that serves the network goes on as soon as it has written a slot.
+    const bool servesNetwork = inbound.lane.psPerAccess > 0;
+    own.delaysCopy = (servesNetwork ? own.sent : own.completed) < inbound.next.ownCopy.value_or(0);
+    if (own.delaysCopy)
+    {
+        return;
+    }
+    const uint64_t bytes = inbound.next.bytes;
+    TimePs duration = 0;
+    if (bytes && !m_isPhysical && servesNetwork)
+    {
+        duration = OccupyBlock(own, bytes, inbound.lane.takeAccesses);
+    }
+    else if (bytes && !m_isPhysical)
+    {
+        const CopyTime copy = CopyTimeOf(inbound.lane,
+                                         bytes,
+                                         m_execution.wireInflation,
+                                         inbound.lane.HasLatency(inbound.received));
+        duration = copy.latency + copy.duration / OWN_COPY_SPEED;
+    }
+    m_network.Schedule(
+        duration,
+        [](void* arg) {
+            auto* lane = static_cast<Inbound*>(arg);
+            lane->taken = lane->received + 1;
+            lane->owner->OnReceived(*lane);
+        },
+        &inbound);
 }
 
 } // namespace AstraSim

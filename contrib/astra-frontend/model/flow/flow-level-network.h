@@ -236,13 +236,13 @@ class FlowLevelFabric : public SharedNetwork
               uint64_t rateCapBps,
               FluidTransfers::Request& request) const;
 
-    // --- links (flow-level-links.cc)
+    // --- links
     void ScheduleLinkEvents();
     void SetLinkUp(uint32_t link, bool up);
     void UpdateRoutes();
     void Reroute(FluidTransfer& transfer);
 
-    // --- in-network operations (flow-level-operations.cc)
+    // --- in-network operations
     bool Supports(std::span<const int> members) override;
     bool Join(int rank, const JoinRequest& request) override;
     /// @return the ports of @p set's @p stripe, or null if no NVSwitch joins the members

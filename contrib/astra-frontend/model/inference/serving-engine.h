@@ -9,7 +9,6 @@
 #include "request-router.h"
 #include "sequence.h"
 #include "serving-instance.h"
-#include "serving-rank.h"
 #include "serving-results.h"
 #include "step-cost.h"
 
@@ -32,14 +31,14 @@ class Sys;
  * instance if there is one. Decisions take no time and know the state of that moment; everything
  * that ranks compute and send takes the time that the network and the roofline say.
  */
-class ServingEngine : public StepListener
+class ServingEngine
 {
   public:
     static constexpr uint32_t PIPELINE_TAG = 0;
 
     /// @param config borrowed
     explicit ServingEngine(const ServingConfig& config);
-    ~ServingEngine() override;
+    ~ServingEngine();
 
     /// @param ranks the network's rank of each rank of the job
     void Bind(const std::vector<int>& ranks);
@@ -75,13 +74,15 @@ class ServingEngine : public StepListener
         return m_results.GetSummary();
     }
 
-    // StepListener
-    void StepBegan(ServingInstance& instance, const ServingStep& step) override;
+    // --- an instance tells of its steps
+    void StepBegan(ServingInstance& instance, const ServingStep& step);
+    /// @p layer is computed on the ranks' @p rank, a place as ServingInstance::GetRank takes it
     void LayerComputed(ServingInstance& instance,
                        const ServingStep& step,
                        uint32_t rank,
-                       uint32_t layer) override;
-    void StepEnded(ServingInstance& instance, const ServingStep& step) override;
+                       uint32_t layer);
+    /// All of the step is done; its items are to be completed.
+    void StepEnded(ServingInstance& instance, const ServingStep& step);
 
   private:
     void NameLayers();

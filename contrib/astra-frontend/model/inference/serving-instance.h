@@ -4,19 +4,24 @@
 #ifndef SERVING_INSTANCE_H
 #define SERVING_INSTANCE_H
 
+#include "astra-frontend/model/system/run-observer.h"
+#include "astra-frontend/model/system/workload.h"
 #include "batch-scheduler.h"
 #include "step-cost.h"
 
 #include "ns3/collective-types.h"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace AstraSim
 {
 
 class ServingInstance;
+class ServingEngine;
 class ServingRank;
 
 /// What a step is made of, for the names of its layers.
@@ -38,24 +43,6 @@ struct ServingStep
     std::vector<std::vector<StepSegment>> programs; ///< by stage, then replica
     uint32_t firstStageLeft;                        ///< ranks that have not ended it
     uint32_t lastStageLeft;
-};
-
-/// Is told of steps.
-class StepListener
-{
-  public:
-    virtual ~StepListener() = default;
-
-    virtual void StepBegan(ServingInstance& instance, const ServingStep& step) = 0;
-
-    /// @p layer is computed on the ranks' @p rank, a place as ServingInstance::GetRank takes it
-    virtual void LayerComputed(ServingInstance& instance,
-                               const ServingStep& step,
-                               uint32_t rank,
-                               uint32_t layer) = 0;
-
-    /// All of the step is done; its items are to be completed.
-    virtual void StepEnded(ServingInstance& instance, const ServingStep& step) = 0;
 };
 
 /// What an instance has done, for instances.csv.
@@ -85,14 +72,14 @@ class ServingInstance
      * @param inPool number among those of its pool
      * @param cost borrowed
      * @param swapTime of a token's keys and values
-     * @param listener borrowed
+     * @param engine is told of steps; borrowed
      */
     ServingInstance(const InstancePool& pool,
                     uint32_t number,
                     uint32_t inPool,
                     const StepCost& cost,
                     TimePs swapTime,
-                    StepListener& listener);
+                    ServingEngine& engine);
     ~ServingInstance();
 
     /// Make the communicators. @param ranks the network's rank of each rank of the job
@@ -176,7 +163,7 @@ class ServingInstance
     uint32_t m_number;
     uint32_t m_inPool;
     const StepCost& m_cost;
-    StepListener& m_listener;
+    ServingEngine& m_engine;
     std::vector<BatchScheduler> m_schedulers;          ///< by replica
     std::vector<ServingRank*> m_ranks;                 ///< by place; borrowed
     std::vector<CommGroup> m_tensorGroups;             ///< by stage, then replica
@@ -186,6 +173,61 @@ class ServingInstance
     bool m_kicked{false};
     TimePs m_busySince{0};
     InstanceTotals m_totals;
+};
+
+/**
+ * @ingroup astra-frontend
+ * @brief One rank of an instance, or one that serves nothing: computes and communicates what its
+ * instance's steps say.
+ */
+class ServingRank : public RankWorkload
+{
+  public:
+    /**
+     * @param engine borrowed
+     * @param instance borrowed; null for a rank that serves nothing
+     * @param place in the instance
+     */
+    ServingRank(ServingEngine& engine, ServingInstance* instance, uint32_t place, Sys& sys);
+
+    void Start() override;
+    bool Finished() const override;
+    std::vector<std::string> DescribeWaits() const override;
+
+    /// Carry out this rank's part of @p step, which it is free for.
+    void Begin(ServingStep& step);
+
+    /// @p step will come from the stage before.
+    void Expect(ServingStep& step);
+
+    /// Nothing more will come.
+    void Finish();
+
+    Sys& GetSys()
+    {
+        return m_sys;
+    }
+
+  private:
+    void Continue();
+    void Communicate(const StepSegment& segment);
+    void EndStage();
+    static void ComputeEnded(void* rank);
+    const std::vector<StepSegment>& GetProgram() const;
+    WorkloadPosition PositionOf(const StepSegment& segment) const;
+
+    ServingEngine& m_engine;
+    ServingInstance* m_instance;
+    uint32_t m_place;
+    uint32_t m_stage{0};
+    uint32_t m_replica{0};
+    Sys& m_sys;
+    ServingStep* m_step{nullptr};       ///< that it carries out
+    std::deque<ServingStep*> m_arrived; ///< from the stage before, while it is busy
+    std::size_t m_next{0};              ///< segment
+    bool m_computed{false};             ///< of that segment
+    TimePs m_since{0};
+    bool m_finished{false};
 };
 
 } // namespace AstraSim

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
+#include <span>
 #include <tuple>
 
 namespace AstraSim
@@ -507,6 +510,488 @@ NcclCostModel::ChooseAmong(CollectiveOp op,
         }
     }
     return best;
+}
+
+// --- How many channels NCCL opens, how fast each is, and which algorithms a group may use.
+
+namespace
+{
+
+constexpr uint32_t MAX_COLLNET_RANKS = 8; ///< of a node (NCCL_MAX_DIRECT_ARITY and the own)
+constexpr uint32_t MAX_NVLS_RANKS = 32;   ///< of AllGather and ReduceScatter by NVLS
+constexpr double ARM_LINK_GBPS = 6;       ///< of a link between Arm CPUs (topo.h, ARM_BW)
+
+bool
+IsSwitched(NcclAlgorithm algorithm)
+{
+    return algorithm == NcclAlgorithm::Nvls || algorithm == NcclAlgorithm::NvlsTree;
+}
+
+/// @return the highest speed a channel can have, if @p fits tells which it could
+template <typename Fits>
+double
+HighestSpeed(std::span<const double> speeds, Fits fits, double otherwise)
+{
+    const auto it = std::find_if(speeds.begin(), speeds.end(), fits);
+    return it != speeds.end() ? *it : otherwise;
+}
+
+} // namespace
+
+NcclCostModel::Search
+NcclCostModel::SearchWithinNode() const
+{
+    // As many channels of the GPU's speed as its NVLinks hold.
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    Search search;
+    search.channels =
+        std::max(1U, static_cast<uint32_t>(std::lround(nvlink / m_machine.gpu.channelGBps)));
+    search.channels = std::min(search.channels, MAX_RING_CHANNELS / 2);
+    search.intraGBps = nvlink / search.channels;
+    search.interGBps = search.intraGBps;
+    return search;
+}
+
+bool
+NcclCostModel::RingsReturnOverCpus(const GroupShape& shape) const
+{
+    // NCCL src/graph/search.cc: without NCCL_CROSS_NIC a ring goes back to the NIC it came from,
+    // here from a GPU of another CPU. Until 2.27 no GPU behind a Grace CPU may relay (PXN needs
+    // PATH_PXB), so each pair of CPUs has a ring as fast as a link between them. Trees get as many
+    // channels as rings.
+    return !m_options.crossNic && m_machine.gpu.onGrace && m_machine.gpu.meshed &&
+           shape.GetRanksPerNode() > 1 && !m_tuning.relaysBehindCpus;
+}
+
+double
+NcclCostModel::PassingOf(const GroupShape& shape, bool closes) const
+{
+    // What does not close in a node leaves the NVLinks of one GPU of it free.
+    const double perNode = shape.GetRanksPerNode();
+    return closes || m_machine.gpu.meshed ? 1 : perNode / std::max(1.0, perNode - 1);
+}
+
+NcclCostModel::Search
+NcclCostModel::SearchChannels(const GroupShape& shape, bool closes) const
+{
+    if (shape.GetNodes() == 1)
+    {
+        return SearchWithinNode();
+    }
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    Search search;
+    // One channel per NIC, as fast as it and the NVLinks allow; few fast ones are cut in half.
+    const uint32_t nicUsers = std::max(1U, shape.GetRanksPerNode() / shape.GetGpusPerNic());
+    const bool overCpus = RingsReturnOverCpus(shape);
+    const uint32_t wanted =
+        overCpus ? nicUsers * (shape.GetRanksPerNode() - 1) : nicUsers * m_machine.nicsPerGpu;
+    search.channels = std::clamp(wanted, 1U, MAX_RING_CHANNELS / 2);
+    double nic = m_machine.nicGBps * nicUsers / search.channels;
+    if (overCpus && closes)
+    {
+        nic = std::min(nic, ARM_LINK_GBPS);
+    }
+    const double perNode = shape.GetRanksPerNode();
+    const double passing = PassingOf(shape, closes);
+    const double limit = perNode == 1 ? nic : std::min(nic, passing * nvlink / search.channels);
+    double speed = HighestSpeed(
+        m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation),
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+    constexpr double FAST = 25;
+    constexpr double VERY_FAST = 50;
+    const bool enough = m_machine.gpu.generation != GpuGeneration::Ampere && speed < VERY_FAST &&
+                        search.channels > 4;
+    if (speed >= FAST && !enough && 2 * search.channels <= MAX_RING_CHANNELS / 2)
+    {
+        search.channels *= 2;
+        speed /= 2;
+    }
+    search.interGBps = speed;
+    search.intraGBps =
+        closes || perNode == 1 ? speed : RaiseForTrees(speed, passing * nvlink / search.channels);
+    return search;
+}
+
+double
+NcclCostModel::RaiseForTrees(double interGBps, double nvlinkGBps) const
+{
+    // What a tree of two nodes carries between them is half of what it carries within: the search
+    // then tries the next higher speeds within a node, up to one that is twice that of a NIC.
+    const auto speeds = m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
+    double raised = interGBps;
+    for (auto next = speeds.rbegin(); next != speeds.rend() && raised < 2 * interGBps; ++next)
+    {
+        if (*next > raised && *next <= nvlinkGBps)
+        {
+            raised = *next;
+        }
+    }
+    return raised;
+}
+
+NcclCostModel::Search
+NcclCostModel::SearchNvls(const GroupShape& shape) const
+{
+    const double nvlink = std::min(m_machine.nvlinkGBps, m_machine.gpu.nvlinkGBps);
+    const bool within = shape.GetNodes() == 1;
+    Search search;
+    search.channels = std::clamp(shape.GetRanksPerNode(), 1U, MAX_NVLS_HEADS);
+    // A GPU's links carry each head's traffic, and the own head's twice.
+    const double share = nvlink / (search.channels + 1);
+    const auto speeds = within ? m_tuning.SpeedsWithinNode(m_machine.gpu.generation)
+                               : m_tuning.SpeedsBetweenNodes(m_machine.gpu.generation);
+    const double limit = within ? share : std::min(share, m_machine.nicGBps);
+    search.intraGBps = HighestSpeed(
+        speeds,
+        [limit](double candidate) { return candidate <= limit; },
+        limit);
+    search.interGBps = search.intraGBps;
+    if (!within)
+    {
+        const double inter = std::min(m_machine.nicGBps, 2 * search.intraGBps);
+        search.interGBps = HighestSpeed(
+            speeds,
+            [inter](double candidate) { return candidate <= inter; },
+            search.intraGBps);
+    }
+    return search;
+}
+
+NcclCostModel::NvlsTuning
+NcclCostModel::TuneNvls(const GroupShape& shape) const
+{
+    // NCCL src/transport/nvls.cc: ncclNvlsTuning, ncclNvlsTreeSm100Tuning.
+    constexpr uint64_t KIB = 1024;
+    constexpr double NDR = 48; ///< GB/s of a NIC of 400 Gb/s
+    constexpr double XDR = 96;
+    const uint32_t nodes = shape.GetNodes();
+    const uint32_t perNode = shape.GetFewestRanks();
+    const double nic = m_machine.nicGBps;
+    const bool nearNic = !m_machine.gpu.onGrace;
+    if (m_machine.gpu.generation != GpuGeneration::Blackwell)
+    {
+        return {16, (nodes >= 4 ? 64 : 128) * KIB};
+    }
+    NvlsTuning tuning{nodes > 1 ? 32U : 24U, (nodes >= 4 ? 64 : 128) * KIB};
+    if (nodes == 1 || !m_tuning.tunesNvlsTree)
+    {
+        return tuning;
+    }
+    if (nodes == 2 && nic >= NDR)
+    {
+        const bool small = perNode >= 16 || (perNode <= 8 && nearNic && nic < XDR);
+        tuning.chunk = (perNode <= 4 ? 256 : small ? 64 : 128) * KIB;
+    }
+    else if (nic >= XDR)
+    {
+        tuning.channels = perNode <= 8 ? 24 : 32;
+        tuning.chunk = (perNode <= 8 ? 256 : perNode < 32 ? 128 : 64) * KIB;
+    }
+    else if (nic >= NDR)
+    {
+        tuning.channels = 24;
+        tuning.chunk = (nearNic ? 64 : 128) * KIB;
+    }
+    return tuning;
+}
+
+uint32_t
+NcclCostModel::CommonChannels(const GroupShape& shape) const
+{
+    const uint32_t found = 2 * SearchChannels(shape, true).channels;
+    // NCCL src/graph/connect.cc from 2.20 to 2.27; NVLS needs three GPUs (ncclNvlsInit).
+    const bool asNvls = m_tuning.ringsAsNvls && m_options.nvlsEnable && HasNvls(shape) &&
+                        shape.GetFewestRanks() > 2;
+    return asNvls ? std::max(found, TuneNvls(shape).channels) : found;
+}
+
+uint32_t
+NcclCostModel::GetChannels(NcclAlgorithm algorithm, const GroupShape& shape) const
+{
+    if (IsSwitched(algorithm))
+    {
+        // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS are of rings, which the others follow
+        // (src/graph/connect.cc); NVLS has channels of its own (src/transport/nvls.cc).
+        return std::clamp(TuneNvls(shape).channels, 1U, MAX_RING_CHANNELS);
+    }
+    uint32_t channels = m_options.ringChannels ? m_options.ringChannels : CommonChannels(shape);
+    channels = std::clamp(channels, 1U, MAX_RING_CHANNELS);
+    if (m_options.maxChannels)
+    {
+        channels = std::min(channels, m_options.maxChannels);
+    }
+    return std::max(channels, m_options.minChannels);
+}
+
+uint32_t
+NcclCostModel::GetPairChannels(const GroupShape& shape) const
+{
+    // NCCL src/graph/paths.cc, ncclTopoComputeP2pChannels.
+    return std::bit_ceil(GetChannels(NcclAlgorithm::Ring, shape));
+}
+
+uint32_t
+NcclCostModel::ChannelsForSize(uint32_t channels,
+                               NcclProtocol protocol,
+                               uint32_t ranks,
+                               uint64_t bytes) const
+{
+    const NcclBlock block = NcclBlockOf(protocol);
+    const uint64_t threshold =
+        uint64_t{block.threshold} * (protocol == NcclProtocol::Ll ? ranks : 1);
+    const uint32_t least = std::max(1U, m_options.minChannels);
+    while (channels > least && bytes < channels * block.threads * threshold)
+    {
+        --channels;
+    }
+    return channels;
+}
+
+bool
+NcclCostModel::IsPossible(NcclAlgorithm algorithm,
+                          NcclProtocol protocol,
+                          CollectiveOp op,
+                          const GroupShape& shape) const
+{
+    const bool simple = protocol == NcclProtocol::Simple;
+    const bool allReduce = op == CollectiveOp::AllReduce;
+    const bool gathersOrScatters =
+        op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
+    switch (algorithm)
+    {
+    case NcclAlgorithm::Ring:
+        return true;
+    case NcclAlgorithm::Tree:
+        return allReduce && shape.GetRanks() > 1;
+    case NcclAlgorithm::Pat:
+        return m_tuning.hasPat && simple && shape.GetNodes() > 1 && shape.GetRanksPerNode() == 1 &&
+               gathersOrScatters;
+    case NcclAlgorithm::Nvls:
+        return simple && shape.GetNodes() == 1 && HasNvls(shape) &&
+               (allReduce ? m_options.nvlsEnable
+                          : gathersOrScatters && m_options.release != NcclRelease::V2_18 &&
+                                (m_options.nvlsEnable || m_options.nvlsTreeEnable) &&
+                                shape.GetRanksPerNode() <= MAX_NVLS_RANKS);
+    case NcclAlgorithm::NvlsTree:
+        return m_options.nvlsTreeEnable && simple && allReduce && shape.GetNodes() > 1 &&
+               HasNvls(shape);
+    default:
+        return m_options.collNetEnable && simple && allReduce && shape.GetNodes() > 1 &&
+               shape.GetRanksPerNode() <= MAX_COLLNET_RANKS &&
+               (algorithm == NcclAlgorithm::CollNetChain || m_machine.nvswitchesPerServer > 0);
+    }
+}
+
+bool
+NcclCostModel::SuitsNetwork(NcclProtocol protocol,
+                            CollectiveOp op,
+                            const GroupShape& shape,
+                            uint64_t bytes) const
+{
+    const NetworkKind& kind = *m_options.networkKind;
+    if (m_options.protocols.AreGiven(op))
+    {
+        return true; // the user's word counts
+    }
+    if (protocol == NcclProtocol::Ll128)
+    {
+        // Before 2.27 NCCL took a NIC behind a Grace CPU for one behind any other host bridge, over
+        // which it does not use LL128 (src/graph/tuning.cc, paths.cc: PATH_PHB, PATH_P2C).
+        const bool divides = op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
+        const uint64_t ofRank = divides ? bytes / shape.GetRanks() : bytes;
+        return kind.allowsLl128 && (kind.simpleFrom == 0 || ofRank < kind.simpleFrom) &&
+               (!m_machine.gpu.onGrace || m_tuning.relaysBehindCpus) &&
+               !(divides && SimpleFollowsLl(op, shape, bytes));
+    }
+    return protocol == NcclProtocol::Simple || kind.allowsLl;
+}
+
+bool
+NcclCostModel::SimpleFollowsLl(CollectiveOp op, const GroupShape& shape, uint64_t bytes) const
+{
+    // AllGather and ReduceScatter on 2 servers of 8 B200, of two clouds with 16 and 32 channels,
+    // take Simple's time from 2 MiB on, where NCCL's estimates would have LL128 up to 32 MiB. On
+    // AMD and on Intel hosts, it is near 2 MiB that Simple's estimate falls below LL's. No source
+    // of NCCL's says why; tables of Hopper show LL128 up to 64 MiB.
+    if (m_machine.gpu.generation != GpuGeneration::Blackwell)
+    {
+        return false;
+    }
+    const auto predicted = [&](NcclProtocol protocol) {
+        return EvaluateRing(protocol, op, shape, bytes).predicted;
+    };
+    return predicted(NcclProtocol::Simple) < predicted(NcclProtocol::Ll);
+}
+
+bool
+NcclCostModel::HasNvls(const GroupShape& shape) const
+{
+    return HasNvls() && std::all_of(shape.nodes.begin(), shape.nodes.end(), [](const auto& node) {
+               return node.size() > 1;
+           });
+}
+
+// --- What NCCL's cost model says of algorithms whose switches add: NVLS, NVLS-Tree and
+//     CollNet.
+
+namespace
+{
+
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_EFFICIENCY = {0, 0.85, 0.74};
+constexpr double NVLS_HALVES_220 = 5.0 / 6;
+
+// A head of NVLS announces a chunk once it has stored all of it, and reads no other meanwhile:
+// microseconds for each chunk. And reductions and multicasts reach that part of what stores reach.
+// From the steps that the sizes of chunks make in published tables of 8 H100.
+constexpr double NVLS_SYNC_US = 4;
+constexpr double NVLS_LINK_EFFICIENCY = 0.92;
+
+// An iteration of a warp that scatters or gathers (NvlsGraph::HUNK_BYTES are loaded, then stored)
+// takes what memory does to answer, loaded by the other stages of all channels and by the NVLinks,
+// or idle. Loaded: on Hopper from nccl-tests on 2 servers of 8 H100, where gathers are the limit;
+// on Blackwell from chunks of 32, 64 and 128 KiB on 8 B200, where they are the limit in one server,
+// too; in trees, where 32 channels work in place of 24, from 2 and 3 racks of GB200. Idle: from 2
+// to 16 MiB on 8 H100 and 8 to 64 MiB on 2 servers of 8 B200, which have few chunks.
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_HUNK_US = {0, 1.17, 1.27};
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_TREE_HUNK_US = {0, 1.17, 1.45};
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_ALONE_US = {0, 0.6, 0.75};
+
+// NCCL's latency of NVLS is the same for all generations. 8 B200 need so much more.
+constexpr std::array<double, NcclTuning::GENERATIONS> NVLS_MORE_US = {0, 0, 10};
+
+/// @return what reductions and multicasts reach of a GPU's NVLinks
+double
+UsableNvlinkGBps(const MachineModel& machine)
+{
+    return std::min(machine.nvlinkGBps, machine.gpu.nvlinkGBps) * NVLS_LINK_EFFICIENCY;
+}
+
+} // namespace
+
+double
+NcclCostModel::NvlsAlgGBps(const NcclTuning& tuning,
+                           NcclAlgorithm algorithm,
+                           CollectiveOp op,
+                           const GroupShape& shape) const
+{
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    const uint32_t nodes = shape.GetNodes();
+    const double ranks = shape.GetRanks();
+    const double perNode = shape.GetRanksPerNode();
+    const bool tree = algorithm == NcclAlgorithm::NvlsTree;
+    const bool allReduce = op == CollectiveOp::AllReduce;
+    const double ratio = allReduce ? ranks / (2 * (ranks - 1)) : 1;
+    const Search search = SearchNvls(shape);
+    const double heads = search.channels;
+    double algGBps = 0;
+    if (tuning.nvlsHalves)
+    {
+        double perHead = search.intraGBps * NVLS_EFFICIENCY[generation] * (heads - 1) / heads;
+        // An AllReduce pipelines two halves; the others leave the own part out.
+        perHead *= allReduce ? 2 : (perNode - 1) / perNode;
+        if (nodes > 1)
+        {
+            perHead = std::min(perHead, search.interGBps * (tree && nodes <= 2 ? 2 : 1));
+        }
+        if (tree)
+        {
+            perHead = std::min(perHead, tuning.nvlsTreeMax[generation][RowByNodes(nodes)]);
+        }
+        algGBps = heads * perHead * ratio;
+    }
+    else
+    {
+        const double inter = tree && nodes > 2 ? search.interGBps / 2 : search.interGBps;
+        algGBps = heads * std::min(search.intraGBps, inter) * NVLS_HALVES_220;
+    }
+    return algGBps;
+}
+
+double
+NcclCostModel::NvlsLinkGBps(const GroupShape& shape) const
+{
+    // Each GPU's data goes through its links once, and a head's share once more.
+    const double heads = std::min(MAX_NVLS_HEADS, shape.GetFewestRanks());
+    return UsableNvlinkGBps(m_machine) / (1 + 1 / heads);
+}
+
+NcclPlan
+NcclCostModel::EvaluateNvls(NcclAlgorithm algorithm,
+                            CollectiveOp op,
+                            const GroupShape& shape,
+                            uint64_t bytes) const
+{
+    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
+    const uint32_t nodes = shape.GetNodes();
+    const bool tree = algorithm == NcclAlgorithm::NvlsTree;
+
+    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
+    plan.channels = GetChannels(algorithm, shape);
+    const double algGBps = NvlsAlgGBps(m_tuning, algorithm, op, shape);
+    plan.channelGBps = NvlsLinkGBps(shape) / plan.channels;
+    plan.nvlsChunk = TuneNvls(shape).chunk;
+    const auto generation = static_cast<std::size_t>(m_machine.gpu.generation);
+    plan.nvlsHunkUs = (tree ? NVLS_TREE_HUNK_US : NVLS_HUNK_US)[generation];
+    plan.nvlsAloneUs = NVLS_ALONE_US[generation];
+
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
+    if (tree)
+    {
+        // Within a node channelGBps is what all heads' lanes may carry together; two trees share it
+        // on the links.
+        plan.nvlsInflation = m_machine.nvlinkGBps / UsableNvlinkGBps(m_machine);
+    }
+    // What NCCL calls a step's latency is that of the whole pipeline with few data: one iteration
+    // that scatters, a chunk that is announced, and one that gathers, all of which are simulated.
+    const double whole = latencies.base[p] + latencies.nvlink[p];
+    plan.baseLatency =
+        FromMicroseconds(whole + NVLS_MORE_US[generation] - NVLS_SYNC_US - 2 * plan.nvlsAloneUs);
+    plan.intraLatency = FromMicroseconds(NVLS_SYNC_US);
+    const double interSteps = nodes == 1 ? 0 : tree ? 2 * FloorLog2(nodes) : 1;
+    Predict(plan,
+            whole + interSteps * EstimatedInterUs(NcclProtocol::Simple, latencies.net[p]),
+            // NCCL corrects NVLS-Tree on Blackwell as it corrects trees, on x86 hosts.
+            tree && m_tuning.correctsNvlsTree && !m_machine.gpu.onGrace &&
+                    m_machine.gpu.generation == GpuGeneration::Blackwell
+                ? algGBps * NcclTreeCorrection(NcclProtocol::Simple, bytes)
+                : algGBps,
+            bytes);
+    return plan;
+}
+
+NcclPlan
+NcclCostModel::EvaluateCollNet(NcclAlgorithm algorithm,
+                               const GroupShape& shape,
+                               uint64_t bytes) const
+{
+    constexpr double ARITY_LATENCY = 0.4; // microseconds per peer
+    constexpr double DIRECT_EFFICIENCY = 0.85;
+    const auto p = static_cast<std::size_t>(NcclProtocol::Simple);
+    const double perNode = shape.GetRanksPerNode();
+    const bool direct = algorithm == NcclAlgorithm::CollNetDirect;
+    NcclPlan plan = StartPlan(algorithm, NcclProtocol::Simple);
+    const uint32_t all = GetChannels(algorithm, shape);
+    plan.channels = direct ? all : ChannelsForSize(all, NcclProtocol::Simple, 1, bytes);
+
+    const Search search = SearchChannels(shape, false);
+    double busGBps = search.channels * search.intraGBps;
+    if (direct)
+    {
+        const double perNic = perNode / search.channels;
+        busGBps /= perNic - (perNic - 1) / 2;
+        busGBps *= m_machine.gpu.generation == GpuGeneration::Ampere ? 1 : DIRECT_EFFICIENCY;
+    }
+    const double algGBps = busGBps / 2;
+    plan.channelGBps = algGBps / all;
+
+    const NcclTuning::Latencies& latencies = m_tuning.LatenciesOf(algorithm);
+    const double within =
+        direct
+            ? 2 * (std::min(1.0, perNode - 1) * latencies.nvlink[p] + (perNode - 1) * ARITY_LATENCY)
+            : 2 * (perNode - 1) * latencies.nvlink[p];
+    Predict(plan, latencies.base[p] + within + latencies.net[p], algGBps, bytes);
+    return plan;
 }
 
 } // namespace AstraSim

@@ -3,14 +3,94 @@
  */
 #include "layer-workload.h"
 
-#include "layer-rank.h"
+#include "astra-frontend/model/system/sys.h"
+#include "astra-frontend/model/system/workload.h"
 
 #include "ns3/input-error.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace AstraSim
 {
+
+/// One rank's way through the program of its pipeline stage.
+class LayerRank : public RankWorkload
+{
+  public:
+    /// @param workload borrowed @param rank of the job @param sys borrowed
+    LayerRank(const LayerWorkload& workload, uint32_t rank, Sys& sys);
+
+    void Start() override;
+    bool Finished() const override;
+    std::vector<std::string> DescribeWaits() const override;
+
+  private:
+    /// What the rank does now.
+    enum class State : uint8_t
+    {
+        Runs,
+        Computes,
+        WaitsForCollective, ///< of its own step
+        WaitsForIssued,     ///< for one it issued before
+        WaitsForMessage,
+        Finished,
+    };
+
+    /// A collective that was not waited for.
+    struct Issued
+    {
+        uint32_t layer;
+        TrainingPhase phase;
+        uint32_t pass;
+    };
+
+    void Run();
+    /// @return whether the rank can go on at once
+    bool Do(const ProgramStep& step);
+    /// The step that the rank was at is done, once more.
+    void EndStep();
+    bool DoCollective(const ProgramStep& step, bool blocks);
+    void Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done);
+    void EndIssued(const Issued& issued);
+    /// @param updateStart when its collective was over, and its update began
+    void RemoveIssued(const Issued& issued, TimePs updateStart);
+    bool WaitForIssued(uint32_t layer, TrainingPhase phase);
+    bool WaitForAllIssued();
+    bool DoReceive(const ProgramStep& step);
+    void DoSend(const ProgramStep& step);
+    bool EndPass();
+
+    void Wait(State state, const WorkloadPosition& position, GroupKind group);
+    void EndWait(WaitReason reason, TimePs from, TimePs to);
+    void Resume();
+    static void ComputeEnded(void* rank);
+
+    WorkloadPosition PositionOf(const ProgramStep& step) const
+    {
+        return {step.layer, m_pass, step.phase};
+    }
+
+    const LayerCollective& CollectiveOf(uint32_t layer, TrainingPhase phase) const;
+    int PeerOf(const ProgramStep& step) const;
+    uint64_t MessageBytes(const ProgramStep& step) const;
+    uint32_t MessageTag(const ProgramStep& step) const;
+
+    const LayerWorkload& m_workload;
+    const std::vector<ProgramStep>& m_program;
+    Sys& m_sys;
+    uint32_t m_rank; ///< of the job
+    uint32_t m_pass{0};
+    std::size_t m_next{0}; ///< step
+    uint32_t m_done{0};    ///< how often that step has been done
+    State m_state{State::Runs};
+    WorkloadPosition m_waitPosition;
+    GroupKind m_waitGroup{GroupKind::Tp};
+    TimePs m_since{0};
+    std::vector<Issued> m_issued;
+};
 
 LayerWorkload::LayerWorkload(LayerTable table,
                              const ParallelSizes& options,
@@ -136,6 +216,396 @@ const std::string&
 LayerWorkload::GetFileName() const
 {
     return m_table.file;
+}
+
+LayerRank::LayerRank(const LayerWorkload& workload, uint32_t rank, Sys& sys)
+    : m_workload(workload),
+      m_program(workload.GetProgram(workload.GetLayout().GetStage(rank))),
+      m_sys(sys),
+      m_rank(rank)
+{
+}
+
+void
+LayerRank::Start()
+{
+    Run();
+}
+
+bool
+LayerRank::Finished() const
+{
+    return m_state == State::Finished;
+}
+
+void
+LayerRank::Run()
+{
+    m_state = State::Runs;
+    while (m_state == State::Runs)
+    {
+        if (m_next == m_program.size())
+        {
+            if (!EndPass())
+            {
+                return;
+            }
+            continue;
+        }
+        const ProgramStep& step = m_program[m_next];
+        if (!Do(step))
+        {
+            return;
+        }
+        // A step that takes no time takes none however often it is done.
+        m_done = step.times - 1;
+        EndStep();
+    }
+}
+
+void
+LayerRank::EndStep()
+{
+    const ProgramStep& step = m_program[m_next];
+    if (++m_done == step.times)
+    {
+        ++m_next;
+        m_done = 0;
+    }
+    if (step.endsPhase)
+    {
+        m_sys.get_observer().LayerFinished(m_sys.get_rank(), PositionOf(step), m_sys.Now());
+    }
+}
+
+bool
+LayerRank::Do(const ProgramStep& step)
+{
+    using Kind = ProgramStep::Kind;
+    switch (step.kind)
+    {
+    case Kind::Compute:
+        if (step.duration == 0)
+        {
+            return true;
+        }
+        m_state = State::Computes;
+        m_since = m_sys.Now();
+        m_sys.CheckDelay(step.duration, m_workload.GetLayerName(step.layer));
+        m_sys.Schedule(step.duration, &LayerRank::ComputeEnded, this);
+        return false;
+    case Kind::Collective:
+        return DoCollective(step, true);
+    case Kind::IssueCollective:
+        return DoCollective(step, false);
+    case Kind::WaitCollective:
+        return WaitForIssued(step.layer, step.phase);
+    case Kind::SendActivation:
+    case Kind::SendGradient:
+    case Kind::SendTied:
+        DoSend(step);
+        return true;
+    case Kind::ReceiveActivation:
+    case Kind::ReceiveGradient:
+    case Kind::ReceiveTied:
+        return DoReceive(step);
+    case Kind::WaitGradients:
+        return WaitForAllIssued();
+    }
+    return true;
+}
+
+bool
+LayerRank::DoCollective(const ProgramStep& step, bool blocks)
+{
+    const auto& collective = CollectiveOf(step.layer, step.phase);
+    if (collective.bytes == 0 || m_workload.GetLayout().GetSize(collective.group) < 2)
+    {
+        return true;
+    }
+    const Issued issued{step.layer, step.phase, m_pass};
+    const bool waits =
+        !blocks && step.phase == TrainingPhase::WeightGradient && m_workload.WaitsForGradients();
+    if (blocks || waits)
+    {
+        Wait(State::WaitsForCollective, PositionOf(step), collective.group);
+        const auto finish = [this, waits, issued]() {
+            EndWait(WaitReason::Collective, m_since, m_sys.Now());
+            if (waits)
+            {
+                m_issued.push_back(issued); // for its update
+                EndIssued(issued);
+            }
+            Resume();
+        };
+        if (!collective.thenAllToAll)
+        {
+            Generate(step, collective.op, finish);
+        }
+        else
+        {
+            Generate(step, collective.op, [this, &step, finish]() {
+                Generate(step, CollectiveOp::AllToAll, finish);
+            });
+        }
+        return false;
+    }
+    m_issued.push_back(issued);
+    const auto finish = [this, issued]() { EndIssued(issued); };
+    if (!collective.thenAllToAll)
+    {
+        Generate(step, collective.op, finish);
+    }
+    else
+    {
+        Generate(step, collective.op, [this, &step, finish]() {
+            Generate(step, CollectiveOp::AllToAll, finish);
+        });
+    }
+    return true;
+}
+
+void
+LayerRank::Generate(const ProgramStep& step, CollectiveOp op, std::function<void()> done)
+{
+    const auto& collective = CollectiveOf(step.layer, step.phase);
+    CollectiveRequest request;
+    request.op = op;
+    request.bytes = collective.bytes;
+    // With EXPLICIT scheduling the layer that the next forward needs first goes first.
+    const int priority = -static_cast<int>(step.layer);
+    m_sys.generate_collective(m_workload.GetLayout().GetGroup(collective.group, m_rank),
+                              request,
+                              PositionOf(step),
+                              priority,
+                              std::move(done));
+}
+
+void
+LayerRank::EndIssued(const Issued& issued)
+{
+    const TimePs update = issued.phase == TrainingPhase::WeightGradient
+                              ? m_workload.GetTable().layers[issued.layer].update
+                              : 0;
+    if (update == 0)
+    {
+        RemoveIssued(issued, m_sys.Now());
+        return;
+    }
+
+    m_sys.CheckDelay(update, m_workload.GetLayerName(issued.layer));
+
+    struct Update
+    {
+        LayerRank* rank;
+        Issued issued;
+        TimePs start;
+    };
+
+    m_sys.Schedule(
+        update,
+        [](void* argument) {
+            const std::unique_ptr<Update> ended(static_cast<Update*>(argument));
+            ended->rank->RemoveIssued(ended->issued, ended->start);
+        },
+        new Update{this, issued, m_sys.Now()});
+}
+
+void
+LayerRank::RemoveIssued(const Issued& issued, TimePs updateStart)
+{
+    const auto found =
+        std::find_if(m_issued.begin(), m_issued.end(), [&issued](const Issued& other) {
+            return other.layer == issued.layer && other.phase == issued.phase &&
+                   other.pass == issued.pass;
+        });
+    m_issued.erase(found);
+    if (m_state == State::WaitsForIssued && m_waitPosition.layer == issued.layer &&
+        m_waitPosition.phase == issued.phase)
+    {
+        // The part that the update takes is computation.
+        const TimePs now = m_sys.Now();
+        const TimePs communicated = std::clamp(updateStart, m_since, now);
+        EndWait(WaitReason::Collective, m_since, communicated);
+        if (now > communicated)
+        {
+            m_sys.get_observer().ComputeEnded({m_sys.get_rank(),
+                                               m_workload.GetLayerName(m_waitPosition.layer),
+                                               m_waitPosition,
+                                               communicated,
+                                               now});
+        }
+        Run();
+    }
+}
+
+bool
+LayerRank::WaitForIssued(uint32_t layer, TrainingPhase phase)
+{
+    const auto found = std::find_if(m_issued.begin(), m_issued.end(), [&](const Issued& issued) {
+        return issued.layer == layer && issued.phase == phase;
+    });
+    if (found == m_issued.end())
+    {
+        return true;
+    }
+    Wait(State::WaitsForIssued, {layer, found->pass, phase}, CollectiveOf(layer, phase).group);
+    return false;
+}
+
+bool
+LayerRank::WaitForAllIssued()
+{
+    return m_issued.empty() || WaitForIssued(m_issued.front().layer, m_issued.front().phase);
+}
+
+void
+LayerRank::DoSend(const ProgramStep& step)
+{
+    m_sys.SendMessage(PeerOf(step), MessageBytes(step), MessageTag(step), PositionOf(step), {});
+}
+
+bool
+LayerRank::DoReceive(const ProgramStep& step)
+{
+    Wait(State::WaitsForMessage, PositionOf(step), GroupKind::Pp);
+    m_sys.ReceiveMessage(PeerOf(step), MessageBytes(step), MessageTag(step), [this](TimePs sentAt) {
+        const TimePs now = m_sys.Now();
+        const TimePs underWay = std::clamp(sentAt, m_since, now);
+        EndWait(WaitReason::PipelineIdle, m_since, underWay);
+        EndWait(WaitReason::Collective, underWay, now);
+        Resume();
+    });
+    return false;
+}
+
+bool
+LayerRank::EndPass()
+{
+    if (m_pass + 1 == m_workload.GetPassCount() && !WaitForAllIssued())
+    {
+        return false;
+    }
+    m_sys.get_observer().PassFinished(m_sys.get_rank(), m_pass, m_sys.Now());
+    ++m_pass;
+    m_next = 0;
+    if (m_pass == m_workload.GetPassCount())
+    {
+        m_state = State::Finished;
+        m_sys.get_observer().RankFinished(m_sys.get_rank(), m_sys.Now());
+        m_sys.get_network().NotifyFinished();
+        return false;
+    }
+    return true;
+}
+
+void
+LayerRank::Wait(State state, const WorkloadPosition& position, GroupKind group)
+{
+    m_state = state;
+    m_waitPosition = position;
+    m_waitGroup = group;
+    m_since = m_sys.Now();
+}
+
+void
+LayerRank::EndWait(WaitReason reason, TimePs from, TimePs to)
+{
+    if (to > from)
+    {
+        m_sys.get_observer().WaitEnded({m_sys.get_rank(),
+                                        m_workload.GetLayerName(m_waitPosition.layer),
+                                        m_waitPosition,
+                                        m_waitGroup,
+                                        reason,
+                                        from,
+                                        to});
+    }
+}
+
+void
+LayerRank::Resume()
+{
+    EndStep();
+    Run();
+}
+
+void
+LayerRank::ComputeEnded(void* argument)
+{
+    auto& rank = *static_cast<LayerRank*>(argument);
+    const ProgramStep& step = rank.m_program[rank.m_next];
+    rank.m_sys.get_observer().ComputeEnded({rank.m_sys.get_rank(),
+                                            rank.m_workload.GetLayerName(step.layer),
+                                            rank.PositionOf(step),
+                                            rank.m_since,
+                                            rank.m_sys.Now()});
+    rank.Resume();
+}
+
+const LayerCollective&
+LayerRank::CollectiveOf(uint32_t layer, TrainingPhase phase) const
+{
+    return m_workload.GetTable().layers[layer].comm[static_cast<std::size_t>(phase)];
+}
+
+int
+LayerRank::PeerOf(const ProgramStep& step) const
+{
+    using Kind = ProgramStep::Kind;
+    const auto& layout = m_workload.GetLayout();
+    const auto& pipeline = layout.GetGroup(GroupKind::Pp, m_rank);
+    const uint32_t stages = layout.GetStageCount();
+    const uint32_t stage = layout.GetStage(m_rank);
+    if (step.kind == Kind::SendTied || step.kind == Kind::ReceiveTied)
+    {
+        return pipeline.ranks[stages - 1 - stage];
+    }
+    const bool next = step.kind == Kind::SendActivation || step.kind == Kind::ReceiveGradient;
+    return pipeline.ranks[(stage + (next ? 1 : stages - 1)) % stages];
+}
+
+uint64_t
+LayerRank::MessageBytes(const ProgramStep& step) const
+{
+    const LayerTable& table = m_workload.GetTable();
+    const bool tied =
+        step.kind == ProgramStep::Kind::SendTied || step.kind == ProgramStep::Kind::ReceiveTied;
+    return std::max<uint64_t>(tied ? table.tiedBytes : table.pipelineBytes, 1);
+}
+
+uint32_t
+LayerRank::MessageTag(const ProgramStep& step) const
+{
+    const bool forward = step.phase == TrainingPhase::Forward;
+    const uint32_t perBatch =
+        m_workload.GetLayout().GetStageCount() * std::max(1U, m_workload.GetTable().virtualStages);
+    return (step.microBatch * perBatch + step.virtualStage) * 2 + (forward ? 0 : 1);
+}
+
+std::vector<std::string>
+LayerRank::DescribeWaits() const
+{
+    const std::string where = "pass " + std::to_string(m_waitPosition.pass + 1) + ", layer " +
+                              std::to_string(m_waitPosition.layer) + " (" +
+                              std::string(m_workload.GetLayerName(m_waitPosition.layer)) + "), " +
+                              ToString(m_waitPosition.phase);
+    switch (m_state)
+    {
+    case State::WaitsForCollective:
+        return {where + ": waits for its collective of group " + ToString(m_waitGroup)};
+    case State::WaitsForIssued:
+        return {where + ": waits for the collective of group " +
+                std::string(ToString(m_waitGroup)) + " that it issued before"};
+    case State::WaitsForMessage:
+        return {where + ": waits for a message of its neighbour in the pipeline"};
+    case State::Computes:
+        return {"computes since " + std::to_string(m_since / 1000) + " ns"};
+    case State::Runs:
+    case State::Finished:
+        break;
+    }
+    return {};
 }
 
 } // namespace AstraSim

@@ -7,7 +7,7 @@
 #include "ns3/partition-memory.h"
 #include "ns3/ptr.h"
 #include "ns3/qbb-late-work.h"
-#include "ns3/qbb-port-event.h"
+#include "ns3/qbb-simulator-impl.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #define LINK_WIRE_H
 
 #include "ns3/qbb-frame.h"
-#include "ns3/qbb-port-event.h"
+#include "ns3/qbb-simulator-impl.h"
 
 #include <array>
 #include <cstdint>

@@ -3,10 +3,7 @@
  */
 #include "fabric-conf-keys.h"
 
-#include "fabric-conf-attribute-kinds.h"
-#include "fabric-conf-custom-kinds.h"
 #include "fabric-conf-key-kinds.h"
-#include "fabric-conf-row-kinds.h"
 #include "rdma-congestion-factory.h"
 #include "rdma-qbb/model/attribute/collective-offload.h"
 

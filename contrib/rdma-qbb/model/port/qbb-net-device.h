@@ -13,7 +13,7 @@
 #include "ns3/mac48-address.h"
 #include "ns3/net-device.h"
 #include "ns3/nstime.h"
-#include "ns3/qbb-port-event.h"
+#include "ns3/qbb-simulator-impl.h"
 #include "ns3/queue-weights.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/traced-callback.h"
