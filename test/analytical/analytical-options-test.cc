@@ -120,7 +120,7 @@ TEST(AnalyticalOptions, MistakesNameTheFlag)
     };
     using testing::HasSubstr;
     EXPECT_THAT(errorOf({}), HasSubstr("no workload"));
-    EXPECT_THAT(errorOf({"-w", "w", "-g", "0"}), HasSubstr("--gpus is 0"));
+    EXPECT_THAT(errorOf({"-w", "w", "-g", "0"}), HasSubstr("-g is 0"));
     EXPECT_THAT(errorOf({"-w", "w", "-nv", "-5"}), HasSubstr("-5"));
     EXPECT_THAT(errorOf({"-w", "w", "-nv", "fast"}), HasSubstr("fast"));
     EXPECT_THAT(errorOf({"-w", "w", "-tp_o", "1.5"}), HasSubstr("--tp-overlap-ratio is 1.5"));

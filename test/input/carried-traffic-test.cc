@@ -81,19 +81,27 @@ TEST(CarriedTraffic, HasARowForEachMember)
 
 TEST(CarriedTraffic, OfPartsAddsUpAndKeepsWhatIsLargest)
 {
-    CarriedTraffic whole = Rising(100);
-    whole += Rising(1);
-    EXPECT_EQ(whole.packets, 101U);
-    EXPECT_EQ(whole.packetHops, 103U);
-    EXPECT_EQ(whole.pausedPs, TimeSum(104 + 5));
-    EXPECT_EQ(whole.longestPausePs, 105) << "the sixth, of 105 and 6";
-    EXPECT_EQ(whole.reorderBytes, 112U) << "the thirteenth, of 112 and 13";
-    EXPECT_EQ(whole.flows, 113U + 14U);
-    whole -= Rising(1);
+    CarriedTraffic large;
+    CarriedTraffic small;
+    large.packets = 100;
+    small.packets = 3;
+    large.pausedPs = TimeSum(40);
+    small.pausedPs = TimeSum(2);
+    large.longestPausePs = 30;
+    small.longestPausePs = 2;
+    large.reorderBytes = 5;
+    small.reorderBytes = 7;
+    CarriedTraffic whole = large;
+    whole += small;
+    EXPECT_EQ(whole.packets, 103U);
+    EXPECT_EQ(whole.pausedPs, TimeSum(42));
+    EXPECT_EQ(whole.longestPausePs, 30);
+    EXPECT_EQ(whole.reorderBytes, 7U);
+    whole -= small;
     EXPECT_EQ(whole.packets, 100U);
-    EXPECT_EQ(whole.pausedPs, TimeSum(104));
-    EXPECT_EQ(whole.longestPausePs, 105) << "a maximum stays";
-    EXPECT_EQ(whole.flows, 113U);
+    EXPECT_EQ(whole.pausedPs, TimeSum(40));
+    EXPECT_EQ(whole.longestPausePs, 30) << "a maximum stays";
+    EXPECT_EQ(whole.reorderBytes, 7U) << "a maximum stays";
 }
 
 } // namespace
