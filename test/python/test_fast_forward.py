@@ -162,11 +162,24 @@ def congested_small(directory):
     return "-w", all_to_alls(directory / "w.txt", 16, MIB // 2, 12, 16), "-n", topology
 
 
+def congested_overlaps(directory):
+    """Arguments of a job whose collectives overlap and are marked, each time with others: nothing of it is reused"""
+    rows = ("1000 ALLREDUCE_EP 7 1 ALLTOALL_EP 4096 1 REDUCESCATTER_DP 3000001 1", "1000 ALLGATHER_EP 65537 777 NONE 0 333 REDUCESCATTER_EP 7 1",
+            "1000 ALLREDUCE_DP 1000 0 REDUCESCATTER_DP 300001 1 REDUCESCATTER_DP 1000 100",
+            "1 ALLGATHER_EP 1 1 ALLREDUCE_DP 1048576 1 REDUCESCATTER_EP 1048576 1", "1 NONE 0 0 ALLGATHER_EP 4096 0 NONE 0 1",
+            "100000 ALLGATHER_DP 300001 777 ALLREDUCE_EP 1048576 0 ALLREDUCE_DP 1048576 0")
+    (directory / "w.txt").write_text(
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 7 pp: 3 vpp: 2 ga: 3 all_gpus: 21 "
+        f"checkpoints: 0 checkpoint_initiates: 0 pp_comm: 300001\n{len(rows)}\n" + "".join(f"l{i} -1 {row}\n" for i, row in enumerate(rows)))
+    return "-w", directory / "w.txt", "-n", clos(directory, 21, "-gps", "1", "--nics_per_leaf", "4", "--oversubscription", "4")
+
+
 @pytest.mark.parametrize("name, make, flags, reason", [
     ("marks", congested_small, (), r"\d+ congestion notifications"),
+    ("marks of what does not repeat", congested_overlaps, (), r"\d+ congestion notifications"),
     ("losses", lossy, (), r"\d+ links lose packets at random"),
     ("telemetry", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=3"), "HPCC keeps no rate"),
-    ("delays", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=7"), "TIMELY keeps no rate"),
+    ("delays", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=7"), "TIMELY-hpcc-artifact keeps no rate"),
     ("quiet", lambda place: job_of_collectives(place, *[MIB] * 6), ("--set", "CC_MODE=0"), ""),
     ("flows", lambda place: job_of_collectives(place, *[MIB] * 6), ("--network", "flow", "--set", "CC_MODE=3"), "")])
 def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
@@ -174,7 +187,7 @@ def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
     assert result.returncode == 0, result.stderr
     forward = record(tmp_path / "out")["fast_forward"]
     said = [line for line in result.stdout.splitlines() if line.startswith(APPROXIMATE)]
-    assert forward["reused"], "else there is nothing that may be wrong"
+    assert forward["reused"] or forward["simulated"] > forward["of_which_in_place"], "else there is nothing that may be wrong"
     if not reason:
         assert not said and forward["approximate"] == [], name
     else:

@@ -293,13 +293,14 @@ std::vector<std::string>
 FastForwardBackend::DescribeApproximations() const
 {
     const FastForwardReport report = m_forward.GetReport();
-    if (report.reusedWork == 0)
+    if (report.reusedWork == 0 && report.simulatedWork == report.inPlaceWork)
     {
-        return {};
+        return {}; // the run itself, packet by packet
     }
     std::vector<std::string> found = m_randomness;
     const std::pair<uint64_t, const char*> counts[] = {
         {report.carried.cnps, "congestion notifications"},
+        {report.carried.marks, "packets marked"},
         {report.carried.drops, "lost packets"},
         {report.draws, "times drawn from outcomes that vary"},
         {report.late, "ends known too late"},
