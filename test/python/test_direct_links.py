@@ -11,7 +11,7 @@ from waiting import HANGS
 
 PROGRAM = pathlib.Path(os.environ.get("PROGRAM_DIR", "build/release/bin")) / "collective-perf"
 GPUS, GBPS, BYTES = 4, 400, 16 << 20
-PAYLOAD, OVERHEAD, ACK = 1000, 82, 84  # of a packet, by default
+PAYLOAD, OVERHEAD, ACK = 4096, 82, 84  # of a packet, by default
 
 
 def run(tmp_path, network, **environment):

@@ -23,7 +23,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/s
 
 # What scripts/test.sh itself runs, or a person does once: not run again inside a test.
 DONE_ELSEWHERE = re.compile(
-    r"^(git clone|scripts/(?:maintain/)?(setup|build|test|quickstart|check-in-tree|package|nightly|coverage|fuzz)\.sh|make -C docs|cmake |ctest )")
+    r"^(git clone|scripts/(?:maintain/)?(setup|build|test|quickstart|check-in-tree|package|nightly|coverage|fuzz)\.sh|make -C docs|cmake |ctest |build/release/bin/accl-allreduce )")
 
 
 def command_blocks(page):

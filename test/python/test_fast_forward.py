@@ -200,7 +200,7 @@ def test_what_makes_it_approximate_is_told(tmp_path, name, make, flags, reason):
     (("--fast-forward-memory", "0"), "--fast-forward-memory is 0"),
     (("--fast-forward", "--rendezvous-protocol", "1"), "messages wait for their receives"),
     (("--fast-forward", "--pcap", "0:0"), "cannot be captured or traced"),
-    (("--fast-forward", "--set", "LINK_DOWN=10 0 8"), "times of their own"),
+    (("--fast-forward", "--set", "LINK_DOWN=10 0 8"), "LINK_DOWN changes the network at times of its own"),
 ])
 def test_what_does_not_go_together_is_refused(tmp_path, job, flags, message):
     result = run(tmp_path, *job, *flags)

@@ -31,7 +31,7 @@ def run(folder, program, *arguments):
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flags")
-    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "A100", "-psn", "8",
+    run_script([ROOT / "topologies/gen_Topo_Template.py", "-topo", "Spectrum-X", "-g", "16", "-gt", "H100", "-psn", "8",
                 "-o", folder / "topology"], check=True)
     (folder / "micro").write_text(MICRO)
     (folder / "conf").write_text((ROOT / "conf/DCQCN.conf").read_text())
@@ -125,7 +125,7 @@ def test_a_buffer_that_is_too_small_is_refused_by_the_name_of_the_flag(inputs, f
 @pytest.mark.parametrize("program, flags, reason", [
     ("qbb-flows", ["DCTCP_GAIN=0.5"], "DCTCP_GAIN has no effect with CC_MODE ns3::RdmaDcqcn"),
     ("qbb-flows", ["CC_MODE=8", "U_TARGET=0.5"], "U_TARGET has no effect with CC_MODE ns3::RdmaDctcp"),
-    ("qbb-flows", ["CC_MODE=7", "EWMA_GAIN=0.5"], "EWMA_GAIN has no effect with CC_MODE ns3::RdmaTimely"),
+    ("qbb-flows", ["CC_MODE=7", "EWMA_GAIN=0.5"], "EWMA_GAIN has no effect with CC_MODE ns3::RdmaTimelyHpccArtifact"),
     ("qbb-flows", ["CC_MODE=3", "PINT_LOG_BASE=1.3"], "PINT_LOG_BASE has no effect with CC_MODE ns3::RdmaHpcc"),
     ("qbb-flows", ["LOSS_RECOVERY=irn", "L2_BACK_TO_ZERO=1"], "L2_BACK_TO_ZERO has no effect with LOSS_RECOVERY ns3::RdmaIrn"),
     ("qbb-flows", ["L2_CHUNK_SIZE=9000"], "L2_CHUNK_SIZE has no effect without L2_BACK_TO_ZERO"),

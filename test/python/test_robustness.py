@@ -82,8 +82,7 @@ def test_work_past_the_end_of_the_clock_is_refused_by_name(folder, network):
 @pytest.mark.parametrize("key, value", [("endpoint-delay", 1e300), ("local-mem-bw", 1e-300), ("L", 1e200),
                                         ("G", 1e40), ("local-reduction-delay", 1e19), ("peak-perf", 1e-30)])
 def test_system_files_keep_times_in_range(folder, key, value):
-    (folder / "system").write_text('{\n"model-shared-bus": 1, "L": 1, "o": 1, "g": 1, "G": 1,\n'
-                                   f'"{key}": {value}}}')
+    (folder / "system").write_text(json.dumps({"model-shared-bus": 1, "L": 1, "o": 1, "g": 1, "G": 1, key: value}, indent=1))
     line = refusal(simulate(folder, "--system-configuration=system"))
     assert line.startswith("system:") and f"'{key}'" in line
 
@@ -500,7 +499,7 @@ def test_yaml_that_is_large_deep_or_stands_for_too_much_is_refused(folder, words
 def test_deep_json_is_refused(folder):
     (folder / "deep").write_text('{"L": ' + "[" * 100000 + "]" * 100000 + "}")
     for flag in ("--system-configuration", "--logical-topology-configuration", "--remote-memory-configuration"):
-        assert "deep: is nested too deeply" in refusal(simulate(folder, f"{flag}=deep"))
+        assert "deep:1: is nested too deeply" in refusal(simulate(folder, f"{flag}=deep"))
 
 
 @pytest.mark.parametrize("flags, environment", [

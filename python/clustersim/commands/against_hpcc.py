@@ -81,8 +81,8 @@ def read_flows(path):
     for number, line in enumerate(read_text(path, "the completion times of flows").splitlines(), 1):
         fields = line.split()
         try:
-            source, destination, _, port, size, start, fct, _ = (
-                *(int(field, 16) for field in fields[:2]), *map(int, fields[2:]))
+            source, destination = (int(field, 16) for field in fields[:2])
+            _, port, size, start, fct, _ = map(int, fields[2:])
         except ValueError:
             raise InputError(f"{path}:{number}: is no flow; expected "
                              "sip dip sport dport bytes start_ns fct_ns ideal_ns") from None

@@ -87,11 +87,11 @@ def main(arguments):
     if disturbed:
         print(f"{disturbed} of {len(calibration.rows)} sizes were disturbed (a median above twice the minimum): of these the "
               "minimum counts")
-    error = calibration.check_error()
+    found = calibration.check_error()
     host = calibration.host
     costs = "".join(f"; {us:.1f} us of a CPU for a message" + (f" above {above} bytes" if above else "") for above, us in host.costs)
-    print(f"{given.np} hosts of {host.rate_bps / 1e9:.3f} Gb/s and {host.latency_us:.1f} us{costs}\nmedian error of the sizes that were not fitted {error:.1%}\nresults in {given.output}")
-    return 0 if error <= given.bound else 1
+    print(f"{given.np} hosts of {host.rate_bps / 1e9:.3f} Gb/s and {host.latency_us:.1f} us{costs}\nmedian error of the sizes that were not fitted {found:.1%}\nresults in {given.output}")
+    return 0 if found <= given.bound else 1
 
 
 def run():

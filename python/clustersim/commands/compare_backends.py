@@ -27,6 +27,7 @@ import pathlib
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from clustersim.required_modules import require
@@ -94,7 +95,7 @@ class Case:
     """make(directory) writes topology, workload.txt and possibly flows.txt."""
     name: str
     kind: str
-    make: callable
+    make: Callable
     environment: dict = field(default_factory=dict)
     settings: tuple = ()
 

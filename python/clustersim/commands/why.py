@@ -11,15 +11,39 @@ from clustersim.required_modules import require
 
 require("pydantic", "yaml", "numpy", "pandas")
 
+import argparse
+
 from clustersim import command
 from clustersim.results import ResultsError
 from clustersim.simulation import SimulationError
-from clustersim.why import command as explanation
 from clustersim.workload.errors import InputError
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise InputError(f"{message}; expected the flags of --help")
+
+
+def make_parser(description):
+    parser = Parser(prog="why.py", description=description, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", metavar="RUN", help="directory of a run of SimAI_simulator")
+    parser.add_argument("-o", "--output", metavar="DIR", help="for path.csv, why.json and the runs (RUN/why)")
+    parser.add_argument("--factor", type=float, default=1.1, metavar="X", help="how much faster in what-ifs (1.1)")
+    parser.add_argument("--no-confirm", action="store_true", help="work the what-ifs out, but do not run them")
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="longest parts of the path to show (10)")
+    parser.add_argument("--program", metavar="FILE", help="the simulator (bin/, or on the PATH)")
+    return parser
+
+
 def main(arguments):
-    explanation.run(arguments, __doc__)
+    given = make_parser(__doc__).parse_args(arguments)
+    if not 0 < given.factor < float("inf"):
+        raise InputError(f"--factor is {given.factor}; expected more than 0")
+    if given.top < 1:
+        raise InputError(f"--top is {given.top}; expected at least 1")
+    from clustersim.why import command as explanation  # loads pandas, which refused arguments need not wait for
+    explanation.run(given)
 
 
 def run():

@@ -13,6 +13,7 @@ TEXTS = ("status", "version", "host", "directory", "topology", "network", "backe
 NUMBERS = ("simulated_ns", "wall_s", "simulation_wall_s", "peak_memory_bytes", "seed", "events", "packets", "packet_hops", "flows",
            "background_flows", "drops", "pauses", "paused_ns", "longest_pause_ns", "pfc_storms", "timeouts", "retransmitted_bytes",
            "nacks", "cnps", "out_of_order_packets", "reorder_bytes", "collectives", "threads")
+WORK = ("simulated", "reused", "of_which_in_place")  # of a run that reused patterns
 MOST = float(1 << 64)  # a seed may be as large
 
 
@@ -32,7 +33,6 @@ EXPECTED = {
                      "numbers by name"),
     "inputs": (lambda value: isinstance(value, list) and all(map(_is_input, value)), "role, path and sha256 of each input"),
 }
-WORK = ("simulated", "reused", "of_which_in_place")  # of a run that reused patterns
 
 
 def read_run_json(path, problems):

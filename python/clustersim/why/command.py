@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Flags and output of scripts/why.py."""
-import argparse
+"""Output of scripts/why.py."""
 import collections
 import csv
 import dataclasses
@@ -19,23 +18,6 @@ from clustersim.workload.errors import InputError
 from clustersim.whole_file import whole_file, write_text
 
 PHASES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise InputError(f"{message}; expected the flags of --help")
-
-
-def make_parser(description):
-    parser = Parser(prog="why.py", description=description, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", metavar="RUN", help="directory of a run of SimAI_simulator")
-    parser.add_argument("-o", "--output", metavar="DIR", help="for path.csv, why.json and the runs (RUN/why)")
-    parser.add_argument("--factor", type=float, default=1.1, metavar="X", help="how much faster in what-ifs (1.1)")
-    parser.add_argument("--no-confirm", action="store_true", help="work the what-ifs out, but do not run them")
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="longest parts of the path to show (10)")
-    parser.add_argument("--program", metavar="FILE", help="the simulator (bin/, or on the PATH)")
-    return parser
 
 
 def _layer(name):
@@ -130,12 +112,8 @@ def _confirm(runner, machine, factor, output):
     return measured
 
 
-def run(arguments, description):
-    given = make_parser(description).parse_args(arguments)
-    if not 0 < given.factor < float("inf"):
-        raise InputError(f"--factor is {given.factor}; expected more than 0")
-    if given.top < 1:
-        raise InputError(f"--top is {given.top}; expected at least 1")
+def run(given):
+    """Explains a run. @param given what commands/why.py has parsed"""
     directory = pathlib.Path(given.run)
     output = pathlib.Path(given.output) if given.output else directory / "why"
     runner = Runner(directory, given.program or find_program())
