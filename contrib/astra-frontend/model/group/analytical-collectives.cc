@@ -3,6 +3,7 @@
  */
 #include "analytical-collectives.h"
 
+#include "astra-frontend/model/graph/direct-graph.h"
 #include "astra-frontend/model/graph/pair-bytes.h"
 
 #include "ns3/clock-range.h"
@@ -51,6 +52,37 @@ MessagesInARow(NcclAlgorithm algorithm, CollectiveOp op, const GroupShape& shape
         break;
     }
     return nodes > 1 ? 2 : 1;
+}
+
+/**
+ * What blocks of a ring with Simple copy while no link is at work: NCCL's estimates leave it out.
+ * In a server, a block copies the results out of its buffers, twice as fast as it sends. Where all
+ * neighbours are in other servers, one of the two slices of a chunk is copied while the other
+ * moves, so the first slice's way out of the input and the last one's into the output are left
+ * (RingGraph).
+ */
+TimePs
+ExposedCopies(const NcclPlan& plan, CollectiveOp op, const GroupShape& shape, uint64_t bytes)
+{
+    const bool isRing = plan.algorithm == NcclAlgorithm::Ring && op != CollectiveOp::Broadcast &&
+                        op != CollectiveOp::Reduce;
+    if (!isRing || plan.protocol != NcclProtocol::Simple || shape.GetRanks() < 2)
+    {
+        return 0;
+    }
+    const double ofRank = static_cast<double>(bytes) / shape.GetRanks() / plan.channels;
+    if (shape.GetNodes() == 1)
+    {
+        return TransferTime(ofRank / 2, plan.channelGBps);
+    }
+    if (shape.GetRanksPerNode() > 1 || plan.blockGBps <= 0)
+    {
+        return 0;
+    }
+    // Reads and writes of the first send and of the last take, see RingGraph::GetSendAccesses():
+    // in between, the other slice is on its way.
+    const double accesses = op == CollectiveOp::AllReduce ? 2 + 2 : 3 + 2;
+    return TransferTime(ofRank / 2 * accesses, 3 * plan.blockGBps);
 }
 
 /// What the busiest direction of an NVLink and of a NIC carry in a collective of pairs.
@@ -109,6 +141,20 @@ FindBusiest(const GroupShape& shape, const CollectiveRequest& request)
         busiest.farBytes = std::max(busiest.farBytes, load.far);
     }
     return busiest;
+}
+
+/// @return GB/s of data that a rank sends to its pairs within a node, as DirectGraph has it
+double
+PairsGBps(const NcclPlan& plan, const CollectiveRequest& request, const GroupShape& shape)
+{
+    const uint32_t ranks = shape.GetRanks();
+    const uint32_t channels = ChannelsOfPair(MostPairBytes(request, ranks),
+                                             plan.pairChannels,
+                                             ranks,
+                                             shape.GetNodes(),
+                                             plan.protocol);
+    const uint32_t pairs = request.op == CollectiveOp::SendRecv ? 1 : shape.GetRanksPerNode() - 1;
+    return std::min(plan.pairGBps, plan.pairBlockGBps * channels * pairs) / plan.wireInflation;
 }
 
 class WaitingRank;
@@ -265,10 +311,12 @@ AnalyticalCollectives::GetTime(const CommGroup& group,
         chosen.protocol = ToString(plan.protocol);
         chosen.channels = pairwise ? 1 : plan.channels;
         time = pairwise ? PairwiseTime(group, request) : plan.predicted;
-        if (sendLatency && !pairwise)
+        if (!pairwise)
         {
             const GroupShape shape(group, m_nccl.GetMachine());
-            time += *sendLatency * MessagesInARow(plan.algorithm, request.op, shape) - plan.latency;
+            time += sendLatency ? *sendLatency * MessagesInARow(plan.algorithm, request.op, shape) -
+                                      plan.latency
+                                : ExposedCopies(plan, request.op, shape, request.bytes);
         }
     }
     chosen.predicted = time;
@@ -283,15 +331,15 @@ TimePs
 AnalyticalCollectives::PairwiseTime(const CommGroup& group, const CollectiveRequest& request) const
 {
     const MachineModel& machine = m_nccl.GetMachine();
-    const BusiestRank busiest = FindBusiest(GroupShape(group, machine), request);
+    const GroupShape shape(group, machine);
+    const BusiestRank busiest = FindBusiest(shape, request);
     const NcclPlan plan = m_nccl.Choose(group, request);
     const auto sendLatency = m_nccl.GetOptions().sendLatency;
     TimePs time = 0;
     if (busiest.nearBytes > 0)
     {
-        time =
-            sendLatency.value_or(plan.intraLatency) +
-            TransferTime(busiest.nearBytes, std::min(machine.nvlinkGBps, machine.gpu.nvlinkGBps));
+        time = sendLatency.value_or(plan.intraLatency) +
+               TransferTime(busiest.nearBytes, PairsGBps(plan, request, shape));
     }
     if (busiest.farBytes > 0)
     {
