@@ -53,6 +53,7 @@ ENVIRONMENT = {
     "NCCL_SELECT": ("rules",),
     "AS_PXN_ENABLE": ("1",),
     "AS_SEND_LAT": ("3", "0.7"),
+    "NCCL_TUNING": ("2.18", "2.20", "2.23", "2.28", "2.29"),
 }
 
 
@@ -129,7 +130,7 @@ class WideScenario:
 
 def _cluster(chance):
     """@return words for the generator: 2 to 32 GPUs"""
-    gps = chance.choice((1, 2, 4, 8))
+    gps = chance.choice((1, 2, 3, 4, 8))
     servers = chance.randrange(2, 3 + 8 // gps)
     spines = chance.choice((1, 2, 3))
     common = ["-gps", gps, "-g", gps * servers, "-gt", chance.choice(("A100", "H100")),
