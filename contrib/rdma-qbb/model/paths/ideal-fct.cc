@@ -6,7 +6,6 @@
 #include "ns3/clock-range.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace ns3
 {
@@ -38,9 +37,17 @@ LeastPs(const std::vector<PathInfo>& paths, uint32_t wireBytes, const Links& lin
     return leastPs;
 }
 
+/// @return least time that all links of one path take a frame
+int64_t
+LeastPs(const std::vector<PathInfo>& paths, uint32_t wireBytes)
+{
+    return LeastPs(paths, wireBytes, [](auto hops) { return hops; });
+}
+
 /**
  * @return least time from the first bit sent to the last bit received of a message whose packets
- * part: at some distance from the source all links together are the last to be done
+ * part. Each packet has to cross a path, and all links at one distance from the source have to
+ * carry all packets; a last packet that is shorter than the others may overtake them.
  * @param levelBps rate of the links at each distance
  */
 int64_t
@@ -53,38 +60,52 @@ PartedDeliveryPs(const std::vector<PathInfo>& paths,
     {
         return 0;
     }
+    const uint64_t full = bytes / sizes.mtuPayload;
     const auto rest = static_cast<uint32_t>(bytes % sizes.mtuPayload);
-    const uint32_t lastWire = sizes.DataWireBytes(rest ? rest : sizes.mtuPayload);
-    const uint32_t firstWire =
-        bytes > sizes.mtuPayload ? sizes.DataWireBytes(sizes.mtuPayload) : lastWire;
-    const uint64_t frames = (bytes + sizes.mtuPayload - 1) / sizes.mtuPayload;
+    const uint32_t fullWire = sizes.DataWireBytes(sizes.mtuPayload);
+    const uint32_t lastWire = rest ? sizes.DataWireBytes(rest) : fullWire;
     uint64_t sourceBps = 0;
     for (const PathInfo& path : paths)
     {
         sourceBps = std::max(sourceBps, path.hops.front().rateBps);
     }
     // Frames leave their source one by one, each with its time rounded up.
-    int64_t crossing = AddPs(TimesPs(SerializationPs(firstWire, sourceBps), frames - 1),
-                             SerializationPs(lastWire, sourceBps));
-    int64_t time = 0;
-    for (std::size_t level = 0; level < levelBps.size(); ++level)
+    const int64_t fullPs = SerializationPs(fullWire, sourceBps);
+    const int64_t lastStart = TimesPs(fullPs, rest ? full : full - 1);
+    int64_t time = AddPs(lastStart, LeastPs(paths, lastWire));
+    if (full > 0)
     {
-        const int64_t before =
-            LeastPs(paths, firstWire, [level](auto hops) { return hops.first(level); });
-        const int64_t after =
-            LeastPs(paths, lastWire, [level](auto hops) { return hops.subspan(level + 1); });
+        time = std::max(time, AddPs(TimesPs(fullPs, full - 1), LeastPs(paths, fullWire)));
+    }
+    for (std::size_t level = 1; level < levelBps.size(); ++level)
+    {
+        const auto before = [level](auto hops) { return hops.first(level); };
+        const auto after = [level](auto hops) { return hops.subspan(level + 1); };
+        int64_t begin = AddPs(lastStart, LeastPs(paths, lastWire, before));
+        if (full > 0)
+        {
+            begin = std::min(begin, LeastPs(paths, fullWire, before));
+        }
         int64_t delay = CLOCK_END_PS;
         for (const PathInfo& path : paths)
         {
             delay = std::min(delay, path.hops[level].delayPs);
         }
-        if (level > 0)
-        {
-            crossing = SerializationPs(MessageWireBytes(bytes, sizes), levelBps[level]);
-        }
-        time = std::max(time, AddPs(AddPs(before, crossing), AddPs(delay, after)));
+        const int64_t crossing = SerializationPs(MessageWireBytes(bytes, sizes), levelBps[level]);
+        const int64_t end = AddPs(LeastPs(paths, lastWire, after), delay);
+        time = std::max(time, AddPs(AddPs(begin, crossing), end));
     }
     return time;
+}
+
+/// @return whether the links at all distances are those of one path, so that nothing parts
+bool
+IsOnePath(const std::vector<std::pair<uint64_t, int64_t>>& path,
+          const std::vector<uint64_t>& levelBps)
+{
+    return std::ranges::equal(path, levelBps, [](const auto& link, uint64_t rateBps) {
+        return link.first == rateBps;
+    });
 }
 
 } // namespace
@@ -145,6 +166,10 @@ IdealFct::KindOf(uint32_t src, uint32_t dst)
     if (m_survey.Parts())
     {
         levelBps = m_survey.FindLevels(src, dst);
+        if (profiles.size() == 1 && IsOnePath(profiles.front(), levelBps))
+        {
+            levelBps.clear();
+        }
     }
     const auto number = static_cast<uint32_t>(m_kinds.size());
     const auto [known, isNew] = m_numbers.try_emplace({profiles, levelBps}, number);

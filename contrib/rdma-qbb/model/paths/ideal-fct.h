@@ -22,7 +22,8 @@ namespace ns3
  * The time until the sender has the last acknowledgement when nothing else is on the network and
  * only links limit it, over the fastest of the shortest paths. So no flow's slowdown is below 1,
  * and that of a flow alone, on paths of equal rates, is 1. Where switches spread the packets of a
- * flow over several paths, all links at one distance from the source carry them together.
+ * flow over several paths, all links at one distance from the source carry them together, and a
+ * short last packet may overtake the packets before it.
  *
  * Most pairs of hosts have paths like those of other pairs, so paths are kept by kind.
  */
@@ -50,7 +51,7 @@ class IdealFct
     struct Kind
     {
         std::vector<PathInfo> paths;    ///< that differ
-        std::vector<uint64_t> levelBps; ///< of all links at each distance, where packets part
+        std::vector<uint64_t> levelBps; ///< of all links at each distance, where packets may part
     };
 
     /// @return the different paths from a node by some of its ports to a host
