@@ -109,6 +109,16 @@ LAYERS = next(each for each in (scenario(1, number) for number in range(100))
               if each.layers and each.is_lossless and each.gpus > each.tp > 1)
 
 
+# Lines are: time, node, its type, port, paused or not, and the priority but in the HPCC simulator's file.
+@pytest.mark.parametrize("lines", [
+    ("1 2 1 3 1 3", "2 2 1 3 1 4", "3 2 1 3 0 4", "4 2 1 3 0 3", "5 2 1 3 1 3"),
+    ("1 2 1 3 1", "2 2 1 4 1", "3 2 1 3 0"),
+])
+def test_pauses_alternate_for_each_port_and_priority(tmp_path, lines):
+    edit = f"printf '%s\\n' {' '.join(map(repr, lines))} > pfc.txt"
+    assert check(FLOWS, broken_programs(tmp_path, edit), tmp_path / "run") is None
+
+
 @pytest.mark.parametrize("drawn, edit, name", [
     (FLOWS, "sed -i 1d fct.txt", "every flow once"),
     (FLOWS, r"sed -i -E 's/ [0-9]+ ([0-9]+)$/ 1 \1/' fct.txt", "no flow is faster than alone"),
@@ -116,7 +126,11 @@ LAYERS = next(each for each in (scenario(1, number) for number in range(100))
     (FLOWS, "echo stray > stray.txt", "outputs"),
     (LAYERS, "sed -i '$d' collectives.csv", "every collective once"),
     (LAYERS, "sed -i 's/ALLREDUCE/ALLGATHER/I' collectives.csv", "every collective once"),
-    (FLOWS, "echo '99999999999 2 1 3 0' >> pfc.txt", "pauses and resumes alternate"),
+    (FLOWS, "echo '99999999999 2 1 3 0 3' >> pfc.txt", "pauses and resumes alternate"),
+    (FLOWS, "printf '1 2 1 3 1 3\\n2 2 1 3 1 3\\n' > pfc.txt", "pauses and resumes alternate"),
+    (FLOWS, "printf '1 2 1 3 1 3\\n2 2 1 3 0 4\\n' > pfc.txt", "pauses and resumes alternate"),
+    (FLOWS, "printf '1 2 1 3 1 3\\n2 2 1 3 0 3\\n3 2 1 3 0 3\\n' > pfc.txt", "pauses and resumes alternate"),
+    (FLOWS, "printf '1 2 1 3 1\\n2 2 1 3 0\\n3 2 1 3 0\\n' > pfc.txt", "pauses and resumes alternate"),
 ])
 def test_faults_are_found(tmp_path, drawn, edit, name):
     failure = check(drawn, broken_programs(tmp_path, edit), tmp_path / "run")
@@ -163,7 +177,7 @@ def test_what_failed_once_holds(tmp_path, number):
 
 def test_a_failure_shrinks_to_what_it_needs(tmp_path):
     # Wrong only where a conf has CC_MODE 3: all else can go.
-    programs = broken_programs(tmp_path, "grep -q 'CC_MODE 3' ../conf && echo '99999999999 2 1 3 0' >> pfc.txt; true")
+    programs = broken_programs(tmp_path, "grep -q 'CC_MODE 3' ../conf && echo '99999999999 2 1 3 0 3' >> pfc.txt; true")
     drawn = dataclasses.replace(FLOWS, conf=(("CC_MODE", 3), ("RATE_BOUND", 0), ("BUFFER_SIZE", 16)))
     failure = check(drawn, programs, tmp_path / "run")
     smallest = shrink(drawn, failure.check, programs, tmp_path / "run")

@@ -142,13 +142,13 @@ def _check_links(scenario, run):
 
 def _check_pauses(run):
     paused, last = set(), 0
-    for time, node, _, port, kind, priority in run.fields("pfc.txt"):
+    for time, node, _, port, kind, *priority in run.fields("pfc.txt"):  # the HPCC simulator's file has no priority
         require(int(time) >= last, "the clock runs forward", f"pfc.txt: {time} after {last}")
         last = int(time)
-        if kind == "0":
-            require((node, port, priority) in paused, "pauses and resumes alternate",
-                    f"pfc.txt: {time} {node} {port} {priority}")
-        paused.add((node, port, priority))
+        queue = node, port, *priority
+        require((kind == "1") == (queue not in paused), "pauses and resumes alternate",
+                f"pfc.txt: {time} {' '.join(queue)} {kind}")
+        paused ^= {queue}
 
 
 def _check_collectives(scenario, run, network):

@@ -78,7 +78,7 @@ class WideScenario:
 
     @functools.cached_property
     def _built(self):
-        build, options = options_of(vars(make_parser("").parse_args(self.cluster)))
+        build, options, _ = options_of(vars(make_parser("").parse_args(self.cluster)))
         built = build(options)[0]
         built = with_nics(built, options.nics_per_gpu, options.gpus_per_nic)
         return dataclasses.replace(built, links=list(built.links))
