@@ -63,7 +63,7 @@ def running(place):
     daemons = [subprocess.Popen([program, "-D"], env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                for program in ("slurmctld", "slurmd")]
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANGS
         while not is_idle(variables):
             assert time.monotonic() < deadline, (place / "slurmctld.log").read_text()
             time.sleep(0.2)

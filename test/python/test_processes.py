@@ -11,7 +11,7 @@ import pytest
 from divided_jobs import JOBS, PROGRAMS, SHIPPED, SIMULATOR, record, results, simulate, write_inputs
 from test_threads import run as run_flows
 
-from waiting import HANGS, wait_until
+from waiting import HANGS, is_alive, wait_until
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed"),
@@ -32,13 +32,6 @@ def own_lines(text):
     """@return what the program says, without what mpirun adds"""
     without_boxes = re.sub(r"-{60,}\n.*?-{60,}\n", "", text, flags=re.DOTALL)
     return [line for line in without_boxes.splitlines() if line and not re.match(r"mpirun|\[[^ ]+:\d+\]", line)]
-
-
-def is_alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize("job", JOBS)

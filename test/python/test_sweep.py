@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from waiting import HANGS, wait_until
+from waiting import HANGS, is_alive, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SWEEP = ROOT / "scripts/sweep.py"
@@ -84,13 +84,6 @@ def started(place):
 
 def wait_for(path):
     return wait_until(lambda: path.exists() and path.read_text(), path)
-
-
-def is_alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 def test_every_combination_runs_once_and_has_a_row(place):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How tests wait for programs. Machines are busy: only a program that hangs takes as long as HANGS."""
+import pathlib
 import time
 
 HANGS = 600  # seconds
@@ -12,3 +13,11 @@ def wait_until(condition, what="it"):
         assert time.monotonic() < deadline, f"{what} did not happen in {HANGS} s"
         time.sleep(0.01)
     return value
+
+
+def is_alive(pid):
+    """@return whether the process runs; one that has ended and is not waited for does not"""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
