@@ -46,7 +46,7 @@ if [ "$profile" = release ]; then
   step "quick start" scripts/quickstart.sh
   build_and_run all
 else
-  find build -path 'build/debug/*' -name '*.gcda' -delete # counts of earlier runs
+  [ ! -d build/debug ] || find build/debug -name "*.gcda" -delete # counts of earlier runs
   build_and_run tests
   step "coverage" scripts/maintain/coverage.sh --report
 fi
