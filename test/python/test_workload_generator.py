@@ -569,7 +569,7 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout", "aicb"],
      "expected --layout megatron"),
     (["--model_name", "llama2_7b", "--world_sise", 8], "unrecognized arguments"),
-    (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp4"], "expected bfloat16 or fp8"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--dtype", "fp4"], "expected bfloat16, fp8 (a scale per tensor)"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--global_batch", -8], "global_batch is -8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--reserved_gb", "nan"], "nan GB cannot be reserved"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--make_vocab_size_divisible_by", 0], "expected at least 1"),

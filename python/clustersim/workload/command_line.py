@@ -38,6 +38,7 @@ SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_h
 OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"], "--n_dense_layers": ["--n_dense_layer"]}
 LATENT = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim", "--qk_rope_dim": "rope_dim",
           "--v_head_dim": "value_dim"}
+DTYPES = "bfloat16, fp8 (a scale per tensor), fp8_blockwise, mxfp8 or nvfp4"
 
 
 class Parser(argparse.ArgumentParser):
@@ -117,7 +118,7 @@ def make_parser(description):
     group.add_argument("--aiob_enable", "--aiob", action="store_true", help="AICB's; with --layout aicb its profiled rows")
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
                        help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
-    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help="of matrix products: bfloat16 (default) or fp8")
+    group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {DTYPES} (bfloat16)")
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory (results/workload)")
@@ -228,10 +229,9 @@ def find_plan(given):
 
 
 def dtype_of(given):
-    names = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16", "fp16": "bfloat16", "fp8": "fp8"}
-    if given.dtype not in names:
-        raise InputError(f'--dtype "{given.dtype}" is not supported; expected bfloat16 or fp8')
-    return names[given.dtype]
+    if given.dtype not in gpus.PRECISIONS:
+        raise InputError(f'--dtype "{given.dtype}" is not supported; expected {DTYPES}')
+    return gpus.PRECISIONS[given.dtype]
 
 
 def find_gpu(given):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How long an operator takes on a GPU: a roofline with measured ceilings."""
+"""Types of GPUs: rates, and how long an operator takes on them."""
 import functools
 import pathlib
 from typing import Dict, Optional, Tuple
@@ -7,10 +7,13 @@ from typing import Dict, Optional, Tuple
 import yaml
 from pydantic import BaseModel, Extra
 
+from clustersim.workload import kernels
 from clustersim.workload.errors import InputError, nearest
 
-# Outputs of a matrix product that one block of threads computes (NVIDIA, Matrix Multiplication Background User's Guide).
-TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64))
+# What a flag calls a type of numbers, and what we call it. Factors of products have 8 or 4 bits in all but the first.
+PRECISIONS = {"bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "bfloat16", "fp16": "bfloat16", "fp8": "fp8",
+              "fp8_block": "fp8_block", "fp8_blockwise": "fp8_block", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
+KERNELS = ("measured", "roofline")
 
 
 class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
@@ -24,43 +27,28 @@ class Gpu(BaseModel, extra=Extra.forbid, frozen=True):
     attention: Tuple[float, float]
     stream: float
     fp8: Optional[Tuple[float, float]] = None  # peak and ceiling of products of 8-bit floats
+    fp4: Optional[Tuple[float, float]] = None  # the same of 4-bit floats
     product: Optional[Tuple[float, float]] = None  # peak and ceiling of matrix products, if not those of bfloat16
+    precision: str = "bfloat16"  # of the factors of matrix products
+    like: str = ""  # the GPU whose kernels reach the same shares of their rooflines; "": it has tables of its own
+    kernels: str = "roofline"  # where times come from: measured or roofline
     measured: Dict[str, Tuple[float, float, float]] = {}
 
     def times_ns(self, operator):
         """@return nanoseconds of the operator's forward, input-gradient and weight-gradient pass"""
-        if operator.name in self.measured:
-            return self.measured[operator.name]
-        rate = self.memory_gbps * self.stream  # 10^9 bytes/s: bytes per nanosecond
-        moved = operator.bytes / rate
-        if operator.kind == "matmul":
-            m, n, k, count = operator.shape
-            if self.product:  # factors of one byte, results of two
-                moved = count * (m * k + k * n + 2 * m * n) / rate
-            passes = ((m, n, k), (m, k, n), (k, n, m))
-            return tuple(max(self._matmul_ns(*shape, count), moved) for shape in passes)
-        if operator.kind == "attention":
-            forward, backward = self.attention
-            # The backward pass computes the scores again: five products instead of two.
-            return (operator.flops / (self.tflops * 1e3 * forward),
-                    2.5 * operator.flops / (self.tflops * 1e3 * backward), 0.0)
-        # Backward reads the incoming gradient as well.
-        return moved, 1.5 * moved, 0.0
+        return self.measured.get(operator.name) or kernels.times_ns(self, operator)
 
-    def _matmul_ns(self, m, n, k, count):
-        peak, ceiling = self.product or (self.tflops, self.matmul)
-        return 2 * m * n * k * count / (peak * 1e3 * ceiling * _filled(m, n, count, self.sms))
+    def precision_of(self, operator):
+        return operator.precision or self.precision
 
+    def peak_and_ceiling(self, precision):
+        """@return TFLOP/s of dense products, and the share of them that the best product reaches"""
+        return {"bfloat16": (self.tflops, self.matmul), "nvfp4": self.fp4}.get(precision, self.fp8)
 
-@functools.lru_cache(None)
-def _filled(m, n, count, sms):
-    """@return the share of the SMs' time that outputs take, with the best tile: the rest is tile and wave quantization"""
-    best = 0.0
-    for rows, columns in TILES:
-        tiles = -(-m // rows) * -(-n // columns) * count
-        waves = -(-tiles // sms)
-        best = max(best, m * n * count / (waves * sms * rows * columns))
-    return best
+    @property
+    def stream_rate(self):
+        """Bytes per nanosecond of kernels that only move data."""
+        return self.memory_gbps * self.stream
 
 
 @functools.lru_cache(None)
@@ -72,14 +60,23 @@ def names():
     return list(_table())
 
 
-def find(name, dtype="bfloat16"):
-    """@return the Gpu of that name; with `dtype` fp8 its matrix products are of 8-bit floats, attention is not"""
+def _refuse_precision(known, fields, precision):
+    bits = 4 if precision == "nvfp4" else 8
+    if precision != "bfloat16" and f"fp{bits}" not in fields:
+        raise InputError(f"{known} has no {bits}-bit floats; expected --dtype bfloat16{' or fp8' if 'fp8' in fields else ''}")
+    if precision == "mxfp8" and "fp4" not in fields:
+        raise InputError(f"{known} has no MXFP8, which came with Blackwell; expected --dtype fp8 or fp8_blockwise")
+
+
+def find(name, dtype="bfloat16", kernels="roofline"):
+    """@return the Gpu of that name, whose matrix products have factors of type `dtype`; attention and logits are of bfloat16
+
+    @param kernels measured: times from tables (GPUs without one take the shares of the GPU that they are `like`), or roofline
+    """
+    precision = PRECISIONS[dtype]
     for known, fields in _table().items():
         if known.lower() == name.strip().lower():
-            gpu = Gpu(name=known, **fields)
-            if dtype != "fp8":
-                return gpu
-            if not gpu.fp8:
-                raise InputError(f"{known} has no 8-bit floats; expected --dtype bfloat16")
-            return gpu.copy(update={"product": gpu.fp8})
+            _refuse_precision(known, fields, precision)
+            gpu = Gpu(name=known, precision=precision, kernels=kernels, **fields)
+            return gpu if precision == "bfloat16" else gpu.copy(update={"product": gpu.peak_and_ceiling(precision)})
     raise InputError(f'"{name}" is not a known GPU type; expected one of {", ".join(names())}{nearest(name, names())}')

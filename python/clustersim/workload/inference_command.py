@@ -61,6 +61,8 @@ def find_pools(given, model):
     disaggregated = given.prefill_gpus, given.decode_gpus
     if any(disaggregated) != all(disaggregated) or any(disaggregated) == bool(given.world_size):
         raise InputError("the instances have no GPUs; expected --world_size, or --prefill_gpus and --decode_gpus")
+    if command_line.dtype_of(given) not in ("bfloat16", "fp8"):
+        raise InputError(f'--dtype "{given.dtype}" is not modelled for inference; expected bfloat16 or fp8')
     kinds = {"fp8": command_line.dtype_of(given) == "fp8", "fp8_cache": given.kv_cache_dtype == "fp8"}
     if given.world_size:
         return [("colocated", Instance(model, given.world_size, given.tp, given.pp, given.ep, **kinds))]

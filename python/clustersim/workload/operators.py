@@ -6,33 +6,60 @@ Models (arXiv 2205.05198), for attention that does not store its scores.
 """
 import dataclasses
 import functools
-from typing import Tuple
+from typing import Optional, Tuple
 
 ELEMENT = 2  # bytes of a bfloat16
+
+
+# Products that training and inference leave in bfloat16 when others have 8-bit or 4-bit factors.
+ALWAYS_BFLOAT16 = {"logits", "router", "shared_gate"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Heads:
+    """What a rank's kernel of fused, causal attention is called with. Widths are in elements."""
+    sequences: int
+    tokens: int  # queries of a sequence on this rank
+    heads: int
+    kv_heads: int
+    head_dim: int  # of queries and keys
+    value_dim: int
+    window: int = 0  # tokens that a token attends to at most; 0: all before it
 
 
 @dataclasses.dataclass(frozen=True)
 class Operator:
     """One kernel, or a few of the same kind. All figures are of one rank and one micro-batch."""
     name: str
-    kind: str  # matmul, attention or memory
+    kind: str  # matmul, attention, memory, or fused: products and what is between them, as a scan of chunks
     bytes: float  # that it reads and writes, forward
     flops: float = 0.0  # forward
-    shape: Tuple[int, int, int, int] = (0, 0, 0, 1)  # of products: m, n, k and how many
+    shape: Tuple[int, int, int, int] = (0, 0, 0, 1)  # of products: m, n, k and how many, of experts one each
     parameters: int = 0
     kept: float = 0.0  # bytes that backward needs
+    heads: Optional[Heads] = None  # of attention
+    precision: str = ""  # of a product's factors; "": the GPU's
 
 
 def _matmul(name, m, n, k, count=1, bias=0, kept=None):
     m = max(m, 1)
     return Operator(name, "matmul", ELEMENT * count * (m * k + k * n + m * n), 2.0 * m * n * k * count, (m, n, k, count),
-                    count * k * n + bias, ELEMENT * m * k * count if kept is None else kept)
+                    count * k * n + bias, ELEMENT * m * k * count if kept is None else kept,
+                    precision="bfloat16" if name in ALWAYS_BFLOAT16 else "")
 
 
 def _norm(name, model, tokens):
     moved = ELEMENT * tokens * model.hidden
     # Two reads and two writes: the residual stream is updated in the same kernel.
     return Operator(name, "memory", 4 * moved, parameters=model.norm_parameters, kept=moved)
+
+
+def _heads(model, plan, has_window):
+    heads, latent = model.heads // plan.tp, model.latent
+    return Heads(plan.micro_batch, max(plan.sequence // plan.cp, 1), heads,
+                 heads if latent else max(model.kv_heads // plan.tp, 1),
+                 latent.nope_dim + latent.rope_dim if latent else model.head_dim,
+                 latent.value_dim if latent else model.head_dim, model.window if has_window else 0)
 
 
 def attention(model, plan, has_window=False):
@@ -60,7 +87,7 @@ def attention(model, plan, has_window=False):
     scores = plan.micro_batch * model.attended(plan.sequence, has_window) / plan.cp
     kept_kv = query + value if model.latent else 2 * keys
     yield Operator("attention", "attention", ELEMENT * tokens * (query + keys + 2 * value), 2 * scores * (query + value),
-                   kept=ELEMENT * tokens * (query + kept_kv))
+                   kept=ELEMENT * tokens * (query + kept_kv), heads=_heads(model, plan, has_window))
     yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
 
 

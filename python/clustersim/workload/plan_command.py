@@ -53,7 +53,7 @@ def make_parser(description):
     add("--years", type=float, default=4.0, metavar="N", help="in which the parts' prices are written off (4)")
     add("--kwh", type=float, default=0.1, metavar="PRICE", help="price of a kilowatt-hour (0.1)")
     add("--measured", metavar="FILE", help="times of operators, as for workload.py")
-    add("--dtype", default="bfloat16", metavar="TYPE", help="of matrix products: bfloat16 (default) or fp8")
+    add("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {command_line.DTYPES} (bfloat16)")
     add("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB", help="memory that the job cannot have (5)")
     add("--top", type=int, default=10, metavar="N", help="plans to show (10)")
     add("--simulate", type=int, default=0, metavar="N", help="simulate the best N on the topology (0)")

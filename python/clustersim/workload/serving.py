@@ -9,12 +9,10 @@ import math
 
 from clustersim.workload import memory, operators
 from clustersim.workload.errors import InputError
-from clustersim.workload.operators import ELEMENT
+from clustersim.workload.operators import ALWAYS_BFLOAT16, ELEMENT
 from clustersim.workload.parallel import Parallelism
 
 EIGHT_BIT = 1  # bytes of an 8-bit float
-# Products that inference engines leave in bfloat16 when weights are 8-bit floats.
-NEVER_EIGHT_BIT = {"logits", "router", "shared_gate"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +128,7 @@ class Instance:
         return Row(operator.name, layers, "matmul_fp8" if self._is_eight_bit(operator) else "matmul", (n, k, count))
 
     def _is_eight_bit(self, operator):
-        return self.fp8 and operator.kind == "matmul" and operator.name not in NEVER_EIGHT_BIT
+        return self.fp8 and operator.kind == "matmul" and operator.name not in ALWAYS_BFLOAT16
 
     def weight_bytes(self, operator):
         """Biases and the like count as weights: they are few."""
