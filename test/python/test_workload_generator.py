@@ -16,7 +16,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from clustersim.workload import (aicb, catalogue, command_line, gpus, hugging_face, layout, measured, megatron, memory,  # noqa: E402
-                                 operators, schedule, simai_text)
+                                 operators, pipeline, schedule, simai_text)
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.model import Model  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
@@ -516,8 +516,9 @@ def test_every_message_of_a_pipeline_is_sent_once_and_received_once():
         assert len(set(sent)) == len(sent) == 2 * micro_batches * (pp * virtual - 1)
 
 
-def test_groups_of_each_kind_share_out_the_ranks():
-    plan = Parallelism(world_size=48, tp=2, pp=3, cp=2, ep=4)
+@pytest.mark.parametrize("sizes", [dict(ep=4), dict(ep=8, etp=1), dict(ep=16, etp=1)])
+def test_groups_of_each_kind_share_out_the_ranks(sizes):
+    plan = Parallelism(world_size=48, tp=2, pp=3, cp=2, **sizes)
     for kind in ("TP", "DP", "EP", "CP", "DP_EP", "PP"):
         groups = {}
         for rank in range(48):
@@ -525,6 +526,51 @@ def test_groups_of_each_kind_share_out_the_ranks():
             assert rank in ranks and len(ranks) == layout.size_of(plan, kind)
             assert groups.setdefault(number, ranks) == ranks
         assert sorted(rank for ranks in groups.values() for rank in ranks) == list(range(48))
+
+
+def counts(plan, layers):
+    return [len(place.layers) for place in pipeline.places(plan, layers)]
+
+
+def test_embedding_and_loss_take_the_place_of_a_layer_in_the_first_and_the_last_chunk():
+    # Llama 3.1 405B as MLPerf trains it: 126 layers and 2 on 8 x 8 chunks.
+    split = pipeline.Split(embedding=True, loss=True)
+    places = pipeline.places(Parallelism(world_size=512, tp=8, pp=8, virtual=8, split=split), 126)
+    assert [len(place.layers) for place in places] == [1] + [2] * 62 + [1]
+    assert [place.embedding for place in places] == [True] + [False] * 63 and places[-1].loss
+    # Every layer is in one chunk.
+    assert [layer for place in places for layer in place.layers] == list(range(126))
+
+
+@pytest.mark.parametrize("sizes, layers, expected", [
+    (dict(pp=2, virtual=2), 8, [2, 2, 2, 2]),
+    (dict(pp=3), 8, [3, 3, 2]),  # the last stage has the head
+    (dict(pp=2, virtual=2), 6, [1, 2, 2, 1]),  # embedding and loss count
+    (dict(pp=2, virtual=2), 7, [2, 2, 2, 1]),  # so they do here, and the first chunks have the layer that is left
+    (dict(pp=4, split=pipeline.Split(first=1, last=3)), 10, [1, 3, 3, 3]),
+    (dict(pp=4, split=pipeline.Split(last=1)), 10, [3, 3, 3, 1]),
+    (dict(pp=2, virtual=2, split=pipeline.Split(first=2)), 6, [1, 2, 1, 2]),
+    (dict(pp=2, virtual=2, split=pipeline.Split(layout=pipeline.parse("Et|(tt|)*2L"))), 5, [1, 2, 2, 0]),
+])
+def test_layers_are_spread_as_frameworks_spread_them(sizes, layers, expected):
+    assert counts(Parallelism(world_size=8, **sizes), layers) == expected
+
+
+@pytest.mark.parametrize("text, chunks", [
+    ("Et*3|(tt|)*2,m|L", ["Ettt", "tt", "tt", "m", "L"]), ("E|(t|t*2|)*2L", ["E", "t", "tt", "t", "tt", "L"]), ("EtL", ["EtL"])])
+def test_a_layout_is_read_as_megatron_core_reads_it(text, chunks):
+    assert list(pipeline.parse(text)) == chunks
+
+
+def test_an_expert_that_is_not_cut_has_the_weights_and_the_tokens_of_one_that_is():
+    model = catalogue.find("mixtral_8x7b")
+    cut, whole = (Parallelism(world_size=32, tp=4, ep=ep, etp=etp, sequence_parallel=True) for ep, etp in ((8, 4), (8, 1)))
+    of = {plan.etp: {o.name: o for o in operators.layer(model, plan, 0)} for plan in (cut, whole)}
+    # A rank has an expert in both; cut in four, it sees the tokens of four times as many ranks.
+    assert of[1]["expert_up"].parameters == 4 * of[4]["expert_up"].parameters
+    assert of[1]["expert_up"].flops == of[4]["expert_up"].flops
+    rows = {plan.etp: {row.name: row for row in megatron.Iteration(model, plan, H100).chunks(0)[0]} for plan in (cut, whole)}
+    assert rows[1]["mlp_gather_0"].forward.op == "NONE" and rows[4]["mlp_gather_0"].forward.op == "ALLGATHER"
 
 
 # -- the command, and what the simulators make of it
@@ -565,6 +611,15 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "llama2_7b", "--world_size", 8, "--global_batch", 12], "not a multiple of micro-batch 1 x DP 8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--gpu_type", "H1000"], "the nearest is H100"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--zero", 4], "expected 0 to 3"),
+    (["--model_name", "qwen3_235b_a22b", "--world_size", 256, "--tp", 2, "--sp", "--pp", 8, "--ep", 32],
+     "--expert_tensor_parallel_size 1, with which EP spans TP, too"),
+    (["--model_name", "mixtral_8x7b", "--world_size", 8, "--tp", 4, "--sp", "--ep", 2, "--etp", 2], "experts in 2 parts with TP 4"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_model_parallel_layout", "Et|t|tL"], "has 3 chunks"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*3|tL"], '"t" 4 times'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*(3|L"], "closed brackets"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Ex|L"], "letters E, t, m and L"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--decoder_first_pipeline_num_layers", 7], "do not share 32 layers"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--account_for_loss_in_pipeline_split"], "does not divide 32 layers and loss"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--vpp", 2], "VPP without a pipeline"),
     (["--model_name", "deepseek_v3", "--world_size", 1024, "--ep", 64, "--pp", 16, "--recompute", "full", "--layout", "aicb"],
      "expected --layout megatron"),
@@ -584,7 +639,30 @@ def test_a_plan_that_cannot_be_is_refused_in_one_line_and_writes_nothing(argumen
 def test_what_does_not_fit_is_refused_with_its_memory(tmp_path):
     done = generate("--model_name", "llama3_70b", "--world_size", 8, "--tp", 8, "-o", tmp_path, status=2)
     # 70.55 billion parameters, 18 bytes each, on eight GPUs are 159 GB alone.
+    assert "weights, gradients and optimizer states alone take 158.7 GB" in done.stderr
     assert "llama3_70b with TP 8, DP 1, PP 1, ZeRO-1 needs" in done.stderr and "80 GB of H100" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, flags", [
+    (["--tp", 8, "--pp", 16, "--sp", "--world_size", 8192, "--global_batch", 2048], "--recompute selective"),
+    (["--tp", 4, "--pp", 8, "--sp", "--world_size", 256], "--tp 8 --sp --recompute full"),
+    (["--tp", 8, "--sp", "--pp", 18, "--world_size", 1152, "--micro_batch", 32, "--recompute", "full"], "--micro_batch 1"),
+])
+def test_a_refusal_says_what_would_fit_and_that_fits(arguments, flags, tmp_path):
+    common = ["--model_name", "llama3_405b", "--seq_length", 8192, "-o", tmp_path, "--name", "w"]
+    refused = generate(*common, *arguments, status=2).stderr
+    assert "; fits with " in refused
+    hint = refused.split("; fits with ")[1].split(" (")
+    assert flags in hint[0]
+    done = generate(*common, *arguments, *hint[0].split())
+    assert f"memory of a GPU: {hint[1].split(' GB')[0]} GB" in done.stdout
+
+
+def test_force_writes_what_does_not_fit_with_a_warning(tmp_path):
+    done = generate("--model_name", "llama3_70b", "--world_size", 8, "--tp", 8, "--force", "-o", tmp_path, "--name", "w")
+    assert done.stderr.startswith("workload.py: warning: llama3_70b with TP 8") and done.stderr.count("\n") == 1
+    [line] = json.loads((tmp_path / "w.json").read_text())["warnings"]
+    assert line in done.stderr and (tmp_path / "w.txt").exists()
 
 
 RUNS = {

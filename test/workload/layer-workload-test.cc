@@ -58,6 +58,33 @@ TEST(RankLayout, ContextParallelGroupsAreConsecutiveTpGroups)
     EXPECT_THROW(RankLayout({2, 1, 2, 16, false, 3}, AllRanks(16), "w.txt"), ns3::InputError);
 }
 
+TEST(RankLayout, ExpertsThatAreCutIntoFewerPartsSpanTpGroups)
+{
+    // 16 ranks: TP 4, PP 2, so DP 2; whole experts (ETP 1) over EP 4 of a stage's 8 ranks.
+    ParallelSizes sizes{4, 4, 2, 16};
+    sizes.etp = 1;
+    const RankLayout layout(sizes, AllRanks(16), "w.txt");
+    EXPECT_THAT(layout.GetGroup(GroupKind::Tp, 5).ranks, ElementsAre(4, 5, 6, 7));
+    EXPECT_THAT(layout.GetGroup(GroupKind::Dp, 5).ranks, ElementsAre(1, 5));
+    EXPECT_THAT(layout.GetGroup(GroupKind::Ep, 5).ranks, ElementsAre(4, 5, 6, 7));
+    EXPECT_THAT(layout.GetGroup(GroupKind::DpEp, 5).ranks, ElementsAre(1, 5));
+    EXPECT_THAT(layout.GetGroup(GroupKind::DpEp, 14).ranks, ElementsAre(10, 14));
+    sizes.ep = 8;
+    const RankLayout wide(sizes, AllRanks(16), "w.txt");
+    EXPECT_THAT(wide.GetGroup(GroupKind::Ep, 9).ranks, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+    EXPECT_EQ(wide.GetSize(GroupKind::DpEp), 1);
+    sizes.ep = 3;
+    try
+    {
+        RankLayout(sizes, AllRanks(16), "w.txt");
+        FAIL() << "EP 3 divides 8 ranks";
+    }
+    catch (const ns3::InputError& error)
+    {
+        EXPECT_THAT(error.what(), HasSubstr("EP 3 x ETP 1 does not divide TP x DP 8"));
+    }
+}
+
 TEST(RankLayout, EveryRankIsInOneGroupOfEachKindOnce)
 {
     for (const auto& [tp, ep, pp, world] : {std::array{1, 4, 3, 24},

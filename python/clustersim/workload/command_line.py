@@ -7,7 +7,7 @@ import sys
 
 import pydantic
 
-from clustersim.workload import aicb, catalogue, chakra, gpus, hugging_face, measured, megatron, memory, simai_text
+from clustersim.workload import aicb, catalogue, chakra, gpus, hugging_face, measured, megatron, memory, pipeline, simai_text
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism
@@ -89,6 +89,13 @@ def add_plan_flags(parser):
         help="expert parallel")
     add("--cp", "--context_parallel_size", "--context-parallel-size", type=int, default=1, metavar="N",
         help="context parallel")
+    add("--etp", "--expert_tensor_parallel_size", "--expert-tensor-parallel-size", type=int, metavar="N",
+        help="parts that an expert is cut into: TP, or 1, with which EP spans TP, too")
+    add(*_spellings("--decoder_first_pipeline_num_layers"), type=int, default=0, metavar="N", help="layers of the first stage")
+    add(*_spellings("--decoder_last_pipeline_num_layers"), type=int, default=0, metavar="N", help="layers of the last stage")
+    add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true", help="the embedding counts as a layer")
+    add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true", help="the loss counts as a layer")
+    add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT", help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
     add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
     add("--sp", "--sp-enable", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
         action="store_true", help="sequence parallel")
@@ -119,6 +126,7 @@ def make_parser(description):
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
                        help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {DTYPES} (bfloat16)")
+    group.add_argument("--force", action="store_true", help="write plans that do not fit into memory, with a warning")
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
                        help="directory (results/workload)")
@@ -224,8 +232,25 @@ def find_plan(given):
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
     return Parallelism(world_size=world, tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
-                       sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
+                       etp=_expert_parts(given), split=_split(given), sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
+
+
+def _expert_parts(given):
+    if given.etp is not None and given.etp < 1:
+        raise InputError(f"--expert_tensor_parallel_size is {given.etp}; expected at least 1")
+    return given.etp or 0
+
+
+def _split(given):
+    first, last = given.decoder_first_pipeline_num_layers, given.decoder_last_pipeline_num_layers
+    counted = given.account_for_embedding_in_pipeline_split, given.account_for_loss_in_pipeline_split
+    layout = pipeline.parse(given.pipeline_model_parallel_layout) if given.pipeline_model_parallel_layout else ()
+    if first < 0 or last < 0:
+        raise InputError(f"the first stage has {first} layers and the last one {last}; expected at least 1, or no such flag")
+    if sum(map(bool, (first or last, any(counted), layout))) > 1:
+        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as layers, or a layout")
+    return pipeline.Split(first, last, *counted, layout)
 
 
 def dtype_of(given):
@@ -246,17 +271,25 @@ def file_name(model, plan):
     return "-".join(parts)
 
 
-def summary(iteration, used, gpu):
+def check_memory(given, iteration):
+    """@return Memory of the GPU that needs most, and warnings; with --force a plan that does not fit is one of them"""
+    used, line = memory.excess(iteration.model, iteration.plan, iteration.gpu, given.reserved_gb)
+    if line and not given.force:
+        raise InputError(f"{line}; --force writes it nevertheless")
+    return used, [line] if line else []
+
+
+def summary(iteration, used, gpu, warnings=()):
     """@return what is written beside the workload, for people and for scripts"""
     model, plan = iteration.model, iteration.plan
     return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
             "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
-            "vpp": plan.virtual, "ep": plan.ep, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute,
+            "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute,
             "sequence_parallel": plan.sequence_parallel, "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
             "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name,
             "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
                              "optimizer": used.optimizer, "activations": used.activations},
-            "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
+            "warnings": list(warnings), "flops": iteration.flops(), "compute_ns": max(map(iteration.compute_ns, range(plan.pp)))}
 
 
 def _write(given, iteration, directory, name):
@@ -283,11 +316,13 @@ def run(arguments, description):
     given = make_parser(description).parse_args(arguments)
     model, plan, gpu = find_model(given), find_plan(given), find_gpu(given)
     iteration = megatron.Iteration(model, plan, gpu)
-    used = memory.check(model, plan, gpu, given.reserved_gb)
+    used, warnings = check_memory(given, iteration)
     _warn(given)
+    for line in warnings:
+        print(f"workload.py: warning: {line}", file=sys.stderr)
     directory, name = pathlib.Path(given.output_dir), given.name or file_name(model, plan)
     written = _write(given, iteration, directory, name)
-    facts = summary(iteration, used, gpu)
+    facts = summary(iteration, used, gpu, warnings)
     write_text(directory / f"{name}.json", json.dumps(facts, indent=1) + "\n")
     print(f"{model.name}: {model.parameters() / 1e9:.2f} billion parameters, {model.active_parameters() / 1e9:.2f} active")
     print(f"{plan.world_size} {gpu.name}: {plan.describe()}; {plan.micro_batches} micro-batch{'es' if plan.micro_batches > 1 else ''} of {plan.micro_batch} x "

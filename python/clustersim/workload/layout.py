@@ -15,17 +15,26 @@ def group_of(plan, kind, rank):
         return rank // plan.tp, [rank - in_tp + other for other in range(plan.tp)]
     if kind == "DP":
         return stage * plan.tp + in_tp, [member(other) for other in range(replicas)]
-    if kind in ("EP", "CP"):
-        size = plan.ep if kind == "EP" else plan.cp
-        first = replica // size * size
-        return ((stage * (replicas // size) + replica // size) * plan.tp + in_tp,
-                [member(other) for other in range(first, first + size)])
-    if kind == "DP_EP":
-        return ((stage * plan.ep + replica % plan.ep) * plan.tp + in_tp,
-                [member(other) for other in range(replica % plan.ep, replicas, plan.ep)])
+    if kind == "CP":
+        first = replica // plan.cp * plan.cp
+        return ((stage * (replicas // plan.cp) + replica // plan.cp) * plan.tp + in_tp,
+                [member(other) for other in range(first, first + plan.cp)])
+    if kind in ("EP", "DP_EP"):
+        return _of_experts(plan, kind, stage * in_stage, rank % in_stage)
     if kind == "PP":
         return rank % in_stage, [rank % in_stage + other * in_stage for other in range(plan.pp)]
     raise ValueError(kind)
+
+
+def _of_experts(plan, kind, first_rank, in_stage):
+    """Experts have a tensor parallel size of their own: with 1, EP groups are consecutive ranks."""
+    tp, ep, copies = plan.expert_tp, plan.ep, plan.expert_replicas
+    in_tp, replica = in_stage % tp, in_stage // tp
+    same = [first_rank + other * tp + in_tp for other in range(ep * copies)]
+    stage = first_rank // (plan.world_size // plan.pp)
+    if kind == "EP":
+        return (stage * copies + replica // ep) * tp + in_tp, same[replica // ep * ep:replica // ep * ep + ep]
+    return (stage * ep + replica % ep) * tp + in_tp, same[replica % ep::ep]
 
 
 def size_of(plan, kind):

@@ -7,7 +7,7 @@ same collectives come in the opposite order, gathering for scattering (Korthikan
 """
 import functools
 
-from clustersim.workload import memory, operators
+from clustersim.workload import memory, operators, pipeline
 from clustersim.workload.operators import ELEMENT
 from clustersim.workload.parallel import check
 from clustersim.workload.rows import NOTHING, Collective, Row
@@ -40,7 +40,7 @@ class Iteration:
     @property
     def reduces_each(self):
         """Whether gradients are reduced after each micro-batch, not after the last."""
-        return self.plan.zero >= 2 and self.plan.micro_batches > 1
+        return self.plan.shards_gradients and self.plan.micro_batches > 1
 
     def compute_ns(self, stage):
         """@return nanoseconds that a rank of `stage` computes in an iteration, with recomputation and the optimizer's step"""
@@ -64,13 +64,13 @@ class Iteration:
     def blocks(self, stage):
         """@return for each chunk of pipeline stage `stage` (layer, its rows), with None for the embedding and the head; layers
         that are alike have the same object"""
-        chunks = [[(index, self._layer(self.model.layer_kind(index))) for index in layers]
-                  for layers in self.plan.chunk_layers(self.model.layers, stage)]
-        if stage == 0:
-            chunks[0].insert(0, (None, self._embedding()))
-        if stage == self.plan.pp - 1:
-            chunks[-1].append((None, self._head()))
-        return chunks
+        return [self._chunk(place) for place in pipeline.of_stage(self.plan, self.model, stage)]
+
+    def _chunk(self, place):
+        blocks = [(index, self._layer(self.model.layer_kind(index))) for index in place.layers]
+        blocks = ([(None, self._embedding())] if place.embedding else []) + blocks
+        blocks += [(None, self._head())] if place.loss else []
+        return blocks or [(None, [Row("empty")])]  # readers want a row in each chunk
 
     def chunks(self, stage):
         """@return rows of a micro-batch in each chunk of pipeline stage `stage`"""
@@ -123,6 +123,10 @@ class Iteration:
 
     def _tp(self, op, bytes_):
         return Collective(op, "TP", int(bytes_)) if self.plan.tp > 1 else NOTHING
+
+    def _expert_tp(self, op, bytes_):
+        """Of the ranks that hold parts of the same experts: those of TP, unless experts are whole."""
+        return self._tp(op, bytes_ * self.plan.tp) if self.plan.expert_tp > 1 else NOTHING
 
     def _sequence_bytes(self):
         return ELEMENT * self.plan.tokens * self.model.hidden
@@ -179,11 +183,10 @@ class Iteration:
         router = Row("mlp_router", self._sum(known, routing, 0), counts, self._sum(known, routing, 1), NOTHING,
                      self._sum(known, routing, 2), self._gradients(known, routing))
         dispatch = Row("mlp_dispatch", self._sum(known, ["dispatch"], 0), exchange, self._sum(known, ["dispatch"], 1), exchange)
-        gather = Row("mlp_gather", 0.0, self._tp("ALLGATHER", tokens * plan.tp), self._sum(known, work, 1),
-                     self._tp("REDUCESCATTER", tokens * plan.tp), self._sum(known, work, 2),
-                     self._gradients(known, work, expert=True))
-        scatter = Row("mlp_experts", self._sum(known, work, 0), self._tp("REDUCESCATTER", tokens * plan.tp),
-                      0.0, self._tp("ALLGATHER", tokens * plan.tp))
+        gather = Row("mlp_gather", 0.0, self._expert_tp("ALLGATHER", tokens), self._sum(known, work, 1),
+                     self._expert_tp("REDUCESCATTER", tokens), self._sum(known, work, 2), self._gradients(known, work, expert=True))
+        scatter = Row("mlp_experts", self._sum(known, work, 0), self._expert_tp("REDUCESCATTER", tokens),
+                      0.0, self._expert_tp("ALLGATHER", tokens))
         combine = Row("mlp_combine", self._sum(known, ["combine"], 0), exchange, self._sum(known, ["combine"], 1), exchange)
         rows = [router, dispatch, gather, scatter, combine]
         if model.shared_ffn:
@@ -208,7 +211,7 @@ class Iteration:
 
     def _gathered_weights(self, known, rows):
         """ZeRO-3 gathers a layer's weights before its forward pass and before its backward pass."""
-        if self.plan.zero < 3:
+        if not self.plan.shards_weights:
             return rows
         before, after = [], []
         for expert in (False, True):
@@ -236,7 +239,7 @@ class Iteration:
             group, size = self._group(expert)
             parameters = self._stage_parameters(stage, expert)
             held += parameters / (size if plan.zero else 1)
-            if plan.zero in (1, 2) and size > 1 and parameters:
+            if plan.zero and not plan.shards_weights and size > 1 and parameters:
                 name = "expert_parameters" if expert else "parameters"
                 gathered.append(Row(name, weight=Collective("ALLGATHER", group, memory.WEIGHT * parameters)))
         measured = self.gpu.measured.get("optimizer")

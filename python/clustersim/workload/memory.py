@@ -7,8 +7,9 @@ Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients
 """
 import dataclasses
 
-from clustersim.workload import operators
+from clustersim.workload import operators, parallel, pipeline
 from clustersim.workload.errors import InputError
+from clustersim.workload.parallel import RECOMPUTATION
 
 WEIGHT, GRADIENT, OPTIMIZER = 2, 4, 12
 # Selective recomputation: what needs no matrix product is computed again (Megatron-LM's --recompute-modules layernorm, moe_act),
@@ -42,10 +43,11 @@ def _is_expert(operator):
 
 def stage_operators(model, plan, stage):
     """@return per layer of the stage its operators, and those of the embedding or the head at the ends"""
-    layers = [operators.layer(model, plan, index) for chunk in plan.chunk_layers(model.layers, stage) for index in chunk]
-    ends = list(operators.embedding(model, plan)) if stage == 0 else []
-    if stage == plan.pp - 1:
-        ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)
+    layers, ends = [], []
+    for place in pipeline.of_stage(plan, model, stage):
+        layers += [operators.layer(model, plan, index) for index in place.layers]
+        ends += operators.embedding(model, plan) if place.embedding else []
+        ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1) if place.loss else []
     return layers, ends
 
 
@@ -90,12 +92,54 @@ def needed(model, plan):
     return max((of_stage(model, plan, stage) for stage in sorted(stages)), key=lambda memory: memory.total)
 
 
-def check(model, plan, gpu, reserved_gb=RESERVED_GB):
-    """@return Memory of the GPU that needs most; refuses a plan that does not fit"""
+def _alternatives(plan):
+    """@return (flags, plan) that need less memory, the smallest change first"""
+    def with_recomputation(flags, changed):
+        order = RECOMPUTATION[RECOMPUTATION.index(plan.recompute):]
+        return [(" ".join(filter(None, (flags, f"--recompute {kind}" if kind != plan.recompute else ""))),
+                 dataclasses.replace(changed, recompute=kind)) for kind in order]
+
+    yield from with_recomputation("", plan)
+    if plan.zero == 0:
+        yield from with_recomputation("--zero 1", dataclasses.replace(plan, zero=1))
+    if plan.micro_batch > 1:
+        yield from with_recomputation("--micro_batch 1", dataclasses.replace(plan, micro_batch=1))
+    for tp, pp in ((2, 1), (1, 2), (2, 2), (1, 4), (4, 1), (4, 2), (2, 4), (4, 4), (8, 1), (1, 8), (8, 2), (8, 4), (8, 8)):
+        flags = [f"--tp {plan.tp * tp} --sp"] * (tp > 1) + [f"--pp {plan.pp * pp}"] * (pp > 1)
+        yield from with_recomputation(" ".join(flags), dataclasses.replace(plan, tp=plan.tp * tp, pp=plan.pp * pp, etp=plan.etp and 1,
+                                                                           sequence_parallel=plan.sequence_parallel or tp > 1))
+
+
+def hint(model, plan, limit):
+    """@return what would fit into `limit` bytes, for the end of a message"""
+    for flags, changed in _alternatives(plan):
+        try:
+            parallel.check(model, changed)
+        except InputError:
+            continue
+        total = needed(model, changed).total
+        if total <= limit:
+            return f"; fits with {flags} ({total / 1e9:.1f} GB)"
+    states = (WEIGHT + GRADIENT + OPTIMIZER) * model.parameters() / plan.world_size
+    if states > limit:
+        return f"; spread over {plan.world_size} GPUs, weights, gradients and optimizer states alone take {states / 1e9:.1f} GB of each"
+    return ""
+
+
+def excess(model, plan, gpu, reserved_gb=RESERVED_GB):
+    """@return Memory of the GPU that needs most, and in a line what does not fit, or None"""
     if not 0 <= reserved_gb < gpu.memory_gb:
         raise InputError(f"{reserved_gb:g} GB cannot be reserved on a GPU with {gpu.memory_gb:g} GB; expected less, and at least 0")
-    memory = needed(model, plan)
-    if memory.total > (gpu.memory_gb - reserved_gb) * 1e9:
-        raise InputError(f"{model.name} with {plan.describe()} needs {memory.describe()} on a GPU; "
-                         f"expected at most {gpu.memory_gb - reserved_gb:g} GB of the {gpu.memory_gb:g} GB of {gpu.name}")
+    memory, limit = needed(model, plan), (gpu.memory_gb - reserved_gb) * 1e9
+    if memory.total <= limit:
+        return memory, None
+    return memory, (f"{model.name} with {plan.describe()} needs {memory.describe()} on a GPU; expected at most {limit / 1e9:g} GB of the "
+                    f"{gpu.memory_gb:g} GB of {gpu.name}{hint(model, plan, limit)}")
+
+
+def check(model, plan, gpu, reserved_gb=RESERVED_GB):
+    """@return Memory of the GPU that needs most; refuses a plan that does not fit"""
+    memory, line = excess(model, plan, gpu, reserved_gb)
+    if line:
+        raise InputError(line)
     return memory

@@ -46,6 +46,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     router_bias: bool = False
     dense_layers: NonNegativeInt = 0  # the first ones
     moe_every: PositiveInt = 1  # of the layers after those, each n-th has experts
+    predictions: NonNegativeInt = 0  # layers that predict further tokens (multi-token prediction)
     window: NonNegativeInt = 0  # tokens that a token attends to at most, in layers with a window; 0: there are none
     window_is_chunk: bool = False  # of chunks of so many tokens each attends to its own, as in Llama 4
     windowed: Tuple[bool, ...] = (True,)  # which layers have the window; repeated

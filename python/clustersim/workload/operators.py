@@ -91,8 +91,7 @@ def attention(model, plan, has_window=False):
     yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
 
 
-def _mlp(model, plan, prefix, ffn, tokens, count=1, kept_input=True):
-    width = ffn // plan.tp
+def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True):
     inward = 2 if model.gated else 1
     bias = count * inward * width if model.bias else 0
     kept = ELEMENT * (plan.local_tokens * model.hidden if kept_input else tokens * count * model.hidden)
@@ -104,7 +103,7 @@ def _mlp(model, plan, prefix, ffn, tokens, count=1, kept_input=True):
 
 def dense_mlp(model, plan):
     yield _norm("post_norm", model, plan.local_tokens)
-    yield from _mlp(model, plan, "mlp_", model.ffn, plan.tokens)
+    yield from _mlp(model, plan, "mlp_", model.ffn // plan.tp, plan.tokens)
 
 
 def router(model, plan):
@@ -124,13 +123,14 @@ def permute(name, model, plan):
 def experts(model, plan):
     """The routed experts of a rank, each with its fair share of the tokens."""
     local = model.experts // plan.ep
-    # Tokens of all ranks that exchange, times the experts of each, over all experts.
-    arriving = plan.tokens * plan.ep * model.experts_per_token // model.experts
-    yield from _mlp(model, plan, "expert_", model.expert_ffn, max(arriving, 1), local, kept_input=False)
+    # Tokens of all ranks that exchange, times the experts of each, over all experts. Sequence parallelism cuts tokens.
+    tokens = plan.local_tokens * plan.expert_tp if plan.sequence_parallel else plan.tokens
+    arriving = tokens * plan.ep * model.experts_per_token // model.experts
+    yield from _mlp(model, plan, "expert_", model.expert_ffn // plan.expert_tp, max(arriving, 1), local, kept_input=False)
 
 
 def shared_experts(model, plan):
-    yield from _mlp(model, plan, "shared_", model.shared_ffn, plan.tokens)
+    yield from _mlp(model, plan, "shared_", model.shared_ffn // plan.tp, plan.tokens)
 
 
 def vocabulary_part(model, plan):

@@ -2,6 +2,7 @@
 """How a model is spread over GPUs: Megatron-LM's parallelism, checked."""
 import dataclasses
 
+from clustersim.workload import pipeline
 from clustersim.workload.errors import InputError
 
 RECOMPUTATION = ("none", "selective", "full")
@@ -14,14 +15,20 @@ class Parallelism:
     tp: int = 1  # tensor parallel
     pp: int = 1  # pipeline stages
     virtual: int = 1  # chunks of layers per stage: interleaving
-    ep: int = 1  # expert parallel: part of context x data parallel
+    ep: int = 1  # expert parallel: part of context x data parallel, and of tensor parallel where etp is less
     cp: int = 1  # context parallel: a sequence is cut into cp parts
+    etp: int = 0  # parts that an expert is cut into; 0: tp
     sequence_parallel: bool = False
     zero: int = 0  # stage of ZeRO; 1 is Megatron's distributed optimizer
     recompute: str = "none"
     micro_batch: int = 1  # sequences
     global_batch: int = 0  # sequences; 0: as many micro-batches as fill the pipeline
     sequence: int = 4096  # tokens
+    split: pipeline.Split = pipeline.Split()
+
+    @property
+    def expert_tp(self):
+        return self.etp or self.tp
 
     @property
     def dp(self):
@@ -34,7 +41,18 @@ class Parallelism:
 
     @property
     def expert_replicas(self):
-        return self.replicas // self.ep
+        """Ranks that hold the same experts, and reduce their gradients."""
+        return self.replicas * self.tp // (self.expert_tp * self.ep)
+
+    @property
+    def shards_weights(self):
+        """Whether a layer's weights are gathered for each pass. A pipeline keeps them whole, as torchtitan does."""
+        return self.zero == 3 and self.pp == 1
+
+    @property
+    def shards_gradients(self):
+        """Whether gradients are reduced after each micro-batch. A pipeline accumulates them whole."""
+        return self.zero >= 2 and self.pp == 1
 
     @property
     def micro_batches(self):
@@ -59,25 +77,16 @@ class Parallelism:
 
     def stage_layers(self, layers):
         """@return layers of each stage; if they do not divide, the last stages, which have the head, get fewer"""
-        least, more = divmod(layers, self.pp)
-        return [least + (stage < more) for stage in range(self.pp)]
-
-    def chunk_layers(self, layers, stage):
-        """@return the numbers of the layers in each chunk of a stage; Megatron-LM deals chunks out to the stages in turn"""
-        if self.virtual == 1:
-            counts = self.stage_layers(layers)
-            return [range(sum(counts[:stage]), sum(counts[:stage + 1]))]
-        each = layers // (self.pp * self.virtual)
-        firsts = [(chunk * self.pp + stage) * each for chunk in range(self.virtual)]
-        return [range(first, first + each) for first in firsts]
+        return [sum(len(place.layers) for place in pipeline.places(self, layers)[stage::self.pp]) for stage in range(self.pp)]
 
     def describe(self):
         parts = [f"TP {self.tp}", f"DP {self.dp}", f"PP {self.pp}"]
         parts += [f"{name} {value}" for name, value in (("VPP", self.virtual), ("EP", self.ep), ("CP", self.cp)) if value > 1]
+        parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []
         parts += ["SP"] if self.sequence_parallel else []
         parts += [f"ZeRO-{self.zero}"] if self.zero else []
         parts += [f"{self.recompute} recomputation"] if self.recompute != "none" else []
-        return ", ".join(parts)
+        return ", ".join(parts + ([self.split.describe()] if self.split.describe() else []))
 
 
 def _divides(part, whole, what, expected):
@@ -97,25 +106,31 @@ def check(model, plan):
     _divides(plan.tp, model.heads, f"TP {plan.tp} does not divide the {model.heads} attention heads",
              "a divisor of the heads")
     _divides(plan.tp, model.ffn, f"TP {plan.tp} does not divide the FFN size {model.ffn}", "a divisor")
+    _divides(plan.ep, max(model.experts, 1), f"EP {plan.ep} does not divide the model's {model.experts} experts",
+             "a divisor of the experts")
     if model.experts:
-        _divides(plan.tp, model.expert_ffn, f"TP {plan.tp} does not divide the experts' FFN size {model.expert_ffn}",
-                 "a divisor")
+        _check_experts(model, plan)
     if max(model.kv_heads, plan.tp) % min(model.kv_heads, plan.tp):
         raise InputError(f"TP {plan.tp} and {model.kv_heads} key-value heads do not divide one another; "
                          "expected a divisor or a multiple")
-    _divides(plan.ep, max(model.experts, 1), f"EP {plan.ep} does not divide the model's {model.experts} experts",
-             "a divisor of the experts")
-    _divides(plan.ep, plan.replicas, f"EP {plan.ep} does not divide DP x CP = {plan.replicas}", "EP x DP_EP = DP x CP")
     _check_sequence(model, plan)
-    if plan.pp * plan.virtual > model.layers:
-        raise InputError(f"PP {plan.pp} x VPP {plan.virtual} is more than {model.layers} layers; "
-                         "expected a layer for every virtual stage")
-    if plan.virtual > 1:
-        if plan.pp == 1:
-            raise InputError("VPP without a pipeline; expected PP of at least 2")
-        _divides(plan.pp * plan.virtual, model.layers, f"PP {plan.pp} x VPP {plan.virtual} does not divide "
-                 f"{model.layers} layers", "equal virtual stages")
+    if plan.virtual > 1 and plan.pp == 1:
+        raise InputError("VPP without a pipeline; expected PP of at least 2")
+    pipeline.places(plan, model.layers, model.predictions)
     _check_batch(plan)
+
+
+def _check_experts(model, plan):
+    etp = plan.expert_tp
+    _divides(etp, model.expert_ffn, f"TP {etp} does not divide the experts' FFN size {model.expert_ffn}", "a divisor")
+    if etp not in (1, plan.tp):
+        raise InputError(f"experts in {etp} parts with TP {plan.tp} are not supported; expected --expert_tensor_parallel_size 1 or TP")
+    if etp == plan.tp:
+        folded = plan.tp * plan.replicas % plan.ep == 0 and plan.tp > 1
+        _divides(plan.ep, plan.replicas, f"EP {plan.ep} does not divide DP x CP = {plan.replicas}", "EP x DP_EP = DP x CP" +
+                 (", or --expert_tensor_parallel_size 1, with which EP spans TP, too" if folded else ""))
+    _divides(plan.ep * etp, plan.tp * plan.replicas, f"EP {plan.ep} does not divide TP x CP x DP = {plan.tp * plan.replicas}",
+             "EP x DP_EP = TP x CP x DP")
 
 
 def _check_sequence(model, plan):
@@ -126,8 +141,6 @@ def _check_sequence(model, plan):
         raise InputError("experts with tensor parallelism need sequence parallelism, as in Megatron-LM; expected --sp")
     if plan.zero not in (0, 1, 2, 3):
         raise InputError(f"ZeRO stage {plan.zero}; expected 0 to 3")
-    if plan.zero > 1 and plan.pp > 1:
-        raise InputError(f"ZeRO-{plan.zero} shards gradients, which a pipeline accumulates; expected ZeRO-1 or PP 1")
     if plan.recompute not in RECOMPUTATION:
         raise InputError(f'"{plan.recompute}" is not a kind of recomputation; expected {", ".join(RECOMPUTATION)}')
 

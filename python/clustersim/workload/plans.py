@@ -52,8 +52,8 @@ def _factor(op, ranks):
 
 def _duration_ns(plan, machine):
     """@return the least time of a collective, as a function of it"""
-    groups = {"TP": (1, plan.tp), "EP": (plan.tp, plan.ep), "CP": (plan.tp, plan.cp), "DP": (plan.tp, plan.replicas),
-              "DP_EP": (plan.tp * plan.ep, plan.expert_replicas)}
+    groups = {"TP": (1, plan.tp), "EP": (plan.expert_tp, plan.ep), "CP": (plan.tp, plan.cp), "DP": (plan.tp, plan.replicas),
+              "DP_EP": (plan.expert_tp * plan.ep, plan.expert_replicas)}
     speeds = {group: machine.bandwidth(stride, size) for group, (stride, size) in groups.items()}
 
     def duration(collective):

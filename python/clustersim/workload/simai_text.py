@@ -35,7 +35,9 @@ def render(iteration):
         spans += [(len(rows) + first, len(rows) + last) for first, last in iteration.checkpoints(stage)]
         counts += [len(iteration.once(stage)), *map(len, iteration.chunks(stage))]
         rows += iteration.stage_rows(stage)
-    header = [("model_parallel_NPU_group", plan.tp), ("ep", plan.ep), ("pp", plan.pp)]
+    header = [("model_parallel_NPU_group", plan.tp), ("ep", plan.ep)]
+    header += [("etp", plan.etp)] if plan.expert_tp != plan.tp else []
+    header += [("pp", plan.pp)]
     header += [("cp", plan.cp)] if plan.cp > 1 else []
     header += [("vpp", plan.virtual), ("ga", plan.micro_batches), ("all_gpus", plan.world_size)]
     header += [(key, _list(numbers)) for key, numbers in (("checkpoints", [first for first, _ in spans]),

@@ -225,6 +225,10 @@ class LayerTableReader
         {
             m_table.sizes.ep = Small(field, key, 1);
         }
+        else if (key == "etp")
+        {
+            m_table.sizes.etp = Small(field, key, 1);
+        }
         else if (key == "pp")
         {
             m_table.sizes.pp = Small(field, key, 1);
@@ -295,8 +299,8 @@ class LayerTableReader
         else
         {
             Fail("unknown key '" + key + "' in the header",
-                 "model_parallel_NPU_group, ep, expert_parallel_npu_group, pp, cp, vpp, ga, "
-                 "all_gpus, mode, checkpoints, checkpoint_initiates, pp_comm, stage_rows, "
+                 "model_parallel_NPU_group, ep, expert_parallel_npu_group, etp, pp, cp, vpp, "
+                 "ga, all_gpus, mode, checkpoints, checkpoint_initiates, pp_comm, stage_rows, "
                  "tied_comm or reduce_each");
         }
         return field + 1;

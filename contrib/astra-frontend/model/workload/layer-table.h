@@ -65,6 +65,7 @@ struct ParallelSizes
     bool everyGroupIsWorld{false}; ///< without sizes: each name means all ranks
     uint32_t cp{0};                ///< context parallel: part of DP
     uint32_t gpusPerServer{0};     ///< micro lines without sizes: what a TP group is
+    uint32_t etp{0};               ///< tensor parallel size of experts; 0: TP
 };
 
 /// A text workload as it is written.

@@ -17,7 +17,8 @@ RankLayout::RankLayout(const ParallelSizes& sizes,
       m_tp(std::max(sizes.tp, 1U)),
       m_ep(std::max(sizes.ep, 1U)),
       m_pp(std::max(sizes.pp, 1U)),
-      m_cp(std::max(sizes.cp, 1U))
+      m_cp(std::max(sizes.cp, 1U)),
+      m_etp(sizes.etp ? sizes.etp : m_tp)
 {
     const auto world = static_cast<uint32_t>(ranks.size());
     const uint64_t inner = uint64_t{m_tp} * m_pp;
@@ -31,13 +32,17 @@ RankLayout::RankLayout(const ParallelSizes& sizes,
     }
     m_dp = static_cast<uint32_t>(world / inner);
     m_stageRanks = world / m_pp;
-    if (m_dp % m_ep != 0)
+    const uint64_t ofExperts = uint64_t{m_etp} * m_ep;
+    if (m_stageRanks % ofExperts != 0)
     {
+        const bool isFolded = m_etp != m_tp;
         throw ns3::InputError(file,
                               1,
-                              "EP " + std::to_string(m_ep) + " does not divide DP " +
-                                  std::to_string(m_dp),
-                              "EP x DP_EP = DP");
+                              "EP " + std::to_string(m_ep) +
+                                  (isFolded ? " x ETP " + std::to_string(m_etp) : "") +
+                                  " does not divide " + (isFolded ? "TP x DP " : "DP ") +
+                                  std::to_string(isFolded ? m_stageRanks : m_dp),
+                              isFolded ? "ETP x EP x DP_EP = TP x DP" : "EP x DP_EP = DP");
     }
     if (m_dp % m_cp != 0)
     {
@@ -86,7 +91,7 @@ RankLayout::GetSize(GroupKind kind) const
     case GroupKind::Ep:
         return m_ep;
     case GroupKind::DpEp:
-        return m_dp / m_ep;
+        return m_stageRanks / (m_etp * m_ep);
     case GroupKind::Pp:
         return m_pp;
     case GroupKind::Cp:
@@ -107,6 +112,9 @@ RankLayout::GroupIndex(GroupKind kind, uint32_t jobRank) const
     const uint32_t stage = jobRank / m_stageRanks;
     const uint32_t inTp = jobRank % m_tp;
     const uint32_t replica = jobRank % m_stageRanks / m_tp;
+    // Experts may be cut into fewer parts than other layers; then EP spans TP groups.
+    const uint32_t inEtp = jobRank % m_stageRanks % m_etp;
+    const uint32_t expertReplica = jobRank % m_stageRanks / m_etp;
     switch (kind)
     {
     case GroupKind::Tp:
@@ -114,9 +122,9 @@ RankLayout::GroupIndex(GroupKind kind, uint32_t jobRank) const
     case GroupKind::Dp:
         return stage * m_tp + inTp;
     case GroupKind::Ep:
-        return (stage * (m_dp / m_ep) + replica / m_ep) * m_tp + inTp;
+        return (stage * GetSize(GroupKind::DpEp) + expertReplica / m_ep) * m_etp + inEtp;
     case GroupKind::DpEp:
-        return (stage * m_ep + replica % m_ep) * m_tp + inTp;
+        return (stage * m_ep + expertReplica % m_ep) * m_etp + inEtp;
     case GroupKind::Pp:
         return jobRank % m_stageRanks;
     case GroupKind::Cp:

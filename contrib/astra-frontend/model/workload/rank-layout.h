@@ -24,7 +24,9 @@ namespace AstraSim
  * ranks, made of TP groups of consecutive ranks; the ranks at the same place of a stage's TP groups
  * are a DP group; EP consecutive TP groups exchange experts (EP), and the TP groups EP apart hold
  * the same experts (DP_EP); CP consecutive TP groups share a sequence (CP), as parts of DP; the
- * ranks at the same place of all stages are a PP group.
+ * ranks at the same place of all stages are a PP group. With a tensor parallel size of experts (ETP),
+ * EP and DP_EP groups are those of TP groups of that size: with ETP 1, EP groups are consecutive
+ * ranks.
  */
 class RankLayout
 {
@@ -69,6 +71,7 @@ class RankLayout
     uint32_t m_ep;
     uint32_t m_pp;
     uint32_t m_cp;
+    uint32_t m_etp;
     uint32_t m_dp;
     uint32_t m_stageRanks;
     std::array<std::vector<CommGroup>, 6> m_groups; ///< by GroupKind
