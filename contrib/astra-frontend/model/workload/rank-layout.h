@@ -24,9 +24,9 @@ namespace AstraSim
  * ranks, made of TP groups of consecutive ranks; the ranks at the same place of a stage's TP groups
  * are a DP group; EP consecutive TP groups exchange experts (EP), and the TP groups EP apart hold
  * the same experts (DP_EP); CP consecutive TP groups share a sequence (CP), as parts of DP; the
- * ranks at the same place of all stages are a PP group. With a tensor parallel size of experts (ETP),
- * EP and DP_EP groups are those of TP groups of that size: with ETP 1, EP groups are consecutive
- * ranks.
+ * ranks at the same place of all stages are a PP group. With a tensor parallel size of experts
+ * (ETP), EP and DP_EP groups are those of TP groups of that size: with ETP 1, EP groups are
+ * consecutive ranks.
  */
 class RankLayout
 {
