@@ -15,7 +15,7 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import (aicb, catalogue, command_line, gpus, hugging_face, layout, measured, megatron, memory,  # noqa: E402
+from clustersim.workload import (adapters, aicb, catalogue, command_line, gpus, hugging_face, layout, measured, megatron, memory,  # noqa: E402
                                  operators, pipeline, schedule, simai_text)
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.model import Model  # noqa: E402
@@ -244,6 +244,93 @@ def test_selective_recomputation_drops_the_outputs_of_norms_and_activation_funct
     norm = next(o for o in operators.layer(model, plans[0], 0) if o.name == "post_norm")
     added = rows[1]["mlp_column_0"].input_ns - rows[0]["mlp_column_0"].input_ns
     assert added == pytest.approx(H100.times_ns(activation)[0] + H100.times_ns(norm)[0])
+
+
+LAYER = dict(world_size=8, tp=1, sequence=1024)
+
+
+def row_of(name, **sizes):
+    rows = [row for chunk in megatron.Iteration(gpt(), Parallelism(**{**LAYER, **sizes}), H100).chunks(0) for row in chunk]
+    return next(row for row in rows if row.name == name)
+
+
+def kept_of(model=None, **sizes):
+    """Activations of a plan, without those of the ends."""
+    model, plan = model or gpt(), Parallelism(**{**LAYER, **sizes})
+    _, ends = memory.stage_operators(model, plan, 0)
+    return memory.of_stage(model, plan, 0).activations - sum(operator.kept for operator in ends)
+
+
+@pytest.mark.parametrize("modules, per_token", [
+    (("layernorm",), 2 * 2 * 1024),  # the inputs of qkv and mlp_up
+    (("mlp_act",), 2 * 4096),
+    (("mlp",), 2 * (1024 + 4096 + 4096)),
+    (("core_attn",), 0),  # fused attention keeps no scores
+    (("layernorm", "mlp"), 2 * (2 * 1024 + 4096 + 4096)),
+])
+def test_a_module_that_is_computed_again_keeps_nothing(modules, per_token):
+    saved = kept_of() - kept_of(recompute="selective", modules=modules)
+    assert saved == 4 * 1024 * per_token  # layers, tokens
+    rows = megatron.Iteration(gpt(), Parallelism(**LAYER, recompute="selective", modules=modules), H100).chunks(0)[0]
+    again = [row.again for row in rows if row.again]
+    assert again == ([2] * 4 if "mlp" in modules else [])
+
+
+def test_core_attention_that_is_computed_again_takes_its_forward_pass_once_more():
+    [attention] = [o for o in operators.layer(gpt(), Parallelism(**LAYER), 0) if o.name == "attention"]
+    again = row_of("attention_column_0", recompute="selective", modules=("core_attn",)).input_ns
+    assert again - row_of("attention_column_0").input_ns == pytest.approx(H100.times_ns(attention)[0])
+
+
+def test_full_recomputation_of_some_layers_keeps_the_others_whole():
+    one, none = kept_of(recompute="full", recompute_layers=1), kept_of()
+    [norm, *_] = layer = operators.layer(gpt(), Parallelism(**LAYER), 0)
+    # The first layer keeps its input, and all of it while it is computed again.
+    assert one == none + norm.kept
+    assert kept_of(recompute="full", recompute_layers=4) == kept_of(recompute="full")
+    assert kept_of(offload_layers=4) == 0 and kept_of(offload_layers=1) == none - sum(o.kept for o in layer)
+
+
+def test_documents_that_share_a_sequence_do_not_attend_to_each_other():
+    def flops(**sizes):
+        return next(o.flops for o in operators.layer(gpt(), Parallelism(**LAYER, **sizes), 0) if o.name == "attention")
+    # Half of a square each.
+    assert flops(document=256) == pytest.approx(flops() / 4)
+
+
+def test_adapters_train_few_weights_and_freeze_the_others():
+    model, rank = gpt(), 16
+    plan, whole = (Parallelism(**LAYER, zero=1, adapters=chosen) for chosen in (adapters.make(rank, ["q_proj", "o_proj"]), None))
+    parameters = 4 * rank * ((1024 + 3 * 1024) + (1024 + 1024))  # layers, inward and outward products of qkv and projection
+    iteration, other = (megatron.Iteration(model, p, H100) for p in (plan, whole))
+    reduced = sum(row.weight.bytes for chunk in iteration.chunks(0) for row in chunk)
+    assert reduced == 4 * parameters
+    used = memory.of_stage(model, plan, 0)
+    assert used.gradients == 4 * parameters and used.optimizer == 12 * parameters / 8
+    assert used.weights == memory.of_stage(model, whole, 0).weights + 2 * parameters
+    # Frozen products have a forward pass and one for gradients of their inputs; attention has all three.
+    attention = sum(o.flops for o in operators.layer(model, plan, 0) if o.kind == "attention")
+    products = sum(o.flops for o in operators.layer(model, whole, 0) if o.kind == "matmul")
+    thin = 2 * parameters / 4 * 1024
+    [_, logits, _] = operators.head(model, plan)
+    assert iteration.flops() == pytest.approx(8 * (4 * (3 * attention + 2 * products + 3 * thin) + 2 * logits.flops))
+    # The inputs of the MLP's products are not needed, for no weight gradient is.
+    assert kept_of() - kept_of(adapters=plan.adapters) == 4 * 1024 * (2 * (1024 + 4096) - 2 * 2 * rank)
+
+
+def test_weights_gradients_and_states_take_the_bytes_of_their_types(tmp_path):
+    def written(*flags):
+        generate("--model_name", "llama2_7b", "--world_size", 8, "--tp", 8, "-o", tmp_path, "--name", "w", *flags)
+        return json.loads((tmp_path / "w.json").read_text())["memory_bytes"]
+    plain = written()
+    held = plain["weights"] / 2
+    assert plain["gradients"] == 4 * held and plain["optimizer"] == 12 * held
+    assert written("--grad-reduce-in-bf16")["gradients"] == 2 * held
+    assert written("--exp_avg_dtype", "fp8", "--exp_avg_sq_dtype", "bf16")["optimizer"] == 7 * held
+    # 8-bit products keep their inputs in 8 bits, and read weights by rows and by columns.
+    eight = written("--dtype", "fp8")
+    assert eight["weights"] == 4 * held and eight["activations"] < plain["activations"]
+    assert written("--dtype", "fp8", "--fp8_param_gather")["weights"] == 2 * held
 
 
 def test_work_of_an_iteration_is_the_closed_form_of_narayanan():
@@ -614,6 +701,14 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "qwen3_235b_a22b", "--world_size", 256, "--tp", 2, "--sp", "--pp", 8, "--ep", 32],
      "--expert_tensor_parallel_size 1, with which EP spans TP, too"),
     (["--model_name", "mixtral_8x7b", "--world_size", 8, "--tp", 4, "--sp", "--ep", 2, "--etp", 2], "experts in 2 parts with TP 4"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--recompute", "selective", "--recompute_modules", "mlp", "head"],
+     '"head" is not a module that can be recomputed'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--lora_rank", 8, "--lora_targets", "lm_head"], '"lm_head" is not a layer'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--lora_rank", 0], "the rank of adapters is 0"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--lora_targets", "q_proj"], "expected --lora_rank"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--exp_avg_dtype", "fp3"], '--exp_avg_dtype "fp3" is not a type of numbers'),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--document_length", 1000], "do not fill a sequence of 2048"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--recompute_num_layers", -1], "--recompute_num_layers is -1"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 4, "--pipeline_model_parallel_layout", "Et|t|tL"], "has 3 chunks"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*3|tL"], '"t" 4 times'),
     (["--model_name", "llama2_7b", "--world_size", 8, "--pp", 2, "--pipeline_model_parallel_layout", "Et*(3|L"], "closed brackets"),

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Flags of scripts/workload.py: AICB's, in both of its spellings, and ours."""
 import argparse
+import dataclasses
 import json
 import pathlib
 import sys
 
 import pydantic
 
-from clustersim.workload import aicb, catalogue, chakra, gpus, hugging_face, measured, megatron, memory, pipeline, simai_text
+from clustersim.workload import (adapters, aicb, catalogue, chakra, gpus, hugging_face, measured, megatron, memory, pipeline,
+                                 precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
 from clustersim.workload.parallel import RECOMPUTATION, Parallelism
@@ -35,6 +37,10 @@ VALUES_WITHOUT_EFFECT = {
 SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads", "--num_query_groups": "kv_heads",
          "--kv_channels": "head_dim", "--ffn_hidden_size": "ffn", "--vocab_size": "vocabulary", "--num_experts": "experts",
          "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers"}
+# Types of numbers that the optimizer and its communication use, by Megatron-Core's flags.
+NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"), ("--grad_reduce_dtype", None, "in which ranks reduce gradients"),
+           ("--main_params_dtype", "fp32", "of the optimizer's weights"), ("--exp_avg_dtype", "fp32", "of its first moment"),
+           ("--exp_avg_sq_dtype", "fp32", "of its second moment"))
 OTHER_SPELLINGS = {"--num_experts": ["--experts"], "--moe_router_topk": ["--topk"], "--n_dense_layers": ["--n_dense_layer"]}
 LATENT = {"--q_lora_rank": "q_rank", "--kv_lora_rank": "kv_rank", "--qk_nope_dim": "nope_dim", "--qk_rope_dim": "rope_dim",
           "--v_head_dim": "value_dim"}
@@ -103,9 +109,20 @@ def add_plan_flags(parser):
     add("--use-distributed-optimizer", "--use_distributed_optimizer", action="store_true", help="the same as --zero 1")
     add("--recompute", "--recompute_activations", "--recompute-activations", nargs="?", const="selective", default="none",
         metavar="KIND", help=f"{', '.join(RECOMPUTATION)}; without KIND selective")
+    add("--recompute_modules", "--recompute-modules", nargs="+", default=[], metavar="MODULE",
+        help=f"of selective recomputation, of {', '.join(recompute.MODULES)} ({' '.join(recompute.DEFAULT)})")
+    add("--recompute_num_layers", "--recompute-num-layers", type=int, default=0, metavar="N",
+        help="full recomputation of the first N layers of each chunk alone")
+    add("--offload_num_layers", "--cpu_offloading_num_layers", "--cpu-offloading-num-layers", type=int, default=0, metavar="N",
+        help="the first N layers of each chunk keep their activations in the host's memory")
     add("--micro_batch", "--micro-batch", type=int, default=1, metavar="N", help="sequences of a micro-batch")
     add("--global_batch", "--global-batch", type=int, default=0, metavar="N", help="sequences of an iteration")
     add("--seq_length", "--seq-length", "--seq_len", type=int, default=2048, metavar="N", help="tokens of a sequence (2048)")
+    add("--document_length", "--document-length", type=int, default=0, metavar="N",
+        help="tokens of a document: a sequence is packed with several that do not attend to each other")
+    add("--lora_rank", "--lora-rank", type=int, metavar="R", help="train low-rank adapters alone; all other weights are frozen")
+    add("--lora_targets", "--lora-targets", nargs="+", default=[], metavar="LAYER",
+        help=f"layers with adapters, of {', '.join(adapters.TARGETS)} (linear_qkv linear_proj)")
     add("--frame", choices=["Megatron", "DeepSpeed", "DeepSeek"], default="Megatron",
         help="AICB's; DeepSpeed means ZeRO of --stage (3)")
 
@@ -126,6 +143,11 @@ def make_parser(description):
     group.add_argument("--reserved_gb", type=float, default=memory.RESERVED_GB, metavar="GB",
                        help=f"memory of a GPU that the job cannot have ({memory.RESERVED_GB:g})")
     group.add_argument("--dtype", default="bfloat16", metavar="TYPE", help=f"of matrix products: {DTYPES} (bfloat16)")
+    for flag, what in (("--fp8_param_gather", "weights are stored and gathered in the type of matrix products"),
+                       ("--grad_reduce_in_bf16", "gradients add up and are reduced in bfloat16")):
+        group.add_argument(*_spellings(flag), action="store_true", help=what)
+    for flag, default, what in NUMBERS:
+        group.add_argument(*_spellings(flag), default=default, metavar="TYPE", help=f"{what} ({default or 'as they add up'})")
     group.add_argument("--force", action="store_true", help="write plans that do not fit into memory, with a warning")
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
@@ -144,6 +166,10 @@ def make_parser(description):
 def _warn(given):
     reasons = {flag: WITHOUT_EFFECT[flag] for flag in given.no_effect or []}
     reasons |= {flag: why for flag, why in VALUES_WITHOUT_EFFECT.items() if getattr(given, "no_effect_" + flag[2:]) is not None}
+    if given.recompute_modules and given.recompute != "selective":
+        reasons["--recompute_modules"] = "it is for --recompute selective"
+    if given.recompute_num_layers and given.recompute != "full":
+        reasons["--recompute_num_layers"] = "it is for --recompute full"
     for flag, why in reasons.items():
         print(f"workload.py: warning: {flag} has no effect: {why}", file=sys.stderr)
 
@@ -233,7 +259,26 @@ def find_plan(given):
         zero = 3 if given.frame == "DeepSpeed" else 1
     return Parallelism(world_size=world, tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
                        etp=_expert_parts(given), split=_split(given), sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
+                       modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
+                       offload_layers=given.offload_num_layers, document=given.document_length,
+                       adapters=_adapters(given), precision=_precision(given),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
+
+
+def _adapters(given):
+    if given.lora_rank is None and given.lora_targets:
+        raise InputError("--lora_targets has no adapters; expected --lora_rank")
+    return adapters.make(given.lora_rank, given.lora_targets) if given.lora_rank is not None else None
+
+
+def _precision(given):
+    types = {flag: getattr(given, flag[2:]) for flag, _, _ in NUMBERS}
+    for flag, name in types.items():
+        if name and name not in precision.BYTES:
+            raise InputError(f'{flag} "{name}" is not a type of numbers; expected one of {", ".join(precision.BYTES)}')
+    gradient = "bf16" if given.grad_reduce_in_bf16 else types["--main_grads_dtype"]
+    return precision.of(dtype_of(given), given.fp8_param_gather, gradient, types["--grad_reduce_dtype"],
+                        types["--main_params_dtype"], (types["--exp_avg_dtype"], types["--exp_avg_sq_dtype"]))
 
 
 def _expert_parts(given):
@@ -285,7 +330,8 @@ def summary(iteration, used, gpu, warnings=()):
     return {"model": model.name, "parameters": model.parameters(), "active_parameters": model.active_parameters(),
             "parallelism": plan.describe(), "world_size": plan.world_size, "tp": plan.tp, "dp": plan.dp, "pp": plan.pp,
             "vpp": plan.virtual, "ep": plan.ep, "etp": plan.expert_tp, "cp": plan.cp, "zero": plan.zero, "recompute": plan.recompute,
-            "sequence_parallel": plan.sequence_parallel, "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
+            "recompute_modules": list(plan.modules), "lora_rank": plan.adapters.rank if plan.adapters else 0,
+            "precision": dataclasses.asdict(plan.precision), "sequence_parallel": plan.sequence_parallel, "micro_batch": plan.micro_batch, "micro_batches": plan.micro_batches,
             "global_batch": plan.sequences, "seq_length": plan.sequence, "gpu_type": gpu.name,
             "memory_bytes": {"total": used.total, "weights": used.weights, "gradients": used.gradients,
                              "optimizer": used.optimizer, "activations": used.activations},

@@ -7,14 +7,12 @@ same collectives come in the opposite order, gathering for scattering (Korthikan
 """
 import functools
 
-from clustersim.workload import memory, operators, pipeline
+from clustersim.workload import adapters, memory, operators, pipeline, recompute
 from clustersim.workload.operators import ELEMENT
 from clustersim.workload.parallel import check
 from clustersim.workload.rows import NOTHING, Collective, Row
 
 COUNT = 8  # bytes of a number of tokens that ranks tell each other before they exchange tokens
-# Adam reads a gradient and three states, writes the states and a weight: float32 but the last.
-UPDATE = 4 + 2 * 12 + 2
 
 
 class Iteration:
@@ -33,9 +31,9 @@ class Iteration:
     def tied_bytes(self):
         """Bytes of gradients that the first and the last stage tell each other: both hold the embedding's words."""
         model, plan = self.model, self.plan
-        if not model.tied or plan.pp == 1:
+        if not model.tied or plan.pp == 1 or plan.adapters:
             return 0
-        return memory.GRADIENT * operators.vocabulary_part(model, plan) * model.hidden
+        return int(plan.precision.reduced * operators.vocabulary_part(model, plan) * model.hidden)
 
     @property
     def reduces_each(self):
@@ -50,7 +48,7 @@ class Iteration:
 
     def recomputed(self, rows):
         """@return those of a micro-batch's rows whose forward pass is carried out again before their backward pass"""
-        return [row for row in rows if row.layer is not None] if self.plan.recompute == "full" else []
+        return [again for number, row in enumerate(rows) for again in rows[number - row.again:number]]
 
     def flops(self):
         """@return floating-point operations of an iteration on all GPUs, without recomputation"""
@@ -58,7 +56,7 @@ class Iteration:
         for stage in range(self.plan.pp):
             layers, ends = memory.stage_operators(self.model, self.plan, stage)
             for operator in [o for layer in layers for o in layer] + ends:
-                total += operator.flops * 3
+                total += operator.flops * (3 if adapters.is_trained(self.plan, operator) or operator.kind != "matmul" else 2)
         return total * self.plan.micro_batches * self.plan.tp * self.plan.replicas
 
     def blocks(self, stage):
@@ -67,7 +65,8 @@ class Iteration:
         return [self._chunk(place) for place in pipeline.of_stage(self.plan, self.model, stage)]
 
     def _chunk(self, place):
-        blocks = [(index, self._layer(self.model.layer_kind(index))) for index in place.layers]
+        blocks = [(index, self._layer(self.model.layer_kind(index), recompute.is_whole(self.plan, position)))
+                  for position, index in enumerate(place.layers)]
         blocks = ([(None, self._embedding())] if place.embedding else []) + blocks
         blocks += [(None, self._head())] if place.loss else []
         return blocks or [(None, [Row("empty")])]  # readers want a row in each chunk
@@ -82,44 +81,50 @@ class Iteration:
         return self.once(stage) + [row for chunk in self.chunks(stage) for row in chunk]
 
     def checkpoints(self, stage):
-        """@return for full recomputation the numbers of each layer's first and last row in `stage_rows`, from 0
+        """@return the numbers of the first and the last row in `stage_rows`, from 0, of what is computed again
 
-        A reader computes again from the first to the one before the last, as ASTRA-sim does: the last is `recompute`.
+        A reader computes again from the first to the one before the last, as ASTRA-sim does: the last is an empty row.
         """
-        if self.plan.recompute != "full":
-            return []
-        spans = {}
-        for number, row in enumerate(self.stage_rows(stage)):
-            if row.layer is not None:
-                spans.setdefault(row.layer, []).append(number)
-        return [(numbers[0], numbers[-1]) for numbers in spans.values()]
+        return [(number - row.again, number) for number, row in enumerate(self.stage_rows(stage)) if row.again]
 
     # -- a layer
 
     @functools.lru_cache(None)
     def _times(self, kind):
         index = next(i for i in range(self.model.layers) if self.model.layer_kind(i) == kind)
-        return {o.name: (o, self.gpu.times_ns(o)) for o in operators.layer(self.model, self.plan, index)}
+        return {o.name: (o, self._times_of(o)) for o in operators.layer(self.model, self.plan, index)}
+
+    def _times_of(self, operator):
+        forward, backward, weight = self.gpu.times_ns(operator)
+        return forward, backward, weight if adapters.is_trained(self.plan, operator) else 0.0
 
     def _sum(self, known, names, which):
         total = sum(known[name][1][which] for name in names)
-        if which == 1 and self.plan.recompute == "selective":
-            total += sum(known[name][1][0] for name in names if name in memory.CHEAP)
+        if which == 1:
+            total += sum(known[name][1][0] for name in names if name in recompute.again(self.plan))
         return total
 
     @functools.lru_cache(None)
-    def _layer(self, kind):
+    def _layer(self, kind, is_recomputed):
         known = self._times(kind)
-        attention = [name for name in known if name in _ATTENTION]
+        attention = [name for name in known if adapters.base(name) in _ATTENTION]
         rows = self._block("attention", known, attention, gathered=self._attention_gather())
         if self.plan.cp > 1:
             rows = self._with_context(rows, known)
         if kind.experts:
             rows += self._moe(known)
         else:
-            rows += self._block("mlp", known, ["post_norm", "mlp_up", "mlp_activation", "mlp_down"])
-        rows = self._gathered_weights(known, rows)
-        return (*rows, Row("recompute")) if self.plan.recompute == "full" else tuple(rows)
+            rows += self._block("mlp", known, [name for name in known if name == "post_norm" or name.startswith("mlp_")])
+        rows = self._gathered_weights(known, self._selected(rows, kind))
+        return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
+
+    def _selected(self, rows, kind):
+        """@return the rows of a layer, with an empty one after those that a module computes again with their communication"""
+        beginning = recompute.rows(self.plan, kind.experts)
+        numbers = [number for number, row in enumerate(rows) if beginning and row.name.startswith(beginning)]
+        if not numbers:
+            return rows
+        return [*rows[:numbers[-1] + 1], Row("recompute", again=len(numbers)), *rows[numbers[-1] + 1:]]
 
     def _tp(self, op, bytes_):
         return Collective(op, "TP", int(bytes_)) if self.plan.tp > 1 else NOTHING
@@ -141,7 +146,7 @@ class Iteration:
 
     def _block(self, name, known, names, gathered=None):
         """Column-parallel, then row-parallel layers."""
-        local = [n for n in names if n in _BEFORE_GATHER]
+        local = [n for n in names if adapters.base(n) in _BEFORE_GATHER]
         split = [n for n in names if n not in local]
         whole = self._sequence_bytes()
         gathered = whole if gathered is None else gathered
@@ -163,8 +168,9 @@ class Iteration:
         else:
             width = 2 * max(model.kv_heads // plan.tp, 1) * model.head_dim
         whole = ELEMENT * plan.tokens * plan.cp * width
-        late = self._sum(known, ["attention", "projection"], 0)
-        of_projection = self._sum(known, ["projection"], 1)
+        projection = [name for name in known if adapters.base(name) == "projection"]
+        late = self._sum(known, ["attention", *projection], 0)
+        of_projection = self._sum(known, projection, 1)
         of_core = self._sum(known, ["attention"], 1)
         context = Row("attention_context", row.forward_ns - late, Collective("ALLGATHER", "CP", whole),
                       of_core, Collective("REDUCESCATTER", "CP", whole))
@@ -190,7 +196,7 @@ class Iteration:
         combine = Row("mlp_combine", self._sum(known, ["combine"], 0), exchange, self._sum(known, ["combine"], 1), exchange)
         rows = [router, dispatch, gather, scatter, combine]
         if model.shared_ffn:
-            rows += self._block("mlp_shared", known, ["shared_up", "shared_activation", "shared_down"])
+            rows += self._block("mlp_shared", known, [name for name in known if name.startswith("shared_") and name != "shared_gate"])
         return rows
 
     # -- weights and their gradients
@@ -200,34 +206,35 @@ class Iteration:
         return ("DP_EP", plan.expert_replicas) if expert else ("DP", plan.replicas)
 
     def _gradients(self, known, names, expert=False):
-        parameters = sum(known[name][0].parameters for name in names)
-        return self._reduce(parameters, expert)
+        return self._reduce([known[name][0] for name in names], expert)
 
-    def _reduce(self, parameters, expert=False):
+    def _reduce(self, some, expert=False):
+        parameters = adapters.trained(self.plan, some)
         group, size = self._group(expert)
         if size < 2 or not parameters:
             return NOTHING
-        return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, memory.GRADIENT * parameters)
+        return Collective("REDUCESCATTER" if self.plan.zero else "ALLREDUCE", group, int(self.plan.precision.reduced * parameters))
 
     def _gathered_weights(self, known, rows):
         """ZeRO-3 gathers a layer's weights before its forward pass and before its backward pass."""
         if not self.plan.shards_weights:
             return rows
-        before, after = [], []
+        plan, before, after = self.plan, [], []
         for expert in (False, True):
             group, size = self._group(expert)
             weights = sum(o.parameters for o, _ in known.values() if o.name.startswith("expert_") == expert)
             if size > 1 and weights:
-                gather = Collective("ALLGATHER", group, memory.WEIGHT * weights)
+                gather = Collective("ALLGATHER", group, int(plan.precision.gathered * weights))
                 prefix = "expert_weights" if expert else "weights"
                 before.append(Row(prefix, forward=gather))
                 after.append(Row(prefix + "_again", input=gather))
         return before + list(rows) + after
 
     def _stage_parameters(self, stage, expert):
+        """@return how many parameters of a stage are trained"""
         layers, ends = memory.stage_operators(self.model, self.plan, stage)
         every = [o for layer in layers for o in layer] + ends
-        return sum(o.parameters for o in every if o.name.startswith("expert_") == expert)
+        return adapters.trained(self.plan, [o for o in every if memory.is_expert(o) == expert])
 
     @functools.lru_cache(None)
     def once(self, stage):
@@ -241,9 +248,9 @@ class Iteration:
             held += parameters / (size if plan.zero else 1)
             if plan.zero and not plan.shards_weights and size > 1 and parameters:
                 name = "expert_parameters" if expert else "parameters"
-                gathered.append(Row(name, weight=Collective("ALLGATHER", group, memory.WEIGHT * parameters)))
+                gathered.append(Row(name, weight=Collective("ALLGATHER", group, int(plan.precision.gathered * parameters))))
         measured = self.gpu.measured.get("optimizer")
-        update = measured[0] if measured else held * UPDATE / (self.gpu.memory_gbps * self.gpu.stream)
+        update = measured[0] if measured else held * plan.precision.update / self.gpu.stream_rate
         return [*gathered, Row("optimizer", weight_ns=update)]
 
     # -- the ends
@@ -252,14 +259,15 @@ class Iteration:
         whole, sequence = self._sequence_bytes(), self.plan.sequence_parallel
         [operator] = operators.embedding(self.model, self.plan)
         forward, backward, _ = self.gpu.times_ns(operator)
+        backward = backward if adapters.is_trained(self.plan, operator) else 0.0
         row = Row("embedding", forward, self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", whole),
-                  backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce(operator.parameters))
+                  backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce([operator]))
         return [row]
 
     def _head(self):
         model, plan = self.model, self.plan
         sequence, whole = plan.sequence_parallel, self._sequence_bytes()
-        known = {o.name: (o, self.gpu.times_ns(o))
+        known = {o.name: (o, self._times_of(o))
                  for o in operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)}
         names = list(known)
         column = Row("head_column", self._sum(known, ["final_norm"], 0),

@@ -7,15 +7,11 @@ Mixed precision as in Megatron-LM: bfloat16 weights (2 bytes), float32 gradients
 """
 import dataclasses
 
-from clustersim.workload import operators, parallel, pipeline
+from clustersim.workload import adapters, operators, parallel, pipeline, recompute
 from clustersim.workload.errors import InputError
 from clustersim.workload.parallel import RECOMPUTATION
 
-WEIGHT, GRADIENT, OPTIMIZER = 2, 4, 12
-# Selective recomputation: what needs no matrix product is computed again (Megatron-LM's --recompute-modules layernorm, moe_act),
-# so products need not keep these inputs. Fused attention keeps no scores that could be dropped.
-CHEAP = {"input_norm", "post_norm", "mlp_activation", "expert_activation", "shared_activation"}
-INPUTS_OF_CHEAP = {"qkv", "key_value_down", "mlp_up", "mlp_down", "expert_down", "shared_up", "shared_down"}
+WEIGHT = operators.ELEMENT  # bytes of a bfloat16 weight
 RESERVED_GB = 5.0  # CUDA's context, NCCL's buffers, what the allocator cannot use
 
 
@@ -37,7 +33,8 @@ class Memory:
                 f"optimizer {self.optimizer / gb:.1f}, activations {self.activations / gb:.1f}")
 
 
-def _is_expert(operator):
+def is_expert(operator):
+    """@return whether its weights are those of routed experts"""
     return operator.name.startswith("expert_")
 
 
@@ -51,12 +48,22 @@ def stage_operators(model, plan, stage):
     return layers, ends
 
 
-def _kept(plan, layer):
-    """Bytes of activations that one layer keeps of one micro-batch."""
-    if plan.recompute == "full":
+def _kept_of(plan, operator):
+    """Bytes of an input that backward needs. Factors of products are kept as products read them; a frozen weight needs none."""
+    if operator.kind != "matmul":
+        return operator.kept
+    has_adapter = plan.adapters and operator.name in plan.adapters.operators
+    if not (adapters.is_trained(plan, operator) or has_adapter):
+        return 0.0
+    return operator.kept if operator.precision == "bfloat16" else operator.kept * plan.precision.kept / operators.ELEMENT
+
+
+def _kept(plan, layer, position):
+    """@return bytes of activations that a chunk's layer at `position` keeps of one micro-batch"""
+    if recompute.is_whole(plan, position):
         return layer[0].kept
-    dropped = INPUTS_OF_CHEAP if plan.recompute == "selective" else ()
-    return sum(operator.kept for operator in layer if operator.name not in dropped)
+    dropped = recompute.dropped(plan)
+    return sum(_kept_of(plan, operator) for operator in layer if operator.name not in dropped)
 
 
 def in_flight(plan, stage):
@@ -69,21 +76,39 @@ def in_flight(plan, stage):
     return min(warm_up, plan.micro_batches)
 
 
+def _activations(model, plan, stage):
+    kept, again = 0.0, 0.0
+    for place in pipeline.of_stage(plan, model, stage):
+        for position, index in enumerate(place.layers):
+            layer = operators.layer(model, plan, index)
+            kept += _kept(plan, layer, position) if position >= plan.offload_layers else 0.0
+            if recompute.is_whole(plan, position):
+                again = max(again, sum(_kept_of(plan, operator) for operator in layer))  # the one computed again
+    _, ends = stage_operators(model, plan, stage)
+    return in_flight(plan, stage) * kept + again + sum(operator.kept for operator in ends)
+
+
 def of_stage(model, plan, stage):
     layers, ends = stage_operators(model, plan, stage)
     every = [operator for layer in layers for operator in layer] + ends
-    dense = sum(operator.parameters for operator in every if not _is_expert(operator))
-    expert = sum(operator.parameters for operator in every if _is_expert(operator))
+    numbers = plan.precision
 
-    def shared(bytes_each, from_stage):
-        spread = plan.zero >= from_stage
-        return bytes_each * (dense / (plan.replicas if spread else 1) + expert / (plan.expert_replicas if spread else 1))
+    def shared(bytes_each, from_stage, count, is_spread=True):
+        spread = plan.zero >= from_stage and is_spread
+        held = 0.0
+        for expert, replicas in ((False, plan.replicas), (True, plan.expert_replicas)):
+            held += count([o for o in every if is_expert(o) == expert]) / (replicas if spread else 1)
+        return bytes_each * held
 
-    activations = in_flight(plan, stage) * sum(_kept(plan, layer) for layer in layers)
-    activations += sum(operator.kept for operator in ends)
-    if plan.recompute == "full":
-        activations += max(sum(operator.kept for operator in layer) for layer in layers)  # the one computed again
-    return Memory(shared(WEIGHT, 3), shared(GRADIENT, 2), shared(OPTIMIZER, 1), activations)
+    def whole(some):
+        return sum(operator.parameters for operator in some)
+
+    def trained(some):
+        return adapters.trained(plan, some)
+
+    return Memory(shared(numbers.weight, 3, whole, plan.shards_weights),
+                  shared(numbers.gradient, 2, trained, plan.shards_gradients),
+                  shared(numbers.optimizer, 1, trained), _activations(model, plan, stage))
 
 
 def needed(model, plan):
@@ -120,8 +145,9 @@ def hint(model, plan, limit):
         total = needed(model, changed).total
         if total <= limit:
             return f"; fits with {flags} ({total / 1e9:.1f} GB)"
-    states = (WEIGHT + GRADIENT + OPTIMIZER) * model.parameters() / plan.world_size
-    if states > limit:
+    numbers = plan.precision
+    states = (numbers.weight + numbers.gradient + numbers.optimizer) * model.parameters() / plan.world_size
+    if states > limit and not plan.adapters:
         return f"; spread over {plan.world_size} GPUs, weights, gradients and optimizer states alone take {states / 1e9:.1f} GB of each"
     return ""
 

@@ -8,6 +8,8 @@ import dataclasses
 import functools
 from typing import Optional, Tuple
 
+from clustersim.workload import adapters
+
 ELEMENT = 2  # bytes of a bfloat16
 
 
@@ -84,11 +86,17 @@ def attention(model, plan, has_window=False):
         biases = (width if model.bias or model.qkv_bias else 0) + (2 * model.head_dim if model.qk_norm else 0)
         kept = ELEMENT * local * h  # with sequence parallelism the gathered input is not kept
         yield _matmul("qkv", tokens, width, h, bias=biases, kept=kept)
-    scores = plan.micro_batch * model.attended(plan.sequence, has_window) / plan.cp
+    scores = plan.micro_batch * attended(model, plan, has_window) / plan.cp
     kept_kv = query + value if model.latent else 2 * keys
     yield Operator("attention", "attention", ELEMENT * tokens * (query + keys + 2 * value), 2 * scores * (query + value),
                    kept=ELEMENT * tokens * (query + kept_kv), heads=_heads(model, plan, has_window))
     yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
+
+
+def attended(model, plan, has_window):
+    """@return pairs of a token and one that it attends to in a sequence, which may hold several documents"""
+    document = plan.document or plan.sequence
+    return plan.sequence // document * model.attended(document, has_window)
 
 
 def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True):
@@ -162,6 +170,21 @@ def _layer(model, plan, kind):
     return (*every, *(shared_experts(model, plan) if model.shared_ffn else ()))
 
 
+def with_adapters(plan, every):
+    """@return the operators, each that has an adapter followed by the adapter's two"""
+    targets = plan.adapters.operators if plan.adapters else ()
+    found = []
+    for operator in every:
+        found.append(operator)
+        if operator.name in targets:
+            m, n, k, count = operator.shape
+            rank = plan.adapters.rank
+            # Both products read one input, which the frozen one keeps.
+            found += [_matmul(operator.name + adapters.INWARD, m, rank, k, count, kept=0),
+                      _matmul(operator.name + adapters.OUTWARD, m, n, rank, count)]
+    return tuple(found)
+
+
 def layer(model, plan, index):
     """@return every operator of transformer layer `index`"""
-    return _layer(model, plan, model.layer_kind(index))
+    return with_adapters(plan, _layer(model, plan, model.layer_kind(index)))

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How a model is spread over GPUs: Megatron-LM's parallelism, checked."""
 import dataclasses
+from typing import Optional, Tuple
 
 from clustersim.workload import pipeline
+from clustersim.workload.adapters import Adapters
 from clustersim.workload.errors import InputError
-
-RECOMPUTATION = ("none", "selective", "full")
+from clustersim.workload.precision import Precision
+from clustersim.workload.recompute import KINDS as RECOMPUTATION
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +27,12 @@ class Parallelism:
     global_batch: int = 0  # sequences; 0: as many micro-batches as fill the pipeline
     sequence: int = 4096  # tokens
     split: pipeline.Split = pipeline.Split()
+    modules: Tuple[str, ...] = ()  # of selective recomputation; none: recompute.DEFAULT
+    recompute_layers: int = 0  # of each chunk, the first ones; 0: all of them
+    offload_layers: int = 0  # of each chunk, whose kept activations wait in the host's memory
+    document: int = 0  # tokens of a document, of which a sequence holds several; 0: a sequence is one
+    adapters: Optional[Adapters] = None  # LoRA
+    precision: Precision = Precision()
 
     @property
     def expert_tp(self):
@@ -85,8 +93,14 @@ class Parallelism:
         parts += [f"ETP {self.etp}"] if self.expert_tp != self.tp else []
         parts += ["SP"] if self.sequence_parallel else []
         parts += [f"ZeRO-{self.zero}"] if self.zero else []
-        parts += [f"{self.recompute} recomputation"] if self.recompute != "none" else []
+        parts += [self._recomputation()] if self.recompute != "none" else []
+        parts += [f"LoRA of rank {self.adapters.rank}"] if self.adapters else []
+        parts += [f"documents of {self.document} tokens"] if self.document else []
         return ", ".join(parts + ([self.split.describe()] if self.split.describe() else []))
+
+    def _recomputation(self):
+        what = f" of {', '.join(self.modules)}" if self.recompute == "selective" and self.modules else ""
+        return f"{self.recompute} recomputation{what}" + (f" in {self.recompute_layers} layers" if self.recompute_layers else "")
 
 
 def _divides(part, whole, what, expected):
@@ -143,6 +157,12 @@ def _check_sequence(model, plan):
         raise InputError(f"ZeRO stage {plan.zero}; expected 0 to 3")
     if plan.recompute not in RECOMPUTATION:
         raise InputError(f'"{plan.recompute}" is not a kind of recomputation; expected {", ".join(RECOMPUTATION)}')
+    for name, value in (("recompute_num_layers", plan.recompute_layers), ("offload_num_layers", plan.offload_layers),
+                        ("document_length", plan.document)):
+        if value < 0:
+            raise InputError(f"--{name} is {value}; expected at least 1")
+    if plan.document and plan.sequence % plan.document:
+        raise InputError(f"documents of {plan.document} tokens do not fill a sequence of {plan.sequence}; expected a divisor")
 
 
 def _check_batch(plan):

@@ -76,7 +76,7 @@ class _Bound:
         if id(rows) not in self.known or layer is None:
             forward = sum(row.forward_ns + duration(row.forward) for row in rows)
             backward = sum(row.input_ns + duration(row.input) + row.weight_ns for row in rows)
-            again = forward if layer is not None and self.iteration.plan.recompute == "full" else 0
+            again = sum(row.forward_ns + duration(row.forward) for row in self.iteration.recomputed(rows))
             self.known[id(rows)] = forward, backward + again, sum(duration(row.weight) for row in rows)
         return self.known[id(rows)]
 

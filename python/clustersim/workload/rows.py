@@ -27,6 +27,7 @@ class Row:
     weight: Collective = NOTHING
     update_ns: float = 0.0  # after the weight gradient's collective
     layer: Optional[int] = None  # of the model
+    again: int = 0  # rows before this one whose forward pass is carried out again before its backward pass
 
     def of_layer(self, number):
         return dataclasses.replace(self, name=f"{self.name}_{number}", layer=number)

@@ -96,12 +96,9 @@ class Program:
             self._message("receive", micro_batch, here + 1, False)
         reduces = self.iteration.reduces_each or micro_batch == self.plan.micro_batches - 1
         rows = self.chunks[chunk]
-        recomputed = self.iteration.recomputed(rows)
-        again = None
-        for row in reversed(rows):
-            if row.layer not in (None, again) and recomputed:
-                again = row.layer
-                self._forward_rows([r for r in recomputed if r.layer == row.layer])
+        for number in reversed(range(len(rows))):
+            row = rows[number]
+            self._forward_rows(rows[number - row.again:number])
             self._compute(row.name, row.input_ns)
             self._collective("blocking", row.name, row.input)
             self._compute(row.name, row.weight_ns)

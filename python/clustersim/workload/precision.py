@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How many bytes training keeps and sends for each weight, and for each input of a matrix product."""
+import dataclasses
+
+# Bytes of a number. The scales of blocks count: one byte for 32 numbers of MXFP8, for 16 of NVFP4.
+BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1, "fp8_block": 1, "mxfp8": 33 / 32,
+         "nvfp4": 9 / 16}
+# Copies of a weight that products with fewer bits read, by rows and by columns (Transformer Engine keeps both for the whole iteration).
+COPIES = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Precision:
+    """Bytes of one number. The default is Megatron-LM's mixed precision: bfloat16 weights, float32 gradients, Adam in float32."""
+    weight: float = 2  # that products read
+    gathered: float = 2  # of a weight, as ranks gather it
+    gradient: float = 4  # as micro-batches add up in it
+    reduced: float = 4  # of a gradient, as ranks reduce it
+    optimizer: float = 12  # master weight and two moments
+    kept: float = 2  # of an input that a product keeps for backward
+
+    @property
+    def update(self):
+        """Bytes that Adam moves for a weight: it reads the gradient and its states, writes the states and the weight."""
+        return self.gradient + 2 * self.optimizer + self.gathered
+
+
+def of(product="bfloat16", gathered_as_product=False, gradient="fp32", reduced=None, master="fp32", moments=("fp32", "fp32")):
+    """
+    @param product type of the factors of matrix products, of gpus.PRECISIONS
+    @param gathered_as_product whether weights are stored and gathered in that type (Megatron-Core's --fp8-param-gather)
+    @param reduced type in which ranks reduce gradients, if not the one in which they add up
+    """
+    few, states = BYTES[product], BYTES[master] + sum(BYTES[moment] for moment in moments)
+    copies = COPIES * few if few < 2 else 0
+    stored = copies if gathered_as_product and copies else 2 + copies
+    return Precision(stored, few if gathered_as_product else 2, BYTES[gradient], BYTES[reduced or gradient], states, few)
