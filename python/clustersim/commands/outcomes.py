@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Compares published step times of training runs with the same runs written down and estimated.
+
+Reads rows (CSV) of models, GPUs, plans and step times with their sources, estimates each with the profile of its framework, and prints
+the ratio of predicted to published by family. Each family is predicted with the constants fitted without it; --shipped takes those of
+frameworks.yaml. Writes OUTPUT/outcomes.csv with every row. With --update it also writes docs/source/data/outcomes.csv and the
+documentation page docs/source/models/outcomes.rst with its plots.
+
+Examples:
+  scripts/outcomes.py
+  scripts/outcomes.py --data docs/source/data/outcomes_short.csv --shipped --rows
+  scripts/outcomes.py --why E645
+  scripts/outcomes.py --update
+"""
+import argparse
+import pathlib
+import shutil
+
+from clustersim.required_modules import require
+
+require("yaml", "pandas", "matplotlib", "numpy", "pydantic")
+
+from clustersim import command  # noqa: E402
+from clustersim.simulation import SimulationError  # noqa: E402
+from clustersim.workload.errors import InputError  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+DATA = ROOT / "docs" / "source" / "data"
+SHORT = DATA / "outcomes_short.csv"
+WHOLE = ROOT.parent / "shared" / "data" / "outcomes" / "end_to_end.csv"
+PAGE = ROOT / "docs" / "source" / "models" / "outcomes.rst"
+IMAGES = pathlib.Path("images") / "outcomes"
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data", type=pathlib.Path, default=WHOLE if WHOLE.is_file() else SHORT, metavar="FILE",
+        help="published rows (../shared/data/outcomes/end_to_end.csv, or else docs/source/data/outcomes_short.csv)")
+    add("-o", "--output", type=pathlib.Path, default=pathlib.Path("results/outcomes"), help="directory that is written")
+    add("--shipped", action="store_true", help="predict with the constants of frameworks.yaml, not with those fitted without a family")
+    add("--fit", action="store_true", help="print the constants fitted to all families, and to all but each")
+    add("--rows", action="store_true", help="print every row")
+    add("--refused", action="store_true", help="print every row that cannot be written down, with the reason")
+    add("--why", metavar="ID", help="print what the step of one row goes into")
+    add("--update", action="store_true", help="write the documentation page")
+    options = parser.parse_args(arguments)
+    if options.update and (options.shipped or options.why):
+        parser.error("--update goes without --shipped and --why")
+    return options
+
+
+def explain(written, wanted):
+    from clustersim.outcomes import card
+    found = [run for run in written if run.fact.id == wanted]
+    if not found:
+        raise InputError(f'"{wanted}" is not a row that can be written down; expected one of {", ".join(r.fact.id for r in written[:5])}, ...')
+    run = found[0]
+    estimate = card.estimate_run(run)
+    print(f"{run.fact.model} on {run.fact.gpus} {run.fact.gpu}, {run.fact.precision}: {run.plan.describe()}; "
+          f"{run.plan.micro_batches} x {run.plan.micro_batch} x {run.plan.sequence} tokens; {run.framework}")
+    print(f"published {run.fact.step_s:g} s ({run.fact.source})")
+    print(f"predicted {estimate.total_ns / 1e9:.4g} s, of stage {estimate.stage}:")
+    for name, value in estimate.shares.items():
+        if value:
+            print(f"  {name:<15}{value / 1e9:>10.4f} s {100 * value / estimate.total_ns:>6.1f}%")
+
+
+def show(frame, written, refused, options):
+    from clustersim.outcomes import card
+    if options.rows:
+        for _, row in frame.iterrows():
+            print(f"{row['id']:<6}{row['family']:<22}{row['model'][:26]:<27}{row['gpus']:>6} {row['gpu'][:10]:<11}"
+                  f"{row['published_s']:>9.3f}{row['predicted_s']:>9.3f} s {row['ratio']:>6.2f}")
+    if options.refused:
+        for each in refused:
+            print(f"{each.fact.id:<6}{each.group}: {each.reason}")
+    print(f"written down: {len(written)} of {len(written) + len(refused)} training rows, {card.share_written(written, refused):.1%} of those "
+          "with a full layout")
+    print(f"{'family':<22}{'rows':>6}{'median':>8}{'p10':>7}{'p90':>7}{'within 15%':>12}{'mean error':>12}")
+    for _, row in card.by_family(frame).iterrows():
+        print(f"{row['family']:<22}{row['rows']:>6}{row['median']:>8.2f}{row['p10']:>7.2f}{row['p90']:>7.2f}{row['within']:>12.0%}"
+              f"{row['bias']:>+12.1%}")
+
+
+def write(frame, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.round(4).to_csv(path, index=False)
+
+
+def update(frame, written, refused, points, constants):
+    from clustersim.outcomes import page, plots
+    write(frame, DATA / "outcomes.csv")
+    shutil.rmtree(PAGE.parent / IMAGES, ignore_errors=True)
+    plots.write_all(frame, points, PAGE.parent / IMAGES)
+    PAGE.write_text(page.render(frame, written, refused, points, constants, IMAGES), encoding="utf-8")
+
+
+def main(arguments):
+    options = parse(arguments)
+    from clustersim.outcomes import card, facts, fit, scaling  # loads pandas
+    from clustersim.workload import frameworks
+    written, refused = card.write_down(facts.read(options.data))
+    if not written:
+        raise InputError(f"{options.data}: no training row can be written down; expected at least one")
+    if options.why:
+        explain(written, options.why)
+        return 0
+    constants, left_out = frameworks.fitted(), {}
+    if not options.shipped:
+        constants, left_out = fit.fit(written)
+    if options.fit:
+        for label, each in (("all", constants), *(("without " + family, found) for family, found in sorted(left_out.items()))):
+            print(f"{label:<28}" + " ".join(f"{name} {value:.3f}" for name, value in each.dict().items()))
+    frame = card.frame_of(written, lambda run: left_out.get(run.family))
+    write(frame, options.output / "outcomes.csv")
+    show(frame, written, refused, options)
+    points = scaling.points(frame)
+    for point in points:
+        if point.published != 1:
+            print(f"scaling {point.curve}: {point.gpus} GPUs {point.published:.3f}, predicted {point.predicted:.3f} ({point.error:+.1%})")
+    if options.update:
+        update(frame, written, refused, points, constants)
+    return 0
+
+
+def run():
+    command.run(command.name(), main, (InputError, SimulationError))

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How far estimated step times are from published ones: every row, and by family."""
+import collections
+import dataclasses
+
+import pandas as pd
+
+from clustersim.outcomes import baselines, runs
+from clustersim.workload import estimate, frameworks, megatron
+from clustersim.workload.errors import InputError
+
+WITHIN = 0.15
+GOALS = {"written": 0.95, "median": (0.95, 1.05), "within": 0.70, "shape": 0.05}
+
+
+@dataclasses.dataclass(frozen=True)
+class Refused:
+    """A row that no workload describes."""
+    fact: object
+    group: str
+    reason: str
+
+
+def write_down(facts):
+    """@return Runs of the training rows that can be written down, and those that cannot as Refused"""
+    written, refused = [], []
+    for fact in facts:
+        try:
+            written.append(runs.write_down(fact))
+        except runs.CannotBeWritten as error:
+            refused.append(Refused(fact, error.group, str(error)))
+    return written, [each for each in refused if each.fact.task == "train"]
+
+
+def estimate_run(run, constants=None):
+    """@param constants fitted ones, or those that are shipped @return the Estimate of a Run"""
+    framework = frameworks.find(run.framework)
+    gpu = frameworks.apply(run.gpu, framework, constants)
+    return estimate.estimate(megatron.Iteration(run.model, run.plan, gpu), run.machine, framework)
+
+
+def row_of(run, found):
+    """@return a row of the card"""
+    fact, plan = run.fact, run.plan
+    bare = megatron.Iteration(run.model, plan, run.gpu)
+    seconds = found.total_ns / 1e9
+    return {"id": fact.id, "family": run.family, "framework": run.framework, "model": fact.model, "gpu": fact.gpu, "gpus": fact.gpus,
+            "precision": fact.precision, "plan": plan.describe(), "micro_batch": plan.micro_batch, "global_batch": plan.global_batch,
+            "seq_len": plan.sequence, "published_s": fact.step_s, "predicted_s": seconds, "ratio": seconds / fact.step_s,
+            "roofline": baselines.roofline_s(bare, run.gpu) / fact.step_s, "closed form": baselines.closed_form_s(run) / fact.step_s,
+            **{name: value / found.total_ns for name, value in found.shares.items()}, "source": fact.source}
+
+
+def frame_of(written, constants_of=lambda run: None):
+    """@param constants_of the fitted constants that a Run is estimated with @return a frame with a row for each Run"""
+    return pd.DataFrame([row_of(run, estimate_run(run, constants_of(run))) for run in written])
+
+
+def summarize(ratios):
+    """@return count, median, p10, p90, share within 15% and signed mean error of a series of ratios"""
+    return {"rows": len(ratios), "median": ratios.median(), "p10": ratios.quantile(0.1), "p90": ratios.quantile(0.9),
+            "within": ((ratios - 1).abs() <= WITHIN).mean(), "bias": (ratios - 1).mean()}
+
+
+def by_family(frame, column="ratio"):
+    """@return summaries of each family, and of all rows"""
+    rows = [{"family": family, **summarize(rows[column])} for family, rows in frame.groupby("family", sort=True)]
+    return pd.DataFrame([*rows, {"family": "all", **summarize(frame[column])}])
+
+
+def reasons(refused):
+    """@return (group, reason, rows), the most frequent first"""
+    counted = collections.Counter((each.group, each.reason) for each in refused)
+    return [(group, reason, count) for (group, reason), count in counted.most_common()]
+
+
+def share_written(written, refused):
+    """@return of the rows whose source gives a full layout, the share that is written down"""
+    whole = [each for each in refused if each.group != runs.NO_LAYOUT]
+    return len(written) / max(1, len(written) + len(whole))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rows of a table of published step times."""
+import csv
+import dataclasses
+
+from clustersim.workload.errors import InputError
+
+NUMBERS = ("tp", "pp", "cp", "vp", "ep", "etp", "dp", "micro_batch", "global_batch", "layers", "hidden", "heads", "vocab")
+TEXTS = ("id", "task", "model", "gpu", "precision", "sharding", "sp", "recompute", "interconnect", "notes", "source")
+NEEDED = ("id", "task", "model", "gpu", "gpus", "seq_len", "global_batch", "step_s", "source")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fact:
+    """A published figure of a run; None where its source does not say."""
+    line: int
+    id: str
+    task: str
+    model: str
+    gpu: str
+    precision: str
+    sharding: str
+    sp: str
+    recompute: str
+    interconnect: str
+    notes: str
+    source: str
+    gpus: int = None
+    gpus_doubtful: bool = False  # the source does not say how many; whoever gathered the table guessed
+    seq_len: int = None
+    step_s: float = None
+    tp: int = None
+    pp: int = None
+    cp: int = None
+    vp: int = None
+    ep: int = None
+    etp: int = None
+    dp: int = None
+    micro_batch: int = None
+    global_batch: int = None
+    layers: int = None
+    hidden: int = None
+    heads: int = None
+    vocab: int = None
+
+    @property
+    def has_full_layout(self):
+        """Whether the source says all that a workload needs."""
+        return None not in (self.gpus, self.tp, self.pp, self.micro_batch, self.global_batch, self.seq_len) and not self.gpus_doubtful
+
+
+def _number(path, line, column, text, kind):
+    try:
+        value = kind(float(text))
+    except (ValueError, OverflowError):
+        value = -1
+    if not value > 0:
+        raise InputError(f'{path}:{line}: {column} "{text}" is not valid; expected a number above 0, or nothing')
+    return value
+
+
+def _fact(path, line, row):
+    fields = {name: (row.get(name) or "").strip() for name in TEXTS}
+    fields |= {name: _number(path, line, name, row[name], int) for name in NUMBERS if (row.get(name) or "").strip()}
+    gpus = (row["gpus"] or "").strip()
+    fields["gpus_doubtful"] = gpus.endswith("?")
+    if gpus:
+        fields["gpus"] = _number(path, line, "gpus", gpus.rstrip("?"), int)
+    if (row["seq_len"] or "").strip().isdigit():  # serving has two lengths
+        fields["seq_len"] = int(row["seq_len"])
+    if (row["step_s"] or "").strip():
+        fields["step_s"] = _number(path, line, "step_s", row["step_s"], float)
+    return Fact(line=line, **fields)
+
+
+def read(path):
+    """@return every Fact of a CSV file"""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(line for line in file if not line.startswith("#"))
+            missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+            if missing:
+                raise InputError(f"{path}:1: there is no column {missing[0]}; expected {', '.join(NEEDED)}")
+            return [_fact(path, reader.line_num, row) for row in reader]
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file; expected a table of published step times") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a table of published step times") from None

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fits the few constants that no measurement gives: of all families, and of all but one.
+
+Every row is estimated at the same few values of each constant, whatever was published. Between them the logarithm of a row's time is
+interpolated, and the effects of constants add. So families that are left out have no part in the constants that they are predicted with.
+
+What is made small is the sum of the errors' sizes, not of their squares: odd rows of a family do not matter much. A family counts as the
+square root of its rows.
+"""
+import collections
+
+import numpy as np
+
+from clustersim.outcomes import card
+from clustersim.workload import frameworks
+
+GRID = np.log([0.6, 0.8, 1.0, 1.25, 1.6])  # of a constant, relative to the values that the search starts from
+STEPS = np.linspace(GRID[0], GRID[-1], 99)
+SWEEPS = 6
+NAMES = tuple(frameworks.Constants.__fields__)
+
+
+def _logs(runs, constants):
+    return np.log([card.estimate_run(run, constants).total_ns / 1e9 for run in runs])
+
+
+def _effects(runs, start):
+    """@return the rows' logarithms at the start, and by constant what each of STEPS adds to them"""
+    base = _logs(runs, start)
+    effects = []
+    for name in NAMES:
+        at = [base if by == 0 else _logs(runs, start.copy(update={name: getattr(start, name) * float(np.exp(by))})) for by in GRID]
+        effects.append(np.array([np.interp(STEPS, GRID, row) for row in (np.array(at) - base).T]))
+    return base, effects
+
+
+def _best(errors, effects, families):
+    """@return for each constant the number of the step that makes the errors small"""
+    count = collections.Counter(families)
+    weights = np.array([count[family] ** -0.5 for family in families])
+    middle = len(STEPS) // 2
+    chosen = [middle] * len(effects)
+    for _ in range(SWEEPS):
+        for number, effect in enumerate(effects):
+            others = errors + sum(e[:, chosen[k]] for k, e in enumerate(effects) if k != number)
+            cost = weights @ np.abs(others[:, None] + effect)
+            # Of steps that do equally well, the one nearest to the start.
+            chosen[number] = min(np.flatnonzero(cost <= cost.min() * (1 + 1e-9)), key=lambda step: abs(step - middle))
+    return chosen
+
+
+def fit(runs, start=None):
+    """@param start Constants around which is searched @return Constants of all families, and by family those of all others"""
+    start = start or frameworks.start()
+    families = [run.family for run in runs]
+    base, effects = _effects(runs, start)
+    errors = base - np.log([run.fact.step_s for run in runs])
+
+    def solve(kept):
+        chosen = _best(errors[kept], [effect[kept] for effect in effects], [families[number] for number in kept])
+        return frameworks.Constants(**{name: getattr(start, name) * float(np.exp(STEPS[step])) for name, step in zip(NAMES, chosen)})
+
+    every = range(len(runs))
+    return solve(list(every)), {family: solve([n for n in every if families[n] != family]) for family in sorted(set(families))}

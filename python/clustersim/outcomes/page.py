@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The card of outcomes as a documentation page."""
+from clustersim.accuracy.page import escape, list_table, percent, signed
+from clustersim.outcomes.card import GOALS, WITHIN, by_family, reasons, share_written
+from clustersim.outcomes.scaling import CURVES
+
+WORST = 25
+INTRODUCTION = """\
+.. Written by scripts/outcomes.py --update; do not edit.
+
+Training runs: published and predicted
+======================================
+
+Step times that others published of training runs, and the same runs written down and estimated. This page is written by
+``scripts/outcomes.py --update --data end_to_end.csv``; @RUNTIME@.
+
+"""
+COMPARED = """\
+What is compared
+----------------
+
+- A row of the table of published figures becomes a model, a plan, a GPU, a machine and a framework. ``runs.yaml`` in
+  ``python/clustersim/outcomes`` says how, with sources, and what we take where a source says nothing.
+- ``clustersim.workload.estimate`` works out the step: kernels of the plan's operators, collectives by NCCL's cost model
+  (``SimAI_analytical``), the pipeline's schedule, and what the framework runs beside what. The **ratio** is predicted over published.
+- **Fitted constants**: @FITTED@. They are fitted together, and **each family is predicted with the constants fitted without it**. No
+  constant is fitted to a row, a model or a family. All others in ``frameworks.yaml`` have a source there, or are a choice that
+  the file says.
+- Rows whose GPU count is a guess, and rows of inference, fine-tuning and reinforcement learning are left out.
+
+"""
+SHAPE = """\
+Each curve starts at 1 with its smallest job. The error is that of the predicted work per GPU and second, relative to that job. The goal is {goal}.
+
+"""
+
+
+def _number(value):
+    return f"{value:.2f}"
+
+
+def _summary_rows(frame):
+    return [(row["family"], row["rows"], _number(row["median"]), _number(row["p10"]), _number(row["p90"]), percent(row["within"]),
+             signed(row["bias"])) for _, row in by_family(frame).iterrows()]
+
+
+def _short(frame, written, refused):
+    total = by_family(frame).iloc[-1]
+    low, high = GOALS["median"]
+    text = "In short\n--------\n\n"
+    text += (f"- {len(written)} of {len(written) + len(refused)} training rows are written down; of those whose source gives a full layout, "
+             f"{percent(share_written(written, refused))} (goal {percent(GOALS['written'])}).\n"
+             f"- Predicted over published, each family with constants fitted without it: median {_number(total['median'])} (goal {low} to "
+             f"{high}), p10 {_number(total['p10'])}, p90 {_number(total['p90'])}; {percent(total['within'])} within {percent(WITHIN)} "
+             f"(goal {percent(GOALS['within'])}).\n\n")
+    header = ("family", "rows", "median", "p10", "p90", f"within {WITHIN:.0%}", "mean error")
+    return text + list_table(header, _summary_rows(frame), (30, 10, 12, 12, 12, 14, 14))
+
+
+def _refusals(refused):
+    if not refused:
+        return ""
+    text = "Not written down\n----------------\n\n"
+    return text + list_table(("why", "reason", "rows"), [(group, escape(reason), count) for group, reason, count in reasons(refused)],
+                             (20, 70, 10))
+
+
+def _baselines(frame):
+    rows = []
+    for label, column in (("this estimate", "ratio"), ("closed form: rooflines with measured ceilings, line rates, bubble", "closed form"),
+                          ("roofline: work at the peak rate", "roofline")):
+        row = by_family(frame, column).iloc[-1]
+        rows.append((label, _number(row["median"]), _number(row["p10"]), _number(row["p90"]), percent(row["within"])))
+    text = ("Simpler methods\n---------------\n\n"
+            "The closed form has the terms of Megatron-LM's paper (arXiv 2104.04473) and of Calculon: computation, collectives at the\n"
+            "line rate, a bubble of (p - 1)/v micro-batches, nothing beside anything.\n\n")
+    return text + list_table(("method", "median", "p10", "p90", f"within {WITHIN:.0%}"), rows, (46, 12, 12, 12, 16))
+
+
+def _scaling(points, image):
+    if not points:
+        return ""
+    text = "Scaling curves\n--------------\n\n" + SHAPE.format(goal=percent(GOALS["shape"]))
+    text += f".. image:: {image}\n   :alt: work per GPU and second over the number of GPUs, published and predicted\n\n"
+    rows = []
+    for curve in CURVES:
+        own = [point for point in points if point.curve == curve]
+        if own:
+            worst = max(own, key=lambda point: abs(point.error))
+            rows.append((escape(curve), f"{own[0].gpus:,} to {own[-1].gpus:,}", _number(own[-1].published), _number(own[-1].predicted),
+                         f"{signed(worst.error)} at {worst.gpus:,}"))
+    return text + list_table(("curve", "GPUs", "published, largest", "predicted", "worst error"), rows, (40, 16, 14, 14, 16))
+
+
+def _worst(frame):
+    text = "The largest errors\n------------------\n\n"
+    rows = frame.reindex((frame["ratio"] - 1).abs().sort_values(ascending=False).index).head(WORST)
+    cells = [(row["id"], escape(f"{row['model']}, {row['gpus']} {row['gpu']}, {row['precision']}"), escape(row["plan"]),
+              f"{row['published_s']:.3g}", f"{row['predicted_s']:.3g}", _number(row["ratio"])) for _, row in rows.iterrows()]
+    return text + list_table(("row", "job", "plan", "published s", "predicted s", "ratio"), cells, (8, 34, 34, 12, 12, 10))
+
+
+def _fitted_text(constants):
+    names = {"ampere": "an A100", "hopper": "Hopper", "blackwell": "Blackwell"}
+    shares = ", ".join(f"{getattr(constants, key):.2f} on {name}" for key, name in names.items())
+    return (f"{len(constants.__fields__)}, of which the share that products keep of the rate of short measurements, since GPUs in training run at "
+            f"the clocks that their power allows ({shares})")
+
+
+def render(frame, written, refused, points, constants, images):
+    """@param images path of the pictures, seen from the page @return the page's text"""
+    text = INTRODUCTION.replace("@RUNTIME@", f"{len(frame)} rows take about a minute")
+    text += _short(frame, written, refused)
+    text += f".. image:: {images}/ratios.svg\n   :alt: predicted over published of every row, by family\n\n"
+    text += f".. image:: {images}/times.svg\n   :alt: predicted against published step times\n\n"
+    text += COMPARED.replace("@FITTED@", _fitted_text(constants))
+    text += _baselines(frame) + _scaling(points, f"{images}/scaling.svg")
+    text += ("Where the time goes\n-------------------\n\nThe shares of the stage that ends last sum to the step.\n\n"
+             f".. image:: {images}/shares.svg\n   :alt: shares of a step by family\n\n")
+    text += _worst(frame) + _refusals(refused)
+    text += ("Every row\n---------\n\n:download:`outcomes.csv <../data/outcomes.csv>` has every row with its plan, both times, the baselines, the "
+             "shares and the source.\n")
+    return text

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A published row as what the workload package takes: model, plan, GPU and machine, framework; or why that cannot be."""
+import dataclasses
+import functools
+import pathlib
+import re
+
+import pydantic
+import yaml
+
+from clustersim.workload import catalogue, gpus, memory, pipeline, precision
+from clustersim.workload.collective_times import Machine
+from clustersim.workload.errors import InputError
+from clustersim.workload.model import Model
+from clustersim.workload.parallel import RECOMPUTATION, Parallelism, check
+
+
+NO_LAYOUT = "no full layout"
+
+
+WATTS = {"H100": 700}  # of the data sheet
+
+
+class CannotBeWritten(Exception):
+    """A row that no workload describes. `group` is the kind of reason, the text the reason itself."""
+
+    def __init__(self, group, text):
+        super().__init__(text)
+        self.group = group
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A published row, written down."""
+    fact: object
+    family: str
+    framework: str
+    model: Model
+    plan: Parallelism
+    gpu: gpus.Gpu
+    machine: Machine
+    fits: bool = True  # into the GPU's memory, as far as we count it
+    taken: tuple = ()  # what the row does not say and we took
+
+
+@functools.lru_cache(None)
+def rules():
+    """@return the contents of runs.yaml"""
+    return yaml.safe_load(pathlib.Path(__file__).with_name("runs.yaml").read_text(encoding="utf-8"))
+
+
+def family_of(fact):
+    """@return the rule of the first family whose source is the row's"""
+    for rule in rules()["families"]:
+        if rule["source"] in fact.source:
+            return rule
+    raise CannotBeWritten("a source that runs.yaml does not know", f"{fact.source} is of no family")
+
+
+def completed(fact):
+    """@return the row with what its source says elsewhere, and fields of its plan from there"""
+    plan = {}
+    for rule in rules()["also"]:
+        if all(text in str(getattr(fact, column)) for column, text in rule["where"].items()):
+            fact = dataclasses.replace(fact, **rule.get("set", {}))
+            plan |= {name: tuple(value) if isinstance(value, list) else value for name, value in rule.get("plan", {}).items()}
+    return fact, plan
+
+
+def framework_of(fact, rule):
+    """@return the name of the profile of a row"""
+    return next((name for text, name in rule.get("variants", {}).items() if text in fact.notes), rule["framework"])
+
+
+# -- the model
+
+def _entry(published):
+    word = re.sub(r" \(?(w/o MTP|w/ MTP|tokendrop|dropless|production|26\.\d\d)\)?\)?$", "", published).strip()
+    for name, entry in rules()["models"].items():
+        if word in entry["names"] or published in entry["names"]:
+            return name, entry
+    raise CannotBeWritten("model", f'"{published}" is not in the catalogue')
+
+
+def _gpt(fact):
+    """GPT of the sizes that the row prints; the tables give head counts that need not divide evenly into 64."""
+    if None in (fact.layers, fact.hidden, fact.heads):
+        raise CannotBeWritten("model", f'"{fact.model}" comes without sizes')
+    return dict(layers=fact.layers, hidden=fact.hidden, heads=fact.heads, kv_heads=fact.heads, head_dim=fact.hidden // fact.heads,
+                ffn=4 * fact.hidden, vocabulary=fact.vocab or 51200)
+
+
+@functools.lru_cache(None)
+def _base(name):
+    try:
+        return catalogue.find(name).dict()
+    except InputError:
+        raise CannotBeWritten("model", f'"{name}" is not in the catalogue') from None
+
+
+def model_of(fact):
+    """@return the Model that a row names"""
+    name, entry = _entry(fact.model)
+    changes = {key: value for key, value in entry.items() if key not in ("names", "base")}
+    fields = {**_base(entry.get("base", name)), **changes, "name": name}
+    if name == "gpt":
+        fields |= _gpt(fact)
+    elif fact.layers and fact.hidden and name.startswith(("gpt_", "llama_like")):
+        fields |= dict(layers=fact.layers, hidden=fact.hidden, heads=fact.heads or fields["heads"])
+    if fields.get("positions"):
+        fields["positions"] = fact.seq_len
+    if "MTP" in fact.model and "w/o MTP" not in fact.model:
+        fields["predictions"] = 1
+    try:
+        return Model(**fields)
+    except pydantic.ValidationError as error:
+        raise CannotBeWritten("model", f"{fact.model}: {error.errors()[0]['msg']}") from None
+
+
+# -- the machine
+
+def product_of(fact):
+    """@return the type of the factors of matrix products, as gpus.find() names it"""
+    word = fact.precision.lower()
+    for text, dtype in (("mxfp8", "mxfp8"), ("fp8-mx", "mxfp8"), ("nvfp4", "nvfp4"), ("fp4", "nvfp4"), ("fp8", "fp8")):
+        if text in word and "bf16/fp8" not in word:
+            return dtype
+    return "bfloat16"
+
+
+def _find_gpu(name, dtype):
+    return gpus.find(name, dtype, kernels="measured")
+
+
+def machine_of(fact):
+    """@return the Gpu and the Machine of a row"""
+    entry = rules()["machines"].get(fact.gpu)
+    if entry is None:
+        raise CannotBeWritten("GPU", f'"{fact.gpu}" is not a known GPU type')
+    try:
+        gpu = _find_gpu(entry["gpu"], product_of(fact))
+    except InputError as error:
+        raise CannotBeWritten("precision", str(error)) from None
+    found = {key: entry[key] for key in ("gpus_per_server", "nic_gbps", "nvlink_gbps") if key in entry}
+    for text, change in rules()["interconnects"].items():
+        if text in fact.interconnect:
+            found |= change
+    if fact.gpus % found["gpus_per_server"]:
+        found["gpus_per_server"] = next(size for size in (72, 36, 32, 16, 8, 4, 2, 1)
+                                        if fact.gpus % size == 0 and size <= max(8, found["gpus_per_server"] + 8))
+    gpu = gpu.copy(update=entry.get("fields", {}))
+    if "watts" in entry:
+        slower = (entry["watts"] / WATTS[entry["gpu"]]) ** (1 / 3)
+        gpu = gpu.copy(update={"tflops": gpu.tflops * slower, "fp8": gpu.fp8 and (gpu.fp8[0] * slower, gpu.fp8[1]),
+                               "product": gpu.product and (gpu.product[0] * slower, gpu.product[1])})
+    return gpu, Machine(gpu_type=entry["gpu"], **found)
+
+
+# -- the plan
+
+def _zero_of(fact):
+    text = fact.sharding
+    if "ZeRO-3" in text or text.startswith("FSDP"):
+        return 3
+    return 0 if "ZeRO-0" in text else 1
+
+
+def _split_of(fact, model):
+    """Where chunks do not divide the layers but those with the embedding and the loss, these two count as layers."""
+    chunks = (fact.pp or 1) * (fact.vp or 1)
+    counted = model.layers % chunks != 0 and (model.layers + 2) % chunks == 0
+    return pipeline.Split(embedding=counted, loss=counted)
+
+
+def _expert_parts_of(fact, model):
+    """Megatron Bridge does not cut experts; of others, a row's notes may say it."""
+    if not model.experts:
+        return 0
+    stated = re.search(r"ETP (\d+)", fact.notes)
+    return fact.etp or (int(stated[1]) if stated else 1 if "NeMo" in fact.notes else 0)
+
+
+def _bytes_of(fact, rule):
+    return precision.of(product_of(fact), **rule.get("precision", {}))
+
+
+def plan_of(fact, rule, model, recompute, more):
+    """@return the Parallelism of a row"""
+    tp = fact.tp or 1
+    return Parallelism(world_size=fact.gpus, tp=tp, pp=fact.pp or 1, virtual=fact.vp or 1, ep=(fact.ep or 1) if model.experts else 1,
+                       etp=_expert_parts_of(fact, model), split=_split_of(fact, model),
+                       cp=fact.cp or 1, zero=_zero_of(fact), recompute=recompute, micro_batch=fact.micro_batch or 1,
+                       sequence_parallel=tp > 1 and (rule.get("sequence_parallel", True) if not fact.sp else fact.sp == "yes")
+                       and "all-reduce TP" not in fact.notes, global_batch=fact.global_batch, sequence=fact.seq_len,
+                       precision=_bytes_of(fact, rule), **more)
+
+
+def _choose(fact, rule, model, gpu, more):
+    """@return the plan with the recomputation that the row states, or else the least that fits, and whether it does"""
+    stated = fact.recompute or (rule["recompute"] if rule["recompute"] != "fits" else "")
+    if stated and stated not in RECOMPUTATION:
+        raise CannotBeWritten("recomputation", f'"{stated}" is not a kind of recomputation')
+    tried = [stated] if stated else RECOMPUTATION
+    for recompute in tried:
+        plan = plan_of(fact, rule, model, recompute, more)
+        try:
+            check(model, plan)
+        except InputError as error:
+            raise CannotBeWritten("plan", str(error)) from None
+        if memory.needed(model, plan).total <= (gpu.memory_gb - memory.RESERVED_GB) * 1e9:
+            return plan, True
+    return plan, False
+
+
+def write_down(fact):
+    """@return the Run of a row; raises CannotBeWritten"""
+    if fact.task != "train":
+        raise CannotBeWritten("not training", f"{fact.task} is not training")
+    if fact.step_s is None or not fact.has_full_layout:
+        raise CannotBeWritten(NO_LAYOUT, "the source does not say GPUs, TP, PP, batches and step time")
+    rule = family_of(fact)
+    fact, more = completed(fact)
+    gpu, machine = machine_of(fact)
+    model = model_of(fact)
+    plan, fits = _choose(fact, rule, model, gpu, more)
+    return Run(fact, rule["family"], framework_of(fact, rule), model, plan, gpu, machine, fits)

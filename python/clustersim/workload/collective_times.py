@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How long collectives of a plan take on a machine: NCCL's cost model, as SimAI_analytical has it."""
+import csv
+import dataclasses
+import functools
+import pathlib
+import re
+import tempfile
+
+from clustersim.simulation import find_program, run_program
+from clustersim.workload import plans, simai_text
+from clustersim.workload.rows import Collective, Row
+
+NAMES = {"ALLREDUCE": "AllReduce", "ALLGATHER": "AllGather", "REDUCESCATTER": "ReduceScatter", "ALLTOALL": "AllToAll"}
+# Of a GPU, one direction, GB/s: data sheets.
+NVLINK_GBPS = {"A100": 300, "A800": 200, "H100": 450, "H800": 200, "H200": 450, "H20": 450, "GH200": 450, "B200": 900, "GB200": 900,
+               "B300": 900, "GB300": 900}
+PIPELINE = Collective("SENDRECV", "PP", 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What collectives run on. Rates are those of one direction, in GB/s."""
+    gpu_type: str
+    gpus_per_server: int = 8
+    nic_gbps: float = 50  # of a NIC
+    nics_per_server: int = 0  # 0: one for each GPU
+    nvlink_gbps: float = 0  # of a GPU; 0: that of the type
+
+    def line_rates(self):
+        """@return the plans.Machine whose bandwidths are the links'"""
+        return plans.Machine(self.gpus_per_server, self.nvlink_gbps or NVLINK_GBPS[self.gpu_type],
+                             self.nic_gbps * (self.nics_per_server or self.gpus_per_server) / self.gpus_per_server)
+
+    def flags(self):
+        """@return the flags of SimAI_analytical that mean the same"""
+        found = ["--gpu-type", self.gpu_type, "--gpus-per-server", self.gpus_per_server, "--nic-busbw", self.nic_gbps]
+        found += ["--nic-per-server", self.nics_per_server] if self.nics_per_server else []
+        return found + (["--nvlink", self.nvlink_gbps] if self.nvlink_gbps else [])
+
+
+def _header(iteration):
+    """@return the first line of the iteration's text for one micro-batch of rows that all stages share"""
+    line = simai_text.render(iteration).split("\n", 1)[0]
+    line = re.sub(r" (checkpoints|checkpoint_initiates|stage_rows): \d+( \d+)*(?= \w+:|$)", "", line)
+    line = re.sub(r" (tied_comm|reduce_each): \d+", "", line)
+    return re.sub(r" vpp: \d+", " vpp: 1", re.sub(r" ga: \d+", " ga: 1", line))
+
+
+@functools.lru_cache(4096)
+def _times(header, collectives, world_size, machine):
+    rows = [Row(f"c{number}", forward=collective) for number, collective in enumerate(collectives)]
+    text = "\n".join([header, str(len(rows)), *map(simai_text.row_line, rows), ""])
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="collectives-") as directory:
+        path = pathlib.Path(directory, "collectives.txt")
+        path.write_text(text, encoding="utf-8")
+        run_program([find_program("SimAI_analytical"), *map(str, (
+            "-w", path, "-g", world_size, "-r_f", directory, "--quiet", "-pp_o", 0, *machine.flags()))])
+        with open(pathlib.Path(directory, "collectives.csv"), newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                key = PIPELINE if row["op"] == "SendRecv" else collectives[int(row["layer"][1:])]
+                found[key] = max(found.get(key, 0.0), float(row["end_ns"]) - float(row["start_ns"]))
+    return found
+
+
+class CollectiveTimes:
+    """Nanoseconds of an iteration's collectives on a machine, all of them from one run of SimAI_analytical."""
+
+    def __init__(self, iteration, machine, collectives):
+        """@param collectives Collectives that will be asked for"""
+        wanted = tuple(sorted({c for c in collectives if c.op != "NONE" and c.bytes > 0}, key=dataclasses.astuple))
+        # Without a collective there is still the pipeline's message.
+        asked = wanted or (Collective("ALLREDUCE", "TP", 1),)
+        self.found = _times(_header(iteration), asked, iteration.plan.world_size, machine)
+
+    def __call__(self, collective):
+        return self.found.get(collective, 0.0) if collective.op != "NONE" else 0.0
+
+    @property
+    def pipeline_ns(self):
+        """Of what a stage sends to the next for a micro-batch."""
+        return self.found.get(PIPELINE, 0.0)

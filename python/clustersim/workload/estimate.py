@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The time of a training step, and what it goes into, without a simulation.
+
+Kernels have the times of the iteration's rows, collectives those of NCCL's cost model, and stages wait for each other in the order of
+`schedule.units`. A framework says what runs beside what. Without one, every collective but the pipeline's holds its rank up, as in
+SimAI_analytical, which gives the same time.
+
+    found = estimate.estimate(iteration, Machine("H100"), frameworks.find("megatron_2025"))
+    found.total_ns, found.shares["TP"]
+"""
+import collections
+import dataclasses
+
+from clustersim.workload import operators, schedule
+from clustersim.workload.collective_times import CollectiveTimes
+from clustersim.workload.rows import Collective
+
+SHARES = ("kernels", "recomputation", "launch", "TP", "CP", "EP", "DP", "PP", "bubble", "optimizer", "host")
+BACKWARD_KERNELS = 2  # launches of a backward pass, for each of the forward pass
+# Products beside which the collectives of a row run: after its forward collective or before it, and the same backward.
+PRODUCTS = {"attention_column": ("qkv", "query", "query_up", "key_value_up"), "attention_row": ("projection",),
+            "mlp_column": ("mlp_up",), "mlp_row": ("mlp_down",), "mlp_shared_column": ("shared_up",), "mlp_shared_row": ("shared_down",),
+            "head_column": ("logits",)}
+
+
+class Shares(collections.Counter):
+    """Nanoseconds by what they go into."""
+
+    @property
+    def total(self):
+        return sum(self.values())
+
+    def plus(self, other, times=1):
+        for key, value in other.items():
+            self[key] += value * times
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """Nanoseconds of a step; the shares are those of the stage that ends last, and sum to the total."""
+    total_ns: float
+    shares: dict
+    stage: int
+
+    def describe(self):
+        parts = [f"{name} {100 * value / self.total_ns:.1f}%" for name, value in self.shares.items() if value > 0.0005 * self.total_ns]
+        return f"{self.total_ns / 1e6:.1f} ms: {', '.join(parts)}"
+
+
+class _Beside:
+    """How long computation and communication take together."""
+
+    def __init__(self, framework, gpu):
+        self.taken = min(0.9, framework.sms / gpu.sms)
+        self.slower = 1 + framework.bandwidth
+
+    def excess(self, compute_ns, communication_ns):
+        """@return nanoseconds beyond the computation alone"""
+        communication = communication_ns * self.slower
+        return max(communication - compute_ns, self.taken * min(communication, compute_ns / (1 - self.taken)))
+
+
+class _Passes:
+    """Forward and backward pass of a layer's rows, as Shares."""
+
+    def __init__(self, iteration, times, framework):
+        self.iteration, self.plan, self.times, self.framework = iteration, iteration.plan, times, framework
+        self.beside = _Beside(framework, iteration.gpu) if framework else None
+        self.known = {}
+
+    def of_block(self, layer, rows):
+        """@return forward and backward Shares, weights to gather and gradients to scatter"""
+        key = id(rows) if layer is not None else (rows[0].name if rows else "")
+        if key not in self.known:
+            self.known[key] = self._of_block(layer, rows)
+        return self.known[key]
+
+    def _of_block(self, layer, rows):
+        products = self._products(layer)
+        forward, backward = Shares(), Shares()
+        for number, row in enumerate(rows):
+            forward["kernels"] += row.forward_ns
+            backward["kernels"] += row.input_ns + row.weight_ns
+            for again in rows[number - row.again:number]:
+                backward["recomputation"] += again.forward_ns
+                if not self.is_gathering(again):
+                    self._add(backward, again, again.forward, products, 0)
+            if not self.is_gathering(row):
+                self._add(forward, row, row.forward, products, 0)
+                self._add(backward, row, row.input, products, 1)
+        if self.framework and layer is not None:
+            self._add_recomputation(layer, rows, backward)
+        self._add_launches(layer, forward, backward)
+        return forward, backward
+
+    def _add_recomputation(self, layer, rows, backward):
+        """Adds what the framework's own way to recompute takes more, or less."""
+        layers = operators.layer(self.iteration.model, self.plan, layer)
+        if self.plan.recompute == "selective":
+            products = sum(self.iteration.gpu.times_ns(o)[0] for o in layers if o.kind == "matmul")
+            backward["recomputation"] += self.framework.again * products
+        if rows[-1].again and self.framework.stops_early:
+            backward["recomputation"] -= self._last_product_ns(layer)
+
+    def _last_product_ns(self, layer):
+        last = [o for o in operators.layer(self.iteration.model, self.plan, layer) if o.name in ("mlp_down", "expert_down")]
+        return sum(self.iteration.gpu.times_ns(o)[0] for o in last)
+
+    def is_gathering(self, row):
+        """Whether a row gathers weights of ZeRO-3."""
+        return row.name.startswith(("weights", "expert_weights"))
+
+    def _products(self, layer):
+        """@return by row's name the nanoseconds of products: forward, input gradient, weight gradient"""
+        if layer is None:
+            known = operators.head(self.iteration.model, self.plan)
+        else:
+            known = operators.layer(self.iteration.model, self.plan, layer)
+        times = {o.name: self.iteration.gpu.times_ns(o) for o in known if o.kind == "matmul"}
+        return {row: tuple(sum(times[name][which] for name in names if name in times) for which in range(3))
+                for row, names in PRODUCTS.items()}
+
+    def _add(self, shares, row, collective, products, which):
+        """Adds what of a row's collective holds the rank up."""
+        time = self.times(collective)
+        if not time:
+            return
+        group = collective.group if collective.group in SHARES else {"DP_EP": "DP", "ETP": "TP"}.get(collective.group, "TP")
+        shares[group] += self._exposed(row, collective, time, products, which) if self.framework else time
+
+    def _exposed(self, row, collective, time, products, which):
+        framework = self.framework
+        if collective.group == "TP" and row.name in products:
+            is_column = "column" in row.name
+            forward, data, weight = products[row.name]
+            if framework.tp != "exposed" and which == 1 and is_column:
+                return self.beside.excess(weight, time)  # the input gradient's, beside the weight gradient's product
+            if framework.tp == "products":
+                # In as many pieces as ranks: the first (or last) one has nothing beside it.
+                piece = time / self.plan.tp
+                return piece + self.beside.excess((forward, data)[which], time - piece)
+        if collective.group == "CP" and framework.cp == "ring":
+            attention = row.input_ns if which else products.get("attention_row", (0,))[0]
+            return self.beside.excess(max(attention, row.forward_ns), time)
+        if collective.group == "EP" and framework.ep == "beside":
+            return self.beside.excess(row.forward_ns + row.input_ns + row.weight_ns, time)
+        return time
+
+    def _add_launches(self, layer, forward, backward):
+        framework = self.framework
+        if not framework or framework.graphs:
+            return
+        if layer is None:
+            count = 6
+        else:
+            kind = self.iteration.model.layer_kind(layer)
+            count = len(operators.layer(self.iteration.model, self.plan, layer)) + framework.extra_kernels
+        host = count * framework.launch_ns
+        if layer is not None and kind.experts:
+            host += framework.moe_host_ns
+        for shares, host_ns in ((forward, host), (backward, BACKWARD_KERNELS * host)):
+            shares["launch"] += max(0.0, host_ns - shares.total)
+
+
+def _gradients(chunk, framework):
+    """@return the collectives of a chunk's gradients: a framework fills buckets with those of many layers"""
+    each = [row.weight for _, rows in chunk for row in rows if row.weight.op != "NONE"]
+    if not framework:
+        return each
+    sizes = collections.Counter()
+    for collective in each:
+        sizes[collective.op, collective.group] += collective.bytes
+    return [Collective(op, group, size) for (op, group), size in sizes.items()]
+
+
+class _Stage:
+    """A stage's chunks: what each takes, and what it reduces and gathers."""
+
+    def __init__(self, iteration, stage, passes, times, framework):
+        self.iteration, self.stage, self.framework, self.times = iteration, stage, framework, times
+        self.beside = passes.beside
+        self.forward, self.backward, self.reduced, self.gathered = [], [], [], []
+        for chunk in iteration.blocks(stage):
+            forward, backward, gathered = Shares(), Shares(), [0.0, 0.0]
+            for layer, rows in chunk:
+                ahead, back = passes.of_block(layer, rows)
+                forward.plus(ahead)
+                backward.plus(back)
+                for row in rows:
+                    if passes.is_gathering(row):
+                        gathered[0] += times(row.forward)
+                        gathered[1] += times(row.input)
+            self.forward.append(forward)
+            self.backward.append(backward)
+            self.reduced.append(sum(map(times, _gradients(chunk, framework))))
+            self.gathered.append(gathered)
+        if iteration.reduces_each or iteration.plan.zero == 3:
+            self._add_sharded()
+
+    def _add_sharded(self):
+        """Weights are gathered and gradients scattered for each micro-batch: beside computation with prefetching."""
+        for chunk, (ahead, back) in enumerate(self.gathered):
+            reduced = self.reduced[chunk] if self.iteration.reduces_each or self.iteration.plan.zero == 3 else 0.0
+            for shares, time in ((self.forward[chunk], ahead), (self.backward[chunk], back + reduced)):
+                beside = self.framework and self.framework.fsdp
+                shares["DP"] += self.beside.excess(shares.total, time) if beside else time
+            self.reduced[chunk] = 0.0
+
+
+def _run_pipeline(stages, plan, send_ns, blocks):
+    """@return per stage the Shares until its last unit, and the times at which each chunk's last backward pass begins and ends"""
+    orders = [schedule.units(plan, stage) for stage in range(plan.pp)]
+    position, now = [0] * plan.pp, [0.0] * plan.pp
+    waits = [Shares() for _ in stages]
+    done, last = {}, [{} for _ in stages]
+    ends = plan.pp * plan.virtual
+    durations = [([s.total for s in stage.forward], [s.total for s in stage.backward]) for stage in stages]
+    progress = True
+    while progress:
+        progress = False
+        for stage in range(plan.pp):
+            order = orders[stage]
+            while position[stage] < len(order):
+                forward, micro_batch, chunk = order[position[stage]]
+                here = chunk * plan.pp + stage
+                before = here - 1 if forward else here + 1
+                if 0 <= before < ends:
+                    came = done.get((forward, micro_batch, before))
+                    if came is None:
+                        break
+                    late = came + send_ns - now[stage]
+                    if late > 0:
+                        waits[stage]["PP"] += min(late, send_ns)
+                        waits[stage]["bubble"] += late - min(late, send_ns)
+                        now[stage] += late
+                begins = now[stage]
+                now[stage] += durations[stage][0 if forward else 1][chunk]
+                if blocks and 0 <= (here + 1 if forward else here - 1) < ends:
+                    now[stage] += blocks
+                    waits[stage]["PP"] += blocks
+                done[forward, micro_batch, here] = now[stage]
+                if not forward:
+                    last[stage][chunk] = (begins, now[stage])
+                position[stage] += 1
+                progress = True
+    return waits, now, last
+
+
+def _reduce(stage, framework, ended, last):
+    """@return nanoseconds between a stage's last backward pass and the end of its gradients' reduction"""
+    if not framework or framework.dp == "exposed":
+        return sum(stage.reduced)
+    free = 0.0
+    slowed = 0.0
+    for chunk in sorted(last, key=lambda c: last[c][1]):
+        begins, ends = last[chunk]
+        time = stage.reduced[chunk]
+        # Gradients come evenly; a bucket is a tenth of a chunk.
+        start = max(free, begins + 0.1 * (ends - begins))
+        free = max(start + time, ends + 0.1 * time)
+        slowed += stage.beside.taken * min(time, max(0.0, ended - start))
+    return max(0.0, free - ended) + slowed
+
+
+def _once(stage, framework, times, first_forward_ns):
+    """@return Shares of what a stage does once: optimizer, weights"""
+    shares = Shares()
+    for row in stage.iteration.once(stage.stage):
+        shares["optimizer"] += row.weight_ns
+        time = times(row.weight)
+        if framework and framework.dp == "buckets":
+            chunks = stage.iteration.plan.virtual
+            # The first bucket has nothing beside it; the others come beside the first forward passes.
+            time = 0.1 * time / chunks + stage.beside.excess(first_forward_ns, 0.9 * time)
+        shares["DP"] += time
+    if framework:
+        shares["host"] += framework.step_ns
+    return shares
+
+
+def _collectives(iteration, framework):
+    """@return every collective that an iteration asks for"""
+    found, seen = set(), set()
+    for stage in range(iteration.plan.pp):
+        found.update(row.weight for row in iteration.once(stage))
+        for chunk in iteration.blocks(stage):
+            found.update(_gradients(chunk, framework))
+            for _, rows in chunk:
+                if id(rows) not in seen:
+                    seen.add(id(rows))
+                    found.update(each for row in rows for each in (row.forward, row.input))
+    return found
+
+
+def estimate(iteration, machine, framework=None):
+    """@return the Estimate of an iteration on a Machine"""
+    plan = iteration.plan
+    times = CollectiveTimes(iteration, machine, _collectives(iteration, framework))
+    passes = _Passes(iteration, times, framework)
+    stages = [_Stage(iteration, stage, passes, times, framework) for stage in range(plan.pp)]
+    send = times.pipeline_ns if framework else 0.0
+    waits, ended, last = _run_pipeline(stages, plan, send, send if framework and framework.pp == "exposed" else 0.0)
+    best = None
+    for stage, waited, end, ends in zip(stages, waits, ended, last):
+        shares = Shares(waited)
+        for chunk in range(plan.virtual):
+            shares.plus(stage.forward[chunk], plan.micro_batches).plus(stage.backward[chunk], plan.micro_batches)
+        shares["DP"] += _reduce(stage, framework, end, ends)
+        first = sum(each.total for each in stage.forward) * min(plan.pp, plan.micro_batches)
+        shares.plus(_once(stage, framework, times, first))
+        if best is None or shares.total > best.total_ns:
+            best = Estimate(shares.total, {name: shares[name] for name in SHARES}, stage.stage)
+    return best

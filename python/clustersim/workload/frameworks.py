@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Training frameworks: what each fuses, overlaps, launches and leaves exposed. frameworks.yaml has the constants and their sources."""
+import functools
+import pathlib
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, Extra
+
+from clustersim.workload import gpus
+from clustersim.workload.errors import InputError, nearest
+
+FACTOR_BYTES = 2  # of bfloat16
+# Unfused attention, forward: scores are written, read and written by the softmax, written and read by the dropout, read by the last
+# product; each once. Backward twice as much.
+SCORE_ACCESSES = 6
+SCORE_ACCESSES_BACKWARD = 10
+
+# Tensor cores take 16-bit factors whose rows are multiples of 16 bytes; an A100's other units reach 19.5 TFLOP/s (NVIDIA, A100 data sheet).
+ALIGNMENT, FP32_TFLOPS = 8, 19.5
+
+
+class Framework(BaseModel, extra=Extra.forbid, frozen=True):
+    """A profile; frameworks.yaml says what each constant means."""
+    name: str
+    attention: Literal["newest", "flash2", "flash1", "unfused"]
+    stream_passes: float
+    extra_bytes: float
+    fp8_bytes: float
+    stops_early: bool
+    again: float
+    launch_ns: float
+    graphs: bool
+    extra_kernels: int
+    moe_host_ns: float
+    step_ns: float
+    tp: Literal["exposed", "backward", "products"]
+    dp: Literal["exposed", "buckets"]
+    fsdp: bool
+    cp: Literal["exposed", "ring"]
+    ep: Literal["exposed", "beside"]
+    pp: Literal["exposed", "hidden"]
+    sms: int
+    bandwidth: float
+
+
+def _generation(gpu):
+    return {"A": "ampere", "H": "hopper", "B": "blackwell"}[gpu.name.removeprefix("G")[0]]
+
+
+class Constants(BaseModel, extra=Extra.forbid, frozen=True):
+    """The fitted constants of all frameworks; `fitted` in frameworks.yaml says what each means."""
+    ampere: float
+    hopper: float
+    blackwell: float
+
+    def sustained(self, gpu):
+        """@return the share of the rate of short measurements that a GPU's products keep in training"""
+        return getattr(self, _generation(gpu))
+
+
+class ProfiledGpu(gpus.Gpu):
+    """A GPU that runs a framework's kernels."""
+    framework: Framework
+    sustained: float
+
+    def times_ns(self, operator):
+        forward, data, weight = super().times_ns(operator)
+        if operator.name in self.measured:
+            return forward, data, weight
+        if operator.kind == "attention" and self.framework.attention in ("flash1", "flash2"):
+            return self._by_version(operator)
+        if operator.kind != "memory":
+            forward, data, weight = (each / self.sustained for each in (forward, data, weight))
+        profile = self.framework
+        if operator.kind == "memory":
+            extra = self._extra_ns(operator)
+            return forward * profile.stream_passes + extra, data * profile.stream_passes + 1.5 * extra, weight
+        if operator.kind == "attention" and profile.attention == "unfused" and getattr(operator, "heads", None):
+            return self._unfused(operator)
+        if operator.kind == "matmul" and self.product:
+            cast = self._cast_ns(operator)
+            return forward + cast, data + cast, weight
+        return forward, data, weight
+
+    def _by_version(self, operator):
+        """Of a FlashAttention before the newest; it draws too little power to be slowed down."""
+        shares = _table()["attention"][self.framework.attention]
+        forward, backward = (operator.flops / (self.tflops * 1e3 * share) for share in shares[_generation(self)])
+        return forward, 2.5 * backward, 0.0
+
+    def _extra_ns(self, operator):
+        """Of kernels beside those that every framework has, half of them at each of a layer's norms."""
+        if operator.name not in ("input_norm", "post_norm"):
+            return 0.0
+        # A norm reads and writes two numbers for each token and hidden unit.
+        return operator.bytes / (4 * FACTOR_BYTES) * self.framework.extra_bytes / 2 / (self.memory_gbps * self.stream)
+
+    def _cast_ns(self, operator):
+        """Of what a product's input, or its result's gradient, is turned into."""
+        m, n, k, count = operator.shape
+        return self.framework.fp8_bytes * m * k * count / (self.memory_gbps * self.stream)
+
+    def _unfused(self, operator):
+        """Two batched products over all pairs of tokens, and the scores' way through memory."""
+        heads = operator.heads
+        scores = heads.sequences * heads.heads * heads.tokens ** 2
+        peak = self.tflops * self.matmul * self.sustained
+        if heads.head_dim % ALIGNMENT:  # no tensor cores
+            peak = FP32_TFLOPS
+        product = 2 * scores * (heads.head_dim + heads.value_dim) / (peak * 1e3)
+        moved = FACTOR_BYTES * scores / (self.memory_gbps * self.stream)
+        return product + SCORE_ACCESSES * moved, 2 * product + SCORE_ACCESSES_BACKWARD * moved, 0.0
+
+
+@functools.lru_cache(None)
+def _table():
+    return yaml.safe_load((pathlib.Path(__file__).parent / "frameworks.yaml").read_text(encoding="utf-8"))
+
+
+def names():
+    return list(_table()["frameworks"])
+
+
+@functools.lru_cache(None)
+def fitted():
+    """@return the Constants that are shipped"""
+    return Constants(**_table()["fitted"])
+
+
+def start():
+    """@return the Constants around which a fit searches"""
+    return Constants(**_table()["start"])
+
+
+def _fields(name):
+    own = dict(_table()["frameworks"][name])
+    like = own.pop("like", None)
+    return {**(_fields(like) if like else {}), **own}
+
+
+@functools.lru_cache(None)
+def find(name):
+    """@return the Framework of that name"""
+    if name not in names():
+        raise InputError(f'"{name}" is not a known framework; expected one of {", ".join(names())}{nearest(name, names())}')
+    return Framework(name=name, **_fields(name))
+
+
+def apply(gpu, framework, constants=None):
+    """@param constants fitted ones; those that are shipped if None @return the Gpu with the framework's kernels"""
+    return ProfiledGpu(**gpu.dict(), framework=framework, sustained=(constants or fitted()).sustained(gpu))

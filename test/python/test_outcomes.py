@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Published training runs: how rows are read, what they become, and what the estimate makes of them."""
+import pathlib
+import sys
+
+import pytest
+from others_files import OTHERS_FILES
+from script_process import run_script
+from waiting import HANGS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHORT = ROOT / "docs/source/data/outcomes_short.csv"
+WHOLE = OTHERS_FILES / "outcomes/end_to_end.csv"
+sys.path.insert(0, str(ROOT / "python"))
+from clustersim.simulation import find_program  # noqa: E402
+from clustersim.outcomes import card, facts, fit, page, runs, scaling  # noqa: E402
+from clustersim.workload import catalogue, estimate, frameworks, gpus, megatron, search, simai_text  # noqa: E402
+from clustersim.workload.collective_times import Machine  # noqa: E402
+from clustersim.workload.errors import InputError  # noqa: E402
+from clustersim.workload.parallel import Parallelism  # noqa: E402
+
+PLANS = {
+    "tensor parallel": dict(world_size=16, tp=8, sequence_parallel=True, global_batch=8),
+    "pipeline": dict(world_size=32, tp=4, pp=4, sequence_parallel=True, global_batch=16),
+    "interleaved": dict(world_size=32, tp=4, pp=4, virtual=2, sequence_parallel=True, global_batch=16),
+    "recomputed": dict(world_size=16, tp=2, pp=2, recompute="full", global_batch=16),
+    "context": dict(world_size=16, tp=2, cp=4, sequence_parallel=True, global_batch=8),
+}
+
+
+def outcomes(*arguments):
+    return run_script([ROOT / "scripts/outcomes.py", *map(str, arguments)], timeout=HANGS)
+
+
+def iteration(name="llama3_8b", framework=None, gpu="H100", **fields):
+    found = gpus.find(gpu)
+    found = frameworks.apply(found, framework) if framework else found
+    return megatron.Iteration(catalogue.find(name), Parallelism(**fields), found)
+
+
+def a_fact(**changes):
+    fields = dict.fromkeys(("sharding", "sp", "recompute", "interconnect", "notes"), "")
+    fields |= dict(line=2, id="X1", task="train", model="LLAMA3_70B", gpu="H100", precision="BF16", gpus=64, seq_len=4096, step_s=10.0,
+                   tp=4, pp=4, micro_batch=1, global_batch=64, source="NVIDIA-NeMo/Megatron-Bridge docs")
+    return facts.Fact(**{**fields, **changes})
+
+
+# -- the estimate
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_without_a_framework_the_estimate_is_that_of_the_analytical_program(tmp_path, plan):
+    job = iteration(**PLANS[plan])
+    ours = estimate.estimate(job, Machine("H100"))
+    theirs, _ = search.Analytical(find_program("SimAI_analytical"), ["-g_type", "H100"], tmp_path).run(job, "a")
+    assert ours.total_ns == pytest.approx(theirs, rel=0.002)
+
+
+@pytest.mark.parametrize("framework", frameworks.names())
+@pytest.mark.parametrize("plan", ["interleaved", "recomputed", "context"])
+def test_shares_sum_to_the_step_in_every_framework(framework, plan):
+    found = estimate.estimate(iteration(framework=frameworks.find(framework), **PLANS[plan]), Machine("H100"), frameworks.find(framework))
+    assert sum(found.shares.values()) == pytest.approx(found.total_ns, rel=1e-9)
+    assert all(value >= 0 for value in found.shares.values())
+
+
+def test_a_pipeline_of_equal_stages_has_the_textbook_bubble():
+    model = catalogue.find("llama3_8b").copy(update={"vocabulary": 8})  # no head to speak of
+    job = megatron.Iteration(model, Parallelism(world_size=4, pp=4, global_batch=8), gpus.find("H100"))
+    found = estimate.estimate(job, Machine("H100"))
+    assert found.shares["bubble"] / found.shares["kernels"] == pytest.approx(3 / 8, rel=0.02)
+
+
+def test_what_runs_beside_computation_costs_less_than_what_does_not_and_more_than_nothing():
+    plan = dict(world_size=16, tp=8, sequence_parallel=True, global_batch=8)
+    profile = frameworks.find("megatron_2025")
+    waits = {way: estimate.estimate(iteration(framework=profile.copy(update={"tp": way}), **plan), Machine("H100"),
+                                    profile.copy(update={"tp": way})).shares["TP"] for way in ("exposed", "backward", "products")}
+    assert 0 < waits["products"] < waits["backward"] < waits["exposed"]
+
+
+def test_a_layer_with_few_tokens_is_bound_by_launches_unless_graphs_launch_it():
+    plan = dict(world_size=8, tp=8, sequence_parallel=True, global_batch=1, sequence=512)
+    profile = frameworks.find("megatron_2025")
+    launch = {graphs: estimate.estimate(iteration(framework=profile.copy(update={"graphs": graphs}), **plan), Machine("H100"),
+                                        profile.copy(update={"graphs": graphs})).shares["launch"] for graphs in (False, True)}
+    assert launch[True] == 0 < launch[False]
+
+
+def test_an_unknown_framework_is_refused_with_those_that_there_are():
+    with pytest.raises(InputError, match='"megatron" is not a known framework; expected one of megatron_2022'):
+        frameworks.find("megatron")
+
+
+# -- rows
+
+def test_a_row_becomes_the_plan_that_it_prints():
+    run = runs.write_down(a_fact(vp=5, pp=4))
+    assert (run.plan.tp, run.plan.pp, run.plan.virtual, run.plan.dp, run.plan.zero) == (4, 4, 5, 4, 1)
+    assert run.plan.sequence_parallel and run.model.name == "llama3_70b" and run.machine.gpus_per_server == 8
+
+
+def test_embedding_and_loss_count_as_layers_where_chunks_divide_only_then():
+    run = runs.write_down(a_fact(model="LLAMA3.1_405B", gpu="GB200", gpus=256, pp=16, vp=8, global_batch=1536))
+    assert run.plan.split.embedding and run.plan.split.loss
+
+
+@pytest.mark.parametrize("changes, group", [
+    (dict(task="serve"), "not training"), (dict(step_s=None), runs.NO_LAYOUT), (dict(gpus_doubtful=True), runs.NO_LAYOUT),
+    (dict(model="Nobody 3B"), "model"), (dict(gpu="MI325X"), "GPU"), (dict(source="a blog"), "a source that runs.yaml does not know"),
+    (dict(gpu="A100-80GB", precision="FP8"), "precision"), (dict(tp=3), "plan"), (dict(recompute="half"), "recomputation")])
+def test_a_row_that_cannot_be_written_down_says_why(changes, group):
+    with pytest.raises(runs.CannotBeWritten) as error:
+        runs.write_down(a_fact(**changes))
+    assert error.value.group == group
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("id,task\nX,train\n", ":1: there is no column model; expected id, task"),
+    ("id,task,model,gpu,gpus,seq_len,global_batch,step_s,source\nX,train,m,H100,many,1,1,1,s\n",
+     ':2: gpus "many" is not valid; expected a number above 0, or nothing'),
+    ("id,task,model,gpu,gpus,seq_len,global_batch,step_s,source\nX,train,m,H100,8,1,1,-1,s\n", ':2: step_s "-1" is not valid')])
+def test_a_wrong_table_is_refused_in_a_line(tmp_path, text, expected):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    result = outcomes("--data", path)
+    assert result.returncode == 2 and expected in result.stderr and result.stderr.count("\n") == 1, result.stderr
+
+
+def test_every_row_that_is_shipped_has_a_source_and_most_are_written_down():
+    found = facts.read(SHORT)
+    assert len(found) >= 20 and all(fact.source and fact.step_s for fact in found)
+    written, refused = card.write_down(found)
+    assert card.share_written(written, refused) >= 0.75, [each.reason for each in refused]
+
+
+def test_the_short_set_is_predicted_about_as_well_as_the_card_says():
+    written, _ = card.write_down(facts.read(SHORT))
+    summary = card.by_family(card.frame_of(written)).iloc[-1]
+    assert 0.85 < summary["median"] < 1.15 and summary["within"] > 0.5
+
+
+def test_a_family_left_out_has_no_part_in_its_constants():
+    written, _ = card.write_down(facts.read(SHORT))
+    chosen = [run for run in written if run.family in ("llm-foundry", "torchtitan", "BigScience")]
+    slower = [run if run.family != "torchtitan" else runs.dataclasses.replace(run, fact=runs.dataclasses.replace(run.fact, step_s=3 * run.fact.step_s))
+              for run in chosen]
+    (_, as_it_is), (_, changed) = fit.fit(chosen), fit.fit(slower)
+    assert changed["torchtitan"].hopper == pytest.approx(as_it_is["torchtitan"].hopper, rel=0.03)
+    assert changed["llm-foundry"].hopper < 0.9 * as_it_is["llm-foundry"].hopper
+
+
+def test_the_script_prints_families_and_explains_a_row(tmp_path):
+    result = outcomes("--data", SHORT, "--shipped", "-o", tmp_path, "--rows")
+    assert result.returncode == 0, result.stderr
+    assert "llm-foundry" in result.stdout and "within 15%" in result.stdout and (tmp_path / "outcomes.csv").is_file()
+    why = outcomes("--data", SHORT, "--why", "E298")
+    assert "kernels" in why.stdout and "published 7.7466 s" in why.stdout, why.stderr
+    assert outcomes("--data", SHORT, "--why", "E1").returncode == 2
+
+
+def test_the_page_names_families_refusals_and_curves():
+    written, refused = card.write_down(facts.read(SHORT))
+    frame = card.frame_of(written)
+    text = page.render(frame, written, refused, scaling.points(frame), frameworks.fitted(), "images/outcomes")
+    assert "llm-foundry" in text and "Simpler methods" in text and "MLPerf" in text
+
+
+@pytest.mark.others_files
+def test_nearly_all_published_rows_with_a_full_layout_are_written_down():
+    written, refused = card.write_down(facts.read(WHOLE))
+    assert card.share_written(written, refused) >= 0.8
