@@ -11,7 +11,7 @@ from clustersim.workload.errors import InputError
 
 def file_name(given):
     """@return the name without ending; sizes of 1 other than TP and DP are left out"""
-    plan = command_line.find_plan(given)
+    plan = command_line.find_plan(given, command_line.find_model(given))
     name = given.model_name or command_line.find_model(given).name
     sizes = [("tp", plan.tp), ("dp", plan.dp)]
     sizes += [(key, size) for key, size in (("pp", plan.pp), ("vpp", plan.virtual), ("ep", plan.ep), ("cp", plan.cp)) if size > 1]

@@ -15,8 +15,8 @@ from script_process import run_script
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
-from clustersim.workload import (adapters, aicb, catalogue, command_line, gpus, hugging_face, layout, measured, megatron, memory,  # noqa: E402
-                                 operators, pipeline, schedule, simai_text)
+from clustersim.workload import (adapters, aicb, catalogue, command_line, gpus, hugging_face, keeping, layout, measured, megatron,  # noqa: E402
+                                 memory, operators, pipeline, schedule, simai_text)
 from clustersim.workload.errors import InputError  # noqa: E402
 from clustersim.workload.model import Model  # noqa: E402
 from clustersim.workload.parallel import Parallelism  # noqa: E402
@@ -333,6 +333,64 @@ def test_weights_gradients_and_states_take_the_bytes_of_their_types(tmp_path):
     assert written("--dtype", "fp8", "--fp8_param_gather")["weights"] == 2 * held
 
 
+@pytest.mark.parametrize("pp, expected", [(1, [16]), (2, [10, 6]), (4, [5, 5, 5, 1])])
+def test_stages_of_equal_cost_give_the_loss_the_time_of_its_product(pp, expected):
+    # Nanotron's 1B: the product of 131,072 words is four of 16 layers.
+    model = nanotron_model("1B")
+    split = pipeline.Split(costs=(model.layer_parameters(0), model.vocabulary * model.hidden))
+    assert counts(Parallelism(world_size=8, pp=pp, split=split), 16) == expected
+
+
+def test_what_a_framework_keeps_is_in_its_memory():
+    model, plan = gpt(gated=True), Parallelism(**{**LAYER, "world_size": 8, "tp": 8, "sequence_parallel": True})
+    def held(**habits):
+        return memory.of_stage(model, dataclasses.replace(plan, keeping=keeping.Keeping(**habits)), 0)
+    tokens, layers = 1024, 4
+    assert held(logit=14).activations - held().activations == 8 * tokens * 32000 / 8
+    assert held(activated_gate=True).activations - held().activations == layers * tokens * 2 * 4096 / 8
+    # Inputs of qkv, of the MLP and of the logits: whole, not an eighth.
+    assert held(gathered_inputs=True).activations - held().activations == (2 * layers + 1) * tokens * 2 * 1024 * 7 / 8
+    assert held(gradient_copy=2).gradients == held().gradients * 1.5
+
+
+def test_sharded_weights_of_a_layer_and_of_the_next_are_whole():
+    model = gpt()
+    plan = Parallelism(**LAYER, zero=3)
+    used, layer = memory.of_stage(model, plan, 0), model.layer_parameters(0)
+    assert used.weights == pytest.approx(2 * model.parameters() / 8 + 2 * 2 * layer)
+    assert used.gradients == pytest.approx(4 * model.parameters() / 8 + 2 * layer)
+
+
+NANOTRON = {"1B": (16, 2048, 32, 8192), "3B": (28, 3072, 32, 8192), "8B": (32, 4096, 32, 14336), "80B": (80, 8192, 64, 28672)}
+
+
+def nanotron_model(name):
+    """scripts/scaling_benchmarks.py of Nanotron"""
+    layers, hidden, heads, ffn = NANOTRON[name]
+    return Model(name=name, layers=layers, hidden=hidden, heads=heads, kv_heads=heads, head_dim=hidden // heads, ffn=ffn, vocabulary=131072,
+                 tied=True)
+
+
+@pytest.mark.others_files
+def test_memory_is_that_of_published_layouts():
+    ratios = []
+    for row in csv.DictReader(open(OTHERS_FILES / "outcomes/layouts_8_to_512_h100.csv")):
+        if not row["memory_gb"]:
+            continue
+        model, tp = nanotron_model(row["model"]), int(row["tp"])
+        # The runs on 512 GPUs gathered inputs again, others kept them: their memory does not grow with TP.
+        habits = dataclasses.replace(keeping.FRAMEWORKS["nanotron"], gathered_inputs=int(row["gpus"]) < 512)
+        plan = Parallelism(world_size=int(row["gpus"]), tp=tp, pp=int(row["pp"]), zero=int(row["zero"]), sequence_parallel=tp > 1,
+                           micro_batch=int(row["micro_batch"]), global_batch=256, keeping=habits,
+                           split=pipeline.Split(costs=(model.layer_parameters(0), model.vocabulary * model.hidden)))
+        ratios.append((tp, memory.needed(model, plan).total / 1e9 / float(row["memory_gb"])))
+    assert len(ratios) > 1000
+    for most, error in ((8, 0.08), (32, 0.1)):
+        chosen = sorted(ratio for tp, ratio in ratios if tp <= most)
+        assert chosen[len(chosen) // 2] == pytest.approx(1, abs=0.05)
+        assert sorted(abs(ratio - 1) for ratio in chosen)[len(chosen) // 2] < error
+
+
 def test_work_of_an_iteration_is_the_closed_form_of_narayanan():
     # arXiv 2104.04473, appendix: 72 B s l h^2 (1 + s/6h + V/12lh) without recomputation; causal attention is half of it.
     model = gpt(layers=6, vocabulary=51200)
@@ -346,7 +404,8 @@ def test_work_of_an_iteration_is_the_closed_form_of_narayanan():
 def test_states_take_what_the_paper_on_zero_says(zero, bytes_each):
     model = gpt()
     needed = memory.needed(model, Parallelism(world_size=8, zero=zero))
-    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters())
+    whole = 6 * model.layer_parameters(0) if zero == 3 else 0  # weights of two layers, gradients of one
+    assert needed.weights + needed.gradients + needed.optimizer == pytest.approx(bytes_each * model.parameters() + whole)
 
 
 def test_a_pipeline_s_first_stage_holds_a_micro_batch_for_each_stage():

@@ -8,7 +8,7 @@ import sys
 
 import pydantic
 
-from clustersim.workload import (adapters, aicb, catalogue, chakra, gpus, hugging_face, measured, megatron, memory, pipeline,
+from clustersim.workload import (adapters, aicb, catalogue, chakra, gpus, hugging_face, keeping, measured, megatron, memory, pipeline,
                                  precision, recompute, simai_text)
 from clustersim.workload.errors import InputError
 from clustersim.workload.model import Model
@@ -102,6 +102,7 @@ def add_plan_flags(parser):
     add(*_spellings("--account_for_embedding_in_pipeline_split"), action="store_true", help="the embedding counts as a layer")
     add(*_spellings("--account_for_loss_in_pipeline_split"), action="store_true", help="the loss counts as a layer")
     add(*_spellings("--pipeline_model_parallel_layout"), metavar="LAYOUT", help='chunks, in Megatron-Core\'s language: "Et|(tt|)*30L"')
+    add("--pipeline_split_by_cost", "--pipeline-split-by-cost", action="store_true", help="stages of equal cost, as Nanotron has them")
     add("--dp", "--data_parallel_size", type=int, metavar="N", help="data parallel: what is left, or an error")
     add("--sp", "--sp-enable", "--enable_sequence_parallel", "--enable-sequence-parallel", dest="sequence_parallel",
         action="store_true", help="sequence parallel")
@@ -148,6 +149,8 @@ def make_parser(description):
         group.add_argument(*_spellings(flag), action="store_true", help=what)
     for flag, default, what in NUMBERS:
         group.add_argument(*_spellings(flag), default=default, metavar="TYPE", help=f"{what} ({default or 'as they add up'})")
+    group.add_argument("--keeps", default="megatron", metavar="FRAMEWORK",
+                       help=f"whose habits say what stays in memory: {', '.join(keeping.FRAMEWORKS)} (megatron)")
     group.add_argument("--force", action="store_true", help="write plans that do not fit into memory, with a warning")
     group = parser.add_argument_group("output")
     group.add_argument("--output_dir", "--output-dir", "-o", default="results/workload", metavar="DIR",
@@ -245,7 +248,7 @@ def _changed(given, base, changes):
     return Model(**fields)
 
 
-def find_plan(given):
+def find_plan(given, model):
     """@return the Parallelism that the flags describe"""
     inner = given.tp * given.pp * given.cp
     world = given.world_size or inner * (given.dp or 1)
@@ -258,10 +261,10 @@ def find_plan(given):
     if zero is None:
         zero = 3 if given.frame == "DeepSpeed" else 1
     return Parallelism(world_size=world, tp=given.tp, pp=given.pp, virtual=given.vpp, ep=given.ep, cp=given.cp,
-                       etp=_expert_parts(given), split=_split(given), sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
+                       etp=_expert_parts(given), split=_split(given, model), sequence_parallel=given.sequence_parallel, zero=zero, recompute=given.recompute,
                        modules=recompute.parse(given.recompute_modules), recompute_layers=given.recompute_num_layers,
                        offload_layers=given.offload_num_layers, document=given.document_length,
-                       adapters=_adapters(given), precision=_precision(given),
+                       adapters=_adapters(given), precision=_precision(given), keeping=keeping.find(given.keeps),
                        micro_batch=given.micro_batch, global_batch=given.global_batch, sequence=given.seq_length)
 
 
@@ -287,15 +290,17 @@ def _expert_parts(given):
     return given.etp or 0
 
 
-def _split(given):
+def _split(given, model):
     first, last = given.decoder_first_pipeline_num_layers, given.decoder_last_pipeline_num_layers
     counted = given.account_for_embedding_in_pipeline_split, given.account_for_loss_in_pipeline_split
     layout = pipeline.parse(given.pipeline_model_parallel_layout) if given.pipeline_model_parallel_layout else ()
     if first < 0 or last < 0:
         raise InputError(f"the first stage has {first} layers and the last one {last}; expected at least 1, or no such flag")
-    if sum(map(bool, (first or last, any(counted), layout))) > 1:
-        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as layers, or a layout")
-    return pipeline.Split(first, last, *counted, layout)
+    if sum(map(bool, (first or last, any(counted), layout, given.pipeline_split_by_cost))) > 1:
+        raise InputError("the layers of stages are given in several ways; expected uneven ends, embedding and loss as layers, stages of equal "
+                         "cost, or a layout")
+    costs = (model.layer_parameters(0), model.vocabulary * model.hidden) if given.pipeline_split_by_cost else (0.0, 0.0)
+    return pipeline.Split(first, last, *counted, layout, costs)
 
 
 def dtype_of(given):
@@ -360,7 +365,8 @@ def _write(given, iteration, directory, name):
 
 def run(arguments, description):
     given = make_parser(description).parse_args(arguments)
-    model, plan, gpu = find_model(given), find_plan(given), find_gpu(given)
+    model, gpu = find_model(given), find_gpu(given)
+    plan = find_plan(given, model)
     iteration = megatron.Iteration(model, plan, gpu)
     used, warnings = check_memory(given, iteration)
     _warn(given)

@@ -106,8 +106,11 @@ def of_stage(model, plan, stage):
     def trained(some):
         return adapters.trained(plan, some)
 
-    return Memory(shared(numbers.weight, 3, whole, plan.shards_weights),
-                  shared(numbers.gradient, 2, trained, plan.shards_gradients),
+    # Of sharded weights a layer's are whole, and the next one's under way; so are a layer's gradients until they are reduced.
+    largest = max(layers, key=whole, default=[]) if plan.shards_weights else []
+    return Memory(shared(numbers.weight, 3, whole, plan.shards_weights) + 2 * numbers.gathered * whole(largest),
+                  shared(numbers.gradient + plan.keeping.gradient_copy, 2, trained, plan.shards_gradients) +
+                  numbers.gathered * trained(largest),
                   shared(numbers.optimizer, 1, trained), _activations(model, plan, stage))
 
 

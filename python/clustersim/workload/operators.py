@@ -84,7 +84,7 @@ def attention(model, plan, has_window=False):
         keys = value_of_kv = max(model.kv_heads // plan.tp, 1) * model.head_dim
         width = query + keys + value_of_kv
         biases = (width if model.bias or model.qkv_bias else 0) + (2 * model.head_dim if model.qk_norm else 0)
-        kept = ELEMENT * local * h  # with sequence parallelism the gathered input is not kept
+        kept = ELEMENT * plan.input_tokens * h
         yield _matmul("qkv", tokens, width, h, bias=biases, kept=kept)
     scores = plan.micro_batch * attended(model, plan, has_window) / plan.cp
     kept_kv = query + value if model.latent else 2 * keys
@@ -102,10 +102,11 @@ def attended(model, plan, has_window):
 def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True):
     inward = 2 if model.gated else 1
     bias = count * inward * width if model.bias else 0
-    kept = ELEMENT * (plan.local_tokens * model.hidden if kept_input else tokens * count * model.hidden)
+    kept = ELEMENT * (plan.input_tokens * model.hidden if kept_input else tokens * count * model.hidden)
+    activated = inward + (model.gated and plan.keeping.activated_gate)
     yield _matmul(prefix + "up", tokens, inward * width, model.hidden, count, bias, kept)
     yield Operator(prefix + "activation", "memory", ELEMENT * tokens * count * (inward + 1) * width,
-                   kept=ELEMENT * tokens * count * inward * width)
+                   kept=ELEMENT * tokens * count * activated * width)
     yield _matmul(prefix + "down", tokens, model.hidden, width, count, count * model.hidden if model.bias else 0)
 
 
@@ -153,12 +154,12 @@ def embedding(model, plan):
 
 
 def head(model, plan, owns_weights=True):
-    """The last norm, the logits and the loss. Logits are kept as float32 (2205.05198, section 4.3)."""
+    """The last norm, the logits and the loss."""
     columns = vocabulary_part(model, plan)
     yield _norm("final_norm", model, plan.local_tokens)
-    logits = _matmul("logits", plan.tokens, columns, model.hidden, kept=ELEMENT * plan.local_tokens * model.hidden)
+    logits = _matmul("logits", plan.tokens, columns, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
     yield logits if owns_weights else dataclasses.replace(logits, parameters=0)
-    yield Operator("loss", "memory", 3 * 4 * plan.tokens * columns, kept=4 * plan.tokens * columns)
+    yield Operator("loss", "memory", 3 * 4 * plan.tokens * columns, kept=plan.keeping.logit * plan.tokens * columns)
 
 
 @functools.lru_cache(4096)

@@ -6,6 +6,7 @@ from typing import Optional, Tuple
 from clustersim.workload import pipeline
 from clustersim.workload.adapters import Adapters
 from clustersim.workload.errors import InputError
+from clustersim.workload.keeping import Keeping
 from clustersim.workload.precision import Precision
 from clustersim.workload.recompute import KINDS as RECOMPUTATION
 
@@ -33,6 +34,7 @@ class Parallelism:
     document: int = 0  # tokens of a document, of which a sequence holds several; 0: a sequence is one
     adapters: Optional[Adapters] = None  # LoRA
     precision: Precision = Precision()
+    keeping: Keeping = Keeping()
 
     @property
     def expert_tp(self):
@@ -82,6 +84,11 @@ class Parallelism:
     def local_tokens(self):
         """The same where sequence parallelism cuts them."""
         return self.tokens // self.tp if self.sequence_parallel else self.tokens
+
+    @property
+    def input_tokens(self):
+        """Of the inputs of products that a rank keeps."""
+        return self.tokens if self.keeping.gathered_inputs else self.local_tokens
 
     def stage_layers(self, layers):
         """@return layers of each stage; if they do not divide, the last stages, which have the head, get fewer"""

@@ -24,12 +24,14 @@ class Split:
     embedding: bool = False  # counts as a layer
     loss: bool = False  # counts as a layer
     layout: Tuple[str, ...] = ()  # of each chunk its letters: E, t, m, L
+    costs: Tuple[float, float] = (0.0, 0.0)  # of a layer and of the loss: stages of equal cost, as in Nanotron; 0: not so
 
     def describe(self):
         parts = [f"first stage {self.first} layers"] if self.first else []
         parts += [f"last stage {self.last} layers"] if self.last else []
         counted = [name for name, wanted in (("embedding", self.embedding), ("loss", self.loss)) if wanted]
         parts += [" and ".join(counted) + " as layers"] if counted else []
+        parts += ["stages of equal cost"] if any(self.costs) else []
         return ", ".join(parts + (["layout " + "|".join(self.layout)] if self.layout else []))
 
 
@@ -102,6 +104,8 @@ def counts_of(plan, layers):
     if chunks > layers + 2:
         raise InputError(f"PP {plan.pp} x VPP {plan.virtual} is more than {layers} layers with embedding and loss; "
                          "expected a layer for every virtual stage")
+    if any(split.costs):
+        return _by_cost(plan, layers)
     if split.first or split.last:
         return _uneven(split, plan, layers)
     if split.embedding or split.loss:
@@ -112,6 +116,19 @@ def counts_of(plan, layers):
     if layers % chunks == 0 or (plan.virtual == 1 and chunks <= layers):
         return _counted(chunks, layers, 0, 0)
     return _counted(chunks, layers, 1, 1)
+
+
+def _by_cost(plan, layers):
+    """@return layers of each stage, as Nanotron gives them to a stage until it has its part of all costs, the loss among them"""
+    each, loss = plan.split.costs
+    if plan.virtual > 1:
+        raise InputError(f"stages of equal cost have one chunk, not VPP {plan.virtual}; expected no --vpp")
+    counts, stage = [0] * plan.pp, 0
+    for layer in range(layers):
+        counts[stage] += 1
+        if stage + 1 < plan.pp and (layer + 1) * each >= (layers * each + loss) * (stage + 1) / plan.pp:
+            stage += 1
+    return counts
 
 
 @functools.lru_cache(4096)
