@@ -208,6 +208,24 @@ def test_flows_without_collectives_make_a_page_too(tmp_path):
     assert "4 flows, the last done at" in text and "Slowdown of flows by size" in text
 
 
+def test_many_runs_are_compared_in_plots_and_each_has_its_own_on_demand(tmp_path):
+    runs = []
+    for name in "abcde":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "fct.txt").write_text(run_directory.FCT)
+        (tmp_path / name / "pfc.txt").write_text(run_directory.PFC)
+        runs.append(tmp_path / name)
+
+    def page(*arguments):
+        result = report(*arguments, "-o", tmp_path / "page.html")
+        assert result.returncode == 0, result.stderr
+        return (tmp_path / "page.html").read_text()
+    few, many, each = page(*runs[:4]), page(*runs), page(*runs, "--plots-of-each")
+    compare = many.count("<figure>")
+    assert compare > 0 and (few.count("<figure>"), each.count("<figure>")) == (compare + 4, compare + 5)
+    assert ["Plots of single runs are left out" in text for text in (few, many, each)] == [False, True, False]
+
+
 def test_a_directory_without_results_is_refused(tmp_path):
     result = report(tmp_path)
     assert result.returncode == 2 and "holds no results" in result.stderr

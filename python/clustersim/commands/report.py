@@ -28,12 +28,14 @@ def main(arguments):
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--topology", metavar="FILE",
                         help="topology of all runs, for directories without run.json")
+    parser.add_argument("--plots-of-each", action="store_true",
+                        help="draw queues, pauses, rates, ... of each run, also of more than four (slow)")
     parser.add_argument("--no-plots", action="store_true", help="tables only: faster and smaller")
     given = parser.parse_args(arguments)
     from clustersim.results import open_runs  # these load pandas and matplotlib
     from clustersim.results.page import render
     runs = open_runs(given.runs, given.topology)
-    page = render(runs, given.title, not given.no_plots)
+    page = render(runs, given.title, not given.no_plots, given.plots_of_each or None)
     output = given.output or (runs[0].directory / "report.html" if len(runs) == 1 else
                               pathlib.Path("results/report.html"))
     output.parent.mkdir(parents=True, exist_ok=True)

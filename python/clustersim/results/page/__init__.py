@@ -13,7 +13,7 @@ import re
 
 import jinja2
 
-from clustersim.results.page.figures import figures_of
+from clustersim.results.page.figures import draws_each, figures_of
 from clustersim.results.page.glance import glance_of
 from clustersim.results.page.parameters import parameters_of
 from clustersim.results.tables import all_tables
@@ -50,10 +50,15 @@ def _sort_key(value):
     return repr(float(value)) if is_number(value) else as_cell(value)
 
 
-def render(runs, title=None, plots=True):
-    """@param plots whether to draw plots (the slow part) @return the page"""
+def render(runs, title=None, plots=True, each=None):
+    """
+    @param plots whether to draw plots (the slow part)
+    @param each whether to draw those of each run, too (default: of four runs or fewer)
+    @return the page
+    """
+    each = draws_each(runs) if each is None else each
     tables = [table.for_people() for table in all_tables(runs)]
-    figures = figures_of(runs) if plots else []
+    figures = figures_of(runs, each) if plots else []
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True,
                                      trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
@@ -62,7 +67,7 @@ def render(runs, title=None, plots=True):
     names = ", ".join(run.name for run in runs)
     heading = title or (f"Run {names}" if len(runs) == 1 else f"Comparison of {len(runs)} runs")
     return environment.get_template("page.html").render(
-        title=heading, runs=runs, glance=glance_of(runs), tables=tables, figures=figures,
+        title=heading, runs=runs, glance=glance_of(runs), tables=tables, figures=figures, each=each,
         parameters=parameters_of(runs),
         problems=[str(problem) for run in runs for problem in run.problems],
         style=(HERE / "page.css").read_text(), script=(HERE / "page.js").read_text())

@@ -11,6 +11,7 @@ import matplotlib
 from clustersim.results.plots import KINDS, style
 from clustersim.results.problem import ResultsError
 
+MOST_RUNS_EACH = 4  # that have figures of their own: a figure takes a second, and nobody reads dozens
 LARGEST_SVG = 600_000  # characters; a larger picture becomes two PNG, for light and for dark
 # Colours that nothing else has, for the page's variables to take their place.
 COLOURS = {"paper": "#fefdfb", "ink": "#1b1c19", "soft": "#757874", "grid": "#dddedb"}
@@ -63,11 +64,20 @@ def _markup(kind, runs, prefix, title):
             f'<img src="{light}" alt="{html.escape(title)}"></picture>')
 
 
-def figures_of(runs):
-    """@return figures that compare the runs, then those of each run; without those that have no data"""
+def draws_each(runs):
+    """@return whether the runs are few enough for figures of each"""
+    return len(runs) <= MOST_RUNS_EACH
+
+
+def figures_of(runs, each=None):
+    """
+    @param each whether to draw those of each run (default: draws_each())
+    @return figures that compare the runs, then those of each run; without those that have no data
+    """
+    each = draws_each(runs) if each is None else each
     # The page begins with where the time goes.
     wanted = [(kind, runs) for kind in KINDS if KINDS[kind].compares and kind != "breakdown"]
-    wanted += [(kind, [run]) for run in runs for kind in KINDS if not KINDS[kind].compares]
+    wanted += [(kind, [run]) for run in runs if each for kind in KINDS if not KINDS[kind].compares]
     found = []
     for number, (kind, of_runs) in enumerate(wanted):
         run = "" if KINDS[kind].compares else of_runs[0].name
