@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Random scenarios: some of them in every run of the tests, and that a fault would be found and made small."""
+import csv
 import dataclasses
 import os
 import pathlib
@@ -12,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from clustersim.scenarios import WAYS, Refused, check, scenario, shrink  # noqa: E402
+from clustersim.scenarios import NETWORKS, WAYS, Refused, check, scenario, shrink  # noqa: E402
 from clustersim.scenarios.wide import CONF, ENVIRONMENT, WideScenario  # noqa: E402
 
 PROGRAMS = pathlib.Path(os.environ["PROGRAM_DIR"])
@@ -82,6 +83,22 @@ def test_a_way_that_differs_shrinks(tmp_path):
     smaller = list(WAYS.smaller(drawn))
     assert len(smaller) > 5 and drawn not in smaller
     assert all(each.has_workload for each in smaller)
+
+
+def test_several_groups_of_engines_in_nics_are_drawn():
+    """Each rank is in groups of two kinds, whose collectives ACCL carries out at a time."""
+    for kind in (NETWORKS, WAYS):
+        drawn = [each for each in (kind.draw(1, number) for number in range(300))
+                 if dict(each.conf).get("COLLECTIVE_ENGINE") == "ACCL" and each.has_workload]
+        assert any(1 < each.tp < each.gpus for each in drawn) and any(each.gpus > each.tp == 1 for each in drawn)
+
+
+def test_engines_of_several_groups_pass_the_checks(tmp_path):
+    drawn = dataclasses.replace(LAYERS, servers=4, gpus_per_server=1, leaves=1, spines=0, tp=2, passes=2, conf=(("COLLECTIVE_ENGINE", "ACCL"),),
+                                layers=(("ALLGATHER", "TP", 30000, 100), ("ALLREDUCE", "TP", 2000, 100)))
+    assert check(drawn, PROGRAMS, tmp_path / "run") is None
+    names = {row["group"] for row in csv.DictReader((tmp_path / "run/packet/collectives.csv").open(newline="", encoding="utf-8"))}
+    assert names == {"TP0", "TP1", "DP0", "DP1"}
 
 
 def test_the_same_seed_draws_the_same_scenario():

@@ -217,7 +217,7 @@ def check(scenario, programs, directory):
     write_inputs(scenario, directory)
     network = NETWORKS[0]
     try:
-        networks = NETWORKS[:1] if scenario.flows or scenario.failures else NETWORKS
+        networks = NETWORKS[:1] if scenario.flows or scenario.failures or scenario.has_engines else NETWORKS
         runs = {}
         for network in networks:
             run = runs[network] = _execute(scenario, programs, directory, network, network)

@@ -23,6 +23,7 @@ CONF = {
     "QPS_PER_CONNECTION": (1, 2),
     "QP_MODE": ("per_flow", "persistent"),
     "ERROR_RATE_PER_LINK": (0, 0.001),
+    "COLLECTIVE_ENGINE": ("NCCL", "ACCL", "ACCL DP"),
 }
 
 
@@ -95,6 +96,11 @@ class Scenario:
             text += (f"layer{number} -1 {compute} {operation}_{group} {size} {compute} NONE 0 {compute} "
                      f"ALLREDUCE_DP {size} 10\n")
         return text
+
+    @property
+    def has_engines(self):
+        """Whether NICs carry out collectives, as only packets have it"""
+        return self.has_workload and "COLLECTIVE_ENGINE" in dict(self.conf)
 
     @property
     def is_lossless(self):

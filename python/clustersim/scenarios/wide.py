@@ -37,6 +37,7 @@ CONF = {
     "PFC_WATCHDOG_ACTION": ("alert", "drop", "forward"),
     "QUEUE_WEIGHT": ("3 1", "3 5"),
     "IN_NETWORK_REDUCTION": (0, 1),
+    "COLLECTIVE_ENGINE": ("NCCL", "ACCL", "ACCL TP EP", "ACCL DP"),
     "MON_END": (20000, 0, 100),
     "QLEN_MON_INTERVAL": (10000, 2),
     "BW_MON_INTERVAL": (10000, 3),
