@@ -3,9 +3,9 @@
  */
 // What each congestion control costs per acknowledgement: the packet path pays this once per frame.
 
-#include "rdma-qbb/model/input/rdma-congestion-factory.h"
-
+#include "ns3/object-factory.h"
 #include "ns3/qbb-frame.h"
+#include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-queue-pair.h"
 
 #include <benchmark/benchmark.h>
@@ -19,7 +19,7 @@ using namespace ns3;
 void
 OnAck(benchmark::State& state, const char* algorithm)
 {
-    auto ops = CreateCongestionOps(algorithm);
+    auto ops = ObjectFactory(algorithm).Create<RdmaCongestionOps>();
     RdmaQueuePair qp;
     qp.lineRateBps = 100'000'000'000;
     qp.baseRttPs = 10'000'000;
@@ -49,12 +49,12 @@ OnAck(benchmark::State& state, const char* algorithm)
     ops->OnQpClose(qp);
 }
 
-BENCHMARK_CAPTURE(OnAck, none, "0");
-BENCHMARK_CAPTURE(OnAck, Dcqcn, "1");
-BENCHMARK_CAPTURE(OnAck, Hpcc, "3");
-BENCHMARK_CAPTURE(OnAck, Timely, "RdmaTimely");
-BENCHMARK_CAPTURE(OnAck, Dctcp, "8");
-BENCHMARK_CAPTURE(OnAck, HpccPint, "10");
-BENCHMARK_CAPTURE(OnAck, Swift, "RdmaSwift");
+BENCHMARK_CAPTURE(OnAck, none, "ns3::RdmaNoCongestionControl");
+BENCHMARK_CAPTURE(OnAck, Dcqcn, "ns3::RdmaDcqcn");
+BENCHMARK_CAPTURE(OnAck, Hpcc, "ns3::RdmaHpcc");
+BENCHMARK_CAPTURE(OnAck, Timely, "ns3::RdmaTimely");
+BENCHMARK_CAPTURE(OnAck, Dctcp, "ns3::RdmaDctcp");
+BENCHMARK_CAPTURE(OnAck, HpccPint, "ns3::RdmaHpccPint");
+BENCHMARK_CAPTURE(OnAck, Swift, "ns3::RdmaSwift");
 
 } // namespace

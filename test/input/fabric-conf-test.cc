@@ -236,7 +236,16 @@ TEST(FabricConf, TheLastOfTwoNamesOfOneKeyCounts)
 TEST(FabricConf, CongestionControlIsANumberOrATypeId)
 {
     EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE 12"), "0") << "ASTRA-sim's name for none";
-    EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE 10"), "10");
+    const std::pair<const char*, const char*> numbers[] = {{"0", "ns3::RdmaNoCongestionControl"},
+                                                           {"1", "ns3::RdmaDcqcn"},
+                                                           {"3", "ns3::RdmaHpcc"},
+                                                           {"7", "ns3::RdmaTimelyHpccArtifact"},
+                                                           {"8", "ns3::RdmaDctcp"},
+                                                           {"10", "ns3::RdmaHpccPint"}};
+    for (const auto& [number, name] : numbers)
+    {
+        EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE " + std::string(name)), number);
+    }
     EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE ns3::RdmaSwift"), "ns3::RdmaSwift");
     EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE RdmaSwift"), "ns3::RdmaSwift");
     EXPECT_EQ(ValueOf("CC_MODE", "CC_MODE ns3::RdmaSwift\nCC_MODE 3"), "3");

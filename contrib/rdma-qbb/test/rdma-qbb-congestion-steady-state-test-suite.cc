@@ -108,7 +108,7 @@ class HpccSettles : public TestCase
   private:
     void DoRun() override
     {
-        SharedLink link({.senders = m_senders, .congestion = "3"});
+        SharedLink link({.senders = m_senders, .congestion = "ns3::RdmaHpcc"});
         link.Measure(MilliSeconds(4), MilliSeconds(10));
         const double bdpBytes = 100e9 * static_cast<double>(link.Fabric().GetBaseRttPs()) / 8e12;
         NS_TEST_EXPECT_MSG_GT(link.Fabric().GetUtilization(), 0.945, "utilisation from eta");
@@ -136,7 +136,7 @@ class PintSettles : public TestCase
   private:
     void DoRun() override
     {
-        SharedLink link({.senders = 2, .congestion = "10"});
+        SharedLink link({.senders = 2, .congestion = "ns3::RdmaHpccPint"});
         link.Measure(MilliSeconds(2), MilliSeconds(20));
         NS_TEST_EXPECT_MSG_EQ_TOL(link.Fabric().GetUtilization(), 0.95, 0.05 * 0.95, "utilisation");
         NS_TEST_EXPECT_MSG_LT(link.Fabric().GetMeanQueue(),
@@ -163,7 +163,7 @@ class DctcpSettles : public TestCase
     {
         constexpr uint64_t K_BYTES = 100000;
         SharedLink link({.senders = m_senders,
-                         .congestion = "8",
+                         .congestion = "ns3::RdmaDctcp",
                          .ecn = {.kminBytes = K_BYTES, .kmaxBytes = K_BYTES, .pmax = 1}});
         link.Measure(MilliSeconds(5), MilliSeconds(20));
         const double frame = link.Fabric().GetFrameBytes();
@@ -196,7 +196,7 @@ class TimelySettles : public TestCase
   private:
     void DoRun() override
     {
-        SharedLink link({.senders = 2, .rateBps = 10'000'000'000, .congestion = "RdmaTimely"});
+        SharedLink link({.senders = 2, .rateBps = 10'000'000'000, .congestion = "ns3::RdmaTimely"});
         link.Measure(MilliSeconds(140), MilliSeconds(40));
         const double baseUs = static_cast<double>(link.Fabric().GetBaseRttPs()) * 1e-6;
         const double mostUs = baseUs + static_cast<double>(link.GetMaxQueue()) * 8 / 10e9 * 1e6;
@@ -225,7 +225,7 @@ class TimelyIncast : public TestCase
         SharedLink link({.senders = 40,
                          .rateBps = static_cast<uint64_t>(BPS),
                          .delay = NanoSeconds(4500),
-                         .congestion = "RdmaTimely"});
+                         .congestion = "ns3::RdmaTimely"});
         link.Measure(MilliSeconds(400), MilliSeconds(200));
         const double baseUs = static_cast<double>(link.Fabric().GetBaseRttPs()) * 1e-6;
         NS_TEST_EXPECT_MSG_EQ_TOL(baseUs,
@@ -276,7 +276,7 @@ class SwiftSettles : public TestCase
 
     void DoRun() override
     {
-        SharedLink link({.senders = m_senders, .congestion = "RdmaSwift"});
+        SharedLink link({.senders = m_senders, .congestion = "ns3::RdmaSwift"});
         link.Measure(MilliSeconds(5), MilliSeconds(5));
         const double frameUs = link.Fabric().GetFrameBytes() * 8 / 100e9 * 1e6;
         const double baseUs = static_cast<double>(link.Fabric().GetBaseRttPs()) * 1e-6;
@@ -340,7 +340,7 @@ class DcqcnSettles : public TestCase
     {
         SharedLink link({.senders = m_senders,
                          .rateBps = static_cast<uint64_t>(RATE_BPS),
-                         .congestion = "RdmaDcqcnPaper",
+                         .congestion = "ns3::RdmaDcqcnPaper",
                          .ecn = {.kminBytes = static_cast<uint64_t>(KMIN),
                                  .kmaxBytes = static_cast<uint64_t>(KMAX),
                                  .pmax = PMAX}});

@@ -4,16 +4,17 @@
 #ifndef STAR_FABRIC_H
 #define STAR_FABRIC_H
 
-#include "rdma-qbb/model/input/rdma-congestion-factory.h"
 #include "text-topology.h"
 
 #include "ns3/cluster-topology.h"
 #include "ns3/fabric-routes.h"
 #include "ns3/nstime.h"
+#include "ns3/object-factory.h"
 #include "ns3/path-timing.h"
 #include "ns3/pint-encoder.h"
 #include "ns3/qbb-channel.h"
 #include "ns3/qbb-net-device.h"
+#include "ns3/rdma-congestion-ops.h"
 #include "ns3/rdma-hw.h"
 #include "ns3/simulator.h"
 #include "ns3/switch-mmu.h"
@@ -35,7 +36,7 @@ struct StarFabricConfig
     uint32_t senders{2};
     uint64_t rateBps{100'000'000'000};
     Time delay{MicroSeconds(1)}; ///< of each link
-    std::string congestion{"0"}; ///< as CC_MODE
+    std::string congestion{"ns3::RdmaNoCongestionControl"};
     EcnThresholds ecn{};
     uint32_t mtu{1000};
     /// Changes the attributes of the congestion control, if set.
@@ -221,7 +222,7 @@ class StarFabric
     {
         if (!m_ops)
         {
-            m_ops = CreateCongestionOps(m_config.congestion);
+            m_ops = ObjectFactory(m_config.congestion).Create<RdmaCongestionOps>();
             if (m_config.tune)
             {
                 m_config.tune(*m_ops);

@@ -3,506 +3,569 @@
  */
 #include "fabric-conf-keys.h"
 
-#include "fabric-conf-key-kinds.h"
-#include "rdma-congestion-factory.h"
-#include "rdma-qbb/model/attribute/collective-offload.h"
-
+#include "ns3/boolean.h"
+#include "ns3/data-rate.h"
+#include "ns3/double.h"
+#include "ns3/nstime.h"
+#include "ns3/rate-map.h"
+#include "ns3/string.h"
 #include "ns3/type-id.h"
+#include "ns3/uinteger.h"
 
 #include <cmath>
-#include <string>
-#include <utility>
+#include <initializer_list>
+#include <type_traits>
 
-namespace ns3
+namespace ns3::conf_format
 {
 
 namespace
 {
 
-using namespace conf_keys;
+using C = FabricConf;
 
-std::vector<Rule>
-InputAndOutputRules()
+/// Where the value of a key goes: nowhere, to a member of FabricConf, or to attributes.
+struct Target
 {
-    using C = FabricConf;
-    return {
-        File("TOPOLOGY_FILE", &C::topologyFile, "Nodes and links of the cluster."),
-        File("FLOW_FILE", &C::flowFile, "Flows to run; may be missing."),
-        File("TRACE_FILE", &C::traceFile, "Nodes whose packet events are traced; may be missing."),
-        File("TRACE_OUTPUT_FILE", &C::traceOutputFile, "Packet-event trace."),
-        File("FCT_OUTPUT_FILE", &C::fctOutputFile, "Flow completion times."),
-        File("PFC_OUTPUT_FILE", &C::pfcOutputFile, "PFC pauses and resumes."),
-        File("QLEN_MON_FILE", &C::qlenMonFile, "Queue lengths of switch ports."),
-        File("BW_MON_FILE", &C::bwMonFile, "Bandwidth of ports."),
-        File("RATE_MON_FILE", &C::rateMonFile, "Sending rates of queue pairs."),
-        File("CNP_MON_FILE", &C::cnpMonFile, "Congestion notifications of queue pairs."),
-        Flag("ENABLE_TRACE", &C::enableTrace, "Writes the packet-event trace."),
-        StopTime(),
-    };
-}
+    Target() = default;
 
-std::vector<Rule>
-MarkingRules()
-{
-    constexpr const char* KMIN = "ns3::SwitchMmu::EcnKmin";
-    constexpr const char* KMAX = "ns3::SwitchMmu::EcnKmax";
-    constexpr const char* PMAX = "ns3::SwitchMmu::EcnPmax";
-    const RateUnit kilobytes{1000, HUGE_VAL, "KB (1000 bytes), 0 or more"};
-    const RateUnit bytes{1, HUGE_VAL, "0 or more"};
-    const RateUnit probability{1, 1, "from 0 to 1"};
-    return {
-        // A map counts, whatever the flat value: it is applied after it.
-        ForAllRates("KMAX", KMAX, "bytes", bytes, "kmax for all rates without KMAX_MAP."),
-        ForAllRates("KMIN", KMIN, "bytes", bytes, "kmin for all rates without KMIN_MAP."),
-        ForAllRates("PMAX", PMAX, "number", probability, "pmax for all rates without PMAX_MAP."),
-        ByRate("KMAX_MAP",
-               KMAX,
-               kilobytes,
-               "By link rate, the queue length from which every frame is marked."),
-        ByRate("KMIN_MAP",
-               KMIN,
-               kilobytes,
-               "By link rate, the queue length up to which no frame is marked."),
-        ByRate("PMAX_MAP",
-               PMAX,
-               probability,
-               "By link rate, the marking probability just below kmax."),
-    };
-}
-
-Rule
-EcnEnabled(const char* name, const char* description)
-{
-    Rule rule = Flag(name, "ns3::SwitchNode::EcnEnabled", description);
-    rule.sameAs = "ENABLE_QCN";
-    return rule;
-}
-
-/// Another simulator's name for what a key says. What is in force is told under that key.
-Rule
-NameElsewhere(Rule rule, const char* sameAs)
-{
-    rule.key.defaultValue.clear();
-    rule.get = nullptr;
-    rule.sameAs = sameAs;
-    return rule;
-}
-
-/// 0 takes PFC from all priorities, 1 leaves it to those that carry RDMA.
-Rule
-PfcEnabled(const char* name, const char* description)
-{
-    const std::string attribute = "ns3::SwitchMmu::LosslessMask";
-    FabricConfKey key{name, "flag", "0 or 1", "", description, true, {attribute}};
-    const auto settings = [key, attribute](const FabricConf&, const InputLines& line) {
-        const auto enabled = ParseFlag(One(line, key));
-        if (!enabled)
-        {
-            Refuse(line, key, line.Fields()[1]);
-        }
-        std::vector<AttributeSetting> all;
-        if (!*enabled)
-        {
-            all.push_back({attribute, Create<UintegerValue>(0)});
-        }
-        return all;
-    };
-    return {key, nullptr, nullptr, settings};
-}
-
-/// Keys of ConWeave's simulator, which is made from HPCC's, that have an equal here.
-std::vector<Rule>
-ConweaveRules()
-{
-    return {
-        NameElsewhere(OneOf("LB_MODE",
-                            "ns3::SwitchNode::RoutingPolicyType",
-                            {{"0", "ns3::EcmpRouting"},
-                             {"2", "ns3::AdaptiveRouting"},
-                             {"6", "ns3::FlowletRouting"}},
-                            "ConWeave's simulator: ROUTING ecmp, adaptive or flowlet."),
-                      "ROUTING"),
-        NameElsewhere(OneOf("ENABLE_IRN",
-                            "ns3::RdmaHw::LossRecoveryType",
-                            {{"0", "ns3::RdmaGoBackN"}, {"1", "ns3::RdmaIrn"}},
-                            "ConWeave's simulator: LOSS_RECOVERY gbn or irn."),
-                      "LOSS_RECOVERY"),
-        PfcEnabled("ENABLE_PFC", "ConWeave's simulator: 0: no priority has PFC."),
-        NameElsewhere(Whole("RANDOM_SEED",
-                            "RngSeed",
-                            {1, UINT32_MAX},
-                            "number",
-                            "ConWeave's simulator: SEED."),
-                      "SEED"),
-    };
-}
-
-/// `ACCL classes...`: whose collectives the NICs' engines carry out.
-Rule
-CollectiveEngine(const char* name, const char* description)
-{
-    const std::string attribute = CollectiveOffload::GetTypeId().GetName() + "::Engine";
-    FabricConfKey
-        key{name, "words", CollectiveOffload::EXPECTED, "NCCL", description, true, {attribute}};
-    const auto textOf = [](const Ptr<const AttributeValue>& value) {
-        return dynamic_cast<const StringValue&>(*value).Get();
-    };
-    const auto settings = [key, attribute](const FabricConf&, const InputLines& line) {
-        const std::string text(line.RestFrom(1));
-        if (!CollectiveOffload::Parse(text))
-        {
-            Refuse(line, key, text);
-        }
-        return std::vector<AttributeSetting>{{attribute, Create<StringValue>(text)}};
-    };
-    const auto get = [attribute, textOf](const FabricConf&) {
-        return textOf(GetDefault(attribute));
-    };
-    return {key, nullptr, get, settings, textOf};
-}
-
-std::vector<Rule>
-SwitchRules()
-{
-    return {
-        EcnEnabled("ENABLE_QCN", "Switches mark ECN and receivers notify senders."),
-        EcnEnabled("ECN_ENABLED", "The same as ENABLE_QCN."),
-        Flag("USE_DYNAMIC_PFC_THRESHOLD",
-             "ns3::SwitchMmu::DynamicThreshold",
-             "The PFC threshold is a fraction of the free shared buffer; otherwise it is fixed."),
-        BufferSize("BUFFER_SIZE", "ns3::SwitchMmu::BufferBytes", "Packet buffer of a switch."),
-        Real("ERROR_RATE_PER_LINK",
-             {"ns3::RdmaFabric::ErrorRatePerLink"},
-             {0, 1},
-             "Packet loss probability added to that of each link."),
-        PlugIn({"ROUTING",
-                "word or TypeId",
-                Listed(ROUTINGS) + ", or a TypeId",
-                "",
-                "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After "
-                "each gap in a flow: flowlet at random, adaptive-flowlet the least loaded port. "
-                "Per frame, with receivers that put frames in order: adaptive the least loaded, "
-                "spray the next in turn, random-spray one at random.",
-                true},
-               "ns3::SwitchNode::RoutingPolicyType",
-               "ns3::RoutingPolicy",
-               ROUTINGS),
-        Flag("IN_NETWORK_REDUCTION",
-             "ns3::RdmaFabric::InNetworkReduction",
-             "Network switches add and copy the data of a group's ranks (CollNet). Only over links "
-             "that lose nothing."),
-        RoutingAt("ROUTING_AT", "ROUTING of some switches: the last line that names one counts."),
-        PlaneOfClass(
-            "PLANE",
-            "Messages of a class leave by that NIC of their host, and so stay on its plane. "
-            "SimAI_simulator only."),
-        CollectiveEngine("COLLECTIVE_ENGINE",
-                         "ACCL: engines in the NICs carry out the collectives of these classes of "
-                         "traffic, all if none is named, where a system file does not say "
-                         "otherwise; NCCL: NCCL does. SimAI_simulator only."),
-        LinkTurns("LINK_DOWN", false, "At that time from the start, the link goes down."),
-        LinkTurns("LINK_UP", true, "At that time from the start, the link comes up again."),
-        NodeChange("NODE_DOWN", false, "At that time from the start, all links of a node go down."),
-        NodeChange("NODE_UP", true, "At that time from the start, all links of a node come up."),
-        QueueWeight("QUEUE_WEIGHT",
-                    "ns3::QbbNetDevice::QueueWeights",
-                    "Where priorities 1 to 7 wait at a port of a switch or a NIC, they share the "
-                    "link by these weights (each 1 if not given)."),
-        Micros("PAUSE_TIME",
-               "ns3::QbbNetDevice::PauseTime",
-               false,
-               "How long a PFC pause lasts if not renewed; at least as long as two full packets."),
-        Micros("PFC_WATCHDOG",
-               "ns3::PfcWatchdog::Timeout",
-               true,
-               "How long a queue is paused without a break before it counts as a PFC storm, and a "
-               "deadlock is searched for; 0: off."),
-        OneOf("PFC_WATCHDOG_ACTION",
-              "ns3::PfcWatchdog::Action",
-              {{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}},
-              "What a PFC storm leads to: a report (a deadlock then ends the run), the loss of "
-              "what the queue holds, or sending in spite of the pause for the same time."),
-    };
-}
-
-std::vector<Rule>
-TransportRules()
-{
-    return {
-        Whole("PACKET_PAYLOAD_SIZE",
-              "ns3::RdmaHw::Mtu",
-              {64, 65000},
-              "bytes",
-              "Message bytes in a full packet."),
-        Whole("L2_CHUNK_SIZE",
-              "ns3::RdmaGoBackN::ChunkBytes",
-              {0, INT64_MAX},
-              "bytes",
-              "Go-back-0 restarts at a multiple of this; 0: at the lost packet."),
-        AckInterval("L2_ACK_INTERVAL",
-                    "ns3::RdmaHw::AckInterval",
-                    "How much the receiver gets before it sends an acknowledgement; 0 and 1: every "
-                    "packet."),
-        Flag("L2_BACK_TO_ZERO",
-             "ns3::RdmaGoBackN::BackToZero",
-             "A loss goes back to the chunk's first byte."),
-        NoEffect("L2_WAIT_FOR_ACK", "Read by older simulators."),
-        Flag("ACK_HIGH_PRIO",
-             "ns3::RdmaHw::AckIgnoresPause",
-             "As in the HPCC simulator: NICs send acknowledgements in spite of a pause of their "
-             "data's queue. In switches, they wait with the data."),
-        PlugIn({"LOSS_RECOVERY",
-                "word or TypeId",
-                "gbn or irn, or a TypeId",
-                "",
-                "Go-back-N, or selective repeat as IRN does.",
-                true},
-               "ns3::RdmaHw::LossRecoveryType",
-               "ns3::RdmaLossRecovery",
-               {{"gbn", "ns3::RdmaGoBackN"}, {"irn", "ns3::RdmaIrn"}}),
-        Whole("REORDER_FRAMES",
-              "ns3::RdmaLossRecovery::ReorderFrames",
-              {2, UINT16_MAX},
-              "frames",
-              "Where routing is per frame, how far ahead of the frame that it waits for a receiver "
-              "keeps frames that come out of order; those beyond are dropped and asked for again."),
-        Micros(
-            "REORDER_TIME",
-            "ns3::RdmaLossRecovery::ReorderTime",
-            true,
-            "Where routing is per frame, the time after which a receiver takes a frame for lost; "
-            "0: 100 in a fabric that may lose frames, else never."),
-        Rto("RTO",
-            "Retransmission timeout; 0: two idle round trips of the path, at least 4000 with gbn, "
-            "and with irn 320, or 100 while few packets are in flight."),
-        Whole(
-            "QPS_PER_CONNECTION",
-            "ns3::RdmaFabric::QpsPerConnection",
-            {1, 1024},
-            "queue pairs",
-            "Number of queue pairs, each with its own source port, that a message is split over."),
-        OneOf("QP_MODE",
-              "ns3::RdmaFabric::PersistentQueuePairs",
-              {{"per_flow", "false"}, {"persistent", "true"}},
-              "New queue pairs for each message, or for those of a collective's channel under way "
-              "at once; "
-              "or congestion state kept between messages."),
-        OneOf("MESSAGE_DELIVERY",
-              "ns3::RdmaFabric::DeliverOnAck",
-              {{"arrival", "false"}, {"acknowledged", "true"}},
-              "When a receiver has a message: at its last byte's arrival, or, as with ASTRA-sim's "
-              "ns-3 back end and SimAI, when its sender has the last acknowledgement. "
-              "SimAI_simulator only."),
-        Micros("NIC_TOTAL_PAUSE_TIME",
-               "ns3::RdmaFabric::NicPauseTime",
-               true,
-               "How long every NIC pauses its switch from the start, as a slow receiver does."),
-    };
-}
-
-/// @return the words of CC_MODE
-Words
-CongestionWords()
-{
-    Words words;
-    for (const CongestionMode& mode : GetCongestionModes())
+    template <typename T>
+    Target(T FabricConf::*member)
     {
-        if (!mode.typeName.ends_with(mode.word)) // a TypeId's name is no word
-        {
-            words.emplace_back(mode.word.data(), mode.typeName.data());
-        }
+        using Held = std::conditional_t<std::is_arithmetic_v<T>, int64_t, T>;
+        using Given = std::conditional_t<std::is_same_v<T, std::string>, T, int64_t>;
+        field.set = [member](FabricConf& conf, const FabricConfValue& value) {
+            conf.*member = static_cast<T>(std::get<Given>(value));
+        };
+        field.get = [member](const FabricConf& conf) { return Held{conf.*member}; };
     }
-    return words;
-}
 
-std::vector<Rule>
-CongestionRules()
+    Target(const char* attribute)
+        : attributes{attribute}
+    {
+    }
+
+    Target(std::initializer_list<std::string> names)
+        : attributes(names)
+    {
+    }
+
+    Member field;
+    std::vector<std::string> attributes;
+};
+
+/// A row as it is written below.
+struct Row
 {
-    return {
-        PlugIn({"CC_MODE",
-                "number or TypeId",
-                "0 or 12 none, 1 DCQCN, 3 HPCC, 7 TIMELY of the HPCC simulator, 8 DCTCP, "
-                "10 HPCC-PINT, or a TypeId such as ns3::RdmaTimely (the paper's) or "
-                "ns3::RdmaSwift",
-                "",
-                "Congestion control.",
-                true},
-               "ns3::RdmaHw::CongestionControl",
-               "ns3::RdmaCongestionOps",
-               CongestionWords()),
-        Flag(
-            "HAS_WIN",
-            "ns3::RdmaDriver::HasWindow",
-            "Bytes in flight are bounded by a window of one BDP, of all paths that the packets may "
-            "take."),
-        Flag("GLOBAL_T",
-             "ns3::RdmaFabric::GlobalBaseRtt",
-             "All pairs use the largest base RTT and BDP of any pair."),
-        Flag("VAR_WIN",
-             "ns3::RdmaDriver::VariableWindow",
-             "The window shrinks with the sending rate."),
-        Flag("RATE_BOUND", "ns3::RdmaDriver::RateBound", "The rate limiter is on."),
-    };
+    struct
+    {
+        const char* name;
+        FabricConfFormat format;
+        Target target{};
+    } key;
+
+    std::string sentence;
+    std::vector<std::pair<std::string, bool>> alongside{};
+    const char* sameAs{""};
+};
+
+template <typename T>
+const T*
+As(const AttributeValue& value)
+{
+    return dynamic_cast<const T*>(&value);
 }
 
-/// Writes the value of the attribute that the chosen congestion control, or its switches, have.
+/// @return the attribute's value, of its type @throw InputError if it does not take the value
+AttributeSetting
+MakeSetting(const std::string& attribute,
+            const FabricConfValue& value,
+            const InputLines& line,
+            const FabricConfKey& key)
+{
+    const auto prototype = GetDefault(attribute);
+    AttributeSetting setting{attribute, Create<StringValue>(WriteValue(value))};
+    if (prototype && As<TimeValue>(*prototype))
+    {
+        setting.value = Create<TimeValue>(PicoSeconds(std::get<int64_t>(value)));
+    }
+    if (prototype && As<DataRateValue>(*prototype))
+    {
+        setting.value =
+            Create<DataRateValue>(DataRate(static_cast<uint64_t>(std::get<int64_t>(value))));
+    }
+    const auto declared = FindAttributes(attribute);
+    const auto checker = declared.empty() ? nullptr : declared.front().information.checker;
+    if (!IsLegal(setting))
+    {
+        line.Fail(key.name + " cannot be '" + std::string(line.RestFrom(1)) + "'",
+                  checker ? "as " + attribute + ": " + checker->GetUnderlyingTypeInformation()
+                          : "a value that " + attribute + " takes");
+    }
+    if (checker)
+    {
+        setting.value = checker->CreateValidValue(*setting.value);
+    }
+    return setting;
+}
+
+/// @return the value of an attribute; nullopt if it is not one alone
+std::optional<FabricConfValue>
+ValueOf(const AttributeValue& value, const std::string& attribute)
+{
+    const auto* map = As<RateMapValue>(value);
+    const auto* real = As<DoubleValue>(value);
+    const auto* time = As<TimeValue>(value);
+    const auto* rate = As<DataRateValue>(value);
+    const auto* flag = As<BooleanValue>(value);
+    const auto* whole = As<UintegerValue>(value);
+    if (map || real)
+    {
+        return map ? map->Get().GetForAll() : std::optional(real->Get());
+    }
+    if (rate || whole)
+    {
+        return static_cast<int64_t>(rate ? rate->Get().GetBitRate() : whole->Get());
+    }
+    if (time || flag)
+    {
+        return time ? time->Get().GetPicoSeconds() : int64_t{flag->Get()};
+    }
+    return value.SerializeToString(FindAttributes(attribute).front().information.checker);
+}
+
 std::string
-ValueOfChosen(const Rule& rule)
+TextOf(const FabricConfFormat& format, const std::optional<FabricConfValue>& value)
+{
+    return !value ? "" : format.write ? format.write(*value) : WriteValue(*value);
+}
+
+/// @return the default of the key's first attribute, for the chosen congestion control
+std::string
+TextOfChosen(const KeyRow& row)
 {
     const TypeId chosen = AttributeDefault<TypeIdValue>("ns3::RdmaHw::CongestionControl");
-    for (const std::string& attribute : rule.key.attributes)
+    for (const std::string& attribute : row.key.attributes)
     {
         for (const DeclaredAttribute& each : FindAttributes(attribute))
         {
             if (each.type == chosen || chosen.IsChildOf(each.type))
             {
-                return rule.textOf(each.information.initialValue);
+                return TextOf(row.format, ValueOf(*each.information.initialValue, attribute));
             }
         }
     }
     return "";
 }
 
-/// Keys that are parameters of algorithms, which have defaults of their own.
-std::vector<Rule>
-AlgorithmRules()
+std::string
+DefaultText(const FabricConfFormat& format, const Target& target)
 {
-    const std::string any = "ns3::RdmaCongestionOps::";
-    const std::string dcqcn = "ns3::RdmaDcqcnBase::";
-    const std::string hpcc = "ns3::RdmaHpccBase::";
-    const std::string dctcp = "ns3::RdmaDctcp::";
-    const std::string timely = "ns3::RdmaTimelyBase::";
-    // A configuration's rates are for its own links: nothing is scaled.
-    const Constants unscaled{{dcqcn + "ScaleIncrease", false}, {timely + "ScaleIncrease", false}};
-    const Constants increase{{dcqcn + "ScaleIncrease", false},
-                             {timely + "ScaleIncrease", false},
-                             {hpcc + "RateBased", true}};
-    std::vector<Rule> rules{
-        Flag("FAST_REACT",
-             "ns3::RdmaHpccBase::FastReact",
-             "HPCC reacts to each ACK, otherwise once per RTT."),
-        Micros("ALPHA_RESUME_INTERVAL",
-               "ns3::RdmaDcqcnBase::AlphaResumeInterval",
-               false,
-               "DCQCN: time between updates of alpha."),
-        Micros("RATE_DECREASE_INTERVAL",
-               "ns3::RdmaDcqcnBase::RateDecreaseInterval",
-               false,
-               "DCQCN: least time between rate decreases."),
-        Micros("RP_TIMER",
-               "ns3::RdmaDcqcnBase::RpTimer",
-               false,
-               "DCQCN: time between rate increases."),
-        Flag("CLAMP_TARGET_RATE",
-             "ns3::RdmaDcqcnBase::ClampTargetRate",
-             "DCQCN: each decrease sets the target rate to the current rate."),
-        Real("EWMA_GAIN",
-             {any + "EwmaGain"},
-             {0, 1, false},
-             "DCQCN and DCTCP: weight of the newest sample."),
-        Whole("FAST_RECOVERY_TIMES",
-              "ns3::RdmaDcqcnBase::FastRecoveryTimes",
-              {0, 1000},
-              "rounds",
-              "DCQCN: increases in fast recovery."),
-        Rate("RATE_AI",
-             {dcqcn + "RateAi", hpcc + "RateAi", timely + "RateAi"},
-             "Step of additive increase.",
-             increase),
-        Rate("RATE_HAI", {any + "RateHai"}, "Step of hyper increase.", unscaled),
-        Rate("MIN_RATE", {any + "MinRate"}, "Least sending rate of a queue pair."),
-        Rate("DCTCP_RATE_AI",
-             {dctcp + "RateAi"},
-             "DCTCP: increase per window.",
-             {{dctcp + "RateBased", true}}),
-        // Applied after EWMA_GAIN, so that it wins over it.
-        Real("DCTCP_GAIN",
-             {dctcp + "EwmaGain"},
-             {0, 1, false},
-             "DCTCP: weight of the newest sample, if not EWMA_GAIN."),
-        Real("U_TARGET",
-             {hpcc + "TargetUtilization"},
-             {0, 1, false},
-             "HPCC: link utilisation steered to."),
-        Whole("MI_THRESH",
-              "ns3::RdmaHpccBase::MaxStage",
-              {0, 1'000'000},
-              "rounds",
-              "HPCC: additive rounds before a multiplicative one."),
-        CheckedOnly("INT_MULTI",
-                    {1, 1024},
-                    "HPCC: unit of telemetry counters; they are exact here, so any value gives the "
-                    "same."),
-        Flag("MULTI_RATE", "ns3::RdmaHpcc::MultiRate", "HPCC: a rate for each hop."),
-        Flag("SAMPLE_FEEDBACK",
-             "ns3::RdmaHpcc::SampleFeedback",
-             "HPCC: only ACKs with a queue count."),
-        Real("PINT_LOG_BASE",
-             {"ns3::RdmaHpccPint::LogBase", "ns3::PintEncoder::LogBase"},
-             {1, 2, false},
-             "HPCC-PINT: base of the encoding."),
-        Real("PINT_PROB",
-             {"ns3::RdmaHpccPint::FeedbackProbability"},
-             {0, 1, false},
-             "HPCC-PINT: share of ACKs that count."),
-    };
-    for (Rule& rule : rules)
+    if (format.take)
     {
-        if (!rule.key.attributes.empty())
-        {
-            rule.key.defaultValue.clear();
-            rule.key.description += " Not given: the algorithm's own.";
-            rule.get = [rule](const FabricConf&) { return ValueOfChosen(rule); };
-        }
+        return format.defaultValue;
     }
-    return rules;
+    if (target.attributes.empty())
+    {
+        return target.field.get ? TextOf(format, target.field.get(FabricConf())) : "";
+    }
+    const std::string& attribute = target.attributes.front();
+    return TextOf(format, ValueOf(*GetOriginalDefault(attribute), attribute));
 }
 
-std::vector<Rule>
-MonitorAndRunRules()
+std::vector<Row>
+InputAndOutput()
 {
-    using C = FabricConf;
     return {
-        Micros("MON_START", &C::monStartPs, true, "Monitors begin to sample."),
-        Micros("MON_END", &C::monEndPs, true, "Monitors end."),
-        Micros("QP_MON_INTERVAL", &C::qpMonIntervalPs, false, "Rate and CNP samples."),
-        Micros("QLEN_MON_INTERVAL", &C::qlenMonIntervalPs, false, "Queue length samples."),
-        Micros("BW_MON_INTERVAL", &C::bwMonIntervalPs, false, "Bandwidth samples."),
-        Micros("QLEN_MON_START", &C::qlenMonStartPs, true, "MON_START of queue lengths alone."),
-        Micros("QLEN_MON_END", &C::qlenMonEndPs, true, "MON_END of queue lengths alone."),
-        Whole("GPUS_PER_SERVER",
-              &C::gpusPerServer,
-              {0, 1'000'000},
-              "GPUs",
-              "Hosts of a server; 0: as the topology says."),
-        Whole("SEED", "RngSeed", {1, UINT32_MAX}, "number", "Seed of all random variables."),
+        {{"TOPOLOGY_FILE", Path(), &C::topologyFile}, "Nodes and links of the cluster."},
+        {{"FLOW_FILE", Path(), &C::flowFile}, "Flows to run; may be missing."},
+        {{"TRACE_FILE", Path(), &C::traceFile},
+         "Nodes whose packet events are traced; may be missing."},
+        {{"TRACE_OUTPUT_FILE", Path(), &C::traceOutputFile}, "Packet-event trace."},
+        {{"FCT_OUTPUT_FILE", Path(), &C::fctOutputFile}, "Flow completion times."},
+        {{"PFC_OUTPUT_FILE", Path(), &C::pfcOutputFile}, "PFC pauses and resumes."},
+        {{"QLEN_MON_FILE", Path(), &C::qlenMonFile}, "Queue lengths of switch ports."},
+        {{"BW_MON_FILE", Path(), &C::bwMonFile}, "Bandwidth of ports."},
+        {{"RATE_MON_FILE", Path(), &C::rateMonFile}, "Sending rates of queue pairs."},
+        {{"CNP_MON_FILE", Path(), &C::cnpMonFile}, "Congestion notifications of queue pairs."},
+        {{"ENABLE_TRACE", Flag(), &C::enableTrace}, "Writes the packet-event trace."},
+        {{"SIMULATOR_STOP_TIME", StopTime(), &C::stopTimePs},
+         "The simulation ends at this simulated time even if flows are left."},
     };
+}
+
+std::vector<Row>
+Marking()
+{
+    constexpr const char* KMIN = "ns3::SwitchMmu::EcnKmin";
+    constexpr const char* KMAX = "ns3::SwitchMmu::EcnKmax";
+    constexpr const char* PMAX = "ns3::SwitchMmu::EcnPmax";
+    const Scale kilobytes{1000, HUGE_VAL, "KB (1000 bytes), 0 or more"};
+    const Scale bytes{1, HUGE_VAL, "0 or more"};
+    const Scale probability{1, 1, "from 0 to 1"};
+    return {
+        // A map counts, whatever the flat value: it is applied after it.
+        {{"KMAX", Scaled("bytes", bytes), KMAX}, "kmax for all rates without KMAX_MAP."},
+        {{"KMIN", Scaled("bytes", bytes), KMIN}, "kmin for all rates without KMIN_MAP."},
+        {{"PMAX", Scaled("number", probability), PMAX}, "pmax for all rates without PMAX_MAP."},
+        {{"KMAX_MAP", ByRate(kilobytes), KMAX},
+         "By link rate, the queue length from which every frame is marked."},
+        {{"KMIN_MAP", ByRate(kilobytes), KMIN},
+         "By link rate, the queue length up to which no frame is marked."},
+        {{"PMAX_MAP", ByRate(probability), PMAX},
+         "By link rate, the marking probability just below kmax."},
+    };
+}
+
+std::vector<Row>
+Switches()
+{
+    const Words routings{{"ecmp", "ns3::EcmpRouting"},
+                         {"flowlet", "ns3::FlowletRouting"},
+                         {"adaptive-flowlet", "ns3::AdaptiveFlowletRouting"},
+                         {"adaptive", "ns3::AdaptiveRouting"},
+                         {"spray", "ns3::SprayRouting"},
+                         {"random-spray", "ns3::RandomSprayRouting"}};
+    const Words actions{{"alert", "Alert"}, {"drop", "Drop"}, {"forward", "Forward"}};
+    const auto routing = PlugIn("word or TypeId",
+                                Listed(routings) + ", or a TypeId",
+                                "ns3::RoutingPolicy",
+                                routings);
+    return {
+        {{"ENABLE_QCN", Flag(), "ns3::SwitchNode::EcnEnabled"},
+         "Switches mark ECN and receivers notify senders."},
+        {{"ECN_ENABLED", Flag(), "ns3::SwitchNode::EcnEnabled"},
+         "The same as ENABLE_QCN.",
+         {},
+         "ENABLE_QCN"},
+        {{"USE_DYNAMIC_PFC_THRESHOLD", Flag(), "ns3::SwitchMmu::DynamicThreshold"},
+         "The PFC threshold is a fraction of the free shared buffer; otherwise it is fixed."},
+        {{"BUFFER_SIZE", BufferSize(), "ns3::SwitchMmu::BufferBytes"},
+         "Packet buffer of a switch."},
+        {{"ERROR_RATE_PER_LINK", Real(0, 1, true), "ns3::RdmaFabric::ErrorRatePerLink"},
+         "Packet loss probability added to that of each link."},
+        {{"ROUTING", routing, "ns3::SwitchNode::RoutingPolicyType"},
+         "Which of several shortest paths a frame takes. Per flow: ecmp by a hash. After each gap "
+         "in a flow: flowlet at random, adaptive-flowlet the least loaded port. Per frame, with "
+         "receivers that put frames in order: adaptive the least loaded, spray the next in turn, "
+         "random-spray one at random."},
+        {{"IN_NETWORK_REDUCTION", Flag(), "ns3::RdmaFabric::InNetworkReduction"},
+         "Network switches add and copy the data of a group's ranks (CollNet). Only over links "
+         "that lose nothing."},
+        {{"ROUTING_AT", RoutingAt(routings)},
+         "ROUTING of some switches: the last line that names one counts."},
+        {{"PLANE", PlaneOfClass()},
+         "Messages of a class leave by that NIC of their host, and so stay on its plane. "
+         "SimAI_simulator only."},
+        {{"COLLECTIVE_ENGINE", CollectiveEngine(), "ns3::CollectiveOffload::Engine"},
+         "ACCL: engines in the NICs carry out the collectives of these classes of traffic, all if "
+         "none is named, where a system file does not say otherwise; NCCL: NCCL does. "
+         "SimAI_simulator only."},
+        {{"LINK_DOWN", ChangeOfLink(false)}, "At that time from the start, the link goes down."},
+        {{"LINK_UP", ChangeOfLink(true)}, "At that time from the start, the link comes up again."},
+        {{"NODE_DOWN", ChangeOfNode(false)},
+         "At that time from the start, all links of a node go down."},
+        {{"NODE_UP", ChangeOfNode(true)},
+         "At that time from the start, all links of a node come up."},
+        {{"QUEUE_WEIGHT", QueueWeight(), "ns3::QbbNetDevice::QueueWeights"},
+         "Where priorities 1 to 7 wait at a port of a switch or a NIC, they share the link by "
+         "these weights (each 1 if not given)."},
+        {{"PAUSE_TIME", Micros(false), "ns3::QbbNetDevice::PauseTime"},
+         "How long a PFC pause lasts if not renewed; at least as long as two full packets."},
+        {{"PFC_WATCHDOG", Micros(true), "ns3::PfcWatchdog::Timeout"},
+         "How long a queue is paused without a break before it counts as a PFC storm, and a "
+         "deadlock is searched for; 0: off."},
+        {{"PFC_WATCHDOG_ACTION", OneOf(actions), "ns3::PfcWatchdog::Action"},
+         "What a PFC storm leads to: a report (a deadlock then ends the run), the loss of what the "
+         "queue holds, or sending in spite of the pause for the same time."},
+    };
+}
+
+std::vector<Row>
+Transport()
+{
+    const auto recovery = PlugIn("word or TypeId",
+                                 "gbn or irn, or a TypeId",
+                                 "ns3::RdmaLossRecovery",
+                                 {{"gbn", "ns3::RdmaGoBackN"}, {"irn", "ns3::RdmaIrn"}});
+    const auto mode = OneOf({{"per_flow", "false"}, {"persistent", "true"}});
+    const auto delivery = OneOf({{"arrival", "false"}, {"acknowledged", "true"}});
+    return {
+        {{"PACKET_PAYLOAD_SIZE", Whole("bytes", 64, 65000), "ns3::RdmaHw::Mtu"},
+         "Message bytes in a full packet."},
+        {{"L2_CHUNK_SIZE", Whole("bytes", 0, INT64_MAX), "ns3::RdmaGoBackN::ChunkBytes"},
+         "Go-back-0 restarts at a multiple of this; 0: at the lost packet."},
+        {{"L2_ACK_INTERVAL", AckInterval(), "ns3::RdmaHw::AckInterval"},
+         "How much the receiver gets before it sends an acknowledgement; 0 and 1: every packet."},
+        {{"L2_BACK_TO_ZERO", Flag(), "ns3::RdmaGoBackN::BackToZero"},
+         "A loss goes back to the chunk's first byte."},
+        {{"L2_WAIT_FOR_ACK", {"anything", "anything"}}, "Read by older simulators."},
+        {{"ACK_HIGH_PRIO", Flag(), "ns3::RdmaHw::AckIgnoresPause"},
+         "As in the HPCC simulator: NICs send acknowledgements in spite of a pause of their data's "
+         "queue. In switches, they wait with the data."},
+        {{"LOSS_RECOVERY", recovery, "ns3::RdmaHw::LossRecoveryType"},
+         "Go-back-N, or selective repeat as IRN does."},
+        {{"REORDER_FRAMES", Whole("frames", 2, UINT16_MAX), "ns3::RdmaLossRecovery::ReorderFrames"},
+         "Where routing is per frame, how far ahead of the frame that it waits for a receiver "
+         "keeps frames that come out of order; those beyond are dropped and asked for again."},
+        {{"REORDER_TIME", Micros(true), "ns3::RdmaLossRecovery::ReorderTime"},
+         "Where routing is per frame, the time after which a receiver takes a frame for lost; "
+         "0: 100 in a fabric that may lose frames, else never."},
+        {{"RTO",
+          Rto(),
+          {"ns3::RdmaGoBackN::Timeout", "ns3::RdmaIrn::RtoHigh", "ns3::RdmaIrn::RtoLow"}},
+         "Retransmission timeout; 0: two idle round trips of the path, at least 4000 with gbn, "
+         "and with irn 320, or 100 while few packets are in flight."},
+        {{"QPS_PER_CONNECTION", Whole("queue pairs", 1, 1024), "ns3::RdmaFabric::QpsPerConnection"},
+         "Number of queue pairs, each with its own source port, that a message is split over."},
+        {{"QP_MODE", mode, "ns3::RdmaFabric::PersistentQueuePairs"},
+         "New queue pairs for each message, or for those of a collective's channel under way at "
+         "once; or congestion state kept between messages."},
+        {{"MESSAGE_DELIVERY", delivery, "ns3::RdmaFabric::DeliverOnAck"},
+         "When a receiver has a message: at its last byte's arrival, or, as with ASTRA-sim's ns-3 "
+         "back end and SimAI, when its sender has the last acknowledgement. SimAI_simulator only."},
+        {{"NIC_TOTAL_PAUSE_TIME", Micros(true), "ns3::RdmaFabric::NicPauseTime"},
+         "How long every NIC pauses its switch from the start, as a slow receiver does."},
+    };
+}
+
+std::vector<Row>
+Congestion()
+{
+    const auto mode =
+        PlugIn("number or TypeId",
+               "0 or 12 none, 1 DCQCN, 3 HPCC, 7 TIMELY of the HPCC simulator, 8 DCTCP, 10 "
+               "HPCC-PINT, or a TypeId such as ns3::RdmaTimely (the paper's) or ns3::RdmaSwift",
+               "ns3::RdmaCongestionOps",
+               {{"0", "ns3::RdmaNoCongestionControl"},
+                {"1", "ns3::RdmaDcqcn"},
+                {"3", "ns3::RdmaHpcc"},
+                {"7", "ns3::RdmaTimelyHpccArtifact"},
+                {"8", "ns3::RdmaDctcp"},
+                {"10", "ns3::RdmaHpccPint"},
+                // ASTRA-sim's network files write it for a window and nothing else.
+                {"12", "ns3::RdmaNoCongestionControl"}});
+    return {
+        {{"CC_MODE", mode, "ns3::RdmaHw::CongestionControl"}, "Congestion control."},
+        {{"HAS_WIN", Flag(), "ns3::RdmaDriver::HasWindow"},
+         "Bytes in flight are bounded by a window of one BDP, of all paths that the packets may "
+         "take."},
+        {{"GLOBAL_T", Flag(), "ns3::RdmaFabric::GlobalBaseRtt"},
+         "All pairs use the largest base RTT and BDP of any pair."},
+        {{"VAR_WIN", Flag(), "ns3::RdmaDriver::VariableWindow"},
+         "The window shrinks with the sending rate."},
+        {{"RATE_BOUND", Flag(), "ns3::RdmaDriver::RateBound"}, "The rate limiter is on."},
+    };
+}
+
+/// Keys that are parameters of algorithms, which have defaults of their own.
+std::vector<Row>
+Algorithms()
+{
+    // A configuration's rates are for its own links: nothing is scaled.
+    const std::vector<std::pair<std::string, bool>> unscaled{
+        {"ns3::RdmaDcqcnBase::ScaleIncrease", false},
+        {"ns3::RdmaTimelyBase::ScaleIncrease", false}};
+    auto increase = unscaled;
+    increase.emplace_back("ns3::RdmaHpccBase::RateBased", true);
+    std::vector<Row> rows{
+        {{"FAST_REACT", Flag(), "ns3::RdmaHpccBase::FastReact"},
+         "HPCC reacts to each ACK, otherwise once per RTT."},
+        {{"ALPHA_RESUME_INTERVAL", Micros(false), "ns3::RdmaDcqcnBase::AlphaResumeInterval"},
+         "DCQCN: time between updates of alpha."},
+        {{"RATE_DECREASE_INTERVAL", Micros(false), "ns3::RdmaDcqcnBase::RateDecreaseInterval"},
+         "DCQCN: least time between rate decreases."},
+        {{"RP_TIMER", Micros(false), "ns3::RdmaDcqcnBase::RpTimer"},
+         "DCQCN: time between rate increases."},
+        {{"CLAMP_TARGET_RATE", Flag(), "ns3::RdmaDcqcnBase::ClampTargetRate"},
+         "DCQCN: each decrease sets the target rate to the current rate."},
+        {{"EWMA_GAIN", Real(0, 1, false), "ns3::RdmaCongestionOps::EwmaGain"},
+         "DCQCN and DCTCP: weight of the newest sample."},
+        {{"FAST_RECOVERY_TIMES", Whole("rounds", 0, 1000), "ns3::RdmaDcqcnBase::FastRecoveryTimes"},
+         "DCQCN: increases in fast recovery."},
+        {{"RATE_AI",
+          Rate(),
+          {"ns3::RdmaDcqcnBase::RateAi",
+           "ns3::RdmaHpccBase::RateAi",
+           "ns3::RdmaTimelyBase::RateAi"}},
+         "Step of additive increase.",
+         increase},
+        {{"RATE_HAI", Rate(), "ns3::RdmaCongestionOps::RateHai"},
+         "Step of hyper increase.",
+         unscaled},
+        {{"MIN_RATE", Rate(), "ns3::RdmaCongestionOps::MinRate"},
+         "Least sending rate of a queue pair."},
+        {{"DCTCP_RATE_AI", Rate(), "ns3::RdmaDctcp::RateAi"},
+         "DCTCP: increase per window.",
+         {{"ns3::RdmaDctcp::RateBased", true}}},
+        // Applied after EWMA_GAIN, so that it wins over it.
+        {{"DCTCP_GAIN", Real(0, 1, false), "ns3::RdmaDctcp::EwmaGain"},
+         "DCTCP: weight of the newest sample, if not EWMA_GAIN."},
+        {{"U_TARGET", Real(0, 1, false), "ns3::RdmaHpccBase::TargetUtilization"},
+         "HPCC: link utilisation steered to."},
+        {{"MI_THRESH", Whole("rounds", 0, 1'000'000), "ns3::RdmaHpccBase::MaxStage"},
+         "HPCC: additive rounds before a multiplicative one."},
+        {{"INT_MULTI", Whole("number", 1, 1024)},
+         "HPCC: unit of telemetry counters; they are exact here, so any value gives the same."},
+        {{"MULTI_RATE", Flag(), "ns3::RdmaHpcc::MultiRate"}, "HPCC: a rate for each hop."},
+        {{"SAMPLE_FEEDBACK", Flag(), "ns3::RdmaHpcc::SampleFeedback"},
+         "HPCC: only ACKs with a queue count."},
+        {{"PINT_LOG_BASE",
+          Real(1, 2, false),
+          {"ns3::RdmaHpccPint::LogBase", "ns3::PintEncoder::LogBase"}},
+         "HPCC-PINT: base of the encoding."},
+        {{"PINT_PROB", Real(0, 1, false), "ns3::RdmaHpccPint::FeedbackProbability"},
+         "HPCC-PINT: share of ACKs that count."},
+    };
+    for (Row& row : rows)
+    {
+        row.sentence += row.key.target.attributes.empty() ? "" : " Not given: the algorithm's own.";
+    }
+    return rows;
+}
+
+std::vector<Row>
+MonitorsAndRun()
+{
+    return {
+        {{"MON_START", Micros(true), &C::monStartPs}, "Monitors begin to sample."},
+        {{"MON_END", Micros(true), &C::monEndPs}, "Monitors end."},
+        {{"QP_MON_INTERVAL", Micros(false), &C::qpMonIntervalPs}, "Rate and CNP samples."},
+        {{"QLEN_MON_INTERVAL", Micros(false), &C::qlenMonIntervalPs}, "Queue length samples."},
+        {{"BW_MON_INTERVAL", Micros(false), &C::bwMonIntervalPs}, "Bandwidth samples."},
+        {{"QLEN_MON_START", Micros(true), &C::qlenMonStartPs}, "MON_START of queue lengths alone."},
+        {{"QLEN_MON_END", Micros(true), &C::qlenMonEndPs}, "MON_END of queue lengths alone."},
+        {{"GPUS_PER_SERVER", Whole("GPUs", 0, 1'000'000), &C::gpusPerServer},
+         "Hosts of a server; 0: as the topology says."},
+        {{"SEED", Whole("number", 1, UINT32_MAX), "RngSeed"}, "Seed of all random variables."},
+    };
+}
+
+/// Keys of ConWeave's simulator, which is made from HPCC's, that have an equal here.
+std::vector<Row>
+Conweave()
+{
+    const auto routing = OneOf(
+        {{"0", "ns3::EcmpRouting"}, {"2", "ns3::AdaptiveRouting"}, {"6", "ns3::FlowletRouting"}});
+    const auto recovery = OneOf({{"0", "ns3::RdmaGoBackN"}, {"1", "ns3::RdmaIrn"}});
+    return {
+        {{"LB_MODE", routing, "ns3::SwitchNode::RoutingPolicyType"},
+         "ConWeave's simulator: ROUTING ecmp, adaptive or flowlet.",
+         {},
+         "ROUTING"},
+        {{"ENABLE_IRN", recovery, "ns3::RdmaHw::LossRecoveryType"},
+         "ConWeave's simulator: LOSS_RECOVERY gbn or irn.",
+         {},
+         "LOSS_RECOVERY"},
+        {{"ENABLE_PFC", PfcEnabled(), "ns3::SwitchMmu::LosslessMask"},
+         "ConWeave's simulator: 0: no priority has PFC."},
+        {{"RANDOM_SEED", Whole("number", 1, UINT32_MAX), "RngSeed"},
+         "ConWeave's simulator: SEED.",
+         {},
+         "SEED"},
+    };
+}
+
+/// Add what is written as rows of a group.
+void
+AddTo(std::vector<KeyRow>& all, std::vector<Row> group, KeyTold told)
+{
+    for (Row& row : group)
+    {
+        auto& [name, format, target] = row.key;
+        const bool hasDefault = told == KeyTold::InForce;
+        FabricConfKey key{name,
+                          format.type,
+                          format.range,
+                          hasDefault ? DefaultText(format, target) : "",
+                          std::move(row.sentence),
+                          !format.fields.empty() || format.take,
+                          std::move(target.attributes)};
+        all.push_back({std::move(key),
+                       std::move(format),
+                       target.field,
+                       std::move(row.alongside),
+                       row.sameAs,
+                       told});
+    }
 }
 
 } // namespace
 
-const std::vector<Rule>&
-FabricConfRules()
+std::vector<AttributeSetting>
+KeyRow::Set(FabricConf& conf, const InputLines& line) const
 {
-    static const std::vector<Rule> rules = [] {
-        std::vector<Rule> all;
-        for (auto group : {InputAndOutputRules,
-                           MarkingRules,
-                           SwitchRules,
-                           TransportRules,
-                           CongestionRules,
-                           AlgorithmRules,
-                           MonitorAndRunRules,
-                           ConweaveRules})
+    const std::size_t given = line.Fields().size() - 1;
+    const std::size_t count = format.fields.size();
+    if (count && count != given && !format.hasBlanks)
+    {
+        line.Fail(key.name + " has " + std::to_string(given) + " values",
+                  (count == 1 ? "one" : std::to_string(count)) + ": " + key.type);
+    }
+    FabricConfFormat::Values values;
+    for (std::size_t i = 0; i < count; ++i)
+    {
+        const std::string_view text = format.hasBlanks ? line.RestFrom(1) : line.Fields()[1 + i];
+        const auto value = format.fields[i](text);
+        if (!value)
         {
-            for (Rule& rule : group())
-            {
-                all.push_back(std::move(rule));
-            }
+            Refuse(line, key, text);
         }
-        return all;
-    }();
-    return rules;
+        values.push_back(*value);
+    }
+    if (format.take)
+    {
+        return format.take(conf, values, line, key);
+    }
+    std::vector<AttributeSetting> settings;
+    for (const std::string& attribute : key.attributes)
+    {
+        settings.push_back(MakeSetting(attribute, values.front(), line, key));
+    }
+    for (const auto& [attribute, isOn] : alongside)
+    {
+        settings.push_back({attribute, Create<BooleanValue>(isOn)});
+    }
+    if (field.set)
+    {
+        field.set(conf, values.front());
+    }
+    return settings;
 }
 
-} // namespace ns3
+std::string
+KeyRow::Get(const FabricConf& conf) const
+{
+    if (told == KeyTold::Never || format.get)
+    {
+        return format.get ? format.get(conf, key) : "";
+    }
+    if (key.attributes.empty())
+    {
+        return field.get ? TextOf(format, field.get(conf)) : "";
+    }
+    const std::string& attribute = key.attributes.front();
+    return told == KeyTold::OfChosen ? TextOfChosen(*this)
+                                     : TextOf(format, ValueOf(*GetDefault(attribute), attribute));
+}
+
+const std::vector<KeyRow>&
+AllRows()
+{
+    static const std::vector<KeyRow> rows = [] {
+        using enum KeyTold;
+        std::vector<KeyRow> all;
+        AddTo(all, InputAndOutput(), InForce);
+        AddTo(all, Marking(), InForce);
+        AddTo(all, Switches(), InForce);
+        AddTo(all, Transport(), InForce);
+        AddTo(all, Congestion(), InForce);
+        AddTo(all, Algorithms(), OfChosen);
+        AddTo(all, MonitorsAndRun(), InForce);
+        AddTo(all, Conweave(), Never);
+        return all;
+    }();
+    return rows;
+}
+
+} // namespace ns3::conf_format

@@ -4,16 +4,55 @@
 #ifndef FABRIC_CONF_KEYS_H
 #define FABRIC_CONF_KEYS_H
 
-#include "fabric-conf-rule.h"
+#include "fabric-conf-format.h"
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-namespace ns3
+namespace ns3::conf_format
 {
 
-/// @return the rules of all keys, in the order of the documentation
-const std::vector<FabricConfKeyRule>& FabricConfRules();
+/// The member of FabricConf that has a key's value; empty functions: there is none.
+struct Member
+{
+    std::function<void(FabricConf& conf, const FabricConfValue& value)> set;
+    std::function<std::optional<FabricConfValue>(const FabricConf& conf)> get;
+};
 
-} // namespace ns3
+/// How a run tells the value of a key.
+enum class KeyTold : uint8_t
+{
+    InForce,  ///< as it is in force
+    OfChosen, ///< as the chosen congestion control has it, as each has a default of its own
+    Never,    ///< another key tells it
+};
+
+/// A key of the configuration: what it may say, and where that goes.
+struct KeyRow
+{
+    FabricConfKey key;
+    FabricConfFormat format;
+    Member field; ///< of a key that stands for no attribute
+    /// Flags that get a value of their own when the key is given.
+    std::vector<std::pair<std::string, bool>> alongside;
+    std::string sameAs; ///< the key that it is another name of: the last one counts
+    KeyTold told;
+
+    /// Read the line's values. @return what becomes the default of attributes
+    /// @throw InputError naming key and range
+    std::vector<AttributeSetting> Set(FabricConf& conf, const InputLines& line) const;
+
+    /// @return the values in force as the file would have them; empty if there are none
+    std::string Get(const FabricConf& conf) const;
+};
+
+/// @return the rows of all keys, in the order of the documentation
+const std::vector<KeyRow>& AllRows();
+
+} // namespace ns3::conf_format
 
 #endif /* FABRIC_CONF_KEYS_H */

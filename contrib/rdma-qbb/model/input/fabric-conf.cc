@@ -30,61 +30,51 @@ class UnknownKeyError : public InputError
     using InputError::InputError;
 };
 
-/// @return where the rules have the key; their number if they do not
+/// @return the key's place in the table; the number of keys if it is unknown
 std::size_t
 PlaceOf(std::string_view name)
 {
-    const auto& rules = FabricConfRules();
-    const auto rule =
-        std::find_if(rules.begin(), rules.end(), [&](const auto& r) { return r.key.name == name; });
-    return static_cast<std::size_t>(rule - rules.begin());
+    const auto& rows = conf_format::AllRows();
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& each) {
+        return each.key.name == name;
+    });
+    return static_cast<std::size_t>(row - rows.begin());
 }
 
-std::size_t
-PlaceOf(const InputLines& line)
+void
+SetFromLine(FabricConf& conf, const InputLines& line)
 {
     const std::string_view name = line.Fields()[0];
-    const auto& rules = FabricConfRules();
+    const auto& rows = conf_format::AllRows();
     const std::size_t place = PlaceOf(name);
-    if (place == rules.size())
+    if (place == rows.size())
     {
         std::vector<std::string> names;
-        std::transform(rules.begin(), rules.end(), std::back_inserter(names), [](const auto& r) {
-            return r.key.name;
+        std::transform(rows.begin(), rows.end(), std::back_inserter(names), [](const auto& each) {
+            return each.key.name;
         });
         throw UnknownKeyError(line.Name(),
                               line.Line(),
                               "unknown key " + std::string(name),
                               "a known key" + NearestHint(name, names));
     }
-    return place;
-}
-
-void
-SetFromLine(FabricConf& conf, const InputLines& line)
-{
-    const std::size_t place = PlaceOf(line);
-    const FabricConfKeyRule& rule = FabricConfRules()[place];
+    const conf_format::KeyRow& row = rows[place];
     if (line.Fields().size() < 2)
     {
-        line.Fail(rule.key.name + " has no value", rule.key.range);
+        line.Fail(row.key.name + " has no value", row.key.range);
     }
-    if (!rule.key.hasEffect)
+    if (!row.key.hasEffect)
     {
         conf.warnings.push_back(line.Name() + ":" +
                                 (line.Line() ? std::to_string(line.Line()) + ": " : " ") +
-                                rule.key.name + " is accepted and has no effect");
+                                row.key.name + " is accepted and has no effect");
     }
-    if (rule.set)
+    auto settings = row.Set(conf, line);
+    if (!row.key.attributes.empty())
     {
-        rule.set(conf, line);
+        conf.settings[row.sameAs.empty() ? place : PlaceOf(row.sameAs)] = std::move(settings);
     }
-    if (rule.settings)
-    {
-        const std::size_t shared = rule.sameAs ? PlaceOf(rule.sameAs) : place;
-        conf.settings[shared] = rule.settings(conf, line);
-    }
-    conf.given.push_back(rule.key.name);
+    conf.given.push_back(row.key.name);
     conf.origins.push_back({line.Name(), line.Line()});
 }
 
@@ -330,9 +320,9 @@ std::vector<FabricConfKey>
 FabricConfKeys()
 {
     std::vector<FabricConfKey> keys;
-    for (const FabricConfKeyRule& rule : FabricConfRules())
+    for (const conf_format::KeyRow& row : conf_format::AllRows())
     {
-        keys.push_back(rule.key);
+        keys.push_back(row.key);
     }
     return keys;
 }
@@ -341,12 +331,12 @@ std::vector<std::pair<std::string, std::string>>
 FabricConfValues(const FabricConf& conf)
 {
     std::vector<std::pair<std::string, std::string>> values;
-    for (const FabricConfKeyRule& rule : FabricConfRules())
+    for (const conf_format::KeyRow& row : conf_format::AllRows())
     {
-        std::string value = rule.get ? rule.get(conf) : "";
+        std::string value = row.Get(conf);
         if (!value.empty())
         {
-            values.emplace_back(rule.key.name, std::move(value));
+            values.emplace_back(row.key.name, std::move(value));
         }
     }
     return values;

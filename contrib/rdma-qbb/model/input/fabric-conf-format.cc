@@ -1,0 +1,551 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+#include "fabric-conf-format.h"
+
+#include "rdma-qbb/model/attribute/collective-offload.h"
+
+#include "ns3/clock-range.h"
+#include "ns3/nstime.h"
+#include "ns3/queue-weights.h"
+#include "ns3/rate-map.h"
+#include "ns3/type-id.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+
+namespace ns3::conf_format
+{
+
+namespace
+{
+
+constexpr int64_t PS_PER_US = 1'000'000;
+
+using Format = FabricConfFormat;
+using Key = FabricConfKey;
+using Line = InputLines;
+using Value = FabricConfValue;
+using Settings = Format::Settings;
+using Values = Format::Values;
+
+int64_t
+Int(const Value& value)
+{
+    return std::get<int64_t>(value);
+}
+
+std::string
+MicrosText(int64_t ps)
+{
+    return WriteValue(static_cast<double>(ps) / PS_PER_US);
+}
+
+/// @return a whole number; it may end in ".0", as Python's division writes it
+std::optional<int64_t>
+ParseWhole(std::string_view text, int64_t lowest = 0, int64_t highest = INT64_MAX)
+{
+    const std::size_t point = std::min(text.find('.'), text.size());
+    const bool isWhole = text.find_first_not_of('0', point + 1) == std::string_view::npos;
+    const auto value = isWhole ? ParseUnsigned(text.substr(0, point)) : std::nullopt;
+    const bool isLegal = value && *value <= static_cast<uint64_t>(highest) &&
+                         *value >= static_cast<uint64_t>(lowest);
+    return isLegal ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
+}
+
+auto
+WholeIn(int64_t lowest, int64_t highest)
+{
+    return [=](std::string_view text) { return ParseWhole(text, lowest, highest); };
+}
+
+auto
+MicrosFrom(int64_t leastPs)
+{
+    return [=](std::string_view text) {
+        const auto ps = ParseScaled(text, PS_PER_US);
+        return ps && *ps >= leastPs ? ps : std::nullopt;
+    };
+}
+
+auto
+Parser(const Scale& scale)
+{
+    return [scale](std::string_view text) {
+        const auto value = ParseReal(text);
+        const bool isLegal = value && *value >= 0 && *value <= scale.most;
+        return isLegal ? std::optional(*value * scale.unit) : std::nullopt;
+    };
+}
+
+/// @return the word for a text of an attribute; the text itself if there is none
+std::string
+WordOf(const std::string& text, const Words& words)
+{
+    const auto word = std::find_if(words.begin(), words.end(), [&](const auto& each) {
+        return each.second == text;
+    });
+    return word == words.end() ? text : word->first;
+}
+
+std::optional<std::string>
+MeaningOf(std::string_view text, const Words& words)
+{
+    const auto word = std::find_if(words.begin(), words.end(), [&](const auto& each) {
+        return each.first == text;
+    });
+    return word == words.end() ? std::nullopt : std::optional(word->second);
+}
+
+/// @return the TypeId's name that a word, or the name itself, stands for; nullopt if it is none of
+/// a class that can be made and is derived from @p base
+std::optional<std::string>
+TypeNameOf(std::string_view text, const Words& words, const char* base)
+{
+    const auto number = ParseWhole(text);
+    const std::string word = number ? std::to_string(*number) : std::string(text);
+    std::string name = MeaningOf(word, words).value_or(word);
+    TypeId type;
+    const bool exists = TypeId::LookupByNameFailSafe(name, &type) ||
+                        TypeId::LookupByNameFailSafe(name = "ns3::" + name, &type);
+    const bool isLegal =
+        exists && type.HasConstructor() && type.IsChildOf(TypeId::LookupByName(base));
+    return isLegal ? std::optional(name) : std::nullopt;
+}
+
+/// @return what writes texts of attributes, or flags, as words
+auto
+WordWriter(const Words& words)
+{
+    return [words](const Value& value) {
+        const auto* flag = std::get_if<int64_t>(&value);
+        return WordOf(flag ? fmt::to_string(*flag != 0) : std::get<std::string>(value), words);
+    };
+}
+
+/// @return a value of the line @throw InputError if it is illegal
+template <typename T>
+T
+Legal(const std::optional<T>& value, const Line& line, const Key& key, std::size_t field)
+{
+    if (!value)
+    {
+        Refuse(line, key, line.Fields()[field]);
+    }
+    return *value;
+}
+
+/// @return a layer's name, a node id or a range of them
+std::optional<FabricConf::RoutingPlace>
+ParseRoutingPlace(std::string_view text)
+{
+    constexpr std::array<std::string_view, 3> LAYERS{"asw", "psw", "core"};
+    const auto layer = std::find(LAYERS.begin(), LAYERS.end(), text);
+    if (layer != LAYERS.end())
+    {
+        return {{std::string(text), static_cast<uint32_t>(layer - LAYERS.begin()) + 1, 0, 0}};
+    }
+    const std::size_t dash = text.find('-');
+    const auto parse = WholeIn(0, UINT32_MAX);
+    const auto first = parse(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse(text.substr(dash + 1));
+    return first && last && *first <= *last
+               ? std::optional(FabricConf::RoutingPlace{std::string(text),
+                                                        0,
+                                                        static_cast<uint32_t>(*first),
+                                                        static_cast<uint32_t>(*last)})
+               : std::nullopt;
+}
+
+/// Changes of a link, or of all links of a node.
+Format
+Change(const char* type, const char* range, bool up, bool isOfNode)
+{
+    Format format{type, range, {MicrosFrom(0), WholeIn(0, LinkEvent::ALL_LINKS - 1)}};
+    if (!isOfNode)
+    {
+        format.fields.push_back(format.fields.back());
+    }
+    format.take = [=](FabricConf& conf, const Values& values, const Line& line, const Key& key) {
+        const auto a = static_cast<uint32_t>(Int(values[1]));
+        const auto b = isOfNode ? LinkEvent::ALL_LINKS : static_cast<uint32_t>(Int(values[2]));
+        const bool isNone = Int(values[0]) == 0 && a == 0 && b == 0;
+        if (a == b && !isNone)
+        {
+            line.Fail(fmt::format("{} names node {} twice", key.name, a), "the two ends of a link");
+        }
+        if (!isNone)
+        {
+            conf.linkEvents.push_back({Int(values[0]), a, b, up, line.Line()});
+        }
+        return Settings{};
+    };
+    format.get = [=](const FabricConf& conf, const Key&) {
+        std::vector<std::string> texts;
+        for (const LinkEvent& event : conf.linkEvents)
+        {
+            if (event.up == up && (event.b == LinkEvent::ALL_LINKS) == isOfNode)
+            {
+                texts.push_back(fmt::format("{} {}", MicrosText(event.timePs), event.a) +
+                                (isOfNode ? "" : fmt::format(" {}", event.b)));
+            }
+        }
+        return fmt::format("{}", fmt::join(texts, "; "));
+    };
+    format.defaultValue = isOfNode ? "" : "0 0 0";
+    return format;
+}
+
+} // namespace
+
+void
+Refuse(const Line& line, const Key& key, std::string_view value)
+{
+    line.Fail(fmt::format("{} cannot be '{}'", key.name, value), key.type + ", " + key.range);
+}
+
+std::string
+WriteValue(const Value& value)
+{
+    if (const auto* text = std::get_if<std::string>(&value))
+    {
+        return *text;
+    }
+    if (const auto* whole = std::get_if<int64_t>(&value))
+    {
+        return std::to_string(*whole);
+    }
+    std::array<char, 32> text; // of the shortest number that reads back as the value
+    const auto end = std::to_chars(text.begin(), text.end(), std::get<double>(value)).ptr;
+    return {text.data(), end};
+}
+
+std::string
+Listed(const Words& words)
+{
+    std::string text;
+    for (const auto& [word, meaning] : words)
+    {
+        text += (text.empty() ? "" : " or ") + word;
+    }
+    return text;
+}
+
+Format
+Flag()
+{
+    return {"flag", "0 or 1", {WholeIn(0, 1)}};
+}
+
+Format
+Whole(const char* type, int64_t lowest, int64_t highest)
+{
+    return {type, fmt::format("from {} to {}", lowest, highest), {WholeIn(lowest, highest)}};
+}
+
+Format
+Real(double lowest, double highest, bool withLowest)
+{
+    return {"number",
+            (withLowest ? "from " : "above ") + WriteValue(lowest) + " to " + WriteValue(highest),
+            {[=](std::string_view text) {
+                const auto value = ParseReal(text);
+                const bool isLegal = value && *value >= lowest && *value <= highest &&
+                                     (withLowest || *value != lowest);
+                return isLegal ? value : std::nullopt;
+            }}};
+}
+
+Format
+Scaled(const char* type, const Scale& scale)
+{
+    return {type, scale.range, {Parser(scale)}, [unit = scale.unit](const Value& value) {
+                return WriteValue(std::get<double>(value) / unit);
+            }};
+}
+
+Format
+Micros(bool mayBeZero)
+{
+    return {"microseconds",
+            mayBeZero ? "0 or more" : "above 0",
+            {MicrosFrom(mayBeZero ? 0 : 1)},
+            [](const Value& value) { return MicrosText(Int(value)); }};
+}
+
+Format
+StopTime()
+{
+    return {"seconds",
+            "above 0; larger than the clock can hold (about 106 days): no limit",
+            {[](std::string_view text) {
+                bool isTooLarge = false;
+                const auto ps = ParseScaled(text, PS_PER_SECOND, &isTooLarge);
+                return ps == 0 ? std::nullopt : isTooLarge ? std::optional(TIME_PS_MAX) : ps;
+            }},
+            [](const Value& ps) {
+                return Int(ps) == TIME_PS_MAX
+                           ? "no limit"
+                           : WriteValue(static_cast<double>(Int(ps)) / PS_PER_SECOND);
+            }};
+}
+
+Format
+Rate()
+{
+    return {"rate",
+            "a rate with its unit, such as 50Mb/s",
+            {[](std::string_view text) {
+                const auto bps = ParseRateWithUnit(text);
+                return bps ? std::optional(static_cast<int64_t>(*bps)) : std::nullopt;
+            }},
+            [](const Value& bps) { return FormatDataRate(static_cast<uint64_t>(Int(bps))); }};
+}
+
+Format
+BufferSize()
+{
+    constexpr int64_t MIB = 1 << 20;
+    return {"MiB below 1024, else bytes",
+            "above 0",
+            {[](std::string_view text) {
+                const auto size = ParseWhole(text, 1, int64_t{1} << 50);
+                return size && *size < 1024 ? *size * MIB : size;
+            }},
+            [](const Value& bytes) {
+                const bool isInMib = Int(bytes) % MIB == 0 && Int(bytes) / MIB < 1024;
+                return std::to_string(Int(bytes) / (isInMib ? MIB : 1));
+            }};
+}
+
+Format
+AckInterval()
+{
+    Format format = Whole("packets up to 1, bytes above", 0, INT64_MAX);
+    format.fields = {[](std::string_view text) {
+        const auto interval = ParseWhole(text);
+        return interval == 0 ? 1 : interval;
+    }};
+    return format;
+}
+
+Format
+Path()
+{
+    return {"file", "a path", {[](std::string_view text) { return std::string(text); }}, {}, true};
+}
+
+Format
+OneOf(const Words& words)
+{
+    return {"word",
+            Listed(words),
+            {[words](std::string_view text) { return MeaningOf(text, words); }},
+            WordWriter(words)};
+}
+
+Format
+PlugIn(const char* type, std::string range, const char* base, const Words& words)
+{
+    return {type,
+            std::move(range),
+            {[words, base](std::string_view text) { return TypeNameOf(text, words, base); }},
+            WordWriter(words)};
+}
+
+Format
+CollectiveEngine()
+{
+    const auto parse = [](std::string_view text) {
+        const bool isLegal = CollectiveOffload::Parse(text).has_value();
+        return isLegal ? std::optional(std::string(text)) : std::nullopt;
+    };
+    return {"words", CollectiveOffload::EXPECTED, {parse}, {}, true};
+}
+
+Format
+ByRate(const Scale& scale)
+{
+    Format format{"n, then n times: rate in bit/s, value", scale.range};
+    format.take = [scale](FabricConf&, const Values&, const Line& line, const Key& key) {
+        const auto& fields = line.Fields();
+        const auto count = ParseWhole(fields[1], 1, 1'000'000);
+        const std::size_t values = fields.size() - 2;
+        if (!count || values != static_cast<std::size_t>(*count) * 2)
+        {
+            line.Fail(
+                fmt::format("{} says {} pairs and has {} values", key.name, fields[1], values),
+                "n, then 2 n values");
+        }
+        std::map<uint64_t, double> map;
+        for (std::size_t i = 2; i < fields.size(); i += 2)
+        {
+            const auto rate = ParseDataRateBps(fields[i]);
+            const uint64_t bps = Legal(rate == 0 ? std::nullopt : rate, line, key, i);
+            const double value = Legal(Parser(scale)(fields[i + 1]), line, key, i + 1);
+            if (!map.emplace(bps, value).second)
+            {
+                line.Fail(fmt::format("{} lists {} twice", key.name, fields[i]), "each rate once");
+            }
+        }
+        return Settings{{key.attributes.front(), Create<RateMapValue>(RateMap(std::move(map)))}};
+    };
+    format.get = [scale](const FabricConf&, const Key& key) {
+        const RateMap map = AttributeDefault<RateMapValue>(key.attributes.front());
+        std::string text = map.GetByRate().empty() ? "" : fmt::to_string(map.GetByRate().size());
+        for (const auto& [rate, value] : map.GetByRate())
+        {
+            text += fmt::format(" {} {}", rate, WriteValue(value / scale.unit));
+        }
+        return text;
+    };
+    return format;
+}
+
+Format
+QueueWeight()
+{
+    Format format{"priority and weight",
+                  "a priority from 1 to 7 and a weight from 1 to 1000; may be repeated",
+                  {WholeIn(1, 7), WholeIn(1, QueueWeights::MAX_WEIGHT)}};
+    format.take = [](FabricConf& conf, const Values& values, const Line&, const Key& key) {
+        const std::string& attribute = key.attributes.front();
+        const Ptr<const AttributeValue> given = conf.FindSetting(attribute);
+        auto weights =
+            given ? dynamic_cast<const QueueWeightsValue&>(*given).Get() : QueueWeights();
+        weights.Set(static_cast<uint64_t>(Int(values[0])), static_cast<uint64_t>(Int(values[1])));
+        return Settings{{attribute, Create<QueueWeightsValue>(weights)}};
+    };
+    format.get = [](const FabricConf&, const Key& key) {
+        const auto weights = AttributeDefault<QueueWeightsValue>(key.attributes.front()).weights;
+        std::vector<std::string> texts;
+        for (std::size_t priority = 1; priority < weights.size(); ++priority)
+        {
+            if (weights[priority] != 1)
+            {
+                texts.push_back(fmt::format("{} {}", priority, weights[priority]));
+            }
+        }
+        return fmt::format("{}", fmt::join(texts, "; "));
+    };
+    return format;
+}
+
+Format
+PfcEnabled()
+{
+    Format format = Flag();
+    format.take = [](FabricConf&, const Values& values, const Line&, const Key& key) {
+        return Int(values[0]) ? Settings{}
+                              : Settings{{key.attributes.front(), Create<UintegerValue>(0)}};
+    };
+    return format;
+}
+
+Format
+Rto()
+{
+    const auto ownOf = [](const std::string& attribute) {
+        return dynamic_cast<const TimeValue&>(*GetOriginalDefault(attribute)).Get();
+    };
+    Format format = Micros(true);
+    format.take = [ownOf](FabricConf&, const Values& values, const Line& line, const Key& key) {
+        const Time rto = PicoSeconds(Int(values[0]));
+        Settings all;
+        for (const std::string& attribute : key.attributes)
+        {
+            const Time own = ownOf(attribute);
+            const bool isLast = attribute == key.attributes.back();
+            const Time value = rto.IsZero() ? own : isLast ? std::min(own, rto) : rto;
+            all.push_back({attribute, Create<TimeValue>(value)});
+        }
+        return all;
+    };
+    format.get = [ownOf](const FabricConf&, const Key& key) {
+        const Time rto = AttributeDefault<TimeValue>(key.attributes.front());
+        return rto == ownOf(key.attributes.front()) ? "0" : MicrosText(rto.GetPicoSeconds());
+    };
+    format.defaultValue = "0";
+    return format;
+}
+
+Format
+RoutingAt(const Words& policies)
+{
+    Format format{"policy and switches",
+                  "a word of ROUTING, then asw, psw, core, node ids or ranges of them such as "
+                  "40-47; may be repeated"};
+    format.take = [policies](FabricConf& conf, const Values&, const Line& line, const Key& key) {
+        const auto& fields = line.Fields();
+        const auto policy = TypeNameOf(fields[1], policies, "ns3::RoutingPolicy");
+        FabricConf::RoutingChoice choice{Legal(policy, line, key, 1), {}, line.Line()};
+        if (fields.size() < 3)
+        {
+            line.Fail(key.name + " names no switches", key.range);
+        }
+        for (std::size_t i = 2; i < fields.size(); ++i)
+        {
+            choice.places.push_back(Legal(ParseRoutingPlace(fields[i]), line, key, i));
+        }
+        conf.routingAt.push_back(std::move(choice));
+        return Settings{};
+    };
+    format.get = [policies](const FabricConf& conf, const Key&) {
+        std::string text;
+        for (const FabricConf::RoutingChoice& choice : conf.routingAt)
+        {
+            text += (text.empty() ? "" : "; ") + WordOf(choice.policy, policies);
+            for (const FabricConf::RoutingPlace& place : choice.places)
+            {
+                text += " " + place.text;
+            }
+        }
+        return text;
+    };
+    return format;
+}
+
+Format
+PlaneOfClass()
+{
+    Format format{"class of traffic and a number",
+                  "TP, DP, EP, DP_EP, PP, CP, CUSTOM, MESSAGES or KV, then a NIC of the hosts from "
+                  "0; may be repeated"};
+    format.fields = {Path().fields.front(), WholeIn(0, UINT16_MAX)};
+    format.take = [](FabricConf& conf, const Values& values, const Line& line, const Key&) {
+        conf.planes.push_back(
+            {std::get<std::string>(values[0]), static_cast<uint32_t>(Int(values[1])), line.Line()});
+        return Settings{};
+    };
+    format.get = [](const FabricConf& conf, const Key&) {
+        std::vector<std::string> texts;
+        for (const FabricConf::PlaneChoice& choice : conf.planes)
+        {
+            texts.push_back(fmt::format("{} {}", choice.trafficClass, choice.plane));
+        }
+        return fmt::format("{}", fmt::join(texts, "; "));
+    };
+    return format;
+}
+
+Format
+ChangeOfLink(bool up)
+{
+    return Change("microseconds and two node ids", "0 0 0 for none; may be repeated", up, false);
+}
+
+Format
+ChangeOfNode(bool up)
+{
+    return Change("microseconds and a node id",
+                  "a time of 0 or more and a node; may be repeated",
+                  up,
+                  true);
+}
+
+} // namespace ns3::conf_format
