@@ -193,7 +193,10 @@ def test_sizes_that_say_nothing_about_a_model_are_named(tmp_path):
     ("{", "config.json:1:"),
     ("[]", "config.json:1: not an object"),
     ('{"model_type": "llama"}', "there is no hidden_size"),
-    ('{"model_type": "qwen3_next", "hidden_size": 1}', "linear attention"),
+    ('{"model_type": "mamba2", "hidden_size": 1}', "state-space layers"),
+    ('{"model_type": "nemotron_h", "hidden_size": 64, "hybrid_override_pattern": "MX"}', '"X" is not a kind of block'),
+    ('{"model_type": "qwen3_next", "hidden_size": 64, "num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"]}',
+     "layer_types are not full attention in each 4th"),
     ('{"hidden_size": 64, "num_hidden_layers": -1, "num_attention_heads": 4, "vocab_size": 9}', "layers"),
     ('{"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": "x"}', "vocabulary"),
 ])
@@ -259,6 +262,81 @@ def kept_of(model=None, **sizes):
     model, plan = model or gpt(), Parallelism(**{**LAYER, **sizes})
     _, ends = memory.stage_operators(model, plan, 0)
     return memory.of_stage(model, plan, 0).activations - sum(operator.kept for operator in ends)
+
+
+def test_hybrid_configurations_give_the_catalogue_s_models(tmp_path):
+    super_ = catalogue.find("nemotron_3_super")
+    keys = {"model_type": "nemotron_h", "hidden_size": 4096, "hybrid_override_pattern": super_.pattern, "num_hidden_layers": 88,
+            "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 2688, "vocab_size": 131072,
+            "mamba_num_heads": 128, "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4, "chunk_size": 128,
+            "n_routed_experts": 512, "num_experts_per_tok": 22, "moe_intermediate_size": 2688, "moe_latent_size": 1024,
+            "moe_shared_expert_intermediate_size": 5376, "n_shared_experts": 1, "n_group": 1, "mlp_hidden_act": "relu2",
+            "tie_word_embeddings": False, "mamba_proj_bias": False, "use_conv_bias": True, "expand": 2}
+    (tmp_path / "config.json").write_text(json.dumps(keys))
+    assert hugging_face.read(tmp_path / "config.json").copy(update={"name": super_.name}) == super_
+    blocks = ["mamba" if letter == "M" else "moe" if letter == "E" else "attention" for letter in super_.pattern]
+    (tmp_path / "config.json").write_text(json.dumps({**keys, "hybrid_override_pattern": None, "num_hidden_layers": None,
+                                                      "layers_block_type": blocks}))
+    assert hugging_face.read(tmp_path / "config.json").pattern == super_.pattern
+    next_ = catalogue.find("qwen3_next_80b_a3b")
+    keys = {"model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
+            "head_dim": 256, "intermediate_size": 5120, "vocab_size": 151936, "linear_num_key_heads": 16, "linear_key_head_dim": 128,
+            "linear_num_value_heads": 32, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "full_attention_interval": 4,
+            "num_experts": 512, "num_experts_per_tok": 10, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+            "decoder_sparse_step": 1, "mlp_only_layers": []}
+    (tmp_path / "config.json").write_text(json.dumps(keys))
+    assert hugging_face.read(tmp_path / "config.json").copy(update={"name": next_.name}) == next_
+
+
+def test_a_state_space_layer_does_the_work_that_megatron_lm_counts():
+    # Its num_floating_point_operations: products in and out, and 7 N for each token and channel of the scan, in which chunks are not counted.
+    model, tokens = catalogue.find("nemotron_h_8b"), 4096
+    of = {o.name: o for o in operators.state_space(model, Parallelism(world_size=1, sequence=tokens))}
+    width, groups, state, heads = 8192, 8, 128, 128
+    assert of["mamba_in"].flops + of["mamba_out"].flops == 2 * tokens * 4096 * (2 * width + 2 * groups * state + heads + width)
+    assert of["mamba_scan"].flops == pytest.approx(7 * tokens * width * state, rel=0.15)
+    assert sum(o.parameters for o in of.values()) == model.state_space_parameters() + model.norm_parameters
+
+
+def test_linear_attention_takes_time_in_proportion_to_its_tokens():
+    model = catalogue.find("qwen3_next_80b_a3b")
+    short, long = ({o.name: o for o in operators.linear_attention(model, Parallelism(world_size=1, sequence=tokens))} for tokens in (4096, 8192))
+    assert all(long[name].flops == 2 * short[name].flops for name in short)
+    # Beyond a few thousand tokens, less than attention of as many heads.
+    attention = next(o for o in operators.attention(model, Parallelism(world_size=1, sequence=8192)) if o.name == "attention")
+    assert long["delta_scan"].flops < attention.flops
+
+
+@pytest.mark.parametrize("name", ["nemotron_3_super", "qwen3_next_80b_a3b"])
+@pytest.mark.parametrize("tp", [2, 8])
+def test_tensor_parallelism_shards_heads_of_recurrent_layers(name, tp):
+    model = catalogue.find(name)
+    mixer = {"nemotron_3_super": operators.state_space, "qwen3_next_80b_a3b": operators.linear_attention}[name]
+    one, many = (list(mixer(model, Parallelism(world_size=tp, tp=size, sequence_parallel=size > 1))) for size in (1, tp))
+    for whole, part in zip(one, many):
+        assert whole.flops == pytest.approx(tp * part.flops)
+        if whole.kind == "matmul":
+            assert whole.parameters == tp * part.parameters
+
+
+def test_layers_that_predict_further_tokens_have_weights_work_and_a_loss():
+    model = catalogue.find("deepseek_v3")
+    more = model.copy(update={"predictions": 1})
+    # 14 billion at Hugging Face, where they have an embedding and a head of their own.
+    assert (more.parameters() - model.parameters() + 2 * 129280 * 7168) / 1e9 == pytest.approx(14, rel=0.05)
+    plan = Parallelism(world_size=64, pp=2, ep=16, sequence=4096, micro_batch=1)
+    plain, longer = (megatron.Iteration(m, plan, H100) for m in (model, more))
+    layer = sum(o.flops for o in operators.layer(model, plan, 60))
+    [logits] = [o for o in operators.head(model, plan) if o.name == "logits"]
+    join = 2 * 4096 * 7168 * 2 * 7168
+    added = 3 * (layer + logits.flops + join) * plan.micro_batches * plan.replicas
+    assert longer.flops() - plain.flops() == pytest.approx(added)
+    rows = [row for row in longer.chunks(1)[0] if row.name.startswith("prediction")]
+    assert sum(row.name.endswith("cross_entropy1") for row in rows) == 1
+    # Its head has the weights of the first one, so that gradients are reduced once.
+    held = sum(row.weight.bytes for row in longer.chunks(1)[0]) - sum(row.weight.bytes for row in plain.chunks(1)[0])
+    parts = model.prediction_parameters() - model.expert_parameters() * 15 / 16
+    assert held == pytest.approx(4 * parts, rel=1e-3)
 
 
 @pytest.mark.parametrize("modules, per_token", [

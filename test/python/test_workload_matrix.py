@@ -25,6 +25,15 @@ EXPERTS = ["--model_name", "mixtral_8x7b", "--num_layers", 4]
 MEASURED = "operator,forward_us,input_gradient_us,weight_gradient_us\nattention,100,250,0\noptimizer,500,0,0\n"
 WINDOWS = {"model_type": "gemma3_text", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 6,
            "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 32000, "sliding_window": 256}
+HYBRID = {"model_type": "nemotron_h", "hidden_size": 1024, "num_hidden_layers": 8, "hybrid_override_pattern": "MEM*-MEM",
+          "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 2048, "vocab_size": 32000,
+          "mamba_num_heads": 32, "mamba_head_dim": 64, "n_groups": 4, "ssm_state_size": 128, "conv_kernel": 4, "chunk_size": 128,
+          "n_routed_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 512, "moe_shared_expert_intermediate_size": 1024,
+          "n_shared_experts": 1, "moe_latent_size": 512}
+LINEAR = {"model_type": "qwen3_next", "hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 2,
+          "head_dim": 128, "intermediate_size": 2048, "vocab_size": 32000, "linear_num_key_heads": 8, "linear_key_head_dim": 64,
+          "linear_num_value_heads": 16, "linear_value_head_dim": 64, "linear_conv_kernel_dim": 4, "full_attention_interval": 4}
+FILES = {"times.csv": MEASURED, "windows.json": json.dumps(WINDOWS), "hybrid.json": json.dumps(HYBRID), "linear.json": json.dumps(LINEAR)}
 
 # Every flag of workload.py that changes the rows, alone and with those that it meets in practice.
 PLANS = {
@@ -78,6 +87,11 @@ PLANS = {
     "adapters, sharded weights": [*LLAMA, "--zero", 3, "--global_batch", 32, "--lora_rank", 16, "--cp", 2],
     "numbers": [*LLAMA, "--dtype", "fp8", "--fp8-param-gather", "--grad-reduce-in-bf16", "--exp-avg-dtype", "bf16", "--pp", 2, "--tp", 2,
                 "--global_batch", 8],
+    "hybrid": ["--config", "hybrid.json", "--tp", 2, "--sp", "--ep", 8, "--etp", 1, "--global_batch", 32, "--mtp_num_layers", 2],
+    "hybrid, context, pipeline": ["--config", "hybrid.json", "--cp", 2, "--pp", 2, "--ep", 4, "--global_batch", 16, "--recompute", "full"],
+    "linear attention": ["--config", "linear.json", "--tp", 2, "--sp", "--pp", 2, "--vpp", 2, "--global_batch", 16, "--zero", 0],
+    "further tokens": ["--model_name", "deepseek_v2_lite", "--num_layers", 4, "--ep", 8, "--pp", 2, "--global_batch", 16, "--mtp_num_layers", 1,
+                       "--tp", 2, "--sp", "--etp", 1, "--pipeline_model_parallel_layout", "Ettt|tmL"],
     "flags of the model": ["--model_name", "gpt_13b", "--num_layers", 2, "--swiglu", "--tp", 8, "--max_position_embeddings", 4096],
     "biases": [*LLAMA, "--add_bias_linear", "--tp", 8],
     "eight bits": [*LLAMA, "--dtype", "fp8", "--tp", 8, "--vocab_size", 40000, "--make_vocab_size_divisible_by", 128],
@@ -93,13 +107,13 @@ def inputs(tmp_path_factory):
     path = tmp_path_factory.mktemp("inputs")
     lines = [f"{gpu} {16 + gpu // 8} 2880Gbps 25ns 0\n{gpu} 18 400Gbps 500ns 0\n" for gpu in range(GPUS)]
     (path / "star").write_text("19 8 2 1 32 H100\n16 17 18\n" + "".join(lines))
-    (path / "times.csv").write_text(MEASURED)
-    (path / "windows.json").write_text(json.dumps(WINDOWS))
+    for name, text in FILES.items():
+        (path / name).write_text(text)
     return path
 
 
 def generate(inputs, directory, *arguments):
-    named = [inputs / word if word in ("times.csv", "windows.json") else word for word in arguments]
+    named = [inputs / word if word in FILES else word for word in arguments]
     done = run_script([REPOSITORY / "scripts/workload.py", "--world_size", str(GPUS), "--seq_length", "1024", "-o", str(directory),
                        "--name", "w", "--format", "both", *map(str, named)])
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,8 @@ VALUES_WITHOUT_EFFECT = {
 # Sizes of a model that flags may give or change: flag, and field of Model.
 SIZES = {"--num_layers": "layers", "--hidden_size": "hidden", "--num_attention_heads": "heads", "--num_query_groups": "kv_heads",
          "--kv_channels": "head_dim", "--ffn_hidden_size": "ffn", "--vocab_size": "vocabulary", "--num_experts": "experts",
-         "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers"}
+         "--moe_router_topk": "experts_per_token", "--n_dense_layers": "dense_layers", "--moe_ffn_hidden_size": "expert_ffn",
+         "--mtp_num_layers": "predictions"}
 # Types of numbers that the optimizer and its communication use, by Megatron-Core's flags.
 NUMBERS = (("--main_grads_dtype", "fp32", "in which gradients add up"), ("--grad_reduce_dtype", None, "in which ranks reduce gradients"),
            ("--main_params_dtype", "fp32", "of the optimizer's weights"), ("--exp_avg_dtype", "fp32", "of its first moment"),

@@ -6,13 +6,13 @@ import pathlib
 import pydantic
 
 from clustersim import input_file
-from clustersim.workload import hugging_face_keys
+from clustersim.workload import hugging_face_hybrid, hugging_face_keys
 from clustersim.workload.errors import InputError, nearest
 from clustersim.workload.model import LatentAttention, Model
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "opt", "gptj", "bloom", "phi"}
 # What a layer of this kind does is not what the operators of this package do.
-OTHER_KINDS = {"mamba": "state-space layers", "qwen3_next": "linear attention", "jamba": "state-space layers",
+OTHER_KINDS = {"mamba": "state-space layers", "jamba": "state-space layers",
                "t5": "an encoder", "bert": "an encoder", "whisper": "an encoder", "rwkv": "recurrent layers"}
 
 
@@ -84,10 +84,10 @@ def _attention(config):
                                  nope_dim=config.need("qk_nope_head_dim"), rope_dim=config.need("qk_rope_head_dim"),
                                  value_dim=config.need("v_head_dim"))
         return dict(heads=heads, kv_heads=heads, head_dim=latent.nope_dim + latent.rope_dim, latent=latent)
-    if not config.get("head_dim") and hidden % heads:
+    if not config.get("head_dim", "attention_head_dim") and hidden % heads:
         raise InputError(f"{config.path}: {heads} heads do not divide hidden_size {hidden}; expected head_dim")
     return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=heads),
-                head_dim=config.get("head_dim", default=hidden // heads))
+                head_dim=config.get("head_dim", "attention_head_dim", default=hidden // heads))
 
 
 def _layer_list(config, layers):
@@ -109,6 +109,8 @@ def _layer_list(config, layers):
 
 def _is_windowed(config, kind, layers):
     """@return for each layer whether it has a window, in models with windows"""
+    if hugging_face_hybrid.is_linear(kind):
+        return [False] * layers
     listed = _layer_list(config, layers)
     llama4 = kind.startswith("llama4")
     every = config.get("sliding_window_pattern", "_sliding_window_pattern",
@@ -150,16 +152,16 @@ def _experts(config, kind, layers, ffn):
     return dict(experts=experts,
                 experts_per_token=config.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token"),
                 expert_ffn=expert_ffn,
-                shared_ffn=config.get("shared_expert_intermediate_size", default=shared * expert_ffn),
-                shared_gate=kind == "qwen2_moe" and bool(config.get("shared_expert_intermediate_size")),
-                router_bias=config.get("topk_method") == "noaux_tc",
+                shared_ffn=config.get("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", default=shared * expert_ffn),
+                shared_gate=(kind == "qwen2_moe" or hugging_face_hybrid.is_linear(kind)) and bool(config.get("shared_expert_intermediate_size")),
+                router_bias=config.get("topk_method") == "noaux_tc" or kind.startswith(("nemotron_h", "glm4_moe", "gpt_oss")),
                 dense_layers=min(config.get("first_k_dense_replace", default=0), layers),
                 moe_every=config.get("moe_layer_freq", "interleave_moe_layer_step", "decoder_sparse_step", default=1))
 
 
 def _ask_for_all_of_experts(config):
     """Files of dense models have some of these keys, too: without experts they say nothing."""
-    config.get("moe_intermediate_size", "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "n_shared_experts",
+    config.get("moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "n_shared_experts",
                "num_shared_experts", "shared_expert_intermediate_size", "topk_method", "first_k_dense_replace", "moe_layer_freq",
                "interleave_moe_layer_step", "decoder_sparse_step", "mlp_only_layers", "moe_layers", "intermediate_size_mlp",
                "intermediate_size", "num_key_value_heads", "head_dim", "q_lora_rank", "qk_head_dim")
@@ -184,7 +186,10 @@ def read(path, tell=lambda line: None):
     old = kind in OLD_GPT
     try:
         hidden = config.need("hidden_size", "n_embd", "d_model")
-        layers = config.need("num_hidden_layers", "n_layer", "num_layers")
+        layers = config.get("num_hidden_layers", "n_layer", "num_layers") or (0 if kind.startswith("nemotron_h") else
+                                                                            config.need("num_hidden_layers"))
+        hybrid = hugging_face_hybrid.read(config, kind, layers)
+        layers = hybrid.pop("layers", layers)
         ffn = config.get("intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner", default=4 * hidden)
         attention = _attention(config)
         config.only("word_embed_proj_dim", hidden)
@@ -194,11 +199,12 @@ def read(path, tell=lambda line: None):
             name=str(config.get("_name_or_path", default="") or kind or pathlib.Path(path).stem).split("/")[-1],
             layers=layers, hidden=hidden, ffn=ffn, vocabulary=config.need("vocab_size"),
             positions=learned if kind in ("gpt2", "opt", "gpt_neo") else 0,
-            gated=not old, norm="layer" if old else "rms",
+            gated=hybrid.pop("gated", not old), norm="layer" if old else "rms",
             # Llama 4 norms queries and keys without weights.
             qk_norm=bool(norms) and not kind.startswith("llama4"),
             tied=bool(config.get("tie_word_embeddings", default=kind == "gpt2")),
-            **attention, **_biases(config, kind, old), **_windows(config, kind, layers), **_experts(config, kind, layers, ffn))
+            **attention, **_biases(config, kind, old), **_windows(config, kind, layers), **_experts(config, kind, layers, ffn),
+            **hybrid)
         _ask_for_all_of_experts(config)
         config.check_all_known(tell)
         return model

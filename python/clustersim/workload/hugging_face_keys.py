@@ -31,7 +31,7 @@ PATTERNS = [re.compile(pattern) for pattern in (
 # What a model has beside its decoder, or may have in other types: told, since people may expect it to count.
 TOLD = {
     "quantization_config": "--dtype gives the type of matrix products",
-    "num_nextn_predict_layers": "layers that predict further tokens are left out",
+    "num_nextn_predict_layers": "--mtp_num_layers adds layers that predict further tokens",
     "vision_config": "encoders are left out", "audio_config": "encoders are left out",
 }
 

@@ -5,6 +5,7 @@ A row computes and then communicates. So the rows of a block are where its colle
 before the gathering of its input, `attention_row` what is between that and the scattering of its output. Backward, the
 same collectives come in the opposite order, gathering for scattering (Korthikanti et al., arXiv 2205.05198, figure 6).
 """
+import dataclasses
 import functools
 
 from clustersim.workload import adapters, memory, operators, pipeline, recompute
@@ -68,6 +69,7 @@ class Iteration:
         blocks = [(index, self._layer(self.model.layer_kind(index), recompute.is_whole(self.plan, position)))
                   for position, index in enumerate(place.layers)]
         blocks = ([(None, self._embedding())] if place.embedding else []) + blocks
+        blocks += [(None, self._prediction())] * place.predictions
         blocks += [(None, self._head())] if place.loss else []
         return blocks or [(None, [Row("empty")])]  # readers want a row in each chunk
 
@@ -91,8 +93,7 @@ class Iteration:
 
     @functools.lru_cache(None)
     def _times(self, kind):
-        index = next(i for i in range(self.model.layers) if self.model.layer_kind(i) == kind)
-        return {o.name: (o, self._times_of(o)) for o in operators.layer(self.model, self.plan, index)}
+        return {o.name: (o, self._times_of(o)) for o in operators.of_kind(self.model, self.plan, kind)}
 
     def _times_of(self, operator):
         forward, backward, weight = self.gpu.times_ns(operator)
@@ -107,16 +108,25 @@ class Iteration:
     @functools.lru_cache(None)
     def _layer(self, kind, is_recomputed):
         known = self._times(kind)
-        attention = [name for name in known if adapters.base(name) in _ATTENTION]
-        rows = self._block("attention", known, attention, gathered=self._attention_gather())
-        if self.plan.cp > 1:
-            rows = self._with_context(rows, known)
+        rows = self._mixer(kind, known)
         if kind.experts:
             rows += self._moe(known)
-        else:
+        elif kind.feeds:
             rows += self._block("mlp", known, [name for name in known if name == "post_norm" or name.startswith("mlp_")])
         rows = self._gathered_weights(known, self._selected(rows, kind))
         return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
+
+    def _mixer(self, kind, known):
+        """@return rows of what mixes tokens"""
+        if kind.mixer == "none":
+            return []
+        if kind.mixer == "attention":
+            rows = self._block("attention", known, [name for name in known if adapters.base(name) in _ATTENTION],
+                               gathered=self._attention_gather())
+            return self._with_context(rows, known) if self.plan.cp > 1 else rows
+        prefix = _RECURRENT[kind.mixer]
+        rows = self._block(prefix, known, [name for name in known if name == "input_norm" or name.startswith(prefix)])
+        return self._with_exchange(rows, known, prefix) if self.plan.cp > 1 else rows
 
     def _selected(self, rows, kind):
         """@return the rows of a layer, with an empty one after those that a module computes again with their communication"""
@@ -169,6 +179,7 @@ class Iteration:
             width = 2 * max(model.kv_heads // plan.tp, 1) * model.head_dim
         whole = ELEMENT * plan.tokens * plan.cp * width
         projection = [name for name in known if adapters.base(name) == "projection"]
+        projection += ["output_gate"] if model.output_gate else []
         late = self._sum(known, ["attention", *projection], 0)
         of_projection = self._sum(known, projection, 1)
         of_core = self._sum(known, ["attention"], 1)
@@ -179,12 +190,26 @@ class Iteration:
         column.input_ns -= of_core + of_projection
         return [column, context, again, row]
 
+    def _with_exchange(self, rows, known, prefix):
+        """Recurrent layers exchange parts of a sequence for heads before their convolution, and back after their norm (Megatron-Core's
+        mamba_context_parallel)."""
+        column, row = rows
+        inward, outward = known[f"{prefix}_in"][0].shape[1], known[f"{prefix}_out"][0].shape[2]
+        core, last = [f"{prefix}_{part}" for part in ("conv", "scan", "norm")], [f"{prefix}_out"]
+        into, back = (Collective("ALLTOALL", "CP", ELEMENT * self.plan.tokens * width) for width in (inward, outward))
+        late, of_last, of_core = self._sum(known, core, 0), self._sum(known, last, 1), self._sum(known, core, 1)
+        context = Row(f"{prefix}_context", self._sum(known, [f"{prefix}_in"], 0), into, of_core, into)
+        again = Row(f"{prefix}_context_again", late, back, of_last, back)
+        row.forward_ns = self._sum(known, last, 0)
+        column.input_ns -= of_core + of_last
+        return [column, context, again, row]
+
     def _moe(self, known):
         model, plan = self.model, self.plan
-        tokens = ELEMENT * plan.local_tokens * model.experts_per_token * model.hidden
+        tokens = ELEMENT * plan.local_tokens * model.experts_per_token * model.expert_hidden
         exchange = Collective("ALLTOALL", "EP", tokens) if plan.ep > 1 else NOTHING
         counts = Collective("ALLGATHER", "EP", COUNT * model.experts * plan.ep) if plan.ep > 1 else NOTHING
-        routing = [n for n in ("post_norm", "router", "shared_gate") if n in known]
+        routing = [n for n in ("post_norm", "router", "shared_gate", "latent_down") if n in known]
         work = ["expert_up", "expert_activation", "expert_down"]
         router = Row("mlp_router", self._sum(known, routing, 0), counts, self._sum(known, routing, 1), NOTHING,
                      self._sum(known, routing, 2), self._gradients(known, routing))
@@ -195,6 +220,10 @@ class Iteration:
                       0.0, self._expert_tp("ALLGATHER", tokens))
         combine = Row("mlp_combine", self._sum(known, ["combine"], 0), exchange, self._sum(known, ["combine"], 1), exchange)
         rows = [router, dispatch, gather, scatter, combine]
+        if model.expert_latent:
+            up = ["latent_up"]
+            rows.append(Row("mlp_latent_up", self._sum(known, up, 0), NOTHING, self._sum(known, up, 1), NOTHING, self._sum(known, up, 2),
+                            self._gradients(known, up)))
         if model.shared_ffn:
             rows += self._block("mlp_shared", known, [name for name in known if name.startswith("shared_") and name != "shared_gate"])
         return rows
@@ -264,11 +293,27 @@ class Iteration:
                   backward, self._tp("ALLGATHER", whole) if sequence else NOTHING, 0.0, self._reduce([operator]))
         return [row]
 
-    def _head(self):
+    def _prediction(self):
+        """What predicts a further token: the next embedding is taken to be here, and what joins it is gathered."""
+        model, plan = self.model, self.plan
+        known = {o.name: (o, self._times_of(o)) for o in operators.prediction(model, plan)}
+        whole, norms, join = self._sequence_bytes(), ["prediction_norms"], ["prediction_join"]
+        sequence = plan.sequence_parallel
+        rows = [Row("prediction_norms", self._sum(known, norms, 0), self._tp("ALLGATHER", 2 * whole) if sequence else NOTHING,
+                    self._sum(known, norms + join, 1), self._tp("REDUCESCATTER" if sequence else "ALLREDUCE", 2 * whole),
+                    self._sum(known, join, 2), self._gradients(known, norms + join)),
+                Row("prediction_join", self._sum(known, join, 0), self._tp("ALLGATHER", whole), 0.0,
+                    self._tp("ALLGATHER", whole) if sequence else NOTHING)]
+        for kind in model.prediction_kinds():
+            rows += self._layer(kind, False)
+        return [dataclasses.replace(row, name=row.name if row.name.startswith("prediction") else "prediction_" + row.name)
+                for row in rows + self._head(operators.prediction_head(model, plan))]
+
+    def _head(self, found=None):
         model, plan = self.model, self.plan
         sequence, whole = plan.sequence_parallel, self._sequence_bytes()
-        known = {o.name: (o, self._times_of(o))
-                 for o in operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)}
+        found = found or operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1)
+        known = {o.name: (o, self._times_of(o)) for o in found}
         names = list(known)
         column = Row("head_column", self._sum(known, ["final_norm"], 0),
                      self._tp("ALLGATHER", whole) if sequence else NOTHING, self._sum(known, names, 1),
@@ -281,7 +326,8 @@ class Iteration:
         return rows
 
 
-_ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention",
+_ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention", "output_gate",
               "projection"}
+_RECURRENT = {"state_space": "mamba", "linear": "delta"}  # what their operators' names begin with
 # Sequence parallelism computes these on a part of the sequence.
 _BEFORE_GATHER = {"input_norm", "post_norm", "query_down", "key_value_down"}

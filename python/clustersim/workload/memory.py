@@ -44,6 +44,9 @@ def stage_operators(model, plan, stage):
     for place in pipeline.of_stage(plan, model, stage):
         layers += [operators.layer(model, plan, index) for index in place.layers]
         ends += operators.embedding(model, plan) if place.embedding else []
+        for _ in range(place.predictions):
+            ends += [*operators.prediction(model, plan), *operators.prediction_head(model, plan)]
+            ends += [o for kind in model.prediction_kinds() for o in operators.of_kind(model, plan, kind)]
         ends += operators.head(model, plan, owns_weights=not model.tied or plan.pp > 1) if place.loss else []
     return layers, ends
 

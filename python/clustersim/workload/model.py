@@ -14,10 +14,57 @@ class LatentAttention(BaseModel, extra=Extra.forbid, frozen=True):
     value_dim: PositiveInt
 
 
+class StateSpace(BaseModel, extra=Extra.forbid, frozen=True):
+    """Mamba-2 (Dao and Gu, arXiv 2405.21060)."""
+    heads: PositiveInt
+    head_dim: PositiveInt
+    groups: PositiveInt  # of heads that share what goes into and out of their states
+    state: PositiveInt  # columns of a head's state
+    conv: PositiveInt = 4  # tokens of the convolution
+    chunk: PositiveInt = 128  # tokens that are multiplied at once
+
+    @property
+    def width(self):
+        return self.heads * self.head_dim
+
+    @property
+    def convolved(self):
+        return self.width + 2 * self.groups * self.state
+
+
+class LinearAttention(BaseModel, extra=Extra.forbid, frozen=True):
+    """A gated delta network (Yang et al., arXiv 2412.06464), as in Qwen3-Next."""
+    key_heads: PositiveInt
+    key_dim: PositiveInt
+    value_heads: PositiveInt
+    value_dim: PositiveInt
+    conv: PositiveInt = 4
+    chunk: PositiveInt = 64
+
+    @property
+    def keys(self):
+        return self.key_heads * self.key_dim
+
+    @property
+    def values(self):
+        return self.value_heads * self.value_dim
+
+    @property
+    def convolved(self):
+        return 2 * self.keys + self.values
+
+
 class LayerKind(NamedTuple):
     """Layers of one kind have the same operators."""
     experts: bool
     windowed: bool
+    mixer: str = "attention"  # of tokens: attention, state_space, linear, or none
+    feeds: bool = True  # whether there is an MLP, or experts
+
+
+# Blocks of a hybrid model, each a layer of its own, in the letters of Nemotron-H.
+BLOCKS = {"M": LayerKind(False, False, "state_space", False), "*": LayerKind(False, False, "attention", False),
+          "-": LayerKind(False, False, "none", True), "E": LayerKind(True, False, "none", True)}
 
 
 class Model(BaseModel, extra=Extra.forbid, frozen=True):
@@ -46,6 +93,12 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     router_bias: bool = False
     dense_layers: NonNegativeInt = 0  # the first ones
     moe_every: PositiveInt = 1  # of the layers after those, each n-th has experts
+    expert_latent: NonNegativeInt = 0  # width in which routed experts compute and are sent to; 0: hidden
+    output_gate: bool = False  # attention's result is gated by as many columns as queries have
+    pattern: str = ""  # of a hybrid model, a letter of BLOCKS for each layer
+    state_space: Optional[StateSpace] = None
+    linear: Optional[LinearAttention] = None
+    full_every: PositiveInt = 1  # of layers with linear attention, each n-th has full attention instead
     predictions: NonNegativeInt = 0  # layers that predict further tokens (multi-token prediction)
     window: NonNegativeInt = 0  # tokens that a token attends to at most, in layers with a window; 0: there are none
     window_is_chunk: bool = False  # of chunks of so many tokens each attends to its own, as in Llama 4
@@ -59,6 +112,11 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
                     raise ValueError(f"{key} is 0, but there are {values['experts']} experts")
             if values["experts_per_token"] > values["experts"]:
                 raise ValueError(f"a token goes to {values['experts_per_token']} of {values['experts']} experts")
+        pattern = values["pattern"]
+        if pattern and (len(pattern) != values["layers"] or set(pattern) - set(BLOCKS)):
+            raise ValueError(f"the pattern has {len(pattern)} letters for {values['layers']} layers, or others than {' '.join(BLOCKS)}")
+        if ("M" in pattern) != bool(values["state_space"]) or ("E" in pattern and not values["experts"]):
+            raise ValueError("state_space and experts do not agree with the pattern")
         if not values["windowed"]:
             raise ValueError("windowed is empty")
         if values["heads"] % values["kv_heads"]:
@@ -67,12 +125,27 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
 
     def has_experts(self, layer):
         """@return whether layer `layer`, from 0, has experts"""
+        if self.pattern:
+            return self.pattern[layer] == "E"
         after = layer - self.dense_layers
         return bool(self.experts) and after >= 0 and (after + 1) % self.moe_every == 0
 
     def layer_kind(self, layer):
         """@return all that tells layer `layer` from others"""
-        return LayerKind(self.has_experts(layer), self.has_window(layer))
+        if self.pattern:
+            return BLOCKS[self.pattern[layer]]
+        is_full = not self.linear or (layer + 1) % self.full_every == 0
+        return LayerKind(self.has_experts(layer), is_full and self.has_window(layer), "attention" if is_full else "linear")
+
+    def prediction_kinds(self):
+        """@return the kinds of layers that predict one further token"""
+        if self.pattern:  # Nemotron 3: arXiv 2512.20856
+            return [BLOCKS["*"], BLOCKS["E" if self.experts else "-"]]
+        return [self.layer_kind(self.layers - 1)]
+
+    @property
+    def expert_hidden(self):
+        return self.expert_latent or self.hidden
 
     def has_window(self, layer):
         return bool(self.window) and self.windowed[layer % len(self.windowed)]
@@ -109,33 +182,60 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
             queries = h * a.q_rank + a.q_rank + a.q_rank * self.query_width if a.q_rank else h * self.query_width
             keys = h * (a.kv_rank + a.rope_dim) + a.kv_rank + a.kv_rank * self.heads * (a.nope_dim + a.value_dim)
             return queries + keys + self.value_width * h + biases
-        qkv = (self.heads + 2 * self.kv_heads) * self.head_dim
+        qkv = (self.heads * (2 if self.output_gate else 1) + 2 * self.kv_heads) * self.head_dim
         biases += qkv if self.bias or self.qkv_bias else 0
         return h * qkv + self.value_width * h + biases + (2 * self.head_dim if self.qk_norm else 0)
 
-    def mlp_parameters(self, ffn):
-        inward = 2 if self.gated else 1
-        return self.hidden * ffn * (inward + 1) + (inward * ffn + self.hidden if self.bias else 0)
+    def state_space_parameters(self):
+        m, h = self.state_space, self.hidden
+        inward = m.width + m.convolved + m.heads
+        # Of the heads: decay, skip and step; of the channels: a convolution with its bias, and a norm.
+        return h * inward + (m.conv + 1) * m.convolved + 3 * m.heads + m.width + m.width * h
+
+    def linear_parameters(self):
+        a, h = self.linear, self.hidden
+        inward = a.convolved + a.values + 2 * a.value_heads
+        return h * inward + a.conv * a.convolved + 2 * a.value_heads + a.value_dim + a.values * h
+
+    def mixer_parameters(self, mixer):
+        return {"attention": self.attention_parameters, "state_space": self.state_space_parameters,
+                "linear": self.linear_parameters, "none": lambda: 0}[mixer]()
+
+    def mlp_parameters(self, ffn, hidden=None):
+        inward, hidden = 2 if self.gated else 1, hidden or self.hidden
+        return hidden * ffn * (inward + 1) + (inward * ffn + hidden if self.bias else 0)
 
     def expert_parameters(self):
         """Of the routed experts of one layer."""
-        return self.experts * self.mlp_parameters(self.expert_ffn)
+        return self.experts * self.mlp_parameters(self.expert_ffn, self.expert_hidden)
 
-    def layer_parameters(self, layer):
-        common = self.attention_parameters() + 2 * self.norm_parameters
-        if not self.has_experts(layer):
-            return common + self.mlp_parameters(self.ffn)
+    def moe_parameters(self):
+        """Of one layer's router, experts, and projections to their width."""
         router = self.experts * (self.hidden + (1 if self.router_bias else 0))
         shared = self.mlp_parameters(self.shared_ffn) if self.shared_ffn else 0
-        return common + router + self.expert_parameters() + shared + (self.hidden if self.shared_gate else 0)
+        latent = 2 * self.hidden * self.expert_latent
+        return router + self.expert_parameters() + shared + latent + (self.hidden if self.shared_gate else 0)
+
+    def kind_parameters(self, kind):
+        norms = (kind.mixer != "none") + kind.feeds
+        feed = (self.moe_parameters() if kind.experts else self.mlp_parameters(self.ffn)) if kind.feeds else 0
+        return norms * self.norm_parameters + self.mixer_parameters(kind.mixer) + feed
+
+    def layer_parameters(self, layer):
+        return self.kind_parameters(self.layer_kind(layer))
+
+    def prediction_parameters(self):
+        """Of what predicts one further token: norms of the last layer and of the next embedding, a product that joins them, layers, a norm."""
+        return 2 * self.hidden ** 2 + 3 * self.norm_parameters + sum(map(self.kind_parameters, self.prediction_kinds()))
 
     def parameters(self):
         embedding = (self.vocabulary + self.positions) * self.hidden
         head = 0 if self.tied else self.vocabulary * self.hidden
-        return embedding + head + self.norm_parameters + sum(map(self.layer_parameters, range(self.layers)))
+        layers = sum(map(self.layer_parameters, range(self.layers))) + self.predictions * self.prediction_parameters()
+        return embedding + head + self.norm_parameters + layers
 
     def active_parameters(self):
         """What one token passes through, without the embedding."""
-        idle = self.moe_layers * (self.experts - self.experts_per_token) * self.mlp_parameters(self.expert_ffn)
+        idle = self.moe_layers * (self.experts - self.experts_per_token) * self.mlp_parameters(self.expert_ffn, self.expert_hidden)
         unused = (self.vocabulary + self.positions) * self.hidden
         return self.parameters() - (idle if self.experts else 0) - (0 if self.tied else unused)

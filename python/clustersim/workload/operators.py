@@ -82,7 +82,7 @@ def attention(model, plan, has_window=False):
         yield _matmul("key_value_up", tokens, cached, a.kv_rank)
     else:
         keys = value_of_kv = max(model.kv_heads // plan.tp, 1) * model.head_dim
-        width = query + keys + value_of_kv
+        width = query * (2 if model.output_gate else 1) + keys + value_of_kv
         biases = (width if model.bias or model.qkv_bias else 0) + (2 * model.head_dim if model.qk_norm else 0)
         kept = ELEMENT * plan.input_tokens * h
         yield _matmul("qkv", tokens, width, h, bias=biases, kept=kept)
@@ -90,7 +90,57 @@ def attention(model, plan, has_window=False):
     kept_kv = query + value if model.latent else 2 * keys
     yield Operator("attention", "attention", ELEMENT * tokens * (query + keys + 2 * value), 2 * scores * (query + value),
                    kept=ELEMENT * tokens * (query + kept_kv), heads=_heads(model, plan, has_window))
+    if model.output_gate:
+        yield Operator("output_gate", "memory", ELEMENT * tokens * 3 * value, kept=ELEMENT * tokens * 2 * value)
     yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
+
+
+def _convolution(name, tokens, channels, taps, bias=0):
+    """A depthwise convolution over so many tokens. It reads and writes its channels; its few products hide behind that."""
+    return Operator(name, "memory", ELEMENT * 2 * tokens * channels, parameters=(taps + bias) * channels, kept=ELEMENT * tokens * channels)
+
+
+def state_space(model, plan):
+    """Mamba-2 (arXiv 2405.21060, section 6): of each chunk of C tokens, scores of its tokens (a product for each group: 2 C N operations
+    a token), what they make of the input (2 C P for each head), the chunk's state and what earlier states make (4 N P)."""
+    m, tokens = model.state_space, plan.tokens
+    heads, groups = m.heads // plan.tp, max(m.groups // plan.tp, 1)
+    width, convolved = heads * m.head_dim, heads * m.head_dim + 2 * groups * m.state
+    yield _norm("input_norm", model, plan.local_tokens)
+    yield _matmul("mamba_in", tokens, width + convolved + heads, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
+    yield _convolution("mamba_conv", tokens, convolved, m.conv, bias=1)
+    states = 4 * tokens / m.chunk * width * m.state  # float32
+    flops = tokens * (2 * m.chunk * m.state * groups + width * (2 * m.chunk + 4 * m.state))
+    yield Operator("mamba_scan", "fused", ELEMENT * tokens * (width + convolved + heads) + 2 * states, flops, parameters=3 * heads,
+                   kept=ELEMENT * tokens * (convolved + heads) + states)
+    # The norm gates with as many columns.
+    yield Operator("mamba_norm", "memory", ELEMENT * 3 * tokens * width, parameters=width, kept=ELEMENT * 2 * tokens * width)
+    yield _matmul("mamba_out", tokens, model.hidden, width)
+
+
+def linear_attention(model, plan):
+    """A gated delta network in chunks of C tokens (arXiv 2412.06464, section 3.3): for each head and token the products of a chunk's keys
+    with each other (2 C K), the inverse of that triangle (C C), what it makes of keys and values (2 C K + 2 C V), queries with keys and their sum
+    of values (2 C K + 2 C V), and three products with the state (6 K V)."""
+    a, tokens = model.linear, plan.tokens
+    heads = a.value_heads // plan.tp
+    values, convolved = heads * a.value_dim, a.convolved // plan.tp
+    yield _norm("input_norm", model, plan.local_tokens)
+    yield _matmul("delta_in", tokens, convolved + values + 2 * heads, model.hidden, kept=ELEMENT * plan.input_tokens * model.hidden)
+    yield _convolution("delta_conv", tokens, convolved, a.conv)
+    states = 4 * tokens / a.chunk * values * a.key_dim  # float32
+    flops = tokens * heads * (a.chunk * (6 * a.key_dim + 4 * a.value_dim + a.chunk) + 6 * a.key_dim * a.value_dim)
+    yield Operator("delta_scan", "fused", ELEMENT * tokens * (convolved + values + 2 * heads) + 2 * states, flops, parameters=2 * heads,
+                   kept=ELEMENT * tokens * (convolved + 2 * heads) + states)
+    yield Operator("delta_norm", "memory", ELEMENT * 3 * tokens * values, parameters=a.value_dim, kept=ELEMENT * 2 * tokens * values)
+    yield _matmul("delta_out", tokens, model.hidden, values)
+
+
+def mixer(model, plan, kind):
+    """@return operators of what mixes tokens in a layer"""
+    if kind.mixer == "attention":
+        return attention(model, plan, kind.windowed)
+    return {"state_space": state_space, "linear": linear_attention, "none": lambda *_: ()}[kind.mixer](model, plan)
 
 
 def attended(model, plan, has_window):
@@ -99,15 +149,15 @@ def attended(model, plan, has_window):
     return plan.sequence // document * model.attended(document, has_window)
 
 
-def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True):
-    inward = 2 if model.gated else 1
+def _mlp(model, plan, prefix, width, tokens, count=1, kept_input=True, hidden=None):
+    inward, hidden = 2 if model.gated else 1, hidden or model.hidden
     bias = count * inward * width if model.bias else 0
-    kept = ELEMENT * (plan.input_tokens * model.hidden if kept_input else tokens * count * model.hidden)
+    kept = ELEMENT * hidden * (plan.input_tokens if kept_input else tokens * count)
     activated = inward + (model.gated and plan.keeping.activated_gate)
-    yield _matmul(prefix + "up", tokens, inward * width, model.hidden, count, bias, kept)
+    yield _matmul(prefix + "up", tokens, inward * width, hidden, count, bias, kept)
     yield Operator(prefix + "activation", "memory", ELEMENT * tokens * count * (inward + 1) * width,
                    kept=ELEMENT * tokens * count * activated * width)
-    yield _matmul(prefix + "down", tokens, model.hidden, width, count, count * model.hidden if model.bias else 0)
+    yield _matmul(prefix + "down", tokens, hidden, width, count, count * hidden if model.bias else 0)
 
 
 def dense_mlp(model, plan):
@@ -121,11 +171,13 @@ def router(model, plan):
                   bias=model.experts if model.router_bias else 0, kept=0)
     if model.shared_gate:
         yield _matmul("shared_gate", plan.local_tokens, 1, model.hidden, kept=0)
+    if model.expert_latent:
+        yield _matmul("latent_down", plan.local_tokens, model.expert_latent, model.hidden, kept=0)
 
 
 def permute(name, model, plan):
     """Moves tokens into the order of their experts, or back."""
-    moved = ELEMENT * plan.local_tokens * model.experts_per_token * model.hidden
+    moved = ELEMENT * plan.local_tokens * model.experts_per_token * model.expert_hidden
     return Operator(name, "memory", 2 * moved)
 
 
@@ -135,7 +187,8 @@ def experts(model, plan):
     # Tokens of all ranks that exchange, times the experts of each, over all experts. Sequence parallelism cuts tokens.
     tokens = plan.local_tokens * plan.expert_tp if plan.sequence_parallel else plan.tokens
     arriving = tokens * plan.ep * model.experts_per_token // model.experts
-    yield from _mlp(model, plan, "expert_", model.expert_ffn // plan.expert_tp, max(arriving, 1), local, kept_input=False)
+    yield from _mlp(model, plan, "expert_", model.expert_ffn // plan.expert_tp, max(arriving, 1), local, kept_input=False,
+                    hidden=model.expert_hidden)
 
 
 def shared_experts(model, plan):
@@ -162,13 +215,37 @@ def head(model, plan, owns_weights=True):
     yield Operator("loss", "memory", 3 * 4 * plan.tokens * columns, kept=plan.keeping.logit * plan.tokens * columns)
 
 
+def _experts_of(model, plan):
+    yield from router(model, plan)
+    yield permute("dispatch", model, plan)
+    yield from experts(model, plan)
+    yield permute("combine", model, plan)
+    if model.expert_latent:
+        yield _matmul("latent_up", plan.local_tokens, model.hidden, model.expert_latent)
+    if model.shared_ffn:
+        yield from shared_experts(model, plan)
+
+
 @functools.lru_cache(4096)
-def _layer(model, plan, kind):
-    every = [*attention(model, plan, kind.windowed)]
-    if not kind.experts:
-        return (*every, *dense_mlp(model, plan))
-    every += [*router(model, plan), permute("dispatch", model, plan), *experts(model, plan), permute("combine", model, plan)]
-    return (*every, *(shared_experts(model, plan) if model.shared_ffn else ()))
+def of_kind(model, plan, kind):
+    """@return every operator of a layer of this kind"""
+    every = [*mixer(model, plan, kind)]
+    if kind.feeds:
+        every += _experts_of(model, plan) if kind.experts else dense_mlp(model, plan)
+    return with_adapters(plan, every)
+
+
+def prediction(model, plan):
+    """What predicts one further token joins the last layer's output with the next token's embedding (arXiv 2412.19437, section 2.2);
+    its layers and a head of its own follow."""
+    local = plan.local_tokens
+    yield dataclasses.replace(_norm("prediction_norms", model, 2 * local), parameters=2 * model.norm_parameters)
+    yield _matmul("prediction_join", plan.tokens, model.hidden // plan.tp, 2 * model.hidden, kept=ELEMENT * 2 * plan.input_tokens * model.hidden)
+
+
+def prediction_head(model, plan):
+    """@return the operators of a further token's head, which has the weights of the first one, but for its norm"""
+    return [operator if operator.name == "final_norm" else dataclasses.replace(operator, parameters=0) for operator in head(model, plan)]
 
 
 def with_adapters(plan, every):
@@ -188,4 +265,4 @@ def with_adapters(plan, every):
 
 def layer(model, plan, index):
     """@return every operator of transformer layer `index`"""
-    return with_adapters(plan, _layer(model, plan, model.layer_kind(index)))
+    return of_kind(model, plan, model.layer_kind(index))

@@ -131,6 +131,7 @@ def check(model, plan):
              "a divisor of the experts")
     if model.experts:
         _check_experts(model, plan)
+    _check_recurrent(model, plan)
     if max(model.kv_heads, plan.tp) % min(model.kv_heads, plan.tp):
         raise InputError(f"TP {plan.tp} and {model.kv_heads} key-value heads do not divide one another; "
                          "expected a divisor or a multiple")
@@ -152,6 +153,13 @@ def _check_experts(model, plan):
                  (", or --expert_tensor_parallel_size 1, with which EP spans TP, too" if folded else ""))
     _divides(plan.ep * etp, plan.tp * plan.replicas, f"EP {plan.ep} does not divide TP x CP x DP = {plan.tp * plan.replicas}",
              "EP x DP_EP = TP x CP x DP")
+
+
+def _check_recurrent(model, plan):
+    heads = [("state-space", model.state_space.heads)] if model.state_space else []
+    heads += [("linear-attention", model.linear.key_heads)] if model.linear else []
+    for name, count in heads:
+        _divides(plan.tp * plan.cp, count, f"TP {plan.tp} x CP {plan.cp} does not divide the {count} {name} heads", "a divisor of the heads")
 
 
 def _check_sequence(model, plan):
