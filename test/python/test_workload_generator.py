@@ -860,6 +860,8 @@ def test_both_spellings_of_aicb_write_the_same_file(tmp_path):
     (["--model_name", "llama2_7b", "--world_size", 8, "--global_batch", -8], "global_batch is -8"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--reserved_gb", "nan"], "nan GB cannot be reserved"),
     (["--model_name", "llama2_7b", "--world_size", 8, "--make_vocab_size_divisible_by", 0], "expected at least 1"),
+    (["--model_name", "llama2_7b", "--world_size", 0], "world_size is 0; expected at least 1"),
+    (["--model_name", "llama2_7b", "--world_size", 8, "--dp", 0], "dp is 0; expected at least 1"),
     (["--num_layers", 4, "--hidden_size", 100, "--num_attention_heads", 7, "--world_size", 8], "expected a divisor"),
 ])
 def test_a_plan_that_cannot_be_is_refused_in_one_line_and_writes_nothing(arguments, message, tmp_path):

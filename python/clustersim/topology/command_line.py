@@ -38,6 +38,7 @@ OF_OTHERS = {
     "Torus": {"dims"},
     "RailOnly": set(),
 }
+MOST_GPUS = 1 << 20
 
 
 class Parser(argparse.ArgumentParser):
@@ -124,6 +125,8 @@ def options_of(given):
     chosen = preset(given["preset"]) if given["preset"] else {}
     flags = {name: value for name, value in given.items() if value is not None}
     options = argparse.Namespace(**(SHARED | template | chosen | flags))
+    if options.gpu is not None:
+        require_at_least_one(options, "gpu")  # 0 is not "as the template has it"
     warnings = set_nvlink_rate(options)
     check_units(options)
     require_at_least_one(options, "nics_per_gpu", "gpus_per_nic")
@@ -175,6 +178,8 @@ def generate(given):
         build, options, warnings = options_of(given)
         cluster, more = build(options)
         cluster, warnings = with_nics(cluster, options.nics_per_gpu, options.gpus_per_nic), warnings + more
+    if cluster.gpus > MOST_GPUS:
+        raise InputError(f"{cluster.gpus} GPUs are more than a simulation holds; expected at most {MOST_GPUS}")
     cluster = dataclasses.replace(cluster, links=list(cluster.links))
     tiers = oversubscription_of(cluster)
     if not given["astra_network"] and given["oversubscription"] is None:

@@ -251,6 +251,9 @@ def _changed(given, base, changes):
 
 def find_plan(given, model):
     """@return the Parallelism that the flags describe"""
+    for name in ("world_size", "dp"):
+        if getattr(given, name) is not None and getattr(given, name) < 1:  # 0 is not "what is left"
+            raise InputError(f"{name} is {getattr(given, name)}; expected at least 1")
     inner = given.tp * given.pp * given.cp
     world = given.world_size or inner * (given.dp or 1)
     if given.dp and inner * given.dp != world:
