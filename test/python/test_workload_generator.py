@@ -288,6 +288,44 @@ def test_hybrid_configurations_give_the_catalogue_s_models(tmp_path):
     assert hugging_face.read(tmp_path / "config.json").copy(update={"name": next_.name}) == next_
 
 
+def test_sparse_configurations_give_the_catalogue_s_models(tmp_path):
+    experts = {"num_experts_per_tok": 8, "n_routed_experts": 256, "n_shared_experts": 1, "moe_intermediate_size": 2048, "topk_method": "noaux_tc",
+               "vocab_size": 129280, "index_n_heads": 64, "index_head_dim": 128, "tie_word_embeddings": False}
+    keys = {**experts, "model_type": "deepseek_v32", "hidden_size": 7168, "num_hidden_layers": 61, "num_attention_heads": 128,
+            "num_key_value_heads": 128, "intermediate_size": 18432, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+            "qk_rope_head_dim": 64, "v_head_dim": 128, "index_topk": 2048, "first_k_dense_replace": 3}
+    (tmp_path / "config.json").write_text(json.dumps(keys))
+    assert hugging_face.read(tmp_path / "config.json").copy(update={"name": "deepseek_v3.2"}) == catalogue.find("deepseek_v3.2")
+    keys = {**experts, "model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 43, "num_attention_heads": 64, "head_dim": 512,
+            "num_key_value_heads": 1, "q_lora_rank": 1024, "o_lora_rank": 1024, "o_groups": 8, "qk_rope_head_dim": 64, "sliding_window": 128,
+            "index_topk": 512, "compress_ratios": [0, 0] + [4, 128] * 20 + [4, 0], "num_experts_per_tok": 6, "hc_mult": 4, "num_hash_layers": 3}
+    (tmp_path / "config.json").write_text(json.dumps(keys))
+    assert hugging_face.read(tmp_path / "config.json").copy(update={"name": "deepseek_v4_flash"}) == catalogue.find("deepseek_v4_flash")
+
+
+def test_an_indexer_bounds_what_a_token_attends_to():
+    def flops(name, tokens):
+        plan = Parallelism(world_size=1, sequence=tokens)
+        of = {o.name: o.flops for o in operators.layer(catalogue.find(name), plan, 40)}
+        return of["attention"], of.get("index_scores", 0)
+    # Twice as many tokens: four times as many scores of the indexer, but (nearly) twice as much attention.
+    (attention, scores), (more, more_scores) = flops("deepseek_v3.2", 32768), flops("deepseek_v3.2", 65536)
+    assert more_scores == 4 * scores and more / attention == pytest.approx(2, rel=0.04)
+    # Below 2,048 tokens each attends to all before it. A head has 512 + 64 columns of keys and 512 of values.
+    assert flops("deepseek_v3.2", 2048)[0] == 2 * 2048 ** 2 / 2 * 128 * (576 + 512)
+    # Layer 40 of V4 has entries of 4 tokens: a window of 128, and 512 of 1,024 entries.
+    chosen = 4 * (1024 * 512 - 512 ** 2 / 2)
+    assert flops("deepseek_v4_flash", 4096)[0] == 2 * (4096 * 128 - 128 ** 2 / 2 + chosen) * 64 * 1024
+
+
+def test_residual_streams_are_read_written_kept_and_sent():
+    model = catalogue.find("deepseek_v4_flash")
+    plan = Parallelism(world_size=86, pp=43, sequence=1024)
+    streams = [o for o in operators.layer(model, plan, 5) if o.name.endswith("_streams")]
+    assert [o.bytes for o in streams] == [2 * 1024 * 4096 * (4 + 1 + 5 + 4)] * 2 and streams[0].kept == 4 * 2 * 1024 * 4096
+    assert megatron.Iteration(model, plan, H100).pipeline_bytes == 4 * 2 * 1024 * 4096
+
+
 def test_a_state_space_layer_does_the_work_that_megatron_lm_counts():
     # Its num_floating_point_operations: products in and out, and 7 N for each token and channel of the scan, in which chunks are not counted.
     model, tokens = catalogue.find("nemotron_h_8b"), 4096

@@ -33,7 +33,12 @@ HYBRID = {"model_type": "nemotron_h", "hidden_size": 1024, "num_hidden_layers": 
 LINEAR = {"model_type": "qwen3_next", "hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 2,
           "head_dim": 128, "intermediate_size": 2048, "vocab_size": 32000, "linear_num_key_heads": 8, "linear_key_head_dim": 64,
           "linear_num_value_heads": 16, "linear_value_head_dim": 64, "linear_conv_kernel_dim": 4, "full_attention_interval": 4}
-FILES = {"times.csv": MEASURED, "windows.json": json.dumps(WINDOWS), "hybrid.json": json.dumps(HYBRID), "linear.json": json.dumps(LINEAR)}
+COMPRESSED = {"model_type": "deepseek_v4", "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "head_dim": 128,
+              "num_key_value_heads": 1, "q_lora_rank": 256, "o_lora_rank": 256, "o_groups": 4, "sliding_window": 128, "index_topk": 64,
+              "compress_ratios": [0, 4, 128, 4], "index_n_heads": 8, "index_head_dim": 64, "hc_mult": 4, "n_routed_experts": 16,
+              "num_experts_per_tok": 4, "moe_intermediate_size": 512, "n_shared_experts": 1, "vocab_size": 32000}
+FILES = {"times.csv": MEASURED, "windows.json": json.dumps(WINDOWS), "hybrid.json": json.dumps(HYBRID), "linear.json": json.dumps(LINEAR),
+         "compressed.json": json.dumps(COMPRESSED)}
 
 # Every flag of workload.py that changes the rows, alone and with those that it meets in practice.
 PLANS = {
@@ -92,6 +97,10 @@ PLANS = {
     "linear attention": ["--config", "linear.json", "--tp", 2, "--sp", "--pp", 2, "--vpp", 2, "--global_batch", 16, "--zero", 0],
     "further tokens": ["--model_name", "deepseek_v2_lite", "--num_layers", 4, "--ep", 8, "--pp", 2, "--global_batch", 16, "--mtp_num_layers", 1,
                        "--tp", 2, "--sp", "--etp", 1, "--pipeline_model_parallel_layout", "Ettt|tmL"],
+    "sparse attention": ["--model_name", "deepseek_v3.2", "--num_layers", 4, "--num_experts", 16, "--tp", 2, "--sp", "--ep", 4, "--etp", 1, "--pp", 2,
+                         "--global_batch", 16, "--force"],
+    "compressed attention": ["--config", "compressed.json", "--tp", 2, "--sp", "--ep", 8, "--etp", 1, "--cp", 2, "--global_batch", 32],
+    "compressed attention, pipeline": ["--config", "compressed.json", "--pp", 2, "--vpp", 2, "--global_batch", 16, "--recompute", "full"],
     "flags of the model": ["--model_name", "gpt_13b", "--num_layers", 2, "--swiglu", "--tp", 8, "--max_position_embeddings", 4096],
     "biases": [*LLAMA, "--add_bias_linear", "--tp", 8],
     "eight bits": [*LLAMA, "--dtype", "fp8", "--tp", 8, "--vocab_size", 40000, "--make_vocab_size_divisible_by", 128],

@@ -8,7 +8,7 @@ import pydantic
 from clustersim import input_file
 from clustersim.workload import hugging_face_hybrid, hugging_face_keys
 from clustersim.workload.errors import InputError, nearest
-from clustersim.workload.model import LatentAttention, Model
+from clustersim.workload.model import CompressedAttention, LatentAttention, Model, SparseAttention
 
 OLD_GPT = {"gpt2", "gpt_neo", "gpt_neox", "opt", "gptj", "bloom", "phi"}
 # What a layer of this kind does is not what the operators of this package do.
@@ -76,9 +76,11 @@ def _load(path):
     return _Config(path, text, {key: value for key, value in keys.items() if key not in ("text_config", *text)})
 
 
-def _attention(config):
+def _attention(config, kind):
     heads = config.need("num_attention_heads", "n_head")
     hidden = config.need("hidden_size", "n_embd", "d_model")
+    if kind == "deepseek_v4":
+        return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=1), head_dim=config.need("head_dim"))
     if config.get("kv_lora_rank"):
         latent = LatentAttention(q_rank=config.get("q_lora_rank", default=0), kv_rank=config.need("kv_lora_rank"),
                                  nope_dim=config.need("qk_nope_head_dim"), rope_dim=config.need("qk_rope_head_dim"),
@@ -88,6 +90,23 @@ def _attention(config):
         raise InputError(f"{config.path}: {heads} heads do not divide hidden_size {hidden}; expected head_dim")
     return dict(heads=heads, kv_heads=config.get("num_key_value_heads", default=heads),
                 head_dim=config.get("head_dim", "attention_head_dim", default=hidden // heads))
+
+
+def _sparse(config, kind, layers):
+    """@return the fields of Model of attention to what an indexer chooses, and of DeepSeek-V4's to compressed entries"""
+    if not config.get("index_topk"):
+        return {}
+    fields = dict(sparse=SparseAttention(heads=config.need("index_n_heads"), head_dim=config.need("index_head_dim"),
+                                         top=config.need("index_topk")))
+    if kind == "deepseek_v4":
+        config.get("qk_rope_head_dim", "num_hash_layers", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps", "expert_dtype")
+        ratios = config.need("compress_ratios")
+        if not isinstance(ratios, list) or len(ratios) < layers:
+            raise InputError(f"{config.path}: compress_ratios are not those of {layers} layers; expected a ratio for each")
+        fields.update(compressed=CompressedAttention(q_rank=config.need("q_lora_rank"), output_rank=config.need("o_lora_rank"),
+                                                     output_groups=config.need("o_groups"), ratios=ratios[:layers]),
+                      streams=config.get("hc_mult", default=1))
+    return fields
 
 
 def _layer_list(config, layers):
@@ -191,7 +210,8 @@ def read(path, tell=lambda line: None):
         hybrid = hugging_face_hybrid.read(config, kind, layers)
         layers = hybrid.pop("layers", layers)
         ffn = config.get("intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner", default=4 * hidden)
-        attention = _attention(config)
+        ffn = config.get("moe_intermediate_size", default=ffn) if kind == "deepseek_v4" else ffn
+        attention = _attention(config, kind)
         config.only("word_embed_proj_dim", hidden)
         learned = config.get("n_positions", "max_position_embeddings", default=0)
         norms = config.get("use_qk_norm", "qk_layernorm", default=kind.startswith(("qwen3", "gemma3")))
@@ -204,7 +224,7 @@ def read(path, tell=lambda line: None):
             qk_norm=bool(norms) and not kind.startswith("llama4"),
             tied=bool(config.get("tie_word_embeddings", default=kind == "gpt2")),
             **attention, **_biases(config, kind, old), **_windows(config, kind, layers), **_experts(config, kind, layers, ffn),
-            **hybrid)
+            **hybrid, **_sparse(config, kind, layers))
         _ask_for_all_of_experts(config)
         config.check_all_known(tell)
         return model

@@ -26,7 +26,7 @@ class Iteration:
     @property
     def pipeline_bytes(self):
         """Bytes that a rank sends to the next stage for each micro-batch."""
-        return ELEMENT * self.plan.local_tokens * self.model.hidden if self.plan.pp > 1 else 0
+        return ELEMENT * self.plan.local_tokens * self.model.hidden * self.model.streams if self.plan.pp > 1 else 0
 
     @property
     def tied_bytes(self):
@@ -112,7 +112,7 @@ class Iteration:
         if kind.experts:
             rows += self._moe(known)
         elif kind.feeds:
-            rows += self._block("mlp", known, [name for name in known if name == "post_norm" or name.startswith("mlp_")])
+            rows += self._block("mlp", known, [name for name in known if name in ("feed_streams", "post_norm") or name.startswith("mlp_")])
         rows = self._gathered_weights(known, self._selected(rows, kind))
         return (*rows, Row("recompute", again=len(rows))) if is_recomputed else tuple(rows)
 
@@ -120,12 +120,12 @@ class Iteration:
         """@return rows of what mixes tokens"""
         if kind.mixer == "none":
             return []
-        if kind.mixer == "attention":
+        if kind.mixer in ("attention", "compressed"):
             rows = self._block("attention", known, [name for name in known if adapters.base(name) in _ATTENTION],
                                gathered=self._attention_gather())
             return self._with_context(rows, known) if self.plan.cp > 1 else rows
         prefix = _RECURRENT[kind.mixer]
-        rows = self._block(prefix, known, [name for name in known if name == "input_norm" or name.startswith(prefix)])
+        rows = self._block(prefix, known, [name for name in known if name in ("mixer_streams", "input_norm") or name.startswith(prefix)])
         return self._with_exchange(rows, known, prefix) if self.plan.cp > 1 else rows
 
     def _selected(self, rows, kind):
@@ -148,7 +148,9 @@ class Iteration:
 
     def _attention_gather(self):
         """Latent attention gathers its compressed queries, keys and values, not its input."""
-        latent = self.model.latent
+        latent, compressed = self.model.latent, self.model.compressed
+        if compressed:  # compression and the indexer need the input itself
+            return ELEMENT * self.plan.tokens * (compressed.q_rank + self.model.head_dim + self.model.hidden)
         if not latent:
             return self._sequence_bytes()
         queries = latent.q_rank or self.model.hidden
@@ -175,11 +177,14 @@ class Iteration:
         model, plan = self.model, self.plan
         if model.latent:
             width = model.heads // plan.tp * (model.latent.nope_dim + model.latent.rope_dim + model.latent.value_dim)
+            width = model.latent.kv_rank + model.latent.rope_dim + model.sparse.head_dim if model.sparse else width
+        elif model.compressed:
+            width = model.head_dim + model.sparse.head_dim
         else:
             width = 2 * max(model.kv_heads // plan.tp, 1) * model.head_dim
         whole = ELEMENT * plan.tokens * plan.cp * width
         projection = [name for name in known if adapters.base(name) == "projection"]
-        projection += ["output_gate"] if model.output_gate else []
+        projection += [name for name in ("output_gate", "output_down") if name in known]
         late = self._sum(known, ["attention", *projection], 0)
         of_projection = self._sum(known, projection, 1)
         of_core = self._sum(known, ["attention"], 1)
@@ -209,7 +214,7 @@ class Iteration:
         tokens = ELEMENT * plan.local_tokens * model.experts_per_token * model.expert_hidden
         exchange = Collective("ALLTOALL", "EP", tokens) if plan.ep > 1 else NOTHING
         counts = Collective("ALLGATHER", "EP", COUNT * model.experts * plan.ep) if plan.ep > 1 else NOTHING
-        routing = [n for n in ("post_norm", "router", "shared_gate", "latent_down") if n in known]
+        routing = [n for n in ("feed_streams", "post_norm", "router", "shared_gate", "latent_down") if n in known]
         work = ["expert_up", "expert_activation", "expert_down"]
         router = Row("mlp_router", self._sum(known, routing, 0), counts, self._sum(known, routing, 1), NOTHING,
                      self._sum(known, routing, 2), self._gradients(known, routing))
@@ -327,7 +332,7 @@ class Iteration:
 
 
 _ATTENTION = {"input_norm", "qkv", "query", "query_down", "query_up", "key_value_down", "key_value_up", "attention", "output_gate",
-              "projection"}
+              "projection", "mixer_streams", "compress", "index_compress", "index_query", "index_key", "index_weights", "index_scores", "output_down"}
 _RECURRENT = {"state_space": "mamba", "linear": "delta"}  # what their operators' names begin with
 # Sequence parallelism computes these on a part of the sequence.
-_BEFORE_GATHER = {"input_norm", "post_norm", "query_down", "key_value_down"}
+_BEFORE_GATHER = {"mixer_streams", "feed_streams", "input_norm", "post_norm", "query_down", "key_value_down"}

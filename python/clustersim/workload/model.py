@@ -54,12 +54,34 @@ class LinearAttention(BaseModel, extra=Extra.forbid, frozen=True):
         return 2 * self.keys + self.values
 
 
+class SparseAttention(BaseModel, extra=Extra.forbid, frozen=True):
+    """Attention to the `top` tokens that an indexer of its own heads scores highest (DeepSeek-V3.2, arXiv 2512.02556)."""
+    heads: PositiveInt
+    head_dim: PositiveInt
+    top: PositiveInt
+
+
+class CompressedAttention(BaseModel, extra=Extra.forbid, frozen=True):
+    """DeepSeek-V4's: a window, and keys that are values, too, of one head, each of `ratio` tokens. Of those of the ratio `indexed`, whose
+    tokens overlap, an indexer chooses."""
+    q_rank: PositiveInt
+    output_rank: PositiveInt  # of each group of heads
+    output_groups: PositiveInt
+    ratios: Tuple[NonNegativeInt, ...]  # of each layer; 0: the window alone
+    indexed: PositiveInt = 4
+
+    def parts(self, ratio):
+        """@return how many entries a token takes part in"""
+        return 0 if not ratio else 2 if ratio == self.indexed else 1
+
+
 class LayerKind(NamedTuple):
     """Layers of one kind have the same operators."""
     experts: bool
     windowed: bool
-    mixer: str = "attention"  # of tokens: attention, state_space, linear, or none
+    mixer: str = "attention"  # of tokens: attention, compressed, state_space, linear, or none
     feeds: bool = True  # whether there is an MLP, or experts
+    ratio: int = 0  # of compressed attention
 
 
 # Blocks of a hybrid model, each a layer of its own, in the letters of Nemotron-H.
@@ -99,6 +121,9 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     state_space: Optional[StateSpace] = None
     linear: Optional[LinearAttention] = None
     full_every: PositiveInt = 1  # of layers with linear attention, each n-th has full attention instead
+    sparse: Optional[SparseAttention] = None
+    compressed: Optional[CompressedAttention] = None
+    streams: PositiveInt = 1  # residual streams, which each block mixes (hyper-connections, arXiv 2512.24880)
     predictions: NonNegativeInt = 0  # layers that predict further tokens (multi-token prediction)
     window: NonNegativeInt = 0  # tokens that a token attends to at most, in layers with a window; 0: there are none
     window_is_chunk: bool = False  # of chunks of so many tokens each attends to its own, as in Llama 4
@@ -117,6 +142,8 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
             raise ValueError(f"the pattern has {len(pattern)} letters for {values['layers']} layers, or others than {' '.join(BLOCKS)}")
         if ("M" in pattern) != bool(values["state_space"]) or ("E" in pattern and not values["experts"]):
             raise ValueError("state_space and experts do not agree with the pattern")
+        if values["compressed"] and not (values["sparse"] and values["window"] and len(values["compressed"].ratios) == values["layers"]):
+            raise ValueError("compressed attention needs sparse, window, and a ratio for each layer")
         if not values["windowed"]:
             raise ValueError("windowed is empty")
         if values["heads"] % values["kv_heads"]:
@@ -134,6 +161,8 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         """@return all that tells layer `layer` from others"""
         if self.pattern:
             return BLOCKS[self.pattern[layer]]
+        if self.compressed:
+            return LayerKind(self.has_experts(layer), False, "compressed", True, self.compressed.ratios[layer])
         is_full = not self.linear or (layer + 1) % self.full_every == 0
         return LayerKind(self.has_experts(layer), is_full and self.has_window(layer), "attention" if is_full else "linear")
 
@@ -156,6 +185,12 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         if self.window_is_chunk and has_window:
             whole, rest = divmod(tokens, window)
             return (whole * window ** 2 + rest ** 2) / 2
+        return self.attended_of(tokens, window)
+
+    @staticmethod
+    def attended_of(tokens, window):
+        """@return the same where a token attends to at most `window` of those before it"""
+        window = min(window, tokens)
         return tokens * window - window ** 2 / 2
 
     @property
@@ -181,7 +216,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
             a = self.latent
             queries = h * a.q_rank + a.q_rank + a.q_rank * self.query_width if a.q_rank else h * self.query_width
             keys = h * (a.kv_rank + a.rope_dim) + a.kv_rank + a.kv_rank * self.heads * (a.nope_dim + a.value_dim)
-            return queries + keys + self.value_width * h + biases
+            return queries + keys + self.value_width * h + biases + (self.indexer_parameters(a.q_rank) if self.sparse else 0)
         qkv = (self.heads * (2 if self.output_gate else 1) + 2 * self.kv_heads) * self.head_dim
         biases += qkv if self.bias or self.qkv_bias else 0
         return h * qkv + self.value_width * h + biases + (2 * self.head_dim if self.qk_norm else 0)
@@ -197,9 +232,30 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
         inward = a.convolved + a.values + 2 * a.value_heads
         return h * inward + a.conv * a.convolved + 2 * a.value_heads + a.value_dim + a.values * h
 
-    def mixer_parameters(self, mixer):
+    def indexer_parameters(self, q_rank):
+        """Its queries come from those that attention compresses, its keys and the weights of its heads from the input."""
+        i = self.sparse
+        return q_rank * i.heads * i.head_dim + self.hidden * (i.head_dim + i.heads)
+
+    def compressed_parameters(self, ratio):
+        a, h, parts = self.compressed, self.hidden, self.compressed.parts(ratio)
+        queries = h * a.q_rank + a.q_rank + a.q_rank * self.query_width
+        output = self.query_width * a.output_rank + a.output_groups * a.output_rank * h
+        # An entry is a gated sum of its tokens; so is one of the indexer.
+        entries = 2 * parts * h * self.head_dim
+        if ratio == a.indexed:
+            entries += self.indexer_parameters(a.q_rank) + (2 * parts - 1) * h * self.sparse.head_dim
+        return queries + h * self.head_dim + output + entries
+
+    def mixer_parameters(self, kind):
         return {"attention": self.attention_parameters, "state_space": self.state_space_parameters,
-                "linear": self.linear_parameters, "none": lambda: 0}[mixer]()
+                "compressed": lambda: self.compressed_parameters(kind.ratio),
+                "linear": self.linear_parameters, "none": lambda: 0}[kind.mixer]()
+
+    @property
+    def stream_parameters(self):
+        """Of a block: the weights with which streams are read, written and mixed come from all of them."""
+        return self.streams * self.hidden * (self.streams ** 2 + 2 * self.streams) if self.streams > 1 else 0
 
     def mlp_parameters(self, ffn, hidden=None):
         inward, hidden = 2 if self.gated else 1, hidden or self.hidden
@@ -219,7 +275,7 @@ class Model(BaseModel, extra=Extra.forbid, frozen=True):
     def kind_parameters(self, kind):
         norms = (kind.mixer != "none") + kind.feeds
         feed = (self.moe_parameters() if kind.experts else self.mlp_parameters(self.ffn)) if kind.feeds else 0
-        return norms * self.norm_parameters + self.mixer_parameters(kind.mixer) + feed
+        return norms * (self.norm_parameters + self.stream_parameters) + self.mixer_parameters(kind) + feed
 
     def layer_parameters(self, layer):
         return self.kind_parameters(self.layer_kind(layer))

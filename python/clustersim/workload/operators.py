@@ -80,6 +80,11 @@ def attention(model, plan, has_window=False):
             yield _matmul("query", tokens, query, h, kept=0)
         yield _matmul("key_value_down", local, a.kv_rank + a.rope_dim, h, bias=a.kv_rank)
         yield _matmul("key_value_up", tokens, cached, a.kv_rank)
+        if model.sparse:
+            yield from _indexer(model, plan, a.q_rank, h, plan.sequence)
+            yield _sparse_attention(model, plan, a.kv_rank + a.rope_dim, a.kv_rank, model.attended_of(plan.sequence, model.sparse.top))
+            yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
+            return
     else:
         keys = value_of_kv = max(model.kv_heads // plan.tp, 1) * model.head_dim
         width = query * (2 if model.output_gate else 1) + keys + value_of_kv
@@ -93,6 +98,57 @@ def attention(model, plan, has_window=False):
     if model.output_gate:
         yield Operator("output_gate", "memory", ELEMENT * tokens * 3 * value, kept=ELEMENT * tokens * 2 * value)
     yield _matmul("projection", tokens, h, value, bias=h if model.bias else 0)
+
+
+def _indexer(model, plan, q_rank, key_inputs, entries):
+    """Scores of a sequence's earlier entries for each token, of which the highest are chosen. Every rank of a TP group computes them."""
+    i, tokens = model.sparse, plan.tokens
+    yield _matmul("index_query", tokens, i.heads * i.head_dim, q_rank, kept=0)
+    yield _matmul("index_key", tokens, i.head_dim, key_inputs, kept=0)
+    yield _matmul("index_weights", tokens, i.heads, model.hidden, kept=0)
+    pairs = plan.micro_batch * plan.sequence * entries / 2 / plan.cp
+    chosen = min(i.top, entries)
+    yield Operator("index_scores", "fused", ELEMENT * tokens * i.head_dim * (i.heads + 1) + 4 * tokens * chosen, 2 * pairs * i.heads * i.head_dim,
+                   kept=ELEMENT * tokens * i.head_dim * (i.heads + 1) + 4 * tokens * chosen)
+
+
+def _sparse_attention(model, plan, key_dim, value_dim, pairs):
+    """Every head reads the keys of one, whose first columns are values."""
+    heads, tokens = model.heads // plan.tp, plan.tokens
+    columns = heads * (key_dim + value_dim) + key_dim
+    return Operator("attention", "fused", ELEMENT * tokens * columns, 2 * plan.micro_batch * pairs / plan.cp * heads * (key_dim + value_dim),
+                    kept=ELEMENT * tokens * (heads * key_dim + key_dim))
+
+
+def compressed_attention(model, plan, ratio):
+    """DeepSeek-V4's attention: to a window, and to entries of `ratio` tokens each, all of them or those that an indexer chooses."""
+    a, h, tokens, dim = model.compressed, model.hidden, plan.tokens, model.head_dim
+    query, parts, sequence = model.query_width // plan.tp, a.parts(ratio), plan.sequence
+    yield _norm("input_norm", model, plan.local_tokens)
+    yield _matmul("query_down", plan.local_tokens, a.q_rank, h, bias=a.q_rank)
+    yield _matmul("query_up", tokens, query, a.q_rank)
+    yield _matmul("key_value_down", plan.local_tokens, dim, h, kept=0)
+    pairs = model.attended_of(sequence, model.window)
+    if ratio:
+        entries = max(sequence // ratio, 1)
+        yield _matmul("compress", tokens, 2 * parts * dim, h, kept=ELEMENT * tokens * 2 * parts * dim)
+        if ratio == a.indexed:
+            yield _matmul("index_compress", tokens, (2 * parts - 1) * model.sparse.head_dim, h, kept=0)
+            yield from _indexer(model, plan, a.q_rank, h, entries)
+            pairs += ratio * model.attended_of(entries, min(model.sparse.top, entries))
+        else:
+            pairs += sequence * entries / 2
+    yield _sparse_attention(model, plan, dim, dim, pairs)
+    groups = max(a.output_groups // plan.tp, 1)
+    yield _matmul("output_down", tokens, a.output_rank, query // groups, groups)
+    yield _matmul("projection", tokens, h, groups * a.output_rank)
+
+
+def _streams(name, model, tokens):
+    """Hyper-connections: a block reads n streams and writes their mixture, then reads all and its result and writes all: 3 n + 2 times the
+    width of one (arXiv 2512.24880)."""
+    moved = ELEMENT * tokens * model.hidden
+    return Operator(name, "memory", (3 * model.streams + 2) * moved, parameters=model.stream_parameters, kept=model.streams * moved)
 
 
 def _convolution(name, tokens, channels, taps, bias=0):
@@ -140,6 +196,8 @@ def mixer(model, plan, kind):
     """@return operators of what mixes tokens in a layer"""
     if kind.mixer == "attention":
         return attention(model, plan, kind.windowed)
+    if kind.mixer == "compressed":
+        return compressed_attention(model, plan, kind.ratio)
     return {"state_space": state_space, "linear": linear_attention, "none": lambda *_: ()}[kind.mixer](model, plan)
 
 
@@ -229,8 +287,10 @@ def _experts_of(model, plan):
 @functools.lru_cache(4096)
 def of_kind(model, plan, kind):
     """@return every operator of a layer of this kind"""
-    every = [*mixer(model, plan, kind)]
+    every = [_streams("mixer_streams", model, plan.local_tokens)] if model.streams > 1 and kind.mixer != "none" else []
+    every += mixer(model, plan, kind)
     if kind.feeds:
+        every += [_streams("feed_streams", model, plan.local_tokens)] if model.streams > 1 else []
         every += _experts_of(model, plan) if kind.experts else dense_mlp(model, plan)
     return with_adapters(plan, every)
 

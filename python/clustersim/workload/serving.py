@@ -63,7 +63,7 @@ class Instance:
                              "expected a divisor or a multiple")
         if max(model.experts, 1) % self.ep:
             raise InputError(f"EP {self.ep} does not divide the model's {model.experts} experts; expected a divisor")
-        if model.pattern or model.linear or model.expert_latent or model.output_gate:
+        if model.pattern or model.linear or model.expert_latent or model.output_gate or model.sparse:
             raise InputError(f"{model.name} has layers whose state is no cache of keys and values; expected a model of attention alone")
         if self.pp > model.layers:
             raise InputError(f"PP {self.pp} is more than {model.layers} layers; expected a layer for every stage")
